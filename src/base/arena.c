@@ -1,0 +1,61 @@
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, DEFAULT_BLOCK = 64 * 1024 };
+
+// The header takes one alignment unit, so that what follows is aligned like the block itself.
+struct wk_arena_block {
+    _Alignas(ALIGNMENT) wk_arena_block *older;
+    size_t size, used; // of the bytes after the header
+};
+
+static wk_arena_block *block_create(wk_arena_block *older, size_t size)
+{
+    wk_arena_block *block = aligned_alloc(ALIGNMENT, sizeof *block + size);
+    if (!block) return NULL;
+    *block = (wk_arena_block){.older = older, .size = size};
+    return block;
+}
+
+void *wk_arena_alloc(wk_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX / 2) return NULL;
+    size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (!arena->newest || arena->newest->size - arena->newest->used < rounded) {
+        size_t usual = arena->block_size ? arena->block_size : DEFAULT_BLOCK;
+        usual = (usual + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        wk_arena_block *block = block_create(arena->newest, rounded > usual ? rounded : usual);
+        if (!block) return NULL;
+        arena->newest = block;
+    }
+    char *bytes = (char *)(arena->newest + 1) + arena->newest->used;
+    arena->newest->used += rounded;
+    arena->used += rounded;
+    if (arena->used > arena->peak) arena->peak = arena->used;
+    return memset(bytes, 0, rounded);
+}
+
+void *wk_arena_copy(wk_arena *arena, const void *bytes, size_t size)
+{
+    void *copy = wk_arena_alloc(arena, size);
+    if (copy && size) memcpy(copy, bytes, size);
+    return copy;
+}
+
+char *wk_arena_string(wk_arena *arena, const char *text)
+{
+    return wk_arena_copy(arena, text, strlen(text) + 1);
+}
+
+void wk_arena_reset(wk_arena *arena)
+{
+    while (arena->newest) {
+        wk_arena_block *older = arena->newest->older;
+        free(arena->newest);
+        arena->newest = older;
+    }
+    arena->used = 0;
+}

@@ -1,0 +1,36 @@
+// Files: whole-file reads with a size limit, and atomic whole-file writes (temporary file, fsync,
+// rename, directory fsync), so that a reader sees the old content or the new one and a crash leaves
+// no half-written file under the final name.
+#ifndef WK_BASE_FILE_H
+#define WK_BASE_FILE_H
+
+#include "waker/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/// Reads a whole file into malloc'd memory with one extra zero byte; refuses files over `limit`
+/// bytes.
+wk_status wk_file_read(const char *path, size_t limit, char **bytes, size_t *size, wk_error *err);
+
+/// Replaces `path` by `size` bytes, atomically and durably.
+wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err);
+
+/// An atomic write in pieces. Begin, append, then commit; discard (or a failed call) removes the
+/// temporary file and leaves the old content of `path` as it was.
+typedef struct wk_file_writer wk_file_writer;
+
+wk_status wk_file_writer_begin(const char *path, wk_file_writer **out, wk_error *err);
+wk_status wk_file_writer_append(wk_file_writer *writer, const void *bytes, size_t size,
+                                wk_error *err);
+/// Makes the content durable under its name. The writer is gone afterwards, also on failure.
+wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err);
+/// Gives the write up; NULL is allowed.
+void wk_file_writer_discard(wk_file_writer *writer);
+
+/// Creates a directory and its parents; existing ones are fine.
+wk_status wk_dir_create(const char *path, wk_error *err);
+
+/// Whether anything exists under `path`.
+bool wk_path_exists(const char *path);
+
+#endif

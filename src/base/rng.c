@@ -1,0 +1,67 @@
+#include "base/rng.h"
+
+#include <assert.h>
+#include <math.h>
+
+// The finaliser of splitmix64: a bijection that spreads every input bit over the word.
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= 0xBF58476D1CE4E5B9u;
+    x ^= x >> 27;
+    x *= 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+uint64_t wk_rng_key(uint64_t seed, const char *name)
+{
+    uint64_t hash = 0xCBF29CE484222325u; // FNV-1a
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 0x100000001B3u;
+    return mix(mix(seed + 0x9E3779B97F4A7C15u) ^ hash);
+}
+
+wk_rng wk_rng_stream(uint64_t seed, const char *name, uint64_t substream)
+{
+    return (wk_rng){.key = wk_rng_key(seed, name), .substream = substream};
+}
+
+uint32_t wk_rng_u32(wk_rng *rng)
+{
+    wk_u32x4 words = wk_philox_at(rng->key, rng->substream, rng->drawn / 4);
+    return words.v[rng->drawn++ % 4];
+}
+
+uint64_t wk_rng_u64(wk_rng *rng)
+{
+    uint64_t low = wk_rng_u32(rng);
+    return low | (uint64_t)wk_rng_u32(rng) << 32;
+}
+
+double wk_rng_unit(wk_rng *rng)
+{
+    return (double)(wk_rng_u64(rng) >> 11) * 0x1p-53;
+}
+
+double wk_rng_uniform(wk_rng *rng, double low, double high)
+{
+    return low + (high - low) * wk_rng_unit(rng);
+}
+
+uint64_t wk_rng_below(wk_rng *rng, uint64_t count)
+{
+    assert(count > 0);
+    // Draws in the incomplete last group of `count` values would favour the small ones: draw again.
+    uint64_t limit = UINT64_MAX - UINT64_MAX % count;
+    uint64_t draw;
+    do
+        draw = wk_rng_u64(rng);
+    while (draw >= limit);
+    return draw % count;
+}
+
+double wk_rng_normal(wk_rng *rng)
+{
+    double radius = sqrt(-2.0 * log(1.0 - wk_rng_unit(rng)));
+    return radius * cos(6.283185307179586477 * wk_rng_unit(rng));
+}

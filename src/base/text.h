@@ -1,0 +1,50 @@
+// Growing text, JSON output, and the "did you mean" helper: what tables, reports and messages are
+// made of.
+#ifndef WK_BASE_TEXT_H
+#define WK_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/// A zero-terminated string that grows. Zero-initialise. After a failed allocation `failed` is set,
+/// further appends do nothing, and the text so far stays valid: check once at the end.
+typedef struct wk_text {
+    char *chars; // NULL while empty
+    size_t length, capacity;
+    bool failed;
+} wk_text;
+
+void wk_text_append(wk_text *text, const char *chars, size_t length);
+void wk_text_puts(wk_text *text, const char *chars);
+void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/// The string, "" while empty.
+const char *wk_text_get(const wk_text *text);
+void wk_text_free(wk_text *text);
+
+/// Writes JSON into a text: commas, indentation and escaping are taken care of; nesting up to 32.
+/// Non-finite numbers become null. Keys are given inside objects and NULL inside arrays.
+typedef struct wk_json {
+    wk_text *text;
+    int depth;
+    bool has_items[33];
+} wk_json;
+
+void wk_json_object(wk_json *json, const char *key);
+void wk_json_array(wk_json *json, const char *key);
+/// Closes the innermost object (`'}'`) or array (`']'`).
+void wk_json_close(wk_json *json, char bracket);
+void wk_json_string(wk_json *json, const char *key, const char *value);
+void wk_json_number(wk_json *json, const char *key, double value);
+void wk_json_integer(wk_json *json, const char *key, int64_t value);
+void wk_json_bool(wk_json *json, const char *key, bool value);
+
+/// The entry of `names` most like `name` (edit distance, at most a third of its length off), or
+/// NULL.
+const char *wk_text_nearest(const char *name, const char *const *names, size_t count);
+
+/// Edit distance with insertions, deletions, substitutions and swaps of neighbours, ignoring case
+/// and -_.
+size_t wk_text_distance(const char *a, const char *b);
+
+#endif

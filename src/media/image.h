@@ -1,0 +1,43 @@
+// Pictures people can open: PNG stills and animated GIFs, written without any image library but
+// zlib, and byte-identical for identical input. Also the few drawing helpers that contact sheets
+// need.
+#ifndef WK_MEDIA_IMAGE_H
+#define WK_MEDIA_IMAGE_H
+
+#include "waker/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/// An RGB picture, 8 bits a channel, rows from the top. Owned memory.
+typedef struct wk_image {
+    int width, height;
+    uint8_t *rgb; // [height,width,3]
+} wk_image;
+
+/// A picture filled with one colour (0xRRGGBB).
+wk_status wk_image_create(int width, int height, uint32_t colour, wk_image *out, wk_error *err);
+void wk_image_free(wk_image *image);
+
+/// Copies `source` with its top left corner at (x, y), each pixel `scale` times as large; clipped.
+void wk_image_paste(wk_image *image, const wk_image *source, int x, int y, int scale);
+
+/// Fills a rectangle; clipped.
+void wk_image_fill(wk_image *image, int x, int y, int width, int height, uint32_t colour);
+
+/// Writes ASCII text in a built-in bitmap font, `scale` times enlarged; clipped. Returns its width.
+int wk_image_text(wk_image *image, int x, int y, int scale, uint32_t colour, const char *text);
+int wk_image_text_width(int scale, const char *text);
+int wk_image_text_height(int scale);
+
+/// Encodes as PNG into malloc'd bytes / writes atomically to a file.
+wk_status wk_png_encode(const wk_image *image, uint8_t **bytes, size_t *size, wk_error *err);
+wk_status wk_png_write(const char *path, const wk_image *image, wk_error *err);
+
+/// An animated GIF that loops for ever: frames of one size, a palette per frame chosen by median
+/// cut. `delay_cs` is hundredths of a second per frame.
+wk_status wk_gif_encode(const wk_image *frames, size_t count, int delay_cs, uint8_t **bytes,
+                        size_t *size, wk_error *err);
+wk_status wk_gif_write(const char *path, const wk_image *frames, size_t count, int delay_cs,
+                       wk_error *err);
+
+#endif

@@ -1,0 +1,42 @@
+// cmocka with the headers it wants, and assertions that print a useful message.
+#ifndef WK_TESTS_CHECK_H
+#define WK_TESTS_CHECK_H
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include "waker/error.h"
+#include <math.h>
+#include <string.h>
+
+/// Fails with the error's message unless `call` returns WK_OK. Needs a `wk_error err` in scope.
+#define assert_ok(call)                                                                            \
+    do {                                                                                           \
+        if ((call) != WK_OK) fail_msg("%s: %s", #call, err.message);                               \
+    } while (0)
+
+/// Fails unless `call` returns `status` with a message containing `part`. Needs a `wk_error err`.
+#define assert_refused(call, expected_status, part)                                                \
+    do {                                                                                           \
+        err = (wk_error){0};                                                                       \
+        wk_status got_ = (call);                                                                   \
+        if (got_ != (expected_status))                                                             \
+            fail_msg("%s: status '%s' (%s)", #call, wk_status_name(got_), err.message);            \
+        if (!strstr(err.message, (part)))                                                          \
+            fail_msg("%s: the message '%s' lacks '%s'", #call, err.message, (part));               \
+    } while (0)
+
+/// Fails unless |a - b| <= tolerance.
+#define assert_near(a, b, tolerance)                                                               \
+    do {                                                                                           \
+        double a_ = (a), b_ = (b);                                                                 \
+        if (!(fabs(a_ - b_) <= (tolerance)))                                                       \
+            fail_msg("%s = %.17g, %s = %.17g, more than %g apart", #a, a_, #b, b_,                 \
+                     (double)(tolerance));                                                         \
+    } while (0)
+
+#endif
