@@ -394,7 +394,7 @@ def main():
             keep(f"init/{k}", v)
     slow = {who: {k: v.detach() for k, v in sets[f"{who}/critic"].items()} for who in ("explore", "task")}
     rates = {"model": MODEL_RATE, "ensemble": ENSEMBLE_RATE, "reward": MODEL_RATE}
-    stacks = {"reward": TASKS, "task/actor": TASKS, "task/critic": TASKS}
+    stacks = {"ensemble": MEMBERS, "reward": TASKS, "task/actor": TASKS, "task/critic": TASKS}
     optimisers = {name: Adam(p, rates.get(name, POLICY_RATE), stacks.get(name, 0)) for name, p in sets.items()}
     generator = torch.Generator().manual_seed(2)
     data = make_batch(generator)
