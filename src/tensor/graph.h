@@ -14,6 +14,7 @@
 #define WK_TENSOR_GRAPH_H
 
 #include "base/text.h"
+#include "tensor/activation.h"
 #include "waker/error.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,7 +77,7 @@ void wk_graph_dump_text(const wk_graph *g, wk_text *out);
 /// The whole graph in Graphviz' language.
 void wk_graph_dump_dot(const wk_graph *g, wk_text *out);
 
-// ---- Where numbers come from and go to
+// Where numbers come from and go to.
 
 /// A tensor the user fills before a run (wk_program_upload); it keeps its content between runs.
 wk_tensor wk_graph_input(wk_graph *g, wk_dtype dtype, wk_shape shape, const char *name);
@@ -94,7 +95,7 @@ wk_tensor wk_graph_fill(wk_graph *g, wk_shape shape, float value);
 /// Keeps x until the end of a run, for wk_program_download.
 void wk_graph_output(wk_graph *g, wk_tensor x);
 
-// ---- Reverse mode
+// Reverse mode.
 
 /// Appends nodes that compute d(loss)/d(params[i]) into grads[i], for a loss of one element. Only
 /// paths from the given parameters to the loss are followed, so several losses over one graph keep
@@ -105,7 +106,7 @@ void wk_graph_gradients(wk_graph *g, wk_tensor loss, const wk_tensor *params, si
 /// The same values, seen as a constant by reverse mode.
 wk_tensor wk_graph_stop_gradient(wk_graph *g, wk_tensor x);
 
-// ---- Shape
+// Shape.
 
 /// The same elements under another shape of the same count; never copies.
 wk_tensor wk_graph_reshape(wk_graph *g, wk_tensor x, wk_shape shape);
@@ -118,13 +119,12 @@ wk_tensor wk_graph_concat(wk_graph *g, const wk_tensor *x, size_t count, int axi
 wk_tensor wk_graph_stack(wk_graph *g, const wk_tensor *x, size_t count);
 /// x [..] repeated on a new axis: [..,copies,..], the new axis at position `axis`.
 wk_tensor wk_graph_repeat(wk_graph *g, wk_tensor x, int axis, int copies);
-/// Rows x[index[i]] of x [R,..] for index i32 [N]: [N,..]. An index outside 0 ... R-1 gives a row
-/// of zeros.
+/// [A,B,..] as [B,A,..].
+wk_tensor wk_graph_swap_axes(wk_graph *g, wk_tensor x);
+/// Rows x[index[i]] of x [R,..] for index i32 [N] with values in 0 ... R-1: [N,..].
 wk_tensor wk_graph_gather(wk_graph *g, wk_tensor x, wk_tensor index);
 
-// ---- Arithmetic. The second operand of add, sub and mul has the shape of the first or lengths 1
-// (missing leading axes count as 1) such that its axes longer than 1 are neighbours: a scalar,
-// a row [N], a column [M,1], one value for each stack member [S,1,1].
+// Arithmetic, elementwise on tensors of one shape.
 
 wk_tensor wk_graph_add(wk_graph *g, wk_tensor a, wk_tensor b);
 wk_tensor wk_graph_sub(wk_graph *g, wk_tensor a, wk_tensor b);
@@ -133,24 +133,13 @@ wk_tensor wk_graph_mul(wk_graph *g, wk_tensor a, wk_tensor b);
 wk_tensor wk_graph_add_n(wk_graph *g, const wk_tensor *x, size_t count);
 /// scale * x + offset.
 wk_tensor wk_graph_affine(wk_graph *g, wk_tensor x, float scale, float offset);
-
-/// Elementwise functions. ELU is x for x > 0, else exp(x) - 1.
-typedef enum wk_activation {
-    WK_IDENTITY,
-    WK_ELU,
-    WK_TANH,
-    WK_SIGMOID,
-    WK_SOFTPLUS,
-    WK_EXP,
-    WK_LOG,
-    WK_SQRT,
-    WK_SQUARE,
-} wk_activation;
+/// act(x).
 wk_tensor wk_graph_activate(wk_graph *g, wk_tensor x, wk_activation activation);
 /// max(x, floor); no gradient where x < floor. Free nats.
 wk_tensor wk_graph_at_least(wk_graph *g, wk_tensor x, float floor);
-/// x clipped to [low, high], with the gradient of the identity (straight-through).
-wk_tensor wk_graph_clip_straight(wk_graph *g, wk_tensor x, float low, float high);
+/// Every row of x [R..,..] times its own weight [R..]: masks, discounts. The weight's shape is the
+/// beginning of x's; axes of length 1 after it are allowed ([B,1] for x [B,D]).
+wk_tensor wk_graph_scale_rows(wk_graph *g, wk_tensor x, wk_tensor weight);
 
 /// Sum, or mean, over one axis, which disappears.
 wk_tensor wk_graph_sum(wk_graph *g, wk_tensor x, int axis);
@@ -159,34 +148,35 @@ wk_tensor wk_graph_mean(wk_graph *g, wk_tensor x, int axis);
 wk_tensor wk_graph_sum_all(wk_graph *g, wk_tensor x);
 wk_tensor wk_graph_mean_all(wk_graph *g, wk_tensor x);
 
-// ---- Layers
+// Layers.
 
 /// a [S,M,K] times b [S,K,N]: [S,M,N]. Either may be shared by the stack ([1,..] or rank 2); two
 /// operands of rank 2 give rank 2.
 wk_tensor wk_graph_matmul(wk_graph *g, wk_tensor a, wk_tensor b);
-/// act(x + bias) for x [..,N] and bias [N], or x [S,..,N] and bias [S,N]. Activations up to
-/// WK_SIGMOID.
+/// act(x + bias) for x [..,N] and bias [N], or x [S,..,N] and bias [S,N].
 wk_tensor wk_graph_bias_act(wk_graph *g, wk_tensor x, wk_tensor bias, wk_activation activation);
-/// Convolution without padding of images x [B,H,W,C] with w [K,K,C,D]:
-/// [B,(H-K)/stride+1,(W-K)/stride+1,D]. With a stack: x [S,B,H,W,C], w [S,K,K,C,D].
-wk_tensor wk_graph_conv(wk_graph *g, wk_tensor x, wk_tensor w, int stride);
-/// Transposed convolution without padding of x [B,H,W,C] with w [K,K,D,C]:
-/// [B,(H-1)*stride+K,(W-1)*stride+K,D]. With a stack: x [S,B,H,W,C], w [S,K,K,D,C].
-wk_tensor wk_graph_deconv(wk_graph *g, wk_tensor x, wk_tensor w, int stride);
+/// act(conv(x, w) + bias) without padding, images x [B,H,H,C], w [K,K,C,D], bias [D] or none:
+/// [B,(H-K)/stride+1,..,D]. With a stack: x [S,B,H,H,C], w [S,K,K,C,D], bias [S,D].
+wk_tensor wk_graph_conv(wk_graph *g, wk_tensor x, wk_tensor w, wk_tensor bias, int stride,
+                        wk_activation activation);
+/// act(transposed conv(x, w) + bias) without padding, x [B,H,H,C], w [K,K,D,C], bias [D] or none:
+/// [B,(H-1)*stride+K,..,D]. With a stack: x [S,B,H,H,C], w [S,K,K,D,C], bias [S,D].
+wk_tensor wk_graph_deconv(wk_graph *g, wk_tensor x, wk_tensor w, wk_tensor bias, int stride,
+                          wk_activation activation);
 /// gain * (x - mean) / sqrt(variance + epsilon) + bias over the last axis of x [..,N]; gain and
 /// bias [N], or [S,N] for x [S,..,N].
 wk_tensor wk_graph_layer_norm(wk_graph *g, wk_tensor x, wk_tensor gain, wk_tensor bias,
                               float epsilon);
-/// The layer-norm GRU cell. `parts` [..,3D] = reset, candidate, update before normalisation (the
-/// linear map's bias included), gain and bias [3D] (or [S,3D]) of the layer norm over all 3D,
-/// h [..,D] the state before: r = sigmoid(reset), c = tanh(r*cand), u = sigmoid(update - 1);
-/// gives u*c + (1-u)*h, [..,D].
-wk_tensor wk_graph_gru(wk_graph *g, wk_tensor parts, wk_tensor gain, wk_tensor bias, wk_tensor h,
-                       float epsilon);
+/// The layer-norm GRU cell after its matrix product `pre` [..,3D]: parts = LN(pre + gate_bias) over
+/// all 3D with gain and bias, split into reset, cand, update; r = sigmoid(reset), c = tanh(r*cand),
+/// u = sigmoid(update - 1); gives u*c + (1-u)*h, [..,D]. h [..,D] is the state before; gate_bias,
+/// gain and bias are [3D], or [S,3D] for pre [S,..,3D].
+wk_tensor wk_graph_gru(wk_graph *g, wk_tensor pre, wk_tensor gate_bias, wk_tensor gain,
+                       wk_tensor bias, wk_tensor h, float epsilon);
 /// Images u8 of any shape as f32: x/255 - 0.5.
 wk_tensor wk_graph_image(wk_graph *g, wk_tensor x);
 
-// ---- Distributions and losses
+// Distributions and losses.
 
 /// Where a random node takes its bits: the value of `counter` (u64 [1]) picks the substream of the
 /// stream `key` (wk_rng_key), the element's index the place in it. Give every random node its own
@@ -204,34 +194,40 @@ wk_tensor wk_graph_log_softmax(wk_graph *g, wk_tensor x);
 /// One-hot samples of the categorical distributions softmax(logits) over the last axis. The
 /// gradient is that of the probabilities (straight-through).
 wk_tensor wk_graph_sample_onehot(wk_graph *g, wk_tensor logits, wk_random random);
-/// One-hot of the largest logit (the first of equals); the gradient is that of the probabilities.
+/// One-hot of the largest logit (the first of equals); a constant for reverse mode.
 wk_tensor wk_graph_mode_onehot(wk_graph *g, wk_tensor logits);
+/// Entropy of softmax(logits) over the last axis C, summed over the axis V before it: [..,V,C]
+/// gives
+/// [..], or [1] from rank 2.
+wk_tensor wk_graph_entropy(wk_graph *g, wk_tensor logits);
 /// KL(softmax(p) || softmax(q)) over the last axis C, summed over the axis V before it: logits
 /// [..,V,C] each give [..], or [1] from rank 2. Stop a side's gradient for balancing.
 wk_tensor wk_graph_kl(wk_graph *g, wk_tensor p, wk_tensor q);
-/// Normal distributions cut to [-1, 1], mean and std [..,A]. Gives reparameterised samples [..,A],
-/// clipped to +-(1 - 1e-6) with straight-through gradient, and the entropy summed over A: [..] (or
-/// [1] from rank 1). Either result may be NULL.
-void wk_graph_truncated_normal(wk_graph *g, wk_tensor mean, wk_tensor std, wk_random random,
-                               wk_tensor *sample, wk_tensor *entropy);
-/// Log-density of x [..,A] under the same distributions, summed over A: [..]. No gradient to x.
-wk_tensor wk_graph_truncated_normal_log_prob(wk_graph *g, wk_tensor mean, wk_tensor std,
-                                             wk_tensor x);
+/// The actor's distribution, a normal cut to [-1, 1] in each dimension: raw [..,2A] holds m then s,
+/// mean = tanh(m), std = 2*sigmoid(s/2) + 0.1. Gives reparameterised samples [..,A] clipped to
+/// +-(1 - 1e-6), straight-through.
+wk_tensor wk_graph_truncated_normal_sample(wk_graph *g, wk_tensor raw, wk_random random);
+/// Its mode, clipped the same way: [..,A]. A constant for reverse mode.
+wk_tensor wk_graph_truncated_normal_mode(wk_graph *g, wk_tensor raw);
+/// Its entropy summed over A: [..], or [1] from rank 1.
+wk_tensor wk_graph_truncated_normal_entropy(wk_graph *g, wk_tensor raw);
+/// Its log-density at action [..,A], summed over A: [..], or [1] from rank 1.
+wk_tensor wk_graph_truncated_normal_log_prob(wk_graph *g, wk_tensor raw, wk_tensor action);
 /// 0.5 * sum over the last `axes` axes of (x - target)^2: [..], or [1] if nothing is left. The
 /// target has x's shape, or lacks x's leading stack axis (or has 1 there). The gradient goes to x
 /// only.
 wk_tensor wk_graph_half_squared_error(wk_graph *g, wk_tensor x, wk_tensor target, int axes);
 /// G[t] = reward[t] + discount*((1-lambda)*value[t+1] + lambda*G[t+1]), G[H] = value[H], for
-/// reward [H,..] and value [H+1,..]: [H,..].
+/// reward [H,N] and value [H+1,N]: [H,N]. With a stack: [S,H,N] and [S,H+1,N].
 wk_tensor wk_graph_lambda_return(wk_graph *g, wk_tensor reward, wk_tensor value, float discount,
                                  float lambda);
 /// How the members of a stack disagree.
-typedef enum wk_spread { WK_SPREAD_STD, WK_SPREAD_VARIANCE } wk_spread;
-/// Spread over the stack (divided by S, not S-1) of x [S,..,F], mean over the last axis: [..] (or
-/// [1] from rank 2). Where the deviation is zero its gradient is zero.
-wk_tensor wk_graph_disagreement(wk_graph *g, wk_tensor x, wk_spread spread);
+typedef enum wk_disagreement { WK_DISAGREEMENT_STD, WK_DISAGREEMENT_VARIANCE } wk_disagreement;
+/// scale times the spread over the stack (divided by S, not S-1) of x [S,..,F], mean over the last
+/// axis: [..] (or [1] from rank 2). Where the deviation is zero its gradient is zero.
+wk_tensor wk_graph_disagreement(wk_graph *g, wk_tensor x, wk_disagreement kind, float scale);
 
-// ---- Nodes that write. They always run.
+// Nodes that write. They always run.
 
 /// Euclidean norm of all the tensors together: [1]. With stack S > 1 every tensor is [S,..] and
 /// each member has its own norm: [S].
