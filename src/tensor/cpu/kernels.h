@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// --- Matrix products (gemm.c)
+// Matrix products (gemm.c)
 
 /// One product per stack entry, c[s] = op(a[s]) op(b[s]), with op(a) [m,k], op(b) [k,n], c [m,n].
 typedef struct wk_matmul {
@@ -38,7 +38,7 @@ typedef struct wk_matmul {
 
 void wk_cpu_matmul(const wk_matmul *p, const float *a, const float *b, float *c, wk_pool *pool);
 
-// --- Convolutions (conv.c)
+// Convolutions (conv.c)
 // NHWC, square kernels, no padding. A convolution maps the large image [batch, large, large,
 // large_c] to the small one [batch, small, small, small_c], small = (large - kernel) / stride + 1;
 // a transposed convolution maps small to large, large = (small - 1) * stride + kernel. Both use
@@ -70,7 +70,7 @@ void wk_cpu_conv_transposed(const wk_conv *p, const float *x, const float *w, co
 void wk_cpu_conv_weights(const wk_conv *p, const float *large, const float *small, float *dw,
                          bool accumulate, void *workspace, wk_pool *pool);
 
-// --- Bias and activation (activation.c)
+// Bias and activation (activation.c)
 
 /// Rows of `cols` numbers in `stacks` copies, with a bias per column.
 typedef struct wk_bias_act {
@@ -88,7 +88,7 @@ void wk_cpu_bias_act(const wk_bias_act *p, const float *x, const float *bias, fl
 void wk_cpu_bias_act_backward(const wk_bias_act *p, const float *y, const float *dy, float *dx,
                               float *dbias, bool accumulate_bias, wk_pool *pool);
 
-// --- Layer norm and the GRU cell (norm.c, gru.c)
+// Layer norm and the GRU cell (norm.c, gru.c)
 
 /// y = gain (x - mean) / sqrt(variance + eps) + bias over each row.
 typedef struct wk_layer_norm {
@@ -142,7 +142,7 @@ void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params 
                          float *dpre, float *dh, const wk_gru_grads *grads, bool accumulate_params,
                          void *workspace, wk_pool *pool);
 
-// --- Moving data (copy.c)
+// Moving data (copy.c)
 
 /// dst[r, :cols] = or += src[r, :cols], rows `src_row` and `dst_row` elements apart: one part of a
 /// concatenation, a slice, and the gradients of both.
@@ -163,7 +163,7 @@ void wk_cpu_swap_axes(size_t a, size_t b, size_t inner, const float *x, float *y
 /// y = x; also the refresh of a slow copy of parameters.
 void wk_cpu_copy(size_t n, const float *x, float *y, wk_pool *pool);
 
-// --- Elementwise (elementwise.c); in place allowed everywhere
+// Elementwise (elementwise.c); in place allowed everywhere
 
 void wk_cpu_fill(size_t n, float value, float *y, wk_pool *pool);
 
@@ -198,7 +198,7 @@ void wk_cpu_scale_rows(size_t rows, size_t cols, float scale, const float *weigh
 /// y[i] = x[i] / 255 - 0.5
 void wk_cpu_image_normalise(size_t n, const uint8_t *x, float *y, wk_pool *pool);
 
-// --- Reductions (reduce.c)
+// Reductions (reduce.c)
 // Sums run over fixed chunks with fixed lanes and are collected in double.
 
 /// *y = or += scale * sum of x.
@@ -227,7 +227,7 @@ void wk_cpu_spread_columns(size_t rows, size_t cols, float scale, const float *v
 /// How many of x are NaN or infinite.
 uint64_t wk_cpu_count_nonfinite(size_t n, const float *x, wk_pool *pool);
 
-// --- Randomness (random.c)
+// Randomness (random.c)
 
 /// Where an op's random words lie: element i reads word i % 4 of the Philox block `block + i / 4`
 /// of (key, substream). Every backend reads the same.
@@ -239,8 +239,8 @@ typedef struct wk_draws {
 void wk_cpu_uniform(size_t n, const wk_draws *draws, float low, float high, float *y,
                     wk_pool *pool);
 
-// --- Categorical variables (categorical.c)
-// A group is one variable: `classes` consecutive logits.
+// Categorical variables (categorical.c)
+// A group is one variable: `classes` consecutive logits, at most 1024 in entropy and KL.
 
 void wk_cpu_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool);
 
@@ -285,7 +285,7 @@ void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float 
                         const float *prior, const float *dy, float post_scale, float prior_scale,
                         float *dpost, float *dprior, wk_pool *pool);
 
-// --- The actor's truncated normal (normal.c)
+// The actor's truncated normal (normal.c)
 // raw [rows, 2 dims] holds m then s: mean = tanh(m), std = 2 sigmoid(s/2) + 0.1, a normal truncated
 // to
 // [-1, 1] per dimension.
@@ -319,7 +319,7 @@ void wk_cpu_truncnorm_log_prob_backward(size_t rows, size_t dims, const float *r
                                         const float *action, const float *dy, float *draw,
                                         float *daction, wk_pool *pool);
 
-// --- Losses, returns, disagreement (loss.c, returns.c, ensemble.c)
+// Losses, returns, disagreement (loss.c, returns.c, ensemble.c)
 
 /// y[s,r] = 0.5 sum over cols of (x - target)^2; target_stride 0 shares [rows, cols] over stacks.
 void wk_cpu_gaussian_loss(size_t stacks, size_t rows, size_t cols, const float *x,
@@ -358,11 +358,12 @@ void wk_cpu_disagreement_backward(wk_spread kind, size_t stacks, size_t rows, si
                                   float scale, const float *x, const float *dy, float *dx,
                                   wk_pool *pool);
 
-/// y[i] = scale * sum over stacks of x [stacks, n]. With 1 / stacks it is the mean.
+/// y[i] = scale * sum over stacks of x [stacks, n]; 1 / stacks makes it the mean. Its gradient is
+/// wk_cpu_spread_columns with stacks as rows.
 void wk_cpu_stack_sum(size_t stacks, size_t n, float scale, const float *x, float *y,
                       bool accumulate, wk_pool *pool);
 
-// --- Optimiser (adam.c)
+// Optimiser (adam.c)
 
 /// A run of parameters or gradients.
 typedef struct wk_span {
@@ -374,10 +375,10 @@ typedef struct wk_span {
 void wk_cpu_global_norm(size_t spans, const wk_span *span, float *norm, wk_pool *pool);
 
 typedef struct wk_adam {
-    float rate, beta1, beta2, eps; // 3e-4, 0.9, 0.999, 1e-5
-    float decay;                   // 1e-6: every weight times (1 - decay) before the step
-    float clip;                    // gradients times clip / norm where norm > clip; 0: no clipping
-    uint64_t step;                 // 1 for the first
+    double rate, beta1, beta2, eps; // 3e-4, 0.9, 0.999, 1e-5
+    double decay;                   // 1e-6: every weight times (1 - decay) before the step
+    double clip;                    // gradients times clip / norm where norm > clip; 0: no clipping
+    uint64_t step;                  // 1 for the first
 } wk_adam;
 
 /// One step on n weights with their moments: w -= rate m' / (sqrt(v') + eps), m' and v' corrected
