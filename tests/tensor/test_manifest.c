@@ -6,9 +6,9 @@
 static void every_op_belongs_to_one_family_of_tests(void **state)
 {
     (void)state;
-    static const wk_op listed[] = {
-        FAMILY_SHAPE(FAMILY_OP) FAMILY_ARITHMETIC(FAMILY_OP) FAMILY_LAYER(FAMILY_OP)
-            FAMILY_DISTRIBUTION(FAMILY_OP) FAMILY_LOSS(FAMILY_OP) FAMILY_STATE(FAMILY_OP)};
+    static const wk_op listed[] = {FAMILY_SHAPE(FAMILY_OP) FAMILY_ARITHMETIC(FAMILY_OP)
+                                       FAMILY_LAYER(FAMILY_OP) FAMILY_DISTRIBUTION(FAMILY_OP)
+                                           FAMILY_LOSS(FAMILY_OP) FAMILY_STATE(FAMILY_OP)};
     int times[WK_OP_COUNT] = {0};
     for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
         times[listed[i]]++;

@@ -52,8 +52,7 @@ static void returns(const op_case *c, const double *const *x, double *y)
             const double *value = x[1] + s * (steps + 1) * n + i;
             double next = value[steps * n];
             for (int t = steps - 1; t >= 0; t--) {
-                next = reward[t * n] +
-                       gamma * ((1 - lambda) * value[(t + 1) * n] + lambda * next);
+                next = reward[t * n] + gamma * ((1 - lambda) * value[(t + 1) * n] + lambda * next);
                 y[s * steps * n + t * n + i] = next;
             }
         }
