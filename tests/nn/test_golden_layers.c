@@ -41,8 +41,8 @@ static void check_net(net *n)
     assert_ok(wk_scope_bind(n->scope, golden_backend(n->file), &err));
     golden_check(n->file);
     wk_scope_destroy(n->scope);
-    golden_close(n->file);
     wk_params_destroy(n->params);
+    golden_close(n->file);
 }
 
 // Sums of at most 2 * 17 products through three layers.
