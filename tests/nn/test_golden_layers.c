@@ -4,9 +4,9 @@
 // The files are exact to float32 rounding, so a tolerance (relative to the largest value of a
 // tensor) only covers our float32 arithmetic: n products summed err by about sqrt(n) to n roundings
 // of 6e-8, and layers add their errors up.
+#include "nn/golden.h"
 #include "nn/layers.h"
 #include "support/check.h"
-#include "support/golden.h"
 #include <stdio.h>
 
 typedef struct net {

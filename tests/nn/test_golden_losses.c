@@ -1,8 +1,8 @@
 // Distributions, losses and returns against PyTorch: values and every gradient. Tolerances are
 // relative to the largest value of a tensor; the files themselves are exact to float32 rounding.
+#include "nn/golden.h"
 #include "nn/losses.h"
 #include "support/check.h"
-#include "support/golden.h"
 #include <stdio.h>
 
 // Sums of 4 variables of 5 classes. The near pair has a KL of some 0.04, the sum of 20 differences

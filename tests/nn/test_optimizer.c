@@ -1,8 +1,8 @@
 // Adam groups against PyTorch over six steps with clipping and decay, and what a group promises:
 // steps with bad gradients are skipped and counted, members of a stack are independent.
+#include "nn/golden.h"
 #include "nn/optimizer.h"
 #include "support/check.h"
-#include "support/golden.h"
 #include <stdio.h>
 #include <stdlib.h>
 

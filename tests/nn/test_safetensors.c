@@ -2,8 +2,8 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "nn/safetensors.h"
+#include "nn/safetensors_craft.h"
 #include "support/check.h"
-#include "support/safetensors_craft.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "nn/safetensors.h"
+#include "nn/safetensors_craft.h"
 #include "support/check.h"
-#include "support/safetensors_craft.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // Saved state: training goes on in the same bits after a save and a load, and bad numbers or files
 // change nothing.
 #include "base/file.h"
+#include "nn/small_net.h"
 #include "support/check.h"
-#include "support/small_net.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // A network recorded, placed, saved and loaded while every allocation and file call fails once in
 // turn: a clear error each time, nothing leaks, and a later attempt works.
+#include "nn/small_net.h"
 #include "support/check.h"
 #include "support/faults.h"
-#include "support/small_net.h"
 #include <stdio.h>
 
 #define PATH "test_state_faults.tmp.safetensors"

@@ -1,1 +1,2 @@
 include(${CMAKE_SOURCE_DIR}/tests/support/faults.cmake)
+target_sources(${target} PRIVATE nn/small_net.c)

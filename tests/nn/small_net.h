@@ -1,7 +1,7 @@
 // A small network with an optimizer, for tests of saving, resuming and failing: two dense layers
 // and a GRU cell trained to reproduce a fixed target.
-#ifndef WK_TESTS_SMALL_NET_H
-#define WK_TESTS_SMALL_NET_H
+#ifndef WK_TESTS_NN_SMALL_NET_H
+#define WK_TESTS_NN_SMALL_NET_H
 
 #include "nn/state.h"
 #include "tensor/program.h"

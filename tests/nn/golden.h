@@ -1,7 +1,7 @@
 // Runs a recorded graph on the inputs of a golden file (tools/reference/engine.py) and compares
 // what comes out with what the file says: outputs and every gradient.
-#ifndef WK_TESTS_GOLDEN_H
-#define WK_TESTS_GOLDEN_H
+#ifndef WK_TESTS_NN_GOLDEN_H
+#define WK_TESTS_NN_GOLDEN_H
 
 #include "nn/scope.h"
 #include "tensor/program.h"

@@ -1,4 +1,4 @@
-#include "support/golden.h"
+#include "nn/golden.h"
 
 #include "nn/safetensors.h"
 #include "support/check.h"

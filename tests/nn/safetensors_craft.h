@@ -1,6 +1,6 @@
 // Hand-made safetensors files in memory, for tests of what the reader refuses.
-#ifndef WK_TESTS_SAFETENSORS_CRAFT_H
-#define WK_TESTS_SAFETENSORS_CRAFT_H
+#ifndef WK_TESTS_NN_SAFETENSORS_CRAFT_H
+#define WK_TESTS_NN_SAFETENSORS_CRAFT_H
 
 #include <stddef.h>
 #include <stdint.h>

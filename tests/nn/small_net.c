@@ -1,4 +1,4 @@
-#include "support/small_net.h"
+#include "nn/small_net.h"
 
 #include "nn/layers.h"
 

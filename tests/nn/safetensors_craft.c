@@ -1,4 +1,4 @@
-#include "support/safetensors_craft.h"
+#include "nn/safetensors_craft.h"
 
 #include <stdlib.h>
 #include <string.h>
