@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROOM = 64 };
+enum { ROOM = 64, NAME = 64 };
 
 // A tensor of the graph and the tensor of the file it belongs to.
 typedef struct pair {
     wk_tensor tensor;
-    char name[64];
+    char name[NAME];
     double tolerance;
 } pair;
 
@@ -23,6 +23,13 @@ struct golden {
     wk_tensor counter;
     uint64_t counter_value;
 };
+
+// "prefix/name", or just the name without a prefix.
+static void join(char out[NAME], const char *prefix, const char *name)
+{
+    int length = snprintf(out, NAME, "%s%s%s", prefix, *prefix ? "/" : "", name);
+    assert_true(length < NAME);
+}
 
 golden *golden_open(const char *name)
 {
@@ -86,13 +93,13 @@ static void give(golden *file, wk_tensor tensor, const char *name)
     assert_true(file->given_count < ROOM);
     pair *next = &file->given[file->given_count++];
     next->tensor = tensor;
-    snprintf(next->name, sizeof next->name, "%s", name);
+    join(next->name, "", name);
 }
 
 wk_tensor golden_input(golden *file, const char *name)
 {
-    char full[80];
-    snprintf(full, sizeof full, "in/%s", name);
+    char full[NAME];
+    join(full, "in", name);
     wk_tensor tensor = wk_graph_input(file->g, WK_F32, golden_shape(file, full), name);
     give(file, tensor, name);
     return tensor;
@@ -129,17 +136,17 @@ void golden_expect(golden *file, wk_tensor x, const char *name, double tolerance
     pair *next = &file->expected[file->expected_count++];
     next->tensor = x;
     next->tolerance = tolerance;
-    snprintf(next->name, sizeof next->name, "%s", name);
+    join(next->name, "", name);
 }
 
 void golden_expect_gradients(golden *file, wk_tensor loss, const char *prefix, size_t count,
                              double tolerance)
 {
     wk_tensor params[ROOM], grads[ROOM];
-    char names[ROOM][160];
+    char names[ROOM][NAME];
     size_t found = 0;
     for (size_t i = 0; i < file->given_count; i++) {
-        snprintf(names[found], sizeof names[found], "%s/%s", prefix, file->given[i].name);
+        join(names[found], prefix, file->given[i].name);
         if (wk_safetensors_find(file->file, names[found])) params[found++] = file->given[i].tensor;
     }
     assert_int_equal(found, count);
@@ -151,8 +158,8 @@ void golden_expect_gradients(golden *file, wk_tensor loss, const char *prefix, s
 static void upload(golden *file, wk_program *program, const pair *given)
 {
     wk_error err = {0};
-    char full[80];
-    snprintf(full, sizeof full, "in/%s", given->name);
+    char full[NAME];
+    join(full, "in", given->name);
     float *values = golden_values(file, full);
     size_t bytes = wk_shape_count(golden_shape(file, full)) * sizeof *values;
     assert_int_equal(wk_shape_count(wk_graph_shape(file->g, given->tensor)) * sizeof *values,
