@@ -1,8 +1,10 @@
+// The two clean-up domains: one running world, its episodes, rewards and saved states.
 #include "env/cleanup.h"
 
 #include "env/cleanup_layout.h"
 #include "env/cleanup_model.h"
 #include "env/cleanup_scene.h"
+#include "env/cleanup_task.h"
 #include "env/physics.h"
 
 #include <assert.h>
@@ -12,7 +14,6 @@
 enum {
     ENGINE_STEPS = 2, // per agent step
     TIME_STEPS = 10,  // of MuJoCo per engine step
-    TASKS = 3,
     TRAINING_ARENAS = 5,
     GRID = 35, // sum over the training arenas a of (a+1)(a+2)/2
 };
@@ -26,8 +27,8 @@ typedef struct cleanup {
     wk_cleanup_scene *scene;
     double half_size;
     int green, blue;
-    int first_block;        // body of block 0; the others follow
-    double distance[TASKS]; // sum over the blocks of the distance to their goal's centre line
+    int first_block;              // body of block 0; the others follow
+    wk_cleanup_progress progress; // at the current positions
 } cleanup;
 
 static const wk_param params[] = {
@@ -73,49 +74,16 @@ static wk_status check(const double *theta, wk_error *err)
     return WK_OK;
 }
 
-// The side a block belongs to in a task: -1 left, +1 right.
-static int goal_side(int task, bool is_green)
+static wk_cleanup_progress measure(const cleanup *world)
 {
-    static const int sides[TASKS][2] = {{+1, -1}, {-1, +1}, {+1, +1}}; // blue, green
-    return sides[task][is_green];
+    return wk_cleanup_measure(world->half_size, world->green, world->blue,
+                              world->data->xpos + 3 * world->first_block);
 }
 
-// Distances and completion of one task at the current positions.
-static void measure(const cleanup *env, int task, double *distance, double *completion)
+static void report_completion(const cleanup *world, wk_outcome *out)
 {
-    double centre = env->half_size - 0.25;
-    int blocks = env->green + env->blue, inside = 0;
-    *distance = 0;
-    for (int b = 0; b < blocks; b++) {
-        const mjtNum *at = env->data->xpos + 3 * (env->first_block + b);
-        // Mirrored so that the goal is always the right one: s-0.5 < x < s, |y| < 2.
-        double x = goal_side(task, b < env->green) * at[0];
-        *distance += fabs(x - centre);
-        inside += x > env->half_size - 0.5 && x < env->half_size && fabs(at[1]) < 2;
-    }
-    *completion = blocks ? (double)inside / blocks : 1;
-}
-
-// Adds the reward of one engine step and keeps the distances for the next one.
-static void collect(cleanup *env, double rewards[TASKS], wk_outcome *out)
-{
-    for (int task = 0; task < TASKS; task++) {
-        double distance, completion;
-        measure(env, task, &distance, &completion);
-        rewards[task] += 100 * (env->distance[task] - distance) + 0.5 * completion;
-        env->distance[task] = distance;
-        out->completion[task] = (float)completion;
-    }
-}
-
-// Takes the current positions as those before the next engine step.
-static void start_measuring(cleanup *env, wk_outcome *out)
-{
-    for (int task = 0; task < TASKS; task++) {
-        double completion;
-        measure(env, task, &env->distance[task], &completion);
-        if (out) out->completion[task] = (float)completion;
-    }
+    for (int task = 0; task < WK_CLEANUP_TASKS; task++)
+        out->completion[task] = (float)world->progress.completion[task];
 }
 
 static void destroy(void *env)
@@ -224,22 +192,41 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
                        "the start of episode %llu of seed %llu is not simulable",
                        (unsigned long long)episode, (unsigned long long)seed);
     wk_cleanup_scene_set_model(world->scene, world->model, world->data);
-    start_measuring(world, out);
+    world->progress = measure(world);
+    report_completion(world, out);
     return WK_OK;
+}
+
+// One engine step; false when the simulation broke down.
+static bool engine_step(cleanup *world, double *rewards)
+{
+    if (!wk_physics_advance(world->model, world->data, TIME_STEPS)) return false;
+    wk_cleanup_progress before = world->progress;
+    world->progress = measure(world);
+    for (int task = 0; task < WK_CLEANUP_TASKS; task++)
+        rewards[task] += wk_cleanup_reward(&before, &world->progress, task);
+    return true;
+}
+
+// Leaves something that can be drawn: what diverged may hold numbers that are not finite.
+static void abandon(cleanup *world)
+{
+    mj_resetData(world->model, world->data);
+    mj_kinematics(world->model, world->data);
 }
 
 static void step(void *env, const float *action, wk_outcome *out)
 {
     cleanup *world = env;
-    double rewards[TASKS] = {0};
+    double rewards[WK_CLEANUP_TASKS] = {0};
     world->data->ctrl[0] = action[0];
     world->data->ctrl[1] = action[1];
-    for (int i = 0; i < ENGINE_STEPS && !out->diverged; i++) {
-        out->diverged = !wk_physics_advance(world->model, world->data, TIME_STEPS);
-        if (!out->diverged) collect(world, rewards, out);
-    }
-    for (int task = 0; task < TASKS; task++)
+    for (int i = 0; i < ENGINE_STEPS && !out->diverged; i++)
+        out->diverged = !engine_step(world, rewards);
+    if (out->diverged) abandon(world);
+    for (int task = 0; task < WK_CLEANUP_TASKS; task++)
         out->rewards[task] = (float)rewards[task];
+    report_completion(world, out);
 }
 
 static void render(void *env, int width, int height, uint8_t *rgb)
@@ -270,11 +257,11 @@ static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
                        "another world or version",
                        size, expected);
     WK_TRY(wk_physics_restore(world->model, world->data, bytes, err));
-    start_measuring(world, NULL);
+    world->progress = measure(world);
     return WK_OK;
 }
 
-static const wk_task tasks[TASKS] = {
+static const wk_task tasks[WK_CLEANUP_TASKS] = {
     {"sort", NULL, true},
     {"sort-reverse", "sort-reversed", true},
     {"push", NULL, true},
@@ -298,7 +285,7 @@ static const double most_complex[][3] = {{4, 0, 4}, {4, 1, 3}, {4, 2, 2}, {4, 3,
 // What both robots share.
 #define CLEAN_UP_COMMON                                                                            \
     .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_params = 3, .params = params,                 \
-    .n_tasks = TASKS, .tasks = tasks, .n_cases = 1, .cases = cases, .n_options = 1,                \
+    .n_tasks = WK_CLEANUP_TASKS, .tasks = tasks, .n_cases = 1, .cases = cases, .n_options = 1,     \
     .options = options, .action_size = 2, .action_repeat = ENGINE_STEPS, .episode_steps = 500,     \
     .hardest = hardest, .n_complex = 5, .most_complex = &most_complex[0][0],                       \
     .grid_count = grid_count, .grid_point = grid_point, .check = check, .destroy = destroy,        \

@@ -1,3 +1,4 @@
+// Rejection sampling of where an episode starts.
 #include "env/cleanup_layout.h"
 
 #include <assert.h>

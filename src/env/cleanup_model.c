@@ -1,3 +1,4 @@
+// Composes the MJCF of a clean-up world from the embedded robot and floor documents and the arena.
 #include "env/cleanup_model.h"
 
 #include "base/asset.h"
