@@ -80,12 +80,20 @@ static wk_status store(const wk_arg *arg, void *values, const char *text, wk_err
     strncat(what, arg->name, sizeof what - 3);
     void *place = (char *)values + arg->offset;
     switch (arg->type) {
-    case WK_ARG_FLAG: *(bool *)place = true; return WK_OK;
-    case WK_ARG_INT: return wk_parse_int(what, text, (int)arg->min, (int)arg->max, place, err);
-    case WK_ARG_NUMBER: return store_number(arg, what, text, place, err);
-    case WK_ARG_SEED: return parse_seed(what, text, place, err);
-    case WK_ARG_TEXT: *(const char **)place = text; return WK_OK;
-    case WK_ARG_TEXTS: return store_text(what, text, place, err);
+    case WK_ARG_FLAG:
+        *(bool *)place = true;
+        return WK_OK;
+    case WK_ARG_INT:
+        return wk_parse_int(what, text, (int)arg->min, (int)arg->max, place, err);
+    case WK_ARG_NUMBER:
+        return store_number(arg, what, text, place, err);
+    case WK_ARG_SEED:
+        return parse_seed(what, text, place, err);
+    case WK_ARG_TEXT:
+        *(const char **)place = text;
+        return WK_OK;
+    case WK_ARG_TEXTS:
+        return store_text(what, text, place, err);
     }
     assert(!"unknown type of option");
     return WK_OK;

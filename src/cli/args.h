@@ -50,9 +50,9 @@ typedef struct wk_arg_words {
     int count;
 } wk_arg_words;
 
-/// Reads `--name value`, `--name=value` and words from argv[0 ... argc-1] until the end or "--"; later
-/// values win. Values are borrowed from argv. `-h` means --help. With `words` NULL reading stops at
-/// the first word. Returns through `taken` how many arguments were read.
+/// Reads `--name value`, `--name=value` and words from argv[0 ... argc-1] until the end or "--";
+/// later values win. Values are borrowed from argv. `-h` means --help. With `words` NULL reading
+/// stops at the first word. Returns through `taken` how many arguments were read.
 wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, char **argv,
                         wk_arg_words *words, int *taken, wk_error *err);
 

@@ -1,5 +1,5 @@
-// What the commands of the program share: how a command is declared, what every command is given, and
-// the exit codes.
+// What the commands of the program share: how a command is declared, what every command is given,
+// and the exit codes.
 #ifndef WK_CLI_CLI_H
 #define WK_CLI_CLI_H
 

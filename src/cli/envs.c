@@ -1,4 +1,5 @@
-// waker envs: which worlds there are, what their parameters mean, and which tasks and cases they have.
+// waker envs: which worlds there are, what their parameters mean, and which tasks and cases they
+// have.
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "cli/world.h"

@@ -1,5 +1,5 @@
-// The program: finds the command, reads its options, runs it, and turns errors into messages and exit
-// codes.
+// The program: finds the command, reads its options, runs it, and turns errors into messages and
+// exit codes.
 #include "cli/cli.h"
 
 #include <assert.h>
@@ -88,8 +88,8 @@ static int match_name(const wk_command *command, const char *const *words, int c
     const char *blank = strchr(command->name, ' ');
     if (!blank) return count >= 1 && strcmp(words[0], command->name) == 0;
     size_t length = (size_t)(blank - command->name);
-    bool first = count >= 1 && strlen(words[0]) == length &&
-                 memcmp(words[0], command->name, length) == 0;
+    bool first =
+        count >= 1 && strlen(words[0]) == length && memcmp(words[0], command->name, length) == 0;
     return first && count >= 2 && strcmp(words[1], blank + 1) == 0 ? 2 : 0;
 }
 
@@ -125,10 +125,10 @@ static wk_status unknown_command(const char *const *words, int count, wk_error *
     for (size_t i = 0; i < n_seconds; i++)
         wk_text_printf(&list, "%s'waker %s %s'", i ? ", " : "", words[0], seconds[i]);
     wk_status status =
-        count < 2 || words[1][0] == '-' ? wk_fail(err, WK_E_INPUT, "'%s' needs to know what: %s", words[0],
-                            wk_text_get(&list))
-                  : wk_fail(err, WK_E_INPUT, "'%s' does not know '%s'; there is %s", words[0],
-                            words[1], wk_text_get(&list));
+        count < 2 || words[1][0] == '-'
+            ? wk_fail(err, WK_E_INPUT, "'%s' needs to know what: %s", words[0], wk_text_get(&list))
+            : wk_fail(err, WK_E_INPUT, "'%s' does not know '%s'; there is %s", words[0], words[1],
+                      wk_text_get(&list));
     wk_text_free(&list);
     return status;
 }
@@ -189,12 +189,15 @@ static wk_status run_program(wk_cli *cli, int argc, char **argv, const wk_comman
 static int exit_code_of(wk_status status)
 {
     switch (status) {
-    case WK_OK: return WK_EXIT_OK;
+    case WK_OK:
+        return WK_EXIT_OK;
     case WK_E_INPUT:
     case WK_E_NOT_FOUND:
     case WK_E_FORMAT:
-    case WK_E_UNSUPPORTED: return WK_EXIT_USAGE;
-    default: return WK_EXIT_FAILURE;
+    case WK_E_UNSUPPORTED:
+        return WK_EXIT_USAGE;
+    default:
+        return WK_EXIT_FAILURE;
     }
 }
 
@@ -202,8 +205,7 @@ static void print_error(const wk_command *command, wk_status status, const wk_er
 {
     const char *name = command ? command->name : "";
     fprintf(stderr, "waker%s%s: %s\n", *name ? " " : "", name, err->message);
-    if (status == WK_E_INPUT)
-        fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
+    if (status == WK_E_INPUT) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-// waker render: pictures of worlds. A still, a clip of an episode under random actions, or a contact
-// sheet of the whole domain.
+// waker render: pictures of worlds. A still, a clip of an episode under random actions, or a
+// contact sheet of the whole domain.
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/sheet.h"
@@ -28,15 +28,16 @@ static const render_values defaults = {.steps = UNSET, .size = UNSET};
 static const wk_arg args[] = {
     {"domain", "NAME", "a built-in domain; 'waker envs' lists them", WK_ARG_TEXT, AT(domain), 0, 0},
     {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_TEXT, AT(plugin), 0, 0},
-    {"out", "FILE", "where to write: .png for a still, .gif for a clip", WK_ARG_TEXT, AT(out), 0, 0},
+    {"out", "FILE", "where to write: .png for a still, .gif for a clip", WK_ARG_TEXT, AT(out), 0,
+     0},
     {"params", "A,B,...", "the world's parameters (default: the middle of the training grid)",
      WK_ARG_TEXT, AT(params), 0, 0},
     {"case", "NAME[:I]", "parameters of an out-of-distribution case, its I-th from 0", WK_ARG_TEXT,
      AT(case_name), 0, 0},
     {"option", "NAME=CHOICE", "an option of the domain; may be repeated", WK_ARG_TEXTS, AT(options),
      0, 0},
-    {"seed", "N", "seed of the episode and of the random actions (default 0)", WK_ARG_SEED, AT(seed),
-     0, 0},
+    {"seed", "N", "seed of the episode and of the random actions (default 0)", WK_ARG_SEED,
+     AT(seed), 0, 0},
     {"steps", "N",
      "random steps: before a still or in each cell (default 0, the start of the episode), or in a "
      "clip (default 100)",
@@ -107,7 +108,8 @@ static wk_status render_still(wk_stage *stage, const render_values *v, int size,
     wk_image_free(&image);
     int taken = wk_env_steps(stage->env);
     snprintf(what, what_size, "state after %d random step%s%s, %d x %d, written to %s", taken,
-             taken == 1 ? "" : "s", stage->ended ? " (end of the episode)" : "", size, size, v->out);
+             taken == 1 ? "" : "s", stage->ended ? " (end of the episode)" : "", size, size,
+             v->out);
     return status;
 }
 

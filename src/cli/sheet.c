@@ -22,7 +22,7 @@ enum {
 // A row of worlds with what stands before it.
 typedef struct row {
     char label[48];
-    const double *thetas[COLUMNS_MAX];  // NULL: an empty place
+    const double *thetas[COLUMNS_MAX]; // NULL: an empty place
     char captions[COLUMNS_MAX][48];
 } row;
 
@@ -47,7 +47,8 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Whether the params after the first are counts of the same kind, so that their sum means something.
+// Whether the params after the first are counts of the same kind, so that their sum means
+// something.
 static bool are_counts(const wk_domain *d)
 {
     if (d->n_params < 3) return false;
@@ -112,8 +113,8 @@ static const double *choose_world(const sheet *s, double row_value, double colum
         if (fabs(row_key(s->domain, theta) - row_value) > 1e-9 ||
             fabs(column_key(s->domain, theta) - column_value) > 1e-9)
             continue;
-        if (!best || wk_theta_off_centre(s->domain, theta) <
-                         wk_theta_off_centre(s->domain, best) - 1e-9)
+        if (!best ||
+            wk_theta_off_centre(s->domain, theta) < wk_theta_off_centre(s->domain, best) - 1e-9)
             best = theta;
     }
     return best;
@@ -136,8 +137,7 @@ static void label_columns(sheet *s, const axis *columns)
                      i > 1 ? " + " : "", d->params[i].name);
         }
     else
-        snprintf(s->columns_label, sizeof s->columns_label, "%s",
-                 d->params[d->n_params > 1].name);
+        snprintf(s->columns_label, sizeof s->columns_label, "%s", d->params[d->n_params > 1].name);
     for (int c = 0; c < columns->count; c++)
         snprintf(s->column_captions[c], sizeof s->column_captions[c], "%g", columns->values[c]);
 }
@@ -172,7 +172,8 @@ static wk_status plan(sheet *s, wk_error *err)
 {
     const wk_domain *d = s->domain;
     if (d->n_params == 0)
-        return wk_fail(err, WK_E_INPUT, "domain '%s' has no parameters to make a sheet of", d->name);
+        return wk_fail(err, WK_E_INPUT, "domain '%s' has no parameters to make a sheet of",
+                       d->name);
     WK_TRY(wk_space_create(d, false, &s->space, err));
     axis rows, columns;
     WK_TRY(make_axes(s, &rows, &columns, err));

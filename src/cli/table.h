@@ -1,4 +1,5 @@
-// Text tables with aligned columns. Cells may hold several lines; a column is as wide as its widest.
+// Text tables with aligned columns. Cells may hold several lines; a column is as wide as its
+// widest.
 #ifndef WK_CLI_TABLE_H
 #define WK_CLI_TABLE_H
 
@@ -10,9 +11,9 @@ enum { WK_TABLE_COLUMNS_MAX = 12 };
 /// A table being filled row by row. Zero-initialise, set the columns, add cells, print, free.
 typedef struct wk_table {
     int columns;
-    const char *align;     // per column 'l' or 'r'
+    const char *align;      // per column 'l' or 'r'
     WK_ARRAY(char *) cells; // [rows, columns], owned
-    bool failed;           // memory ran out; printing does nothing
+    bool failed;            // memory ran out; printing does nothing
 } wk_table;
 
 /// Begins a table; `align` has one letter per column ("llr"), then one heading per column.

@@ -7,12 +7,12 @@
 
 static wk_status find_domain(const char *domain, const char *plugin, wk_world *out, wk_error *err)
 {
-    if (domain && plugin)
-        return wk_fail(err, WK_E_INPUT, "give --domain or --plugin, not both");
+    if (domain && plugin) return wk_fail(err, WK_E_INPUT, "give --domain or --plugin, not both");
     if (domain) return wk_domain_find(domain, &out->domain, err);
     if (!plugin)
-        return wk_fail(err, WK_E_INPUT,
-                       "which world? give --domain NAME ('waker envs' lists them) or --plugin FILE");
+        return wk_fail(
+            err, WK_E_INPUT,
+            "which world? give --domain NAME ('waker envs' lists them) or --plugin FILE");
     WK_TRY(wk_plugin_load(plugin, &out->plugin, err));
     out->domain = wk_plugin_domain(out->plugin);
     return WK_OK;
@@ -21,8 +21,7 @@ static wk_status find_domain(const char *domain, const char *plugin, wk_world *o
 static wk_status set_option(wk_world *world, const char *text, wk_error *err)
 {
     const char *equals = strchr(text, '=');
-    if (!equals)
-        return wk_fail(err, WK_E_INPUT, "--option '%s': write it as name=choice", text);
+    if (!equals) return wk_fail(err, WK_E_INPUT, "--option '%s': write it as name=choice", text);
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     int option, value;
