@@ -52,6 +52,7 @@ static void advancing_equals_plain_steps(void **state)
     assert_true(wk_physics_settle(ours.model, ours.data));
     mj_forward(plain.model, plain.data);
     wk_rng rng = wk_rng_stream(1, "test", 0);
+    int contacts = 0;
     for (int i = 0; i < 50; i++) {
         draw_ctrl(ours, &rng);
         mju_copy(plain.data->ctrl, ours.data->ctrl, (int)ours.model->nu);
@@ -59,8 +60,9 @@ static void advancing_equals_plain_steps(void **state)
         for (int k = 0; k < 10; k++)
             mj_step(plain.model, plain.data);
         assert_same_state(ours, plain);
+        contacts += ours.data->ncon;
     }
-    assert_true(ours.data->ncon > 0);
+    assert_true(contacts > 0);
     free_world(ours);
     free_world(plain);
 }
