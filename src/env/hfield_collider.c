@@ -56,6 +56,17 @@ typedef struct window {
     mjtNum bottom;
 } window;
 
+// Unlike fmax and fmin these compile to one instruction; no number here is NaN.
+static mjtNum larger(mjtNum a, mjtNum b)
+{
+    return a > b ? a : b;
+}
+
+static mjtNum smaller(mjtNum a, mjtNum b)
+{
+    return a < b ? a : b;
+}
+
 static mjtNum sign(mjtNum x)
 {
     return x < 0 ? -1 : x > 0 ? 1 : 0;
@@ -204,14 +215,14 @@ static bool out_of_reach(const field *f, const capsule *cap, int row, int c, mjt
     mjtNum from = -cap->half, to = cap->half;
     if (fabs(axis_x) > 1e-6) {
         mjtNum a = (x0 - reach - cap->pos[0]) / axis_x, b = (x1 + reach - cap->pos[0]) / axis_x;
-        from = fmax(from, fmin(a, b));
-        to = fmin(to, fmax(a, b));
+        from = larger(from, smaller(a, b));
+        to = smaller(to, larger(a, b));
         if (from > to) return true;
     }
-    mjtNum z0 = fmax(height_at(f, row, c - 1, margin), height_at(f, row + 1, c - 1, margin));
-    mjtNum z1 = fmax(height_at(f, row, c, margin), height_at(f, row + 1, c, margin));
+    mjtNum z0 = larger(height_at(f, row, c - 1, margin), height_at(f, row + 1, c - 1, margin));
+    mjtNum z1 = larger(height_at(f, row, c, margin), height_at(f, row + 1, c, margin));
     mjtNum from_z = cap->pos[2] + from * axis_z, to_z = cap->pos[2] + to * axis_z;
-    if (fmin(from_z, to_z) - reach > fmax(z0, z1)) return true;
+    if (smaller(from_z, to_z) - reach > larger(z0, z1)) return true;
     mjtNum slope = (z1 - z0) / f->dx, above = reach * sqrt(1 + slope * slope);
     mjtNum from_x = cap->pos[0] + from * axis_x, to_x = cap->pos[0] + to * axis_x;
     return from_z - z0 - slope * (from_x - x0) > above && to_z - z0 - slope * (to_x - x0) > above;
