@@ -200,7 +200,7 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
 // One engine step; false when the simulation broke down.
 static bool engine_step(cleanup *world, double *rewards)
 {
-    if (!wk_physics_advance(world->model, world->data, TIME_STEPS)) return false;
+    if (!wk_physics_run(world->model, world->data, TIME_STEPS)) return false;
     wk_cleanup_progress before = world->progress;
     world->progress = measure(world);
     for (int task = 0; task < WK_CLEANUP_TASKS; task++)

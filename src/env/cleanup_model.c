@@ -20,16 +20,18 @@ static void append_inside(wk_text *text, const char *asset_name)
     wk_text_append(text, begin, (size_t)(end - begin));
 }
 
-// Room for contacts, several times what random driving needs. MuJoCo 2 touches all of it at once,
-// and the square of the number of constraint rows (ten per contact of six dimensions) decides the
-// memory of a world; MuJoCo 3 touches only what is used.
-static void append_size(wk_text *text, int blocks)
+// Room for contacts and scratch memory, twice what the hardest driving was seen to need. MuJoCo 2
+// touches all room for constraints at once: its square (ten rows per contact of six dimensions)
+// decides the memory of a world. MuJoCo 3 touches only what is used.
+static void append_size(wk_text *text, wk_cleanup_robot robot, int blocks)
 {
 #if mjVERSION_HEADER >= 300
+    (void)robot;
     wk_text_printf(text, "  <size memory=\"%dM\"/>\n", 4 + 2 * blocks);
 #else
-    int contacts = 32 + 12 * blocks;
-    wk_text_printf(text, "  <size njmax=\"%d\" nconmax=\"%d\"/>\n", 10 * contacts, contacts);
+    int contacts = (robot == WK_CLEANUP_CAR ? 40 : 24) + 8 * blocks;
+    wk_text_printf(text, "  <size njmax=\"%d\" nconmax=\"%d\" nstack=\"200000\"/>\n", 10 * contacts,
+                   contacts);
 #endif
 }
 
@@ -75,7 +77,7 @@ void wk_cleanup_model_text(wk_cleanup_robot robot, int arena, int blocks, wk_tex
 {
     double s = wk_cleanup_half_size(arena);
     wk_text_puts(text, "<mujoco model=\"clean-up\">\n");
-    append_size(text, blocks);
+    append_size(text, robot, blocks);
     append_option(text, blocks);
     append_inside(text, robot == WK_CLEANUP_CAR ? "clean-up-car.xml" : "clean-up-point.xml");
     append_inside(text, "clean-up-world.xml");
