@@ -57,7 +57,7 @@ static wk_status parse_seed(const char *what, const char *text, uint64_t *out, w
 static wk_status store_number(const wk_arg *arg, const char *what, const char *text, double *out,
                               wk_error *err)
 {
-    double value;
+    double value = 0;
     WK_TRY(wk_parse_number(what, text, &value, err));
     if (value < arg->min || value > arg->max)
         return wk_fail(err, WK_E_INPUT, "%s: %s is outside %g to %g", what, text, arg->min,

@@ -62,7 +62,7 @@ static wk_status parse_params(const wk_domain *domain, const char *params, doubl
         size_t length = strcspn(at, ",");
         char number[64];
         snprintf(number, sizeof number, "%.*s", (int)length, at);
-        double value;
+        double value = 0;
         WK_TRY(wk_parse_number("--params", number, &value, err));
         if (count < WK_PARAMS_MAX) theta[count] = value;
         if (!at[length]) break;

@@ -308,3 +308,10 @@ const wk_domain wk_car_clean_up = {
     .create = create_car,
     CLEAN_UP_COMMON,
 };
+
+void wk_cleanup_inside(void *env, const mjModel **model, mjData **data)
+{
+    cleanup *world = env;
+    *model = world->model;
+    *data = world->data;
+}

@@ -223,3 +223,10 @@ wk_status wk_terrain_load(void *env, const void *bytes, size_t size, wk_error *e
                        expected, size);
     return wk_physics_restore(t->model, t->data, bytes, err);
 }
+
+void wk_terrain_inside(void *env, const mjModel **model, mjData **data)
+{
+    terrain *t = env;
+    *model = t->model;
+    *data = t->data;
+}
