@@ -1,7 +1,5 @@
 #include "cli/sheet.h"
 
-#include "base/array.h"
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +11,6 @@ enum {
     MARGIN = 8,
     GAP = 6,
     LINE = 12,
-    ROWS_TOTAL_MAX = ROWS_MAX + 64,
     BACKGROUND = 0xFFFFFF,
     INK = 0x202020,
     FAINT = 0x707070,
@@ -29,7 +26,7 @@ typedef struct row {
 typedef struct sheet {
     const wk_domain *domain;
     wk_space *space;
-    char columns_label[96], column_captions[COLUMNS_MAX][24];
+    char columns_label[96], cases_label[160], column_captions[COLUMNS_MAX][24];
     row *rows;
     int n_rows, n_columns;
     int n_grid_rows; // the rest are cases
@@ -142,6 +139,16 @@ static void label_columns(sheet *s, const axis *columns)
         snprintf(s->column_captions[c], sizeof s->column_captions[c], "%g", columns->values[c]);
 }
 
+static void label_cases(sheet *s)
+{
+    snprintf(s->cases_label, sizeof s->cases_label, "outside the training distribution:");
+    for (int i = 0; i < s->domain->n_params; i++) {
+        size_t used = strlen(s->cases_label);
+        snprintf(s->cases_label + used, sizeof s->cases_label - used, "%s %s", i ? "," : "",
+                 s->domain->params[i].name);
+    }
+}
+
 static void fill_grid_row(sheet *s, double value, const axis *columns)
 {
     row *r = &s->rows[s->n_rows++];
@@ -182,6 +189,7 @@ static wk_status plan(sheet *s, wk_error *err)
     s->n_columns = columns.count;
     s->n_grid_rows = rows.count;
     label_columns(s, &columns);
+    label_cases(s);
     for (int i = 0; i < rows.count; i++)
         fill_grid_row(s, rows.values[i], &columns);
     for (int i = 0; i < d->n_cases; i++)
@@ -247,8 +255,10 @@ static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, i
 
 static void draw_headings(const sheet *s, const brush *b, int y)
 {
-    char title[160];
-    snprintf(title, sizeof title, "%s: %s across", s->domain->name, s->columns_label);
+    char title[192];
+    bool rows = s->domain->n_params > 1;
+    snprintf(title, sizeof title, "%s: %s%s%s across", s->domain->name,
+             rows ? s->domain->params[0].name : "", rows ? " down, " : "", s->columns_label);
     wk_image_text(b->out, MARGIN, MARGIN, 1, INK, title);
     for (int c = 0; c < s->n_columns; c++)
         wk_image_text(b->out, b->left + c * (b->tile->width + GAP), y - LINE, 1, FAINT,
@@ -261,7 +271,7 @@ static wk_status draw_rows(const sheet *s, const brush *b, int top, int *cells, 
     for (int i = 0, y = top; i < s->n_rows; i++) {
         int height = row_height(s, i, b->tile->width), at = y;
         if (i == s->n_grid_rows) {
-            wk_image_text(b->out, MARGIN, y + GAP, 1, INK, "outside the training distribution");
+            wk_image_text(b->out, MARGIN, y + GAP, 1, INK, s->cases_label);
             at += LINE + GAP;
         }
         WK_TRY(draw_row(s, b, &s->rows[i], at, cells, err));
