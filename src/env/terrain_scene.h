@@ -4,6 +4,7 @@
 #define WK_ENV_TERRAIN_SCENE_H
 
 #include "env/render/config.h"
+#include "env/render/kernels.h"
 #include "waker/error.h"
 #include <mujoco/mujoco.h>
 #include <stdint.h>
@@ -21,5 +22,8 @@ void wk_terrain_scene_set_profile(wk_terrain_scene *scene, const mjModel *model)
 /// Draws the state in `data` (positions, camera and light must be current).
 void wk_terrain_scene_draw(wk_terrain_scene *scene, const mjModel *model, const mjData *data,
                            int width, int height, uint8_t *rgb);
+
+/// Draws with other kernels than the machine's best; for comparing them.
+void wk_terrain_scene_use(wk_terrain_scene *scene, const wk_kernels *kernels);
 
 #endif
