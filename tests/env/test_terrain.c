@@ -217,6 +217,55 @@ static void a_breakdown_is_flagged_and_reset_recovers(void **state)
     domain->destroy(env);
 }
 
+// The picture 20 steps into an episode.
+static void draw_after_steps(const wk_domain *domain, const int *options, double length,
+                             uint8_t *rgb)
+{
+    void *env = make_env(domain, options);
+    reset_env(domain, env, 1, length, 4, 1);
+    for (int i = 0; i < 20; i++) {
+        wk_outcome out = {0};
+        domain->step(env, (const float[WK_ACTION_MAX]){0.3f, -0.5f}, &out);
+    }
+    domain->render(env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, rgb);
+    domain->destroy(env);
+}
+
+static void pictures_are_reproducible_and_follow_theta_and_options(void **state)
+{
+    const wk_domain *domain = *state;
+    const int no_shadows[WK_OPTIONS_MAX] = {0, 0, 1, 0}, one_sample[WK_OPTIONS_MAX] = {0, 0, 0, 1};
+    static uint8_t base[WK_IMAGE_BYTES], other[WK_IMAGE_BYTES];
+    draw_after_steps(domain, default_options, 0.3, base);
+    draw_after_steps(domain, default_options, 0.3, other);
+    assert_memory_equal(base, other, sizeof base);
+    draw_after_steps(domain, default_options, 0.8, other);
+    assert_memory_not_equal(base, other, sizeof base);
+    draw_after_steps(domain, no_shadows, 0.3, other);
+    assert_memory_not_equal(base, other, sizeof base);
+    draw_after_steps(domain, one_sample, 0.3, other);
+    assert_memory_not_equal(base, other, sizeof base);
+}
+
+static void a_restored_environment_draws_the_same_picture(void **state)
+{
+    const wk_domain *domain = *state;
+    static uint8_t expected[WK_IMAGE_BYTES], got[WK_IMAGE_BYTES];
+    float rewards[40][8];
+    wk_error err = {0};
+    void *a = make_env(domain, default_options), *b = make_env(domain, default_options);
+    reset_env(domain, a, -1, 0, 2, 9);
+    double *middle = run(domain, a, 0, rewards);
+    domain->render(a, WK_IMAGE_SIDE, WK_IMAGE_SIDE, expected);
+    reset_env(domain, b, -1, 0, 2, 9);
+    assert_ok(domain->load(b, middle, domain->state_size(b), &err));
+    domain->render(b, WK_IMAGE_SIDE, WK_IMAGE_SIDE, got);
+    assert_memory_equal(expected, got, sizeof expected);
+    free(middle);
+    domain->destroy(a);
+    domain->destroy(b);
+}
+
 #if !defined(__SANITIZE_ADDRESS__)
 static long resident_kib(void)
 {
@@ -259,6 +308,8 @@ int main(void)
         BOTH(a_fresh_lattice_changes_the_ground_but_not_the_start),
         BOTH(both_colliders_give_the_same_episode),
         BOTH(a_breakdown_is_flagged_and_reset_recovers),
+        BOTH(pictures_are_reproducible_and_follow_theta_and_options),
+        BOTH(a_restored_environment_draws_the_same_picture),
 #if !defined(__SANITIZE_ADDRESS__)
         BOTH(an_environment_stays_below_30_megabytes),
 #endif
