@@ -38,8 +38,6 @@ typedef struct wk_command {
     wk_status (*run)(wk_cli *cli, const void *values, wk_error *err);
 } wk_command;
 
-enum { WK_COMMAND_VALUES_MAX = 1024 };
-
 extern const wk_command wk_command_envs;
 extern const wk_command wk_command_envs_check;
 extern const wk_command wk_command_render;

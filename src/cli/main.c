@@ -2,9 +2,9 @@
 // exit codes.
 #include "cli/cli.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const wk_command *const commands[] = {
@@ -144,12 +144,9 @@ static wk_status check_words(const wk_command *command, const wk_arg_words *word
     return WK_OK;
 }
 
-static wk_status run_command(const wk_command *command, wk_cli *cli, int argc, char **argv,
-                             wk_error *err)
+static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *values, int argc,
+                               char **argv, wk_error *err)
 {
-    _Alignas(16) char values[WK_COMMAND_VALUES_MAX];
-    assert(command->values_size <= sizeof values);
-    memcpy(values, command->defaults, command->values_size);
     const wk_arg_table tables[] = {{command->args, command->n_args, values},
                                    {global_args, N_GLOBAL_ARGS, cli}};
     int taken;
@@ -157,6 +154,17 @@ static wk_status run_command(const wk_command *command, wk_cli *cli, int argc, c
     if (cli->help) return print_command_help(command, err);
     WK_TRY(check_words(command, &cli->words, err));
     return command->run(cli, values, err);
+}
+
+static wk_status run_command(const wk_command *command, wk_cli *cli, int argc, char **argv,
+                             wk_error *err)
+{
+    void *values = malloc(command->values_size);
+    if (!values) return wk_fail(err, WK_E_MEMORY, "no memory for the options");
+    memcpy(values, command->defaults, command->values_size);
+    wk_status status = parse_and_run(command, cli, values, argc, argv, err);
+    free(values);
+    return status;
 }
 
 static wk_status print_version(void)

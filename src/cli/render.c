@@ -82,6 +82,12 @@ static wk_status check_values(const render_values *v, wk_error *err)
     return check_out(v, err);
 }
 
+// A place that cannot be written is a failure of the machine, not a wrong name.
+static wk_status as_io(wk_status status)
+{
+    return status == WK_E_NOT_FOUND ? WK_E_IO : status;
+}
+
 // Tells what was drawn: "terrain-walker, amplitude=0.5, length=1, seed 0: <what>".
 static wk_status report(const wk_cli *cli, const wk_domain *domain, const double *theta,
                         uint64_t seed, const char *what, wk_error *err)
@@ -104,7 +110,7 @@ static wk_status render_still(wk_stage *stage, const render_values *v, int size,
     wk_image image;
     WK_TRY(wk_image_create(size, size, 0, &image, err));
     wk_status status = wk_stage_draw(stage, &image, err);
-    if (status == WK_OK) status = wk_png_write(v->out, &image, err);
+    if (status == WK_OK) status = as_io(wk_png_write(v->out, &image, err));
     wk_image_free(&image);
     int taken = wk_env_steps(stage->env);
     snprintf(what, what_size, "state after %d random step%s%s, %d x %d, written to %s", taken,
@@ -131,7 +137,7 @@ static wk_status write_clip(wk_gif *gif, const char *path, wk_error *err)
     uint8_t *bytes;
     size_t size;
     WK_TRY(wk_gif_finish(gif, &bytes, &size, err));
-    wk_status status = wk_file_write(path, bytes, size, err);
+    wk_status status = as_io(wk_file_write(path, bytes, size, err));
     free(bytes);
     return status;
 }
@@ -186,7 +192,7 @@ static wk_status render_sheet(const wk_cli *cli, const wk_world *world, const re
     int cells, cell = v->size != UNSET ? v->size : CELL_SIZE;
     int steps = v->steps != UNSET ? v->steps : 0;
     WK_TRY(wk_sheet_draw(world, v->seed, steps, cell, &image, &cells, err));
-    wk_status status = wk_png_write(v->out, &image, err);
+    wk_status status = as_io(wk_png_write(v->out, &image, err));
     char what[512];
     snprintf(what, sizeof what, "%d worlds after %d random steps, %d x %d, written to %s", cells,
              steps, image.width, image.height, v->out);

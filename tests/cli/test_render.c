@@ -3,6 +3,7 @@
 #include "media/decode.h"
 #include "support/program.h"
 #include "waker/env.h"
+#include <stdio.h>
 
 #define BALL "--plugin " WAKER_BINARY_DIR "/tests/plugins/ball.so "
 
