@@ -64,6 +64,7 @@ static void place_facet(const wk_profile *profile, const wk_view *view, wk_facet
     float u, v, near_v1;
     f->run = f->x1 - f->x0;
     f->rise = f->z1 - f->z0;
+    f->grade = f->rise / f->run;
     float length = sqrtf(f->run * f->run + f->rise * f->rise);
     f->facing = f->x0 * f->rise - f->z0 * f->run;
     f->normal_x = -f->rise / length;

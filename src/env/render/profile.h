@@ -12,6 +12,7 @@ enum { WK_ID_FRONT = 1, WK_ID_FACET = 1 << 20 };
 /// The top between two columns. x and z are relative to the camera.
 typedef struct wk_facet {
     float x0, z0, x1, z1;                        // its left and right end
+    float grade;                                 // rise over run
     float run, rise;                             // from one to the other
     float facing;                                // > 0: the camera is above it
     float normal_x, normal_z;                    // unit

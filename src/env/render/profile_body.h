@@ -112,8 +112,10 @@ WK_LANES_INLINE points on_facet(const wk_lit_scene *scene, const wk_profile *pro
     p.normal = (wk_v8){f8_all(f->normal_x), f8_all(0), f8_all(f->normal_z)};
     p.eye = v8_scale(v8_unit(direction), f8_all(-1));
     if (profile->has_horizon) {
-        wk_f8 aside = p.position.x - profile->light_x, down = profile->light_z - p.position.z;
-        p.in_shadow = f8_max(aside, -aside) < f->horizon * down - 1e-3f;
+        // Where the pixel's middle lies beyond the facet, its end stands for it.
+        wk_f8 x = f8_clamp(p.position.x, f8_all(f->x0), f8_all(f->x1)) - profile->light_x;
+        wk_f8 down = profile->light_z - (f->z0 + (x + profile->light_x - f->x0) * f->grade);
+        p.in_shadow = f8_max(x, -x) < f->horizon * down - 1e-3f;
     }
     return p;
 }

@@ -85,9 +85,9 @@ WK_LANES_INLINE colours checked(const wk_lit_scene *scene, const wk_shape *shape
     wk_f8 x = v8_dot(at, v8_all(shape->axis[0])) / shape->check_size;
     wk_f8 y = v8_dot(at, v8_all(shape->axis[1])) / shape->check_size;
     wk_f8 agree = soft_wave(x, pixel) * soft_wave(y, pixel);
-    float middle = 0.5f * (shape->check_light + shape->check_dark);
-    float spread = 0.5f * (shape->check_light - shape->check_dark);
-    wk_f8 grey = middle - spread * agree;
+    float middle = 0.5f * (shape->check_even + shape->check_odd);
+    float spread = 0.5f * (shape->check_even - shape->check_odd);
+    wk_f8 grey = middle + spread * agree;
     colours c = light_points(scene, &shape->material, p);
     for (int i = 0; i < 3; i++)
         c.rgb[i] *= grey;
@@ -126,12 +126,29 @@ static void shade_shape(wk_tile *tile, const wk_lit_scene *scene, int index)
     const wk_shape *shape = &scene->shapes[index];
     for (uint64_t left = shape->blocks; left; left &= left - 1) {
         int bit = __builtin_ctzll(left), y = bit / 8, x = bit % 8 * 8;
-        if (y >= tile->height) break;
         rays r = rays_make(scene->view, tile->centre_v[y], f8_load(&tile->centre_u[x]));
         for (int part = 0; part < part_count(shape); part++) {
             wk_f8 share = share_of(tile, y, x, wk_shape_id(index) + part);
             if (!i8_bits(share > 0)) continue;
             colours colour = shade_part(scene, shape, index, part, &r);
+            add_share(tile, y, x, share, &colour);
+        }
+    }
+}
+
+static void blend_shape(wk_tile *tile, const wk_lit_scene *scene, int index)
+{
+    const wk_shape *shape = &scene->shapes[index];
+    float clear = 1 - shape->material.rgba[3], opacity = 1 - clear * clear;
+    for (uint64_t left = shape->blocks; left; left &= left - 1) {
+        int bit = __builtin_ctzll(left), y = bit / 8, x = bit % 8 * 8;
+        rays r = rays_make(scene->view, tile->centre_v[y], f8_load(&tile->centre_u[x]));
+        for (int part = 0; part < part_count(shape); part++) {
+            wk_f8 share = share_of(tile, y, x, wk_shape_id(index) + part) * opacity;
+            if (!i8_bits(share > 0)) continue;
+            colours colour = shade_part(scene, shape, index, part, &r);
+            for (int i = 0; i < 3; i++)
+                colour.rgb[i] -= f8_load(&tile->rgb[i][y][x]);
             add_share(tile, y, x, share, &colour);
         }
     }

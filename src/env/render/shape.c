@@ -55,6 +55,40 @@ static void set_size(wk_shape *shape, const mjtNum *size)
     }
 }
 
+static int texture_of(const mjModel *model, int material)
+{
+#if mjVERSION_HEADER >= 320
+    return model->mat_texid[mjNTEXROLE * material + mjTEXROLE_RGB];
+#else
+    return model->mat_texid[material];
+#endif
+}
+
+static float texel(const mjModel *model, int texture, int x, int y)
+{
+#if mjVERSION_HEADER >= 320
+    const mjtByte *data = model->tex_data + model->tex_adr[texture];
+    int channels = model->tex_nchannel[texture];
+#else
+    const mjtByte *data = model->tex_rgb + model->tex_adr[texture];
+    int channels = 3;
+#endif
+    return (float)data[(y * model->tex_width[texture] + x) * channels] / 255;
+}
+
+// A 2-D texture on a plane is taken for a grey checker of two by two squares, which repeats
+// texrepeat times over the plane with the texture's corner at half a period from the plane's
+// middle.
+static void set_checks(wk_shape *shape, const mjModel *model, int geom)
+{
+    int material = model->geom_matid[geom];
+    int texture = material < 0 ? -1 : texture_of(model, material);
+    if (texture < 0 || model->tex_type[texture] != mjTEXTURE_2D) return;
+    shape->check_size = shape->half[0] / model->mat_texrepeat[2 * material];
+    shape->check_odd = texel(model, texture, 0, 0);
+    shape->check_even = texel(model, texture, model->tex_width[texture] / 2, 0);
+}
+
 static float dot(const float a[3], const float b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -105,6 +139,7 @@ void wk_shape_make(const wk_view *view, const mjModel *model, const mjData *data
         for (int i = 0; i < 3; i++)
             out->axis[k][i] = (float)mat[3 * i + k];
     set_size(out, model->geom_size + 3 * geom);
+    if (out->kind == WK_SHAPE_PLANE) set_checks(out, model, geom);
     set_bounds(view, out);
 }
 

@@ -25,8 +25,9 @@ typedef struct wk_shape {
     float half[3];    // half sizes of the enclosing box in that frame
     float radius, half_length;
     wk_material material;
-    float check_size, check_dark, check_light; // checker of a plane; size 0: plain
-    float corner_x[8], corner_y[8];            // corners of the enclosing box, in pixels
+    float check_size;            // side of the squares a plane is checked with; 0: plain
+    float check_even, check_odd; // grey where the squares' two numbers have equal or unequal parity
+    float corner_x[8], corner_y[8]; // corners of the enclosing box, in pixels
     float left, right, top, bottom; // their range; infinite when one is behind the camera
     uint64_t blocks;                // blocks of the current tile it was seen in
 } wk_shape;
