@@ -30,6 +30,7 @@ typedef struct sheet {
     row *rows;
     int n_rows, n_columns;
     int n_grid_rows; // the rest are cases
+    bool aligned;    // one set of column values serves every row
 } sheet;
 
 // Values along one axis of the sheet: a rising list without repeats, thinned to what fits.
@@ -86,32 +87,65 @@ static axis thin_out(double *values, size_t count, int most)
     return out;
 }
 
-static wk_status make_axes(const sheet *s, axis *rows, axis *columns, wk_error *err)
+static bool in_row(const sheet *s, const double *theta, double row_value)
 {
-    size_t count = wk_space_count(s->space);
-    double *keys = malloc(2 * count * sizeof *keys);
-    if (!keys) return wk_fail(err, WK_E_MEMORY, "no memory for a sheet of %zu worlds", count);
-    for (size_t i = 0; i < count; i++) {
-        keys[i] = row_key(s->domain, wk_space_params(s->space, i));
-        keys[count + i] = column_key(s->domain, wk_space_params(s->space, i));
-    }
-    *rows = thin_out(keys, count, ROWS_MAX);
-    *columns = thin_out(keys + count, count, COLUMNS_MAX);
-    free(keys);
-    return WK_OK;
+    return fabs(row_key(s->domain, theta) - row_value) < 1e-9;
 }
 
-// Of the worlds that belong into a cell, the one whose remaining parameters are most ordinary.
+static bool in_cell(const sheet *s, const double *theta, double row_value, double column_value)
+{
+    return in_row(s, theta, row_value) && fabs(column_key(s->domain, theta) - column_value) < 1e-9;
+}
+
+// The values of all rows, in `scratch` of one number per grid point.
+static axis row_axis(const sheet *s, double *scratch)
+{
+    size_t count = wk_space_count(s->space);
+    for (size_t i = 0; i < count; i++)
+        scratch[i] = row_key(s->domain, wk_space_params(s->space, i));
+    return thin_out(scratch, count, ROWS_MAX);
+}
+
+// The values across one row, or across all of them for a NULL row.
+static axis column_axis(const sheet *s, const double *row_value, double *scratch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < wk_space_count(s->space); i++) {
+        const double *theta = wk_space_params(s->space, i);
+        if (!row_value || in_row(s, theta, *row_value))
+            scratch[count++] = column_key(s->domain, theta);
+    }
+    return thin_out(scratch, count, COLUMNS_MAX);
+}
+
+static bool contains(const axis *all, const axis *some)
+{
+    for (int i = 0; i < some->count; i++) {
+        bool found = false;
+        for (int k = 0; k < all->count; k++)
+            found |= fabs(all->values[k] - some->values[i]) < 1e-9;
+        if (!found) return false;
+    }
+    return true;
+}
+
+// Of the worlds that belong into a cell, the one nearest to their mean.
 static const double *choose_world(const sheet *s, double row_value, double column_value)
 {
+    double mean[WK_PARAMS_MAX] = {0}, count = 0;
+    for (size_t i = 0; i < wk_space_count(s->space); i++) {
+        const double *theta = wk_space_params(s->space, i);
+        if (!in_cell(s, theta, row_value, column_value)) continue;
+        count++;
+        for (int k = 0; k < s->domain->n_params; k++)
+            mean[k] += (theta[k] - mean[k]) / count;
+    }
     const double *best = NULL;
     for (size_t i = 0; i < wk_space_count(s->space); i++) {
         const double *theta = wk_space_params(s->space, i);
-        if (fabs(row_key(s->domain, theta) - row_value) > 1e-9 ||
-            fabs(column_key(s->domain, theta) - column_value) > 1e-9)
-            continue;
-        if (!best ||
-            wk_theta_off_centre(s->domain, theta) < wk_theta_off_centre(s->domain, best) - 1e-9)
+        if (!in_cell(s, theta, row_value, column_value)) continue;
+        if (!best || wk_theta_distance(s->domain, theta, mean) <
+                         wk_theta_distance(s->domain, best, mean) - 1e-9)
             best = theta;
     }
     return best;
@@ -135,7 +169,7 @@ static void label_columns(sheet *s, const axis *columns)
         }
     else
         snprintf(s->columns_label, sizeof s->columns_label, "%s", d->params[d->n_params > 1].name);
-    for (int c = 0; c < columns->count; c++)
+    for (int c = 0; c < columns->count && s->aligned; c++)
         snprintf(s->column_captions[c], sizeof s->column_captions[c], "%g", columns->values[c]);
 }
 
@@ -157,7 +191,7 @@ static void fill_grid_row(sheet *s, double value, const axis *columns)
     for (int c = 0; c < columns->count; c++) {
         r->thetas[c] = choose_world(s, value, columns->values[c]);
         // Rows and columns say it all unless there are parameters behind them.
-        if (r->thetas[c] && s->domain->n_params > 2)
+        if (r->thetas[c] && (s->domain->n_params > 2 || !s->aligned))
             caption_world(s, r->thetas[c], r->captions[c], sizeof r->captions[c]);
     }
 }
@@ -175,15 +209,15 @@ static void fill_case_row(sheet *s, const wk_case *c)
     if (count > s->n_columns) s->n_columns = count;
 }
 
-static wk_status plan(sheet *s, wk_error *err)
+static wk_status plan_rows(sheet *s, double *scratch, wk_error *err)
 {
     const wk_domain *d = s->domain;
-    if (d->n_params == 0)
-        return wk_fail(err, WK_E_INPUT, "domain '%s' has no parameters to make a sheet of",
-                       d->name);
-    WK_TRY(wk_space_create(d, false, &s->space, err));
-    axis rows, columns;
-    WK_TRY(make_axes(s, &rows, &columns, err));
+    axis rows = row_axis(s, scratch), columns = column_axis(s, NULL, scratch), own[ROWS_MAX];
+    s->aligned = true;
+    for (int i = 0; i < rows.count; i++) {
+        own[i] = column_axis(s, &rows.values[i], scratch);
+        s->aligned &= contains(&columns, &own[i]);
+    }
     s->rows = calloc((size_t)(rows.count + d->n_cases), sizeof *s->rows);
     if (!s->rows) return wk_fail(err, WK_E_MEMORY, "no memory for a sheet of '%s'", d->name);
     s->n_columns = columns.count;
@@ -191,10 +225,24 @@ static wk_status plan(sheet *s, wk_error *err)
     label_columns(s, &columns);
     label_cases(s);
     for (int i = 0; i < rows.count; i++)
-        fill_grid_row(s, rows.values[i], &columns);
+        fill_grid_row(s, rows.values[i], s->aligned ? &columns : &own[i]);
     for (int i = 0; i < d->n_cases; i++)
         fill_case_row(s, &d->cases[i]);
     return WK_OK;
+}
+
+static wk_status plan(sheet *s, wk_error *err)
+{
+    const wk_domain *d = s->domain;
+    if (d->n_params == 0)
+        return wk_fail(err, WK_E_INPUT, "domain '%s' has no parameters to make a sheet of",
+                       d->name);
+    WK_TRY(wk_space_create(d, false, &s->space, err));
+    double *scratch = malloc(wk_space_count(s->space) * sizeof *scratch);
+    if (!scratch) return wk_fail(err, WK_E_MEMORY, "no memory for a sheet of '%s'", d->name);
+    wk_status status = plan_rows(s, scratch, err);
+    free(scratch);
+    return status;
 }
 
 static int label_width(const sheet *s)

@@ -100,26 +100,29 @@ static wk_status parse_case(const wk_domain *domain, const char *text, double *t
     return WK_OK;
 }
 
-double wk_theta_off_centre(const wk_domain *domain, const double *theta)
+double wk_theta_distance(const wk_domain *domain, const double *a, const double *b)
 {
     double sum = 0;
     for (int i = 0; i < domain->n_params; i++) {
         const wk_param *p = &domain->params[i];
-        double off = p->max > p->min ? (theta[i] - (p->min + p->max) / 2) / (p->max - p->min) : 0;
-        sum += off * off;
+        double apart = p->max > p->min ? (a[i] - b[i]) / (p->max - p->min) : 0;
+        sum += apart * apart;
     }
     return sum;
 }
 
 static wk_status middle_theta(const wk_domain *domain, double *theta, wk_error *err)
 {
+    double centre[WK_PARAMS_MAX];
+    for (int i = 0; i < domain->n_params; i++)
+        centre[i] = (domain->params[i].min + domain->params[i].max) / 2;
     wk_space *space;
     WK_TRY(wk_space_create(domain, false, &space, err));
     size_t best = 0;
     for (size_t i = 1; i < wk_space_count(space); i++)
         // A hair of tolerance: rounding must not choose between points that are equally far.
-        if (wk_theta_off_centre(domain, wk_space_params(space, i)) <
-            wk_theta_off_centre(domain, wk_space_params(space, best)) - 1e-9)
+        if (wk_theta_distance(domain, wk_space_params(space, i), centre) <
+            wk_theta_distance(domain, wk_space_params(space, best), centre) - 1e-9)
             best = i;
     memcpy(theta, wk_space_params(space, best), (size_t)domain->n_params * sizeof *theta);
     wk_space_destroy(space);

@@ -25,6 +25,8 @@ static inside_fn *find_inside(const wk_domain *domain)
     } known[] = {
         {&wk_terrain_walker, wk_terrain_inside},
         {&wk_terrain_hopper, wk_terrain_inside},
+        {&wk_clean_up, wk_cleanup_inside},
+        {&wk_car_clean_up, wk_cleanup_inside},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].domain == domain) return known[i].inside;
