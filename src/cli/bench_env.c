@@ -5,6 +5,7 @@
 #include "cli/table.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DOMAINS_MAX = 32, DEFAULT_ENVS = 8 };
@@ -125,6 +126,16 @@ static void json_result(wk_json *json, const result *r)
     wk_json_close(json, '}');
 }
 
+// Other work on the machine shows in the columns timed by the wall clock.
+static void warn_if_busy(const wk_cli *cli, double load)
+{
+    if (cli->quiet || load < 0.5) return;
+    fprintf(
+        stderr,
+        "the machine was busy (load %.1f on %d cores): figures of several threads are too low\n",
+        load, wk_cpu_count());
+}
+
 static wk_status print_results(const result *results, int count, bool as_json, wk_error *err)
 {
     wk_text out = {0};
@@ -161,13 +172,13 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     const bench_values *v = given;
     result results[DOMAINS_MAX] = {0};
     int count = 0;
+    double load = 0;
+    if (getloadavg(&load, 1) != 1) load = 0;
     bool all = !v->plugin && (!v->domain || strcmp(v->domain, "all") == 0);
-    if (!all) {
-        WK_TRY(measure(cli, v->domain, v, &results[count++], err));
-        return print_results(results, count, v->json, err);
-    }
-    for (size_t i = 0; i < wk_domain_count() && i < DOMAINS_MAX; i++)
+    if (!all) WK_TRY(measure(cli, v->domain, v, &results[count++], err));
+    for (size_t i = 0; all && i < wk_domain_count() && i < DOMAINS_MAX; i++)
         WK_TRY(measure(cli, wk_domain_at(i)->name, v, &results[count++], err));
+    warn_if_busy(cli, load);
     return print_results(results, count, v->json, err);
 }
 

@@ -4,7 +4,8 @@
 
 #include "cli/world.h"
 
-/// Mean seconds of parts of an agent step, over the same worlds and actions.
+/// Mean seconds of parts of an agent step, over the same worlds and actions: processor time for
+/// what runs on one thread, time of the wall clock for the vector.
 typedef struct wk_env_speed {
     double physics, image;          // one environment on one thread
     double vector_physics;          // per step, all environments on all threads
