@@ -296,6 +296,8 @@ static wk_status check_origin(const wk_env *env, state_header *header, wk_error 
     if (header->steps < 0 || header->steps > env->domain->episode_steps)
         return wk_fail(err, WK_E_FORMAT, "the state is at step %d, beyond the episode's %d",
                        header->steps, env->domain->episode_steps);
+    if (header->flags & ~(uint32_t)(WK_IS_FIRST | WK_IS_LAST | WK_IS_TERMINAL | WK_IS_DIVERGED))
+        return wk_fail(err, WK_E_FORMAT, "the state has unknown flags %#x", header->flags);
     return wk_domain_check_params(env->domain, header->theta, (size_t)env->domain->n_params, err);
 }
 

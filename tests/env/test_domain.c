@@ -24,6 +24,10 @@ static void an_unknown_domain_is_not_found(void **state)
     const wk_domain *domain;
     assert_refused(wk_domain_find("no such thing at all", &domain, &err), WK_E_NOT_FOUND,
                    "no domain is called 'no such thing at all'");
+    if (wk_domain_count() == 0) return;
+    char misspelt[80] = "x";
+    strncat(misspelt, wk_domain_at(0)->name, sizeof misspelt - 2);
+    assert_refused(wk_domain_find(misspelt, &domain, &err), WK_E_NOT_FOUND, wk_domain_at(0)->name);
 }
 
 /* ---- Look-ups -------------------------------------------------------------------------------- */

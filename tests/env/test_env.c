@@ -2,6 +2,7 @@
 #include "support/check.h"
 #include "support/toy_domain.h"
 #include <stdlib.h>
+#include <zlib.h>
 
 static const double theta[] = {0.25, 1};
 static const float push[TOY_ACTIONS] = {0.5f, 0};
@@ -424,6 +425,36 @@ static void damage_is_told_from_other_versions_and_other_files(void **state)
     wk_env_destroy(env);
 }
 
+// Someone may also write a state with a right checksum and wrong content.
+static void forged_states_are_refused_or_harmless(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_env *env = make(&t), *other = make(&t);
+    size_t size;
+    uint8_t *bytes = saved_after(env, 4, &size);
+    observation o;
+    for (size_t i = 0; i < size - 4; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[i] ^= (uint8_t)(1 << bit);
+            uint32_t sum = (uint32_t)crc32_z(0, bytes, size - 4);
+            memcpy(bytes + size - 4, &sum, 4);
+            wk_frame frame = frame_of(&o);
+            if (wk_env_load(other, bytes, size, &err) == WK_OK)
+                wk_env_step(other, push, &frame, &err);
+            reset(other, &o);
+            assert_int_equal(o.flags, WK_IS_FIRST);
+            bytes[i] ^= (uint8_t)(1 << bit);
+        }
+    bytes[228] = 0x40; // the header's last word
+    uint32_t sum = (uint32_t)crc32_z(0, bytes, size - 4);
+    memcpy(bytes + size - 4, &sum, 4);
+    assert_refused(wk_env_load(other, bytes, size, &err), WK_E_FORMAT, "unknown flags 0x40");
+    free(bytes);
+    wk_env_destroy(env);
+    wk_env_destroy(other);
+}
+
 static void states_of_other_domains_and_options_are_refused(void **state)
 {
     (void)state;
@@ -508,6 +539,7 @@ int main(void)
         cmocka_unit_test(every_damaged_byte_is_noticed_and_changes_nothing),
         cmocka_unit_test(every_truncated_state_is_refused),
         cmocka_unit_test(damage_is_told_from_other_versions_and_other_files),
+        cmocka_unit_test(forged_states_are_refused_or_harmless),
         cmocka_unit_test(states_of_other_domains_and_options_are_refused),
         cmocka_unit_test(a_state_the_domain_refuses_leaves_no_episode_but_a_usable_environment),
         cmocka_unit_test(saving_wants_exactly_the_size_it_named),

@@ -98,6 +98,16 @@ static void every_broken_plugin_gets_a_message_for_its_author(void **state)
     }
 }
 
+static void the_name_of_a_built_in_domain_is_refused(void **state)
+{
+    (void)state;
+    const wk_domain *builtin;
+    if (wk_domain_find("terrain-walker", &builtin, NULL) != WK_OK) skip();
+    wk_plugin *plugin;
+    assert_refused(wk_plugin_load(PLUGINS "name_taken.so", &plugin, &err), WK_E_INPUT,
+                   "'terrain-walker' has the name of a built-in one; rename it");
+}
+
 /* ---- Examining ------------------------------------------------------------------------------- */
 
 // Findings as lines, "fault: ..." or "advice: ...".
@@ -242,6 +252,7 @@ int main(void)
         cmocka_unit_test(unloading_nothing_is_fine),
         cmocka_unit_test(files_that_are_no_plugins_are_told_apart),
         cmocka_unit_test(every_broken_plugin_gets_a_message_for_its_author),
+        cmocka_unit_test(the_name_of_a_built_in_domain_is_refused),
         cmocka_unit_test(sound_domains_have_no_findings),
         cmocka_unit_test(a_task_that_ends_early_is_no_fault),
         cmocka_unit_test(every_fault_of_behaviour_is_found_by_its_cause),

@@ -11,6 +11,7 @@
 #define SYMBOL_MISSING 6
 #define HARDEST_ILLEGAL 7
 #define REWARD_NAN 8
+#define NAME_TAKEN 9
 
 const wk_domain *ball_entry(void);
 #define wk_plugin_entry ball_entry
@@ -42,6 +43,8 @@ const wk_domain *wk_plugin_entry(void)
     broken.size -= 8;
 #elif BREAK == BAD_NAME
     broken.name = "Ball On Table";
+#elif BREAK == NAME_TAKEN
+    broken.name = "terrain-walker";
 #elif BREAK == SYMBOL_MISSING
     defined_nowhere();
 #elif BREAK == HARDEST_ILLEGAL

@@ -125,7 +125,7 @@ static void step(void *env, const float *action, wk_outcome *out)
     w->now.v = 0.5 * w->now.v + w->gain * (double)action[0] + w->drift;
     w->now.x += 0.1 * w->now.v;
     w->now.steps++;
-    shared_speed = w->fault == TOY_SHARES ? w->now.v : shared_speed;
+    if (w->fault == TOY_SHARES) shared_speed = w->now.v;
     report(w, out);
 }
 
