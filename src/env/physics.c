@@ -90,6 +90,13 @@ static void advance(const mjModel *model, mjData *data, int count)
     mj_step1(model, data);
 }
 
+static void run(const mjModel *model, mjData *data, int count)
+{
+    for (int i = 0; i < count; i++)
+        mj_step(model, data);
+    mj_kinematics(model, data);
+}
+
 static void forward(const mjModel *model, mjData *data, int count)
 {
     (void)count;
@@ -126,6 +133,12 @@ bool wk_physics_advance(const mjModel *model, mjData *data, int count)
 {
     assert(count >= 1);
     return guarded(advance, model, data, count) && wk_physics_sound(model, data);
+}
+
+bool wk_physics_run(const mjModel *model, mjData *data, int count)
+{
+    assert(count >= 1);
+    return guarded(run, model, data, count) && wk_physics_sound(model, data);
 }
 
 static bool all_finite(const mjtNum *numbers, size_t count)
@@ -207,6 +220,8 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
     if (!guarded(first_half, model, data, 0) || !wk_physics_sound(model, data))
         return wk_fail(err, WK_E_FORMAT,
                        "the saved simulation state cannot be simulated; it was damaged");
+    // MuJoCo 2 has just normalised the quaternions; the state must be the saved one to the bit.
+    memcpy(data->qpos, (const char *)bytes + sizeof(mjtNum), (size_t)model->nq * sizeof(mjtNum));
     return WK_OK;
 }
 

@@ -30,6 +30,13 @@ bool wk_physics_settle(const mjModel *model, mjData *data);
 /// False: the simulation broke down (see wk_physics_sound); the state is then of no use.
 bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 
+/// Advances `count` >= 1 whole time steps under data->ctrl, ending with the poses of all bodies and
+/// geoms consistent with qpos; velocities' sensors are those before the last step. For models with
+/// free or ball joints: MuJoCo 2 normalises the quaternions in qpos whenever it computes poses, and
+/// twice is not always the same as once, so only steps that begin with the poses can be continued
+/// exactly from a saved state. False as above.
+bool wk_physics_run(const mjModel *model, mjData *data, int count);
+
 /// Whether everything since mj_resetData is trustworthy: finite state, no bad number met, no
 /// contact or constraint dropped for lack of room.
 bool wk_physics_sound(const mjModel *model, const mjData *data);
