@@ -38,7 +38,7 @@ typedef struct wk_kernels {
 
     /// Casting and shading for a profile traced for the tile's columns; returns the blocks that
     /// show nothing but its front.
-    uint64_t (*cast_profile)(wk_tile *tile, const wk_view *view, wk_profile *profile);
+    uint64_t (*cast_profile)(wk_tile *tile, wk_profile *profile);
     void (*shade_profile)(wk_tile *tile, const wk_lit_scene *scene, const wk_profile *profile);
 
     /// Colours of the profile's front in the whole tile.

@@ -102,11 +102,10 @@ static bool project_corner(const wk_view *view, wk_shape *shape, int corner)
         for (int k = 0; k < 3; k++)
             point[i] += (corner >> k & 1 ? shape->half[k] : -shape->half[k]) * shape->axis[k][i];
     }
-    float depth = dot(point, view->forward);
-    if (!(depth > nearest)) return false;
-    float scale = 1 / (depth * view->step);
-    shape->corner_x[corner] = 0.5f * (float)view->width + dot(point, view->right) * scale;
-    shape->corner_y[corner] = 0.5f * (float)view->height - dot(point, view->up) * scale;
+    if (!(point[2] > nearest)) return false;
+    float scale = 1 / (point[2] * view->step);
+    shape->corner_x[corner] = 0.5f * (float)view->width + point[0] * scale;
+    shape->corner_y[corner] = 0.5f * (float)view->height - point[1] * scale;
     return true;
 }
 
@@ -133,11 +132,10 @@ void wk_shape_make(const wk_view *view, const mjModel *model, const mjData *data
     assert(wk_shape_drawable(model, geom));
     *out = (wk_shape){.kind = (wk_shape_kind)kind_of(model->geom_type[geom]),
                       .material = wk_material_make(model, geom)};
-    wk_view_relative(view, data->geom_xpos + 3 * geom, out->centre);
+    wk_view_point(view, data->geom_xpos + 3 * geom, out->centre);
     const mjtNum *mat = data->geom_xmat + 9 * geom;
     for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 3; i++)
-            out->axis[k][i] = (float)mat[3 * i + k];
+        wk_view_turn(view, (mjtNum[3]){mat[k], mat[3 + k], mat[6 + k]}, out->axis[k]);
     set_size(out, model->geom_size + 3 * geom);
     if (out->kind == WK_SHAPE_PLANE) set_checks(out, model, geom);
     set_bounds(view, out);
