@@ -173,7 +173,7 @@ static void draw_tile(wk_terrain_scene *scene, uint8_t *rgb)
     wk_lit_scene *lit = &scene->lit;
     const scenery *behind = find_scenery(scene);
     k->clear(tile);
-    uint64_t inside = k->cast_profile(tile, lit->view, &scene->profile);
+    uint64_t inside = k->cast_profile(tile, &scene->profile);
     for (int i = 0; i < lit->count; i++)
         k->cast(tile, lit, i);
     k->shade_profile(tile, lit, &scene->profile);

@@ -1,6 +1,4 @@
-// Kernels: which shape is seen at each sample. Rays start at the camera (the origin) and have the
-// direction d = base + u right, where base = forward + v up is the same along a line of samples; so
-// every product with d is a number plus a number times u.
+// Kernels: which shape is seen at each sample.
 #ifndef WK_ENV_RENDER_CAST_BODY_H
 #define WK_ENV_RENDER_CAST_BODY_H
 
@@ -13,35 +11,24 @@ WK_LANES_INLINE float dot3(const float a[3], const float b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/// A line of rays.
+/// Eight rays from the camera, with directions (u, v, 1).
 typedef struct rays {
-    float base[3];
-    const float *right;
-    wk_f8 u;
+    wk_f8 u, v;
 } rays;
-
-WK_LANES_INLINE rays rays_make(const wk_view *view, float v, wk_f8 u)
-{
-    rays r = {.right = view->right, .u = u};
-    for (int i = 0; i < 3; i++)
-        r.base[i] = view->forward[i] + v * view->up[i];
-    return r;
-}
 
 WK_LANES_INLINE wk_f8 rays_dot(const rays *r, const float vector[3])
 {
-    return dot3(r->base, vector) + r->u * dot3(r->right, vector);
+    return r->u * vector[0] + (r->v * vector[1] + vector[2]);
 }
 
 WK_LANES_INLINE wk_f8 rays_square(const rays *r)
 {
-    return dot3(r->base, r->base) + r->u * (2 * dot3(r->base, r->right) + r->u);
+    return r->u * r->u + (r->v * r->v + 1.0f);
 }
 
-WK_LANES_INLINE wk_v8 rays_direction(const rays *r)
+WK_LANES_INLINE wk_v8 rays_at(const rays *r, wk_f8 t)
 {
-    return (wk_v8){r->base[0] + r->u * r->right[0], r->base[1] + r->u * r->right[1],
-                   r->base[2] + r->u * r->right[2]};
+    return (wk_v8){r->u * t, r->v * t, t};
 }
 
 /// Where rays meet a shape: depth, part, and whether they do.
@@ -199,8 +186,7 @@ WK_LANES_INLINE void find_spans(const wk_tile *tile, const wk_shape *shape, span
 }
 
 // Inlined once per kind of shape, with `cast` known.
-WK_LANES_INLINE void cast_kind(wk_tile *tile, const wk_view *view, wk_shape *shape, int id,
-                               cast_fn *cast)
+WK_LANES_INLINE void cast_kind(wk_tile *tile, wk_shape *shape, int id, cast_fn *cast)
 {
     spans range;
     find_spans(tile, shape, &range);
@@ -208,7 +194,7 @@ WK_LANES_INLINE void cast_kind(wk_tile *tile, const wk_view *view, wk_shape *sha
         for (int x = range.low[y]; x < range.high[y]; x += 8) {
             wk_i8 seen = i8_all(0);
             for (int s = 0; s < tile->samples; s++) {
-                rays r = rays_make(view, tile->v[s][y], f8_load(&tile->u[s][x]));
+                rays r = {f8_load(&tile->u[s][x]), f8_all(tile->v[s][y])};
                 hits h = cast(&r, shape);
                 float *depth = &tile->depth[s][y][x];
                 int32_t *ids = &tile->id[s][y][x];
@@ -234,19 +220,19 @@ static void cast_shape(wk_tile *tile, wk_lit_scene *scene, int index)
         return;
     switch (shape->kind) {
     case WK_SHAPE_PLANE:
-        cast_kind(tile, scene->view, shape, id, cast_plane);
+        cast_kind(tile, shape, id, cast_plane);
         break;
     case WK_SHAPE_SPHERE:
-        cast_kind(tile, scene->view, shape, id, cast_sphere);
+        cast_kind(tile, shape, id, cast_sphere);
         break;
     case WK_SHAPE_CAPSULE:
-        cast_kind(tile, scene->view, shape, id, cast_capsule);
+        cast_kind(tile, shape, id, cast_capsule);
         break;
     case WK_SHAPE_CYLINDER:
-        cast_kind(tile, scene->view, shape, id, cast_cylinder);
+        cast_kind(tile, shape, id, cast_cylinder);
         break;
     case WK_SHAPE_BOX:
-        cast_kind(tile, scene->view, shape, id, cast_box);
+        cast_kind(tile, shape, id, cast_box);
         break;
     }
 }

@@ -33,9 +33,12 @@ typedef struct wk_kernels {
     /// Adds the colour of shape `index` where it is seen, in proportion to its samples.
     void (*shade)(wk_tile *tile, const wk_lit_scene *scene, int index);
 
-    /// The same for a profile traced for the tile's columns; returns the blocks that show nothing
-    /// but its front.
-    uint64_t (*cast_profile)(wk_tile *tile, const wk_view *view, wk_profile *profile);
+    /// Lays the colour of a translucent shape over the tile's final colours, twice, as MuJoCo does.
+    void (*blend)(wk_tile *tile, const wk_lit_scene *scene, int index);
+
+    /// Casting and shading for a profile traced for the tile's columns; returns the blocks that
+    /// show nothing but its front.
+    uint64_t (*cast_profile)(wk_tile *tile, wk_profile *profile);
     void (*shade_profile)(wk_tile *tile, const wk_lit_scene *scene, const wk_profile *profile);
 
     /// Colours of the profile's front in the whole tile.

@@ -10,8 +10,8 @@
 #define WK_KERNELS_BODY(set)                                                                       \
     {                                                                                              \
         .name = set, .clear = clear_tile, .cast = cast_shape, .shade = shade_shape,                \
-        .cast_profile = cast_profile, .shade_profile = shade_profile, .shade_front = shade_front,  \
-        .fill = fill_tile, .quantise = quantise_tile,                                              \
+        .blend = blend_shape, .cast_profile = cast_profile, .shade_profile = shade_profile,        \
+        .shade_front = shade_front, .fill = fill_tile, .quantise = quantise_tile,                  \
     }
 
 #endif

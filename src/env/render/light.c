@@ -12,11 +12,10 @@ static bool is_directional(const mjModel *model, int light)
 #endif
 }
 
-static void add_headlight(const wk_view *view, const mjModel *model, wk_lights *out)
+static void add_headlight(const mjModel *model, wk_lights *out)
 {
     wk_light *light = &out->lights[out->count++];
-    *light = (wk_light){.directional = true, .cutoff_cosine = -1};
-    memcpy(light->direction, view->forward, sizeof light->direction);
+    *light = (wk_light){.directional = true, .cutoff_cosine = -1, .direction = {0, 0, 1}};
     memcpy(light->ambient, model->vis.headlight.ambient, sizeof light->ambient);
     memcpy(light->diffuse, model->vis.headlight.diffuse, sizeof light->diffuse);
     memcpy(light->specular, model->vis.headlight.specular, sizeof light->specular);
@@ -41,9 +40,8 @@ static void add_light(const wk_view *view, const mjModel *model, const mjData *d
     *light = (wk_light){.directional = is_directional(model, i),
                         .casts_shadow = shadows && model->light_castshadow[i],
                         .cutoff_cosine = -1};
-    wk_view_relative(view, data->light_xpos + 3 * i, light->position);
-    for (int k = 0; k < 3; k++)
-        light->direction[k] = (float)data->light_xdir[3 * i + k];
+    wk_view_point(view, data->light_xpos + 3 * i, light->position);
+    wk_view_turn(view, data->light_xdir + 3 * i, light->direction);
     memcpy(light->ambient, model->light_ambient + 3 * i, sizeof light->ambient);
     memcpy(light->diffuse, model->light_diffuse + 3 * i, sizeof light->diffuse);
     memcpy(light->specular, model->light_specular + 3 * i, sizeof light->specular);
@@ -55,13 +53,16 @@ static void add_light(const wk_view *view, const mjModel *model, const mjData *d
     if (cutoff <= 90) light->cutoff_cosine = degrees_cosine(cutoff);
     light->exponent = model->light_exponent[i];
     light->shadow_slope = shadow_slope(model, cutoff);
+    // The shadow map is square, with sides along x and y for a light that points down.
+    wk_view_turn(view, (mjtNum[3]){1, 0, 0}, light->side[0]);
+    wk_view_turn(view, (mjtNum[3]){0, 1, 0}, light->side[1]);
 }
 
 void wk_lights_make(const wk_view *view, const mjModel *model, const mjData *data, bool shadows,
                     wk_lights *out)
 {
     out->count = 0;
-    if (model->vis.headlight.active) add_headlight(view, model, out);
+    if (model->vis.headlight.active) add_headlight(model, out);
     for (int i = 0; i < (int)model->nlight && out->count < WK_LIGHTS_MAX; i++)
         if (model->light_active[i]) add_light(view, model, data, i, shadows, out);
 }

@@ -11,14 +11,15 @@ enum { WK_LIGHTS_MAX = 8 };
 
 typedef struct wk_light {
     bool directional, casts_shadow;
-    float position[3];  // relative to the camera; unused when directional
+    float position[3];  // in the camera's frame, as all below; unused when directional
     float direction[3]; // unit, from the light
     float ambient[3], diffuse[3], specular[3];
     float attenuation[3]; // constant, linear, quadratic
     bool fades;           // attenuation is not just 1
     float cutoff_cosine;  // beyond it the spot is dark; -1: shines everywhere
     float exponent;
-    float shadow_slope; // shadows fall within this slope around `direction`
+    float shadow_slope; // shadows fall within this slope around `direction`,
+    float side[2][3];   // to these two sides
 } wk_light;
 
 /// The lights of a picture; the headlight is the first when it is on.

@@ -6,7 +6,7 @@
 
 #include "env/render/cast_body.h"
 
-/// Eight points of one surface, relative to the camera.
+/// Eight points of one surface, in the camera's frame.
 typedef struct points {
     wk_v8 position, normal;
     wk_v8 eye;       // unit, to the camera
@@ -41,8 +41,8 @@ WK_LANES_INLINE wk_i8 find_shadow(const wk_lit_scene *scene, const wk_light *lig
     wk_v8 ray = v8_sub(p->position, v8_all(light->position));
     wk_f8 square = v8_dot(ray, ray);
     wk_f8 forward = v8_dot(ray, v8_all(light->direction)) * light->shadow_slope;
-    // MuJoCo's shadow map is square; its sides lie along x and y for a light that points down.
-    wk_i8 mapped = (ray.x < forward) & (-ray.x < forward) & (ray.y < forward) & (-ray.y < forward);
+    wk_f8 x = v8_dot(ray, v8_all(light->side[0])), y = v8_dot(ray, v8_all(light->side[1]));
+    wk_i8 mapped = (x < forward) & (-x < forward) & (y < forward) & (-y < forward);
     wk_i8 hidden = i8_all(0);
     for (int i = 0; i < scene->shadows.count; i++) {
         const wk_occluder *o = &scene->shadows.occluders[i];
@@ -75,7 +75,7 @@ WK_LANES_INLINE bool is_dark(const float rgb[3])
     return rgb[0] == 0 && rgb[1] == 0 && rgb[2] == 0;
 }
 
-// Adds one light; where `visible` is false nothing arrives.
+// Adds what one light contributes.
 WK_LANES_INLINE void add_light_to(const wk_lit_scene *scene, int index, const wk_material *material,
                                   const points *p, colours *sum)
 {
@@ -89,9 +89,11 @@ WK_LANES_INLINE void add_light_to(const wk_lit_scene *scene, int index, const wk
         strength = f8_select(hidden, f8_all(0), strength);
     }
     if (material->specular > 0 && !is_dark(light->specular) && i8_bits(lit)) {
-        wk_f8 half = v8_dot(p->normal, v8_unit(v8_add(towards, p->eye)));
-        gloss = f8_pow(f8_clamp(half, f8_all(0), f8_all(1)), material->shininess);
-        gloss = f8_select(lit, gloss * material->specular, f8_all(0));
+        // Of the half vector h = (towards + eye) / |towards + eye| only (normal·h)² is needed.
+        wk_f8 sum_dot = cosine + v8_dot(p->normal, p->eye);
+        wk_f8 square = sum_dot * sum_dot / (2.0f + 2.0f * v8_dot(towards, p->eye));
+        gloss = f8_pow(f8_min(square, f8_all(1)), 0.5f * material->shininess);
+        gloss = f8_select(lit & (sum_dot > 0), gloss * material->specular, f8_all(0));
     }
     wk_f8 diffuse = f8_max(cosine, f8_all(0));
     for (int i = 0; i < 3; i++)

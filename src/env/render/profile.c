@@ -41,12 +41,12 @@ void wk_profile_read(wk_profile *profile, const mjModel *model, int geom)
 }
 
 // Slopes of the point (x, y, z), which lies before the camera.
-static void project(const wk_view *view, float x, float y, float z, float *u, float *v)
+static void project(const wk_profile *p, float x, float y, float z, float *u, float *v)
 {
-    float depth = y * view->forward[1] + z * view->forward[2];
+    float depth = y * p->forward_y + z * p->forward_z;
     float inverse = 1 / fmaxf(depth, 1e-3f);
     *u = x * inverse;
-    *v = (y * view->up[1] + z * view->up[2]) * inverse;
+    *v = (y * p->up_y + z * p->up_z) * inverse;
 }
 
 static void include(const wk_view *view, wk_facet *facet, float u, float v)
@@ -64,20 +64,22 @@ static void place_facet(const wk_profile *profile, const wk_view *view, wk_facet
     float u, v, near_v1;
     f->run = f->x1 - f->x0;
     f->rise = f->z1 - f->z0;
+    f->grade = f->rise / f->run;
     float length = sqrtf(f->run * f->run + f->rise * f->rise);
     f->facing = f->x0 * f->rise - f->z0 * f->run;
-    f->normal_x = -f->rise / length;
-    f->normal_z = f->run / length;
+    f->normal[0] = -f->rise / length;
+    f->normal[1] = f->run / length * profile->up_z;
+    f->normal[2] = f->run / length * profile->forward_z;
     f->left = f->top = INFINITY;
     f->right = f->bottom = -INFINITY;
-    project(view, f->x0, profile->near_y, f->z0, &f->near_u0, &f->near_v0);
+    project(profile, f->x0, profile->near_y, f->z0, &f->near_u0, &f->near_v0);
     include(view, f, f->near_u0, f->near_v0);
-    project(view, f->x1, profile->near_y, f->z1, &f->near_u1, &near_v1);
+    project(profile, f->x1, profile->near_y, f->z1, &f->near_u1, &near_v1);
     include(view, f, f->near_u1, near_v1);
     f->near_slope = (near_v1 - f->near_v0) / fmaxf(f->near_u1 - f->near_u0, 1e-9f);
-    project(view, f->x0, profile->far_y, f->z0, &u, &v);
+    project(profile, f->x0, profile->far_y, f->z0, &u, &v);
     include(view, f, u, v);
-    project(view, f->x1, profile->far_y, f->z1, &u, &v);
+    project(profile, f->x1, profile->far_y, f->z1, &u, &v);
     include(view, f, u, v);
 }
 
@@ -85,7 +87,7 @@ static void place_facet(const wk_profile *profile, const wk_view *view, wk_facet
 static void find_columns(const wk_profile *profile, const wk_view *view, int *first, int *last)
 {
     float u = 0.5f * (float)view->width * view->step, v = 0.5f * (float)view->height * view->step;
-    float forward = view->forward[1] - v * fabsf(view->up[1]);
+    float forward = profile->forward_y - v * fabsf(profile->up_y);
     double reach = forward > 0.05f ? (double)profile->far_y * u / forward : 1e9;
     double low = (view->position[0] - reach - profile->first_x) / profile->spacing;
     double high = (view->position[0] + reach - profile->first_x) / profile->spacing;
@@ -98,7 +100,7 @@ static void find_columns(const wk_profile *profile, const wk_view *view, int *fi
 static void find_horizons(wk_profile *profile, const wk_light *light)
 {
     profile->light_x = light->position[0];
-    profile->light_z = light->position[2];
+    profile->light_z = light->position[1] * profile->up_z + light->position[2] * profile->forward_z;
     int n = profile->facet_count, middle = 0;
     wk_facet *f = profile->facets;
     while (middle < n && f[middle].x1 < profile->light_x)
@@ -128,6 +130,10 @@ void wk_profile_look(wk_profile *profile, const wk_view *view, const wk_light *l
     int first, last;
     profile->near_y = (float)(profile->front_y - view->position[1]);
     profile->far_y = (float)(profile->back_y - view->position[1]);
+    profile->forward_y = (float)view->forward[1];
+    profile->forward_z = (float)view->forward[2];
+    profile->up_y = (float)view->up[1];
+    profile->up_z = (float)view->up[2];
     find_columns(profile, view, &first, &last);
     profile->facet_count = last - first;
     for (int i = first; i < last; i++) {

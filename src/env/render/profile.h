@@ -9,12 +9,13 @@
 
 enum { WK_ID_FRONT = 1, WK_ID_FACET = 1 << 20 };
 
-/// The top between two columns. x and z are relative to the camera.
+/// The top between two columns. x and z are world directions, relative to the camera's place.
 typedef struct wk_facet {
     float x0, z0, x1, z1;                        // its left and right end
+    float grade;                                 // rise over run
     float run, rise;                             // from one to the other
     float facing;                                // > 0: the camera is above it
-    float normal_x, normal_z;                    // unit
+    float normal[3];                             // unit, in the camera's frame
     float near_u0, near_v0, near_u1, near_slope; // its front edge in slopes
     float left, right, top, bottom;              // range in pixels
     float horizon;                               // the light's rays steeper than this reach it
@@ -30,9 +31,10 @@ typedef struct wk_profile {
     float *heights;   // world z per column
     wk_facet *facets; // those in view, left to right
     int facet_count;
-    float near_y, far_y; // front and back relative to the camera
+    float forward_y, up_y, forward_z, up_z; // how rays run: forward + v up
+    float near_y, far_y;                    // front and back relative to the camera
     bool has_horizon;
-    float light_x, light_z;                     // relative to the camera
+    float light_x, light_z;                     // like the facets
     float edge[WK_SAMPLES_MAX][WK_TILE_STRIDE]; // v of the front's upper edge, per sample column
     float edge_low[WK_TILE_BLOCKS], edge_high[WK_TILE_BLOCKS]; // its range in a block
 } wk_profile;

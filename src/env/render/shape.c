@@ -55,6 +55,40 @@ static void set_size(wk_shape *shape, const mjtNum *size)
     }
 }
 
+static int texture_of(const mjModel *model, int material)
+{
+#if mjVERSION_HEADER >= 320
+    return model->mat_texid[mjNTEXROLE * material + mjTEXROLE_RGB];
+#else
+    return model->mat_texid[material];
+#endif
+}
+
+static float texel(const mjModel *model, int texture, int x, int y)
+{
+#if mjVERSION_HEADER >= 320
+    const mjtByte *data = model->tex_data + model->tex_adr[texture];
+    int channels = model->tex_nchannel[texture];
+#else
+    const mjtByte *data = model->tex_rgb + model->tex_adr[texture];
+    int channels = 3;
+#endif
+    return (float)data[(y * model->tex_width[texture] + x) * channels] / 255;
+}
+
+// A 2-D texture on a plane is taken for a grey checker of two by two squares, which repeats
+// texrepeat times over the plane with the texture's corner at half a period from the plane's
+// middle.
+static void set_checks(wk_shape *shape, const mjModel *model, int geom)
+{
+    int material = model->geom_matid[geom];
+    int texture = material < 0 ? -1 : texture_of(model, material);
+    if (texture < 0 || model->tex_type[texture] != mjTEXTURE_2D) return;
+    shape->check_size = shape->half[0] / model->mat_texrepeat[2 * material];
+    shape->check_odd = texel(model, texture, 0, 0);
+    shape->check_even = texel(model, texture, model->tex_width[texture] / 2, 0);
+}
+
 static float dot(const float a[3], const float b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -68,11 +102,10 @@ static bool project_corner(const wk_view *view, wk_shape *shape, int corner)
         for (int k = 0; k < 3; k++)
             point[i] += (corner >> k & 1 ? shape->half[k] : -shape->half[k]) * shape->axis[k][i];
     }
-    float depth = dot(point, view->forward);
-    if (!(depth > nearest)) return false;
-    float scale = 1 / (depth * view->step);
-    shape->corner_x[corner] = 0.5f * (float)view->width + dot(point, view->right) * scale;
-    shape->corner_y[corner] = 0.5f * (float)view->height - dot(point, view->up) * scale;
+    if (!(point[2] > nearest)) return false;
+    float scale = 1 / (point[2] * view->step);
+    shape->corner_x[corner] = 0.5f * (float)view->width + point[0] * scale;
+    shape->corner_y[corner] = 0.5f * (float)view->height - point[1] * scale;
     return true;
 }
 
@@ -99,12 +132,12 @@ void wk_shape_make(const wk_view *view, const mjModel *model, const mjData *data
     assert(wk_shape_drawable(model, geom));
     *out = (wk_shape){.kind = (wk_shape_kind)kind_of(model->geom_type[geom]),
                       .material = wk_material_make(model, geom)};
-    wk_view_relative(view, data->geom_xpos + 3 * geom, out->centre);
+    wk_view_point(view, data->geom_xpos + 3 * geom, out->centre);
     const mjtNum *mat = data->geom_xmat + 9 * geom;
     for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 3; i++)
-            out->axis[k][i] = (float)mat[3 * i + k];
+        wk_view_turn(view, (mjtNum[3]){mat[k], mat[3 + k], mat[6 + k]}, out->axis[k]);
     set_size(out, model->geom_size + 3 * geom);
+    if (out->kind == WK_SHAPE_PLANE) set_checks(out, model, geom);
     set_bounds(view, out);
 }
 

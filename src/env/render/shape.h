@@ -1,4 +1,4 @@
-// The solids a picture is made of, taken from MuJoCo geoms and placed relative to the camera.
+// The solids a picture is made of, taken from MuJoCo geoms and placed in the camera's frame.
 //
 // A shape has up to four parts that are shaded on their own (the three visible faces of a box, side
 // and end of a cylinder). Part p of shape i marks the samples where it is seen with
@@ -20,13 +20,14 @@ typedef enum wk_shape_kind {
 
 typedef struct wk_shape {
     wk_shape_kind kind;
-    float centre[3];  // relative to the camera
+    float centre[3];  // in the camera's frame
     float axis[3][3]; // unit vectors of its own frame
     float half[3];    // half sizes of the enclosing box in that frame
     float radius, half_length;
     wk_material material;
-    float check_size, check_dark, check_light; // checker of a plane; size 0: plain
-    float corner_x[8], corner_y[8];            // corners of the enclosing box, in pixels
+    float check_size;            // side of the squares a plane is checked with; 0: plain
+    float check_even, check_odd; // grey where the squares' two numbers have equal or unequal parity
+    float corner_x[8], corner_y[8]; // corners of the enclosing box, in pixels
     float left, right, top, bottom; // their range; infinite when one is behind the camera
     uint64_t blocks;                // blocks of the current tile it was seen in
 } wk_shape;

@@ -16,9 +16,9 @@ wk_view wk_view_make(const mjModel *model, const mjData *data, int width, int he
     wk_view view = {.width = width, .height = height, .samples = samples};
     for (int i = 0; i < 3; i++) {
         view.position[i] = data->cam_xpos[i];
-        view.right[i] = (float)data->cam_xmat[3 * i];
-        view.up[i] = (float)data->cam_xmat[3 * i + 1];
-        view.forward[i] = (float)-data->cam_xmat[3 * i + 2];
+        view.right[i] = data->cam_xmat[3 * i];
+        view.up[i] = data->cam_xmat[3 * i + 1];
+        view.forward[i] = -data->cam_xmat[3 * i + 2];
     }
     // Rounded to a float, so that the last bit of the C library's tangent does not matter.
     float half = (float)tan(model->cam_fovy[0] * (3.14159265358979323846 / 360));

@@ -1,6 +1,6 @@
-// What the camera sees and the grid of samples it is seen on. Directions of rays are
-// forward + u right + v up, with slopes u and v linear in the pixel coordinates; points are kept
-// relative to the camera, so that single precision suffices anywhere in the world.
+// What the camera sees and the grid of samples it is seen on. Points and directions are kept in the
+// camera's frame (x right, y up, z forward, origin at the camera), where single precision suffices
+// anywhere in the world and a ray is simply (u, v, 1), with slopes linear in the pixel coordinates.
 #ifndef WK_ENV_RENDER_VIEW_H
 #define WK_ENV_RENDER_VIEW_H
 
@@ -20,7 +20,7 @@ enum {
 typedef struct wk_view {
     int width, height, samples;
     double position[3]; // in the world
-    float right[3], up[3], forward[3];
+    double right[3], up[3], forward[3];
     float step; // slope per pixel
 } wk_view;
 
@@ -40,11 +40,21 @@ static inline float wk_view_v(const wk_view *view, float y)
     return (0.5f * (float)view->height - y) * view->step;
 }
 
-/// A world point relative to the camera.
-static inline void wk_view_relative(const wk_view *view, const mjtNum point[3], float out[3])
+/// A direction and a point of the world in the camera's frame.
+static inline void wk_view_turn(const wk_view *view, const mjtNum world[3], float out[3])
 {
+    out[0] =
+        (float)(world[0] * view->right[0] + world[1] * view->right[1] + world[2] * view->right[2]);
+    out[1] = (float)(world[0] * view->up[0] + world[1] * view->up[1] + world[2] * view->up[2]);
+    out[2] = (float)(world[0] * view->forward[0] + world[1] * view->forward[1] +
+                     world[2] * view->forward[2]);
+}
+static inline void wk_view_point(const wk_view *view, const mjtNum world[3], float out[3])
+{
+    mjtNum offset[3];
     for (int i = 0; i < 3; i++)
-        out[i] = (float)(point[i] - view->position[i]);
+        offset[i] = world[i] - view->position[i];
+    wk_view_turn(view, offset, out);
 }
 
 /// A piece of the picture small enough for the fastest cache: per sample the nearest surface found
