@@ -29,8 +29,8 @@ static void append_size(wk_text *text, wk_cleanup_robot robot, int blocks)
     (void)robot;
     wk_text_printf(text, "  <size memory=\"%dM\"/>\n", 4 + 2 * blocks);
 #else
-    int contacts = (robot == WK_CLEANUP_CAR ? 40 : 24) + 8 * blocks;
-    wk_text_printf(text, "  <size njmax=\"%d\" nconmax=\"%d\" nstack=\"200000\"/>\n", 10 * contacts,
+    int contacts = robot == WK_CLEANUP_CAR ? 24 + 11 * blocks : 16 + 10 * blocks;
+    wk_text_printf(text, "  <size njmax=\"%d\" nconmax=\"%d\" nstack=\"100000\"/>\n", 10 * contacts,
                    contacts);
 #endif
 }
