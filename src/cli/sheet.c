@@ -11,6 +11,7 @@ enum {
     MARGIN = 8,
     GAP = 6,
     LINE = 12,
+    PIXELS_MAX = 1 << 27, // what picture viewers still open
     BACKGROUND = 0xFFFFFF,
     INK = 0x202020,
     FAINT = 0x707070,
@@ -335,6 +336,10 @@ static wk_status draw(const sheet *s, wk_stage *stage, uint64_t seed, int steps,
     int width = left + s->n_columns * (cell + GAP) - GAP + MARGIN, height = top + MARGIN;
     for (int i = 0; i < s->n_rows; i++)
         height += row_height(s, i, cell);
+    if ((int64_t)width * height > PIXELS_MAX)
+        return wk_fail(err, WK_E_INPUT,
+                       "a sheet of %d x %d pixels is too large; give a --size below %d", width,
+                       height, cell);
     wk_image tile;
     WK_TRY(wk_image_create(cell, cell, 0, &tile, err));
     wk_status status = wk_image_create(width, height, BACKGROUND, out, err);

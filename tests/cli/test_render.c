@@ -201,6 +201,8 @@ static void wrong_sizes_are_refused(void **state)
                          "outside 8 to 4096");
     program_expect_error(program_run("render " BALL "--out a.png --size 100000"), 2, "outside");
     program_expect_error(program_run("render " BALL "--out a.png --steps -1"), 2, "outside");
+    program_expect_error(program_run("render " BALL "--sheet --out a.png --size 4000"), 2,
+                         "too large");
 }
 
 static void wrong_places_are_refused_and_nothing_is_left(void **state)

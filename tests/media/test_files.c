@@ -154,8 +154,8 @@ static void gif_codes_of_every_length_end_cleanly(void **state)
     }
 }
 
-// 255 equal cells of the whole colour cube have sides of 256 / 255^(1/3) = 40 levels, a mean error of
-// 10: a palette fitted to the frame must do better.
+// 255 equal cells of the whole colour cube have sides of 256 / 255^(1/3) = 40 levels, a mean error
+// of 10: a palette fitted to the frame must do better.
 static void gif_colours_of_smooth_frames_are_near(void **state)
 {
     (void)state;
