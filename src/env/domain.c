@@ -3,9 +3,6 @@
 #include "env/domain.h"
 
 #include "base/text.h"
-#include <assert.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAMES_MAX = 64, CHOICE_MAX_CHARS = 63 };

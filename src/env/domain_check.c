@@ -3,7 +3,6 @@
 #include "env/domain.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

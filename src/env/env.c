@@ -5,7 +5,6 @@
 #include "env/domain.h"
 #include "env/host.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

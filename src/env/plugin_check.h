@@ -12,7 +12,7 @@
 typedef void wk_finding_fn(void *context, bool fault, const char *sentence);
 
 /// Examines `domain` and reports every kind of finding once. Returns WK_OK when the examination
-/// could be made, whatever it found; `faults` gets the number of faults. Takes a second or so for a
+/// could be made, whatever it found; `faults` gets the number of faults. Takes some seconds for a
 /// domain that steps in a millisecond.
 wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *context,
                           int *faults, wk_error *err);
