@@ -74,10 +74,15 @@ static bool is_translucent(const wk_shape *shape)
     return shape->material.rgba[3] < 0.995f; // MuJoCo's own limit
 }
 
-static void cast_and_shade(wk_cleanup_scene *scene, wk_lit_scene *lit)
+static void cast_opaque(wk_cleanup_scene *scene, wk_lit_scene *lit)
 {
+    scene->kernels->clear(&scene->tile);
     for (int i = 0; i < lit->count; i++)
         if (!is_translucent(&lit->shapes[i])) scene->kernels->cast(&scene->tile, lit, i);
+}
+
+static void shade_opaque(wk_cleanup_scene *scene, const wk_lit_scene *lit)
+{
     for (int i = 0; i < lit->count; i++)
         if (!is_translucent(&lit->shapes[i])) scene->kernels->shade(&scene->tile, lit, i);
 }
@@ -86,8 +91,10 @@ static void make_backdrop(wk_cleanup_scene *scene, wk_backdrop *out)
 {
     const wk_kernels *k = scene->kernels;
     wk_lit_scene *lit = &scene->fixed;
-    k->clear(&scene->tile);
-    cast_and_shade(scene, lit);
+    cast_opaque(scene, lit);
+    scene->tile.drawn = UINT64_MAX;
+    k->fill(&scene->tile, NULL, NULL);
+    shade_opaque(scene, lit);
     for (int i = 0; i < lit->count; i++)
         if (is_translucent(&lit->shapes[i])) {
             k->cast(&scene->tile, lit, i);
@@ -109,8 +116,9 @@ static void refresh_cache(wk_cleanup_scene *scene, const wk_view *view, const mj
     if (fits && scene->cached_width == view->width && scene->cached_height == view->height) return;
     look(&scene->fixed, view, model, data, true);
     if (!fits) return;
+    wk_tile_place_x(&scene->tile, view, 0);
     for (int y = 0; y < view->height; y += WK_TILE_HEIGHT) {
-        wk_tile_place(&scene->tile, view, 0, y);
+        wk_tile_place_y(&scene->tile, view, y);
         make_backdrop(scene, &scene->cache[y / WK_TILE_HEIGHT]);
     }
     scene->cached_width = view->width;
@@ -124,31 +132,18 @@ static const wk_backdrop *find_backdrop(wk_cleanup_scene *scene, const wk_view *
     return &scene->scratch;
 }
 
-static void put_tile(const wk_cleanup_scene *scene, const wk_view *view, const wk_backdrop *behind,
-                     uint8_t *rgb)
-{
-    const wk_tile *tile = &scene->tile;
-    size_t stride = (size_t)view->width * 3;
-    for (int y = 0; y < tile->height; y++) {
-        uint8_t *row = rgb + (size_t)(tile->y + y) * stride + (size_t)tile->x * 3;
-        for (int x = 0; x < tile->width; x += 8) {
-            bool drawn = tile->drawn & wk_tile_bits(y, x);
-            const uint8_t *from = drawn ? scene->pixels[y] : behind->bytes[y];
-            int count = tile->width - x < 8 ? tile->width - x : 8;
-            memcpy(row + 3 * x, from + 3 * x, (size_t)count * 3);
-        }
-    }
-}
-
 static void draw_tile(wk_cleanup_scene *scene, const wk_view *view, uint8_t *rgb)
 {
     const wk_kernels *k = scene->kernels;
     const wk_backdrop *behind = find_backdrop(scene, view);
-    k->clear(&scene->tile);
-    cast_and_shade(scene, &scene->moving);
-    k->fill(&scene->tile, behind, NULL);
-    k->quantise(scene->tile.rgb, scene->tile.drawn, scene->pixels);
-    put_tile(scene, view, behind, rgb);
+    wk_tile *tile = &scene->tile;
+    cast_opaque(scene, &scene->moving);
+    k->fill(tile, behind, NULL);
+    shade_opaque(scene, &scene->moving);
+    k->quantise(tile->rgb, tile->drawn, scene->pixels);
+    wk_picture picture = {rgb, view->width};
+    wk_picture_put(&picture, tile, behind->bytes, ~tile->drawn);
+    wk_picture_put(&picture, tile, scene->pixels, tile->drawn);
 }
 
 void wk_cleanup_scene_draw(wk_cleanup_scene *scene, const mjModel *model, const mjData *data,
@@ -158,10 +153,12 @@ void wk_cleanup_scene_draw(wk_cleanup_scene *scene, const mjModel *model, const 
     wk_view view = wk_view_make(model, data, width, height, scene->config.samples);
     refresh_cache(scene, &view, model, data);
     look(&scene->moving, &view, model, data, false);
-    for (int y = 0; y < height; y += WK_TILE_HEIGHT)
-        for (int x = 0; x < width; x += WK_TILE_WIDTH) {
-            wk_tile_place(&scene->tile, &view, x, y);
+    for (int x = 0; x < width; x += WK_TILE_WIDTH) {
+        wk_tile_place_x(&scene->tile, &view, x);
+        for (int y = 0; y < height; y += WK_TILE_HEIGHT) {
+            wk_tile_place_y(&scene->tile, &view, y);
             draw_tile(scene, &view, rgb);
         }
+    }
     scene->fixed.view = scene->moving.view = NULL;
 }

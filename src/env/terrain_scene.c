@@ -130,8 +130,9 @@ static void refresh_cache(wk_terrain_scene *scene)
         (scene->cached_width == view->width && scene->cached_height == view->height &&
          scene->cached_distance == scene->profile.near_y))
         return;
+    wk_tile_place_x(&scene->tile, view, 0);
     for (int y = 0; y < view->height; y += WK_TILE_HEIGHT) {
-        wk_tile_place(&scene->tile, view, 0, y);
+        wk_tile_place_y(&scene->tile, view, y);
         make_scenery(scene, &scene->cache[y / WK_TILE_HEIGHT]);
     }
     scene->cached_width = view->width;
@@ -146,26 +147,6 @@ static const scenery *find_scenery(wk_terrain_scene *scene)
     return &scene->scratch;
 }
 
-// Copies the tile's finished pixels into the picture: drawn blocks, else the terrain's front, else
-// sky.
-static void put_tile(const wk_terrain_scene *scene, const scenery *behind, uint64_t inside,
-                     uint8_t *rgb)
-{
-    const wk_tile *tile = &scene->tile;
-    size_t stride = (size_t)scene->lit.view->width * 3;
-    for (int y = 0; y < tile->height; y++) {
-        uint8_t *row = rgb + (size_t)(tile->y + y) * stride + (size_t)tile->x * 3;
-        for (int x = 0; x < tile->width; x += 8) {
-            uint64_t bit = wk_tile_bits(y, x);
-            const uint8_t *from = tile->drawn & bit ? scene->pixels[y]
-                                  : inside & bit    ? behind->front.bytes[y]
-                                                    : behind->sky.bytes[y];
-            int count = tile->width - x < 8 ? tile->width - x : 8;
-            memcpy(row + 3 * x, from + 3 * x, (size_t)count * 3);
-        }
-    }
-}
-
 static void draw_tile(wk_terrain_scene *scene, uint8_t *rgb)
 {
     const wk_kernels *k = scene->kernels;
@@ -176,12 +157,15 @@ static void draw_tile(wk_terrain_scene *scene, uint8_t *rgb)
     uint64_t inside = k->cast_profile(tile, &scene->profile);
     for (int i = 0; i < lit->count; i++)
         k->cast(tile, lit, i);
+    k->fill(tile, &behind->sky, &behind->front);
     k->shade_profile(tile, lit, &scene->profile);
     for (int i = 0; i < lit->count; i++)
         k->shade(tile, lit, i);
-    k->fill(tile, &behind->sky, &behind->front);
     k->quantise(tile->rgb, tile->drawn, scene->pixels);
-    put_tile(scene, behind, inside, rgb);
+    wk_picture picture = {rgb, lit->view->width};
+    wk_picture_put(&picture, tile, behind->sky.bytes, ~(inside | tile->drawn));
+    wk_picture_put(&picture, tile, behind->front.bytes, inside & ~tile->drawn);
+    wk_picture_put(&picture, tile, scene->pixels, tile->drawn);
 }
 
 void wk_terrain_scene_draw(wk_terrain_scene *scene, const mjModel *model, const mjData *data,
@@ -192,11 +176,13 @@ void wk_terrain_scene_draw(wk_terrain_scene *scene, const mjModel *model, const 
     scene->lit.view = &view;
     look(scene, model, data);
     refresh_cache(scene);
-    for (int x = 0; x < width; x += WK_TILE_WIDTH)
+    for (int x = 0; x < width; x += WK_TILE_WIDTH) {
+        wk_tile_place_x(&scene->tile, &view, x);
+        wk_profile_trace(&scene->profile, &scene->tile);
         for (int y = 0; y < height; y += WK_TILE_HEIGHT) {
-            wk_tile_place(&scene->tile, &view, x, y);
-            if (y == 0) wk_profile_trace(&scene->profile, &scene->tile);
+            wk_tile_place_y(&scene->tile, &view, y);
             draw_tile(scene, rgb);
         }
+    }
     scene->lit.view = NULL;
 }

@@ -79,13 +79,14 @@ WK_LANES_INLINE tube cast_tube(const rays *r, const wk_shape *shape)
     return k;
 }
 
-WK_LANES_INLINE hits cast_capsule(const rays *r, const wk_shape *shape)
+// With `complete`, rays that miss get their point of closest approach, too.
+WK_LANES_INLINE hits cast_round(const rays *r, const wk_shape *shape, bool complete)
 {
     tube k = cast_tube(r, shape);
     float l = shape->half_length;
     wk_i8 above = k.height > l, below = k.height < -l, capped = above | below, round;
     hits h = {.mask = k.mask, .t = k.t, .part = i8_all(0)};
-    if (!i8_bits(capped & k.mask)) return h;
+    if (!complete && !i8_bits(capped & k.mask)) return h;
     // The tube is entered beyond an end: only the ball there can be seen.
     float square = dot3(shape->centre, shape->centre) + l * l - shape->radius * shape->radius;
     wk_f8 side = f8_select(above, f8_all(l), f8_all(-l));
@@ -94,6 +95,11 @@ WK_LANES_INLINE hits cast_capsule(const rays *r, const wk_shape *shape)
     h.t = f8_select(capped, t, h.t);
     h.mask &= ~capped | round;
     return h;
+}
+
+WK_LANES_INLINE hits cast_capsule(const rays *r, const wk_shape *shape)
+{
+    return cast_round(r, shape, false);
 }
 
 WK_LANES_INLINE hits cast_cylinder(const rays *r, const wk_shape *shape)

@@ -13,24 +13,19 @@ static void clear_tile(wk_tile *tile)
                 f8_store(&tile->depth[s][y][x], f8_all(INFINITY));
                 i8_store(&tile->id[s][y][x], i8_all(0));
             }
-    memset(tile->rgb, 0, sizeof tile->rgb);
-}
-
-WK_LANES_INLINE void add_backdrop(wk_tile *tile, int y, int x, int id, const wk_backdrop *backdrop)
-{
-    wk_f8 share = share_of(tile, y, x, id);
-    for (int i = 0; i < 3; i++) {
-        float *rgb = &tile->rgb[i][y][x];
-        f8_store(rgb, f8_load(rgb) + share * f8_load(&backdrop->rgb[i][y][x]));
-    }
 }
 
 static void fill_tile(wk_tile *tile, const wk_backdrop *back, const wk_backdrop *front)
 {
     for (uint64_t left = tile->drawn; left; left &= left - 1) {
         int bit = __builtin_ctzll(left), y = bit / 8, x = bit % 8 * 8;
-        if (back) add_backdrop(tile, y, x, 0, back);
-        if (front) add_backdrop(tile, y, x, WK_ID_FRONT, front);
+        wk_f8 back_share = share_of(tile, y, x, 0), front_share = share_of(tile, y, x, WK_ID_FRONT);
+        for (int i = 0; i < 3; i++) {
+            wk_f8 rgb = f8_all(0);
+            if (back) rgb = back_share * f8_load(&back->rgb[i][y][x]);
+            if (front) rgb += front_share * f8_load(&front->rgb[i][y][x]);
+            f8_store(&tile->rgb[i][y][x], rgb);
+        }
     }
 }
 

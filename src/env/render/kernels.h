@@ -24,11 +24,15 @@ typedef struct wk_lit_scene {
 typedef struct wk_kernels {
     const char *name;
 
-    /// Empties the tile: nothing seen anywhere, no colour.
+    /// Empties the tile: nothing seen anywhere.
     void (*clear)(wk_tile *tile);
 
     /// Marks the samples where shape `index` is nearest so far.
     void (*cast)(wk_tile *tile, wk_lit_scene *scene, int index);
+
+    /// Begins the colours of the drawn blocks, once everything is cast: samples where nothing was
+    /// seen show `back`, those marked WK_ID_FRONT show `front` (both may be NULL: black).
+    void (*fill)(wk_tile *tile, const wk_backdrop *back, const wk_backdrop *front);
 
     /// Adds the colour of shape `index` where it is seen, in proportion to its samples.
     void (*shade)(wk_tile *tile, const wk_lit_scene *scene, int index);
@@ -44,10 +48,6 @@ typedef struct wk_kernels {
     /// Colours of the profile's front in the whole tile.
     void (*shade_front)(const wk_tile *tile, const wk_lit_scene *scene, const wk_profile *profile,
                         wk_backdrop *out);
-
-    /// Fills samples where nothing was seen with `back` and those marked WK_ID_FRONT with `front`
-    /// (both may be NULL: black), giving the tile's final colours.
-    void (*fill)(wk_tile *tile, const wk_backdrop *back, const wk_backdrop *front);
 
     /// Rounds colours in [0,1] to bytes.
     void (*quantise)(const float rgb[3][WK_TILE_HEIGHT][WK_TILE_STRIDE], uint64_t blocks,

@@ -115,7 +115,7 @@ WK_LANES_INLINE void on_cylinder(const rays *r, const wk_shape *shape, int part,
 
 WK_LANES_INLINE void on_capsule(const rays *r, const wk_shape *shape, points *p)
 {
-    hits h = shape->kind == WK_SHAPE_SPHERE ? cast_sphere(r, shape) : cast_capsule(r, shape);
+    hits h = shape->kind == WK_SHAPE_SPHERE ? cast_sphere(r, shape) : cast_round(r, shape, true);
     p->position = rays_at(r, h.t);
     wk_v8 out = v8_sub(p->position, v8_all(shape->centre)), axis = v8_all(shape->axis[2]);
     wk_f8 half = f8_all(shape->half_length), height = f8_clamp(v8_dot(out, axis), -half, half);

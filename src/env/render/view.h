@@ -72,8 +72,10 @@ typedef struct wk_tile {
     uint64_t drawn; // blocks where a surface has been seen
 } wk_tile;
 
-/// Places the tile in the picture and works out its slopes; contents are left as they are.
-void wk_tile_place(wk_tile *tile, const wk_view *view, int x, int y);
+/// Puts the tile at a pixel column or row of the picture and works out the slopes there; contents
+/// are left as they are.
+void wk_tile_place_x(wk_tile *tile, const wk_view *view, int x);
+void wk_tile_place_y(wk_tile *tile, const wk_view *view, int y);
 
 /// The blocks of row `y` that pixels [x, x + 8) of a tile lie in.
 static inline uint64_t wk_tile_bits(int y, int x)
@@ -81,5 +83,15 @@ static inline uint64_t wk_tile_bits(int y, int x)
     uint64_t pair = (uint64_t)((x & 7) ? 3 : 1) << (x >> 3);
     return (pair & 0xff) << (8 * y);
 }
+
+/// Where finished pixels go.
+typedef struct wk_picture {
+    uint8_t *rgb;
+    int width;
+} wk_picture;
+
+/// Copies the tile's pixels of the given blocks, as far as they lie in the picture.
+void wk_picture_put(const wk_picture *picture, const wk_tile *tile,
+                    const uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH], uint64_t blocks);
 
 #endif
