@@ -43,6 +43,7 @@ typedef struct prism {
     mjtNum v[6][3];
 } prism;
 
+// A height field and where it is.
 typedef struct field {
     const mjtNum *pos, *mat, *size; // size: half x, half y, height scale, base depth
     const float *heights;
@@ -55,6 +56,17 @@ typedef struct window {
     int first_column, last_column, first_row, last_row;
     mjtNum bottom;
 } window;
+
+// Unlike fmax and fmin these compile to one instruction; no number here is NaN.
+static mjtNum larger(mjtNum a, mjtNum b)
+{
+    return a > b ? a : b;
+}
+
+static mjtNum smaller(mjtNum a, mjtNum b)
+{
+    return a < b ? a : b;
+}
 
 static mjtNum sign(mjtNum x)
 {
@@ -192,29 +204,67 @@ static mjtNum height_at(const field *f, int row, int column, mjtNum margin)
     return f->heights[row * f->columns + column] * f->size[2] + margin;
 }
 
-// Whether the two prisms between columns c-1 and c of a row cannot touch the capsule. Both lie
-// below the plane through the higher corner of each column. Of the capsule only the piece of the
-// axis that comes within reach of these columns counts: its two ends must be farther above the
-// plane than the capsule's thickness.
-static bool out_of_reach(const field *f, const capsule *cap, int row, int c, mjtNum margin)
+// The two prisms between neighbouring columns, seen along y: the strip x0 ... x1 below the line
+// through the higher corner of each column. What does not reach the strip does not touch the
+// prisms.
+typedef struct strip {
+    mjtNum x0, z0, x1, z1, slope;
+} strip;
+
+static strip strip_at(const field *f, int row, int c, mjtNum margin)
 {
-    mjtNum reach = cap->radius + margin + SLACK;
-    mjtNum x0 = f->dx * (c - 1) - f->size[0], x1 = f->dx * c - f->size[0];
+    strip s = {.x0 = f->dx * (c - 1) - f->size[0],
+               .x1 = f->dx * c - f->size[0],
+               .z0 = larger(height_at(f, row, c - 1, margin), height_at(f, row + 1, c - 1, margin)),
+               .z1 = larger(height_at(f, row, c, margin), height_at(f, row + 1, c, margin))};
+    s.slope = (s.z1 - s.z0) / f->dx;
+    return s;
+}
+
+// Whether the capsule is wholly above the strip's top, by level or by line. Only the piece of the
+// axis within reach of x0 ... x1 counts, and of that the two ends.
+static bool above_top(const capsule *cap, const strip *s, mjtNum reach)
+{
     mjtNum axis_x = cap->mat[2], axis_z = cap->mat[8];
     mjtNum from = -cap->half, to = cap->half;
     if (fabs(axis_x) > 1e-6) {
-        mjtNum a = (x0 - reach - cap->pos[0]) / axis_x, b = (x1 + reach - cap->pos[0]) / axis_x;
-        from = fmax(from, fmin(a, b));
-        to = fmin(to, fmax(a, b));
+        mjtNum a = (s->x0 - reach - cap->pos[0]) / axis_x;
+        mjtNum b = (s->x1 + reach - cap->pos[0]) / axis_x;
+        from = larger(from, smaller(a, b));
+        to = smaller(to, larger(a, b));
         if (from > to) return true;
     }
-    mjtNum z0 = fmax(height_at(f, row, c - 1, margin), height_at(f, row + 1, c - 1, margin));
-    mjtNum z1 = fmax(height_at(f, row, c, margin), height_at(f, row + 1, c, margin));
     mjtNum from_z = cap->pos[2] + from * axis_z, to_z = cap->pos[2] + to * axis_z;
-    if (fmin(from_z, to_z) - reach > fmax(z0, z1)) return true;
-    mjtNum slope = (z1 - z0) / f->dx, above = reach * sqrt(1 + slope * slope);
+    if (smaller(from_z, to_z) - reach > larger(s->z0, s->z1)) return true;
     mjtNum from_x = cap->pos[0] + from * axis_x, to_x = cap->pos[0] + to * axis_x;
-    return from_z - z0 - slope * (from_x - x0) > above && to_z - z0 - slope * (to_x - x0) > above;
+    mjtNum above = reach * sqrt(1 + s->slope * s->slope);
+    return from_z - s->z0 - s->slope * (from_x - s->x0) > above &&
+           to_z - s->z0 - s->slope * (to_x - s->x0) > above;
+}
+
+// Whether the corner (x, z) is the strip's point nearest to the axis, and still too far. `side` is
+// -1 for the left corner and 1 for the right: seen from the nearest point of the axis, both edges
+// of the strip that meet there, wall and top, must lead away.
+static bool beyond_corner(const capsule *cap, const strip *s, mjtNum x, mjtNum z, mjtNum side,
+                          mjtNum reach)
+{
+    mjtNum axis_x = cap->mat[2], axis_z = cap->mat[8], length2 = axis_x * axis_x + axis_z * axis_z;
+    mjtNum dx = cap->pos[0] - x, dz = cap->pos[2] - z, along = 0;
+    if (length2 > 1e-12) {
+        along = -(dx * axis_x + dz * axis_z) / length2;
+        along = larger(-cap->half, smaller(cap->half, along));
+    }
+    dx += along * axis_x;
+    dz += along * axis_z;
+    return dz >= 0 && side * (dx + s->slope * dz) >= 0 && dx * dx + dz * dz > reach * reach;
+}
+
+static bool out_of_reach(const field *f, const capsule *cap, int row, int c)
+{
+    mjtNum reach = cap->radius + cap->margin + SLACK;
+    strip s = strip_at(f, row, c, cap->margin);
+    return above_top(cap, &s, reach) || beyond_corner(cap, &s, s.x0, s.z0, -1, reach) ||
+           beyond_corner(cap, &s, s.x1, s.z1, 1, reach);
 }
 
 static void set_corner(prism *p, int i, const field *f, int row, int column, mjtNum margin)
@@ -282,7 +332,7 @@ static int collide_window(const field *f, const capsule *cap, const window *w, c
     int count = 0;
     for (int row = w->first_row; row < w->last_row; row++)
         for (int c = w->first_column + 1; c <= w->last_column; c++) {
-            if (out_of_reach(f, cap, row, c, cap->margin)) continue;
+            if (out_of_reach(f, cap, row, c)) continue;
             for (int half = 0; half < 2; half++) {
                 prism p = prism_at(f, row, c, half, cap->margin);
                 if (p.v[3][2] < w->bottom && p.v[4][2] < w->bottom && p.v[5][2] < w->bottom)
