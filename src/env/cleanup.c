@@ -126,19 +126,20 @@ static wk_status create_car(const wk_domain *domain, const int *options, void **
     return create(WK_CLEANUP_CAR, options, env, err);
 }
 
-// Makes the model of (arena, blocks) the running one, with its data at the initial state.
+// Makes the model of (arena, blocks) the running one, with its data at the initial state. There is
+// one state at a time, by far the largest part of a world, and it goes before a model is compiled:
+// models stay, and in front of the state they leave no holes in the heap.
 static wk_status enter(cleanup *world, int arena, int blocks, wk_error *err)
 {
     mjModel **model = &world->models[arena][blocks];
-    if (!*model) WK_TRY(wk_cleanup_model_create(world->robot, arena, blocks, model, err));
-    if (*model == world->model) {
+    if (*model && *model == world->model) {
         mj_resetData(world->model, world->data);
         return WK_OK;
     }
-    // One state at a time: it is by far the largest part of a world.
     mj_deleteData(world->data);
     world->data = NULL;
     world->model = NULL;
+    if (!*model) WK_TRY(wk_cleanup_model_create(world->robot, arena, blocks, model, err));
     WK_TRY(wk_physics_make_data(*model, &world->data, err));
     world->model = *model;
     world->first_block = blocks ? wk_physics_id(*model, mjOBJ_BODY, "block0") : 0;

@@ -29,16 +29,18 @@ static void append_size(wk_text *text, wk_cleanup_robot robot, int blocks)
     (void)robot;
     wk_text_printf(text, "  <size memory=\"%dM\"/>\n", 4 + 2 * blocks);
 #else
-    int contacts = (robot == WK_CLEANUP_CAR ? 40 : 24) + 8 * blocks;
-    wk_text_printf(text, "  <size njmax=\"%d\" nconmax=\"%d\" nstack=\"200000\"/>\n", 10 * contacts,
+    int contacts = (robot == WK_CLEANUP_CAR ? 40 : 24) + 10 * blocks;
+    wk_text_printf(text, "  <size njmax=\"%d\" nconmax=\"%d\" nstack=\"100000\"/>\n", 10 * contacts,
                    contacts);
 #endif
 }
 
-// A sparse constraint Jacobian pays from three blocks on; the choice is fixed for a model.
-static void append_option(wk_text *text, int blocks)
+// A sparse constraint Jacobian pays from about twenty degrees of freedom on; the choice is fixed
+// for a model, because the two differ by rounding.
+static void append_option(wk_text *text, wk_cleanup_robot robot, int blocks)
 {
-    wk_text_printf(text, "  <option jacobian=\"%s\"/>\n", blocks >= 3 ? "sparse" : "dense");
+    int freedom = (robot == WK_CLEANUP_CAR ? 11 : 3) + 6 * blocks;
+    wk_text_printf(text, "  <option jacobian=\"%s\"/>\n", freedom >= 20 ? "sparse" : "dense");
 }
 
 // Blocks rest 0.04 mm inside the floor, where their weight balances the contact.
@@ -78,7 +80,7 @@ void wk_cleanup_model_text(wk_cleanup_robot robot, int arena, int blocks, wk_tex
     double s = wk_cleanup_half_size(arena);
     wk_text_puts(text, "<mujoco model=\"clean-up\">\n");
     append_size(text, robot, blocks);
-    append_option(text, blocks);
+    append_option(text, robot, blocks);
     append_inside(text, robot == WK_CLEANUP_CAR ? "clean-up-car.xml" : "clean-up-point.xml");
     append_inside(text, "clean-up-world.xml");
     wk_text_puts(text, "  <worldbody>\n");
