@@ -1,0 +1,53 @@
+# The front door. `make` builds build/waker, `make test` runs every test, `make demo` shows it working.
+# CMake does the work; CMakePresets.json lists the variants. Options pass through, for example:
+#   make test PRESET=dev            the tests under the address and undefined-behaviour sanitizers
+#   make MUJOCO_DIR=/opt/mujoco-3   another MuJoCo than the system's (use a fresh BUILD folder)
+PRESET ?= release
+BUILD_release := build
+BUILD ?= $(or $(BUILD_$(PRESET)),build-$(PRESET))
+CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DIR)))
+CTEST_FLAGS ?= --output-on-failure
+
+.PHONY: all build setup test demo bench bundle format format-check lint coverage clean
+
+all: setup-build build
+
+build:
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS) --log-level=WARNING
+	@cmake --build $(BUILD)
+
+setup-%:
+	@tools/setup $*
+
+setup:
+	@tools/setup build test lint coverage
+
+test: setup-test build
+	@ctest --test-dir $(BUILD) $(CTEST_FLAGS)
+
+demo: all
+	@tools/demo $(BUILD)/waker
+
+bench: all
+	@$(BUILD)/waker bench env --domain all
+
+bundle: all
+	@tools/bundle $(BUILD)
+
+format: setup-lint
+	@git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+
+format-check: setup-lint
+	@git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
+
+lint: setup-lint format-check build
+	@tools/lint $(BUILD)
+
+coverage: setup-coverage setup-test
+	@$(MAKE) --no-print-directory build PRESET=coverage
+	@find build-coverage -name '*.gcda' -delete
+	@ctest --test-dir build-coverage $(CTEST_FLAGS)
+	@tools/coverage build-coverage
+
+clean:
+	rm -rf build build-* dist out

@@ -1,0 +1,144 @@
+// The folders of src/ form layers. This test reads every #include line and fails on an edge that
+// the table below (the one of docs/architecture.md) does not have, so that the picture stays true.
+#include "support/check.h"
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+// A folder may include itself, `below` it, the public API, libc, and the outside headers named.
+typedef struct layer {
+    const char *folder;
+    const char *below;   // separated by spaces
+    const char *outside; // prefixes of headers that are neither ours nor libc's
+} layer;
+
+static const layer layers[] = {
+    {"base", "", "zlib.h sys/ linux/"},
+    {"media", "base", "zlib.h"},
+    {"tensor", "base", ""},
+    {"tensor/cpu", "tensor base", "cblas.h dnnl immintrin.h"},
+    {"tensor/cuda", "tensor base", "cuda cublas cudnn"},
+    {"nn", "tensor base", ""},
+    {"model", "nn tensor base", ""},
+    {"agent", "model nn tensor base", ""},
+    {"env", "env/render base", "mujoco/ ccd/ zlib.h GL/ sys/"},
+    {"env/render", "base", "mujoco/"},
+    {"replay", "base", "zlib.h lz4 zstd sys/"},
+    {"curriculum", "base", ""},
+    {"train", "agent model nn tensor env replay curriculum media base", "sys/ yaml.h"},
+    {"eval", "agent model nn tensor env base", ""},
+    {"report", "media base", "sys/"},
+    {"cli", "train eval report agent model nn tensor env replay curriculum media base", "sys/"},
+};
+
+static const char *const libc_headers = " assert.h complex.h ctype.h dirent.h dlfcn.h errno.h "
+                                        "fcntl.h fenv.h float.h inttypes.h limits.h math.h"
+                                        " pthread.h sched.h setjmp.h signal.h stdalign.h stdarg.h "
+                                        "stdatomic.h stdbool.h stddef.h stdint.h"
+                                        " stdio.h stdlib.h stdnoreturn.h string.h strings.h time.h "
+                                        "unistd.h wchar.h getopt.h link.h gnu/libc-version.h ";
+
+static int faults, files;
+
+static bool listed(const char *list, const char *word, bool prefix)
+{
+    char copy[512];
+    snprintf(copy, sizeof copy, "%s", list);
+    for (char *item = strtok(copy, " "); item; item = strtok(NULL, " "))
+        if (prefix ? strncmp(word, item, strlen(item)) == 0 : strcmp(word, item) == 0) return true;
+    return false;
+}
+
+static const layer *layer_of(const char *folder)
+{
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (strcmp(layers[i].folder, folder) == 0) return &layers[i];
+    return NULL;
+}
+
+static void check_line(const layer *from, const char *path, const char *line)
+{
+    char quote, header[256];
+    if (sscanf(line, " # include %c%255[^\">]", &quote, header) != 2) return;
+    if (strncmp(header, "waker/", 6) == 0) return;
+    if (quote == '<') {
+        char spaced[260];
+        snprintf(spaced, sizeof spaced, " %s ", header);
+        if (strstr(libc_headers, spaced) || listed(from->outside, header, true)) return;
+    } else {
+        char folder[256];
+        snprintf(folder, sizeof folder, "%s", header);
+        char *slash = strrchr(folder, '/');
+        if (slash) *slash = 0;
+        if (slash && (strcmp(folder, from->folder) == 0 || listed(from->below, folder, false)))
+            return;
+    }
+    print_error("%s includes %s: not allowed for src/%s\n", path, header, from->folder);
+    faults++;
+}
+
+static void check_file(const layer *from, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char line[1024];
+    while (fgets(line, sizeof line, file))
+        check_line(from, path, line);
+    fclose(file);
+    files++;
+}
+
+static void check_folder(const char *folder)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/src/%s", WAKER_SOURCE_DIR, folder);
+    DIR *directory = opendir(path);
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (entry->d_name[0] == '.') continue;
+        char inner[512], full[2048];
+        snprintf(inner, sizeof inner, "%s%s%s", folder, *folder ? "/" : "", entry->d_name);
+        snprintf(full, sizeof full, "%s/src/%s", WAKER_SOURCE_DIR, inner);
+        struct stat info;
+        assert_int_equal(stat(full, &info), 0);
+        if (S_ISDIR(info.st_mode)) {
+            check_folder(inner);
+            continue;
+        }
+        const layer *from = layer_of(folder);
+        if (!from) fail_msg("src/%s is not in the table of layers", folder);
+        check_file(from, full);
+    }
+    closedir(directory);
+}
+
+static void every_include_follows_the_table(void **state)
+{
+    (void)state;
+    check_folder("");
+    assert_true(files > 20);
+    assert_int_equal(faults, 0);
+}
+
+static void a_forbidden_edge_is_noticed(void **state)
+{
+    (void)state;
+    faults = 0;
+    check_line(layer_of("base"), "(probe)", "#include \"env/env.h\"\n");
+    check_line(layer_of("replay"), "(probe)", "#include <mujoco/mujoco.h>\n");
+    assert_int_equal(faults, 2);
+    check_line(layer_of("model"), "(probe)", "#include \"nn/dense.h\"\n");
+    assert_int_equal(faults, 2);
+    faults = 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_include_follows_the_table),
+        cmocka_unit_test(a_forbidden_edge_is_noticed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
