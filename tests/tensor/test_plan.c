@@ -206,6 +206,35 @@ static void sharing_memory_does_not_change_results_on_random_graphs(void **state
     }
 }
 
+// A recurrence with a readout of every step, trained: the shape of the world model.
+static void a_recurrent_training_graph_wastes_less_than_a_tenth(void **state)
+{
+    (void)state;
+    enum { STEPS = 30, B = 8, D = 48 };
+    engine e = engine_open(1);
+    wk_tensor weights[] = {
+        engine_state(&e, WK_SHAPE(D, D)),         engine_state(&e, WK_SHAPE(D)),
+        engine_state(&e, WK_SHAPE(2 * D, 3 * D)), engine_state(&e, WK_SHAPE(3 * D)),
+        engine_state(&e, WK_SHAPE(3 * D)),        engine_state(&e, WK_SHAPE(3 * D)),
+        engine_state(&e, WK_SHAPE(D, 7 * D))};
+    wk_tensor h = wk_graph_fill(e.g, WK_SHAPE(B, D), 0), states[STEPS], grads[7];
+    for (int t = 0; t < STEPS; t++) {
+        wk_tensor x = wk_graph_matmul(e.g, h, weights[0]);
+        wk_tensor both[] = {wk_graph_bias_act(e.g, x, weights[1], WK_ELU), h};
+        wk_tensor pre = wk_graph_matmul(e.g, wk_graph_concat(e.g, both, 2, 1), weights[2]);
+        states[t] = h = wk_graph_gru(e.g, pre, weights[3], weights[4], weights[5], h, 1e-3f);
+    }
+    wk_tensor all = wk_graph_concat(e.g, states, STEPS, 0);
+    wk_tensor y = wk_graph_activate(e.g, wk_graph_matmul(e.g, all, weights[6]), WK_TANH);
+    wk_graph_gradients(e.g, wk_graph_mean_all(e.g, wk_graph_mul(e.g, y, y)), weights, 7, grads);
+    for (int i = 0; i < 7; i++)
+        wk_graph_output(e.g, grads[i]);
+    engine_compile(&e);
+    wk_program_stats stats = wk_program_get_stats(e.program);
+    assert_true((double)stats.planned <= 1.1 * (double)stats.live_peak);
+    engine_close(&e);
+}
+
 static void nodes_that_nothing_needs_do_not_run(void **state)
 {
     (void)state;
@@ -283,6 +312,7 @@ int main(void)
         cmocka_unit_test(lifetimes_of_a_stack_are_placed_without_waste),
         cmocka_unit_test(no_blocks_need_no_memory),
         cmocka_unit_test(sharing_memory_does_not_change_results_on_random_graphs),
+        cmocka_unit_test(a_recurrent_training_graph_wastes_less_than_a_tenth),
         cmocka_unit_test(nodes_that_nothing_needs_do_not_run),
         cmocka_unit_test(parts_of_a_stack_are_produced_in_their_place),
         cmocka_unit_test(an_elementwise_chain_stays_in_place),
