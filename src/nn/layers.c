@@ -3,6 +3,9 @@
 #include <assert.h>
 #include <stdio.h>
 
+// A tensor that does not exist is what the graph gives after memory ran out. Layers hand it on
+// without looking at its shape; wk_scope_bind or wk_program_create reports the failure.
+
 static int last_dim(wk_shape shape)
 {
     return shape.dim[shape.rank - 1];
@@ -51,6 +54,7 @@ static wk_shape result_shape(wk_scope *scope, wk_tensor x, int width)
 // x times the weight "layer/w" [K,units], all leading axes of x kept.
 static wk_tensor product(wk_scope *scope, const char *layer, wk_tensor x, int units)
 {
+    if (!wk_tensor_exists(x)) return x;
     wk_graph *g = wk_scope_graph(scope);
     int width = last_dim(wk_graph_shape(g, x));
     wk_tensor w = glorot(scope, layer, WK_SHAPE(width, units), width, units);
@@ -104,6 +108,7 @@ static wk_tensor restore_batch(wk_scope *scope, wk_tensor y, wk_tensor x)
 
 wk_tensor wk_nn_conv(wk_scope *scope, const char *name, wk_tensor x, const wk_conv_config *config)
 {
+    if (!wk_tensor_exists(x)) return x;
     wk_graph *g = wk_scope_graph(scope);
     int k = config->kernel, from = last_dim(wk_graph_shape(g, x)), to = config->channels;
     wk_tensor w = glorot(scope, name, WK_SHAPE(k, k, from, to), k * k * from, k * k * to);
@@ -114,6 +119,7 @@ wk_tensor wk_nn_conv(wk_scope *scope, const char *name, wk_tensor x, const wk_co
 
 wk_tensor wk_nn_deconv(wk_scope *scope, const char *name, wk_tensor x, const wk_conv_config *config)
 {
+    if (!wk_tensor_exists(x)) return x;
     wk_graph *g = wk_scope_graph(scope);
     int k = config->kernel, from = last_dim(wk_graph_shape(g, x)), to = config->channels;
     wk_tensor w = glorot(scope, name, WK_SHAPE(k, k, to, from), k * k * to, k * k * from);
@@ -124,6 +130,7 @@ wk_tensor wk_nn_deconv(wk_scope *scope, const char *name, wk_tensor x, const wk_
 
 wk_tensor wk_nn_layer_norm(wk_scope *scope, const char *name, wk_tensor x, float epsilon)
 {
+    if (!wk_tensor_exists(x)) return x;
     wk_graph *g = wk_scope_graph(scope);
     int width = last_dim(wk_graph_shape(g, x));
     return wk_graph_layer_norm(g, x, ones(scope, name, "gain", width),
@@ -132,6 +139,7 @@ wk_tensor wk_nn_layer_norm(wk_scope *scope, const char *name, wk_tensor x, float
 
 wk_tensor wk_nn_gru(wk_scope *scope, const char *name, wk_tensor x, wk_tensor h)
 {
+    if (!wk_tensor_exists(h)) return h;
     wk_graph *g = wk_scope_graph(scope);
     wk_shape shape = wk_graph_shape(g, h);
     int size = last_dim(shape), parts = 3 * size;

@@ -13,9 +13,10 @@ wk_random wk_nn_random(wk_tensor counter, uint64_t seed, const char *name, int i
     return (wk_random){counter, wk_rng_key(seed, stream)};
 }
 
-// [..,V*C] as [rows,V,C].
+// [..,V*C] as [rows,V,C]. What does not exist, because memory ran out, is handed on.
 static wk_tensor as_variables(wk_graph *g, wk_tensor logits, int classes)
 {
+    if (!wk_tensor_exists(logits)) return logits;
     wk_shape shape = wk_graph_shape(g, logits);
     int width = shape.dim[shape.rank - 1];
     assert(width % classes == 0);

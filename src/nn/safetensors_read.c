@@ -2,37 +2,24 @@
 #include "nn/safetensors_header.h"
 
 #include "base/crc32c.h"
+#include "base/file.h"
 #include "base/text.h"
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor data is read as it lies");
 
 struct wk_safetensors {
     char *name;
-    int fd;                 // -1 for a file in memory
+    wk_file_reader *reader; // NULL for a file in memory
     const char *memory;     // the bytes of a file in memory
     uint64_t size, data_at; // of the file; where its data begins
     char *text;             // the header, unescaped in place
     wk_safetensors_header header;
 };
-
-static wk_status io_error(const wk_safetensors *file, const char *what, wk_error *err)
-{
-    int code = errno;
-    wk_status status = code == ENOENT ? WK_E_NOT_FOUND : code == ENOMEM ? WK_E_MEMORY : WK_E_IO;
-    return wk_fail(err, status, "cannot %s '%s': %s%s", what, file->name, strerror(code),
-                   code == ENOENT   ? "; check the path"
-                   : code == EACCES ? "; check its permissions"
-                                    : "");
-}
 
 static wk_status no_memory(const wk_safetensors *file, uint64_t size, wk_error *err)
 {
@@ -43,19 +30,8 @@ static wk_status read_at(const wk_safetensors *file, uint64_t offset, char *byte
                          wk_error *err)
 {
     assert(offset <= file->size && size <= file->size - offset);
-    if (file->fd < 0) {
-        if (size > 0) memcpy(bytes, file->memory + offset, size);
-        return WK_OK;
-    }
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pread(file->fd, bytes + done, size - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return io_error(file, "read", err);
-        if (n == 0)
-            return wk_fail(err, WK_E_IO, "'%s' became shorter while it was read; try again",
-                           file->name);
-        done += (size_t)n;
-    }
+    if (file->reader) return wk_file_reader_read(file->reader, offset, bytes, size, err);
+    if (size > 0) memcpy(bytes, file->memory + offset, size);
     return WK_OK;
 }
 
@@ -94,18 +70,6 @@ static wk_status load_header(wk_safetensors *file, wk_error *err)
                                        file->size - file->data_at, file->name, err);
 }
 
-static wk_status open_path(wk_safetensors *file, wk_error *err)
-{
-    file->fd = open(file->name, O_RDONLY | O_CLOEXEC);
-    if (file->fd < 0) return io_error(file, "open", err);
-    struct stat info;
-    if (fstat(file->fd, &info) != 0) return io_error(file, "read", err);
-    if (!S_ISREG(info.st_mode))
-        return wk_fail(err, WK_E_INPUT, "cannot read '%s': not a regular file", file->name);
-    file->size = (uint64_t)info.st_size;
-    return WK_OK;
-}
-
 static wk_status create(const char *name, wk_safetensors **out, wk_error *err)
 {
     wk_safetensors *file = calloc(1, sizeof *file);
@@ -114,15 +78,13 @@ static wk_status create(const char *name, wk_safetensors **out, wk_error *err)
         free(file);
         return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", name);
     }
-    file->fd = -1;
     *out = file;
     return WK_OK;
 }
 
-static wk_status finish_open(wk_safetensors *file, wk_status status, wk_safetensors **out,
-                             wk_error *err)
+static wk_status finish_open(wk_safetensors *file, wk_safetensors **out, wk_error *err)
 {
-    if (status == WK_OK) status = load_header(file, err);
+    wk_status status = load_header(file, err);
     if (status == WK_OK)
         *out = file;
     else
@@ -134,7 +96,13 @@ wk_status wk_safetensors_open(const char *path, wk_safetensors **out, wk_error *
 {
     wk_safetensors *file = NULL;
     WK_TRY(create(path, &file, err));
-    return finish_open(file, open_path(file, err), out, err);
+    wk_status status = wk_file_reader_open(path, &file->reader, err);
+    if (status != WK_OK) {
+        wk_safetensors_close(file);
+        return status;
+    }
+    file->size = wk_file_reader_size(file->reader);
+    return finish_open(file, out, err);
 }
 
 wk_status wk_safetensors_open_memory(const void *bytes, size_t size, const char *name,
@@ -144,13 +112,13 @@ wk_status wk_safetensors_open_memory(const void *bytes, size_t size, const char 
     WK_TRY(create(name, &file, err));
     file->memory = bytes;
     file->size = size;
-    return finish_open(file, WK_OK, out, err);
+    return finish_open(file, out, err);
 }
 
 void wk_safetensors_close(wk_safetensors *file)
 {
     if (!file) return;
-    if (file->fd >= 0) close(file->fd);
+    wk_file_reader_close(file->reader);
     wk_safetensors_header_free(&file->header);
     free(file->text);
     free(file->name);
@@ -168,18 +136,10 @@ const wk_safetensors_spec *wk_safetensors_at(const wk_safetensors *file, size_t 
     return &file->header.entries.items[index].spec;
 }
 
-static int compare_name(const void *name, const void *entry)
-{
-    return strcmp(name, (*(wk_safetensors_entry *const *)entry)->spec.name);
-}
-
 const wk_safetensors_spec *wk_safetensors_find(const wk_safetensors *file, const char *name)
 {
-    const wk_safetensors_header *header = &file->header;
-    if (header->by_name.count == 0) return NULL;
-    wk_safetensors_entry **found = bsearch(name, header->by_name.items, header->by_name.count,
-                                           sizeof *header->by_name.items, compare_name);
-    return found ? &(*found)->spec : NULL;
+    const wk_safetensors_entry *entry = wk_safetensors_header_find(&file->header, name);
+    return entry ? &entry->spec : NULL;
 }
 
 const char *wk_safetensors_metadata(const wk_safetensors *file, const char *key)
@@ -188,6 +148,17 @@ const char *wk_safetensors_metadata(const wk_safetensors *file, const char *key)
         if (strcmp(file->header.metadata.items[i].key, key) == 0)
             return file->header.metadata.items[i].value;
     return NULL;
+}
+
+size_t wk_safetensors_metadata_count(const wk_safetensors *file)
+{
+    return file->header.metadata.count;
+}
+
+wk_safetensors_pair wk_safetensors_metadata_at(const wk_safetensors *file, size_t index)
+{
+    assert(index < file->header.metadata.count);
+    return file->header.metadata.items[index];
 }
 
 bool wk_safetensors_has_checksums(const wk_safetensors *file)
@@ -201,7 +172,7 @@ static wk_status check_crc(const wk_safetensors *file, const wk_safetensors_entr
     if (!file->header.has_checksums || crc == entry->crc) return WK_OK;
     return wk_fail(
         err, WK_E_FORMAT,
-        "'%s': tensor '%s' is damaged: its checksum is %08x, not %08x; use an older copy",
+        "'%s': tensor '%.200s' is damaged: its checksum is %08x, not %08x; use an older copy",
         file->name, entry->spec.name, crc, entry->crc);
 }
 

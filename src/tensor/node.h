@@ -57,7 +57,6 @@ typedef union wk_attrs {
     struct {
         int axis, axes; // axes `axis` ... `axis+axes-1` disappear
         float scale;
-        bool keep_one; // the result is [1]
     } reduce;
     struct {
         float scale, offset;

@@ -4,9 +4,9 @@
 // The files are exact to float32 rounding, so a tolerance (relative to the largest value of a
 // tensor) only covers our float32 arithmetic: n products summed err by about sqrt(n) to n roundings
 // of 6e-8, and layers add their errors up.
+#include "nn/golden.h"
 #include "nn/layers.h"
 #include "support/check.h"
-#include "support/golden.h"
 #include <stdio.h>
 
 typedef struct net {
@@ -41,8 +41,8 @@ static void check_net(net *n)
     assert_ok(wk_scope_bind(n->scope, golden_backend(n->file), &err));
     golden_check(n->file);
     wk_scope_destroy(n->scope);
-    golden_close(n->file);
     wk_params_destroy(n->params);
+    golden_close(n->file);
 }
 
 // Sums of at most 2 * 17 products through three layers.

@@ -1,12 +1,12 @@
 // Distributions, losses and returns against PyTorch: values and every gradient. Tolerances are
 // relative to the largest value of a tensor; the files themselves are exact to float32 rounding.
+#include "nn/golden.h"
 #include "nn/losses.h"
 #include "support/check.h"
-#include "support/golden.h"
 #include <stdio.h>
 
-// Sums of 4 variables of 5 classes; the near pair has KL of order 0.01 computed as a difference of
-// logarithms near 1.6, so a few roundings of 1e-7 are up to 1e-5 of it.
+// Sums of 4 variables of 5 classes. The near pair has a KL of some 0.04, the sum of 20 differences
+// of logarithms near 1.6: roundings of 1e-7 each are up to 5e-5 of it.
 static void kl_matches_far_from_and_below_the_free_nat(void **state)
 {
     (void)state;
@@ -21,7 +21,7 @@ static void kl_matches_far_from_and_below_the_free_nat(void **state)
         snprintf(name, sizeof name, "%s_prior", names[i]);
         wk_tensor prior = golden_input(file, name);
         snprintf(name, sizeof name, "out/%s_kl", names[i]);
-        golden_expect(file, wk_graph_kl(g, post, prior), name, i == 0 ? 1e-6 : 2e-5);
+        golden_expect(file, wk_graph_kl(g, post, prior), name, i == 0 ? 1e-6 : 5e-5);
         wk_tensor flat[2] = {wk_graph_reshape(g, post, WK_SHAPE(6, 20)),
                              wk_graph_reshape(g, prior, WK_SHAPE(6, 20))};
         wk_tensor loss = wk_nn_balanced_kl(g, flat[0], flat[1], &config, NULL);
@@ -65,8 +65,8 @@ static void truncated_normal_samples_match(void **state)
     wk_graph_gradients(g, loss, &raw, 1, &grad);
     wk_tensor uniform = wk_graph_uniform(g, WK_SHAPE(8, 3), random, 0, 1);
     golden_expect(file, uniform, "in/uniform", 1e-7);
-    golden_expect(file, sample, "out/sample", 1e-5);
-    golden_expect(file, grad, "grad_sample/raw", 1e-4);
+    golden_expect(file, sample, "out/sample", 2e-6);
+    golden_expect(file, grad, "grad_sample/raw", 5e-6);
     golden_expect(file, wk_graph_truncated_normal_mode(g, raw), "out/mode", 1e-6);
     golden_check(file);
     golden_close(file);
@@ -81,12 +81,12 @@ static void truncated_normal_entropy_and_density_match(void **state)
     wk_tensor raw = golden_input(file, "raw"), action = golden_input(file, "action");
     wk_tensor entropy = wk_graph_truncated_normal_entropy(g, raw);
     wk_tensor log_prob = wk_graph_truncated_normal_log_prob(g, raw, action);
-    golden_expect(file, entropy, "out/entropy", 5e-6);
-    golden_expect(file, log_prob, "out/log_prob", 5e-6);
+    golden_expect(file, entropy, "out/entropy", 3e-6);
+    golden_expect(file, log_prob, "out/log_prob", 3e-6);
     golden_expect_gradients(file, golden_weigh(file, entropy, "weight_entropy"), "grad_entropy", 1,
-                            2e-5);
+                            1e-5);
     golden_expect_gradients(file, golden_weigh(file, log_prob, "weight_log_prob"), "grad_log_prob",
-                            2, 2e-5);
+                            2, 1e-5);
     golden_check(file);
     golden_close(file);
 }
