@@ -2,8 +2,9 @@
 // domain needs, meant to be read as an example and to be learned in a minute by tests and demos.
 //
 // θ = (turbulence): how strong the whirls under the boat are. The water's stripes show it. At 0 the
-// boat goes where it is pushed; at 1 the whirls carry it about as fast as it can row. Two tasks:
-// lie at the red buoy in the west, or at the white one in the east.
+// boat goes where it is rowed; at 1 the whirls carry it half as fast as it can row. An episode
+// begins at the southern shore. Two tasks: lie at the red buoy in the west, or at the white one in
+// the east.
 #include "env/toy.h"
 
 #include "base/rng.h"
@@ -11,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EPISODE_STEPS = 100, WHIRLS = 3 };
+enum { EPISODE_STEPS = 50, WHIRLS = 3 };
 
-static const double DRAG = 0.7;        // share of the velocity left after a step
-static const double ROWING = 0.03;     // velocity that a full push adds in a step
-static const double CURRENT = 0.06;    // speed of the water at turbulence 1
+static const double DRAG = 0.6;        // share of the velocity left after a step
+static const double ROWING = 0.06;     // velocity that a full stroke adds: at most 0.15 a step
+static const double CURRENT = 0.075;   // speed of the water at turbulence 1
 static const double BOAT_RADIUS = 0.2; // the pond is [-1,1] x [-1,1]
 static const double BUOY_RADIUS = 0.1;
+static const double SHORE_HALF_WIDTH = 0.3; // where episodes begin
 static const double BUOYS[2][2] = {{-0.7, 0.0}, {0.7, 0.0}};
 
 // Everything that changes; plain data, so that saving it is copying it.
@@ -61,11 +63,10 @@ static wk_status toy_reset(void *env, const double *theta, uint64_t seed, uint64
 {
     (void)err, (void)out;
     wk_rng rng = wk_rng_stream(seed, "toy start", episode);
-    double limit = 1 - BOAT_RADIUS;
     pond *p = env;
     *p = (pond){.turbulence = theta[0]};
-    p->x = wk_rng_uniform(&rng, -limit, limit);
-    p->y = wk_rng_uniform(&rng, -limit, limit);
+    p->x = wk_rng_uniform(&rng, -SHORE_HALF_WIDTH, SHORE_HALF_WIDTH);
+    p->y = BOAT_RADIUS - 1;
     return WK_OK;
 }
 
@@ -154,7 +155,7 @@ static wk_status toy_load(void *env, const void *bytes, size_t size, wk_error *e
 
 static const wk_param params[] = {
     {.name = "turbulence",
-     .help = "strength of the whirls; 1 is about as fast as the boat can row",
+     .help = "strength of the whirls; 2 is as fast as the boat can row",
      .min = 0,
      .max = 1,
      .step = 0.1,
