@@ -67,11 +67,8 @@ static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor c
     t->critic_loss = b.critic_loss;
     t->value = b.value;
     t->entropy = b.entropy;
-    wk_graph_section(g, "optimiser");
-    t->actor_norm = wk_optimizer_record(learner->optimizers[WK_SET_EXPLORE_ACTOR], actor,
-                                        b.actor_loss, (wk_tensor){0});
-    t->critic_norm = wk_optimizer_record(learner->optimizers[WK_SET_EXPLORE_CRITIC], policy.critic,
-                                         b.critic_loss, (wk_tensor){0});
+    t->actor_norm = wk_learner_train(learner, unit, WK_SET_EXPLORE_ACTOR, b.actor_loss);
+    t->critic_norm = wk_learner_train(learner, unit, WK_SET_EXPLORE_CRITIC, b.critic_loss);
 }
 
 static void record_ensemble(wk_learner *learner)
@@ -83,10 +80,7 @@ static void record_ensemble(wk_learner *learner)
     wk_tensor losses =
         wk_ensemble_loss(ensemble, &learner->config, t->model.features, t->batch.action);
     t->ensemble_loss = losses;
-    wk_graph_section(unit->graph, "optimiser");
-    t->ensemble_norm =
-        wk_optimizer_record(learner->optimizers[WK_SET_ENSEMBLE], ensemble,
-                            wk_graph_sum_all(unit->graph, losses), (wk_tensor){0});
+    t->ensemble_norm = wk_learner_train(learner, unit, WK_SET_ENSEMBLE, losses);
 }
 
 wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
@@ -102,9 +96,7 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     t->batch = wk_batch_inputs(g, &learner->config);
     t->model = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
     wk_latent start = keep_latent(learner, g, t->model.latent);
-    wk_graph_section(g, "optimiser");
-    t->model_norm = wk_optimizer_record(learner->optimizers[WK_SET_MODEL],
-                                        unit->scope[WK_SET_MODEL], t->model.total, (wk_tensor){0});
+    t->model_norm = wk_learner_train(learner, unit, WK_SET_MODEL, t->model.total);
     record_exploration(learner, start, counter);
     record_ensemble(learner);
 

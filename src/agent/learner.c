@@ -10,21 +10,22 @@
 typedef struct set_row {
     const char *name;
     int stack;
-    float rate; // 0: not trained
+    bool trained; // slow copies are not
+    float rate;
 } set_row;
 
 static set_row describe_set(const wk_learner_config *c, wk_set_id id)
 {
     switch (id) {
-    case WK_SET_MODEL: return (set_row){"model", 0, c->model_rate};
-    case WK_SET_ENSEMBLE: return (set_row){"ensemble", c->ensemble, c->ensemble_rate};
-    case WK_SET_EXPLORE_ACTOR: return (set_row){"explore.actor", 1, c->policy_rate};
-    case WK_SET_EXPLORE_CRITIC: return (set_row){"explore.critic", 1, c->policy_rate};
-    case WK_SET_EXPLORE_SLOW: return (set_row){"explore.slow", 1, 0};
-    case WK_SET_REWARD: return (set_row){"reward", c->tasks, c->model_rate};
-    case WK_SET_TASK_ACTOR: return (set_row){"task.actor", c->tasks, c->policy_rate};
-    case WK_SET_TASK_CRITIC: return (set_row){"task.critic", c->tasks, c->policy_rate};
-    case WK_SET_TASK_SLOW: return (set_row){"task.slow", c->tasks, 0};
+    case WK_SET_MODEL: return (set_row){"model", 0, true, c->model_rate};
+    case WK_SET_ENSEMBLE: return (set_row){"ensemble", c->ensemble, true, c->ensemble_rate};
+    case WK_SET_EXPLORE_ACTOR: return (set_row){"explore.actor", 1, true, c->policy_rate};
+    case WK_SET_EXPLORE_CRITIC: return (set_row){"explore.critic", 1, true, c->policy_rate};
+    case WK_SET_EXPLORE_SLOW: return (set_row){"explore.slow", 1, false, 0};
+    case WK_SET_REWARD: return (set_row){"reward", c->tasks, true, c->model_rate};
+    case WK_SET_TASK_ACTOR: return (set_row){"task.actor", c->tasks, true, c->policy_rate};
+    case WK_SET_TASK_CRITIC: return (set_row){"task.critic", c->tasks, true, c->policy_rate};
+    case WK_SET_TASK_SLOW: return (set_row){"task.slow", c->tasks, false, 0};
     case WK_SETS: break;
     }
     return (set_row){0};
@@ -45,7 +46,7 @@ static wk_status create_sets(wk_learner *learner, wk_error *err)
         wk_params_config params = {
             .name = row.name, .stack = row.stack, .seed = learner->config.seed};
         WK_TRY(wk_params_create(&params, &learner->params[id], err));
-        if (row.rate == 0) continue;
+        if (!row.trained) continue;
         wk_optimizer_config optimizer = {.rate = row.rate, .adam = wk_adam_config_default()};
         WK_TRY(wk_optimizer_create(learner->params[id], &optimizer, &learner->optimizers[id], err));
     }
@@ -89,6 +90,18 @@ wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_
 {
     return wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", learner->counters,
                                (size_t)which * sizeof(uint64_t));
+}
+
+wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss)
+{
+    wk_graph *g = unit->graph;
+    wk_shape single = WK_SHAPE(1);
+    wk_tensor flag = wk_graph_persistent(g, WK_U64, single, "not finite", NULL, 0);
+    wk_graph_store(g, flag, wk_graph_persistent(g, WK_U64, single, "zero", NULL, 0));
+    wk_graph_check_finite(g, loss, flag);
+    wk_graph_section(g, "optimiser");
+    return wk_optimizer_record(learner->optimizers[set], unit->scope[set],
+                               wk_graph_sum_all(g, loss), flag);
 }
 
 wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)

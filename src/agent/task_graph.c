@@ -16,6 +16,7 @@ static void record_reward_heads(wk_learner *learner, wk_tensor features)
     wk_tensor truth = wk_graph_reshape(g, t->reward, single);
     t->reward_loss = wk_graph_mean(g, wk_graph_half_squared_error(g, guess, truth, 1), 1);
     wk_graph_section(g, "optimiser");
+    // Tasks stand alone: a bad number in one skips the step of that one, by its own gradient.
     t->reward_norm =
         wk_optimizer_record(learner->optimizers[WK_SET_REWARD], heads,
                             wk_graph_sum_all(g, t->reward_loss), (wk_tensor){0});
