@@ -95,9 +95,11 @@ static void place_shapes(wk_terrain_scene *scene, const mjModel *model, const mj
 {
     wk_lit_scene *lit = &scene->lit;
     lit->count = 0;
-    for (int i = 0; i < (int)model->ngeom && lit->count < WK_SHAPES_MAX; i++)
-        if (wk_shape_drawable(model, i))
+    for (int i = 0; i < (int)model->ngeom; i++)
+        if (wk_shape_drawable(model, i)) {
+            assert(lit->count < WK_SHAPES_MAX);
             wk_shape_make(lit->view, model, data, i, &lit->shapes[lit->count++]);
+        }
 }
 
 static void look(wk_terrain_scene *scene, const mjModel *model, const mjData *data)
