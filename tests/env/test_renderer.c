@@ -225,6 +225,26 @@ static void states_that_are_no_numbers_can_be_drawn(void **state)
         }
 }
 
+static void a_broken_state_leaves_no_trace_in_later_pictures(void **state)
+{
+    (void)state;
+    static uint8_t expected[BYTES], later[BYTES];
+    wk_error err = {0};
+    wk_render_config config = {.samples = 4, .shadows = true};
+    render_world world = render_world_make(RENDER_WALKER, 4, false, 4, true);
+    render_world_draw(&world, SIDE, SIDE, false, expected);
+    wk_terrain_scene *scene = NULL;
+    assert_ok(wk_terrain_scene_create(world.model, &config, &scene, &err));
+    double height = world.data->light_xpos[2];
+    world.data->light_xpos[2] = NAN;
+    wk_terrain_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
+    world.data->light_xpos[2] = height;
+    wk_terrain_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
+    assert_memory_equal(later, expected, BYTES);
+    wk_terrain_scene_destroy(scene);
+    render_world_free(&world);
+}
+
 static void one_sample_per_pixel_is_near_four(void **state)
 {
     (void)state;
@@ -309,6 +329,7 @@ int main(void)
         cmocka_unit_test(shadows_only_darken),
         cmocka_unit_test(a_profile_shows_once_it_is_set),
         cmocka_unit_test(states_that_are_no_numbers_can_be_drawn),
+        cmocka_unit_test(a_broken_state_leaves_no_trace_in_later_pictures),
         cmocka_unit_test(one_sample_per_pixel_is_near_four),
         cmocka_unit_test(unusable_requests_are_refused),
         cmocka_unit_test(known_states_have_known_pictures),

@@ -5,7 +5,7 @@
 #include "support/render_worlds.h"
 #include <stdio.h>
 
-enum { SIDE = 64, BYTES = SIDE * SIDE * 3, STATES = 12 };
+enum { SIDE = 64, BYTES = SIDE * SIDE * 3, STATES = 8 };
 
 // Differs by this much at most, on average over a picture, in any state. Measured: up to 0.9.
 static const double worst_allowed = 1.5;
