@@ -2,6 +2,8 @@
 // the presets' sizes: time to record, differentiate and plan; memory against its lower bound; time
 // a run by op; and the engine's own share of it, from what a node costs that computes nothing.
 //
+// WAKER_TRACE=file.json also writes the trace of the runs.
+//
 // usage: bench_graph [quick|small|paper] [THREADS] [RUNS]    (0 runs: only the plan)
 //        bench_graph nodes COUNT
 #include "base/clock.h"
@@ -383,6 +385,16 @@ static double time_nodes(wk_backend *backend, int count, bool print)
     return seconds;
 }
 
+static void write_trace(const wk_program *program, const char *path)
+{
+    wk_text json = {0};
+    wk_program_trace_json(program, &json);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(wk_text_get(&json), file) < 0 || fclose(file) != 0)
+        fprintf(stderr, "bench_graph: cannot write %s\n", path);
+    wk_text_free(&json);
+}
+
 static void bench_runs(const bench *b, wk_program *program, const group *all, wk_backend *backend,
                        wk_tensor loss, int runs)
 {
@@ -399,6 +411,8 @@ static void bench_runs(const bench *b, wk_program *program, const group *all, wk
     wk_program_trace_table(program, &table);
     fputs(wk_text_get(&table), stdout);
     wk_text_free(&table);
+    const char *request = wk_trace_request();
+    if (request && strcmp(request, "1") != 0) write_trace(program, request);
     float value;
     check(wk_program_download(program, loss, &value, sizeof value, &err), &err);
     printf("model loss %.1f\n", (double)value);
