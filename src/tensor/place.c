@@ -10,7 +10,7 @@
 #include <string.h>
 
 // The other methods are quadratic; beyond this many blocks the first one stands.
-enum { QUADRATIC_BLOCKS = 16000 };
+enum { QUADRATIC_BLOCKS = 8000 };
 
 typedef struct hole {
     size_t offset, size;
