@@ -32,8 +32,9 @@ static void step(const void *context, size_t begin, size_t end)
 void wk_cpu_adam(const wk_adam *p, size_t n, const float *norm, const float *grad, float *weight,
                  float *m, float *v, wk_pool *pool)
 {
-    assert(p->step >= 1 && (norm || p->clip == 0));
+    assert(norm || p->clip == 0);
     if (norm && !isfinite(*norm)) return;
+    assert(p->step >= 1);
     bool clipped = p->clip > 0 && (double)*norm > p->clip;
     double t = (double)p->step;
     job j = {.grad = grad,
