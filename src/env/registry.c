@@ -1,12 +1,15 @@
 // The table of built-in domains, in the order users see them.
+#include "env/cleanup.h"
+#include "env/combined.h"
 #include "env/domain.h"
+#include "env/terrain.h"
 
 #include <assert.h>
 #include <string.h>
 
 // One row per domain; the last is NULL.
 static const wk_domain *const builtin[] = {
-    NULL,
+    &wk_terrain_walker, &wk_terrain_hopper, &wk_clean_up, &wk_car_clean_up, &wk_combined, NULL,
 };
 
 size_t wk_domain_count(void)
