@@ -40,9 +40,9 @@ typedef struct wk_curriculum_view {
     const uint64_t *visits;  // episodes begun
     const int *group;        // domain of the θ in a combined space; 0 in plain ones
     int groups;
-    bool has_reduction;       // a first Δ̄ exists
-    const bool *hardest;      // the θ of the hardest-environment oracle
-    const bool *most_complex; // the θ of the re-weighting oracle
+    bool has_reduction;         // a first Δ̄ exists
+    const double *hardest;      // how the hardest-environment oracle draws, sums to 1
+    const double *most_complex; // how the re-weighting oracle draws, sums to 1
 } wk_curriculum_view;
 
 /// A rule for choosing θ.

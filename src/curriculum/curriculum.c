@@ -22,7 +22,7 @@ struct wk_curriculum {
     double *dr, *scratch;
     int *group;
     int groups;
-    bool *hardest, *most_complex;
+    double *hardest, *most_complex;
 };
 
 enum { NEXT_LOOK, LOOKS, IGNORED, HEADER_WORDS };
@@ -73,10 +73,13 @@ static bool allocate(wk_curriculum *c)
     return true;
 }
 
-static void mark(const wk_curriculum *c, const double *theta, bool *marks)
+// Equal chances for `rows` θ of the domain's list; one that is listed twice has twice the chance.
+static void spread(const wk_curriculum *c, const double *thetas, int rows, double *chances)
 {
-    size_t i = wk_space_find(c->space, theta);
-    if (i != SIZE_MAX) marks[i] = true;
+    for (int k = 0; k < rows; k++) {
+        size_t i = wk_space_find(c->space, thetas + k * c->domain->n_params);
+        if (i != SIZE_MAX) chances[i] += 1.0 / rows;
+    }
 }
 
 // A combined space says by its first parameter, called "domain", which family a θ belongs to.
@@ -95,9 +98,8 @@ static void describe(wk_curriculum *c)
         c->error[i] = c->before[i] = NAN;
     }
     find_groups(c);
-    mark(c, c->domain->hardest, c->hardest);
-    for (int k = 0; k < c->domain->n_complex; k++)
-        mark(c, c->domain->most_complex + k * c->domain->n_params, c->most_complex);
+    spread(c, c->domain->hardest, 1, c->hardest);
+    spread(c, c->domain->most_complex, c->domain->n_complex, c->most_complex);
     c->header[NEXT_LOOK] = c->config.reduction_start;
 }
 

@@ -97,13 +97,14 @@ static bool waker_r(const wk_curriculum_view *view, const wk_curriculum_config *
     return boltzmann(view, config->temperature > 0 ? config->temperature : 0.5, probability);
 }
 
-// The default distribution restricted to some θ; false when it gives them no chance.
-static bool restricted(const wk_curriculum_view *view, const bool *chosen, double *probability)
+// The default distribution restricted to the θ visited so far.
+static bool gradually_expanding(const wk_curriculum_view *view, const wk_curriculum_config *config,
+                                double *probability)
 {
+    (void)config;
     double sum = 0;
     for (size_t i = 0; i < view->count; i++) {
-        bool keep = chosen ? chosen[i] : view->visits[i] > 0;
-        probability[i] = keep ? view->dr[i] : 0;
+        probability[i] = view->visits[i] > 0 ? view->dr[i] : 0;
         sum += probability[i];
     }
     for (size_t i = 0; i < view->count; i++)
@@ -111,36 +112,25 @@ static bool restricted(const wk_curriculum_view *view, const bool *chosen, doubl
     return sum > 0;
 }
 
-static bool gradually_expanding(const wk_curriculum_view *view, const wk_curriculum_config *config,
-                                double *probability)
+// One of the oracles' own distributions.
+static bool as_given(const wk_curriculum_view *view, const double *given, double *probability)
 {
-    (void)config;
-    return restricted(view, NULL, probability);
-}
-
-// Equally likely over the chosen θ.
-static bool uniform_over(const wk_curriculum_view *view, const bool *chosen, double *probability)
-{
-    size_t many = 0;
-    for (size_t i = 0; i < view->count; i++)
-        many += chosen[i];
-    for (size_t i = 0; i < view->count; i++)
-        probability[i] = chosen[i] ? 1.0 / (double)many : 0;
-    return many > 0;
+    memcpy(probability, given, view->count * sizeof *probability);
+    return true;
 }
 
 static bool hardest(const wk_curriculum_view *view, const wk_curriculum_config *config,
                     double *probability)
 {
     (void)config;
-    return uniform_over(view, view->hardest, probability);
+    return as_given(view, view->hardest, probability);
 }
 
 static bool reweighting(const wk_curriculum_view *view, const wk_curriculum_config *config,
                         double *probability)
 {
     (void)config;
-    return uniform_over(view, view->most_complex, probability);
+    return as_given(view, view->most_complex, probability);
 }
 
 static bool none(const wk_curriculum_view *view, const wk_curriculum_config *config,
