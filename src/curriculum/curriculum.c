@@ -159,8 +159,10 @@ wk_curriculum_view wk_curriculum_look(const wk_curriculum *c)
 static double own_distribution(const wk_curriculum *c, double *own)
 {
     wk_curriculum_view view = wk_curriculum_look(c);
-    memset(own, 0, c->count * sizeof *own);
-    if (!c->rule->distribution(&view, &c->config, own)) return 1;
+    if (!c->rule->distribution(&view, &c->config, own)) {
+        memset(own, 0, c->count * sizeof *own);
+        return 1;
+    }
     return c->rule->always ? 0 : c->config.dr_probability;
 }
 
