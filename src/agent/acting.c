@@ -52,8 +52,7 @@ static wk_tensor record_state(wk_acting *a, wk_tensor counter)
     wk_latent now = {wk_nn_sample_categorical(g, logits, c->classes, random), deter};
     wk_graph_store(g, kept.stoch, now.stoch);
     wk_graph_store(g, kept.deter, now.deter);
-    return wk_graph_reshape(g, wk_rssm_features(&rssm, now),
-                            WK_SHAPE(1, n, wk_config_features(c)));
+    return wk_graph_reshape(g, wk_rssm_features(&rssm, now), WK_SHAPE(1, n, wk_config_features(c)));
 }
 
 static wk_status record(wk_acting *a, wk_set_id actor, wk_error *err)

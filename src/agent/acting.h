@@ -1,5 +1,6 @@
-// Acting: a policy of a learner as the mind of N environments. It keeps their recurrent states on the
-// device and turns images into actions, in a small graph of its own that shares the learner's weights.
+// Acting: a policy of a learner as the mind of N environments. It keeps their recurrent states on
+// the device and turns images into actions, in a small graph of its own that shares the learner's
+// weights.
 #ifndef WK_AGENT_ACTING_H
 #define WK_AGENT_ACTING_H
 
@@ -13,8 +14,8 @@ typedef enum wk_act_mode { WK_ACT_SAMPLE, WK_ACT_MODE } wk_act_mode;
 /// Which policy acts: the exploration policy, or a task's.
 enum { WK_POLICY_EXPLORE = -1 };
 
-/// For `count` environments; the learner is borrowed and must outlive it. Asking for a policy the learner does
-/// not have is an error.
+/// For `count` environments; the learner is borrowed and must outlive it. Asking for a policy the
+/// learner does not have is an error.
 wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting **out,
                            wk_error *err);
 void wk_acting_destroy(wk_acting *acting);

@@ -50,8 +50,8 @@ wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, co
     wk_tensor features[MOST_STEPS + 1], actions[MOST_STEPS], entropies[MOST_STEPS];
     features[0] = wk_rssm_features(rssm, latent);
     for (int t = 0; t < c->horizon; t++) {
-        choice chosen = choose(c, actor, g, features[t],
-                               wk_nn_random(counter, c->seed, action_stream, t));
+        choice chosen =
+            choose(c, actor, g, features[t], wk_nn_random(counter, c->seed, action_stream, t));
         actions[t] = chosen.action;
         entropies[t] = chosen.entropy;
         latent = wk_rssm_imagine(rssm, latent, chosen.action,
@@ -107,8 +107,8 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
     wk_tensor value = wk_graph_reshape(g, wk_scalar_head(policy->slow, c, run->features),
                                        WK_SHAPE(stack, steps + 1, starts));
     out.returns = wk_graph_lambda_return(g, reward, value, c->discount, c->lambda);
-    wk_tensor goal = wk_graph_add(g, out.returns,
-                                  wk_graph_affine(g, run->entropy, c->entropy_scale, 0));
+    wk_tensor goal =
+        wk_graph_add(g, out.returns, wk_graph_affine(g, run->entropy, c->entropy_scale, 0));
     out.actor_loss =
         wk_graph_affine(g, mean_of_policy(g, wk_graph_scale_rows(g, goal, weight)), -1, 0);
 

@@ -1,6 +1,7 @@
-// Learning behaviour in imagination: S policies are rolled out in the world model from the same start
-// states, and an actor and a critic per policy learn from the imagined rewards. Exploration (S = 1, reward
-// = the ensemble's disagreement) and task policies (S = tasks, reward = the reward heads) are the same code.
+// Learning behaviour in imagination: S policies are rolled out in the world model from the same
+// start states, and an actor and a critic per policy learn from the imagined rewards. Exploration
+// (S = 1, reward = the ensemble's disagreement) and task policies (S = tasks, reward = the reward
+// heads) are the same code.
 #ifndef WK_AGENT_BEHAVIOUR_H
 #define WK_AGENT_BEHAVIOUR_H
 
@@ -14,12 +15,14 @@ typedef struct wk_imagined {
     wk_tensor entropy;  // [S,H,N] of the actor; absent without one
 } wk_imagined;
 
-/// Rolls the policies of `actor` out from `start` ([N,..] each, a constant). Without an actor (NULL),
-/// actions are uniform and S is 1. Streams "NAME/action/t" and "NAME/imagine/t" at `counter`.
+/// Rolls the policies of `actor` out from `start` ([N,..] each, a constant). Without an actor
+/// (NULL), actions are uniform and S is 1. Streams "NAME/action/t" and "NAME/imagine/t" at
+/// `counter`.
 wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
                        wk_tensor counter);
 
-/// Features at which the actions were taken (steps 0...H-1), or reached by them (1...H): [S,H*N,..].
+/// Features at which the actions were taken (steps 0...H-1), or reached by them (1...H):
+/// [S,H*N,..].
 wk_tensor wk_imagined_before(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
 wk_tensor wk_imagined_after(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
 

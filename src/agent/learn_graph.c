@@ -1,4 +1,5 @@
-// The reward-free graph: world model, exploration in imagination, ensemble; and the graph that only observes.
+// The reward-free graph: world model, exploration in imagination, ensemble; and the graph that only
+// observes.
 #include "agent/behaviour.h"
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
@@ -34,8 +35,8 @@ static wk_tensor exploration_reward(wk_scope *ensemble, const wk_learner_config 
 {
     wk_graph *g = wk_scope_graph(ensemble);
     int rows = c->horizon * run->starts;
-    wk_tensor before = wk_graph_reshape(g, wk_imagined_before(g, c, run),
-                                        WK_SHAPE(rows, wk_config_features(c)));
+    wk_tensor before =
+        wk_graph_reshape(g, wk_imagined_before(g, c, run), WK_SHAPE(rows, wk_config_features(c)));
     wk_tensor actions = wk_graph_reshape(g, run->actions, WK_SHAPE(rows, c->action_size));
     wk_tensor spread = wk_ensemble_disagreement(ensemble, c, before, actions);
     return wk_graph_reshape(g, spread, WK_SHAPE(1, c->horizon, run->starts));
@@ -104,11 +105,21 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     if (unit->scope[WK_SET_EXPLORE_SLOW])
         wk_scope_follow(unit->scope[WK_SET_EXPLORE_SLOW], unit->scope[WK_SET_EXPLORE_CRITIC],
                         counter, (uint64_t)learner->config.slow_period);
-    const wk_tensor read[] = {t->model.total,  t->model.image,   t->model.kl,
-                              t->model.prior_entropy, t->model.post_entropy, t->model_norm,
-                              t->ensemble_loss, t->ensemble_norm, t->reward,
-                              t->delta,         t->actor_loss,    t->critic_loss,
-                              t->actor_norm,    t->critic_norm,   t->value,
+    const wk_tensor read[] = {t->model.total,
+                              t->model.image,
+                              t->model.kl,
+                              t->model.prior_entropy,
+                              t->model.post_entropy,
+                              t->model_norm,
+                              t->ensemble_loss,
+                              t->ensemble_norm,
+                              t->reward,
+                              t->delta,
+                              t->actor_loss,
+                              t->critic_loss,
+                              t->actor_norm,
+                              t->critic_norm,
+                              t->value,
                               t->entropy};
     outputs(g, read, sizeof read / sizeof *read);
     return wk_unit_finish(unit, learner, err);
@@ -121,8 +132,8 @@ wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
     wk_graph *g = unit->graph;
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_OBSERVE);
     learner->observe_t = wk_batch_inputs(g, &learner->config);
-    wk_model_losses seen = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config,
-                                           &learner->observe_t, counter);
+    wk_model_losses seen =
+        wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &learner->observe_t, counter);
     keep_latent(learner, g, seen.latent);
     wk_graph_count(g, counter, 1);
     return wk_unit_finish(unit, learner, err);

@@ -17,16 +17,26 @@ typedef struct set_row {
 static set_row describe_set(const wk_learner_config *c, wk_set_id id)
 {
     switch (id) {
-    case WK_SET_MODEL: return (set_row){"model", 0, true, c->model_rate};
-    case WK_SET_ENSEMBLE: return (set_row){"ensemble", c->ensemble, true, c->ensemble_rate};
-    case WK_SET_EXPLORE_ACTOR: return (set_row){"explore.actor", 1, true, c->policy_rate};
-    case WK_SET_EXPLORE_CRITIC: return (set_row){"explore.critic", 1, true, c->policy_rate};
-    case WK_SET_EXPLORE_SLOW: return (set_row){"explore.slow", 1, false, 0};
-    case WK_SET_REWARD: return (set_row){"reward", c->tasks, true, c->model_rate};
-    case WK_SET_TASK_ACTOR: return (set_row){"task.actor", c->tasks, true, c->policy_rate};
-    case WK_SET_TASK_CRITIC: return (set_row){"task.critic", c->tasks, true, c->policy_rate};
-    case WK_SET_TASK_SLOW: return (set_row){"task.slow", c->tasks, false, 0};
-    case WK_SETS: break;
+    case WK_SET_MODEL:
+        return (set_row){"model", 0, true, c->model_rate};
+    case WK_SET_ENSEMBLE:
+        return (set_row){"ensemble", c->ensemble, true, c->ensemble_rate};
+    case WK_SET_EXPLORE_ACTOR:
+        return (set_row){"explore.actor", 1, true, c->policy_rate};
+    case WK_SET_EXPLORE_CRITIC:
+        return (set_row){"explore.critic", 1, true, c->policy_rate};
+    case WK_SET_EXPLORE_SLOW:
+        return (set_row){"explore.slow", 1, false, 0};
+    case WK_SET_REWARD:
+        return (set_row){"reward", c->tasks, true, c->model_rate};
+    case WK_SET_TASK_ACTOR:
+        return (set_row){"task.actor", c->tasks, true, c->policy_rate};
+    case WK_SET_TASK_CRITIC:
+        return (set_row){"task.critic", c->tasks, true, c->policy_rate};
+    case WK_SET_TASK_SLOW:
+        return (set_row){"task.slow", c->tasks, false, 0};
+    case WK_SETS:
+        break;
     }
     return (set_row){0};
 }
@@ -135,8 +145,7 @@ static wk_status build(wk_learner *learner, wk_error *err)
     WK_TRY(create_sets(learner, err));
     WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
                             err));
-    WK_TRY(wk_buffer_create(learner->backend,
-                            rows * (size_t)wk_config_features(c) * sizeof(float),
+    WK_TRY(wk_buffer_create(learner->backend, rows * (size_t)wk_config_features(c) * sizeof(float),
                             &learner->latent, err));
     size_t most = rows * (size_t)(c->tasks > 1 ? c->tasks : 1);
     learner->scratch = malloc(most * sizeof(float));
@@ -376,6 +385,11 @@ wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
 wk_program *wk_learner_program(wk_learner *learner)
 {
     return learner->learn.program;
+}
+
+wk_program *wk_learner_task_program(wk_learner *learner)
+{
+    return learner->tasks.program;
 }
 
 wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err)

@@ -1,9 +1,10 @@
 // The learner: all networks with their optimisers, and the recorded graphs that train them.
 //
-// One update is one run of the reward-free graph: world model, then exploration in the updated model, then
-// the ensemble. Task policies have a graph of their own that reads the posterior states the first one left
-// behind, with random streams of their own: with or without tasks the reward-free run is the same to the
-// bit. From a snapshot, the same task graph is fed by a graph that only observes.
+// One update is one run of the reward-free graph: world model, then exploration in the updated
+// model, then the ensemble. Task policies have a graph of their own that reads the posterior states
+// the first one left behind, with random streams of their own: with or without tasks the
+// reward-free run is the same to the bit. From a snapshot, the same task graph is fed by a graph
+// that only observes.
 #ifndef WK_AGENT_LEARNER_H
 #define WK_AGENT_LEARNER_H
 
@@ -15,7 +16,8 @@ enum { WK_LEARNER_TASKS = 16 }; // most task policies
 
 typedef struct wk_learner wk_learner;
 
-/// Builds every network and graph on `backend` (borrowed). Fails on a bad config and when memory is short.
+/// Builds every network and graph on `backend` (borrowed). Fails on a bad config and when memory is
+/// short.
 wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend, wk_learner **out,
                             wk_error *err);
 /// NULL is allowed.
@@ -49,9 +51,9 @@ typedef struct wk_task_metrics {
     wk_policy_metrics policy[WK_LEARNER_TASKS];
 } wk_task_metrics;
 
-/// One reward-free update. `delta` gets the error estimate of every start, [T,B]: the disagreement averaged over
-/// the imagined steps. Numbers that are not finite skip the steps they would spoil (see
-/// wk_learner_skipped) and appear in the metrics as they are; the call itself succeeds.
+/// One reward-free update. `delta` gets the error estimate of every start, [T,B]: the disagreement
+/// averaged over the imagined steps. Numbers that are not finite skip the steps they would spoil
+/// (see wk_learner_skipped) and appear in the metrics as they are; the call itself succeeds.
 wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
                             wk_learner_metrics *metrics, float *delta, wk_error *err);
 
@@ -60,13 +62,15 @@ wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
 wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *batch,
                                   wk_task_metrics *metrics, wk_error *err);
 
-/// Computes the posterior states of a batch without training anything, for task policies from a snapshot.
+/// Computes the posterior states of a batch without training anything, for task policies from a
+/// snapshot.
 wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
 
 /// Name of the first figure that is not finite ("model_loss"), or NULL when all are.
 const char *wk_learner_metrics_fault(const wk_learner_metrics *metrics);
 
-/// Updates done, and optimiser steps skipped because of numbers that were not finite, over all networks.
+/// Updates done, and optimiser steps skipped because of numbers that were not finite, over all
+/// networks.
 wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64_t *skipped,
                             wk_error *err);
 
@@ -76,11 +80,13 @@ typedef struct wk_learner_memory {
 } wk_learner_memory;
 wk_learner_memory wk_learner_get_memory(const wk_learner *learner);
 
-/// The reward-free program, for timing by section.
+/// The program of the reward-free update and that of the task update (NULL without tasks), for
+/// timing by section.
 wk_program *wk_learner_program(wk_learner *learner);
+wk_program *wk_learner_task_program(wk_learner *learner);
 
-/// Writes all weights, optimiser state and counters to a safetensors file / reads them back. A failed
-/// restore leaves the learner as it was.
+/// Writes all weights, optimiser state and counters to a safetensors file / reads them back. A
+/// failed restore leaves the learner as it was.
 wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err);
 wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err);
 

@@ -1,4 +1,5 @@
-// The inside of a learner, shared by the files that record its graphs. Not for use outside src/agent.
+// The inside of a learner, shared by the files that record its graphs. Not for use outside
+// src/agent.
 #ifndef WK_AGENT_LEARNER_PARTS_H
 #define WK_AGENT_LEARNER_PARTS_H
 
@@ -46,10 +47,10 @@ typedef struct wk_task_tensors {
 struct wk_learner {
     wk_learner_config config;
     wk_backend *backend;
-    wk_params *params[WK_SETS];         // NULL where the config has no such network
+    wk_params *params[WK_SETS];        // NULL where the config has no such network
     wk_optimizer *optimizers[WK_SETS]; // NULL where nothing is trained
-    wk_buffer *latent;                  // posterior states of the last batch: stoch, then deter
-    wk_buffer *counters;                // u64: reward-free updates, task updates, observations
+    wk_buffer *latent;                 // posterior states of the last batch: stoch, then deter
+    wk_buffer *counters;               // u64: reward-free updates, task updates, observations
     wk_unit learn, tasks, observe;
     wk_learn_tensors learn_t;
     wk_task_tensors task_t;
@@ -59,7 +60,12 @@ struct wk_learner {
 };
 
 /// Which counter a graph advances.
-typedef enum wk_counter_id { WK_COUNT_LEARN, WK_COUNT_TASKS, WK_COUNT_OBSERVE, WK_COUNTERS } wk_counter_id;
+typedef enum wk_counter_id {
+    WK_COUNT_LEARN,
+    WK_COUNT_TASKS,
+    WK_COUNT_OBSERVE,
+    WK_COUNTERS
+} wk_counter_id;
 
 /// Starts a unit: an empty graph and scopes of the given sets.
 wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_id *sets,
@@ -68,8 +74,8 @@ wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_i
 wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err);
 void wk_unit_free(wk_unit *unit);
 
-/// Records a training step of the set on a loss [1], or [S] for a stack, in the section "optimiser". A loss that is
-/// not finite skips the step. Gives the gradient's norm.
+/// Records a training step of the set on a loss [1], or [S] for a stack, in the section
+/// "optimiser". A loss that is not finite skips the step. Gives the gradient's norm.
 wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss);
 
 /// The counter as a tensor of the unit's graph.

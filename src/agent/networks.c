@@ -4,10 +4,8 @@
 
 static wk_tensor mlp(wk_scope *scope, const wk_learner_config *config, wk_tensor x, int outputs)
 {
-    wk_mlp_config shape = {.layers = config->layers,
-                           .units = config->units,
-                           .activation = WK_ELU,
-                           .outputs = outputs};
+    wk_mlp_config shape = {
+        .layers = config->layers, .units = config->units, .activation = WK_ELU, .outputs = outputs};
     return wk_nn_mlp(scope, "mlp", x, &shape);
 }
 
@@ -32,10 +30,10 @@ wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_
     int steps = config->length - 1, rows = steps * config->batch;
     int width = wk_config_features(config);
     features = wk_graph_stop_gradient(g, features);
-    wk_tensor now = wk_graph_reshape(g, wk_graph_slice(g, features, 0, 0, steps),
-                                     WK_SHAPE(rows, width));
-    wk_tensor next = wk_graph_reshape(g, wk_graph_slice(g, features, 0, 1, steps),
-                                      WK_SHAPE(rows, width));
+    wk_tensor now =
+        wk_graph_reshape(g, wk_graph_slice(g, features, 0, 0, steps), WK_SHAPE(rows, width));
+    wk_tensor next =
+        wk_graph_reshape(g, wk_graph_slice(g, features, 0, 1, steps), WK_SHAPE(rows, width));
     wk_tensor taken = wk_graph_reshape(g, wk_graph_slice(g, action, 0, 1, steps),
                                        WK_SHAPE(rows, config->action_size));
     wk_tensor x = wk_graph_concat(g, (wk_tensor[]){now, taken}, 2, 1);

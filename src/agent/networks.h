@@ -1,5 +1,6 @@
-// The networks around the world model: ensemble, reward heads, actors and critics. All are MLPs on features,
-// in parameter sets with a stack axis S: members of the ensemble, tasks of a domain, or 1.
+// The networks around the world model: ensemble, reward heads, actors and critics. All are MLPs on
+// features, in parameter sets with a stack axis S: members of the ensemble, tasks of a domain,
+// or 1.
 #ifndef WK_AGENT_NETWORKS_H
 #define WK_AGENT_NETWORKS_H
 
@@ -13,8 +14,8 @@ wk_tensor wk_ensemble_predict(wk_scope *scope, const wk_learner_config *config, 
 wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *config,
                                    wk_tensor features, wk_tensor action);
 
-/// Loss of every member, [M], for features [T,B,..] and actions [T,B,A] of a batch: predicts row t+1
-/// from row t and the action stored with row t+1. Features count as constants.
+/// Loss of every member, [M], for features [T,B,..] and actions [T,B,A] of a batch: predicts row
+/// t+1 from row t and the action stored with row t+1. Features count as constants.
 wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_tensor features,
                            wk_tensor action);
 

@@ -33,8 +33,8 @@ static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
     const wk_learner_config *c = rssm->config;
     int rows = wk_graph_shape(g, deter).dim[0];
     wk_tensor logits = wk_rssm_prior(rssm, deter);
-    wk_tensor probs = wk_graph_softmax(
-        g, wk_graph_reshape(g, logits, WK_SHAPE(rows, c->stoch, c->classes)));
+    wk_tensor probs =
+        wk_graph_softmax(g, wk_graph_reshape(g, logits, WK_SHAPE(rows, c->stoch, c->classes)));
     wk_latent mean = {wk_graph_reshape(g, probs, WK_SHAPE(rows, wk_config_flat(c))), deter};
     return wk_rssm_features(rssm, mean);
 }
@@ -81,8 +81,8 @@ static wk_status build(wk_prediction *p, wk_error *err)
     const wk_learner_config *c = &p->config;
     p->keep = malloc((size_t)wk_config_rows(c) * sizeof *p->keep);
     if (!p->keep) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
-    WK_TRY(wk_unit_begin(&p->unit, p->learner,
-                         (const wk_set_id[]){WK_SET_MODEL, WK_SET_ENSEMBLE}, 2, err));
+    WK_TRY(wk_unit_begin(&p->unit, p->learner, (const wk_set_id[]){WK_SET_MODEL, WK_SET_ENSEMBLE},
+                         2, err));
     wk_graph *g = p->unit.graph;
     wk_scope *model = p->unit.scope[WK_SET_MODEL];
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
@@ -91,8 +91,8 @@ static wk_status build(wk_prediction *p, wk_error *err)
     wk_tensor embed = wk_graph_reshape(g, wk_encode(model, c, images),
                                        WK_SHAPE(c->length, c->batch, 32 * c->depth));
     wk_rssm rssm = wk_rssm_use(model, c);
-    wk_observed seen = wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter,
-                                       "predict/observe");
+    wk_observed seen =
+        wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter, "predict/observe");
     record_one_step(p, &rssm, seen.latent, images);
     record_open_loop(p, &rssm, seen.latent);
     const wk_tensor read[] = {p->images, p->error, p->disagreement, p->open_loop};

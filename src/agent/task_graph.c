@@ -12,14 +12,14 @@ static void record_reward_heads(wk_learner *learner, wk_tensor features)
     wk_graph *g = unit->graph;
     wk_scope *heads = unit->scope[WK_SET_REWARD];
     wk_shape single = WK_SHAPE(learner->config.tasks, wk_config_rows(&learner->config), 1);
-    wk_tensor guess = wk_graph_reshape(g, wk_scalar_head(heads, &learner->config, features), single);
+    wk_tensor guess =
+        wk_graph_reshape(g, wk_scalar_head(heads, &learner->config, features), single);
     wk_tensor truth = wk_graph_reshape(g, t->reward, single);
     t->reward_loss = wk_graph_mean(g, wk_graph_half_squared_error(g, guess, truth, 1), 1);
     wk_graph_section(g, "optimiser");
     // Tasks stand alone: a bad number in one skips the step of that one, by its own gradient.
-    t->reward_norm =
-        wk_optimizer_record(learner->optimizers[WK_SET_REWARD], heads,
-                            wk_graph_sum_all(g, t->reward_loss), (wk_tensor){0});
+    t->reward_norm = wk_optimizer_record(learner->optimizers[WK_SET_REWARD], heads,
+                                         wk_graph_sum_all(g, t->reward_loss), (wk_tensor){0});
 }
 
 static void record_policies(wk_learner *learner, wk_latent start, wk_tensor counter)
@@ -45,12 +45,10 @@ static void record_policies(wk_learner *learner, wk_latent start, wk_tensor coun
     t->value = b.value;
     t->entropy = b.entropy;
     wk_graph_section(g, "optimiser");
-    t->actor_norm =
-        wk_optimizer_record(learner->optimizers[WK_SET_TASK_ACTOR], policy.actor,
-                            wk_graph_sum_all(g, b.actor_loss), (wk_tensor){0});
-    t->critic_norm =
-        wk_optimizer_record(learner->optimizers[WK_SET_TASK_CRITIC], policy.critic,
-                            wk_graph_sum_all(g, b.critic_loss), (wk_tensor){0});
+    t->actor_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_ACTOR], policy.actor,
+                                        wk_graph_sum_all(g, b.actor_loss), (wk_tensor){0});
+    t->critic_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_CRITIC], policy.critic,
+                                         wk_graph_sum_all(g, b.critic_loss), (wk_tensor){0});
     wk_graph_count(g, counter, 1);
     wk_scope_follow(policy.slow, policy.critic, counter, (uint64_t)c->slow_period);
 }

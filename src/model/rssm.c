@@ -64,8 +64,8 @@ wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor actio
     wk_graph *g = wk_scope_graph(rssm->scope);
     wk_tensor pre = wk_graph_add(g, product(g, latent.stoch, rssm->in_stoch), action);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->in_bias, WK_ELU);
-    wk_tensor gates = wk_graph_add(g, product(g, x, rssm->gru_x),
-                                   product(g, latent.deter, rssm->gru_h));
+    wk_tensor gates =
+        wk_graph_add(g, product(g, x, rssm->gru_x), product(g, latent.deter, rssm->gru_h));
     return wk_graph_gru(g, gates, rssm->gru_bias, rssm->gru_gain, rssm->gru_offset, latent.deter,
                         NORM_EPSILON);
 }
@@ -85,9 +85,9 @@ wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embe
 
 wk_tensor wk_rssm_prior(const wk_rssm *rssm, wk_tensor deter)
 {
-    wk_tensor x = wk_nn_dense(rssm->scope, "rssm/prior/hidden", deter, rssm->config->hidden, WK_ELU);
-    return wk_nn_dense(rssm->scope, "rssm/prior/out", x, wk_config_flat(rssm->config),
-                       WK_IDENTITY);
+    wk_tensor x =
+        wk_nn_dense(rssm->scope, "rssm/prior/hidden", deter, rssm->config->hidden, WK_ELU);
+    return wk_nn_dense(rssm->scope, "rssm/prior/out", x, wk_config_flat(rssm->config), WK_IDENTITY);
 }
 
 wk_latent wk_rssm_imagine(const wk_rssm *rssm, wk_latent latent, wk_tensor action, wk_random random)
@@ -139,7 +139,7 @@ wk_observed wk_rssm_observe(const wk_rssm *rssm, wk_tensor embed, wk_tensor acti
         stoch[t] = wk_nn_sample_categorical(g, logits[t], c->classes, random);
         latent = (wk_latent){stoch[t], deter[t]};
     }
-    return (wk_observed){
-        .latent = {wk_graph_stack(g, stoch, (size_t)steps), wk_graph_stack(g, deter, (size_t)steps)},
-        .post_logits = wk_graph_stack(g, logits, (size_t)steps)};
+    return (wk_observed){.latent = {wk_graph_stack(g, stoch, (size_t)steps),
+                                    wk_graph_stack(g, deter, (size_t)steps)},
+                         .post_logits = wk_graph_stack(g, logits, (size_t)steps)};
 }

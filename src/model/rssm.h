@@ -1,10 +1,10 @@
-// The recurrent state-space model: how a latent state moves. A latent is a stochastic part (categorical
-// variables as one-hot rows) and a deterministic part (the GRU's state). The prior predicts the stochastic
-// part from the deterministic one; the posterior also sees the image.
+// The recurrent state-space model: how a latent state moves. A latent is a stochastic part
+// (categorical variables as one-hot rows) and a deterministic part (the GRU's state). The prior
+// predicts the stochastic part from the deterministic one; the posterior also sees the image.
 //
 // Weights are used in parts where an input is made of parts ([stoch, action], [deter, embed]): the
-// products of the parts are added, so that nothing is copied together, and a part known for all steps
-// beforehand is multiplied once.
+// products of the parts are added, so that nothing is copied together, and a part known for all
+// steps beforehand is multiplied once.
 #ifndef WK_MODEL_RSSM_H
 #define WK_MODEL_RSSM_H
 
@@ -50,7 +50,7 @@ wk_tensor wk_rssm_features(const wk_rssm *rssm, wk_latent latent);
 
 /// A run of posterior states, time-major.
 typedef struct wk_observed {
-    wk_latent latent;     // [T,B,..]
+    wk_latent latent;      // [T,B,..]
     wk_tensor post_logits; // [T,B,stoch*classes]
 } wk_observed;
 

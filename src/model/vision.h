@@ -1,5 +1,5 @@
-// Between images and vectors: the convolutional encoder and decoder. Both are fixed to 64x64 pixels by
-// their kernels and strides; only the number of channels is a setting.
+// Between images and vectors: the convolutional encoder and decoder. Both are fixed to 64x64 pixels
+// by their kernels and strides; only the number of channels is a setting.
 #ifndef WK_MODEL_VISION_H
 #define WK_MODEL_VISION_H
 

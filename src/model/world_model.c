@@ -7,7 +7,8 @@ wk_batch_tensors wk_batch_inputs(wk_graph *g, const wk_learner_config *c)
 {
     return (wk_batch_tensors){
         .image = wk_graph_input(g, WK_U8, WK_SHAPE(wk_config_rows(c), 64, 64, 3), "image"),
-        .action = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action"),
+        .action =
+            wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action"),
         .keep = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch), "keep"),
     };
 }
@@ -31,13 +32,11 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
 
     wk_graph_section(g, "recurrence");
     wk_rssm rssm = wk_rssm_use(scope, c);
-    wk_observed seen = wk_rssm_observe(&rssm, embed, batch->action, batch->keep, counter,
-                                       "model/observe");
+    wk_observed seen =
+        wk_rssm_observe(&rssm, embed, batch->action, batch->keep, counter, "model/observe");
     wk_tensor prior = wk_rssm_prior(&rssm, seen.latent.deter);
-    wk_model_losses out = {.latent = seen.latent,
-                           .features = wk_rssm_features(&rssm, seen.latent)};
-    wk_kl_config kl = {
-        .classes = c->classes, .balance = c->kl_balance, .free_nats = c->free_nats};
+    wk_model_losses out = {.latent = seen.latent, .features = wk_rssm_features(&rssm, seen.latent)};
+    wk_kl_config kl = {.classes = c->classes, .balance = c->kl_balance, .free_nats = c->free_nats};
     wk_tensor kl_loss = wk_nn_balanced_kl(g, seen.post_logits, prior, &kl, &out.kl);
     out.prior_entropy = mean_entropy(g, c, prior);
     out.post_entropy = mean_entropy(g, c, seen.post_logits);

@@ -1,11 +1,12 @@
-// The world model's training graph: encode, follow the sequences, decode, and the two losses (image and
-// balanced KL). It never sees a reward.
+// The world model's training graph: encode, follow the sequences, decode, and the two losses (image
+// and balanced KL). It never sees a reward.
 #ifndef WK_MODEL_WORLD_MODEL_H
 #define WK_MODEL_WORLD_MODEL_H
 
 #include "model/rssm.h"
 
-/// What the graph reads: a batch, time-major. Row t holds the image at t and the action that led to it.
+/// What the graph reads: a batch, time-major. Row t holds the image at t and the action that led to
+/// it.
 typedef struct wk_batch_tensors {
     wk_tensor image;  // u8 [T,B,64,64,3] (as [T*B,64,64,3])
     wk_tensor action; // f32 [T,B,A]

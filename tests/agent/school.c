@@ -85,8 +85,8 @@ static void begin(pond_round *r, school *s, double low, double high)
         double choices = round((high - low) / 0.1) + 1;
         e->turbulence = low + 0.1 * floor(wk_rng_uniform(&rng, 0, choices));
         assert_ok(wk_toy.create(&wk_toy, NULL, &r->worlds[i], &err));
-        assert_ok(wk_toy.reset(r->worlds[i], &e->turbulence, s->seed, (uint64_t)(s->count + i), &out,
-                               &err));
+        assert_ok(wk_toy.reset(r->worlds[i], &e->turbulence, s->seed, (uint64_t)(s->count + i),
+                               &out, &err));
         observe(r->worlds[i], &out, r->actions[i], &e->rows[0]);
         memcpy(r->images[i], e->rows[0].image, WK_IMAGE_BYTES);
         r->first[i] = 1;

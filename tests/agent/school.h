@@ -1,5 +1,5 @@
-// A small school for learning tests: ponds of the toy domain, the episodes collected there, and batches
-// drawn from them. Everything follows from fixed seeds.
+// A small school for learning tests: ponds of the toy domain, the episodes collected there, and
+// batches drawn from them. Everything follows from fixed seeds.
 #ifndef WK_TESTS_SCHOOL_H
 #define WK_TESTS_SCHOOL_H
 
@@ -8,12 +8,12 @@
 #include "env/toy.h"
 
 enum {
-    SCHOOL_STEPS = 50,                 // of an episode
-    SCHOOL_ROWS = SCHOOL_STEPS + 1,    // its observations
-    SCHOOL_PONDS = 8,                  // episodes of a round, side by side
+    SCHOOL_STEPS = 50,              // of an episode
+    SCHOOL_ROWS = SCHOOL_STEPS + 1, // its observations
+    SCHOOL_PONDS = 8,               // episodes of a round, side by side
     SCHOOL_ACTIONS = 2,
     SCHOOL_TASKS = 2,
-    SCHOOL_EPISODES = 256,             // most that a school keeps
+    SCHOOL_EPISODES = 256, // most that a school keeps
 };
 
 /// One observation: what a row of a batch needs, and where the boat really was.
@@ -40,7 +40,8 @@ typedef struct school {
 school school_open(uint64_t seed);
 void school_close(school *s);
 
-/// Who rows: a policy of a learner, or, with `acting` NULL, `expert_task` (negative: random actions).
+/// Who rows: a policy of a learner, or, with `acting` NULL, `expert_task` (negative: random
+/// actions).
 typedef struct school_rower {
     wk_acting *acting;
     wk_act_mode mode;

@@ -1,6 +1,7 @@
-// The learner as its users see it: runs are repeatable to the bit, task policies change nothing else,
-// snapshots continue, bad numbers and bad files do no harm, policies act, predictions have their shapes.
-// That the numbers are right is test_golden's subject; that learning works is test_learning's.
+// The learner as its users see it: runs are repeatable to the bit, task policies change nothing
+// else, snapshots continue, bad numbers and bad files do no harm, policies act, predictions have
+// their shapes. That the numbers are right is test_golden's subject; that learning works is
+// test_learning's.
 #include "agent/acting.h"
 #include "agent/learner_parts.h"
 #include "agent/prediction.h"
@@ -218,7 +219,8 @@ static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
         assert_int_not_equal(wk_learner_restore(a.learner, PATH, &err), WK_OK);
         assert_same_weights(&a, &twin);
     }
-    assert_refused(wk_learner_restore(a.learner, "no such file", &err), WK_E_NOT_FOUND, "no such file");
+    assert_refused(wk_learner_restore(a.learner, "no such file", &err), WK_E_NOT_FOUND,
+                   "no such file");
     close_rig(&a);
     close_rig(&twin);
     close_rig(&other);
@@ -344,7 +346,8 @@ static void tasks_can_be_trained_from_a_snapshot(void **state)
         free(y);
     }
     size_t size;
-    uint8_t *x = weights(&a, WK_SET_TASK_ACTOR, &size), *y = weights(&twin, WK_SET_TASK_ACTOR, &size);
+    uint8_t *x = weights(&a, WK_SET_TASK_ACTOR, &size),
+            *y = weights(&twin, WK_SET_TASK_ACTOR, &size);
     assert_memory_not_equal(x, y, size);
     free(x);
     free(y);
@@ -463,7 +466,8 @@ static void a_first_flag_forgets_what_was_before(void **state)
     (void)state;
     rig r = open_rig(tiny(0), 1);
     batch *b = make_batch(0);
-    wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE), *used = open_acting(&r, WK_POLICY_EXPLORE);
+    wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE),
+              *used = open_acting(&r, WK_POLICY_EXPLORE);
     float x[B * A], y[B * A];
     act(used, b, 1, all, WK_ACT_MODE, y);
     act(fresh, b, 2, all, WK_ACT_MODE, x); // one draw each, so that the counters agree
@@ -582,7 +586,8 @@ static void the_one_step_error_is_the_mean_squared_error_of_the_images(void **st
     close_rig(&r);
 }
 
-// With all of it as context, open loop is reconstruction; a shorter context has the same first frames.
+// With all of it as context, open loop is reconstruction; a shorter context has the same first
+// frames.
 static void open_loop_starts_with_the_reconstructed_context(void **state)
 {
     (void)state;
