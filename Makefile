@@ -32,7 +32,7 @@ bench: all
 	@$(BUILD)/waker bench env --domain all
 
 fuzz: setup-build
-	@tools/fuzz/run all
+	@tools/fuzz/run all -runs=1000000
 
 pictures: all
 	@tools/pictures $(BUILD)/waker
