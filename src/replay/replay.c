@@ -244,7 +244,6 @@ static wk_status evict(wk_replay *replay, wk_stored_episode *episode, wk_error *
     if (replay->journal)
         WK_TRY(replay->journal->evict(replay->journal->context, episode->info.id, err));
     wk_replay_drop_episode(replay, episode);
-    replay->stats.evicted++;
     return WK_OK;
 }
 
@@ -293,7 +292,6 @@ wk_status wk_replay_add_episode(wk_replay *replay, const wk_replay_episode *epis
     replay->slots[episode->slot].episode = stored;
     replay->slots[episode->slot].count = 0;
     replay->stats.running++;
-    replay->next_id = episode->id + 1;
     return WK_OK;
 }
 
@@ -311,12 +309,12 @@ wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int6
     wk_replay_episode episode = {replay->next_id, slot, 0, space, theta};
     WK_TRY(fit_memory(replay, 1, 0, err));
     WK_TRY(wk_replay_add_episode(replay, &episode, err));
-    if (!replay->journal) return WK_OK;
-    wk_status status = replay->journal->begin(replay->journal->context, &episode, err);
-    if (status != WK_OK) {
+    wk_status status = WK_OK;
+    if (replay->journal) status = replay->journal->begin(replay->journal->context, &episode, err);
+    if (status == WK_OK)
+        replay->next_id++;
+    else
         wk_replay_drop_episode(replay, replay->slots[slot].episode);
-        replay->next_id = episode.id;
-    }
     return status;
 }
 
@@ -359,7 +357,7 @@ wk_status wk_replay_check_rows(const wk_replay *replay, const wk_block_view *row
             fault = "has a completion that is not finite";
         if (!fault && first + i == 0 && !all_zero(rows->actions, actions))
             fault = "is the first and has an action that is not zero";
-        if (fault) return wk_fail(err, WK_E_INPUT, "replay: row %u %s", first + i, fault);
+        if (fault) return wk_fail(err, WK_E_INPUT, "row %u %s", first + i, fault);
     }
     return WK_OK;
 }
@@ -511,6 +509,7 @@ wk_replay_stats wk_replay_get_stats(const wk_replay *replay)
     wk_replay_stats stats = replay->stats;
     uint64_t tables = wk_replay_table_bytes(replay->episodes.count, replay->n_blocks);
     stats.episodes = replay->episodes.count;
+    stats.evicted = replay->next_id - replay->episodes.count;
     stats.bytes_used = replay->block_bytes + tables;
     stats.bytes_reserved = replay->fixed_bytes + tables;
     stats.bytes_limit = replay->config.memory;

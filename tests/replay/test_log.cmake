@@ -1,1 +1,1 @@
-target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/replay/episodes.c)
+target_sources(${target} PRIVATE replay/episodes.c replay/folder.c replay/script.c)

@@ -80,10 +80,13 @@ int __real_open(const char *path, int flags, ...);
 ssize_t __real_read(int fd, void *bytes, size_t size);
 ssize_t __real_pread(int fd, void *bytes, size_t size, off_t offset);
 ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t offset);
 int __real_fsync(int fd);
 int __real_fstat(int fd, struct stat *info);
 int __real_rename(const char *from, const char *to);
 int __real_close(int fd);
+int __real_ftruncate(int fd, off_t size);
+int __real_unlink(const char *path);
 
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
@@ -95,10 +98,13 @@ int __wrap_open(const char *path, int flags, ...);
 ssize_t __wrap_read(int fd, void *bytes, size_t size);
 ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset);
 ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset);
 int __wrap_fsync(int fd);
 int __wrap_fstat(int fd, struct stat *info);
 int __wrap_rename(const char *from, const char *to);
 int __wrap_close(int fd);
+int __wrap_ftruncate(int fd, off_t size);
+int __wrap_unlink(const char *path);
 
 void *__wrap_malloc(size_t size)
 {
@@ -165,6 +171,11 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size)
     return file_strikes() ? -1 : __real_write(fd, bytes, moved(size));
 }
 
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+    return file_strikes() ? -1 : __real_pwrite(fd, bytes, moved(size), offset);
+}
+
 int __wrap_fsync(int fd)
 {
     return file_strikes() ? -1 : __real_fsync(fd);
@@ -178,6 +189,16 @@ int __wrap_fstat(int fd, struct stat *info)
 int __wrap_rename(const char *from, const char *to)
 {
     return file_strikes() ? -1 : __real_rename(from, to);
+}
+
+int __wrap_ftruncate(int fd, off_t size)
+{
+    return file_strikes() ? -1 : __real_ftruncate(fd, size);
+}
+
+int __wrap_unlink(const char *path)
+{
+    return file_strikes() ? -1 : __real_unlink(path);
 }
 
 // A close that reports an error has closed the file all the same.
