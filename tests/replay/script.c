@@ -23,7 +23,7 @@ static bool running_episode(const wk_replay *replay, int slot, wk_replay_episode
 
 // The slot's episode has 1 to 45 rows, some of them whole blocks, and every eighth is ended by
 // hand.
-static wk_status step_slot(wk_replay *replay, int slot, wk_error *err)
+wk_status script_run_slot(wk_replay *replay, int slot, wk_error *err)
 {
     wk_replay_episode episode;
     if (!running_episode(replay, slot, &episode)) {
@@ -40,7 +40,7 @@ static wk_status step_slot(wk_replay *replay, int slot, wk_error *err)
 static wk_status script_step(wk_replay *replay, wk_error *err)
 {
     for (int slot = 0; slot < SCRIPT_SLOTS; slot++)
-        WK_TRY(step_slot(replay, slot, err));
+        WK_TRY(script_run_slot(replay, slot, err));
     return WK_OK;
 }
 

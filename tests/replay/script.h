@@ -14,6 +14,9 @@ wk_replay *script_store(uint64_t capacity);
 /// the store's content only. Stops at the first failure.
 wk_status script_run(wk_replay *replay, int steps, wk_error *err);
 
+/// The same in one slot.
+wk_status script_run_slot(wk_replay *replay, int slot, wk_error *err);
+
 /// A number that stands for the whole content of a store and for a batch sampled from it.
 uint32_t script_fingerprint(wk_replay *replay);
 

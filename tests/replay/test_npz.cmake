@@ -1,1 +1,2 @@
-target_sources(${target} PRIVATE replay/episodes.c)
+include(${CMAKE_SOURCE_DIR}/tests/support/faults.cmake)
+target_sources(${target} PRIVATE replay/episodes.c replay/folder.c)
