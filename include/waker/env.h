@@ -137,10 +137,11 @@ struct wk_domain {
     wk_status (*load)(void *env, const void *bytes, size_t size, wk_error *err);
 };
 
-/// The function a plug-in exports: `const wk_domain *wk_plugin_domain(void)`. The result lives as
-/// long as the plug-in is loaded.
-typedef const wk_domain *wk_plugin_domain_fn(void);
-#define WK_PLUGIN_SYMBOL "wk_plugin_domain"
+/// The one function a plug-in defines. Its result lives as long as the plug-in is loaded. A plug-in
+/// calls nothing of waker: it needs these headers only.
+typedef const wk_domain *wk_plugin_entry_fn(void);
+#define WK_PLUGIN_SYMBOL "wk_plugin_entry"
+__attribute__((visibility("default"))) const wk_domain *wk_plugin_entry(void);
 
 /* ---- Domains: look-up and questions ---------------------------------------------------------- */
 
@@ -244,8 +245,10 @@ int wk_env_steps(const wk_env *env);
 /// Draws the current state at any size up to 4096x4096.
 wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_error *err);
 
-/// Bytes a saved state takes (fixed between resets), saving, and restoring. A restored environment
-/// continues bit for bit. `load` accepts states of the same domain, options and version only.
+/// Bytes a saved state takes (fixed between resets; 0 before the first), saving, and restoring. A
+/// restored environment continues bit for bit. `load` accepts states of the same domain, options
+/// and version only; foreign or damaged bytes are refused and the environment stays as it was. If
+/// the domain itself refuses the state, the environment is without an episode and can be reset.
 size_t wk_env_state_size(const wk_env *env);
 wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err);
 wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err);
@@ -279,7 +282,8 @@ wk_status wk_vec_plan_reset(wk_vec *vec, int i, const double *theta, size_t coun
                             uint64_t episode, wk_error *err);
 
 /// Steps (or resets) every environment; `actions` is [N, action_size]. The error of the
-/// lowest-numbered environment is reported.
+/// lowest-numbered environment is reported. Bad actions and missing resets are found before
+/// anything moves.
 wk_status wk_vec_step(wk_vec *vec, const float *actions, wk_error *err);
 
 /// The same in two halves: begin returns at once, the environments move on the other threads until

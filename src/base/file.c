@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +62,9 @@ static wk_status read_open_file(int fd, const char *path, size_t limit, char **b
     uint64_t have = 0;
     WK_TRY(regular_size(fd, path, &have, err));
     if (have > limit)
-        return wk_fail(err, WK_E_FORMAT, "'%s' has %llu bytes, more than the %zu expected at most",
-                       path, (unsigned long long)have, limit);
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' has %" PRIu64 " bytes, more than the %zu expected at most", path, have,
+                       limit);
     size_t length = (size_t)have;
     char *content = malloc(length + 1);
     if (!content) return out_of_memory(err, path, length);
@@ -230,7 +231,7 @@ void wk_file_writer_discard(wk_file_writer *writer)
 
 wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err)
 {
-    wk_file_writer *writer;
+    wk_file_writer *writer = NULL;
     WK_TRY(wk_file_writer_begin(path, &writer, err));
     wk_status status = wk_file_writer_append(writer, bytes, size, err);
     if (status != WK_OK) {

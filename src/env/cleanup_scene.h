@@ -20,4 +20,9 @@ void wk_cleanup_scene_set_model(wk_cleanup_scene *scene, const mjModel *model, c
 void wk_cleanup_scene_draw(wk_cleanup_scene *scene, const mjModel *model, const mjData *data,
                            int width, int height, uint8_t *rgb);
 
+struct wk_kernels;
+
+/// Draws with other kernels than the machine's best; for comparing them.
+void wk_cleanup_scene_use(wk_cleanup_scene *scene, const struct wk_kernels *kernels);
+
 #endif

@@ -22,4 +22,9 @@ void wk_terrain_scene_set_profile(wk_terrain_scene *scene, const mjModel *model)
 void wk_terrain_scene_draw(wk_terrain_scene *scene, const mjModel *model, const mjData *data,
                            int width, int height, uint8_t *rgb);
 
+struct wk_kernels;
+
+/// Draws with other kernels than the machine's best; for comparing them.
+void wk_terrain_scene_use(wk_terrain_scene *scene, const struct wk_kernels *kernels);
+
 #endif

@@ -40,4 +40,12 @@ wk_status wk_gif_encode(const wk_image *frames, size_t count, int delay_cs, uint
 wk_status wk_gif_write(const char *path, const wk_image *frames, size_t count, int delay_cs,
                        wk_error *err);
 
+/// The same animation frame by frame, holding only the encoded bytes: for clips too long to keep.
+typedef struct wk_gif wk_gif;
+wk_status wk_gif_create(int width, int height, int delay_cs, wk_gif **out, wk_error *err);
+wk_status wk_gif_add(wk_gif *gif, const wk_image *frame, wk_error *err);
+/// Hands over the finished file as malloc'd bytes; nothing may be added afterwards.
+wk_status wk_gif_finish(wk_gif *gif, uint8_t **bytes, size_t *size, wk_error *err);
+void wk_gif_destroy(wk_gif *gif);
+
 #endif

@@ -100,6 +100,10 @@ const wk_safetensors_spec *wk_safetensors_find(const wk_safetensors *file, const
 /// The metadata value of `key`, or NULL.
 const char *wk_safetensors_metadata(const wk_safetensors *file, const char *key);
 
+/// Number of metadata entries, checksums included, and entry `index` in the order of the file.
+size_t wk_safetensors_metadata_count(const wk_safetensors *file);
+wk_safetensors_pair wk_safetensors_metadata_at(const wk_safetensors *file, size_t index);
+
 /// Whether the file carries checksums.
 bool wk_safetensors_has_checksums(const wk_safetensors *file);
 

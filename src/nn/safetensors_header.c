@@ -50,7 +50,8 @@ static wk_status to_string(parser *p, wk_json_token token, const char **out)
 
 static wk_status bad_tensor(const parser *p, const char *name, const char *problem)
 {
-    return wk_fail(p->err, WK_E_FORMAT, "'%s': tensor '%s': %s" CORRUPT, p->file, name, problem);
+    return wk_fail(p->err, WK_E_FORMAT, "'%s': tensor '%.200s': %s" CORRUPT, p->file, name,
+                   problem);
 }
 
 static wk_status parse_dtype(parser *p, wk_safetensors_spec *spec)
@@ -65,7 +66,7 @@ static wk_status parse_dtype(parser *p, wk_safetensors_spec *spec)
         }
     return wk_fail(
         p->err, WK_E_FORMAT,
-        "'%s': tensor '%s' has dtype '%.*s', which is not supported; convert it to one of "
+        "'%s': tensor '%.200s' has dtype '%.*s', which is not supported; convert it to one of "
         "BOOL, U8, I8, U16, I16, F16, BF16, U32, I32, F32, U64, I64, F64",
         p->file, spec->name, (int)(token.length < 40 ? token.length : 40), token.chars);
 }
@@ -110,7 +111,7 @@ static wk_status check_size(parser *p, const wk_safetensors_entry *entry)
         return bad_tensor(p, entry->spec.name, "its shape is larger than any file");
     if (size == place) return WK_OK;
     return wk_fail(p->err, WK_E_FORMAT,
-                   "'%s': tensor '%s' needs %" PRIu64
+                   "'%s': tensor '%.200s' needs %" PRIu64
                    " bytes but its data_offsets span %" PRIu64 CORRUPT,
                    p->file, entry->spec.name, size, place);
 }
@@ -222,7 +223,7 @@ static wk_status check_places(parser *p, uint64_t data_size)
         const wk_safetensors_entry *entry = &header->entries.items[i];
         if (entry->end > data_size)
             return wk_fail(p->err, WK_E_FORMAT,
-                           "'%s': tensor '%s' ends at byte %" PRIu64
+                           "'%s': tensor '%.200s' ends at byte %" PRIu64
                            " of the data, which has only %" PRIu64
                            "; the file was cut short: copy or save it again",
                            p->file, entry->spec.name, entry->end, data_size);
@@ -240,8 +241,8 @@ static wk_status check_places(parser *p, uint64_t data_size)
 
 static int compare_names(const void *left, const void *right)
 {
-    const wk_safetensors_entry *const *a = left, *const *b = right;
-    return strcmp((*a)->spec.name, (*b)->spec.name);
+    const wk_safetensors_named *a = left, *b = right;
+    return strcmp(a->name, b->name);
 }
 
 static wk_status index_names(parser *p)
@@ -250,13 +251,27 @@ static wk_status index_names(parser *p)
     size_t count = header->entries.count;
     if (count == 0) return WK_OK;
     if (!wk_array_reserve(&header->by_name, count)) return no_memory(p);
-    for (size_t i = 0; i < count; i++)
-        header->by_name.items[header->by_name.count++] = &header->entries.items[i];
-    qsort(header->by_name.items, count, sizeof *header->by_name.items, compare_names);
+    wk_safetensors_named *names = header->by_name.items;
+    for (size_t i = 0; i < count; i++) {
+        wk_safetensors_entry *entry = &header->entries.items[i];
+        names[i] = (wk_safetensors_named){entry->spec.name, entry};
+    }
+    header->by_name.count = count;
+    qsort(names, count, sizeof *names, compare_names);
     for (size_t i = 1; i < count; i++)
-        if (compare_names(&header->by_name.items[i - 1], &header->by_name.items[i]) == 0)
-            return bad_tensor(p, header->by_name.items[i]->spec.name, "it appears twice");
+        if (strcmp(names[i - 1].name, names[i].name) == 0)
+            return bad_tensor(p, names[i].name, "it appears twice");
     return WK_OK;
+}
+
+wk_safetensors_entry *wk_safetensors_header_find(const wk_safetensors_header *header,
+                                                 const char *name)
+{
+    const wk_safetensors_named key = {.name = name};
+    if (header->by_name.count == 0) return NULL;
+    const wk_safetensors_named *found =
+        bsearch(&key, header->by_name.items, header->by_name.count, sizeof key, compare_names);
+    return found ? found->entry : NULL;
 }
 
 static int compare_keys(const void *left, const void *right)
@@ -276,8 +291,9 @@ static wk_status check_keys_differ(parser *p)
     wk_status status = WK_OK;
     for (size_t i = 1; i < count && status == WK_OK; i++)
         if (strcmp(sorted[i - 1].key, sorted[i].key) == 0)
-            status = wk_fail(p->err, WK_E_FORMAT, "'%s': metadata key '%s' appears twice" CORRUPT,
-                             p->file, sorted[i].key);
+            status =
+                wk_fail(p->err, WK_E_FORMAT, "'%s': metadata key '%.200s' appears twice" CORRUPT,
+                        p->file, sorted[i].key);
     free(sorted);
     return status;
 }
@@ -308,15 +324,6 @@ static bool parse_crc(const char *text, uint32_t *crc)
     return true;
 }
 
-static wk_safetensors_entry *find_entry(const wk_safetensors_header *header, const char *name)
-{
-    wk_safetensors_entry wanted = {.spec.name = name}, *key = &wanted;
-    if (header->by_name.count == 0) return NULL;
-    wk_safetensors_entry **found = bsearch(&key, header->by_name.items, header->by_name.count,
-                                           sizeof *header->by_name.items, compare_names);
-    return found ? *found : NULL;
-}
-
 // Gives each entry its checksum. Keys differ, so as many checksums as tensors means all have one.
 static wk_status read_checksums(parser *p)
 {
@@ -328,10 +335,11 @@ static wk_status read_checksums(parser *p)
         if (!wk_safetensors_is_crc_key(pair.key)) continue;
         uint32_t crc;
         bool of_metadata = strcmp(pair.key, WK_SAFETENSORS_CRC_KEY) == 0;
-        wk_safetensors_entry *entry = of_metadata ? NULL : find_entry(header, pair.key + prefix);
+        wk_safetensors_entry *entry =
+            of_metadata ? NULL : wk_safetensors_header_find(header, pair.key + prefix);
         if (!parse_crc(pair.value, &crc) || (!of_metadata && !entry))
             return wk_fail(p->err, WK_E_FORMAT,
-                           "'%s': the checksum '%s' is malformed or names no tensor" CORRUPT,
+                           "'%s': the checksum '%.200s' is malformed or names no tensor" CORRUPT,
                            p->file, pair.key);
         header->has_checksums = true;
         found += !of_metadata;

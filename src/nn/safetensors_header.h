@@ -19,11 +19,17 @@ typedef struct wk_safetensors_entry {
     uint32_t crc;             // meaningful when the file has checksums
 } wk_safetensors_entry;
 
+/// A name and the entry it belongs to.
+typedef struct wk_safetensors_named {
+    const char *name;
+    wk_safetensors_entry *entry;
+} wk_safetensors_named;
+
 /// A parsed header. Names and values point into the text it was parsed from.
 typedef struct wk_safetensors_header {
-    WK_ARRAY(wk_safetensors_entry) entries;   // sorted by place
-    WK_ARRAY(wk_safetensors_pair) metadata;   // in file order, checksums included
-    WK_ARRAY(wk_safetensors_entry *) by_name; // the entries sorted by name
+    WK_ARRAY(wk_safetensors_entry) entries; // sorted by place
+    WK_ARRAY(wk_safetensors_pair) metadata; // in file order, checksums included
+    WK_ARRAY(wk_safetensors_named) by_name; // the entries sorted by name
     bool has_checksums;
 } wk_safetensors_header;
 
@@ -34,6 +40,10 @@ wk_status wk_safetensors_header_parse(wk_safetensors_header *header, char *text,
                                       uint64_t data_size, const char *file, wk_error *err);
 
 void wk_safetensors_header_free(wk_safetensors_header *header);
+
+/// The entry called `name`, or NULL.
+wk_safetensors_entry *wk_safetensors_header_find(const wk_safetensors_header *header,
+                                                 const char *name);
 
 /// Whether a metadata key is one of the checksum entries.
 bool wk_safetensors_is_crc_key(const char *key);

@@ -136,18 +136,10 @@ const wk_safetensors_spec *wk_safetensors_at(const wk_safetensors *file, size_t 
     return &file->header.entries.items[index].spec;
 }
 
-static int compare_name(const void *name, const void *entry)
-{
-    return strcmp(name, (*(wk_safetensors_entry *const *)entry)->spec.name);
-}
-
 const wk_safetensors_spec *wk_safetensors_find(const wk_safetensors *file, const char *name)
 {
-    const wk_safetensors_header *header = &file->header;
-    if (header->by_name.count == 0) return NULL;
-    wk_safetensors_entry **found = bsearch(name, header->by_name.items, header->by_name.count,
-                                           sizeof *header->by_name.items, compare_name);
-    return found ? &(*found)->spec : NULL;
+    const wk_safetensors_entry *entry = wk_safetensors_header_find(&file->header, name);
+    return entry ? &entry->spec : NULL;
 }
 
 const char *wk_safetensors_metadata(const wk_safetensors *file, const char *key)
@@ -156,6 +148,17 @@ const char *wk_safetensors_metadata(const wk_safetensors *file, const char *key)
         if (strcmp(file->header.metadata.items[i].key, key) == 0)
             return file->header.metadata.items[i].value;
     return NULL;
+}
+
+size_t wk_safetensors_metadata_count(const wk_safetensors *file)
+{
+    return file->header.metadata.count;
+}
+
+wk_safetensors_pair wk_safetensors_metadata_at(const wk_safetensors *file, size_t index)
+{
+    assert(index < file->header.metadata.count);
+    return file->header.metadata.items[index];
 }
 
 bool wk_safetensors_has_checksums(const wk_safetensors *file)
@@ -169,7 +172,7 @@ static wk_status check_crc(const wk_safetensors *file, const wk_safetensors_entr
     if (!file->header.has_checksums || crc == entry->crc) return WK_OK;
     return wk_fail(
         err, WK_E_FORMAT,
-        "'%s': tensor '%s' is damaged: its checksum is %08x, not %08x; use an older copy",
+        "'%s': tensor '%.200s' is damaged: its checksum is %08x, not %08x; use an older copy",
         file->name, entry->spec.name, crc, entry->crc);
 }
 

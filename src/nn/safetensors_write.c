@@ -13,15 +13,15 @@
 
 static int compare_sources(const void *left, const void *right)
 {
-    const wk_safetensors_source *const *a = left, *const *b = right;
-    if ((*a)->spec.dtype != (*b)->spec.dtype) return (*a)->spec.dtype < (*b)->spec.dtype ? -1 : 1;
-    return strcmp((*a)->spec.name, (*b)->spec.name);
+    const wk_safetensors_source *a = left, *b = right;
+    if (a->spec.dtype != b->spec.dtype) return a->spec.dtype < b->spec.dtype ? -1 : 1;
+    return strcmp(a->spec.name, b->spec.name);
 }
 
 static int compare_names(const void *left, const void *right)
 {
-    const wk_safetensors_source *const *a = left, *const *b = right;
-    return strcmp((*a)->spec.name, (*b)->spec.name);
+    const wk_safetensors_source *a = left, *b = right;
+    return strcmp(a->spec.name, b->spec.name);
 }
 
 static wk_status no_memory(const char *path, wk_error *err)
@@ -30,13 +30,13 @@ static wk_status no_memory(const char *path, wk_error *err)
 }
 
 // Leaves the tensors sorted by name.
-static wk_status check_names(const char *path, const wk_safetensors_source **sorted, size_t count,
+static wk_status check_names(const char *path, wk_safetensors_source *sorted, size_t count,
                              wk_error *err)
 {
     qsort(sorted, count, sizeof *sorted, compare_names);
     for (size_t i = 0; i < count; i++) {
-        const char *name = sorted[i]->spec.name;
-        bool twice = i > 0 && strcmp(sorted[i - 1]->spec.name, name) == 0;
+        const char *name = sorted[i].spec.name;
+        bool twice = i > 0 && strcmp(sorted[i - 1].spec.name, name) == 0;
         if (!twice && strcmp(name, "__metadata__") != 0) continue;
         return wk_fail(err, WK_E_INPUT, "'%s': cannot write tensor '%s': %s", path, name,
                        twice ? "the name is used twice; rename one"
@@ -80,7 +80,7 @@ static void put_crc(wk_text *text, bool first, const char *name, uint32_t crc)
     wk_text_free(&key);
 }
 
-static void put_metadata(wk_text *text, const wk_safetensors_source *const *sorted, size_t count,
+static void put_metadata(wk_text *text, const wk_safetensors_source *sorted, size_t count,
                          const wk_safetensors_pair *metadata, size_t pairs)
 {
     wk_text_puts(text, "{\"__metadata__\":{");
@@ -88,8 +88,8 @@ static void put_metadata(wk_text *text, const wk_safetensors_source *const *sort
         put_pair(text, i == 0, metadata[i].key, metadata[i].value);
     put_crc(text, pairs == 0, NULL, wk_safetensors_metadata_crc(metadata, pairs));
     for (size_t i = 0; i < count; i++)
-        put_crc(text, false, sorted[i]->spec.name,
-                wk_crc32c(0, sorted[i]->bytes, wk_safetensors_spec_bytes(&sorted[i]->spec)));
+        put_crc(text, false, sorted[i].spec.name,
+                wk_crc32c(0, sorted[i].bytes, wk_safetensors_spec_bytes(&sorted[i].spec)));
     wk_text_puts(text, "}");
 }
 
@@ -104,14 +104,14 @@ static void put_tensor(wk_text *text, const wk_safetensors_spec *spec, uint64_t 
 }
 
 // The header text, padded with spaces so that the data begins at a multiple of 8.
-static void put_header(wk_text *text, const wk_safetensors_source *const *sorted, size_t count,
+static void put_header(wk_text *text, const wk_safetensors_source *sorted, size_t count,
                        const wk_safetensors_pair *metadata, size_t pairs)
 {
     put_metadata(text, sorted, count, metadata, pairs);
     uint64_t at = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t end = at + wk_safetensors_spec_bytes(&sorted[i]->spec);
-        put_tensor(text, &sorted[i]->spec, at, end);
+        uint64_t end = at + wk_safetensors_spec_bytes(&sorted[i].spec);
+        put_tensor(text, &sorted[i].spec, at, end);
         at = end;
     }
     wk_text_puts(text, "}");
@@ -126,20 +126,19 @@ static bool is_json(const wk_text *header)
 }
 
 static wk_status write_parts(wk_file_writer *writer, const wk_text *header,
-                             const wk_safetensors_source *const *sorted, size_t count,
-                             wk_error *err)
+                             const wk_safetensors_source *sorted, size_t count, wk_error *err)
 {
     uint64_t length = header->length;
     WK_TRY(wk_file_writer_append(writer, &length, sizeof length, err));
     WK_TRY(wk_file_writer_append(writer, header->chars, header->length, err));
     for (size_t i = 0; i < count; i++)
-        WK_TRY(wk_file_writer_append(writer, sorted[i]->bytes,
-                                     wk_safetensors_spec_bytes(&sorted[i]->spec), err));
+        WK_TRY(wk_file_writer_append(writer, sorted[i].bytes,
+                                     wk_safetensors_spec_bytes(&sorted[i].spec), err));
     return WK_OK;
 }
 
 static wk_status write_file(const char *path, const wk_text *header,
-                            const wk_safetensors_source *const *sorted, size_t count, wk_error *err)
+                            const wk_safetensors_source *sorted, size_t count, wk_error *err)
 {
     if (header->failed) return no_memory(path, err);
     if (header->length > WK_SAFETENSORS_MAX_HEADER)
@@ -163,10 +162,9 @@ wk_status wk_safetensors_save(const char *path, const wk_safetensors_source *ten
                               const wk_safetensors_pair *metadata, size_t pairs, wk_error *err)
 {
     WK_TRY(check_metadata(path, metadata, pairs, err));
-    const wk_safetensors_source **sorted = malloc((count + 1) * sizeof *sorted);
+    wk_safetensors_source *sorted = malloc((count + 1) * sizeof *sorted);
     if (!sorted) return no_memory(path, err);
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &tensors[i];
+    if (count > 0) memcpy(sorted, tensors, count * sizeof *sorted);
     wk_status status = check_names(path, sorted, count, err);
     if (status == WK_OK) {
         qsort(sorted, count, sizeof *sorted, compare_sources);

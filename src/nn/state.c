@@ -169,7 +169,8 @@ static wk_status upload_all(const wk_state *state, const char *staged, wk_error 
 static void list_targets(const wk_state *state, char *staged, wk_safetensors_target *targets)
 {
     for (size_t i = 0; i < state->items.count; i++) {
-        targets[i] = (wk_safetensors_target){state->items.items[i].spec, staged};
+        targets[i].spec = state->items.items[i].spec;
+        targets[i].bytes = staged;
         staged += state->items.items[i].bytes;
     }
 }

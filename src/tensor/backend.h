@@ -23,7 +23,6 @@ struct wk_buffer {
 /// the plan, in order, added to what is there.
 typedef struct wk_backend_vtable {
     const char *name;
-    bool host_memory; // buffers can be read and written by the host
     void (*destroy)(wk_backend *backend);
     wk_status (*buffer_create)(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err);
     void (*buffer_destroy)(wk_buffer *buffer);

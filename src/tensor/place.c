@@ -1,7 +1,7 @@
 // Placement of blocks with lifetimes. The first method walks through time and puts every block into
 // the smallest hole that fits; it is fast and usually tight. Where it misses the lower bound by
-// more than a little, a second one places the largest blocks first, each into the smallest gap
-// between those it meets, and the better result is kept.
+// more than a little, others place the weightiest blocks first (by size, by size times lifetime),
+// each into the smallest gap between those it meets, and the best result is kept.
 #include "tensor/plan.h"
 
 #include <assert.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The second method is quadratic; beyond this many blocks the first one stands.
-enum { SECOND_METHOD_BLOCKS = 24000 };
+// The other methods are quadratic; beyond this many blocks the first one stands.
+enum { QUADRATIC_BLOCKS = 8000 };
 
 typedef struct hole {
     size_t offset, size;
@@ -103,8 +103,8 @@ static void place_by_time(wk_block **starting, wk_block **ending, size_t count, 
 {
     size_t ended = 0, live = 0;
     *live_peak = 0;
-    qsort(starting, count, sizeof *starting, by_begin);
-    qsort(ending, count, sizeof *ending, by_end);
+    qsort(starting, count, sizeof(wk_block *), by_begin);
+    qsort(ending, count, sizeof(wk_block *), by_end);
     for (size_t i = 0; i < count; i++) {
         wk_block *block = starting[i];
         for (; ending[ended]->end < block->begin; ended++) {
@@ -136,12 +136,27 @@ static size_t find_gap(const wk_block *block, wk_block *const *placed, size_t co
     return best_size == SIZE_MAX ? covered : best;
 }
 
-static size_t place_by_size(wk_block **order, wk_block **placed, size_t count)
+static double area(const wk_block *block)
+{
+    return (double)block->size * (block->end - block->begin + 1);
+}
+
+static int by_area(const void *a, const void *b)
+{
+    double x = area(*(wk_block *const *)a), y = area(*(wk_block *const *)b);
+    if (x != y) return x > y ? -1 : 1;
+    return by_begin(a, b);
+}
+
+typedef int compare(const void *a, const void *b);
+
+// Places in the given order; returns the total size.
+static size_t place_in_order(compare *order, wk_block **blocks, wk_block **placed, size_t count)
 {
     size_t total = 0;
-    qsort(order, count, sizeof *order, by_size);
+    qsort(blocks, count, sizeof(wk_block *), order);
     for (size_t i = 0; i < count; i++) {
-        wk_block *block = order[i];
+        wk_block *block = blocks[i];
         block->offset = find_gap(block, placed, i);
         if (block->offset + block->size > total) total = block->offset + block->size;
         size_t at = i;
@@ -152,24 +167,37 @@ static size_t place_by_size(wk_block **order, wk_block **placed, size_t count)
     return total;
 }
 
-static size_t second_try(wk_block *blocks, wk_block **order, wk_block **placed, size_t count,
-                         size_t *first_offsets, size_t first_total)
+static bool is_tight(size_t total, size_t live_peak)
 {
-    for (size_t i = 0; i < count; i++)
-        first_offsets[i] = blocks[i].offset;
-    size_t total = place_by_size(order, placed, count);
-    if (total < first_total) return total;
-    for (size_t i = 0; i < count; i++)
-        blocks[i].offset = first_offsets[i];
-    return first_total;
+    return total <= live_peak + live_peak / 32;
+}
+
+// Tries the quadratic methods until one is tight; leaves the best offsets in the blocks.
+static size_t improve(wk_block *blocks, wk_block **order, wk_block **placed, size_t *best_offsets,
+                      size_t count, size_t total, size_t live_peak)
+{
+    compare *const methods[] = {by_size, by_area};
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        if (is_tight(total, live_peak)) break;
+        for (size_t i = 0; i < count; i++)
+            best_offsets[i] = blocks[i].offset;
+        size_t other = place_in_order(methods[m], order, placed, count);
+        if (other < total) {
+            total = other;
+            continue;
+        }
+        for (size_t i = 0; i < count; i++)
+            blocks[i].offset = best_offsets[i];
+    }
+    return total;
 }
 
 bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live_peak)
 {
     *total = *live_peak = 0;
     if (count == 0) return true;
-    wk_block **starting = malloc(count * sizeof *starting),
-             **ending = malloc(count * sizeof *ending);
+    wk_block **starting = malloc(count * sizeof(wk_block *)),
+             **ending = malloc(count * sizeof(wk_block *));
     hole_list holes = {.items = malloc((count + 1) * sizeof *holes.items)};
     size_t *offsets = malloc(count * sizeof *offsets);
     bool ok = starting && ending && holes.items && offsets;
@@ -178,8 +206,8 @@ bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live
             starting[i] = ending[i] = &blocks[i];
         place_by_time(starting, ending, count, &holes, live_peak);
         *total = holes.top;
-        if (*total > *live_peak + *live_peak / 32 && count <= SECOND_METHOD_BLOCKS)
-            *total = second_try(blocks, starting, ending, count, offsets, *total);
+        if (count <= QUADRATIC_BLOCKS)
+            *total = improve(blocks, starting, ending, offsets, count, *total, *live_peak);
     }
     free(starting);
     free(ending);

@@ -24,17 +24,18 @@ static const layer layers[] = {
     {"model", "nn tensor base", ""},
     {"agent", "model nn tensor base", ""},
     {"env", "env/render base", "mujoco/ ccd/ zlib.h GL/ sys/"},
-    {"env/render", "base", "mujoco/"},
+    {"env/render", "base", "mujoco/ immintrin.h"},
     {"replay", "base", "zlib.h lz4 zstd sys/"},
     {"curriculum", "base", ""},
     {"train", "agent model nn tensor env replay curriculum media base", "sys/ yaml.h"},
     {"eval", "agent model nn tensor env base", ""},
     {"report", "media base", "sys/"},
-    {"cli", "train eval report agent model nn tensor env replay curriculum media base", "sys/"},
+    {"cli", "train eval report agent model nn tensor env replay curriculum media base",
+     "sys/ mujoco/ zlib.h"},
 };
 
 static const char *const libc_headers = " assert.h complex.h ctype.h dirent.h dlfcn.h errno.h "
-                                        "fcntl.h fenv.h float.h inttypes.h limits.h math.h"
+                                        "fcntl.h fenv.h float.h inttypes.h limits.h malloc.h math.h"
                                         " pthread.h sched.h setjmp.h signal.h stdalign.h stdarg.h "
                                         "stdatomic.h stdbool.h stddef.h stdint.h"
                                         " stdio.h stdlib.h stdnoreturn.h string.h strings.h time.h "

@@ -45,6 +45,8 @@ static void tensors_and_metadata_come_back(void **state)
     assert_string_equal(wk_safetensors_metadata(file, "step"), "12");
     assert_string_equal(wk_safetensors_metadata(file, "odd \"key\"\n"), "caf\xc3\xa9\\");
     assert_null(wk_safetensors_metadata(file, "other"));
+    assert_int_equal(wk_safetensors_metadata_count(file), 2 + 1 + 3);
+    assert_string_equal(wk_safetensors_metadata_at(file, 0).key, "step");
     const wk_safetensors_spec *w = wk_safetensors_find(file, "a/w");
     assert_non_null(w);
     assert_int_equal(w->dtype, WK_ST_F32);

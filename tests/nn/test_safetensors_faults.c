@@ -54,10 +54,8 @@ static int entries_in_folder(void)
 
 static void assert_nothing_left_behind(long call)
 {
-    if (faults_live_blocks() != 0)
-        fail_msg("call %ld: %ld blocks leak", call, faults_live_blocks());
-    if (faults_open_files() != 0)
-        fail_msg("call %ld: %ld files stay open", call, faults_open_files());
+    if (fault_sweep.blocks != 0) fail_msg("call %ld: %ld blocks leak", call, fault_sweep.blocks);
+    if (fault_sweep.files != 0) fail_msg("call %ld: %ld files stay open", call, fault_sweep.files);
 }
 
 static void assert_clear_error(long call, wk_status status, const wk_error *err)
@@ -93,9 +91,9 @@ static void sweep_save(bool persistent, int error)
     for (;; call++) {
         err = (wk_error){0};
         float next = old + 1, found = 0;
-        faults_arm((fault_plan){.call = call, .persistent = persistent, .error = error});
+        fault_sweep_arm((fault_plan){.call = call, .persistent = persistent, .error = error});
         wk_status status = save(next, &err);
-        bool fired = faults_disarm();
+        bool fired = fault_sweep_disarm();
         assert_nothing_left_behind(call);
         if (!fired) {
             assert_ok(status);
@@ -131,9 +129,9 @@ static void a_full_disk_is_called_one(void **state)
     bool said = false;
     for (long call = 1;; call++) {
         wk_error err = {0};
-        faults_arm((fault_plan){.call = call, .error = ENOSPC});
+        fault_sweep_arm((fault_plan){.call = call, .error = ENOSPC});
         save(2, &err);
-        if (!faults_disarm()) break;
+        if (!fault_sweep_disarm()) break;
         said |= strstr(err.message, "free some space") != NULL;
     }
     assert_true(said);
@@ -145,9 +143,9 @@ static void sweep_load(bool persistent)
     for (;; call++) {
         wk_error err = {0};
         float found = 0;
-        faults_arm((fault_plan){.call = call, .persistent = persistent});
+        fault_sweep_arm((fault_plan){.call = call, .persistent = persistent});
         wk_status status = load(&found, &err);
-        bool fired = faults_disarm();
+        bool fired = fault_sweep_disarm();
         assert_nothing_left_behind(call);
         if (!fired) {
             assert_ok(status);
@@ -176,10 +174,10 @@ static void reads_and_writes_of_one_byte_give_the_same_file(void **state)
     (void)state;
     wk_error err = {0};
     float found = 0;
-    faults_arm((fault_plan){.short_io = true});
+    fault_sweep_arm((fault_plan){.short_io = true});
     assert_ok(save(7, &err));
     assert_ok(load(&found, &err));
-    faults_disarm();
+    fault_sweep_disarm();
     assert_true(found == 7);
 }
 
@@ -193,7 +191,7 @@ static void a_crash_at_any_call_of_a_save_leaves_a_whole_file(void **state)
         pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0) {
-            faults_arm((fault_plan){.call = call, .crash = true});
+            fault_sweep_arm((fault_plan){.call = call, .crash = true});
             save(2, &err);
             _exit(0);
         }

@@ -1,1 +1,1 @@
-include(${CMAKE_SOURCE_DIR}/tests/support/faults.cmake)
+include(${CMAKE_CURRENT_SOURCE_DIR}/support/faults.cmake)

@@ -157,6 +157,20 @@ static void very_deep_nesting_is_refused(void **state)
     free(json);
 }
 
+// The advice at the end of a message must survive a name that is as long as the message.
+static void a_very_long_name_does_not_push_the_advice_out(void **state)
+{
+    (void)state;
+    char json[3000];
+    memcpy(json, "{\"", 2);
+    memset(json + 2, 'n', 2000);
+    strcpy(json + 2002, "\":7}");
+    crafted file = craft(json, 0);
+    wk_error err = {0};
+    assert_refused(open_crafted(&file, &err), WK_E_FORMAT, "not written by a safetensors writer");
+    crafted_free(&file);
+}
+
 // A valid file as our writer makes it, read back into memory.
 static crafted valid_file(void)
 {
@@ -280,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_length_word_beyond_the_file_is_refused_before_memory_is_taken),
         cmocka_unit_test(files_shorter_than_the_length_word_are_refused),
         cmocka_unit_test(very_deep_nesting_is_refused),
+        cmocka_unit_test(a_very_long_name_does_not_push_the_advice_out),
         cmocka_unit_test(a_file_cut_at_any_byte_is_refused),
         cmocka_unit_test(a_file_with_bytes_added_is_refused),
         cmocka_unit_test(every_flipped_bit_of_the_data_is_noticed),

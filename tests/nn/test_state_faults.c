@@ -19,10 +19,8 @@ static wk_status load(const small_net *net, wk_error *err)
 static void assert_told(long call, wk_status status, const wk_error *err)
 {
     if (status != WK_OK && !err->message[0]) fail_msg("call %ld: no message", call);
-    if (faults_live_blocks() != 0)
-        fail_msg("call %ld: %ld blocks leak", call, faults_live_blocks());
-    if (faults_open_files() != 0)
-        fail_msg("call %ld: %ld files stay open", call, faults_open_files());
+    if (fault_sweep.blocks != 0) fail_msg("call %ld: %ld blocks leak", call, fault_sweep.blocks);
+    if (fault_sweep.files != 0) fail_msg("call %ld: %ld files stay open", call, fault_sweep.files);
 }
 
 static void recording_and_placing_survives_every_failed_allocation(void **state)
@@ -32,10 +30,10 @@ static void recording_and_placing_survives_every_failed_allocation(void **state)
     for (;; call++) {
         wk_error err = {0};
         small_net net;
-        faults_arm((fault_plan){.call = call});
+        fault_sweep_arm((fault_plan){.call = call});
         wk_status status = small_net_open(&net, 2, 1, &err);
         small_net_close(&net);
-        bool fired = faults_disarm();
+        bool fired = fault_sweep_disarm();
         assert_told(call, status, &err);
         if (!fired) {
             assert_ok(status);
@@ -52,10 +50,10 @@ static void recording_with_no_memory_left_survives(void **state)
     for (long call = 1;; call++) {
         wk_error err = {0};
         small_net net;
-        faults_arm((fault_plan){.call = call, .persistent = true});
+        fault_sweep_arm((fault_plan){.call = call, .persistent = true});
         wk_status status = small_net_open(&net, 0, 1, &err);
         small_net_close(&net);
-        bool fired = faults_disarm();
+        bool fired = fault_sweep_disarm();
         assert_told(call, status, &err);
         if (!fired) break;
         assert_true(status != WK_OK);
@@ -73,9 +71,9 @@ static void saving_survives_every_failed_call(void **state)
     assert_ok(wk_state_save(net.state, PATH, NULL, 0, &err));
     for (long call = 1;; call++) {
         assert_ok(small_net_step(&net, &loss, &err));
-        faults_arm((fault_plan){.call = call});
+        fault_sweep_arm((fault_plan){.call = call});
         wk_status status = wk_state_save(net.state, PATH, NULL, 0, &err);
-        bool fired = faults_disarm();
+        bool fired = fault_sweep_disarm();
         assert_told(call, status, &err);
         assert_ok(load(&other, &err));
         if (!fired) break;
@@ -93,9 +91,9 @@ static void loading_survives_every_failed_call(void **state)
     assert_ok(small_net_open(&net, 0, 1, &err));
     assert_ok(wk_state_save(net.state, PATH, NULL, 0, &err));
     for (long call = 1;; call++) {
-        faults_arm((fault_plan){.call = call});
+        fault_sweep_arm((fault_plan){.call = call});
         wk_status status = load(&net, &err);
-        bool fired = faults_disarm();
+        bool fired = fault_sweep_disarm();
         assert_told(call, status, &err);
         if (!fired) {
             assert_ok(status);

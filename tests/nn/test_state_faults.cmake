@@ -1,2 +1,2 @@
-include(${CMAKE_SOURCE_DIR}/tests/support/faults.cmake)
+include(${CMAKE_CURRENT_SOURCE_DIR}/support/faults.cmake)
 target_sources(${target} PRIVATE nn/small_net.c)

@@ -92,9 +92,9 @@ static void sweep(bool persistent, int error)
         wk_error err = {0};
         run all = {0};
         folder_copy(SAVED, FOLDER);
-        faults_arm((fault_plan){.call = call, .persistent = persistent, .error = error});
+        fault_sweep_arm((fault_plan){.call = call, .persistent = persistent, .error = error});
         wk_status status = session(&mark, &all, &err);
-        bool fired = faults_disarm();
+        bool fired = fault_sweep_disarm();
         uint32_t now = status == WK_OK ? script_fingerprint(all.replay) : 0;
         destroy(&all);
         if (status != WK_OK && err.message[0] == 0) fail_msg("call %ld: no message", call);
@@ -128,13 +128,13 @@ static void no_failure_leaks_memory_or_files(void **state)
         wk_error err = {0};
         run all = {0};
         folder_copy(SAVED, FOLDER);
-        faults_arm((fault_plan){.call = call});
+        fault_sweep_arm((fault_plan){.call = call});
         session(&mark, &all, &err);
         destroy(&all);
-        bool fired = faults_disarm();
-        if (faults_live_blocks() != 0 || faults_open_files() != 0)
-            fail_msg("call %ld: %ld blocks and %ld files leak (%s)", call, faults_live_blocks(),
-                     faults_open_files(), err.message);
+        bool fired = fault_sweep_disarm();
+        if (fault_sweep.blocks != 0 || fault_sweep.files != 0)
+            fail_msg("call %ld: %ld blocks and %ld files leak (%s)", call, fault_sweep.blocks,
+                     fault_sweep.files, err.message);
         if (!fired) break;
     }
 }
@@ -151,9 +151,9 @@ static void a_failed_step_may_be_made_again(void **state)
     for (int i = 0; i < BEFORE; i++) {
         for (long call = 1;; call++) {
             wk_replay_stats stats = wk_replay_get_stats(all.replay);
-            faults_arm((fault_plan){.call = call, .error = ENOSPC});
+            fault_sweep_arm((fault_plan){.call = call, .error = ENOSPC});
             wk_status status = script_run_slot(all.replay, i % SCRIPT_SLOTS, &err);
-            faults_disarm();
+            fault_sweep_disarm();
             if (status == WK_OK) break;
             failures++;
             assert_int_equal(wk_replay_get_stats(all.replay).running, stats.running);
@@ -179,9 +179,9 @@ static void a_full_disk_is_called_one(void **state)
         wk_error err = {0};
         run all = {0};
         folder_copy(SAVED, FOLDER);
-        faults_arm((fault_plan){.call = call, .error = ENOSPC});
+        fault_sweep_arm((fault_plan){.call = call, .error = ENOSPC});
         session(&mark, &all, &err);
-        bool fired = faults_disarm();
+        bool fired = fault_sweep_disarm();
         destroy(&all);
         assert_true(fired);
         said = strstr(err.message, "free some space") && strstr(err.message, "replay-0000");
@@ -198,9 +198,9 @@ static void reads_and_writes_of_one_byte_give_the_same_content(void **state)
     uint32_t wanted = script_fingerprint(usual.replay);
     destroy(&usual);
     folder_copy(SAVED, FOLDER);
-    faults_arm((fault_plan){.short_io = true});
+    fault_sweep_arm((fault_plan){.short_io = true});
     assert_ok(session(&mark, &slow, &err));
-    faults_disarm();
+    fault_sweep_disarm();
     assert_int_equal(script_fingerprint(slow.replay), wanted);
     destroy(&slow);
     assert_int_equal(fingerprint_at(&slow.mark), wanted);
@@ -219,7 +219,7 @@ static void a_crash_at_any_call_leaves_a_log_that_opens(void **state)
         assert_true(child >= 0);
         if (child == 0) {
             run all = {0};
-            faults_arm((fault_plan){.call = call, .crash = true});
+            fault_sweep_arm((fault_plan){.call = call, .crash = true});
             session(&mark, &all, &err);
             _exit(0);
         }

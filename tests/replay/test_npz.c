@@ -154,11 +154,11 @@ static void an_export_that_fails_leaves_no_file_and_leaks_nothing(void **state)
     long call = 1;
     for (;; call++) {
         wk_error err = {0};
-        faults_arm((fault_plan){.call = call});
+        fault_sweep_arm((fault_plan){.call = call});
         wk_status status = wk_npz_write(*state, 0, PATH, &err);
-        bool fired = faults_disarm();
-        assert_int_equal(faults_live_blocks(), 0);
-        assert_int_equal(faults_open_files(), 0);
+        bool fired = fault_sweep_disarm();
+        assert_int_equal(fault_sweep.blocks, 0);
+        assert_int_equal(fault_sweep.files, 0);
         if (!fired) {
             assert_ok(status);
             break;

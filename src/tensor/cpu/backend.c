@@ -6,6 +6,7 @@
 #include "tensor/plan.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,15 +35,16 @@ wk_cpu_fn *const wk_cpu_table[WK_OP_COUNT] = {
 #undef OP
 };
 
-static void *aligned_memory(size_t size)
-{
-    return aligned_alloc(ALIGNMENT, (size + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
-}
+// Zeroed memory comes from calloc, which leaves untouched pages to the system, and is aligned here.
+typedef struct cpu_buffer {
+    wk_buffer base;
+    void *memory;
+} cpu_buffer;
 
 static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
 {
-    wk_buffer *buffer = malloc(sizeof *buffer);
-    void *memory = size < SIZE_MAX / 2 ? aligned_memory(size) : NULL;
+    cpu_buffer *buffer = malloc(sizeof *buffer);
+    void *memory = size < SIZE_MAX / 2 ? calloc(1, size + ALIGNMENT) : NULL;
     if (!buffer || !memory) {
         free(buffer);
         free(memory);
@@ -50,15 +52,16 @@ static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out
                        "no memory for a buffer of %zu MiB; use smaller sizes or a smaller batch",
                        size >> 20);
     }
-    memset(memory, 0, size);
-    *buffer = (wk_buffer){.backend = backend, .size = size, .address = memory};
-    *out = buffer;
+    size_t past = (uintptr_t)memory % ALIGNMENT;
+    void *address = (char *)memory + (past ? ALIGNMENT - past : 0);
+    *buffer = (cpu_buffer){{.backend = backend, .size = size, .address = address}, memory};
+    *out = &buffer->base;
     return WK_OK;
 }
 
 static void buffer_destroy(wk_buffer *buffer)
 {
-    free(buffer->address);
+    free(((cpu_buffer *)buffer)->memory);
     free(buffer);
 }
 
@@ -123,7 +126,7 @@ static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable
         e->count = plan->node_count;
         e->calls = calloc(plan->node_count + 1, sizeof *e->calls);
         e->addresses = calloc(addresses + 1, sizeof *e->addresses);
-        e->workspace = aligned_memory(workspace);
+        e->workspace = aligned_alloc(ALIGNMENT, (workspace / ALIGNMENT + 1) * ALIGNMENT);
     }
     if (!e || !e->calls || !e->addresses || !e->workspace) {
         executable_destroy(e);
@@ -166,7 +169,6 @@ static void destroy(wk_backend *backend)
 }
 
 static const wk_backend_vtable cpu_vtable = {.name = "cpu",
-                                             .host_memory = true,
                                              .destroy = destroy,
                                              .buffer_create = buffer_create,
                                              .buffer_destroy = buffer_destroy,

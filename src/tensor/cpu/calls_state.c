@@ -49,6 +49,7 @@ void wk_cpu_call_adam(const wk_cpu_call *c)
     float *weight = c->in[0], *m = c->in[1], *v = c->in[2];
     const float *gradient = c->in[3], *step = c->in[4];
     for (size_t s = 0; s < stacks; s++, step += STEP_FLOATS) {
+        if (isnan(step[STEP_NORM])) continue;
         const wk_adam p = {.rate = step[STEP_RATE],
                            .beta1 = config->beta1,
                            .beta2 = config->beta2,

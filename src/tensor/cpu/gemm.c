@@ -9,9 +9,11 @@
 #include <cblas.h>
 #include <pthread.h>
 
-// OpenBLAS packs both operands of every call: a tile needs some hundred rows and columns before
-// that is cheap. Below MIN_WORK multiply-adds a thread's wake-up costs more than it saves.
-enum { TILE_COLS = 512, TILE_AREA = 384 * 512, THIN = 64, THIN_ELEMENTS = 1 << 20 };
+// How the output is cut. OpenBLAS packs op(b) once per tile, so tiles keep all columns and some
+// hundred rows; measured, cutting columns costs up to a fifth and rows a few percent. Only products
+// of few rows are cut by columns. Below MIN_WORK multiply-adds a thread's wake-up costs more than
+// it saves.
+enum { TILE_ROWS = 192, ROW_TILES = 16, FEW_TILES = 4, TILE_COLS = 256 };
 static const double MIN_WORK = 3e5;
 
 static pthread_once_t blas_once = PTHREAD_ONCE_INIT;
@@ -31,6 +33,12 @@ void wk_gemm_init(void)
 void wk_gemm(bool ta, bool tb, size_t m, size_t n, size_t k, const float *a, size_t row_a,
              const float *b, size_t row_b, bool accumulate, float *c, size_t row_c)
 {
+    if (n == 1) { // one column: bound by reading a, which a matrix-vector product does once
+        cblas_sgemv(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, (int)(ta ? k : m),
+                    (int)(ta ? m : k), 1.0f, a, (int)row_a, b, tb ? 1 : (int)row_b, accumulate, c,
+                    (int)row_c);
+        return;
+    }
     cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
                 (int)m, (int)n, (int)k, 1.0f, a, (int)row_a, b, (int)row_b, accumulate, c,
                 (int)row_c);
@@ -89,18 +97,20 @@ static wk_matmul normalise(const wk_matmul *given)
     return p;
 }
 
+// The number of parts to cut `n` into so that each has at least `least`, and how long they are.
+static size_t cut(size_t n, size_t least, size_t most, size_t *parts)
+{
+    size_t wanted = wk_min_size(n / least, most);
+    size_t length = wk_ceil_div(wk_ceil_div(n, wanted ? wanted : 1), 16) * 16;
+    *parts = wk_ceil_div(n, length);
+    return length;
+}
+
 static void choose_tiles(job *j)
 {
-    const wk_matmul *p = j->p;
-    j->tiles_n = wk_ceil_div(p->n, TILE_COLS);
-    j->tile_n = wk_ceil_div(wk_ceil_div(p->n, j->tiles_n), 16) * 16;
-    j->tiles_n = wk_ceil_div(p->n, j->tile_n);
-    size_t rows = TILE_AREA / j->tile_n;
-    // A thin product is bound by reading a: cut it by what it reads.
-    if (p->n < THIN) rows = wk_min_size(rows, THIN_ELEMENTS / p->k + 64);
-    j->tiles_m = wk_ceil_div(p->m, rows);
-    j->tile_m = wk_ceil_div(wk_ceil_div(p->m, j->tiles_m), 16) * 16;
-    j->tiles_m = wk_ceil_div(p->m, j->tile_m);
+    size_t outputs = j->p->stride_c ? j->p->stacks : 1;
+    j->tile_m = cut(j->p->m, TILE_ROWS, wk_ceil_div(ROW_TILES, outputs), &j->tiles_m);
+    j->tile_n = cut(j->p->n, TILE_COLS, wk_ceil_div(FEW_TILES, j->tiles_m * outputs), &j->tiles_n);
 }
 
 static void clear(const wk_matmul *p, float *c)

@@ -54,15 +54,15 @@ WK_VMATH float wk_exp_reduced(float x, int32_t *n)
     return r * r * tail + r;
 }
 
-/// exp(x), 1 ulp; 0 below -87.3 (no denormals), infinity above 88.72.
+/// exp(x), 1 ulp; 0 below -86.6 (no denormals), infinity above 88.72.
 WK_VMATH float wk_expf(float x)
 {
-    float low = -87.3f, high = 88.73f;
+    float low = -86.6f, high = 88.73f;
     float clipped = x < low ? low : x;
     clipped = clipped > high ? high : clipped;
     int32_t n;
     float q = wk_exp_reduced(clipped, &n);
-    // 2^n in two factors: n = 128 happens just below the overflow.
+    // 2^n in two factors, since n reaches 128 just below the overflow; n - 1 stays above -127.
     float half = wk_power_of_two(n - 1);
     float y = (half + half * q) * 2.0f;
     return x < low ? 0.0f : y;

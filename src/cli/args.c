@@ -1,0 +1,221 @@
+#include "cli/args.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_MAX = 64, HELP_COLUMN = 24, HELP_WIDTH = 96 };
+
+wk_status wk_fail_nearest(wk_error *err, const char *what, const char *name,
+                          const char *const *names, size_t count)
+{
+    const char *nearest = wk_text_nearest(name, names, count);
+    if (nearest)
+        return wk_fail(err, WK_E_INPUT, "unknown %s '%s'; did you mean '%s'?", what, name, nearest);
+    return wk_fail(err, WK_E_INPUT, "unknown %s '%s'", what, name);
+}
+
+wk_status wk_parse_number(const char *what, const char *text, double *out, wk_error *err)
+{
+    char *end;
+    double value = strtod(text, &end);
+    bool blank = *text == ' ' || *text == '\t' || *text == '\n';
+    if (end == text || *end || blank || !isfinite(value))
+        return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a number", what, text);
+    *out = value;
+    return WK_OK;
+}
+
+wk_status wk_parse_int(const char *what, const char *text, int min, int max, int *out,
+                       wk_error *err)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end)
+        return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number", what, text);
+    if (errno == ERANGE || value < min || value > max)
+        return wk_fail(err, WK_E_INPUT, "%s: %s is outside %d to %d", what, text, min, max);
+    *out = (int)value;
+    return WK_OK;
+}
+
+static wk_status parse_seed(const char *what, const char *text, uint64_t *out, wk_error *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno == ERANGE)
+        return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number from 0 to 2^64-1", what,
+                       text);
+    *out = value;
+    return WK_OK;
+}
+
+static wk_status store_number(const wk_arg *arg, const char *what, const char *text, double *out,
+                              wk_error *err)
+{
+    double value = 0;
+    WK_TRY(wk_parse_number(what, text, &value, err));
+    if (value < arg->min || value > arg->max)
+        return wk_fail(err, WK_E_INPUT, "%s: %s is outside %g to %g", what, text, arg->min,
+                       arg->max);
+    *out = value;
+    return WK_OK;
+}
+
+static wk_status store_text(const char *what, const char *text, wk_arg_texts *out, wk_error *err)
+{
+    if (out->count == WK_ARG_REPEATS_MAX)
+        return wk_fail(err, WK_E_INPUT, "%s: given more than %d times", what, WK_ARG_REPEATS_MAX);
+    out->items[out->count++] = text;
+    return WK_OK;
+}
+
+static wk_status store(const wk_arg *arg, void *values, const char *text, wk_error *err)
+{
+    char what[80] = "--";
+    strncat(what, arg->name, sizeof what - 3);
+    void *place = (char *)values + arg->offset;
+    switch (arg->type) {
+    case WK_ARG_FLAG:
+        *(bool *)place = true;
+        return WK_OK;
+    case WK_ARG_INT:
+        return wk_parse_int(what, text, (int)arg->min, (int)arg->max, place, err);
+    case WK_ARG_NUMBER:
+        return store_number(arg, what, text, place, err);
+    case WK_ARG_SEED:
+        return parse_seed(what, text, place, err);
+    case WK_ARG_TEXT:
+        *(const char **)place = text;
+        return WK_OK;
+    case WK_ARG_TEXTS:
+        return store_text(what, text, place, err);
+    }
+    assert(!"unknown type of option");
+    return WK_OK;
+}
+
+static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, const char *name,
+                                wk_error *err)
+{
+    const char *names[NAMES_MAX];
+    size_t count = 0;
+    for (size_t t = 0; t < n_tables; t++)
+        for (size_t i = 0; i < tables[t].count && count < NAMES_MAX; i++)
+            names[count++] = tables[t].args[i].name;
+    const char *nearest = wk_text_nearest(name, names, count);
+    if (nearest)
+        return wk_fail(err, WK_E_INPUT, "unknown option '--%s'; did you mean '--%s'?", name,
+                       nearest);
+    return wk_fail(err, WK_E_INPUT, "unknown option '--%s'", name);
+}
+
+// The option called name[0 ... length-1], and the struct its value goes to.
+static const wk_arg *find_arg(const wk_arg_table *tables, size_t n_tables, const char *name,
+                              size_t length, void **values)
+{
+    for (size_t t = 0; t < n_tables; t++)
+        for (size_t i = 0; i < tables[t].count; i++) {
+            const wk_arg *arg = &tables[t].args[i];
+            if (strlen(arg->name) != length || memcmp(arg->name, name, length) != 0) continue;
+            *values = tables[t].values;
+            return arg;
+        }
+    return NULL;
+}
+
+// Reads the option at argv[*at] and its value; moves *at past both.
+static wk_status parse_option(const wk_arg_table *tables, size_t n_tables, int argc, char **argv,
+                              int *at, wk_error *err)
+{
+    const char *text = argv[(*at)++];
+    if (strcmp(text, "-h") == 0) text = "--help";
+    if (text[1] != '-') return wk_fail(err, WK_E_INPUT, "unknown option '%s'", text);
+    const char *name = text + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    void *values;
+    const wk_arg *arg = find_arg(tables, n_tables, name, length, &values);
+    if (!arg) {
+        char shown[80] = "";
+        strncat(shown, name, length < sizeof shown ? length : sizeof shown - 1);
+        return unknown_option(tables, n_tables, shown, err);
+    }
+    if (arg->type == WK_ARG_FLAG) {
+        if (equals) return wk_fail(err, WK_E_INPUT, "--%s takes no value", arg->name);
+        return store(arg, values, NULL, err);
+    }
+    if (equals) return store(arg, values, equals + 1, err);
+    if (*at >= argc || strncmp(argv[*at], "--", 2) == 0)
+        return wk_fail(err, WK_E_INPUT, "--%s needs a value: --%s %s", arg->name, arg->name,
+                       arg->value);
+    return store(arg, values, argv[(*at)++], err);
+}
+
+static wk_status take_word(wk_arg_words *words, const char *word, wk_error *err)
+{
+    if (words->count == WK_ARG_WORDS_MAX) return wk_fail(err, WK_E_INPUT, "too many arguments");
+    words->items[words->count++] = word;
+    return WK_OK;
+}
+
+wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, char **argv,
+                        wk_arg_words *words, int *taken, wk_error *err)
+{
+    bool options = true;
+    int at = 0;
+    while (at < argc) {
+        bool is_option = options && argv[at][0] == '-' && argv[at][1];
+        if (is_option && strcmp(argv[at], "--") == 0) {
+            options = false;
+            at++;
+        } else if (is_option) {
+            WK_TRY(parse_option(tables, n_tables, argc, argv, &at, err));
+        } else if (words) {
+            WK_TRY(take_word(words, argv[at++], err));
+        } else
+            break;
+    }
+    *taken = at;
+    return WK_OK;
+}
+
+// Appends words of `help` broken at HELP_WIDTH, continuation lines indented to HELP_COLUMN.
+static void append_wrapped(wk_text *out, const char *help, int column)
+{
+    while (*help) {
+        int length = (int)strcspn(help, " ");
+        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
+            wk_text_printf(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        if (column > HELP_COLUMN) {
+            wk_text_puts(out, " ");
+            column++;
+        }
+        wk_text_append(out, help, (size_t)length);
+        column += length;
+        help += length;
+        help += strspn(help, " ");
+    }
+    wk_text_puts(out, "\n");
+}
+
+void wk_args_help(const wk_arg *args, size_t count, wk_text *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t start = out->length;
+        wk_text_printf(out, "  --%s%s%s", args[i].name, args[i].value ? " " : "",
+                       args[i].value ? args[i].value : "");
+        int used = (int)(out->length - start);
+        if (used + 2 > HELP_COLUMN) {
+            wk_text_puts(out, "\n");
+            used = 0;
+        }
+        wk_text_printf(out, "%*s", HELP_COLUMN - used, "");
+        append_wrapped(out, args[i].help, HELP_COLUMN);
+    }
+}

@@ -1,0 +1,73 @@
+// Command-line options from tables: one row declares an option's name, type, range and help, and
+// parsing, error messages and help text all come from that row.
+#ifndef WK_CLI_ARGS_H
+#define WK_CLI_ARGS_H
+
+#include "base/text.h"
+#include "waker/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WK_ARG_REPEATS_MAX = 32, WK_ARG_WORDS_MAX = 16 };
+
+/// Kind of an option's value, and the C type its place must have.
+typedef enum wk_arg_type {
+    WK_ARG_FLAG,   // bool, no value
+    WK_ARG_INT,    // int within [min, max]
+    WK_ARG_NUMBER, // double within [min, max]
+    WK_ARG_SEED,   // uint64_t
+    WK_ARG_TEXT,   // const char *
+    WK_ARG_TEXTS,  // wk_arg_texts, the option may be repeated
+} wk_arg_type;
+
+/// Values of a repeated option, in order.
+typedef struct wk_arg_texts {
+    const char *items[WK_ARG_REPEATS_MAX];
+    int count;
+} wk_arg_texts;
+
+/// One option.
+typedef struct wk_arg {
+    const char *name;  // without the dashes
+    const char *value; // what the value is called in help; NULL for a flag
+    const char *help;
+    wk_arg_type type;
+    size_t offset; // of its place in the struct of values
+    double min, max;
+} wk_arg;
+
+/// Options together with the struct that receives their values.
+typedef struct wk_arg_table {
+    const wk_arg *args;
+    size_t count;
+    void *values;
+} wk_arg_table;
+
+/// Arguments that are not options, in order.
+typedef struct wk_arg_words {
+    const char *items[WK_ARG_WORDS_MAX];
+    int count;
+} wk_arg_words;
+
+/// Reads `--name value`, `--name=value` and words from argv[0 ... argc-1] until the end or "--";
+/// later values win. Values are borrowed from argv. `-h` means --help. With `words` NULL reading
+/// stops at the first word. Returns through `taken` how many arguments were read.
+wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, char **argv,
+                        wk_arg_words *words, int *taken, wk_error *err);
+
+/// Appends one indented line (or more) per option, aligned.
+void wk_args_help(const wk_arg *args, size_t count, wk_text *out);
+
+/// Reads a decimal number that fills all of `text`; `what` names it in the error.
+wk_status wk_parse_number(const char *what, const char *text, double *out, wk_error *err);
+
+/// Reads a whole number within [min, max] that fills all of `text`.
+wk_status wk_parse_int(const char *what, const char *text, int min, int max, int *out,
+                       wk_error *err);
+
+/// WK_E_INPUT for an unknown `what` called `name`, naming the nearest of `names` if one is near.
+wk_status wk_fail_nearest(wk_error *err, const char *what, const char *name,
+                          const char *const *names, size_t count);
+
+#endif

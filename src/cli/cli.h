@@ -1,0 +1,50 @@
+// What the commands of the program share: how a command is declared, what every command is given,
+// and the exit codes.
+#ifndef WK_CLI_CLI_H
+#define WK_CLI_CLI_H
+
+#include "cli/args.h"
+#include "waker/error.h"
+#include <stdbool.h>
+
+/// What the program tells its caller; documented in the help text and docs/cli.md.
+enum {
+    WK_EXIT_OK = 0,
+    WK_EXIT_FAILURE = 1, // the machine said no: files, memory
+    WK_EXIT_USAGE = 2,   // wrong usage or bad input
+    WK_EXIT_FINDINGS = 3 // a check found problems
+};
+
+/// What every command gets: the global options and its own words.
+typedef struct wk_cli {
+    bool help, version, quiet;
+    int threads; // 0: one per core
+    wk_arg_words words;
+    bool findings; // set by a command whose check found problems
+} wk_cli;
+
+/// One command, all of it constant.
+typedef struct wk_command {
+    const char *name; // one or two words
+    const char *summary;
+    const char *usage;    // lines, each without the leading "waker "
+    const char *details;  // more text of the help, or NULL
+    const char *examples; // lines
+    const wk_arg *args;
+    size_t n_args;
+    size_t values_size;   // of the struct the options fill
+    const void *defaults; // its initial value
+    int least_words, most_words;
+    wk_status (*run)(wk_cli *cli, const void *values, wk_error *err);
+} wk_command;
+
+extern const wk_command wk_command_envs;
+extern const wk_command wk_command_envs_check;
+extern const wk_command wk_command_render;
+extern const wk_command wk_command_bench_env;
+extern const wk_command wk_command_doctor;
+
+/// Prints a finished text to standard output and frees it; fails if its memory had run out.
+wk_status wk_cli_print(wk_text *text, wk_error *err);
+
+#endif

@@ -1,0 +1,34 @@
+// The parts of a machine that waker looks at, and what it finds there.
+#ifndef WK_CLI_DOCTOR_H
+#define WK_CLI_DOCTOR_H
+
+#include <stdbool.h>
+
+/// How a part stands.
+typedef enum wk_health {
+    WK_HEALTH_OK,
+    WK_HEALTH_ABSENT, // optional and not there
+    WK_HEALTH_BROKEN, // required, and missing or wrong
+} wk_health;
+
+/// One line of the report.
+typedef struct wk_examination {
+    const char *part; // "MuJoCo"
+    wk_health health;
+    char found[512];  // what is there, in words
+    char advice[512]; // what to do about it, or ""
+} wk_examination;
+
+/// Each looks at one part of the machine; they never fail.
+void wk_examine_cpu(wk_examination *e);
+void wk_examine_memory(wk_examination *e);
+void wk_examine_mujoco(wk_examination *e);
+void wk_examine_collider(wk_examination *e);
+void wk_examine_zlib(wk_examination *e);
+void wk_examine_blas(wk_examination *e);
+void wk_examine_cuda(wk_examination *e);
+void wk_examine_osmesa(wk_examination *e);
+/// Makes every built-in domain, takes a step in it and draws it.
+void wk_examine_domains(wk_examination *e);
+
+#endif

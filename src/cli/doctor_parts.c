@@ -1,0 +1,185 @@
+// What waker doctor looks at, one function per part of the machine. Optional libraries are looked
+// up at run time, so that the program starts without them.
+#include "base/file.h"
+#include "base/pool.h"
+#include "cli/doctor.h"
+#include "env/hfield_collider.h"
+#include "waker/env.h"
+
+#include <dlfcn.h>
+#include <mujoco/mujoco.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { CPUINFO_MAX = 1 << 16 };
+
+// Appends to a fixed text, cutting what does not fit.
+static void append(char *text, size_t size, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", more);
+}
+
+// The value after "name : " in /proc/cpuinfo; the file has no size, so it is read as a stream.
+static void read_cpu_model(char *model, size_t size)
+{
+    snprintf(model, size, "unknown processor");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file) return;
+    char line[512];
+    while (fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+        snprintf(model, size, "%s", colon + 2);
+        model[strcspn(model, "\n")] = 0;
+        break;
+    }
+    fclose(file);
+}
+
+void wk_examine_cpu(wk_examination *e)
+{
+    char model[200];
+    read_cpu_model(model, sizeof model);
+    snprintf(e->found, sizeof e->found, "%s, %d core%s usable", model, wk_cpu_count(),
+             wk_cpu_count() == 1 ? "" : "s");
+#if defined(__x86_64__)
+    append(e->found, sizeof e->found, __builtin_cpu_supports("avx2") ? ", AVX2" : ", no AVX2");
+    append(e->found, sizeof e->found, __builtin_cpu_supports("fma") ? ", FMA" : "");
+    append(e->found, sizeof e->found,
+           __builtin_cpu_supports("avx512f") ? ", AVX-512" : ", no AVX-512");
+    if (!__builtin_cpu_supports("avx2"))
+        snprintf(e->advice, sizeof e->advice,
+                 "the portable code is used; results are equal, pictures take longer");
+#endif
+}
+
+void wk_examine_memory(wk_examination *e)
+{
+    double page = (double)sysconf(_SC_PAGESIZE), gib = 1 << 30;
+    snprintf(e->found, sizeof e->found, "%.1f GiB, %.1f GiB free",
+             (double)sysconf(_SC_PHYS_PAGES) * page / gib,
+             (double)sysconf(_SC_AVPHYS_PAGES) * page / gib);
+}
+
+// MuJoCo 2 counts 222 for 2.2.2; MuJoCo 3 counts 3003007 for 3.3.7.
+static void version_text(int version, char *text, size_t size)
+{
+    if (version < 10000)
+        snprintf(text, size, "%d.%d.%d", version / 100, version / 10 % 10, version % 10);
+    else
+        snprintf(text, size, "%d.%d.%d", version / 1000000, version / 1000 % 1000, version % 1000);
+}
+
+void wk_examine_mujoco(wk_examination *e)
+{
+    char built[24], loaded[24];
+    version_text(mjVERSION_HEADER, built, sizeof built);
+    version_text(mj_version(), loaded, sizeof loaded);
+    if (mj_version() == mjVERSION_HEADER) {
+        snprintf(e->found, sizeof e->found, "%s", loaded);
+        return;
+    }
+    e->health = WK_HEALTH_BROKEN;
+    snprintf(e->found, sizeof e->found, "%s at run time, but built for %s", loaded, built);
+    snprintf(e->advice, sizeof e->advice,
+             "build waker again, or set LD_LIBRARY_PATH to the MuJoCo %s it was built for", built);
+}
+
+void wk_examine_collider(wk_examination *e)
+{
+    const char *why = NULL;
+    if (wk_hfield_collider_available(&why)) {
+        snprintf(e->found, sizeof e->found, "on");
+        return;
+    }
+    e->health = WK_HEALTH_ABSENT;
+    snprintf(e->found, sizeof e->found, "off: %s", why ? why : "not in this build");
+    snprintf(e->advice, sizeof e->advice,
+             "terrain worlds work with MuJoCo's own function: equal results, slower steps");
+}
+
+void wk_examine_zlib(wk_examination *e)
+{
+    snprintf(e->found, sizeof e->found, "%s", zlibVersion());
+    // zlib promises that programs run with any library of the same first number.
+    if (zlibVersion()[0] == ZLIB_VERSION[0]) return;
+    e->health = WK_HEALTH_BROKEN;
+    snprintf(e->advice, sizeof e->advice, "build waker again: it was built for zlib %s",
+             ZLIB_VERSION);
+}
+
+void wk_examine_blas(wk_examination *e)
+{
+    char *(*openblas_config)(void);
+    void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_config");
+    if (symbol) {
+        memcpy(&openblas_config, &symbol, sizeof openblas_config);
+        snprintf(e->found, sizeof e->found, "%s", openblas_config());
+    } else if (dlsym(RTLD_DEFAULT, "cblas_sgemm")) {
+        snprintf(e->found, sizeof e->found, "linked, maker unknown");
+    } else {
+        e->health = WK_HEALTH_ABSENT;
+        snprintf(e->found, sizeof e->found, "not linked into this build");
+    }
+}
+
+static void *open_first(const char *const *names, size_t count)
+{
+    void *handle = NULL;
+    for (size_t i = 0; i < count && !handle; i++)
+        handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+    return handle;
+}
+
+void wk_examine_osmesa(wk_examination *e)
+{
+    static const char *const names[] = {"libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"};
+    void *handle = open_first(names, sizeof names / sizeof *names);
+    if (handle) {
+        snprintf(e->found, sizeof e->found, "found; comparisons with MuJoCo's own pictures work");
+        dlclose(handle);
+        return;
+    }
+    e->health = WK_HEALTH_ABSENT;
+    snprintf(e->found, sizeof e->found, "not found");
+    snprintf(e->advice, sizeof e->advice,
+             "only 'waker bench env' uses it, to compare; on Debian: apt install libosmesa6");
+}
+
+static wk_status try_stage(const wk_domain *domain, wk_env *env, wk_error *err)
+{
+    static const float still[WK_ACTION_MAX];
+    uint8_t image[WK_IMAGE_BYTES], flags = 0;
+    wk_frame frame = {.image = image, .flags = &flags};
+    WK_TRY(wk_env_reset(env, domain->hardest, (size_t)domain->n_params, 0, 0, &(wk_frame){0}, err));
+    WK_TRY(wk_env_step(env, still, &frame, err));
+    if (flags & WK_IS_DIVERGED) return wk_fail(err, WK_E_DIVERGED, "the first step diverged");
+    return WK_OK;
+}
+
+static wk_status try_domain(const wk_domain *domain, wk_error *err)
+{
+    wk_env *env;
+    WK_TRY(wk_env_create(domain, NULL, &env, err));
+    wk_status status = try_stage(domain, env, err);
+    wk_env_destroy(env);
+    return status;
+}
+
+void wk_examine_domains(wk_examination *e)
+{
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        const wk_domain *domain = wk_domain_at(i);
+        wk_error err = {0};
+        append(e->found, sizeof e->found, i ? ", " : "");
+        append(e->found, sizeof e->found, domain->name);
+        if (try_domain(domain, &err) == WK_OK) continue;
+        e->health = WK_HEALTH_BROKEN;
+        append(e->found, sizeof e->found, " (broken)");
+        snprintf(e->advice, sizeof e->advice, "%s: %.400s", domain->name, err.message);
+    }
+}

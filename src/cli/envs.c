@@ -1,0 +1,313 @@
+// waker envs: which worlds there are, what their parameters mean, and which tasks and cases they
+// have.
+#include "cli/cli.h"
+#include "cli/table.h"
+#include "cli/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct envs_values {
+    const char *plugin;
+    bool json;
+} envs_values;
+
+static const envs_values defaults;
+
+static const wk_arg args[] = {
+    {"plugin", "FILE", "describe the domain of this plug-in", WK_ARG_TEXT,
+     offsetof(envs_values, plugin), 0, 0},
+    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(envs_values, json), 0, 0},
+};
+
+static void append_range(wk_text *out, const wk_param *p)
+{
+    wk_text_printf(out, "%s %g to %g", p->name, p->min, p->max);
+}
+
+// One line of the table for a domain; lists take as many lines as they need.
+static void add_domain_row(wk_table *table, const wk_domain *d)
+{
+    wk_text params = {0}, tasks = {0}, cases = {0};
+    for (int i = 0; i < d->n_params; i++) {
+        if (i > 0) wk_text_puts(&params, "\n");
+        append_range(&params, &d->params[i]);
+    }
+    for (int i = 0; i < d->n_tasks; i++)
+        wk_list_append(&tasks, d->tasks[i].name, 24);
+    for (int i = 0; i < d->n_cases; i++)
+        wk_list_append(&cases, d->cases[i].name, 16);
+    wk_table_cell(table, "%s", d->name);
+    wk_table_cell(table, "%s", wk_text_get(&params));
+    wk_table_cell(table, "%d", d->action_size);
+    wk_table_cell(table, "%s", wk_text_get(&tasks));
+    wk_table_cell(table, "%s", wk_text_get(&cases));
+    wk_table_cell(table, "%d", d->episode_steps);
+    wk_text_free(&params);
+    wk_text_free(&tasks);
+    wk_text_free(&cases);
+}
+
+static void list_domains(wk_text *out)
+{
+    wk_table table;
+    wk_table_begin(&table, "llrllr", "domain", "parameters", "actions", "tasks", "OOD cases",
+                   "steps");
+    for (size_t i = 0; i < wk_domain_count(); i++)
+        add_domain_row(&table, wk_domain_at(i));
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+    wk_text_puts(out, "\n'waker envs DOMAIN' tells more about one of them.\n");
+}
+
+static void describe_params(const wk_domain *d, wk_text *out)
+{
+    wk_table table;
+    wk_table_begin(&table, "lllll", "parameter", "training grid", "legal", "values", "meaning");
+    for (int i = 0; i < d->n_params; i++) {
+        const wk_param *p = &d->params[i];
+        wk_table_cell(&table, "%s", p->name);
+        wk_table_cell(&table, "%g to %g by %g", p->min, p->max, p->step);
+        wk_table_cell(&table, "%g to %g", p->legal_min, p->legal_max);
+        wk_table_cell(&table, "%s", p->continuous ? "continuous" : "grid only");
+        wk_table_cell(&table, "%s", p->help ? p->help : "");
+    }
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+}
+
+static void describe_tasks(const wk_domain *d, wk_text *out)
+{
+    wk_table table;
+    wk_table_begin(&table, "lll", "task", "also called", "completion");
+    for (int i = 0; i < d->n_tasks; i++) {
+        wk_table_cell(&table, "%s", d->tasks[i].name);
+        wk_table_cell(&table, "%s", d->tasks[i].alias ? d->tasks[i].alias : "");
+        wk_table_cell(&table, "%s", d->tasks[i].has_completion ? "reported" : "");
+    }
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+}
+
+static void append_case_thetas(const wk_domain *d, const wk_case *c, wk_text *out)
+{
+    for (int i = 0; i < c->count; i++) {
+        if (i > 0) wk_text_puts(out, "\n");
+        wk_theta_text(d, c->params + i * d->n_params, out);
+    }
+}
+
+static void describe_cases(const wk_domain *d, wk_text *out)
+{
+    wk_table table;
+    wk_table_begin(&table, "lrll", "OOD case", "episodes", "parameters", "meaning");
+    for (int i = 0; i < d->n_cases; i++) {
+        const wk_case *c = &d->cases[i];
+        wk_text thetas = {0};
+        append_case_thetas(d, c, &thetas);
+        wk_table_cell(&table, "%s", c->name);
+        wk_table_cell(&table, "%d", c->episodes);
+        wk_table_cell(&table, "%s", wk_text_get(&thetas));
+        wk_table_cell(&table, "%s%s", c->help ? c->help : "",
+                      c->extra ? " (not one of the paper's)" : "");
+        wk_text_free(&thetas);
+    }
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+}
+
+static void describe_options(const wk_domain *d, wk_text *out)
+{
+    wk_table table;
+    wk_table_begin(&table, "lll", "option", "choices", "meaning");
+    for (int i = 0; i < d->n_options; i++) {
+        wk_table_cell(&table, "%s", d->options[i].name);
+        wk_table_cell(&table, "%s", d->options[i].choices);
+        wk_table_cell(&table, "%s", d->options[i].help ? d->options[i].help : "");
+    }
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+    wk_text_puts(out, "The first choice of an option is its default.\n");
+}
+
+static void describe_domain(const wk_domain *d, size_t grid_points, wk_text *out)
+{
+    wk_text_printf(out, "%s: %s\n\n", d->name, d->summary ? d->summary : "");
+    wk_text_printf(out,
+                   "observation  %d x %d RGB picture\n"
+                   "actions      %d numbers in [-1, 1]\n"
+                   "episode      %d agent steps of %g s (%d control steps each)\n"
+                   "training     %zu parameter settings\n",
+                   WK_IMAGE_SIDE, WK_IMAGE_SIDE, d->action_size, d->episode_steps, d->step_seconds,
+                   d->action_repeat, grid_points);
+    if (d->hardest) {
+        wk_text_puts(out, "hardest      ");
+        wk_theta_text(d, d->hardest, out);
+        wk_text_puts(out, "\n");
+    }
+    static void (*const parts[])(const wk_domain *, wk_text *) = {describe_params, describe_tasks,
+                                                                  describe_cases, describe_options};
+    const int counts[] = {d->n_params, d->n_tasks, d->n_cases, d->n_options};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (counts[i] == 0) continue;
+        wk_text_puts(out, "\n");
+        parts[i](d, out);
+    }
+}
+
+static void json_theta(wk_json *json, const char *key, const double *theta, int count)
+{
+    wk_json_array(json, key);
+    for (int i = 0; i < count; i++)
+        wk_json_number(json, NULL, theta[i]);
+    wk_json_close(json, ']');
+}
+
+static void json_params(wk_json *json, const wk_domain *d)
+{
+    wk_json_array(json, "params");
+    for (int i = 0; i < d->n_params; i++) {
+        const wk_param *p = &d->params[i];
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", p->name);
+        wk_json_string(json, "help", p->help ? p->help : "");
+        wk_json_number(json, "min", p->min);
+        wk_json_number(json, "max", p->max);
+        wk_json_number(json, "step", p->step);
+        wk_json_number(json, "legal_min", p->legal_min);
+        wk_json_number(json, "legal_max", p->legal_max);
+        wk_json_bool(json, "continuous", p->continuous);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void json_tasks(wk_json *json, const wk_domain *d)
+{
+    wk_json_array(json, "tasks");
+    for (int i = 0; i < d->n_tasks; i++) {
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", d->tasks[i].name);
+        if (d->tasks[i].alias) wk_json_string(json, "alias", d->tasks[i].alias);
+        wk_json_bool(json, "has_completion", d->tasks[i].has_completion);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void json_cases(wk_json *json, const wk_domain *d)
+{
+    wk_json_array(json, "cases");
+    for (int i = 0; i < d->n_cases; i++) {
+        const wk_case *c = &d->cases[i];
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", c->name);
+        wk_json_string(json, "help", c->help ? c->help : "");
+        wk_json_integer(json, "episodes", c->episodes);
+        wk_json_bool(json, "extra", c->extra);
+        wk_json_array(json, "params");
+        for (int k = 0; k < c->count; k++)
+            json_theta(json, NULL, c->params + k * d->n_params, d->n_params);
+        wk_json_close(json, ']');
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void json_choices(wk_json *json, const char *choices)
+{
+    wk_json_array(json, "choices");
+    while (*choices) {
+        char choice[64];
+        size_t length = strcspn(choices, "|");
+        snprintf(choice, sizeof choice, "%.*s", (int)length, choices);
+        wk_json_string(json, NULL, choice);
+        choices += length + (choices[length] == '|');
+    }
+    wk_json_close(json, ']');
+}
+
+static void json_options(wk_json *json, const wk_domain *d)
+{
+    wk_json_array(json, "options");
+    for (int i = 0; i < d->n_options; i++) {
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", d->options[i].name);
+        wk_json_string(json, "help", d->options[i].help ? d->options[i].help : "");
+        json_choices(json, d->options[i].choices);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void json_domain(wk_json *json, const wk_domain *d)
+{
+    wk_json_object(json, NULL);
+    wk_json_string(json, "name", d->name);
+    wk_json_string(json, "summary", d->summary ? d->summary : "");
+    wk_json_integer(json, "action_size", d->action_size);
+    wk_json_integer(json, "action_repeat", d->action_repeat);
+    wk_json_integer(json, "episode_steps", d->episode_steps);
+    wk_json_number(json, "step_seconds", d->step_seconds);
+    if (d->hardest) json_theta(json, "hardest", d->hardest, d->n_params);
+    json_params(json, d);
+    json_tasks(json, d);
+    json_cases(json, d);
+    json_options(json, d);
+    wk_json_close(json, '}');
+}
+
+static wk_status print_one(const wk_world *world, bool json, wk_error *err)
+{
+    wk_text out = {0};
+    if (json) {
+        json_domain(&(wk_json){.text = &out}, world->domain);
+        return wk_cli_print(&out, err);
+    }
+    wk_space *space;
+    WK_TRY(wk_space_create(world->domain, false, &space, err));
+    describe_domain(world->domain, wk_space_count(space), &out);
+    wk_space_destroy(space);
+    return wk_cli_print(&out, err);
+}
+
+static wk_status print_all(bool json, wk_error *err)
+{
+    wk_text out = {0};
+    if (json) {
+        wk_json list = {.text = &out};
+        wk_json_array(&list, NULL);
+        for (size_t i = 0; i < wk_domain_count(); i++)
+            json_domain(&list, wk_domain_at(i));
+        wk_json_close(&list, ']');
+    } else
+        list_domains(&out);
+    return wk_cli_print(&out, err);
+}
+
+static wk_status run(wk_cli *cli, const void *given, wk_error *err)
+{
+    const envs_values *values = given;
+    const char *name = cli->words.count > 0 ? cli->words.items[0] : NULL;
+    if (!name && !values->plugin) return print_all(values->json, err);
+    if (name && values->plugin)
+        return wk_fail(err, WK_E_INPUT, "give a DOMAIN or --plugin, not both");
+    wk_world world;
+    WK_TRY(wk_world_open(name, values->plugin, NULL, &world, err));
+    wk_status status = print_one(&world, values->json, err);
+    wk_world_close(&world);
+    return status;
+}
+
+const wk_command wk_command_envs = {
+    .name = "envs",
+    .summary = "List the domains, or describe one of them",
+    .usage = "envs [DOMAIN] [--json]\nenvs --plugin FILE [--json]",
+    .examples = "envs\nenvs terrain-walker",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(envs_values),
+    .defaults = &defaults,
+    .most_words = 1,
+    .run = run,
+};

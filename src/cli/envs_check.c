@@ -1,0 +1,120 @@
+// waker envs check: examines a plug-in by running it, for its author.
+#include "cli/cli.h"
+#include "cli/world.h"
+#include "env/plugin_check.h"
+
+#include <stdio.h>
+
+typedef struct check_values {
+    bool json;
+} check_values;
+
+static const check_values defaults;
+
+static const wk_arg args[] = {
+    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(check_values, json), 0, 0},
+};
+
+// Where findings go as they are made: a list of lines, or the JSON document.
+typedef struct findings {
+    wk_text text;
+    wk_json json;
+    bool as_json;
+    int advice;
+} findings;
+
+static void note_finding(void *context, bool fault, const char *sentence)
+{
+    findings *f = context;
+    if (!fault) f->advice++;
+    if (f->as_json) {
+        wk_json_object(&f->json, NULL);
+        wk_json_string(&f->json, "kind", fault ? "fault" : "advice");
+        wk_json_string(&f->json, "text", sentence);
+        wk_json_close(&f->json, '}');
+    } else
+        wk_text_printf(&f->text, "%s: %s\n", fault ? "fault" : "advice", sentence);
+}
+
+static void begin_findings(findings *f, const wk_domain *domain)
+{
+    f->json = (wk_json){.text = &f->text};
+    if (!f->as_json) return;
+    wk_json_object(&f->json, NULL);
+    wk_json_string(&f->json, "domain", domain->name);
+    wk_json_array(&f->json, "findings");
+}
+
+static void end_findings(findings *f, const wk_domain *domain, int faults)
+{
+    if (f->as_json) {
+        wk_json_close(&f->json, ']');
+        wk_json_integer(&f->json, "faults", faults);
+        wk_json_close(&f->json, '}');
+        return;
+    }
+    if (faults == 0)
+        wk_text_printf(&f->text, "domain '%s' is sound", domain->name);
+    else
+        wk_text_printf(&f->text, "domain '%s' has %d fault%s", domain->name, faults,
+                       faults == 1 ? "" : "s");
+    if (f->advice > 0) wk_text_printf(&f->text, " (%d advice)", f->advice);
+    wk_text_puts(&f->text, "\n");
+}
+
+static wk_status check_world(wk_cli *cli, const wk_domain *domain, bool json, wk_error *err)
+{
+    findings f = {.as_json = json};
+    int faults = 0;
+    begin_findings(&f, domain);
+    wk_status status = wk_plugin_check(domain, note_finding, &f, &faults, err);
+    if (status != WK_OK) {
+        wk_text_free(&f.text);
+        return status;
+    }
+    end_findings(&f, domain, faults);
+    cli->findings = faults > 0;
+    return wk_cli_print(&f.text, err);
+}
+
+// A description that loading already refuses is the one finding there is.
+static wk_status report_refusal(wk_cli *cli, const char *path, bool json, const wk_error *refusal,
+                                wk_error *err)
+{
+    const wk_domain unknown = {.name = path};
+    findings f = {.as_json = json};
+    begin_findings(&f, &unknown);
+    note_finding(&f, true, refusal->message);
+    end_findings(&f, &unknown, 1);
+    cli->findings = true;
+    return wk_cli_print(&f.text, err);
+}
+
+static wk_status run(wk_cli *cli, const void *given, wk_error *err)
+{
+    const check_values *values = given;
+    const char *path = cli->words.items[0];
+    wk_world world;
+    wk_error refusal = {0};
+    wk_status opened = wk_world_open(NULL, path, NULL, &world, &refusal);
+    if (opened == WK_E_INPUT) return report_refusal(cli, path, values->json, &refusal, err);
+    if (opened != WK_OK) return wk_fail(err, opened, "%s", refusal.message);
+    wk_status status = check_world(cli, world.domain, values->json, err);
+    wk_world_close(&world);
+    return status;
+}
+
+const wk_command wk_command_envs_check = {
+    .name = "envs check",
+    .summary = "Examine a plug-in by running its domain",
+    .usage = "envs check PLUGIN.so [--json]",
+    .details = "Faults are what would spoil training; the exit code is then 3. Advice is advice.\n",
+    .examples = "envs check ./my_world.so",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(check_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

@@ -1,0 +1,232 @@
+// The program: finds the command, reads its options, runs it, and turns errors into messages and
+// exit codes.
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const wk_command *const commands[] = {
+    &wk_command_envs,      &wk_command_envs_check, &wk_command_render,
+    &wk_command_bench_env, &wk_command_doctor,
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static const wk_arg global_args[] = {
+    {"help", NULL, "show this help (also: waker help COMMAND)", WK_ARG_FLAG, offsetof(wk_cli, help),
+     0, 0},
+    {"version", NULL, "show the version", WK_ARG_FLAG, offsetof(wk_cli, version), 0, 0},
+    {"quiet", NULL, "print results and errors only", WK_ARG_FLAG, offsetof(wk_cli, quiet), 0, 0},
+    {"threads", "N", "threads of commands that use several (default 0: one per core)", WK_ARG_INT,
+     offsetof(wk_cli, threads), 0, 1024},
+};
+enum { N_GLOBAL_ARGS = sizeof global_args / sizeof *global_args };
+
+static const char exit_codes_help[] = "Exit codes:\n"
+                                      "  0  done\n"
+                                      "  1  failed at run time (a file, memory)\n"
+                                      "  2  wrong usage or bad input\n"
+                                      "  3  a check found problems\n";
+
+wk_status wk_cli_print(wk_text *text, wk_error *err)
+{
+    wk_status status = WK_OK;
+    if (text->failed)
+        status = wk_fail(err, WK_E_MEMORY, "no memory for the output");
+    else
+        fputs(wk_text_get(text), stdout);
+    wk_text_free(text);
+    return status;
+}
+
+static wk_status print_program_help(wk_error *err)
+{
+    wk_text text = {0};
+    wk_text_puts(&text, "waker: robust world models from reward-free curricula\n\n"
+                        "Usage: waker COMMAND [OPTIONS]\n\nCommands:\n");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        wk_text_printf(&text, "  %-22s%s\n", commands[i]->name, commands[i]->summary);
+    wk_text_puts(&text, "\nOptions of every command:\n");
+    wk_args_help(global_args, N_GLOBAL_ARGS, &text);
+    wk_text_printf(&text, "\n%s\n'waker COMMAND --help' has the options and an example.\n",
+                   exit_codes_help);
+    return wk_cli_print(&text, err);
+}
+
+// Lines of `lines`, each after `first` or, from the second, `next`.
+static void append_lines(wk_text *text, const char *first, const char *next, const char *lines)
+{
+    for (const char *prefix = first; *lines; prefix = next) {
+        size_t length = strcspn(lines, "\n");
+        wk_text_puts(text, prefix);
+        wk_text_append(text, lines, length);
+        wk_text_puts(text, "\n");
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static wk_status print_command_help(const wk_command *command, wk_error *err)
+{
+    wk_text text = {0};
+    append_lines(&text, "Usage: waker ", "       waker ", command->usage);
+    wk_text_printf(&text, "\n%s.\n", command->summary);
+    if (command->details) wk_text_printf(&text, "\n%s", command->details);
+    if (command->n_args > 0) wk_text_puts(&text, "\nOptions:\n");
+    wk_args_help(command->args, command->n_args, &text);
+    wk_text_puts(&text, "\nOptions of every command:\n");
+    wk_args_help(global_args, N_GLOBAL_ARGS, &text);
+    wk_text_puts(&text, "\nExample:\n");
+    append_lines(&text, "  waker ", "  waker ", command->examples);
+    wk_text_printf(&text, "\n%s", exit_codes_help);
+    return wk_cli_print(&text, err);
+}
+
+// How many of the words spell the command's name; 0 if they do not.
+static int match_name(const wk_command *command, const char *const *words, int count)
+{
+    const char *blank = strchr(command->name, ' ');
+    if (!blank) return count >= 1 && strcmp(words[0], command->name) == 0;
+    size_t length = (size_t)(blank - command->name);
+    bool first =
+        count >= 1 && strlen(words[0]) == length && memcmp(words[0], command->name, length) == 0;
+    return first && count >= 2 && strcmp(words[1], blank + 1) == 0 ? 2 : 0;
+}
+
+// The command whose name is the longest beginning of the words.
+static const wk_command *find_command(const char *const *words, int count, int *used)
+{
+    const wk_command *found = NULL;
+    *used = 0;
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        int length = match_name(commands[i], words, count);
+        if (length <= *used) continue;
+        *used = length;
+        found = commands[i];
+    }
+    return found;
+}
+
+// "unknown command", or for a first word with several commands behind it, which ones there are.
+static wk_status unknown_command(const char *const *words, int count, wk_error *err)
+{
+    const char *firsts[N_COMMANDS], *seconds[N_COMMANDS];
+    char names[N_COMMANDS][32];
+    size_t n_seconds = 0;
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const char *blank = strchr(commands[i]->name, ' ');
+        snprintf(names[i], sizeof names[i], "%.*s", (int)strcspn(commands[i]->name, " "),
+                 commands[i]->name);
+        firsts[i] = names[i];
+        if (blank && strcmp(names[i], words[0]) == 0) seconds[n_seconds++] = blank + 1;
+    }
+    if (n_seconds == 0) return wk_fail_nearest(err, "command", words[0], firsts, N_COMMANDS);
+    wk_text list = {0};
+    for (size_t i = 0; i < n_seconds; i++)
+        wk_text_printf(&list, "%s'waker %s %s'", i ? ", " : "", words[0], seconds[i]);
+    wk_status status =
+        count < 2 || words[1][0] == '-'
+            ? wk_fail(err, WK_E_INPUT, "'%s' needs to know what: %s", words[0], wk_text_get(&list))
+            : wk_fail(err, WK_E_INPUT, "'%s' does not know '%s'; there is %s", words[0], words[1],
+                      wk_text_get(&list));
+    wk_text_free(&list);
+    return status;
+}
+
+static wk_status check_words(const wk_command *command, const wk_arg_words *words, wk_error *err)
+{
+    if (words->count > command->most_words)
+        return wk_fail(err, WK_E_INPUT, "'%s' is one argument too many",
+                       words->items[command->most_words]);
+    if (words->count < command->least_words)
+        return wk_fail(err, WK_E_INPUT, "an argument is missing: waker %.*s",
+                       (int)strcspn(command->usage, "\n"), command->usage);
+    return WK_OK;
+}
+
+static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *values, int argc,
+                               char **argv, wk_error *err)
+{
+    const wk_arg_table tables[] = {{command->args, command->n_args, values},
+                                   {global_args, N_GLOBAL_ARGS, cli}};
+    int taken;
+    WK_TRY(wk_args_parse(tables, 2, argc, argv, &cli->words, &taken, err));
+    if (cli->help) return print_command_help(command, err);
+    WK_TRY(check_words(command, &cli->words, err));
+    return command->run(cli, values, err);
+}
+
+static wk_status run_command(const wk_command *command, wk_cli *cli, int argc, char **argv,
+                             wk_error *err)
+{
+    void *values = malloc(command->values_size);
+    if (!values) return wk_fail(err, WK_E_MEMORY, "no memory for the options");
+    memcpy(values, command->defaults, command->values_size);
+    wk_status status = parse_and_run(command, cli, values, argc, argv, err);
+    free(values);
+    return status;
+}
+
+static wk_status print_version(void)
+{
+    puts("waker " WAKER_VERSION);
+    return WK_OK;
+}
+
+// Reads the global options before the command, then hands over; `command` is set once it is known.
+static wk_status run_program(wk_cli *cli, int argc, char **argv, const wk_command **command,
+                             wk_error *err)
+{
+    const wk_arg_table globals = {global_args, N_GLOBAL_ARGS, cli};
+    int taken, used;
+    WK_TRY(wk_args_parse(&globals, 1, argc, argv, NULL, &taken, err));
+    argc -= taken;
+    argv += taken;
+    if (cli->version) return print_version();
+    if (argc > 0 && strcmp(argv[0], "help") == 0) {
+        cli->help = true;
+        argc--;
+        argv++;
+    }
+    if (argc == 0) return print_program_help(err);
+    *command = find_command((const char *const *)argv, argc, &used);
+    if (!*command) return unknown_command((const char *const *)argv, argc, err);
+    return run_command(*command, cli, argc - used, argv + used, err);
+}
+
+static int exit_code_of(wk_status status)
+{
+    switch (status) {
+    case WK_OK:
+        return WK_EXIT_OK;
+    case WK_E_INPUT:
+    case WK_E_NOT_FOUND:
+    case WK_E_FORMAT:
+    case WK_E_UNSUPPORTED:
+        return WK_EXIT_USAGE;
+    default:
+        return WK_EXIT_FAILURE;
+    }
+}
+
+static void print_error(const wk_command *command, wk_status status, const wk_error *err)
+{
+    const char *name = command ? command->name : "";
+    fprintf(stderr, "waker%s%s: %s\n", *name ? " " : "", name, err->message);
+    if (status == WK_E_INPUT) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
+}
+
+int main(int argc, char **argv)
+{
+    wk_cli cli = {0};
+    wk_error err = {0};
+    const wk_command *command = NULL;
+    wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);
+    // Output that did not arrive is a failure, even when the disk says so only now.
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == WK_OK)
+        status = wk_fail(&err, WK_E_IO, "cannot write to standard output: %s",
+                         strerror(errno ? errno : EIO));
+    if (status != WK_OK) print_error(command, status, &err);
+    return status == WK_OK && cli.findings ? WK_EXIT_FINDINGS : exit_code_of(status);
+}

@@ -1,0 +1,228 @@
+// waker render: pictures of worlds. A still, a clip of an episode under random actions, or a
+// contact sheet of the whole domain.
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/sheet.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+enum { STILL_SIZE = 480, CELL_SIZE = 128, CLIP_STEPS = 100, UNSET = -1 };
+
+typedef struct render_values {
+    const char *domain, *plugin, *params, *case_name, *out;
+    wk_arg_texts options;
+    uint64_t seed;
+    int steps, size;
+    bool sheet;
+} render_values;
+
+static const render_values defaults = {.steps = UNSET, .size = UNSET};
+
+#define AT(field) offsetof(render_values, field)
+static const wk_arg args[] = {
+    {"domain", "NAME", "a built-in domain; 'waker envs' lists them", WK_ARG_TEXT, AT(domain), 0, 0},
+    {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_TEXT, AT(plugin), 0, 0},
+    {"out", "FILE", "where to write: .png for a still, .gif for a clip", WK_ARG_TEXT, AT(out), 0,
+     0},
+    {"params", "A,B,...", "the world's parameters (default: the middle of the training grid)",
+     WK_ARG_TEXT, AT(params), 0, 0},
+    {"case", "NAME[:I]", "parameters of an out-of-distribution case, its I-th from 0", WK_ARG_TEXT,
+     AT(case_name), 0, 0},
+    {"option", "NAME=CHOICE", "an option of the domain; may be repeated", WK_ARG_TEXTS, AT(options),
+     0, 0},
+    {"seed", "N", "seed of the episode and of the random actions (default 0)", WK_ARG_SEED,
+     AT(seed), 0, 0},
+    {"steps", "N",
+     "random steps: before a still or in each cell (default 0, the start of the episode), or in a "
+     "clip (default 100)",
+     WK_ARG_INT, AT(steps), 0, 1000000},
+    {"size", "PIXELS", "side of the picture (default 480), or of a cell of a sheet (default 128)",
+     WK_ARG_INT, AT(size), 8, 4096},
+    {"sheet", NULL, "draw many worlds of the training grid and every out-of-distribution case",
+     WK_ARG_FLAG, AT(sheet), 0, 0},
+};
+
+static bool ends_in(const char *path, const char *extension)
+{
+    size_t n = strlen(path), m = strlen(extension);
+    return n > m && strcasecmp(path + n - m, extension) == 0;
+}
+
+// Says early what would only fail after the work.
+static wk_status check_out(const render_values *v, wk_error *err)
+{
+    if (!v->out) return wk_fail(err, WK_E_INPUT, "where to? give --out FILE.png or --out FILE.gif");
+    if (!ends_in(v->out, ".png") && !ends_in(v->out, ".gif"))
+        return wk_fail(err, WK_E_INPUT, "--out '%s': the name must end in .png or .gif", v->out);
+    if (v->sheet && !ends_in(v->out, ".png"))
+        return wk_fail(err, WK_E_INPUT, "--out '%s': a sheet is a .png", v->out);
+    const char *slash = strrchr(v->out, '/');
+    if (!slash || slash == v->out) return WK_OK;
+    char *directory = strndup(v->out, (size_t)(slash - v->out));
+    if (!directory) return wk_fail(err, WK_E_MEMORY, "--out '%s': no memory", v->out);
+    struct stat info;
+    wk_status status = WK_OK;
+    if (stat(directory, &info) != 0)
+        status = wk_fail(err, WK_E_IO, "--out '%s': directory '%s': %s", v->out, directory,
+                         strerror(errno));
+    free(directory);
+    return status;
+}
+
+static wk_status check_values(const render_values *v, wk_error *err)
+{
+    if (v->sheet && (v->params || v->case_name))
+        return wk_fail(err, WK_E_INPUT, "--sheet draws many worlds; leave out --params and --case");
+    return check_out(v, err);
+}
+
+// A place that cannot be written is a failure of the machine, not a wrong name.
+static wk_status as_io(wk_status status)
+{
+    return status == WK_E_NOT_FOUND ? WK_E_IO : status;
+}
+
+// Tells what was drawn: "terrain-walker, amplitude=0.5, length=1, seed 0: <what>".
+static wk_status report(const wk_cli *cli, const wk_domain *domain, const double *theta,
+                        uint64_t seed, const char *what, wk_error *err)
+{
+    if (cli->quiet) return WK_OK;
+    wk_text text = {0};
+    wk_text_printf(&text, "%s, ", domain->name);
+    if (theta) {
+        wk_theta_text(domain, theta, &text);
+        wk_text_puts(&text, ", ");
+    }
+    wk_text_printf(&text, "seed %llu: %s\n", (unsigned long long)seed, what);
+    return wk_cli_print(&text, err);
+}
+
+static wk_status render_still(wk_stage *stage, const render_values *v, int size, int steps,
+                              char *what, size_t what_size, wk_error *err)
+{
+    WK_TRY(wk_stage_advance(stage, steps, err));
+    wk_image image;
+    WK_TRY(wk_image_create(size, size, 0, &image, err));
+    wk_status status = wk_stage_draw(stage, &image, err);
+    if (status == WK_OK) status = as_io(wk_png_write(v->out, &image, err));
+    wk_image_free(&image);
+    int taken = wk_env_steps(stage->env);
+    snprintf(what, what_size, "state after %d random step%s%s, %d x %d, written to %s", taken,
+             taken == 1 ? "" : "s", stage->ended ? " (end of the episode)" : "", size, size,
+             v->out);
+    return status;
+}
+
+// Adds the start and the state after every step.
+static wk_status film(wk_stage *stage, int steps, wk_gif *gif, wk_image *frame, int *frames,
+                      wk_error *err)
+{
+    for (int i = 0;; i++) {
+        WK_TRY(wk_stage_draw(stage, frame, err));
+        WK_TRY(wk_gif_add(gif, frame, err));
+        (*frames)++;
+        if (i == steps || stage->ended) return WK_OK;
+        WK_TRY(wk_stage_advance(stage, 1, err));
+    }
+}
+
+static wk_status write_clip(wk_gif *gif, const char *path, wk_error *err)
+{
+    uint8_t *bytes;
+    size_t size;
+    WK_TRY(wk_gif_finish(gif, &bytes, &size, err));
+    wk_status status = as_io(wk_file_write(path, bytes, size, err));
+    free(bytes);
+    return status;
+}
+
+// Real time in hundredths of a second; viewers slow down anything below 2.
+static int frame_delay(const wk_domain *domain)
+{
+    double delay = round(domain->step_seconds * 100);
+    return delay < 2 ? 2 : delay > 100 ? 100 : (int)delay;
+}
+
+static wk_status render_clip(wk_stage *stage, const render_values *v, int size, int steps,
+                             char *what, size_t what_size, wk_error *err)
+{
+    wk_image frame = {0};
+    wk_gif *gif = NULL;
+    int delay = frame_delay(wk_env_domain(stage->env)), frames = 0;
+    wk_status status = wk_image_create(size, size, 0, &frame, err);
+    if (status == WK_OK) status = wk_gif_create(size, size, delay, &gif, err);
+    if (status == WK_OK) status = film(stage, steps, gif, &frame, &frames, err);
+    if (status == WK_OK) status = write_clip(gif, v->out, err);
+    wk_gif_destroy(gif);
+    wk_image_free(&frame);
+    snprintf(what, what_size, "%d random steps%s, %d frames of %d x %d, written to %s", frames - 1,
+             stage->ended ? " (end of the episode)" : "", frames, size, size, v->out);
+    return status;
+}
+
+static wk_status render_episode(const wk_cli *cli, const wk_world *world, const render_values *v,
+                                wk_error *err)
+{
+    bool clip = ends_in(v->out, ".gif");
+    int steps = v->steps != UNSET ? v->steps : clip ? CLIP_STEPS : 0;
+    int size = v->size != UNSET ? v->size : STILL_SIZE;
+    double theta[WK_PARAMS_MAX] = {0};
+    char what[512];
+    WK_TRY(wk_world_theta(world, v->params, v->case_name, theta, err));
+    wk_stage stage;
+    WK_TRY(wk_stage_create(world, &stage, err));
+    wk_status status = wk_stage_reset(&stage, theta, v->seed, err);
+    if (status == WK_OK)
+        status = clip ? render_clip(&stage, v, size, steps, what, sizeof what, err)
+                      : render_still(&stage, v, size, steps, what, sizeof what, err);
+    wk_stage_destroy(&stage);
+    return status == WK_OK ? report(cli, world->domain, theta, v->seed, what, err) : status;
+}
+
+static wk_status render_sheet(const wk_cli *cli, const wk_world *world, const render_values *v,
+                              wk_error *err)
+{
+    wk_image image;
+    int cells, cell = v->size != UNSET ? v->size : CELL_SIZE;
+    int steps = v->steps != UNSET ? v->steps : 0;
+    WK_TRY(wk_sheet_draw(world, v->seed, steps, cell, &image, &cells, err));
+    wk_status status = as_io(wk_png_write(v->out, &image, err));
+    char what[512];
+    snprintf(what, sizeof what, "%d worlds after %d random steps, %d x %d, written to %s", cells,
+             steps, image.width, image.height, v->out);
+    wk_image_free(&image);
+    return status == WK_OK ? report(cli, world->domain, NULL, v->seed, what, err) : status;
+}
+
+static wk_status run(wk_cli *cli, const void *given, wk_error *err)
+{
+    const render_values *values = given;
+    WK_TRY(check_values(values, err));
+    wk_world world;
+    WK_TRY(wk_world_open(values->domain, values->plugin, &values->options, &world, err));
+    wk_status status = values->sheet ? render_sheet(cli, &world, values, err)
+                                     : render_episode(cli, &world, values, err);
+    wk_world_close(&world);
+    return status;
+}
+
+const wk_command wk_command_render = {
+    .name = "render",
+    .summary = "Draw a world, a clip of an episode, or a sheet of many worlds",
+    .usage = "render --domain NAME --out FILE.png|FILE.gif [OPTIONS]\n"
+             "render --sheet --domain NAME --out FILE.png [OPTIONS]",
+    .examples = "render --domain terrain-walker --params 0.8,0.3 --out walker.png\n"
+                "render --domain clean-up --case extra-block:2 --seed 7 --out clean-up.gif\n"
+                "render --sheet --domain terrain-hopper --out hopper.png",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(render_values),
+    .defaults = &defaults,
+    .run = run,
+};

@@ -1,0 +1,145 @@
+#include "cli/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static wk_status find_domain(const char *domain, const char *plugin, wk_world *out, wk_error *err)
+{
+    if (domain && plugin) return wk_fail(err, WK_E_INPUT, "give --domain or --plugin, not both");
+    if (domain) return wk_domain_find(domain, &out->domain, err);
+    if (!plugin)
+        return wk_fail(
+            err, WK_E_INPUT,
+            "which world? give --domain NAME ('waker envs' lists them) or --plugin FILE");
+    WK_TRY(wk_plugin_load(plugin, &out->plugin, err));
+    out->domain = wk_plugin_domain(out->plugin);
+    return WK_OK;
+}
+
+static wk_status set_option(wk_world *world, const char *text, wk_error *err)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals) return wk_fail(err, WK_E_INPUT, "--option '%s': write it as name=choice", text);
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    int option, value;
+    WK_TRY(wk_domain_option(world->domain, name, equals + 1, &option, &value, err));
+    world->options[option] = value;
+    return WK_OK;
+}
+
+static wk_status set_options(wk_world *world, const wk_arg_texts *options, wk_error *err)
+{
+    for (int i = 0; options && i < options->count; i++)
+        WK_TRY(set_option(world, options->items[i], err));
+    return WK_OK;
+}
+
+wk_status wk_world_open(const char *domain, const char *plugin, const wk_arg_texts *options,
+                        wk_world *out, wk_error *err)
+{
+    *out = (wk_world){0};
+    wk_status status = find_domain(domain, plugin, out, err);
+    if (status == WK_OK) status = set_options(out, options, err);
+    if (status != WK_OK) wk_world_close(out);
+    return status;
+}
+
+void wk_world_close(wk_world *world)
+{
+    wk_plugin_unload(world->plugin);
+    *world = (wk_world){0};
+}
+
+// Numbers between commas. Counts them all, so that a wrong length is reported as it is.
+static wk_status parse_params(const wk_domain *domain, const char *params, double *theta,
+                              wk_error *err)
+{
+    size_t count = 0;
+    for (const char *at = params;; count++) {
+        size_t length = strcspn(at, ",");
+        char number[64];
+        snprintf(number, sizeof number, "%.*s", (int)length, at);
+        double value = 0;
+        WK_TRY(wk_parse_number("--params", number, &value, err));
+        if (count < WK_PARAMS_MAX) theta[count] = value;
+        if (!at[length]) break;
+        at += length + 1;
+    }
+    count++;
+    if (count != (size_t)domain->n_params) {
+        wk_text names = {0};
+        for (int i = 0; i < domain->n_params; i++)
+            wk_text_printf(&names, "%s%s", i ? "," : "", domain->params[i].name);
+        wk_status status =
+            wk_fail(err, WK_E_INPUT, "--params has %zu number%s; domain '%s' takes %d: %s", count,
+                    count == 1 ? "" : "s", domain->name, domain->n_params, wk_text_get(&names));
+        wk_text_free(&names);
+        return status;
+    }
+    return wk_domain_check_params(domain, theta, count, err);
+}
+
+static wk_status parse_case(const wk_domain *domain, const char *text, double *theta, wk_error *err)
+{
+    char name[64];
+    const char *colon = strchr(text, ':');
+    snprintf(name, sizeof name, "%.*s", (int)(colon ? (size_t)(colon - text) : strlen(text)), text);
+    const wk_case *found;
+    int index = 0;
+    WK_TRY(wk_domain_case(domain, name, &found, err));
+    if (colon) {
+        char what[96];
+        snprintf(what, sizeof what, "--case %s:i", name);
+        WK_TRY(wk_parse_int(what, colon + 1, 0, found->count - 1, &index, err));
+    }
+    size_t n = (size_t)domain->n_params;
+    memcpy(theta, found->params + (size_t)index * n, n * sizeof *theta);
+    return WK_OK;
+}
+
+double wk_theta_distance(const wk_domain *domain, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < domain->n_params; i++) {
+        const wk_param *p = &domain->params[i];
+        double apart = p->max > p->min ? (a[i] - b[i]) / (p->max - p->min) : 0;
+        sum += apart * apart;
+    }
+    return sum;
+}
+
+static wk_status middle_theta(const wk_domain *domain, double *theta, wk_error *err)
+{
+    double centre[WK_PARAMS_MAX];
+    for (int i = 0; i < domain->n_params; i++)
+        centre[i] = (domain->params[i].min + domain->params[i].max) / 2;
+    wk_space *space;
+    WK_TRY(wk_space_create(domain, false, &space, err));
+    size_t best = 0;
+    for (size_t i = 1; i < wk_space_count(space); i++)
+        // A hair of tolerance: rounding must not choose between points that are equally far.
+        if (wk_theta_distance(domain, wk_space_params(space, i), centre) <
+            wk_theta_distance(domain, wk_space_params(space, best), centre) - 1e-9)
+            best = i;
+    memcpy(theta, wk_space_params(space, best), (size_t)domain->n_params * sizeof *theta);
+    wk_space_destroy(space);
+    return WK_OK;
+}
+
+wk_status wk_world_theta(const wk_world *world, const char *params, const char *case_name,
+                         double *theta, wk_error *err)
+{
+    if (params && case_name) return wk_fail(err, WK_E_INPUT, "give --params or --case, not both");
+    if (params) return parse_params(world->domain, params, theta, err);
+    if (case_name) return parse_case(world->domain, case_name, theta, err);
+    return middle_theta(world->domain, theta, err);
+}
+
+void wk_theta_text(const wk_domain *domain, const double *theta, wk_text *out)
+{
+    for (int i = 0; i < domain->n_params; i++)
+        wk_text_printf(out, "%s%s=%g", i ? ", " : "", domain->params[i].name, theta[i]);
+}

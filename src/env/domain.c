@@ -1,0 +1,157 @@
+// Questions about a domain: its tasks, cases and options by name, and whether a θ is one of its
+// worlds. Whether the description itself makes sense is asked in domain_check.c.
+#include "env/domain.h"
+
+#include "base/text.h"
+#include <string.h>
+
+enum { NAMES_MAX = 64, CHOICE_MAX_CHARS = 63 };
+
+wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
+                          const char *const *names, size_t count)
+{
+    const char *nearest = wk_text_nearest(name, names, count);
+    if (nearest)
+        return wk_fail(err, WK_E_NOT_FOUND, "no %s is called '%s'; did you mean '%s'?", what, name,
+                       nearest);
+    wk_text known = {0};
+    for (size_t i = 0; i < count; i++)
+        wk_text_printf(&known, "%s%s", i ? ", " : "", names[i]);
+    wk_fail(err, WK_E_NOT_FOUND, "no %s is called '%s'; there is %s", what, name,
+            count ? wk_text_get(&known) : "none");
+    wk_text_free(&known);
+    return WK_E_NOT_FOUND;
+}
+
+wk_status wk_domain_answer(const wk_domain *domain, const char *function, wk_status status,
+                           const wk_error *said, wk_error *err)
+{
+    if (status == WK_OK) return WK_OK;
+    if (said->message[0]) return wk_fail(err, status, "%s", said->message);
+    return wk_fail(err, status, "domain '%s': %s failed without a message", domain->name, function);
+}
+
+wk_status wk_domain_task(const wk_domain *domain, const char *name, int *task, wk_error *err)
+{
+    const char *names[2 * WK_TASKS_MAX];
+    size_t count = 0;
+    for (int i = 0; i < domain->n_tasks; i++) {
+        const wk_task *t = &domain->tasks[i];
+        if (strcmp(t->name, name) == 0 || (t->alias && strcmp(t->alias, name) == 0)) {
+            *task = i;
+            return WK_OK;
+        }
+        names[count++] = t->name;
+    }
+    return wk_fail_unknown(err, "task of this domain", name, names, count);
+}
+
+wk_status wk_domain_case(const wk_domain *domain, const char *name, const wk_case **out,
+                         wk_error *err)
+{
+    const char *names[NAMES_MAX];
+    size_t count = 0;
+    for (int i = 0; i < domain->n_cases; i++) {
+        if (strcmp(domain->cases[i].name, name) == 0) {
+            *out = &domain->cases[i];
+            return WK_OK;
+        }
+        if (count < NAMES_MAX) names[count++] = domain->cases[i].name;
+    }
+    return wk_fail_unknown(err, "out-of-distribution case of this domain", name, names, count);
+}
+
+int wk_option_count(const wk_option *option)
+{
+    int count = 1;
+    for (const char *c = option->choices; *c; c++)
+        count += *c == '|';
+    return count;
+}
+
+const char *wk_option_choice(const wk_option *option, int n, size_t *length)
+{
+    const char *choice = option->choices;
+    for (; n > 0; n--)
+        choice = strchr(choice, '|') + 1;
+    *length = strcspn(choice, "|");
+    return choice;
+}
+
+// The choice of `option` called `choice`; the names are copied out because they are not terminated.
+static wk_status find_choice(const wk_option *option, const char *choice, int *value, wk_error *err)
+{
+    char copies[NAMES_MAX][CHOICE_MAX_CHARS + 1];
+    const char *names[NAMES_MAX];
+    int count = wk_option_count(option);
+    for (int i = 0; i < count && i < NAMES_MAX; i++) {
+        size_t length;
+        const char *chars = wk_option_choice(option, i, &length);
+        if (length > CHOICE_MAX_CHARS) length = CHOICE_MAX_CHARS;
+        memcpy(copies[i], chars, length);
+        copies[i][length] = 0;
+        names[i] = copies[i];
+        if (strcmp(names[i], choice) == 0) {
+            *value = i;
+            return WK_OK;
+        }
+    }
+    wk_fail_unknown(err, "choice", choice, names, (size_t)(count < NAMES_MAX ? count : NAMES_MAX));
+    wk_fail_context(err, "option '%s'", option->name);
+    return WK_E_NOT_FOUND;
+}
+
+wk_status wk_domain_option(const wk_domain *domain, const char *name, const char *choice,
+                           int *option, int *value, wk_error *err)
+{
+    const char *names[WK_OPTIONS_MAX];
+    for (int i = 0; i < domain->n_options; i++) {
+        names[i] = domain->options[i].name;
+        if (strcmp(names[i], name) != 0) continue;
+        WK_TRY(find_choice(&domain->options[i], choice, value, err));
+        *option = i;
+        return WK_OK;
+    }
+    return wk_fail_unknown(err, "option of this domain", name, names, (size_t)domain->n_options);
+}
+
+wk_status wk_domain_check_options(const wk_domain *domain, const int *options, wk_error *err)
+{
+    for (int i = 0; i < domain->n_options; i++) {
+        int count = wk_option_count(&domain->options[i]);
+        if (options[i] < 0 || options[i] >= count)
+            return wk_fail(err, WK_E_INPUT, "option '%s' has choices 0 to %d (%s), not %d",
+                           domain->options[i].name, count - 1, domain->options[i].choices,
+                           options[i]);
+    }
+    return WK_OK;
+}
+
+// "θ needs 2 numbers (friction, wind), got 3".
+static wk_status wrong_length(const wk_domain *domain, size_t count, wk_error *err)
+{
+    wk_text names = {0};
+    for (int i = 0; i < domain->n_params; i++)
+        wk_text_printf(&names, "%s%s", i ? ", " : "", domain->params[i].name);
+    wk_fail(err, WK_E_INPUT, "a θ of domain '%s' has %d numbers (%s), not %zu", domain->name,
+            domain->n_params, wk_text_get(&names), count);
+    wk_text_free(&names);
+    return WK_E_INPUT;
+}
+
+wk_status wk_domain_check_params(const wk_domain *domain, const double *theta, size_t count,
+                                 wk_error *err)
+{
+    if (count != (size_t)domain->n_params) return wrong_length(domain, count, err);
+    for (int i = 0; i < domain->n_params; i++) {
+        const wk_param *p = &domain->params[i];
+        // Written so that NaN fails too.
+        if (!(theta[i] >= p->legal_min && theta[i] <= p->legal_max))
+            return wk_fail(err, WK_E_INPUT,
+                           "'%s' = %g is outside what domain '%s' accepts, %g to %g", p->name,
+                           theta[i], domain->name, p->legal_min, p->legal_max);
+    }
+    if (!domain->check) return WK_OK;
+    wk_error said = {0};
+    return wk_domain_answer(domain, "check", domain->check(theta, &said), &said, err);
+}

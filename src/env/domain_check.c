@@ -1,0 +1,287 @@
+// Whether a domain description makes sense, asked before anything runs. Authors of plug-ins read
+// these messages, so each says which field is wrong and what it must be.
+#include "env/domain.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    NAME_MAX_CHARS = 63,
+    CASES_MAX = 64,
+    CASE_PARAMS_MAX = 10000,
+    COMPLEX_MAX = 100000,
+    CHOICES_MAX = 64
+};
+
+static const char letters_and_digits[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+// A name of lower-case letters, digits and the characters of `marks`.
+static bool is_name(const char *name, size_t length, const char *marks)
+{
+    if (length == 0 || length > NAME_MAX_CHARS) return false;
+    for (size_t i = 0; i < length; i++)
+        if (!strchr(letters_and_digits, name[i]) && !strchr(marks, name[i])) return false;
+    return true;
+}
+
+static wk_status check_name(const char *what, int i, const char *name, wk_error *err)
+{
+    if (!name) return wk_fail(err, WK_E_INPUT, "%s[%d].name is NULL; give it a name", what, i);
+    if (!is_name(name, strlen(name), "-_"))
+        return wk_fail(err, WK_E_INPUT,
+                       "%s[%d].name '%s' is not a name; use 1 to %d characters of a-z 0-9 - _",
+                       what, i, name, NAME_MAX_CHARS);
+    return WK_OK;
+}
+
+static wk_status check_range(const char *what, int value, int least, int most, wk_error *err)
+{
+    if (value >= least && value <= most) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%s is %d; it must lie in %d to %d", what, value, least, most);
+}
+
+// A table of `count` rows: a legal length, and not NULL when it has rows.
+static wk_status check_table(const char *what, int count, int least, int most, const void *table,
+                             wk_error *err)
+{
+    char field[48] = "n_";
+    WK_TRY(check_range(strncat(field, what, sizeof field - 3), count, least, most, err));
+    if (count > 0 && !table)
+        return wk_fail(err, WK_E_INPUT, "%s is NULL although n_%s is %d", what, what, count);
+    return WK_OK;
+}
+
+static wk_status check_identity(const wk_domain *domain, wk_error *err)
+{
+    if (domain->abi != WK_ENV_ABI)
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "built for version %u of the environment interface, this program has "
+                       "version %u; set abi = WK_ENV_ABI and build it again with this program's "
+                       "headers",
+                       domain->abi, WK_ENV_ABI);
+    if (domain->size != sizeof *domain)
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "its struct wk_domain has %u bytes, this program's %zu; set size = "
+                       "sizeof(wk_domain) and build it again with this program's headers",
+                       domain->size, sizeof *domain);
+    if (!domain->name) return wk_fail(err, WK_E_INPUT, "name is NULL; give the domain a name");
+    if (!is_name(domain->name, strlen(domain->name), "-"))
+        return wk_fail(err, WK_E_INPUT,
+                       "name '%s' is not a domain name; use 1 to %d characters of a-z 0-9 -",
+                       domain->name, NAME_MAX_CHARS);
+    if (!domain->summary)
+        return wk_fail(err, WK_E_INPUT, "summary is NULL; say in one line what the domain is");
+    return WK_OK;
+}
+
+static wk_status check_functions(const wk_domain *domain, wk_error *err)
+{
+    const struct {
+        const char *name;
+        bool present;
+    } functions[] = {
+        {"create", domain->create}, {"destroy", domain->destroy},
+        {"reset", domain->reset},   {"step", domain->step},
+        {"render", domain->render}, {"state_size", domain->state_size},
+        {"save", domain->save},     {"load", domain->load},
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!functions[i].present)
+            return wk_fail(err, WK_E_INPUT, "the function %s is NULL; every domain needs it",
+                           functions[i].name);
+    if (!domain->grid_count != !domain->grid_point)
+        return wk_fail(err, WK_E_INPUT,
+                       "one of grid_count and grid_point is NULL; give both, or neither for a "
+                       "uniform grid");
+    return WK_OK;
+}
+
+static wk_status check_time(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_range("action_size", domain->action_size, 1, WK_ACTION_MAX, err));
+    WK_TRY(check_range("action_repeat", domain->action_repeat, 1, 1000000, err));
+    WK_TRY(check_range("episode_steps", domain->episode_steps, 1, 100000000, err));
+    if (!(isfinite(domain->step_seconds) && domain->step_seconds > 0))
+        return wk_fail(err, WK_E_INPUT, "step_seconds is %g; it must be a positive number",
+                       domain->step_seconds);
+    return WK_OK;
+}
+
+// With a grid of its own the domain need not say a step.
+static wk_status check_param(const wk_param *p, bool own_grid, wk_error *err)
+{
+    if (!isfinite(p->min) || !isfinite(p->max) || p->min > p->max)
+        return wk_fail(err, WK_E_INPUT, "param '%s': min %g and max %g are not a range", p->name,
+                       p->min, p->max);
+    if (!(p->legal_min <= p->min && p->max <= p->legal_max) || !isfinite(p->legal_min) ||
+        !isfinite(p->legal_max))
+        return wk_fail(err, WK_E_INPUT,
+                       "param '%s': legal_min %g to legal_max %g does not contain the grid's %g "
+                       "to %g",
+                       p->name, p->legal_min, p->legal_max, p->min, p->max);
+    if (own_grid || p->min == p->max) return WK_OK;
+    double steps = (p->max - p->min) / p->step;
+    if (!(p->step > 0) || fabs(steps - round(steps)) > 1e-6)
+        return wk_fail(err, WK_E_INPUT,
+                       "param '%s': step %g does not lead from min %g to max %g in whole steps",
+                       p->name, p->step, p->min, p->max);
+    return WK_OK;
+}
+
+static wk_status check_params(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_table("params", domain->n_params, 1, WK_PARAMS_MAX, domain->params, err));
+    for (int i = 0; i < domain->n_params; i++) {
+        WK_TRY(check_name("params", i, domain->params[i].name, err));
+        for (int j = 0; j < i; j++)
+            if (strcmp(domain->params[i].name, domain->params[j].name) == 0)
+                return wk_fail(err, WK_E_INPUT, "two params are called '%s'; rename one",
+                               domain->params[i].name);
+        WK_TRY(check_param(&domain->params[i], domain->grid_count, err));
+    }
+    return WK_OK;
+}
+
+static bool task_answers_to(const wk_task *task, const char *name)
+{
+    return strcmp(task->name, name) == 0 || (task->alias && strcmp(task->alias, name) == 0);
+}
+
+static wk_status check_tasks(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_table("tasks", domain->n_tasks, 1, WK_TASKS_MAX, domain->tasks, err));
+    for (int i = 0; i < domain->n_tasks; i++) {
+        const wk_task *task = &domain->tasks[i];
+        WK_TRY(check_name("tasks", i, task->name, err));
+        if (task->alias && !is_name(task->alias, strlen(task->alias), "-_"))
+            return wk_fail(err, WK_E_INPUT,
+                           "task '%s': alias '%s' is not a name; use a-z 0-9 - _, or NULL for none",
+                           task->name, task->alias);
+        for (int j = 0; j < i; j++)
+            if (task_answers_to(&domain->tasks[j], task->name) ||
+                (task->alias && task_answers_to(&domain->tasks[j], task->alias)))
+                return wk_fail(err, WK_E_INPUT,
+                               "the tasks '%s' and '%s' share a name or an alias; rename one",
+                               domain->tasks[j].name, task->name);
+    }
+    return WK_OK;
+}
+
+static wk_status check_choices(const wk_option *option, wk_error *err)
+{
+    if (!option->choices)
+        return wk_fail(err, WK_E_INPUT, "option '%s': choices is NULL; list them as \"a|b\"",
+                       option->name);
+    int count = wk_option_count(option);
+    if (count > CHOICES_MAX)
+        return wk_fail(err, WK_E_INPUT, "option '%s' has %d choices; the most is %d", option->name,
+                       count, CHOICES_MAX);
+    for (int i = 0; i < count; i++) {
+        size_t length, other_length;
+        const char *choice = wk_option_choice(option, i, &length);
+        if (!is_name(choice, length, "-_."))
+            return wk_fail(err, WK_E_INPUT,
+                           "option '%s': choice '%.*s' is not a name; use a-z 0-9 - _ . separated "
+                           "by '|'",
+                           option->name, (int)length, choice);
+        for (int j = 0; j < i; j++) {
+            const char *other = wk_option_choice(option, j, &other_length);
+            if (length == other_length && memcmp(choice, other, length) == 0)
+                return wk_fail(err, WK_E_INPUT, "option '%s' lists the choice '%.*s' twice",
+                               option->name, (int)length, choice);
+        }
+    }
+    return WK_OK;
+}
+
+static wk_status check_options(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_table("options", domain->n_options, 0, WK_OPTIONS_MAX, domain->options, err));
+    for (int i = 0; i < domain->n_options; i++) {
+        WK_TRY(check_name("options", i, domain->options[i].name, err));
+        for (int j = 0; j < i; j++)
+            if (strcmp(domain->options[i].name, domain->options[j].name) == 0)
+                return wk_fail(err, WK_E_INPUT, "two options are called '%s'; rename one",
+                               domain->options[i].name);
+        WK_TRY(check_choices(&domain->options[i], err));
+    }
+    return WK_OK;
+}
+
+// Every row of a table of θ must be a legal world. The status of the domain's own check is kept.
+static wk_status check_thetas(const wk_domain *domain, const char *what, const double *thetas,
+                              int count, wk_error *err)
+{
+    for (int i = 0; i < count; i++) {
+        const double *theta = thetas + (size_t)i * (size_t)domain->n_params;
+        wk_status status = wk_domain_check_params(domain, theta, (size_t)domain->n_params, err);
+        if (status == WK_OK) continue;
+        wk_fail_context(err, "%s, θ number %d", what, i);
+        return status;
+    }
+    return WK_OK;
+}
+
+static wk_status check_cases(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_table("cases", domain->n_cases, 0, CASES_MAX, domain->cases, err));
+    for (int i = 0; i < domain->n_cases; i++) {
+        const wk_case *c = &domain->cases[i];
+        WK_TRY(check_name("cases", i, c->name, err));
+        for (int j = 0; j < i; j++)
+            if (strcmp(c->name, domain->cases[j].name) == 0)
+                return wk_fail(err, WK_E_INPUT, "two cases are called '%s'; rename one", c->name);
+        if (c->count < 1 || c->count > CASE_PARAMS_MAX || !c->params)
+            return wk_fail(err, WK_E_INPUT,
+                           "case '%s': it needs params and a count of 1 to %d, not %d", c->name,
+                           CASE_PARAMS_MAX, c->count);
+        if (c->episodes < c->count)
+            return wk_fail(err, WK_E_INPUT,
+                           "case '%s': %d episodes do not visit each of its %d θ; raise episodes",
+                           c->name, c->episodes, c->count);
+        char what[NAME_MAX_CHARS + 16] = "case ";
+        WK_TRY(check_thetas(domain, strcat(what, c->name), c->params, c->count, err));
+    }
+    return WK_OK;
+}
+
+static wk_status check_oracles(const wk_domain *domain, wk_error *err)
+{
+    if (!domain->hardest)
+        return wk_fail(err, WK_E_INPUT, "hardest is NULL; give the θ of the hardest world");
+    WK_TRY(check_thetas(domain, "hardest", domain->hardest, 1, err));
+    WK_TRY(check_range("n_complex", domain->n_complex, 1, COMPLEX_MAX, err));
+    if (!domain->most_complex)
+        return wk_fail(err, WK_E_INPUT, "most_complex is NULL although n_complex is %d",
+                       domain->n_complex);
+    return check_thetas(domain, "most_complex", domain->most_complex, domain->n_complex, err);
+}
+
+static wk_status check_all(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_functions(domain, err));
+    WK_TRY(check_time(domain, err));
+    WK_TRY(check_params(domain, err));
+    WK_TRY(check_tasks(domain, err));
+    WK_TRY(check_options(domain, err));
+    WK_TRY(check_cases(domain, err));
+    WK_TRY(check_oracles(domain, err));
+    // The table of θ checks the grid as it is made.
+    wk_space *space;
+    WK_TRY(wk_space_create(domain, false, &space, err));
+    wk_space_destroy(space);
+    return WK_OK;
+}
+
+wk_status wk_domain_check(const wk_domain *domain, wk_error *err)
+{
+    // Nothing else can be read from a struct of another shape.
+    wk_status status = check_identity(domain, err);
+    if (status != WK_OK) {
+        wk_fail_context(err, "domain description");
+        return status;
+    }
+    status = check_all(domain, err);
+    if (status != WK_OK) wk_fail_context(err, "domain '%s'", domain->name);
+    return status;
+}

@@ -1,0 +1,332 @@
+// One environment: the part that is the same for every domain. It checks what goes into the domain
+// and what comes out, counts steps, ends episodes, and wraps the domain's bytes into a state that
+// names its origin. A simulation that broke down is never asked anything again before the next
+// reset, since its numbers may be anything.
+#include "env/domain.h"
+#include "env/host.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+struct wk_env {
+    const wk_domain *domain;
+    void *world;
+    int options[WK_OPTIONS_MAX];
+
+    bool started; // an episode exists
+    double theta[WK_PARAMS_MAX];
+    uint64_t seed, episode;
+    int steps;
+    uint8_t flags; // of the last observation
+};
+
+wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **out, wk_error *err)
+{
+    WK_TRY(wk_domain_check(domain, err));
+    if (options) WK_TRY(wk_domain_check_options(domain, options, err));
+    wk_env *env = calloc(1, sizeof *env);
+    if (!env) return wk_fail(err, WK_E_MEMORY, "no memory for a world of '%s'", domain->name);
+    env->domain = domain;
+    if (options) memcpy(env->options, options, (size_t)domain->n_options * sizeof *options);
+    wk_error said = {0};
+    wk_status status = domain->create(domain, env->options, &env->world, &said);
+    if (status != WK_OK) {
+        free(env);
+        return wk_domain_answer(domain, "create", status, &said, err);
+    }
+    *out = env;
+    return WK_OK;
+}
+
+void wk_env_destroy(wk_env *env)
+{
+    if (!env) return;
+    env->domain->destroy(env->world);
+    free(env);
+}
+
+const wk_domain *wk_env_domain(const wk_env *env)
+{
+    return env->domain;
+}
+
+// Replaces a non-finite number by 0; says whether it had to.
+static bool repair(float *number)
+{
+    if (isfinite(*number)) return false;
+    *number = 0;
+    return true;
+}
+
+// Makes an outcome one that can be stored: numbers that are none mean that the simulation broke
+// down.
+static void sanitise(const wk_domain *domain, wk_outcome *out)
+{
+    for (int i = 0; i < domain->n_tasks; i++) {
+        if (repair(&out->rewards[i])) out->diverged = true;
+        if (!domain->tasks[i].has_completion)
+            out->completion[i] = 0;
+        else if (repair(&out->completion[i]))
+            out->diverged = true;
+        else
+            out->completion[i] = fminf(1, fmaxf(0, out->completion[i]));
+    }
+}
+
+static uint8_t flags_of(const wk_env *env, const wk_outcome *out)
+{
+    int flags = env->steps == 0 ? WK_IS_FIRST : 0;
+    if (out->diverged)
+        flags |= WK_IS_DIVERGED | WK_IS_LAST;
+    else if (out->terminal)
+        flags |= WK_IS_TERMINAL | WK_IS_LAST;
+    if (env->steps == env->domain->episode_steps) flags |= WK_IS_LAST;
+    return (uint8_t)flags;
+}
+
+// Takes in what the domain reported and writes the frame. A broken simulation shows black.
+static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
+{
+    sanitise(env->domain, outcome);
+    env->flags = flags_of(env, outcome);
+    size_t tasks = (size_t)env->domain->n_tasks;
+    if (frame->rewards) memcpy(frame->rewards, outcome->rewards, tasks * sizeof(float));
+    if (frame->completion) memcpy(frame->completion, outcome->completion, tasks * sizeof(float));
+    if (frame->flags) *frame->flags = env->flags;
+    if (!frame->image) return;
+    if (outcome->diverged)
+        memset(frame->image, 0, WK_IMAGE_BYTES);
+    else
+        env->domain->render(env->world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, frame->image);
+}
+
+// Starts an episode in the domain and in the wrapper; on failure there is none.
+static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t episode,
+                       wk_outcome *outcome, wk_error *err)
+{
+    const wk_domain *domain = env->domain;
+    double copy[WK_PARAMS_MAX] = {0}; // `theta` may point into the environment
+    memcpy(copy, theta, (size_t)domain->n_params * sizeof *theta);
+    env->started = false;
+    wk_error said = {0};
+    *outcome = (wk_outcome){0};
+    wk_status status = domain->reset(env->world, copy, seed, episode, outcome, &said);
+    if (status != WK_OK) return wk_domain_answer(domain, "reset", status, &said, err);
+    memset(outcome->rewards, 0, sizeof outcome->rewards); // nothing was done to earn one
+    memcpy(env->theta, copy, sizeof copy);
+    env->seed = seed;
+    env->episode = episode;
+    env->steps = 0;
+    env->started = true;
+    return WK_OK;
+}
+
+wk_status wk_env_reset(wk_env *env, const double *theta, size_t count, uint64_t seed,
+                       uint64_t episode, const wk_frame *out, wk_error *err)
+{
+    WK_TRY(wk_domain_check_params(env->domain, theta, count, err));
+    wk_outcome outcome;
+    WK_TRY(start(env, theta, seed, episode, &outcome, err));
+    finish_step(env, &outcome, out);
+    return WK_OK;
+}
+
+static wk_status check_running(const wk_env *env, wk_error *err)
+{
+    if (!env->started)
+        return wk_fail(err, WK_E_INPUT, "no episode is running; reset the environment first");
+    if (env->flags & WK_IS_LAST)
+        return wk_fail(err, WK_E_INPUT, "the episode ended after step %d; reset the environment",
+                       env->steps);
+    return WK_OK;
+}
+
+wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err)
+{
+    WK_TRY(check_running(env, err));
+    for (int i = 0; i < env->domain->action_size; i++)
+        if (!isfinite(action[i]))
+            return wk_fail(err, WK_E_INPUT,
+                           "number %d of the action is %f; actions must be finite numbers in "
+                           "[-1, 1]",
+                           i, (double)action[i]);
+    return WK_OK;
+}
+
+wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_error *err)
+{
+    WK_TRY(wk_env_check_step(env, action, err));
+    float clipped[WK_ACTION_MAX];
+    for (int i = 0; i < env->domain->action_size; i++)
+        clipped[i] = fminf(1, fmaxf(-1, action[i]));
+    wk_outcome outcome = {0};
+    env->domain->step(env->world, clipped, &outcome);
+    env->steps++;
+    finish_step(env, &outcome, out);
+    return WK_OK;
+}
+
+const double *wk_env_params(const wk_env *env)
+{
+    return env->theta;
+}
+
+int wk_env_steps(const wk_env *env)
+{
+    return env->steps;
+}
+
+wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_error *err)
+{
+    enum { SIDE_MAX = 4096 };
+    if (width < 1 || height < 1 || width > SIDE_MAX || height > SIDE_MAX)
+        return wk_fail(err, WK_E_INPUT, "cannot draw %d x %d pixels; each side takes 1 to %d",
+                       width, height, SIDE_MAX);
+    if (!env->started)
+        return wk_fail(err, WK_E_INPUT, "there is nothing to draw; reset the environment first");
+    if (env->flags & WK_IS_DIVERGED)
+        return wk_fail(err, WK_E_DIVERGED,
+                       "the simulation broke down at step %d: there is nothing "
+                       "to draw; reset the environment",
+                       env->steps);
+    env->domain->render(env->world, width, height, rgb);
+    return WK_OK;
+}
+
+// A saved state: this header, the domain's bytes, and the CRC-32 of both. Numbers are in the
+// machine's byte order; the magic number reads differently in the other one.
+enum { STATE_MAGIC = 0x45534b57, STATE_VERSION = 1, DOMAIN_NAME_BYTES = 64 };
+
+typedef struct state_header {
+    uint32_t magic, version;
+    char domain[DOMAIN_NAME_BYTES];
+    int32_t options[WK_OPTIONS_MAX];
+    double theta[WK_PARAMS_MAX];
+    uint64_t seed, episode;
+    uint64_t world_size; // bytes of the domain that follow
+    int32_t steps;
+    uint32_t flags;
+} state_header;
+
+_Static_assert(sizeof(state_header) == 232, "a saved state has no padding: every byte is defined");
+
+static size_t state_size_for(size_t world_size)
+{
+    return sizeof(state_header) + world_size + sizeof(uint32_t);
+}
+
+static uint32_t checksum(const void *bytes, size_t size)
+{
+    return (uint32_t)crc32_z(0, bytes, size);
+}
+
+size_t wk_env_state_size(const wk_env *env)
+{
+    return env->started ? state_size_for(env->domain->state_size(env->world)) : 0;
+}
+
+wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err)
+{
+    if (!env->started)
+        return wk_fail(err, WK_E_INPUT, "there is no episode to save; reset the environment first");
+    size_t needed = wk_env_state_size(env);
+    if (size != needed)
+        return wk_fail(err, WK_E_INPUT, "a saved state takes %zu bytes, not %zu", needed, size);
+    state_header header = {.magic = STATE_MAGIC,
+                           .version = STATE_VERSION,
+                           .seed = env->seed,
+                           .episode = env->episode,
+                           .world_size = needed - state_size_for(0),
+                           .steps = env->steps,
+                           .flags = env->flags};
+    strncpy(header.domain, env->domain->name, sizeof header.domain - 1);
+    memcpy(header.theta, env->theta, sizeof header.theta);
+    for (int i = 0; i < WK_OPTIONS_MAX; i++)
+        header.options[i] = env->options[i];
+
+    char *world = (char *)bytes + sizeof header, *end = world + header.world_size;
+    memcpy(bytes, &header, sizeof header);
+    memset(world, 0, header.world_size);
+    if (!(env->flags & WK_IS_DIVERGED)) env->domain->save(env->world, world);
+    uint32_t sum = checksum(bytes, (size_t)(end - (char *)bytes));
+    memcpy(end, &sum, sizeof sum);
+    return WK_OK;
+}
+
+// Whether the bytes are a whole, undamaged state written by this version.
+static wk_status check_bytes(const void *bytes, size_t size, state_header *header, wk_error *err)
+{
+    if (size < state_size_for(0))
+        return wk_fail(err, WK_E_FORMAT, "%zu bytes are too few for a saved state", size);
+    memcpy(header, bytes, sizeof *header);
+    if (header->magic != STATE_MAGIC)
+        return wk_fail(err, WK_E_FORMAT, "these bytes are not a saved environment");
+    if (header->version != STATE_VERSION)
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "the state has version %u, this program reads version %d", header->version,
+                       STATE_VERSION);
+    if (header->world_size != size - state_size_for(0))
+        return wk_fail(err, WK_E_FORMAT,
+                       "the saved state has %zu bytes but should have %zu; it "
+                       "was cut or mixed up",
+                       size, state_size_for((size_t)header->world_size));
+    uint32_t stored;
+    memcpy(&stored, (const char *)bytes + size - sizeof stored, sizeof stored);
+    if (stored != checksum(bytes, size - sizeof stored))
+        return wk_fail(err, WK_E_FORMAT, "the saved state is damaged: its checksum is wrong");
+    return WK_OK;
+}
+
+// Whether the state is one of this environment's domain and options.
+static wk_status check_origin(const wk_env *env, state_header *header, wk_error *err)
+{
+    header->domain[DOMAIN_NAME_BYTES - 1] = 0;
+    if (strcmp(header->domain, env->domain->name) != 0)
+        return wk_fail(err, WK_E_INPUT, "the state was saved by domain '%s', this one is '%s'",
+                       header->domain, env->domain->name);
+    for (int i = 0; i < env->domain->n_options; i++)
+        if (header->options[i] != env->options[i])
+            return wk_fail(err, WK_E_INPUT,
+                           "the state was saved with choice %d of option '%s', this environment "
+                           "has choice %d",
+                           header->options[i], env->domain->options[i].name, env->options[i]);
+    if (header->steps < 0 || header->steps > env->domain->episode_steps)
+        return wk_fail(err, WK_E_FORMAT, "the state is at step %d, beyond the episode's %d",
+                       header->steps, env->domain->episode_steps);
+    if (header->flags & ~(uint32_t)(WK_IS_FIRST | WK_IS_LAST | WK_IS_TERMINAL | WK_IS_DIVERGED))
+        return wk_fail(err, WK_E_FORMAT, "the state has unknown flags %#x", header->flags);
+    return wk_domain_check_params(env->domain, header->theta, (size_t)env->domain->n_params, err);
+}
+
+static wk_status load_world(wk_env *env, const void *bytes, size_t size, wk_error *err)
+{
+    size_t expected = env->domain->state_size(env->world);
+    if (size != expected)
+        return wk_fail(err, WK_E_FORMAT, "the state has %zu bytes of the domain, it needs %zu",
+                       size, expected);
+    wk_error said = {0};
+    wk_status status = env->domain->load(env->world, bytes, size, &said);
+    return wk_domain_answer(env->domain, "load", status, &said, err);
+}
+
+wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err)
+{
+    state_header header;
+    WK_TRY(check_bytes(bytes, size, &header, err));
+    WK_TRY(check_origin(env, &header, err));
+    wk_outcome ignored;
+    WK_TRY(start(env, header.theta, header.seed, header.episode, &ignored, err));
+    if (!(header.flags & WK_IS_DIVERGED)) {
+        const char *world = (const char *)bytes + sizeof header;
+        wk_status status = load_world(env, world, (size_t)header.world_size, err);
+        if (status != WK_OK) {
+            env->started = false;
+            return status;
+        }
+    }
+    env->steps = header.steps;
+    env->flags = (uint8_t)header.flags;
+    return WK_OK;
+}

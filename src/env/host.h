@@ -1,0 +1,10 @@
+// What a vector of environments asks of one environment beyond the public interface.
+#ifndef WK_ENV_HOST_H
+#define WK_ENV_HOST_H
+
+#include "waker/env.h"
+
+/// WK_OK if `action` is finite and an episode is running: then wk_env_step cannot fail.
+wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err);
+
+#endif

@@ -1,0 +1,62 @@
+// The inner loops of the renderer, compiled once for any machine and once for AVX2. Both give the
+// same bits; only the time differs.
+#ifndef WK_ENV_RENDER_KERNELS_H
+#define WK_ENV_RENDER_KERNELS_H
+
+#include "env/render/profile.h"
+#include "env/render/shape.h"
+
+/// What is behind everything in a tile, as colours and as finished pixels.
+typedef struct wk_backdrop {
+    float rgb[3][WK_TILE_HEIGHT][WK_TILE_STRIDE];
+    uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH];
+} wk_backdrop;
+
+/// Everything that light falls on and comes from.
+typedef struct wk_lit_scene {
+    const wk_view *view;
+    wk_lights lights;
+    wk_shadows shadows;
+    int count;
+    wk_shape shapes[WK_SHAPES_MAX];
+} wk_lit_scene;
+
+typedef struct wk_kernels {
+    const char *name;
+
+    /// Empties the tile: nothing seen anywhere.
+    void (*clear)(wk_tile *tile);
+
+    /// Marks the samples where shape `index` is nearest so far.
+    void (*cast)(wk_tile *tile, wk_lit_scene *scene, int index);
+
+    /// Begins the colours of the drawn blocks, once everything is cast: samples where nothing was
+    /// seen show `back`, those marked WK_ID_FRONT show `front` (both may be NULL: black).
+    void (*fill)(wk_tile *tile, const wk_backdrop *back, const wk_backdrop *front);
+
+    /// Adds the colour of shape `index` where it is seen, in proportion to its samples.
+    void (*shade)(wk_tile *tile, const wk_lit_scene *scene, int index);
+
+    /// Lays the colour of a translucent shape over the tile's final colours, twice, as MuJoCo does.
+    void (*blend)(wk_tile *tile, const wk_lit_scene *scene, int index);
+
+    /// Casting and shading for a profile traced for the tile's columns; returns the blocks that
+    /// show nothing but its front.
+    uint64_t (*cast_profile)(wk_tile *tile, wk_profile *profile);
+    void (*shade_profile)(wk_tile *tile, const wk_lit_scene *scene, const wk_profile *profile);
+
+    /// Colours of the profile's front in the whole tile.
+    void (*shade_front)(const wk_tile *tile, const wk_lit_scene *scene, const wk_profile *profile,
+                        wk_backdrop *out);
+
+    /// Rounds colours in [0,1] to bytes.
+    void (*quantise)(const float rgb[3][WK_TILE_HEIGHT][WK_TILE_STRIDE], uint64_t blocks,
+                     uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH]);
+} wk_kernels;
+
+/// For any machine; for machines with AVX2 (NULL in a build for others); the best this one can run.
+const wk_kernels *wk_kernels_portable(void);
+const wk_kernels *wk_kernels_avx2(void);
+const wk_kernels *wk_kernels_best(void);
+
+#endif

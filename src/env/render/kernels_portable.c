@@ -1,0 +1,10 @@
+// The kernels with the instructions every machine of the architecture has.
+#include "env/render/kernels.h"
+
+#include "env/render/kernels_body.h"
+
+const wk_kernels *wk_kernels_portable(void)
+{
+    static const wk_kernels kernels = WK_KERNELS_BODY("portable");
+    return &kernels;
+}

@@ -1,0 +1,55 @@
+// A height field whose rows are all alike: a curve in the x-z plane drawn out along y, seen by a
+// camera that looks along +y with its right side along +x. Seen this way it has two kinds of
+// surface: the upright front, and the top, a strip of flat facets between neighbouring columns.
+#ifndef WK_ENV_RENDER_PROFILE_H
+#define WK_ENV_RENDER_PROFILE_H
+
+#include "env/render/light.h"
+#include "waker/error.h"
+
+enum { WK_ID_FRONT = 1, WK_ID_FACET = 1 << 20 };
+
+/// The top between two columns. x and z are world directions, relative to the camera's place.
+typedef struct wk_facet {
+    float x0, z0, x1, z1;                        // its left and right end
+    float grade;                                 // rise over run
+    float run, rise;                             // from one to the other
+    float facing;                                // > 0: the camera is above it
+    float normal[3];                             // unit, in the camera's frame
+    float near_u0, near_v0, near_u1, near_slope; // its front edge in slopes
+    float left, right, top, bottom;              // range in pixels
+    float horizon;                               // the light's rays steeper than this reach it
+    uint64_t blocks;                             // blocks of the current tile it was seen in
+} wk_facet;
+
+typedef struct wk_profile {
+    wk_material material;
+    int columns;
+    double first_x, spacing; // world x of column 0 and between columns
+    double front_y, back_y;  // in the world
+    double base_z, scale_z;
+    float *heights;   // world z per column
+    wk_facet *facets; // those in view, left to right
+    int facet_count;
+    float forward_y, up_y, forward_z, up_z; // how rays run: forward + v up
+    float near_y, far_y;                    // front and back relative to the camera
+    bool has_horizon;
+    float light_x, light_z;                     // like the facets
+    float edge[WK_SAMPLES_MAX][WK_TILE_STRIDE]; // v of the front's upper edge, per sample column
+    float edge_low[WK_TILE_BLOCKS], edge_high[WK_TILE_BLOCKS]; // its range in a block
+} wk_profile;
+
+/// Allocates for the model's height field of geom `geom`, which must not be rotated.
+wk_status wk_profile_init(wk_profile *profile, const mjModel *model, int geom, wk_error *err);
+void wk_profile_free(wk_profile *profile);
+
+/// Takes over the heights of the first row.
+void wk_profile_read(wk_profile *profile, const mjModel *model, int geom);
+
+/// Finds the facets in view and where the light (NULL: none casts shadows) reaches them.
+void wk_profile_look(wk_profile *profile, const wk_view *view, const wk_light *light);
+
+/// Works out the front's upper edge for the columns of `tile`.
+void wk_profile_trace(wk_profile *profile, const wk_tile *tile);
+
+#endif

@@ -1,0 +1,206 @@
+// Kernels: the colour of the shapes that are seen. A surface is shaded once per pixel, at the
+// pixel's middle, and counts by the share of the pixel's samples it covers; where the middle misses
+// the surface, the nearest point of it (or of its plane) stands in.
+#ifndef WK_ENV_RENDER_SHADE_BODY_H
+#define WK_ENV_RENDER_SHADE_BODY_H
+
+#include "env/render/light_body.h"
+
+/// Share of the samples of eight pixels that carry an id.
+WK_LANES_INLINE wk_f8 share_of(const wk_tile *tile, int y, int x, int id)
+{
+    wk_i8 count = i8_all(0);
+    for (int s = 0; s < tile->samples; s++)
+        count -= i8_load(&tile->id[s][y][x]) == id;
+    return i8_to_f8(count) * (1.0f / (float)tile->samples);
+}
+
+enum { PIXELS_MAX = WK_TILE_WIDTH * WK_TILE_HEIGHT + 8 };
+
+/// The pixels of a tile where one surface is seen, so that they can be shaded eight at a time
+/// wherever they lie.
+typedef struct pixels {
+    int count;
+    uint16_t place[PIXELS_MAX]; // in a plane of the tile
+    float u[PIXELS_MAX], v[PIXELS_MAX], share[PIXELS_MAX];
+} pixels;
+
+WK_LANES_INLINE void collect_block(const wk_tile *tile, int y, int x, int id, pixels *out)
+{
+    float shares[8];
+    wk_f8 share = share_of(tile, y, x, id);
+    f8_store(shares, share);
+    for (unsigned bits = i8_bits(share > 0); bits; bits &= bits - 1) {
+        int k = __builtin_ctz(bits), n = out->count++;
+        out->place[n] = (uint16_t)(y * WK_TILE_STRIDE + x + k);
+        out->u[n] = tile->centre_u[x + k];
+        out->v[n] = tile->centre_v[y];
+        out->share[n] = shares[k];
+    }
+}
+
+// Lanes beyond the last pixel get a harmless ray; they are never written back.
+WK_LANES_INLINE void collect(const wk_tile *tile, uint64_t blocks, int id, pixels *out)
+{
+    out->count = 0;
+    for (uint64_t left = blocks; left; left &= left - 1) {
+        int bit = __builtin_ctzll(left);
+        collect_block(tile, bit / 8, bit % 8 * 8, id, out);
+    }
+    for (int i = 0; i < 8; i++) {
+        out->u[out->count + i] = 0;
+        out->v[out->count + i] = 0;
+    }
+}
+
+WK_LANES_INLINE rays pixels_rays(const pixels *list, int first)
+{
+    return (rays){f8_load(&list->u[first]), f8_load(&list->v[first])};
+}
+
+// Adds colours to pixels in proportion to their share; with `fade`, what was there goes by as much.
+WK_LANES_INLINE void add_colours(wk_tile *tile, const pixels *list, int first, float weight,
+                                 bool fade, const colours *colour)
+{
+    int count = list->count - first < 8 ? list->count - first : 8;
+    for (int i = 0; i < 3; i++) {
+        float *plane = &tile->rgb[i][0][0], lanes[8];
+        f8_store(lanes, colour->rgb[i]);
+        for (int k = 0; k < count; k++) {
+            float *at = &plane[list->place[first + k]];
+            *at += list->share[first + k] * weight * (fade ? lanes[k] - *at : lanes[k]);
+        }
+    }
+}
+
+// The direction back to the camera.
+WK_LANES_INLINE wk_v8 rays_eye(const rays *r)
+{
+    return rays_at(r, -1 / f8_sqrt(rays_square(r)));
+}
+
+// Points of a flat part: its plane is met even where the part itself is not.
+WK_LANES_INLINE void on_plane(const rays *r, const float normal[3], float offset, points *p)
+{
+    wk_f8 t = offset / f8_min(rays_dot(r, normal), f8_all(-1e-4f));
+    p->position = rays_at(r, t);
+    p->normal = v8_all(normal);
+}
+
+WK_LANES_INLINE void on_box(const rays *r, const wk_shape *shape, int face, points *p)
+{
+    // The side of the slab that faces the camera, with its outward normal.
+    float middle = dot3(shape->centre, shape->axis[face]), sign = middle > 0 ? -1 : 1;
+    float normal[3];
+    for (int i = 0; i < 3; i++)
+        normal[i] = sign * shape->axis[face][i];
+    on_plane(r, normal, sign * middle + shape->half[face], p);
+}
+
+WK_LANES_INLINE void on_cylinder(const rays *r, const wk_shape *shape, int part, points *p)
+{
+    if (part) {
+        float middle = dot3(shape->centre, shape->axis[2]), sign = middle > 0 ? -1 : 1;
+        float normal[3];
+        for (int i = 0; i < 3; i++)
+            normal[i] = sign * shape->axis[2][i];
+        on_plane(r, normal, sign * middle + shape->half_length, p);
+        return;
+    }
+    tube k = cast_tube(r, shape);
+    p->position = rays_at(r, k.t);
+    wk_v8 foot = v8_add(v8_all(shape->centre), v8_scale(v8_all(shape->axis[2]), k.height));
+    p->normal = v8_unit(v8_sub(p->position, foot));
+}
+
+WK_LANES_INLINE void on_capsule(const rays *r, const wk_shape *shape, points *p)
+{
+    hits h = shape->kind == WK_SHAPE_SPHERE ? cast_sphere(r, shape) : cast_round(r, shape, true);
+    p->position = rays_at(r, h.t);
+    wk_v8 out = v8_sub(p->position, v8_all(shape->centre)), axis = v8_all(shape->axis[2]);
+    wk_f8 half = f8_all(shape->half_length), height = f8_clamp(v8_dot(out, axis), -half, half);
+    p->normal = v8_unit(v8_sub(out, v8_scale(axis, height)));
+}
+
+// A square wave of period 2 with edges softened over one pixel: the checker's two directions are
+// such waves, and a check is dark where they agree.
+WK_LANES_INLINE wk_f8 soft_wave(wk_f8 at, float pixel)
+{
+    wk_f8 half = at * 0.5f, whole = (half + 12582912.0f) - 12582912.0f;
+    wk_f8 phase = (half - whole) * 2; // in [-1,1], edges at -1, 0 and 1
+    wk_f8 distance = f8_min(f8_max(phase, -phase), 1 - f8_max(phase, -phase));
+    wk_f8 value = f8_min(distance * (2 / pixel), f8_all(1));
+    return f8_select(phase > 0, value, -value);
+}
+
+WK_LANES_INLINE colours checked(const wk_lit_scene *scene, const wk_shape *shape, const points *p)
+{
+    wk_v8 at = v8_sub(p->position, v8_all(shape->centre));
+    float depth = -dot3(shape->centre, shape->axis[2]);
+    float pixel = scene->view->step * depth / shape->check_size;
+    wk_f8 x = v8_dot(at, v8_all(shape->axis[0])) / shape->check_size;
+    wk_f8 y = v8_dot(at, v8_all(shape->axis[1])) / shape->check_size;
+    wk_f8 agree = soft_wave(x, pixel) * soft_wave(y, pixel);
+    float middle = 0.5f * (shape->check_even + shape->check_odd);
+    float spread = 0.5f * (shape->check_even - shape->check_odd);
+    wk_f8 grey = middle + spread * agree;
+    colours c = light_points(scene, &shape->material, p);
+    for (int i = 0; i < 3; i++)
+        c.rgb[i] *= grey;
+    return c;
+}
+
+WK_LANES_INLINE int part_count(const wk_shape *shape)
+{
+    return shape->kind == WK_SHAPE_BOX ? 3 : shape->kind == WK_SHAPE_CYLINDER ? 2 : 1;
+}
+
+WK_LANES_INLINE colours shade_part(const wk_lit_scene *scene, const wk_shape *shape, int index,
+                                   int part, const rays *r)
+{
+    points p = {.shape = index, .in_shadow = i8_all(0)};
+    p.eye = rays_eye(r);
+    switch (shape->kind) {
+    case WK_SHAPE_BOX:
+        on_box(r, shape, part, &p);
+        break;
+    case WK_SHAPE_CYLINDER:
+        on_cylinder(r, shape, part, &p);
+        break;
+    case WK_SHAPE_PLANE:
+        on_plane(r, shape->axis[2], dot3(shape->centre, shape->axis[2]), &p);
+        if (shape->check_size > 0) return checked(scene, shape, &p);
+        break;
+    default:
+        on_capsule(r, shape, &p);
+    }
+    return light_points(scene, &shape->material, &p);
+}
+
+WK_LANES_INLINE void shade_parts(wk_tile *tile, const wk_lit_scene *scene, int index, float weight,
+                                 bool fade)
+{
+    const wk_shape *shape = &scene->shapes[index];
+    pixels list;
+    for (int part = 0; part < part_count(shape); part++) {
+        collect(tile, shape->blocks, wk_shape_id(index) + part, &list);
+        for (int i = 0; i < list.count; i += 8) {
+            rays r = pixels_rays(&list, i);
+            colours colour = shade_part(scene, shape, index, part, &r);
+            add_colours(tile, &list, i, weight, fade, &colour);
+        }
+    }
+}
+
+static void shade_shape(wk_tile *tile, const wk_lit_scene *scene, int index)
+{
+    shade_parts(tile, scene, index, 1, false);
+}
+
+static void blend_shape(wk_tile *tile, const wk_lit_scene *scene, int index)
+{
+    float clear = 1 - scene->shapes[index].material.rgba[3];
+    shade_parts(tile, scene, index, 1 - clear * clear, true);
+}
+
+#endif

@@ -1,0 +1,279 @@
+// The θ of a domain's default distribution as one table, with a running sum of probabilities for
+// drawing and a sorted index for finding. The table is checked while it is made, so that whatever a
+// space hands out is a world that can be made.
+#include "env/domain.h"
+
+#include "base/array.h"
+#include "base/rng.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POINTS_MAX = 1000000 };
+
+struct wk_space {
+    const wk_domain *domain;
+    bool continuous;
+    size_t n_params;
+    WK_ARRAY(double) params; // [count, n_params]
+    WK_ARRAY(double) probability;
+    double *below_or_at; // [count], sum of the probabilities up to and including each point
+    size_t *sorted;      // [count], points in rising order of θ
+};
+
+static const double *params_of(const wk_space *space, size_t i)
+{
+    return space->params.items + i * space->n_params;
+}
+
+static wk_status no_memory(const wk_space *space, wk_error *err)
+{
+    return wk_fail(err, WK_E_MEMORY, "no memory for the θ of domain '%s'", space->domain->name);
+}
+
+static wk_status add_point(wk_space *space, const double *theta, double probability, wk_error *err)
+{
+    if (space->probability.count == POINTS_MAX)
+        return wk_fail(err, WK_E_INPUT, "the grid has more than %d points; make its steps larger",
+                       POINTS_MAX);
+    if (!wk_array_reserve(&space->params, space->n_params) ||
+        !wk_array_push(&space->probability, probability))
+        return no_memory(space, err);
+    memcpy(space->params.items + space->params.count, theta, space->n_params * sizeof *theta);
+    space->params.count += space->n_params;
+    return WK_OK;
+}
+
+// min + i*step without the rounding noise of binary fractions, so that 0.05 * 3 is the 0.15 a user
+// writes. Beyond 2^53 billionths there is no such noise to remove.
+static double grid_value(const wk_param *p, size_t i, size_t length)
+{
+    if (i == 0) return p->min;
+    if (i == length - 1) return p->max;
+    double value = p->min + (double)i * p->step, billionths = round(value * 1e9);
+    return fabs(billionths) < 0x1p53 ? billionths / 1e9 : value;
+}
+
+static size_t grid_length(const wk_param *p)
+{
+    return p->max > p->min ? (size_t)llround((p->max - p->min) / p->step) + 1 : 1;
+}
+
+// Every combination of the params' grids that the domain accepts; the last param varies fastest.
+static wk_status add_product(wk_space *space, wk_error *err)
+{
+    const wk_domain *domain = space->domain;
+    double combinations = 1;
+    for (int k = 0; k < domain->n_params; k++)
+        combinations *= (double)grid_length(&domain->params[k]);
+    if (combinations > POINTS_MAX)
+        return wk_fail(err, WK_E_INPUT,
+                       "the grid has %.0f combinations, more than %d; make its steps larger, or "
+                       "give grid_count and grid_point",
+                       combinations, POINTS_MAX);
+    for (size_t i = 0; i < (size_t)combinations; i++) {
+        double theta[WK_PARAMS_MAX];
+        size_t rest = i;
+        for (int k = domain->n_params - 1; k >= 0; k--) {
+            size_t length = grid_length(&domain->params[k]);
+            theta[k] = grid_value(&domain->params[k], rest % length, length);
+            rest /= length;
+        }
+        if (wk_domain_check_params(domain, theta, space->n_params, NULL) != WK_OK) continue;
+        WK_TRY(add_point(space, theta, 0, err));
+    }
+    if (space->probability.count == 0)
+        return wk_fail(err, WK_E_INPUT, "check refuses every θ of the grid");
+    for (size_t i = 0; i < space->probability.count; i++)
+        space->probability.items[i] = 1.0 / (double)space->probability.count;
+    return WK_OK;
+}
+
+// The points the domain lists itself, each a legal world with a probability.
+static wk_status add_listed(wk_space *space, wk_error *err)
+{
+    const wk_domain *domain = space->domain;
+    size_t count = domain->grid_count();
+    if (count < 1 || count > POINTS_MAX)
+        return wk_fail(err, WK_E_INPUT, "grid_count gives %zu; it must lie in 1 to %d", count,
+                       POINTS_MAX);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        double theta[WK_PARAMS_MAX] = {0}, probability = NAN;
+        domain->grid_point(i, theta, &probability);
+        wk_status status = wk_domain_check_params(domain, theta, space->n_params, err);
+        if (status != WK_OK) {
+            wk_fail_context(err, "grid_point(%zu)", i);
+            return status;
+        }
+        if (!(probability >= 0 && probability <= 1))
+            return wk_fail(err, WK_E_INPUT, "grid_point(%zu) has probability %g; give 0 to 1", i,
+                           probability);
+        WK_TRY(add_point(space, theta, probability, err));
+        sum += probability;
+    }
+    if (fabs(sum - 1) > 1e-6)
+        return wk_fail(err, WK_E_INPUT,
+                       "the probabilities of the grid's %zu points sum to %.9g; they must sum to 1",
+                       count, sum);
+    return WK_OK;
+}
+
+static int compare_theta(const double *a, const double *b, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        if (a[k] != b[k]) return a[k] < b[k] ? -1 : 1;
+    return 0;
+}
+
+static int compare_points(const void *a, const void *b, void *context)
+{
+    const wk_space *space = context;
+    return compare_theta(params_of(space, *(const size_t *)a), params_of(space, *(const size_t *)b),
+                         space->n_params);
+}
+
+static wk_status sort_points(wk_space *space, wk_error *err)
+{
+    size_t count = space->probability.count;
+    space->sorted = malloc(count * sizeof *space->sorted);
+    if (!space->sorted) return no_memory(space, err);
+    for (size_t i = 0; i < count; i++)
+        space->sorted[i] = i;
+    qsort_r(space->sorted, count, sizeof *space->sorted, compare_points, space);
+    for (size_t i = 1; i < count; i++)
+        if (compare_points(&space->sorted[i - 1], &space->sorted[i], space) == 0)
+            return wk_fail(err, WK_E_INPUT,
+                           "grid points %zu and %zu are the same θ; list it once with the sum of "
+                           "their probabilities",
+                           space->sorted[i - 1], space->sorted[i]);
+    return WK_OK;
+}
+
+// Running sums, with exactly 1 from the last possible point on, so that every draw below 1 finds a
+// point whose probability is not 0.
+static wk_status sum_probabilities(wk_space *space, wk_error *err)
+{
+    size_t count = space->probability.count;
+    space->below_or_at = malloc(count * sizeof *space->below_or_at);
+    if (!space->below_or_at) return no_memory(space, err);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        space->below_or_at[i] = sum += space->probability.items[i];
+    for (size_t i = count; i-- > 0;) {
+        space->below_or_at[i] = 1;
+        if (space->probability.items[i] > 0) break;
+    }
+    return WK_OK;
+}
+
+static wk_status fill(wk_space *space, wk_error *err)
+{
+    bool listed = space->domain->grid_count;
+    if (listed && space->continuous)
+        return wk_fail(err, WK_E_INPUT,
+                       "domain '%s' lists its θ itself: a continuous distribution is not possible",
+                       space->domain->name);
+    WK_TRY(listed ? add_listed(space, err) : add_product(space, err));
+    WK_TRY(sum_probabilities(space, err));
+    return sort_points(space, err);
+}
+
+wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **out, wk_error *err)
+{
+    wk_space *space = calloc(1, sizeof *space);
+    if (!space) return wk_fail(err, WK_E_MEMORY, "no memory for the θ of '%s'", domain->name);
+    space->domain = domain;
+    space->continuous = continuous;
+    space->n_params = (size_t)domain->n_params;
+    wk_status status = fill(space, err);
+    if (status != WK_OK) {
+        wk_space_destroy(space);
+        return status;
+    }
+    *out = space;
+    return WK_OK;
+}
+
+void wk_space_destroy(wk_space *space)
+{
+    if (!space) return;
+    wk_array_free(&space->params);
+    wk_array_free(&space->probability);
+    free(space->below_or_at);
+    free(space->sorted);
+    free(space);
+}
+
+size_t wk_space_count(const wk_space *space)
+{
+    return space->probability.count;
+}
+
+const double *wk_space_params(const wk_space *space, size_t i)
+{
+    assert(i < space->probability.count);
+    return params_of(space, i);
+}
+
+double wk_space_probability(const wk_space *space, size_t i)
+{
+    assert(i < space->probability.count);
+    return space->probability.items[i];
+}
+
+// Moves the continuous params off the grid. A domain whose rule couples params may refuse the
+// result; then the grid point stands.
+static void place(const wk_space *space, const double *u, double *theta)
+{
+    const wk_domain *domain = space->domain;
+    double placed[WK_PARAMS_MAX];
+    for (size_t k = 0; k < space->n_params; k++) {
+        const wk_param *p = &domain->params[k];
+        placed[k] = p->continuous ? p->min + u[k] * (p->max - p->min) : theta[k];
+    }
+    if (wk_domain_check_params(domain, placed, space->n_params, NULL) == WK_OK)
+        memcpy(theta, placed, space->n_params * sizeof *theta);
+}
+
+size_t wk_space_pick(const wk_space *space, const double *u, double *theta)
+{
+    assert(u[0] >= 0 && u[0] < 1);
+    // The first point whose running sum exceeds u.
+    size_t low = 0, high = space->probability.count - 1;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (space->below_or_at[middle] > u[0])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    memcpy(theta, params_of(space, low), space->n_params * sizeof *theta);
+    if (space->continuous) place(space, u + 1, theta);
+    return low;
+}
+
+size_t wk_space_sample(const wk_space *space, uint64_t seed, uint64_t episode, double *theta)
+{
+    wk_rng rng = wk_rng_stream(seed, "domain-randomisation", episode);
+    double u[1 + WK_PARAMS_MAX];
+    for (size_t k = 0; k <= space->n_params; k++)
+        u[k] = wk_rng_unit(&rng);
+    return wk_space_pick(space, u, theta);
+}
+
+size_t wk_space_find(const wk_space *space, const double *theta)
+{
+    size_t low = 0, high = space->probability.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2, point = space->sorted[middle];
+        int order = compare_theta(params_of(space, point), theta, space->n_params);
+        if (order == 0) return point;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return SIZE_MAX;
+}

@@ -1,0 +1,105 @@
+// Terrain Hopper: one leg, three tasks.
+#include "env/physics.h"
+#include "env/terrain.h"
+#include "env/terrain_robot.h"
+
+#include <math.h>
+
+enum { HOP, STAND, HOP_BACKWARD, TASKS };
+static const wk_task tasks[TASKS] = {
+    [HOP] = {.name = "hop"},
+    [STAND] = {.name = "stand"},
+    [HOP_BACKWARD] = {.name = "hop-backward", .alias = "hop-bwd"},
+};
+
+static const double steep_authors[] = {0.8, 0.1125}, steepest[] = {1, 0.15};
+static const wk_case cases[] = {
+    {.name = "steep",
+     .help = "slopes steeper than any trained on",
+     .count = 1,
+     .params = wk_terrain_steep,
+     .episodes = 20},
+    {.name = "stairs",
+     .help = "steps with vertical risers",
+     .count = 1,
+     .params = wk_terrain_staircase,
+     .episodes = 20},
+    {.name = "steep-authors",
+     .help = "the steeper slopes of the authors' published code",
+     .count = 1,
+     .params = steep_authors,
+     .episodes = 20,
+     .extra = true},
+    {.name = "max",
+     .help = "full amplitude at the length of steep, from the authors' published code",
+     .count = 1,
+     .params = steepest,
+     .episodes = 20,
+     .extra = true},
+};
+
+static double clip(double x)
+{
+    return fmin(fmax(x, 0), 1);
+}
+
+// Mean over the actuators of 1 - u², the reward for small controls.
+static double effortless(const mjModel *model, const mjData *data)
+{
+    double sum = 0;
+    for (int u = 0; u < model->nu; u++)
+        sum += fmax(0, 1 - data->ctrl[u] * data->ctrl[u]);
+    return sum / (double)model->nu;
+}
+
+static void add_rewards(const mjModel *model, const mjData *data, double *rewards)
+{
+    const int torso = wk_physics_id(model, mjOBJ_BODY, "torso");
+    const int foot = wk_physics_id(model, mjOBJ_BODY, "foot");
+    double height = data->xipos[3 * torso + 2] - data->xipos[3 * foot + 2];
+    double speed = data->subtree_linvel[3 * torso];
+    double tall = height >= 0.6 && height <= 2 ? 1 : 0;
+    rewards[HOP] += tall * clip(speed / 2);
+    rewards[STAND] += tall * effortless(model, data);
+    rewards[HOP_BACKWARD] += tall * clip(-speed / 2);
+}
+
+static const wk_terrain_robot robot = {
+    .model = "hopper.xml", .substeps = 4, .add_rewards = add_rewards};
+
+static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
+{
+    (void)domain;
+    return wk_terrain_create(&robot, options, env, err);
+}
+
+const wk_domain wk_terrain_hopper = {
+    .abi = WK_ENV_ABI,
+    .size = sizeof(wk_domain),
+    .name = "terrain-hopper",
+    .summary = "a planar one-legged hopper on uneven ground",
+    .n_params = WK_TERRAIN_PARAMS,
+    .params = wk_terrain_params,
+    .n_tasks = TASKS,
+    .tasks = tasks,
+    .n_cases = sizeof cases / sizeof *cases,
+    .cases = cases,
+    .n_options = WK_TERRAIN_OPTIONS,
+    .options = wk_terrain_options,
+    .action_size = 4,
+    .action_repeat = WK_TERRAIN_REPEAT,
+    .episode_steps = WK_TERRAIN_STEPS,
+    .step_seconds = 0.04,
+    .hardest = wk_terrain_hardest,
+    .n_complex = WK_TERRAIN_COMPLEX,
+    .most_complex = wk_terrain_most_complex,
+    .check = wk_terrain_check,
+    .create = create,
+    .destroy = wk_terrain_destroy,
+    .reset = wk_terrain_reset,
+    .step = wk_terrain_step,
+    .render = wk_terrain_render,
+    .state_size = wk_terrain_state_size,
+    .save = wk_terrain_save,
+    .load = wk_terrain_load,
+};

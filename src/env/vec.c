@@ -1,0 +1,187 @@
+// Many environments on a pool of threads. Each environment is one piece of the pool's job and
+// writes into its own rows of the batch, so nothing depends on which thread ran it. All input is
+// checked before anything moves: a bad action stops the whole step, not half of it.
+#include "env/host.h"
+
+#include "base/pool.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT_MAX = 65536 };
+
+// One environment's place: what to do next, and how it went.
+typedef struct slot {
+    wk_env *env;
+    bool reset; // begin a new episode instead of stepping
+    double theta[WK_PARAMS_MAX];
+    uint64_t seed, episode;
+    wk_error error; // status WK_OK if the last step went well
+} slot;
+
+struct wk_vec {
+    const wk_domain *domain;
+    int count;
+    slot *slots;
+    wk_pool *pool;
+    wk_batch batch;
+    const float *actions; // of the step in flight
+    bool in_flight;
+    uint64_t diverged;
+};
+
+static wk_status allocate(wk_vec *vec, wk_error *err)
+{
+    size_t count = (size_t)vec->count, tasks = (size_t)vec->domain->n_tasks;
+    vec->slots = calloc(count, sizeof *vec->slots);
+    vec->batch.images = calloc(count, WK_IMAGE_BYTES);
+    vec->batch.rewards = calloc(count * tasks, sizeof *vec->batch.rewards);
+    vec->batch.completion = calloc(count * tasks, sizeof *vec->batch.completion);
+    vec->batch.flags = calloc(count, sizeof *vec->batch.flags);
+    if (!vec->slots || !vec->batch.images || !vec->batch.rewards || !vec->batch.completion ||
+        !vec->batch.flags)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %d environments; use fewer", vec->count);
+    return WK_OK;
+}
+
+static wk_status fill(wk_vec *vec, const int *options, int threads, wk_error *err)
+{
+    WK_TRY(allocate(vec, err));
+    for (int i = 0; i < vec->count; i++)
+        WK_TRY(wk_env_create(vec->domain, options, &vec->slots[i].env, err));
+    return wk_pool_create(threads, &vec->pool, err);
+}
+
+wk_status wk_vec_create(const wk_domain *domain, const int *options, int count, int threads,
+                        wk_vec **out, wk_error *err)
+{
+    if (count < 1 || count > COUNT_MAX)
+        return wk_fail(err, WK_E_INPUT, "cannot make %d environments; give 1 to %d", count,
+                       COUNT_MAX);
+    // The batch's shape is read from the description, so that comes first.
+    WK_TRY(wk_domain_check(domain, err));
+    wk_vec *vec = calloc(1, sizeof *vec);
+    if (!vec) return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", count);
+    vec->domain = domain;
+    vec->count = count;
+    wk_status status = fill(vec, options, threads, err);
+    if (status != WK_OK) {
+        wk_vec_destroy(vec);
+        return status;
+    }
+    *out = vec;
+    return WK_OK;
+}
+
+void wk_vec_destroy(wk_vec *vec)
+{
+    if (!vec) return;
+    if (vec->in_flight) wk_pool_wait(vec->pool);
+    wk_pool_destroy(vec->pool);
+    for (int i = 0; vec->slots && i < vec->count; i++)
+        wk_env_destroy(vec->slots[i].env);
+    free(vec->slots);
+    free(vec->batch.images);
+    free(vec->batch.rewards);
+    free(vec->batch.completion);
+    free(vec->batch.flags);
+    free(vec);
+}
+
+int wk_vec_count(const wk_vec *vec)
+{
+    return vec->count;
+}
+
+wk_env *wk_vec_env(wk_vec *vec, int i)
+{
+    assert(i >= 0 && i < vec->count && !vec->in_flight);
+    return vec->slots[i].env;
+}
+
+const wk_batch *wk_vec_batch(const wk_vec *vec)
+{
+    return &vec->batch;
+}
+
+wk_status wk_vec_plan_reset(wk_vec *vec, int i, const double *theta, size_t count, uint64_t seed,
+                            uint64_t episode, wk_error *err)
+{
+    assert(i >= 0 && i < vec->count && !vec->in_flight);
+    WK_TRY(wk_domain_check_params(vec->domain, theta, count, err));
+    slot *s = &vec->slots[i];
+    memcpy(s->theta, theta, count * sizeof *theta);
+    s->seed = seed;
+    s->episode = episode;
+    s->reset = true;
+    return WK_OK;
+}
+
+static const float *action_of(const wk_vec *vec, const float *actions, int i)
+{
+    return actions + (size_t)i * (size_t)vec->domain->action_size;
+}
+
+static void run_slot(void *context, size_t i, int thread)
+{
+    (void)thread;
+    wk_vec *vec = context;
+    slot *s = &vec->slots[i];
+    size_t tasks = (size_t)vec->domain->n_tasks;
+    wk_frame frame = {.image = vec->batch.images + i * WK_IMAGE_BYTES,
+                      .rewards = vec->batch.rewards + i * tasks,
+                      .completion = vec->batch.completion + i * tasks,
+                      .flags = vec->batch.flags + i};
+    s->error.status = WK_OK;
+    if (s->reset)
+        wk_env_reset(s->env, s->theta, (size_t)vec->domain->n_params, s->seed, s->episode, &frame,
+                     &s->error);
+    else
+        wk_env_step(s->env, action_of(vec, vec->actions, (int)i), &frame, &s->error);
+    s->reset = false;
+}
+
+wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err)
+{
+    assert(!vec->in_flight);
+    for (int i = 0; i < vec->count; i++) {
+        const slot *s = &vec->slots[i];
+        wk_status status =
+            s->reset ? WK_OK : wk_env_check_step(s->env, action_of(vec, actions, i), err);
+        if (status == WK_OK) continue;
+        wk_fail_context(err, "environment %d", i);
+        return status;
+    }
+    vec->actions = actions;
+    vec->in_flight = true;
+    wk_pool_start(vec->pool, (size_t)vec->count, run_slot, vec);
+    return WK_OK;
+}
+
+wk_status wk_vec_step_finish(wk_vec *vec, wk_error *err)
+{
+    assert(vec->in_flight);
+    wk_pool_wait(vec->pool);
+    vec->in_flight = false;
+    int failed = -1; // the lowest-numbered one that did
+    for (int i = vec->count - 1; i >= 0; i--) {
+        if (vec->slots[i].error.status != WK_OK)
+            failed = i;
+        else if (vec->batch.flags[i] & WK_IS_DIVERGED)
+            vec->diverged++;
+    }
+    if (failed < 0) return WK_OK;
+    const wk_error *said = &vec->slots[failed].error;
+    return wk_fail(err, said->status, "environment %d: %.900s", failed, said->message);
+}
+
+wk_status wk_vec_step(wk_vec *vec, const float *actions, wk_error *err)
+{
+    WK_TRY(wk_vec_step_begin(vec, actions, err));
+    return wk_vec_step_finish(vec, err);
+}
+
+uint64_t wk_vec_diverged(const wk_vec *vec)
+{
+    return vec->diverged;
+}

@@ -1,0 +1,103 @@
+// The arena: aligned, zeroed, never moving, freed at once.
+#include "base/arena.h"
+#include "support/check.h"
+#include "support/faults.h"
+
+static void memory_is_zeroed_aligned_and_apart(void **state)
+{
+    (void)state;
+    wk_arena arena = {.block_size = 256};
+    unsigned char *pieces[50];
+    for (size_t i = 0; i < 50; i++) {
+        size_t size = i * 7 % 200;
+        pieces[i] = wk_arena_alloc(&arena, size);
+        assert_non_null(pieces[i]);
+        assert_int_equal((uintptr_t)pieces[i] % 64, 0);
+        for (size_t k = 0; k < size; k++)
+            assert_int_equal(pieces[i][k], 0);
+        memset(pieces[i], (int)i + 1, size);
+    }
+    // Later pieces did not touch earlier ones.
+    for (size_t i = 0; i < 50; i++)
+        for (size_t k = 0; k < i * 7 % 200; k++)
+            assert_int_equal(pieces[i][k], i + 1);
+    wk_arena_reset(&arena);
+}
+
+static void memory_is_zeroed_again_after_a_reset(void **state)
+{
+    (void)state;
+    wk_arena arena = {0};
+    memset(wk_arena_alloc(&arena, 1000), 0xFF, 1000);
+    wk_arena_reset(&arena);
+    const char *again = wk_arena_alloc(&arena, 1000);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(again[i], 0);
+    wk_arena_reset(&arena);
+}
+
+static void pieces_larger_than_a_block_are_possible(void **state)
+{
+    (void)state;
+    wk_arena arena = {.block_size = 64};
+    char *large = wk_arena_alloc(&arena, 1 << 20);
+    assert_non_null(large);
+    large[(1 << 20) - 1] = 1;
+    wk_arena_reset(&arena);
+}
+
+static void use_is_counted_and_the_peak_kept(void **state)
+{
+    (void)state;
+    wk_arena arena = {0};
+    wk_arena_alloc(&arena, 1);
+    wk_arena_alloc(&arena, 65);
+    assert_int_equal(arena.used, 64 + 128);
+    wk_arena_reset(&arena);
+    assert_int_equal(arena.used, 0);
+    assert_int_equal(arena.peak, 192);
+    wk_arena_alloc(&arena, 10);
+    assert_int_equal(arena.peak, 192);
+    wk_arena_reset(&arena);
+}
+
+static void copies_are_copies(void **state)
+{
+    (void)state;
+    wk_arena arena = {0};
+    char text[] = "text";
+    char *copy = wk_arena_string(&arena, text);
+    const int numbers[] = {1, 2, 3};
+    int *same = wk_arena_copy(&arena, numbers, sizeof numbers);
+    text[0] = 'n';
+    assert_string_equal(copy, "text");
+    assert_memory_equal(same, numbers, sizeof numbers);
+    assert_non_null(wk_arena_copy(&arena, NULL, 0));
+    wk_arena_reset(&arena);
+}
+
+static void short_memory_gives_null_and_changes_nothing(void **state)
+{
+    (void)state;
+    wk_arena arena = {0};
+    assert_null(wk_arena_alloc(&arena, SIZE_MAX - 3));
+    fault_arm(FAULT_ALLOC, 0, ENOMEM);
+    assert_null(wk_arena_string(&arena, "text"));
+    assert_int_equal(arena.used, 0);
+    assert_non_null(wk_arena_alloc(&arena, 5));
+    wk_arena_reset(&arena);
+    wk_arena_reset(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
+        cmocka_unit_test(memory_is_zeroed_again_after_a_reset),
+        cmocka_unit_test(pieces_larger_than_a_block_are_possible),
+        cmocka_unit_test(use_is_counted_and_the_peak_kept),
+        cmocka_unit_test(copies_are_copies),
+        cmocka_unit_test(short_memory_gives_null_and_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+// Growing text, JSON output, and finding the name that was meant.
+#include "base/text.h"
+#include "support/check.h"
+#include "support/faults.h"
+#include <float.h>
+
+static void text_grows_by_every_means(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    assert_string_equal(wk_text_get(&text), "");
+    wk_text_puts(&text, "one ");
+    wk_text_printf(&text, "%d %s ", 2, "three");
+    wk_text_append(&text, "four and more", 4);
+    assert_string_equal(wk_text_get(&text), "one 2 three four");
+    assert_int_equal(text.length, 16);
+    wk_text_free(&text);
+    for (int i = 0; i < 1000; i++)
+        wk_text_printf(&text, "%04d", i);
+    assert_int_equal(text.length, 4000);
+    assert_memory_equal(wk_text_get(&text) + 4 * 777, "0777", 4);
+    wk_text_free(&text);
+    wk_text_free(&text);
+}
+
+static void after_short_memory_the_text_so_far_stays(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_text_puts(&text, "start");
+    fault_arm(FAULT_ALLOC, 0, ENOMEM);
+    wk_text_printf(&text, "%200d", 1);
+    assert_true(text.failed);
+    wk_text_puts(&text, "more");
+    assert_string_equal(wk_text_get(&text), "start");
+    wk_text_free(&text);
+    assert_false(text.failed);
+}
+
+static void json_nests_with_commas_and_indentation(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_json json = {.text = &text};
+    wk_json_object(&json, NULL);
+    wk_json_string(&json, "name", "toy");
+    wk_json_array(&json, "list");
+    wk_json_integer(&json, NULL, -5);
+    wk_json_integer(&json, NULL, INT64_MIN);
+    wk_json_object(&json, NULL);
+    wk_json_close(&json, '}');
+    wk_json_close(&json, ']');
+    wk_json_bool(&json, "yes", true);
+    wk_json_bool(&json, "no", false);
+    wk_json_close(&json, '}');
+    assert_string_equal(wk_text_get(&text), "{\n"
+                                            "  \"name\": \"toy\",\n"
+                                            "  \"list\": [\n"
+                                            "    -5,\n"
+                                            "    -9223372036854775808,\n"
+                                            "    {}\n"
+                                            "  ],\n"
+                                            "  \"yes\": true,\n"
+                                            "  \"no\": false\n"
+                                            "}\n");
+    wk_text_free(&text);
+}
+
+static void json_strings_are_escaped(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_json json = {.text = &text};
+    wk_json_string(&json, NULL, "a\"b\\c\n\t\x01/é");
+    assert_string_equal(wk_text_get(&text), "\"a\\\"b\\\\c\\u000a\\u0009\\u0001/é\"");
+    wk_text_free(&text);
+}
+
+static void json_numbers_read_back_as_the_same_number(void **state)
+{
+    (void)state;
+    const double numbers[] = {0,       0.1,          1.0 / 3, 1e300,
+                              -1e-300, 123456789,    0.15,    DBL_MAX,
+                              DBL_MIN, DBL_TRUE_MIN, 5e-324,  1 + DBL_EPSILON,
+                              100000,  -0.0,         3.14159, 9007199254740993.0};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        wk_text text = {0};
+        wk_json json = {.text = &text};
+        wk_json_number(&json, NULL, numbers[i]);
+        double back = strtod(wk_text_get(&text), NULL);
+        assert_memory_equal(&back, &numbers[i], sizeof back);
+        wk_text_free(&text);
+    }
+}
+
+static void json_numbers_are_short_and_never_invalid(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_json json = {.text = &text};
+    wk_json_array(&json, NULL);
+    wk_json_number(&json, NULL, 0.1);
+    wk_json_number(&json, NULL, NAN);
+    wk_json_number(&json, NULL, -INFINITY);
+    wk_json_close(&json, ']');
+    assert_string_equal(wk_text_get(&text), "[\n  0.1,\n  null,\n  null\n]\n");
+    wk_text_free(&text);
+}
+
+static void distances_count_edits_and_swaps(void **state)
+{
+    (void)state;
+    assert_int_equal(wk_text_distance("walk", "walk"), 0);
+    assert_int_equal(wk_text_distance("walk", "wlak"), 1);
+    assert_int_equal(wk_text_distance("walk", "walks"), 1);
+    assert_int_equal(wk_text_distance("walk", "wal"), 1);
+    assert_int_equal(wk_text_distance("walk", "talk"), 1);
+    assert_int_equal(wk_text_distance("kitten", "sitting"), 3);
+    assert_int_equal(wk_text_distance("", "abc"), 3);
+    assert_int_equal(wk_text_distance("Terrain_Walker", "terrain-walker"), 0);
+}
+
+static void the_nearest_name_is_found_if_it_is_near(void **state)
+{
+    (void)state;
+    const char *const names[] = {"stand", "walk", "run", "walk-backward"};
+    assert_string_equal(wk_text_nearest("wakl", names, 4), "walk");
+    assert_string_equal(wk_text_nearest("walk-backwards", names, 4), "walk-backward");
+    assert_string_equal(wk_text_nearest("rum", names, 4), "run");
+    assert_null(wk_text_nearest("somersault", names, 4));
+    assert_null(wk_text_nearest("walk", names, 0));
+    char endless[200];
+    memset(endless, 'x', sizeof endless - 1);
+    endless[sizeof endless - 1] = 0;
+    assert_null(wk_text_nearest(endless, names, 4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_grows_by_every_means),
+        cmocka_unit_test(after_short_memory_the_text_so_far_stays),
+        cmocka_unit_test(json_nests_with_commas_and_indentation),
+        cmocka_unit_test(json_strings_are_escaped),
+        cmocka_unit_test(json_numbers_read_back_as_the_same_number),
+        cmocka_unit_test(json_numbers_are_short_and_never_invalid),
+        cmocka_unit_test(distances_count_edits_and_swaps),
+        cmocka_unit_test(the_nearest_name_is_found_if_it_is_near),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+// waker doctor: names every part, tells what to do about absent ones, and is happy on a machine
+// that can build the tests.
+#include "support/check.h"
+#include "support/program.h"
+
+static void every_part_is_named_and_the_required_ones_work(void **state)
+{
+    (void)state;
+    program_result r = program_run("doctor");
+    program_expect_success(r);
+    const char *const parts[] = {"processor", "memory", "MuJoCo", "domains", "fast collider",
+                                 "zlib",      "BLAS",   "CUDA",   "OSMesa"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        assert_non_null(strstr(r.out, parts[i]));
+    assert_non_null(strstr(r.out, "Everything required works."));
+}
+
+static void the_json_can_be_parsed(void **state)
+{
+    (void)state;
+    program_result r = program_run("doctor --json");
+    program_expect_success(r);
+    program_expect_json(r.out);
+    assert_non_null(strstr(r.out, "\"broken\": 0"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_part_is_named_and_the_required_ones_work),
+        cmocka_unit_test(the_json_can_be_parsed),
+    };
+    return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}

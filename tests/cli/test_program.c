@@ -1,0 +1,121 @@
+// The program as a whole: help, unknown names, global options, exit codes, output that cannot be
+// written.
+#include "support/check.h"
+#include "support/program.h"
+
+static void without_arguments_the_commands_are_listed(void **state)
+{
+    (void)state;
+    program_result r = program_run(" ");
+    program_expect_success(r);
+    const char *const parts[] = {"envs",   "render",     "bench env",
+                                 "doctor", "Exit codes", "--threads"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        assert_non_null(strstr(r.out, parts[i]));
+    assert_string_equal(r.err, "");
+}
+
+static void every_command_has_help_with_usage_options_and_an_example(void **state)
+{
+    (void)state;
+    const char *const commands[] = {"envs", "envs check", "render", "bench env", "doctor"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        program_result r = program_run("%s --help", commands[i]);
+        program_expect_success(r);
+        assert_non_null(strstr(r.out, "Usage: waker "));
+        assert_non_null(strstr(r.out, "Options:"));
+        assert_non_null(strstr(r.out, "Example:"));
+        assert_non_null(strstr(r.out, "--quiet"));
+    }
+    program_result r = program_run("help render");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "--sheet"));
+    program_expect_success(program_run("render -h"));
+}
+
+static void the_version_is_shown(void **state)
+{
+    (void)state;
+    program_result r = program_run("--version");
+    program_expect_success(r);
+    assert_int_equal(strncmp(r.out, "waker 0.", 8), 0);
+}
+
+static void an_unknown_command_names_the_nearest(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("redner"), 2, "did you mean 'render'?");
+    program_expect_error(program_run("zzzzzzzzzzzz"), 2, "unknown command 'zzzzzzzzzzzz'");
+    program_expect_error(program_run("bench"), 2, "'waker bench env'");
+    program_expect_error(program_run("bench gpu"), 2, "does not know 'gpu'");
+}
+
+static void an_unknown_option_names_the_nearest(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("render --domian x"), 2, "did you mean '--domain'?");
+    program_expect_error(program_run("render --thread=1"), 2, "did you mean '--threads'?");
+    program_expect_error(program_run("envs -x"), 2, "unknown option '-x'");
+    program_expect_error(program_run("--colour envs"), 2, "unknown option '--colour'");
+}
+
+static void options_are_typed_and_checked(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("envs --threads -1"), 2, "--threads: -1 is outside 0 to 1024");
+    program_expect_error(program_run("--threads=-1 envs"), 2, "--threads: -1 is outside");
+    program_expect_error(program_run("envs --threads two"), 2, "'two' is not a whole number");
+    program_expect_error(program_run("envs --threads 99999999999999999999"), 2, "is outside");
+    program_expect_error(program_run("envs --threads"), 2, "--threads needs a value");
+    program_expect_error(program_run("envs --threads --json"), 2, "--threads needs a value");
+    program_expect_error(program_run("envs --json=yes"), 2, "--json takes no value");
+    program_expect_error(program_run("render --seed -1"), 2, "--seed: '-1'");
+    program_expect_error(program_run("bench env --seconds nan"), 2, "not a number");
+    program_expect_error(program_run("bench env --seconds 1e9"), 2, "outside");
+    program_expect_error(program_run("bench env --envs 0"), 2, "outside 1 to");
+}
+
+static void too_many_or_too_few_words_are_refused(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("doctor now"), 2, "'now' is one argument too many");
+    program_expect_error(program_run("envs check"), 2, "an argument is missing");
+    program_expect_error(program_run("envs a b"), 2, "'b' is one argument too many");
+}
+
+static void usage_errors_point_to_the_help_of_the_command(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("render --size 0"), 2, "Try 'waker render --help'.");
+    program_expect_error(program_run("nothing-like-it"), 2, "Try 'waker --help'.");
+}
+
+static void output_that_cannot_be_written_is_a_failure(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("envs >/dev/full"), 1, "cannot write to standard output");
+    program_expect_error(program_run("--help >/dev/full"), 1, "cannot write to standard output");
+}
+
+static void two_dashes_end_the_options(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("envs -- --json"), 2, "--json");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_arguments_the_commands_are_listed),
+        cmocka_unit_test(every_command_has_help_with_usage_options_and_an_example),
+        cmocka_unit_test(the_version_is_shown),
+        cmocka_unit_test(an_unknown_command_names_the_nearest),
+        cmocka_unit_test(an_unknown_option_names_the_nearest),
+        cmocka_unit_test(options_are_typed_and_checked),
+        cmocka_unit_test(too_many_or_too_few_words_are_refused),
+        cmocka_unit_test(usage_errors_point_to_the_help_of_the_command),
+        cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
+        cmocka_unit_test(two_dashes_end_the_options),
+    };
+    return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}

@@ -1,0 +1,264 @@
+// waker render, as a user runs it: what the files contain, what is said, and every way to get it
+// wrong.
+#include "media/decode.h"
+#include "support/program.h"
+#include "waker/env.h"
+#include <stdio.h>
+
+#define BALL "--plugin " WAKER_BINARY_DIR "/tests/plugins/ball.so "
+
+static wk_image read_png(const char *name)
+{
+    unsigned long size;
+    uint8_t *bytes = program_read(name, &size);
+    assert_non_null(bytes);
+    wk_image image = png_decode(bytes, size);
+    free(bytes);
+    return image;
+}
+
+static gif_clip read_gif(const char *name)
+{
+    unsigned long size;
+    uint8_t *bytes = program_read(name, &size);
+    assert_non_null(bytes);
+    gif_clip clip = gif_decode(bytes, size);
+    free(bytes);
+    return clip;
+}
+
+static bool same_picture(const char *a, const char *b)
+{
+    wk_image x = read_png(a), y = read_png(b);
+    bool same = x.width == y.width && x.height == y.height &&
+                memcmp(x.rgb, y.rgb, (size_t)x.width * (size_t)x.height * 3) == 0;
+    wk_image_free(&x);
+    wk_image_free(&y);
+    return same;
+}
+
+// The picture must be the one that the library draws for the same episode.
+static void a_still_shows_the_start_of_the_episode(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    program_result r = program_run(
+        "render --domain terrain-walker --params 0.8,0.3 --seed 5 --size 96 --out a.png");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "amplitude=0.8, length=0.3, seed 5"));
+    assert_non_null(strstr(r.out, "a.png"));
+    const wk_domain *domain;
+    wk_env *env;
+    uint8_t expected[96 * 96 * 3];
+    assert_ok(wk_domain_find("terrain-walker", &domain, &err));
+    assert_ok(wk_env_create(domain, NULL, &env, &err));
+    assert_ok(wk_env_reset(env, (double[]){0.8, 0.3}, 2, 5, 0, &(wk_frame){0}, &err));
+    assert_ok(wk_env_render(env, 96, 96, expected, &err));
+    wk_image image = read_png("a.png");
+    assert_int_equal(image.width, 96);
+    assert_memory_equal(image.rgb, expected, sizeof expected);
+    wk_image_free(&image);
+    wk_env_destroy(env);
+}
+
+static void every_domain_can_be_drawn_with_nothing_but_its_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        program_expect_success(
+            program_run("render --domain %s --out domain.png", wk_domain_at(i)->name));
+        wk_image image = read_png("domain.png");
+        assert_int_equal(image.width, 480);
+        assert_int_equal(image.height, 480);
+        wk_image_free(&image);
+    }
+}
+
+static void steps_seed_params_and_case_change_the_picture(void **state)
+{
+    (void)state;
+    const char *const variants[] = {"", "--steps 9", "--seed 1", "--params 1,0.2", "--case steep"};
+    for (int i = 0; i < 5; i++)
+        program_expect_success(program_run(
+            "render --domain terrain-hopper --size 64 %s --out v%d.png", variants[i], i));
+    for (int i = 1; i < 5; i++)
+        assert_false(
+            same_picture("v0.png", ((char[]){'v', (char)('0' + i), '.', 'p', 'n', 'g', 0})));
+}
+
+static void options_reach_the_domain(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("render " BALL "--size 64 --out o0.png"));
+    program_expect_success(
+        program_run("render " BALL "--size 64 --option start=centre --out o1.png"));
+    assert_false(same_picture("o0.png", "o1.png"));
+}
+
+static void the_same_command_writes_the_same_bytes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        program_expect_success(
+            program_run("render --domain terrain-walker --steps 3 --size 64 --out s%d.gif", i));
+        program_expect_success(program_run("render --sheet " BALL "--size 16 --out s%d.png", i));
+    }
+    const char *const pairs[][2] = {{"s0.gif", "s1.gif"}, {"s0.png", "s1.png"}};
+    for (int i = 0; i < 2; i++) {
+        unsigned long size[2];
+        uint8_t *a = program_read(pairs[i][0], &size[0]), *b = program_read(pairs[i][1], &size[1]);
+        assert_int_equal(size[0], size[1]);
+        assert_memory_equal(a, b, size[0]);
+        free(a);
+        free(b);
+    }
+}
+
+static void a_clip_has_a_frame_per_step_in_real_time(void **state)
+{
+    (void)state;
+    program_expect_success(
+        program_run("render --domain terrain-walker --steps 12 --size 64 --out clip.gif"));
+    gif_clip clip = read_gif("clip.gif");
+    assert_int_equal(clip.count, 13);
+    assert_int_equal(clip.delay_cs, 5);
+    assert_true(clip.loops);
+    assert_memory_not_equal(clip.frames[0].rgb, clip.frames[12].rgb, 64 * 64 * 3);
+    gif_free(&clip);
+}
+
+static void a_clip_longer_than_the_episode_ends_with_it(void **state)
+{
+    (void)state;
+    program_result r = program_run("render " BALL "--steps 100000 --size 8 --out long.png");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "end of the episode"));
+}
+
+static void a_sheet_shows_the_grid_and_every_case(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        program_result r = program_run("render --sheet --domain %s --size 24 --out sheet.png",
+                                       wk_domain_at(i)->name);
+        program_expect_success(r);
+        assert_non_null(strstr(r.out, "worlds"));
+        wk_image image = read_png("sheet.png");
+        assert_true(image.width > 3 * 24 && image.height > (2 + wk_domain_at(i)->n_cases) * 24);
+        wk_image_free(&image);
+    }
+}
+
+static void quiet_says_nothing(void **state)
+{
+    (void)state;
+    program_result r = program_run("render " BALL "--size 8 --quiet --out q.png");
+    program_expect_success(r);
+    assert_string_equal(r.out, "");
+    assert_string_equal(r.err, "");
+}
+
+static void wrong_worlds_are_refused(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("render --out a.png"), 2, "--domain");
+    program_expect_error(program_run("render --domain terain-walker --out a.png"), 2,
+                         "terrain-walker");
+    program_expect_error(program_run("render --domain terrain-walker " BALL "--out a.png"), 2,
+                         "not both");
+    program_expect_error(program_run("render --plugin nowhere.so --out a.png"), 2, "nowhere.so");
+    program_expect_error(
+        program_run("render --domain terrain-walker --option latice=fresh --out a.png"), 2,
+        "lattice");
+    program_expect_error(
+        program_run("render --domain terrain-walker --option lattice=frsh --out a.png"), 2,
+        "fresh");
+    program_expect_error(program_run("render --domain terrain-walker --option lattice --out a.png"),
+                         2, "name=choice");
+}
+
+static void wrong_parameters_are_refused(void **state)
+{
+    (void)state;
+#define WALKER "render --domain terrain-walker --out a.png "
+    program_expect_error(program_run(WALKER "--params 0.5"), 2, "takes 2: amplitude,length");
+    program_expect_error(program_run(WALKER "--params 1,1,1,1,1,1,1,1,1,1,1"), 2, "11 numbers");
+    program_expect_error(program_run(WALKER "--params 7,1"), 2, "amplitude");
+    program_expect_error(program_run(WALKER "--params 0.5,abc"), 2, "'abc' is not a number");
+    program_expect_error(program_run(WALKER "--params 0.5,"), 2, "'' is not a number");
+    program_expect_error(program_run(WALKER "--params nan,1"), 2, "not a number");
+    program_expect_error(program_run(WALKER "--case stair"), 2, "stairs");
+    program_expect_error(program_run(WALKER "--case stairs:9"), 2, "outside");
+    program_expect_error(program_run(WALKER "--case stairs:x"), 2, "not a whole number");
+    program_expect_error(program_run(WALKER "--case stairs --params 1,1"), 2, "not both");
+    program_expect_error(program_run(WALKER "--sheet --params 1,1"), 2, "leave out");
+}
+
+static void wrong_sizes_are_refused(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("render " BALL "--out a.png --size 0"), 2,
+                         "outside 8 to 4096");
+    program_expect_error(program_run("render " BALL "--out a.png --size 100000"), 2, "outside");
+    program_expect_error(program_run("render " BALL "--out a.png --steps -1"), 2, "outside");
+    program_expect_error(program_run("render " BALL "--sheet --out a.png --size 4000"), 2,
+                         "too large");
+}
+
+static void wrong_places_are_refused_and_nothing_is_left(void **state)
+{
+    (void)state;
+    int before = program_count_files();
+    program_expect_error(program_run("render " BALL), 2, "--out");
+    program_expect_error(program_run("render " BALL "--out a.bmp"), 2, ".png or .gif");
+    program_expect_error(program_run("render " BALL "--out .png"), 2, ".png or .gif");
+    program_expect_error(program_run("render " BALL "--out /dev/full"), 2, ".png or .gif");
+    program_expect_error(program_run("render " BALL "--sheet --out a.gif"), 2, "a sheet is a .png");
+    program_expect_error(program_run("render " BALL "--out no/such/a.png"), 1, "no/such");
+    program_expect_error(program_run("render " BALL "--out /proc/a.png"), 1, "/proc/a.png");
+    assert_int_equal(program_count_files(), before);
+}
+
+// A limit on the size of files stands for a full disk.
+static void a_full_disk_keeps_the_old_file_and_leaves_nothing_half_written(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("render " BALL "--size 8 --out full.png"));
+    unsigned long size_before, size_after;
+    uint8_t *old = program_read("full.png", &size_before);
+    int before = program_count_files();
+    const char *const outs[] = {"full.png --size 400", "full.gif --size 400"};
+    for (int i = 0; i < 2; i++) {
+        char arguments[400];
+        snprintf(arguments, sizeof arguments, "render " BALL "--steps 9 --out %s", outs[i]);
+        program_expect_error(program_run_after("trap '' XFSZ; ulimit -f 1;", arguments), 1,
+                             "cannot write");
+    }
+    uint8_t *now = program_read("full.png", &size_after);
+    assert_int_equal(size_before, size_after);
+    assert_memory_equal(old, now, size_before);
+    assert_int_equal(program_count_files(), before);
+    free(old);
+    free(now);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_still_shows_the_start_of_the_episode),
+        cmocka_unit_test(every_domain_can_be_drawn_with_nothing_but_its_name),
+        cmocka_unit_test(steps_seed_params_and_case_change_the_picture),
+        cmocka_unit_test(options_reach_the_domain),
+        cmocka_unit_test(the_same_command_writes_the_same_bytes),
+        cmocka_unit_test(a_clip_has_a_frame_per_step_in_real_time),
+        cmocka_unit_test(a_clip_longer_than_the_episode_ends_with_it),
+        cmocka_unit_test(a_sheet_shows_the_grid_and_every_case),
+        cmocka_unit_test(quiet_says_nothing),
+        cmocka_unit_test(wrong_worlds_are_refused),
+        cmocka_unit_test(wrong_parameters_are_refused),
+        cmocka_unit_test(wrong_sizes_are_refused),
+        cmocka_unit_test(wrong_places_are_refused_and_nothing_is_left),
+        cmocka_unit_test(a_full_disk_keeps_the_old_file_and_leaves_nothing_half_written),
+    };
+    return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}

@@ -1,0 +1,62 @@
+// Text tables: alignment, cells of several lines, characters of several bytes.
+#include "cli/table.h"
+#include "support/check.h"
+
+static void columns_are_as_wide_as_their_widest_cell(void **state)
+{
+    (void)state;
+    wk_table table;
+    wk_text out = {0};
+    wk_table_begin(&table, "lr", "name", "n");
+    wk_table_cell(&table, "%s", "a");
+    wk_table_cell(&table, "%d", 1);
+    wk_table_cell(&table, "%s", "longer");
+    wk_table_cell(&table, "%d", 1000);
+    wk_table_print(&table, 1, &out);
+    assert_string_equal(wk_text_get(&out), " name       n\n"
+                                           " ------  ----\n"
+                                           " a          1\n"
+                                           " longer  1000\n");
+    wk_table_free(&table);
+    wk_text_free(&out);
+}
+
+static void cells_of_several_lines_stay_in_their_column(void **state)
+{
+    (void)state;
+    wk_table table;
+    wk_text out = {0};
+    wk_table_begin(&table, "lll", "a", "b", "c");
+    wk_table_cell(&table, "1\n2");
+    wk_table_cell(&table, "θθ");
+    wk_table_cell(&table, "x\ny\nz");
+    wk_table_print(&table, 0, &out);
+    assert_string_equal(wk_text_get(&out), "a  b   c\n"
+                                           "-  --  -\n"
+                                           "1  θθ  x\n"
+                                           "2      y\n"
+                                           "       z\n");
+    wk_table_free(&table);
+    wk_text_free(&out);
+}
+
+static void lists_break_where_they_get_too_wide(void **state)
+{
+    (void)state;
+    wk_text list = {0};
+    wk_list_append(&list, "stand", 12);
+    wk_list_append(&list, "walk", 12);
+    wk_list_append(&list, "run", 12);
+    assert_string_equal(wk_text_get(&list), "stand, walk,\nrun");
+    wk_text_free(&list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
+        cmocka_unit_test(cells_of_several_lines_stay_in_their_column),
+        cmocka_unit_test(lists_break_where_they_get_too_wide),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,366 @@
+// Look-ups by name, θ checks, and every way a domain description can be wrong.
+#include "env/domain.h"
+#include "support/check.h"
+#include "support/toy_domain.h"
+
+static wk_error err;
+
+/* ---- Built-in domains ------------------------------------------------------------------------ */
+
+static void every_built_in_domain_is_sound_and_found_by_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        const wk_domain *domain = wk_domain_at(i), *found;
+        assert_ok(wk_domain_check(domain, &err));
+        assert_ok(wk_domain_find(domain->name, &found, &err));
+        assert_ptr_equal(found, domain);
+    }
+}
+
+static void an_unknown_domain_is_not_found(void **state)
+{
+    (void)state;
+    const wk_domain *domain;
+    assert_refused(wk_domain_find("no such thing at all", &domain, &err), WK_E_NOT_FOUND,
+                   "no domain is called 'no such thing at all'");
+    if (wk_domain_count() == 0) return;
+    char misspelt[80] = "x";
+    strncat(misspelt, wk_domain_at(0)->name, sizeof misspelt - 2);
+    assert_refused(wk_domain_find(misspelt, &domain, &err), WK_E_NOT_FOUND, wk_domain_at(0)->name);
+}
+
+/* ---- Look-ups -------------------------------------------------------------------------------- */
+
+static void tasks_are_found_by_name_and_alias(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    int task = -1;
+    assert_ok(wk_domain_task(&t.domain, "right", &task, &err));
+    assert_int_equal(task, 0);
+    assert_ok(wk_domain_task(&t.domain, "port", &task, &err));
+    assert_int_equal(task, 1);
+    assert_refused(wk_domain_task(&t.domain, "rihgt", &task, &err), WK_E_NOT_FOUND,
+                   "did you mean 'right'?");
+    assert_refused(wk_domain_task(&t.domain, "somersault", &task, &err), WK_E_NOT_FOUND,
+                   "there is right, left");
+}
+
+static void cases_are_found_by_name(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const wk_case *found;
+    assert_ok(wk_domain_case(&t.domain, "far", &found, &err));
+    assert_int_equal(found->count, 2);
+    assert_refused(wk_domain_case(&t.domain, "fat", &found, &err), WK_E_NOT_FOUND, "'far'");
+    t.domain.n_cases = 0;
+    assert_refused(wk_domain_case(&t.domain, "far", &found, &err), WK_E_NOT_FOUND, "there is none");
+}
+
+static void options_and_choices_are_found_by_name(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    int option, value;
+    assert_ok(wk_domain_option(&t.domain, "colour", "inverted", &option, &value, &err));
+    assert_true(option == 0 && value == 1);
+    assert_ok(wk_domain_option(&t.domain, "unused", "a", &option, &value, &err));
+    assert_true(option == 1 && value == 0);
+    assert_refused(wk_domain_option(&t.domain, "color", "grey", &option, &value, &err),
+                   WK_E_NOT_FOUND, "did you mean 'colour'?");
+    assert_refused(wk_domain_option(&t.domain, "colour", "gray", &option, &value, &err),
+                   WK_E_NOT_FOUND, "option 'colour': no choice is called 'gray'; did you mean");
+    assert_refused(wk_domain_option(&t.domain, "unused", "zebra", &option, &value, &err),
+                   WK_E_NOT_FOUND, "a, b, c");
+}
+
+static void choices_are_counted_and_cut_out(void **state)
+{
+    (void)state;
+    const wk_option option = {"o", "one|two|three", ""};
+    size_t length;
+    assert_int_equal(wk_option_count(&option), 3);
+    assert_memory_equal(wk_option_choice(&option, 1, &length), "two", 3);
+    assert_int_equal(length, 3);
+    assert_memory_equal(wk_option_choice(&option, 2, &length), "three", 5);
+    assert_int_equal(length, 5);
+}
+
+static void legal_thetas_pass_to_their_ends(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const double ends[] = {0, -3}, beyond[] = {0, nextafter(-3, -4)}, infinite[] = {INFINITY, 0};
+    assert_ok(wk_domain_check_params(&t.domain, ends, 2, &err));
+    assert_refused(wk_domain_check_params(&t.domain, beyond, 2, &err), WK_E_INPUT, "-3 to 3");
+    assert_refused(wk_domain_check_params(&t.domain, infinite, 2, &err), WK_E_INPUT, "inf");
+    t.domain.check = NULL;
+    const double both[] = {2, 3};
+    assert_ok(wk_domain_check_params(&t.domain, both, 2, &err));
+}
+
+/* ---- Faulty descriptions --------------------------------------------------------------------- */
+
+#define assert_faulty(t, part)                                                                     \
+    assert_refused(wk_domain_check(&(t).domain, &err), WK_E_INPUT, (part))
+
+static void a_sound_description_passes(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    assert_ok(wk_domain_check(&t.domain, &err));
+}
+
+static void other_versions_are_refused_before_anything_is_read(void **state)
+{
+    (void)state;
+    toy t = {.domain = {.abi = WK_ENV_ABI + 1}};
+    assert_refused(wk_domain_check(&t.domain, &err), WK_E_UNSUPPORTED, "set abi = WK_ENV_ABI");
+    t.domain.abi = WK_ENV_ABI;
+    t.domain.size = 8;
+    assert_refused(wk_domain_check(&t.domain, &err), WK_E_UNSUPPORTED, "has 8 bytes");
+}
+
+static void bad_domain_names_are_refused(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const char *bad[] = {"",
+                         "Toy",
+                         "a b",
+                         "a_b",
+                         "a/b",
+                         "ä",
+                         "a-name-that-is-so-long-that-no-table-or-file-name-could-hold-it-well"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        t.domain.name = bad[i];
+        assert_faulty(t, "is not a domain name");
+    }
+    t.domain.name = NULL;
+    assert_faulty(t, "name is NULL");
+    t = toy_make(TOY_SOUND);
+    t.domain.summary = NULL;
+    assert_faulty(t, "summary is NULL");
+}
+
+static void every_function_is_asked_for(void **state)
+{
+    (void)state;
+#define WITHOUT(function)                                                                          \
+    do {                                                                                           \
+        toy t = toy_make(TOY_SOUND);                                                               \
+        t.domain.function = NULL;                                                                  \
+        assert_faulty(t, "the function " #function " is NULL");                                    \
+    } while (0)
+    WITHOUT(create);
+    WITHOUT(destroy);
+    WITHOUT(reset);
+    WITHOUT(step);
+    WITHOUT(render);
+    WITHOUT(state_size);
+    WITHOUT(save);
+    WITHOUT(load);
+}
+
+static size_t one_point(void)
+{
+    return 1;
+}
+
+static void the_grid_functions_come_in_pairs(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    t.domain.grid_count = one_point;
+    assert_faulty(t, "give both, or neither");
+}
+
+static void counts_out_of_range_are_refused(void **state)
+{
+    (void)state;
+#define WITH(field, value)                                                                         \
+    do {                                                                                           \
+        toy t = toy_make(TOY_SOUND);                                                               \
+        t.domain.field = (value);                                                                  \
+        assert_faulty(t, #field " is ");                                                           \
+    } while (0)
+    WITH(n_params, 0);
+    WITH(n_params, WK_PARAMS_MAX + 1);
+    WITH(n_tasks, 0);
+    WITH(n_tasks, WK_TASKS_MAX + 1);
+    WITH(n_options, WK_OPTIONS_MAX + 1);
+    WITH(n_options, -1);
+    WITH(n_cases, 65);
+    WITH(n_complex, 0);
+    WITH(action_size, 0);
+    WITH(action_size, WK_ACTION_MAX + 1);
+    WITH(action_repeat, 0);
+    WITH(episode_steps, 0);
+    WITH(step_seconds, 0);
+    WITH(step_seconds, NAN);
+    WITH(params, NULL);
+    WITH(tasks, NULL);
+    WITH(options, NULL);
+    WITH(cases, NULL);
+    WITH(hardest, NULL);
+    WITH(most_complex, NULL);
+}
+
+static toy with_param(int i, wk_param param)
+{
+    static wk_param changed[2];
+    toy t = toy_make(TOY_SOUND);
+    memcpy(changed, t.domain.params, sizeof changed);
+    changed[i] = param;
+    t.domain.params = changed;
+    return t;
+}
+
+static void bad_params_are_refused(void **state)
+{
+    (void)state;
+    toy t = with_param(0, (wk_param){"Gain!", "", 0.1, 0.5, 0.05, 0, 2, true});
+    assert_faulty(t, "params[0].name 'Gain!' is not a name");
+    t = with_param(1, (wk_param){NULL, "", 0, 2, 1, -3, 3, false});
+    assert_faulty(t, "params[1].name is NULL");
+    t = with_param(1, (wk_param){"gain", "", 0, 2, 1, -3, 3, false});
+    assert_faulty(t, "two params are called 'gain'");
+    t = with_param(0, (wk_param){"gain", "", 0.5, 0.1, 0.05, 0, 2, true});
+    assert_faulty(t, "are not a range");
+    t = with_param(0, (wk_param){"gain", "", 0.1, NAN, 0.05, 0, 2, true});
+    assert_faulty(t, "are not a range");
+    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.05, 0.2, 2, true});
+    assert_faulty(t, "does not contain the grid's");
+    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.05, 0, INFINITY, true});
+    assert_faulty(t, "does not contain the grid's");
+    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.3, 0, 2, true});
+    assert_faulty(t, "in whole steps");
+    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0, 0, 2, true});
+    assert_faulty(t, "in whole steps");
+    t = with_param(1, (wk_param){"drift", "", 2, 2, 0, -3, 3, false});
+    assert_ok(wk_domain_check(&t.domain, &err)); // a single value needs no step
+}
+
+static void bad_tasks_are_refused(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const wk_task same[] = {{"go", NULL, false}, {"go", NULL, false}};
+    const wk_task alias[] = {{"go", "run", false}, {"walk", "run", false}};
+    const wk_task crossed[] = {{"go", "walk", false}, {"walk", NULL, false}};
+    const wk_task shouting[] = {{"go", "GO", false}, {"walk", NULL, false}};
+    const wk_task nameless[] = {{NULL, NULL, false}, {"walk", NULL, false}};
+    t.domain.tasks = same;
+    assert_faulty(t, "'go' and 'go' share a name");
+    t.domain.tasks = alias;
+    assert_faulty(t, "'go' and 'walk' share a name or an alias");
+    t.domain.tasks = crossed;
+    assert_faulty(t, "'go' and 'walk' share a name or an alias");
+    t.domain.tasks = shouting;
+    assert_faulty(t, "alias 'GO' is not a name");
+    t.domain.tasks = nameless;
+    assert_faulty(t, "tasks[0].name is NULL");
+}
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_option options[] = {{"a", "x|y", ""}, {"a", "x|y", ""}};
+    t.domain.options = options;
+    assert_faulty(t, "two options are called 'a'");
+    options[1].name = "b";
+    options[1].choices = "x||y";
+    assert_faulty(t, "choice '' is not a name");
+    options[1].choices = "x|y|x";
+    assert_faulty(t, "lists the choice 'x' twice");
+    options[1].choices = NULL;
+    assert_faulty(t, "choices is NULL");
+    char many[200] = "a";
+    for (int i = 0; i < 64; i++)
+        strcat(many, "|a");
+    options[1].choices = many;
+    assert_faulty(t, "65 choices");
+    options[1].choices = "0.5|1";
+    assert_ok(wk_domain_check(&t.domain, &err));
+}
+
+static void bad_cases_are_refused(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const double good[] = {1, 1, 1, 2}, bad[] = {1, 1, 1, 9};
+    wk_case cases[] = {{"one", "", 2, good, 2, false}, {"one", "", 2, good, 2, false}};
+    t.domain.cases = cases;
+    t.domain.n_cases = 2;
+    assert_faulty(t, "two cases are called 'one'");
+    cases[1].name = "two";
+    assert_ok(wk_domain_check(&t.domain, &err));
+    cases[1].params = bad;
+    assert_faulty(t, "case two, θ number 1: 'drift' = 9");
+    cases[1].params = NULL;
+    assert_faulty(t, "case 'two': it needs params");
+    cases[1].params = good;
+    cases[1].count = 0;
+    assert_faulty(t, "case 'two': it needs params and a count");
+    cases[1].count = 2;
+    cases[1].episodes = 1;
+    assert_faulty(t, "raise episodes");
+}
+
+static void oracles_must_be_legal_worlds(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const double far[] = {0.5, 2, 2, 3};
+    t.domain.hardest = far + 2;
+    assert_faulty(t, "domain 'toy': hardest, θ number 0: gain and drift together");
+    t = toy_make(TOY_SOUND);
+    t.domain.most_complex = far;
+    assert_faulty(t, "most_complex, θ number 1");
+}
+
+static void unfair_point(size_t i, double *theta, double *probability)
+{
+    (void)i;
+    theta[0] = 0.1;
+    theta[1] = 0;
+    *probability = 0.9;
+}
+
+static void probabilities_must_sum_to_one(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    t.domain.grid_count = one_point;
+    t.domain.grid_point = unfair_point;
+    assert_faulty(t, "sum to 0.9; they must sum to 1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_built_in_domain_is_sound_and_found_by_name),
+        cmocka_unit_test(an_unknown_domain_is_not_found),
+        cmocka_unit_test(tasks_are_found_by_name_and_alias),
+        cmocka_unit_test(cases_are_found_by_name),
+        cmocka_unit_test(options_and_choices_are_found_by_name),
+        cmocka_unit_test(choices_are_counted_and_cut_out),
+        cmocka_unit_test(legal_thetas_pass_to_their_ends),
+        cmocka_unit_test(a_sound_description_passes),
+        cmocka_unit_test(other_versions_are_refused_before_anything_is_read),
+        cmocka_unit_test(bad_domain_names_are_refused),
+        cmocka_unit_test(every_function_is_asked_for),
+        cmocka_unit_test(the_grid_functions_come_in_pairs),
+        cmocka_unit_test(counts_out_of_range_are_refused),
+        cmocka_unit_test(bad_params_are_refused),
+        cmocka_unit_test(bad_tasks_are_refused),
+        cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(bad_cases_are_refused),
+        cmocka_unit_test(oracles_must_be_legal_worlds),
+        cmocka_unit_test(probabilities_must_sum_to_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

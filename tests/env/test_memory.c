@@ -1,0 +1,120 @@
+// Every allocation on the way to an environment fails once: nothing leaks, nothing crashes, and the
+// caller is told.
+#include "env/plugin_check.h"
+#include "support/check.h"
+#include "support/faults.h"
+#include "support/toy_domain.h"
+
+static wk_error err;
+
+// Makes something and destroys it again.
+typedef wk_status attempt(const wk_domain *domain);
+
+static wk_status make_space(const wk_domain *domain)
+{
+    wk_space *space;
+    WK_TRY(wk_space_create(domain, false, &space, &err));
+    wk_space_destroy(space);
+    return WK_OK;
+}
+
+static wk_status make_env(const wk_domain *domain)
+{
+    wk_env *env;
+    WK_TRY(wk_env_create(domain, NULL, &env, &err));
+    wk_env_destroy(env);
+    return WK_OK;
+}
+
+static wk_status make_vec(const wk_domain *domain)
+{
+    wk_vec *vec;
+    WK_TRY(wk_vec_create(domain, NULL, 3, 2, &vec, &err));
+    wk_vec_destroy(vec);
+    return WK_OK;
+}
+
+static wk_status load_plugin(const wk_domain *domain)
+{
+    (void)domain;
+    wk_plugin *plugin;
+    WK_TRY(wk_plugin_load("no-such-file.so", &plugin, &err));
+    return WK_OK;
+}
+
+static void fail_each_allocation(attempt *try, int at_least)
+{
+    toy t = toy_make(TOY_SOUND);
+    int failures = 0;
+    for (;; failures++) {
+        fault_arm(FAULT_ALLOC, failures, ENOMEM);
+        err = (wk_error){0};
+        wk_status status = try(&t.domain);
+        if (!fault_disarm(FAULT_ALLOC)) break;
+        if (status != WK_E_MEMORY)
+            fail_msg("allocation %d: status '%s' (%s)", failures, wk_status_name(status),
+                     err.message);
+        assert_true(strlen(err.message) > 0);
+        assert_int_equal(toy_worlds(), 0);
+    }
+    assert_true(failures >= at_least);
+}
+
+static void a_space_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    fail_each_allocation(make_space, 5);
+}
+
+static void an_environment_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    fail_each_allocation(make_env, 7);
+}
+
+static void a_vector_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    fail_each_allocation(make_vec, 30);
+}
+
+static void a_plugin_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    fail_each_allocation(load_plugin, 1);
+}
+
+static void ignore(void *context, bool fault, const char *sentence)
+{
+    (void)context;
+    (void)fault;
+    (void)sentence;
+}
+
+// The examination goes on without what it could not allocate; it must not fall over.
+static void an_examination_survives_failing_allocations(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    t.domain.episode_steps = 4;
+    t.domain.n_options = 0;
+    for (int n = 0; n < 60; n++) {
+        int faults;
+        fault_arm(FAULT_ALLOC, n, ENOMEM);
+        wk_plugin_check(&t.domain, ignore, NULL, &faults, &err);
+        fault_disarm(FAULT_ALLOC);
+        assert_int_equal(toy_worlds(), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_space_survives_every_failing_allocation),
+        cmocka_unit_test(an_environment_survives_every_failing_allocation),
+        cmocka_unit_test(a_vector_survives_every_failing_allocation),
+        cmocka_unit_test(a_plugin_survives_every_failing_allocation),
+        cmocka_unit_test(an_examination_survives_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+// The table of θ: clean grid values, probabilities, drawing and finding.
+#include "support/check.h"
+#include "support/toy_domain.h"
+
+static wk_error err;
+
+static wk_space *make(const wk_domain *domain, bool continuous)
+{
+    wk_space *space = NULL;
+    assert_ok(wk_space_create(domain, continuous, &space, &err));
+    return space;
+}
+
+static void the_default_grid_is_every_combination_in_clean_decimals(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_space *space = make(&t.domain, false);
+    const double gains[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5};
+    assert_int_equal(wk_space_count(space), 27);
+    for (size_t i = 0; i < 27; i++) {
+        const double *theta = wk_space_params(space, i);
+        assert_true(theta[0] == gains[i / 3] && theta[1] == (double)(i % 3));
+        assert_near(wk_space_probability(space, i), 1.0 / 27, 1e-15);
+    }
+    wk_space_destroy(space);
+    wk_space_destroy(NULL);
+}
+
+static void large_grid_values_are_left_alone(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const wk_param wide = {"wide", "", 0, 4e9, 1e9, 0, 4e9, false};
+    t.domain.n_params = 1;
+    t.domain.params = &wide;
+    t.domain.check = NULL;
+    wk_space *space = make(&t.domain, false);
+    assert_int_equal(wk_space_count(space), 5);
+    assert_true(wk_space_params(space, 3)[0] == 3e9);
+    wk_space_destroy(space);
+}
+
+static wk_status only_small_sums(const double *theta, wk_error *e)
+{
+    return theta[0] + theta[1] < 0.32 ? WK_OK : wk_fail(e, WK_E_INPUT, "too much");
+}
+
+static wk_status nothing_at_all(const double *theta, wk_error *e)
+{
+    (void)theta;
+    return wk_fail(e, WK_E_INPUT, "never");
+}
+
+static void combinations_that_check_refuses_are_left_out(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    t.domain.check = only_small_sums;
+    wk_space *space = make(&t.domain, false);
+    assert_int_equal(wk_space_count(space), 5); // 0.1 ... 0.3 with drift 0
+    assert_near(wk_space_probability(space, 4), 0.2, 1e-15);
+    wk_space_destroy(space);
+    t.domain.check = nothing_at_all;
+    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "every θ");
+}
+
+static void a_grid_too_fine_is_refused(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const wk_param fine[] = {{"a", "", 0, 1, 1e-4, 0, 1, true}, {"b", "", 0, 1, 1e-3, 0, 1, true}};
+    t.domain.params = fine;
+    wk_space *space;
+    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "combinations");
+}
+
+// A grid of four points, one of them impossible, listed by the domain itself.
+static const double listed[4][2] = {{0.3, 1}, {0.1, 0}, {0.2, 2}, {0.5, 0}};
+static const double chances[4] = {0.25, 0.5, 0.25, 0};
+
+static size_t four(void)
+{
+    return 4;
+}
+
+static void listed_point(size_t i, double *theta, double *probability)
+{
+    memcpy(theta, listed[i], sizeof listed[i]);
+    *probability = chances[i];
+}
+
+static toy with_listed_grid(void)
+{
+    toy t = toy_make(TOY_SOUND);
+    t.domain.grid_count = four;
+    t.domain.grid_point = listed_point;
+    return t;
+}
+
+static void picking_follows_the_probabilities(void **state)
+{
+    (void)state;
+    toy t = with_listed_grid();
+    wk_space *space = make(&t.domain, false);
+    const double u[] = {0, 0.2499, 0.25, 0.7499, 0.75, 1 - 0x1p-53};
+    const size_t expected[] = {0, 0, 1, 1, 2, 2};
+    for (int i = 0; i < 6; i++) {
+        double theta[2];
+        assert_int_equal(wk_space_pick(space, &u[i], theta), expected[i]);
+        assert_memory_equal(theta, listed[expected[i]], sizeof theta);
+    }
+    wk_space_destroy(space);
+}
+
+static void sampling_is_pure_and_has_the_right_frequencies(void **state)
+{
+    (void)state;
+    enum { DRAWS = 20000 };
+    toy t = with_listed_grid();
+    wk_space *space = make(&t.domain, false);
+    int counts[4] = {0};
+    double theta[2], again[2];
+    for (uint64_t episode = 0; episode < DRAWS; episode++)
+        counts[wk_space_sample(space, 1, episode, theta)]++;
+    for (int i = 0; i < 4; i++) // four standard deviations of a binomial
+        assert_near(counts[i], DRAWS * chances[i], 4 * sqrt(DRAWS * chances[i] * (1 - chances[i])));
+    size_t index = wk_space_sample(space, 2, 77, theta);
+    assert_int_equal(wk_space_sample(space, 2, 77, again), index);
+    assert_memory_equal(theta, again, sizeof theta);
+    int differing = 0;
+    for (uint64_t episode = 0; episode < 100; episode++)
+        differing +=
+            wk_space_sample(space, 1, episode, theta) != wk_space_sample(space, 2, episode, again);
+    assert_true(differing > 20);
+    wk_space_destroy(space);
+}
+
+static void a_continuous_space_places_continuous_params_only(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_space *space = make(&t.domain, true);
+    const double u[] = {26.5 / 27, 0.25, 0.9};
+    double theta[2];
+    assert_int_equal(wk_space_pick(space, u, theta), 26);
+    assert_near(theta[0], 0.1 + 0.25 * 0.4, 1e-12);
+    assert_true(theta[1] == 2);
+    bool off_grid = false;
+    for (uint64_t episode = 0; episode < 100; episode++) {
+        wk_space_sample(space, 3, episode, theta);
+        assert_true(theta[0] >= 0.1 && theta[0] <= 0.5);
+        assert_true(theta[1] == 0 || theta[1] == 1 || theta[1] == 2);
+        off_grid |= wk_space_find(space, theta) == SIZE_MAX;
+    }
+    assert_true(off_grid);
+    wk_space_destroy(space);
+}
+
+static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    t.domain.check = only_small_sums;
+    wk_space *space = make(&t.domain, true);
+    const double u[] = {0, 0.99, 0};
+    double theta[2];
+    wk_space_pick(space, u, theta);
+    assert_true(theta[0] == 0.1 && theta[1] == 0);
+    wk_space_destroy(space);
+}
+
+static void a_listed_grid_has_no_continuous_form(void **state)
+{
+    (void)state;
+    toy t = with_listed_grid();
+    wk_space *space;
+    assert_refused(wk_space_create(&t.domain, true, &space, &err), WK_E_INPUT, "lists its θ");
+}
+
+static void finding_is_exact(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND), own = with_listed_grid();
+    wk_space *spaces[] = {make(&t.domain, false), make(&own.domain, false)};
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < wk_space_count(spaces[s]); i++)
+            assert_int_equal(wk_space_find(spaces[s], wk_space_params(spaces[s], i)), i);
+    const double beside[] = {nextafter(0.15, 1), 0}, minus_zero[] = {0.1, -0.0};
+    assert_true(wk_space_find(spaces[0], beside) == SIZE_MAX);
+    assert_int_equal(wk_space_find(spaces[0], minus_zero), 0);
+    wk_space_destroy(spaces[0]);
+    wk_space_destroy(spaces[1]);
+}
+
+static size_t none(void)
+{
+    return 0;
+}
+
+static size_t two(void)
+{
+    return 2;
+}
+
+static void same_point(size_t i, double *theta, double *probability)
+{
+    (void)i;
+    memcpy(theta, listed[0], sizeof listed[0]);
+    *probability = 0.5;
+}
+
+static void negative_point(size_t i, double *theta, double *probability)
+{
+    memcpy(theta, listed[i], sizeof listed[i]);
+    *probability = i ? 1.5 : -0.5;
+}
+
+static void illegal_point(size_t i, double *theta, double *probability)
+{
+    theta[0] = 0.1;
+    theta[1] = i ? 77 : 0;
+    *probability = 0.5;
+}
+
+static void faulty_listed_grids_are_refused(void **state)
+{
+    (void)state;
+    toy t = with_listed_grid();
+    wk_space *space;
+    t.domain.grid_count = none;
+    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "grid_count");
+    t.domain.grid_count = two;
+    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "sum to 0.75");
+    t.domain.grid_point = same_point;
+    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "same θ");
+    t.domain.grid_point = negative_point;
+    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "probability -0.5");
+    t.domain.grid_point = illegal_point;
+    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT,
+                   "grid_point(1): 'drift' = 77");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_default_grid_is_every_combination_in_clean_decimals),
+        cmocka_unit_test(large_grid_values_are_left_alone),
+        cmocka_unit_test(combinations_that_check_refuses_are_left_out),
+        cmocka_unit_test(a_grid_too_fine_is_refused),
+        cmocka_unit_test(picking_follows_the_probabilities),
+        cmocka_unit_test(sampling_is_pure_and_has_the_right_frequencies),
+        cmocka_unit_test(a_continuous_space_places_continuous_params_only),
+        cmocka_unit_test(a_continuous_draw_that_check_refuses_falls_back_to_the_grid),
+        cmocka_unit_test(a_listed_grid_has_no_continuous_form),
+        cmocka_unit_test(finding_is_exact),
+        cmocka_unit_test(faulty_listed_grids_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+// Many environments: the same numbers whatever the number of threads, resets in place of actions,
+// and errors that leave nothing half-moved.
+#include "base/rng.h"
+#include "support/check.h"
+#include "support/toy_domain.h"
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { COUNT = 5 };
+
+static wk_error err;
+static float still[COUNT * TOY_ACTIONS];
+
+static wk_vec *make(const toy *t, int count, int threads)
+{
+    wk_vec *vec = NULL;
+    assert_ok(wk_vec_create(&t->domain, NULL, count, threads, &vec, &err));
+    return vec;
+}
+
+static void plan(wk_vec *vec, int i, uint64_t episode)
+{
+    const double theta[] = {0.1 + 0.05 * (double)i, (double)(i % 3)};
+    assert_ok(wk_vec_plan_reset(vec, i, theta, 2, 11, episode, &err));
+}
+
+static void plan_all(wk_vec *vec)
+{
+    for (int i = 0; i < wk_vec_count(vec); i++)
+        plan(vec, i, (uint64_t)i);
+}
+
+// A checksum over everything in the batch after each of `steps` steps with pseudo-random actions.
+static uint32_t play(wk_vec *vec, int steps)
+{
+    int count = wk_vec_count(vec);
+    const wk_batch *batch = wk_vec_batch(vec);
+    uint64_t episodes = 100;
+    uint32_t sum = 0;
+    wk_rng rng = wk_rng_stream(5, "actions", 0);
+    float *actions = calloc((size_t)count, TOY_ACTIONS * sizeof *actions);
+    assert_non_null(actions);
+    plan_all(vec);
+    for (int step = 0; step < steps; step++) {
+        for (int i = 0; i < count * TOY_ACTIONS; i++)
+            actions[i] = (float)wk_rng_uniform(&rng, -1.5, 1.5);
+        assert_ok(wk_vec_step_begin(vec, actions, &err));
+        if (step % 3 == 0) usleep(200);
+        assert_ok(wk_vec_step_finish(vec, &err));
+        sum = (uint32_t)crc32_z(sum, batch->images, (size_t)count * WK_IMAGE_BYTES);
+        sum = (uint32_t)crc32_z(sum, (void *)batch->rewards, (size_t)count * 2 * sizeof(float));
+        sum = (uint32_t)crc32_z(sum, (void *)batch->completion, (size_t)count * 2 * sizeof(float));
+        sum = (uint32_t)crc32_z(sum, batch->flags, (size_t)count);
+        for (int i = 0; i < count; i++)
+            if (batch->flags[i] & WK_IS_LAST) plan(vec, i, episodes++);
+    }
+    free(actions);
+    return sum;
+}
+
+static void results_do_not_depend_on_the_number_of_threads(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    uint32_t sums[4];
+    for (int threads = 1; threads <= 4; threads++) {
+        wk_vec *vec = make(&t, 7, threads);
+        sums[threads - 1] = play(vec, 60);
+        wk_vec_destroy(vec);
+    }
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(sums[i], sums[0]);
+    assert_int_equal(toy_worlds(), 0);
+}
+
+static void each_row_is_what_that_environment_gives_alone(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *vec = make(&t, COUNT, 2);
+    const wk_batch *batch = wk_vec_batch(vec);
+    plan_all(vec);
+    float actions[COUNT * TOY_ACTIONS];
+    for (int i = 0; i < COUNT * TOY_ACTIONS; i++)
+        actions[i] = 0.1f * (float)i;
+    assert_ok(wk_vec_step(vec, actions, &err)); // resets; the actions are not looked at
+    assert_ok(wk_vec_step(vec, actions, &err));
+    for (int i = 0; i < COUNT; i++) {
+        double x = toy_start(11, (uint64_t)i);
+        double gain = 0.1 + 0.05 * i, drift = i % 3;
+        x += 0.1 * (gain * (double)actions[i * TOY_ACTIONS] + drift);
+        assert_near(batch->rewards[2 * i], x, 1e-6);
+        assert_near(batch->rewards[2 * i + 1], -x, 1e-6);
+        assert_int_equal(batch->flags[i], 0);
+        uint8_t image[WK_IMAGE_BYTES];
+        assert_ok(wk_env_render(wk_vec_env(vec, i), WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, &err));
+        assert_memory_equal(batch->images + i * WK_IMAGE_BYTES, image, sizeof image);
+    }
+    wk_vec_destroy(vec);
+}
+
+static void the_first_step_needs_resets(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *vec = make(&t, COUNT, 2);
+    plan(vec, 0, 0);
+    assert_refused(wk_vec_step(vec, still, &err), WK_E_INPUT, "environment 1: no episode");
+    for (int i = 1; i < COUNT; i++)
+        plan(vec, i, 0);
+    assert_ok(wk_vec_step(vec, still, &err));
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(wk_vec_batch(vec)->flags[i], WK_IS_FIRST);
+    wk_vec_destroy(vec);
+}
+
+static void a_finished_episode_needs_a_reset(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *vec = make(&t, COUNT, 2);
+    plan_all(vec);
+    for (int step = 0; step <= TOY_STEPS; step++)
+        assert_ok(wk_vec_step(vec, still, &err));
+    assert_int_equal(wk_vec_batch(vec)->flags[4], WK_IS_LAST);
+    for (int i = 0; i < 3; i++)
+        plan(vec, i, 9);
+    assert_refused(wk_vec_step(vec, still, &err), WK_E_INPUT, "environment 3: the episode ended");
+    wk_vec_destroy(vec);
+}
+
+static void a_bad_action_moves_no_environment(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *vec = make(&t, COUNT, 2);
+    plan_all(vec);
+    assert_ok(wk_vec_step(vec, still, &err));
+    float actions[COUNT * TOY_ACTIONS] = {0};
+    actions[2 * TOY_ACTIONS + 1] = NAN;
+    actions[4 * TOY_ACTIONS] = NAN;
+    assert_refused(wk_vec_step(vec, actions, &err), WK_E_INPUT, "environment 2: number 1");
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(wk_env_steps(wk_vec_env(vec, i)), 0);
+    wk_vec_destroy(vec);
+}
+
+static void a_running_episode_can_be_given_up(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *vec = make(&t, COUNT, 1);
+    plan_all(vec);
+    assert_ok(wk_vec_step(vec, still, &err));
+    assert_ok(wk_vec_step(vec, still, &err));
+    plan(vec, 2, 50);
+    assert_ok(wk_vec_step(vec, still, &err));
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(wk_env_steps(wk_vec_env(vec, i)), i == 2 ? 0 : 2);
+    wk_vec_destroy(vec);
+}
+
+static void a_bad_theta_is_refused_when_planned(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *vec = make(&t, COUNT, 1);
+    const double bad[] = {0.1, 50};
+    assert_refused(wk_vec_plan_reset(vec, 0, bad, 2, 0, 0, &err), WK_E_INPUT, "'drift' = 50");
+    assert_refused(wk_vec_plan_reset(vec, 0, bad, 3, 0, 0, &err), WK_E_INPUT, "not 3");
+    wk_vec_destroy(vec);
+}
+
+static void the_lowest_failing_environment_is_reported(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_RESET_FAILS);
+    for (int threads = 1; threads <= 3; threads++) {
+        wk_vec *vec = make(&t, COUNT, threads);
+        plan_all(vec);
+        assert_refused(wk_vec_step(vec, still, &err), WK_E_UNSUPPORTED,
+                       "environment 0: the toy has no such place");
+        assert_refused(wk_vec_step(vec, still, &err), WK_E_INPUT, "environment 0: no episode");
+        wk_vec_destroy(vec);
+    }
+}
+
+static void diverged_episodes_are_counted(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_DIVERGES);
+    wk_vec *vec = make(&t, COUNT, 2);
+    for (int round = 1; round <= 2; round++) {
+        plan_all(vec);
+        for (int step = 0; step <= TOY_EVENT_STEP; step++)
+            assert_ok(wk_vec_step(vec, still, &err));
+        assert_int_equal(wk_vec_diverged(vec), round * COUNT);
+    }
+    wk_vec_destroy(vec);
+}
+
+static void a_vector_can_be_destroyed_in_the_middle_of_a_step(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *vec = make(&t, COUNT, 3);
+    plan_all(vec);
+    assert_ok(wk_vec_step_begin(vec, still, &err));
+    wk_vec_destroy(vec);
+    wk_vec_destroy(NULL);
+    assert_int_equal(toy_worlds(), 0);
+}
+
+static void impossible_vectors_are_refused(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND), broken = toy_make(TOY_CREATE_FAILS), bad = t;
+    bad.domain.n_tasks = 99;
+    wk_vec *vec;
+    const int options[] = {7, 0};
+    assert_refused(wk_vec_create(&t.domain, NULL, 0, 1, &vec, &err), WK_E_INPUT, "0 environments");
+    assert_refused(wk_vec_create(&t.domain, NULL, 1, -2, &vec, &err), WK_E_INPUT, "-2 threads");
+    assert_refused(wk_vec_create(&t.domain, options, 1, 1, &vec, &err), WK_E_INPUT, "'colour'");
+    assert_refused(wk_vec_create(&broken.domain, NULL, 3, 1, &vec, &err), WK_E_UNSUPPORTED,
+                   "the toy is broken");
+    assert_refused(wk_vec_create(&bad.domain, NULL, 3, 1, &vec, &err), WK_E_INPUT, "n_tasks");
+    assert_int_equal(toy_worlds(), 0);
+}
+
+static void zero_threads_means_one_per_core(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *one = make(&t, 3, 1), *all = make(&t, 3, 0);
+    assert_int_equal(play(one, 20), play(all, 20));
+    wk_vec_destroy(one);
+    wk_vec_destroy(all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
+        cmocka_unit_test(each_row_is_what_that_environment_gives_alone),
+        cmocka_unit_test(the_first_step_needs_resets),
+        cmocka_unit_test(a_finished_episode_needs_a_reset),
+        cmocka_unit_test(a_bad_action_moves_no_environment),
+        cmocka_unit_test(a_running_episode_can_be_given_up),
+        cmocka_unit_test(a_bad_theta_is_refused_when_planned),
+        cmocka_unit_test(the_lowest_failing_environment_is_reported),
+        cmocka_unit_test(diverged_episodes_are_counted),
+        cmocka_unit_test(a_vector_can_be_destroyed_in_the_middle_of_a_step),
+        cmocka_unit_test(impossible_vectors_are_refused),
+        cmocka_unit_test(zero_threads_means_one_per_core),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+// PNG and GIF against decoders written from the specifications, and what writing promises: the same
+// bytes for the same picture, all of a file or none of it.
+#include "base/file.h"
+#include "base/rng.h"
+#include "media/decode.h"
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static wk_image noise(int width, int height, uint64_t seed, int levels)
+{
+    wk_error err = {0};
+    wk_image image;
+    assert_ok(wk_image_create(width, height, 0, &image, &err));
+    wk_rng rng = wk_rng_stream(seed, "test-noise", 0);
+    for (int i = 0; i < width * height * 3; i++)
+        image.rgb[i] =
+            (uint8_t)(wk_rng_below(&rng, (uint64_t)levels) * 255 / (uint64_t)(levels - 1));
+    return image;
+}
+
+// Smooth in both directions, so that every filter and many colours occur.
+static wk_image gradient(int width, int height, int shift)
+{
+    wk_error err = {0};
+    wk_image image;
+    assert_ok(wk_image_create(width, height, 0, &image, &err));
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            uint8_t *p = image.rgb + 3 * (y * width + x);
+            p[0] = (uint8_t)(255 * ((x + shift) % width) / width);
+            p[1] = (uint8_t)(255 * y / height);
+            p[2] = (uint8_t)(128 + 100 * sin(0.1 * (x + shift) * y / 20.0));
+        }
+    return image;
+}
+
+static void assert_same_picture(const wk_image *a, const wk_image *b)
+{
+    assert_int_equal(a->width, b->width);
+    assert_int_equal(a->height, b->height);
+    assert_memory_equal(a->rgb, b->rgb, (size_t)a->width * (size_t)a->height * 3);
+}
+
+static void assert_png_round_trip(wk_image image)
+{
+    wk_error err = {0};
+    uint8_t *bytes;
+    size_t size;
+    assert_ok(wk_png_encode(&image, &bytes, &size, &err));
+    wk_image decoded = png_decode(bytes, size);
+    assert_same_picture(&image, &decoded);
+    free(bytes);
+    wk_image_free(&decoded);
+    wk_image_free(&image);
+}
+
+static void png_keeps_every_pixel(void **state)
+{
+    (void)state;
+    assert_png_round_trip(noise(1, 1, 1, 256));
+    assert_png_round_trip(noise(17, 5, 2, 256));
+    assert_png_round_trip(noise(1, 40, 3, 2));
+    assert_png_round_trip(gradient(200, 100, 0));
+}
+
+static void png_filters_make_smooth_pictures_small(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image image = gradient(200, 100, 0);
+    uint8_t *bytes;
+    size_t size;
+    assert_ok(wk_png_encode(&image, &bytes, &size, &err));
+    assert_true(size < 200 * 100 * 3 / 4);
+    free(bytes);
+    wk_image_free(&image);
+}
+
+static void the_same_picture_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image frames[] = {gradient(60, 40, 0), gradient(60, 40, 7)};
+    uint8_t *bytes[4];
+    size_t size[4];
+    for (int i = 0; i < 2; i++) {
+        assert_ok(wk_png_encode(&frames[0], &bytes[i], &size[i], &err));
+        assert_ok(wk_gif_encode(frames, 2, 4, &bytes[2 + i], &size[2 + i], &err));
+    }
+    assert_int_equal(size[0], size[1]);
+    assert_memory_equal(bytes[0], bytes[1], size[0]);
+    assert_int_equal(size[2], size[3]);
+    assert_memory_equal(bytes[2], bytes[3], size[2]);
+    for (int i = 0; i < 4; i++)
+        free(bytes[i]);
+    wk_image_free(&frames[0]);
+    wk_image_free(&frames[1]);
+}
+
+static gif_clip gif_round_trip(const wk_image *frames, size_t count, int delay_cs)
+{
+    wk_error err = {0};
+    uint8_t *bytes;
+    size_t size;
+    assert_ok(wk_gif_encode(frames, count, delay_cs, &bytes, &size, &err));
+    gif_clip clip = gif_decode(bytes, size);
+    free(bytes);
+    return clip;
+}
+
+// Six levels a channel are 216 colours: the palette holds them all.
+static void gif_keeps_frames_of_few_colours_exactly(void **state)
+{
+    (void)state;
+    const int levels[] = {2, 3, 6};
+    for (int k = 0; k < 3; k++) {
+        wk_image frames[3] = {noise(50, 30, 1, levels[k]), noise(50, 30, 2, levels[k]),
+                              noise(50, 30, 3, levels[k])};
+        gif_clip clip = gif_round_trip(frames, 3, 7);
+        assert_int_equal(clip.count, 3);
+        assert_int_equal(clip.delay_cs, 7);
+        assert_true(clip.loops);
+        for (int i = 0; i < 3; i++) {
+            assert_same_picture(&frames[i], &clip.frames[i]);
+            wk_image_free(&frames[i]);
+        }
+        gif_free(&clip);
+    }
+}
+
+// Noise does not compress: the code table fills and is cleared many times.
+static void gif_survives_many_full_code_tables(void **state)
+{
+    (void)state;
+    wk_image frame = noise(300, 200, 4, 6);
+    gif_clip clip = gif_round_trip(&frame, 1, 2);
+    assert_same_picture(&frame, &clip.frames[0]);
+    wk_image_free(&frame);
+    gif_free(&clip);
+}
+
+static void gif_codes_of_every_length_end_cleanly(void **state)
+{
+    (void)state;
+    for (int width = 1; width <= 260; width++) {
+        wk_image frame = noise(width, 1, (uint64_t)width, 2);
+        gif_clip clip = gif_round_trip(&frame, 1, 2);
+        assert_same_picture(&frame, &clip.frames[0]);
+        wk_image_free(&frame);
+        gif_free(&clip);
+    }
+}
+
+// 255 equal cells of the whole colour cube have sides of 256 / 255^(1/3) = 40 levels, a mean error
+// of 10: a palette fitted to the frame must do better.
+static void gif_colours_of_smooth_frames_are_near(void **state)
+{
+    (void)state;
+    wk_image frames[4];
+    for (int i = 0; i < 4; i++)
+        frames[i] = gradient(200, 150, 5 * i);
+    gif_clip clip = gif_round_trip(frames, 4, 5);
+    for (int i = 0; i < 4; i++) {
+        double sum = 0;
+        for (int k = 0; k < 200 * 150 * 3; k++)
+            sum += abs(frames[i].rgb[k] - clip.frames[i].rgb[k]);
+        assert_true(sum / (200 * 150 * 3) < 10);
+        wk_image_free(&frames[i]);
+    }
+    gif_free(&clip);
+}
+
+static void gif_frames_that_do_not_change_cost_little(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image still = gradient(200, 100, 0), frames[5] = {still, still, still, still, still};
+    uint8_t *one, *five;
+    size_t one_size, five_size;
+    assert_ok(wk_gif_encode(frames, 1, 5, &one, &one_size, &err));
+    assert_ok(wk_gif_encode(frames, 5, 5, &five, &five_size, &err));
+    assert_true(five_size < one_size + 4 * 48);
+    gif_clip clip = gif_decode(five, five_size);
+    assert_int_equal(clip.count, 5);
+    assert_same_picture(&clip.frames[0], &clip.frames[4]);
+    gif_free(&clip);
+    free(one);
+    free(five);
+    wk_image_free(&still);
+}
+
+static void gif_refuses_what_it_cannot_hold(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image frames[2] = {noise(4, 4, 1, 2), noise(4, 5, 1, 2)};
+    uint8_t *bytes;
+    size_t size;
+    assert_refused(wk_gif_encode(frames, 2, 5, &bytes, &size, &err), WK_E_INPUT, "4 x 5");
+    assert_refused(wk_gif_encode(frames, 0, 5, &bytes, &size, &err), WK_E_INPUT, "at least one");
+    assert_refused(wk_gif_encode(frames, 1, -1, &bytes, &size, &err), WK_E_INPUT, "delay");
+    wk_image_free(&frames[0]);
+    wk_image_free(&frames[1]);
+}
+
+static int entries_in(const char *directory)
+{
+    DIR *d = opendir(directory);
+    assert_non_null(d);
+    int count = 0;
+    for (struct dirent *e; (e = readdir(d));)
+        count += e->d_name[0] != '.';
+    closedir(d);
+    return count;
+}
+
+// A limit on the file size stands for the full disk: the write fails half-way.
+static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    char directory[] = "media-XXXXXX", path[64];
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/a.png", directory);
+    assert_ok(wk_file_write(path, "old", 3, &err));
+    wk_image image = noise(100, 100, 5, 256);
+    struct rlimit before, small;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = (struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    wk_status png = wk_png_write(path, &image, &err);
+    wk_status gif = wk_gif_write(path, &image, 1, 5, &err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(png, WK_E_IO);
+    assert_int_equal(gif, WK_E_IO);
+    char *content;
+    size_t size;
+    assert_ok(wk_file_read(path, 100, &content, &size, &err));
+    assert_string_equal(content, "old");
+    assert_int_equal(entries_in(directory), 1);
+    free(content);
+    wk_image_free(&image);
+    unlink(path);
+    rmdir(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(png_keeps_every_pixel),
+        cmocka_unit_test(png_filters_make_smooth_pictures_small),
+        cmocka_unit_test(the_same_picture_gives_the_same_bytes),
+        cmocka_unit_test(gif_keeps_frames_of_few_colours_exactly),
+        cmocka_unit_test(gif_survives_many_full_code_tables),
+        cmocka_unit_test(gif_codes_of_every_length_end_cleanly),
+        cmocka_unit_test(gif_colours_of_smooth_frames_are_near),
+        cmocka_unit_test(gif_frames_that_do_not_change_cost_little),
+        cmocka_unit_test(gif_refuses_what_it_cannot_hold),
+        cmocka_unit_test(a_failed_write_leaves_the_old_file_and_nothing_else),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+// Drawing helpers: exact pixels and clipping.
+#include "media/image.h"
+#include "support/check.h"
+#include <limits.h>
+
+static uint32_t pixel(const wk_image *image, int x, int y)
+{
+    const uint8_t *p = image->rgb + 3 * (y * image->width + x);
+    return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+}
+
+static int count_colour(const wk_image *image, uint32_t colour)
+{
+    int count = 0;
+    for (int y = 0; y < image->height; y++)
+        for (int x = 0; x < image->width; x++)
+            count += pixel(image, x, y) == colour;
+    return count;
+}
+
+static void a_new_picture_has_one_colour(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image image;
+    assert_ok(wk_image_create(7, 3, 0x123456, &image, &err));
+    assert_int_equal(count_colour(&image, 0x123456), 21);
+    wk_image_free(&image);
+}
+
+static void a_picture_without_pixels_is_refused(void **state)
+{
+    (void)state;
+    wk_error err;
+    wk_image image;
+    assert_refused(wk_image_create(0, 3, 0, &image, &err), WK_E_INPUT, "0 x 3");
+    assert_refused(wk_image_create(3, -1, 0, &image, &err), WK_E_INPUT, "3 x -1");
+    assert_refused(wk_image_create(INT_MAX, 1, 0, &image, &err), WK_E_INPUT, "each side");
+}
+
+static void filling_is_clipped_on_every_side(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image image;
+    assert_ok(wk_image_create(8, 8, 0, &image, &err));
+    wk_image_fill(&image, -2, -2, 4, 4, 0xFF0000);
+    wk_image_fill(&image, 7, 6, 1000, INT_MAX, 0x00FF00);
+    wk_image_fill(&image, 100, 100, 5, 5, 0x0000FF);
+    assert_int_equal(count_colour(&image, 0xFF0000), 4);
+    assert_int_equal(count_colour(&image, 0x00FF00), 2);
+    assert_int_equal(count_colour(&image, 0x0000FF), 0);
+    wk_image_free(&image);
+}
+
+static void pasting_enlarges_and_clips(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image image, small;
+    assert_ok(wk_image_create(6, 6, 0, &image, &err));
+    assert_ok(wk_image_create(2, 2, 0xAAAAAA, &small, &err));
+    wk_image_fill(&small, 1, 1, 1, 1, 0xBBBBBB);
+    wk_image_paste(&image, &small, 3, 3, 2);
+    assert_int_equal(count_colour(&image, 0xAAAAAA), 8);
+    assert_int_equal(count_colour(&image, 0xBBBBBB), 1);
+    assert_int_equal(pixel(&image, 5, 5), 0xBBBBBB);
+    wk_image_paste(&image, &small, -2, -2, 2);
+    assert_int_equal(pixel(&image, 0, 0), 0xBBBBBB);
+    assert_int_equal(pixel(&image, 1, 1), 0xBBBBBB);
+    assert_int_equal(pixel(&image, 2, 2), 0);
+    wk_image_free(&image);
+    wk_image_free(&small);
+}
+
+// The letter L: a full left column and a foot of five dots.
+static void text_draws_the_letter_that_was_asked_for(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image image;
+    assert_ok(wk_image_create(20, 20, 0, &image, &err));
+    assert_int_equal(wk_image_text(&image, 1, 2, 2, 0xFFFFFF, "L"), 10);
+    assert_int_equal(count_colour(&image, 0xFFFFFF), 4 * 11);
+    for (int row = 0; row < 7; row++)
+        assert_int_equal(pixel(&image, 1, 2 + 2 * row), 0xFFFFFF);
+    assert_int_equal(pixel(&image, 10, 2 + 13), 0xFFFFFF);
+    assert_int_equal(pixel(&image, 10, 2), 0);
+    wk_image_free(&image);
+}
+
+static void no_two_printable_characters_look_alike(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_image cells[95];
+    for (int c = 0; c < 95; c++) {
+        assert_ok(wk_image_create(6, 8, 0, &cells[c], &err));
+        wk_image_text(&cells[c], 0, 0, 1, 0xFFFFFF, (char[]){(char)(32 + c), 0});
+        for (int other = 0; other < c; other++)
+            if (memcmp(cells[c].rgb, cells[other].rgb, 6 * 8 * 3) == 0)
+                fail_msg("'%c' and '%c' look alike", 32 + c, 32 + other);
+    }
+    for (int c = 0; c < 95; c++)
+        wk_image_free(&cells[c]);
+}
+
+static void text_width_counts_characters_not_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(wk_image_text_width(1, ""), 0);
+    assert_int_equal(wk_image_text_width(1, "ab"), 11);
+    assert_int_equal(wk_image_text_width(3, "θ"), 15);
+    assert_int_equal(wk_image_text_height(2), 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_picture_has_one_colour),
+        cmocka_unit_test(a_picture_without_pixels_is_refused),
+        cmocka_unit_test(filling_is_clipped_on_every_side),
+        cmocka_unit_test(pasting_enlarges_and_clips),
+        cmocka_unit_test(text_draws_the_letter_that_was_asked_for),
+        cmocka_unit_test(no_two_printable_characters_look_alike),
+        cmocka_unit_test(text_width_counts_characters_not_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
