@@ -16,7 +16,7 @@
 #define FOLDER "replay_faults.tmp"
 #define SAVED "replay_faults_saved.tmp"
 
-enum { CAPACITY = 150, BEFORE = 90, AFTER = 40 };
+enum { CAPACITY = 150, BEFORE = 90, AFTER = 24 };
 
 static const wk_replay_log_config config = {FOLDER, 6000};
 
