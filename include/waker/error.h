@@ -35,6 +35,11 @@ const char *wk_status_name(wk_status status);
 wk_status wk_fail(wk_error *err, wk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+#ifdef __clang_analyzer__
+// Lets static analysis see that what wk_fail returns is `status`, so never WK_OK.
+#define wk_fail(err, status, ...) ((void)(wk_fail)(err, status, __VA_ARGS__), (status))
+#endif
+
 /// Puts "context: " before the message already in `err`; for callers that know the place. Returns
 /// err's status.
 wk_status wk_fail_context(wk_error *err, const char *format, ...)

@@ -27,7 +27,7 @@ const char *wk_status_name(wk_status status)
     return "unknown status";
 }
 
-wk_status wk_fail(wk_error *err, wk_status status, const char *format, ...)
+wk_status(wk_fail)(wk_error *err, wk_status status, const char *format, ...)
 {
     if (err) {
         err->status = status;

@@ -1,8 +1,9 @@
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ static wk_status io_error(wk_error *err, const char *what, const char *path)
     int code = errno;
     wk_status status = code == ENOENT ? WK_E_NOT_FOUND : code == ENOMEM ? WK_E_MEMORY : WK_E_IO;
     const char *advice = code == ENOSPC   ? "; free some space and try again"
+                         : code == ENOENT ? "; check the path"
                          : code == EACCES ? "; check the permissions"
                          : code == EROFS  ? "; choose a writable place"
                                           : "";
@@ -26,34 +28,47 @@ static wk_status out_of_memory(wk_error *err, const char *path, size_t size)
 }
 
 // Reads until `size` bytes are there; fewer means the file shrank or the disk failed.
-static wk_status read_fully(int fd, char *bytes, size_t size, const char *path, wk_error *err)
+static wk_status read_fully(int fd, uint64_t offset, char *bytes, size_t size, const char *path,
+                            wk_error *err)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t n = read(fd, bytes + done, size - done);
+        ssize_t n = pread(fd, bytes + done, size - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return io_error(err, "cannot read", path);
         if (n == 0)
-            return wk_fail(err, WK_E_IO, "cannot read '%s': it ends at byte %zu of %zu", path, done,
-                           size);
+            return wk_fail(
+                err, WK_E_IO,
+                "cannot read '%s': it ends at byte %llu, earlier than when it was opened", path,
+                (unsigned long long)(offset + done));
         done += (size_t)n;
     }
+    return WK_OK;
+}
+
+// The size of an open file, which must be a regular one: pipes and devices have none.
+static wk_status regular_size(int fd, const char *path, uint64_t *size, wk_error *err)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) return io_error(err, "cannot read", path);
+    if (!S_ISREG(info.st_mode))
+        return wk_fail(err, WK_E_INPUT, "cannot read '%s': not a regular file", path);
+    *size = (uint64_t)info.st_size;
     return WK_OK;
 }
 
 static wk_status read_open_file(int fd, const char *path, size_t limit, char **bytes, size_t *size,
                                 wk_error *err)
 {
-    struct stat info;
-    if (fstat(fd, &info) != 0) return io_error(err, "cannot read", path);
-    if (!S_ISREG(info.st_mode))
-        return wk_fail(err, WK_E_INPUT, "cannot read '%s': not a regular file", path);
-    if ((uint64_t)info.st_size > limit)
-        return wk_fail(err, WK_E_FORMAT, "'%s' has %lld bytes, more than the %zu expected at most",
-                       path, (long long)info.st_size, limit);
-    size_t length = (size_t)info.st_size;
+    uint64_t have = 0;
+    WK_TRY(regular_size(fd, path, &have, err));
+    if (have > limit)
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' has %" PRIu64 " bytes, more than the %zu expected at most", path, have,
+                       limit);
+    size_t length = (size_t)have;
     char *content = malloc(length + 1);
     if (!content) return out_of_memory(err, path, length);
-    wk_status status = read_fully(fd, content, length, path, err);
+    wk_status status = read_fully(fd, 0, content, length, path, err);
     if (status != WK_OK) {
         free(content);
         return status;
@@ -71,6 +86,50 @@ wk_status wk_file_read(const char *path, size_t limit, char **bytes, size_t *siz
     wk_status status = read_open_file(fd, path, limit, bytes, size, err);
     close(fd);
     return status;
+}
+
+struct wk_file_reader {
+    int fd;
+    uint64_t size;
+    char *path;
+};
+
+wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err)
+{
+    wk_file_reader *reader = calloc(1, sizeof *reader);
+    if (reader) reader->path = strdup(path);
+    if (!reader || !reader->path) {
+        free(reader);
+        return out_of_memory(err, path, strlen(path));
+    }
+    reader->fd = open(path, O_RDONLY | O_CLOEXEC);
+    wk_status status = reader->fd < 0 ? io_error(err, "cannot open", path)
+                                      : regular_size(reader->fd, path, &reader->size, err);
+    if (status == WK_OK)
+        *out = reader;
+    else
+        wk_file_reader_close(reader);
+    return status;
+}
+
+uint64_t wk_file_reader_size(const wk_file_reader *reader)
+{
+    return reader->size;
+}
+
+wk_status wk_file_reader_read(const wk_file_reader *reader, uint64_t offset, void *bytes,
+                              size_t size, wk_error *err)
+{
+    assert(offset <= reader->size && size <= reader->size - offset);
+    return read_fully(reader->fd, offset, bytes, size, reader->path, err);
+}
+
+void wk_file_reader_close(wk_file_reader *reader)
+{
+    if (!reader) return;
+    if (reader->fd >= 0) close(reader->fd);
+    free(reader->path);
+    free(reader);
 }
 
 struct wk_file_writer {
@@ -172,7 +231,7 @@ void wk_file_writer_discard(wk_file_writer *writer)
 
 wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err)
 {
-    wk_file_writer *writer;
+    wk_file_writer *writer = NULL;
     WK_TRY(wk_file_writer_begin(path, &writer, err));
     wk_status status = wk_file_writer_append(writer, bytes, size, err);
     if (status != WK_OK) {

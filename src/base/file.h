@@ -1,16 +1,29 @@
-// Files: whole-file reads with a size limit, and atomic whole-file writes (temporary file, fsync,
-// rename, directory fsync), so that a reader sees the old content or the new one and a crash leaves
-// no half-written file under the final name.
+// Files: whole-file reads with a size limit, reads at any place, and atomic whole-file writes
+// (temporary file, fsync, rename, directory fsync), so that a reader sees the old content or the
+// new one and a crash leaves no half-written file under the final name.
 #ifndef WK_BASE_FILE_H
 #define WK_BASE_FILE_H
 
 #include "waker/error.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /// Reads a whole file into malloc'd memory with one extra zero byte; refuses files over `limit`
 /// bytes.
 wk_status wk_file_read(const char *path, size_t limit, char **bytes, size_t *size, wk_error *err);
+
+/// A file open for reading at any place.
+typedef struct wk_file_reader wk_file_reader;
+
+wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err);
+/// Bytes in the file when it was opened.
+uint64_t wk_file_reader_size(const wk_file_reader *reader);
+/// Reads exactly `size` bytes from `offset` on; asking for more than the file has is a bug.
+wk_status wk_file_reader_read(const wk_file_reader *reader, uint64_t offset, void *bytes,
+                              size_t size, wk_error *err);
+/// NULL is allowed.
+void wk_file_reader_close(wk_file_reader *reader);
 
 /// Replaces `path` by `size` bytes, atomically and durably.
 wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err);

@@ -64,7 +64,7 @@ void wk_text_free(wk_text *text)
     *text = (wk_text){0};
 }
 
-static void json_quote(wk_text *text, const char *value)
+void wk_text_quote(wk_text *text, const char *value)
 {
     wk_text_puts(text, "\"");
     for (const char *c = value; *c; c++) {
@@ -86,7 +86,7 @@ static void json_item(wk_json *json, const char *key)
     if (json->depth > 0) wk_text_printf(json->text, "\n%*s", 2 * json->depth, "");
     json->has_items[json->depth] = true;
     if (key) {
-        json_quote(json->text, key);
+        wk_text_quote(json->text, key);
         wk_text_puts(json->text, ": ");
     }
 }
@@ -121,7 +121,7 @@ void wk_json_close(wk_json *json, char bracket)
 void wk_json_string(wk_json *json, const char *key, const char *value)
 {
     json_item(json, key);
-    json_quote(json->text, value);
+    wk_text_quote(json->text, value);
 }
 
 void wk_json_number(wk_json *json, const char *key, double value)

@@ -18,6 +18,8 @@ typedef struct wk_text {
 void wk_text_append(wk_text *text, const char *chars, size_t length);
 void wk_text_puts(wk_text *text, const char *chars);
 void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/// Appends a JSON string: `value` in quotes, escaped.
+void wk_text_quote(wk_text *text, const char *value);
 /// The string, "" while empty.
 const char *wk_text_get(const wk_text *text);
 void wk_text_free(wk_text *text);

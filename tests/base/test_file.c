@@ -237,6 +237,44 @@ static void a_file_shorter_than_it_claims_is_noticed(void **state)
     assert_refused(wk_file_read(path, 1 << 20, &bytes, NULL, &err), WK_E_IO, "it ends at byte");
 }
 
+static void a_reader_reads_at_any_place(void **state)
+{
+    (void)state;
+    assert_ok(write_text("a", "0123456789"));
+    wk_file_reader *reader = NULL;
+    assert_ok(wk_file_reader_open("a", &reader, &err));
+    assert_int_equal(wk_file_reader_size(reader), 10);
+    char piece[4] = {0};
+    assert_ok(wk_file_reader_read(reader, 7, piece, 3, &err));
+    assert_string_equal(piece, "789");
+    assert_ok(wk_file_reader_read(reader, 0, piece, 2, &err));
+    assert_string_equal(piece, "019");
+    assert_ok(wk_file_reader_read(reader, 10, piece, 0, &err));
+    wk_file_reader_close(reader);
+    wk_file_reader_close(NULL);
+}
+
+static void a_file_that_shrinks_while_it_is_read_is_noticed(void **state)
+{
+    (void)state;
+    assert_ok(write_text("a", "0123456789"));
+    wk_file_reader *reader = NULL;
+    assert_ok(wk_file_reader_open("a", &reader, &err));
+    assert_int_equal(truncate("a", 4), 0);
+    char piece[10];
+    assert_refused(wk_file_reader_read(reader, 0, piece, 10, &err), WK_E_IO, "it ends at byte 4");
+    wk_file_reader_close(reader);
+}
+
+static void a_reader_of_what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    wk_file_reader *reader = NULL;
+    assert_refused(wk_file_reader_open("none", &reader, &err), WK_E_NOT_FOUND, "check the path");
+    assert_refused(wk_file_reader_open(".", &reader, &err), WK_E_INPUT, "not a regular file");
+    assert_null(reader);
+}
+
 static void places_that_cannot_be_written_are_named(void **state)
 {
     (void)state;
@@ -287,6 +325,9 @@ int main(void)
         TEST(a_short_write_is_completed_or_fails_whole),
         TEST(reads_that_cannot_work_say_why),
         TEST(a_file_shorter_than_it_claims_is_noticed),
+        TEST(a_reader_reads_at_any_place),
+        TEST(a_file_that_shrinks_while_it_is_read_is_noticed),
+        TEST(a_reader_of_what_is_no_file_is_refused),
         TEST(places_that_cannot_be_written_are_named),
         TEST(a_full_path_works_as_well),
         TEST(folders_are_made_with_their_parents),

@@ -3,24 +3,31 @@
 //
 //   include(${CMAKE_CURRENT_SOURCE_DIR}/support/faults.cmake)
 //
-// Include it in one file of a test program only.
+// Include it in one file of a test program only. There are two ways to use it: arm one kind of call
+// (fault_arm), or sweep over all kinds together (fault_sweep_arm), which also counts what leaks.
 #ifndef WK_TESTS_FAULTS_H
 #define WK_TESTS_FAULTS_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 /// Kinds of calls that can be made to fail.
 typedef enum fault_call {
     FAULT_ALLOC,
+    FAULT_OPEN,
     FAULT_READ,
     FAULT_WRITE,
     FAULT_SYNC,
     FAULT_RENAME,
+    FAULT_CLOSE,
     FAULT_THREAD,
     FAULT_CALLS
 } fault_call;
@@ -41,8 +48,56 @@ static inline bool fault_disarm(fault_call call)
     return atomic_exchange(&fault_countdown[call], 0) == 0;
 }
 
+/// One step of a sweep over every call of one thread: what happens at which call.
+typedef struct fault_plan {
+    long call;       // 1 is the first call; 0 fails none
+    bool persistent; // every call from then on fails, not only that one
+    bool crash;      // instead of failing, the process ends there with FAULT_CRASH_CODE
+    int error;       // errno of failing file calls; 0 means EIO
+    bool short_io;   // reads and writes move one byte at a time
+} fault_plan;
+
+enum { FAULT_CRASH_CODE = 77 };
+
+/// The sweep that is on, and what it has counted since it was armed.
+static struct {
+    bool armed, fired;
+    fault_plan plan;
+    long calls;
+    long blocks; // allocated less freed
+    long files;  // opened less closed
+} fault_sweep;
+
+/// Starts counting calls and does what the plan says.
+static inline void fault_sweep_arm(fault_plan plan)
+{
+    fault_sweep.plan = plan;
+    fault_sweep.calls = fault_sweep.blocks = fault_sweep.files = 0;
+    fault_sweep.fired = false;
+    fault_sweep.armed = true;
+}
+
+/// Stops; whether the chosen call was reached. The counts stay.
+static inline bool fault_sweep_disarm(void)
+{
+    fault_sweep.armed = false;
+    return fault_sweep.fired;
+}
+
+static inline bool fault_sweep_now(fault_call call)
+{
+    const fault_plan *plan = &fault_sweep.plan;
+    long n = ++fault_sweep.calls;
+    if (plan->call == 0 || (plan->persistent ? n < plan->call : n != plan->call)) return false;
+    if (plan->crash) _exit(FAULT_CRASH_CODE);
+    fault_sweep.fired = true;
+    errno = call == FAULT_ALLOC ? ENOMEM : plan->error ? plan->error : EIO;
+    return true;
+}
+
 static inline bool fault_now(fault_call call)
 {
+    if (fault_sweep.armed) return fault_sweep_now(call);
     int left = fault_countdown[call];
     if (left == 0) return false;
     fault_countdown[call] = left - 1;
@@ -51,25 +106,81 @@ static inline bool fault_now(fault_call call)
     return true;
 }
 
-#define FAULT_WRAP(result, name, parameters, call, failed, arguments)                              \
+static inline void *fault_count_block(void *block)
+{
+    if (fault_sweep.armed && block) fault_sweep.blocks++;
+    return block;
+}
+
+// How many bytes a read or write is allowed to move.
+static inline size_t fault_io_size(size_t size)
+{
+    return fault_sweep.armed && fault_sweep.plan.short_io && size > 1 ? 1 : size;
+}
+
+#define FAULT_WRAP(result, name, parameters, call, failed, success)                                \
     result __real_##name parameters;                                                               \
     result __wrap_##name parameters;                                                               \
     result __wrap_##name parameters                                                                \
     {                                                                                              \
-        return fault_now(call) ? (failed) : __real_##name arguments;                               \
+        return fault_now(call) ? (failed) : (success);                                             \
     }
 
-FAULT_WRAP(void *, malloc, (size_t n), FAULT_ALLOC, NULL, (n))
-FAULT_WRAP(void *, calloc, (size_t n, size_t m), FAULT_ALLOC, NULL, (n, m))
-FAULT_WRAP(void *, realloc, (void *p, size_t n), FAULT_ALLOC, NULL, (p, n))
-FAULT_WRAP(void *, aligned_alloc, (size_t a, size_t n), FAULT_ALLOC, NULL, (a, n))
-FAULT_WRAP(char *, strdup, (const char *s), FAULT_ALLOC, NULL, (s))
-FAULT_WRAP(ssize_t, read, (int fd, void *p, size_t n), FAULT_READ, -1, (fd, p, n))
-FAULT_WRAP(ssize_t, write, (int fd, const void *p, size_t n), FAULT_WRITE, -1, (fd, p, n))
-FAULT_WRAP(int, fsync, (int fd), FAULT_SYNC, -1, (fd))
-FAULT_WRAP(int, rename, (const char *a, const char *b), FAULT_RENAME, -1, (a, b))
+FAULT_WRAP(void *, malloc, (size_t n), FAULT_ALLOC, NULL, fault_count_block(__real_malloc(n)))
+FAULT_WRAP(void *, calloc, (size_t n, size_t m), FAULT_ALLOC, NULL,
+           fault_count_block(__real_calloc(n, m)))
+FAULT_WRAP(void *, realloc, (void *p, size_t n), FAULT_ALLOC, NULL,
+           p ? __real_realloc(p, n) : fault_count_block(__real_realloc(p, n)))
+FAULT_WRAP(void *, aligned_alloc, (size_t a, size_t n), FAULT_ALLOC, NULL,
+           fault_count_block(__real_aligned_alloc(a, n)))
+FAULT_WRAP(char *, strdup, (const char *s), FAULT_ALLOC, NULL, fault_count_block(__real_strdup(s)))
+FAULT_WRAP(int, fstat, (int fd, struct stat *info), FAULT_READ, -1, __real_fstat(fd, info))
+FAULT_WRAP(ssize_t, read, (int fd, void *p, size_t n), FAULT_READ, -1,
+           __real_read(fd, p, fault_io_size(n)))
+FAULT_WRAP(ssize_t, pread, (int fd, void *p, size_t n, off_t at), FAULT_READ, -1,
+           __real_pread(fd, p, fault_io_size(n), at))
+FAULT_WRAP(ssize_t, write, (int fd, const void *p, size_t n), FAULT_WRITE, -1,
+           __real_write(fd, p, fault_io_size(n)))
+FAULT_WRAP(int, fsync, (int fd), FAULT_SYNC, -1, __real_fsync(fd))
+FAULT_WRAP(int, rename, (const char *a, const char *b), FAULT_RENAME, -1, __real_rename(a, b))
 FAULT_WRAP(int, pthread_create,
            (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *x), FAULT_THREAD,
-           EAGAIN, (t, a, f, x))
+           EAGAIN, __real_pthread_create(t, a, f, x))
+
+void __real_free(void *block);
+void __wrap_free(void *block);
+void __wrap_free(void *block)
+{
+    if (fault_sweep.armed && block) fault_sweep.blocks--;
+    __real_free(block);
+}
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = flags & O_CREAT ? (mode_t)va_arg(args, int) : 0;
+    va_end(args);
+    if (fault_now(FAULT_OPEN)) return -1;
+    int fd = __real_open(path, flags, mode);
+    if (fault_sweep.armed && fd >= 0) fault_sweep.files++;
+    return fd;
+}
+
+// A close that reports an error has closed the file all the same.
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+    bool failed = fault_now(FAULT_CLOSE);
+    int code = errno;
+    if (fault_sweep.armed) fault_sweep.files--;
+    int result = __real_close(fd);
+    if (!failed) return result;
+    errno = code;
+    return -1;
+}
 
 #endif

@@ -1,0 +1,362 @@
+#include "base/json_reader.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(WK_JSON_MAX_DEPTH <= 64, "in_object has one bit for each level");
+
+// What may come next; the grammar as states.
+enum {
+    EXPECT_VALUE,
+    EXPECT_VALUE_OR_CLOSE, // right after [
+    EXPECT_KEY_OR_CLOSE,   // right after {
+    EXPECT_KEY,            // after a comma in an object
+    EXPECT_COMMA_OR_CLOSE,
+    EXPECT_END,
+};
+
+wk_json_reader wk_json_reader_start(const char *bytes, size_t size)
+{
+    return (wk_json_reader){.bytes = bytes, .size = size, .expect = EXPECT_VALUE};
+}
+
+static wk_json_token fail(wk_json_reader *reader, const char *problem)
+{
+    if (!reader->problem) reader->problem = problem;
+    return (wk_json_token){.kind = WK_JSON_ERROR};
+}
+
+static int peek(const wk_json_reader *reader)
+{
+    return reader->at < reader->size ? (unsigned char)reader->bytes[reader->at] : -1;
+}
+
+static void skip_space(wk_json_reader *reader)
+{
+    for (int c = peek(reader); c == ' ' || c == '\t' || c == '\n' || c == '\r'; c = peek(reader))
+        reader->at++;
+}
+
+static bool inside_object(const wk_json_reader *reader)
+{
+    return reader->in_object >> (reader->depth - 1) & 1;
+}
+
+static wk_json_token value_done(wk_json_reader *reader, wk_json_kind kind, size_t begin, size_t end)
+{
+    reader->expect = reader->depth > 0 ? EXPECT_COMMA_OR_CLOSE : EXPECT_END;
+    return (wk_json_token){kind, reader->bytes + begin, end - begin};
+}
+
+static wk_json_token open_container(wk_json_reader *reader, bool object)
+{
+    if (reader->depth == WK_JSON_MAX_DEPTH) return fail(reader, "nested too deeply");
+    uint64_t bit = (uint64_t)1 << reader->depth++;
+    reader->in_object = object ? reader->in_object | bit : reader->in_object & ~bit;
+    reader->expect = object ? EXPECT_KEY_OR_CLOSE : EXPECT_VALUE_OR_CLOSE;
+    reader->at++;
+    return (wk_json_token){object ? WK_JSON_OBJECT : WK_JSON_ARRAY, reader->bytes + reader->at - 1,
+                           1};
+}
+
+static wk_json_token close_container(wk_json_reader *reader)
+{
+    wk_json_kind kind = inside_object(reader) ? WK_JSON_OBJECT_END : WK_JSON_ARRAY_END;
+    size_t begin = reader->at++;
+    reader->depth--;
+    return value_done(reader, kind, begin, reader->at);
+}
+
+static int hex_digit(unsigned char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+// The 16 bits of four hex digits at `chars`, or -1.
+static int hex_unit(const char *chars, size_t left)
+{
+    if (left < 4) return -1;
+    int unit = 0;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit((unsigned char)chars[i]);
+        if (digit < 0) return -1;
+        unit = unit << 4 | digit;
+    }
+    return unit;
+}
+
+static bool is_high_surrogate(int unit)
+{
+    return unit >= 0xd800 && unit < 0xdc00;
+}
+
+static bool is_low_surrogate(int unit)
+{
+    return unit >= 0xdc00 && unit < 0xe000;
+}
+
+// Bytes of the escape at `chars` (which begins with a backslash), or 0 when it is not one.
+static size_t escape_length(const char *chars, size_t left)
+{
+    if (left < 2) return 0;
+    if (chars[1] != 'u') return chars[1] && strchr("\"\\/bfnrt", chars[1]) ? 2 : 0;
+    int unit = hex_unit(chars + 2, left - 2);
+    if (unit < 0 || is_low_surrogate(unit)) return 0;
+    if (!is_high_surrogate(unit)) return 6;
+    if (left < 12 || chars[6] != '\\' || chars[7] != 'u') return 0;
+    return is_low_surrogate(hex_unit(chars + 8, left - 8)) ? 12 : 0;
+}
+
+// Bytes of the UTF-8 character at `chars`, or 0 when it is malformed, overlong or a surrogate.
+static size_t utf8_length(const char *chars, size_t left)
+{
+    const unsigned char *u = (const unsigned char *)chars;
+    if (u[0] < 0x80) return 1;
+    size_t length = u[0] >= 0xc2 && u[0] <= 0xdf ? 2 : (u[0] & 0xf0) == 0xe0 ? 3 : 4;
+    if (u[0] < 0xc2 || u[0] > 0xf4 || left < length) return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((u[i] & 0xc0) != 0x80) return 0;
+    if (u[0] == 0xe0 && u[1] < 0xa0) return 0;
+    if (u[0] == 0xed && u[1] > 0x9f) return 0;
+    if (u[0] == 0xf0 && u[1] < 0x90) return 0;
+    if (u[0] == 0xf4 && u[1] > 0x8f) return 0;
+    return length;
+}
+
+// Moves over a string; begin and end exclude the quotes.
+static bool read_string(wk_json_reader *reader, size_t *begin, size_t *end)
+{
+    *begin = ++reader->at;
+    for (int c = peek(reader); c != '"'; c = peek(reader)) {
+        const char *chars = reader->bytes + reader->at;
+        size_t left = reader->size - reader->at, length;
+        const char *problem = NULL;
+        if (c < 0)
+            problem = "the input ends inside a string";
+        else if (c < 0x20)
+            problem = "a control character inside a string";
+        else if (c == '\\' && !(length = escape_length(chars, left)))
+            problem = "a bad escape inside a string";
+        else if (c != '\\' && !(length = utf8_length(chars, left)))
+            problem = "bytes inside a string that are not UTF-8";
+        if (problem) {
+            fail(reader, problem);
+            return false;
+        }
+        reader->at += length;
+    }
+    *end = reader->at++;
+    return true;
+}
+
+static wk_json_token read_string_value(wk_json_reader *reader)
+{
+    size_t begin, end;
+    if (!read_string(reader, &begin, &end)) return (wk_json_token){.kind = WK_JSON_ERROR};
+    return value_done(reader, WK_JSON_STRING, begin, end);
+}
+
+static wk_json_token read_key(wk_json_reader *reader)
+{
+    size_t begin, end;
+    if (!read_string(reader, &begin, &end)) return (wk_json_token){.kind = WK_JSON_ERROR};
+    skip_space(reader);
+    if (peek(reader) != ':') return fail(reader, "a key without a colon after it");
+    reader->at++;
+    reader->expect = EXPECT_VALUE;
+    return (wk_json_token){WK_JSON_KEY, reader->bytes + begin, end - begin};
+}
+
+static bool skip_digits(wk_json_reader *reader)
+{
+    size_t begin = reader->at;
+    while (peek(reader) >= '0' && peek(reader) <= '9')
+        reader->at++;
+    return reader->at > begin;
+}
+
+static wk_json_token read_number(wk_json_reader *reader)
+{
+    size_t begin = reader->at;
+    if (peek(reader) == '-') reader->at++;
+    bool zero = peek(reader) == '0';
+    if (zero)
+        reader->at++;
+    else if (!skip_digits(reader))
+        return fail(reader, "a number without digits");
+    if (peek(reader) == '.') {
+        reader->at++;
+        if (!skip_digits(reader)) return fail(reader, "a number without digits after the point");
+    }
+    if (peek(reader) == 'e' || peek(reader) == 'E') {
+        reader->at++;
+        if (peek(reader) == '+' || peek(reader) == '-') reader->at++;
+        if (!skip_digits(reader)) return fail(reader, "a number without digits in its exponent");
+    }
+    return value_done(reader, WK_JSON_NUMBER, begin, reader->at);
+}
+
+static wk_json_token read_word(wk_json_reader *reader)
+{
+    static const struct {
+        const char *word;
+        wk_json_kind kind;
+    } words[] = {{"true", WK_JSON_TRUE}, {"false", WK_JSON_FALSE}, {"null", WK_JSON_NULL}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t length = strlen(words[i].word), begin = reader->at;
+        if (reader->size - begin < length) continue;
+        if (memcmp(reader->bytes + begin, words[i].word, length) != 0) continue;
+        reader->at += length;
+        return value_done(reader, words[i].kind, begin, reader->at);
+    }
+    return fail(reader, "a value was expected");
+}
+
+static wk_json_token read_value(wk_json_reader *reader)
+{
+    int c = peek(reader);
+    if (c < 0) return fail(reader, "the input ends where a value was expected");
+    if (c == '{' || c == '[') return open_container(reader, c == '{');
+    if (c == '"') return read_string_value(reader);
+    if (c == '-' || (c >= '0' && c <= '9')) return read_number(reader);
+    return read_word(reader);
+}
+
+static wk_json_token after_value(wk_json_reader *reader)
+{
+    bool object = inside_object(reader);
+    int c = peek(reader);
+    if (c == (object ? '}' : ']')) return close_container(reader);
+    if (c != ',')
+        return fail(reader, object ? "a comma or } was expected" : "a comma or ] was expected");
+    reader->at++;
+    reader->expect = object ? EXPECT_KEY : EXPECT_VALUE;
+    return wk_json_reader_next(reader);
+}
+
+wk_json_token wk_json_reader_next(wk_json_reader *reader)
+{
+    if (reader->problem) return (wk_json_token){.kind = WK_JSON_ERROR};
+    skip_space(reader);
+    int c = peek(reader);
+    switch (reader->expect) {
+    case EXPECT_END:
+        if (c >= 0) return fail(reader, "more text after the end of the value");
+        return (wk_json_token){.kind = WK_JSON_END};
+    case EXPECT_COMMA_OR_CLOSE:
+        return after_value(reader);
+    case EXPECT_KEY_OR_CLOSE:
+        if (c == '}') return close_container(reader);
+        // fall through
+    case EXPECT_KEY:
+        return c == '"' ? read_key(reader) : fail(reader, "a key in quotes was expected");
+    case EXPECT_VALUE_OR_CLOSE:
+        if (c == ']') return close_container(reader);
+        // fall through
+    default:
+        return read_value(reader);
+    }
+}
+
+bool wk_json_reader_skip(wk_json_reader *reader, wk_json_token first)
+{
+    if (first.kind == WK_JSON_ERROR) return false;
+    if (first.kind != WK_JSON_OBJECT && first.kind != WK_JSON_ARRAY) return true;
+    int outer = reader->depth - 1;
+    while (reader->depth > outer)
+        if (wk_json_reader_next(reader).kind == WK_JSON_ERROR) return false;
+    return true;
+}
+
+static size_t put_utf8(uint32_t code, char *out)
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = length - 1; i > 0; i--, code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3f));
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    out[0] = (char)(lead[length] | code);
+    return length;
+}
+
+// One escape of a token that has been checked; adds what it stands for to out.
+static size_t unescape_one(const char *chars, char *out, size_t *written)
+{
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    if (chars[1] != 'u') {
+        const char *letter = strchr(from, chars[1]);
+        out[(*written)++] = letter ? to[letter - from] : chars[1];
+        return 2;
+    }
+    uint32_t code = (uint32_t)hex_unit(chars + 2, 4);
+    size_t used = 6;
+    if (is_high_surrogate((int)code)) {
+        code = 0x10000 + ((code - 0xd800) << 10) + ((uint32_t)hex_unit(chars + 8, 4) - 0xdc00);
+        used = 12;
+    }
+    *written += put_utf8(code, out + *written);
+    return used;
+}
+
+size_t wk_json_unescape(wk_json_token token, char *out)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < token.length;) {
+        if (token.chars[i] == '\\')
+            i += unescape_one(token.chars + i, out, &written);
+        else
+            out[written++] = token.chars[i++];
+    }
+    return written;
+}
+
+bool wk_json_equals(wk_json_token token, const char *text)
+{
+    size_t length = strlen(text), matched = 0;
+    for (size_t i = 0; i < token.length;) {
+        char piece[4] = {token.chars[i]};
+        size_t size = 1;
+        if (token.chars[i] == '\\') {
+            size = 0;
+            i += unescape_one(token.chars + i, piece, &size);
+        } else {
+            i++;
+        }
+        if (length - matched < size || memcmp(text + matched, piece, size) != 0) return false;
+        matched += size;
+    }
+    return matched == length;
+}
+
+bool wk_json_to_u64(wk_json_token token, uint64_t *value)
+{
+    if (token.kind != WK_JSON_NUMBER) return false;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < token.length; i++) {
+        if (token.chars[i] < '0' || token.chars[i] > '9') return false;
+        uint64_t digit = (uint64_t)(token.chars[i] - '0');
+        if (sum > (UINT64_MAX - digit) / 10) return false;
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return true;
+}
+
+bool wk_json_to_double(wk_json_token token, double *value)
+{
+    // strtod wants a terminated string. Literals longer than this carry digits that a double cannot
+    // hold; refusing them keeps the reader free of allocation.
+    char literal[400];
+    if (token.kind != WK_JSON_NUMBER || token.length >= sizeof literal) return false;
+    memcpy(literal, token.chars, token.length);
+    literal[token.length] = 0;
+    *value = strtod(literal, NULL);
+    return isfinite(*value);
+}

@@ -1,0 +1,150 @@
+#include "nn/layers.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+// A tensor that does not exist is what the graph gives after memory ran out. Layers hand it on
+// without looking at its shape; wk_scope_bind or wk_program_create reports the failure.
+
+static int last_dim(wk_shape shape)
+{
+    return shape.dim[shape.rank - 1];
+}
+
+static wk_tensor glorot(wk_scope *scope, const char *layer, wk_shape shape, int fan_in, int fan_out)
+{
+    return wk_scope_weight(scope, layer, "w", shape, (wk_init){WK_INIT_GLOROT, fan_in, fan_out});
+}
+
+static wk_tensor zeros(wk_scope *scope, const char *layer, const char *part, int count)
+{
+    return wk_scope_weight(scope, layer, part, WK_SHAPE(count), (wk_init){.kind = WK_INIT_ZEROS});
+}
+
+static wk_tensor ones(wk_scope *scope, const char *layer, const char *part, int count)
+{
+    return wk_scope_weight(scope, layer, part, WK_SHAPE(count), (wk_init){.kind = WK_INIT_ONES});
+}
+
+// x as the matrices a product wants: [M,K], or [S,M,K] (S may be 1) where the set has a stack.
+static wk_tensor as_matrices(wk_scope *scope, wk_tensor x)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    wk_shape shape = wk_graph_shape(g, x);
+    int width = last_dim(shape), rows = (int)(wk_shape_count(shape) / (size_t)width);
+    int stack = wk_scope_stack(scope);
+    if (stack == 0 || shape.rank < 3) return wk_graph_reshape(g, x, WK_SHAPE(rows, width));
+    assert(shape.dim[0] == stack || shape.dim[0] == 1);
+    return wk_graph_reshape(g, x, WK_SHAPE(shape.dim[0], rows / shape.dim[0], width));
+}
+
+// The shape of x with its last axis replaced by `width`, and the stack in front where there is one.
+static wk_shape result_shape(wk_scope *scope, wk_tensor x, int width)
+{
+    wk_shape shape = wk_graph_shape(wk_scope_graph(scope), x);
+    int stack = wk_scope_stack(scope);
+    shape.dim[shape.rank - 1] = width;
+    if (stack == 0) return shape;
+    if (shape.rank < 3)
+        return shape.rank == 1 ? WK_SHAPE(stack, 1, width) : WK_SHAPE(stack, shape.dim[0], width);
+    shape.dim[0] = stack;
+    return shape;
+}
+
+// x times the weight "layer/w" [K,units], all leading axes of x kept.
+static wk_tensor product(wk_scope *scope, const char *layer, wk_tensor x, int units)
+{
+    if (!wk_tensor_exists(x)) return x;
+    wk_graph *g = wk_scope_graph(scope);
+    int width = last_dim(wk_graph_shape(g, x));
+    wk_tensor w = glorot(scope, layer, WK_SHAPE(width, units), width, units);
+    wk_tensor y = wk_graph_matmul(g, as_matrices(scope, x), w);
+    return wk_graph_reshape(g, y, result_shape(scope, x, units));
+}
+
+wk_tensor wk_nn_dense(wk_scope *scope, const char *name, wk_tensor x, int units,
+                      wk_activation activation)
+{
+    wk_tensor y = product(scope, name, x, units);
+    return wk_graph_bias_act(wk_scope_graph(scope), y, zeros(scope, name, "b", units), activation);
+}
+
+wk_tensor wk_nn_mlp(wk_scope *scope, const char *name, wk_tensor x, const wk_mlp_config *config)
+{
+    char layer[200];
+    for (int i = 0; i < config->layers; i++) {
+        snprintf(layer, sizeof layer, "%s/%d", name, i);
+        x = wk_nn_dense(scope, layer, x, config->units, config->activation);
+    }
+    snprintf(layer, sizeof layer, "%s/out", name);
+    return wk_nn_dense(scope, layer, x, config->outputs, WK_IDENTITY);
+}
+
+// Images as the convolutions want them: [B,H,H,C], or [S,B,H,H,C] where the set has a stack.
+static wk_tensor as_images(wk_scope *scope, wk_tensor x)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    wk_shape shape = wk_graph_shape(g, x);
+    assert(shape.rank >= 3);
+    if (wk_scope_stack(scope) > 0) {
+        assert(shape.rank == 5);
+        return x;
+    }
+    const int *image = shape.dim + shape.rank - 3;
+    int pixels = image[0] * image[1] * image[2];
+    int batch = (int)(wk_shape_count(shape) / (size_t)pixels);
+    return wk_graph_reshape(g, x, WK_SHAPE(batch, image[0], image[1], image[2]));
+}
+
+// Gives the result images y the leading axes that x had.
+static wk_tensor restore_batch(wk_scope *scope, wk_tensor y, wk_tensor x)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    wk_shape small = wk_graph_shape(g, y), shape = wk_graph_shape(g, x);
+    for (int i = 1; i <= 3; i++)
+        shape.dim[shape.rank - i] = small.dim[small.rank - i];
+    return wk_graph_reshape(g, y, shape);
+}
+
+wk_tensor wk_nn_conv(wk_scope *scope, const char *name, wk_tensor x, const wk_conv_config *config)
+{
+    if (!wk_tensor_exists(x)) return x;
+    wk_graph *g = wk_scope_graph(scope);
+    int k = config->kernel, from = last_dim(wk_graph_shape(g, x)), to = config->channels;
+    wk_tensor w = glorot(scope, name, WK_SHAPE(k, k, from, to), k * k * from, k * k * to);
+    wk_tensor b = zeros(scope, name, "b", to);
+    wk_tensor y = wk_graph_conv(g, as_images(scope, x), w, b, config->stride, config->activation);
+    return restore_batch(scope, y, x);
+}
+
+wk_tensor wk_nn_deconv(wk_scope *scope, const char *name, wk_tensor x, const wk_conv_config *config)
+{
+    if (!wk_tensor_exists(x)) return x;
+    wk_graph *g = wk_scope_graph(scope);
+    int k = config->kernel, from = last_dim(wk_graph_shape(g, x)), to = config->channels;
+    wk_tensor w = glorot(scope, name, WK_SHAPE(k, k, to, from), k * k * to, k * k * from);
+    wk_tensor b = zeros(scope, name, "b", to);
+    wk_tensor y = wk_graph_deconv(g, as_images(scope, x), w, b, config->stride, config->activation);
+    return restore_batch(scope, y, x);
+}
+
+wk_tensor wk_nn_layer_norm(wk_scope *scope, const char *name, wk_tensor x, float epsilon)
+{
+    if (!wk_tensor_exists(x)) return x;
+    wk_graph *g = wk_scope_graph(scope);
+    int width = last_dim(wk_graph_shape(g, x));
+    return wk_graph_layer_norm(g, x, ones(scope, name, "gain", width),
+                               zeros(scope, name, "bias", width), epsilon);
+}
+
+wk_tensor wk_nn_gru(wk_scope *scope, const char *name, wk_tensor x, wk_tensor h)
+{
+    if (!wk_tensor_exists(h)) return h;
+    wk_graph *g = wk_scope_graph(scope);
+    wk_shape shape = wk_graph_shape(g, h);
+    int size = last_dim(shape), parts = 3 * size;
+    wk_tensor both = wk_graph_concat(g, (wk_tensor[]){x, h}, 2, shape.rank - 1);
+    wk_tensor pre = product(scope, name, both, parts);
+    return wk_graph_gru(g, pre, zeros(scope, name, "b", parts), ones(scope, name, "gain", parts),
+                        zeros(scope, name, "bias", parts), h, 1e-3f);
+}

@@ -1,0 +1,159 @@
+#include "nn/optimizer.h"
+
+#include "base/array.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct wk_optimizer {
+    wk_params *params;
+    wk_optimizer_config config;
+    wk_graph *g; // the one graph it was recorded in, or NULL
+    wk_scope *scope;
+    WK_ARRAY(wk_tensor) moments; // m and v of each weight of the scope, in turn
+    wk_tensor counts;
+    bool failed;
+    wk_buffer *buffer;
+};
+
+wk_status wk_optimizer_create(wk_params *params, const wk_optimizer_config *config,
+                              wk_optimizer **out, wk_error *err)
+{
+    wk_optimizer *optimizer = calloc(1, sizeof *optimizer);
+    if (!optimizer)
+        return wk_fail(err, WK_E_MEMORY, "no memory for the optimizer of '%s'",
+                       wk_params_name(params));
+    optimizer->params = params;
+    optimizer->config = *config;
+    *out = optimizer;
+    return WK_OK;
+}
+
+void wk_optimizer_destroy(wk_optimizer *optimizer)
+{
+    if (!optimizer) return;
+    wk_buffer_destroy(optimizer->buffer);
+    wk_array_free(&optimizer->moments);
+    free(optimizer);
+}
+
+static int members(const wk_optimizer *optimizer)
+{
+    int stack = wk_params_stack(optimizer->params);
+    return stack > 0 ? stack : 1;
+}
+
+static wk_tensor moment(wk_optimizer *optimizer, const wk_param *param, const char *which)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s.adam/%s/%s", wk_params_name(optimizer->params), which,
+             param->name);
+    wk_tensor tensor = wk_graph_persistent(optimizer->g, WK_F32, param->shape, name, NULL, 0);
+    if (!wk_array_push(&optimizer->moments, tensor)) optimizer->failed = true;
+    return tensor;
+}
+
+static wk_tensor counts_tensor(wk_optimizer *optimizer)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s.adam/counts", wk_params_name(optimizer->params));
+    return wk_graph_persistent(optimizer->g, WK_U64, WK_SHAPE(members(optimizer), 2), name, NULL,
+                               0);
+}
+
+static void record_steps(wk_optimizer *optimizer, const wk_tensor *grads, wk_tensor step)
+{
+    const wk_scope *scope = optimizer->scope;
+    for (size_t i = 0; i < wk_scope_count(scope); i++) {
+        const wk_param *param = wk_scope_param(scope, i);
+        wk_tensor m = moment(optimizer, param, "m"), v = moment(optimizer, param, "v");
+        wk_graph_adam(optimizer->g, wk_scope_tensors(scope)[i], m, v, grads[i], step,
+                      optimizer->config.adam);
+    }
+}
+
+wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
+                              wk_tensor flag)
+{
+    assert(wk_scope_params(scope) == optimizer->params && !optimizer->g);
+    wk_graph *g = optimizer->g = wk_scope_graph(scope);
+    optimizer->scope = scope;
+    optimizer->counts = counts_tensor(optimizer);
+    size_t count = wk_scope_count(scope);
+    wk_tensor *grads = malloc((count + 1) * sizeof *grads);
+    if (!grads) {
+        optimizer->failed = true;
+        return loss;
+    }
+    wk_graph_gradients(g, loss, wk_scope_tensors(scope), count, grads);
+    wk_tensor norm = wk_graph_global_norm(g, grads, count, members(optimizer));
+    wk_tensor rate = wk_graph_fill(g, WK_SHAPE(1), optimizer->config.rate);
+    record_steps(
+        optimizer, grads,
+        wk_graph_adam_begin(g, norm, rate, optimizer->counts, flag, optimizer->config.adam));
+    free(grads);
+    return norm;
+}
+
+// The moments repeat the layout of the weights: m of all, then v of all.
+static size_t weights_size(const wk_optimizer *optimizer)
+{
+    return wk_params_buffer(optimizer->params)->size;
+}
+
+size_t wk_optimizer_m_offset(const wk_optimizer *optimizer, size_t index)
+{
+    return wk_params_at(optimizer->params, index)->offset;
+}
+
+size_t wk_optimizer_v_offset(const wk_optimizer *optimizer, size_t index)
+{
+    return weights_size(optimizer) + wk_params_at(optimizer->params, index)->offset;
+}
+
+size_t wk_optimizer_counts_offset(const wk_optimizer *optimizer)
+{
+    return 2 * weights_size(optimizer);
+}
+
+const wk_params *wk_optimizer_params(const wk_optimizer *optimizer)
+{
+    return optimizer->params;
+}
+
+wk_buffer *wk_optimizer_buffer(const wk_optimizer *optimizer)
+{
+    return optimizer->buffer;
+}
+
+wk_status wk_optimizer_bind(wk_optimizer *optimizer, wk_backend *backend, wk_error *err)
+{
+    assert(optimizer->g && !optimizer->buffer && wk_params_placed(optimizer->params));
+    if (optimizer->failed)
+        return wk_fail(err, WK_E_MEMORY, "no memory for the optimizer of '%s'",
+                       wk_params_name(optimizer->params));
+    size_t counts = (size_t)members(optimizer) * sizeof(wk_optimizer_counts);
+    WK_TRY(wk_buffer_create(backend, wk_optimizer_counts_offset(optimizer) + counts,
+                            &optimizer->buffer, err));
+    wk_graph *g = optimizer->g;
+    size_t half = weights_size(optimizer);
+    for (size_t i = 0; i < wk_scope_count(optimizer->scope); i++) {
+        size_t offset = wk_scope_param(optimizer->scope, i)->offset;
+        wk_graph_bind(g, optimizer->moments.items[2 * i], optimizer->buffer, offset);
+        wk_graph_bind(g, optimizer->moments.items[2 * i + 1], optimizer->buffer, half + offset);
+    }
+    wk_graph_bind(g, optimizer->counts, optimizer->buffer, wk_optimizer_counts_offset(optimizer));
+    return WK_OK;
+}
+
+wk_status wk_optimizer_get_counts(const wk_optimizer *optimizer, int member,
+                                  wk_optimizer_counts *counts, wk_error *err)
+{
+    assert(optimizer->buffer && member >= 0 && member < members(optimizer));
+    uint64_t pair[2];
+    WK_TRY(wk_buffer_download(optimizer->buffer,
+                              wk_optimizer_counts_offset(optimizer) + (size_t)member * sizeof pair,
+                              pair, sizeof pair, err));
+    *counts = (wk_optimizer_counts){pair[0], pair[1]};
+    return WK_OK;
+}

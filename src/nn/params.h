@@ -1,0 +1,79 @@
+// A parameter set: the named weights of one network or group of networks that are trained together.
+//
+// A set is filled while its networks are first recorded (nn/scope.h declares a weight where a layer
+// needs it), then placed once in device memory with its initial values. Further graphs, such as the
+// one that only acts, use the same set and so the same memory. With a stack every weight has a
+// leading axis S; the members differ by their initial values.
+#ifndef WK_NN_PARAMS_H
+#define WK_NN_PARAMS_H
+
+#include "tensor/backend.h"
+#include "tensor/graph.h"
+
+typedef struct wk_params wk_params;
+
+/// How a weight starts.
+typedef enum wk_init_kind {
+    WK_INIT_ZEROS,
+    WK_INIT_ONES,
+    WK_INIT_GLOROT, // uniform on +-sqrt(6 / (fan_in + fan_out)), as Keras does by default
+} wk_init_kind;
+
+/// What a new weight needs to know. The fans matter only to WK_INIT_GLOROT.
+typedef struct wk_init {
+    wk_init_kind kind;
+    int fan_in, fan_out;
+} wk_init;
+
+/// One weight of a set.
+typedef struct wk_param {
+    const char *name; // without the set's name
+    wk_shape shape;   // with the stack axis, if there is one
+    wk_init init;
+    size_t offset; // bytes into the set's buffer
+    size_t count;  // elements
+} wk_param;
+
+/// What a set is; copied on create.
+typedef struct wk_params_config {
+    const char *name; // "model", "critic": the first part of its tensors' names in files
+    int stack;        // number of members S; 0 for weights without the stack axis
+    uint64_t seed;    // weight NAME of member s starts from stream (seed, "init/SET/NAME", s)
+} wk_params_config;
+
+/// An empty set.
+wk_status wk_params_create(const wk_params_config *config, wk_params **out, wk_error *err);
+/// NULL is allowed; programs that use the set must be gone.
+void wk_params_destroy(wk_params *params);
+
+const char *wk_params_name(const wk_params *params);
+/// The S of the config: 0 without a stack axis.
+int wk_params_stack(const wk_params *params);
+/// `shape` with the set's stack axis in front, if it has one.
+wk_shape wk_params_stacked(const wk_params *params, wk_shape shape);
+size_t wk_params_count(const wk_params *params);
+/// Weight `index`, in the order of declaration.
+const wk_param *wk_params_at(const wk_params *params, size_t index);
+/// Number of floats in all weights together.
+size_t wk_params_floats(const wk_params *params);
+
+/// The index of weight `name` with this shape (without the stack axis), declaring it if it is new.
+/// A different shape under a known name is a bug, and so is a new name after the set was placed.
+/// Returns -1 when memory ran out, which wk_params_place then reports.
+int wk_params_declare(wk_params *params, const char *name, wk_shape shape, wk_init init);
+
+/// Puts the set into memory of `backend` (borrowed) with its initial values. Once.
+wk_status wk_params_place(wk_params *params, wk_backend *backend, wk_error *err);
+/// Whether wk_params_place was done.
+bool wk_params_placed(const wk_params *params);
+/// The device memory of the weights, NULL before wk_params_place; belongs to the set.
+wk_buffer *wk_params_buffer(const wk_params *params);
+
+/// Gives every weight the value of the weight of the same name in `from`, a placed set of the same
+/// weights: how a slow copy begins.
+wk_status wk_params_copy(wk_params *params, const wk_params *from, wk_error *err);
+
+/// The initial values of a weight, as wk_params_place writes them; for tests and tools.
+void wk_params_initial(const wk_params *params, size_t index, float *values);
+
+#endif

@@ -1,0 +1,63 @@
+// A backend: a device that holds buffers and runs planned graphs. Each is one vtable; the CPU's is
+// made by wk_backend_cpu_create. A backend sees a finished plan (tensor/plan.h) once, turns it into
+// an executable, and runs that many times; nothing in a node calls back to the host, so that a
+// device may capture the whole list into one launch.
+#ifndef WK_TENSOR_BACKEND_H
+#define WK_TENSOR_BACKEND_H
+
+#include "base/pool.h"
+#include "tensor/graph.h"
+
+typedef struct wk_backend wk_backend;
+typedef struct wk_plan wk_plan;
+typedef struct wk_executable wk_executable;
+
+/// Device memory. A backend may embed it in a larger struct.
+struct wk_buffer {
+    wk_backend *backend;
+    size_t size;   // bytes
+    void *address; // on the device; 64-byte aligned; usable by the host on the CPU backend
+};
+
+/// What a backend can do. `trace` in run may be NULL; else it receives the seconds of every node of
+/// the plan, in order, added to what is there.
+typedef struct wk_backend_vtable {
+    const char *name;
+    void (*destroy)(wk_backend *backend);
+    wk_status (*buffer_create)(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err);
+    void (*buffer_destroy)(wk_buffer *buffer);
+    wk_status (*upload)(wk_buffer *buffer, size_t offset, const void *bytes, size_t size,
+                        wk_error *err);
+    wk_status (*download)(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
+                          wk_error *err);
+    wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
+                         wk_error *err);
+    wk_status (*run)(wk_executable *executable, double *trace, wk_error *err);
+    void (*executable_destroy)(wk_executable *executable);
+} wk_backend_vtable;
+
+/// The head of every backend.
+struct wk_backend {
+    const wk_backend_vtable *vtable;
+};
+
+/// The CPU backend. `pool` is borrowed, may be NULL (one thread), and runs nothing else while a
+/// program runs.
+wk_status wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error *err);
+/// NULL is allowed; buffers and programs of the backend must be gone.
+void wk_backend_destroy(wk_backend *backend);
+/// "cpu", "cuda".
+const char *wk_backend_name(const wk_backend *backend);
+
+/// Zeroed device memory.
+wk_status wk_buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err);
+/// NULL is allowed.
+void wk_buffer_destroy(wk_buffer *buffer);
+/// Copies host bytes into the buffer; done when it returns.
+wk_status wk_buffer_upload(wk_buffer *buffer, size_t offset, const void *bytes, size_t size,
+                           wk_error *err);
+/// Copies buffer bytes to the host; done when it returns.
+wk_status wk_buffer_download(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
+                             wk_error *err);
+
+#endif

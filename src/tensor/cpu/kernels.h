@@ -1,0 +1,390 @@
+// The CPU kernels: the arithmetic of every op, forward and backward, as plain functions on float32
+// arrays. They know nothing of graphs, allocate nothing and keep no state.
+//
+// Conventions, unless a declaration says otherwise:
+// - Arrays are contiguous, row-major. Outputs are overwritten and must not overlap inputs;
+//   "in place" marks the exceptions. Any extent may be 0.
+// - `pool` may be NULL (work in the calling thread). Work is cut into pieces by sizes alone and
+// every
+//   sum has a fixed order, so results are the same bytes for any number of threads.
+// - `accumulate` adds to the output instead of overwriting it.
+// - "stacks" is the leading axis S of several independent copies; a `_stride` of 0 says that all
+//   copies share one array, any other value is the number of elements from one copy to the next.
+// - A gradient pointer marked optional may be NULL: that gradient is then not computed.
+// - `workspace` is scratch memory of the size the matching _workspace function gives, aligned to 64
+//   bytes; its content means nothing between calls.
+#ifndef WK_TENSOR_CPU_KERNELS_H
+#define WK_TENSOR_CPU_KERNELS_H
+
+#include "base/philox.h"
+#include "base/pool.h"
+#include "tensor/activation.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Matrix products (gemm.c)
+
+/// One product per stack entry, c[s] = op(a[s]) op(b[s]), with op(a) [m,k], op(b) [k,n], c [m,n].
+typedef struct wk_matmul {
+    size_t stacks, m, n, k;
+    bool transpose_a;           // a is stored [k,m]
+    bool transpose_b;           // b is stored [n,k]
+    size_t stride_a, stride_b;  // 0: shared by all stacks
+    size_t stride_c;            // 0: the products of all stacks are summed, in order
+    size_t row_a, row_b, row_c; // elements from row to row as stored; 0: rows are tight
+    bool accumulate;
+} wk_matmul;
+
+void wk_cpu_matmul(const wk_matmul *p, const float *a, const float *b, float *c, wk_pool *pool);
+
+// Convolutions (conv.c)
+// NHWC, square kernels, no padding. A convolution maps the large image [batch, large, large,
+// large_c] to the small one [batch, small, small, small_c], small = (large - kernel) / stride + 1;
+// a transposed convolution maps small to large, large = (small - 1) * stride + kernel. Both use
+// weights [kernel, kernel, large_c, small_c] and are each other's adjoint, so three functions serve
+// both: the gradient of a transposed convolution's input is wk_cpu_conv of its output gradient.
+
+typedef struct wk_conv {
+    size_t batch, large, large_c, small_c, kernel, stride;
+} wk_conv;
+
+/// Extent of the small image; (large - kernel) must be a multiple of the stride or the remainder is
+/// not looked at.
+size_t wk_conv_small(const wk_conv *p);
+
+/// Bytes of scratch that any of the three functions below needs on `threads` threads.
+size_t wk_cpu_conv_workspace(const wk_conv *p, int threads);
+
+/// y = act(conv(x, w) + bias): large to small. `bias` [small_c] may be NULL.
+void wk_cpu_conv(const wk_conv *p, const float *x, const float *w, const float *bias,
+                 wk_activation act, float *y, void *workspace, wk_pool *pool);
+
+/// y = act(transposed conv(x, w) + bias): small to large; also the input gradient of wk_cpu_conv.
+/// `bias` [large_c] may be NULL.
+void wk_cpu_conv_transposed(const wk_conv *p, const float *x, const float *w, const float *bias,
+                            wk_activation act, float *y, void *workspace, wk_pool *pool);
+
+/// The weight gradient of either: `large` is the large-side array (input or output gradient) and
+/// `small` the small-side one.
+void wk_cpu_conv_weights(const wk_conv *p, const float *large, const float *small, float *dw,
+                         bool accumulate, void *workspace, wk_pool *pool);
+
+// Bias and activation (activation.c)
+
+/// Rows of `cols` numbers in `stacks` copies, with a bias per column.
+typedef struct wk_bias_act {
+    size_t stacks, rows, cols;
+    size_t bias_stride; // cols, or 0 for one bias
+    wk_activation act;
+} wk_bias_act;
+
+/// y = act(x + bias), in place allowed; `bias` may be NULL.
+void wk_cpu_bias_act(const wk_bias_act *p, const float *x, const float *bias, float *y,
+                     wk_pool *pool);
+
+/// dx = dy act'(y), in place allowed; dbias (optional) = its column sums, over all stacks when the
+/// bias is shared. `accumulate_bias` concerns dbias only; dx may be NULL when act is WK_IDENTITY.
+void wk_cpu_bias_act_backward(const wk_bias_act *p, const float *y, const float *dy, float *dx,
+                              float *dbias, bool accumulate_bias, wk_pool *pool);
+
+// Layer norm and the GRU cell (norm.c, gru.c)
+
+/// y = gain (x - mean) / sqrt(variance + eps) + bias over each row.
+typedef struct wk_layer_norm {
+    size_t stacks, rows, cols;
+    size_t param_stride; // cols, or 0 for one gain and bias
+    float eps;
+} wk_layer_norm;
+
+/// `mean` and `rstd` [stacks, rows] are kept for the backward pass.
+void wk_cpu_layer_norm(const wk_layer_norm *p, const float *x, const float *gain, const float *bias,
+                       float *y, float *mean, float *rstd, wk_pool *pool);
+
+size_t wk_cpu_layer_norm_backward_workspace(const wk_layer_norm *p);
+
+/// dgain and dbias (both or neither) are summed over rows, and over stacks when shared.
+void wk_cpu_layer_norm_backward(const wk_layer_norm *p, const float *x, const float *gain,
+                                const float *mean, const float *rstd, const float *dy, float *dx,
+                                float *dgain, float *dbias, bool accumulate_params, void *workspace,
+                                wk_pool *pool);
+
+/// The cell after its matrix product: parts = LN(pre + gate_bias) over all 3 hidden, split into
+/// reset, cand, update; r = sigmoid(reset), c = tanh(r cand), u = sigmoid(update + update_bias),
+/// out = u c + (1 - u) h.
+typedef struct wk_gru {
+    size_t stacks, rows, hidden;
+    size_t param_stride; // 3 hidden, or 0 for one set of parameters
+    float eps;           // 1e-3
+    float update_bias;   // -1
+} wk_gru;
+
+/// The cell's parameters, each [3 hidden] per copy; gate_bias may be NULL.
+typedef struct wk_gru_params {
+    const float *gate_bias, *gain, *bias;
+} wk_gru_params;
+
+/// Their gradients; all NULL when none is wanted, gate_bias NULL when there is none.
+typedef struct wk_gru_grads {
+    float *gate_bias, *gain, *bias;
+} wk_gru_grads;
+
+/// pre [stacks, rows, 3 hidden], h and out [stacks, rows, hidden]; `mean` and `rstd` [stacks, rows]
+/// are kept for the backward pass, which computes the gates again.
+void wk_cpu_gru(const wk_gru *p, const float *pre, const wk_gru_params *params, const float *h,
+                float *out, float *mean, float *rstd, wk_pool *pool);
+
+size_t wk_cpu_gru_backward_workspace(const wk_gru *p);
+
+/// dpre and dh from dout; dh is the direct path only (the matrix product has the other).
+void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params *params,
+                         const float *h, const float *mean, const float *rstd, const float *dout,
+                         float *dpre, float *dh, const wk_gru_grads *grads, bool accumulate_params,
+                         void *workspace, wk_pool *pool);
+
+// Moving data (copy.c)
+
+/// dst[r, :cols] = or += src[r, :cols], rows `src_row` and `dst_row` elements apart: one part of a
+/// concatenation, a slice, and the gradients of both.
+void wk_cpu_copy_columns(size_t rows, size_t cols, const float *src, size_t src_row, float *dst,
+                         size_t dst_row, bool accumulate, wk_pool *pool);
+
+/// dst[i] = src[index[i]] for rows of `cols` elements.
+void wk_cpu_gather_rows(size_t count, size_t cols, const int32_t *index, const float *src,
+                        float *dst, wk_pool *pool);
+
+/// dst[index[i]] += src[i], i rising: the gradient of gathering, dst starting from what it holds.
+void wk_cpu_scatter_add_rows(size_t count, size_t cols, const int32_t *index, const float *src,
+                             float *dst, wk_pool *pool);
+
+/// [a, b, inner] to [b, a, inner].
+void wk_cpu_swap_axes(size_t a, size_t b, size_t inner, const float *x, float *y, wk_pool *pool);
+
+/// y = x; also the refresh of a slow copy of parameters.
+void wk_cpu_copy(size_t n, const float *x, float *y, wk_pool *pool);
+
+// Elementwise (elementwise.c); in place allowed everywhere
+
+void wk_cpu_fill(size_t n, float value, float *y, wk_pool *pool);
+
+/// y = a + b
+void wk_cpu_add(size_t n, const float *a, const float *b, float *y, wk_pool *pool);
+
+/// y = a - b
+void wk_cpu_sub(size_t n, const float *a, const float *b, float *y, wk_pool *pool);
+
+/// y = a b
+void wk_cpu_mul(size_t n, const float *a, const float *b, float *y, wk_pool *pool);
+
+/// y = or += scale x + shift
+void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y, bool accumulate,
+                   wk_pool *pool);
+
+/// y = a x + b z: mixing of slow and fast parameters, sums of weighted losses.
+void wk_cpu_mix(size_t n, float a, const float *x, float b, const float *z, float *y,
+                wk_pool *pool);
+
+/// y = max(x, floor); for a scalar mean KL this is the free-nats rule.
+void wk_cpu_max_floor(size_t n, float floor, const float *x, float *y, wk_pool *pool);
+
+/// dx = x >= floor ? dy : 0
+void wk_cpu_max_floor_backward(size_t n, float floor, const float *x, const float *dy, float *dx,
+                               wk_pool *pool);
+
+/// y[r,:] = or += scale weight[r] x[r,:]: masks and discounts. `weight` NULL is all ones.
+void wk_cpu_scale_rows(size_t rows, size_t cols, float scale, const float *weight, const float *x,
+                       float *y, bool accumulate, wk_pool *pool);
+
+/// y[i] = x[i] / 255 - 0.5
+void wk_cpu_image_normalise(size_t n, const uint8_t *x, float *y, wk_pool *pool);
+
+// Reductions (reduce.c)
+// Sums run over fixed chunks with fixed lanes and are collected in double.
+
+/// *y = or += scale * sum of x.
+void wk_cpu_sum(size_t n, float scale, const float *x, float *y, bool accumulate, wk_pool *pool);
+
+/// y[r] = or += scale * sum of row r.
+void wk_cpu_row_sums(size_t rows, size_t cols, float scale, const float *x, float *y,
+                     bool accumulate, wk_pool *pool);
+
+/// y[c] = or += scale * sum of column c.
+void wk_cpu_column_sums(size_t rows, size_t cols, float scale, const float *x, float *y,
+                        bool accumulate, wk_pool *pool);
+
+/// y[r] = or += sum over c of a[r,c] b[r,c].
+void wk_cpu_row_dots(size_t rows, size_t cols, const float *a, const float *b, float *y,
+                     bool accumulate, wk_pool *pool);
+
+/// y[r,:] = or += scale v[r]: the gradient of row sums; rows = 1 that of the sum of everything.
+void wk_cpu_spread_rows(size_t rows, size_t cols, float scale, const float *v, float *y,
+                        bool accumulate, wk_pool *pool);
+
+/// y[r,:] = or += scale v[:]: the gradient of column sums.
+void wk_cpu_spread_columns(size_t rows, size_t cols, float scale, const float *v, float *y,
+                           bool accumulate, wk_pool *pool);
+
+/// How many of x are NaN or infinite.
+uint64_t wk_cpu_count_nonfinite(size_t n, const float *x, wk_pool *pool);
+
+// Randomness (random.c)
+
+/// Where an op's random words lie: element i reads word i % 4 of the Philox block `block + i / 4`
+/// of (key, substream). Every backend reads the same.
+typedef struct wk_draws {
+    uint64_t key, substream, block;
+} wk_draws;
+
+/// y[i] = low + (high - low) u_i, u_i = wk_unit_float of the word of element i, inside (0, 1).
+void wk_cpu_uniform(size_t n, const wk_draws *draws, float low, float high, float *y,
+                    wk_pool *pool);
+
+// Categorical variables (categorical.c)
+// A group is one variable: `classes` consecutive logits, at most 1024 in entropy and KL.
+
+void wk_cpu_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool);
+
+/// dx = y (dy - sum of y dy), from the softmax output y. Also the gradient of the straight-through
+/// sample, with y the probabilities that wk_cpu_sample_onehot gave.
+void wk_cpu_softmax_backward(size_t groups, size_t classes, const float *y, const float *dy,
+                             float *dx, wk_pool *pool);
+
+void wk_cpu_log_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool);
+
+/// dx = dy - exp(y) sum of dy, from the log-softmax output y.
+void wk_cpu_log_softmax_backward(size_t groups, size_t classes, const float *y, const float *dy,
+                                 float *dx, wk_pool *pool);
+
+/// Draws one class per group and writes it as a one-hot row, with the probabilities for the
+/// backward pass. The rule, in float32, is the same for every backend: m = max logit; e_c =
+/// wk_expf(logit_c - m) (vmath.h); s_c = s_{c-1} + e_c summed one by one from class 0; the class is
+/// the number of c with s_c <= u s_last, u = wk_unit_float of the group's word. A class of weight 0
+/// is never drawn.
+void wk_cpu_sample_onehot(size_t groups, size_t classes, const float *logits, const wk_draws *draws,
+                          float *onehot, float *probs, wk_pool *pool);
+
+/// One-hot of the first largest logit: the mode, for acting without noise.
+void wk_cpu_mode_onehot(size_t groups, size_t classes, const float *logits, float *onehot,
+                        wk_pool *pool);
+
+/// y[r] = entropy summed over the `groups` variables of row r; x are logits [rows, groups,
+/// classes].
+void wk_cpu_entropy(size_t rows, size_t groups, size_t classes, const float *x, float *y,
+                    wk_pool *pool);
+
+void wk_cpu_entropy_backward(size_t rows, size_t groups, size_t classes, const float *x,
+                             const float *dy, float *dx, wk_pool *pool);
+
+/// y[r] = KL(post || prior) summed over the `groups` variables of row r; both are logits.
+void wk_cpu_kl(size_t rows, size_t groups, size_t classes, const float *post, const float *prior,
+               float *y, wk_pool *pool);
+
+/// Gradients of the KL to either side (each optional): dpost = post_scale dy dKL/dpost, dprior =
+/// prior_scale dy dKL/dprior. KL balancing is post_scale 0.2 and prior_scale 0.8.
+void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float *post,
+                        const float *prior, const float *dy, float post_scale, float prior_scale,
+                        float *dpost, float *dprior, wk_pool *pool);
+
+// The actor's truncated normal (normal.c)
+// raw [rows, 2 dims] holds m then s: mean = tanh(m), std = 2 sigmoid(s/2) + 0.1, a normal truncated
+// to
+// [-1, 1] per dimension.
+
+/// action [rows, dims] = the reparameterised sample of uniform u (one word per element), clipped to
+/// +-(1 - 1e-6).
+void wk_cpu_truncnorm_sample(size_t rows, size_t dims, const float *raw, const wk_draws *draws,
+                             float *action, wk_pool *pool);
+
+/// draw from daction, straight through the clip; `draws` as in the forward pass.
+void wk_cpu_truncnorm_sample_backward(size_t rows, size_t dims, const float *raw,
+                                      const wk_draws *draws, const float *daction, float *draw,
+                                      wk_pool *pool);
+
+/// action = the mode, clipped the same way.
+void wk_cpu_truncnorm_mode(size_t rows, size_t dims, const float *raw, float *action,
+                           wk_pool *pool);
+
+/// y[r] = entropy summed over dims, in closed form.
+void wk_cpu_truncnorm_entropy(size_t rows, size_t dims, const float *raw, float *y, wk_pool *pool);
+
+void wk_cpu_truncnorm_entropy_backward(size_t rows, size_t dims, const float *raw, const float *dy,
+                                       float *draw, wk_pool *pool);
+
+/// y[r] = log density of action[r], summed over dims; actions lie in [-1, 1].
+void wk_cpu_truncnorm_log_prob(size_t rows, size_t dims, const float *raw, const float *action,
+                               float *y, wk_pool *pool);
+
+/// Gradients to raw and to the action (each optional).
+void wk_cpu_truncnorm_log_prob_backward(size_t rows, size_t dims, const float *raw,
+                                        const float *action, const float *dy, float *draw,
+                                        float *daction, wk_pool *pool);
+
+// Losses, returns, disagreement (loss.c, returns.c, ensemble.c)
+
+/// y[s,r] = 0.5 sum over cols of (x - target)^2; target_stride 0 shares [rows, cols] over stacks.
+void wk_cpu_gaussian_loss(size_t stacks, size_t rows, size_t cols, const float *x,
+                          const float *target, size_t target_stride, float *y, wk_pool *pool);
+
+/// dx = dy[s,r] (x - target), in place on x allowed. With target and x exchanged this is the
+/// target's gradient.
+void wk_cpu_gaussian_loss_backward(size_t stacks, size_t rows, size_t cols, const float *x,
+                                   const float *target, size_t target_stride, const float *dy,
+                                   float *dx, wk_pool *pool);
+
+/// G_t = r_t + discount ((1 - lambda) v_{t+1} + lambda G_{t+1}), the last bootstrapped with
+/// v_steps.
+typedef struct wk_lambda_return {
+    size_t stacks, steps, rows;
+    float discount, lambda;
+} wk_lambda_return;
+
+/// reward and y [stacks, steps, rows], value [stacks, steps + 1, rows]; steps >= 1.
+void wk_cpu_lambda_return(const wk_lambda_return *p, const float *reward, const float *value,
+                          float *y, wk_pool *pool);
+
+/// dreward and dvalue (each optional) from dy; dvalue of step 0 is 0.
+void wk_cpu_lambda_return_backward(const wk_lambda_return *p, const float *dy, float *dreward,
+                                   float *dvalue, wk_pool *pool);
+
+/// How the spread of an ensemble is measured, with the population's moments.
+typedef enum wk_spread { WK_SPREAD_STD, WK_SPREAD_VARIANCE } wk_spread;
+
+/// y[r] = scale * mean over cols of the spread of x [stacks, rows, cols] over stacks.
+void wk_cpu_disagreement(wk_spread kind, size_t stacks, size_t rows, size_t cols, float scale,
+                         const float *x, float *y, wk_pool *pool);
+
+/// The gradient to x; where the standard deviation is 0 it is taken as 0.
+void wk_cpu_disagreement_backward(wk_spread kind, size_t stacks, size_t rows, size_t cols,
+                                  float scale, const float *x, const float *dy, float *dx,
+                                  wk_pool *pool);
+
+/// y[i] = scale * sum over stacks of x [stacks, n]; 1 / stacks makes it the mean. Its gradient is
+/// wk_cpu_spread_columns with stacks as rows.
+void wk_cpu_stack_sum(size_t stacks, size_t n, float scale, const float *x, float *y,
+                      bool accumulate, wk_pool *pool);
+
+// Optimiser (adam.c)
+
+/// A run of parameters or gradients.
+typedef struct wk_span {
+    const float *data;
+    size_t count;
+} wk_span;
+
+/// *norm = sqrt of the sum of squares of all spans, in order.
+void wk_cpu_global_norm(size_t spans, const wk_span *span, float *norm, wk_pool *pool);
+
+typedef struct wk_adam {
+    double rate, beta1, beta2, eps; // 3e-4, 0.9, 0.999, 1e-5
+    double decay;                   // 1e-6: every weight times (1 - decay) before the step
+    double clip;                    // gradients times clip / norm where norm > clip; 0: no clipping
+    uint64_t step;                  // 1 for the first
+} wk_adam;
+
+/// One step on n weights with their moments: w -= rate m' / (sqrt(v') + eps), m' and v' corrected
+/// for their zero start. `norm` is the set's global norm; when it is not finite nothing changes.
+/// `norm` may be NULL without clipping.
+void wk_cpu_adam(const wk_adam *p, size_t n, const float *norm, const float *grad, float *weight,
+                 float *m, float *v, wk_pool *pool);
+
+#endif

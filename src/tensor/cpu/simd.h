@@ -1,0 +1,47 @@
+// One source, several instruction sets. Kernels are plain loops that the compiler vectorises; a
+// function marked WK_MULTI is compiled for the baseline, AVX2 and AVX-512 and the loader picks one.
+// All versions give the same bits: no contraction to FMA, no reordering of sums, only operations
+// that IEEE 754 defines exactly. Sums that should use vectors say so with explicit lanes (below).
+#ifndef WK_TENSOR_CPU_SIMD_H
+#define WK_TENSOR_CPU_SIMD_H
+
+#include <stddef.h>
+#include <string.h>
+
+// The sanitizers' start-up code and the loader's choice of versions do not mix.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&      \
+    !defined(WK_NO_MULTI)
+#define WK_MULTI __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define WK_MULTI
+#endif
+
+#define WK_INLINE static inline __attribute__((always_inline))
+
+/// Eight floats; what a sum keeps apart and adds up at the end in a fixed order. Lanes never cross
+/// a call that is not inlined: their calling convention does not matter (-Wno-psabi).
+typedef float wk_lanes __attribute__((vector_size(32)));
+
+enum { WK_LANES = 8 };
+
+WK_INLINE wk_lanes wk_lanes_load(const float *x)
+{
+    wk_lanes v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+/// The first `count` < 8 floats at x, zeros behind them.
+WK_INLINE wk_lanes wk_lanes_load_part(const float *x, size_t count)
+{
+    wk_lanes v = {0};
+    memcpy(&v, x, count * sizeof *x);
+    return v;
+}
+
+WK_INLINE float wk_lanes_sum(wk_lanes v)
+{
+    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+#endif

@@ -1,0 +1,422 @@
+// Reverse mode. One sweep over the nodes in reverse order: when a node is reached, every use of its
+// output has already contributed to the output's gradient; the contributions are put together and
+// the node's rule passes them on. Contributions are kept as recorded pieces until then, because
+// pieces of one kind combine better than by plain addition: parts of a tensor fit together by
+// concatenation, and the products of an unrolled recurrence by one product over all steps.
+#include "tensor/gradient.h"
+#include "tensor/shape.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+typedef enum piece_kind { WHOLE, PART, PRODUCT, COLUMN_SUM } piece_kind;
+
+typedef struct piece {
+    piece_kind kind;
+    wk_tensor a, b;  // the gradient; of a product both factors
+    int axis, start; // of a part
+    int next;        // in the same tensor's list, or -1
+} piece;
+
+// Rows that were joined once may be wanted again: the same dy serves a weight and its bias.
+typedef struct joint {
+    size_t first, count; // of wk_sweep.joined
+    wk_tensor result;
+} joint;
+
+typedef WK_ARRAY(wk_tensor) tensor_list;
+typedef WK_ARRAY(piece) piece_list;
+
+struct wk_sweep {
+    wk_graph *g;
+    size_t tensors;     // when the sweep began
+    bool *wanted;       // by tensor: leads from a parameter
+    int *pieces_of;     // by tensor: its newest piece, or -1
+    wk_tensor *results; // by tensor: its whole gradient, once put together
+    piece_list pieces;
+    tensor_list joined;
+    WK_ARRAY(joint) joints;
+};
+
+#define DIFFERENTIABLE(name) void wk_gradient_##name(wk_backward *b);
+#define CONSTANT(name)
+#define ONCE(name)
+#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
+#include "tensor/ops.def"
+#undef OP
+#undef DIFFERENTIABLE
+#undef CONSTANT
+#undef ONCE
+
+typedef void rule(wk_backward *b);
+
+static rule *const rules[WK_OP_COUNT] = {
+#define DIFFERENTIABLE(name) [WK_OP_##name] = wk_gradient_##name,
+#define CONSTANT(name)
+#define ONCE(name)
+#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
+#include "tensor/ops.def"
+#undef OP
+#undef DIFFERENTIABLE
+#undef CONSTANT
+#undef ONCE
+};
+
+static const bool stops[WK_OP_COUNT] = {
+#define DIFFERENTIABLE(name)
+#define CONSTANT(name) [WK_OP_##name] = true,
+#define ONCE(name)
+#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
+#include "tensor/ops.def"
+#undef OP
+#undef DIFFERENTIABLE
+#undef CONSTANT
+#undef ONCE
+};
+
+wk_tensor wk_backward_input(const wk_backward *b, int i)
+{
+    if (i >= b->node.input_count) return (wk_tensor){0};
+    return (wk_tensor){wk_node_inputs(b->g, &b->node)[i]};
+}
+
+wk_tensor wk_backward_output(const wk_backward *b, int i)
+{
+    return (wk_tensor){b->node.outputs + i};
+}
+
+bool wk_backward_wants(const wk_backward *b, int i)
+{
+    wk_tensor x = wk_backward_input(b, i);
+    return wk_tensor_exists(x) && b->sweep->wanted[x.id];
+}
+
+static void add_piece(wk_sweep *s, int tensor, piece p)
+{
+    p.next = s->pieces_of[tensor];
+    if (!wk_array_push(&s->pieces, p)) {
+        s->g->failed = true;
+        return;
+    }
+    s->pieces_of[tensor] = (int)s->pieces.count - 1;
+}
+
+static void give(wk_backward *b, int i, piece p)
+{
+    if (b->g->failed || !wk_backward_wants(b, i)) return;
+    add_piece(b->sweep, wk_backward_input(b, i).id, p);
+}
+
+void wk_backward_give(wk_backward *b, int i, wk_tensor gradient)
+{
+    if (b->g->failed || !wk_backward_wants(b, i)) return;
+    wk_shape shape = wk_graph_shape(b->g, wk_backward_input(b, i));
+    give(b, i, (piece){.kind = WHOLE, .a = wk_graph_reshape(b->g, gradient, shape)});
+}
+
+void wk_backward_give_part(wk_backward *b, int i, wk_tensor gradient, int axis, int start)
+{
+    give(b, i, (piece){.kind = PART, .a = gradient, .axis = axis, .start = start});
+}
+
+void wk_backward_give_product(wk_backward *b, int i, wk_tensor x, wk_tensor dy)
+{
+    give(b, i, (piece){.kind = PRODUCT, .a = x, .b = dy});
+}
+
+void wk_backward_give_column_sum(wk_backward *b, int i, wk_tensor dx)
+{
+    give(b, i, (piece){.kind = COLUMN_SUM, .a = dx});
+}
+
+static void push(wk_sweep *s, tensor_list *list, wk_tensor x)
+{
+    if (!wk_array_push(list, x)) s->g->failed = true;
+}
+
+static bool same_place(const wk_graph *g, wk_tensor a, wk_tensor b)
+{
+    const wk_tensor_info *x = wk_info(g, a.id), *y = wk_info(g, b.id);
+    return x->root == y->root && x->offset == y->offset &&
+           wk_shape_count(x->type.shape) == wk_shape_count(y->type.shape);
+}
+
+// An earlier result of join_rows for the same rows, or no tensor.
+static wk_tensor find_joint(const wk_sweep *s, const wk_tensor *x, size_t count)
+{
+    for (size_t i = 0; i < s->joints.count; i++) {
+        const joint *j = &s->joints.items[i];
+        size_t same = 0;
+        while (j->count == count && same < count &&
+               same_place(s->g, s->joined.items[j->first + same], x[same]))
+            same++;
+        if (same == count) return j->result;
+    }
+    return (wk_tensor){0};
+}
+
+// Whether the tensors follow each other in one root, so that joining them is only a view.
+static bool in_sequence(const wk_graph *g, const wk_tensor *x, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        const wk_tensor_info *a = wk_info(g, x[i - 1].id), *b = wk_info(g, x[i].id);
+        if (a->root != b->root || a->offset + wk_shape_count(a->type.shape) != b->offset)
+            return false;
+    }
+    return true;
+}
+
+static wk_tensor view_sequence(wk_graph *g, wk_tensor first, wk_shape shape)
+{
+    const wk_tensor_info *info = wk_info(g, first.id);
+    wk_tensor root = {info->root};
+    int offset = (int)info->offset;
+    wk_shape flat = WK_SHAPE((int)wk_shape_count(wk_graph_shape(g, root)));
+    wk_tensor x = wk_graph_reshape(g, root, flat);
+    x = wk_graph_slice(g, x, 0, offset, (int)wk_shape_count(shape));
+    return wk_graph_reshape(g, x, shape);
+}
+
+// Matrices [m,C] one below the other.
+static wk_tensor join_rows(wk_sweep *s, const wk_tensor *x, size_t count)
+{
+    wk_tensor result = find_joint(s, x, count);
+    if (count == 1 || wk_tensor_exists(result) || s->g->failed) return count == 1 ? x[0] : result;
+    size_t first = s->joined.count;
+    for (size_t i = 0; i < count; i++)
+        push(s, &s->joined, x[i]);
+    if (in_sequence(s->g, x, count)) {
+        wk_shape shape = wk_graph_shape(s->g, x[0]);
+        shape.dim[0] = 0;
+        for (size_t i = 0; i < count; i++)
+            shape.dim[0] += wk_graph_shape(s->g, x[i]).dim[0];
+        result = view_sequence(s->g, x[0], shape);
+    } else {
+        result = wk_graph_concat(s->g, x, count, 0);
+    }
+    if (!wk_array_push(&s->joints, (joint){first, count, result})) s->g->failed = true;
+    return result;
+}
+
+static bool joinable(const wk_graph *g, wk_tensor x)
+{
+    wk_shape shape = wk_graph_shape(g, x);
+    return shape.rank == 2 && shape.dim[0] <= WK_JOINED_ROWS;
+}
+
+// A tensor's pieces of one kind, the last recorded first, which is forward order.
+static void collect(const wk_sweep *s, int tensor, piece_kind kind, piece_list *out)
+{
+    out->count = 0;
+    for (int i = s->pieces_of[tensor]; i >= 0; i = s->pieces.items[i].next) {
+        if (s->pieces.items[i].kind != kind) continue;
+        if (!wk_array_push(out, s->pieces.items[i])) s->g->failed = true;
+    }
+}
+
+// The sum of all products: those over few rows joined, the others added up one by one.
+static void combine_products(wk_sweep *s, const piece_list *pieces, tensor_list *whole)
+{
+    tensor_list x = {0}, dy = {0};
+    wk_tensor sum = {0};
+    for (size_t i = 0; i < pieces->count && !s->g->failed; i++) {
+        const piece *p = &pieces->items[i];
+        if (joinable(s->g, p->a) && joinable(s->g, p->b)) {
+            push(s, &x, p->a);
+            push(s, &dy, p->b);
+        } else {
+            sum = wk_graph_matmul_general(s->g, p->a, p->b, true, false, false, sum);
+        }
+    }
+    if (x.count > 0 && !s->g->failed)
+        sum = wk_graph_matmul_general(s->g, join_rows(s, x.items, x.count),
+                                      join_rows(s, dy.items, dy.count), true, false, false, sum);
+    if (pieces->count > 0) push(s, whole, sum);
+    wk_array_free(&x);
+    wk_array_free(&dy);
+}
+
+static wk_tensor column_sum(wk_graph *g, wk_tensor dx, int stack)
+{
+    return WK_EMIT(g, column_sum, (wk_attrs){.stack = stack}, dx);
+}
+
+static void combine_column_sums(wk_sweep *s, const piece_list *pieces, int stack,
+                                tensor_list *whole)
+{
+    tensor_list few = {0};
+    for (size_t i = 0; i < pieces->count && !s->g->failed; i++) {
+        wk_tensor dx = pieces->items[i].a;
+        if (stack == 1 && joinable(s->g, dx))
+            push(s, &few, dx);
+        else
+            push(s, whole, column_sum(s->g, dx, stack));
+    }
+    if (few.count > 0 && !s->g->failed)
+        push(s, whole, column_sum(s->g, join_rows(s, few.items, few.count), 1));
+    wk_array_free(&few);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+    if (x->axis != y->axis) return x->axis < y->axis ? -1 : 1;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return (x->a.id > y->a.id) - (x->a.id < y->a.id);
+}
+
+// Takes from the sorted pieces those that do not overlap and lays them side by side; the others
+// move to the front for another layer. Returns how many are left.
+static size_t lay_out(wk_sweep *s, piece *pieces, size_t count, wk_shape shape, tensor_list *whole)
+{
+    tensor_list layer = {0};
+    WK_ARRAY(int) starts = {0};
+    size_t left = 0;
+    int axis = pieces[0].axis, end = 0, covered = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (pieces[i].axis != axis || pieces[i].start < end) {
+            pieces[left++] = pieces[i];
+            continue;
+        }
+        int length = wk_graph_shape(s->g, pieces[i].a).dim[axis];
+        end = pieces[i].start + length;
+        covered += length;
+        push(s, &layer, pieces[i].a);
+        if (!wk_array_push(&starts, pieces[i].start)) s->g->failed = true;
+    }
+    if (!s->g->failed)
+        push(s, whole,
+             wk_graph_assemble(s->g, layer.items, starts.items, layer.count, axis, shape.dim[axis],
+                               covered < shape.dim[axis]));
+    wk_array_free(&layer);
+    wk_array_free(&starts);
+    return left;
+}
+
+static void combine_parts(wk_sweep *s, piece_list *pieces, wk_shape shape, tensor_list *whole)
+{
+    if (pieces->count == 0) return;
+    qsort(pieces->items, pieces->count, sizeof *pieces->items, by_place);
+    size_t left = pieces->count;
+    while (left > 0 && !s->g->failed)
+        left = lay_out(s, pieces->items, left, shape, whole);
+}
+
+// Puts a tensor's pieces together; no tensor if it has none.
+static wk_tensor complete(wk_sweep *s, int tensor)
+{
+    if (s->pieces_of[tensor] < 0 || s->g->failed) return s->results[tensor];
+    wk_shape shape = wk_info(s->g, tensor)->type.shape;
+    piece_list pieces = {0};
+    tensor_list whole = {0};
+    collect(s, tensor, WHOLE, &pieces);
+    for (size_t i = 0; i < pieces.count; i++)
+        push(s, &whole, pieces.items[i].a);
+    collect(s, tensor, PART, &pieces);
+    combine_parts(s, &pieces, shape, &whole);
+    collect(s, tensor, PRODUCT, &pieces);
+    combine_products(s, &pieces, &whole);
+    collect(s, tensor, COLUMN_SUM, &pieces);
+    combine_column_sums(s, &pieces, wk_row_stack(shape), &whole);
+    for (size_t i = 0; i < whole.count && !s->g->failed; i++)
+        whole.items[i] = wk_graph_reshape(s->g, whole.items[i], shape);
+    if (!s->g->failed) s->results[tensor] = wk_graph_add_n(s->g, whole.items, whole.count);
+    s->pieces_of[tensor] = -1;
+    wk_array_free(&pieces);
+    wk_array_free(&whole);
+    return s->results[tensor];
+}
+
+static bool sweep_init(wk_sweep *s, wk_graph *g)
+{
+    *s = (wk_sweep){.g = g, .tensors = g->tensors.count};
+    s->wanted = calloc(s->tensors, sizeof *s->wanted);
+    s->pieces_of = malloc(s->tensors * sizeof *s->pieces_of);
+    s->results = calloc(s->tensors, sizeof *s->results);
+    if (!s->wanted || !s->pieces_of || !s->results) return false;
+    for (size_t i = 0; i < s->tensors; i++)
+        s->pieces_of[i] = -1;
+    return true;
+}
+
+static void sweep_free(wk_sweep *s)
+{
+    free(s->wanted);
+    free(s->pieces_of);
+    free(s->results);
+    wk_array_free(&s->pieces);
+    wk_array_free(&s->joined);
+    wk_array_free(&s->joints);
+}
+
+static bool leads_from_wanted(const wk_sweep *s, const wk_node *node)
+{
+    const int *inputs = wk_node_inputs(s->g, node);
+    for (int i = 0; i < node->input_count; i++)
+        if (s->wanted[inputs[i]]) return true;
+    return false;
+}
+
+static void mark_wanted(wk_sweep *s, const wk_tensor *params, size_t count, int last)
+{
+    for (size_t i = 0; i < count; i++)
+        s->wanted[params[i].id] = true;
+    for (int n = 0; n <= last; n++) {
+        const wk_node *node = &s->g->nodes.items[n];
+        if (stops[node->op] || !leads_from_wanted(s, node)) continue;
+        for (int i = 0; i < node->output_count; i++)
+            s->wanted[node->outputs + i] = true;
+    }
+}
+
+// A rule reads the node's inputs again: they must still hold what the node saw.
+static void check_unwritten(const wk_graph *g, int index)
+{
+    const wk_node *node = &g->nodes.items[index];
+    for (int i = 0; i < node->input_count; i++) {
+        int root = wk_info(g, wk_node_inputs(g, node)[i])->root;
+        assert(wk_info(g, root)->writer <= index &&
+               "an input of a differentiated node was written after it");
+        (void)root;
+    }
+}
+
+static void visit(wk_sweep *s, int index)
+{
+    const wk_node node = s->g->nodes.items[index];
+    if (node.output_count == 0 || s->pieces_of[node.outputs] < 0) return;
+    s->g->section = node.section;
+    wk_backward b = {s->g, s, node, complete(s, node.outputs)};
+    if (s->g->failed || !leads_from_wanted(s, &node) || stops[node.op]) return;
+    assert(rules[node.op] && "this op has no gradient");
+    check_unwritten(s->g, index);
+    rules[node.op](&b);
+}
+
+void wk_graph_gradients(wk_graph *g, wk_tensor loss, const wk_tensor *params, size_t count,
+                        wk_tensor *grads)
+{
+    for (size_t i = 0; i < count; i++)
+        grads[i] = (wk_tensor){0};
+    if (g->failed) return;
+    assert(wk_shape_count(wk_graph_shape(g, loss)) == 1 && "a loss has one element");
+    int section = g->section;
+    wk_sweep s;
+    if (sweep_init(&s, g)) {
+        int last = wk_info(g, loss.id)->producer;
+        mark_wanted(&s, params, count, last);
+        wk_tensor one = wk_graph_fill(g, wk_graph_shape(g, loss), 1);
+        add_piece(&s, loss.id, (piece){.kind = WHOLE, .a = one});
+        for (int n = last; n >= 0 && !g->failed; n--)
+            visit(&s, n);
+        for (size_t i = 0; i < count && !g->failed; i++) {
+            grads[i] = complete(&s, params[i].id);
+            if (!wk_tensor_exists(grads[i]))
+                grads[i] = wk_graph_fill(g, wk_graph_shape(g, params[i]), 0);
+        }
+    } else {
+        g->failed = true;
+    }
+    sweep_free(&s);
+    g->section = section;
+}

@@ -1,0 +1,37 @@
+// What a gradient rule sees and does. A rule is called for one node after the gradient of its first
+// output is complete; it records nodes and gives each wanted input its contribution. The rules lie
+// in gradient_rules.c, one for each differentiable op of ops.def.
+#ifndef WK_TENSOR_GRADIENT_H
+#define WK_TENSOR_GRADIENT_H
+
+#include "tensor/node.h"
+
+typedef struct wk_sweep wk_sweep;
+
+/// One node in the reverse sweep.
+typedef struct wk_backward {
+    wk_graph *g;
+    wk_sweep *sweep;
+    wk_node node;
+    wk_tensor dy; // gradient of output 0
+} wk_backward;
+
+wk_tensor wk_backward_input(const wk_backward *b, int i);
+wk_tensor wk_backward_output(const wk_backward *b, int i);
+/// Whether input i is given and leads to a parameter.
+bool wk_backward_wants(const wk_backward *b, int i);
+
+/// Adds a gradient with as many elements as input i.
+void wk_backward_give(wk_backward *b, int i, wk_tensor gradient);
+/// Adds a gradient that concerns only the part of input i from `start` on along an axis.
+void wk_backward_give_part(wk_backward *b, int i, wk_tensor gradient, int axis, int start);
+/// Adds transpose(x) dy, the gradient of a matrix input i. Products over few rows, as an unrolled
+/// recurrence has them, are joined into one product over all their rows.
+void wk_backward_give_product(wk_backward *b, int i, wk_tensor x, wk_tensor dy);
+/// Adds the column sums of dx, the gradient of a row of biases i; joined like products.
+void wk_backward_give_column_sum(wk_backward *b, int i, wk_tensor dx);
+
+/// Up to this many rows products and column sums are joined; beyond it each is large enough.
+enum { WK_JOINED_ROWS = 256 };
+
+#endif

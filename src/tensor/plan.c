@@ -1,0 +1,287 @@
+#include "tensor/plan.h"
+#include "tensor/shape.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { ALIGNMENT = 64 };
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+// Lifetimes while planning, by tensor id; only roots that are temporaries of the program matter.
+// Such a tensor is either the head of a block or lies in `into` at byte `at`.
+typedef struct storage {
+    int begin, end; // steps; begin -1: not in the program
+    int into;       // tensor id, 0 for the head of a block
+    size_t at;
+    int block; // of a head
+} storage;
+
+typedef struct planner {
+    const wk_graph *g;
+    wk_plan *plan;
+    bool *needed; // by tensor
+    storage *storages;
+    WK_ARRAY(wk_block) blocks;
+} planner;
+
+static bool node_is_needed(const planner *p, const wk_node *node)
+{
+    if (wk_op_writes(node->op)) return true;
+    for (int i = 0; i < node->output_count; i++)
+        if (p->needed[node->outputs + i]) return true;
+    return false;
+}
+
+// Walks back from outputs and writing nodes; keeps the nodes that do something at run time.
+static void find_needed(planner *p)
+{
+    const wk_graph *g = p->g;
+    for (size_t i = 1; i < g->tensors.count; i++)
+        p->needed[i] = wk_info(g, (int)i)->output;
+    size_t at = g->nodes.count;
+    for (size_t n = g->nodes.count; n-- > 0;) {
+        const wk_node *node = &g->nodes.items[n];
+        if (!node_is_needed(p, node)) continue;
+        for (int i = 0; i < node->input_count; i++)
+            p->needed[wk_node_inputs(g, node)[i]] = true;
+        if (!wk_node_is_view(g, node)) p->plan->nodes[--at] = (int)n;
+    }
+    // The list was filled from the back; move it to the front.
+    p->plan->node_count = g->nodes.count - at;
+    for (size_t i = 0; i < p->plan->node_count; i++)
+        p->plan->nodes[i] = p->plan->nodes[at + i];
+}
+
+static const wk_node *step_node(const planner *p, size_t step)
+{
+    return &p->g->nodes.items[p->plan->nodes[step]];
+}
+
+static bool is_temporary(const planner *p, int tensor)
+{
+    return tensor && wk_info(p->g, tensor)->kind == WK_TEMPORARY;
+}
+
+static void find_lifetimes(planner *p)
+{
+    for (size_t i = 0; i < p->g->tensors.count; i++)
+        p->storages[i] = (storage){.begin = -1, .block = -1};
+    for (size_t step = 0; step < p->plan->node_count; step++) {
+        const wk_node *node = step_node(p, step);
+        for (int i = 0; i < node->output_count; i++) {
+            storage *s = &p->storages[node->outputs + i];
+            s->begin = (int)step;
+            // Outputs stay until the end of the run.
+            bool kept = wk_info(p->g, node->outputs + i)->output;
+            s->end = kept ? (int)p->plan->node_count : (int)step;
+        }
+        for (int i = 0; i < node->input_count; i++) {
+            int tensor = wk_node_inputs(p->g, node)[i];
+            if (!is_temporary(p, tensor)) continue;
+            storage *s = &p->storages[wk_info(p->g, tensor)->root];
+            if (s->end < (int)step) s->end = (int)step;
+        }
+    }
+}
+
+// The head of the block that a root lies in, and its byte there; shortens the path it walked.
+static int find_head(planner *p, int root, size_t *at)
+{
+    storage *s = &p->storages[root];
+    *at = 0;
+    if (!s->into) return root;
+    size_t further;
+    int head = find_head(p, s->into, &further);
+    s->at += further;
+    s->into = head;
+    *at = s->at;
+    return head;
+}
+
+// Whether a tensor is all of a block of its own, so that the block can be moved into another.
+static bool is_whole_block(const planner *p, int tensor)
+{
+    if (!is_temporary(p, tensor)) return false;
+    const wk_tensor_info *info = wk_info(p->g, tensor), *root = wk_info(p->g, info->root);
+    return !p->storages[info->root].into && info->offset == 0 &&
+           wk_shape_count(info->type.shape) == wk_shape_count(root->type.shape);
+}
+
+// Moves the block of `root` into the block of `target` (a root), `at` bytes behind target's begin.
+static void move_block(planner *p, int root, int target, size_t at)
+{
+    size_t target_at;
+    int head = find_head(p, target, &target_at);
+    storage *from = &p->storages[root], *to = &p->storages[head];
+    from->into = head;
+    from->at = at + target_at;
+    if (from->begin < to->begin) to->begin = from->begin;
+    if (from->end > to->end) to->end = from->end;
+}
+
+// Lets the inputs of leading-axis concatenations be produced in their place.
+static void place_in_concats(planner *p)
+{
+    for (size_t step = 0; step < p->plan->node_count; step++) {
+        const wk_node *node = step_node(p, step);
+        if (node->op != WK_OP_concat) continue;
+        wk_split split =
+            wk_shape_split(wk_info(p->g, node->outputs)->type.shape, node->attrs.concat.axis, 1);
+        if (split.outer != 1) continue;
+        const int *starts = p->g->extents.items + node->attrs.concat.starts;
+        for (int i = 0; i < node->input_count; i++) {
+            int tensor = wk_node_inputs(p->g, node)[i];
+            if (is_whole_block(p, tensor))
+                move_block(p, wk_info(p->g, tensor)->root, node->outputs,
+                           (size_t)starts[i] * split.inner * sizeof(float));
+        }
+    }
+}
+
+// The input whose place output 0 may take, or -1.
+static int in_place_input(const wk_node *node)
+{
+    unsigned traits = wk_op_table[node->op].traits;
+    if (traits & WK_TRAIT_IN_PLACE) return 0;
+    if (traits & WK_TRAIT_ACCUMULATES && node->input_count > 2) return 2;
+    return -1;
+}
+
+// Whether another input than `index` lies in the block of `head`.
+static bool others_use(planner *p, const wk_node *node, int index, int head)
+{
+    const int *inputs = wk_node_inputs(p->g, node);
+    for (int i = 0; i < node->input_count; i++) {
+        size_t at;
+        if (i == index || !is_temporary(p, inputs[i])) continue;
+        if (find_head(p, wk_info(p->g, inputs[i])->root, &at) == head) return true;
+    }
+    return false;
+}
+
+// Lets results take the place of operands. Backwards, so that a chain of such nodes moves at once
+// into the place of its end.
+static void place_in_place(planner *p)
+{
+    for (size_t step = p->plan->node_count; step-- > 0;) {
+        const wk_node *node = step_node(p, step);
+        int index = in_place_input(node);
+        int tensor = index >= 0 ? wk_node_inputs(p->g, node)[index] : 0;
+        if (!tensor || !is_whole_block(p, tensor)) continue;
+        int root = wk_info(p->g, tensor)->root;
+        const wk_type a = wk_info(p->g, root)->type, b = wk_info(p->g, node->outputs)->type;
+        if (p->storages[root].end != (int)step || wk_type_size(a) != wk_type_size(b)) continue;
+        if (!others_use(p, node, index, root)) move_block(p, root, node->outputs, 0);
+    }
+}
+
+static bool make_blocks(planner *p)
+{
+    for (size_t i = 1; i < p->g->tensors.count; i++) {
+        storage *s = &p->storages[i];
+        if (s->begin < 0 || s->into) continue;
+        s->block = (int)p->blocks.count;
+        size_t size = aligned(wk_type_size(wk_info(p->g, (int)i)->type));
+        if (!wk_array_push(&p->blocks, (wk_block){size, s->begin, s->end, 0})) return false;
+    }
+    p->plan->block_count = p->blocks.count;
+    return wk_place_blocks(p->blocks.items, p->blocks.count, &p->plan->temporary_size,
+                           &p->plan->live_peak);
+}
+
+static wk_place place_root(planner *p, int root)
+{
+    const wk_tensor_info *info = wk_info(p->g, root);
+    size_t at;
+    int head;
+    switch (info->kind) {
+    case WK_TEMPORARY:
+        if (p->storages[root].begin < 0) return (wk_place){WK_REGION_NONE, 0};
+        head = find_head(p, root, &at);
+        at += p->blocks.items[p->storages[head].block].offset;
+        return (wk_place){WK_REGION_TEMPORARY, at};
+    case WK_PERSISTENT:
+        if (info->buffer) return (wk_place){WK_REGION_BOUND, info->place};
+        break;
+    case WK_CONSTANT:
+        if (!p->needed[root]) return (wk_place){WK_REGION_NONE, 0};
+        break;
+    case WK_INPUT:
+        break;
+    }
+    at = p->plan->owned_size;
+    p->plan->owned_size += aligned(wk_type_size(info->type));
+    return (wk_place){WK_REGION_OWNED, at};
+}
+
+static void place_tensors(planner *p)
+{
+    for (size_t i = 1; i < p->g->tensors.count; i++) {
+        const wk_tensor_info *info = wk_info(p->g, (int)i);
+        if (info->root == (int)i) {
+            p->plan->places[i] = place_root(p, (int)i);
+            continue;
+        }
+        p->plan->places[i] = p->plan->places[info->root];
+        p->plan->places[i].offset += info->offset * wk_dtype_size(info->type.dtype);
+    }
+}
+
+static bool plan(planner *p)
+{
+    find_needed(p);
+    find_lifetimes(p);
+    place_in_concats(p);
+    place_in_place(p);
+    if (!make_blocks(p)) return false;
+    place_tensors(p);
+    return true;
+}
+
+wk_status wk_plan_create(const wk_graph *g, wk_plan **out, wk_error *err)
+{
+    if (g->failed) return wk_fail(err, WK_E_MEMORY, "no memory while recording a graph");
+    planner p = {.g = g, .plan = calloc(1, sizeof *p.plan)};
+    p.needed = calloc(g->tensors.count, sizeof *p.needed);
+    p.storages = malloc(g->tensors.count * sizeof *p.storages);
+    if (p.plan) {
+        p.plan->graph = g;
+        p.plan->nodes = calloc(g->nodes.count + 1, sizeof *p.plan->nodes);
+        p.plan->places = calloc(g->tensors.count, sizeof *p.plan->places);
+    }
+    bool ok = p.plan && p.plan->nodes && p.plan->places && p.needed && p.storages && plan(&p);
+    free(p.needed);
+    free(p.storages);
+    wk_array_free(&p.blocks);
+    if (!ok) {
+        wk_plan_destroy(p.plan);
+        return wk_fail(err, WK_E_MEMORY, "no memory to plan a graph of %zu nodes", g->nodes.count);
+    }
+    *out = p.plan;
+    return WK_OK;
+}
+
+void wk_plan_destroy(wk_plan *plan)
+{
+    if (!plan) return;
+    free(plan->nodes);
+    free(plan->places);
+    free(plan);
+}
+
+void *wk_plan_address(const wk_plan *plan, int tensor)
+{
+    if (!tensor) return NULL;
+    wk_place place = plan->places[tensor];
+    const wk_tensor_info *root = wk_info(plan->graph, wk_info(plan->graph, tensor)->root);
+    const wk_buffer *buffer = place.region == WK_REGION_TEMPORARY ? plan->temporary
+                              : place.region == WK_REGION_OWNED   ? plan->owned
+                              : place.region == WK_REGION_BOUND   ? root->buffer
+                                                                  : NULL;
+    assert(buffer && "a tensor outside the program");
+    return (char *)buffer->address + place.offset;
+}

@@ -1,0 +1,56 @@
+// The plan of a program: which nodes run, in which order, and where every tensor lies. Made once
+// from a graph; read by backends.
+//
+// Temporaries whose lifetimes do not meet share memory. Views lie in their root. A tensor that only
+// goes into a leading-axis concatenation is produced in its place there, and the result of an
+// elementwise node takes the place of an operand that nobody needs any more: neither copies.
+#ifndef WK_TENSOR_PLAN_H
+#define WK_TENSOR_PLAN_H
+
+#include "tensor/backend.h"
+#include "tensor/node.h"
+
+/// Which memory a tensor lies in.
+typedef enum wk_region {
+    WK_REGION_NONE,      // not part of the program
+    WK_REGION_TEMPORARY, // planned, shared over time
+    WK_REGION_OWNED,     // the program's own: inputs, constants, unbound persistent tensors
+    WK_REGION_BOUND,     // in the buffer the tensor is bound to
+} wk_region;
+
+/// A tensor's place, in bytes from the beginning of its region (or its bound buffer).
+typedef struct wk_place {
+    wk_region region;
+    size_t offset;
+} wk_place;
+
+struct wk_plan {
+    const wk_graph *graph;
+    int *nodes; // those that run, in order
+    size_t node_count;
+    wk_place *places; // by tensor id
+    size_t temporary_size, owned_size, live_peak, block_count;
+    wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
+};
+
+/// Plans what the graph's outputs and writing nodes need.
+wk_status wk_plan_create(const wk_graph *g, wk_plan **out, wk_error *err);
+/// NULL is allowed; the buffers are not the plan's.
+void wk_plan_destroy(wk_plan *plan);
+
+/// Where a tensor is on the device; NULL for no tensor.
+void *wk_plan_address(const wk_plan *plan, int tensor);
+
+/// Memory that is needed from step `begin` to step `end`, both included.
+typedef struct wk_block {
+    size_t size; // bytes, a multiple of 64
+    int begin, end;
+    size_t offset; // the answer
+} wk_block;
+
+/// Gives every block an offset such that blocks needed at the same time do not overlap, and the
+/// total size. `live_peak` receives the largest sum of sizes needed at one step, which no placement
+/// beats. False when memory ran out.
+bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live_peak);
+
+#endif

@@ -1,0 +1,127 @@
+#include "tensor/program.h"
+#include "tensor/plan.h"
+#include "tensor/program_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static wk_status upload_constants(wk_program *p, wk_error *err)
+{
+    const wk_graph *g = p->plan->graph;
+    for (size_t i = 1; i < g->tensors.count; i++) {
+        const wk_tensor_info *info = wk_info(g, (int)i);
+        wk_place place = p->plan->places[i];
+        if (!info->value || place.region == WK_REGION_NONE) continue;
+        WK_TRY(wk_buffer_upload(p->plan->owned, place.offset, info->value, wk_type_size(info->type),
+                                err));
+    }
+    return WK_OK;
+}
+
+static void check_bindings(const wk_graph *g, const wk_backend *backend)
+{
+    for (size_t i = 1; i < g->tensors.count; i++) {
+        const wk_tensor_info *info = wk_info(g, (int)i);
+        if (!info->buffer) continue;
+        assert(info->buffer->backend == backend && "a tensor is bound to another backend's buffer");
+        assert(info->place + wk_type_size(info->type) <= info->buffer->size &&
+               "a tensor does not fit its buffer");
+    }
+    (void)backend;
+}
+
+static wk_status build(wk_program *p, const wk_graph *g, wk_error *err)
+{
+    WK_TRY(wk_plan_create(g, &p->plan, err));
+    check_bindings(g, p->backend);
+    WK_TRY(wk_buffer_create(p->backend, p->plan->temporary_size, &p->plan->temporary, err));
+    WK_TRY(wk_buffer_create(p->backend, p->plan->owned_size, &p->plan->owned, err));
+    WK_TRY(upload_constants(p, err));
+    return p->backend->vtable->compile(p->backend, p->plan, &p->executable, err);
+}
+
+wk_status wk_program_create(const wk_graph *g, wk_backend *backend, wk_program **out, wk_error *err)
+{
+    wk_program *p = calloc(1, sizeof *p);
+    if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for a program");
+    p->backend = backend;
+    wk_status status = build(p, g, err);
+    if (status != WK_OK) {
+        wk_program_destroy(p);
+        return status;
+    }
+    *out = p;
+    return WK_OK;
+}
+
+void wk_program_destroy(wk_program *p)
+{
+    if (!p) return;
+    if (p->executable) p->backend->vtable->executable_destroy(p->executable);
+    if (p->plan) {
+        wk_buffer_destroy(p->plan->temporary);
+        wk_buffer_destroy(p->plan->owned);
+    }
+    wk_plan_destroy(p->plan);
+    free(p->seconds);
+    free(p);
+}
+
+wk_status wk_program_run(wk_program *p, wk_error *err)
+{
+    if (p->seconds) p->traced_runs++;
+    return p->backend->vtable->run(p->executable, p->seconds, err);
+}
+
+// The buffer a tensor lies in, or NULL for one outside the program.
+static wk_buffer *buffer_of(const wk_program *p, wk_tensor x)
+{
+    const wk_graph *g = p->plan->graph;
+    switch (p->plan->places[x.id].region) {
+    case WK_REGION_TEMPORARY:
+        return p->plan->temporary;
+    case WK_REGION_OWNED:
+        return p->plan->owned;
+    case WK_REGION_BOUND:
+        return wk_info(g, wk_info(g, x.id)->root)->buffer;
+    case WK_REGION_NONE:
+        break;
+    }
+    return NULL;
+}
+
+wk_status wk_program_upload(wk_program *p, wk_tensor x, const void *bytes, size_t size,
+                            wk_error *err)
+{
+    const wk_tensor_info *info = wk_info(p->plan->graph, x.id);
+    assert(info->kind == WK_INPUT || info->kind == WK_PERSISTENT);
+    assert(size == wk_type_size(info->type));
+    (void)info;
+    return wk_buffer_upload(buffer_of(p, x), p->plan->places[x.id].offset, bytes, size, err);
+}
+
+wk_status wk_program_download(const wk_program *p, wk_tensor x, void *bytes, size_t size,
+                              wk_error *err)
+{
+    const wk_graph *g = p->plan->graph;
+    const wk_tensor_info *info = wk_info(g, x.id);
+    assert(size == wk_type_size(info->type));
+    assert((info->kind != WK_TEMPORARY || wk_info(g, info->root)->output) &&
+           "only outputs can be downloaded; mark the tensor with wk_graph_output");
+    if (info->kind == WK_CONSTANT) {
+        memcpy(bytes, wk_info(g, info->root)->value + info->offset, size);
+        return WK_OK;
+    }
+    return wk_buffer_download(buffer_of(p, x), p->plan->places[x.id].offset, bytes, size, err);
+}
+
+wk_program_stats wk_program_get_stats(const wk_program *p)
+{
+    return (wk_program_stats){.nodes = p->plan->node_count,
+                              .recorded = p->plan->graph->nodes.count,
+                              .planned = p->plan->temporary_size,
+                              .live_peak = p->plan->live_peak,
+                              .owned = p->plan->owned_size,
+                              .temporaries = p->plan->block_count};
+}

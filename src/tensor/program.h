@@ -1,0 +1,53 @@
+// A program: a graph without its dead nodes, every tensor placed in memory, compiled by a backend.
+// Running it allocates nothing. The graph, the backend and the buffers of persistent tensors are
+// borrowed and must outlive the program; the graph must not be extended while a program of it
+// lives.
+#ifndef WK_TENSOR_PROGRAM_H
+#define WK_TENSOR_PROGRAM_H
+
+#include "tensor/backend.h"
+#include "tensor/graph.h"
+
+typedef struct wk_program wk_program;
+
+/// Plans and compiles what the outputs and the writing nodes of the graph need. Fails when memory
+/// ran out here or while the graph was recorded.
+wk_status wk_program_create(const wk_graph *g, wk_backend *backend, wk_program **out,
+                            wk_error *err);
+/// NULL is allowed.
+void wk_program_destroy(wk_program *program);
+
+/// Runs every node once and returns when the results are there.
+wk_status wk_program_run(wk_program *program, wk_error *err);
+
+/// Fills an input or persistent tensor; `size` is its exact size in bytes. An input that no node
+/// needs is accepted and ignored.
+wk_status wk_program_upload(wk_program *program, wk_tensor x, const void *bytes, size_t size,
+                            wk_error *err);
+/// Copies out an output, input or persistent tensor; `size` is its exact size in bytes.
+wk_status wk_program_download(const wk_program *program, wk_tensor x, void *bytes, size_t size,
+                              wk_error *err);
+
+/// Figures about a program.
+typedef struct wk_program_stats {
+    size_t nodes;       // that run, of
+    size_t recorded;    // in the graph
+    size_t planned;     // bytes of the planned temporaries (the peak)
+    size_t live_peak;   // bytes of the largest set of temporaries live at once: a lower bound
+    size_t owned;       // bytes of inputs, constants and program-owned persistent tensors
+    size_t temporaries; // placed blocks
+} wk_program_stats;
+wk_program_stats wk_program_get_stats(const wk_program *program);
+
+/// Measures every node from now on, or no longer; starting clears what was measured.
+wk_status wk_program_trace(wk_program *program, bool on, wk_error *err);
+/// Time by op and by section since tracing began, as a table.
+void wk_program_trace_table(const wk_program *program, wk_text *out);
+/// Mean time of each node since tracing began as Chrome trace events (chrome://tracing, Perfetto).
+void wk_program_trace_json(const wk_program *program, wk_text *out);
+
+/// What the environment variable WAKER_TRACE asks for: NULL for nothing, "1" for a table, else the
+/// path of the trace file.
+const char *wk_trace_request(void);
+
+#endif

@@ -1,0 +1,136 @@
+// Distributions, losses and returns against PyTorch: values and every gradient. Tolerances are
+// relative to the largest value of a tensor; the files themselves are exact to float32 rounding.
+#include "nn/golden.h"
+#include "nn/losses.h"
+#include "support/check.h"
+#include <stdio.h>
+
+// Sums of 4 variables of 5 classes. The near pair has a KL of some 0.04, the sum of 20 differences
+// of logarithms near 1.6: roundings of 1e-7 each are up to 5e-5 of it.
+static void kl_matches_far_from_and_below_the_free_nat(void **state)
+{
+    (void)state;
+    golden *file = golden_open("kl");
+    wk_graph *g = golden_graph(file);
+    const char *names[] = {"far", "near"};
+    const wk_kl_config config = {.classes = 5, .balance = 0.8f, .free_nats = 1};
+    for (int i = 0; i < 2; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s_post", names[i]);
+        wk_tensor post = golden_input(file, name);
+        snprintf(name, sizeof name, "%s_prior", names[i]);
+        wk_tensor prior = golden_input(file, name);
+        snprintf(name, sizeof name, "out/%s_kl", names[i]);
+        golden_expect(file, wk_graph_kl(g, post, prior), name, i == 0 ? 1e-6 : 5e-5);
+        wk_tensor flat[2] = {wk_graph_reshape(g, post, WK_SHAPE(6, 20)),
+                             wk_graph_reshape(g, prior, WK_SHAPE(6, 20))};
+        wk_tensor loss = wk_nn_balanced_kl(g, flat[0], flat[1], &config, NULL);
+        snprintf(name, sizeof name, "out/%s_loss", names[i]);
+        golden_expect(file, loss, name, 1e-6);
+        // Each loss depends on its own two inputs; below the free nat the gradients are zero.
+        wk_tensor grads[2];
+        wk_graph_gradients(g, loss, (wk_tensor[]){post, prior}, 2, grads);
+        snprintf(name, sizeof name, "grad/%s_post", names[i]);
+        golden_expect(file, grads[0], name, 2e-6);
+        snprintf(name, sizeof name, "grad/%s_prior", names[i]);
+        golden_expect(file, grads[1], name, 2e-6);
+    }
+    golden_check(file);
+    golden_close(file);
+}
+
+static void categorical_entropy_matches(void **state)
+{
+    (void)state;
+    golden *file = golden_open("kl");
+    wk_tensor entropy = wk_graph_entropy(golden_graph(file), golden_input(file, "far_post"));
+    golden_expect(file, entropy, "out/entropy", 1e-6);
+    golden_expect_gradients(file, golden_weigh(file, entropy, "weight0"), "grad_entropy", 1, 2e-6);
+    golden_check(file);
+    golden_close(file);
+}
+
+// The inverse of the normal distribution function in float32: the argument carries 6e-8, which the
+// slope of the inverse magnifies by up to 1/density, about 30 near the cut.
+static void truncated_normal_samples_match(void **state)
+{
+    (void)state;
+    golden *file = golden_open("truncated_normal");
+    wk_graph *g = golden_graph(file);
+    wk_tensor raw = golden_input(file, "raw");
+    // The substream and key that the reference used.
+    wk_random random = {golden_counter(file, 42), 0x0123456789abcdefu};
+    wk_tensor sample = wk_graph_truncated_normal_sample(g, raw, random);
+    wk_tensor loss = golden_weigh(file, sample, "weight_sample"), grad;
+    wk_graph_gradients(g, loss, &raw, 1, &grad);
+    wk_tensor uniform = wk_graph_uniform(g, WK_SHAPE(8, 3), random, 0, 1);
+    golden_expect(file, uniform, "in/uniform", 1e-7);
+    golden_expect(file, sample, "out/sample", 2e-6);
+    golden_expect(file, grad, "grad_sample/raw", 5e-6);
+    golden_expect(file, wk_graph_truncated_normal_mode(g, raw), "out/mode", 1e-6);
+    golden_check(file);
+    golden_close(file);
+}
+
+// The entropy subtracts terms of order 1 whose parts are ratios of densities and probabilities.
+static void truncated_normal_entropy_and_density_match(void **state)
+{
+    (void)state;
+    golden *file = golden_open("truncated_normal");
+    wk_graph *g = golden_graph(file);
+    wk_tensor raw = golden_input(file, "raw"), action = golden_input(file, "action");
+    wk_tensor entropy = wk_graph_truncated_normal_entropy(g, raw);
+    wk_tensor log_prob = wk_graph_truncated_normal_log_prob(g, raw, action);
+    golden_expect(file, entropy, "out/entropy", 3e-6);
+    golden_expect(file, log_prob, "out/log_prob", 3e-6);
+    golden_expect_gradients(file, golden_weigh(file, entropy, "weight_entropy"), "grad_entropy", 1,
+                            1e-5);
+    golden_expect_gradients(file, golden_weigh(file, log_prob, "weight_log_prob"), "grad_log_prob",
+                            2, 1e-5);
+    golden_check(file);
+    golden_close(file);
+}
+
+// Fifteen additions in a row.
+static void lambda_returns_match(void **state)
+{
+    (void)state;
+    golden *file = golden_open("lambda_return");
+    wk_tensor reward = golden_input(file, "reward"), value = golden_input(file, "value");
+    wk_tensor returns = wk_graph_lambda_return(golden_graph(file), reward, value, 0.99f, 0.95f);
+    golden_expect(file, returns, "out/returns", 1e-6);
+    golden_expect_gradients(file, golden_weigh(file, returns, "weight0"), "grad", 2, 1e-6);
+    golden_check(file);
+    golden_close(file);
+}
+
+// Deviations from a mean of five: the subtraction of close numbers costs a digit.
+static void disagreement_matches_by_deviation_and_by_variance(void **state)
+{
+    (void)state;
+    golden *file = golden_open("disagreement");
+    wk_graph *g = golden_graph(file);
+    wk_tensor x = golden_input(file, "x");
+    wk_tensor std = wk_graph_disagreement(g, x, WK_DISAGREEMENT_STD, 50);
+    wk_tensor variance = wk_graph_disagreement(g, x, WK_DISAGREEMENT_VARIANCE, 1);
+    golden_expect(file, std, "out/std", 1e-6);
+    golden_expect(file, variance, "out/variance", 1e-6);
+    golden_expect_gradients(file, golden_weigh(file, std, "weight_std"), "grad_std", 1, 2e-6);
+    golden_expect_gradients(file, golden_weigh(file, variance, "weight_variance"), "grad_variance",
+                            1, 2e-6);
+    golden_check(file);
+    golden_close(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kl_matches_far_from_and_below_the_free_nat),
+        cmocka_unit_test(categorical_entropy_matches),
+        cmocka_unit_test(truncated_normal_samples_match),
+        cmocka_unit_test(truncated_normal_entropy_and_density_match),
+        cmocka_unit_test(lambda_returns_match),
+        cmocka_unit_test(disagreement_matches_by_deviation_and_by_variance),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

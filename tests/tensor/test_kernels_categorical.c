@@ -1,0 +1,344 @@
+// Softmax, sampling, entropy and KL: values against formulas in double, gradients against central
+// differences, samples against the stated rule and the probabilities.
+#include "kernel_check.h"
+#include "tensor/cpu/kernels.h"
+#include "tensor/cpu/vmath.h"
+
+typedef struct call_data {
+    size_t rows, groups, classes; // groups of one row
+    const float *x, *prior, *dy;
+    float *y, *dx, *dprior, *probs;
+    float post_scale, prior_scale;
+    wk_draws draws;
+    double *exact_x, *exact_prior;
+} call_data;
+
+static size_t all_groups(const call_data *d)
+{
+    return d->rows * d->groups;
+}
+
+static void probabilities(size_t n, const double *x, double *p)
+{
+    double max = x[0], sum = 0;
+    for (size_t c = 1; c < n; c++)
+        max = fmax(max, x[c]);
+    for (size_t c = 0; c < n; c++)
+        sum += exp(x[c] - max);
+    for (size_t c = 0; c < n; c++)
+        p[c] = exp(x[c] - max) / sum;
+}
+
+static void run_softmax(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_softmax(all_groups(d), d->classes, d->x, d->y, pool);
+}
+static void run_softmax_backward(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_softmax_backward(all_groups(d), d->classes, d->y, d->dy, d->dx, pool);
+}
+static void run_log_softmax(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_log_softmax(all_groups(d), d->classes, d->x, d->y, pool);
+}
+static void run_log_softmax_backward(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_log_softmax_backward(all_groups(d), d->classes, d->y, d->dy, d->dx, pool);
+}
+static void run_entropy(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_entropy(d->rows, d->groups, d->classes, d->x, d->y, pool);
+}
+static void run_entropy_backward(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_entropy_backward(d->rows, d->groups, d->classes, d->x, d->dy, d->dx, pool);
+}
+static void run_kl(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_kl(d->rows, d->groups, d->classes, d->x, d->prior, d->y, pool);
+}
+static void run_kl_backward(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_kl_backward(d->rows, d->groups, d->classes, d->x, d->prior, d->dy, d->post_scale,
+                       d->prior_scale, d->dx, d->dprior, pool);
+}
+static void run_sample(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_sample_onehot(all_groups(d), d->classes, d->x, &d->draws, d->y, d->probs, pool);
+}
+
+enum { MAX_CLASSES = 64 };
+
+static void softmax_of_all(const call_data *d, bool logarithm, double *y)
+{
+    for (size_t g = 0; g < all_groups(d); g++)
+        probabilities(d->classes, d->exact_x + g * d->classes, y + g * d->classes);
+    for (size_t i = 0; logarithm && i < all_groups(d) * d->classes; i++)
+        y[i] = log(y[i]);
+}
+
+static double weighted_loss(const call_data *d, bool logarithm)
+{
+    double p[MAX_CLASSES], loss = 0;
+    for (size_t g = 0; g < all_groups(d); g++) {
+        probabilities(d->classes, d->exact_x + g * d->classes, p);
+        for (size_t c = 0; c < d->classes; c++)
+            loss += d->dy[g * d->classes + c] * (logarithm ? log(p[c]) : p[c]);
+    }
+    return loss;
+}
+static double softmax_loss(void *context)
+{
+    return weighted_loss(context, false);
+}
+static double log_softmax_loss(void *context)
+{
+    return weighted_loss(context, true);
+}
+
+static double row_entropy(const call_data *d, size_t r)
+{
+    double p[MAX_CLASSES], sum = 0;
+    for (size_t g = r * d->groups; g < (r + 1) * d->groups; g++) {
+        probabilities(d->classes, d->exact_x + g * d->classes, p);
+        for (size_t c = 0; c < d->classes; c++)
+            sum -= p[c] * log(p[c]);
+    }
+    return sum;
+}
+static double row_kl(const call_data *d, size_t r)
+{
+    double p[MAX_CLASSES], q[MAX_CLASSES], sum = 0;
+    for (size_t g = r * d->groups; g < (r + 1) * d->groups; g++) {
+        probabilities(d->classes, d->exact_x + g * d->classes, p);
+        probabilities(d->classes, d->exact_prior + g * d->classes, q);
+        for (size_t c = 0; c < d->classes; c++)
+            sum += p[c] * (log(p[c]) - log(q[c]));
+    }
+    return sum;
+}
+static double entropy_loss(void *context)
+{
+    const call_data *d = context;
+    double loss = 0;
+    for (size_t r = 0; r < d->rows; r++)
+        loss += d->dy[r] * row_entropy(d, r);
+    return loss;
+}
+static double kl_loss(void *context)
+{
+    const call_data *d = context;
+    double loss = 0;
+    for (size_t r = 0; r < d->rows; r++)
+        loss += d->dy[r] * row_kl(d, r);
+    return loss;
+}
+
+static const size_t shapes[][3] = {{1, 1, 1},  {3, 2, 5},  {2, 3, 32},
+                                   {5, 1, 24}, {2, 7, 37}, {0, 3, 4}};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+// Logits of spread up to 8, as a trained model has.
+static call_data make_call(arrays *a, const size_t *shape)
+{
+    call_data d = {.rows = shape[0], .groups = shape[1], .classes = shape[2]};
+    size_t n = all_groups(&d) * d.classes;
+    d.x = new_input(a, n, -4, 4), d.prior = new_input(a, n, -4, 4), d.dy = new_input(a, n, -1, 1);
+    d.y = new_output(a, n), d.dx = new_output(a, n), d.dprior = new_output(a, n);
+    d.probs = new_output(a, n);
+    d.exact_x = exact_of(a, d.x, n), d.exact_prior = exact_of(a, d.prior, n);
+    return d;
+}
+
+static void softmax_and_its_logarithm_match_their_formulas_and_gradients(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2 * SHAPES; k++) {
+        bool logarithm = k % 2;
+        arrays a = arrays_new(1 + (uint64_t)k);
+        call_data d = make_call(&a, shapes[k / 2]);
+        size_t n = all_groups(&d) * d.classes;
+        kernel_call call = {logarithm ? run_log_softmax : run_softmax, &d, {{d.y, n}}};
+        run_on_all_threads(&call);
+        double *expected = exact_of(&a, d.x, n);
+        softmax_of_all(&d, logarithm, expected);
+        check_close("y", n, d.y, expected, logarithm ? 1e-6 : 0, 1e-6);
+        call = (kernel_call){
+            logarithm ? run_log_softmax_backward : run_softmax_backward, &d, {{d.dx, n}}};
+        run_on_all_threads(&call);
+        check_gradient("x", logarithm ? log_softmax_loss : softmax_loss, &d, d.exact_x, n, d.dx,
+                       2e-6, 1e-5);
+        arrays_release(&a);
+    }
+}
+
+static void entropy_matches_its_formula_and_gradient(void **state)
+{
+    (void)state;
+    for (int k = 0; k < SHAPES; k++) {
+        arrays a = arrays_new(20 + (uint64_t)k);
+        call_data d = make_call(&a, shapes[k]);
+        size_t n = all_groups(&d) * d.classes;
+        kernel_call call = {run_entropy, &d, {{d.y, d.rows}}};
+        run_on_all_threads(&call);
+        for (size_t r = 0; r < d.rows; r++)
+            assert_near(d.y[r], row_entropy(&d, r), 3e-6 * (double)d.groups);
+        call = (kernel_call){run_entropy_backward, &d, {{d.dx, n}}};
+        run_on_all_threads(&call);
+        check_gradient("x", entropy_loss, &d, d.exact_x, n, d.dx, 2e-6, 1e-5);
+        arrays_release(&a);
+    }
+}
+
+static void kl_matches_its_formula_and_both_gradients(void **state)
+{
+    (void)state;
+    for (int k = 0; k < SHAPES; k++) {
+        arrays a = arrays_new(40 + (uint64_t)k);
+        call_data d = make_call(&a, shapes[k]);
+        d.post_scale = d.prior_scale = 1;
+        size_t n = all_groups(&d) * d.classes;
+        kernel_call call = {run_kl, &d, {{d.y, d.rows}}};
+        run_on_all_threads(&call);
+        for (size_t r = 0; r < d.rows; r++)
+            assert_near(d.y[r], row_kl(&d, r), 5e-6 * (double)d.groups);
+        call = (kernel_call){run_kl_backward, &d, {{d.dx, n}, {d.dprior, n}}};
+        run_on_all_threads(&call);
+        check_gradient("post", kl_loss, &d, d.exact_x, n, d.dx, 3e-6, 1e-5);
+        check_gradient("prior", kl_loss, &d, d.exact_prior, n, d.dprior, 2e-6, 1e-5);
+        arrays_release(&a);
+    }
+}
+
+static void kl_balancing_scales_each_side_and_skips_the_unwanted(void **state)
+{
+    (void)state;
+    arrays a = arrays_new(60);
+    call_data d = make_call(&a, (size_t[]){2, 3, 8});
+    d.post_scale = d.prior_scale = 1;
+    run_kl_backward(&d, NULL);
+    float *post = new_output(&a, 48), *prior = new_output(&a, 48);
+    wk_cpu_kl_backward(2, 3, 8, d.x, d.prior, d.dy, 0.2f, 99.0f, post, NULL, NULL);
+    wk_cpu_kl_backward(2, 3, 8, d.x, d.prior, d.dy, 99.0f, 0.8f, NULL, prior, NULL);
+    for (int i = 0; i < 48; i++) {
+        assert_near(post[i], 0.2 * d.dx[i], 1e-7);
+        assert_near(prior[i], 0.8 * d.dprior[i], 1e-7);
+    }
+    arrays_release(&a);
+}
+
+// The class of a group by the rule as stated, in plain scalar code.
+static size_t class_by_rule(size_t n, const float *x, float u)
+{
+    float max = x[0], sum = 0, running = 0;
+    for (size_t c = 1; c < n; c++)
+        max = x[c] > max ? x[c] : max;
+    for (size_t c = 0; c < n; c++)
+        sum += wk_expf(x[c] - max);
+    size_t below = 0;
+    for (size_t c = 0; c < n; c++) {
+        running += wk_expf(x[c] - max);
+        below += running <= u * sum;
+    }
+    return below;
+}
+
+static void samples_follow_the_stated_rule_bit_for_bit(void **state)
+{
+    (void)state;
+    size_t many[][3] = {{1, 1, 1},     {1, 3, 2},    {200, 32, 32},
+                        {100, 16, 16}, {30, 24, 24}, {11, 7, 37}};
+    for (size_t k = 0; k < 6; k++) {
+        arrays a = arrays_new(70 + k);
+        call_data d = make_call(&a, many[k]);
+        d.draws = (wk_draws){0xfeedu + k, 3, 1000};
+        size_t n = all_groups(&d) * d.classes;
+        kernel_call call = {run_sample, &d, {{d.y, n}, {d.probs, n}}};
+        run_on_all_threads(&call);
+        for (size_t g = 0; g < all_groups(&d); g++) {
+            wk_u32x4 words = wk_philox_at(d.draws.key, d.draws.substream, d.draws.block + g / 4);
+            float u = wk_unit_float(words.v[g % 4]);
+            size_t class = class_by_rule(d.classes, d.x + g * d.classes, u);
+            assert_true(class < d.classes);
+            for (size_t c = 0; c < d.classes; c++)
+                assert_true(d.y[g * d.classes + c] == (c == class ? 1.0f : 0.0f));
+        }
+        double *expected = exact_of(&a, d.x, n);
+        softmax_of_all(&d, false, expected);
+        check_close("probs", n, d.probs, expected, 0, 2e-6);
+        arrays_release(&a);
+    }
+}
+
+static void samples_have_the_frequencies_of_the_probabilities(void **state)
+{
+    (void)state;
+    enum { GROUPS = 40000, CLASSES = 5 };
+    arrays a = arrays_new(80);
+    float *x = new_output(&a, GROUPS * CLASSES), *y = new_output(&a, GROUPS * CLASSES);
+    float *probs = new_output(&a, GROUPS * CLASSES);
+    const float logits[CLASSES] = {0.5f, -1.0f, 2.0f, 0.0f, -3.0f};
+    for (size_t i = 0; i < GROUPS * CLASSES; i++)
+        x[i] = logits[i % CLASSES];
+    wk_draws draws = {5, 0, 0};
+    wk_cpu_sample_onehot(GROUPS, CLASSES, x, &draws, y, probs, NULL);
+    for (size_t c = 0; c < CLASSES; c++) {
+        double count = 0, p = probs[c];
+        for (size_t g = 0; g < GROUPS; g++)
+            count += y[g * CLASSES + c];
+        assert_near(count / GROUPS, p, 5 * sqrt(p * (1 - p) / GROUPS));
+    }
+    arrays_release(&a);
+}
+
+static void classes_of_no_weight_are_never_drawn_and_a_sure_one_always(void **state)
+{
+    (void)state;
+    enum { GROUPS = 10000 };
+    arrays a = arrays_new(90);
+    float *x = new_output(&a, GROUPS * 3), *y = new_output(&a, GROUPS * 3);
+    float *probs = new_output(&a, GROUPS * 3);
+    for (size_t g = 0; g < GROUPS; g++) {
+        x[3 * g + g % 3] = 30.0f; // one sure class, in every place
+        x[3 * g + (g + 1) % 3] = -80.0f;
+        x[3 * g + (g + 2) % 3] = -INFINITY;
+    }
+    wk_draws draws = {6, 0, 0};
+    wk_cpu_sample_onehot(GROUPS, 3, x, &draws, y, probs, NULL);
+    for (size_t g = 0; g < GROUPS; g++)
+        assert_true(y[3 * g + g % 3] == 1.0f);
+    arrays_release(&a);
+}
+
+static void the_mode_is_the_first_largest_logit(void **state)
+{
+    (void)state;
+    float x[] = {1, 3, 3, -1, -2, -3}, y[6];
+    wk_cpu_mode_onehot(2, 3, x, y, NULL);
+    const float expected[] = {0, 1, 0, 1, 0, 0};
+    assert_memory_equal(y, expected, sizeof expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(softmax_and_its_logarithm_match_their_formulas_and_gradients),
+        cmocka_unit_test(entropy_matches_its_formula_and_gradient),
+        cmocka_unit_test(kl_matches_its_formula_and_both_gradients),
+        cmocka_unit_test(kl_balancing_scales_each_side_and_skips_the_unwanted),
+        cmocka_unit_test(samples_follow_the_stated_rule_bit_for_bit),
+        cmocka_unit_test(samples_have_the_frequencies_of_the_probabilities),
+        cmocka_unit_test(classes_of_no_weight_are_never_drawn_and_a_sure_one_always),
+        cmocka_unit_test(the_mode_is_the_first_largest_logit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

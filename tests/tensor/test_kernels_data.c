@@ -1,0 +1,432 @@
+// Copies, elementwise functions, reductions and random numbers against their definitions.
+#include "kernel_check.h"
+#include "tensor/cpu/kernels.h"
+
+// A call described by plain numbers; each test fills what its kernel reads.
+typedef struct call_data {
+    size_t rows, cols, src_row, dst_row;
+    float scale, shift;
+    bool accumulate;
+    const float *a, *b;
+    const int32_t *index;
+    const uint8_t *bytes;
+    wk_draws draws;
+    float *y;
+} call_data;
+
+static void run_checked(void (*run)(void *, wk_pool *), call_data *d, size_t n)
+{
+    kernel_call call = {run, d, {{d->y, n}}};
+    run_on_all_threads(&call);
+}
+
+static void run_columns(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_copy_columns(d->rows, d->cols, d->a, d->src_row, d->y, d->dst_row, d->accumulate, pool);
+}
+
+static void columns_are_copied_or_added_between_rows_of_different_length(void **state)
+{
+    (void)state;
+    size_t shapes[][4] = {{1, 1, 1, 1}, {5, 3, 7, 11}, {4001, 13, 13, 20}, {3, 0, 2, 2}};
+    for (int k = 0; k < 8; k++) {
+        size_t *s = shapes[k / 2];
+        arrays a = arrays_new(1 + (uint64_t)k);
+        call_data d = {
+            .rows = s[0], .cols = s[1], .src_row = s[2], .dst_row = s[3], .accumulate = k % 2};
+        d.a = new_input(&a, s[0] * s[2], -1, 1), d.y = new_input(&a, s[0] * s[3], -1, 1);
+        double *expected = exact_of(&a, d.y, s[0] * s[3]);
+        for (size_t r = 0; r < s[0]; r++)
+            for (size_t c = 0; c < s[1]; c++) {
+                double *e = &expected[r * s[3] + c];
+                *e = (d.accumulate ? *e : 0) + d.a[r * s[2] + c];
+            }
+        run_checked(run_columns, &d, s[0] * s[3]);
+        check_close("y", s[0] * s[3], d.y, expected, 1e-7, 1e-7);
+        arrays_release(&a);
+    }
+}
+
+static void run_gather(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_gather_rows(d->rows, d->cols, d->index, d->a, d->y, pool);
+}
+
+static void run_scatter(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_scatter_add_rows(d->rows, d->cols, d->index, d->a, d->y, pool);
+}
+
+static void rows_are_gathered_and_their_gradients_scattered(void **state)
+{
+    (void)state;
+    enum { SOURCE = 7, COUNT = 23, COLS = 601 };
+    arrays a = arrays_new(20);
+    int32_t index[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        index[i] = (int32_t)wk_rng_below(&a.rng, SOURCE);
+    float *source = new_input(&a, SOURCE * COLS, -1, 1), *picked = new_output(&a, COUNT * COLS);
+    call_data d = {.rows = COUNT, .cols = COLS, .index = index, .a = source, .y = picked};
+    run_checked(run_gather, &d, COUNT * COLS);
+    for (size_t i = 0; i < COUNT * COLS; i++)
+        assert_true(picked[i] == source[(size_t)index[i / COLS] * COLS + i % COLS]);
+
+    float *gradient = new_input(&a, SOURCE * COLS, -1, 1);
+    double *expected = exact_of(&a, gradient, SOURCE * COLS);
+    for (size_t i = 0; i < COUNT * COLS; i++)
+        expected[(size_t)index[i / COLS] * COLS + i % COLS] += picked[i];
+    d.a = picked, d.y = gradient;
+    run_checked(run_scatter, &d, SOURCE * COLS);
+    check_close("gradient", SOURCE * COLS, gradient, expected, 2e-6, 1e-6);
+    arrays_release(&a);
+}
+
+static void run_swap(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_swap_axes(d->rows, d->src_row, d->cols, d->a, d->y, pool);
+}
+
+static void axes_are_exchanged(void **state)
+{
+    (void)state;
+    enum { A = 5, B = 3, C = 4 };
+    arrays a = arrays_new(30);
+    call_data d = {.rows = A, .src_row = B, .cols = C};
+    d.a = new_input(&a, A * B * C, -1, 1), d.y = new_output(&a, A * B * C);
+    run_checked(run_swap, &d, A * B * C);
+    for (size_t i = 0; i < A; i++)
+        for (size_t k = 0; k < B; k++)
+            for (size_t c = 0; c < C; c++)
+                assert_true(d.y[(k * A + i) * C + c] == d.a[(i * B + k) * C + c]);
+    arrays_release(&a);
+}
+
+static void run_add(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_add(d->cols, d->a, d->b, d->y, pool);
+}
+static void run_sub(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_sub(d->cols, d->a, d->b, d->y, pool);
+}
+static void run_mul(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_mul(d->cols, d->a, d->b, d->y, pool);
+}
+static void run_affine(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_affine(d->cols, d->scale, d->shift, d->a, d->y, d->accumulate, pool);
+}
+static void run_mix(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_mix(d->cols, d->scale, d->a, d->shift, d->b, d->y, pool);
+}
+static void run_floor(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_max_floor(d->cols, d->scale, d->a, d->y, pool);
+}
+static void run_floor_backward(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_max_floor_backward(d->cols, d->scale, d->a, d->b, d->y, pool);
+}
+static void run_copy(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_copy(d->cols, d->a, d->y, pool);
+}
+static void run_fill(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_fill(d->cols, d->scale, d->y, pool);
+}
+
+static double add(const call_data *d, double a, double b, double y)
+{
+    (void)d, (void)y;
+    return a + b;
+}
+static double sub(const call_data *d, double a, double b, double y)
+{
+    (void)d, (void)y;
+    return a - b;
+}
+static double mul(const call_data *d, double a, double b, double y)
+{
+    (void)d, (void)y;
+    return a * b;
+}
+static double affine(const call_data *d, double a, double b, double y)
+{
+    (void)b;
+    return d->scale * a + d->shift + (d->accumulate ? y : 0);
+}
+static double mix(const call_data *d, double a, double b, double y)
+{
+    (void)y;
+    return d->scale * a + d->shift * b;
+}
+static double floor_at(const call_data *d, double a, double b, double y)
+{
+    (void)b, (void)y;
+    return fmax(a, d->scale);
+}
+static double floor_slope(const call_data *d, double a, double b, double y)
+{
+    (void)y;
+    return a >= d->scale ? b : 0;
+}
+static double copy(const call_data *d, double a, double b, double y)
+{
+    (void)d, (void)b, (void)y;
+    return a;
+}
+static double fill(const call_data *d, double a, double b, double y)
+{
+    (void)a, (void)b, (void)y;
+    return d->scale;
+}
+
+static void elementwise_functions_match_their_formulas(void **state)
+{
+    (void)state;
+    struct {
+        void (*run)(void *, wk_pool *);
+        double (*formula)(const call_data *, double, double, double);
+    } cases[] = {{run_add, add},
+                 {run_sub, sub},
+                 {run_mul, mul},
+                 {run_affine, affine},
+                 {run_mix, mix},
+                 {run_floor, floor_at},
+                 {run_floor_backward, floor_slope},
+                 {run_copy, copy},
+                 {run_fill, fill}};
+    size_t lengths[] = {0, 1, 17, 70001};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        for (size_t l = 0; l < 8; l++) {
+            size_t n = lengths[l / 2];
+            arrays a = arrays_new(40 + k);
+            call_data d = {.cols = n, .scale = 0.25f, .shift = -1.5f, .accumulate = l % 2};
+            d.a = new_input(&a, n, -1, 1), d.b = new_input(&a, n, -1, 1);
+            d.y = new_input(&a, n, -1, 1);
+            double *expected = exact_of(&a, d.y, n);
+            for (size_t i = 0; i < n; i++)
+                expected[i] = cases[k].formula(&d, d.a[i], d.b[i], expected[i]);
+            run_checked(cases[k].run, &d, n);
+            check_close("y", n, d.y, expected, 2e-7, 1e-7);
+            arrays_release(&a);
+        }
+}
+
+static void elementwise_functions_may_work_in_place(void **state)
+{
+    (void)state;
+    arrays a = arrays_new(60);
+    float *x = new_input(&a, 1000, -1, 1), *b = new_input(&a, 1000, -1, 1);
+    double *expected = exact_of(&a, x, 1000);
+    wk_cpu_add(1000, x, b, x, NULL);
+    wk_cpu_mul(1000, b, x, x, NULL);
+    for (int i = 0; i < 1000; i++)
+        expected[i] = (float)((float)expected[i] + b[i]) * (double)b[i];
+    check_close("x", 1000, x, expected, 1e-7, 1e-7);
+    arrays_release(&a);
+}
+
+static void run_scale_rows(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_scale_rows(d->rows, d->cols, d->scale, d->b, d->a, d->y, d->accumulate, pool);
+}
+static void run_row_sums(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_row_sums(d->rows, d->cols, d->scale, d->a, d->y, d->accumulate, pool);
+}
+static void run_column_sums(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_column_sums(d->rows, d->cols, d->scale, d->a, d->y, d->accumulate, pool);
+}
+static void run_row_dots(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_row_dots(d->rows, d->cols, d->a, d->b, d->y, d->accumulate, pool);
+}
+static void run_spread_rows(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_spread_rows(d->rows, d->cols, d->scale, d->b, d->y, d->accumulate, pool);
+}
+static void run_spread_columns(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_spread_columns(d->rows, d->cols, d->scale, d->b, d->y, d->accumulate, pool);
+}
+static void run_sum(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_sum(d->rows * d->cols, d->scale, d->a, d->y, d->accumulate, pool);
+}
+
+// What element (r, c) of a adds to output `at`, and where.
+typedef enum kind {
+    SCALE_ROWS,
+    ROW_SUMS,
+    COLUMN_SUMS,
+    ROW_DOTS,
+    SPREAD_ROWS,
+    SPREAD_COLUMNS,
+    SUM
+} kind;
+
+static void accumulate_element(kind k, const call_data *d, size_t r, size_t c, double *y)
+{
+    size_t i = r * d->cols + c;
+    switch (k) {
+    case SCALE_ROWS:
+        y[i] += (double)d->scale * d->a[i] * d->b[r];
+        break;
+    case ROW_SUMS:
+        y[r] += (double)d->scale * d->a[i];
+        break;
+    case COLUMN_SUMS:
+        y[c] += (double)d->scale * d->a[i];
+        break;
+    case ROW_DOTS:
+        y[r] += (double)d->a[i] * d->b[i];
+        break;
+    case SPREAD_ROWS:
+        y[i] += (double)d->scale * d->b[r];
+        break;
+    case SPREAD_COLUMNS:
+        y[i] += (double)d->scale * d->b[c];
+        break;
+    case SUM:
+        y[0] += (double)d->scale * d->a[i];
+        break;
+    }
+}
+
+static void check_reduction(kind k, void (*run)(void *, wk_pool *), size_t rows, size_t cols,
+                            bool accumulate)
+{
+    arrays a = arrays_new(70 + (uint64_t)k);
+    size_t all = rows * cols, widest = rows > cols ? rows : cols;
+    size_t outputs[] = {all, rows, cols, rows, all, all, 1}, n = outputs[k];
+    call_data d = {.rows = rows, .cols = cols, .scale = 0.5f, .accumulate = accumulate};
+    d.a = new_input(&a, all, -1, 1), d.b = new_input(&a, all > widest ? all : widest, -1, 1);
+    d.y = new_input(&a, n, -1, 1);
+    double *expected = exact_of(&a, d.y, n);
+    for (size_t i = 0; i < n && !accumulate; i++)
+        expected[i] = 0;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++)
+            accumulate_element(k, &d, r, c, expected);
+    run_checked(run, &d, n);
+    check_close("y", n, d.y, expected, 1e-6 + 1e-6 * sqrt((double)(all / (n ? n : 1))), 1e-6);
+    arrays_release(&a);
+}
+
+static void reductions_and_their_gradients_match_plain_sums(void **state)
+{
+    (void)state;
+    void (*runs[])(void *, wk_pool *) = {run_scale_rows, run_row_sums,    run_column_sums,
+                                         run_row_dots,   run_spread_rows, run_spread_columns,
+                                         run_sum};
+    size_t shapes[][2] = {{1, 1},     {3, 5},      {1, 9001}, {9001, 1}, {70001, 3},
+                          {131, 517}, {513, 1030}, {0, 4},    {4, 0},    {1001, 37}};
+    for (kind k = SCALE_ROWS; k <= SUM; k++)
+        for (size_t s = 0; s < 2 * sizeof shapes / sizeof *shapes; s++)
+            check_reduction(k, runs[k], shapes[s / 2][0], shapes[s / 2][1], s % 2);
+}
+
+static void non_finite_numbers_are_counted_wherever_they_are(void **state)
+{
+    (void)state;
+    arrays a = arrays_new(80);
+    enum { N = 100003 };
+    float *x = new_input(&a, N, -1e30, 1e30);
+    assert_int_equal(wk_cpu_count_nonfinite(N, x, NULL), 0);
+    x[0] = NAN, x[N - 1] = INFINITY, x[50000] = -INFINITY;
+    assert_int_equal(wk_cpu_count_nonfinite(N, x, NULL), 3);
+    assert_int_equal(wk_cpu_count_nonfinite(0, x, NULL), 0);
+    arrays_release(&a);
+}
+
+static void run_image(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_image_normalise(d->cols, d->bytes, d->y, pool);
+}
+
+static void images_become_numbers_between_minus_and_plus_a_half(void **state)
+{
+    (void)state;
+    uint8_t bytes[256 * 3 + 1];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)i;
+    arrays a = arrays_new(90);
+    call_data d = {.cols = sizeof bytes, .bytes = bytes, .y = new_output(&a, sizeof bytes)};
+    run_checked(run_image, &d, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        assert_near(d.y[i], bytes[i] / 255.0 - 0.5, 6e-8);
+    assert_true(d.y[0] == -0.5f && d.y[255] == 0.5f);
+    arrays_release(&a);
+}
+
+static void run_uniform(void *context, wk_pool *pool)
+{
+    call_data *d = context;
+    wk_cpu_uniform(d->cols, &d->draws, d->scale, d->shift, d->y, pool);
+}
+
+static void uniform_numbers_are_those_of_the_philox_blocks(void **state)
+{
+    (void)state;
+    size_t lengths[] = {0, 1, 4, 7, 20001};
+    for (int k = 0; k < 5; k++) {
+        arrays a = arrays_new(100);
+        call_data d = {.cols = lengths[k],
+                       .scale = 0,
+                       .shift = 1,
+                       .draws = {0x123456789abcdefu, 77, 0xfffffffeu}};
+        d.y = new_output(&a, d.cols);
+        run_checked(run_uniform, &d, d.cols);
+        for (size_t i = 0; i < d.cols; i++) {
+            wk_u32x4 words = wk_philox_at(d.draws.key, d.draws.substream, d.draws.block + i / 4);
+            assert_true(d.y[i] == wk_unit_float(words.v[i % 4]));
+        }
+        d.scale = -1;
+        run_checked(run_uniform, &d, d.cols);
+        for (size_t i = 0; i < d.cols; i++)
+            assert_true(d.y[i] > -1 && d.y[i] < 1);
+        arrays_release(&a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_copied_or_added_between_rows_of_different_length),
+        cmocka_unit_test(rows_are_gathered_and_their_gradients_scattered),
+        cmocka_unit_test(axes_are_exchanged),
+        cmocka_unit_test(elementwise_functions_match_their_formulas),
+        cmocka_unit_test(elementwise_functions_may_work_in_place),
+        cmocka_unit_test(reductions_and_their_gradients_match_plain_sums),
+        cmocka_unit_test(non_finite_numbers_are_counted_wherever_they_are),
+        cmocka_unit_test(images_become_numbers_between_minus_and_plus_a_half),
+        cmocka_unit_test(uniform_numbers_are_those_of_the_philox_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

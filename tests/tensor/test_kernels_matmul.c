@@ -1,0 +1,163 @@
+// Matrix products against a triple loop in double: all variants, shared operands, sums over
+// stacks, rows with gaps, odd and empty extents.
+#include "kernel_check.h"
+#include "tensor/cpu/kernels.h"
+
+typedef struct product {
+    wk_matmul p;
+    const float *a, *b;
+    float *c;
+} product;
+
+static void run_product(void *context, wk_pool *pool)
+{
+    product *x = context;
+    wk_cpu_matmul(&x->p, x->a, x->b, x->c, pool);
+}
+
+static size_t or_else(size_t value, size_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static void reference(const wk_matmul *p, const float *a, const float *b, double *c)
+{
+    size_t row_a = or_else(p->row_a, p->transpose_a ? p->m : p->k);
+    size_t row_b = or_else(p->row_b, p->transpose_b ? p->k : p->n);
+    size_t row_c = or_else(p->row_c, p->n);
+    for (size_t s = 0; s < p->stacks; s++)
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->n; j++) {
+                double *out = c + s * p->stride_c + i * row_c + j;
+                double sum = p->accumulate || (p->stride_c == 0 && s > 0) ? *out : 0;
+                for (size_t k = 0; k < p->k; k++)
+                    sum +=
+                        (double)
+                            a[s * p->stride_a + (p->transpose_a ? k * row_a + i : i * row_a + k)] *
+                        b[s * p->stride_b + (p->transpose_b ? j * row_b + k : k * row_b + j)];
+                *out = sum;
+            }
+}
+
+// Sizes of the arrays that the strides and rows span.
+static void check_product(wk_matmul p, uint64_t seed)
+{
+    arrays arr = arrays_new(seed);
+    size_t rows_a = p.transpose_a ? p.k : p.m, rows_b = p.transpose_b ? p.n : p.k;
+    size_t size_a = rows_a * or_else(p.row_a, p.transpose_a ? p.m : p.k);
+    size_t size_b = rows_b * or_else(p.row_b, p.transpose_b ? p.k : p.n);
+    size_t size_c = p.m * or_else(p.row_c, p.n);
+    size_t n_a = (p.stride_a ? p.stacks : 1) * size_a, n_b = (p.stride_b ? p.stacks : 1) * size_b;
+    size_t n_c = (p.stride_c ? p.stacks : 1) * size_c;
+    if (p.stride_a) p.stride_a = size_a;
+    if (p.stride_b) p.stride_b = size_b;
+    if (p.stride_c) p.stride_c = size_c;
+    float *a = new_input(&arr, n_a, -1, 1), *b = new_input(&arr, n_b, -1, 1);
+    float *c = new_input(&arr, n_c, -1, 1);
+    double *expected = exact_of(&arr, c, n_c);
+    reference(&p, a, b, expected);
+    product x = {p, a, b, c};
+    kernel_call call = {run_product, &x, {{c, n_c}}};
+    run_on_all_threads(&call);
+    check_close("c", n_c, c, expected, 2e-6 * sqrt((double)p.k * (double)(p.stacks + 1)) + 1e-6,
+                1e-6);
+    arrays_release(&arr);
+}
+
+static void all_variants_match_a_triple_loop(void **state)
+{
+    (void)state;
+    size_t extents[][3] = {{1, 1, 1},   {7, 5, 3},     {16, 600, 37}, {1, 129, 64},
+                           {53, 1, 31}, {130, 17, 71}, {3, 530, 2}};
+    uint64_t seed = 1;
+    for (size_t e = 0; e < sizeof extents / sizeof *extents; e++)
+        for (int variant = 0; variant < 8; variant++) {
+            wk_matmul p = {.stacks = 1,
+                           .m = extents[e][0],
+                           .n = extents[e][1],
+                           .k = extents[e][2],
+                           .transpose_a = variant & 1,
+                           .transpose_b = variant & 2,
+                           .accumulate = variant & 4};
+            check_product(p, seed++);
+        }
+}
+
+static void stacks_may_share_either_operand_or_be_summed(void **state)
+{
+    (void)state;
+    uint64_t seed = 100;
+    for (int variant = 0; variant < 64; variant++) {
+        wk_matmul p = {.stacks = 3,
+                       .m = 13,
+                       .n = 11,
+                       .k = 7,
+                       .transpose_a = variant & 1,
+                       .transpose_b = variant & 2,
+                       .accumulate = variant & 4,
+                       .stride_a = variant & 8 ? 1 : 0,
+                       .stride_b = variant & 16 ? 1 : 0,
+                       .stride_c = variant & 32 ? 1 : 0};
+        check_product(p, seed++);
+    }
+}
+
+static void rows_may_have_gaps_that_stay_untouched(void **state)
+{
+    (void)state;
+    for (int variant = 0; variant < 4; variant++) {
+        wk_matmul p = {.stacks = 2,
+                       .m = 9,
+                       .n = 10,
+                       .k = 8,
+                       .transpose_a = variant & 1,
+                       .transpose_b = variant & 2,
+                       .row_a = 14,
+                       .row_b = 15,
+                       .row_c = 17,
+                       .stride_a = 1,
+                       .stride_b = 1,
+                       .stride_c = 1};
+        check_product(p, 200 + (uint64_t)variant);
+    }
+}
+
+static void products_of_many_tiles_match_too(void **state)
+{
+    (void)state;
+    check_product((wk_matmul){.stacks = 1, .m = 900, .n = 1100, .k = 19}, 300);
+    check_product((wk_matmul){.stacks = 1, .m = 5000, .n = 1, .k = 40}, 301);
+    check_product((wk_matmul){.stacks = 1, .m = 1030, .n = 600, .k = 16, .transpose_a = true}, 302);
+}
+
+static void an_empty_sum_is_zero_and_empty_outputs_are_legal(void **state)
+{
+    (void)state;
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+        check_product((wk_matmul){.stacks = 2,
+                                  .m = 3,
+                                  .n = 4,
+                                  .k = 0,
+                                  .stride_a = 1,
+                                  .stride_b = 1,
+                                  .stride_c = 1,
+                                  .accumulate = accumulate},
+                      400);
+        check_product((wk_matmul){.stacks = 1, .m = 0, .n = 4, .k = 2, .accumulate = accumulate},
+                      401);
+        check_product((wk_matmul){.stacks = 1, .m = 4, .n = 0, .k = 2, .accumulate = accumulate},
+                      402);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_variants_match_a_triple_loop),
+        cmocka_unit_test(stacks_may_share_either_operand_or_be_summed),
+        cmocka_unit_test(rows_may_have_gaps_that_stay_untouched),
+        cmocka_unit_test(products_of_many_tiles_match_too),
+        cmocka_unit_test(an_empty_sum_is_zero_and_empty_outputs_are_legal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

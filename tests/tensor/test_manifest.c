@@ -1,0 +1,40 @@
+// ops.def as a whole: every op belongs to exactly one family of tests.
+#include "support/check.h"
+#include "tensor/families.h"
+#include "tensor/node.h"
+
+static void every_op_belongs_to_one_family_of_tests(void **state)
+{
+    (void)state;
+    static const wk_op listed[] = {FAMILY_SHAPE(FAMILY_OP) FAMILY_ARITHMETIC(FAMILY_OP)
+                                       FAMILY_LAYER(FAMILY_OP) FAMILY_DISTRIBUTION(FAMILY_OP)
+                                           FAMILY_LOSS(FAMILY_OP) FAMILY_STATE(FAMILY_OP)};
+    int times[WK_OP_COUNT] = {0};
+    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
+        times[listed[i]]++;
+    for (int op = 0; op < WK_OP_COUNT; op++)
+        if (times[op] != 1)
+            fail_msg("%s is in %d families of tests/tensor/families.h", wk_op_table[op].name,
+                     times[op]);
+}
+
+static void every_row_of_the_manifest_is_sound(void **state)
+{
+    (void)state;
+    for (int op = 0; op < WK_OP_COUNT; op++) {
+        const wk_op_info *info = &wk_op_table[op];
+        assert_true(info->fewest >= 1 && info->fewest <= info->most);
+        assert_true(info->outputs >= 0 && info->outputs <= WK_MAX_OUTPUTS);
+        // A node without results would never run if it wrote nothing.
+        assert_true(info->outputs > 0 || wk_op_writes((wk_op)op) != 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_belongs_to_one_family_of_tests),
+        cmocka_unit_test(every_row_of_the_manifest_is_sound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+// Ops on other element types and ops that write: indices, images, the optimiser, copies, counters.
+#include "support/check.h"
+#include "support/engine.h"
+#include "tensor/families.h"
+#include "tensor/node.h"
+
+static bool covered[WK_OP_COUNT];
+
+static void close_covering(engine *e)
+{
+    for (size_t i = 0; i < e->g->nodes.count; i++)
+        covered[e->g->nodes.items[i].op] = true;
+    engine_close(e);
+}
+
+static void gather_takes_rows_and_its_gradient_adds_them_up(void **state)
+{
+    (void)state;
+    engine e = engine_open(2);
+    wk_tensor x = engine_state(&e, WK_SHAPE(3, 2));
+    wk_tensor index = wk_graph_input(e.g, WK_I32, WK_SHAPE(4), "index");
+    wk_tensor rows = wk_graph_gather(e.g, x, index);
+    const float weight[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    wk_tensor weighted = wk_graph_mul(e.g, rows, wk_graph_constant(e.g, WK_SHAPE(4, 2), weight));
+    wk_tensor dx;
+    wk_graph_gradients(e.g, wk_graph_sum_all(e.g, weighted), &x, 1, &dx);
+    wk_graph_output(e.g, rows);
+    wk_graph_output(e.g, dx);
+    engine_set(&e, x, (float[]){10, 11, 20, 21, 30, 31});
+    engine_set(&e, index, (int32_t[]){2, 0, 2, 2});
+    engine_run(&e);
+    float got[8], gradient[6];
+    engine_get(&e, rows, got);
+    engine_get(&e, dx, gradient);
+    const float expected[] = {30, 31, 10, 11, 30, 31, 30, 31}, sums[] = {3, 4, 0, 0, 13, 16};
+    assert_memory_equal(got, expected, sizeof expected);
+    assert_memory_equal(gradient, sums, sizeof sums);
+    close_covering(&e);
+}
+
+static void image_maps_bytes_to_plus_minus_half(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = wk_graph_input(e.g, WK_U8, WK_SHAPE(3), "image"), y = wk_graph_image(e.g, x);
+    wk_graph_output(e.g, y);
+    engine_set(&e, x, (uint8_t[]){0, 51, 255});
+    engine_run(&e);
+    float got[3];
+    engine_get(&e, y, got);
+    assert_near(got[0], -0.5, 1e-7);
+    assert_near(got[1], -0.3, 1e-7);
+    assert_near(got[2], 0.5, 1e-7);
+    close_covering(&e);
+}
+
+static void global_norm_covers_all_tensors_or_each_member(void **state)
+{
+    (void)state;
+    engine e = engine_open(2);
+    wk_tensor x[] = {engine_state(&e, WK_SHAPE(2, 2)), engine_state(&e, WK_SHAPE(2))};
+    wk_tensor all = wk_graph_global_norm(e.g, x, 2, 1), each = wk_graph_global_norm(e.g, x, 2, 2);
+    wk_graph_output(e.g, all);
+    wk_graph_output(e.g, each);
+    engine_set(&e, x[0], (float[]){1, 2, 3, 4});
+    engine_set(&e, x[1], (float[]){5, 6});
+    engine_run(&e);
+    float got[2];
+    engine_get(&e, each, got);
+    assert_near(engine_float(&e, all), sqrt(91), 1e-5);
+    assert_near(got[0], sqrt(30), 1e-5);
+    assert_near(got[1], sqrt(61), 1e-5);
+    close_covering(&e);
+}
+
+// One Adam group of a single weight [S,N] with the gradient as an input.
+typedef struct adam_group {
+    wk_tensor weight, m, v, gradient, rate, state, flag;
+} adam_group;
+
+static adam_group adam_group_of(engine *e, int stack, int n, wk_adam_config config)
+{
+    wk_shape shape = WK_SHAPE(stack, n);
+    adam_group a = {.weight = engine_state(e, shape),
+                    .m = engine_state(e, shape),
+                    .v = engine_state(e, shape),
+                    .gradient = wk_graph_input(e->g, WK_F32, shape, "gradient"),
+                    .rate = engine_state(e, WK_SHAPE(1)),
+                    .state =
+                        wk_graph_persistent(e->g, WK_U64, WK_SHAPE(stack, 2), "state", NULL, 0),
+                    .flag = engine_counter(e)};
+    wk_tensor norm = wk_graph_global_norm(e->g, &a.gradient, 1, stack);
+    wk_graph_check_finite(e->g, a.gradient, a.flag);
+    wk_tensor step = wk_graph_adam_begin(e->g, norm, a.rate, a.state,
+                                         stack == 1 ? a.flag : (wk_tensor){0}, config);
+    wk_graph_adam(e->g, a.weight, a.m, a.v, a.gradient, step, config);
+    return a;
+}
+
+// The formula of the facts in double precision: decay, clip, then Adam with bias correction.
+static void adam_reference(double *w, double *m, double *v, const float *gradient, int n,
+                           double rate, int step, wk_adam_config config)
+{
+    double norm = 0;
+    for (int i = 0; i < n; i++)
+        norm += (double)gradient[i] * gradient[i];
+    norm = sqrt(norm);
+    double scale = norm > config.clip ? config.clip / norm : 1;
+    for (int i = 0; i < n; i++) {
+        double g = scale * gradient[i];
+        m[i] = config.beta1 * m[i] + (1 - config.beta1) * g;
+        v[i] = config.beta2 * v[i] + (1 - config.beta2) * g * g;
+        double m_hat = m[i] / (1 - pow(config.beta1, step));
+        double v_hat = v[i] / (1 - pow(config.beta2, step));
+        w[i] = w[i] * (1 - config.decay) - rate * m_hat / (sqrt(v_hat) + config.epsilon);
+    }
+}
+
+static void adam_follows_its_formula_over_several_steps(void **state)
+{
+    (void)state;
+    enum { N = 5, STEPS = 4 };
+    wk_adam_config config = wk_adam_config_default();
+    config.clip = 3;
+    config.decay = 1e-3f;
+    engine e = engine_open(3);
+    adam_group a = adam_group_of(&e, 1, N, config);
+    float start[N] = {1, -2, 3, 0.5f, 0}, gradient[N], got[N];
+    double w[N] = {1, -2, 3, 0.5, 0}, m[N] = {0}, v[N] = {0};
+    engine_set(&e, a.weight, start);
+    engine_set(&e, a.rate, &(float){0.01f});
+    for (int step = 1; step <= STEPS; step++) {
+        for (int i = 0; i < N; i++)
+            gradient[i] = (float)((i - 2) * step) / 2;
+        engine_set(&e, a.gradient, gradient);
+        engine_run(&e);
+        adam_reference(w, m, v, gradient, N, 0.01f, step, config);
+    }
+    engine_get(&e, a.weight, got);
+    for (int i = 0; i < N; i++)
+        assert_near(got[i], w[i], 2e-6);
+    uint64_t counts[2];
+    engine_get(&e, a.state, counts);
+    assert_int_equal(counts[0], STEPS);
+    assert_int_equal(counts[1], 0);
+    close_covering(&e);
+}
+
+static void adam_skips_a_step_that_is_not_finite(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    adam_group a = adam_group_of(&e, 1, 2, wk_adam_config_default());
+    float before[2] = {1, 2}, after[2], m[2];
+    engine_set(&e, a.weight, before);
+    engine_set(&e, a.rate, &(float){0.1f});
+    engine_set(&e, a.gradient, (float[]){1, NAN});
+    engine_run(&e);
+    engine_get(&e, a.weight, after);
+    engine_get(&e, a.m, m);
+    assert_memory_equal(after, before, sizeof before);
+    assert_true(m[0] == 0 && m[1] == 0);
+    uint64_t counts[2];
+    engine_get(&e, a.state, counts);
+    assert_int_equal(counts[0], 0);
+    assert_int_equal(counts[1], 1);
+    assert_int_equal(engine_u64(&e, a.flag), 1);
+
+    // The flag stays set until the user clears it, and alone is a reason to skip.
+    engine_set(&e, a.gradient, (float[]){1, 1});
+    engine_run(&e);
+    engine_get(&e, a.weight, after);
+    assert_memory_equal(after, before, sizeof before);
+    engine_set(&e, a.flag, &(uint64_t){0});
+    engine_run(&e);
+    engine_get(&e, a.weight, after);
+    assert_true(after[0] < before[0]);
+    close_covering(&e);
+}
+
+static void adam_members_of_a_stack_clip_and_skip_by_themselves(void **state)
+{
+    (void)state;
+    wk_adam_config config = wk_adam_config_default();
+    config.clip = 1;
+    engine e = engine_open(1);
+    adam_group a = adam_group_of(&e, 3, 2, config);
+    float start[6] = {1, 1, 1, 1, 1, 1}, gradient[6] = {0.3f, 0.4f, INFINITY, 0, 30, 40}, got[6];
+    engine_set(&e, a.weight, start);
+    engine_set(&e, a.rate, &(float){0.01f});
+    engine_set(&e, a.gradient, gradient);
+    engine_run(&e);
+    engine_get(&e, a.m, got);
+    assert_near(got[0], 0.03, 1e-7);
+    assert_near(got[1], 0.04, 1e-7);
+    assert_true(got[2] == 0 && got[3] == 0);
+    assert_near(got[4], 0.06, 1e-7); // the direction of (30, 40) at norm 1
+    assert_near(got[5], 0.08, 1e-7);
+    uint64_t counts[6], expected[6] = {1, 0, 0, 1, 1, 0};
+    engine_get(&e, a.state, counts);
+    assert_memory_equal(counts, expected, sizeof expected);
+    close_covering(&e);
+}
+
+static void store_copies_now_and_store_every_at_multiples(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor counter = engine_counter(&e), now = engine_state(&e, WK_SHAPE(2));
+    wk_tensor slow = engine_state(&e, WK_SHAPE(2));
+    wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(2), "x");
+    wk_graph_store(e.g, now, wk_graph_affine(e.g, x, 2, 0));
+    wk_graph_store_every(e.g, slow, now, counter, 3);
+    wk_graph_count(e.g, counter, 1);
+    const float slow_expected[] = {2, 2, 2, 8, 8, 8, 14};
+    for (int i = 0; i < 7; i++) {
+        engine_set(&e, x, (float[]){(float)(i + 1), 0});
+        engine_run(&e);
+        assert_near(engine_float(&e, now), 2 * (i + 1), 0);
+        assert_near(engine_float(&e, slow), slow_expected[i], 0);
+        assert_int_equal(engine_u64(&e, counter), i + 1);
+    }
+    close_covering(&e);
+}
+
+static void check_finite_finds_nan_and_infinity_and_nothing_else(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor flag = engine_counter(&e), x = wk_graph_input(e.g, WK_F32, WK_SHAPE(3), "x");
+    wk_graph_check_finite(e.g, x, flag);
+    const float values[][3] = {{1, -3e38f, 1e-45f}, {0, NAN, 0}, {-INFINITY, 0, 0}};
+    for (int i = 0; i < 3; i++) {
+        engine_set(&e, flag, &(uint64_t){0});
+        engine_set(&e, x, values[i]);
+        engine_run(&e);
+        assert_int_equal(engine_u64(&e, flag), i > 0);
+    }
+    close_covering(&e);
+}
+
+static void these_tests_cover_their_family(void **state)
+{
+    (void)state;
+    static const wk_op ops[] = {FAMILY_STATE(FAMILY_OP)};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (!covered[ops[i]]) fail_msg("no test covers the op %s", wk_op_table[ops[i]].name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gather_takes_rows_and_its_gradient_adds_them_up),
+        cmocka_unit_test(image_maps_bytes_to_plus_minus_half),
+        cmocka_unit_test(global_norm_covers_all_tensors_or_each_member),
+        cmocka_unit_test(adam_follows_its_formula_over_several_steps),
+        cmocka_unit_test(adam_skips_a_step_that_is_not_finite),
+        cmocka_unit_test(adam_members_of_a_stack_clip_and_skip_by_themselves),
+        cmocka_unit_test(store_copies_now_and_store_every_at_multiples),
+        cmocka_unit_test(check_finite_finds_nan_and_infinity_and_nothing_else),
+        cmocka_unit_test(these_tests_cover_their_family),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+// The planner: nothing that is still needed is overwritten, nothing dead runs, little is wasted.
+#include "base/rng.h"
+#include "support/check.h"
+#include "support/engine.h"
+#include "tensor/plan.h"
+
+#include <stdlib.h>
+
+static bool meet(const wk_block *a, const wk_block *b)
+{
+    bool in_time = a->begin <= b->end && b->begin <= a->end;
+    bool in_space = a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+    return in_time && in_space;
+}
+
+static void random_blocks_never_meet_and_waste_little(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 300, STEPS = 100, ROUNDS = 50 };
+    double worst = 0;
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        wk_rng rng = wk_rng_stream(3, "blocks", round);
+        wk_block blocks[BLOCKS];
+        for (int i = 0; i < BLOCKS; i++) {
+            int begin = (int)wk_rng_below(&rng, STEPS), length = (int)wk_rng_below(&rng, 20);
+            size_t size = 64 * (1 + (size_t)wk_rng_below(&rng, 100));
+            blocks[i] = (wk_block){size, begin, begin + length, 0};
+        }
+        size_t total, peak;
+        assert_true(wk_place_blocks(blocks, BLOCKS, &total, &peak));
+        for (int i = 0; i < BLOCKS; i++) {
+            assert_true(blocks[i].offset % 64 == 0 && blocks[i].offset + blocks[i].size <= total);
+            for (int j = 0; j < i; j++)
+                assert_false(meet(&blocks[i], &blocks[j]));
+        }
+        assert_true(total >= peak);
+        worst = fmax(worst, (double)total / (double)peak);
+    }
+    // Harder than any graph: training graphs free in reverse order, these at random.
+    assert_true(worst < 1.15);
+}
+
+static void lifetimes_of_a_stack_are_placed_without_waste(void **state)
+{
+    (void)state;
+    // Forward activations freed in reverse order, as in every training graph.
+    enum { DEPTH = 40 };
+    wk_block blocks[DEPTH];
+    size_t sum = 0;
+    for (int i = 0; i < DEPTH; i++) {
+        blocks[i] = (wk_block){64 * (size_t)(1 + i % 7), i, 2 * DEPTH - i, 0};
+        sum += blocks[i].size;
+    }
+    size_t total, peak;
+    assert_true(wk_place_blocks(blocks, DEPTH, &total, &peak));
+    assert_int_equal(peak, sum);
+    assert_int_equal(total, peak);
+}
+
+static void no_blocks_need_no_memory(void **state)
+{
+    (void)state;
+    size_t total = 1, peak = 1;
+    assert_true(wk_place_blocks(NULL, 0, &total, &peak));
+    assert_int_equal(total, 0);
+    assert_int_equal(peak, 0);
+}
+
+// Random graphs over matrices. Two graphs of one seed are equal node by node.
+enum { TENSORS = 60, WEIGHTS = 4 };
+
+typedef struct random_graph {
+    engine e;
+    wk_rng rng;
+    wk_tensor tensors[TENSORS];
+    int count;
+    wk_tensor weights[WEIGHTS], loss, grads[WEIGHTS];
+} random_graph;
+
+static int below(random_graph *r, int count)
+{
+    return (int)wk_rng_below(&r->rng, (uint64_t)count);
+}
+
+static wk_shape shape_of(const random_graph *r, wk_tensor x)
+{
+    return wk_graph_shape(r->e.g, x);
+}
+
+// A tensor with the same length on the axis, or x itself.
+static wk_tensor partner(random_graph *r, wk_tensor x, bool rows, bool cols)
+{
+    for (int tries = 0; tries < 20; tries++) {
+        wk_tensor y = r->tensors[below(r, r->count)];
+        wk_shape a = shape_of(r, x), b = shape_of(r, y);
+        if ((!rows || a.dim[0] == b.dim[0]) && (!cols || a.dim[1] == b.dim[1])) return y;
+    }
+    return x;
+}
+
+static wk_tensor random_slice(random_graph *r, wk_tensor x)
+{
+    int axis = below(r, 2), length = shape_of(r, x).dim[axis];
+    int count = 1 + below(r, length);
+    return wk_graph_slice(r->e.g, x, axis, below(r, length - count + 1), count);
+}
+
+static wk_tensor random_concat(random_graph *r, wk_tensor x)
+{
+    int axis = below(r, 2);
+    if (shape_of(r, x).dim[axis] > 20) return random_slice(r, x);
+    wk_tensor parts[] = {x, partner(r, x, axis == 1, axis == 0), x};
+    return wk_graph_concat(r->e.g, parts, 2 + (size_t)below(r, 2), axis);
+}
+
+static wk_tensor random_node(random_graph *r)
+{
+    wk_graph *g = r->e.g;
+    wk_tensor x = r->tensors[below(r, r->count)], w;
+    wk_shape shape = shape_of(r, x);
+    switch (below(r, 10)) {
+    case 0:
+        return wk_graph_add(g, x, partner(r, x, true, true));
+    case 1:
+        return wk_graph_mul(g, x, partner(r, x, true, true));
+    case 2:
+        return wk_graph_affine(g, x, 0.5f, 0.1f);
+    case 3:
+        return random_slice(r, x);
+    case 4:
+        return wk_graph_reshape(g, x, WK_SHAPE(shape.dim[1], shape.dim[0]));
+    case 5:
+        w = wk_graph_slice(g, r->weights[below(r, WEIGHTS)], 0, 0, shape.dim[1]);
+        return wk_graph_matmul(g, x, w);
+    case 6:
+        return wk_graph_stop_gradient(g, x);
+    case 7:
+    case 8:
+        return random_concat(r, x);
+    default:
+        return wk_graph_activate(g, x, WK_TANH);
+    }
+}
+
+static random_graph random_graph_of(uint64_t seed, bool keep_all)
+{
+    random_graph r = {.e = engine_open(1), .rng = wk_rng_stream(4, "graph", seed)};
+    for (int i = 0; i < WEIGHTS; i++)
+        r.weights[i] = engine_state(&r.e, WK_SHAPE(64, 3 + i));
+    for (r.count = 0; r.count < 3; r.count++)
+        r.tensors[r.count] = engine_state(&r.e, WK_SHAPE(2 + r.count, 5));
+    while (r.count < TENSORS) {
+        wk_tensor x = random_node(&r);
+        r.tensors[r.count++] = wk_graph_activate(r.e.g, x, WK_TANH);
+    }
+    wk_tensor terms[8];
+    for (int i = 0; i < 8; i++)
+        terms[i] = wk_graph_mean_all(r.e.g, r.tensors[TENSORS - 1 - i]);
+    r.loss = wk_graph_add_n(r.e.g, terms, 8);
+    wk_graph_gradients(r.e.g, r.loss, r.weights, WEIGHTS, r.grads);
+    wk_graph_output(r.e.g, r.loss);
+    for (int i = 0; i < WEIGHTS; i++)
+        wk_graph_output(r.e.g, r.grads[i]);
+    // Kept until the end, no two tensors can share memory over time.
+    for (size_t i = 1; keep_all && i < r.e.g->tensors.count; i++)
+        wk_graph_output(r.e.g, (wk_tensor){(int)i});
+    return r;
+}
+
+static void run_random(random_graph *r)
+{
+    float values[64 * 8];
+    wk_rng rng = wk_rng_stream(5, "values", 0);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        values[i] = (float)wk_rng_uniform(&rng, -1, 1);
+    for (int i = 0; i < WEIGHTS; i++)
+        engine_set(&r->e, r->weights[i], values);
+    for (int i = 0; i < 3; i++)
+        engine_set(&r->e, r->tensors[i], values + i);
+    engine_run(&r->e);
+    engine_run(&r->e);
+}
+
+static void sharing_memory_does_not_change_results_on_random_graphs(void **state)
+{
+    (void)state;
+    enum { GRAPHS = 200 };
+    for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+        random_graph shared = random_graph_of(seed, false), apart = random_graph_of(seed, true);
+        run_random(&shared);
+        run_random(&apart);
+        float a[64 * 8], b[64 * 8];
+        assert_true(engine_float(&shared.e, shared.loss) == engine_float(&apart.e, apart.loss));
+        for (int i = 0; i < WEIGHTS; i++) {
+            engine_get(&shared.e, shared.grads[i], a);
+            engine_get(&apart.e, apart.grads[i], b);
+            size_t count = wk_shape_count(shape_of(&shared, shared.grads[i]));
+            if (memcmp(a, b, count * sizeof *a) != 0)
+                fail_msg("seed %d: gradient %d differs", (int)seed, i);
+        }
+        wk_program_stats stats = wk_program_get_stats(shared.e.program);
+        assert_true(stats.planned < wk_program_get_stats(apart.e.program).planned);
+        assert_true((double)stats.planned <= 1.2 * (double)stats.live_peak);
+        engine_close(&shared.e);
+        engine_close(&apart.e);
+    }
+}
+
+// A recurrence with a readout of every step, trained: the shape of the world model.
+static void a_recurrent_training_graph_wastes_less_than_a_tenth(void **state)
+{
+    (void)state;
+    enum { STEPS = 30, B = 8, D = 48 };
+    engine e = engine_open(1);
+    wk_tensor weights[] = {
+        engine_state(&e, WK_SHAPE(D, D)),         engine_state(&e, WK_SHAPE(D)),
+        engine_state(&e, WK_SHAPE(2 * D, 3 * D)), engine_state(&e, WK_SHAPE(3 * D)),
+        engine_state(&e, WK_SHAPE(3 * D)),        engine_state(&e, WK_SHAPE(3 * D)),
+        engine_state(&e, WK_SHAPE(D, 7 * D))};
+    wk_tensor h = wk_graph_fill(e.g, WK_SHAPE(B, D), 0), states[STEPS], grads[7];
+    for (int t = 0; t < STEPS; t++) {
+        wk_tensor x = wk_graph_matmul(e.g, h, weights[0]);
+        wk_tensor both[] = {wk_graph_bias_act(e.g, x, weights[1], WK_ELU), h};
+        wk_tensor pre = wk_graph_matmul(e.g, wk_graph_concat(e.g, both, 2, 1), weights[2]);
+        states[t] = h = wk_graph_gru(e.g, pre, weights[3], weights[4], weights[5], h, 1e-3f);
+    }
+    wk_tensor all = wk_graph_concat(e.g, states, STEPS, 0);
+    wk_tensor y = wk_graph_activate(e.g, wk_graph_matmul(e.g, all, weights[6]), WK_TANH);
+    wk_graph_gradients(e.g, wk_graph_mean_all(e.g, wk_graph_mul(e.g, y, y)), weights, 7, grads);
+    for (int i = 0; i < 7; i++)
+        wk_graph_output(e.g, grads[i]);
+    engine_compile(&e);
+    wk_program_stats stats = wk_program_get_stats(e.program);
+    assert_true((double)stats.planned <= 1.1 * (double)stats.live_peak);
+    engine_close(&e);
+}
+
+static void nodes_that_nothing_needs_do_not_run(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = engine_state(&e, WK_SHAPE(4));
+    wk_tensor used = wk_graph_affine(e.g, x, 2, 0), unused = wk_graph_affine(e.g, x, 3, 0);
+    wk_graph_activate(e.g, unused, WK_TANH);
+    wk_graph_output(e.g, wk_graph_reshape(e.g, used, WK_SHAPE(2, 2)));
+    engine_compile(&e);
+    wk_program_stats stats = wk_program_get_stats(e.program);
+    assert_int_equal(stats.nodes, 1);
+    assert_int_equal(stats.recorded, 4);
+    engine_close(&e);
+}
+
+static const wk_place *place_of(const wk_plan *plan, wk_tensor x)
+{
+    return &plan->places[x.id];
+}
+
+static void parts_of_a_stack_are_produced_in_their_place(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_error err = {0};
+    wk_tensor x = engine_state(&e, WK_SHAPE(2, 8)), parts[3];
+    for (int i = 0; i < 3; i++)
+        parts[i] = wk_graph_affine(e.g, x, (float)i, 1);
+    wk_tensor all = wk_graph_stack(e.g, parts, 3);
+    wk_graph_output(e.g, wk_graph_mean_all(e.g, all));
+    wk_plan *plan = NULL;
+    assert_ok(wk_plan_create(e.g, &plan, &err));
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(place_of(plan, parts[i])->offset, place_of(plan, all)->offset + 64 * i);
+    wk_plan_destroy(plan);
+    engine_close(&e);
+}
+
+static void an_elementwise_chain_stays_in_place(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(100), "x"),
+              y = wk_graph_affine(e.g, x, 2, 0);
+    for (int i = 0; i < 50; i++)
+        y = wk_graph_activate(e.g, y, WK_TANH);
+    wk_graph_output(e.g, y);
+    engine_compile(&e);
+    wk_program_stats stats = wk_program_get_stats(e.program);
+    assert_int_equal(stats.temporaries, 1);
+    assert_int_equal(stats.planned, 448);
+    engine_close(&e);
+}
+
+static void an_operand_used_later_is_not_taken_in_place(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = engine_state(&e, WK_SHAPE(3)), a = wk_graph_affine(e.g, x, 2, 0);
+    wk_tensor b = wk_graph_affine(e.g, a, 1, 1), c = wk_graph_sub(e.g, b, a);
+    wk_graph_output(e.g, c);
+    engine_set(&e, x, (float[]){5, 6, 7});
+    engine_run(&e);
+    float got[3];
+    engine_get(&e, c, got);
+    for (int i = 0; i < 3; i++)
+        assert_near(got[i], 1, 0);
+    engine_close(&e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_blocks_never_meet_and_waste_little),
+        cmocka_unit_test(lifetimes_of_a_stack_are_placed_without_waste),
+        cmocka_unit_test(no_blocks_need_no_memory),
+        cmocka_unit_test(sharing_memory_does_not_change_results_on_random_graphs),
+        cmocka_unit_test(a_recurrent_training_graph_wastes_less_than_a_tenth),
+        cmocka_unit_test(nodes_that_nothing_needs_do_not_run),
+        cmocka_unit_test(parts_of_a_stack_are_produced_in_their_place),
+        cmocka_unit_test(an_elementwise_chain_stays_in_place),
+        cmocka_unit_test(an_operand_used_later_is_not_taken_in_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
