@@ -1,0 +1,110 @@
+// Curricula: which environment parameters θ the next episode gets.
+//
+// A rule is a pure function: it sees what is known about every θ of the grid (error estimate, its
+// reduction, visits, the default probability) and says how likely each should be. Everything else,
+// the error buffer, the draws, saving, is done once by wk_curriculum. A user's rule is the same
+// struct, in the program or exported by a plug-in.
+#ifndef WAKER_CURRICULUM_H
+#define WAKER_CURRICULUM_H
+
+#include "waker/env.h"
+#include "waker/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Version of the structs a plug-in rule sees.
+#define WK_CURRICULUM_ABI 1u
+
+/// The numbers of the paper; shared by all rules.
+typedef struct wk_curriculum_config {
+    double dr_probability;    // share of episodes from the default distribution
+    double temperature;       // η of the Boltzmann choice; 0 means the rule's own (1 or 0.5)
+    double error_decay;       // δ̄ <- decay δ̄ + (1 - decay) δ
+    double reduction_decay;   // Δ̄ <- decay Δ̄ + (1 - decay) Δ
+    uint64_t reduction_start; // steps before the first look at the reduction
+    uint64_t reduction_every; // steps between looks
+    uint64_t seed;
+} wk_curriculum_config;
+
+/// 0.2, 0, 0.9999, 0.95, 50000, 10000, 0.
+wk_curriculum_config wk_curriculum_config_default(void);
+
+/// What a rule sees: arrays over the grid's θ, in the space's order.
+typedef struct wk_curriculum_view {
+    size_t count;
+    const double *dr;        // probability under the default distribution
+    const double *error;     // δ̄, NaN while a θ has none
+    const double *reduction; // Δ̄, 0 at first
+    const uint64_t *visits;  // episodes begun
+    const int *group;        // domain of the θ in a combined space; 0 in plain ones
+    int groups;
+    bool has_reduction;         // a first Δ̄ exists
+    const double *hardest;      // how the hardest-environment oracle draws, sums to 1
+    const double *most_complex; // how the re-weighting oracle draws, sums to 1
+} wk_curriculum_view;
+
+/// A rule for choosing θ.
+typedef struct wk_curriculum_rule {
+    uint32_t abi;
+    const char *name;
+    const char *summary;
+    int prefill; // steps of random actions before training, as the paper gives them for the rule
+    /// Writes the rule's own distribution (sums to 1) and returns true, or returns false when it
+    /// has none yet: the episode then comes from the default distribution.
+    bool (*distribution)(const wk_curriculum_view *view, const wk_curriculum_config *config,
+                         double *probability);
+    bool always; // no episodes from the default distribution once the rule has its own
+} wk_curriculum_rule;
+
+/// The built-in rules: dr, waker-m, waker-r, ge, he-oracle, rw-oracle.
+size_t wk_curriculum_rule_count(void);
+const wk_curriculum_rule *wk_curriculum_rule_at(size_t i);
+/// The rule called `name`; the error names the nearest one.
+wk_status wk_curriculum_rule_find(const char *name, const wk_curriculum_rule **out, wk_error *err);
+
+/// The function a plug-in with a rule exports: `const wk_curriculum_rule
+/// *wk_plugin_curriculum(void)`.
+#define WK_CURRICULUM_PLUGIN_SYMBOL "wk_plugin_curriculum"
+
+typedef struct wk_curriculum wk_curriculum;
+
+/// A curriculum over the θ of `space` (both borrowed).
+wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *domain,
+                               const wk_space *space, const wk_curriculum_config *config,
+                               wk_curriculum **out, wk_error *err);
+void wk_curriculum_destroy(wk_curriculum *curriculum);
+
+/// Chooses θ of episode number `episode`, counts the visit, and returns its index in the space. The
+/// draw depends on (seed, episode) and on what was reported before, on nothing else. While
+/// `prefill` is set the default distribution is used.
+size_t wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool prefill, double *theta);
+
+/// Feeds error estimates back: delta[i] of a trajectory that began in an episode of θ number
+/// index[i]. Numbers that are not finite are left out and counted.
+void wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const float *delta,
+                          size_t count);
+
+/// Tells how many environment steps have been collected; the reductions of WAKER-R are taken here.
+void wk_curriculum_advance(wk_curriculum *curriculum, uint64_t steps);
+
+/// The probability of every θ for the next episode: what wk_curriculum_next draws from. [count]
+void wk_curriculum_distribution(const wk_curriculum *curriculum, double *probability);
+
+/// What is known about the θ; valid until the next call that changes the curriculum.
+wk_curriculum_view wk_curriculum_look(const wk_curriculum *curriculum);
+const wk_curriculum_rule *wk_curriculum_get_rule(const wk_curriculum *curriculum);
+/// Reported estimates that were not finite.
+uint64_t wk_curriculum_ignored(const wk_curriculum *curriculum);
+
+/// The whole state as bytes; load refuses those of another space or rule.
+size_t wk_curriculum_state_size(const wk_curriculum *curriculum);
+void wk_curriculum_save(const wk_curriculum *curriculum, void *bytes);
+wk_status wk_curriculum_load(wk_curriculum *curriculum, const void *bytes, size_t size,
+                             wk_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

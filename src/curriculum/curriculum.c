@@ -1,0 +1,288 @@
+#include "waker/curriculum.h"
+
+#include "base/rng.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// All numbers that change are in one block of memory, in this order, so that saving is copying.
+struct wk_curriculum {
+    const wk_curriculum_rule *rule;
+    const wk_domain *domain;
+    const wk_space *space;
+    wk_curriculum_config config;
+    size_t count;
+    double *error, *reduction, *before; // δ̄, Δ̄, δ̄ at the last look (NaN: none)
+    uint64_t *visits;
+    uint64_t *header; // next look in steps, reductions taken, ignored estimates
+    void *block;
+    size_t block_size;
+
+    double *dr, *scratch;
+    int *group;
+    int groups;
+    double *hardest, *most_complex;
+};
+
+enum { NEXT_LOOK, LOOKS, IGNORED, HEADER_WORDS };
+
+wk_curriculum_config wk_curriculum_config_default(void)
+{
+    return (wk_curriculum_config){.dr_probability = 0.2,
+                                  .error_decay = 0.9999,
+                                  .reduction_decay = 0.95,
+                                  .reduction_start = 50000,
+                                  .reduction_every = 10000};
+}
+
+static wk_status check_config(const wk_curriculum_config *c, wk_error *err)
+{
+    const struct {
+        const char *name;
+        double value, least, largest;
+    } ranges[] = {{"dr_probability", c->dr_probability, 0, 1},
+                  {"temperature", c->temperature, 0, 1e6},
+                  {"error_decay", c->error_decay, 0, 1},
+                  {"reduction_decay", c->reduction_decay, 0, 1},
+                  {"reduction_every", (double)c->reduction_every, 1, 1e15}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (!(ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].largest))
+            return wk_fail(err, WK_E_INPUT, "curriculum: %s = %g is not within %g to %g",
+                           ranges[i].name, ranges[i].value, ranges[i].least, ranges[i].largest);
+    return WK_OK;
+}
+
+static bool allocate(wk_curriculum *c)
+{
+    c->block_size =
+        HEADER_WORDS * sizeof(uint64_t) + c->count * (3 * sizeof(double) + sizeof(uint64_t));
+    c->block = calloc(1, c->block_size);
+    c->dr = calloc(c->count, sizeof *c->dr);
+    c->scratch = calloc(c->count, sizeof *c->scratch);
+    c->group = calloc(c->count, sizeof *c->group);
+    c->hardest = calloc(c->count, sizeof *c->hardest);
+    c->most_complex = calloc(c->count, sizeof *c->most_complex);
+    if (!c->block || !c->dr || !c->scratch || !c->group || !c->hardest || !c->most_complex)
+        return false;
+    c->header = c->block;
+    c->visits = c->header + HEADER_WORDS;
+    c->error = (double *)(c->visits + c->count);
+    c->reduction = c->error + c->count;
+    c->before = c->reduction + c->count;
+    return true;
+}
+
+// Equal chances for `rows` θ of the domain's list; one that is listed twice has twice the chance.
+static void spread(const wk_curriculum *c, const double *thetas, int rows, double *chances)
+{
+    for (int k = 0; k < rows; k++) {
+        size_t i = wk_space_find(c->space, thetas + k * c->domain->n_params);
+        if (i != SIZE_MAX) chances[i] += 1.0 / rows;
+    }
+}
+
+// A combined space says by its first parameter, called "domain", which family a θ belongs to.
+static void find_groups(wk_curriculum *c)
+{
+    bool combined = strcmp(c->domain->params[0].name, "domain") == 0;
+    c->groups = combined ? (int)c->domain->params[0].max + 1 : 1;
+    for (size_t i = 0; i < c->count; i++)
+        c->group[i] = combined ? (int)wk_space_params(c->space, i)[0] : 0;
+}
+
+static void describe(wk_curriculum *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        c->dr[i] = wk_space_probability(c->space, i);
+        c->error[i] = c->before[i] = NAN;
+    }
+    find_groups(c);
+    spread(c, c->domain->hardest, 1, c->hardest);
+    spread(c, c->domain->most_complex, c->domain->n_complex, c->most_complex);
+    c->header[NEXT_LOOK] = c->config.reduction_start;
+}
+
+wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *domain,
+                               const wk_space *space, const wk_curriculum_config *config,
+                               wk_curriculum **out, wk_error *err)
+{
+    WK_TRY(check_config(config, err));
+    if (rule->abi != WK_CURRICULUM_ABI)
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "the curriculum was built for interface %u, this program has %u; rebuild it",
+                       rule->abi, WK_CURRICULUM_ABI);
+    wk_curriculum *c = calloc(1, sizeof *c);
+    if (!c) return wk_fail(err, WK_E_MEMORY, "no memory for a curriculum");
+    c->rule = rule;
+    c->domain = domain;
+    c->space = space;
+    c->config = *config;
+    c->count = wk_space_count(space);
+    if (!allocate(c)) {
+        wk_curriculum_destroy(c);
+        return wk_fail(err, WK_E_MEMORY, "no memory for a curriculum over %zu parameters",
+                       c->count);
+    }
+    describe(c);
+    *out = c;
+    return WK_OK;
+}
+
+void wk_curriculum_destroy(wk_curriculum *c)
+{
+    if (!c) return;
+    free(c->block);
+    free(c->dr);
+    free(c->scratch);
+    free(c->group);
+    free(c->hardest);
+    free(c->most_complex);
+    free(c);
+}
+
+wk_curriculum_view wk_curriculum_look(const wk_curriculum *c)
+{
+    return (wk_curriculum_view){.count = c->count,
+                                .dr = c->dr,
+                                .error = c->error,
+                                .reduction = c->reduction,
+                                .visits = c->visits,
+                                .group = c->group,
+                                .groups = c->groups,
+                                .has_reduction = c->header[LOOKS] > 0,
+                                .hardest = c->hardest,
+                                .most_complex = c->most_complex};
+}
+
+// The rule's own distribution in `own`, and how much of the choice is left to the default one.
+static double own_distribution(const wk_curriculum *c, double *own)
+{
+    wk_curriculum_view view = wk_curriculum_look(c);
+    if (!c->rule->distribution(&view, &c->config, own)) {
+        memset(own, 0, c->count * sizeof *own);
+        return 1;
+    }
+    return c->rule->always ? 0 : c->config.dr_probability;
+}
+
+size_t wk_curriculum_next(wk_curriculum *c, uint64_t episode, bool prefill, double *theta)
+{
+    wk_rng rng = wk_rng_stream(c->config.seed, "curriculum", episode);
+    double u[WK_PARAMS_MAX + 2];
+    for (int i = 0; i < WK_PARAMS_MAX + 2; i++)
+        u[i] = wk_rng_unit(&rng);
+    double dr_share = prefill ? 1 : own_distribution(c, c->scratch);
+    size_t index = 0;
+    if (u[0] < dr_share) {
+        index = wk_space_pick(c->space, u + 1, theta);
+    } else {
+        double rest = u[1];
+        size_t last = 0;
+        for (index = 0; index < c->count; index++) {
+            if (c->scratch[index] <= 0) continue;
+            last = index;
+            rest -= c->scratch[index];
+            if (rest < 0) break;
+        }
+        index = last;
+        memcpy(theta, wk_space_params(c->space, index),
+               (size_t)c->domain->n_params * sizeof *theta);
+    }
+    c->visits[index]++;
+    return index;
+}
+
+void wk_curriculum_report(wk_curriculum *c, const size_t *index, const float *delta, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert(index[i] < c->count);
+        if (!isfinite(delta[i])) {
+            c->header[IGNORED]++;
+            continue;
+        }
+        double *error = &c->error[index[i]], decay = c->config.error_decay;
+        *error = isnan(*error) ? delta[i] : decay * *error + (1 - decay) * (double)delta[i];
+    }
+}
+
+// Compares the errors with those of the last look: Δ = δ̄_old - δ̄_new.
+static void take_reduction(wk_curriculum *c)
+{
+    double decay = c->config.reduction_decay;
+    bool any = false;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!isnan(c->before[i])) {
+            c->reduction[i] = decay * c->reduction[i] + (1 - decay) * (c->before[i] - c->error[i]);
+            any = true;
+        }
+        c->before[i] = c->error[i];
+    }
+    c->header[LOOKS] += any;
+}
+
+void wk_curriculum_advance(wk_curriculum *c, uint64_t steps)
+{
+    if (steps < c->header[NEXT_LOOK]) return;
+    take_reduction(c);
+    uint64_t every = c->config.reduction_every;
+    c->header[NEXT_LOOK] += ((steps - c->header[NEXT_LOOK]) / every + 1) * every;
+}
+
+void wk_curriculum_distribution(const wk_curriculum *c, double *probability)
+{
+    double dr_share = own_distribution(c, probability);
+    for (size_t i = 0; i < c->count; i++)
+        probability[i] = dr_share * c->dr[i] + (1 - dr_share) * probability[i];
+}
+
+const wk_curriculum_rule *wk_curriculum_get_rule(const wk_curriculum *c)
+{
+    return c->rule;
+}
+
+uint64_t wk_curriculum_ignored(const wk_curriculum *c)
+{
+    return c->header[IGNORED];
+}
+
+// Saved states begin with what they belong to.
+typedef struct stamp {
+    uint64_t key; // of the rule's and the domain's names
+    uint64_t count;
+} stamp;
+
+static stamp stamp_of(const wk_curriculum *c)
+{
+    uint64_t key = wk_rng_key(wk_rng_key(WK_CURRICULUM_ABI, c->rule->name), c->domain->name);
+    return (stamp){.key = key, .count = c->count};
+}
+
+size_t wk_curriculum_state_size(const wk_curriculum *c)
+{
+    return sizeof(stamp) + c->block_size;
+}
+
+void wk_curriculum_save(const wk_curriculum *c, void *bytes)
+{
+    stamp s = stamp_of(c);
+    memcpy(bytes, &s, sizeof s);
+    memcpy((char *)bytes + sizeof s, c->block, c->block_size);
+}
+
+wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, wk_error *err)
+{
+    stamp ours = stamp_of(c), saved;
+    if (size != wk_curriculum_state_size(c))
+        return wk_fail(err, WK_E_FORMAT,
+                       "a curriculum state of %zu bytes, expected %zu: it is of "
+                       "another parameter space",
+                       size, wk_curriculum_state_size(c));
+    memcpy(&saved, bytes, sizeof saved);
+    if (saved.key != ours.key || saved.count != ours.count)
+        return wk_fail(err, WK_E_FORMAT,
+                       "a curriculum state of another rule or domain than %s on %s", c->rule->name,
+                       c->domain->name);
+    memcpy(c->block, (const char *)bytes + sizeof saved, c->block_size);
+    return WK_OK;
+}

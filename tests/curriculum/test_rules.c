@@ -1,0 +1,352 @@
+// The curricula: distributions against a NumPy script on random error sequences and against values
+// worked out by hand, the interval logic of WAKER-R, long-run frequencies, saving.
+#include "nn/safetensors.h"
+#include "support/check.h"
+#include "waker/curriculum.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+// A domain of which only the description matters: `plain` has 12 equally likely θ, `combined` 8
+// and 3.
+static const wk_param plain_params[] = {{.name = "x", .max = 11, .step = 1, .legal_max = 11}};
+static const double hardest_plain[] = {11}, complex_plain[] = {9, 10, 11};
+static const wk_domain plain = {.name = "plain",
+                                .n_params = 1,
+                                .params = plain_params,
+                                .hardest = hardest_plain,
+                                .n_complex = 3,
+                                .most_complex = complex_plain};
+
+static size_t combined_count(void)
+{
+    return 11;
+}
+
+static void combined_point(size_t i, double *theta, double *probability)
+{
+    theta[0] = i < 8 ? 0 : 1;
+    theta[1] = i < 8 ? (double)i : (double)(i - 8);
+    *probability = i < 8 ? 0.5 / 8 : 0.5 / 3;
+}
+
+static const wk_param combined_params[] = {{.name = "domain", .max = 1, .step = 1, .legal_max = 1},
+                                           {.name = "x", .max = 7, .step = 1, .legal_max = 7}};
+static const double hardest_combined[] = {0, 7};
+static const wk_domain combined = {.name = "combined-test",
+                                   .n_params = 2,
+                                   .params = combined_params,
+                                   .hardest = hardest_combined,
+                                   .n_complex = 1,
+                                   .most_complex = hardest_combined,
+                                   .grid_count = combined_count,
+                                   .grid_point = combined_point};
+
+typedef struct fixture {
+    wk_space *space;
+    wk_curriculum *curriculum;
+    size_t count;
+} fixture;
+
+static fixture make(const char *rule_name, const wk_domain *domain, wk_curriculum_config config)
+{
+    wk_error err = {0};
+    fixture f = {0};
+    const wk_curriculum_rule *rule;
+    assert_ok(wk_curriculum_rule_find(rule_name, &rule, &err));
+    assert_ok(wk_space_create(domain, false, &f.space, &err));
+    assert_ok(wk_curriculum_create(rule, domain, f.space, &config, &f.curriculum, &err));
+    f.count = wk_space_count(f.space);
+    return f;
+}
+
+static void drop(fixture *f)
+{
+    wk_curriculum_destroy(f->curriculum);
+    wk_space_destroy(f->space);
+}
+
+static void report(fixture *f, size_t index, float delta)
+{
+    wk_curriculum_report(f->curriculum, &index, &delta, 1);
+}
+
+static void *golden(const wk_safetensors *file, const char *scenario, const char *name)
+{
+    wk_error err = {0};
+    char full[64];
+    snprintf(full, sizeof full, "%s/%s", scenario, name);
+    const wk_safetensors_spec *spec = wk_safetensors_find(file, full);
+    if (!spec) fail_msg("no golden '%s'", full);
+    void *bytes = malloc(wk_safetensors_spec_bytes(spec));
+    assert_non_null(bytes);
+    assert_ok(wk_safetensors_read(file, spec, bytes, &err));
+    return bytes;
+}
+
+static void check_scenario(const wk_safetensors *file, const char *scenario, const char *rule,
+                           const wk_domain *domain)
+{
+    enum { REPORTS = 600 };
+    wk_curriculum_config config = wk_curriculum_config_default();
+    config.error_decay = 0.99;
+    config.reduction_start = 500;
+    config.reduction_every = 100;
+    fixture f = make(rule, domain, config);
+    int32_t *index = golden(file, scenario, "index"), *steps = golden(file, scenario, "steps");
+    float *delta = golden(file, scenario, "delta");
+    double *expected = golden(file, scenario, rule), ours[16];
+    for (int k = 0; k < REPORTS; k++) {
+        report(&f, (size_t)index[k], delta[k]);
+        wk_curriculum_advance(f.curriculum, (uint64_t)steps[k]);
+    }
+    wk_curriculum_distribution(f.curriculum, ours);
+    double sum = 0;
+    for (size_t i = 0; i < f.count; i++) {
+        assert_near(ours[i], expected[i], 1e-12);
+        sum += ours[i];
+    }
+    assert_near(sum, 1, 1e-12);
+    free(index);
+    free(steps);
+    free(delta);
+    free(expected);
+    drop(&f);
+}
+
+static void distributions_match_the_independent_script(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_safetensors *file;
+    assert_ok(wk_safetensors_open(WAKER_SOURCE_DIR "/tests/curriculum/golden/curricula.safetensors",
+                                  &file, &err));
+    static const char *const rules[] = {"waker-m", "waker-r"};
+    for (int r = 0; r < 2; r++) {
+        for (int k = 0; k < 5; k++) {
+            char scenario[16];
+            snprintf(scenario, sizeof scenario, "plain%d", k);
+            check_scenario(file, scenario, rules[r], &plain);
+        }
+        check_scenario(file, "combined", rules[r], &combined);
+    }
+    wk_safetensors_close(file);
+}
+
+// Two θ with errors 1 and 3: normalised -1 and 1 (but for the 1e-6), so e^2 to 1.
+static void waker_m_is_the_boltzmann_choice_over_normalised_errors(void **state)
+{
+    (void)state;
+    fixture f = make("waker-m", &plain, wk_curriculum_config_default());
+    report(&f, 2, 1);
+    report(&f, 5, 3);
+    double p[12], e2 = exp(2);
+    wk_curriculum_distribution(f.curriculum, p);
+    assert_near(p[5], 0.2 / 12 + 0.8 * e2 / (1 + e2), 1e-6);
+    assert_near(p[2], 0.2 / 12 + 0.8 / (1 + e2), 1e-6);
+    assert_near(p[0], 0.2 / 12, 1e-15);
+    drop(&f);
+}
+
+static void the_error_is_a_moving_average_that_the_first_value_sets(void **state)
+{
+    (void)state;
+    fixture f = make("waker-m", &plain, wk_curriculum_config_default());
+    assert_true(isnan(wk_curriculum_look(f.curriculum).error[4]));
+    report(&f, 4, 2);
+    assert_near(wk_curriculum_look(f.curriculum).error[4], 2, 0);
+    report(&f, 4, 3);
+    assert_near(wk_curriculum_look(f.curriculum).error[4], 0.9999 * 2 + 0.0001 * 3, 1e-15);
+    report(&f, 4, NAN);
+    report(&f, 4, INFINITY);
+    assert_near(wk_curriculum_look(f.curriculum).error[4], 0.9999 * 2 + 0.0001 * 3, 1e-15);
+    assert_int_equal(wk_curriculum_ignored(f.curriculum), 2);
+    drop(&f);
+}
+
+static void expect_default(const fixture *f)
+{
+    double p[16];
+    wk_curriculum_distribution(f->curriculum, p);
+    for (size_t i = 0; i < f->count; i++)
+        assert_near(p[i], wk_space_probability(f->space, i), 1e-15);
+}
+
+static void every_rule_but_the_oracles_begins_with_the_default_distribution(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"dr", "waker-m", "waker-r", "ge"};
+    for (int r = 0; r < 4; r++) {
+        fixture f = make(rules[r], &combined, wk_curriculum_config_default());
+        expect_default(&f);
+        drop(&f);
+    }
+}
+
+// Looks at 50,000 and 60,000 steps: the first only remembers, the second has a difference.
+static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **state)
+{
+    (void)state;
+    wk_curriculum_config config = wk_curriculum_config_default();
+    config.error_decay = 0;
+    fixture f = make("waker-r", &plain, config);
+    report(&f, 1, 4);
+    report(&f, 2, 4);
+    wk_curriculum_advance(f.curriculum, 49999);
+    expect_default(&f);
+    wk_curriculum_advance(f.curriculum, 50000);
+    expect_default(&f);
+    report(&f, 1, 1); // falls by 3
+    report(&f, 2, 5); // rises by 1
+    wk_curriculum_advance(f.curriculum, 59999);
+    expect_default(&f);
+    wk_curriculum_advance(f.curriculum, 60008);
+    wk_curriculum_view view = wk_curriculum_look(f.curriculum);
+    assert_true(view.has_reduction);
+    assert_near(view.reduction[1], 0.05 * 3, 1e-15);
+    assert_near(view.reduction[2], -0.05, 1e-15);
+    // Relative to the mean size 0.1: 1.5 and -0.5, at temperature 0.5.
+    double p[12];
+    wk_curriculum_distribution(f.curriculum, p);
+    assert_near(p[1], 0.2 / 12 + 0.8 / (1 + exp(-4)), 1e-12);
+    // The next look is at 70,000, not 10,000 after the late call.
+    wk_curriculum_advance(f.curriculum, 69999);
+    assert_near(wk_curriculum_look(f.curriculum).reduction[1], 0.15, 1e-15);
+    wk_curriculum_advance(f.curriculum, 70000);
+    assert_near(wk_curriculum_look(f.curriculum).reduction[1], 0.95 * 0.15, 1e-15);
+    drop(&f);
+}
+
+static void ge_keeps_to_what_was_seen(void **state)
+{
+    (void)state;
+    fixture f = make("ge", &combined, wk_curriculum_config_default());
+    double theta[2], p[11];
+    size_t first = wk_curriculum_next(f.curriculum, 0, false, theta);
+    wk_curriculum_distribution(f.curriculum, p);
+    for (size_t i = 0; i < f.count; i++)
+        assert_near(p[i], 0.2 * wk_space_probability(f.space, i) + (i == first ? 0.8 : 0), 1e-12);
+    drop(&f);
+}
+
+static void oracles_choose_their_environments(void **state)
+{
+    (void)state;
+    double p[12], theta[1];
+    fixture he = make("he-oracle", &plain, wk_curriculum_config_default());
+    wk_curriculum_distribution(he.curriculum, p);
+    for (int i = 0; i < 12; i++)
+        assert_near(p[i], i == 11, 0);
+    assert_int_equal(wk_curriculum_next(he.curriculum, 5, false, theta), 11);
+    drop(&he);
+    fixture rw = make("rw-oracle", &plain, wk_curriculum_config_default());
+    wk_curriculum_distribution(rw.curriculum, p);
+    for (int i = 0; i < 12; i++)
+        assert_near(p[i], 0.2 / 12 + (i >= 9 ? 0.8 / 3 : 0), 1e-15);
+    drop(&rw);
+}
+
+static void draws_follow_the_distribution_and_depend_on_seed_and_episode_only(void **state)
+{
+    (void)state;
+    enum { DRAWS = 40000 };
+    fixture f = make("waker-m", &combined, wk_curriculum_config_default());
+    for (size_t i = 0; i < f.count; i++)
+        report(&f, i, (float)i);
+    double p[11], theta[2];
+    wk_curriculum_distribution(f.curriculum, p);
+    int counts[11] = {0};
+    for (uint64_t e = 0; e < DRAWS; e++) {
+        size_t i = wk_curriculum_next(f.curriculum, e, false, theta);
+        assert_memory_equal(theta, wk_space_params(f.space, i), sizeof theta);
+        counts[i]++;
+    }
+    double chi = 0;
+    for (size_t i = 0; i < f.count; i++)
+        chi += pow(counts[i] - DRAWS * p[i], 2) / (DRAWS * p[i]);
+    assert_true(chi < 29.6); // once in a thousand at 10 degrees of freedom; the seed is fixed
+    size_t again = wk_curriculum_next(f.curriculum, 77, false, theta);
+    assert_int_equal(again, wk_curriculum_next(f.curriculum, 77, false, theta));
+    drop(&f);
+}
+
+static void prefill_uses_the_default_distribution(void **state)
+{
+    (void)state;
+    fixture f = make("he-oracle", &plain, wk_curriculum_config_default());
+    int seen[12] = {0}, different = 0;
+    double theta[1];
+    for (uint64_t e = 0; e < 500; e++)
+        seen[wk_curriculum_next(f.curriculum, e, true, theta)] = 1;
+    for (int i = 0; i < 12; i++)
+        different += seen[i];
+    assert_int_equal(different, 12);
+    drop(&f);
+}
+
+static void a_restored_curriculum_continues_as_before(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    fixture a = make("waker-m", &plain, wk_curriculum_config_default());
+    fixture b = make("waker-m", &plain, wk_curriculum_config_default());
+    double theta[1], p[12], q[12];
+    for (uint64_t e = 0; e < 20; e++)
+        report(&a, wk_curriculum_next(a.curriculum, e, false, theta), (float)e);
+    size_t size = wk_curriculum_state_size(a.curriculum);
+    char *bytes = malloc(size);
+    assert_non_null(bytes);
+    wk_curriculum_save(a.curriculum, bytes);
+    assert_ok(wk_curriculum_load(b.curriculum, bytes, size, &err));
+    wk_curriculum_distribution(a.curriculum, p);
+    wk_curriculum_distribution(b.curriculum, q);
+    assert_memory_equal(p, q, sizeof p);
+
+    assert_refused(wk_curriculum_load(b.curriculum, bytes, size - 8, &err), WK_E_FORMAT, "bytes");
+    fixture other = make("ge", &plain, wk_curriculum_config_default());
+    assert_refused(wk_curriculum_load(other.curriculum, bytes, size, &err), WK_E_FORMAT,
+                   "another rule");
+    free(bytes);
+    drop(&a);
+    drop(&b);
+    drop(&other);
+}
+
+static void bad_names_and_numbers_are_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const wk_curriculum_rule *rule;
+    assert_refused(wk_curriculum_rule_find("waker_n", &rule, &err), WK_E_NOT_FOUND, "'waker-m'");
+    assert_ok(wk_curriculum_rule_find("dr", &rule, &err));
+    wk_space *space;
+    assert_ok(wk_space_create(&plain, false, &space, &err));
+    wk_curriculum_config config = wk_curriculum_config_default();
+    config.dr_probability = 1.5;
+    wk_curriculum *c;
+    assert_refused(wk_curriculum_create(rule, &plain, space, &config, &c, &err), WK_E_INPUT,
+                   "dr_probability = 1.5");
+    config = wk_curriculum_config_default();
+    wk_curriculum_rule old = *rule;
+    old.abi = 99;
+    assert_refused(wk_curriculum_create(&old, &plain, space, &config, &c, &err), WK_E_UNSUPPORTED,
+                   "interface 99");
+    wk_space_destroy(space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(distributions_match_the_independent_script),
+        cmocka_unit_test(waker_m_is_the_boltzmann_choice_over_normalised_errors),
+        cmocka_unit_test(the_error_is_a_moving_average_that_the_first_value_sets),
+        cmocka_unit_test(every_rule_but_the_oracles_begins_with_the_default_distribution),
+        cmocka_unit_test(waker_r_waits_for_its_first_reduction_and_then_follows_it),
+        cmocka_unit_test(ge_keeps_to_what_was_seen),
+        cmocka_unit_test(oracles_choose_their_environments),
+        cmocka_unit_test(draws_follow_the_distribution_and_depend_on_seed_and_episode_only),
+        cmocka_unit_test(prefill_uses_the_default_distribution),
+        cmocka_unit_test(a_restored_curriculum_continues_as_before),
+        cmocka_unit_test(bad_names_and_numbers_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
