@@ -214,7 +214,7 @@ static wk_status set_text(const wk_run_field *field, const char *text, char *out
 {
     WK_TRY(check_text(text, err));
     if (field->choices) WK_TRY(check_choice(field->choices, text, err));
-    strcpy(out, text);
+    memcpy(out, text, strlen(text) + 1);
     return WK_OK;
 }
 
@@ -238,7 +238,7 @@ static wk_status set_list(const char *text, char *out, wk_error *err)
         at = next;
     }
     list[used] = 0;
-    strcpy(out, list);
+    memcpy(out, list, used + 1);
     return WK_OK;
 }
 
@@ -321,8 +321,8 @@ void wk_run_config_get(const wk_run_config *config, int field, wk_text *out)
 
 bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int field)
 {
-    const char *x = (const char *)a + wk_run_fields[field].offset;
-    const char *y = (const char *)b + wk_run_fields[field].offset;
+    const void *x = (const char *)a + wk_run_fields[field].offset;
+    const void *y = (const char *)b + wk_run_fields[field].offset;
     switch (wk_run_fields[field].kind) {
     case WK_RUN_BOOL:
         return *(const bool *)x == *(const bool *)y;

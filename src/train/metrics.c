@@ -146,11 +146,18 @@ static wk_status note_picture(wk_metrics *metrics, const char *name, const wk_im
                               uint8_t *bytes, size_t size, wk_error *err)
 {
     char *copy = strdup(name);
-    const wk_picture picture = {copy, shape->width, shape->height, bytes, size};
-    if (copy && wk_array_push(&metrics->pictures, picture)) return WK_OK;
-    free(copy);
-    free(bytes);
-    return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
+    if (!copy || !wk_array_reserve(&metrics->pictures, 1)) {
+        free(copy);
+        free(bytes);
+        return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
+    }
+    wk_picture *picture = &metrics->pictures.items[metrics->pictures.count++];
+    picture->name = copy;
+    picture->width = shape->width;
+    picture->height = shape->height;
+    picture->bytes = bytes;
+    picture->size = size;
+    return WK_OK;
 }
 
 wk_status wk_metrics_image(wk_metrics *metrics, const char *name, const wk_image *image,
@@ -226,7 +233,7 @@ wk_status wk_metrics_position(wk_metrics *metrics, wk_metrics_mark *out, wk_erro
         if (metrics->sinks[i].sync) WK_TRY(metrics->sinks[i].sync(metrics->sinks[i].self, err));
     *out = (wk_metrics_mark){.jsonl = mark_of(metrics, metrics->jsonl),
                              .events = mark_of(metrics, metrics->events)};
-    strcpy(out->events_file, metrics->events_file);
+    memcpy(out->events_file, metrics->events_file, sizeof out->events_file);
     return WK_OK;
 }
 
@@ -264,7 +271,7 @@ static wk_status open_events(wk_metrics *metrics, const wk_metrics_config *confi
     if (!mark)
         wk_tensorboard_newest(config->logdir, name);
     else if (memchr(mark->events_file, 0, sizeof mark->events_file))
-        strcpy(name, mark->events_file);
+        memcpy(name, mark->events_file, sizeof name);
     wk_metrics_sink sink;
     WK_TRY(wk_tensorboard_open(config->logdir, name, mark ? mark->events : UINT64_MAX,
                                metrics->events_file, &sink, err));
