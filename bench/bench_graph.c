@@ -2,7 +2,9 @@
 // the presets' sizes: time to record, differentiate and plan; memory against its lower bound; time
 // a run by op; and the engine's own share of it, from what a node costs that computes nothing.
 //
-// usage: bench_graph [quick|small|paper] [THREADS] [RUNS]
+// WAKER_TRACE=file.json also writes the trace of the runs.
+//
+// usage: bench_graph [quick|small|paper] [THREADS] [RUNS]    (0 runs: only the plan)
 //        bench_graph nodes COUNT
 #include "base/clock.h"
 #include "base/rng.h"
@@ -383,6 +385,39 @@ static double time_nodes(wk_backend *backend, int count, bool print)
     return seconds;
 }
 
+static void write_trace(const wk_program *program, const char *path)
+{
+    wk_text json = {0};
+    wk_program_trace_json(program, &json);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(wk_text_get(&json), file) < 0 || fclose(file) != 0)
+        fprintf(stderr, "bench_graph: cannot write %s\n", path);
+    wk_text_free(&json);
+}
+
+static void bench_runs(const bench *b, wk_program *program, const group *all, wk_backend *backend,
+                       wk_tensor loss, int runs)
+{
+    wk_error err = {0};
+    fill_weights(b, program, all);
+    time_runs(program, 2);
+    double seconds = time_runs(program, runs);
+    double engine = time_nodes(backend, 20000, false) * (double)wk_program_get_stats(program).nodes;
+    printf("%.2f ms a run; the engine's share at most %.2f %%\n", 1e3 * seconds,
+           100 * engine / seconds);
+    check(wk_program_trace(program, true, &err), &err);
+    time_runs(program, runs);
+    wk_text table = {0};
+    wk_program_trace_table(program, &table);
+    fputs(wk_text_get(&table), stdout);
+    wk_text_free(&table);
+    const char *request = wk_trace_request();
+    if (request && strcmp(request, "1") != 0) write_trace(program, request);
+    float value;
+    check(wk_program_download(program, loss, &value, sizeof value, &err), &err);
+    printf("model loss %.1f\n", (double)value);
+}
+
 static void bench_update(const preset *p, wk_backend *backend, int runs)
 {
     wk_error err = {0};
@@ -408,21 +443,7 @@ static void bench_update(const preset *p, wk_backend *backend, int runs)
     printf("temporaries: %.1f MiB planned, %.1f MiB live at most (%.1f %% above), %zu blocks\n",
            (double)stats.planned / 1048576, (double)stats.live_peak / 1048576,
            100.0 * (double)stats.planned / (double)stats.live_peak - 100, stats.temporaries);
-    fill_weights(&b, program, &all);
-    time_runs(program, 2);
-    double seconds = time_runs(program, runs);
-    double engine = time_nodes(backend, 20000, false) * (double)stats.nodes;
-    printf("%.2f ms a run; the engine's share at most %.2f %%\n", 1e3 * seconds,
-           100 * engine / seconds);
-    check(wk_program_trace(program, true, &err), &err);
-    time_runs(program, runs);
-    wk_text table = {0};
-    wk_program_trace_table(program, &table);
-    fputs(wk_text_get(&table), stdout);
-    wk_text_free(&table);
-    float value;
-    check(wk_program_download(program, loss, &value, sizeof value, &err), &err);
-    printf("model loss %.1f\n", (double)value);
+    if (runs > 0) bench_runs(&b, program, &all, backend, loss, runs);
     wk_program_destroy(program);
     wk_graph_destroy(b.g);
 }

@@ -282,8 +282,8 @@ wk_status wk_vec_plan_reset(wk_vec *vec, int i, const double *theta, size_t coun
                             uint64_t episode, wk_error *err);
 
 /// Steps (or resets) every environment; `actions` is [N, action_size]. The error of the
-/// lowest-numbered environment is reported. Bad actions and missing resets are found before anything
-/// moves.
+/// lowest-numbered environment is reported. Bad actions and missing resets are found before
+/// anything moves.
 wk_status wk_vec_step(wk_vec *vec, const float *actions, wk_error *err);
 
 /// The same in two halves: begin returns at once, the environments move on the other threads until

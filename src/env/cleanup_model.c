@@ -43,7 +43,7 @@ static void append_option(wk_text *text, wk_cleanup_robot robot, int blocks)
     wk_text_printf(text, "  <option jacobian=\"%s\"/>\n", freedom >= 20 ? "sparse" : "dense");
 }
 
-// Blocks rest 0.04 mm inside the floor, where their weight balances the contact.
+// Blocks start 0.04 mm inside the floor, so that the contact is there from the first step.
 static void append_blocks(wk_text *text, int blocks)
 {
     for (int b = 0; b < blocks; b++)

@@ -54,9 +54,11 @@ void wk_cleanup_scene_set_model(wk_cleanup_scene *scene, const mjModel *model, c
 static void place_shapes(wk_lit_scene *lit, const mjModel *model, const mjData *data, bool fixed)
 {
     lit->count = 0;
-    for (int i = 0; i < (int)model->ngeom && lit->count < WK_SHAPES_MAX; i++)
-        if (wk_shape_drawable(model, i) && (model->geom_bodyid[i] == 0) == fixed)
+    for (int i = 0; i < (int)model->ngeom; i++)
+        if (wk_shape_drawable(model, i) && (model->geom_bodyid[i] == 0) == fixed) {
+            assert(lit->count < WK_SHAPES_MAX);
             wk_shape_make(lit->view, model, data, i, &lit->shapes[lit->count++]);
+        }
 }
 
 // Lights of clean-up worlds stand straight above and cast no shadows.

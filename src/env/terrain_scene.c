@@ -95,9 +95,11 @@ static void place_shapes(wk_terrain_scene *scene, const mjModel *model, const mj
 {
     wk_lit_scene *lit = &scene->lit;
     lit->count = 0;
-    for (int i = 0; i < (int)model->ngeom && lit->count < WK_SHAPES_MAX; i++)
-        if (wk_shape_drawable(model, i))
+    for (int i = 0; i < (int)model->ngeom; i++)
+        if (wk_shape_drawable(model, i)) {
+            assert(lit->count < WK_SHAPES_MAX);
             wk_shape_make(lit->view, model, data, i, &lit->shapes[lit->count++]);
+        }
 }
 
 static void look(wk_terrain_scene *scene, const mjModel *model, const mjData *data)
@@ -135,7 +137,9 @@ static void refresh_cache(wk_terrain_scene *scene)
         wk_tile_place_y(&scene->tile, view, y);
         make_scenery(scene, &scene->cache[y / WK_TILE_HEIGHT]);
     }
-    scene->cached_width = view->width;
+    // A light at no number, in a world that has broken down, must not stay in the cache.
+    bool sound = isfinite(scene->cache[0].front.rgb[0][0][0]);
+    scene->cached_width = sound ? view->width : 0;
     scene->cached_height = view->height;
     scene->cached_distance = scene->profile.near_y;
 }

@@ -24,7 +24,10 @@ wk_tensor wk_graph_slice(wk_graph *g, wk_tensor x, int axis, int start, int coun
     if (start == 0 && count == shape.dim[axis]) return x;
     wk_attrs attrs = {.slice = {.axis = axis, .start = start, .count = count}};
     wk_split split = wk_shape_split(shape, axis, 1);
-    if (split.outer > 1) return WK_EMIT(g, slice, attrs, x);
+    if (split.outer > 1) {
+        assert(wk_graph_dtype(g, x) == WK_F32 && "slice: only f32 can be copied");
+        return WK_EMIT(g, slice, attrs, x);
+    }
     shape.dim[axis] = count;
     return wk_graph_emit_view(g, WK_OP_slice, attrs, x, shape, (size_t)start * split.inner);
 }

@@ -38,16 +38,6 @@ struct wk_sweep {
     WK_ARRAY(joint) joints;
 };
 
-#define DIFFERENTIABLE(name) void wk_gradient_##name(wk_backward *b);
-#define CONSTANT(name)
-#define ONCE(name)
-#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
-#include "tensor/ops.def"
-#undef OP
-#undef DIFFERENTIABLE
-#undef CONSTANT
-#undef ONCE
-
 typedef void rule(wk_backward *b);
 
 static rule *const rules[WK_OP_COUNT] = {
@@ -62,17 +52,11 @@ static rule *const rules[WK_OP_COUNT] = {
 #undef ONCE
 };
 
-static const bool stops[WK_OP_COUNT] = {
-#define DIFFERENTIABLE(name)
-#define CONSTANT(name) [WK_OP_##name] = true,
-#define ONCE(name)
-#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
-#include "tensor/ops.def"
-#undef OP
-#undef DIFFERENTIABLE
-#undef CONSTANT
-#undef ONCE
-};
+// Whether reverse mode takes the results of an op for constants.
+static bool stops(wk_op op)
+{
+    return wk_op_table[op].gradient == WK_GRADIENT_CONSTANT;
+}
 
 wk_tensor wk_backward_input(const wk_backward *b, int i)
 {
@@ -363,7 +347,7 @@ static void mark_wanted(wk_sweep *s, const wk_tensor *params, size_t count, int 
         s->wanted[params[i].id] = true;
     for (int n = 0; n <= last; n++) {
         const wk_node *node = &s->g->nodes.items[n];
-        if (stops[node->op] || !leads_from_wanted(s, node)) continue;
+        if (stops(node->op) || !leads_from_wanted(s, node)) continue;
         for (int i = 0; i < node->output_count; i++)
             s->wanted[node->outputs + i] = true;
     }
@@ -387,7 +371,7 @@ static void visit(wk_sweep *s, int index)
     if (node.output_count == 0 || s->pieces_of[node.outputs] < 0) return;
     s->g->section = node.section;
     wk_backward b = {s->g, s, node, complete(s, node.outputs)};
-    if (s->g->failed || !leads_from_wanted(s, &node) || stops[node.op]) return;
+    if (s->g->failed || !leads_from_wanted(s, &node) || stops(node.op)) return;
     assert(rules[node.op] && "this op has no gradient");
     check_unwritten(s->g, index);
     rules[node.op](&b);

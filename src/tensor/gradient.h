@@ -34,4 +34,15 @@ void wk_backward_give_column_sum(wk_backward *b, int i, wk_tensor dx);
 /// Up to this many rows products and column sums are joined; beyond it each is large enough.
 enum { WK_JOINED_ROWS = 256 };
 
+// The rules: void wk_gradient_matmul(wk_backward *b) and so on.
+#define DIFFERENTIABLE(name) void wk_gradient_##name(wk_backward *b);
+#define CONSTANT(name)
+#define ONCE(name)
+#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
+#include "tensor/ops.def"
+#undef OP
+#undef DIFFERENTIABLE
+#undef CONSTANT
+#undef ONCE
+
 #endif

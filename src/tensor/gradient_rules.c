@@ -4,17 +4,6 @@
 
 #include <assert.h>
 
-// ops.def names these functions; see gradient.c.
-#define DIFFERENTIABLE(name) void wk_gradient_##name(wk_backward *b);
-#define CONSTANT(name)
-#define ONCE(name)
-#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
-#include "tensor/ops.def"
-#undef OP
-#undef DIFFERENTIABLE
-#undef CONSTANT
-#undef ONCE
-
 static wk_tensor input(const wk_backward *b, int i)
 {
     return wk_backward_input(b, i);

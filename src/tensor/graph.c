@@ -10,7 +10,7 @@
 #define MANY WK_MANY_INPUTS
 const wk_op_info wk_op_table[WK_OP_COUNT] = {
 #define OP(name, fewest, most, outputs, gradient, traits)                                          \
-    [WK_OP_##name] = {#name, fewest, most, outputs, traits},
+    [WK_OP_##name] = {#name, fewest, most, outputs, WK_GRADIENT_##gradient, traits},
 #include "tensor/ops.def"
 #undef OP
 };

@@ -23,12 +23,20 @@ enum {
 /// The trait of an op that writes some of its inputs (a bit each) and therefore always runs.
 #define WK_WRITES(mask) ((mask) << 8)
 
+/// What reverse mode does at an op; see ops.def.
+typedef enum wk_gradient_kind {
+    WK_GRADIENT_DIFFERENTIABLE,
+    WK_GRADIENT_CONSTANT,
+    WK_GRADIENT_ONCE,
+} wk_gradient_kind;
+
 enum { WK_MAX_OUTPUTS = 5, WK_MANY_INPUTS = 1 << 30 };
 
 /// One row of the manifest.
 typedef struct wk_op_info {
     const char *name;
     int fewest, most, outputs;
+    wk_gradient_kind gradient;
     unsigned traits;
 } wk_op_info;
 extern const wk_op_info wk_op_table[WK_OP_COUNT];

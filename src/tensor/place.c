@@ -10,7 +10,7 @@
 #include <string.h>
 
 // The other methods are quadratic; beyond this many blocks the first one stands.
-enum { QUADRATIC_BLOCKS = 16000 };
+enum { QUADRATIC_BLOCKS = 8000 };
 
 typedef struct hole {
     size_t offset, size;
@@ -103,8 +103,8 @@ static void place_by_time(wk_block **starting, wk_block **ending, size_t count, 
 {
     size_t ended = 0, live = 0;
     *live_peak = 0;
-    qsort(starting, count, sizeof *starting, by_begin);
-    qsort(ending, count, sizeof *ending, by_end);
+    qsort(starting, count, sizeof(wk_block *), by_begin);
+    qsort(ending, count, sizeof(wk_block *), by_end);
     for (size_t i = 0; i < count; i++) {
         wk_block *block = starting[i];
         for (; ending[ended]->end < block->begin; ended++) {
@@ -154,7 +154,7 @@ typedef int compare(const void *a, const void *b);
 static size_t place_in_order(compare *order, wk_block **blocks, wk_block **placed, size_t count)
 {
     size_t total = 0;
-    qsort(blocks, count, sizeof *blocks, order);
+    qsort(blocks, count, sizeof(wk_block *), order);
     for (size_t i = 0; i < count; i++) {
         wk_block *block = blocks[i];
         block->offset = find_gap(block, placed, i);
@@ -196,8 +196,8 @@ bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live
 {
     *total = *live_peak = 0;
     if (count == 0) return true;
-    wk_block **starting = malloc(count * sizeof *starting),
-             **ending = malloc(count * sizeof *ending);
+    wk_block **starting = malloc(count * sizeof(wk_block *)),
+             **ending = malloc(count * sizeof(wk_block *));
     hole_list holes = {.items = malloc((count + 1) * sizeof *holes.items)};
     size_t *offsets = malloc(count * sizeof *offsets);
     bool ok = starting && ending && holes.items && offsets;

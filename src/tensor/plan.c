@@ -4,7 +4,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { ALIGNMENT = 64 };
+enum {
+    ALIGNMENT = 64,      // of blocks
+    SLOT_ALIGNMENT = 16, // of tensors produced inside another's block: the width of vector loads
+};
 
 static size_t aligned(size_t size)
 {
@@ -135,9 +138,9 @@ static void place_in_concats(planner *p)
         const int *starts = p->g->extents.items + node->attrs.concat.starts;
         for (int i = 0; i < node->input_count; i++) {
             int tensor = wk_node_inputs(p->g, node)[i];
-            if (is_whole_block(p, tensor))
-                move_block(p, wk_info(p->g, tensor)->root, node->outputs,
-                           (size_t)starts[i] * split.inner * sizeof(float));
+            size_t at = (size_t)starts[i] * split.inner * sizeof(float);
+            if (at % SLOT_ALIGNMENT == 0 && is_whole_block(p, tensor))
+                move_block(p, wk_info(p->g, tensor)->root, node->outputs, at);
         }
     }
 }

@@ -3,7 +3,8 @@
 //
 // Temporaries whose lifetimes do not meet share memory. Views lie in their root. A tensor that only
 // goes into a leading-axis concatenation is produced in its place there, and the result of an
-// elementwise node takes the place of an operand that nobody needs any more: neither copies.
+// elementwise node takes the place of an operand that nobody needs any more: neither copies. What a
+// node produces begins at a multiple of 16 bytes; views begin anywhere.
 #ifndef WK_TENSOR_PLAN_H
 #define WK_TENSOR_PLAN_H
 

@@ -45,8 +45,10 @@ wk_split wk_shape_split(wk_shape shape, int axis, int axes)
 wk_shape wk_shape_without(wk_shape shape, int axis, int axes)
 {
     wk_shape result = {0};
-    for (int i = 0; i < shape.rank; i++)
-        if (i < axis || i >= axis + axes) result.dim[result.rank++] = shape.dim[i];
+    for (int i = 0; i < shape.rank; i++) {
+        bool dropped = i >= axis && i < axis + axes;
+        if (!dropped) result.dim[result.rank++] = shape.dim[i];
+    }
     return result.rank ? result : WK_SHAPE(1);
 }
 

@@ -23,6 +23,7 @@
 typedef enum fault_call {
     FAULT_ALLOC,
     FAULT_OPEN,
+    FAULT_STAT,
     FAULT_READ,
     FAULT_WRITE,
     FAULT_SYNC,
@@ -134,7 +135,7 @@ FAULT_WRAP(void *, realloc, (void *p, size_t n), FAULT_ALLOC, NULL,
 FAULT_WRAP(void *, aligned_alloc, (size_t a, size_t n), FAULT_ALLOC, NULL,
            fault_count_block(__real_aligned_alloc(a, n)))
 FAULT_WRAP(char *, strdup, (const char *s), FAULT_ALLOC, NULL, fault_count_block(__real_strdup(s)))
-FAULT_WRAP(int, fstat, (int fd, struct stat *info), FAULT_READ, -1, __real_fstat(fd, info))
+FAULT_WRAP(int, fstat, (int fd, struct stat *info), FAULT_STAT, -1, __real_fstat(fd, info))
 FAULT_WRAP(ssize_t, read, (int fd, void *p, size_t n), FAULT_READ, -1,
            __real_read(fd, p, fault_io_size(n)))
 FAULT_WRAP(ssize_t, pread, (int fd, void *p, size_t n, off_t at), FAULT_READ, -1,

@@ -38,13 +38,14 @@ static mjModel *load_terrain(render_domain domain, bool sky)
     return model;
 }
 
-static void write_profile(mjModel *model, wk_rng *rng)
+static void write_profile(mjModel *model, int number, wk_rng *rng)
 {
     static double lattice[WK_TERRAIN_LATTICE];
     static float heights[WK_TERRAIN_COLUMNS];
     double amplitude = wk_rng_unit(rng), length = 0.2 + 1.8 * wk_rng_unit(rng);
     wk_terrain_lattice_fixed(lattice, WK_TERRAIN_LATTICE);
     wk_terrain_noise(lattice, amplitude, length, heights);
+    if (number % 4 == 3) wk_terrain_stairs(heights);
     for (int row = 0; row < model->hfield_nrow[0]; row++)
         memcpy(model->hfield_data + row * WK_TERRAIN_COLUMNS, heights, sizeof heights);
 }
@@ -117,7 +118,7 @@ render_world render_world_make(render_domain domain, int number, bool sky, int s
     if (is_terrain(&world)) {
         world.model = load_terrain(domain, sky);
         assert_ok(wk_physics_make_data(world.model, &world.data, &err));
-        write_profile(world.model, &rng);
+        write_profile(world.model, number, &rng);
         pose_robot(world.model, world.data, &rng);
         assert_ok(wk_terrain_scene_create(world.model, &config, &world.terrain, &err));
     } else {

@@ -25,6 +25,8 @@ static void every_row_of_the_manifest_is_sound(void **state)
         const wk_op_info *info = &wk_op_table[op];
         assert_true(info->fewest >= 1 && info->fewest <= info->most);
         assert_true(info->outputs >= 0 && info->outputs <= WK_MAX_OUTPUTS);
+        // What writes cannot be differentiated.
+        assert_true(!wk_op_writes((wk_op)op) || info->gradient == WK_GRADIENT_ONCE);
         // A node without results would never run if it wrote nothing.
         assert_true(info->outputs > 0 || wk_op_writes((wk_op)op) != 0);
     }

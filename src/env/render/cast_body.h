@@ -185,7 +185,7 @@ WK_LANES_INLINE void find_spans(const wk_tile *tile, const wk_shape *shape, span
             for (int k = 1; k < 8; k <<= 1)
                 if (!(corner & k)) widen(shape, corner, corner | k, row, &low, &high);
     }
-    // One pixel of slack on either side absorbs the rounding of the projection.
+    // A tenth of a pixel on either side absorbs the rounding of the projection.
     wk_f8 x = f8_all((float)tile->x), end = f8_all((float)tile->width);
     i8_store(out->low, f8_to_i8(f8_clamp(low - x - 0.1f, f8_all(0), f8_all(1e6f))));
     i8_store(out->high, f8_to_i8(f8_clamp(high - x + 1.1f, f8_all(0), end)));

@@ -76,9 +76,10 @@ WK_LANES_INLINE void cast_facet(wk_tile *tile, const wk_profile *profile, wk_fac
     if (i8_bits(seen)) f->blocks |= wk_tile_bits(y, x);
 }
 
+// `low` also for what is not a number.
 WK_LANES_INLINE int clamp_int(float value, int low, int high)
 {
-    return value < (float)low ? low : value > (float)high ? high : (int)value;
+    return value > (float)low ? value < (float)high ? (int)value : high : low;
 }
 
 static uint64_t cast_profile(wk_tile *tile, wk_profile *profile)
@@ -87,7 +88,7 @@ static uint64_t cast_profile(wk_tile *tile, wk_profile *profile)
     for (int i = 0; i < profile->facet_count; i++) {
         wk_facet *f = &profile->facets[i];
         f->blocks = 0;
-        if (f->facing <= 0) continue;
+        if (!(f->facing > 0)) continue;
         int top = clamp_int(f->top - (float)tile->y - 0.1f, 0, tile->height);
         int bottom = clamp_int(f->bottom - (float)tile->y + 1.1f, 0, tile->height);
         int left = clamp_int(f->left - (float)tile->x - 0.1f, 0, tile->width);
