@@ -270,21 +270,17 @@ wk_status wk_run_config_set(wk_run_config *config, int field, const char *text, 
     return err ? wk_fail_context(err, "%s", row->key) : WK_E_INPUT;
 }
 
-// The shortest digits that read back as the same number; with a point before an exponent, because
-// YAML 1.1 readers take "1e-05" for a text.
+// Few digits that read back as the same number; with a point before an exponent, because YAML 1.1
+// readers take "1e-05" for a text.
 static void put_number(double value, wk_text *out)
 {
     char digits[40];
-    for (int precision = 1; precision <= 17; precision++) {
+    for (int precision = 15; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value) break;
     }
     if (!strchr(digits, 'e')) {
         wk_text_puts(out, digits);
-        return;
-    }
-    if (fabs(value) >= 1 && fabs(value) < 1e15) { // "5e+01"
-        wk_text_printf(out, "%.15g", value);
         return;
     }
     size_t mantissa = strcspn(digits, "e");

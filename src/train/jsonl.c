@@ -26,7 +26,7 @@ static wk_status last_line_end(const wk_log_file *file, uint64_t limit, uint64_t
     return WK_OK;
 }
 
-// The shortest digits that read back as the same number.
+// Few digits that read back as the same number; 15 are enough for what was written with as many.
 static void put_number(double value, wk_text *out)
 {
     if (!isfinite(value)) {
@@ -34,7 +34,7 @@ static void put_number(double value, wk_text *out)
         return;
     }
     char digits[40];
-    for (int precision = 6; precision <= 17; precision++) {
+    for (int precision = 15; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value) break;
     }
