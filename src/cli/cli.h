@@ -42,6 +42,7 @@ extern const wk_command wk_command_envs;
 extern const wk_command wk_command_envs_check;
 extern const wk_command wk_command_render;
 extern const wk_command wk_command_bench_env;
+extern const wk_command wk_command_bench_update;
 extern const wk_command wk_command_doctor;
 
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.

@@ -3,13 +3,20 @@
 #include "env/combined.h"
 #include "env/domain.h"
 #include "env/terrain.h"
+#include "env/toy.h"
 
 #include <assert.h>
 #include <string.h>
 
 // One row per domain; the last is NULL.
 static const wk_domain *const builtin[] = {
-    &wk_terrain_walker, &wk_terrain_hopper, &wk_clean_up, &wk_car_clean_up, &wk_combined, NULL,
+    &wk_terrain_walker,
+    &wk_terrain_hopper,
+    &wk_clean_up,
+    &wk_car_clean_up,
+    &wk_combined,
+    &wk_toy,
+    NULL,
 };
 
 size_t wk_domain_count(void)

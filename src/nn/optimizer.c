@@ -43,7 +43,7 @@ static int members(const wk_optimizer *optimizer)
     return stack > 0 ? stack : 1;
 }
 
-static wk_tensor moment(wk_optimizer *optimizer, const wk_param *param, const char *which)
+static wk_tensor moment(wk_optimizer *optimizer, const wk_weight *param, const char *which)
 {
     char name[512];
     snprintf(name, sizeof name, "%s.adam/%s/%s", wk_params_name(optimizer->params), which,
@@ -65,7 +65,7 @@ static void record_steps(wk_optimizer *optimizer, const wk_tensor *grads, wk_ten
 {
     const wk_scope *scope = optimizer->scope;
     for (size_t i = 0; i < wk_scope_count(scope); i++) {
-        const wk_param *param = wk_scope_param(scope, i);
+        const wk_weight *param = wk_scope_param(scope, i);
         wk_tensor m = moment(optimizer, param, "m"), v = moment(optimizer, param, "v");
         wk_graph_adam(optimizer->g, wk_scope_tensors(scope)[i], m, v, grads[i], step,
                       optimizer->config.adam);

@@ -17,7 +17,7 @@ struct wk_params {
     const char *name;
     int stack;
     uint64_t seed;
-    WK_ARRAY(wk_param) items;
+    WK_ARRAY(wk_weight) items;
     size_t bytes;
     bool failed; // memory ran out while weights were declared
     wk_buffer *buffer;
@@ -63,7 +63,7 @@ size_t wk_params_count(const wk_params *params)
     return params->items.count;
 }
 
-const wk_param *wk_params_at(const wk_params *params, size_t index)
+const wk_weight *wk_params_at(const wk_params *params, size_t index)
 {
     assert(index < params->items.count);
     return &params->items.items[index];
@@ -102,7 +102,7 @@ int wk_params_declare(wk_params *params, const char *name, wk_shape shape, wk_in
         return known;
     }
     assert(!params->buffer);
-    wk_param item = {wk_arena_string(&params->names, name), shape, init, params->bytes,
+    wk_weight item = {wk_arena_string(&params->names, name), shape, init, params->bytes,
                      wk_shape_count(shape)};
     if (!item.name || !wk_array_push(&params->items, item)) {
         params->failed = true;
@@ -136,7 +136,7 @@ static uint64_t init_key(const wk_params *params, const char *name)
 
 void wk_params_initial(const wk_params *params, size_t index, float *values)
 {
-    const wk_param *item = wk_params_at(params, index);
+    const wk_weight *item = wk_params_at(params, index);
     if (item->init.kind != WK_INIT_GLOROT) {
         for (size_t i = 0; i < item->count; i++)
             values[i] = item->init.kind == WK_INIT_ONES;
@@ -151,7 +151,7 @@ void wk_params_initial(const wk_params *params, size_t index, float *values)
 static wk_status upload_initial(wk_params *params, wk_error *err)
 {
     for (size_t i = 0; i < params->items.count; i++) {
-        const wk_param *item = &params->items.items[i];
+        const wk_weight *item = &params->items.items[i];
         float *values = malloc(item->count * sizeof *values);
         if (!values)
             return wk_fail(err, WK_E_MEMORY, "no memory for the weight '%s/%s'", params->name,
@@ -190,12 +190,12 @@ wk_buffer *wk_params_buffer(const wk_params *params)
     return params->buffer;
 }
 
-static wk_status copy_one(wk_params *params, const wk_param *item, const wk_params *from,
+static wk_status copy_one(wk_params *params, const wk_weight *item, const wk_params *from,
                           wk_error *err)
 {
     int index = find(from, item->name);
     assert(index >= 0);
-    const wk_param *source = &from->items.items[index];
+    const wk_weight *source = &from->items.items[index];
     assert(wk_shape_equal(source->shape, item->shape));
     size_t bytes = item->count * sizeof(float);
     float *values = malloc(bytes);

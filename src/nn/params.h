@@ -26,13 +26,13 @@ typedef struct wk_init {
 } wk_init;
 
 /// One weight of a set.
-typedef struct wk_param {
+typedef struct wk_weight {
     const char *name; // without the set's name
     wk_shape shape;   // with the stack axis, if there is one
     wk_init init;
     size_t offset; // bytes into the set's buffer
     size_t count;  // elements
-} wk_param;
+} wk_weight;
 
 /// What a set is; copied on create.
 typedef struct wk_params_config {
@@ -53,7 +53,7 @@ int wk_params_stack(const wk_params *params);
 wk_shape wk_params_stacked(const wk_params *params, wk_shape shape);
 size_t wk_params_count(const wk_params *params);
 /// Weight `index`, in the order of declaration.
-const wk_param *wk_params_at(const wk_params *params, size_t index);
+const wk_weight *wk_params_at(const wk_params *params, size_t index);
 /// Number of floats in all weights together.
 size_t wk_params_floats(const wk_params *params);
 

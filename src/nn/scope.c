@@ -59,7 +59,7 @@ const wk_tensor *wk_scope_tensors(const wk_scope *scope)
     return scope->tensors.items;
 }
 
-const wk_param *wk_scope_param(const wk_scope *scope, size_t index)
+const wk_weight *wk_scope_param(const wk_scope *scope, size_t index)
 {
     assert(index < scope->indices.count);
     return wk_params_at(scope->params, (size_t)scope->indices.items[index]);

@@ -24,7 +24,7 @@ wk_tensor wk_scope_weight(wk_scope *scope, const char *layer, const char *part, 
 /// Number of weights this graph uses, and their tensors and indices in the set.
 size_t wk_scope_count(const wk_scope *scope);
 const wk_tensor *wk_scope_tensors(const wk_scope *scope);
-const wk_param *wk_scope_param(const wk_scope *scope, size_t index);
+const wk_weight *wk_scope_param(const wk_scope *scope, size_t index);
 
 /// Places the set if it was not yet, and binds the graph's tensors to its memory. After recording,
 /// before a program is made. Reports memory that ran out while recording.

@@ -66,7 +66,7 @@ wk_status wk_state_add_params(wk_state *state, const wk_params *params, wk_error
 {
     assert(wk_params_placed(params));
     for (size_t i = 0; i < wk_params_count(params); i++) {
-        const wk_param *param = wk_params_at(params, i);
+        const wk_weight *param = wk_params_at(params, i);
         char name[512];
         snprintf(name, sizeof name, "%s/%s", wk_params_name(params), param->name);
         WK_TRY(wk_state_add(state, name, WK_F32, param->shape, wk_params_buffer(params),
@@ -82,7 +82,7 @@ wk_status wk_state_add_optimizer(wk_state *state, const wk_optimizer *optimizer,
     assert(buffer);
     char name[512];
     for (size_t i = 0; i < wk_params_count(params); i++) {
-        const wk_param *param = wk_params_at(params, i);
+        const wk_weight *param = wk_params_at(params, i);
         snprintf(name, sizeof name, "%s.adam/m/%s", wk_params_name(params), param->name);
         WK_TRY(wk_state_add(state, name, WK_F32, param->shape, buffer,
                             wk_optimizer_m_offset(optimizer, i), err));

@@ -41,6 +41,15 @@ wk_program_stats wk_program_get_stats(const wk_program *program);
 
 /// Measures every node from now on, or no longer; starting clears what was measured.
 wk_status wk_program_trace(wk_program *program, bool on, wk_error *err);
+/// Mean time a run of one section since tracing began.
+typedef struct wk_section_time {
+    const char *name; // "" for nodes recorded before the first section; belongs to the graph
+    size_t nodes;     // of it that run
+    double seconds;
+} wk_section_time;
+/// Number of sections of the graph, and the time of the i-th; 0 while not tracing.
+size_t wk_program_section_count(const wk_program *program);
+wk_section_time wk_program_section_time(const wk_program *program, size_t i);
 /// Time by op and by section since tracing began, as a table.
 void wk_program_trace_table(const wk_program *program, wk_text *out);
 /// Mean time of each node since tracing began as Chrome trace events (chrome://tracing, Perfetto).

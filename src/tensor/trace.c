@@ -40,6 +40,22 @@ static const wk_node *traced_node(const wk_program *p, size_t step)
     return &p->plan->graph->nodes.items[p->plan->nodes[step]];
 }
 
+size_t wk_program_section_count(const wk_program *p)
+{
+    return p->plan->graph->sections.count;
+}
+
+wk_section_time wk_program_section_time(const wk_program *p, size_t i)
+{
+    wk_section_time time = {.name = p->plan->graph->sections.items[i]};
+    for (size_t step = 0; step < p->plan->node_count; step++) {
+        if ((size_t)traced_node(p, step)->section != i) continue;
+        time.nodes++;
+        if (p->seconds && p->traced_runs) time.seconds += p->seconds[step] / (double)p->traced_runs;
+    }
+    return time;
+}
+
 static void write_totals(const wk_program *p, const char *title, total *totals, size_t count,
                          wk_text *out)
 {

@@ -92,7 +92,7 @@ static void fans_follow_keras(void **state)
         int fans; // in + out
     } expected[] = {{"dense/w", 17}, {"conv/w", 16 * 8}, {"deconv/w", 16 * 8}};
     for (size_t i = 0; i < 3; i++) {
-        const wk_param *param = wk_params_at(params, 2 * i);
+        const wk_weight *param = wk_params_at(params, 2 * i);
         assert_string_equal(param->name, expected[i].name);
         assert_int_equal(param->init.fan_in + param->init.fan_out, expected[i].fans);
     }

@@ -12,7 +12,7 @@ WK_INLINE float apply(wk_activation act, float x)
 {
     switch (act) {
     case WK_ELU: {
-        float below = wk_expm1f_negative(x > 0.0f ? 0.0f : x); // this way round a NaN stays
+        float below = wk_expm1f_negative(0.0f < x ? 0.0f : x); // this way round a NaN stays
         return x > 0.0f ? x : below;
     }
     case WK_TANH:

@@ -1,11 +1,14 @@
 // The layer-norm GRU cell after its matrix product, in one pass over each row. The backward pass
 // computes the gates again from the product and the two statistics: that reads less than keeping
-// them would.
+// them would. Gates are computed one after the other over a tile of the row: a loop with one
+// exponential leaves the processor room to overlap iterations, one with three does not.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/norm.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/vmath.h"
 #include <string.h>
+
+enum { TILE = 512 };
 
 typedef struct job {
     const wk_gru *p;
@@ -34,23 +37,39 @@ static row row_of(const job *j, size_t r)
                  .update_bias = j->p->update_bias};
 }
 
-// The normalised value of part `at`, before gain and bias.
+// The normalised value at `at` of the row, before gain and bias.
 WK_INLINE float normalised(const row *w, const float *shift, size_t at)
 {
     return (shift ? w->pre[at] + shift[at] - w->mean : w->pre[at] - w->mean) * w->rstd;
 }
 
+// Part `at` ... of the row: LN's output.
+WK_INLINE float part(const row *w, const float *shift, size_t at)
+{
+    return normalised(w, shift, at) * w->gain[at] + w->bias[at];
+}
+
+// gate[i] = sigmoid(part + add) for n <= TILE parts from `at` on.
+WK_INLINE void compute_gate(const row *w, const float *shift, size_t at, size_t n, float add,
+                            float *gate)
+{
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++)
+        gate[i] = wk_sigmoidf(part(w, shift, at + i) + add);
+}
+
 WK_INLINE void forward_gates(const row *w, const float *shift, float *out)
 {
-    size_t n = w->hidden;
+    float r[TILE], u[TILE];
+    for (size_t at = 0; at < w->hidden; at += TILE) {
+        size_t n = wk_min_size(TILE, w->hidden - at), cand = w->hidden + at;
+        compute_gate(w, shift, at, n, 0.0f, r);
+        compute_gate(w, shift, cand + w->hidden, n, w->update_bias, u);
 #pragma GCC ivdep
-    for (size_t i = 0; i < n; i++) {
-        float reset = normalised(w, shift, i) * w->gain[i] + w->bias[i];
-        float cand = normalised(w, shift, n + i) * w->gain[n + i] + w->bias[n + i];
-        float update = normalised(w, shift, 2 * n + i) * w->gain[2 * n + i] + w->bias[2 * n + i];
-        float c = wk_tanhf(wk_sigmoidf(reset) * cand);
-        float u = wk_sigmoidf(update + w->update_bias);
-        out[i] = u * c + (1.0f - u) * w->h[i];
+        for (size_t i = 0; i < n; i++) {
+            float c = wk_tanhf(r[i] * part(w, shift, cand + i));
+            out[at + i] = u[i] * c + (1.0f - u[i]) * w->h[at + i];
+        }
     }
 }
 
@@ -95,20 +114,21 @@ size_t wk_cpu_gru_backward_workspace(const wk_gru *p)
 WK_INLINE void backward_gates(const row *w, const float *shift, const float *dout, float *dparts,
                               float *dh)
 {
-    size_t n = w->hidden;
+    float r[TILE], u[TILE];
+    for (size_t at = 0; at < w->hidden; at += TILE) {
+        size_t n = wk_min_size(TILE, w->hidden - at), cand = w->hidden + at;
+        size_t update = cand + w->hidden;
+        compute_gate(w, shift, at, n, 0.0f, r);
+        compute_gate(w, shift, update, n, w->update_bias, u);
 #pragma GCC ivdep
-    for (size_t i = 0; i < n; i++) {
-        float reset = normalised(w, shift, i) * w->gain[i] + w->bias[i];
-        float cand = normalised(w, shift, n + i) * w->gain[n + i] + w->bias[n + i];
-        float update = normalised(w, shift, 2 * n + i) * w->gain[2 * n + i] + w->bias[2 * n + i];
-        float r = wk_sigmoidf(reset);
-        float c = wk_tanhf(r * cand);
-        float u = wk_sigmoidf(update + w->update_bias);
-        float inner = dout[i] * u * (1.0f - c * c);
-        dparts[i] = inner * cand * r * (1.0f - r);
-        dparts[n + i] = inner * r;
-        dparts[2 * n + i] = dout[i] * (c - w->h[i]) * u * (1.0f - u);
-        dh[i] = dout[i] * (1.0f - u);
+        for (size_t i = 0; i < n; i++) {
+            float a = part(w, shift, cand + i), c = wk_tanhf(r[i] * a), d = dout[at + i];
+            float inner = d * u[i] * (1.0f - c * c);
+            dparts[at + i] = inner * a * r[i] * (1.0f - r[i]);
+            dparts[cand + i] = inner * r[i];
+            dparts[update + i] = d * (c - w->h[at + i]) * u[i] * (1.0f - u[i]);
+            dh[at + i] = d * (1.0f - u[i]);
+        }
     }
 }
 

@@ -240,7 +240,7 @@ void wk_cpu_uniform(size_t n, const wk_draws *draws, float low, float high, floa
                     wk_pool *pool);
 
 // Categorical variables (categorical.c)
-// A group is one variable: `classes` consecutive logits, at most 1024 in entropy and KL.
+// A group is one variable: `classes` consecutive logits, at most 1024.
 
 void wk_cpu_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool);
 

@@ -22,11 +22,11 @@ WK_INLINE float wk_norm_value(const float *x, const float *shift, size_t at)
 WK_INLINE float wk_norm_moment(size_t n, const float *x, const float *shift, float center,
                                int power)
 {
-    wk_lanes sum[2] = {{0}, {0}},
+    wk_lanes sum[4] = {{0}, {0}, {0}, {0}},
              c = {center, center, center, center, center, center, center, center};
     size_t i = 0;
-    for (; i + 2 * WK_LANES <= n; i += 2 * WK_LANES)
-        for (size_t k = 0; k < 2; k++) {
+    for (; i + 4 * WK_LANES <= n; i += 4 * WK_LANES)
+        for (size_t k = 0; k < 4; k++) {
             wk_lanes d = wk_norm_load(x, shift, i + k * WK_LANES) - c;
             sum[k] += power == 2 ? d * d : d;
         }
@@ -35,7 +35,7 @@ WK_INLINE float wk_norm_moment(size_t n, const float *x, const float *shift, flo
         float d = wk_norm_value(x, shift, i) - center;
         rest += power == 2 ? d * d : d;
     }
-    return wk_lanes_sum(sum[0] + sum[1]) + rest;
+    return wk_lanes_sum((sum[0] + sum[2]) + (sum[1] + sum[3])) + rest;
 }
 
 WK_INLINE void wk_norm_statistics(size_t n, const float *x, const float *shift, float eps,
@@ -52,20 +52,22 @@ WK_INLINE void wk_norm_statistics(size_t n, const float *x, const float *shift, 
 WK_INLINE void wk_norm_row_backward(size_t n, const float *x, const float *shift, float mean,
                                     float rstd, float *dx)
 {
-    wk_lanes sum = {0}, dot = {0}, m = {mean, mean, mean, mean, mean, mean, mean, mean};
+    wk_lanes sum[2] = {{0}, {0}}, dot[2] = {{0}, {0}};
+    wk_lanes m = {mean, mean, mean, mean, mean, mean, mean, mean};
     size_t i = 0;
-    for (; i + WK_LANES <= n; i += WK_LANES) {
-        wk_lanes d = wk_lanes_load(dx + i);
-        sum += d;
-        dot += d * (wk_norm_load(x, shift, i) - m);
-    }
+    for (; i + 2 * WK_LANES <= n; i += 2 * WK_LANES)
+        for (size_t k = 0; k < 2; k++) {
+            wk_lanes d = wk_lanes_load(dx + i + k * WK_LANES);
+            sum[k] += d;
+            dot[k] += d * (wk_norm_load(x, shift, i + k * WK_LANES) - m);
+        }
     float rest = 0, rest_dot = 0;
     for (; i < n; i++) {
         rest += dx[i];
         rest_dot += dx[i] * (wk_norm_value(x, shift, i) - mean);
     }
-    float average = (wk_lanes_sum(sum) + rest) / (float)n;
-    float along = (wk_lanes_sum(dot) + rest_dot) * rstd / (float)n;
+    float average = (wk_lanes_sum(sum[0] + sum[1]) + rest) / (float)n;
+    float along = (wk_lanes_sum(dot[0] + dot[1]) + rest_dot) * rstd / (float)n;
     if (shift)
 #pragma GCC ivdep
         for (i = 0; i < n; i++)

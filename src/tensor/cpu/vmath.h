@@ -45,39 +45,35 @@ WK_VMATH float wk_exp_reduced(float x, int32_t *n)
     *n = (int32_t)((uint32_t)wk_bits_of_float(rounded) - 0x4b400000u); // less the bits of `round`
     float whole = rounded - round;
     float r = (x - whole * ln2_high) - whole * ln2_low;
-    float tail = 0x1.a1a906p-13f; // minimax of (exp(r) - 1 - r) / r^2
-    tail = tail * r + 0x1.6d7b3ap-10f;
-    tail = tail * r + 0x1.11108ap-7f;
-    tail = tail * r + 0x1.5554a8p-5f;
-    tail = tail * r + 0x1.555556p-3f;
-    tail = tail * r + 0.5f;
-    return r * r * tail + r;
+    // Minimax of (exp(r) - 1 - r) / r^2, in pairs: a short chain of dependent operations is what
+    // makes the vectorised loop fast.
+    float square = r * r;
+    float tail = 0x1.6d7b3ap-10f + 0x1.a1a906p-13f * r;
+    tail = (0x1.5554a8p-5f + 0x1.11108ap-7f * r) + square * tail;
+    tail = (0.5f + 0x1.555556p-3f * r) + square * tail;
+    return square * tail + r;
 }
 
 /// exp(x), 1 ulp; 0 below -86.6 (no denormals), infinity above 88.72.
 WK_VMATH float wk_expf(float x)
 {
-    float low = -86.6f, high = 88.73f;
-    float clipped = x < low ? low : x;
-    clipped = clipped > high ? high : clipped;
+    float high = 88.73f, clipped = high < x ? high : x; // this way round a NaN stays
     int32_t n;
     float q = wk_exp_reduced(clipped, &n);
     // 2^n in two factors, since n reaches 128 just below the overflow; n - 1 stays above -127.
     float half = wk_power_of_two(n - 1);
     float y = (half + half * q) * 2.0f;
-    return x < low ? 0.0f : y;
+    return x < -86.6f ? 0.0f : y;
 }
 
-/// exp(x) - 1 for x <= 0 (larger x: use the identity), 1.5 ulp; -1 below -25.
+/// exp(x) - 1 for x <= 0 (larger x: use the identity), 1 ulp; -1 below -25.
 WK_VMATH float wk_expm1f_negative(float x)
 {
-    float low = -25.0f;
-    float clipped = x < low ? low : x;
+    float low = -25.0f, clipped = low > x ? low : x;
     int32_t n;
     float q = wk_exp_reduced(clipped, &n);
     float scale = wk_power_of_two(n);
-    float y = scale * q + (scale - 1.0f);
-    return x < low ? -1.0f : y;
+    return scale * q + (scale - 1.0f);
 }
 
 /// tanh(x), 2.5 ulp.
@@ -89,10 +85,16 @@ WK_VMATH float wk_tanhf(float x)
     return x < 0.0f ? y : -y;
 }
 
-/// 1 / (1 + exp(-x)), 2.5 ulp; 0 below -88.7.
+/// 1 / (1 + exp(-x)), 2.5 ulp; not below exp(-87).
 WK_VMATH float wk_sigmoidf(float x)
 {
-    return 1.0f / (1.0f + wk_expf(-x));
+    float low = -87.0f, high = 87.0f;
+    float clipped = low > x ? low : x;
+    clipped = high < clipped ? high : clipped;
+    int32_t n;
+    float q = wk_exp_reduced(-clipped, &n);
+    float scale = wk_power_of_two(n);
+    return 1.0f / (1.0f + (scale + scale * q));
 }
 
 /// Natural logarithm, 1 ulp; -infinity at 0, NaN below.
@@ -107,17 +109,14 @@ WK_VMATH float wk_logf(float x)
     int32_t exponent = (shifted >> 23) - (small ? 23 : 0);
     float f =
         wk_float_of_bits((int32_t)((uint32_t)bits - ((uint32_t)(shifted >> 23) << 23))) - 1.0f;
-    float tail = 0x1.1b5182p-4f; // minimax of (log(1 + f) - f + f^2 / 2) / f^3
-    tail = tail * f + -0x1.e3bfa4p-4f;
-    tail = tail * f + 0x1.e6b780p-4f;
-    tail = tail * f + -0x1.fb27d6p-4f;
-    tail = tail * f + 0x1.232ab2p-3f;
-    tail = tail * f + -0x1.55635ep-3f;
-    tail = tail * f + 0x1.99a5a6p-3f;
-    tail = tail * f + -0x1.ffffecp-3f;
-    tail = tail * f + 0x1.555546p-2f;
+    float square = f * f; // minimax of (log(1 + f) - f + f^2 / 2) / f^3
+    float tail = 0x1.1b5182p-4f;
+    tail = (0x1.e6b780p-4f + -0x1.e3bfa4p-4f * f) + square * tail;
+    tail = (0x1.232ab2p-3f + -0x1.fb27d6p-4f * f) + square * tail;
+    tail = (0x1.99a5a6p-3f + -0x1.55635ep-3f * f) + square * tail;
+    tail = (0x1.555546p-2f + -0x1.ffffecp-3f * f) + square * tail;
     const float ln2_high = 0x1.63p-1f, ln2_low = -0x1.bd0106p-13f;
-    float e = (float)exponent, square = f * f;
+    float e = (float)exponent;
     float y = e * ln2_high + (f + (e * ln2_low - 0.5f * square + square * f * tail));
     float infinity = wk_float_of_bits(0x7f800000);
     y = x < infinity ? y : x; // infinity and NaN stay

@@ -1,0 +1,33 @@
+// Acting: a policy of a learner as the mind of N environments. It keeps their recurrent states on
+// the device and turns images into actions, in a small graph of its own that shares the learner's
+// weights.
+#ifndef WK_AGENT_ACTING_H
+#define WK_AGENT_ACTING_H
+
+#include "agent/learner.h"
+
+typedef struct wk_acting wk_acting;
+
+/// How an action is taken from the policy's distribution.
+typedef enum wk_act_mode { WK_ACT_SAMPLE, WK_ACT_MODE } wk_act_mode;
+
+/// Which policy acts: the exploration policy, or a task's.
+enum { WK_POLICY_EXPLORE = -1 };
+
+/// For `count` environments; the learner is borrowed and must outlive it. Asking for a policy the
+/// learner does not have is an error.
+wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting **out,
+                           wk_error *err);
+void wk_acting_destroy(wk_acting *acting);
+
+/// One step of all environments: images [N,64,64,3], the actions [N,A] that led to them, first [N]
+/// (nonzero forgets the state before). Writes the next actions [N,A].
+wk_status wk_acting_step(wk_acting *acting, const uint8_t *images, const float *previous,
+                         const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err);
+
+/// The recurrent states and the draw counter as bytes, for checkpoints.
+size_t wk_acting_state_size(const wk_acting *acting);
+wk_status wk_acting_save(const wk_acting *acting, void *bytes, wk_error *err);
+wk_status wk_acting_load(wk_acting *acting, const void *bytes, wk_error *err);
+
+#endif

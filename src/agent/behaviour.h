@@ -1,0 +1,45 @@
+// Learning behaviour in imagination: S policies are rolled out in the world model from the same
+// start states, and an actor and a critic per policy learn from the imagined rewards. Exploration
+// (S = 1, reward = the ensemble's disagreement) and task policies (S = tasks, reward = the reward
+// heads) are the same code.
+#ifndef WK_AGENT_BEHAVIOUR_H
+#define WK_AGENT_BEHAVIOUR_H
+
+#include "model/rssm.h"
+
+/// Imagined trajectories of S policies from N starts over H steps.
+typedef struct wk_imagined {
+    int stack, starts;
+    wk_tensor features; // [S,(H+1)*N,features], step after step
+    wk_tensor actions;  // [S,H*N,A]
+    wk_tensor entropy;  // [S,H,N] of the actor; absent without one
+} wk_imagined;
+
+/// Rolls the policies of `actor` out from `start` ([N,..] each, a constant). Without an actor
+/// (NULL), actions are uniform and S is 1. Streams "NAME/action/t" and "NAME/imagine/t" at
+/// `counter`.
+wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
+                       wk_tensor counter);
+
+/// Features at which the actions were taken (steps 0...H-1), or reached by them (1...H):
+/// [S,H*N,..].
+wk_tensor wk_imagined_before(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
+wk_tensor wk_imagined_after(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
+
+/// The networks of S policies: sets with a stack axis, and the slow copy of the critic.
+typedef struct wk_policy_scopes {
+    wk_scope *actor, *critic, *slow;
+} wk_policy_scopes;
+
+/// Losses of S actors and critics, [S] each, and what they were made from.
+typedef struct wk_behaviour {
+    wk_tensor actor_loss, critic_loss; // [S]
+    wk_tensor returns;                 // [S,H,N]
+    wk_tensor value, entropy;          // [S], means for the logs
+} wk_behaviour;
+
+/// Records the losses for rewards [S,H,N] received by steps 0...H-1.
+wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *config,
+                                 const wk_imagined *run, wk_tensor reward);
+
+#endif

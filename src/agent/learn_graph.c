@@ -1,0 +1,140 @@
+// The reward-free graph: world model, exploration in imagination, ensemble; and the graph that only
+// observes.
+#include "agent/behaviour.h"
+#include "agent/learner_parts.h"
+#include "agent/networks.h"
+
+// Keeps every tensor of a list for reading after the run.
+static void outputs(wk_graph *g, const wk_tensor *tensors, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wk_tensor_exists(tensors[i])) wk_graph_output(g, tensors[i]);
+}
+
+// [T,B,D] as [T*B,D].
+static wk_tensor as_rows(wk_graph *g, wk_tensor x)
+{
+    wk_shape s = wk_graph_shape(g, x);
+    return wk_graph_reshape(g, x, WK_SHAPE(s.dim[0] * s.dim[1], s.dim[2]));
+}
+
+// Posterior states as constant rows, also stored for the task graph.
+static wk_latent keep_latent(const wk_learner *learner, wk_graph *g, wk_latent latent)
+{
+    wk_latent rows = {as_rows(g, wk_graph_stop_gradient(g, latent.stoch)),
+                      as_rows(g, wk_graph_stop_gradient(g, latent.deter))};
+    wk_latent place = wk_learner_latent(learner, g);
+    wk_graph_store(g, place.stoch, rows.stoch);
+    wk_graph_store(g, place.deter, rows.deter);
+    return rows;
+}
+
+// Disagreement along imagined trajectories: [1,H,N].
+static wk_tensor exploration_reward(wk_scope *ensemble, const wk_learner_config *c,
+                                    const wk_imagined *run)
+{
+    wk_graph *g = wk_scope_graph(ensemble);
+    int rows = c->horizon * run->starts;
+    wk_tensor before =
+        wk_graph_reshape(g, wk_imagined_before(g, c, run), WK_SHAPE(rows, wk_config_features(c)));
+    wk_tensor actions = wk_graph_reshape(g, run->actions, WK_SHAPE(rows, c->action_size));
+    wk_tensor spread = wk_ensemble_disagreement(ensemble, c, before, actions);
+    return wk_graph_reshape(g, spread, WK_SHAPE(1, c->horizon, run->starts));
+}
+
+static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor counter)
+{
+    const wk_learner_config *c = &learner->config;
+    wk_unit *unit = &learner->learn;
+    wk_learn_tensors *t = &learner->learn_t;
+    wk_graph *g = unit->graph;
+    wk_scope *actor = unit->scope[WK_SET_EXPLORE_ACTOR];
+
+    wk_graph_section(g, "imagination");
+    wk_rssm rssm = wk_rssm_use(unit->scope[WK_SET_MODEL], c);
+    wk_imagined run = wk_imagine(&rssm, actor, start, "explore", counter);
+    wk_graph_section(g, "ensemble reward");
+    wk_tensor reward = exploration_reward(unit->scope[WK_SET_ENSEMBLE], c, &run);
+    wk_tensor by_start = wk_graph_reshape(g, reward, WK_SHAPE(c->horizon, run.starts));
+    t->delta = wk_graph_mean(g, by_start, 0);
+    t->reward = wk_graph_mean_all(g, reward);
+    if (!actor) return;
+
+    wk_graph_section(g, "policy");
+    wk_policy_scopes policy = {actor, unit->scope[WK_SET_EXPLORE_CRITIC],
+                               unit->scope[WK_SET_EXPLORE_SLOW]};
+    wk_behaviour b = wk_behaviour_record(&policy, c, &run, reward);
+    t->actor_loss = b.actor_loss;
+    t->critic_loss = b.critic_loss;
+    t->value = b.value;
+    t->entropy = b.entropy;
+    t->actor_norm = wk_learner_train(learner, unit, WK_SET_EXPLORE_ACTOR, b.actor_loss);
+    t->critic_norm = wk_learner_train(learner, unit, WK_SET_EXPLORE_CRITIC, b.critic_loss);
+}
+
+static void record_ensemble(wk_learner *learner)
+{
+    wk_unit *unit = &learner->learn;
+    wk_learn_tensors *t = &learner->learn_t;
+    wk_scope *ensemble = unit->scope[WK_SET_ENSEMBLE];
+    wk_graph_section(unit->graph, "ensemble");
+    wk_tensor losses =
+        wk_ensemble_loss(ensemble, &learner->config, t->model.features, t->batch.action);
+    t->ensemble_loss = losses;
+    t->ensemble_norm = wk_learner_train(learner, unit, WK_SET_ENSEMBLE, losses);
+}
+
+wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
+{
+    static const wk_set_id sets[] = {WK_SET_MODEL, WK_SET_ENSEMBLE, WK_SET_EXPLORE_ACTOR,
+                                     WK_SET_EXPLORE_CRITIC, WK_SET_EXPLORE_SLOW};
+    wk_unit *unit = &learner->learn;
+    wk_learn_tensors *t = &learner->learn_t;
+    WK_TRY(wk_unit_begin(unit, learner, sets, sizeof sets / sizeof *sets, err));
+    wk_graph *g = unit->graph;
+    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
+
+    t->batch = wk_batch_inputs(g, &learner->config);
+    t->model = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
+    wk_latent start = keep_latent(learner, g, t->model.latent);
+    t->model_norm = wk_learner_train(learner, unit, WK_SET_MODEL, t->model.total);
+    record_exploration(learner, start, counter);
+    record_ensemble(learner);
+
+    wk_graph_count(g, counter, 1);
+    if (unit->scope[WK_SET_EXPLORE_SLOW])
+        wk_scope_follow(unit->scope[WK_SET_EXPLORE_SLOW], unit->scope[WK_SET_EXPLORE_CRITIC],
+                        counter, (uint64_t)learner->config.slow_period);
+    const wk_tensor read[] = {t->model.total,
+                              t->model.image,
+                              t->model.kl,
+                              t->model.prior_entropy,
+                              t->model.post_entropy,
+                              t->model_norm,
+                              t->ensemble_loss,
+                              t->ensemble_norm,
+                              t->reward,
+                              t->delta,
+                              t->actor_loss,
+                              t->critic_loss,
+                              t->actor_norm,
+                              t->critic_norm,
+                              t->value,
+                              t->entropy};
+    outputs(g, read, sizeof read / sizeof *read);
+    return wk_unit_finish(unit, learner, err);
+}
+
+wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
+{
+    wk_unit *unit = &learner->observe;
+    WK_TRY(wk_unit_begin(unit, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
+    wk_graph *g = unit->graph;
+    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_OBSERVE);
+    learner->observe_t = wk_batch_inputs(g, &learner->config);
+    wk_model_losses seen =
+        wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &learner->observe_t, counter);
+    keep_latent(learner, g, seen.latent);
+    wk_graph_count(g, counter, 1);
+    return wk_unit_finish(unit, learner, err);
+}

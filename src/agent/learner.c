@@ -1,0 +1,407 @@
+#include "agent/learner.h"
+
+#include "agent/learner_parts.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What each set is, given a config.
+typedef struct set_row {
+    const char *name;
+    int stack;
+    bool trained; // slow copies are not
+    float rate;
+} set_row;
+
+static set_row describe_set(const wk_learner_config *c, wk_set_id id)
+{
+    switch (id) {
+    case WK_SET_MODEL:
+        return (set_row){"model", 0, true, c->model_rate};
+    case WK_SET_ENSEMBLE:
+        return (set_row){"ensemble", c->ensemble, true, c->ensemble_rate};
+    case WK_SET_EXPLORE_ACTOR:
+        return (set_row){"explore.actor", 1, true, c->policy_rate};
+    case WK_SET_EXPLORE_CRITIC:
+        return (set_row){"explore.critic", 1, true, c->policy_rate};
+    case WK_SET_EXPLORE_SLOW:
+        return (set_row){"explore.slow", 1, false, 0};
+    case WK_SET_REWARD:
+        return (set_row){"reward", c->tasks, true, c->model_rate};
+    case WK_SET_TASK_ACTOR:
+        return (set_row){"task.actor", c->tasks, true, c->policy_rate};
+    case WK_SET_TASK_CRITIC:
+        return (set_row){"task.critic", c->tasks, true, c->policy_rate};
+    case WK_SET_TASK_SLOW:
+        return (set_row){"task.slow", c->tasks, false, 0};
+    case WK_SETS:
+        break;
+    }
+    return (set_row){0};
+}
+
+static bool wanted(const wk_learner_config *c, wk_set_id id)
+{
+    if (id >= WK_SET_REWARD) return c->tasks > 0;
+    if (id >= WK_SET_EXPLORE_ACTOR) return c->exploration == WK_EXPLORE_PLAN2EXPLORE;
+    return true;
+}
+
+static wk_status create_sets(wk_learner *learner, wk_error *err)
+{
+    for (int id = 0; id < WK_SETS; id++) {
+        if (!wanted(&learner->config, id)) continue;
+        set_row row = describe_set(&learner->config, id);
+        wk_params_config params = {
+            .name = row.name, .stack = row.stack, .seed = learner->config.seed};
+        WK_TRY(wk_params_create(&params, &learner->params[id], err));
+        if (!row.trained) continue;
+        wk_optimizer_config optimizer = {.rate = row.rate, .adam = wk_adam_config_default()};
+        WK_TRY(wk_optimizer_create(learner->params[id], &optimizer, &learner->optimizers[id], err));
+    }
+    return WK_OK;
+}
+
+wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_id *sets,
+                        size_t count, wk_error *err)
+{
+    WK_TRY(wk_graph_create(&unit->graph, err));
+    for (size_t i = 0; i < count; i++) {
+        wk_params *params = learner->params[sets[i]];
+        if (params) WK_TRY(wk_scope_create(params, unit->graph, &unit->scope[sets[i]], err));
+    }
+    return WK_OK;
+}
+
+wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err)
+{
+    for (int id = 0; id < WK_SETS; id++)
+        if (unit->scope[id]) WK_TRY(wk_scope_bind(unit->scope[id], learner->backend, err));
+    for (int id = 0; id < WK_SETS; id++) {
+        // An optimiser is recorded in the one graph that trains its set.
+        bool trains = (unit == &learner->learn && id < WK_SET_REWARD) ||
+                      (unit == &learner->tasks && id >= WK_SET_REWARD);
+        if (trains && learner->optimizers[id])
+            WK_TRY(wk_optimizer_bind(learner->optimizers[id], learner->backend, err));
+    }
+    return wk_program_create(unit->graph, learner->backend, &unit->program, err);
+}
+
+void wk_unit_free(wk_unit *unit)
+{
+    wk_program_destroy(unit->program);
+    for (int id = 0; id < WK_SETS; id++)
+        wk_scope_destroy(unit->scope[id]);
+    wk_graph_destroy(unit->graph);
+}
+
+wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which)
+{
+    return wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", learner->counters,
+                               (size_t)which * sizeof(uint64_t));
+}
+
+wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss)
+{
+    wk_graph *g = unit->graph;
+    wk_shape single = WK_SHAPE(1);
+    wk_tensor flag = wk_graph_persistent(g, WK_U64, single, "not finite", NULL, 0);
+    wk_graph_store(g, flag, wk_graph_persistent(g, WK_U64, single, "zero", NULL, 0));
+    wk_graph_check_finite(g, loss, flag);
+    wk_graph_section(g, "optimiser");
+    return wk_optimizer_record(learner->optimizers[set], unit->scope[set],
+                               wk_graph_sum_all(g, loss), flag);
+}
+
+wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)
+{
+    const wk_learner_config *c = &learner->config;
+    int rows = wk_config_rows(c), flat = wk_config_flat(c);
+    return (wk_latent){
+        wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, flat), "latent.stoch", learner->latent, 0),
+        wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, c->deter), "latent.deter", learner->latent,
+                            (size_t)rows * (size_t)flat * sizeof(float))};
+}
+
+// Everything that a snapshot holds.
+static wk_status list_state(wk_learner *learner, wk_error *err)
+{
+    WK_TRY(wk_state_create(&learner->state, err));
+    for (int id = 0; id < WK_SETS; id++) {
+        if (learner->params[id])
+            WK_TRY(wk_state_add_params(learner->state, learner->params[id], err));
+        if (learner->optimizers[id])
+            WK_TRY(wk_state_add_optimizer(learner->state, learner->optimizers[id], err));
+    }
+    return wk_state_add(learner->state, "counters", WK_U64, WK_SHAPE(WK_COUNTERS),
+                        learner->counters, 0, err);
+}
+
+static wk_status build(wk_learner *learner, wk_error *err)
+{
+    const wk_learner_config *c = &learner->config;
+    size_t rows = (size_t)wk_config_rows(c);
+    WK_TRY(create_sets(learner, err));
+    WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
+                            err));
+    WK_TRY(wk_buffer_create(learner->backend, rows * (size_t)wk_config_features(c) * sizeof(float),
+                            &learner->latent, err));
+    size_t most = rows * (size_t)(c->tasks > 1 ? c->tasks : 1);
+    learner->scratch = malloc(most * sizeof(float));
+    if (!learner->scratch)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", most);
+    WK_TRY(wk_learner_record_learn(learner, err));
+    WK_TRY(wk_learner_record_observe(learner, err));
+    if (learner->params[WK_SET_EXPLORE_SLOW])
+        WK_TRY(wk_params_copy(learner->params[WK_SET_EXPLORE_SLOW],
+                              learner->params[WK_SET_EXPLORE_CRITIC], err));
+    if (c->tasks > 0) {
+        WK_TRY(wk_learner_record_tasks(learner, err));
+        WK_TRY(wk_params_copy(learner->params[WK_SET_TASK_SLOW],
+                              learner->params[WK_SET_TASK_CRITIC], err));
+    }
+    return list_state(learner, err);
+}
+
+wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend, wk_learner **out,
+                            wk_error *err)
+{
+    WK_TRY(wk_learner_config_check(config, err));
+    wk_learner *learner = calloc(1, sizeof *learner);
+    if (!learner) return wk_fail(err, WK_E_MEMORY, "no memory for a learner");
+    learner->config = *config;
+    learner->backend = backend;
+    wk_status status = build(learner, err);
+    if (status != WK_OK) {
+        wk_learner_destroy(learner);
+        return status;
+    }
+    *out = learner;
+    return WK_OK;
+}
+
+void wk_learner_destroy(wk_learner *learner)
+{
+    if (!learner) return;
+    wk_state_destroy(learner->state);
+    wk_unit_free(&learner->learn);
+    wk_unit_free(&learner->tasks);
+    wk_unit_free(&learner->observe);
+    for (int id = 0; id < WK_SETS; id++) {
+        wk_optimizer_destroy(learner->optimizers[id]);
+        wk_params_destroy(learner->params[id]);
+    }
+    wk_buffer_destroy(learner->latent);
+    wk_buffer_destroy(learner->counters);
+    free(learner->scratch);
+    free(learner);
+}
+
+const wk_learner_config *wk_learner_get_config(const wk_learner *learner)
+{
+    return &learner->config;
+}
+
+static wk_status upload_batch(wk_learner *learner, wk_program *program,
+                              const wk_batch_tensors *inputs, const wk_learner_batch *batch,
+                              wk_error *err)
+{
+    size_t rows = (size_t)wk_config_rows(&learner->config);
+    for (size_t i = 0; i < rows; i++)
+        learner->scratch[i] = batch->first[i] ? 0.0f : 1.0f;
+    WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * 64 * 64 * 3, err));
+    WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
+                             rows * (size_t)learner->config.action_size * sizeof(float), err));
+    return wk_program_upload(program, inputs->keep, learner->scratch, rows * sizeof(float), err);
+}
+
+// Reads an output of one number per member; absent tensors give zeros.
+static wk_status read_output(const wk_program *program, wk_tensor x, float *values, size_t count,
+                             wk_error *err)
+{
+    memset(values, 0, count * sizeof *values);
+    if (!wk_tensor_exists(x)) return WK_OK;
+    return wk_program_download(program, x, values, count * sizeof *values, err);
+}
+
+static float mean_of(const float *values, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += values[i];
+    return (float)(sum / count);
+}
+
+static wk_status read_metrics(const wk_learner *learner, wk_learner_metrics *m, wk_error *err)
+{
+    const wk_program *program = learner->learn.program;
+    const wk_learn_tensors *t = &learner->learn_t;
+    const struct {
+        wk_tensor x;
+        float *to;
+    } scalars[] = {
+        {t->model.total, &m->model_loss},
+        {t->model.image, &m->image_loss},
+        {t->model.kl, &m->kl},
+        {t->model.prior_entropy, &m->prior_entropy},
+        {t->model.post_entropy, &m->post_entropy},
+        {t->model_norm, &m->model_norm},
+        {t->reward, &m->disagreement},
+        {t->actor_loss, &m->explore.actor_loss},
+        {t->critic_loss, &m->explore.critic_loss},
+        {t->actor_norm, &m->explore.actor_norm},
+        {t->critic_norm, &m->explore.critic_norm},
+        {t->value, &m->explore.value},
+        {t->entropy, &m->explore.entropy},
+    };
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+        WK_TRY(read_output(program, scalars[i].x, scalars[i].to, 1, err));
+    float members[64];
+    int count = learner->config.ensemble;
+    WK_TRY(read_output(program, t->ensemble_loss, members, (size_t)count, err));
+    m->ensemble_loss = mean_of(members, count);
+    WK_TRY(read_output(program, t->ensemble_norm, members, (size_t)count, err));
+    m->ensemble_norm = mean_of(members, count);
+    return WK_OK;
+}
+
+wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
+                            wk_learner_metrics *metrics, float *delta, wk_error *err)
+{
+    wk_program *program = learner->learn.program;
+    WK_TRY(upload_batch(learner, program, &learner->learn_t.batch, batch, err));
+    WK_TRY(wk_program_run(program, err));
+    if (delta)
+        WK_TRY(wk_program_download(program, learner->learn_t.delta, delta,
+                                   (size_t)wk_config_rows(&learner->config) * sizeof *delta, err));
+    return metrics ? read_metrics(learner, metrics, err) : WK_OK;
+}
+
+wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
+{
+    wk_program *program = learner->observe.program;
+    WK_TRY(upload_batch(learner, program, &learner->observe_t, batch, err));
+    return wk_program_run(program, err);
+}
+
+static wk_status read_task_metrics(const wk_learner *learner, wk_task_metrics *m, wk_error *err)
+{
+    const wk_program *program = learner->tasks.program;
+    const wk_task_tensors *t = &learner->task_t;
+    size_t tasks = (size_t)learner->config.tasks;
+    WK_TRY(read_output(program, t->reward_loss, m->reward_loss, tasks, err));
+    WK_TRY(read_output(program, t->reward_norm, m->reward_norm, tasks, err));
+    const struct {
+        wk_tensor x;
+        size_t offset;
+    } figures[] = {
+        {t->actor_loss, offsetof(wk_policy_metrics, actor_loss)},
+        {t->critic_loss, offsetof(wk_policy_metrics, critic_loss)},
+        {t->actor_norm, offsetof(wk_policy_metrics, actor_norm)},
+        {t->critic_norm, offsetof(wk_policy_metrics, critic_norm)},
+        {t->value, offsetof(wk_policy_metrics, value)},
+        {t->entropy, offsetof(wk_policy_metrics, entropy)},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        float values[WK_LEARNER_TASKS];
+        WK_TRY(read_output(program, figures[i].x, values, tasks, err));
+        for (size_t k = 0; k < tasks; k++)
+            memcpy((char *)&m->policy[k] + figures[i].offset, &values[k], sizeof values[k]);
+    }
+    return WK_OK;
+}
+
+wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *batch,
+                                  wk_task_metrics *metrics, wk_error *err)
+{
+    size_t tasks = (size_t)learner->config.tasks, rows = (size_t)wk_config_rows(&learner->config);
+    if (tasks == 0)
+        return wk_fail(err, WK_E_INPUT, "this learner was made without tasks; set tasks above 0");
+    for (size_t k = 0; k < tasks; k++)
+        for (size_t i = 0; i < rows; i++)
+            learner->scratch[k * rows + i] = batch->rewards[i * tasks + k];
+    wk_program *program = learner->tasks.program;
+    WK_TRY(wk_program_upload(program, learner->task_t.reward, learner->scratch,
+                             tasks * rows * sizeof(float), err));
+    WK_TRY(wk_program_run(program, err));
+    return metrics ? read_task_metrics(learner, metrics, err) : WK_OK;
+}
+
+const char *wk_learner_metrics_fault(const wk_learner_metrics *m)
+{
+    const struct {
+        const char *name;
+        float value;
+    } figures[] = {
+        {"model_loss", m->model_loss},
+        {"image_loss", m->image_loss},
+        {"kl", m->kl},
+        {"model_norm", m->model_norm},
+        {"ensemble_loss", m->ensemble_loss},
+        {"ensemble_norm", m->ensemble_norm},
+        {"disagreement", m->disagreement},
+        {"actor_loss", m->explore.actor_loss},
+        {"actor_norm", m->explore.actor_norm},
+        {"critic_loss", m->explore.critic_loss},
+        {"critic_norm", m->explore.critic_norm},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (!isfinite(figures[i].value)) return figures[i].name;
+    return NULL;
+}
+
+wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64_t *skipped,
+                            wk_error *err)
+{
+    uint64_t counters[WK_COUNTERS];
+    WK_TRY(wk_buffer_download(learner->counters, 0, counters, sizeof counters, err));
+    *updates = counters[WK_COUNT_LEARN];
+    *skipped = 0;
+    for (int id = 0; id < WK_SETS; id++) {
+        if (!learner->optimizers[id]) continue;
+        int members = wk_params_stack(learner->params[id]);
+        for (int s = 0; s < (members ? members : 1); s++) {
+            wk_optimizer_counts counts;
+            WK_TRY(wk_optimizer_get_counts(learner->optimizers[id], s, &counts, err));
+            *skipped += counts.skipped;
+        }
+    }
+    return WK_OK;
+}
+
+wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
+{
+    wk_learner_memory memory = {.state = wk_state_bytes(learner->state)};
+    const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
+    for (int i = 0; i < 3; i++) {
+        if (!units[i]->program) continue;
+        wk_program_stats stats = wk_program_get_stats(units[i]->program);
+        memory.planned += stats.planned + stats.owned;
+    }
+    return memory;
+}
+
+wk_program *wk_learner_program(wk_learner *learner)
+{
+    return learner->learn.program;
+}
+
+wk_program *wk_learner_task_program(wk_learner *learner)
+{
+    return learner->tasks.program;
+}
+
+wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err)
+{
+    return wk_state_save(learner->state, path, NULL, 0, err);
+}
+
+wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err)
+{
+    wk_safetensors *file;
+    WK_TRY(wk_safetensors_open(path, &file, err));
+    wk_status status = wk_state_load(learner->state, file, err);
+    wk_safetensors_close(file);
+    return status;
+}

@@ -1,0 +1,93 @@
+// The learner: all networks with their optimisers, and the recorded graphs that train them.
+//
+// One update is one run of the reward-free graph: world model, then exploration in the updated
+// model, then the ensemble. Task policies have a graph of their own that reads the posterior states
+// the first one left behind, with random streams of their own: with or without tasks the
+// reward-free run is the same to the bit. From a snapshot, the same task graph is fed by a graph
+// that only observes.
+#ifndef WK_AGENT_LEARNER_H
+#define WK_AGENT_LEARNER_H
+
+#include "model/config.h"
+#include "tensor/backend.h"
+#include "tensor/program.h"
+
+enum { WK_LEARNER_TASKS = 16 }; // most task policies
+
+typedef struct wk_learner wk_learner;
+
+/// Builds every network and graph on `backend` (borrowed). Fails on a bad config and when memory is
+/// short.
+wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend, wk_learner **out,
+                            wk_error *err);
+/// NULL is allowed.
+void wk_learner_destroy(wk_learner *learner);
+const wk_learner_config *wk_learner_get_config(const wk_learner *learner);
+
+/// A batch of B sequences of T steps, time-major, borrowed for the call.
+typedef struct wk_learner_batch {
+    const uint8_t *images; // [T,B,64,64,3]
+    const float *actions;  // [T,B,A], the one that led to the row
+    const uint8_t *first;  // [T,B], nonzero where the state starts from zero
+    const float *rewards;  // [T,B,tasks], received on arriving; unused without tasks
+} wk_learner_batch;
+
+/// One actor-critic's figures of an update.
+typedef struct wk_policy_metrics {
+    float actor_loss, critic_loss, actor_norm, critic_norm, value, entropy;
+} wk_policy_metrics;
+
+/// Figures of a reward-free update.
+typedef struct wk_learner_metrics {
+    float model_loss, image_loss, kl, prior_entropy, post_entropy, model_norm;
+    float ensemble_loss, ensemble_norm; // means over the members
+    float disagreement;                 // mean over starts and steps: the exploration reward
+    wk_policy_metrics explore;          // zero under random exploration
+} wk_learner_metrics;
+
+/// Figures of a task update, per task.
+typedef struct wk_task_metrics {
+    float reward_loss[WK_LEARNER_TASKS], reward_norm[WK_LEARNER_TASKS];
+    wk_policy_metrics policy[WK_LEARNER_TASKS];
+} wk_task_metrics;
+
+/// One reward-free update. `delta` gets the error estimate of every start, [T,B]: the disagreement
+/// averaged over the imagined steps. Numbers that are not finite skip the steps they would spoil
+/// (see wk_learner_skipped) and appear in the metrics as they are; the call itself succeeds.
+wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
+                            wk_learner_metrics *metrics, float *delta, wk_error *err);
+
+/// Trains reward heads and task policies on the states of the last wk_learner_update or
+/// wk_learner_observe, with the batch's rewards.
+wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *batch,
+                                  wk_task_metrics *metrics, wk_error *err);
+
+/// Computes the posterior states of a batch without training anything, for task policies from a
+/// snapshot.
+wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
+
+/// Name of the first figure that is not finite ("model_loss"), or NULL when all are.
+const char *wk_learner_metrics_fault(const wk_learner_metrics *metrics);
+
+/// Updates done, and optimiser steps skipped because of numbers that were not finite, over all
+/// networks.
+wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64_t *skipped,
+                            wk_error *err);
+
+/// Bytes of device memory: weights and optimiser state, and the planned temporaries of the graphs.
+typedef struct wk_learner_memory {
+    size_t state, planned;
+} wk_learner_memory;
+wk_learner_memory wk_learner_get_memory(const wk_learner *learner);
+
+/// The program of the reward-free update and that of the task update (NULL without tasks), for
+/// timing by section.
+wk_program *wk_learner_program(wk_learner *learner);
+wk_program *wk_learner_task_program(wk_learner *learner);
+
+/// Writes all weights, optimiser state and counters to a safetensors file / reads them back. A
+/// failed restore leaves the learner as it was.
+wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err);
+wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err);
+
+#endif

@@ -1,0 +1,91 @@
+// The inside of a learner, shared by the files that record its graphs. Not for use outside
+// src/agent.
+#ifndef WK_AGENT_LEARNER_PARTS_H
+#define WK_AGENT_LEARNER_PARTS_H
+
+#include "agent/learner.h"
+#include "model/world_model.h"
+#include "nn/optimizer.h"
+#include "nn/state.h"
+
+/// The parameter sets. Slow critics have no optimiser.
+typedef enum wk_set_id {
+    WK_SET_MODEL,
+    WK_SET_ENSEMBLE,
+    WK_SET_EXPLORE_ACTOR,
+    WK_SET_EXPLORE_CRITIC,
+    WK_SET_EXPLORE_SLOW,
+    WK_SET_REWARD,
+    WK_SET_TASK_ACTOR,
+    WK_SET_TASK_CRITIC,
+    WK_SET_TASK_SLOW,
+    WK_SETS
+} wk_set_id;
+
+/// A recorded graph with the scopes it uses (NULL where it uses none) and its program.
+typedef struct wk_unit {
+    wk_graph *graph;
+    wk_scope *scope[WK_SETS];
+    wk_program *program;
+} wk_unit;
+
+/// Tensors of the reward-free graph.
+typedef struct wk_learn_tensors {
+    wk_batch_tensors batch;
+    wk_model_losses model;
+    wk_tensor model_norm, ensemble_loss, ensemble_norm, reward, delta;
+    wk_tensor actor_loss, critic_loss, actor_norm, critic_norm, value, entropy;
+} wk_learn_tensors;
+
+/// Tensors of the task graph.
+typedef struct wk_task_tensors {
+    wk_tensor reward; // input [tasks,T*B]
+    wk_tensor reward_loss, reward_norm;
+    wk_tensor actor_loss, critic_loss, actor_norm, critic_norm, value, entropy; // [tasks] each
+} wk_task_tensors;
+
+struct wk_learner {
+    wk_learner_config config;
+    wk_backend *backend;
+    wk_params *params[WK_SETS];        // NULL where the config has no such network
+    wk_optimizer *optimizers[WK_SETS]; // NULL where nothing is trained
+    wk_buffer *latent;                 // posterior states of the last batch: stoch, then deter
+    wk_buffer *counters;               // u64: reward-free updates, task updates, observations
+    wk_unit learn, tasks, observe;
+    wk_learn_tensors learn_t;
+    wk_task_tensors task_t;
+    wk_batch_tensors observe_t;
+    wk_state *state; // everything that a snapshot holds
+    float *scratch;  // host memory for batches in the graph's layout
+};
+
+/// Which counter a graph advances.
+typedef enum wk_counter_id {
+    WK_COUNT_LEARN,
+    WK_COUNT_TASKS,
+    WK_COUNT_OBSERVE,
+    WK_COUNTERS
+} wk_counter_id;
+
+/// Starts a unit: an empty graph and scopes of the given sets.
+wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_id *sets,
+                        size_t count, wk_error *err);
+/// Binds weights and optimisers and makes the program.
+wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err);
+void wk_unit_free(wk_unit *unit);
+
+/// Records a training step of the set on a loss [1], or [S] for a stack, in the section
+/// "optimiser". A loss that is not finite skips the step. Gives the gradient's norm.
+wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss);
+
+/// The counter as a tensor of the unit's graph.
+wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);
+/// The stored posterior states [T*B,..] as persistent tensors of a graph.
+wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g);
+
+/// Record and compile the three graphs.
+wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err);
+wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err);
+wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err);
+
+#endif

@@ -1,0 +1,55 @@
+#include "agent/networks.h"
+
+#include "nn/layers.h"
+
+static wk_tensor mlp(wk_scope *scope, const wk_learner_config *config, wk_tensor x, int outputs)
+{
+    wk_mlp_config shape = {
+        .layers = config->layers, .units = config->units, .activation = WK_ELU, .outputs = outputs};
+    return wk_nn_mlp(scope, "mlp", x, &shape);
+}
+
+wk_tensor wk_ensemble_predict(wk_scope *scope, const wk_learner_config *config, wk_tensor x)
+{
+    return mlp(scope, config, x, wk_config_features(config));
+}
+
+wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *config,
+                                   wk_tensor features, wk_tensor action)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    wk_tensor x = wk_graph_concat(g, (wk_tensor[]){features, action}, 2, 1);
+    return wk_graph_disagreement(g, wk_ensemble_predict(scope, config, x), config->spread,
+                                 config->disagreement_scale);
+}
+
+wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_tensor features,
+                           wk_tensor action)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    int steps = config->length - 1, rows = steps * config->batch;
+    int width = wk_config_features(config);
+    features = wk_graph_stop_gradient(g, features);
+    wk_tensor now =
+        wk_graph_reshape(g, wk_graph_slice(g, features, 0, 0, steps), WK_SHAPE(rows, width));
+    wk_tensor next =
+        wk_graph_reshape(g, wk_graph_slice(g, features, 0, 1, steps), WK_SHAPE(rows, width));
+    wk_tensor taken = wk_graph_reshape(g, wk_graph_slice(g, action, 0, 1, steps),
+                                       WK_SHAPE(rows, config->action_size));
+    wk_tensor x = wk_graph_concat(g, (wk_tensor[]){now, taken}, 2, 1);
+    wk_tensor prediction = wk_ensemble_predict(scope, config, x);
+    return wk_graph_mean(g, wk_graph_half_squared_error(g, prediction, next, 1), 1);
+}
+
+wk_tensor wk_scalar_head(wk_scope *scope, const wk_learner_config *config, wk_tensor x)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    wk_tensor y = mlp(scope, config, x, 1);
+    wk_shape shape = wk_graph_shape(g, y);
+    return wk_graph_reshape(g, y, WK_SHAPE(shape.dim[0], shape.dim[1]));
+}
+
+wk_tensor wk_actor_head(wk_scope *scope, const wk_learner_config *config, wk_tensor x)
+{
+    return mlp(scope, config, x, 2 * config->action_size);
+}

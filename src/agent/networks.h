@@ -1,0 +1,28 @@
+// The networks around the world model: ensemble, reward heads, actors and critics. All are MLPs on
+// features, in parameter sets with a stack axis S: members of the ensemble, tasks of a domain,
+// or 1.
+#ifndef WK_AGENT_NETWORKS_H
+#define WK_AGENT_NETWORKS_H
+
+#include "model/config.h"
+#include "nn/scope.h"
+
+/// Predictions of the next features by every member, from x [1,N,features+A]: [M,N,features].
+wk_tensor wk_ensemble_predict(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
+
+/// The ensemble's spread at states [N,features] and actions [N,A]: [N].
+wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *config,
+                                   wk_tensor features, wk_tensor action);
+
+/// Loss of every member, [M], for features [T,B,..] and actions [T,B,A] of a batch: predicts row
+/// t+1 from row t and the action stored with row t+1. Features count as constants.
+wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_tensor features,
+                           wk_tensor action);
+
+/// One number per row and member from x [S or 1,N,features], by reward heads or critics: [S,N].
+wk_tensor wk_scalar_head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
+
+/// Raw parameters of the actors' distributions from x [S or 1,N,features]: [S,N,2A].
+wk_tensor wk_actor_head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
+
+#endif

@@ -1,0 +1,160 @@
+#include "agent/prediction.h"
+
+#include "agent/learner_parts.h"
+#include "agent/networks.h"
+#include "model/vision.h"
+#include "nn/losses.h"
+#include <stdlib.h>
+
+enum { PIXELS = 64 * 64 * 3, MOST_STEPS = 1024 };
+
+struct wk_prediction {
+    wk_learner *learner;
+    wk_learner_config config; // the learner's, with this batch and length
+    int context;
+    wk_unit unit;
+    wk_batch_tensors batch;
+    wk_tensor images, error, disagreement, open_loop;
+    float *keep;
+};
+
+// Steps first...first+count-1 of x [T,B,D] as rows [count*B,D].
+static wk_tensor rows_of(wk_graph *g, wk_tensor x, int first, int count)
+{
+    wk_shape s = wk_graph_shape(g, x);
+    return wk_graph_reshape(g, wk_graph_slice(g, x, 0, first, count),
+                            WK_SHAPE(count * s.dim[1], s.dim[2]));
+}
+
+// Features at which the stochastic part is the mean of the prior instead of a sample.
+static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
+{
+    wk_graph *g = wk_scope_graph(rssm->scope);
+    const wk_learner_config *c = rssm->config;
+    int rows = wk_graph_shape(g, deter).dim[0];
+    wk_tensor logits = wk_rssm_prior(rssm, deter);
+    wk_tensor probs =
+        wk_graph_softmax(g, wk_graph_reshape(g, logits, WK_SHAPE(rows, c->stoch, c->classes)));
+    wk_latent mean = {wk_graph_reshape(g, probs, WK_SHAPE(rows, wk_config_flat(c))), deter};
+    return wk_rssm_features(rssm, mean);
+}
+
+// One step ahead from every posterior state.
+static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_tensor images)
+{
+    const wk_learner_config *c = &p->config;
+    wk_graph *g = p->unit.graph;
+    int steps = c->length - 1;
+    wk_latent now = {rows_of(g, seen.stoch, 0, steps), rows_of(g, seen.deter, 0, steps)};
+    wk_tensor action = rows_of(g, p->batch.action, 1, steps);
+    wk_tensor deter = wk_rssm_advance(rssm, now, wk_rssm_action(rssm, action));
+    p->images = wk_decode(rssm->scope, c, mean_features(rssm, deter));
+    wk_tensor truth = wk_graph_slice(g, images, 0, c->batch, steps * c->batch);
+    wk_tensor half = wk_graph_half_squared_error(g, p->images, truth, 3);
+    p->error = wk_graph_affine(g, half, 2.0f / PIXELS, 0);
+    p->disagreement = wk_ensemble_disagreement(p->unit.scope[WK_SET_ENSEMBLE], c,
+                                               wk_rssm_features(rssm, now), action);
+}
+
+// The context as reconstructed, then imagined with the real actions and the mode of the prior.
+static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen)
+{
+    const wk_learner_config *c = &p->config;
+    wk_graph *g = p->unit.graph;
+    wk_tensor features[MOST_STEPS];
+    wk_latent latent = {0};
+    for (int t = 0; t < c->length; t++) {
+        if (t < p->context) {
+            latent = (wk_latent){rows_of(g, seen.stoch, t, 1), rows_of(g, seen.deter, t, 1)};
+        } else {
+            wk_tensor action = rows_of(g, p->batch.action, t, 1);
+            latent = wk_rssm_imagine(rssm, latent, action, (wk_random){0});
+        }
+        features[t] = wk_rssm_features(rssm, latent);
+    }
+    wk_tensor all = wk_graph_concat(g, features, (size_t)c->length, 0);
+    p->open_loop = wk_decode(rssm->scope, c, all);
+}
+
+static wk_status build(wk_prediction *p, wk_error *err)
+{
+    const wk_learner_config *c = &p->config;
+    p->keep = malloc((size_t)wk_config_rows(c) * sizeof *p->keep);
+    if (!p->keep) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
+    WK_TRY(wk_unit_begin(&p->unit, p->learner, (const wk_set_id[]){WK_SET_MODEL, WK_SET_ENSEMBLE},
+                         2, err));
+    wk_graph *g = p->unit.graph;
+    wk_scope *model = p->unit.scope[WK_SET_MODEL];
+    wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
+    p->batch = wk_batch_inputs(g, c);
+    wk_tensor images = wk_graph_image(g, p->batch.image);
+    wk_tensor embed = wk_graph_reshape(g, wk_encode(model, c, images),
+                                       WK_SHAPE(c->length, c->batch, 32 * c->depth));
+    wk_rssm rssm = wk_rssm_use(model, c);
+    wk_observed seen =
+        wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter, "predict/observe");
+    record_one_step(p, &rssm, seen.latent, images);
+    record_open_loop(p, &rssm, seen.latent);
+    const wk_tensor read[] = {p->images, p->error, p->disagreement, p->open_loop};
+    for (int i = 0; i < 4; i++)
+        wk_graph_output(g, read[i]);
+    return wk_unit_finish(&p->unit, p->learner, err);
+}
+
+wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
+                               wk_prediction **out, wk_error *err)
+{
+    if (count < 1 || steps < 2 || steps > MOST_STEPS || context < 1 || context > steps)
+        return wk_fail(err, WK_E_INPUT,
+                       "cannot predict %d sequences of %d steps after %d: give at least one "
+                       "sequence, 2 to %d steps, and a context within them",
+                       count, steps, context, MOST_STEPS);
+    wk_prediction *p = calloc(1, sizeof *p);
+    if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction");
+    p->learner = learner;
+    p->config = learner->config;
+    p->config.batch = count;
+    p->config.length = steps;
+    p->context = context;
+    wk_status status = build(p, err);
+    if (status != WK_OK) {
+        wk_prediction_destroy(p);
+        return status;
+    }
+    *out = p;
+    return WK_OK;
+}
+
+void wk_prediction_destroy(wk_prediction *p)
+{
+    if (!p) return;
+    wk_unit_free(&p->unit);
+    free(p->keep);
+    free(p);
+}
+
+static wk_status read_floats(const wk_prediction *p, wk_tensor x, float *to, size_t count,
+                             wk_error *err)
+{
+    if (!to) return WK_OK;
+    return wk_program_download(p->unit.program, x, to, count * sizeof *to, err);
+}
+
+wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
+                            const wk_predicted *out, wk_error *err)
+{
+    const wk_learner_config *c = &p->config;
+    wk_program *program = p->unit.program;
+    size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
+    for (size_t i = 0; i < rows; i++)
+        p->keep[i] = batch->first[i] ? 0.0f : 1.0f;
+    WK_TRY(wk_program_upload(program, p->batch.image, batch->images, rows * PIXELS, err));
+    WK_TRY(wk_program_upload(program, p->batch.action, batch->actions,
+                             rows * (size_t)c->action_size * sizeof(float), err));
+    WK_TRY(wk_program_upload(program, p->batch.keep, p->keep, rows * sizeof(float), err));
+    WK_TRY(wk_program_run(program, err));
+    WK_TRY(read_floats(p, p->images, out->images, ahead * PIXELS, err));
+    WK_TRY(read_floats(p, p->error, out->error, ahead, err));
+    WK_TRY(read_floats(p, p->disagreement, out->disagreement, ahead, err));
+    return read_floats(p, p->open_loop, out->open_loop, rows * PIXELS, err);
+}

@@ -1,0 +1,29 @@
+// Looking at what the world model believes: one-step predictions of images with their errors beside
+// the ensemble's own estimate, and open-loop rollouts that see a few frames and imagine the rest.
+#ifndef WK_AGENT_PREDICTION_H
+#define WK_AGENT_PREDICTION_H
+
+#include "agent/learner.h"
+
+typedef struct wk_prediction wk_prediction;
+
+/// For batches of `count` sequences of `steps` steps, of which open loop sees the first `context`.
+/// The learner is borrowed.
+wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
+                               wk_prediction **out, wk_error *err);
+void wk_prediction_destroy(wk_prediction *prediction);
+
+/// What is predicted, for step t+1 from the posterior at t and the real action. Any pointer may be
+/// NULL.
+typedef struct wk_predicted {
+    float *images;       // [T-1,B,64,64,3] around zero (add 0.5 and multiply by 255)
+    float *error;        // [T-1,B] mean squared error over the image, of values in [-0.5,0.5]
+    float *disagreement; // [T-1,B] of the ensemble at (state t, action)
+    float *open_loop;    // [T,B,64,64,3]: reconstructions of the context, then imagined frames
+} wk_predicted;
+
+/// `batch` is [T,B] time-major as for learning; rewards are not looked at.
+wk_status wk_prediction_run(wk_prediction *prediction, const wk_learner_batch *batch,
+                            const wk_predicted *out, wk_error *err);
+
+#endif

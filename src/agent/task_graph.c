@@ -1,0 +1,81 @@
+// The task graph: reward heads on the stored posterior states, then one actor-critic per task in
+// imagination, all tasks side by side on the stack axis.
+#include "agent/behaviour.h"
+#include "agent/learner_parts.h"
+#include "agent/networks.h"
+
+// Reward heads: loss per task of predicting rewards [tasks,N] at features [1,N,F].
+static void record_reward_heads(wk_learner *learner, wk_tensor features)
+{
+    wk_unit *unit = &learner->tasks;
+    wk_task_tensors *t = &learner->task_t;
+    wk_graph *g = unit->graph;
+    wk_scope *heads = unit->scope[WK_SET_REWARD];
+    wk_shape single = WK_SHAPE(learner->config.tasks, wk_config_rows(&learner->config), 1);
+    wk_tensor guess =
+        wk_graph_reshape(g, wk_scalar_head(heads, &learner->config, features), single);
+    wk_tensor truth = wk_graph_reshape(g, t->reward, single);
+    t->reward_loss = wk_graph_mean(g, wk_graph_half_squared_error(g, guess, truth, 1), 1);
+    wk_graph_section(g, "optimiser");
+    // Tasks stand alone: a bad number in one skips the step of that one, by its own gradient.
+    t->reward_norm = wk_optimizer_record(learner->optimizers[WK_SET_REWARD], heads,
+                                         wk_graph_sum_all(g, t->reward_loss), (wk_tensor){0});
+}
+
+static void record_policies(wk_learner *learner, wk_latent start, wk_tensor counter)
+{
+    const wk_learner_config *c = &learner->config;
+    wk_unit *unit = &learner->tasks;
+    wk_task_tensors *t = &learner->task_t;
+    wk_graph *g = unit->graph;
+    wk_policy_scopes policy = {unit->scope[WK_SET_TASK_ACTOR], unit->scope[WK_SET_TASK_CRITIC],
+                               unit->scope[WK_SET_TASK_SLOW]};
+
+    wk_graph_section(g, "imagination");
+    wk_rssm rssm = wk_rssm_use(unit->scope[WK_SET_MODEL], c);
+    wk_imagined run = wk_imagine(&rssm, policy.actor, start, "task", counter);
+    wk_graph_section(g, "policy");
+    // Rewards are those received on arriving: the head reads the state after the step.
+    wk_tensor reward = wk_graph_reshape(
+        g, wk_scalar_head(unit->scope[WK_SET_REWARD], c, wk_imagined_after(g, c, &run)),
+        WK_SHAPE(c->tasks, c->horizon, run.starts));
+    wk_behaviour b = wk_behaviour_record(&policy, c, &run, reward);
+    t->actor_loss = b.actor_loss;
+    t->critic_loss = b.critic_loss;
+    t->value = b.value;
+    t->entropy = b.entropy;
+    wk_graph_section(g, "optimiser");
+    t->actor_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_ACTOR], policy.actor,
+                                        wk_graph_sum_all(g, b.actor_loss), (wk_tensor){0});
+    t->critic_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_CRITIC], policy.critic,
+                                         wk_graph_sum_all(g, b.critic_loss), (wk_tensor){0});
+    wk_graph_count(g, counter, 1);
+    wk_scope_follow(policy.slow, policy.critic, counter, (uint64_t)c->slow_period);
+}
+
+wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
+{
+    static const wk_set_id sets[] = {WK_SET_MODEL, WK_SET_REWARD, WK_SET_TASK_ACTOR,
+                                     WK_SET_TASK_CRITIC, WK_SET_TASK_SLOW};
+    const wk_learner_config *c = &learner->config;
+    wk_unit *unit = &learner->tasks;
+    wk_task_tensors *t = &learner->task_t;
+    WK_TRY(wk_unit_begin(unit, learner, sets, sizeof sets / sizeof *sets, err));
+    wk_graph *g = unit->graph;
+    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_TASKS);
+    int rows = wk_config_rows(c);
+    t->reward = wk_graph_input(g, WK_F32, WK_SHAPE(c->tasks, rows), "reward");
+
+    wk_graph_section(g, "reward heads");
+    wk_latent start = wk_learner_latent(learner, g);
+    wk_tensor features = wk_graph_concat(g, (wk_tensor[]){start.stoch, start.deter}, 2, 1);
+    record_reward_heads(learner,
+                        wk_graph_reshape(g, features, WK_SHAPE(1, rows, wk_config_features(c))));
+    record_policies(learner, start, counter);
+
+    const wk_tensor read[] = {t->reward_loss, t->reward_norm, t->actor_loss, t->critic_loss,
+                              t->actor_norm,  t->critic_norm, t->value,      t->entropy};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        wk_graph_output(g, read[i]);
+    return wk_unit_finish(unit, learner, err);
+}

@@ -1,0 +1,171 @@
+// waker bench update: time and memory of one update of the learner.
+#include "cli/bench_update.h"
+#include "base/pool.h"
+#include "cli/cli.h"
+#include "cli/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_ACTIONS = 6, DEFAULT_ITERS = 10 };
+
+typedef struct bench_values {
+    const char *preset, *exploration;
+    int tasks, actions, iters;
+    bool json;
+} bench_values;
+
+static const bench_values defaults = {.preset = "quick",
+                                      .exploration = "plan2explore",
+                                      .actions = DEFAULT_ACTIONS,
+                                      .iters = DEFAULT_ITERS};
+
+#define AT(field) offsetof(bench_values, field)
+static const wk_arg args[] = {
+    {"preset", "NAME", "sizes of the networks: paper, small or quick (the default)", WK_ARG_TEXT,
+     AT(preset), 0, 0},
+    {"exploration", "NAME", "plan2explore (the default) or random", WK_ARG_TEXT, AT(exploration), 0,
+     0},
+    {"tasks", "N", "task policies trained alongside (default 0)", WK_ARG_INT, AT(tasks), 0,
+     WK_LEARNER_TASKS},
+    {"actions", "N", "numbers in an action (default 6)", WK_ARG_INT, AT(actions), 1, 32},
+    {"iters", "N", "updates to time (default 10)", WK_ARG_INT, AT(iters), 1, 100000},
+    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+};
+
+static wk_status make_config(const bench_values *v, wk_learner_config *config, wk_error *err)
+{
+    *config = wk_learner_config_default();
+    WK_TRY(wk_learner_config_preset(config, v->preset, err));
+    config->action_size = v->actions;
+    config->tasks = v->tasks;
+    static const char *const names[] = {
+        [WK_EXPLORE_PLAN2EXPLORE] = "plan2explore", [WK_EXPLORE_RANDOM] = "random"};
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(names[i], v->exploration) != 0) continue;
+        config->exploration = (wk_exploration)i;
+        return WK_OK;
+    }
+    return wk_fail_nearest(err, "exploration", v->exploration, names, 2);
+}
+
+static double milliseconds(double seconds)
+{
+    return 1e3 * seconds;
+}
+
+static double mebibytes(size_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+static void print_times(const char *title, const wk_update_times *times, wk_text *out)
+{
+    double sum = 0;
+    for (int i = 0; i < times->part_count; i++)
+        sum += times->parts[i].seconds;
+    wk_text_printf(out, "%s: %.2f ms (median), %.2f ms (least)\n\n", title,
+                   milliseconds(times->median), milliseconds(times->least));
+    wk_table table;
+    wk_table_begin(&table, "lrr", "part", "ms", "share");
+    for (int i = 0; i < times->part_count; i++) {
+        const wk_update_part *part = &times->parts[i];
+        wk_table_cell(&table, "%s", part->name);
+        wk_table_cell(&table, "%.2f", milliseconds(part->seconds));
+        wk_table_cell(&table, "%.0f %%", sum > 0 ? 100 * part->seconds / sum : 0);
+    }
+    wk_table_print(&table, 2, out);
+    wk_table_free(&table);
+    wk_text_puts(out, "\n");
+}
+
+static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text *out)
+{
+    wk_text_printf(out, "preset %s on %d thread%s, %d updates\n\n", v->preset, s->threads,
+                   s->threads == 1 ? "" : "s", s->iters);
+    print_times("reward-free update", &s->update, out);
+    if (v->tasks > 0) print_times("task update", &s->tasks, out);
+    wk_text_printf(out,
+                   "memory: %.1f MiB weights and optimiser, %.1f MiB planned temporaries and "
+                   "inputs; %.1f MiB peak of the process\n",
+                   mebibytes(s->memory.state), mebibytes(s->memory.planned),
+                   mebibytes(s->resident));
+    wk_text_printf(out, "set-up: %.0f ms\n", milliseconds(s->setup));
+}
+
+static void json_times(wk_json *json, const char *key, const wk_update_times *times)
+{
+    wk_json_object(json, key);
+    wk_json_number(json, "median_ms", milliseconds(times->median));
+    wk_json_number(json, "least_ms", milliseconds(times->least));
+    wk_json_object(json, "parts_ms");
+    for (int i = 0; i < times->part_count; i++)
+        wk_json_number(json, times->parts[i].name, milliseconds(times->parts[i].seconds));
+    wk_json_close(json, '}');
+    wk_json_close(json, '}');
+}
+
+static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_object(&json, NULL);
+    wk_json_string(&json, "preset", v->preset);
+    wk_json_string(&json, "exploration", v->exploration);
+    wk_json_integer(&json, "tasks", v->tasks);
+    wk_json_integer(&json, "actions", v->actions);
+    wk_json_integer(&json, "threads", s->threads);
+    wk_json_integer(&json, "iters", s->iters);
+    json_times(&json, "update", &s->update);
+    if (v->tasks > 0) json_times(&json, "task_update", &s->tasks);
+    wk_json_integer(&json, "state_bytes", (int64_t)s->memory.state);
+    wk_json_integer(&json, "planned_bytes", (int64_t)s->memory.planned);
+    wk_json_integer(&json, "peak_resident_bytes", (int64_t)s->resident);
+    wk_json_number(&json, "setup_ms", milliseconds(s->setup));
+    wk_json_close(&json, '}');
+}
+
+// Other work on the machine shows in every figure.
+static void warn_if_busy(const wk_cli *cli, double load)
+{
+    if (cli->quiet || load < 0.5) return;
+    fprintf(stderr, "the machine was busy (load %.1f on %d cores): figures are too high\n", load,
+            wk_cpu_count());
+}
+
+static wk_status run(wk_cli *cli, const void *given, wk_error *err)
+{
+    const bench_values *v = given;
+    wk_learner_config config;
+    WK_TRY(make_config(v, &config, err));
+    double load = 0;
+    if (getloadavg(&load, 1) != 1) load = 0;
+    if (!cli->quiet && !v->json)
+        fprintf(stderr, "measuring %d updates of preset %s ...\n", v->iters, v->preset);
+    wk_update_speed speed;
+    WK_TRY(wk_update_speed_measure(&config, cli->threads, v->iters, &speed, err));
+    warn_if_busy(cli, load);
+    wk_text out = {0};
+    if (v->json)
+        json_speed(v, &speed, &out);
+    else
+        print_speed(v, &speed, &out);
+    return wk_cli_print(&out, err);
+}
+
+const wk_command wk_command_bench_update = {
+    .name = "bench update",
+    .summary = "Measure how long an update of the learner takes, part by part",
+    .usage = "bench update [--preset NAME] [--tasks N] [OPTIONS]",
+    .details =
+        "One update trains world model, ensemble and exploration policy on one batch; with\n"
+        "--tasks, reward heads and task policies too, in an update of their own. The peak of\n"
+        "the process covers everything since its start.\n",
+    .examples = "bench update --preset small --iters 20\n"
+                "bench update --preset quick --tasks 5 --threads 1 --json",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(bench_values),
+    .defaults = &defaults,
+    .run = run,
+};

@@ -1,0 +1,36 @@
+// How long one update of the learner takes, by part, and what memory it needs.
+#ifndef WK_CLI_BENCH_UPDATE_H
+#define WK_CLI_BENCH_UPDATE_H
+
+#include "agent/learner.h"
+
+enum { WK_UPDATE_PARTS_MAX = 16 };
+
+/// One part of an update: a section of its graph.
+typedef struct wk_update_part {
+    char name[32];
+    double seconds; // mean
+} wk_update_part;
+
+/// Times of one program.
+typedef struct wk_update_times {
+    double median, least; // seconds
+    wk_update_part parts[WK_UPDATE_PARTS_MAX];
+    int part_count;
+} wk_update_times;
+
+/// What was measured.
+typedef struct wk_update_speed {
+    wk_update_times update; // reward-free
+    wk_update_times tasks;  // zero without tasks
+    int threads, iters;
+    double setup;             // seconds to build the networks and record the graphs
+    wk_learner_memory memory; // of the device
+    size_t resident;          // bytes, the peak of the whole process
+} wk_update_speed;
+
+/// Updates a new learner `iters` times, after one that warms up, on batches of noise.
+wk_status wk_update_speed_measure(const wk_learner_config *config, int threads, int iters,
+                                  wk_update_speed *out, wk_error *err);
+
+#endif

@@ -1,0 +1,51 @@
+#include "model/world_model.h"
+
+#include "model/vision.h"
+#include "nn/losses.h"
+
+wk_batch_tensors wk_batch_inputs(wk_graph *g, const wk_learner_config *c)
+{
+    return (wk_batch_tensors){
+        .image = wk_graph_input(g, WK_U8, WK_SHAPE(wk_config_rows(c), 64, 64, 3), "image"),
+        .action =
+            wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action"),
+        .keep = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch), "keep"),
+    };
+}
+
+// Mean entropy of the categorical variables behind logits [T,B,V*C].
+static wk_tensor mean_entropy(wk_graph *g, const wk_learner_config *c, wk_tensor logits)
+{
+    wk_tensor grouped =
+        wk_graph_reshape(g, logits, WK_SHAPE(wk_config_rows(c), c->stoch, c->classes));
+    return wk_graph_mean_all(g, wk_graph_entropy(g, grouped));
+}
+
+wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
+                                const wk_batch_tensors *batch, wk_tensor counter)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    wk_graph_section(g, "encoder");
+    wk_tensor images = wk_graph_image(g, batch->image);
+    wk_tensor embed = wk_graph_reshape(g, wk_encode(scope, c, images),
+                                       WK_SHAPE(c->length, c->batch, 32 * c->depth));
+
+    wk_graph_section(g, "recurrence");
+    wk_rssm rssm = wk_rssm_use(scope, c);
+    wk_observed seen =
+        wk_rssm_observe(&rssm, embed, batch->action, batch->keep, counter, "model/observe");
+    wk_tensor prior = wk_rssm_prior(&rssm, seen.latent.deter);
+    wk_model_losses out = {.latent = seen.latent, .features = wk_rssm_features(&rssm, seen.latent)};
+    wk_kl_config kl = {.classes = c->classes, .balance = c->kl_balance, .free_nats = c->free_nats};
+    wk_tensor kl_loss = wk_nn_balanced_kl(g, seen.post_logits, prior, &kl, &out.kl);
+    out.prior_entropy = mean_entropy(g, c, prior);
+    out.post_entropy = mean_entropy(g, c, seen.post_logits);
+
+    wk_graph_section(g, "decoder");
+    wk_tensor flat =
+        wk_graph_reshape(g, out.features, WK_SHAPE(wk_config_rows(c), wk_config_features(c)));
+    wk_tensor error = wk_graph_half_squared_error(g, wk_decode(scope, c, flat), images, 3);
+    out.image = wk_graph_mean_all(g, error);
+    out.total = wk_graph_add(g, out.image, wk_graph_affine(g, kl_loss, c->kl_scale, 0));
+    return out;
+}

@@ -1,0 +1,33 @@
+// The world model's training graph: encode, follow the sequences, decode, and the two losses (image
+// and balanced KL). It never sees a reward.
+#ifndef WK_MODEL_WORLD_MODEL_H
+#define WK_MODEL_WORLD_MODEL_H
+
+#include "model/rssm.h"
+
+/// What the graph reads: a batch, time-major. Row t holds the image at t and the action that led to
+/// it.
+typedef struct wk_batch_tensors {
+    wk_tensor image;  // u8 [T,B,64,64,3] (as [T*B,64,64,3])
+    wk_tensor action; // f32 [T,B,A]
+    wk_tensor keep;   // f32 [T,B]: 0 on a sequence's first row, else 1
+} wk_batch_tensors;
+
+/// What it computes.
+typedef struct wk_model_losses {
+    wk_tensor total;         // [1], the loss to reduce
+    wk_tensor image, kl;     // [1] each, for the logs: image loss, mean KL
+    wk_tensor prior_entropy; // [1], mean
+    wk_tensor post_entropy;  // [1], mean
+    wk_latent latent;        // posterior states [T,B,..]
+    wk_tensor features;      // [T,B,features]
+} wk_model_losses;
+
+/// Declares the inputs.
+wk_batch_tensors wk_batch_inputs(wk_graph *g, const wk_learner_config *config);
+
+/// Records the losses; random samples come from streams "model/observe/t" at `counter`.
+wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *config,
+                                const wk_batch_tensors *batch, wk_tensor counter);
+
+#endif

@@ -1,0 +1,267 @@
+// Whole updates of the learner against an independent PyTorch model (tools/reference/learner.py) that
+// draws the same random bits: losses, gradients, parameters after Adam, error estimates, five updates in
+// a row. The reference computes in double precision; ours in float32, so relative errors up to 1e-4 of a
+// tensor's largest element are rounding.
+#include "agent/learner.h"
+#include "agent/learner_parts.h"
+#include "support/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SEED = 8, UPDATES = 5 };
+static const double TOLERANCE = 1e-4;
+
+typedef struct fixture {
+    wk_pool *pool;
+    wk_backend *backend;
+    wk_learner *learner;
+    wk_safetensors *golden;
+} fixture;
+
+// Names of the sets in the reference's file.
+static const char *const reference_names[WK_SETS] = {
+    [WK_SET_MODEL] = "",
+    [WK_SET_ENSEMBLE] = "ensemble/",
+    [WK_SET_EXPLORE_ACTOR] = "explore/actor/",
+    [WK_SET_EXPLORE_CRITIC] = "explore/critic/",
+    [WK_SET_REWARD] = "reward/",
+    [WK_SET_TASK_ACTOR] = "task/actor/",
+    [WK_SET_TASK_CRITIC] = "task/critic/",
+};
+
+// The numbers of a golden tensor, malloc'd.
+static float *golden_floats(const fixture *f, const char *name, size_t *count)
+{
+    wk_error err = {0};
+    const wk_safetensors_spec *spec = wk_safetensors_find(f->golden, name);
+    if (!spec) fail_msg("the golden file has no '%s'", name);
+    size_t bytes = wk_safetensors_spec_bytes(spec);
+    float *values = malloc(bytes);
+    assert_non_null(values);
+    assert_ok(wk_safetensors_read(f->golden, spec, values, &err));
+    if (count) *count = bytes / sizeof(float);
+    return values;
+}
+
+static void compare(const char *what, const float *ours, const float *truth, size_t count)
+{
+    double largest = 1e-6, worst = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)truth[i]));
+    for (size_t i = 0; i < count; i++)
+        worst = fmax(worst, fabs((double)ours[i] - truth[i]));
+    if (!(worst <= TOLERANCE * largest))
+        fail_msg("%s: off by %.3g where the largest is %.3g", what, worst, largest);
+}
+
+static void compare_golden(const fixture *f, const float *ours, size_t count, const char *format, ...)
+{
+    char name[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    size_t expected;
+    float *truth = golden_floats(f, name, &expected);
+    assert_int_equal(count, expected);
+    compare(name, ours, truth, count);
+    free(truth);
+}
+
+// Name of weight `param` of a set in the reference's file: our MLPs call their layers "mlp/...".
+static void reference_weight(wk_set_id set, const char *param, char *out, size_t size)
+{
+    const char *tail = strncmp(param, "mlp/", 4) == 0 ? param + 4 : param;
+    snprintf(out, size, "%s%s", reference_names[set], tail);
+}
+
+static void load_initial(const fixture *f)
+{
+    wk_error err = {0};
+    for (int set = 0; set < WK_SETS; set++) {
+        if (!reference_names[set]) continue;
+        const wk_params *params = f->learner->params[set];
+        for (size_t i = 0; i < wk_params_count(params); i++) {
+            char tail[96], name[128];
+            reference_weight(set, wk_params_at(params, i)->name, tail, sizeof tail);
+            snprintf(name, sizeof name, "init/%s", tail);
+            size_t count;
+            float *values = golden_floats(f, name, &count);
+            assert_int_equal(count, wk_params_at(params, i)->count);
+            assert_ok(wk_buffer_upload(wk_params_buffer(params), wk_params_at(params, i)->offset,
+                                       values, count * sizeof *values, &err));
+            free(values);
+        }
+    }
+    assert_ok(wk_params_copy(f->learner->params[WK_SET_EXPLORE_SLOW],
+                             f->learner->params[WK_SET_EXPLORE_CRITIC], &err));
+    assert_ok(wk_params_copy(f->learner->params[WK_SET_TASK_SLOW],
+                             f->learner->params[WK_SET_TASK_CRITIC], &err));
+}
+
+static wk_learner_config tiny(void)
+{
+    wk_learner_config c = wk_learner_config_default();
+    c.depth = 2, c.deter = 6, c.hidden = 5, c.stoch = 3, c.classes = 4, c.units = 7, c.layers = 2;
+    c.ensemble = 3, c.batch = 2, c.length = 4, c.horizon = 3, c.action_size = 2, c.tasks = 2;
+    c.slow_period = 2, c.kl_scale = 1.5f, c.free_nats = 0.01f, c.entropy_scale = 1e-2f;
+    c.seed = SEED;
+    return c;
+}
+
+static int set_up(void **state)
+{
+    wk_error err = {0};
+    fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    assert_ok(wk_pool_create(2, &f->pool, &err));
+    assert_ok(wk_backend_cpu_create(f->pool, &f->backend, &err));
+    wk_learner_config config = tiny();
+    assert_ok(wk_learner_create(&config, f->backend, &f->learner, &err));
+    assert_ok(wk_safetensors_open(WAKER_SOURCE_DIR "/tests/agent/golden/learner.safetensors",
+                                  &f->golden, &err));
+    load_initial(f);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    wk_safetensors_close(f->golden);
+    wk_learner_destroy(f->learner);
+    wk_backend_destroy(f->backend);
+    wk_pool_destroy(f->pool);
+    free(f);
+    return 0;
+}
+
+typedef struct golden_batch {
+    uint8_t *images, *first;
+    float *actions, *rewards;
+    wk_learner_batch view;
+} golden_batch;
+
+static golden_batch load_batch(const fixture *f)
+{
+    golden_batch b = {0};
+    size_t rows;
+    float *first = golden_floats(f, "batch/first", &rows);
+    b.first = malloc(rows);
+    assert_non_null(b.first);
+    for (size_t i = 0; i < rows; i++)
+        b.first[i] = first[i] != 0;
+    free(first);
+    b.images = (uint8_t *)golden_floats(f, "batch/image", NULL);
+    b.actions = golden_floats(f, "batch/action", NULL);
+    b.rewards = golden_floats(f, "batch/reward", NULL);
+    b.view = (wk_learner_batch){b.images, b.actions, b.first, b.rewards};
+    return b;
+}
+
+static void free_batch(golden_batch *b)
+{
+    free(b->images);
+    free(b->first);
+    free(b->actions);
+    free(b->rewards);
+}
+
+static void check_losses(const fixture *f, int n, const wk_learner_metrics *m,
+                         const wk_task_metrics *t, const float *delta)
+{
+    compare_golden(f, &m->model_loss, 1, "%d/loss/model", n);
+    compare_golden(f, &m->image_loss, 1, "%d/loss/image", n);
+    compare_golden(f, &m->kl, 1, "%d/loss/kl", n);
+    compare_golden(f, &m->explore.actor_loss, 1, "%d/loss/explore/actor", n);
+    compare_golden(f, &m->explore.critic_loss, 1, "%d/loss/explore/critic", n);
+    compare_golden(f, &m->model_norm, 1, "%d/norm/model", n);
+    compare_golden(f, &m->explore.actor_norm, 1, "%d/norm/explore/actor", n);
+    compare_golden(f, &m->explore.critic_norm, 1, "%d/norm/explore/critic", n);
+    compare_golden(f, delta, 8, "%d/delta", n);
+    compare_golden(f, t->reward_loss, 2, "%d/loss/reward", n);
+    compare_golden(f, t->reward_norm, 2, "%d/norm/reward", n);
+    float actor[2] = {t->policy[0].actor_loss, t->policy[1].actor_loss};
+    float critic[2] = {t->policy[0].critic_loss, t->policy[1].critic_loss};
+    compare_golden(f, actor, 2, "%d/loss/task/actor", n);
+    compare_golden(f, critic, 2, "%d/loss/task/critic", n);
+    float norms[2] = {t->policy[0].actor_norm, t->policy[1].actor_norm};
+    compare_golden(f, norms, 2, "%d/norm/task/actor", n);
+}
+
+// After the first Adam step the moment m is a tenth of the clipped gradient.
+static void check_gradients(const fixture *f, wk_set_id set)
+{
+    wk_error err = {0};
+    static const char *const groups[WK_SETS] = {"model", "ensemble", "explore/actor",
+                                                "explore/critic", NULL, "reward", "task/actor",
+                                                "task/critic", NULL};
+    const wk_params *params = f->learner->params[set];
+    char name[160], tail[96];
+    snprintf(name, sizeof name, "0/norm/%s", groups[set]);
+    size_t members;
+    float *norm = golden_floats(f, name, &members);
+    for (size_t i = 0; i < wk_params_count(params); i++) {
+        size_t count = wk_params_at(params, i)->count;
+        float *moment = malloc(count * sizeof *moment);
+        assert_non_null(moment);
+        assert_ok(wk_buffer_download(wk_optimizer_buffer(f->learner->optimizers[set]),
+                                     wk_optimizer_m_offset(f->learner->optimizers[set], i), moment,
+                                     count * sizeof *moment, &err));
+        for (size_t k = 0; k < count; k++) {
+            float member_norm = norm[k * members / count];
+            moment[k] *= 10 * fmaxf(1, member_norm / 100);
+        }
+        reference_weight(set, wk_params_at(params, i)->name, tail, sizeof tail);
+        compare_golden(f, moment, count, "0/grad/%s/%s", groups[set], tail);
+        free(moment);
+    }
+    free(norm);
+}
+
+static void check_parameters(const fixture *f, int n)
+{
+    wk_error err = {0};
+    for (int set = 0; set < WK_SETS; set++) {
+        if (!reference_names[set]) continue;
+        const wk_params *params = f->learner->params[set];
+        for (size_t i = 0; i < wk_params_count(params); i++) {
+            size_t count = wk_params_at(params, i)->count;
+            float *values = malloc(count * sizeof *values);
+            assert_non_null(values);
+            char tail[96];
+            reference_weight(set, wk_params_at(params, i)->name, tail, sizeof tail);
+            assert_ok(wk_buffer_download(wk_params_buffer(params), wk_params_at(params, i)->offset,
+                                         values, count * sizeof *values, &err));
+            compare_golden(f, values, count, "%d/param/%s", n, tail);
+            free(values);
+        }
+    }
+}
+
+static void five_updates_match_the_reference(void **state)
+{
+    fixture *f = *state;
+    wk_error err = {0};
+    golden_batch batch = load_batch(f);
+    for (int n = 0; n < UPDATES; n++) {
+        wk_learner_metrics metrics;
+        wk_task_metrics tasks;
+        float delta[8];
+        assert_ok(wk_learner_update(f->learner, &batch.view, &metrics, delta, &err));
+        assert_ok(wk_learner_update_tasks(f->learner, &batch.view, &tasks, &err));
+        check_losses(f, n, &metrics, &tasks, delta);
+        for (int set = 0; n == 0 && set < WK_SETS; set++)
+            if (reference_names[set]) check_gradients(f, set);
+        if (n == 0 || n == UPDATES - 1) check_parameters(f, n);
+    }
+    free_batch(&batch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(five_updates_match_the_reference, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+// waker bench update: it measures and says so; figures are only checked for sense.
+#include "support/check.h"
+#include "support/program.h"
+#include <stdlib.h>
+
+static double number_after(const char *text, const char *key)
+{
+    const char *found = strstr(text, key);
+    if (!found) fail_msg("no %s in: %s", key, text);
+    return strtod(found + strlen(key), NULL);
+}
+
+static void the_table_names_every_part(void **state)
+{
+    (void)state;
+    program_result r = program_run("bench update --iters 1 --threads 1");
+    program_expect_success(r);
+    static const char *const words[] = {
+        "preset quick on 1 thread, 1 updates",
+        "reward-free update",
+        "encoder",
+        "recurrence",
+        "decoder",
+        "imagination",
+        "ensemble reward",
+        "policy",
+        "optimiser",
+        "MiB peak of the process",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strstr(r.out, words[i])) fail_msg("no '%s' in: %s", words[i], r.out);
+    assert_null(strstr(r.out, "task update"));
+    assert_non_null(strstr(r.err, "measuring"));
+}
+
+static double sum_of_parts(const char *json)
+{
+    static const char *const parts[] = {
+        "\"encoder\": ", "\"recurrence\": ",      "\"decoder\": ",  "\"imagination\": ",
+        "\"policy\": ",  "\"ensemble reward\": ", "\"ensemble\": ", "\"optimiser\": "};
+    double sum = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        double ms = number_after(json, parts[i]);
+        assert_true(ms > 0);
+        sum += ms;
+    }
+    return sum;
+}
+
+static void the_parts_of_the_json_fill_the_update(void **state)
+{
+    (void)state;
+    program_result r = program_run("bench update --iters 1 --threads 1 --actions 2 --json");
+    program_expect_success(r);
+    program_expect_json(r.out);
+    double median = number_after(r.out, "\"median_ms\": ");
+    assert_true(number_after(r.out, "\"least_ms\": ") <= median);
+    // What is not in a part: uploading the batch, and the loop over the nodes.
+    double sum = sum_of_parts(r.out);
+    assert_true(sum <= median && sum > 0.7 * median);
+    assert_int_equal((int)number_after(r.out, "\"actions\": "), 2);
+    assert_int_equal((int)number_after(r.out, "\"threads\": "), 1);
+    double state_bytes = number_after(r.out, "\"state_bytes\": ");
+    double planned = number_after(r.out, "\"planned_bytes\": ");
+    assert_true(state_bytes > 1e6 && planned > 1e6);
+    // Pages that no run has touched are planned but not resident.
+    assert_true(number_after(r.out, "\"peak_resident_bytes\": ") > state_bytes);
+}
+
+static void tasks_have_an_update_of_their_own(void **state)
+{
+    (void)state;
+    program_result r = program_run("bench update --iters 1 --threads 1 --tasks 2 --json");
+    program_expect_success(r);
+    const char *tasks = strstr(r.out, "\"task_update\"");
+    assert_non_null(tasks);
+    assert_true(number_after(tasks, "\"reward heads\": ") > 0);
+    assert_true(number_after(tasks, "\"median_ms\": ") > 0);
+}
+
+static void random_exploration_has_no_policy_to_train(void **state)
+{
+    (void)state;
+    program_result r =
+        program_run("bench update --iters 1 --threads 1 --exploration random --json");
+    program_expect_success(r);
+    assert_null(strstr(r.out, "\"policy\""));
+}
+
+static void wrong_names_are_refused_with_the_nearest(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("bench update --preset smal"), 2, "small");
+    program_expect_error(program_run("bench update --exploration randon"), 2, "random");
+    program_expect_error(program_run("bench update --iters 0"), 2, "iters");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_names_every_part),
+        cmocka_unit_test(the_parts_of_the_json_fill_the_update),
+        cmocka_unit_test(tasks_have_an_update_of_their_own),
+        cmocka_unit_test(random_exploration_has_no_policy_to_train),
+        cmocka_unit_test(wrong_names_are_refused_with_the_nearest),
+    };
+    return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}

@@ -1,0 +1,189 @@
+// The toy domain against its formulas: where the boat goes, what the buoys pay, what the picture
+// shows. The constants are written here a second time on purpose.
+#include "env/toy.h"
+#include "support/check.h"
+
+static wk_error err;
+
+// The state as the domain saves it.
+typedef struct boat {
+    double turbulence, x, y, vx, vy;
+} boat;
+
+static wk_env *open_at(double turbulence, uint64_t episode)
+{
+    wk_env *env;
+    assert_ok(wk_env_create(&wk_toy, NULL, &env, &err));
+    assert_ok(wk_env_reset(env, &turbulence, 1, 1, episode, &(wk_frame){0}, &err));
+    return env;
+}
+
+// A world of the domain itself, put at a place.
+static void *place(boat b)
+{
+    void *world;
+    wk_outcome out = {0};
+    assert_ok(wk_toy.create(&wk_toy, NULL, &world, &err));
+    assert_ok(wk_toy.reset(world, &b.turbulence, 0, 0, &out, &err));
+    assert_ok(wk_toy.load(world, &b, sizeof b, &err));
+    return world;
+}
+
+static boat step(void *world, float ax, float ay, wk_outcome *out)
+{
+    boat b;
+    *out = (wk_outcome){0};
+    wk_toy.step(world, (const float[]){ax, ay}, out);
+    assert_int_equal(wk_toy.state_size(world), sizeof b);
+    wk_toy.save(world, &b);
+    return b;
+}
+
+static void still_water_leaves_the_boat_to_its_oars(void **state)
+{
+    (void)state;
+    wk_outcome out;
+    void *world = place((boat){0, 0.1, -0.2, 0.05, 0});
+    boat b = step(world, 1, -0.5f, &out);
+    assert_near(b.vx, 0.6 * 0.05 + 0.06, 1e-12);
+    assert_near(b.vy, -0.03, 1e-12);
+    assert_near(b.x, 0.1 + b.vx, 1e-12);
+    assert_near(b.y, -0.2 + b.vy, 1e-12);
+    wk_toy.destroy(world);
+}
+
+static void whirls_carry_the_boat_in_proportion_to_turbulence(void **state)
+{
+    (void)state;
+    wk_outcome out;
+    for (int i = 0; i <= 4; i++) {
+        double turbulence = 0.5 * i, x = 0.15, y = -0.4, k = 1.5 * M_PI;
+        void *world = place((boat){turbulence, x, y, 0, 0});
+        boat b = step(world, 0, 0, &out);
+        assert_near(b.x - x, 0.075 * turbulence * sin(k * (x + 1)) * cos(k * (y + 1)), 1e-12);
+        assert_near(b.y - y, -0.075 * turbulence * cos(k * (x + 1)) * sin(k * (y + 1)), 1e-12);
+        wk_toy.destroy(world);
+    }
+}
+
+static void the_shore_stops_the_boat(void **state)
+{
+    (void)state;
+    wk_outcome out;
+    void *world = place((boat){0, 0.75, 0, 0.1, 0});
+    boat b = step(world, 1, 0, &out);
+    assert_near(b.x, 0.8, 1e-12);
+    assert_true(b.vx == 0);
+    wk_toy.destroy(world);
+}
+
+static void a_buoy_pays_one_less_its_distance(void **state)
+{
+    (void)state;
+    wk_outcome out;
+    void *world = place((boat){0, 0.3, 0.3, 0, 0});
+    boat b = step(world, 0.2f, 0.1f, &out);
+    assert_near(out.rewards[0], fmax(0, 1 - hypot(b.x + 0.7, b.y)), 1e-6);
+    assert_near(out.rewards[1], 1 - hypot(b.x - 0.7, b.y), 1e-6);
+    assert_true(out.rewards[0] == 0); // farther than 1
+    wk_toy.destroy(world);
+}
+
+static void episodes_begin_at_the_southern_shore_at_different_places(void **state)
+{
+    (void)state;
+    double least = 1, most = -1;
+    for (uint64_t episode = 0; episode < 20; episode++) {
+        boat b;
+        void *world = place((boat){0});
+        double still = 0;
+        wk_outcome out = {0};
+        assert_ok(wk_toy.reset(world, &still, 5, episode, &out, &err));
+        wk_toy.save(world, &b);
+        assert_true(b.y == -0.8 && b.vx == 0 && b.vy == 0);
+        least = fmin(least, b.x);
+        most = fmax(most, b.x);
+        wk_toy.destroy(world);
+    }
+    assert_true(least >= -0.3 && least < -0.1);
+    assert_true(most <= 0.3 && most > 0.1);
+}
+
+static void an_episode_has_fifty_steps(void **state)
+{
+    (void)state;
+    wk_env *env = open_at(0.5, 0);
+    uint8_t flags = 0;
+    int steps = 0;
+    for (; !(flags & WK_IS_LAST); steps++)
+        assert_ok(
+            wk_env_step(env, (const float[]){0.3f, 0.6f}, &(wk_frame){.flags = &flags}, &err));
+    assert_int_equal(steps, 50);
+    assert_false(flags & WK_IS_TERMINAL);
+    wk_env_destroy(env);
+}
+
+static const uint8_t *pixel(const uint8_t *image, double x, double y)
+{
+    int column = (int)((x + 1) * 32), row = (int)((1 - y) * 32);
+    return image + 3 * (row * 64 + column);
+}
+
+static void the_picture_shows_boat_and_buoys_where_they_are(void **state)
+{
+    (void)state;
+    uint8_t image[WK_IMAGE_BYTES];
+    void *world = place((boat){0, 0.1, 0.4, 0, 0});
+    wk_toy.render(world, 64, 64, image);
+    const uint8_t boat_colour[] = {250, 190, 40}, red[] = {220, 40, 40}, white[] = {240, 240, 240};
+    assert_memory_equal(pixel(image, 0.1, 0.4), boat_colour, 3);
+    assert_memory_equal(pixel(image, -0.7, 0), red, 3);
+    assert_memory_equal(pixel(image, 0.7, 0), white, 3);
+    wk_toy.destroy(world);
+}
+
+// Red runs from 30 (deep) to 78 (a full stripe) at turbulence 1.
+static void stripes_show_how_turbulent_the_water_is(void **state)
+{
+    (void)state;
+    int before = -1;
+    for (int i = 0; i <= 2; i++) {
+        uint8_t image[WK_IMAGE_BYTES];
+        void *world = place((boat){0.5 * i, 0, -0.8, 0, 0});
+        wk_toy.render(world, 64, 64, image);
+        int least = 255, most = 0;
+        for (int column = 0; column < 64; column++) { // above boat and buoys
+            int red = image[3 * (8 * 64 + column)];
+            least = red < least ? red : least;
+            most = red > most ? red : most;
+        }
+        assert_near(most - least, 24 * i, 3);
+        assert_true(most - least > before);
+        before = most - least;
+        wk_toy.destroy(world);
+    }
+}
+
+static void a_state_of_another_size_is_refused(void **state)
+{
+    (void)state;
+    void *world = place((boat){0});
+    assert_refused(wk_toy.load(world, "short", 5, &err), WK_E_FORMAT, "5");
+    wk_toy.destroy(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(still_water_leaves_the_boat_to_its_oars),
+        cmocka_unit_test(whirls_carry_the_boat_in_proportion_to_turbulence),
+        cmocka_unit_test(the_shore_stops_the_boat),
+        cmocka_unit_test(a_buoy_pays_one_less_its_distance),
+        cmocka_unit_test(episodes_begin_at_the_southern_shore_at_different_places),
+        cmocka_unit_test(an_episode_has_fifty_steps),
+        cmocka_unit_test(the_picture_shows_boat_and_buoys_where_they_are),
+        cmocka_unit_test(stripes_show_how_turbulent_the_water_is),
+        cmocka_unit_test(a_state_of_another_size_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
