@@ -44,6 +44,7 @@ extern const wk_command wk_command_render;
 extern const wk_command wk_command_bench_env;
 extern const wk_command wk_command_bench_update;
 extern const wk_command wk_command_doctor;
+extern const wk_command wk_command_config;
 
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.
 wk_status wk_cli_print(wk_text *text, wk_error *err);

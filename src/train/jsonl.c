@@ -1,0 +1,100 @@
+#include "train/jsonl.h"
+
+#include "base/text.h"
+#include "train/log_file.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// End of the last whole line among the first `limit` bytes.
+static wk_status last_line_end(const wk_log_file *file, uint64_t limit, uint64_t *end,
+                               wk_error *err)
+{
+    char chunk[4096];
+    while (limit > 0) {
+        size_t size = limit < sizeof chunk ? (size_t)limit : sizeof chunk;
+        WK_TRY(wk_log_file_read(file, limit - size, chunk, size, err));
+        for (size_t i = size; i > 0; i--)
+            if (chunk[i - 1] == '\n') {
+                *end = limit - size + i;
+                return WK_OK;
+            }
+        limit -= size;
+    }
+    *end = 0;
+    return WK_OK;
+}
+
+// The shortest digits that read back as the same number.
+static void put_number(double value, wk_text *out)
+{
+    if (!isfinite(value)) {
+        wk_text_puts(out, "null");
+        return;
+    }
+    char digits[40];
+    for (int precision = 6; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value) break;
+    }
+    wk_text_puts(out, digits);
+}
+
+static wk_status write_record(void *self, const wk_metrics_record *record, wk_error *err)
+{
+    wk_log_file *file = self;
+    wk_text line = {0};
+    wk_text_printf(&line, "{\"step\": %lld, \"agent_step\": %lld", (long long)record->step,
+                   (long long)record->agent_step);
+    for (size_t i = 0; i < record->n_scalars; i++) {
+        wk_text_puts(&line, ", ");
+        wk_text_quote(&line, record->scalars[i].name);
+        wk_text_puts(&line, ": ");
+        put_number(record->scalars[i].value, &line);
+    }
+    wk_text_puts(&line, "}\n");
+    wk_status status = line.failed
+                           ? wk_fail(err, WK_E_MEMORY, "'%s': no memory for a line", file->path)
+                           : wk_log_file_append(file, line.chars, line.length, err);
+    wk_text_free(&line);
+    return status;
+}
+
+static uint64_t mark(void *self)
+{
+    return ((wk_log_file *)self)->end;
+}
+
+static wk_status cut(void *self, uint64_t size, wk_error *err)
+{
+    return wk_log_file_cut(self, size, err);
+}
+
+static wk_status sync_file(void *self, wk_error *err)
+{
+    return wk_log_file_sync(self, err);
+}
+
+static void close_file(void *self)
+{
+    wk_log_file_close(self);
+    free(self);
+}
+
+wk_status wk_jsonl_open(const char *path, uint64_t most, wk_metrics_sink *out, wk_error *err)
+{
+    wk_log_file *file = calloc(1, sizeof *file);
+    if (!file) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", path);
+    wk_status status = wk_log_file_open(path, file, err);
+    uint64_t end = 0;
+    if (status == WK_OK)
+        status = last_line_end(file, most < file->end ? most : file->end, &end, err);
+    if (status == WK_OK && end < file->end) status = wk_log_file_cut(file, end, err);
+    if (status != WK_OK) {
+        close_file(file);
+        return status;
+    }
+    *out = (wk_metrics_sink){file, write_record, mark, cut, sync_file, close_file};
+    return WK_OK;
+}
