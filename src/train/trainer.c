@@ -421,9 +421,9 @@ wk_status wk_trainer_step(wk_trainer *t, const wk_iteration **done, wk_error *er
     return WK_OK;
 }
 
-wk_progress wk_trainer_progress(const wk_trainer *t)
+wk_standing wk_trainer_standing(const wk_trainer *t)
 {
-    wk_progress p = {.steps = t->counters.steps,
+    wk_standing p = {.steps = t->counters.steps,
                      .frames = t->counters.steps * (uint64_t)t->domain->action_repeat,
                      .episodes = t->counters.episodes,
                      .updates = t->counters.updates,

@@ -47,7 +47,7 @@ typedef struct wk_iteration {
 wk_status wk_trainer_step(wk_trainer *trainer, const wk_iteration **done, wk_error *err);
 
 /// Where a run stands.
-typedef struct wk_progress {
+typedef struct wk_standing {
     uint64_t steps;    // agent steps collected, prefill included
     uint64_t frames;   // steps times action_repeat
     uint64_t episodes; // begun
@@ -56,8 +56,8 @@ typedef struct wk_progress {
     uint64_t skipped;  // optimiser steps left out because numbers were not finite
     bool prefilling;
     bool finished; // config.steps reached
-} wk_progress;
-wk_progress wk_trainer_progress(const wk_trainer *trainer);
+} wk_standing;
+wk_standing wk_trainer_standing(const wk_trainer *trainer);
 
 /// Seconds spent in each part since creation.
 typedef struct wk_time_split {
@@ -75,7 +75,7 @@ const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
 
 /// Bytes kept for the caller with the checkpoint (positions of logs), at most
 /// WK_TRAINER_NOTE_BYTES.
-enum { WK_TRAINER_NOTE_BYTES = 256 };
+enum { WK_TRAINER_NOTE_BYTES = 512 };
 void *wk_trainer_note(wk_trainer *trainer);
 
 /// Writes a checkpoint under `directory`/checkpoints, durably, and removes those beyond

@@ -84,7 +84,7 @@ static uint64_t hash_weights(wk_trainer *t)
 
 static picture look(wk_trainer *t)
 {
-    wk_progress p = wk_trainer_progress(t);
+    wk_standing p = wk_trainer_standing(t);
     size_t size = wk_curriculum_state_size(wk_trainer_curriculum(t));
     char *bytes = malloc(size);
     assert_non_null(bytes);
@@ -212,10 +212,10 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     uint64_t first = 0;
     for (int k = 0; k < 3; k++) {
         run(t, 30);
-        if (k == 1) first = wk_trainer_progress(t).steps;
+        if (k == 1) first = wk_trainer_standing(t).steps;
         assert_ok(wk_trainer_save(t, &err));
     }
-    snprintf(newest, sizeof newest, "step-%012d/run.bin", (int)wk_trainer_progress(t).steps);
+    snprintf(newest, sizeof newest, "step-%012d/run.bin", (int)wk_trainer_standing(t).steps);
     wk_trainer_destroy(t);
     damage(path, newest);
     assert_ok(wk_trainer_create(&config, path, true, &t, &err));
@@ -251,7 +251,7 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
         ended += done->n_ended;
     }
     assert_int_equal(ended, 3 * (109 / (wk_trainer_domain(t)->episode_steps + 1)));
-    assert_true(wk_trainer_progress(t).prefilling);
+    assert_true(wk_trainer_standing(t).prefilling);
     wk_trainer_destroy(t);
     drop_folder(path);
 }
