@@ -471,6 +471,11 @@ const wk_run_config *wk_trainer_config(const wk_trainer *t)
     return &t->config;
 }
 
+const char *wk_trainer_task_name(const wk_trainer *t, int k)
+{
+    return t->domain->tasks[t->tasks[k]].name;
+}
+
 void *wk_trainer_note(wk_trainer *t)
 {
     return t->note;

@@ -73,6 +73,9 @@ wk_learner *wk_trainer_learner(wk_trainer *trainer);
 wk_replay *wk_trainer_replay(wk_trainer *trainer);
 const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
 
+/// The domain's name of the learner's task k.
+const char *wk_trainer_task_name(const wk_trainer *trainer, int k);
+
 /// Bytes kept for the caller with the checkpoint (positions of logs), at most
 /// WK_TRAINER_NOTE_BYTES.
 enum { WK_TRAINER_NOTE_BYTES = 512 };
