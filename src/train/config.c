@@ -222,6 +222,7 @@ static wk_status set_text(const wk_run_field *field, const char *text, char *out
 static wk_status set_list(const char *text, char *out, wk_error *err)
 {
     WK_TRY(check_text(text, err));
+    char list[WK_RUN_TEXT_MAX];
     size_t used = 0;
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, ",");
@@ -231,12 +232,13 @@ static wk_status set_list(const char *text, char *out, wk_error *err)
         while (length > 0 && at[length - 1] == ' ')
             length--;
         if (length == 0) return wk_fail(err, WK_E_INPUT, "'%.80s' has an empty name", text);
-        if (used > 0) out[used++] = ',';
-        memcpy(out + used, at, length);
+        if (used > 0) list[used++] = ',';
+        memcpy(list + used, at, length);
         used += length;
         at = next;
     }
-    out[used] = 0;
+    list[used] = 0;
+    strcpy(out, list);
     return WK_OK;
 }
 
