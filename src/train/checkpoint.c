@@ -8,9 +8,12 @@
 // step-* is complete. The replay buffer is not copied; its log beside the checkpoints is synced and
 // its mark kept. run.bin ends in a CRC-32C of what is before it; the weights have theirs in the
 // safetensors file.
+#include "train/checkpoint.h"
+
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "nn/safetensors.h"
 #include "train/trainer_parts.h"
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_CHARS = 4096 };
@@ -30,9 +34,9 @@ static wk_status file_error(wk_error *err, const char *what, const char *path)
     return wk_fail(err, WK_E_IO, "%s '%s': %s", what, path, strerror(errno));
 }
 
-static void path_of(const wk_trainer *t, const char *name, const char *file, char out[PATH_CHARS])
+static void path_of(const char *run, const char *name, const char *file, char out[PATH_CHARS])
 {
-    snprintf(out, PATH_CHARS, "%s/checkpoints%s%s%s%s", t->directory, *name ? "/" : "", name,
+    snprintf(out, PATH_CHARS, "%s/checkpoints%s%s%s%s", run, *name ? "/" : "", name,
              *file ? "/" : "", file);
 }
 
@@ -152,10 +156,10 @@ static void remove_directory(const char *path)
 }
 
 // Steps of all whole checkpoints, falling; unfinished ones are removed on the way if asked.
-static size_t list_checkpoints(const wk_trainer *t, uint64_t *steps, size_t most, bool clean)
+static size_t list_checkpoints(const char *run, uint64_t *steps, size_t most, bool clean)
 {
     char path[PATH_CHARS];
-    path_of(t, "", "", path);
+    path_of(run, "", "", path);
     DIR *directory = opendir(path);
     size_t count = 0;
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
@@ -168,7 +172,7 @@ static size_t list_checkpoints(const wk_trainer *t, uint64_t *steps, size_t most
                 steps[at] = steps[at - 1];
             steps[at] = step;
         } else if (clean && strncmp(entry->d_name, "unfinished-", 11) == 0) {
-            path_of(t, entry->d_name, "", inner);
+            path_of(run, entry->d_name, "", inner);
             remove_directory(inner);
         }
     }
@@ -181,12 +185,12 @@ static void step_name(uint64_t step, char name[40])
     snprintf(name, 40, "step-%012" PRIu64, step);
 }
 
-static wk_status read_run_file(wk_trainer *t, uint64_t step, char **bytes, size_t *size,
+static wk_status read_run_file(const char *run, uint64_t step, char **bytes, size_t *size,
                                wk_error *err)
 {
     char name[40], path[PATH_CHARS];
     step_name(step, name);
-    path_of(t, name, "run.bin", path);
+    path_of(run, name, "run.bin", path);
     WK_TRY(wk_file_read(path, RUN_FILE_LIMIT, bytes, size, err));
     header head;
     uint32_t sum;
@@ -205,19 +209,20 @@ static wk_status read_run_file(wk_trainer *t, uint64_t step, char **bytes, size_
 // Removes all but the newest, and the parts of the replay log that only the removed ones needed.
 static wk_status prune(wk_trainer *t, wk_error *err)
 {
-    uint64_t steps[1024];
-    size_t count = list_checkpoints(t, steps, 1024, false);
+    uint64_t steps[WK_CHECKPOINTS_MAX];
+    size_t count = list_checkpoints(t->directory, steps, WK_CHECKPOINTS_MAX, false);
     size_t keep = (size_t)t->config.checkpoint_keep;
     for (size_t i = keep; i < count; i++) {
         char name[40], path[PATH_CHARS];
         step_name(steps[i], name);
-        path_of(t, name, "", path);
+        path_of(t->directory, name, "", path);
         remove_directory(path);
     }
     char *bytes;
     size_t size;
     header head;
-    WK_TRY(read_run_file(t, steps[(count < keep ? count : keep) - 1], &bytes, &size, err));
+    WK_TRY(
+        read_run_file(t->directory, steps[(count < keep ? count : keep) - 1], &bytes, &size, err));
     memcpy(&head, bytes, sizeof head);
     free(bytes);
     return wk_replay_log_forget(t->replay_log, &head.replay, err);
@@ -228,16 +233,16 @@ wk_status wk_trainer_save(wk_trainer *t, wk_error *err)
     char name[40], unfinished[60], from[PATH_CHARS], to[PATH_CHARS], path[PATH_CHARS];
     step_name(t->counters.steps, name);
     snprintf(unfinished, sizeof unfinished, "unfinished-%s", name);
-    path_of(t, unfinished, "", from);
-    path_of(t, name, "", to);
+    path_of(t->directory, unfinished, "", from);
+    path_of(t->directory, name, "", to);
     if (wk_path_exists(to)) return WK_OK; // the same step holds the same state
     remove_directory(from);
     WK_TRY(wk_dir_create(from, err));
     wk_replay_mark mark;
     wk_status status = wk_replay_log_sync(t->replay_log, &mark, err);
-    path_of(t, unfinished, "run.bin", path);
+    path_of(t->directory, unfinished, "run.bin", path);
     if (status == WK_OK) status = save_run_file(t, &mark, path, err);
-    path_of(t, unfinished, "learner.safetensors", path);
+    path_of(t->directory, unfinished, "learner.safetensors", path);
     if (status == WK_OK) status = wk_learner_save(t->learner, path, err);
     if (status == WK_OK) status = sync_directory(from, err);
     if (status == WK_OK && rename(from, to) != 0) status = file_error(err, "cannot name", to);
@@ -245,7 +250,7 @@ wk_status wk_trainer_save(wk_trainer *t, wk_error *err)
         remove_directory(from);
         return status;
     }
-    path_of(t, "", "", path);
+    path_of(t->directory, "", "", path);
     WK_TRY(sync_directory(path, err));
     return prune(t, err);
 }
@@ -320,7 +325,7 @@ static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, w
 {
     char *bytes, name[40], path[PATH_CHARS];
     size_t size;
-    WK_TRY(read_run_file(t, step, &bytes, &size, err));
+    WK_TRY(read_run_file(t->directory, step, &bytes, &size, err));
     reader r = {bytes, size, false};
     header head;
     memcpy(&head, take(&r, sizeof head), sizeof head);
@@ -331,7 +336,7 @@ static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, w
                          "continue with the one in config.yaml, or choose another directory",
                          step);
     step_name(step, name);
-    path_of(t, name, "learner.safetensors", path);
+    path_of(t->directory, name, "learner.safetensors", path);
     if (status == WK_OK) status = wk_learner_restore(t->learner, path, err);
     if (status == WK_OK) status = restore_run(t, &r, err);
     *mark = head.replay;
@@ -341,8 +346,8 @@ static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, w
 
 wk_status wk_checkpoint_resume(wk_trainer *t, wk_error *err)
 {
-    uint64_t steps[1024];
-    size_t count = list_checkpoints(t, steps, 1024, true);
+    uint64_t steps[WK_CHECKPOINTS_MAX];
+    size_t count = list_checkpoints(t->directory, steps, WK_CHECKPOINTS_MAX, true);
     wk_replay_mark mark = {0};
     wk_status status = WK_OK;
     for (size_t i = 0; i < count; i++) {
@@ -363,4 +368,104 @@ wk_status wk_checkpoint_resume(wk_trainer *t, wk_error *err)
     snprintf(path, sizeof path, "%s/replay", t->directory);
     wk_replay_log_config log = {.directory = path};
     return wk_replay_log_open(&log, &mark, t->replay, &t->replay_log, err);
+}
+
+size_t wk_checkpoint_list(const char *directory, uint64_t *steps, size_t most)
+{
+    return list_checkpoints(directory, steps, most, false);
+}
+
+wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *err)
+{
+    uint64_t steps[WK_CHECKPOINTS_MAX];
+    size_t count = list_checkpoints(directory, steps, WK_CHECKPOINTS_MAX, false);
+    wk_status status = WK_OK;
+    for (size_t i = 0; i < count; i++) {
+        char *bytes;
+        size_t size;
+        status = read_run_file(directory, steps[i], &bytes, &size, err);
+        if (status != WK_OK) continue;
+        free(bytes);
+        *step = steps[i];
+        return WK_OK;
+    }
+    if (status != WK_OK) return status;
+    return wk_fail(err, WK_E_NOT_FOUND,
+                   "'%s' has no checkpoint; a run writes its first within a minute, and its last "
+                   "when it ends",
+                   directory);
+}
+
+static uint64_t file_bytes(const char *run, const char *name, const char *file)
+{
+    char path[PATH_CHARS];
+    struct stat info;
+    path_of(run, name, file, path);
+    return stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+}
+
+wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint_summary *out,
+                             wk_error *err)
+{
+    char *bytes, name[40];
+    size_t size;
+    WK_TRY(read_run_file(directory, step, &bytes, &size, err));
+    header head;
+    wk_trainer_counters counters = {0};
+    memcpy(&head, bytes, sizeof head);
+    if (size >= sizeof head + sizeof counters)
+        memcpy(&counters, bytes + sizeof head, sizeof counters);
+    free(bytes);
+    step_name(step, name);
+    *out =
+        (wk_checkpoint_summary){.steps = counters.steps,
+                                .episodes = counters.episodes,
+                                .updates = counters.updates,
+                                .diverged = counters.diverged,
+                                .environments = head.lanes,
+                                .run_bytes = size,
+                                .learner_bytes = file_bytes(directory, name, "learner.safetensors"),
+                                .config = head.config,
+                                .replay = head.replay};
+    return WK_OK;
+}
+
+wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *err)
+{
+    char *bytes, name[40], path[PATH_CHARS];
+    size_t size;
+    WK_TRY(read_run_file(directory, step, &bytes, &size, err));
+    free(bytes);
+    step_name(step, name);
+    path_of(directory, name, "learner.safetensors", path);
+    wk_safetensors *file = NULL;
+    wk_status status = wk_safetensors_open(path, &file, err);
+    if (status == WK_OK) status = wk_safetensors_verify(file, err);
+    wk_safetensors_close(file);
+    return status;
+}
+
+wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const wk_domain *domain,
+                                   wk_curriculum *curriculum, wk_error *err)
+{
+    char *bytes;
+    size_t size;
+    WK_TRY(read_run_file(directory, step, &bytes, &size, err));
+    reader r = {bytes, size, false};
+    header head;
+    memcpy(&head, take(&r, sizeof head), sizeof head);
+    part parts[PARTS];
+    r.failed = head.lanes > INT32_MAX;
+    wk_trainer shape = {.count = (int)head.lanes, .domain = domain};
+    list_parts(&shape, parts);
+    for (int i = 0; i < PARTS; i++)
+        take(&r, parts[i].size);
+    const void *state = take_block(&r, &size);
+    wk_status status = state ? wk_curriculum_load(curriculum, state, size, err)
+                             : wk_fail(err, WK_E_FORMAT,
+                                       "the checkpoint at step %" PRIu64
+                                       " does not fit the configuration beside it",
+                                       step);
+    free(bytes);
+    return status;
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "train/measure.h"
 #include "train/metrics.h"
+#include "train/pictures.h"
 #include "train/trainer.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@ static const double FIRST_CHECKPOINT_SECONDS = 60;
 // What a checkpoint keeps of the run around the trainer.
 typedef struct note {
     wk_metrics_mark metrics;
-    int64_t next_log, next_snapshot; // agent steps
+    int64_t next_log, next_snapshot, next_images; // agent steps
 } note;
 _Static_assert(sizeof(note) <= WK_TRAINER_NOTE_BYTES, "a note must fit into the checkpoint");
 
@@ -31,7 +32,8 @@ typedef struct run {
     int lock;
     wk_trainer *trainer;
     wk_metrics *metrics;
-    note *note; // inside the trainer
+    wk_pictures *pictures; // NULL: none wanted
+    note *note;            // inside the trainer
     double began, next_checkpoint_time;
     int64_t next_checkpoint_step;
     uint64_t updates_at_start;
@@ -47,6 +49,11 @@ static void say(const run *r, wk_log_level level, const char *text)
 static int64_t after(uint64_t steps, int64_t every)
 {
     return every > 0 ? ((int64_t)steps / every + 1) * every : INT64_MAX;
+}
+
+static void sooner(int64_t *next, int64_t other)
+{
+    if (other < *next) *next = other;
 }
 
 // One process per directory: two would destroy each other's files.
@@ -87,10 +94,15 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
     r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);
-    if (wk_trainer_resumed_from(r->trainer) < 0) {
-        r->note->next_log = after(0, r->config->log_every);
-        r->note->next_snapshot = after(0, r->config->snapshot_every);
-    }
+    if (wk_trainer_resumed_from(r->trainer) < 0)
+        r->note->next_log = r->note->next_snapshot = r->note->next_images = INT64_MAX;
+    // What is overdue stays so; a shorter interval than before begins at once.
+    sooner(&r->note->next_log, after(now.steps, r->config->log_every));
+    sooner(&r->note->next_snapshot, after(now.steps, r->config->snapshot_every));
+    sooner(&r->note->next_images, after(now.steps, r->config->log_images_every));
+    // Stills and clips have no other place than TensorBoard files.
+    if (r->config->log_images_every > 0 && r->config->log_tensorboard)
+        WK_TRY(wk_pictures_create(r->trainer, &r->pictures, err));
     r->updates_at_start = now.updates;
     r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
     r->began = wk_clock_seconds();
@@ -103,6 +115,7 @@ static wk_status open_parts(run *r, wk_error *err)
 static void close_parts(run *r)
 {
     wk_metrics_close(r->metrics);
+    wk_pictures_destroy(r->pictures);
     wk_trainer_destroy(r->trainer);
     if (r->lock >= 0) close(r->lock);
 }
@@ -157,6 +170,15 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
     return wk_learner_save_weights(wk_trainer_learner(r->trainer), path, err);
 }
 
+static wk_status record_pictures(run *r, const wk_standing *now, wk_error *err)
+{
+    if ((int64_t)now->steps < r->note->next_images) return WK_OK;
+    r->note->next_images = after(now->steps, r->config->log_images_every);
+    if (!r->pictures || now->prefilling) return WK_OK;
+    WK_TRY(wk_pictures_heatmap(r->pictures, r->metrics, err));
+    return wk_pictures_open_loop(r->pictures, r->metrics, err);
+}
+
 static wk_status record(run *r, const wk_iteration *done, const wk_standing *now, wk_error *err)
 {
     double began = wk_clock_seconds();
@@ -168,6 +190,7 @@ static wk_status record(run *r, const wk_iteration *done, const wk_standing *now
     if ((int64_t)now->steps >= r->note->next_log && done->updates > 0) {
         wk_measure_learner(r->metrics, r->trainer, done, now);
         r->note->next_log = after(now->steps, r->config->log_every);
+        WK_TRY(record_pictures(r, now, err));
         WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
     }
     if ((int64_t)now->steps >= r->note->next_snapshot) {

@@ -98,18 +98,9 @@ static wk_status make_worlds(wk_trainer *t, wk_error *err)
     WK_TRY(parse_options(t, options, err));
     WK_TRY(wk_space_create(t->domain, false, &t->space, err));
     WK_TRY(wk_vec_create(t->domain, options, t->count, t->config.env_threads, &t->vec, err));
-    const wk_curriculum_rule *rule;
-    WK_TRY(wk_curriculum_rule_find(t->config.curriculum_rule, &rule, err));
-    wk_curriculum_config curriculum = {
-        .dr_probability = t->config.dr_probability,
-        .temperature = t->config.temperature,
-        .error_decay = t->config.error_decay,
-        .reduction_decay = t->config.reduction_decay,
-        .reduction_start = (uint64_t)t->config.reduction_start,
-        .reduction_every = (uint64_t)t->config.reduction_every,
-        .seed = t->config.seed,
-    };
-    return wk_curriculum_create(rule, t->domain, t->space, &curriculum, &t->curriculum, err);
+    WK_TRY(wk_run_curriculum_open(&t->config, t->domain, t->space, &t->rule, err));
+    t->curriculum = t->rule.curriculum;
+    return WK_OK;
 }
 
 static wk_status make_learner(wk_trainer *t, wk_error *err)
@@ -126,16 +117,22 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     return wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err);
 }
 
-static wk_status make_replay(wk_trainer *t, wk_error *err)
+wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
 {
     wk_replay_config config = wk_replay_config_default();
-    config.capacity = (uint64_t)t->config.replay_capacity;
-    config.memory = (uint64_t)(t->config.replay_memory_limit * 1024 * 1024 * 1024);
-    config.frame_bytes = (size_t)t->config.replay_frame_bytes;
-    config.slots = t->count;
-    config.action_size = t->domain->action_size;
-    config.n_tasks = t->domain->n_tasks;
-    config.n_params = t->domain->n_params;
+    config.capacity = (uint64_t)run->replay_capacity;
+    config.memory = (uint64_t)(run->replay_memory_limit * 1024 * 1024 * 1024);
+    config.frame_bytes = (size_t)run->replay_frame_bytes;
+    config.slots = run->env_count;
+    config.action_size = domain->action_size;
+    config.n_tasks = domain->n_tasks;
+    config.n_params = domain->n_params;
+    return config;
+}
+
+static wk_status make_replay(wk_trainer *t, wk_error *err)
+{
+    wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
     return wk_replay_create(&config, &t->replay, err);
 }
 
@@ -206,7 +203,7 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_pool_destroy(t->pool);
     wk_replay_log_close(t->replay_log);
     wk_replay_destroy(t->replay);
-    wk_curriculum_destroy(t->curriculum);
+    wk_run_curriculum_close(&t->rule);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
     wk_plugin_unload(t->plugin);

@@ -3,6 +3,7 @@
 #define WK_TRAIN_TRAINER_PARTS_H
 
 #include "agent/acting.h"
+#include "train/run_curriculum.h"
 #include "train/trainer.h"
 
 /// Everything that changes and is small: one struct, saved as it is.
@@ -28,7 +29,8 @@ struct wk_trainer {
     wk_plugin *plugin;
     const wk_domain *domain;
     wk_space *space;
-    wk_curriculum *curriculum;
+    wk_run_curriculum rule;
+    wk_curriculum *curriculum; // the one of `rule`
     wk_vec *vec;
     wk_pool *pool;
     wk_backend *backend;
