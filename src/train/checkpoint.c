@@ -344,26 +344,44 @@ static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, w
     return status;
 }
 
+// A checkpoint that could not be read must not stand in the way when its step comes again.
+static void set_aside(const wk_trainer *t, uint64_t step)
+{
+    char name[40], damaged[60], from[PATH_CHARS], to[PATH_CHARS];
+    step_name(step, name);
+    snprintf(damaged, sizeof damaged, "damaged-%s", name);
+    path_of(t->directory, name, "", from);
+    path_of(t->directory, damaged, "", to);
+    remove_directory(to);
+    if (rename(from, to) != 0) remove_directory(from);
+}
+
+// Loads the newest that can be read; those before it in `steps` could not.
+static wk_status load_newest(wk_trainer *t, const uint64_t *steps, size_t count,
+                             wk_replay_mark *mark, wk_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        wk_status status = load_step(t, steps[i], mark, err);
+        if (status == WK_E_INPUT || status == WK_E_MEMORY) return status;
+        if (status == WK_OK) {
+            t->resumed_from = (int64_t)steps[i];
+            for (size_t k = 0; k < i; k++)
+                set_aside(t, steps[k]);
+            return WK_OK;
+        }
+        if (i == 0) snprintf(t->resume_note, sizeof t->resume_note, "%s", err->message);
+    }
+    return wk_fail(err, WK_E_FORMAT, "none of the %zu checkpoints can be read; the newest: %.600s",
+                   count, t->resume_note);
+}
+
 wk_status wk_checkpoint_resume(wk_trainer *t, wk_error *err)
 {
     uint64_t steps[WK_CHECKPOINTS_MAX];
     size_t count = list_checkpoints(t->directory, steps, WK_CHECKPOINTS_MAX, true);
+    if (count == 0) return WK_OK;
     wk_replay_mark mark = {0};
-    wk_status status = WK_OK;
-    for (size_t i = 0; i < count; i++) {
-        status = load_step(t, steps[i], &mark, err);
-        if (status == WK_OK) {
-            t->resumed_from = (int64_t)steps[i];
-            break;
-        }
-        if (status == WK_E_INPUT || status == WK_E_MEMORY) return status;
-        if (i == 0) snprintf(t->resume_note, sizeof t->resume_note, "%s", err->message);
-    }
-    if (status != WK_OK)
-        return wk_fail(err, WK_E_FORMAT,
-                       "none of the %zu checkpoints can be read; the newest: %.600s", count,
-                       t->resume_note);
-    if (t->resumed_from < 0) return WK_OK;
+    WK_TRY(load_newest(t, steps, count, &mark, err));
     char path[PATH_CHARS];
     snprintf(path, sizeof path, "%s/replay", t->directory);
     wk_replay_log_config log = {.directory = path};
