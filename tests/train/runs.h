@@ -54,7 +54,7 @@ static inline void same_file(const char *a, const char *b, const char *name, siz
                              size_t tail)
 {
     wk_error err = {0};
-    char path[512], *bytes[2];
+    char path[1024], *bytes[2];
     size_t size[2];
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s", i ? b : a, name);
