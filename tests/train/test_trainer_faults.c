@@ -6,8 +6,9 @@
 #include "train/trainer.h"
 
 #define FOLDER "trainer-faults.tmp"
+#define SAVED "trainer-faults-saved.tmp"
 
-enum { STRIDE = 37 };
+enum { STRIDE = 7 };
 
 static wk_run_config config;
 
@@ -24,6 +25,7 @@ static int end(void **state)
 {
     (void)state;
     remove_tree(FOLDER);
+    remove_tree(SAVED);
     return 0;
 }
 
@@ -116,7 +118,13 @@ static bool resume_with_fault(fault_call call, int n, int code, uint64_t newest)
     return happened;
 }
 
-// Two checkpoints in a fresh folder; returns the step of the newer.
+// The folder as it was when two checkpoints had been written.
+static void restore_folder(void)
+{
+    assert_int_equal(system("rm -rf " FOLDER " && cp -r " SAVED " " FOLDER), 0);
+}
+
+// Two checkpoints in a fresh folder, and a copy of it; returns the step of the newer.
 static uint64_t two_checkpoints(void)
 {
     wk_error err = {0};
@@ -128,6 +136,7 @@ static uint64_t two_checkpoints(void)
     assert_ok(wk_trainer_save(t, &err));
     uint64_t newest = step_of(t);
     wk_trainer_destroy(t);
+    assert_int_equal(system("rm -rf " SAVED " && cp -r " FOLDER " " SAVED), 0);
     return newest;
 }
 
@@ -135,10 +144,11 @@ static void a_failed_resumption_says_why_or_takes_the_checkpoint_before(void **s
 {
     (void)state;
     int faults = 0;
+    uint64_t newest = two_checkpoints();
     for (int k = 0; k < N_FILE_FAULTS; k++) {
         bool more = true;
         for (int n = 0; more; n++) {
-            uint64_t newest = two_checkpoints();
+            restore_folder();
             more = resume_with_fault(file_faults[k].call, n, file_faults[k].error, newest);
             // Without the fault there is always something to go on from.
             wk_trainer *t = trained(1);
@@ -148,6 +158,7 @@ static void a_failed_resumption_says_why_or_takes_the_checkpoint_before(void **s
         }
     }
     assert_true(faults > 10);
+    print_message("%d file calls failed\n", faults);
 }
 
 static void a_resumption_without_memory_says_so_and_loses_nothing(void **state)
@@ -158,6 +169,7 @@ static void a_resumption_without_memory_says_so_and_loses_nothing(void **state)
     while (resume_with_fault(FAULT_ALLOC, faults * STRIDE, ENOMEM, newest))
         faults++;
     assert_true(faults > 10);
+    print_message("%d of about %d allocations failed\n", faults, faults * STRIDE);
     wk_trainer *t = trained(0);
     assert_int_equal(wk_trainer_resumed_from(t), newest);
     wk_trainer_destroy(t);
