@@ -107,9 +107,12 @@ static wk_status open_parts(run *r, wk_error *err)
     r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
     r->began = wk_clock_seconds();
     r->next_checkpoint_time = r->began + FIRST_CHECKPOINT_SECONDS;
-    return wk_metrics_open(r->directory, r->config->log_tensorboard,
-                           wk_trainer_domain(r->trainer)->action_repeat, &r->note->metrics,
-                           &r->control->log, &r->metrics, err);
+    wk_metrics_config metrics = {.logdir = r->directory,
+                                 .tensorboard = r->config->log_tensorboard,
+                                 .timing = r->config->log_timing,
+                                 .action_repeat = wk_trainer_domain(r->trainer)->action_repeat,
+                                 .log = &r->control->log};
+    return wk_metrics_open(&metrics, &r->note->metrics, &r->metrics, err);
 }
 
 static void close_parts(run *r)
