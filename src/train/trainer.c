@@ -29,9 +29,8 @@ static wk_status choose_tasks(wk_trainer *t, int *count, wk_error *err)
     return WK_OK;
 }
 
-static wk_learner_config learner_config(const wk_trainer *t, int tasks)
+wk_learner_config wk_run_learner_config(const wk_run_config *c, const wk_domain *domain, int tasks)
 {
-    const wk_run_config *c = &t->config;
     return (wk_learner_config){
         .depth = c->encoder_depth,
         .deter = c->rssm_deter,
@@ -55,7 +54,7 @@ static wk_learner_config learner_config(const wk_trainer *t, int tasks)
         .lambda = (float)c->lambda,
         .entropy_scale = (float)c->entropy_scale,
         .disagreement_scale = (float)c->ensemble_scale,
-        .action_size = t->domain->action_size,
+        .action_size = domain->action_size,
         .tasks = tasks,
         .spread = strcmp(c->ensemble_kind, "variance") == 0 ? WK_DISAGREEMENT_VARIANCE
                                                             : WK_DISAGREEMENT_STD,
@@ -111,7 +110,7 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     WK_TRY(choose_tasks(t, &tasks, err));
     WK_TRY(wk_pool_create(t->config.env_threads, &t->pool, err));
     WK_TRY(wk_backend_cpu_create(t->pool, &t->backend, err));
-    wk_learner_config config = learner_config(t, tasks);
+    wk_learner_config config = wk_run_learner_config(&t->config, t->domain, tasks);
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
     if (config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
     return wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err);
