@@ -8,7 +8,7 @@ BUILD ?= $(or $(BUILD_$(PRESET)),build-$(PRESET))
 CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DIR)))
 CTEST_FLAGS ?= --output-on-failure
 
-.PHONY: all build setup test demo pictures-demo kill-test bench bundle format format-check lint coverage clean
+.PHONY: all build fuzz pictures setup test demo pictures-demo kill-test bench bundle format format-check lint coverage clean
 
 all: setup-build build
 
@@ -37,6 +37,12 @@ kill-test: setup-test build
 
 bench: all
 	@$(BUILD)/waker bench env --domain all
+
+fuzz: setup-build
+	@tools/fuzz/run all -runs=1000000
+
+pictures: all
+	@tools/pictures $(BUILD)/waker
 
 bundle: all
 	@tools/bundle $(BUILD)

@@ -13,7 +13,7 @@ static const wk_command *const commands[] = {
     &wk_command_envs,      &wk_command_envs_check,   &wk_command_render,
     &wk_command_bench_env, &wk_command_bench_update, &wk_command_doctor,
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const wk_arg global_args[] = {
     {"help", NULL, "show this help (also: waker help COMMAND)", WK_ARG_FLAG, offsetof(wk_cli, help),

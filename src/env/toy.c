@@ -1,7 +1,7 @@
 // A boat on a square pond with a current, seen from above: the smallest world that has everything a
 // domain needs, meant to be read as an example and to be learned in a minute by tests and demos.
 //
-// θ = (turbulence): how strong the whirls under the boat are. The water's stripes show it. At 0 the
+// θ = (turbulence): how strong the whirls under the boat are. The water's foam shows it. At 0 the
 // boat goes where it is rowed; at 1 the whirls carry it half as fast as it can row. An episode
 // begins at the southern shore. Two tasks: lie at the red buoy in the west, or at the white one in
 // the east.
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EPISODE_STEPS = 50, WHIRLS = 3 };
+enum { EPISODE_STEPS = 20, WHIRLS = 3 };
 
-static const double DRAG = 0.6;        // share of the velocity left after a step
-static const double ROWING = 0.06;     // velocity that a full stroke adds: at most 0.15 a step
-static const double CURRENT = 0.075;   // speed of the water at turbulence 1
+static const double DRAG = 0.3;        // share of the velocity left after a step
+static const double ROWING = 0.1;      // velocity that a full stroke adds: at most 1/7 a step
+static const double CURRENT = 0.07;    // speed of the water at turbulence 1
 static const double BOAT_RADIUS = 0.2; // the pond is [-1,1] x [-1,1]
 static const double BUOY_RADIUS = 0.1;
 static const double SHORE_HALF_WIDTH = 0.3; // where episodes begin
@@ -101,14 +101,13 @@ static double cover(double x, double y, double cx, double cy, double radius, dou
     return fmin(1, fmax(0, inside));
 }
 
-// The water at (x, y): stripes along the stream lines, the more contrast the stronger the current.
+// The water at (x, y): the stronger the current, the more foam, most of it along stream lines.
 static colour water_at(const pond *p, double x, double y)
 {
     double k = WHIRLS * M_PI / 2;
     double stream = sin(k * (x + 1)) * sin(k * (y + 1));
-    double light = 0.5 + 0.5 * cos(3 * M_PI * stream);
-    return blend((colour){30, 70, 120}, (colour){90, 160, 190},
-                 fmin(1, p->turbulence) * 0.8 * light);
+    double foam = fmin(1, p->turbulence) * (0.7 - 0.3 * cos(4 * M_PI * stream));
+    return blend((colour){20, 50, 110}, (colour){170, 220, 230}, foam);
 }
 
 static void toy_render(void *env, int width, int height, uint8_t *rgb)

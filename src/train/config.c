@@ -214,7 +214,7 @@ static wk_status set_text(const wk_run_field *field, const char *text, char *out
 {
     WK_TRY(check_text(text, err));
     if (field->choices) WK_TRY(check_choice(field->choices, text, err));
-    strcpy(out, text);
+    memcpy(out, text, strlen(text) + 1);
     return WK_OK;
 }
 
@@ -238,7 +238,7 @@ static wk_status set_list(const char *text, char *out, wk_error *err)
         at = next;
     }
     list[used] = 0;
-    strcpy(out, list);
+    memcpy(out, list, used + 1);
     return WK_OK;
 }
 
@@ -270,21 +270,17 @@ wk_status wk_run_config_set(wk_run_config *config, int field, const char *text, 
     return err ? wk_fail_context(err, "%s", row->key) : WK_E_INPUT;
 }
 
-// The shortest digits that read back as the same number; with a point before an exponent, because
-// YAML 1.1 readers take "1e-05" for a text.
+// Few digits that read back as the same number; with a point before an exponent, because YAML 1.1
+// readers take "1e-05" for a text.
 static void put_number(double value, wk_text *out)
 {
     char digits[40];
-    for (int precision = 1; precision <= 17; precision++) {
+    for (int precision = 15; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value) break;
     }
     if (!strchr(digits, 'e')) {
         wk_text_puts(out, digits);
-        return;
-    }
-    if (fabs(value) >= 1 && fabs(value) < 1e15) { // "5e+01"
-        wk_text_printf(out, "%.15g", value);
         return;
     }
     size_t mantissa = strcspn(digits, "e");
@@ -321,8 +317,8 @@ void wk_run_config_get(const wk_run_config *config, int field, wk_text *out)
 
 bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int field)
 {
-    const char *x = (const char *)a + wk_run_fields[field].offset;
-    const char *y = (const char *)b + wk_run_fields[field].offset;
+    const void *x = (const char *)a + wk_run_fields[field].offset;
+    const void *y = (const char *)b + wk_run_fields[field].offset;
     switch (wk_run_fields[field].kind) {
     case WK_RUN_BOOL:
         return *(const bool *)x == *(const bool *)y;

@@ -134,6 +134,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "steps between pictures and clips; 0: none")                                                 \
     X(BOOL, log_tensorboard, "log.tensorboard", true, 0, 1, FREE, "", "=",                         \
       "write TensorBoard event files")                                                             \
+    X(BOOL, log_timing, "log.timing", false, 0, 1, FREE, "", "",                                   \
+      "write speeds into metrics.jsonl too; its bytes then differ from run to run")                \
     X(TEXT, device, "device", "auto", 0, 0, FREE, "", "", "auto, cpu, cuda or cuda:N")             \
     X(TEXT, precision, "precision", "auto", 0, "auto|f32|bf16", FIXED, "", "",                     \
       "of matrix products; auto: f32 on a CPU, bf16 on a GPU")

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "train/config_yaml.h"
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,9 +131,7 @@ static wk_status compile_pattern(const char *pattern, regex_t *out, wk_error *er
                        "supported",
                        pattern);
     char anchored[PATTERN_MAX + 4];
-    strcpy(anchored, "^(");
-    strcat(anchored, pattern);
-    strcat(anchored, ")");
+    snprintf(anchored, sizeof anchored, "^(%s)", pattern);
     int code = regcomp(out, anchored, REG_EXTENDED | REG_NOSUB);
     if (code == 0) return WK_OK;
     char why[120];

@@ -119,17 +119,26 @@ static known_name *intern(wk_metrics *metrics, const char *name)
     return place;
 }
 
-void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value)
+static void note_scalar(wk_metrics *metrics, const char *name, double value, bool measured)
 {
     known_name *known = intern(metrics, name);
-    if (known && known->noted) {
-        metrics->scalars.items[known->noted - 1].value = value;
-        return;
-    }
-    if (known && wk_array_push(&metrics->scalars, (wk_scalar){known->name, value}))
+    const wk_scalar scalar = {known ? known->name : NULL, value, measured};
+    if (known && known->noted)
+        metrics->scalars.items[known->noted - 1] = scalar;
+    else if (known && wk_array_push(&metrics->scalars, scalar))
         known->noted = metrics->scalars.count;
     else
         metrics->short_of_memory = true;
+}
+
+void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value)
+{
+    note_scalar(metrics, name, value, false);
+}
+
+void wk_metrics_timing(wk_metrics *metrics, const char *name, double value)
+{
+    note_scalar(metrics, name, value, true);
 }
 
 // Takes the encoded bytes over, also when it fails.
@@ -137,11 +146,18 @@ static wk_status note_picture(wk_metrics *metrics, const char *name, const wk_im
                               uint8_t *bytes, size_t size, wk_error *err)
 {
     char *copy = strdup(name);
-    const wk_picture picture = {copy, shape->width, shape->height, bytes, size};
-    if (copy && wk_array_push(&metrics->pictures, picture)) return WK_OK;
-    free(copy);
-    free(bytes);
-    return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
+    if (!copy || !wk_array_reserve(&metrics->pictures, 1)) {
+        free(copy);
+        free(bytes);
+        return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
+    }
+    wk_picture *picture = &metrics->pictures.items[metrics->pictures.count++];
+    picture->name = copy;
+    picture->width = shape->width;
+    picture->height = shape->height;
+    picture->bytes = bytes;
+    picture->size = size;
+    return WK_OK;
 }
 
 wk_status wk_metrics_image(wk_metrics *metrics, const char *name, const wk_image *image,
@@ -217,7 +233,7 @@ wk_status wk_metrics_position(wk_metrics *metrics, wk_metrics_mark *out, wk_erro
         if (metrics->sinks[i].sync) WK_TRY(metrics->sinks[i].sync(metrics->sinks[i].self, err));
     *out = (wk_metrics_mark){.jsonl = mark_of(metrics, metrics->jsonl),
                              .events = mark_of(metrics, metrics->events)};
-    strcpy(out->events_file, metrics->events_file);
+    memcpy(out->events_file, metrics->events_file, sizeof out->events_file);
     return WK_OK;
 }
 
@@ -229,55 +245,55 @@ static void warn_if_short(const wk_log *log, const char *what, uint64_t have, ui
                     (unsigned long long)have, (unsigned long long)expected);
 }
 
-static wk_status open_jsonl(wk_metrics *metrics, const char *logdir, const wk_metrics_mark *mark,
-                            const wk_log *log, wk_error *err)
+static wk_status open_jsonl(wk_metrics *metrics, const wk_metrics_config *config,
+                            const wk_metrics_mark *mark, wk_error *err)
 {
     wk_text path = {0};
-    wk_text_printf(&path, "%s/metrics.jsonl", logdir);
+    wk_text_printf(&path, "%s/metrics.jsonl", config->logdir);
     wk_metrics_sink sink;
-    wk_status status = path.failed ? wk_fail(err, WK_E_MEMORY, "no memory to open the metrics")
-                                   : wk_jsonl_open(wk_text_get(&path),
-                                                   mark ? mark->jsonl : UINT64_MAX, &sink, err);
+    wk_status status = path.failed
+                           ? wk_fail(err, WK_E_MEMORY, "no memory to open the metrics")
+                           : wk_jsonl_open(wk_text_get(&path), mark ? mark->jsonl : UINT64_MAX,
+                                           config->timing, &sink, err);
     wk_text_free(&path);
     if (status != WK_OK) return status;
     metrics->jsonl = metrics->n_sinks;
     WK_TRY(wk_metrics_add_sink(metrics, &sink, err));
-    if (mark) warn_if_short(log, "metrics.jsonl", mark_of(metrics, metrics->jsonl), mark->jsonl);
+    if (mark)
+        warn_if_short(config->log, "metrics.jsonl", mark_of(metrics, metrics->jsonl), mark->jsonl);
     return WK_OK;
 }
 
-static wk_status open_events(wk_metrics *metrics, const char *logdir, const wk_metrics_mark *mark,
-                             const wk_log *log, wk_error *err)
+static wk_status open_events(wk_metrics *metrics, const wk_metrics_config *config,
+                             const wk_metrics_mark *mark, wk_error *err)
 {
     char name[WK_METRICS_FILE_MAX] = "";
     if (!mark)
-        wk_tensorboard_newest(logdir, name);
+        wk_tensorboard_newest(config->logdir, name);
     else if (memchr(mark->events_file, 0, sizeof mark->events_file))
-        strcpy(name, mark->events_file);
+        memcpy(name, mark->events_file, sizeof name);
     wk_metrics_sink sink;
-    WK_TRY(wk_tensorboard_open(logdir, name, mark ? mark->events : UINT64_MAX, metrics->events_file,
-                               &sink, err));
+    WK_TRY(wk_tensorboard_open(config->logdir, name, mark ? mark->events : UINT64_MAX,
+                               metrics->events_file, &sink, err));
     metrics->events = metrics->n_sinks;
     WK_TRY(wk_metrics_add_sink(metrics, &sink, err));
+    bool same = strcmp(name, metrics->events_file) == 0;
     if (mark && *name)
-        warn_if_short(log, name,
-                      strcmp(name, metrics->events_file) == 0 ? mark_of(metrics, metrics->events)
-                                                              : 0,
+        warn_if_short(config->log, name, same ? mark_of(metrics, metrics->events) : 0,
                       mark->events);
     return WK_OK;
 }
 
-wk_status wk_metrics_open(const char *logdir, bool tensorboard, int action_repeat,
-                          const wk_metrics_mark *mark, const wk_log *log, wk_metrics **out,
-                          wk_error *err)
+wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark *mark,
+                          wk_metrics **out, wk_error *err)
 {
     wk_metrics *metrics;
-    WK_TRY(wk_dir_create(logdir, err));
-    WK_TRY(wk_metrics_create(action_repeat, &metrics, err));
-    wk_status status = open_jsonl(metrics, logdir, mark, log, err);
+    WK_TRY(wk_dir_create(config->logdir, err));
+    WK_TRY(wk_metrics_create(config->action_repeat, &metrics, err));
+    wk_status status = open_jsonl(metrics, config, mark, err);
     bool afresh = mark && mark->jsonl == 0 && !*mark->events_file;
-    if (status == WK_OK && afresh) status = wk_tensorboard_remove(logdir, err);
-    if (status == WK_OK && tensorboard) status = open_events(metrics, logdir, mark, log, err);
+    if (status == WK_OK && afresh) status = wk_tensorboard_remove(config->logdir, err);
+    if (status == WK_OK && config->tensorboard) status = open_events(metrics, config, mark, err);
     if (status == WK_OK)
         *out = metrics;
     else

@@ -16,7 +16,8 @@
 /// A number with its name, as dreamer names it ("train/model_loss"; docs/logs.md lists them).
 typedef struct wk_scalar {
     const char *name;
-    double value; // may be NaN or infinite
+    double value;  // may be NaN or infinite
+    bool measured; // by a clock: differs between two runs that are otherwise the same
 } wk_scalar;
 
 /// An encoded picture: a PNG still or an animated GIF.
@@ -62,13 +63,20 @@ typedef struct wk_metrics wk_metrics;
 /// Metrics without sinks; `action_repeat` is the domain's.
 wk_status wk_metrics_create(int action_repeat, wk_metrics **out, wk_error *err);
 
-/// Metrics that go to `logdir`/metrics.jsonl and, if wanted, to a TensorBoard event file there.
-/// With a mark the files are cut back to it (zeros: emptied, our earlier event files removed); with
-/// NULL writing goes on after the last whole record. Files that are not as the mark says are used
-/// as far as they go, with a warning to `log` (NULL: silent).
-wk_status wk_metrics_open(const char *logdir, bool tensorboard, int action_repeat,
-                          const wk_metrics_mark *mark, const wk_log *log, wk_metrics **out,
-                          wk_error *err);
+/// Where metrics go: `logdir`/metrics.jsonl and, if wanted, a TensorBoard event file there.
+typedef struct wk_metrics_config {
+    const char *logdir;
+    bool tensorboard;
+    bool timing; // measured numbers go to metrics.jsonl too; the same run then gives other bytes
+    int action_repeat; // of the domain
+    const wk_log *log; // for warnings; NULL: silent
+} wk_metrics_config;
+
+/// Opens the files. With a mark they are cut back to it (zeros: emptied, our earlier event files
+/// removed); with NULL writing goes on after the last whole record. Files that are not as the mark
+/// says are used as far as they go, with a warning.
+wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark *mark,
+                          wk_metrics **out, wk_error *err);
 /// Drops what was not written. NULL is allowed.
 void wk_metrics_close(wk_metrics *metrics);
 
@@ -77,6 +85,9 @@ wk_status wk_metrics_add_sink(wk_metrics *metrics, const wk_metrics_sink *sink, 
 
 /// Notes a number for the next write; the last one of a name counts. Names are copied.
 void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value);
+
+/// The same for a number that comes from a clock (a speed, a share of time).
+void wk_metrics_timing(wk_metrics *metrics, const char *name, double value);
 
 /// Notes a still or a clip for the next write, encoded at once.
 wk_status wk_metrics_image(wk_metrics *metrics, const char *name, const wk_image *image,

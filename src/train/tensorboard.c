@@ -230,8 +230,8 @@ static bool is_ours(const char *name)
 // events.out.tfevents.<time>.<host>.<process>.waker
 static void make_name(char name[WK_METRICS_FILE_MAX])
 {
-    char host[65] = "localhost";
-    if (gethostname(host, sizeof host - 1) != 0) strcpy(host, "localhost");
+    char host[65] = "";
+    if (gethostname(host, sizeof host - 1) != 0) host[0] = 0;
     snprintf(name, WK_METRICS_FILE_MAX, "%s%010lld.%s.%d%s", prefix, (long long)time(NULL), host,
              (int)getpid(), ending);
 }
@@ -290,6 +290,6 @@ void wk_tensorboard_newest(const char *logdir, char name[WK_METRICS_FILE_MAX])
     for (struct dirent *entry; (entry = readdir(folder));)
         if (is_ours(entry->d_name) && strlen(entry->d_name) < WK_METRICS_FILE_MAX &&
             strcmp(entry->d_name, name) > 0)
-            strcpy(name, entry->d_name);
+            snprintf(name, WK_METRICS_FILE_MAX, "%s", entry->d_name);
     closedir(folder);
 }

@@ -46,11 +46,11 @@ static void row_to_buoy(void *world, int task, float *action)
 {
     boat b;
     wk_toy.save(world, &b);
-    double k = 1.5 * M_PI, speed = 0.075 * b.turbulence, target = task == 0 ? -0.7 : 0.7;
+    double k = 1.5 * M_PI, speed = 0.07 * b.turbulence, target = task == 0 ? -0.7 : 0.7;
     double cx = speed * sin(k * (b.x + 1)) * cos(k * (b.y + 1));
     double cy = -speed * cos(k * (b.x + 1)) * sin(k * (b.y + 1));
-    action[0] = clipped((target - b.x - cx - 0.6 * b.vx) / 0.06);
-    action[1] = clipped((0 - b.y - cy - 0.6 * b.vy) / 0.06);
+    action[0] = clipped((target - b.x - cx - 0.3 * b.vx) / 0.1);
+    action[1] = clipped((0 - b.y - cy - 0.3 * b.vy) / 0.1);
 }
 
 typedef struct pond_round {

@@ -8,12 +8,12 @@
 #include "env/toy.h"
 
 enum {
-    SCHOOL_STEPS = 50,              // of an episode
+    SCHOOL_STEPS = 20,              // of an episode
     SCHOOL_ROWS = SCHOOL_STEPS + 1, // its observations
     SCHOOL_PONDS = 8,               // episodes of a round, side by side
     SCHOOL_ACTIONS = 2,
     SCHOOL_TASKS = 2,
-    SCHOOL_EPISODES = 256, // most that a school keeps
+    SCHOOL_EPISODES = 512, // most that a school keeps
 };
 
 /// One observation: what a row of a batch needs, and where the boat really was.

@@ -102,6 +102,25 @@ static void tasks_are_none_all_or_names(void **state)
     assert_string_equal(d->tasks[tasks[1]].name, "sort");
 }
 
+static void the_learner_gets_every_choice(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default();
+    wk_learner_config learner;
+    strcpy(c.ensemble_kind, "variance");
+    strcpy(c.exploration, "random");
+    strcpy(c.tasks, "all");
+    c.seed = 11;
+    c.discount = 0.5;
+    assert_ok(wk_run_config_learner(&c, domain("clean-up"), &learner, &err));
+    assert_int_equal(learner.spread, WK_DISAGREEMENT_VARIANCE);
+    assert_int_equal(learner.exploration, WK_EXPLORE_RANDOM);
+    assert_int_equal(learner.tasks, 3);
+    assert_int_equal(learner.action_size, 2);
+    assert_true(learner.seed == 11 && learner.discount == 0.5f);
+}
+
 static void options_become_the_domains_indices(void **state)
 {
     (void)state;
@@ -124,6 +143,7 @@ int main(void)
         cmocka_unit_test(half_precision_needs_a_gpu),
         cmocka_unit_test(an_oracle_needs_a_domain_that_knows_its_most_complex_worlds),
         cmocka_unit_test(tasks_are_none_all_or_names),
+        cmocka_unit_test(the_learner_gets_every_choice),
         cmocka_unit_test(options_become_the_domains_indices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

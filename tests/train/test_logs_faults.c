@@ -119,13 +119,17 @@ static wk_status log_something(wk_error *err)
     static const wk_metrics_mark beginning;
     wk_metrics_mark mark;
     wk_metrics *metrics = NULL;
-    WK_TRY(wk_metrics_open(FOLDER, true, 2, &beginning, NULL, &metrics, err));
+    WK_TRY(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, &beginning,
+        &metrics, err));
     wk_status status = note(metrics, err);
     if (status == WK_OK) status = wk_metrics_write(metrics, 10, err);
     if (status == WK_OK) status = wk_metrics_position(metrics, &mark, err);
     wk_metrics_close(metrics);
     if (status != WK_OK) return status;
-    WK_TRY(wk_metrics_open(FOLDER, true, 2, &mark, NULL, &metrics, err));
+    WK_TRY(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, &mark,
+        &metrics, err));
     wk_metrics_scalar(metrics, "fps", 8);
     status = wk_metrics_write(metrics, 20, err);
     wk_metrics_close(metrics);
@@ -154,7 +158,9 @@ static void a_full_disk_is_called_one_and_the_write_can_be_made_again(void **sta
     static const wk_metrics_mark beginning;
     wk_error err = {0};
     wk_metrics *metrics;
-    assert_ok(wk_metrics_open(FOLDER, true, 2, &beginning, NULL, &metrics, &err));
+    assert_ok(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, &beginning,
+        &metrics, &err));
     for (int k = 0; k < 2; k++) { // the line, then the event
         wk_metrics_scalar(metrics, "x", k);
         fault_arm(FAULT_WRITE, k, ENOSPC);
@@ -193,7 +199,9 @@ static void a_number_that_memory_had_no_room_for_is_reported_by_the_write(void *
     static const wk_metrics_mark beginning;
     wk_error err = {0};
     wk_metrics *metrics;
-    assert_ok(wk_metrics_open(FOLDER, false, 2, &beginning, NULL, &metrics, &err));
+    assert_ok(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = false, .action_repeat = 2},
+        &beginning, &metrics, &err));
     fault_arm(FAULT_ALLOC, 0, ENOMEM);
     wk_metrics_scalar(metrics, "lost", 1);
     assert_true(fault_disarm(FAULT_ALLOC));

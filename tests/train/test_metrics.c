@@ -14,7 +14,9 @@ static wk_metrics *open_at(const wk_metrics_mark *mark)
 {
     wk_error err = {0};
     wk_metrics *metrics;
-    assert_ok(wk_metrics_open(FOLDER, true, 2, mark, NULL, &metrics, &err));
+    assert_ok(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, mark,
+        &metrics, &err));
     return metrics;
 }
 
@@ -82,6 +84,30 @@ static void numbers_read_back_exactly(void **state)
     }
     assert_int_equal(found, sizeof values / sizeof *values);
     free(text);
+}
+
+static void measured_numbers_are_left_out_of_the_lines_unless_asked_for(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    for (int timing = 0; timing < 2; timing++) {
+        wk_metrics *metrics;
+        const wk_metrics_config config = {
+            .logdir = FOLDER, .tensorboard = true, .timing = timing, .action_repeat = 2};
+        assert_ok(wk_metrics_open(&config, &beginning, &metrics, &err));
+        wk_metrics_timing(metrics, "fps", 812);
+        wk_metrics_scalar(metrics, "x", 1);
+        assert_ok(wk_metrics_write(metrics, 1, &err));
+        wk_metrics_close(metrics);
+        size_t size;
+        char name[300], *text = content(FOLDER, "metrics.jsonl", NULL);
+        assert_int_equal(strstr(text, "\"fps\": 812") != NULL, timing);
+        free(text);
+        count_files(FOLDER, EVENTS, name);
+        text = content(FOLDER, name, &size);
+        assert_non_null(memmem(text, size, "scalars/fps", 11));
+        free(text);
+    }
 }
 
 static void thousands_of_names_are_kept_apart(void **state)
@@ -332,7 +358,10 @@ static void files_shorter_than_the_checkpoint_says_are_used_with_a_warning(void 
     truncate_file(mark.events_file, (size_t)mark.events - 3);
     int warnings = 0;
     const wk_log log = {count_warning, &warnings, WK_LOG_INFO};
-    assert_ok(wk_metrics_open(FOLDER, true, 2, &mark, &log, &metrics, &err));
+    assert_ok(wk_metrics_open(
+        &(wk_metrics_config){
+            .logdir = FOLDER, .tensorboard = true, .action_repeat = 2, .log = &log},
+        &mark, &metrics, &err));
     write_step(metrics, 3);
     wk_metrics_close(metrics);
     assert_int_equal(warnings, 2);
@@ -410,8 +439,9 @@ static void a_folder_that_cannot_be_used_is_an_error(void **state)
     wk_metrics *metrics;
     wk_metrics_sink sink;
     char used[WK_METRICS_FILE_MAX];
-    assert_refused(wk_metrics_open("/dev/full", false, 1, NULL, NULL, &metrics, &err), WK_E_IO,
-                   "/dev/full");
+    assert_refused(wk_metrics_open(&(wk_metrics_config){.logdir = "/dev/full", .action_repeat = 1},
+                                   NULL, &metrics, &err),
+                   WK_E_IO, "/dev/full");
     assert_refused(wk_tensorboard_open("no-such-folder", "", 0, used, &sink, &err), WK_E_IO,
                    "no-such-folder");
 }
@@ -422,6 +452,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_line_has_steps_and_scalars_in_the_order_of_noting),
         TEST(numbers_read_back_exactly),
+        TEST(measured_numbers_are_left_out_of_the_lines_unless_asked_for),
         TEST(thousands_of_names_are_kept_apart),
         TEST(checksums_are_those_of_the_format),
         TEST(event_files_are_records_with_checksums_and_a_version_first),

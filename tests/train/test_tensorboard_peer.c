@@ -55,7 +55,9 @@ static void the_tensorboard_package_reads_what_we_write(void **state)
     wk_metrics_mark mark;
     wk_metrics *metrics;
     remove_folder(FOLDER);
-    assert_ok(wk_metrics_open(FOLDER, true, 2, &beginning, NULL, &metrics, &err));
+    assert_ok(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, &beginning,
+        &metrics, &err));
     for (int i = 0; i < 3; i++) {
         if (i == 1) assert_ok(wk_metrics_position(metrics, &mark, &err));
         wk_metrics_scalar(metrics, "train/model_loss", i == 2 ? 99 : 1.0 / (1 << i));
@@ -63,7 +65,9 @@ static void the_tensorboard_package_reads_what_we_write(void **state)
     }
     wk_metrics_close(metrics);
     // Back to the mark, as a resumed run would; then the rest, with pictures.
-    assert_ok(wk_metrics_open(FOLDER, true, 2, &mark, NULL, &metrics, &err));
+    assert_ok(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, &mark,
+        &metrics, &err));
     wk_metrics_scalar(metrics, "train/model_loss", 0.5);
     assert_ok(wk_metrics_write(metrics, 10, &err));
     wk_image frames[2];

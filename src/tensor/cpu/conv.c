@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 // Rows of patches in one product: enough to pay for packing the weights in every call.
-enum { BLOCK_ROWS = 384, NARROW_RUN = 128, GROUPS = 8, GROUP_WEIGHTS = 1 << 19 };
+enum { BLOCK_ROWS = 256, NARROW_RUN = 128, GROUPS = 8, GROUP_WEIGHTS = 1 << 19 };
 
 typedef struct job {
     const wk_conv *p;
@@ -75,10 +75,11 @@ size_t wk_cpu_conv_workspace(const wk_conv *p, int threads)
 WK_INLINE void copy_run(float *restrict dst, const float *restrict src, size_t n)
 {
     size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        memcpy(dst + i, src + i, 4 * sizeof *dst);
-    for (; i < n; i++)
-        dst[i] = src[i];
+    for (; i + 8 <= n; i += 8)
+        memcpy(dst + i, src + i, 8 * sizeof *dst);
+    for (; i + 2 <= n; i += 2)
+        memcpy(dst + i, src + i, 2 * sizeof *dst);
+    if (i < n) dst[i] = src[i];
 }
 
 WK_INLINE void add_run(float *restrict dst, const float *restrict src, size_t n)
@@ -87,32 +88,46 @@ WK_INLINE void add_run(float *restrict dst, const float *restrict src, size_t n)
         dst[i] += src[i];
 }
 
-// patches [pixels, rows, run] of one image, kernel rows first ... first+rows-1.
+// Walks an image's patches [pixels, rows, run], kernel rows first ... first+rows-1: copies the
+// image into them, or adds them to the image.
+WK_INLINE void walk_patches(const job *j, size_t run, bool spread, size_t first, size_t rows,
+                            float *image, float *patches)
+{
+    size_t line = j->p->large * j->p->large_c, step = j->p->stride * j->p->large_c;
+    for (size_t y = 0; y < j->small; y++)
+        for (size_t x = 0; x < j->small; x++)
+            for (size_t k = first; k < first + rows; k++) {
+                float *at = image + (y * j->p->stride + k) * line + x * step;
+                if (spread)
+                    add_run(at, patches, run);
+                else
+                    copy_run(patches, at, run);
+                patches += run;
+            }
+}
+
+// Three colours under kernels of 4 and 6 make runs of 12 and 18: with the length known the compiler
+// leaves no loop.
 WK_MULTI
 static void collect_patches(const job *j, const float *image, size_t first, size_t rows,
                             float *patches)
 {
-    size_t line = j->p->large * j->p->large_c, step = j->p->stride * j->p->large_c;
-    for (size_t y = 0; y < j->small; y++)
-        for (size_t x = 0; x < j->small; x++)
-            for (size_t k = first; k < first + rows; k++) {
-                copy_run(patches, image + (y * j->p->stride + k) * line + x * step, j->run);
-                patches += j->run;
-            }
+    float *from = (float *)image; // only read
+    if (j->run == 12)
+        walk_patches(j, 12, false, first, rows, from, patches);
+    else if (j->run == 18)
+        walk_patches(j, 18, false, first, rows, from, patches);
+    else
+        walk_patches(j, j->run, false, first, rows, from, patches);
 }
 
-// The adjoint: adds the patches' runs to the image.
 WK_MULTI
-static void spread_patches(const job *j, const float *patches, size_t first, size_t rows,
-                           float *image)
+static void spread_patches(const job *j, float *patches, size_t first, size_t rows, float *image)
 {
-    size_t line = j->p->large * j->p->large_c, step = j->p->stride * j->p->large_c;
-    for (size_t y = 0; y < j->small; y++)
-        for (size_t x = 0; x < j->small; x++)
-            for (size_t k = first; k < first + rows; k++) {
-                add_run(image + (y * j->p->stride + k) * line + x * step, patches, j->run);
-                patches += j->run;
-            }
+    if (j->run == 18)
+        walk_patches(j, 18, true, first, rows, image, patches);
+    else
+        walk_patches(j, j->run, true, first, rows, image, patches);
 }
 
 static size_t large_count(const job *j)

@@ -5,7 +5,7 @@
 #include "tensor/cpu/simd.h"
 #include "tensor/cpu/sums.h"
 
-enum { TILE = 256 };
+enum { TILE = 128 };
 
 typedef struct job {
     wk_spread kind;
