@@ -41,6 +41,7 @@ typedef struct column {
 static size_t npy_header(const column *array, uint32_t rows, char header[256])
 {
     enum { ALIGN = 64, PREFIX = 10 };
+    static const unsigned char magic[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
     int length = snprintf(header + PREFIX, 256 - PREFIX,
                           "{'descr': '%s', 'fortran_order': False, 'shape': (%u,%s%s), }",
                           array->type, rows, *array->shape ? " " : "", array->shape);
@@ -48,7 +49,7 @@ static size_t npy_header(const column *array, uint32_t rows, char header[256])
     assert(length > 0 && total <= 256);
     memset(header + PREFIX + length, ' ', total - PREFIX - (size_t)length - 1);
     header[total - 1] = '\n';
-    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    memcpy(header, magic, sizeof magic);
     header[8] = (char)((total - PREFIX) & 0xff);
     header[9] = (char)((total - PREFIX) >> 8);
     return total;

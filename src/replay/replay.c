@@ -28,10 +28,10 @@ typedef struct layout {
     uint64_t slots, rows, packed, pack_scratch, unpacked, ring, end;
 } layout;
 
-static layout lay_out(const wk_replay_config *config, uint64_t ring_bytes)
+static layout lay_out(const wk_replay_config *config, uint64_t ring_bytes, uint64_t threads)
 {
     wk_row_shape shape = {config->action_size, config->n_tasks, config->n_params};
-    uint64_t slots = (uint64_t)config->slots, threads = (uint64_t)wk_pool_threads(config->pool);
+    uint64_t slots = (uint64_t)config->slots;
     layout at = {0};
     at.rows = at.slots + align64(slots * sizeof(wk_slot));
     at.packed = at.rows + slots * align64(wk_rows_bytes(&shape));
@@ -49,11 +49,11 @@ static uint64_t table_budget(const wk_replay_config *config)
     return wk_replay_table_bytes(episodes, config->capacity / WK_BLOCK_ROWS + episodes);
 }
 
-static uint64_t fixed_bytes(const wk_replay_config *config, uint64_t block_budget)
+static uint64_t fixed_bytes(const wk_replay_config *config, uint64_t block_budget, uint64_t threads)
 {
     wk_row_shape shape = {config->action_size, config->n_tasks, config->n_params};
     uint64_t ring = wk_ring_size(block_budget, wk_block_bytes_most(&shape));
-    return sizeof(wk_replay) + lay_out(config, ring).end;
+    return sizeof(wk_replay) + lay_out(config, ring, threads).end;
 }
 
 uint64_t wk_replay_plan(const wk_replay_config *config)
@@ -62,7 +62,7 @@ uint64_t wk_replay_plan(const wk_replay_config *config)
     uint64_t row = config->frame_bytes + wk_row_numbers_bytes(&shape, 1);
     uint64_t block = wk_ring_span(row * WK_BLOCK_ROWS);
     uint64_t blocks = config->capacity / WK_BLOCK_ROWS + 2 * (uint64_t)config->slots + 1;
-    return fixed_bytes(config, blocks * block) + table_budget(config);
+    return fixed_bytes(config, blocks * block, 0) + table_budget(config);
 }
 
 static wk_status check_config(const wk_replay_config *config, wk_error *err)
@@ -103,7 +103,8 @@ static void divide_region(wk_replay *replay)
 {
     const wk_replay_config *config = &replay->config;
     size_t longest = wk_block_bytes_most(&replay->shape);
-    layout at = lay_out(config, wk_ring_size(replay->block_budget, longest));
+    uint64_t threads = (uint64_t)wk_pool_threads(config->pool);
+    layout at = lay_out(config, wk_ring_size(replay->block_budget, longest), threads);
     replay->slots = (wk_slot *)(void *)(replay->region + at.slots);
     memset(replay->slots, 0, (size_t)config->slots * sizeof(wk_slot));
     for (int i = 0; i < config->slots; i++)
@@ -122,10 +123,12 @@ wk_status wk_replay_create(const wk_replay_config *config, wk_replay **out, wk_e
     WK_TRY(check_config(config, err));
     uint64_t total = config->memory ? config->memory : wk_replay_plan(config);
     uint64_t tables = table_budget(config);
+    uint64_t threads = (uint64_t)wk_pool_threads(config->pool);
+    // What is kept must not depend on the number of threads, so their part is not in the limit.
     // Twice 64: the budget is rounded down to whole units, its place in the region up.
-    uint64_t budget = (total - tables - fixed_bytes(config, 0) - 128) / 64 * 64;
+    uint64_t budget = (total - tables - fixed_bytes(config, 0, 0) - 128) / 64 * 64;
     wk_replay *replay = calloc(1, sizeof *replay);
-    uint64_t region = fixed_bytes(config, budget) - sizeof *replay;
+    uint64_t region = fixed_bytes(config, budget, threads) - sizeof *replay;
     if (replay) replay->region = aligned_alloc(64, region);
     if (!replay || !replay->region) {
         free(replay);
@@ -507,11 +510,13 @@ wk_status wk_replay_record_open(wk_replay *replay, wk_error *err)
 wk_replay_stats wk_replay_get_stats(const wk_replay *replay)
 {
     wk_replay_stats stats = replay->stats;
+    uint64_t threads = (uint64_t)wk_pool_threads(replay->config.pool);
     uint64_t tables = wk_replay_table_bytes(replay->episodes.count, replay->n_blocks);
     stats.episodes = replay->episodes.count;
     stats.evicted = replay->next_id - replay->episodes.count;
     stats.bytes_used = replay->block_bytes + tables;
     stats.bytes_reserved = replay->fixed_bytes + tables;
-    stats.bytes_limit = replay->config.memory;
+    stats.bytes_limit = replay->config.memory + fixed_bytes(&replay->config, 0, threads) -
+                        fixed_bytes(&replay->config, 0, 0);
     return stats;
 }

@@ -15,7 +15,7 @@
 /// Sizes and limits, fixed at creation.
 typedef struct wk_replay_config {
     uint64_t capacity;  // agent steps kept at most; an episode of n rows has n - 1
-    uint64_t memory;    // bytes the store may take in all; 0: what wk_replay_plan says
+    uint64_t memory;    // bytes the store may take, counted as wk_replay_plan does; 0: its result
     size_t frame_bytes; // expected bytes of a compressed frame, for the plan
     int slots;          // episodes that grow at the same time
     int action_size, n_tasks, n_params;
@@ -25,7 +25,8 @@ typedef struct wk_replay_config {
 /// The paper's 3,000,000 steps in 8 slots; action_size, n_tasks and n_params are left to set.
 wk_replay_config wk_replay_config_default(void);
 
-/// Bytes that a full store takes when frames compress as expected.
+/// Bytes that a full store takes when frames compress as expected, without the 192 KiB that each
+/// thread of the pool needs to sample.
 uint64_t wk_replay_plan(const wk_replay_config *config);
 
 typedef struct wk_replay wk_replay;

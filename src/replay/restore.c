@@ -20,9 +20,10 @@ static wk_status over_limit(const wk_replay *replay, wk_error *err)
                    (double)replay->config.memory / 1e9);
 }
 
-static wk_status check_tables(const wk_replay *replay, wk_error *err)
+static wk_status check_tables(const wk_replay *replay, uint64_t more_episodes, wk_error *err)
 {
-    uint64_t tables = wk_replay_table_bytes(replay->episodes.count + 1, replay->n_blocks + 1);
+    uint64_t episodes = replay->episodes.count + more_episodes;
+    uint64_t tables = wk_replay_table_bytes(episodes, replay->n_blocks + 1);
     return tables <= replay->table_budget ? WK_OK : over_limit(replay, err);
 }
 
@@ -38,7 +39,7 @@ wk_status wk_replay_restore_begin(wk_replay *replay, const wk_replay_episode *ep
     for (int i = 0; i < replay->shape.n_params; i++)
         if (!isfinite(episode->theta[i]))
             return refuse(err, episode->id, "a parameter is not finite");
-    WK_TRY(check_tables(replay, err));
+    WK_TRY(check_tables(replay, 1, err));
     WK_TRY(wk_replay_add_episode(replay, episode, err));
     replay->next_id++;
     return WK_OK;
@@ -120,7 +121,7 @@ static wk_status restore_block(wk_replay *replay, wk_stored_episode *episode,
     } else {
         if (replay->block_bytes + wk_ring_span(record->size) > replay->block_budget)
             return over_limit(replay, err);
-        WK_TRY(check_tables(replay, err));
+        WK_TRY(check_tables(replay, 0, err));
         WK_TRY(wk_replay_reserve_block(episode, err));
         wk_replay_put_block(replay, episode, record->block, record->size, record->count);
     }

@@ -14,16 +14,29 @@ wk_replay_config episode_config(uint64_t capacity, int slots)
     return config;
 }
 
-void episode_image(uint64_t episode, uint32_t row, bool noise, uint8_t *image)
+static void noise_image(uint64_t episode, uint32_t row, uint8_t *image)
 {
     wk_rng rng = wk_rng_stream(episode, "test-image", row);
+    for (int i = 0; i < WK_IMAGE_BYTES; i += 4) {
+        uint32_t word = wk_rng_u32(&rng);
+        memcpy(image + i, &word, sizeof word);
+    }
+}
+
+static void bar_image(uint64_t episode, uint32_t row, uint8_t *image)
+{
     for (int y = 0; y < WK_IMAGE_SIDE; y++)
         for (int x = 0; x < WK_IMAGE_SIDE; x++)
             for (int c = 0; c < 3; c++) {
                 bool bar = (uint32_t)x == row % WK_IMAGE_SIDE;
                 uint64_t ground = episode * 7 + (uint64_t)y * 2 + (uint64_t)c * 50;
-                *image++ = noise ? (uint8_t)wk_rng_u32(&rng) : bar ? 255 : (uint8_t)ground;
+                *image++ = bar ? 255 : (uint8_t)ground;
             }
+}
+
+void episode_image(uint64_t episode, uint32_t row, bool noise, uint8_t *image)
+{
+    (noise ? noise_image : bar_image)(episode, row, image);
 }
 
 float episode_action(uint64_t episode, uint32_t row, int i)

@@ -16,7 +16,7 @@
 #define FOLDER "replay_faults.tmp"
 #define SAVED "replay_faults_saved.tmp"
 
-enum { CAPACITY = 150, BEFORE = 90, AFTER = 40 };
+enum { CAPACITY = 150, BEFORE = 90, AFTER = 24 };
 
 static const wk_replay_log_config config = {FOLDER, 6000};
 
@@ -41,7 +41,7 @@ static wk_status create(wk_replay **out, wk_error *err)
 }
 
 // Opens at a mark, runs on, syncs, and deletes what the new mark does not need.
-static wk_status session(const wk_replay_mark *from, run *all, wk_error *err)
+static wk_status resume(const wk_replay_mark *from, run *all, wk_error *err)
 {
     WK_TRY(create(&all->replay, err));
     WK_TRY(wk_replay_log_open(&config, from, all->replay, &all->log, err));
@@ -93,7 +93,7 @@ static void sweep(bool persistent, int error)
         run all = {0};
         folder_copy(SAVED, FOLDER);
         fault_sweep_arm((fault_plan){.call = call, .persistent = persistent, .error = error});
-        wk_status status = session(&mark, &all, &err);
+        wk_status status = resume(&mark, &all, &err);
         bool fired = fault_sweep_disarm();
         uint32_t now = status == WK_OK ? script_fingerprint(all.replay) : 0;
         destroy(&all);
@@ -129,7 +129,7 @@ static void no_failure_leaks_memory_or_files(void **state)
         run all = {0};
         folder_copy(SAVED, FOLDER);
         fault_sweep_arm((fault_plan){.call = call});
-        session(&mark, &all, &err);
+        resume(&mark, &all, &err);
         destroy(&all);
         bool fired = fault_sweep_disarm();
         if (fault_sweep.blocks != 0 || fault_sweep.files != 0)
@@ -180,7 +180,7 @@ static void a_full_disk_is_called_one(void **state)
         run all = {0};
         folder_copy(SAVED, FOLDER);
         fault_sweep_arm((fault_plan){.call = call, .error = ENOSPC});
-        session(&mark, &all, &err);
+        resume(&mark, &all, &err);
         bool fired = fault_sweep_disarm();
         destroy(&all);
         assert_true(fired);
@@ -194,12 +194,12 @@ static void reads_and_writes_of_one_byte_give_the_same_content(void **state)
     wk_error err = {0};
     wk_replay_mark mark = prepare();
     run usual = {0}, slow = {0};
-    assert_ok(session(&mark, &usual, &err));
+    assert_ok(resume(&mark, &usual, &err));
     uint32_t wanted = script_fingerprint(usual.replay);
     destroy(&usual);
     folder_copy(SAVED, FOLDER);
     fault_sweep_arm((fault_plan){.short_io = true});
-    assert_ok(session(&mark, &slow, &err));
+    assert_ok(resume(&mark, &slow, &err));
     fault_sweep_disarm();
     assert_int_equal(script_fingerprint(slow.replay), wanted);
     destroy(&slow);
@@ -220,7 +220,7 @@ static void a_crash_at_any_call_leaves_a_log_that_opens(void **state)
         if (child == 0) {
             run all = {0};
             fault_sweep_arm((fault_plan){.call = call, .crash = true});
-            session(&mark, &all, &err);
+            resume(&mark, &all, &err);
             _exit(0);
         }
         int status;

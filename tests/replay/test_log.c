@@ -291,6 +291,32 @@ static void a_segment_whose_beginning_was_torn_is_dropped(void **state)
     wk_replay_destroy(replay);
 }
 
+// Short episodes fill the tables, incompressible frames the memory; what is left is rebuilt
+// equally.
+static void a_store_at_its_memory_limit_is_rebuilt(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    for (int noisy = 0; noisy < 2; noisy++) {
+        wk_replay *replay = script_store(1000), *again = script_store(1000);
+        wk_replay_mark nothing = {0}, mark;
+        wk_replay_log *log = open_log(&config, &nothing, replay);
+        for (uint64_t i = 0; i < 150; i++) {
+            assert_ok(episode_begin(replay, 0, i, &err));
+            for (uint32_t row = 0; row < 3; row++)
+                assert_ok(
+                    (noisy ? episode_noise_row : episode_row)(replay, 0, i, row, row == 2, &err));
+        }
+        assert_true(wk_replay_get_stats(replay).evicted_early > 0);
+        assert_ok(wk_replay_log_sync(log, &mark, &err));
+        assert_ok(wk_replay_log_read(FOLDER, &mark, again, &err));
+        assert_same_content(replay, again);
+        wk_replay_log_close(log);
+        wk_replay_destroy(replay);
+        wk_replay_destroy(again);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +332,7 @@ int main(void)
         cmocka_unit_test_teardown(damage_before_the_mark_is_refused_and_nothing_is_cut, tear_down),
         cmocka_unit_test_teardown(files_of_another_run_or_domain_are_refused, tear_down),
         cmocka_unit_test_teardown(missing_files_are_named, tear_down),
+        cmocka_unit_test_teardown(a_store_at_its_memory_limit_is_rebuilt, tear_down),
         cmocka_unit_test_teardown(a_segment_whose_beginning_was_torn_is_dropped, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

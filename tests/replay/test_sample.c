@@ -163,11 +163,38 @@ static void episodes_shorter_than_a_sequence_are_never_chosen(void **state)
     wk_replay_destroy(replay);
 }
 
+static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_pool *pool = NULL;
+    assert_ok(wk_pool_create(3, &pool, &err));
+    wk_replay *stores[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        wk_replay_config config = episode_config(500, 1);
+        config.memory = wk_replay_plan(&config) + 100000;
+        config.pool = i ? pool : NULL;
+        assert_ok(wk_replay_create(&config, &stores[i], &err));
+        for (uint64_t k = 0; k < 20; k++) {
+            assert_ok(episode_begin(stores[i], 0, k, &err));
+            for (uint32_t row = 0; row < 25; row++)
+                assert_ok(episode_noise_row(stores[i], 0, k, row, row == 24, &err));
+        }
+        wk_replay_stats stats = wk_replay_get_stats(stores[i]);
+        assert_true(stats.evicted_early > 0 && stats.bytes_reserved <= stats.bytes_limit);
+    }
+    assert_same_content(stores[0], stores[1]);
+    wk_replay_destroy(stores[0]);
+    wk_replay_destroy(stores[1]);
+    wk_pool_destroy(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sequences_are_consecutive_rows_of_one_episode),
         cmocka_unit_test(the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads),
+        cmocka_unit_test(what_is_kept_under_a_memory_limit_does_not_depend_on_threads),
         cmocka_unit_test(episodes_and_starts_are_uniform),
         cmocka_unit_test(episodes_shorter_than_a_sequence_are_never_chosen),
     };
