@@ -1,0 +1,277 @@
+// Learning as a whole, on the toy domain: one reward-free run with Plan2Explore on calm ponds, then
+// task policies from its data in imagination only. Each test looks at one promise of the method.
+// The margins are far from what a broken learner reaches and leave room for another machine's
+// rounding.
+#include "agent/prediction.h"
+#include "agent/school.h"
+#include "support/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SEED = 1,
+    PREFILL_ROUNDS = 4, // of SCHOOL_PONDS episodes each, by random actions
+    CYCLES = 24,        // of UPDATES updates, then ROUNDS rounds by Plan2Explore
+    UPDATES = 50,
+    ROUNDS = 2,
+    ADAPT_UPDATES = 450, // of the task policies, from the data as it is then
+    EVALUATION_ROUNDS = 4,
+    CELLS = 12,       // the pond is seen as CELLS x CELLS cells
+    PREDICTED = 16,   // rows of the sequences that are predicted
+    TURBULENCES = 11, // 0, 0.1, ... 1
+    TRAINED = 5,      // of them, the first, occur in training
+};
+static const double CALM = 0.4; // largest turbulence in training
+
+static const double IMAGE_LOSS_FACTOR = 8;   // first image loss to the last, at least
+static const double COPY_SHARE = 0.95;       // one-step error to that of copying, at most
+static const double UNSEEN_FACTOR = 1.03;    // disagreement on unseen to that on trained, at least
+static const double LEAST_CORRELATION = 0.5; // of disagreement and one-step error over turbulence
+static const double COVERAGE_FACTOR = 1.2;   // cells of Plan2Explore to those of chance, at least
+// Of the way from random actions to an expert who sees the whole state, for each task, and in the
+// mean.
+static const double LEAST_SHARE = 0.2, LEAST_MEAN_SHARE = 0.35;
+
+static wk_error err;
+
+typedef struct fixture {
+    wk_pool *pool;
+    wk_backend *backend;
+    wk_learner *learner;
+    wk_acting *explorer;
+    school data;
+    double first_loss, last_loss; // image losses: the first, and the mean of the last round
+} fixture;
+
+static wk_learner_config config(void)
+{
+    wk_learner_config c = wk_learner_config_default();
+    c.depth = 8, c.deter = 64, c.hidden = 64, c.stoch = 8, c.classes = 8, c.units = 64;
+    c.layers = 2, c.ensemble = 4, c.batch = 6, c.length = 8, c.horizon = 8;
+    c.action_size = SCHOOL_ACTIONS, c.tasks = SCHOOL_TASKS, c.slow_period = 20;
+    c.model_rate = 2e-3f, c.ensemble_rate = 7e-4f, c.policy_rate = 3e-4f;
+    c.discount = 0.95f, c.entropy_scale = 0.3f, c.seed = SEED;
+    return c;
+}
+
+static void explore(fixture *f, school_batch *batch, wk_rng *rng)
+{
+    for (int i = 0; i < PREFILL_ROUNDS; i++)
+        school_collect(&f->data, school_random, 0, CALM);
+    for (int i = 0; i < CYCLES; i++) {
+        f->last_loss = 0;
+        for (int k = 0; k < UPDATES; k++) {
+            wk_learner_metrics metrics;
+            school_batch_draw(batch, &f->data, rng);
+            assert_ok(wk_learner_update(f->learner, &batch->view, &metrics, NULL, &err));
+            assert_null(wk_learner_metrics_fault(&metrics));
+            if (i + k == 0) f->first_loss = metrics.image_loss;
+            f->last_loss += metrics.image_loss / UPDATES;
+        }
+        school_rower explorer = {.acting = f->explorer, .mode = WK_ACT_SAMPLE};
+        for (int k = 0; k < ROUNDS; k++)
+            school_collect(&f->data, explorer, 0, CALM);
+    }
+}
+
+static void adapt(fixture *f, school_batch *batch, wk_rng *rng)
+{
+    for (int i = 0; i < ADAPT_UPDATES; i++) {
+        school_batch_draw(batch, &f->data, rng);
+        assert_ok(wk_learner_observe(f->learner, &batch->view, &err));
+        assert_ok(wk_learner_update_tasks(f->learner, &batch->view, NULL, &err));
+    }
+}
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    wk_learner_config c = config();
+    assert_ok(wk_pool_create(1, &f->pool, &err));
+    assert_ok(wk_backend_cpu_create(f->pool, &f->backend, &err));
+    assert_ok(wk_learner_create(&c, f->backend, &f->learner, &err));
+    assert_ok(wk_acting_create(f->learner, WK_POLICY_EXPLORE, SCHOOL_PONDS, &f->explorer, &err));
+    f->data = school_open(SEED);
+    school_batch batch = school_batch_open(c.length, c.batch);
+    wk_rng rng = wk_rng_stream(SEED, "school batches", 0);
+    explore(f, &batch, &rng);
+    adapt(f, &batch, &rng);
+    school_batch_close(&batch);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    school_close(&f->data);
+    wk_acting_destroy(f->explorer);
+    wk_learner_destroy(f->learner);
+    wk_backend_destroy(f->backend);
+    wk_pool_destroy(f->pool);
+    free(f);
+    return 0;
+}
+
+static void the_reconstruction_loss_falls(void **state)
+{
+    const fixture *f = *state;
+    print_message("image loss %.1f -> %.1f\n", f->first_loss, f->last_loss);
+    assert_true(f->last_loss * IMAGE_LOSS_FACTOR < f->first_loss);
+}
+
+// Mean over sequences of random actions on ponds of one turbulence.
+typedef struct foresight {
+    double error, disagreement, copying;
+} foresight;
+
+static double copying_error(const school_batch *b)
+{
+    double sum = 0;
+    size_t count = (size_t)((b->length - 1) * b->size) * WK_IMAGE_BYTES;
+    for (size_t i = 0; i < count; i++) {
+        double change = (b->images[i + (size_t)b->size * WK_IMAGE_BYTES] - b->images[i]) / 255.0;
+        sum += change * change;
+    }
+    return sum / (double)count;
+}
+
+static foresight foresee(wk_prediction *prediction, double turbulence)
+{
+    enum { COUNT = (PREDICTED - 1) * SCHOOL_PONDS };
+    float error[COUNT], disagreement[COUNT];
+    foresight out = {0};
+    school s = school_open(SEED + 1);
+    school_batch b = school_batch_open(PREDICTED, SCHOOL_PONDS);
+    school_collect(&s, school_random, turbulence, turbulence);
+    school_batch_take(&b, &s, 0);
+    wk_predicted to = {.error = error, .disagreement = disagreement};
+    assert_ok(wk_prediction_run(prediction, &b.view, &to, &err));
+    for (int i = 0; i < COUNT; i++) {
+        out.error += error[i] / COUNT;
+        out.disagreement += disagreement[i] / COUNT;
+    }
+    out.copying = copying_error(&b);
+    school_batch_close(&b);
+    school_close(&s);
+    return out;
+}
+
+static void foresee_all(const fixture *f, foresight *all)
+{
+    wk_prediction *prediction;
+    assert_ok(wk_prediction_create(f->learner, SCHOOL_PONDS, PREDICTED, 1, &prediction, &err));
+    for (int i = 0; i < TURBULENCES; i++)
+        all[i] = foresee(prediction, 0.1 * i);
+    wk_prediction_destroy(prediction);
+}
+
+static void one_step_predictions_beat_copying_the_last_frame(void **state)
+{
+    foresight all[TURBULENCES];
+    foresee_all(*state, all);
+    double error = 0, copying = 0;
+    for (int i = 0; i < TRAINED; i++) {
+        error += all[i].error / TRAINED;
+        copying += all[i].copying / TRAINED;
+    }
+    print_message("one-step error %.5f, copying %.5f\n", error, copying);
+    assert_true(error < COPY_SHARE * copying);
+}
+
+static double rank(const double *values, int i)
+{
+    double below = 0;
+    for (int k = 0; k < TURBULENCES; k++)
+        below += values[k] < values[i];
+    return below;
+}
+
+// Spearman's coefficient for values without ties.
+static double rank_correlation(const double *x, const double *y)
+{
+    double sum = 0;
+    for (int i = 0; i < TURBULENCES; i++) {
+        double gap = rank(x, i) - rank(y, i);
+        sum += gap * gap;
+    }
+    return 1 - 6 * sum / (TURBULENCES * (TURBULENCES * TURBULENCES - 1.0));
+}
+
+static void the_ensemble_disagrees_more_where_the_model_is_wrong(void **state)
+{
+    foresight all[TURBULENCES];
+    foresee_all(*state, all);
+    double error[TURBULENCES], disagreement[TURBULENCES], trained = 0, unseen = 0;
+    for (int i = 0; i < TURBULENCES; i++) {
+        error[i] = all[i].error;
+        disagreement[i] = all[i].disagreement;
+        if (i < TRAINED) trained += all[i].disagreement / TRAINED;
+        if (i > TRAINED) unseen += all[i].disagreement / (TURBULENCES - TRAINED - 1);
+    }
+    double correlation = rank_correlation(error, disagreement);
+    print_message("disagreement %.3f on trained and %.3f on unseen turbulence; rank correlation "
+                  "with the one-step error %.2f\n",
+                  trained, unseen, correlation);
+    assert_true(unseen > UNSEEN_FACTOR * trained);
+    assert_true(correlation > LEAST_CORRELATION);
+}
+
+// Over the whole run: the episodes after the prefill, beside as many of random actions.
+static void plan2explore_visits_more_of_the_pond_than_random_actions(void **state)
+{
+    const fixture *f = *state;
+    school random = school_open(SEED);
+    while (random.count < f->data.count)
+        school_collect(&random, school_random, 0, CALM);
+    int prefill = PREFILL_ROUNDS * SCHOOL_PONDS;
+    int cells = school_cells(&f->data, prefill, CELLS);
+    int random_cells = school_cells(&random, prefill, CELLS);
+    school_close(&random);
+    print_message("cells visited: %d by Plan2Explore, %d at random\n", cells, random_cells);
+    assert_true(cells > COVERAGE_FACTOR * random_cells);
+}
+
+static double score(school_rower rower, int task)
+{
+    school s = school_open(SEED + 3);
+    for (int i = 0; i < EVALUATION_ROUNDS; i++)
+        school_collect(&s, rower, 0, CALM);
+    double mean = school_score(&s, 0, task);
+    school_close(&s);
+    return mean;
+}
+
+// The policy has never acted in a pond before.
+static void policies_from_imagination_solve_their_tasks(void **state)
+{
+    const fixture *f = *state;
+    double mean = 0;
+    for (int task = 0; task < SCHOOL_TASKS; task++) {
+        wk_acting *acting;
+        assert_ok(wk_acting_create(f->learner, task, SCHOOL_PONDS, &acting, &err));
+        double policy = score((school_rower){.acting = acting, .mode = WK_ACT_MODE}, task);
+        double random = score(school_random, task);
+        double expert = score((school_rower){.expert_task = task}, task);
+        wk_acting_destroy(acting);
+        double share = (policy - random) / (expert - random);
+        print_message("%s: reward %.3f a step, random %.3f, expert %.3f: share %.2f\n",
+                      wk_toy.tasks[task].name, policy, random, expert, share);
+        assert_true(share > LEAST_SHARE);
+        mean += share / SCHOOL_TASKS;
+    }
+    assert_true(mean > LEAST_MEAN_SHARE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_reconstruction_loss_falls),
+        cmocka_unit_test(one_step_predictions_beat_copying_the_last_frame),
+        cmocka_unit_test(the_ensemble_disagrees_more_where_the_model_is_wrong),
+        cmocka_unit_test(plan2explore_visits_more_of_the_pond_than_random_actions),
+        cmocka_unit_test(policies_from_imagination_solve_their_tasks),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
