@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
-#include "train/config_check.h"
+#include "train/config_parts.h"
 #include "train/image_error.h"
 #include "train/trainer.h"
 #include <inttypes.h>
@@ -45,12 +45,11 @@ typedef struct model {
 
 static wk_status load_model(const wk_saved_run *run, int threads, model *out, wk_error *err)
 {
-    int tasks[WK_TASKS_MAX], count;
     char path[4096];
-    WK_TRY(wk_run_config_tasks(&run->config, run->world.domain, tasks, &count, err));
+    wk_learner_config config;
+    WK_TRY(wk_run_config_learner(&run->config, run->world.domain, &config, err));
     WK_TRY(wk_pool_create(threads, &out->pool, err));
     WK_TRY(wk_backend_cpu_create(out->pool, &out->backend, err));
-    wk_learner_config config = wk_run_learner_config(&run->config, run->world.domain, count);
     WK_TRY(wk_learner_create(&config, out->backend, &out->learner, err));
     snprintf(path, sizeof path, "%s/checkpoints/step-%012" PRIu64 "/learner.safetensors",
              run->directory, run->at.steps);

@@ -22,10 +22,6 @@ wk_status wk_trainer_create(const wk_run_config *config, const char *directory, 
 /// NULL is allowed. Does not save.
 void wk_trainer_destroy(wk_trainer *trainer);
 
-/// The learner that a configuration asks for, with `tasks` task policies.
-wk_learner_config wk_run_learner_config(const wk_run_config *config, const wk_domain *domain,
-                                        int tasks);
-
 /// The replay buffer that a configuration asks for; reading a run's log needs the same.
 wk_replay_config wk_run_replay_config(const wk_run_config *config, const wk_domain *domain);
 
