@@ -5,6 +5,7 @@
 #include "cli/saved_run.h"
 #include "cli/table.h"
 #include "train/heatmap.h"
+#include "train/image_error.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -62,12 +63,6 @@ static wk_status list_rows(const wk_saved_run *run, row **out, size_t *count, wk
     return WK_OK;
 }
 
-static int rising(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // Figures over the environments: their number, those visited, mean error and that of the worst 10
 // %.
 typedef struct figures {
@@ -85,16 +80,11 @@ static wk_status sum_up(const row *rows, size_t count, figures *out, wk_error *e
         out->visited += rows[i].visits > 0;
         if (isnan(rows[i].error)) continue;
         errors[out->known++] = rows[i].error;
-        out->mean += rows[i].error;
         out->expected += rows[i].probability * rows[i].error;
         mass += rows[i].probability;
     }
-    out->mean /= (double)out->known;
     out->expected /= mass;
-    qsort(errors, out->known, sizeof *errors, rising);
-    size_t tail = (out->known + 9) / 10;
-    for (size_t i = 0; i < tail; i++)
-        out->worst += errors[out->known - 1 - i] / (double)tail;
+    wk_mean_and_worst(errors, out->known, &out->mean, &out->worst);
     free(errors);
     return WK_OK;
 }
@@ -161,7 +151,7 @@ static void print_json(const wk_saved_run *run, const row *rows, size_t count, c
     wk_json_integer(&json, "episodes", (int64_t)run->at.episodes);
     wk_json_integer(&json, "visited", (int64_t)f->visited);
     wk_json_number(&json, "mean_error", f->mean);
-    wk_json_number(&json, "worst_10_percent_error", f->known ? f->worst : NAN);
+    wk_json_number(&json, "worst_10_percent_error", f->worst);
     wk_json_number(&json, "expected_error", f->expected);
     wk_json_array(&json, "environments");
     for (size_t i = 0; i < count; i++) {

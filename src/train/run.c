@@ -173,6 +173,30 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
     return wk_learner_save_weights(wk_trainer_learner(r->trainer), path, err);
 }
 
+// Numbers of the clock: TensorBoard has them always, metrics.jsonl only if asked.
+static void record_timing(run *r, const wk_standing *now)
+{
+    wk_time_split times = wk_trainer_times(r->trainer);
+    double passed = wk_clock_seconds() - r->began;
+    int64_t begun = wk_trainer_resumed_from(r->trainer);
+    double steps = (double)now->steps - (double)(begun > 0 ? begun : 0);
+    double repeat = wk_trainer_domain(r->trainer)->action_repeat;
+    wk_metrics_timing(r->metrics, "fps", repeat * steps / passed);
+    wk_metrics_timing(r->metrics, "time/updates_per_second",
+                      (double)(now->updates - r->updates_at_start) / passed);
+    const struct {
+        const char *name;
+        double seconds;
+    } parts[] = {{"time/act", times.act},
+                 {"time/env", times.env_wait},
+                 {"time/replay", times.sample + times.store},
+                 {"time/learn", times.learn},
+                 {"time/log", r->logging_seconds},
+                 {"time/checkpoint", r->saving_seconds}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        wk_metrics_timing(r->metrics, parts[i].name, parts[i].seconds / passed);
+}
+
 static wk_status record_pictures(run *r, const wk_standing *now, wk_error *err)
 {
     if ((int64_t)now->steps < r->note->next_images) return WK_OK;
@@ -192,6 +216,7 @@ static wk_status record(run *r, const wk_iteration *done, const wk_standing *now
     // Only iterations with an update have figures; the first one past the mark is taken.
     if ((int64_t)now->steps >= r->note->next_log && done->updates > 0) {
         wk_measure_learner(r->metrics, r->trainer, done, now);
+        record_timing(r, now);
         r->note->next_log = after(now->steps, r->config->log_every);
         WK_TRY(record_pictures(r, now, err));
         WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));

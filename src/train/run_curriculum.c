@@ -1,6 +1,6 @@
 #include "train/run_curriculum.h"
 
-#include "train/config_check.h"
+#include "train/config_parts.h"
 
 wk_status wk_run_curriculum_open(const wk_run_config *config, const wk_domain *domain,
                                  const wk_space *space, wk_run_curriculum *out, wk_error *err)

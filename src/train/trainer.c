@@ -2,68 +2,12 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "train/config_parts.h"
 #include "train/trainer_parts.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// Every task of the domain that the config names, in the domain's order of naming.
-static wk_status choose_tasks(wk_trainer *t, int *count, wk_error *err)
-{
-    *count = 0;
-    if (strcmp(t->config.tasks, "none") == 0 || !*t->config.tasks) return WK_OK;
-    if (strcmp(t->config.tasks, "all") == 0) {
-        for (int k = 0; k < t->domain->n_tasks; k++)
-            t->tasks[(*count)++] = k;
-        return WK_OK;
-    }
-    char names[WK_RUN_TEXT_MAX], *rest = NULL;
-    memcpy(names, t->config.tasks, sizeof names);
-    for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
-        if (*count == t->domain->n_tasks)
-            return wk_fail(err, WK_E_INPUT, "tasks names more than the %d tasks of %s",
-                           t->domain->n_tasks, t->domain->name);
-        WK_TRY(wk_domain_task(t->domain, name, &t->tasks[(*count)++], err));
-    }
-    return WK_OK;
-}
-
-static wk_learner_config learner_config(const wk_trainer *t, int tasks)
-{
-    const wk_run_config *c = &t->config;
-    return (wk_learner_config){
-        .depth = c->encoder_depth,
-        .deter = c->rssm_deter,
-        .hidden = c->rssm_hidden,
-        .stoch = c->rssm_stoch,
-        .classes = c->rssm_classes,
-        .units = c->units,
-        .layers = c->layers,
-        .ensemble = c->ensemble_size,
-        .batch = c->batch,
-        .length = c->length,
-        .horizon = c->horizon,
-        .slow_period = c->slow_period,
-        .kl_scale = (float)c->kl_scale,
-        .kl_balance = (float)c->kl_balance,
-        .free_nats = (float)c->free_nats,
-        .model_rate = (float)c->model_rate,
-        .ensemble_rate = (float)c->ensemble_rate,
-        .policy_rate = (float)c->policy_rate,
-        .discount = (float)c->discount,
-        .lambda = (float)c->lambda,
-        .entropy_scale = (float)c->entropy_scale,
-        .disagreement_scale = (float)c->ensemble_scale,
-        .action_size = t->domain->action_size,
-        .tasks = tasks,
-        .spread = strcmp(c->ensemble_kind, "variance") == 0 ? WK_DISAGREEMENT_VARIANCE
-                                                            : WK_DISAGREEMENT_STD,
-        .exploration =
-            strcmp(c->exploration, "random") == 0 ? WK_EXPLORE_RANDOM : WK_EXPLORE_PLAN2EXPLORE,
-        .seed = c->seed,
-    };
-}
 
 static wk_status find_domain(wk_trainer *t, wk_error *err)
 {
@@ -73,29 +17,11 @@ static wk_status find_domain(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-// "name=choice, name=choice" as choice indices.
-static wk_status parse_options(const wk_trainer *t, int *options, wk_error *err)
-{
-    char text[WK_RUN_TEXT_MAX], *rest = NULL;
-    memcpy(text, t->config.env_options, sizeof text);
-    for (char *item = strtok_r(text, ", ", &rest); item; item = strtok_r(NULL, ", ", &rest)) {
-        char *equals = strchr(item, '=');
-        if (!equals)
-            return wk_fail(err, WK_E_INPUT, "env.options: '%s' is not of the form name=choice",
-                           item);
-        *equals = 0;
-        int option, value;
-        WK_TRY(wk_domain_option(t->domain, item, equals + 1, &option, &value, err));
-        options[option] = value;
-    }
-    return WK_OK;
-}
-
 static wk_status make_worlds(wk_trainer *t, wk_error *err)
 {
     int options[WK_OPTIONS_MAX] = {0};
     WK_TRY(find_domain(t, err));
-    WK_TRY(parse_options(t, options, err));
+    WK_TRY(wk_run_config_options(&t->config, t->domain, options, err));
     WK_TRY(wk_space_create(t->domain, false, &t->space, err));
     WK_TRY(wk_vec_create(t->domain, options, t->count, t->config.env_threads, &t->vec, err));
     WK_TRY(wk_run_curriculum_open(&t->config, t->domain, t->space, &t->rule, err));
@@ -108,10 +34,11 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     int tasks;
     t->tasks = calloc(WK_TASKS_MAX, sizeof *t->tasks);
     if (!t->tasks) return wk_fail(err, WK_E_MEMORY, "no memory for a list of tasks");
-    WK_TRY(choose_tasks(t, &tasks, err));
+    WK_TRY(wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err));
     WK_TRY(wk_pool_create(t->config.env_threads, &t->pool, err));
     WK_TRY(wk_backend_cpu_create(t->pool, &t->backend, err));
-    wk_learner_config config = learner_config(t, tasks);
+    wk_learner_config config;
+    WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
     if (config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
     return wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err);
