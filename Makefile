@@ -8,7 +8,7 @@ BUILD ?= $(or $(BUILD_$(PRESET)),build-$(PRESET))
 CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DIR)))
 CTEST_FLAGS ?= --output-on-failure
 
-.PHONY: all build fuzz pictures setup test demo bench bundle format format-check lint coverage clean
+.PHONY: all build fuzz pictures setup test demo pictures-demo kill-test bench bundle format format-check lint coverage clean
 
 all: setup-build build
 
@@ -27,6 +27,13 @@ test: setup-test build
 
 demo: all
 	@tools/demo $(BUILD)/waker
+
+pictures-demo: all
+	@tools/pictures-demo $(BUILD)/waker
+
+# 200 kills at random moments; CI makes 8.
+kill-test: setup-test build
+	@cd $(BUILD)/tests && WAKER_KILLS=$(or $(KILLS),200) ./test_train_kills
 
 bench: all
 	@$(BUILD)/waker bench env --domain all

@@ -124,13 +124,16 @@ wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)
                             (size_t)rows * (size_t)flat * sizeof(float))};
 }
 
-// Everything that a snapshot holds.
+// Everything that checkpoints and snapshots hold.
 static wk_status list_state(wk_learner *learner, wk_error *err)
 {
     WK_TRY(wk_state_create(&learner->state, err));
+    WK_TRY(wk_state_create(&learner->weights, err));
     for (int id = 0; id < WK_SETS; id++) {
-        if (learner->params[id])
+        if (learner->params[id]) {
             WK_TRY(wk_state_add_params(learner->state, learner->params[id], err));
+            WK_TRY(wk_state_add_params(learner->weights, learner->params[id], err));
+        }
         if (learner->optimizers[id])
             WK_TRY(wk_state_add_optimizer(learner->state, learner->optimizers[id], err));
     }
@@ -185,6 +188,7 @@ void wk_learner_destroy(wk_learner *learner)
 {
     if (!learner) return;
     wk_state_destroy(learner->state);
+    wk_state_destroy(learner->weights);
     wk_unit_free(&learner->learn);
     wk_unit_free(&learner->tasks);
     wk_unit_free(&learner->observe);
@@ -404,4 +408,9 @@ wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *er
     wk_status status = wk_state_load(learner->state, file, err);
     wk_safetensors_close(file);
     return status;
+}
+
+wk_status wk_learner_save_weights(const wk_learner *learner, const char *path, wk_error *err)
+{
+    return wk_state_save(learner->weights, path, NULL, 0, err);
 }

@@ -90,4 +90,7 @@ wk_program *wk_learner_task_program(wk_learner *learner);
 wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err);
 wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err);
 
+/// Writes the weights alone, without optimiser state: a snapshot to evaluate or adapt later.
+wk_status wk_learner_save_weights(const wk_learner *learner, const char *path, wk_error *err);
+
 #endif

@@ -55,7 +55,8 @@ struct wk_learner {
     wk_learn_tensors learn_t;
     wk_task_tensors task_t;
     wk_batch_tensors observe_t;
-    wk_state *state; // everything that a snapshot holds
+    wk_state *state;   // everything that a checkpoint holds
+    wk_state *weights; // the weights alone
     float *scratch;  // host memory for batches in the graph's layout
 };
 

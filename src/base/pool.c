@@ -117,6 +117,7 @@ void wk_pool_destroy(wk_pool *pool)
     pthread_mutex_lock(&pool->lock);
     assert(!pool->running);
     pool->quit = true;
+    atomic_fetch_add(&pool->job, 1); // ends the spinning: on a busy machine it takes seconds
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
     for (int i = 0; i < pool->started; i++)

@@ -1,12 +1,13 @@
 #include "cli/args.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_MAX = 64, HELP_COLUMN = 24, HELP_WIDTH = 96 };
+enum { NAMES_MAX = 256, HELP_COLUMN = 24, HELP_WIDTH = 96 };
 
 wk_status wk_fail_nearest(wk_error *err, const char *what, const char *name,
                           const char *const *names, size_t count)
@@ -93,10 +94,34 @@ static wk_status store(const wk_arg *arg, void *values, const char *text, wk_err
         *(const char **)place = text;
         return WK_OK;
     case WK_ARG_TEXTS:
+    case WK_ARG_NAMES:
         return store_text(what, text, place, err);
+    case WK_ARG_KEYS:
+        break;
     }
     assert(!"unknown type of option");
     return WK_OK;
+}
+
+// Where options that are keys go, or NULL if the command has none.
+static wk_arg_settings *find_settings(const wk_arg_table *tables, size_t n_tables)
+{
+    for (size_t t = 0; t < n_tables; t++)
+        for (size_t i = 0; i < tables[t].count; i++)
+            if (tables[t].args[i].type == WK_ARG_KEYS)
+                return (wk_arg_settings *)((char *)tables[t].values + tables[t].args[i].offset);
+    return NULL;
+}
+
+// A known key, or a pattern over them.
+static bool is_key(const wk_arg_settings *settings, const char *name, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)name[i]) && !strchr("_.-", name[i])) return true;
+    for (size_t i = 0; i < settings->n_keys; i++)
+        if (strlen(settings->keys[i]) == length && memcmp(settings->keys[i], name, length) == 0)
+            return true;
+    return false;
 }
 
 static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, const char *name,
@@ -106,7 +131,10 @@ static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, con
     size_t count = 0;
     for (size_t t = 0; t < n_tables; t++)
         for (size_t i = 0; i < tables[t].count && count < NAMES_MAX; i++)
-            names[count++] = tables[t].args[i].name;
+            if (tables[t].args[i].type != WK_ARG_KEYS) names[count++] = tables[t].args[i].name;
+    const wk_arg_settings *settings = find_settings(tables, n_tables);
+    for (size_t i = 0; settings && i < settings->n_keys && count < NAMES_MAX; i++)
+        names[count++] = settings->keys[i];
     const char *nearest = wk_text_nearest(name, names, count);
     if (nearest)
         return wk_fail(err, WK_E_INPUT, "unknown option '--%s'; did you mean '--%s'?", name,
@@ -121,11 +149,40 @@ static const wk_arg *find_arg(const wk_arg_table *tables, size_t n_tables, const
     for (size_t t = 0; t < n_tables; t++)
         for (size_t i = 0; i < tables[t].count; i++) {
             const wk_arg *arg = &tables[t].args[i];
-            if (strlen(arg->name) != length || memcmp(arg->name, name, length) != 0) continue;
+            if (arg->type == WK_ARG_KEYS || strlen(arg->name) != length ||
+                memcmp(arg->name, name, length) != 0)
+                continue;
             *values = tables[t].values;
             return arg;
         }
     return NULL;
+}
+
+// Reads the value of a key, behind '=' or in the next argument.
+static wk_status parse_setting(wk_arg_settings *settings, const char *name, size_t length, int argc,
+                               char **argv, int *at, wk_error *err)
+{
+    wk_arg_setting setting = {.key = name, .key_length = length};
+    if (name[length] == '=')
+        setting.value = name + length + 1;
+    else if (*at < argc && strncmp(argv[*at], "--", 2) != 0)
+        setting.value = argv[(*at)++];
+    else
+        return wk_fail(err, WK_E_INPUT, "--%s needs a value", name);
+    if (settings->count == WK_ARG_SETTINGS_MAX)
+        return wk_fail(err, WK_E_INPUT, "more than %d settings", WK_ARG_SETTINGS_MAX);
+    settings->items[settings->count++] = setting;
+    return WK_OK;
+}
+
+// Stores the words that follow up to the next option.
+static wk_status parse_names(const wk_arg *arg, void *values, int argc, char **argv, int *at,
+                             wk_error *err)
+{
+    do
+        WK_TRY(store(arg, values, argv[(*at)++], err));
+    while (*at < argc && argv[*at][0] != '-');
+    return WK_OK;
 }
 
 // Reads the option at argv[*at] and its value; moves *at past both.
@@ -139,6 +196,9 @@ static wk_status parse_option(const wk_arg_table *tables, size_t n_tables, int a
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
     void *values;
     const wk_arg *arg = find_arg(tables, n_tables, name, length, &values);
+    wk_arg_settings *settings = arg ? NULL : find_settings(tables, n_tables);
+    if (settings && is_key(settings, name, length))
+        return parse_setting(settings, name, length, argc, argv, at, err);
     if (!arg) {
         char shown[80] = "";
         strncat(shown, name, length < sizeof shown ? length : sizeof shown - 1);
@@ -152,6 +212,7 @@ static wk_status parse_option(const wk_arg_table *tables, size_t n_tables, int a
     if (*at >= argc || strncmp(argv[*at], "--", 2) == 0)
         return wk_fail(err, WK_E_INPUT, "--%s needs a value: --%s %s", arg->name, arg->name,
                        arg->value);
+    if (arg->type == WK_ARG_NAMES) return parse_names(arg, values, argc, argv, at, err);
     return store(arg, values, argv[(*at)++], err);
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WK_ARG_REPEATS_MAX = 32, WK_ARG_WORDS_MAX = 16 };
+enum { WK_ARG_REPEATS_MAX = 32, WK_ARG_WORDS_MAX = 16, WK_ARG_SETTINGS_MAX = 128 };
 
 /// Kind of an option's value, and the C type its place must have.
 typedef enum wk_arg_type {
@@ -19,6 +19,8 @@ typedef enum wk_arg_type {
     WK_ARG_SEED,   // uint64_t
     WK_ARG_TEXT,   // const char *
     WK_ARG_TEXTS,  // wk_arg_texts, the option may be repeated
+    WK_ARG_NAMES,  // wk_arg_texts, takes all words up to the next option
+    WK_ARG_KEYS,   // wk_arg_settings, takes every option that no other row has and `keys` has
 } wk_arg_type;
 
 /// Values of a repeated option, in order.
@@ -26,6 +28,22 @@ typedef struct wk_arg_texts {
     const char *items[WK_ARG_REPEATS_MAX];
     int count;
 } wk_arg_texts;
+
+/// One `--key value` whose key is no option but a name from a list. Borrowed from argv.
+typedef struct wk_arg_setting {
+    const char *key;
+    size_t key_length;
+    const char *value;
+} wk_arg_setting;
+
+/// All of them, in order, and the keys there are. A key with a character that no name has is a
+/// pattern and taken as it is.
+typedef struct wk_arg_settings {
+    const char *const *keys;
+    size_t n_keys;
+    wk_arg_setting items[WK_ARG_SETTINGS_MAX];
+    size_t count;
+} wk_arg_settings;
 
 /// One option.
 typedef struct wk_arg {

@@ -10,9 +10,10 @@
 /// What the program tells its caller; documented in the help text and docs/cli.md.
 enum {
     WK_EXIT_OK = 0,
-    WK_EXIT_FAILURE = 1, // the machine said no: files, memory
-    WK_EXIT_USAGE = 2,   // wrong usage or bad input
-    WK_EXIT_FINDINGS = 3 // a check found problems
+    WK_EXIT_FAILURE = 1,  // the machine said no: files, memory
+    WK_EXIT_USAGE = 2,    // wrong usage or bad input
+    WK_EXIT_FINDINGS = 3, // a check found problems
+    WK_EXIT_RESUME = 75,  // stopped early and saved; the same command continues
 };
 
 /// What every command gets: the global options and its own words.
@@ -21,6 +22,7 @@ typedef struct wk_cli {
     int threads; // 0: one per core
     wk_arg_words words;
     bool findings; // set by a command whose check found problems
+    bool resume;   // set by a command that stopped early and saved
 } wk_cli;
 
 /// One command, all of it constant.
@@ -44,6 +46,12 @@ extern const wk_command wk_command_render;
 extern const wk_command wk_command_bench_env;
 extern const wk_command wk_command_bench_update;
 extern const wk_command wk_command_doctor;
+extern const wk_command wk_command_config;
+extern const wk_command wk_command_train;
+extern const wk_command wk_command_curriculum;
+extern const wk_command wk_command_ckpt;
+extern const wk_command wk_command_export;
+extern const wk_command wk_command_model_error;
 
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.
 wk_status wk_cli_print(wk_text *text, wk_error *err);

@@ -8,10 +8,12 @@
 #include <string.h>
 
 static const wk_command *const commands[] = {
+    &wk_command_train,     &wk_command_curriculum,   &wk_command_ckpt,
+    &wk_command_export,    &wk_command_model_error,  &wk_command_config,
     &wk_command_envs,      &wk_command_envs_check,   &wk_command_render,
     &wk_command_bench_env, &wk_command_bench_update, &wk_command_doctor,
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const wk_arg global_args[] = {
     {"help", NULL, "show this help (also: waker help COMMAND)", WK_ARG_FLAG, offsetof(wk_cli, help),
@@ -27,7 +29,8 @@ static const char exit_codes_help[] = "Exit codes:\n"
                                       "  0  done\n"
                                       "  1  failed at run time (a file, memory)\n"
                                       "  2  wrong usage or bad input\n"
-                                      "  3  a check found problems\n";
+                                      "  3  a check found problems\n"
+                                      " 75  stopped early and saved; the same command continues\n";
 
 wk_status wk_cli_print(wk_text *text, wk_error *err)
 {
@@ -228,5 +231,6 @@ int main(int argc, char **argv)
         status = wk_fail(&err, WK_E_IO, "cannot write to standard output: %s",
                          strerror(errno ? errno : EIO));
     if (status != WK_OK) print_error(command, status, &err);
-    return status == WK_OK && cli.findings ? WK_EXIT_FINDINGS : exit_code_of(status);
+    if (status != WK_OK) return exit_code_of(status);
+    return cli.findings ? WK_EXIT_FINDINGS : cli.resume ? WK_EXIT_RESUME : WK_EXIT_OK;
 }

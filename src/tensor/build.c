@@ -66,6 +66,7 @@ wk_tensor wk_graph_concat(wk_graph *g, const wk_tensor *x, size_t count, int axi
 
 wk_tensor wk_graph_stack(wk_graph *g, const wk_tensor *x, size_t count)
 {
+    if (g->failed) return (wk_tensor){0};
     wk_shape shape = wk_graph_shape(g, x[0]);
     for (size_t i = 1; i < count; i++)
         assert(wk_shape_equal(shape, wk_graph_shape(g, x[i])) && "stack: shapes differ");

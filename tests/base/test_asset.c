@@ -1,15 +1,24 @@
-// Embedded files are the files of assets/, byte for byte.
+// Embedded files are the files of assets/ and configs/, byte for byte.
 #include "base/asset.h"
 #include "base/file.h"
 #include "support/check.h"
 #include <dirent.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char folder[] = WAKER_SOURCE_DIR "/assets/mjcf";
+static const struct {
+    const char *folder, *ending;
+} sources[] = {{WAKER_SOURCE_DIR "/assets/mjcf", ".xml"}, {WAKER_SOURCE_DIR "/configs", ".yaml"}};
+
+static bool ends_in(const char *name, const char *ending)
+{
+    const char *point = strrchr(name, '.');
+    return point && strcmp(point, ending) == 0;
+}
 
 static void every_embedded_file_is_its_source(void **state)
 {
@@ -18,7 +27,8 @@ static void every_embedded_file_is_its_source(void **state)
         wk_error err = {0};
         char path[4096], *bytes;
         size_t size;
-        snprintf(path, sizeof path, "%s/%s", folder, asset->name);
+        snprintf(path, sizeof path, "%s/%s", sources[ends_in(asset->name, ".yaml")].folder,
+                 asset->name);
         assert_ok(wk_file_read(path, 1 << 24, &bytes, &size, &err));
         assert_int_equal(asset->size, size);
         assert_memory_equal(asset->content, bytes, size + 1); // with the zero after the end
@@ -30,14 +40,14 @@ static void every_embedded_file_is_its_source(void **state)
 static void every_source_is_embedded(void **state)
 {
     (void)state;
-    DIR *directory = opendir(folder);
-    if (!directory) skip();
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        size_t length = strlen(entry->d_name);
-        if (length > 4 && strcmp(entry->d_name + length - 4, ".xml") == 0)
-            assert_string_equal(wk_asset_find(entry->d_name)->name, entry->d_name);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        DIR *directory = opendir(sources[i].folder);
+        assert_non_null(directory);
+        for (struct dirent *entry; (entry = readdir(directory));)
+            if (ends_in(entry->d_name, sources[i].ending))
+                assert_string_equal(wk_asset_find(entry->d_name)->name, entry->d_name);
+        closedir(directory);
     }
-    closedir(directory);
 }
 
 static void asking_for_an_unknown_file_is_a_bug_that_stops_the_program(void **state)

@@ -27,7 +27,7 @@ static const layer layers[] = {
     {"env/render", "base", "mujoco/ immintrin.h"},
     {"replay", "base", "zlib.h lz4 zstd sys/"},
     {"curriculum", "base", ""},
-    {"train", "agent model nn tensor env replay curriculum media base", "sys/ yaml.h"},
+    {"train", "agent model nn tensor env replay curriculum media base", "sys/ yaml.h regex.h"},
     {"eval", "agent model nn tensor env base", ""},
     {"report", "media base", "sys/"},
     {"cli", "train eval report agent model nn tensor env replay curriculum media base",

@@ -142,6 +142,9 @@ FAULT_WRAP(ssize_t, pread, (int fd, void *p, size_t n, off_t at), FAULT_READ, -1
            __real_pread(fd, p, fault_io_size(n), at))
 FAULT_WRAP(ssize_t, write, (int fd, const void *p, size_t n), FAULT_WRITE, -1,
            __real_write(fd, p, fault_io_size(n)))
+FAULT_WRAP(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), FAULT_WRITE, -1,
+           __real_pwrite(fd, p, fault_io_size(n), at))
+FAULT_WRAP(int, ftruncate, (int fd, off_t n), FAULT_WRITE, -1, __real_ftruncate(fd, n))
 FAULT_WRAP(int, fsync, (int fd), FAULT_SYNC, -1, __real_fsync(fd))
 FAULT_WRAP(int, rename, (const char *a, const char *b), FAULT_RENAME, -1, __real_rename(a, b))
 FAULT_WRAP(int, pthread_create,

@@ -1,0 +1,181 @@
+// waker ckpt: what a run has saved: its checkpoints and snapshots, and whether they are sound.
+#include "cli/cli.h"
+#include "cli/saved_run.h"
+#include "cli/table.h"
+#include "nn/safetensors.h"
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct ckpt_values {
+    bool check, json;
+} ckpt_values;
+
+static const ckpt_values defaults;
+
+static const wk_arg args[] = {
+    {"check", NULL, "read everything and verify its checksums; exit code 3 if any is damaged",
+     WK_ARG_FLAG, offsetof(ckpt_values, check), 0, 0},
+    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(ckpt_values, json), 0, 0},
+};
+
+// One saved thing.
+typedef struct item {
+    const char *kind;
+    uint64_t step, bytes;
+    char content[160];
+    char state[600]; // "", "sound", or what is wrong
+    bool damaged;
+} item;
+
+typedef struct item_list {
+    item items[WK_CHECKPOINTS_MAX];
+    size_t count;
+} item_list;
+
+static void judge(item *it, wk_status status, const wk_error *err)
+{
+    it->damaged |= status != WK_OK;
+    snprintf(it->state, sizeof it->state, "%.590s", status == WK_OK ? "sound" : err->message);
+}
+
+static void add_checkpoints(item_list *list, const char *run, bool check)
+{
+    uint64_t steps[WK_CHECKPOINTS_MAX];
+    size_t count = wk_checkpoint_list(run, steps, WK_CHECKPOINTS_MAX / 2);
+    for (size_t i = 0; i < count; i++) {
+        item *it = &list->items[list->count++];
+        *it = (item){.kind = "checkpoint", .step = steps[i]};
+        wk_checkpoint_summary s;
+        wk_error err = {0};
+        wk_status status = wk_checkpoint_look(run, steps[i], &s, &err);
+        if (status == WK_OK) {
+            it->bytes = s.run_bytes + s.learner_bytes;
+            snprintf(it->content, sizeof it->content,
+                     "%" PRIu64 " episodes, %" PRIu64 " updates, %" PRIu64
+                     " environments, replay log of %" PRIu64 " rows",
+                     s.episodes, s.updates, s.environments, s.replay.rows);
+            if (check) status = wk_checkpoint_verify(run, steps[i], &err);
+        }
+        if (check || status != WK_OK) judge(it, status, &err);
+    }
+}
+
+static void look_at_snapshot(item *it, const char *path, bool check)
+{
+    struct stat info;
+    if (stat(path, &info) == 0) it->bytes = (uint64_t)info.st_size;
+    wk_error err = {0};
+    wk_safetensors *file = NULL;
+    wk_status status = wk_safetensors_open(path, &file, &err);
+    if (status == WK_OK)
+        snprintf(it->content, sizeof it->content, "weights: %zu tensors",
+                 wk_safetensors_count(file));
+    if (status == WK_OK && check) status = wk_safetensors_verify(file, &err);
+    if (check || status != WK_OK) judge(it, status, &err);
+    wk_safetensors_close(file);
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    return (x->step < y->step) - (x->step > y->step);
+}
+
+static void add_snapshots(item_list *list, const char *run, bool check)
+{
+    char folder[2048];
+    snprintf(folder, sizeof folder, "%s/snapshots", run);
+    size_t first = list->count;
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        uint64_t step;
+        if (sscanf(entry->d_name, "step-%" SCNu64 ".safetensors", &step) != 1) continue;
+        if (list->count == WK_CHECKPOINTS_MAX) break;
+        item *it = &list->items[list->count++];
+        *it = (item){.kind = "snapshot", .step = step};
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        look_at_snapshot(it, path, check);
+    }
+    if (directory) closedir(directory);
+    qsort(list->items + first, list->count - first, sizeof *list->items, compare_steps);
+}
+
+static void print_json(const item_list *list, wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_array(&json, NULL);
+    for (size_t i = 0; i < list->count; i++) {
+        const item *it = &list->items[i];
+        wk_json_object(&json, NULL);
+        wk_json_string(&json, "kind", it->kind);
+        wk_json_integer(&json, "step", (int64_t)it->step);
+        wk_json_integer(&json, "bytes", (int64_t)it->bytes);
+        wk_json_string(&json, "content", it->content);
+        if (*it->state) wk_json_string(&json, "state", it->state);
+        wk_json_close(&json, '}');
+    }
+    wk_json_close(&json, ']');
+    wk_text_puts(out, "\n");
+}
+
+static void print_text(const item_list *list, wk_text *out)
+{
+    wk_table table = {0};
+    wk_table_begin(&table, "lrrll", "saved", "step", "bytes", "inside", "state");
+    for (size_t i = 0; i < list->count; i++) {
+        const item *it = &list->items[i];
+        wk_table_cell(&table, "%s", it->kind);
+        wk_table_cell(&table, "%" PRIu64, it->step);
+        wk_table_cell(&table, "%" PRIu64, it->bytes);
+        wk_table_cell(&table, "%s", it->content);
+        wk_table_cell(&table, "%s", *it->state ? it->state : "not checked");
+    }
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const ckpt_values *v = values;
+    const char *directory = cli->words.items[0];
+    wk_run_config config;
+    WK_TRY(wk_saved_run_config(directory, &config, err));
+    item_list *list = calloc(1, sizeof *list);
+    if (!list) return wk_fail(err, WK_E_MEMORY, "no memory for a list of checkpoints");
+    add_checkpoints(list, directory, v->check);
+    add_snapshots(list, directory, v->check);
+    wk_text text = {0};
+    if (v->json)
+        print_json(list, &text);
+    else if (list->count > 0)
+        print_text(list, &text);
+    else
+        wk_text_printf(&text, "'%s' has saved nothing yet\n", directory);
+    for (size_t i = 0; i < list->count; i++)
+        cli->findings |= list->items[i].damaged;
+    free(list);
+    return wk_cli_print(&text, err);
+}
+
+const wk_command wk_command_ckpt = {
+    .name = "ckpt",
+    .summary = "List what a run has saved, and verify it",
+    .usage = "ckpt RUN [--check] [--json]",
+    .details =
+        "A checkpoint holds everything a run continues from: weights, optimisers, counters,\n"
+        "environments, recurrent states, curriculum, and the place in the replay log. A\n"
+        "snapshot holds weights alone, for evaluation.\n",
+    .examples = "ckpt runs/a --check",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(ckpt_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

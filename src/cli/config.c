@@ -1,0 +1,297 @@
+// waker config: the configuration that a run would get, where each value comes from, and how it
+// differs from the paper's.
+#include "cli/cli.h"
+#include "cli/run_config.h"
+#include "cli/table.h"
+#include <string.h>
+
+typedef struct config_values {
+    wk_run_args run;
+    const char *diff;
+    bool json, yaml, list, table;
+} config_values;
+
+static const config_values defaults = {.run = WK_RUN_ARGS_INIT};
+
+static const wk_arg args[] = {
+    WK_RUN_ARG_ROWS(config_values, run),
+    {"diff", "NAME",
+     "show only what differs from the same domain, curriculum and exploration with block NAME",
+     WK_ARG_TEXT, offsetof(config_values, diff), 0, 0},
+    {"yaml", NULL, "print the config.yaml of the run", WK_ARG_FLAG, offsetof(config_values, yaml),
+     0, 0},
+    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(config_values, json), 0, 0},
+    {"list", NULL, "list the blocks there are", WK_ARG_FLAG, offsetof(config_values, list), 0, 0},
+    {"table", NULL, "print the table of keys of docs/configuration.md", WK_ARG_FLAG,
+     offsetof(config_values, table), 0, 0},
+};
+
+// What one key has in the run at hand and in the paper's.
+typedef struct shown_key {
+    const wk_run_field *field;
+    wk_text value, source, paper; // paper is empty where it has no such thing
+    bool differs;
+} shown_key;
+
+static void describe_origin(const wk_origin *origin, wk_text *out)
+{
+    if (!origin->file)
+        wk_text_puts(out, "command line");
+    else
+        wk_text_printf(out, "%s:%d (%s)", origin->file, origin->line, origin->block);
+}
+
+static void describe_key(const wk_merged_config *merged, const wk_run_config *paper, int i,
+                         shown_key *out)
+{
+    *out = (shown_key){.field = &wk_run_fields[i]};
+    wk_run_config_get(&merged->config, i, &out->value);
+    describe_origin(&merged->origins[i], &out->source);
+    if (!*out->field->paper) return;
+    if (strcmp(out->field->paper, "=") == 0)
+        wk_run_config_get(paper, i, &out->paper);
+    else
+        wk_text_puts(&out->paper, out->field->paper);
+    out->differs = strcmp(wk_text_get(&out->value), wk_text_get(&out->paper)) != 0;
+}
+
+static void free_key(shown_key *key)
+{
+    wk_text_free(&key->value);
+    wk_text_free(&key->source);
+    wk_text_free(&key->paper);
+}
+
+static const char *show_empty(const wk_text *value)
+{
+    return value->length ? wk_text_get(value) : "''";
+}
+
+static void print_listing(const wk_merged_config *merged, const wk_run_config *paper, wk_text *out)
+{
+    int differ = 0;
+    wk_table table;
+    wk_table_begin(&table, "llll", "key", "value", "paper", "set by");
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        shown_key key;
+        describe_key(merged, paper, i, &key);
+        differ += key.differs;
+        wk_table_cell(&table, "%s", key.field->key);
+        wk_table_cell(&table, "%s", show_empty(&key.value));
+        wk_table_cell(&table, "%s%s", key.differs ? "differs: " : "",
+                      key.differs ? show_empty(&key.paper) : "");
+        wk_table_cell(&table, "%s", wk_text_get(&key.source));
+        free_key(&key);
+    }
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+    wk_text_printf(out,
+                   "\n%d of %d values differ from the paper's for this domain, curriculum and "
+                   "exploration.\n",
+                   differ, WK_RUN_FIELD_COUNT);
+}
+
+static void json_value(wk_json *json, const char *name, const wk_run_config *config, int i)
+{
+    const wk_run_field *field = &wk_run_fields[i];
+    const void *place = (const char *)config + field->offset;
+    switch (field->kind) {
+    case WK_RUN_BOOL:
+        wk_json_bool(json, name, *(const bool *)place);
+        break;
+    case WK_RUN_INT:
+        wk_json_integer(json, name, *(const int *)place);
+        break;
+    case WK_RUN_COUNT:
+        wk_json_integer(json, name, *(const int64_t *)place);
+        break;
+    case WK_RUN_SEED: {
+        // As text: readers that keep numbers as doubles would round it.
+        wk_text text = {0};
+        wk_run_config_get(config, i, &text);
+        wk_json_string(json, name, wk_text_get(&text));
+        wk_text_free(&text);
+        break;
+    }
+    case WK_RUN_NUMBER:
+        wk_json_number(json, name, *(const double *)place);
+        break;
+    case WK_RUN_TEXT:
+    case WK_RUN_LIST:
+        wk_json_string(json, name, place);
+        break;
+    }
+}
+
+static void json_key(wk_json *json, const wk_merged_config *merged, const wk_run_config *paper,
+                     int i)
+{
+    shown_key key;
+    describe_key(merged, paper, i, &key);
+    wk_json_object(json, key.field->key);
+    json_value(json, "value", &merged->config, i);
+    wk_json_string(json, "source", wk_text_get(&key.source));
+    if (*key.field->paper) wk_json_string(json, "paper", wk_text_get(&key.paper));
+    wk_json_bool(json, "differs", key.differs);
+    wk_json_close(json, '}');
+    free_key(&key);
+}
+
+static void print_json(const wk_merged_config *merged, const wk_run_config *paper, wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_object(&json, NULL);
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
+        json_key(&json, merged, paper, i);
+    wk_json_close(&json, '}');
+}
+
+static void print_diff(const wk_run_config *ours, const wk_run_config *theirs, const char *name,
+                       wk_text *out)
+{
+    int differ = 0;
+    wk_table table;
+    wk_table_begin(&table, "lll", "key", "value", name);
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (wk_run_config_same(ours, theirs, i)) continue;
+        wk_text value = {0}, other = {0};
+        wk_run_config_get(ours, i, &value);
+        wk_run_config_get(theirs, i, &other);
+        wk_table_cell(&table, "%s", wk_run_keys[i]);
+        wk_table_cell(&table, "%s", show_empty(&value));
+        wk_table_cell(&table, "%s", show_empty(&other));
+        wk_text_free(&value);
+        wk_text_free(&other);
+        differ++;
+    }
+    if (differ > 0)
+        wk_table_print(&table, 0, out);
+    else
+        wk_text_printf(out, "no value differs from '%s'\n", name);
+    wk_table_free(&table);
+}
+
+static void json_diff(const wk_run_config *ours, const wk_run_config *theirs, const char *name,
+                      wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_object(&json, NULL);
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (wk_run_config_same(ours, theirs, i)) continue;
+        wk_json_object(&json, wk_run_keys[i]);
+        json_value(&json, "value", ours, i);
+        json_value(&json, name, theirs, i);
+        wk_json_close(&json, '}');
+    }
+    wk_json_close(&json, '}');
+}
+
+// What the paper or the authors have, against our default.
+static const char *table_cell(const char *theirs, const char *ours)
+{
+    return strcmp(theirs, "=") == 0 ? ours : *theirs ? theirs : "";
+}
+
+static void put_range(const wk_run_field *field, wk_text *out)
+{
+    if (field->choices) {
+        for (const char *c = field->choices; *c; c++)
+            if (*c == '|')
+                wk_text_puts(out, ", ");
+            else
+                wk_text_append(out, c, 1);
+    } else if (field->kind == WK_RUN_BOOL)
+        wk_text_puts(out, "true, false");
+    else if (field->kind == WK_RUN_SEED)
+        wk_text_puts(out, "0 to 2^64-1");
+    else if (field->kind != WK_RUN_TEXT && field->kind != WK_RUN_LIST)
+        wk_text_printf(out, "%.10g to %.10g", field->least, field->largest);
+}
+
+// Markdown; docs/configuration.md has it word for word.
+static void print_table(wk_text *out)
+{
+    const wk_run_config ours = wk_run_config_default();
+    wk_text_puts(out, "| key | default | paper | authors' code | range | meaning |\n"
+                      "|---|---|---|---|---|---|\n");
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        const wk_run_field *field = &wk_run_fields[i];
+        wk_text value = {0};
+        wk_run_config_get(&ours, i, &value);
+        wk_text_printf(out, "| `%s` | %s | %s | %s | ", field->key, wk_text_get(&value),
+                       table_cell(field->paper, wk_text_get(&value)),
+                       table_cell(field->authors, wk_text_get(&value)));
+        put_range(field, out);
+        wk_text_printf(out, " | %s |\n", field->meaning);
+        wk_text_free(&value);
+    }
+}
+
+static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
+{
+    for (size_t i = 0; i < wk_config_blocks_count(blocks); i++)
+        wk_text_printf(out, "%s\n", wk_config_blocks_name(blocks, i));
+}
+
+static wk_status check(const wk_run_config *config, wk_error *err)
+{
+    wk_world world;
+    WK_TRY(wk_run_config_open_world(config, &world, err));
+    wk_world_close(&world);
+    return WK_OK;
+}
+
+static wk_status show(const config_values *values, const wk_config_blocks *blocks,
+                      const wk_merged_config *merged, wk_error *err)
+{
+    wk_text out = {0};
+    wk_run_config reference;
+    if (values->list) {
+        print_blocks(blocks, &out);
+        return wk_cli_print(&out, err);
+    }
+    WK_TRY(check(&merged->config, err));
+    WK_TRY(wk_config_reference(blocks, &merged->config, values->diff, &reference, err));
+    if (values->yaml)
+        wk_run_config_print(&merged->config, &out);
+    else if (values->diff)
+        (values->json ? json_diff : print_diff)(&merged->config, &reference, values->diff, &out);
+    else
+        (values->json ? print_json : print_listing)(merged, &reference, &out);
+    return wk_cli_print(&out, err);
+}
+
+static wk_status run(wk_cli *cli, const void *given, wk_error *err)
+{
+    (void)cli;
+    const config_values *values = given;
+    if (values->table) {
+        wk_text out = {0};
+        print_table(&out);
+        return wk_cli_print(&out, err);
+    }
+    wk_config_blocks *blocks;
+    wk_merged_config merged;
+    wk_status status = wk_run_args_merge(&values->run, &blocks, &merged, err);
+    if (status == WK_OK) status = show(values, blocks, &merged, err);
+    wk_config_blocks_destroy(blocks);
+    return status;
+}
+
+const wk_command wk_command_config = {
+    .name = "config",
+    .summary = "Show the configuration a run would get, and where each value comes from",
+    .usage = "config [--configs NAME...] [--KEY VALUE]... [--diff NAME] [--json]\n"
+             "config --list\nconfig --table",
+    .details = "Blocks apply from left to right over the defaults, then the keys given on the\n"
+               "command line. A key with characters such as * or | is a regular expression over\n"
+               "all keys. docs/configuration.md explains the keys.\n",
+    .examples = "config --configs terrain-walker waker-m paper --rssm.deter 512\n"
+                "config --configs clean-up dr quick --diff paper",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(config_values),
+    .defaults = &defaults,
+    .most_words = 0,
+    .run = run,
+};

@@ -1,0 +1,228 @@
+// waker curriculum: what a run's curriculum does: which environments it visits, how large the
+// model's error is there, and what it will choose next. Reads the newest checkpoint, also while the
+// run goes on.
+#include "cli/cli.h"
+#include "cli/saved_run.h"
+#include "cli/table.h"
+#include "train/heatmap.h"
+#include "train/image_error.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct curriculum_values {
+    bool json;
+    const char *out;
+    int top;
+} curriculum_values;
+
+static const curriculum_values defaults = {.top = 5};
+
+static const wk_arg args[] = {
+    {"out", "FILE.png", "also write the maps as a picture", WK_ARG_TEXT,
+     offsetof(curriculum_values, out), 0, 0},
+    {"top", "N", "how many of the most and least likely to list (5)", WK_ARG_INT,
+     offsetof(curriculum_values, top), 0, 1000000},
+    {"json", NULL, "print JSON: every environment with its figures", WK_ARG_FLAG,
+     offsetof(curriculum_values, json), 0, 0},
+};
+
+// One θ with its figures.
+typedef struct row {
+    size_t index;
+    double probability, error;
+    uint64_t visits;
+} row;
+
+static int compare_rows(const void *a, const void *b)
+{
+    const row *x = a, *y = b;
+    if (x->probability != y->probability) return x->probability < y->probability ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static wk_status list_rows(const wk_saved_run *run, row **out, size_t *count, wk_error *err)
+{
+    const wk_curriculum *c = run->curriculum.curriculum;
+    wk_curriculum_view view = wk_curriculum_look(c);
+    row *rows = malloc(view.count * sizeof *rows);
+    double *probability = malloc(view.count * sizeof *probability);
+    if (!rows || !probability) {
+        free(rows);
+        free(probability);
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", view.count);
+    }
+    wk_curriculum_distribution(c, probability);
+    for (size_t i = 0; i < view.count; i++)
+        rows[i] = (row){i, probability[i], view.error[i], view.visits[i]};
+    free(probability);
+    qsort(rows, view.count, sizeof *rows, compare_rows);
+    *out = rows;
+    *count = view.count;
+    return WK_OK;
+}
+
+// Figures over the environments: their number, those visited, mean error and that of the worst 10
+// %.
+typedef struct figures {
+    size_t visited, known;
+    double mean, worst;
+    double expected; // error the curriculum's choice meets on average
+} figures;
+
+static wk_status sum_up(const row *rows, size_t count, figures *out, wk_error *err)
+{
+    double *errors = malloc(count * sizeof *errors), mass = 0;
+    if (!errors) return wk_fail(err, WK_E_MEMORY, "no memory for %zu errors", count);
+    *out = (figures){0};
+    for (size_t i = 0; i < count; i++) {
+        out->visited += rows[i].visits > 0;
+        if (isnan(rows[i].error)) continue;
+        errors[out->known++] = rows[i].error;
+        out->expected += rows[i].probability * rows[i].error;
+        mass += rows[i].probability;
+    }
+    out->expected /= mass;
+    wk_mean_and_worst(errors, out->known, &out->mean, &out->worst);
+    free(errors);
+    return WK_OK;
+}
+
+static void add_rows(wk_table *table, const wk_saved_run *run, const row *rows, size_t first,
+                     size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        wk_text theta = {0};
+        wk_theta_text(run->world.domain, wk_space_params(run->space, rows[i].index), &theta);
+        wk_table_cell(table, "%s", wk_text_get(&theta));
+        wk_table_cell(table, "%.3f %%", 100 * rows[i].probability);
+        wk_table_cell(table, "%.3f %%", 100 * wk_space_probability(run->space, rows[i].index));
+        if (isnan(rows[i].error))
+            wk_table_cell(table, "-");
+        else
+            wk_table_cell(table, "%.4g", rows[i].error);
+        wk_table_cell(table, "%" PRIu64, rows[i].visits);
+        wk_text_free(&theta);
+    }
+}
+
+static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row *rows,
+                       size_t count, const figures *f, int top, wk_text *out)
+{
+    wk_text_printf(out,
+                   "%s, %s, at step %" PRIu64 ": %" PRIu64 " episodes in %zu of %zu environments\n",
+                   run->directory, wk_curriculum_get_rule(run->curriculum.curriculum)->name,
+                   run->at.steps, run->at.episodes, f->visited, count);
+    if (f->known > 0)
+        wk_text_printf(out,
+                       "error estimate: mean %.4g, worst 10 %% %.4g, met by the next choice %.4g\n",
+                       f->mean, f->worst, f->expected);
+    wk_text_puts(out, "\n");
+    wk_heatmap_text(map, out);
+    size_t most = (size_t)top < count ? (size_t)top : count;
+    size_t least = count - most < most ? most : count - most;
+    if (most == 0) return;
+    wk_table table = {0};
+    wk_table_begin(&table, "lrrrr", "most likely next", "probability", "by default", "error",
+                   "episodes");
+    add_rows(&table, run, rows, 0, most);
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+    if (least == count) return;
+    wk_text_puts(out, "\n");
+    wk_table_begin(&table, "lrrrr", "least likely next", "probability", "by default", "error",
+                   "episodes");
+    add_rows(&table, run, rows, least, count);
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+}
+
+static void print_json(const wk_saved_run *run, const row *rows, size_t count, const figures *f,
+                       wk_text *out)
+{
+    const wk_domain *domain = run->world.domain;
+    wk_json json = {.text = out};
+    wk_json_object(&json, NULL);
+    wk_json_string(&json, "run", run->directory);
+    wk_json_string(&json, "domain", domain->name);
+    wk_json_string(&json, "rule", wk_curriculum_get_rule(run->curriculum.curriculum)->name);
+    wk_json_integer(&json, "step", (int64_t)run->at.steps);
+    wk_json_integer(&json, "episodes", (int64_t)run->at.episodes);
+    wk_json_integer(&json, "visited", (int64_t)f->visited);
+    wk_json_number(&json, "mean_error", f->mean);
+    wk_json_number(&json, "worst_10_percent_error", f->worst);
+    wk_json_number(&json, "expected_error", f->expected);
+    wk_json_array(&json, "environments");
+    for (size_t i = 0; i < count; i++) {
+        const double *theta = wk_space_params(run->space, rows[i].index);
+        wk_json_object(&json, NULL);
+        for (int p = 0; p < domain->n_params; p++)
+            wk_json_number(&json, domain->params[p].name, theta[p]);
+        wk_json_number(&json, "probability", rows[i].probability);
+        wk_json_number(&json, "default_probability",
+                       wk_space_probability(run->space, rows[i].index));
+        wk_json_number(&json, "error", rows[i].error);
+        wk_json_integer(&json, "episodes", (int64_t)rows[i].visits);
+        wk_json_close(&json, '}');
+    }
+    wk_json_close(&json, ']');
+    wk_json_close(&json, '}');
+    wk_text_puts(out, "\n");
+}
+
+static wk_status write_picture(const wk_heatmap *map, const char *path, wk_error *err)
+{
+    wk_image image = {0};
+    wk_status status = wk_heatmap_draw(map, &image, err);
+    if (status == WK_OK) status = wk_png_write(path, &image, err);
+    wk_image_free(&image);
+    return status;
+}
+
+static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_error *err)
+{
+    row *rows = NULL;
+    size_t count = 0;
+    figures f = {0};
+    wk_heatmap map = {0};
+    wk_text text = {0};
+    wk_status status = list_rows(run, &rows, &count, err);
+    if (status == WK_OK) status = sum_up(rows, count, &f, err);
+    if (status == WK_OK)
+        status =
+            wk_heatmap_create(run->world.domain, run->space, run->curriculum.curriculum, &map, err);
+    if (status == WK_OK && v->out) status = write_picture(&map, v->out, err);
+    if (status == WK_OK && v->json)
+        print_json(run, rows, count, &f, &text);
+    else if (status == WK_OK)
+        print_text(run, &map, rows, count, &f, v->top, &text);
+    wk_heatmap_free(&map);
+    free(rows);
+    return status == WK_OK ? wk_cli_print(&text, err) : status;
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    wk_saved_run saved = {0};
+    wk_status status = wk_saved_run_open(cli->words.items[0], &saved, err);
+    if (status == WK_OK) status = show(&saved, values, err);
+    wk_saved_run_close(&saved);
+    return status;
+}
+
+const wk_command wk_command_curriculum = {
+    .name = "curriculum",
+    .summary = "Show which environments a run visits, their error, and what it will choose next",
+    .usage = "curriculum RUN [--out FILE.png] [--top N] [--json]",
+    .details = "Reads the newest checkpoint of the run, which may be going on. Shades go from '.'\n"
+               "(least) to '@' (most); in the picture from dark blue to yellow.\n",
+    .examples = "curriculum runs/a --out runs/a/curriculum.png",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(curriculum_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

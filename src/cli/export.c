@@ -1,0 +1,95 @@
+// waker export: the episodes of a run as NumPy archives that dreamer's tools read.
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/saved_run.h"
+#include "replay/npz.h"
+#include "train/trainer.h"
+#include <stdio.h>
+
+typedef struct export_values {
+    const char *out;
+    int episodes;
+} export_values;
+
+static const export_values defaults;
+
+static const wk_arg args[] = {
+    {"out", "DIR", "where the .npz files go; made if need be", WK_ARG_TEXT,
+     offsetof(export_values, out), 0, 0},
+    {"episodes", "N", "only the newest N (default: all that the replay buffer keeps)", WK_ARG_INT,
+     offsetof(export_values, episodes), 1, 1000000000},
+};
+
+// File names begin with a time, by which dreamer sorts. Ours counts the episodes from a fixed day,
+// so that exporting again gives the same names.
+static const int64_t FIRST_NAME_TIME = 1577836800; // 2020-01-01T00:00:00Z
+
+static wk_status write_episodes(const wk_saved_run *run, wk_replay *replay, const export_values *v,
+                                size_t *written, wk_error *err)
+{
+    size_t count = wk_replay_count(replay), finished = 0, skip = 0;
+    for (size_t i = 0; i < count; i++)
+        finished += wk_replay_at(replay, i).slot < 0;
+    if (v->episodes > 0 && finished > (size_t)v->episodes) skip = finished - (size_t)v->episodes;
+    WK_TRY(wk_dir_create(v->out, err));
+    for (size_t i = 0; i < count; i++) {
+        wk_replay_episode episode = wk_replay_at(replay, i);
+        if (episode.slot >= 0) continue;
+        if (skip > 0) {
+            skip--;
+            continue;
+        }
+        char name[WK_NPZ_NAME_MAX], path[4096];
+        wk_npz_name(replay, i, run->config.seed, FIRST_NAME_TIME + (int64_t)episode.id, name);
+        snprintf(path, sizeof path, "%s/%s", v->out, name);
+        WK_TRY(wk_npz_write(replay, i, path, err));
+        ++*written;
+    }
+    return WK_OK;
+}
+
+static wk_status export_run(const wk_saved_run *run, const export_values *v, wk_error *err)
+{
+    wk_replay_config config = wk_run_replay_config(&run->config, run->world.domain);
+    wk_replay *replay = NULL;
+    WK_TRY(wk_replay_create(&config, &replay, err));
+    char path[4096];
+    snprintf(path, sizeof path, "%s/replay", run->directory);
+    size_t written = 0;
+    wk_status status = wk_replay_log_read(path, &run->at.replay, replay, err);
+    if (status == WK_OK) status = write_episodes(run, replay, v, &written, err);
+    wk_replay_destroy(replay);
+    if (status != WK_OK) return status;
+    wk_text text = {0};
+    wk_text_printf(&text, "%zu episodes of %s written to %s\n", written, run->directory, v->out);
+    return wk_cli_print(&text, err);
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const export_values *v = values;
+    if (!v->out) return wk_fail(err, WK_E_INPUT, "say where the files go with --out DIR");
+    wk_saved_run saved = {0};
+    wk_status status = wk_saved_run_open(cli->words.items[0], &saved, err);
+    if (status == WK_OK) status = export_run(&saved, v, err);
+    wk_saved_run_close(&saved);
+    return status;
+}
+
+const wk_command wk_command_export = {
+    .name = "export",
+    .summary = "Write a run's episodes as NumPy archives, in dreamer's layout",
+    .usage = "export RUN --out DIR [--episodes N]",
+    .details =
+        "One .npz file per finished episode of the newest checkpoint: image, action, reward\n"
+        "and task_completion of every task, env_params, is_first, is_last, is_terminal. The\n"
+        "same run gives the same files.\n",
+    .examples = "export runs/a --out episodes --episodes 100",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(export_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

@@ -1,0 +1,49 @@
+// The configuration a command is given: --configs, --config-file and --key value, merged.
+#ifndef WK_CLI_RUN_CONFIG_H
+#define WK_CLI_RUN_CONFIG_H
+
+#include "cli/args.h"
+#include "cli/world.h"
+#include "train/config_blocks.h"
+
+/// The options that say it; part of the values of a command.
+typedef struct wk_run_args {
+    wk_arg_texts configs, files;
+    wk_arg_settings settings;
+} wk_run_args;
+
+/// What `settings` must begin with, so that keys are known.
+#define WK_RUN_ARGS_INIT                                                                           \
+    {                                                                                              \
+        .settings = {.keys = wk_run_keys, .n_keys = WK_RUN_FIELD_COUNT }                           \
+    }
+
+/// Rows for the option table of a command whose values have a wk_run_args called `member`.
+#define WK_RUN_ARG_ROWS(values, member)                                                            \
+    {"configs",                                                                                    \
+     "NAME...",                                                                                    \
+     "blocks of settings, applied from left to right over the defaults",                           \
+     WK_ARG_NAMES,                                                                                 \
+     offsetof(values, member.configs),                                                             \
+     0,                                                                                            \
+     0},                                                                                           \
+        {"config-file",                                                                            \
+         "FILE",                                                                                   \
+         "YAML file with more blocks (may be repeated)",                                           \
+         WK_ARG_TEXTS,                                                                             \
+         offsetof(values, member.files),                                                           \
+         0,                                                                                        \
+         0},                                                                                       \
+    {                                                                                              \
+        "KEY", "VALUE", "sets one key, for example --rssm.deter 512 or --seed=3", WK_ARG_KEYS,     \
+            offsetof(values, member.settings), 0, 0                                                \
+    }
+
+/// Reads the files and merges; `blocks` must outlive `out`'s origins. Destroy it also on failure.
+wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
+                            wk_merged_config *out, wk_error *err);
+
+/// Opens the domain the configuration names and checks the one against the other.
+wk_status wk_run_config_open_world(const wk_run_config *config, wk_world *out, wk_error *err);
+
+#endif

@@ -1,0 +1,105 @@
+// waker train: trains in a directory, or goes on there. Signals end it cleanly: the iteration is
+// finished and saved, and the exit code says that the same command continues it.
+#include "cli/cli.h"
+#include "cli/run_config.h"
+#include "train/run.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct train_values {
+    wk_run_args run;
+    const char *directory;
+} train_values;
+
+static const train_values defaults = {.run = WK_RUN_ARGS_INIT};
+
+static const wk_arg args[] = {
+    {"logdir", "DIR", "directory of the run; one with a run in it is continued", WK_ARG_TEXT,
+     offsetof(train_values, directory), 0, 0},
+    WK_RUN_ARG_ROWS(train_values, run),
+};
+
+static volatile sig_atomic_t stop;
+
+// Only a flag: the loop looks at it between iterations. A second interrupt means now.
+static void on_signal(int number)
+{
+    if (stop && number == SIGINT) _exit(128 + SIGINT);
+    stop = number;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+static wk_status check(const train_values *v, wk_merged_config *merged, wk_error *err)
+{
+    if (!v->directory)
+        return wk_fail(err, WK_E_INPUT,
+                       "no directory: say where the run goes with --logdir, for example "
+                       "--logdir runs/first");
+    wk_config_blocks *blocks = NULL;
+    wk_status status = wk_run_args_merge(&v->run, &blocks, merged, err);
+    wk_config_blocks_destroy(blocks);
+    if (status != WK_OK) return status;
+    wk_world world = {0};
+    status = wk_run_config_open_world(&merged->config, &world, err);
+    wk_world_close(&world);
+    return status;
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const train_values *v = values;
+    static wk_merged_config merged;
+    WK_TRY(check(v, &merged, err));
+    if (cli->threads > 0) merged.config.env_threads = cli->threads;
+
+    wk_status_line line = {0};
+    wk_status_line_start(&line, STDERR_FILENO, 10);
+    wk_run_control control = {.stop = &stop};
+    if (!cli->quiet) {
+        control.line = &line;
+        control.log = (wk_log){wk_status_line_log, &line, WK_LOG_INFO};
+    }
+    catch_signals();
+    wk_run_end end = WK_RUN_FINISHED;
+    wk_status status = wk_run(&merged.config, v->directory, &control, &end, err);
+    if (status != WK_OK) return status;
+    wk_text text = {0};
+    if (end == WK_RUN_FINISHED) {
+        wk_text_printf(&text, "finished: %s\n", v->directory);
+    } else {
+        cli->resume = true;
+        wk_text_printf(&text, "saved after %s; the same command continues it: %s\n",
+                       end == WK_RUN_OUT_OF_TIME ? "the time given" : strsignal(stop),
+                       v->directory);
+    }
+    return cli->quiet ? WK_OK : wk_cli_print(&text, err);
+}
+
+const wk_command wk_command_train = {
+    .name = "train",
+    .summary = "Train a world model without rewards, or go on where a run stopped",
+    .usage = "train --logdir DIR [--configs NAME...] [--KEY VALUE]...",
+    .details =
+        "Blocks of settings apply from left to right over the defaults ('waker config --list'),\n"
+        "then single keys. The same command on the same directory continues a run, to the same\n"
+        "bytes as if it had never stopped. SIGINT, SIGTERM and SIGUSR1 finish the iteration, save\n"
+        "and exit with code 75: run me again; a second SIGINT quits at once.",
+    .examples = "train --logdir runs/a --configs terrain-walker waker-m plan2explore paper\n"
+                "train --logdir runs/b --configs clean-up dr quick --steps 20000 --seed 1",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(train_values),
+    .defaults = &defaults,
+    .run = run,
+};

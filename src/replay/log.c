@@ -1,0 +1,221 @@
+#include "replay/log.h"
+#include "base/file.h"
+#include "replay/log_file.h"
+#include "replay/log_format.h"
+#include "replay/log_read.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct wk_replay_log {
+    wk_replay *replay;
+    wk_journal journal;
+    wk_log_index index; // its end is where the next record goes
+    int fd;             // of the last segment; -1: none
+    uint64_t segment_bytes;
+    bool new_names; // the directory has changed since it was synced
+    char *directory;
+    unsigned char *record; // a record on its way to the file
+    char path[WK_LOG_PATH_MAX];
+};
+
+// Begins segment `number` at the index's end. The segment before it is durable first, so that a
+// sync needs only the last one. After a failure the log is as it was.
+static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *err)
+{
+    char path[WK_LOG_PATH_MAX];
+    unsigned char bytes[WK_SEGMENT_HEADER];
+    wk_replay_mark *end = &log->index.end;
+    wk_segment_header header = {log->replay->shape, number, end->sequence, log->replay->next_id,
+                                end->chain};
+    int fd = -1;
+    if (log->fd >= 0) WK_TRY(wk_log_sync_file(log->fd, log->path, err));
+    WK_TRY(wk_log_path(log->directory, number, path, err));
+    WK_TRY(wk_log_open_file(path, true, &fd, err));
+    log->new_names = true;
+    wk_segment_header_encode(&header, bytes);
+    wk_status status = wk_log_write(fd, path, 0, bytes, sizeof bytes, err);
+    if (status != WK_OK) {
+        close(fd);
+        unlink(path);
+        return status;
+    }
+    if (log->fd >= 0) close(log->fd);
+    log->fd = fd;
+    memcpy(log->path, path, sizeof path);
+    end->segment = number;
+    end->offset = sizeof bytes;
+    return WK_OK;
+}
+
+// Writes a record whose payload lies in log->record after its header.
+static wk_status write_record(wk_replay_log *log, wk_record *record, wk_error *err)
+{
+    wk_replay_mark *end = &log->index.end;
+    if (end->offset >= log->segment_bytes) WK_TRY(begin_segment(log, end->segment + 1, err));
+    record->sequence = end->sequence;
+    wk_record_encode(record, end->chain, log->record + WK_RECORD_HEADER, log->record);
+    size_t size = WK_RECORD_HEADER + record->size;
+    WK_TRY(wk_log_write(log->fd, log->path, end->offset, log->record, size, err));
+    end->offset += size;
+    end->sequence++;
+    end->chain = record->chain;
+    return WK_OK;
+}
+
+static wk_status record_begin(void *context, const wk_replay_episode *episode, wk_error *err)
+{
+    wk_replay_log *log = context;
+    const wk_row_shape *shape = &log->replay->shape;
+    wk_begin_payload payload = {.slot = (uint32_t)episode->slot, .space = episode->space};
+    if (shape->n_params > 0)
+        memcpy(payload.theta, episode->theta, (size_t)shape->n_params * sizeof(double));
+    wk_begin_payload_encode(shape, &payload, log->record + WK_RECORD_HEADER);
+    wk_record record = {.size = (uint32_t)wk_begin_payload_bytes(shape),
+                        .kind = WK_RECORD_BEGIN,
+                        .episode = episode->id};
+    if (!wk_array_reserve(&log->index.episodes, 1))
+        return wk_fail(err, WK_E_MEMORY, "no memory for the index of the replay log");
+    WK_TRY(write_record(log, &record, err));
+    return wk_log_index_begin(&log->index, episode->id, log->index.end.segment, err);
+}
+
+static wk_status record_rows(void *context, const wk_rows_record *rows, wk_error *err)
+{
+    wk_replay_log *log = context;
+    wk_record record = {.size = (uint32_t)rows->size,
+                        .kind = rows->open ? WK_RECORD_OPEN : WK_RECORD_ROWS,
+                        .episode = rows->episode,
+                        .first = rows->first,
+                        .count = rows->count,
+                        .ended = rows->ended};
+    memcpy(log->record + WK_RECORD_HEADER, rows->block, rows->size);
+    return write_record(log, &record, err);
+}
+
+static wk_status record_evict(void *context, uint64_t episode, wk_error *err)
+{
+    wk_replay_log *log = context;
+    wk_record record = {.kind = WK_RECORD_EVICT, .episode = episode};
+    WK_TRY(write_record(log, &record, err));
+    wk_log_index_evict(&log->index, episode, record.sequence);
+    return WK_OK;
+}
+
+// Deletes the segments after the index's end, the last one first, so that those left have no gap.
+static wk_status remove_after(wk_replay_log *log, bool everything, wk_error *err)
+{
+    bool any;
+    uint64_t lowest, highest, end = log->index.end.segment;
+    char path[WK_LOG_PATH_MAX];
+    WK_TRY(wk_log_list(log->directory, &any, &lowest, &highest, err));
+    while (any && (everything || highest > end)) {
+        WK_TRY(wk_log_path(log->directory, highest, path, err));
+        WK_TRY(wk_log_remove(path, err));
+        WK_TRY(wk_log_list(log->directory, &any, &lowest, &highest, err));
+    }
+    log->new_names = true;
+    return WK_OK;
+}
+
+// Cuts the files at the index's end and makes ready to write there.
+static wk_status cut(wk_replay_log *log, wk_error *err)
+{
+    bool empty = log->index.end.offset == 0;
+    WK_TRY(remove_after(log, empty, err));
+    if (empty) return begin_segment(log, 0, err);
+    WK_TRY(wk_log_path(log->directory, log->index.end.segment, log->path, err));
+    WK_TRY(wk_log_open_file(log->path, false, &log->fd, err));
+    return wk_log_cut(log->fd, log->path, log->index.end.offset, err);
+}
+
+static wk_status open_log(wk_replay_log *log, const wk_replay_mark *mark, wk_error *err)
+{
+    WK_TRY(wk_dir_create(log->directory, err));
+    WK_TRY(wk_log_restore(log->directory, mark, log->replay, &log->index, err));
+    return cut(log, err);
+}
+
+static wk_replay_log *allocate(const wk_replay_log_config *config, wk_replay *replay)
+{
+    wk_replay_log *log = calloc(1, sizeof *log);
+    if (!log) return NULL;
+    log->fd = -1;
+    log->replay = replay;
+    log->segment_bytes = config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20;
+    log->directory = strdup(config->directory);
+    log->record = malloc(WK_RECORD_HEADER + wk_record_payload_most(&replay->shape));
+    if (log->directory && log->record) return log;
+    wk_replay_log_close(log);
+    return NULL;
+}
+
+wk_status wk_replay_log_open(const wk_replay_log_config *config, const wk_replay_mark *mark,
+                             wk_replay *replay, wk_replay_log **out, wk_error *err)
+{
+    wk_replay_log *log = allocate(config, replay);
+    if (!log)
+        return wk_fail(err, WK_E_MEMORY, "'%s': no memory for the replay log", config->directory);
+    wk_status status = open_log(log, mark, err);
+    if (status != WK_OK) {
+        wk_replay_log_close(log);
+        return status;
+    }
+    log->journal = (wk_journal){log, record_begin, record_rows, record_evict};
+    replay->journal = &log->journal;
+    *out = log;
+    return WK_OK;
+}
+
+void wk_replay_log_close(wk_replay_log *log)
+{
+    if (!log) return;
+    if (log->replay->journal == &log->journal) log->replay->journal = NULL;
+    if (log->fd >= 0) close(log->fd);
+    wk_array_free(&log->index.episodes);
+    free(log->directory);
+    free(log->record);
+    free(log);
+}
+
+wk_status wk_replay_log_sync(wk_replay_log *log, wk_replay_mark *mark, wk_error *err)
+{
+    WK_TRY(wk_replay_record_open(log->replay, err));
+    WK_TRY(wk_log_sync_file(log->fd, log->path, err));
+    if (log->new_names) WK_TRY(wk_log_sync_directory(log->directory, err));
+    log->new_names = false;
+    *mark = log->index.end;
+    mark->rows = log->replay->stats.rows;
+    return WK_OK;
+}
+
+// The first segment that an episode stored at the mark begins in. Episodes evicted before it are
+// forgotten.
+static uint64_t first_needed(wk_log_index *index, const wk_replay_mark *oldest)
+{
+    uint64_t first = oldest->segment;
+    size_t kept = 0;
+    for (size_t i = 0; i < index->episodes.count; i++) {
+        wk_log_episode episode = index->episodes.items[i];
+        if (episode.evicted < oldest->sequence) continue;
+        if (episode.segment < first) first = episode.segment;
+        index->episodes.items[kept++] = episode;
+    }
+    index->episodes.count = kept;
+    return first;
+}
+
+wk_status wk_replay_log_forget(wk_replay_log *log, const wk_replay_mark *oldest, wk_error *err)
+{
+    char path[WK_LOG_PATH_MAX];
+    uint64_t first = first_needed(&log->index, oldest);
+    while (log->index.lowest < first) {
+        WK_TRY(wk_log_path(log->directory, log->index.lowest, path, err));
+        WK_TRY(wk_log_remove(path, err));
+        log->new_names = true;
+        log->index.lowest++;
+    }
+    return WK_OK;
+}

@@ -1,0 +1,141 @@
+#include "replay/log_format.h"
+#include "base/crc32c.h"
+
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "rows are logged as they lie in memory, which must be little-endian");
+
+static const char magic[8] = "WKREPLAY";
+enum { VERSION = 1, CHAINED = 36, SEGMENT_CHECKED = 60 };
+
+// Writes or reads fields one after the other.
+typedef struct cursor {
+    unsigned char *at;
+} cursor;
+
+static void put(cursor *to, const void *field, size_t size)
+{
+    memcpy(to->at, field, size);
+    to->at += size;
+}
+
+static void put_u32(cursor *to, uint32_t value)
+{
+    put(to, &value, sizeof value);
+}
+
+static void put_u64(cursor *to, uint64_t value)
+{
+    put(to, &value, sizeof value);
+}
+
+static uint32_t get_u32(const unsigned char *at)
+{
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static uint64_t get_u64(const unsigned char *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+void wk_segment_header_encode(const wk_segment_header *header, unsigned char *bytes)
+{
+    cursor to = {bytes};
+    put(&to, magic, sizeof magic);
+    put_u32(&to, VERSION);
+    put_u32(&to, WK_IMAGE_BYTES);
+    put_u32(&to, (uint32_t)header->shape.action_size);
+    put_u32(&to, (uint32_t)header->shape.n_tasks);
+    put_u32(&to, (uint32_t)header->shape.n_params);
+    put_u64(&to, header->number);
+    put_u64(&to, header->sequence);
+    put_u64(&to, header->next_episode);
+    put_u32(&to, header->chain);
+    put_u32(&to, 0);
+    put_u32(&to, wk_crc32c(0, bytes, SEGMENT_CHECKED));
+}
+
+const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_header *header)
+{
+    if (memcmp(bytes, magic, sizeof magic) != 0) return "it does not begin like one";
+    if (get_u32(bytes + SEGMENT_CHECKED) != wk_crc32c(0, bytes, SEGMENT_CHECKED))
+        return "the checksum of its header does not match";
+    if (get_u32(bytes + 8) != VERSION) return "it is of another version";
+    if (get_u32(bytes + 12) != WK_IMAGE_BYTES) return "its frames have another size";
+    uint32_t A = get_u32(bytes + 16), K = get_u32(bytes + 20), P = get_u32(bytes + 24);
+    if (A > WK_ACTION_MAX || K > WK_TASKS_MAX || P > WK_PARAMS_MAX)
+        return "its rows have impossible sizes";
+    *header = (wk_segment_header){.shape = {(int)A, (int)K, (int)P},
+                                  .number = get_u64(bytes + 28),
+                                  .sequence = get_u64(bytes + 36),
+                                  .next_episode = get_u64(bytes + 44),
+                                  .chain = get_u32(bytes + 52)};
+    return NULL;
+}
+
+uint32_t wk_record_chain(uint32_t chain, const unsigned char *header, const void *payload,
+                         size_t size)
+{
+    return wk_crc32c(wk_crc32c(chain, header, CHAINED), payload, size);
+}
+
+void wk_record_encode(wk_record *record, uint32_t chain, const void *payload, unsigned char *bytes)
+{
+    cursor to = {bytes};
+    put_u32(&to, record->size);
+    put_u32(&to, record->kind);
+    put_u64(&to, record->sequence);
+    put_u64(&to, record->episode);
+    put_u32(&to, record->first);
+    put_u32(&to, record->count);
+    put_u32(&to, record->ended);
+    record->chain = wk_record_chain(chain, bytes, payload, record->size);
+    put_u32(&to, record->chain);
+}
+
+void wk_record_decode(const unsigned char *bytes, wk_record *record)
+{
+    *record = (wk_record){.size = get_u32(bytes),
+                          .kind = get_u32(bytes + 4),
+                          .sequence = get_u64(bytes + 8),
+                          .episode = get_u64(bytes + 16),
+                          .first = get_u32(bytes + 24),
+                          .count = get_u32(bytes + 28),
+                          .ended = get_u32(bytes + 32),
+                          .chain = get_u32(bytes + 36)};
+}
+
+size_t wk_begin_payload_bytes(const wk_row_shape *shape)
+{
+    return 16 + (size_t)shape->n_params * sizeof(double);
+}
+
+void wk_begin_payload_encode(const wk_row_shape *shape, const wk_begin_payload *payload,
+                             unsigned char *bytes)
+{
+    cursor to = {bytes};
+    put_u32(&to, payload->slot);
+    put_u32(&to, 0);
+    put(&to, &payload->space, sizeof payload->space);
+    put(&to, payload->theta, (size_t)shape->n_params * sizeof(double));
+}
+
+void wk_begin_payload_decode(const wk_row_shape *shape, const unsigned char *bytes,
+                             wk_begin_payload *payload)
+{
+    payload->slot = get_u32(bytes);
+    payload->space = (int64_t)get_u64(bytes + 8);
+    memcpy(payload->theta, bytes + 16, (size_t)shape->n_params * sizeof(double));
+}
+
+size_t wk_record_payload_most(const wk_row_shape *shape)
+{
+    size_t begin = wk_begin_payload_bytes(shape), rows = wk_block_bytes_most(shape);
+    return begin > rows ? begin : rows;
+}

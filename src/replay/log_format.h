@@ -1,0 +1,64 @@
+// Bytes of the log: segment headers and records, little-endian. docs/replay.md has the tables.
+#ifndef WK_REPLAY_LOG_FORMAT_H
+#define WK_REPLAY_LOG_FORMAT_H
+
+#include "replay/codec.h"
+
+enum { WK_SEGMENT_HEADER = 64, WK_RECORD_HEADER = 40 };
+
+/// What stands at the beginning of a segment file.
+typedef struct wk_segment_header {
+    wk_row_shape shape;
+    uint64_t number;       // as in the file's name
+    uint64_t sequence;     // of its first record
+    uint64_t next_episode; // the id that the next begun episode gets
+    uint32_t chain;        // running checksum of the records before it
+} wk_segment_header;
+
+typedef enum wk_record_kind {
+    WK_RECORD_BEGIN = 1, // an episode begins
+    WK_RECORD_ROWS = 2,  // a block of rows
+    WK_RECORD_OPEN = 3,  // rows that a later block repeats
+    WK_RECORD_EVICT = 4, // an episode was dropped
+} wk_record_kind;
+
+/// A record without its payload.
+typedef struct wk_record {
+    uint32_t size; // bytes of payload
+    uint32_t kind;
+    uint64_t sequence;
+    uint64_t episode;
+    uint32_t first, count; // rows
+    uint32_t ended;        // 1: the episode ends with these rows
+    uint32_t chain;        // running checksum, this record included
+} wk_record;
+
+/// The payload of WK_RECORD_BEGIN.
+typedef struct wk_begin_payload {
+    uint32_t slot;
+    int64_t space;
+    double theta[WK_PARAMS_MAX];
+} wk_begin_payload;
+
+void wk_segment_header_encode(const wk_segment_header *header, unsigned char *bytes);
+/// NULL, or what is wrong with the bytes.
+const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_header *header);
+
+/// Encodes the header before its payload and fills in record->chain, continuing `chain`.
+void wk_record_encode(wk_record *record, uint32_t chain, const void *payload, unsigned char *bytes);
+void wk_record_decode(const unsigned char *bytes, wk_record *record);
+/// The running checksum after a record.
+uint32_t wk_record_chain(uint32_t chain, const unsigned char *header, const void *payload,
+                         size_t size);
+
+/// Bytes of a begin record's payload.
+size_t wk_begin_payload_bytes(const wk_row_shape *shape);
+void wk_begin_payload_encode(const wk_row_shape *shape, const wk_begin_payload *payload,
+                             unsigned char *bytes);
+void wk_begin_payload_decode(const wk_row_shape *shape, const unsigned char *bytes,
+                             wk_begin_payload *payload);
+
+/// The most bytes of payload that a record can have.
+size_t wk_record_payload_most(const wk_row_shape *shape);
+
+#endif

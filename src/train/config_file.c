@@ -1,0 +1,123 @@
+// A configuration as a file: the config.yaml of a run's folder, complete and readable by any YAML
+// reader.
+#include "base/file.h"
+#include "train/config.h"
+#include "train/config_yaml.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_LIMIT = 1 << 20 };
+
+// Words that need no quotes and cannot be taken for a number, a truth value or nothing.
+static bool is_plain_word(const char *text)
+{
+    static const char *const special[] = {"true", "false", "null", "yes", "no",
+                                          "on",   "off",   "y",    "n"};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    if (!*text || !strchr(letters, *text)) return false;
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (strcmp(text, special[i]) == 0) return false;
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_/.")] == 0;
+}
+
+// The code point of the well-formed character at `chars`; moves past it.
+static uint32_t take_character(const char **chars)
+{
+    const unsigned char *c = (const unsigned char *)*chars;
+    int length = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+    uint32_t code = length == 1 ? *c : *c & (0xffu >> (length + 1));
+    for (int i = 1; i < length; i++)
+        code = code << 6 | (c[i] & 0x3f);
+    *chars += length;
+    return code;
+}
+
+// Double quotes, with escapes for all that is not ASCII: YAML folds some of it.
+static void put_text(const char *text, wk_text *out)
+{
+    if (is_plain_word(text)) {
+        wk_text_puts(out, text);
+        return;
+    }
+    wk_text_puts(out, "\"");
+    while (*text) {
+        uint32_t code = take_character(&text);
+        if (code == '"' || code == '\\')
+            wk_text_printf(out, "\\%c", (char)code);
+        else if (code < 0x80)
+            wk_text_printf(out, "%c", (char)code);
+        else
+            wk_text_printf(out, code < 0x10000 ? "\\u%04X" : "\\U%08X", code);
+    }
+    wk_text_puts(out, "\"");
+}
+
+static void put_value(const wk_run_config *config, int field, wk_text *out)
+{
+    const wk_run_field *row = &wk_run_fields[field];
+    if (row->kind == WK_RUN_TEXT || row->kind == WK_RUN_LIST)
+        put_text((const char *)config + row->offset, out);
+    else
+        wk_run_config_get(config, field, out);
+    wk_text_puts(out, "\n");
+}
+
+void wk_run_config_print(const wk_run_config *config, wk_text *out)
+{
+    const char *group = "";
+    size_t group_length = 0;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        const char *key = wk_run_keys[i], *point = strchr(key, '.');
+        size_t length = point ? (size_t)(point - key) : 0;
+        bool same = length == group_length && strncmp(group, key, length) == 0;
+        if (point && !same) wk_text_printf(out, "%.*s:\n", (int)length, key);
+        group = key;
+        group_length = length;
+        wk_text_printf(out, "%s%s: ", point ? "  " : "", point ? point + 1 : key);
+        put_value(config, i, out);
+    }
+}
+
+wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err)
+{
+    wk_text text = {0};
+    wk_text_puts(&text, "# The configuration of this run, complete. Made by waker; see "
+                        "docs/configuration.md.\n");
+    wk_run_config_print(config, &text);
+    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", path)
+                                   : wk_file_write(path, wk_text_get(&text), text.length, err);
+    wk_text_free(&text);
+    return status;
+}
+
+static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err)
+{
+    for (size_t i = 0; i < yaml->values.count; i++) {
+        const wk_yaml_value *value = &yaml->values.items[i];
+        int field = wk_run_field_find(value->key, strlen(value->key));
+        wk_status status =
+            field < 0 ? wk_run_field_unknown(value->key, err)
+            : value->is_list && wk_run_fields[field].kind != WK_RUN_LIST
+                ? wk_fail(err, WK_E_INPUT, "%s: one value is needed, not a list", value->key)
+                : wk_run_config_set(config, field, value->text, err);
+        if (status != WK_OK)
+            return err ? wk_fail_context(err, "%s:%d", yaml->name, value->line) : status;
+    }
+    return WK_OK;
+}
+
+wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err)
+{
+    char *bytes;
+    size_t size;
+    WK_TRY(wk_file_read(path, FILE_LIMIT, &bytes, &size, err));
+    wk_yaml yaml;
+    wk_status status = wk_yaml_parse(path, bytes, size, false, &yaml, err);
+    free(bytes);
+    if (status != WK_OK) return status;
+    wk_run_config config = wk_run_config_default();
+    status = apply(&yaml, &config, err);
+    wk_yaml_free(&yaml);
+    if (status == WK_OK) *out = config;
+    return status;
+}

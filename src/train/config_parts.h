@@ -1,0 +1,25 @@
+// A run's configuration in the words of the parts it is made of.
+#ifndef WK_TRAIN_CONFIG_PARTS_H
+#define WK_TRAIN_CONFIG_PARTS_H
+
+#include "model/config.h"
+#include "train/config.h"
+#include "waker/curriculum.h"
+#include "waker/env.h"
+
+/// The choices of env.options as the domain's indices, [WK_OPTIONS_MAX].
+wk_status wk_run_config_options(const wk_run_config *config, const wk_domain *domain, int *options,
+                                wk_error *err);
+
+/// Which tasks of the domain get policies: their indices, [WK_TASKS_MAX], and their number.
+wk_status wk_run_config_tasks(const wk_run_config *config, const wk_domain *domain, int *tasks,
+                              int *count, wk_error *err);
+
+/// The curriculum's part.
+wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config);
+
+/// The learner's part, for the domain's actions; checked.
+wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
+                                wk_learner_config *out, wk_error *err);
+
+#endif

@@ -1,0 +1,329 @@
+#include "train/run.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "train/measure.h"
+#include "train/metrics.h"
+#include "train/pictures.h"
+#include "train/trainer.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { PATH_CHARS = 4096, FAULTS_IN_A_ROW = 100 };
+static const double FIRST_CHECKPOINT_SECONDS = 60;
+
+// What a checkpoint keeps of the run around the trainer.
+typedef struct note {
+    wk_metrics_mark metrics;
+    int64_t next_log, next_snapshot, next_images; // agent steps
+} note;
+_Static_assert(sizeof(note) <= WK_TRAINER_NOTE_BYTES, "a note must fit into the checkpoint");
+
+typedef struct run {
+    const wk_run_config *config;
+    const char *directory;
+    const wk_run_control *control;
+    int lock;
+    wk_trainer *trainer;
+    wk_metrics *metrics;
+    wk_pictures *pictures; // NULL: none wanted
+    note *note;            // inside the trainer
+    double began, next_checkpoint_time;
+    int64_t next_checkpoint_step;
+    uint64_t updates_at_start;
+    double saving_seconds, logging_seconds;
+    int faults; // updates in a row with numbers that are not finite
+} run;
+
+static void say(const run *r, wk_log_level level, const char *text)
+{
+    wk_log_line(&r->control->log, level, "%s", text);
+}
+
+static int64_t after(uint64_t steps, int64_t every)
+{
+    return every > 0 ? ((int64_t)steps / every + 1) * every : INT64_MAX;
+}
+
+static void sooner(int64_t *next, int64_t other)
+{
+    if (other < *next) *next = other;
+}
+
+// One process per directory: two would destroy each other's files.
+static wk_status take_lock(run *r, wk_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/lock", r->directory);
+    r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (r->lock < 0) return wk_fail(err, WK_E_IO, "cannot create '%s': %s", path, strerror(errno));
+    if (flock(r->lock, LOCK_EX | LOCK_NB) == 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "another process is training in '%s'; stop it or choose another directory",
+                   r->directory);
+}
+
+// A directory with a run in it goes on only with the settings it began with.
+static wk_status check_config(const run *r, wk_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
+    if (wk_path_exists(path)) {
+        wk_run_config before;
+        WK_TRY(wk_run_config_read(path, &before, err));
+        wk_status status = wk_run_config_resumable(&before, r->config, err);
+        if (status != WK_OK) {
+            wk_fail_context(err, "'%s' holds another run", r->directory);
+            return status;
+        }
+    }
+    return wk_run_config_write(r->config, path, err);
+}
+
+static wk_status open_parts(run *r, wk_error *err)
+{
+    WK_TRY(wk_dir_create(r->directory, err));
+    WK_TRY(take_lock(r, err));
+    WK_TRY(check_config(r, err));
+    WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
+    r->note = wk_trainer_note(r->trainer);
+    wk_standing now = wk_trainer_standing(r->trainer);
+    if (wk_trainer_resumed_from(r->trainer) < 0)
+        r->note->next_log = r->note->next_snapshot = r->note->next_images = INT64_MAX;
+    // What is overdue stays so; a shorter interval than before begins at once.
+    sooner(&r->note->next_log, after(now.steps, r->config->log_every));
+    sooner(&r->note->next_snapshot, after(now.steps, r->config->snapshot_every));
+    sooner(&r->note->next_images, after(now.steps, r->config->log_images_every));
+    // Stills and clips have no other place than TensorBoard files.
+    if (r->config->log_images_every > 0 && r->config->log_tensorboard)
+        WK_TRY(wk_pictures_create(r->trainer, &r->pictures, err));
+    r->updates_at_start = now.updates;
+    r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
+    r->began = wk_clock_seconds();
+    r->next_checkpoint_time = r->began + FIRST_CHECKPOINT_SECONDS;
+    wk_metrics_config metrics = {.logdir = r->directory,
+                                 .tensorboard = r->config->log_tensorboard,
+                                 .timing = r->config->log_timing,
+                                 .action_repeat = wk_trainer_domain(r->trainer)->action_repeat,
+                                 .log = &r->control->log};
+    return wk_metrics_open(&metrics, &r->note->metrics, &r->metrics, err);
+}
+
+static void close_parts(run *r)
+{
+    wk_metrics_close(r->metrics);
+    wk_pictures_destroy(r->pictures);
+    wk_trainer_destroy(r->trainer);
+    if (r->lock >= 0) close(r->lock);
+}
+
+static void announce(const run *r)
+{
+    char text[1024];
+    wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
+    wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
+    snprintf(text, sizeof text,
+             "%s, %s, %s, seed %" PRIu64 ", device cpu; learner %.0f MB, replay at most %.0f MB",
+             wk_trainer_domain(r->trainer)->name, r->config->curriculum_rule,
+             r->config->exploration, r->config->seed, (double)(memory.state + memory.planned) / 1e6,
+             (double)replay.bytes_limit / 1e6);
+    say(r, WK_LOG_INFO, text);
+    const char *trouble = wk_trainer_resume_note(r->trainer);
+    if (*trouble) {
+        snprintf(text, sizeof text, "an older checkpoint is used, because %.400s", trouble);
+        say(r, WK_LOG_WARN, text);
+    }
+    if (wk_trainer_resumed_from(r->trainer) >= 0) {
+        snprintf(text, sizeof text, "continuing from step %" PRId64,
+                 wk_trainer_resumed_from(r->trainer));
+        say(r, WK_LOG_INFO, text);
+    }
+}
+
+static wk_status save_checkpoint(run *r, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    WK_TRY(wk_metrics_position(r->metrics, &r->note->metrics, err));
+    WK_TRY(wk_trainer_save(r->trainer, err));
+    wk_standing now = wk_trainer_standing(r->trainer);
+    r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
+    double seconds = wk_clock_seconds(), minutes = r->config->checkpoint_every_minutes;
+    r->next_checkpoint_time = minutes > 0 ? seconds + 60 * minutes : INFINITY;
+    r->saving_seconds += seconds - began;
+    char text[120];
+    snprintf(text, sizeof text, "checkpoint at step %" PRIu64 " in %.2f s", now.steps,
+             seconds - began);
+    say(r, WK_LOG_DEBUG, text);
+    return WK_OK;
+}
+
+static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/snapshots", r->directory);
+    WK_TRY(wk_dir_create(path, err));
+    snprintf(path, sizeof path, "%s/snapshots/step-%012" PRIu64 ".safetensors", r->directory,
+             steps);
+    return wk_learner_save_weights(wk_trainer_learner(r->trainer), path, err);
+}
+
+// Numbers of the clock: TensorBoard has them always, metrics.jsonl only if asked.
+static void record_timing(run *r, const wk_standing *now)
+{
+    wk_time_split times = wk_trainer_times(r->trainer);
+    double passed = wk_clock_seconds() - r->began;
+    int64_t begun = wk_trainer_resumed_from(r->trainer);
+    double steps = (double)now->steps - (double)(begun > 0 ? begun : 0);
+    double repeat = wk_trainer_domain(r->trainer)->action_repeat;
+    wk_metrics_timing(r->metrics, "fps", repeat * steps / passed);
+    wk_metrics_timing(r->metrics, "time/updates_per_second",
+                      (double)(now->updates - r->updates_at_start) / passed);
+    const struct {
+        const char *name;
+        double seconds;
+    } parts[] = {{"time/act", times.act},
+                 {"time/env", times.env_wait},
+                 {"time/replay", times.sample + times.store},
+                 {"time/learn", times.learn},
+                 {"time/log", r->logging_seconds},
+                 {"time/checkpoint", r->saving_seconds}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        wk_metrics_timing(r->metrics, parts[i].name, parts[i].seconds / passed);
+}
+
+static wk_status record_pictures(run *r, const wk_standing *now, wk_error *err)
+{
+    if ((int64_t)now->steps < r->note->next_images) return WK_OK;
+    r->note->next_images = after(now->steps, r->config->log_images_every);
+    if (!r->pictures || now->prefilling) return WK_OK;
+    WK_TRY(wk_pictures_heatmap(r->pictures, r->metrics, err));
+    return wk_pictures_open_loop(r->pictures, r->metrics, err);
+}
+
+static wk_status record(run *r, const wk_iteration *done, const wk_standing *now, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    if (done->n_ended > 0) {
+        wk_measure_episodes(r->metrics, wk_trainer_domain(r->trainer), done);
+        WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
+    }
+    // Only iterations with an update have figures; the first one past the mark is taken.
+    if ((int64_t)now->steps >= r->note->next_log && done->updates > 0) {
+        wk_measure_learner(r->metrics, r->trainer, done, now);
+        record_timing(r, now);
+        r->note->next_log = after(now->steps, r->config->log_every);
+        WK_TRY(record_pictures(r, now, err));
+        WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
+    }
+    if ((int64_t)now->steps >= r->note->next_snapshot) {
+        r->note->next_snapshot = after(now->steps, r->config->snapshot_every);
+        WK_TRY(save_snapshot(r, now->steps, err));
+    }
+    r->logging_seconds += wk_clock_seconds() - began;
+    return WK_OK;
+}
+
+// Numbers that are not finite skip their update; a learner that gives nothing else is beyond help.
+static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
+{
+    if (done->updates == 0) return WK_OK;
+    const char *fault = wk_learner_metrics_fault(&done->learner);
+    r->faults = fault ? r->faults + 1 : 0;
+    if (r->faults == 1) {
+        char text[160];
+        snprintf(text, sizeof text, "%s is not finite; the update is skipped and counted", fault);
+        say(r, WK_LOG_WARN, text);
+    }
+    if (r->faults < FAULTS_IN_A_ROW) return WK_OK;
+    return wk_fail(err, WK_E_DIVERGED,
+                   "%s was not finite in %d updates in a row; the last checkpoint is sound: go on "
+                   "from it with a smaller model.rate",
+                   fault, r->faults);
+}
+
+static void show(run *r, const wk_iteration *done, const wk_standing *now, bool last)
+{
+    if (!r->control->line) return;
+    wk_time_split times = wk_trainer_times(r->trainer);
+    double seconds = wk_clock_seconds(), passed = seconds - r->began;
+    wk_progress p = wk_progress_empty();
+    p.steps = (int64_t)now->steps;
+    p.total = r->config->steps;
+    p.updates = (int64_t)now->updates;
+    uint64_t updates = now->updates - r->updates_at_start;
+    if (passed > 0 && updates > 0) p.updates_per_second = (double)updates / passed;
+    p.seconds[WK_PHASE_ENV] = times.env_wait + times.act;
+    p.seconds[WK_PHASE_REPLAY] = times.sample + times.store;
+    p.seconds[WK_PHASE_LEARN] = times.learn;
+    p.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;
+    int64_t begun = wk_trainer_resumed_from(r->trainer);
+    double collected = (double)now->steps - (double)(begun > 0 ? begun : 0);
+    if (collected > 0) p.seconds_left = passed / collected * (double)(p.total - p.steps);
+    if (done->learner.model_loss != 0) {
+        p.model_loss = done->learner.model_loss;
+        p.mean_error = done->learner.disagreement;
+    }
+    p.device = "cpu";
+    if (last)
+        wk_status_line_finish(r->control->line, &p);
+    else
+        wk_status_line_update(r->control->line, &p, seconds);
+}
+
+static bool checkpoint_due(const run *r, const wk_standing *now)
+{
+    return (int64_t)now->steps >= r->next_checkpoint_step ||
+           wk_clock_seconds() >= r->next_checkpoint_time;
+}
+
+static bool should_end(const run *r, const wk_standing *now, wk_run_end *end)
+{
+    double minutes = r->config->minutes;
+    if (now->finished)
+        *end = WK_RUN_FINISHED;
+    else if (r->control->stop && *r->control->stop)
+        *end = WK_RUN_INTERRUPTED;
+    else if (minutes > 0 && wk_clock_seconds() - r->began >= 60 * minutes)
+        *end = WK_RUN_OUT_OF_TIME;
+    else
+        return false;
+    return true;
+}
+
+static wk_status loop(run *r, wk_run_end *end, wk_error *err)
+{
+    wk_standing now = wk_trainer_standing(r->trainer);
+    static const wk_iteration nothing;
+    const wk_iteration *done = &nothing;
+    while (!should_end(r, &now, end)) {
+        WK_TRY(wk_trainer_step(r->trainer, &done, err));
+        now = wk_trainer_standing(r->trainer);
+        WK_TRY(watch(r, done, err));
+        WK_TRY(record(r, done, &now, err));
+        show(r, done, &now, false);
+        if (checkpoint_due(r, &now)) WK_TRY(save_checkpoint(r, err));
+    }
+    WK_TRY(save_checkpoint(r, err));
+    if (*end == WK_RUN_FINISHED) WK_TRY(save_snapshot(r, now.steps, err));
+    show(r, done, &now, true);
+    return WK_OK;
+}
+
+wk_status wk_run(const wk_run_config *config, const char *directory, const wk_run_control *control,
+                 wk_run_end *end, wk_error *err)
+{
+    run r = {.config = config, .directory = directory, .control = control, .lock = -1};
+    wk_status status = open_parts(&r, err);
+    if (status == WK_OK) {
+        announce(&r);
+        status = loop(&r, end, err);
+    }
+    close_parts(&r);
+    return status;
+}

@@ -1,0 +1,416 @@
+#include "train/trainer.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "train/config_parts.h"
+#include "train/trainer_parts.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static wk_status find_domain(wk_trainer *t, wk_error *err)
+{
+    if (!*t->config.plugin) return wk_domain_find(t->config.domain, &t->domain, err);
+    WK_TRY(wk_plugin_load(t->config.plugin, &t->plugin, err));
+    t->domain = wk_plugin_domain(t->plugin);
+    return WK_OK;
+}
+
+static wk_status make_worlds(wk_trainer *t, wk_error *err)
+{
+    int options[WK_OPTIONS_MAX] = {0};
+    WK_TRY(find_domain(t, err));
+    WK_TRY(wk_run_config_options(&t->config, t->domain, options, err));
+    WK_TRY(wk_space_create(t->domain, false, &t->space, err));
+    WK_TRY(wk_vec_create(t->domain, options, t->count, t->config.env_threads, &t->vec, err));
+    WK_TRY(wk_run_curriculum_open(&t->config, t->domain, t->space, &t->rule, err));
+    t->curriculum = t->rule.curriculum;
+    return WK_OK;
+}
+
+static wk_status make_learner(wk_trainer *t, wk_error *err)
+{
+    int tasks;
+    t->tasks = calloc(WK_TASKS_MAX, sizeof *t->tasks);
+    if (!t->tasks) return wk_fail(err, WK_E_MEMORY, "no memory for a list of tasks");
+    WK_TRY(wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err));
+    WK_TRY(wk_pool_create(t->config.env_threads, &t->pool, err));
+    WK_TRY(wk_backend_cpu_create(t->pool, &t->backend, err));
+    wk_learner_config config;
+    WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
+    WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
+    if (config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
+    return wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err);
+}
+
+wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
+{
+    wk_replay_config config = wk_replay_config_default();
+    config.capacity = (uint64_t)run->replay_capacity;
+    config.memory = (uint64_t)(run->replay_memory_limit * 1024 * 1024 * 1024);
+    config.frame_bytes = (size_t)run->replay_frame_bytes;
+    config.slots = run->env_count;
+    config.action_size = domain->action_size;
+    config.n_tasks = domain->n_tasks;
+    config.n_params = domain->n_params;
+    return config;
+}
+
+static wk_status make_replay(wk_trainer *t, wk_error *err)
+{
+    wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
+    return wk_replay_create(&config, &t->replay, err);
+}
+
+static wk_status allocate(wk_trainer *t, wk_error *err)
+{
+    size_t n = (size_t)t->count, rows = (size_t)t->config.batch * (size_t)t->config.length;
+    size_t width = (size_t)t->domain->action_size, tasks = (size_t)t->domain->n_tasks;
+    t->lanes = calloc(n, sizeof *t->lanes);
+    t->actions = calloc(n * width, sizeof *t->actions);
+    t->images = calloc(n, WK_IMAGE_BYTES);
+    t->first = calloc(n, 1);
+    t->ended = calloc(n, sizeof *t->ended);
+    t->batch_images = calloc(rows, WK_IMAGE_BYTES);
+    t->batch_first = calloc(rows, 1);
+    t->batch_actions = calloc(rows * width, sizeof *t->batch_actions);
+    t->batch_rewards = calloc(rows * tasks, sizeof *t->batch_rewards);
+    t->batch_spaces = calloc((size_t)t->config.batch, sizeof *t->batch_spaces);
+    t->delta = calloc(rows, sizeof *t->delta);
+    t->delta_space = calloc(rows, sizeof *t->delta_space);
+    bool all = t->lanes && t->actions && t->images && t->first && t->ended && t->batch_images &&
+               t->batch_first && t->batch_actions && t->batch_rewards && t->batch_spaces &&
+               t->delta && t->delta_space;
+    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
+}
+
+static wk_status build(wk_trainer *t, bool resume, wk_error *err)
+{
+    WK_TRY(make_worlds(t, err));
+    WK_TRY(allocate(t, err));
+    WK_TRY(make_learner(t, err));
+    WK_TRY(make_replay(t, err));
+    if (resume) WK_TRY(wk_checkpoint_resume(t, err));
+    if (t->replay_log) return WK_OK;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/replay", t->directory);
+    wk_replay_log_config log = {.directory = path};
+    wk_replay_mark beginning = {0};
+    return wk_replay_log_open(&log, &beginning, t->replay, &t->replay_log, err);
+}
+
+wk_status wk_trainer_create(const wk_run_config *config, const char *directory, bool resume,
+                            wk_trainer **out, wk_error *err)
+{
+    wk_trainer *t = calloc(1, sizeof *t);
+    if (t) t->directory = strdup(directory);
+    if (!t || !t->directory) {
+        free(t);
+        return wk_fail(err, WK_E_MEMORY, "no memory for a trainer");
+    }
+    t->config = *config;
+    t->count = config->env_count;
+    t->resumed_from = -1;
+    wk_status status = build(t, resume, err);
+    if (status != WK_OK) {
+        wk_trainer_destroy(t);
+        return status;
+    }
+    *out = t;
+    return WK_OK;
+}
+
+void wk_trainer_destroy(wk_trainer *t)
+{
+    if (!t) return;
+    wk_acting_destroy(t->acting);
+    wk_learner_destroy(t->learner);
+    wk_backend_destroy(t->backend);
+    wk_pool_destroy(t->pool);
+    wk_replay_log_close(t->replay_log);
+    wk_replay_destroy(t->replay);
+    wk_run_curriculum_close(&t->rule);
+    wk_vec_destroy(t->vec);
+    wk_space_destroy(t->space);
+    wk_plugin_unload(t->plugin);
+    free(t->directory);
+    free(t->lanes);
+    free(t->actions);
+    free(t->images);
+    free(t->first);
+    free(t->ended);
+    free(t->batch_images);
+    free(t->batch_first);
+    free(t->batch_actions);
+    free(t->batch_rewards);
+    free(t->batch_spaces);
+    free(t->delta);
+    free(t->delta_space);
+    free(t->tasks);
+    free(t);
+}
+
+static bool prefilling(const wk_trainer *t)
+{
+    return t->counters.steps < (uint64_t)t->config.prefill;
+}
+
+// Gives every environment without an episode its next θ; returns how many will step.
+static wk_status begin_episodes(wk_trainer *t, int *stepping, wk_error *err)
+{
+    *stepping = 0;
+    for (int i = 0; i < t->count; i++) {
+        wk_lane *lane = &t->lanes[i];
+        if (lane->active) {
+            ++*stepping;
+            continue;
+        }
+        *lane = (wk_lane){.episode = t->counters.episodes++};
+        lane->space = wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta);
+        WK_TRY(wk_vec_plan_reset(t->vec, i, lane->theta, (size_t)t->domain->n_params,
+                                 t->config.seed, lane->episode, err));
+    }
+    return WK_OK;
+}
+
+static void random_actions(wk_trainer *t)
+{
+    wk_rng rng = wk_rng_stream(t->config.seed, "random actions", t->counters.iterations);
+    size_t numbers = (size_t)t->count * (size_t)t->domain->action_size;
+    for (size_t i = 0; i < numbers; i++)
+        t->actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
+}
+
+// Fills t->actions with what the environments do next, from what they see and did.
+static wk_status choose_actions(wk_trainer *t, wk_error *err)
+{
+    if (prefilling(t) || !t->acting) {
+        random_actions(t);
+        return WK_OK;
+    }
+    if (!t->counters.acting) memset(t->first, 1, (size_t)t->count);
+    t->counters.acting = 1;
+    return wk_acting_step(t->acting, t->images, t->actions, t->first, WK_ACT_SAMPLE, t->actions,
+                          err);
+}
+
+// Feeds the error estimates of a batch [T,B] back; every sequence has the θ of its episode.
+static void report_errors(wk_trainer *t)
+{
+    size_t count = 0, batch = (size_t)t->config.batch;
+    for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
+        int64_t space = t->batch_spaces[i % batch];
+        if (space < 0) continue;
+        t->delta[count] = t->delta[i];
+        t->delta_space[count++] = (size_t)space;
+    }
+    wk_curriculum_report(t->curriculum, t->delta_space, t->delta, count);
+}
+
+// The learner's tasks are a choice of the domain's: keeps their rewards, in place.
+static void select_rewards(wk_trainer *t)
+{
+    size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
+    size_t all = (size_t)t->domain->n_tasks;
+    size_t chosen = (size_t)wk_learner_get_config(t->learner)->tasks;
+    for (size_t i = 0; i < rows; i++) {
+        float row[WK_TASKS_MAX];
+        memcpy(row, t->batch_rewards + i * all, all * sizeof *row);
+        for (size_t k = 0; k < chosen; k++)
+            t->batch_rewards[i * chosen + k] = row[t->tasks[k]];
+    }
+}
+
+static wk_status update_once(wk_trainer *t, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    wk_replay_batch out = {.images = t->batch_images,
+                           .actions = t->batch_actions,
+                           .rewards = t->batch_rewards,
+                           .first = t->batch_first,
+                           .spaces = t->batch_spaces};
+    WK_TRY(wk_replay_sample(t->replay, t->config.seed, t->counters.updates, t->config.batch,
+                            t->config.length, &out, err));
+    t->times.sample += wk_clock_seconds() - began;
+
+    began = wk_clock_seconds();
+    wk_learner_batch batch = {t->batch_images, t->batch_actions, t->batch_first, t->batch_rewards};
+    WK_TRY(wk_learner_update(t->learner, &batch, &t->iteration.learner, t->delta, err));
+    if (wk_learner_get_config(t->learner)->tasks > 0) {
+        select_rewards(t);
+        WK_TRY(wk_learner_update_tasks(t->learner, &batch, &t->iteration.tasks, err));
+    }
+    report_errors(t);
+    t->counters.updates++;
+    t->iteration.updates++;
+    t->times.learn += wk_clock_seconds() - began;
+    return WK_OK;
+}
+
+// One update for each config.train_every steps, once there is something to learn from.
+static wk_status learn(wk_trainer *t, int stepping, wk_error *err)
+{
+    if (prefilling(t)) return WK_OK;
+    t->counters.debt += (uint64_t)stepping;
+    uint64_t updates = t->counters.debt / (uint64_t)t->config.train_every;
+    t->counters.debt %= (uint64_t)t->config.train_every;
+    if (wk_replay_sampleable(t->replay, t->config.length) == 0) return WK_OK;
+    for (uint64_t i = 0; i < updates; i++)
+        WK_TRY(update_once(t, err));
+    return WK_OK;
+}
+
+static void note_end(wk_trainer *t, int i, bool diverged)
+{
+    wk_lane *lane = &t->lanes[i];
+    wk_episode_end *end = &t->ended[t->iteration.n_ended++];
+    *end = (wk_episode_end){.episode = lane->episode,
+                            .env = i,
+                            .space = lane->space,
+                            .theta = lane->theta,
+                            .steps = (int)lane->steps,
+                            .diverged = diverged};
+    memcpy(end->returns, lane->returns, sizeof end->returns);
+    memcpy(end->completion, lane->completion, sizeof end->completion);
+    lane->active = 0;
+}
+
+// Stores what environment i showed. The last row of a diverged episode is not kept: it has no
+// picture.
+static wk_status store_row(wk_trainer *t, int i, wk_error *err)
+{
+    const wk_batch *b = wk_vec_batch(t->vec);
+    wk_lane *lane = &t->lanes[i];
+    size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
+    uint8_t flags = b->flags[i];
+    bool first = flags & WK_IS_FIRST, diverged = flags & WK_IS_DIVERGED;
+    wk_replay_row row = {.image = b->images + (size_t)i * WK_IMAGE_BYTES,
+                         .action = first ? NULL : t->actions + (size_t)i * width,
+                         .rewards = b->rewards + (size_t)i * tasks,
+                         .completion = b->completion + (size_t)i * tasks,
+                         .flags = flags};
+    if (first) {
+        WK_TRY(wk_replay_begin(t->replay, i, lane->theta, (int64_t)lane->space, err));
+        memset(t->actions + (size_t)i * width, 0, width * sizeof *t->actions);
+        lane->active = 1;
+    } else {
+        lane->steps++;
+        t->counters.steps++;
+    }
+    t->counters.diverged += diverged;
+    if (diverged && !first)
+        WK_TRY(wk_replay_end(t->replay, i, err));
+    else
+        WK_TRY(wk_replay_append(t->replay, i, &row, err));
+    for (size_t k = 0; k < tasks; k++) {
+        lane->returns[k] += first ? 0 : row.rewards[k];
+        lane->completion[k] = row.completion[k];
+    }
+    memcpy(t->images + (size_t)i * WK_IMAGE_BYTES, row.image, WK_IMAGE_BYTES);
+    t->first[i] = first;
+    if (flags & WK_IS_LAST) note_end(t, i, diverged);
+    return WK_OK;
+}
+
+wk_status wk_trainer_step(wk_trainer *t, const wk_iteration **done, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    int stepping;
+    t->iteration.updates = 0;
+    t->iteration.n_ended = 0;
+    t->iteration.ended = t->ended;
+    WK_TRY(begin_episodes(t, &stepping, err));
+    WK_TRY(choose_actions(t, err));
+    double acted = wk_clock_seconds();
+    t->times.act += acted - began;
+
+    WK_TRY(wk_vec_step_begin(t->vec, t->actions, err));
+    wk_status learned = learn(t, stepping, err);
+    double waiting = wk_clock_seconds();
+    wk_error step_error = {0};
+    wk_status stepped = wk_vec_step_finish(t->vec, learned == WK_OK ? err : &step_error);
+    t->times.env_wait += wk_clock_seconds() - waiting;
+    if (learned != WK_OK) return learned;
+    if (stepped != WK_OK) return stepped;
+
+    double storing = wk_clock_seconds();
+    for (int i = 0; i < t->count; i++)
+        WK_TRY(store_row(t, i, err));
+    wk_curriculum_advance(t->curriculum, t->counters.steps);
+    t->counters.iterations++;
+    t->times.store += wk_clock_seconds() - storing;
+    t->times.total += wk_clock_seconds() - began;
+    if (done) *done = &t->iteration;
+    return WK_OK;
+}
+
+wk_standing wk_trainer_standing(const wk_trainer *t)
+{
+    wk_standing p = {.steps = t->counters.steps,
+                     .frames = t->counters.steps * (uint64_t)t->domain->action_repeat,
+                     .episodes = t->counters.episodes,
+                     .updates = t->counters.updates,
+                     .diverged = t->counters.diverged,
+                     .prefilling = prefilling(t),
+                     .finished = t->counters.steps >= (uint64_t)t->config.steps};
+    uint64_t updates;
+    wk_error ignored = {0};
+    if (wk_learner_counts(t->learner, &updates, &p.skipped, &ignored) != WK_OK) p.skipped = 0;
+    return p;
+}
+
+wk_time_split wk_trainer_times(const wk_trainer *t)
+{
+    return t->times;
+}
+
+const wk_domain *wk_trainer_domain(const wk_trainer *t)
+{
+    return t->domain;
+}
+
+const wk_space *wk_trainer_space(const wk_trainer *t)
+{
+    return t->space;
+}
+
+wk_curriculum *wk_trainer_curriculum(wk_trainer *t)
+{
+    return t->curriculum;
+}
+
+wk_learner *wk_trainer_learner(wk_trainer *t)
+{
+    return t->learner;
+}
+
+wk_replay *wk_trainer_replay(wk_trainer *t)
+{
+    return t->replay;
+}
+
+const wk_run_config *wk_trainer_config(const wk_trainer *t)
+{
+    return &t->config;
+}
+
+const char *wk_trainer_task_name(const wk_trainer *t, int k)
+{
+    return t->domain->tasks[t->tasks[k]].name;
+}
+
+void *wk_trainer_note(wk_trainer *t)
+{
+    return t->note;
+}
+
+int64_t wk_trainer_resumed_from(const wk_trainer *t)
+{
+    return t->resumed_from;
+}
+
+const char *wk_trainer_resume_note(const wk_trainer *t)
+{
+    return t->resume_note;
+}

@@ -1,0 +1,96 @@
+// The training loop: the paper's Algorithm 1 as an object that is stepped.
+//
+// One iteration moves every environment by one step while the learner updates on what was collected
+// before; the policy that acts is the one before the update. Order and results do not depend on
+// threads or timing. A trainer can be saved between any two iterations, and one that was restored
+// continues to the same bytes.
+#ifndef WK_TRAIN_TRAINER_H
+#define WK_TRAIN_TRAINER_H
+
+#include "agent/learner.h"
+#include "replay/log.h"
+#include "train/config.h"
+#include "waker/curriculum.h"
+
+typedef struct wk_trainer wk_trainer;
+
+/// Makes all parts of a run: environments, replay with its log under `directory`/replay, learner,
+/// curriculum. With `resume` the newest good checkpoint under `directory` is continued, else the
+/// run begins anew.
+wk_status wk_trainer_create(const wk_run_config *config, const char *directory, bool resume,
+                            wk_trainer **out, wk_error *err);
+/// NULL is allowed. Does not save.
+void wk_trainer_destroy(wk_trainer *trainer);
+
+/// The replay buffer that a configuration asks for; reading a run's log needs the same.
+wk_replay_config wk_run_replay_config(const wk_run_config *config, const wk_domain *domain);
+
+/// An episode that ended in the last iteration.
+typedef struct wk_episode_end {
+    uint64_t episode;
+    int env;
+    size_t space;        // index of θ
+    const double *theta; // [n_params]
+    int steps;
+    bool diverged;
+    float returns[WK_TASKS_MAX];    // summed over the episode, per task
+    float completion[WK_TASKS_MAX]; // at the end
+} wk_episode_end;
+
+/// What an iteration did; valid until the next.
+typedef struct wk_iteration {
+    uint64_t updates;           // learner updates in it
+    wk_learner_metrics learner; // of the last one
+    wk_task_metrics tasks;      // of the last one, with task policies
+    int n_ended;
+    const wk_episode_end *ended; // [n_ended]
+} wk_iteration;
+
+/// One iteration.
+wk_status wk_trainer_step(wk_trainer *trainer, const wk_iteration **done, wk_error *err);
+
+/// Where a run stands.
+typedef struct wk_standing {
+    uint64_t steps;    // agent steps collected, prefill included
+    uint64_t frames;   // steps times action_repeat
+    uint64_t episodes; // begun
+    uint64_t updates;
+    uint64_t diverged; // episodes that ended by divergence
+    uint64_t skipped;  // optimiser steps left out because numbers were not finite
+    bool prefilling;
+    bool finished; // config.steps reached
+} wk_standing;
+wk_standing wk_trainer_standing(const wk_trainer *trainer);
+
+/// Seconds spent in each part since creation.
+typedef struct wk_time_split {
+    double act, env_wait, sample, learn, store, total;
+} wk_time_split;
+wk_time_split wk_trainer_times(const wk_trainer *trainer);
+
+/// The parts, for logging, evaluation and tests; owned by the trainer.
+const wk_domain *wk_trainer_domain(const wk_trainer *trainer);
+const wk_space *wk_trainer_space(const wk_trainer *trainer);
+wk_curriculum *wk_trainer_curriculum(wk_trainer *trainer);
+wk_learner *wk_trainer_learner(wk_trainer *trainer);
+wk_replay *wk_trainer_replay(wk_trainer *trainer);
+const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
+
+/// The domain's name of the learner's task k.
+const char *wk_trainer_task_name(const wk_trainer *trainer, int k);
+
+/// Bytes kept for the caller with the checkpoint (positions of logs), at most
+/// WK_TRAINER_NOTE_BYTES.
+enum { WK_TRAINER_NOTE_BYTES = 512 };
+void *wk_trainer_note(wk_trainer *trainer);
+
+/// Writes a checkpoint under `directory`/checkpoints, durably, and removes those beyond
+/// config.checkpoint_keep.
+wk_status wk_trainer_save(wk_trainer *trainer, wk_error *err);
+
+/// The step of the checkpoint this trainer was resumed from, or -1 for a new run; and why a newer
+/// one was not usable ("" when it was).
+int64_t wk_trainer_resumed_from(const wk_trainer *trainer);
+const char *wk_trainer_resume_note(const wk_trainer *trainer);
+
+#endif

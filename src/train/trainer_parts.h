@@ -1,0 +1,67 @@
+// The inside of a trainer, shared by the loop and the checkpoints. Not for use outside src/train.
+#ifndef WK_TRAIN_TRAINER_PARTS_H
+#define WK_TRAIN_TRAINER_PARTS_H
+
+#include "agent/acting.h"
+#include "train/run_curriculum.h"
+#include "train/trainer.h"
+
+/// Everything that changes and is small: one struct, saved as it is.
+typedef struct wk_trainer_counters {
+    uint64_t iterations, steps, episodes, updates, diverged;
+    uint64_t debt;   // steps collected since the last update
+    uint64_t acting; // whether the exploration policy has begun to act
+} wk_trainer_counters;
+
+/// One environment's running episode, saved as it is.
+typedef struct wk_lane {
+    uint64_t episode, space;
+    uint64_t steps;
+    uint64_t active; // an episode runs; 0: begin one next
+    double theta[WK_PARAMS_MAX];
+    float returns[WK_TASKS_MAX];
+    float completion[WK_TASKS_MAX];
+} wk_lane;
+
+struct wk_trainer {
+    wk_run_config config;
+    char *directory;
+    wk_plugin *plugin;
+    const wk_domain *domain;
+    wk_space *space;
+    wk_run_curriculum rule;
+    wk_curriculum *curriculum; // the one of `rule`
+    wk_vec *vec;
+    wk_pool *pool;
+    wk_backend *backend;
+    wk_learner *learner;
+    wk_acting *acting; // NULL under random exploration
+    wk_replay *replay;
+    wk_replay_log *replay_log;
+    int count; // environments
+
+    wk_trainer_counters counters;
+    wk_lane *lanes;  // [count]
+    float *actions;  // [count,A] that led to the current images
+    uint8_t *images; // [count,64,64,3] current
+    uint8_t *first;  // [count] the current image begins an episode
+    uint64_t note[WK_TRAINER_NOTE_BYTES / sizeof(uint64_t)];
+
+    // One batch, its θ, its error estimates.
+    uint8_t *batch_images, *batch_first;
+    float *batch_actions, *batch_rewards, *delta;
+    int64_t *batch_spaces;
+    size_t *delta_space;
+
+    int *tasks; // domain's task number of each learner task
+    wk_iteration iteration;
+    wk_episode_end *ended;
+    wk_time_split times;
+    int64_t resumed_from;
+    char resume_note[1024];
+};
+
+/// Loads the newest checkpoint that is whole; leaves a fresh trainer alone when there is none.
+wk_status wk_checkpoint_resume(wk_trainer *trainer, wk_error *err);
+
+#endif

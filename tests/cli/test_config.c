@@ -1,0 +1,102 @@
+// waker config, as a user runs it.
+#include "base/file.h"
+#include "support/check.h"
+#include "support/program.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void the_listing_has_values_sources_and_what_differs_from_the_paper(void **state)
+{
+    (void)state;
+    program_result r =
+        program_run("config --configs terrain-walker waker-r paper --rssm.deter 512 --seed=3");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "differs: 600"));
+    assert_non_null(strstr(r.out, "command line"));
+    assert_non_null(strstr(r.out, "curricula.yaml:"));
+    assert_non_null(strstr(r.out, "(waker-r)"));
+    assert_non_null(strstr(r.out, "3 of "));
+}
+
+static void a_diff_shows_only_what_differs(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --configs clean-up dr paper --diff paper");
+    program_expect_success(r);
+    assert_string_equal(r.out, "no value differs from 'paper'\n");
+    r = program_run("config --configs clean-up dr paper --units 10 --diff paper");
+    assert_non_null(strstr(r.out, "units  10     400\n"));
+    assert_null(strstr(r.out, "layers"));
+}
+
+static void the_json_can_be_parsed(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --configs combined --json");
+    program_expect_json(r.out);
+    assert_non_null(strstr(r.out, "\"train_every\": {\n    \"value\": 10"));
+    program_expect_json(program_run("config --configs quick --diff small --json").out);
+}
+
+static void a_users_file_adds_blocks(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --list; printf 'mine:\\n  units: 77\\n' >mine.yaml");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "terrain-hopper\n"));
+    r = program_run("config --config-file mine.yaml --configs small mine --yaml");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "\nunits: 77\n"));
+    program_expect_error(program_run("config --config-file none.yaml"), 2, "none.yaml");
+}
+
+static void patterns_work_on_the_command_line(void **state)
+{
+    (void)state;
+    program_result r = program_run("config '--.*\\.rate' 0.25 --yaml");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "model:\n  rate: 0.25\n"));
+    assert_non_null(strstr(r.out, "policy:\n  rate: 0.25\n"));
+}
+
+static void mistakes_name_the_nearest(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("config --rssm.detr 5"), 2, "did you mean '--rssm.deter'?");
+    program_expect_error(program_run("config --jsn"), 2, "did you mean '--json'?");
+    program_expect_error(program_run("config --configs papr"), 2, "did you mean 'paper'?");
+    program_expect_error(program_run("config --units 0.5"), 2, "command line: units: 0.5");
+    program_expect_error(program_run("config --units"), 2, "--units needs a value");
+    program_expect_error(program_run("config --configs"), 2, "--configs needs a value");
+    program_expect_error(program_run("config --domain terain-walker"), 2, "'terrain-walker'");
+    program_expect_error(program_run("config --prefill 1e12"), 2, "prefill");
+    program_expect_error(program_run("config --plugin none.so"), 2, "none.so");
+}
+
+// The documented table is the program's own.
+static void the_documentation_has_the_table_of_keys(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    char *page;
+    assert_ok(wk_file_read(WAKER_SOURCE_DIR "/docs/configuration.md", 1 << 20, &page, NULL, &err));
+    program_result r = program_run("config --table");
+    program_expect_success(r);
+    if (!strstr(page, r.out))
+        fail_msg("docs/configuration.md lacks the output of 'waker config --table'");
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_listing_has_values_sources_and_what_differs_from_the_paper),
+        cmocka_unit_test(a_diff_shows_only_what_differs),
+        cmocka_unit_test(the_json_can_be_parsed),
+        cmocka_unit_test(a_users_file_adds_blocks),
+        cmocka_unit_test(patterns_work_on_the_command_line),
+        cmocka_unit_test(mistakes_name_the_nearest),
+        cmocka_unit_test(the_documentation_has_the_table_of_keys),
+    };
+    return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}

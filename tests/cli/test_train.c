@@ -1,0 +1,255 @@
+// waker train and the commands that look into a run, as a user and a batch system run them: signals
+// and exit codes, refusals, every curriculum with both exploration policies, and what curriculum,
+// ckpt and export say about the result.
+#include "support/program.h"
+#include "train/runs.h"
+#include <glob.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
+
+static char home[] = "train-XXXXXX", place[400]; // a folder of our own; where programs run in it
+
+static int setup(void **state)
+{
+    glob_t found;
+    if (!mkdtemp(home) || chdir(home) != 0 || program_setup(state) != 0) return -1;
+    if (glob("program-*", 0, NULL, &found) != 0) return -1;
+    snprintf(place, sizeof place, "%s", found.gl_pathv[0]);
+    globfree(&found);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    program_teardown(state);
+    if (chdir("..") != 0) return -1;
+    remove_tree(home);
+    return 0;
+}
+
+static const char *inside(const char *name, char path[512])
+{
+    snprintf(path, 512, "%s/%s", place, name);
+    return path;
+}
+
+static void shell(const char *format, ...)
+{
+    char command[1024];
+    int used = snprintf(command, sizeof command, "cd %s && ", place);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command + used, sizeof command - (size_t)used, format, args);
+    va_end(args);
+    assert_int_equal(system(command), 0);
+}
+
+// Starts the program without waiting, in the directory of program_run.
+static pid_t start(const char *options)
+{
+    char command[2048];
+    snprintf(command, sizeof command, "cd %s && exec " WAKER_BINARY_DIR "/waker %s 2>/dev/null",
+             place, options);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) return child;
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    _exit(127);
+}
+
+static int exit_code(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void pause_ms(int ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
+}
+
+// Waits until the run has written measurements, that is, until its loop runs.
+static void wait_for_metrics(const char *run)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s/metrics.jsonl", run);
+    for (int i = 0; i < 6000; i++) {
+        unsigned long size = 0;
+        unsigned char *bytes = program_read(name, &size);
+        free(bytes);
+        if (size > 0) return;
+        pause_ms(5);
+    }
+    fail_msg("%s did not begin", run);
+}
+
+static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
+    char calm[512], stopped[512];
+    // Longer than it takes to be interrupted.
+    const char *options = QUIET_OPTIONS " --steps 800";
+    program_expect_success(program_run("train --logdir run-calm %s", options));
+    inside("run-calm", calm);
+    for (int i = 0; i < 3; i++) {
+        char command[1024], run[32];
+        snprintf(run, sizeof run, "run-signal-%d", i);
+        snprintf(command, sizeof command, "train --logdir %s %s", run, options);
+        pid_t child = start(command);
+        wait_for_metrics(run);
+        kill(child, signals[i]);
+        assert_int_equal(exit_code(child), 75);
+        assert_true(newest_step(inside(run, stopped)) < 800);
+        program_expect_success(program_run("%s", command));
+        same_end(calm, stopped);
+    }
+}
+
+static void the_same_command_says_what_it_saved(void **state)
+{
+    (void)state;
+    program_result r = program_run("train --logdir run-time " TINY_OPTIONS " --minutes 1e-7");
+    assert_int_equal(r.code, 75);
+    assert_non_null(strstr(r.out, "the same command continues it"));
+    r = program_run("train --logdir run-time " TINY_OPTIONS);
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "finished: run-time"));
+    assert_non_null(strstr(r.err, "continuing from step"));
+    assert_non_null(strstr(r.err, "updates/s"));
+}
+
+static void a_second_interrupt_quits_at_once(void **state)
+{
+    (void)state;
+    // Iterations that take long, so that the second signal comes within the one of the first.
+    const char *options = "train --quiet --logdir run-twice --configs toy --prefill 60 "
+                          "--batch 16 --length 50 --horizon 15 --units 200 --rssm.deter 300";
+    int code = 0;
+    for (int attempt = 0; attempt < 5 && code != 130; attempt++) {
+        shell("rm -rf run-twice");
+        pid_t child = start(options);
+        wait_for_metrics("run-twice");
+        kill(child, SIGINT);
+        pause_ms(5);
+        kill(child, SIGINT);
+        code = exit_code(child);
+    }
+    assert_int_equal(code, 130);
+}
+
+static void every_curriculum_trains_with_both_exploration_policies(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"dr", "waker-m", "waker-r", "ge", "he-oracle", "rw-oracle"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        for (int random = 0; random < 2; random++)
+            program_expect_success(program_run(
+                "train --logdir run-%s-%d " QUIET_OPTIONS " --curriculum.rule %s --exploration %s "
+                "--steps 240 --curriculum.reduction_start 80 --curriculum.reduction_every 20",
+                rules[i], random, rules[i], random ? "random" : "plan2explore"));
+}
+
+static void a_directory_in_use_or_with_another_run_is_refused(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-taken " QUIET_OPTIONS " --steps 60"));
+    program_expect_error(
+        program_run("train --logdir run-taken " QUIET_OPTIONS " --steps 60 --batch 3"), 2, "batch");
+    program_expect_error(
+        program_run("train --logdir run-taken " QUIET_OPTIONS " --steps 60 --seed 6"), 2, "seed");
+    pid_t child = start("train --logdir run-busy " QUIET_OPTIONS " --steps 1000000");
+    wait_for_metrics("run-busy");
+    program_expect_error(program_run("train --logdir run-busy " QUIET_OPTIONS " --steps 1000000"),
+                         2, "another process");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+static void wrong_settings_name_the_key(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("train --configs toy"), 2, "--logdir");
+    program_expect_error(program_run("train --logdir run-x --rssm.detre 5"), 2, "rssm.deter");
+    program_expect_error(program_run("train --logdir run-x --batch many"), 2, "batch");
+    program_expect_error(program_run("train --logdir run-x --batch 2.5"), 2, "batch");
+    program_expect_error(program_run("train --logdir run-x --configs tpy"), 2, "toy");
+    program_expect_error(program_run("train --logdir run-x --curriculum.rule waker-n"), 2,
+                         "waker-m");
+    program_expect_error(program_run("train --logdir run-x --curriculum.plugin nothing.so"), 2,
+                         "nothing.so");
+    program_expect_error(program_run("train --logdir /proc/no --configs toy"), 2, "/proc/no");
+}
+
+static void the_curriculum_of_a_run_is_shown_as_text_json_and_picture(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-shown " QUIET_OPTIONS));
+    program_result r = program_run("curriculum run-shown --out map.png");
+    program_expect_success(r);
+    const char *const parts[] = {"waker-m", "turbulence", "probability", "most likely", "error"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        assert_non_null(strstr(r.out, parts[i]));
+    unsigned long size;
+    unsigned char *png = program_read("map.png", &size);
+    assert_true(png && size > 500 && memcmp(png, "\211PNG", 4) == 0);
+    free(png);
+    r = program_run("curriculum run-shown --json");
+    program_expect_success(r);
+    program_expect_json(r.out);
+    program_expect_error(program_run("curriculum nowhere"), 2, "holds no run");
+    program_expect_error(program_run("curriculum"), 2, "missing");
+}
+
+static void checkpoints_are_listed_and_damage_is_found(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-kept " QUIET_OPTIONS));
+    program_result r = program_run("ckpt run-kept --check");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "checkpoint"));
+    assert_non_null(strstr(r.out, "snapshot"));
+    assert_non_null(strstr(r.out, "sound"));
+    r = program_run("ckpt run-kept --json");
+    program_expect_success(r);
+    program_expect_json(r.out);
+    shell("cd run-kept/snapshots; for f in *; do printf xyz | "
+          "dd of=$f bs=1 seek=$(($(stat -c %%s $f) - 9)) conv=notrunc 2>/dev/null; done");
+    r = program_run("ckpt run-kept --check");
+    assert_int_equal(r.code, 3);
+    assert_non_null(strstr(r.out, "checksum"));
+}
+
+static void episodes_are_exported_the_same_way_twice(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-out " QUIET_OPTIONS));
+    program_result r = program_run("export run-out --out episodes --episodes 3");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "3 episodes"));
+    shell("test $(ls episodes | wc -l) = 3");
+    program_expect_success(program_run("export run-out --out episodes --episodes 3"));
+    shell("test $(ls episodes | wc -l) = 3");
+    program_expect_error(program_run("export run-out"), 2, "--out");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(signals_end_a_run_with_a_checkpoint_and_code_75),
+        cmocka_unit_test(the_same_command_says_what_it_saved),
+        cmocka_unit_test(a_second_interrupt_quits_at_once),
+        cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
+        cmocka_unit_test(a_directory_in_use_or_with_another_run_is_refused),
+        cmocka_unit_test(wrong_settings_name_the_key),
+        cmocka_unit_test(the_curriculum_of_a_run_is_shown_as_text_json_and_picture),
+        cmocka_unit_test(checkpoints_are_listed_and_damage_is_found),
+        cmocka_unit_test(episodes_are_exported_the_same_way_twice),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,127 @@
+// Fuzz target: any bytes as a segment of the replay log. An input that begins with an even byte is
+// the file itself; from others a file with right checksums is made, so that mutations reach the
+// checks behind them. The reader must refuse or read it without touching memory it does not own;
+// what it accepts must be usable. Built by tools/fuzz/run.
+#include "replay/log.h"
+#include "replay/log_craft.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static craft file;
+static char folder[64], path[128];
+
+static void remove_folder(void)
+{
+    unlink(path);
+    rmdir(folder);
+}
+
+static uint8_t next(const uint8_t **bytes, size_t *size)
+{
+    if (*size == 0) return 0;
+    (*size)--;
+    return *(*bytes)++;
+}
+
+// Rows: a right block, perhaps shortened, or the input's own bytes.
+static size_t make_block(const uint8_t **bytes, size_t *size, uint32_t first, uint32_t count,
+                         unsigned char *block)
+{
+    uint8_t how = next(bytes, size), amount = next(bytes, size);
+    if (how & 1) {
+        size_t taken = amount < *size ? amount : *size;
+        memcpy(block, *bytes, taken);
+        *bytes += taken;
+        *size -= taken;
+        return taken;
+    }
+    uint32_t rows = count >= 1 && count <= WK_BLOCK_ROWS ? count : 1;
+    size_t length = craft_block(first, rows, (uint8_t)(how & 16 ? amount : 0), 0, block);
+    return how & 2 ? length - amount % length : length;
+}
+
+static void make_record(const uint8_t **bytes, size_t *size)
+{
+    static unsigned char block[CRAFT_BLOCK_BYTES];
+    wk_record record = {.kind = next(bytes, size) % 6, .episode = next(bytes, size) % 8};
+    if (record.kind == WK_RECORD_BEGIN) {
+        craft_begin(&file, record.episode, next(bytes, size) % 4, next(bytes, size));
+        return;
+    }
+    record.first = next(bytes, size);
+    record.count = next(bytes, size) % 20;
+    record.ended = next(bytes, size) % 3;
+    if (record.kind != WK_RECORD_EVICT)
+        record.size = (uint32_t)make_block(bytes, size, record.first, record.count, block);
+    craft_record(&file, record, block);
+}
+
+static void make_file(const uint8_t *bytes, size_t size)
+{
+    craft_start(&file);
+    for (int i = 0; i < 40 && size > 0; i++)
+        make_record(&bytes, &size);
+}
+
+static void write_file(const void *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0 || write(fd, bytes, size) != (ssize_t)size) abort();
+    close(fd);
+}
+
+// What was accepted can be read and sampled.
+static void use(wk_replay *replay)
+{
+    static uint8_t images[128 * WK_IMAGE_BYTES];
+    wk_error err = {0};
+    wk_replay_batch out = {.images = images};
+    for (size_t i = 0; i < wk_replay_count(replay); i++) {
+        uint32_t rows = wk_replay_at(replay, i).rows;
+        assert(rows <= 101);
+        wk_replay_read(replay, i, 0, rows, &out);
+    }
+    bool any = wk_replay_sampleable(replay, 2) > 0;
+    wk_status status = wk_replay_sample(replay, 1, 2, 2, 2, &out, &err);
+    assert((status == WK_OK) == any);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    if (!*folder) {
+        // In memory where the system has such a place: a disk would be most of the time.
+        const char *root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".";
+        snprintf(folder, sizeof folder, "%s/waker-fuzz.%d", root, (int)getpid());
+        snprintf(path, sizeof path, "%s/replay-00000000.log", folder);
+        mkdir(folder, 0777);
+        atexit(remove_folder);
+    }
+    if (size == 0) return 0;
+    if (bytes[0] & 1) {
+        make_file(bytes + 1, size - 1);
+        write_file(file.bytes, file.size);
+    } else {
+        write_file(bytes + 1, size - 1);
+    }
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = wk_replay_config_default();
+    config.capacity = 100;
+    config.slots = 2;
+    config.action_size = config.n_tasks = config.n_params = 1;
+    if (wk_replay_create(&config, &replay, &err) != WK_OK) abort();
+    if (wk_replay_log_read(folder, NULL, replay, &err) == WK_OK)
+        use(replay);
+    else
+        assert(err.message[0] != 0);
+    wk_replay_destroy(replay);
+    return 0;
+}

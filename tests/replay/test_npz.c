@@ -1,0 +1,185 @@
+// Exported episodes: NumPy reads them with the names, types and shapes of dreamerv2, the same
+// episode gives the same bytes, and failures leave no file. The NumPy part is skipped where no
+// Python has it (WAKER_PYTHON names one).
+#include "base/file.h"
+#include "replay/episodes.h"
+#include "replay/folder.h"
+#include "replay/npz.h"
+#include "support/check.h"
+#include "support/faults.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define FOLDER "replay_npz.tmp"
+#define PATH FOLDER "/episode.npz"
+
+enum { EPISODE = 4, ROWS = 21 };
+
+static int set_up(void **state)
+{
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = episode_config(100, 1);
+    mkdir(FOLDER, 0777);
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    assert_ok(episode_write(replay, 0, EPISODE, ROWS, &err));
+    *state = replay;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    wk_replay_destroy(*state);
+    folder_remove(FOLDER);
+    return 0;
+}
+
+static const char *python(void)
+{
+    static const char *const tried[] = {"python3", "/usr/bin/python3"};
+    const char *named = getenv("WAKER_PYTHON");
+    if (named) return named;
+    for (size_t i = 0; i < 2; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "%s -c 'import numpy' 2>/dev/null", tried[i]);
+        if (system(command) == 0) return tried[i];
+    }
+    return NULL;
+}
+
+static void numpy_reads_every_array_of_an_episode(void **state)
+{
+    wk_error err = {0};
+    if (!python()) {
+        print_message("skipped: no Python with numpy; set WAKER_PYTHON\n");
+        skip();
+    }
+    assert_ok(wk_npz_write(*state, 0, PATH, &err));
+    char command[4096];
+    snprintf(command, sizeof command,
+             "%s - %s %d %d <<'END'\n"
+             "import sys, zipfile, numpy as np\n"
+             "assert zipfile.ZipFile(sys.argv[1]).testzip() is None\n"
+             "e, n = int(sys.argv[2]), int(sys.argv[3])\n"
+             "f = np.load(sys.argv[1])\n"
+             "t = np.arange(n)\n"
+             "want = {'image': ('uint8', (n, 64, 64, 3)), 'action': ('float32', (n, 3)),\n"
+             "        'reward': ('float32', (n, 2)), 'task_completion': ('float32', (n, 2)),\n"
+             "        'env_params': ('float32', (n, 2)), 'is_first': ('bool', (n,)),\n"
+             "        'is_last': ('bool', (n,)), 'is_terminal': ('bool', (n,)),\n"
+             "        'log_diverged': ('bool', (n,))}\n"
+             "assert {k: (str(f[k].dtype), f[k].shape) for k in f.files} == want\n"
+             "k = np.arange(2)\n"
+             "assert (f['reward'] == e + t[:, None] * 0.25 + k).all()\n"
+             "assert (f['task_completion'] == (e + t[:, None] + k) %% 5 / 4).all()\n"
+             "assert (f['env_params'] == (e / 3 + k).astype('f4')).all()\n"
+             "assert (f['action'][0] == 0).all() and (f['action'][1:] != 0).all()\n"
+             "assert (f['is_first'] == (t == 0)).all() and (f['is_last'] == (t == n - 1)).all()\n"
+             "assert not f['is_terminal'].any() and not f['log_diverged'].any()\n"
+             "y, x, c = np.ogrid[:64, :64, :3]\n"
+             "for i in t:\n"
+             "    assert (f['image'][i] == np.where(x == i, 255, (e * 7 + y * 2 + c * 50) %% "
+             "256)).all()\n"
+             "END\n",
+             python(), PATH, EPISODE, ROWS);
+    assert_int_equal(system(command), 0);
+}
+
+// The first member by hand, for machines without NumPy.
+static void the_first_array_unpacks_to_a_numpy_header_and_the_frames(void **state)
+{
+    wk_error err = {0};
+    assert_ok(wk_npz_write(*state, 0, PATH, &err));
+    size_t size;
+    unsigned char *file = folder_read(PATH, &size), image[WK_IMAGE_BYTES];
+    assert_memory_equal(file, "PK\x03\x04", 4);
+    assert_int_equal(file[26] | file[27] << 8, strlen("image.npy"));
+    assert_memory_equal(file + 30, "image.npy", 9);
+    uLong wanted = 128 + (uLong)ROWS * WK_IMAGE_BYTES;
+    unsigned char *content = malloc(wanted);
+    z_stream stream = {.next_in = file + 39,
+                       .avail_in = (uInt)(size - 39),
+                       .next_out = content,
+                       .avail_out = (uInt)wanted};
+    assert_int_equal(inflateInit2(&stream, -15), Z_OK);
+    assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(stream.total_out, wanted);
+    inflateEnd(&stream);
+    assert_memory_equal(content, "\x93NUMPY\x01\x00\x76\x00", 10);
+    const char *dictionary = "{'descr': '|u1', 'fortran_order': False, 'shape': (21, 64, 64, 3), }";
+    assert_memory_equal(content + 10, dictionary, strlen(dictionary));
+    assert_int_equal(content[127], '\n');
+    episode_image(EPISODE, ROWS - 1, false, image);
+    assert_memory_equal(content + wanted - WK_IMAGE_BYTES, image, WK_IMAGE_BYTES);
+    free(content);
+    free(file);
+}
+
+static void the_same_episode_gives_the_same_bytes(void **state)
+{
+    wk_error err = {0};
+    size_t one, two;
+    assert_ok(wk_npz_write(*state, 0, PATH, &err));
+    unsigned char *first = folder_read(PATH, &one);
+    assert_ok(wk_npz_write(*state, 0, PATH, &err));
+    unsigned char *second = folder_read(PATH, &two);
+    assert_int_equal(one, two);
+    assert_memory_equal(first, second, one);
+    free(first);
+    free(second);
+}
+
+static void the_name_has_time_uuid_and_steps(void **state)
+{
+    char name[WK_NPZ_NAME_MAX], again[WK_NPZ_NAME_MAX], other[WK_NPZ_NAME_MAX];
+    wk_npz_name(*state, 0, 1, 1700000000, name); // 2023-11-14 22:13:20 UTC
+    assert_memory_equal(name, "20231114T221320-", 16);
+    for (int i = 16; i < 48; i++)
+        assert_true(isxdigit((unsigned char)name[i]));
+    assert_int_equal(name[28], '4');
+    assert_non_null(strchr("89ab", name[32]));
+    assert_string_equal(name + 48, "-20.npz");
+    wk_npz_name(*state, 0, 1, 1700000000, again);
+    assert_string_equal(name, again);
+    wk_npz_name(*state, 0, 2, 1700000000, other);
+    assert_string_not_equal(name, other);
+}
+
+static void an_export_that_fails_leaves_no_file_and_leaks_nothing(void **state)
+{
+    long call = 1;
+    for (;; call++) {
+        wk_error err = {0};
+        fault_sweep_arm((fault_plan){.call = call});
+        wk_status status = wk_npz_write(*state, 0, PATH, &err);
+        bool fired = fault_sweep_disarm();
+        assert_int_equal(fault_sweep.blocks, 0);
+        assert_int_equal(fault_sweep.files, 0);
+        if (!fired) {
+            assert_ok(status);
+            break;
+        }
+        assert_int_equal(folder_count(FOLDER, ""), status == WK_OK || wk_path_exists(PATH));
+        if (status != WK_OK) assert_non_null(strstr(err.message, "episode.npz"));
+        unlink(PATH);
+    }
+    assert_true(call > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(numpy_reads_every_array_of_an_episode, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_first_array_unpacks_to_a_numpy_header_and_the_frames,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_same_episode_gives_the_same_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_name_has_time_uuid_and_steps, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_export_that_fails_leaves_no_file_and_leaks_nothing,
+                                        set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

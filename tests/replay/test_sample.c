@@ -1,0 +1,202 @@
+// Sampling: uniform over episodes and starts, the right rows in the right places, and a pure
+// function of (seed, counter) whatever the number of threads.
+#include "replay/episodes.h"
+#include "support/check.h"
+#include <stdlib.h>
+
+enum { B = 16, T = 20 };
+
+typedef struct batch {
+    wk_replay_batch out;
+    uint8_t first[T * B], flags[T * B];
+    uint64_t episodes[B];
+    uint32_t starts[B];
+    int64_t spaces[B];
+    double theta[B * EPISODE_P];
+    float actions[T * B * EPISODE_A], rewards[T * B * EPISODE_K], completion[T * B * EPISODE_K];
+    uint8_t images[T * B * WK_IMAGE_BYTES];
+} batch;
+
+static batch *make_batch(void)
+{
+    batch *all = calloc(1, sizeof *all);
+    assert_non_null(all);
+    all->out = (wk_replay_batch){.images = all->images,
+                                 .actions = all->actions,
+                                 .rewards = all->rewards,
+                                 .completion = all->completion,
+                                 .flags = all->flags,
+                                 .first = all->first,
+                                 .episodes = all->episodes,
+                                 .starts = all->starts,
+                                 .spaces = all->spaces,
+                                 .theta = all->theta};
+    return all;
+}
+
+// Finished episodes of many lengths, and one that runs.
+static wk_replay *make(wk_pool *pool)
+{
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = episode_config(5000, 2);
+    config.pool = pool;
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    for (uint64_t i = 0; i < 30; i++)
+        assert_ok(episode_write(replay, 0, i, (uint32_t)(T + i * 3), &err));
+    assert_ok(episode_begin(replay, 1, 30, &err));
+    for (uint32_t row = 0; row < 41; row++)
+        assert_ok(episode_row(replay, 1, 30, row, false, &err));
+    return replay;
+}
+
+static void sequences_are_consecutive_rows_of_one_episode(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(NULL);
+    batch *all = make_batch();
+    for (uint64_t counter = 0; counter < 20; counter++) {
+        assert_ok(wk_replay_sample(replay, 1, counter, B, T, &all->out, &err));
+        for (size_t b = 0; b < B; b++) {
+            uint64_t episode = all->episodes[b];
+            uint32_t rows = episode == 30 ? UINT32_MAX : (uint32_t)(T + episode * 3);
+            assert_int_equal(all->spaces[b], episode % 11);
+            for (int i = 0; i < EPISODE_P; i++)
+                assert_true(all->theta[b * EPISODE_P + (size_t)i] == episode_theta(episode, i));
+            for (uint32_t t = 0; t < T; t++) {
+                assert_episode_row(&all->out, t * B + b, episode, all->starts[b] + t,
+                                   all->starts[b] + t + 1 == rows);
+                assert_int_equal(all->first[t * B + b], t == 0);
+            }
+        }
+    }
+    free(all);
+    wk_replay_destroy(replay);
+}
+
+static void the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    batch *one = make_batch(), *many = make_batch();
+    wk_pool *pool = NULL;
+    assert_ok(wk_pool_create(3, &pool, &err));
+    wk_replay *alone = make(NULL), *pooled = make(pool);
+    for (uint64_t counter = 0; counter < 5; counter++) {
+        assert_ok(wk_replay_sample(alone, 7, counter, B, T, &one->out, &err));
+        assert_ok(wk_replay_sample(pooled, 7, counter, B, T, &many->out, &err));
+        size_t skip = offsetof(batch, first);
+        assert_memory_equal((char *)one + skip, (char *)many + skip, sizeof *one - skip);
+    }
+    uint64_t before[B];
+    memcpy(before, one->episodes, sizeof before);
+    assert_ok(wk_replay_sample(alone, 8, 4, B, T, &one->out, &err));
+    assert_memory_not_equal(before, one->episodes, sizeof before);
+    wk_replay_destroy(alone);
+    wk_replay_destroy(pooled);
+    wk_pool_destroy(pool);
+    free(one);
+    free(many);
+}
+
+// Chi-square of counts against equal expectation; degrees of freedom are cells - 1.
+static double chi_square(const int *counts, int cells, int total)
+{
+    double expected = (double)total / cells, sum = 0;
+    for (int i = 0; i < cells; i++)
+        sum += (counts[i] - expected) * (counts[i] - expected) / expected;
+    return sum;
+}
+
+static void episodes_and_starts_are_uniform(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(NULL);
+    uint64_t episodes[B];
+    uint32_t starts[B];
+    wk_replay_batch out = {.episodes = episodes, .starts = starts};
+    int by_episode[31] = {0}, by_start[22] = {0}, draws = 0, running = 0;
+    for (uint64_t counter = 0; counter < 5000; counter++) {
+        assert_ok(wk_replay_sample(replay, 3, counter, B, T, &out, &err));
+        for (int b = 0; b < B; b++, draws++) {
+            by_episode[episodes[b]]++;
+            if (episodes[b] != 30) continue;
+            assert_in_range(starts[b], 0, 41 - T);
+            by_start[starts[b]]++;
+            running++;
+        }
+    }
+    // 99.9 % points of chi-square with 30 and 21 degrees of freedom.
+    assert_true(chi_square(by_episode, 31, draws) < 59.7);
+    assert_true(chi_square(by_start, 22, running) < 46.8);
+    wk_replay_destroy(replay);
+}
+
+static void episodes_shorter_than_a_sequence_are_never_chosen(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = episode_config(5000, 1);
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    wk_replay_batch out = {0};
+    assert_refused(wk_replay_sample(replay, 1, 0, B, T, &out, &err), WK_E_INPUT, "0 episodes");
+    for (uint64_t i = 0; i < 200; i++)
+        assert_ok(episode_write(replay, 0, i, T - 1, &err));
+    assert_refused(wk_replay_sample(replay, 1, 0, B, T, &out, &err), WK_E_INPUT, "collect more");
+    assert_ok(episode_write(replay, 0, 200, T, &err));
+    assert_ok(episode_write(replay, 0, 201, T, &err));
+    assert_int_equal(wk_replay_sampleable(replay, T), 2);
+    uint64_t episodes[B];
+    out.episodes = episodes;
+    int counts[2] = {0};
+    for (uint64_t counter = 0; counter < 200; counter++) {
+        assert_ok(wk_replay_sample(replay, 1, counter, B, T, &out, &err));
+        for (int b = 0; b < B; b++) {
+            assert_in_range(episodes[b], 200, 201);
+            counts[episodes[b] - 200]++;
+        }
+    }
+    assert_true(chi_square(counts, 2, 200 * B) < 10.83);
+    wk_replay_destroy(replay);
+}
+
+static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_pool *pool = NULL;
+    assert_ok(wk_pool_create(3, &pool, &err));
+    wk_replay *stores[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        wk_replay_config config = episode_config(500, 1);
+        config.memory = wk_replay_plan(&config) + 100000;
+        config.pool = i ? pool : NULL;
+        assert_ok(wk_replay_create(&config, &stores[i], &err));
+        for (uint64_t k = 0; k < 20; k++) {
+            assert_ok(episode_begin(stores[i], 0, k, &err));
+            for (uint32_t row = 0; row < 25; row++)
+                assert_ok(episode_noise_row(stores[i], 0, k, row, row == 24, &err));
+        }
+        wk_replay_stats stats = wk_replay_get_stats(stores[i]);
+        assert_true(stats.evicted_early > 0 && stats.bytes_reserved <= stats.bytes_limit);
+    }
+    assert_same_content(stores[0], stores[1]);
+    wk_replay_destroy(stores[0]);
+    wk_replay_destroy(stores[1]);
+    wk_pool_destroy(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequences_are_consecutive_rows_of_one_episode),
+        cmocka_unit_test(the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads),
+        cmocka_unit_test(what_is_kept_under_a_memory_limit_does_not_depend_on_threads),
+        cmocka_unit_test(episodes_and_starts_are_uniform),
+        cmocka_unit_test(episodes_shorter_than_a_sequence_are_never_chosen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

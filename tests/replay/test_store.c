@@ -1,0 +1,321 @@
+// The episode store: what goes in comes out, whole episodes leave oldest first, and the limits
+// hold.
+#include "replay/episodes.h"
+#include "support/check.h"
+#include <stdlib.h>
+
+static wk_replay *make(uint64_t capacity, int slots)
+{
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = episode_config(capacity, slots);
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    return replay;
+}
+
+// Reads row by row and in one piece.
+static void assert_episode(wk_replay *replay, size_t i, uint64_t episode, uint32_t rows, bool ended)
+{
+    wk_replay_batch all = {.images = malloc((size_t)rows * WK_IMAGE_BYTES),
+                           .actions = malloc(rows * EPISODE_A * sizeof(float)),
+                           .rewards = malloc(rows * EPISODE_K * sizeof(float)),
+                           .completion = malloc(rows * EPISODE_K * sizeof(float)),
+                           .flags = malloc(rows)};
+    wk_replay_read(replay, i, 0, rows, &all);
+    for (uint32_t row = 0; row < rows; row++)
+        assert_episode_row(&all, row, episode, row, ended && row + 1 == rows);
+    for (uint32_t row = 0; row < rows; row++) {
+        wk_replay_read(replay, i, row, 1, &all);
+        assert_episode_row(&all, 0, episode, row, ended && row + 1 == rows);
+    }
+    free(all.images);
+    free(all.actions);
+    free(all.rewards);
+    free(all.completion);
+    free(all.flags);
+}
+
+static void rows_come_back_as_they_went_in_for_every_length(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(10000, 2);
+    for (uint32_t rows = 1; rows <= 50; rows++) {
+        assert_ok(episode_write(replay, (int)(rows % 2), rows, rows, &err));
+        wk_replay_episode episode = wk_replay_at(replay, rows - 1);
+        assert_int_equal(episode.rows, rows);
+        assert_int_equal(episode.slot, -1);
+        assert_int_equal(episode.space, rows % 11);
+        assert_true(episode.theta[1] == episode_theta(rows, 1));
+        assert_episode(replay, rows - 1, rows, rows, true);
+    }
+    wk_replay_stats stats = wk_replay_get_stats(replay);
+    assert_int_equal(stats.rows, 50 * 51 / 2);
+    assert_int_equal(stats.steps, 50 * 51 / 2 - 50);
+    assert_int_equal(stats.packed_rows, stats.rows);
+    wk_replay_destroy(replay);
+}
+
+static void running_episodes_of_several_slots_can_be_read(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(1000, 3);
+    for (int slot = 0; slot < 3; slot++)
+        assert_ok(episode_begin(replay, slot, (uint64_t)slot, &err));
+    for (uint32_t row = 0; row < 40; row++)
+        for (int slot = 0; slot < 3; slot++) {
+            assert_ok(episode_row(replay, slot, (uint64_t)slot, row, false, &err));
+            assert_true(wk_replay_running(replay, slot));
+        }
+    for (int slot = 0; slot < 3; slot++)
+        assert_episode(replay, (size_t)slot, (uint64_t)slot, 40, false);
+    assert_ok(wk_replay_end(replay, 1, &err));
+    assert_false(wk_replay_running(replay, 1));
+    assert_episode(replay, 1, 1, 40, false);
+    assert_int_equal(wk_replay_get_stats(replay).running, 2);
+    wk_replay_destroy(replay);
+}
+
+static void frames_that_do_not_compress_come_back_too(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay_config config = episode_config(100, 1);
+    config.frame_bytes = WK_IMAGE_BYTES;
+    wk_replay *replay = NULL;
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    assert_ok(episode_begin(replay, 0, 5, &err));
+    for (uint32_t row = 0; row < 33; row++)
+        assert_ok(episode_noise_row(replay, 0, 5, row, row == 32, &err));
+    uint8_t image[WK_IMAGE_BYTES], expected[WK_IMAGE_BYTES];
+    for (uint32_t row = 0; row < 33; row++) {
+        wk_replay_read(replay, 0, row, 1, &(wk_replay_batch){.images = image});
+        episode_image(5, row, true, expected);
+        assert_memory_equal(image, expected, sizeof image);
+    }
+    wk_replay_destroy(replay);
+}
+
+static void the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(100, 1);
+    for (uint64_t i = 0; i < 20; i++) {
+        assert_ok(episode_write(replay, 0, i, 31, &err)); // 30 steps: three fit
+        wk_replay_stats stats = wk_replay_get_stats(replay);
+        assert_true(stats.steps <= 100);
+        uint64_t kept = i < 3 ? i + 1 : 3;
+        assert_int_equal(stats.episodes, kept);
+        for (uint64_t k = 0; k < kept; k++)
+            assert_int_equal(wk_replay_at(replay, k).id, i + 1 - kept + k);
+    }
+    for (size_t k = 0; k < 3; k++)
+        assert_episode(replay, k, 17 + k, 31, true);
+    assert_int_equal(wk_replay_get_stats(replay).evicted, 17);
+    assert_int_equal(wk_replay_get_stats(replay).evicted_early, 0);
+    wk_replay_destroy(replay);
+}
+
+static void a_running_episode_outlives_younger_finished_ones(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(200, 2);
+    assert_ok(episode_begin(replay, 0, 0, &err));
+    uint32_t rows = 0;
+    for (uint64_t i = 1; i < 60; i++) {
+        assert_ok(episode_row(replay, 0, 0, rows++, false, &err));
+        assert_ok(episode_write(replay, 1, i, 41, &err));
+        assert_int_equal(wk_replay_at(replay, 0).id, 0);
+    }
+    assert_episode(replay, 0, 0, 59, false);
+    assert_int_equal(wk_replay_at(replay, 1).id, 57);
+    wk_replay_destroy(replay);
+}
+
+// The ring goes round many times with blocks of very different sizes, and blocks that stay behind.
+static void blocks_survive_many_rounds_of_the_memory(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay_config config = episode_config(400, 3);
+    config.frame_bytes = 6000;
+    wk_replay *replay = NULL;
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    assert_ok(episode_begin(replay, 2, 0, &err));
+    uint32_t rows = 0;
+    for (uint64_t i = 1; i < 400; i++) {
+        if (i % 4 == 0) assert_ok(episode_row(replay, 2, 0, rows++, false, &err));
+        assert_ok(episode_begin(replay, (int)(i % 2), i, &err));
+        uint32_t length = (uint32_t)(1 + i * 7 % 45);
+        for (uint32_t row = 0; row < length; row++)
+            assert_ok((i % 3 ? episode_row : episode_noise_row)(replay, (int)(i % 2), i, row,
+                                                                row + 1 == length, &err));
+    }
+    assert_episode(replay, 0, 0, rows, false);
+    for (size_t k = 1; k < wk_replay_count(replay); k++) {
+        wk_replay_episode episode = wk_replay_at(replay, k);
+        if (episode.id % 3) assert_episode(replay, k, episode.id, episode.rows, true);
+    }
+    wk_replay_destroy(replay);
+}
+
+static void episodes_leave_early_when_frames_compress_worse_than_planned(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(2000, 1);
+    wk_replay_stats stats;
+    for (uint64_t i = 0; i < 60; i++) {
+        assert_ok(episode_begin(replay, 0, i, &err));
+        for (uint32_t row = 0; row < 50; row++)
+            assert_ok(episode_noise_row(replay, 0, i, row, row == 49, &err));
+        stats = wk_replay_get_stats(replay);
+        assert_true(stats.bytes_reserved <= stats.bytes_limit);
+        assert_true(stats.bytes_used <= stats.bytes_limit);
+    }
+    assert_true(stats.evicted_early > 0);
+    assert_true(stats.episodes > 0 && stats.steps < 1000);
+    wk_replay_destroy(replay);
+}
+
+static void a_plan_over_the_memory_limit_is_refused_with_advice(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = episode_config(3000000, 8);
+    config.memory = 2000000000;
+    assert_refused(wk_replay_create(&config, &replay, &err), WK_E_MEMORY, "lower the capacity to ");
+    assert_null(replay);
+    // The advice holds.
+    config.capacity = strtoull(strstr(err.message, "capacity to ") + 12, NULL, 10);
+    assert_true(config.capacity > 900000 && config.capacity < 1200000);
+    assert_true(wk_replay_plan(&config) <= config.memory);
+}
+
+static void the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes(void **state)
+{
+    (void)state;
+    wk_replay_config config = wk_replay_config_default();
+    config.action_size = 6;
+    config.n_tasks = 5;
+    config.n_params = 2;
+    assert_int_equal(config.capacity, 3000000);
+    assert_true(wk_replay_plan(&config) <= 6000000000);
+}
+
+static void what_the_store_cannot_hold_is_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = episode_config(0, 1);
+    assert_refused(wk_replay_create(&config, &replay, &err), WK_E_INPUT, "capacity");
+    config = episode_config(10, 0);
+    assert_refused(wk_replay_create(&config, &replay, &err), WK_E_INPUT, "slots");
+    config = episode_config(10, 1);
+    config.frame_bytes = 0;
+    assert_refused(wk_replay_create(&config, &replay, &err), WK_E_INPUT, "frame");
+
+    replay = make(10, 1);
+    assert_refused(episode_row(replay, 0, 0, 0, false, &err), WK_E_INPUT, "begin one first");
+    assert_refused(wk_replay_end(replay, 0, &err), WK_E_INPUT, "begin one first");
+    double bad[EPISODE_P] = {1, NAN};
+    assert_refused(wk_replay_begin(replay, 0, bad, 0, &err), WK_E_INPUT, "not finite");
+    assert_ok(episode_begin(replay, 0, 0, &err));
+    assert_refused(episode_begin(replay, 0, 0, &err), WK_E_INPUT, "end it first");
+    // Eleven steps do not fit ten, and nothing can be dropped.
+    for (uint32_t row = 0; row < 11; row++)
+        assert_ok(episode_row(replay, 0, 0, row, false, &err));
+    assert_refused(episode_row(replay, 0, 0, 11, false, &err), WK_E_MEMORY, "running episodes");
+    assert_int_equal(wk_replay_at(replay, 0).rows, 11);
+    wk_replay_destroy(replay);
+}
+
+static void rows_that_make_no_sense_are_refused_and_leave_no_trace(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(100, 1);
+    static uint8_t image[WK_IMAGE_BYTES];
+    float numbers[EPISODE_A] = {0}, odd[EPISODE_A] = {0, INFINITY, 0};
+    assert_ok(episode_begin(replay, 0, 0, &err));
+    wk_replay_row row = {image, NULL, numbers, NULL, 0};
+    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "lacks the flag");
+    row.flags = WK_IS_FIRST | 32;
+    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "unknown flags");
+    row.flags = WK_IS_FIRST | WK_IS_DIVERGED;
+    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "but not last");
+    row.flags = WK_IS_FIRST;
+    row.rewards = odd;
+    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "reward");
+    row.rewards = numbers;
+    row.completion = odd;
+    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "completion");
+    row.completion = NULL;
+    float action[EPISODE_A] = {0.5f, 0, 0};
+    row.action = action;
+    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "not zero");
+    row.action = NULL;
+    assert_ok(wk_replay_append(replay, 0, &row, &err));
+    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "flag of a first row");
+    row.flags = 0;
+    row.action = odd;
+    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "action");
+    assert_int_equal(wk_replay_at(replay, 0).rows, 1);
+    row.action = action;
+    row.flags = WK_IS_LAST | WK_IS_TERMINAL;
+    assert_ok(wk_replay_append(replay, 0, &row, &err));
+    assert_int_equal(wk_replay_at(replay, 0).rows, 2);
+    wk_replay_destroy(replay);
+}
+
+static void an_episode_ended_before_its_first_row_is_dropped(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(100, 1);
+    assert_ok(episode_begin(replay, 0, 0, &err));
+    assert_ok(wk_replay_end(replay, 0, &err));
+    assert_int_equal(wk_replay_count(replay), 0);
+    assert_ok(episode_write(replay, 0, 1, 5, &err));
+    assert_int_equal(wk_replay_at(replay, 0).id, 1);
+    wk_replay_destroy(replay);
+}
+
+static void many_short_episodes_keep_the_tables_within_the_limit(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(2000, 1);
+    for (uint64_t i = 0; i < 3000; i++) {
+        assert_ok(episode_write(replay, 0, i, 2, &err));
+        wk_replay_stats stats = wk_replay_get_stats(replay);
+        assert_true(stats.bytes_reserved <= stats.bytes_limit);
+    }
+    assert_true(wk_replay_get_stats(replay).evicted_early > 0);
+    wk_replay_destroy(replay);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_come_back_as_they_went_in_for_every_length),
+        cmocka_unit_test(running_episodes_of_several_slots_can_be_read),
+        cmocka_unit_test(frames_that_do_not_compress_come_back_too),
+        cmocka_unit_test(the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded),
+        cmocka_unit_test(a_running_episode_outlives_younger_finished_ones),
+        cmocka_unit_test(blocks_survive_many_rounds_of_the_memory),
+        cmocka_unit_test(episodes_leave_early_when_frames_compress_worse_than_planned),
+        cmocka_unit_test(a_plan_over_the_memory_limit_is_refused_with_advice),
+        cmocka_unit_test(the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes),
+        cmocka_unit_test(what_the_store_cannot_hold_is_refused),
+        cmocka_unit_test(rows_that_make_no_sense_are_refused_and_leave_no_trace),
+        cmocka_unit_test(an_episode_ended_before_its_first_row_is_dropped),
+        cmocka_unit_test(many_short_episodes_keep_the_tables_within_the_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+// What tests of whole runs share: the smallest configuration that does everything, directories, and
+// comparing what two runs left behind.
+#ifndef WK_TESTS_RUNS_H
+#define WK_TESTS_RUNS_H
+
+#include "base/file.h"
+#include "support/check.h"
+#include "train/checkpoint.h"
+#include "train/config.h"
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/// A run of about 60 updates in a fraction of a second, as options of the program.
+#define TINY_OPTIONS                                                                               \
+    "--configs toy --seed 5 --steps 400 --prefill 60 --env.count 3 --env.threads 1 "               \
+    "--train_every 6 --replay.capacity 2000 --encoder.depth 1 --rssm.deter 6 --rssm.hidden 6 "     \
+    "--rssm.stoch 3 --rssm.classes 3 --units 6 --layers 1 --ensemble.size 2 --batch 2 "            \
+    "--length 6 --horizon 3 --checkpoint.every_steps 50 --snapshot.every 200 --log.every 30 "      \
+    "--log.images_every 90"
+
+/// The same for a run inside the test.
+static inline wk_run_config tiny_run(void)
+{
+    wk_run_config c = wk_run_config_default();
+    snprintf(c.domain, sizeof c.domain, "toy");
+    c.seed = 5, c.steps = 400, c.prefill = 60, c.env_count = 3, c.env_threads = 1;
+    c.train_every = 6, c.replay_capacity = 2000;
+    c.encoder_depth = 1, c.rssm_deter = 6, c.rssm_hidden = 6, c.rssm_stoch = 3, c.rssm_classes = 3;
+    c.units = 6, c.layers = 1, c.ensemble_size = 2, c.batch = 2, c.length = 6, c.horizon = 3;
+    c.checkpoint_every_steps = 50, c.snapshot_every = 200, c.log_every = 30;
+    c.log_images_every = 90;
+    return c;
+}
+
+static inline int remove_tree_entry(const char *path, const struct stat *info, int kind,
+                                    struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
+/// Removes a directory with everything in it, if it is there.
+static inline void remove_tree(const char *path)
+{
+    nftw(path, remove_tree_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/// Fails unless DIRECTORY_A/NAME and DIRECTORY_B/NAME exist and agree, `head` bytes at their
+/// beginning and `tail` at their end left out.
+static inline void same_file(const char *a, const char *b, const char *name, size_t head,
+                             size_t tail)
+{
+    wk_error err = {0};
+    char path[1024], *bytes[2];
+    size_t size[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", i ? b : a, name);
+        assert_ok(wk_file_read(path, 1 << 26, &bytes[i], &size[i], &err));
+    }
+    if (size[0] != size[1])
+        fail_msg("%s: %zu bytes in %s, %zu in %s", name, size[0], a, size[1], b);
+    assert_true(size[0] > head + tail);
+    for (size_t i = head; i < size[0] - tail; i++)
+        if (bytes[0][i] != bytes[1][i]) fail_msg("%s differs at byte %zu", name, i);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/// The step of the newest checkpoint.
+static inline uint64_t newest_step(const char *directory)
+{
+    wk_error err = {0};
+    uint64_t step = 0;
+    assert_ok(wk_checkpoint_newest(directory, &step, &err));
+    return step;
+}
+
+/// Fails unless both runs ended in the same weights, optimisers and measurements.
+static inline void same_learning(const char *a, const char *b)
+{
+    char name[128];
+    uint64_t step = newest_step(a);
+    assert_int_equal(step, newest_step(b));
+    same_file(a, b, "metrics.jsonl", 0, 0);
+    snprintf(name, sizeof name, "checkpoints/step-%012" PRIu64 "/learner.safetensors", step);
+    same_file(a, b, name, 0, 0);
+    snprintf(name, sizeof name, "snapshots/step-%012" PRIu64 ".safetensors", step);
+    same_file(a, b, name, 0, 0);
+}
+
+/// The same, and environments, curriculum, recurrent states and counters too. For runs without
+/// TensorBoard files, whose names a checkpoint holds. Left out is where the replay log ends: how
+/// its blocks are cut depends on when it was made durable; and the checksum over that.
+static inline void same_end(const char *a, const char *b)
+{
+    char name[128];
+    enum { HEADER = 72, CHECKSUM = 4 };
+    same_learning(a, b);
+    snprintf(name, sizeof name, "checkpoints/step-%012" PRIu64 "/run.bin", newest_step(a));
+    same_file(a, b, name, HEADER, CHECKSUM);
+}
+
+#endif

@@ -1,0 +1,270 @@
+// The training loop on the toy domain at a tiny size: the same bytes whatever the threads, exact
+// resumption from any iteration, what each curriculum and exploration policy does, damaged
+// checkpoints.
+#include "support/check.h"
+#include "train/trainer.h"
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static wk_run_config tiny(void)
+{
+    wk_run_config c = wk_run_config_default();
+    snprintf(c.domain, sizeof c.domain, "toy");
+    c.env_count = 3;
+    c.env_threads = 1;
+    c.prefill = 60;
+    c.train_every = 6;
+    c.steps = 400;
+    c.replay_capacity = 2000;
+    c.encoder_depth = 1, c.rssm_deter = 6, c.rssm_hidden = 6, c.rssm_stoch = 3, c.rssm_classes = 3;
+    c.units = 6, c.layers = 1, c.ensemble_size = 2, c.batch = 2, c.length = 6, c.horizon = 3;
+    c.seed = 5;
+    return c;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static char folder[64];
+
+static const char *fresh_folder(void)
+{
+    snprintf(folder, sizeof folder, "trainer.XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return folder;
+}
+
+static void drop_folder(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void run(wk_trainer *t, int iterations)
+{
+    wk_error err = {0};
+    for (int i = 0; i < iterations; i++)
+        assert_ok(wk_trainer_step(t, NULL, &err));
+}
+
+// Everything that must be equal: weights and optimisers, curriculum, replay, counters.
+typedef struct picture {
+    uint64_t steps, episodes, updates, replay_rows, curriculum, weights;
+} picture;
+
+static uint64_t hash_of(const void *bytes, size_t size)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001B3u;
+    return hash;
+}
+
+static uint64_t hash_weights(wk_trainer *t)
+{
+    wk_error err = {0};
+    char path[] = "weights.XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_ok(wk_learner_save(wk_trainer_learner(t), path, &err));
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    static char bytes[1 << 20];
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    assert_true(size > 1000 && size < sizeof bytes);
+    fclose(file);
+    remove(path);
+    return hash_of(bytes, size);
+}
+
+static picture look(wk_trainer *t)
+{
+    wk_standing p = wk_trainer_standing(t);
+    size_t size = wk_curriculum_state_size(wk_trainer_curriculum(t));
+    char *bytes = malloc(size);
+    assert_non_null(bytes);
+    wk_curriculum_save(wk_trainer_curriculum(t), bytes);
+    picture out = {p.steps,
+                   p.episodes,
+                   p.updates,
+                   wk_replay_get_stats(wk_trainer_replay(t)).rows,
+                   hash_of(bytes, size),
+                   hash_weights(t)};
+    free(bytes);
+    return out;
+}
+
+static picture uninterrupted(const wk_run_config *config, int iterations)
+{
+    wk_error err = {0};
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_folder());
+    wk_trainer *t;
+    assert_ok(wk_trainer_create(config, path, false, &t, &err));
+    run(t, iterations);
+    picture out = look(t);
+    wk_trainer_destroy(t);
+    drop_folder(path);
+    return out;
+}
+
+static void the_same_seed_gives_the_same_bytes_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    wk_run_config config = tiny();
+    picture one = uninterrupted(&config, 120);
+    assert_true(one.updates > 10);
+    assert_true(one.steps > 340);
+    config.env_threads = 3;
+    picture three = uninterrupted(&config, 120);
+    assert_memory_equal(&one, &three, sizeof one);
+    config.seed = 6;
+    picture other = uninterrupted(&config, 120);
+    assert_true(other.weights != one.weights && other.curriculum != one.curriculum);
+}
+
+static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = tiny();
+    picture whole = uninterrupted(&config, 125);
+    // Stops in the prefill, at an episode's end, and between updates.
+    static const int stops[] = {7, 101, 113};
+    for (int k = 0; k < 3; k++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s", fresh_folder());
+        wk_trainer *t;
+        assert_ok(wk_trainer_create(&config, path, false, &t, &err));
+        run(t, stops[k]);
+        assert_ok(wk_trainer_save(t, &err));
+        run(t, 3); // goes on and is killed: what it did since must not count
+        wk_trainer_destroy(t);
+        assert_ok(wk_trainer_create(&config, path, true, &t, &err));
+        assert_true(wk_trainer_resumed_from(t) >= 0);
+        run(t, 125 - stops[k]);
+        picture resumed = look(t);
+        assert_memory_equal(&whole, &resumed, sizeof whole);
+        wk_trainer_destroy(t);
+        drop_folder(path);
+    }
+}
+
+static void every_curriculum_and_both_policies_run(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < wk_curriculum_rule_count(); r++) {
+        for (int random = 0; random < 2; random++) {
+            wk_run_config config = tiny();
+            snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s",
+                     wk_curriculum_rule_at(r)->name);
+            if (random) snprintf(config.exploration, sizeof config.exploration, "random");
+            assert_true(uninterrupted(&config, 60).updates > 5);
+        }
+    }
+}
+
+static void task_policies_alongside_do_not_change_the_curriculum(void **state)
+{
+    (void)state;
+    wk_run_config config = tiny();
+    picture without = uninterrupted(&config, 80);
+    snprintf(config.tasks, sizeof config.tasks, "all");
+    picture with = uninterrupted(&config, 80);
+    assert_int_equal(with.curriculum, without.curriculum);
+    assert_int_equal(with.steps, without.steps);
+    assert_int_equal(with.replay_rows, without.replay_rows);
+    snprintf(config.tasks, sizeof config.tasks, "eats");
+    wk_error err = {0};
+    wk_trainer *t;
+    assert_refused(wk_trainer_create(&config, fresh_folder(), false, &t, &err), WK_E_NOT_FOUND,
+                   "east");
+    drop_folder(folder);
+}
+
+static void damage(const char *path, const char *file)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s/checkpoints/%s", path, file);
+    FILE *f = fopen(full, "r+b");
+    assert_non_null(f);
+    fseek(f, 200, SEEK_SET);
+    int byte = fgetc(f);
+    fseek(f, 200, SEEK_SET);
+    fputc(byte ^ 0x40, f);
+    fclose(f);
+}
+
+static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = tiny();
+    char path[64], newest[64];
+    snprintf(path, sizeof path, "%s", fresh_folder());
+    wk_trainer *t;
+    assert_ok(wk_trainer_create(&config, path, false, &t, &err));
+    uint64_t first = 0;
+    for (int k = 0; k < 3; k++) {
+        run(t, 30);
+        if (k == 1) first = wk_trainer_standing(t).steps;
+        assert_ok(wk_trainer_save(t, &err));
+    }
+    snprintf(newest, sizeof newest, "step-%012d/run.bin", (int)wk_trainer_standing(t).steps);
+    wk_trainer_destroy(t);
+    damage(path, newest);
+    assert_ok(wk_trainer_create(&config, path, true, &t, &err));
+    assert_int_equal(wk_trainer_resumed_from(t), first);
+    assert_non_null(strstr(wk_trainer_resume_note(t), "damaged"));
+    run(t, 5);
+    wk_trainer_destroy(t);
+
+    config.batch = 3;
+    assert_refused(wk_trainer_create(&config, path, true, &t, &err), WK_E_INPUT, "another");
+    drop_folder(path);
+}
+
+static void prefill_takes_random_actions_and_no_updates(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = tiny();
+    config.prefill = 100000;
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_folder());
+    wk_trainer *t;
+    assert_ok(wk_trainer_create(&config, path, false, &t, &err));
+    int ended = 0;
+    for (int i = 0; i < 110; i++) {
+        const wk_iteration *done;
+        assert_ok(wk_trainer_step(t, &done, &err));
+        assert_int_equal(done->updates, 0);
+        for (int k = 0; k < done->n_ended; k++) {
+            assert_int_equal(done->ended[k].steps, wk_trainer_domain(t)->episode_steps);
+            assert_true(done->ended[k].returns[0] >= 0 && done->ended[k].returns[0] <= 100);
+        }
+        ended += done->n_ended;
+    }
+    assert_int_equal(ended, 3 * (109 / (wk_trainer_domain(t)->episode_steps + 1)));
+    assert_true(wk_trainer_standing(t).prefilling);
+    wk_trainer_destroy(t);
+    drop_folder(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_seed_gives_the_same_bytes_for_any_number_of_threads),
+        cmocka_unit_test(a_run_that_is_saved_and_resumed_ends_in_the_same_bytes),
+        cmocka_unit_test(every_curriculum_and_both_policies_run),
+        cmocka_unit_test(task_policies_alongside_do_not_change_the_curriculum),
+        cmocka_unit_test(a_damaged_checkpoint_gives_way_to_the_one_before),
+        cmocka_unit_test(prefill_takes_random_actions_and_no_updates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+// Saving and resuming when memory and disks fail: every file call of a save and of a resumption
+// fails once in turn, and every allocation of a save; of the thousands of allocations of a
+// resumption every STRIDE-th. The error is clear, what was saved before still loads.
+#include "support/faults.h"
+#include "train/runs.h"
+#include "train/trainer.h"
+
+#define FOLDER "trainer-faults.tmp"
+#define SAVED "trainer-faults-saved.tmp"
+
+enum { STRIDE = 7 };
+
+static wk_run_config config;
+
+static int begin(void **state)
+{
+    (void)state;
+    remove_tree(FOLDER);
+    config = tiny_run();
+    snprintf(config.exploration, sizeof config.exploration, "random");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    remove_tree(FOLDER);
+    remove_tree(SAVED);
+    return 0;
+}
+
+static const struct {
+    fault_call call;
+    int error;
+} file_faults[] = {
+    {FAULT_OPEN, EMFILE}, {FAULT_STAT, EIO}, {FAULT_READ, EIO},   {FAULT_WRITE, ENOSPC},
+    {FAULT_WRITE, EIO},   {FAULT_SYNC, EIO}, {FAULT_RENAME, EIO}, {FAULT_CLOSE, EIO},
+};
+enum { N_FILE_FAULTS = sizeof file_faults / sizeof *file_faults };
+
+static wk_trainer *trained(int iterations)
+{
+    wk_error err = {0};
+    wk_trainer *t = NULL;
+    assert_ok(wk_trainer_create(&config, FOLDER, true, &t, &err));
+    for (int i = 0; i < iterations; i++)
+        assert_ok(wk_trainer_step(t, NULL, &err));
+    return t;
+}
+
+static void remove_checkpoint(uint64_t step)
+{
+    char path[128];
+    snprintf(path, sizeof path, FOLDER "/checkpoints/step-%012" PRIu64, step);
+    remove_tree(path);
+}
+
+static uint64_t step_of(const wk_trainer *t)
+{
+    return wk_trainer_standing(t).steps;
+}
+
+// Saves with call `n` of a kind failing; false once there is no such call any more.
+static bool save_with_fault(wk_trainer *t, uint64_t before, fault_call call, int n, int code)
+{
+    wk_error err = {0};
+    remove_checkpoint(step_of(t));
+    fault_arm(call, n, code);
+    wk_status status = wk_trainer_save(t, &err);
+    bool happened = fault_disarm(call);
+    if (status != WK_OK && !*err.message) fail_msg("call %d of kind %d: no message", n, call);
+    if (!happened) assert_ok(status);
+    wk_error ignored = {0};
+    if (wk_checkpoint_verify(FOLDER, before, &ignored) != WK_OK)
+        fail_msg("call %d of kind %d spoilt the checkpoint before: %s", n, call, ignored.message);
+    return happened;
+}
+
+static void a_failed_save_says_why_and_leaves_the_one_before(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_trainer *t = trained(40);
+    assert_ok(wk_trainer_save(t, &err));
+    uint64_t before = step_of(t);
+    for (int i = 0; i < 3; i++)
+        assert_ok(wk_trainer_step(t, NULL, &err));
+    int faults = 0;
+    for (int k = 0; k < N_FILE_FAULTS; k++)
+        for (int n = 0; save_with_fault(t, before, file_faults[k].call, n, file_faults[k].error);
+             n++)
+            faults++;
+    for (int n = 0; save_with_fault(t, before, FAULT_ALLOC, n, ENOMEM); n++)
+        faults++;
+    assert_true(faults > 40);
+    // The run goes on, can be saved, and what it saved is good.
+    for (int i = 0; i < 5; i++)
+        assert_ok(wk_trainer_step(t, NULL, &err));
+    assert_ok(wk_trainer_save(t, &err));
+    uint64_t last = step_of(t);
+    wk_trainer_destroy(t);
+    t = trained(0);
+    assert_int_equal(wk_trainer_resumed_from(t), last);
+    wk_trainer_destroy(t);
+}
+
+static bool resume_with_fault(fault_call call, int n, int code, uint64_t newest)
+{
+    wk_error err = {0};
+    wk_trainer *t = NULL;
+    fault_arm(call, n, code);
+    wk_status status = wk_trainer_create(&config, FOLDER, true, &t, &err);
+    bool happened = fault_disarm(call);
+    if (status != WK_OK && !*err.message) fail_msg("call %d of kind %d: no message", n, call);
+    if (status == WK_OK && !happened) assert_int_equal(wk_trainer_resumed_from(t), newest);
+    if (status == WK_OK) assert_true(wk_trainer_resumed_from(t) > 0);
+    wk_trainer_destroy(t);
+    return happened;
+}
+
+// The folder as it was when two checkpoints had been written.
+static void restore_folder(void)
+{
+    assert_int_equal(system("rm -rf " FOLDER " && cp -r " SAVED " " FOLDER), 0);
+}
+
+// Two checkpoints in a fresh folder, and a copy of it; returns the step of the newer.
+static uint64_t two_checkpoints(void)
+{
+    wk_error err = {0};
+    remove_tree(FOLDER);
+    wk_trainer *t = trained(40);
+    assert_ok(wk_trainer_save(t, &err));
+    for (int i = 0; i < 5; i++)
+        assert_ok(wk_trainer_step(t, NULL, &err));
+    assert_ok(wk_trainer_save(t, &err));
+    uint64_t newest = step_of(t);
+    wk_trainer_destroy(t);
+    assert_int_equal(system("rm -rf " SAVED " && cp -r " FOLDER " " SAVED), 0);
+    return newest;
+}
+
+static void a_failed_resumption_says_why_or_takes_the_checkpoint_before(void **state)
+{
+    (void)state;
+    int faults = 0;
+    uint64_t newest = two_checkpoints();
+    for (int k = 0; k < N_FILE_FAULTS; k++) {
+        bool more = true;
+        for (int n = 0; more; n++) {
+            restore_folder();
+            more = resume_with_fault(file_faults[k].call, n, file_faults[k].error, newest);
+            // Without the fault there is always something to go on from.
+            wk_trainer *t = trained(1);
+            assert_true(wk_trainer_resumed_from(t) > 0);
+            wk_trainer_destroy(t);
+            faults += more;
+        }
+    }
+    assert_true(faults > 10);
+    print_message("%d file calls failed\n", faults);
+}
+
+static void a_resumption_without_memory_says_so_and_loses_nothing(void **state)
+{
+    (void)state;
+    uint64_t newest = two_checkpoints();
+    int faults = 0;
+    while (resume_with_fault(FAULT_ALLOC, faults * STRIDE, ENOMEM, newest))
+        faults++;
+    assert_true(faults > 10);
+    print_message("%d of about %d allocations failed\n", faults, faults * STRIDE);
+    wk_trainer *t = trained(0);
+    assert_int_equal(wk_trainer_resumed_from(t), newest);
+    wk_trainer_destroy(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_failed_save_says_why_and_leaves_the_one_before, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_failed_resumption_says_why_or_takes_the_checkpoint_before,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_resumption_without_memory_says_so_and_loses_nothing,
+                                        begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
