@@ -95,8 +95,10 @@ static wk_tensor add_tensor(wk_graph *g, wk_tensor_info info)
     return (wk_tensor){info.root};
 }
 
-static void check_shape(wk_shape shape)
+// A graph that has failed records nothing any more; shapes taken from it mean nothing.
+static void check_shape(const wk_graph *g, wk_shape shape)
 {
+    if (g->failed) return;
     assert(shape.rank >= 1 && shape.rank <= WK_MAX_RANK);
     for (int i = 0; i < shape.rank; i++)
         assert(shape.dim[i] >= 1 && "every axis has length 1 or more");
@@ -105,7 +107,7 @@ static void check_shape(wk_shape shape)
 
 wk_tensor wk_graph_input(wk_graph *g, wk_dtype dtype, wk_shape shape, const char *name)
 {
-    check_shape(shape);
+    check_shape(g, shape);
     return add_tensor(
         g, (wk_tensor_info){.type = {dtype, shape}, .kind = WK_INPUT, .name = copy_name(g, name)});
 }
@@ -113,7 +115,7 @@ wk_tensor wk_graph_input(wk_graph *g, wk_dtype dtype, wk_shape shape, const char
 wk_tensor wk_graph_persistent(wk_graph *g, wk_dtype dtype, wk_shape shape, const char *name,
                               wk_buffer *buffer, size_t offset)
 {
-    check_shape(shape);
+    check_shape(g, shape);
     wk_tensor x = add_tensor(g, (wk_tensor_info){.type = {dtype, shape},
                                                  .kind = WK_PERSISTENT,
                                                  .name = copy_name(g, name)});
@@ -123,7 +125,7 @@ wk_tensor wk_graph_persistent(wk_graph *g, wk_dtype dtype, wk_shape shape, const
 
 void wk_graph_bind(wk_graph *g, wk_tensor x, wk_buffer *buffer, size_t offset)
 {
-    if (!wk_tensor_exists(x)) return;
+    if (g->failed || !wk_tensor_exists(x)) return;
     wk_tensor_info *info = &g->tensors.items[x.id];
     assert(info->kind == WK_PERSISTENT && info->root == x.id);
     assert(offset % (info->type.dtype == WK_U64 ? 8 : 4) == 0 && "misaligned place in the buffer");
@@ -134,8 +136,9 @@ void wk_graph_bind(wk_graph *g, wk_tensor x, wk_buffer *buffer, size_t offset)
 // Room for the elements of a constant, in the graph's arena.
 static float *constant_values(wk_graph *g, wk_shape shape)
 {
-    check_shape(shape);
-    float *values = wk_arena_alloc(&g->names, wk_shape_count(shape) * sizeof *values);
+    check_shape(g, shape);
+    float *values =
+        g->failed ? NULL : wk_arena_alloc(&g->names, wk_shape_count(shape) * sizeof *values);
     if (!values) g->failed = true;
     return values;
 }
