@@ -206,7 +206,7 @@ static wk_status parse_option(const wk_arg_table *tables, size_t n_tables, int a
     }
     if (arg->type == WK_ARG_FLAG) {
         if (equals) return wk_fail(err, WK_E_INPUT, "--%s takes no value", arg->name);
-        return store(arg, values, NULL, err);
+        return store(arg, values, "", err);
     }
     if (equals) return store(arg, values, equals + 1, err);
     if (*at >= argc || strncmp(argv[*at], "--", 2) == 0)

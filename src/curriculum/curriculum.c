@@ -67,7 +67,7 @@ static bool allocate(wk_curriculum *c)
         return false;
     c->header = c->block;
     c->visits = c->header + HEADER_WORDS;
-    c->error = (double *)(c->visits + c->count);
+    c->error = (void *)(c->visits + c->count);
     c->reduction = c->error + c->count;
     c->before = c->reduction + c->count;
     return true;
@@ -122,7 +122,7 @@ wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *
     if (!allocate(c)) {
         wk_curriculum_destroy(c);
         return wk_fail(err, WK_E_MEMORY, "no memory for a curriculum over %zu parameters",
-                       c->count);
+                       wk_space_count(space));
     }
     describe(c);
     *out = c;

@@ -95,7 +95,7 @@ static wk_tensor add_tensor(wk_graph *g, wk_tensor_info info)
     return (wk_tensor){info.root};
 }
 
-// Shapes made from those of tensors that there was no memory for mean nothing and are let through.
+// A graph that has failed records nothing any more; shapes taken from it mean nothing.
 static void check_shape(const wk_graph *g, wk_shape shape)
 {
     if (g->failed) return;
@@ -125,7 +125,7 @@ wk_tensor wk_graph_persistent(wk_graph *g, wk_dtype dtype, wk_shape shape, const
 
 void wk_graph_bind(wk_graph *g, wk_tensor x, wk_buffer *buffer, size_t offset)
 {
-    if (!wk_tensor_exists(x)) return;
+    if (g->failed || !wk_tensor_exists(x)) return;
     wk_tensor_info *info = &g->tensors.items[x.id];
     assert(info->kind == WK_PERSISTENT && info->root == x.id);
     assert(offset % (info->type.dtype == WK_U64 ? 8 : 4) == 0 && "misaligned place in the buffer");
@@ -137,7 +137,8 @@ void wk_graph_bind(wk_graph *g, wk_tensor x, wk_buffer *buffer, size_t offset)
 static float *constant_values(wk_graph *g, wk_shape shape)
 {
     check_shape(g, shape);
-    float *values = wk_arena_alloc(&g->names, wk_shape_count(shape) * sizeof *values);
+    float *values =
+        g->failed ? NULL : wk_arena_alloc(&g->names, wk_shape_count(shape) * sizeof *values);
     if (!values) g->failed = true;
     return values;
 }

@@ -76,10 +76,9 @@ static void put(wk_text *out, const void *bytes, size_t size)
 static void *put_space(wk_text *out, size_t size)
 {
     // Room for `size` bytes that the caller fills in; the text may fail, then there is none.
-    size_t at = out->length;
     uint64_t length = size;
     put(out, &length, sizeof length);
-    at = out->length;
+    size_t at = out->length;
     char zeros[256] = {0};
     for (size_t left = size; left > 0;) {
         size_t some = left < sizeof zeros ? left : sizeof zeros;
