@@ -129,7 +129,7 @@ static void a_second_interrupt_quits_at_once(void **state)
     (void)state;
     // Iterations that take long, so that the second signal comes within the one of the first.
     const char *options = "train --quiet --logdir run-twice --configs toy --prefill 60 "
-                          "--batch 16 --length 50 --horizon 15 --units 200 --rssm.deter 300";
+                          "--batch 40 --length 20 --horizon 15 --units 200 --rssm.deter 300";
     int code = 0;
     for (int attempt = 0; attempt < 5 && code != 130; attempt++) {
         shell("rm -rf run-twice");
