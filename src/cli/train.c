@@ -83,7 +83,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                        end == WK_RUN_OUT_OF_TIME ? "the time given" : strsignal(stop),
                        v->directory);
     }
-    return cli->quiet ? WK_OK : wk_cli_print(&text, err);
+    if (!cli->quiet) return wk_cli_print(&text, err);
+    wk_text_free(&text);
+    return WK_OK;
 }
 
 const wk_command wk_command_train = {

@@ -99,6 +99,7 @@ static wk_tensor as_images(wk_scope *scope, wk_tensor x)
 // Gives the result images y the leading axes that x had.
 static wk_tensor restore_batch(wk_scope *scope, wk_tensor y, wk_tensor x)
 {
+    if (!wk_tensor_exists(y)) return y;
     wk_graph *g = wk_scope_graph(scope);
     wk_shape small = wk_graph_shape(g, y), shape = wk_graph_shape(g, x);
     for (int i = 1; i <= 3; i++)

@@ -79,6 +79,11 @@ void wk_graph_section(wk_graph *g, const char *name)
     g->section = (int)g->sections.count - 1;
 }
 
+bool wk_graph_failed(const wk_graph *g)
+{
+    return g->failed;
+}
+
 void wk_graph_name(wk_graph *g, wk_tensor x, const char *name)
 {
     if (wk_tensor_exists(x)) g->tensors.items[x.id].name = copy_name(g, name);

@@ -127,14 +127,16 @@ static void the_same_command_says_what_it_saved(void **state)
 static void a_second_interrupt_quits_at_once(void **state)
 {
     (void)state;
-    // Iterations that take long, so that the second signal comes within the one of the first.
-    const char *options = "train --quiet --logdir run-twice --configs toy --prefill 60 "
+    // Iterations that take long, so that the second signal comes within the one of the first; they
+    // begin soon after the first episodes, which end in the prefill, have been logged.
+    const char *options = "train --quiet --logdir run-twice --configs toy --prefill 180 "
                           "--batch 40 --length 20 --horizon 15 --units 200 --rssm.deter 300";
     int code = 0;
     for (int attempt = 0; attempt < 5 && code != 130; attempt++) {
         shell("rm -rf run-twice");
         pid_t child = start(options);
         wait_for_metrics("run-twice");
+        pause_ms(100);
         kill(child, SIGINT);
         pause_ms(5);
         kill(child, SIGINT);
