@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_LIMIT = 1 << 20, PATTERN_MAX = 128, NAMES_MAX = 256 };
+enum { FILE_LIMIT = 1 << 20, PATTERN_MAX = 128, PLUS_MAX = 4, NAMES_MAX = 256 };
 
 struct wk_config_blocks {
     WK_ARRAY(wk_yaml) files;
@@ -113,22 +113,29 @@ static wk_status assign(wk_merged_config *merged, int field, const assignment *a
     return WK_OK;
 }
 
+// Counted repetitions and references back take time and memory out of proportion, and the C library
+// writes a part once more for every '+' around it.
+static bool is_expensive(const char *pattern)
+{
+    int plus = 0;
+    for (const char *c = pattern; *c; c++) {
+        if (*c == '{') return true;
+        if (*c == '+' && ++plus > PLUS_MAX) return true;
+        if (*c != '\\') continue;
+        if (!c[1]) break;
+        if (*++c >= '1' && *c <= '9') return true;
+    }
+    return false;
+}
+
 // Compiles a key's pattern so that it matches from the beginning, as Python's re.match does.
-// Counted repetitions and references back are refused: they take time and memory out of proportion.
 static wk_status compile_pattern(const char *pattern, regex_t *out, wk_error *err)
 {
     if (strlen(pattern) > PATTERN_MAX)
         return wk_fail(err, WK_E_INPUT, "the pattern '%.40s...' is too long", pattern);
-    bool back = false;
-    for (const char *c = pattern; *c; c++)
-        if (*c == '\\' && *++c >= '1' && *c <= '9')
-            back = true;
-        else if (!*c)
-            break;
-    if (back || strchr(pattern, '{'))
+    if (is_expensive(pattern))
         return wk_fail(err, WK_E_INPUT,
-                       "the pattern '%s' has a repetition or reference that is not "
-                       "supported",
+                       "the pattern '%s' has repetitions or references that are not supported",
                        pattern);
     char anchored[PATTERN_MAX + 4];
     snprintf(anchored, sizeof anchored, "^(%s)", pattern);

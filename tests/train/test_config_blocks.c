@@ -115,6 +115,9 @@ static void patterns_that_could_run_away_are_refused(void **state)
                    "not supported");
     assert_refused(merge("defaults: {}\na: {'(.)\\1': 7}\n", &m, &err), WK_E_INPUT,
                    "not supported");
+    assert_refused(
+        merge("defaults: {}\na: {'r++++++++++++++++++++++++++++++++++++++++++': 7}\n", &m, &err),
+        WK_E_INPUT, "not supported");
     assert_refused(merge("defaults: {}\na: {'(rssm': 7}\n", &m, &err), WK_E_INPUT,
                    "not a regular expression");
     assert_refused(merge("defaults: {}\na: {'rssm\\': 7}\n", &m, &err), WK_E_INPUT,
