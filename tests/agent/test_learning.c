@@ -30,7 +30,7 @@ static const double LEAST_CORRELATION = 0.5; // of disagreement and one-step err
 static const double COVERAGE_FACTOR = 1.2;   // cells of Plan2Explore to those of chance, at least
 // Of the way from random actions to an expert who sees the whole state, for each task, and in the
 // mean.
-static const double LEAST_SHARE = 0.2, LEAST_MEAN_SHARE = 0.35;
+static const double LEAST_SHARE = 0.3, LEAST_MEAN_SHARE = 0.4;
 
 static wk_error err;
 
@@ -50,7 +50,7 @@ static wk_learner_config config(void)
     c.layers = 2, c.ensemble = 4, c.batch = 6, c.length = 8, c.horizon = 8;
     c.action_size = SCHOOL_ACTIONS, c.tasks = SCHOOL_TASKS, c.slow_period = 20;
     c.model_rate = 2e-3f, c.ensemble_rate = 7e-4f, c.policy_rate = 3e-4f;
-    c.discount = 0.95f, c.entropy_scale = 0.3f, c.seed = SEED;
+    c.discount = 0.95f, c.entropy_scale = 0.6f, c.seed = SEED;
     return c;
 }
 
