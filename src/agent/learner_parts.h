@@ -57,7 +57,7 @@ struct wk_learner {
     wk_batch_tensors observe_t;
     wk_state *state;   // everything that a checkpoint holds
     wk_state *weights; // the weights alone
-    float *scratch;  // host memory for batches in the graph's layout
+    float *scratch;    // host memory for batches in the graph's layout
 };
 
 /// Which counter a graph advances.

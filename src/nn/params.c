@@ -103,7 +103,7 @@ int wk_params_declare(wk_params *params, const char *name, wk_shape shape, wk_in
     }
     assert(!params->buffer);
     wk_weight item = {wk_arena_string(&params->names, name), shape, init, params->bytes,
-                     wk_shape_count(shape)};
+                      wk_shape_count(shape)};
     if (!item.name || !wk_array_push(&params->items, item)) {
         params->failed = true;
         return -1;

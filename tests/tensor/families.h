@@ -21,8 +21,9 @@
     X(bias_act)                                                                                    \
     X(act_grad)                                                                                    \
     X(bias_act_grad)                                                                               \
-    X(column_sum) X(conv) X(conv_dx) X(deconv) X(deconv_dx) X(conv_dw) X(layer_norm)               \
-        X(layer_norm_grad) X(gru) X(gru_grad)
+    X(column_sum)                                                                                  \
+    X(conv) X(conv_dx) X(deconv) X(deconv_dx) X(conv_dw) X(layer_norm) X(layer_norm_grad) X(gru)   \
+        X(gru_grad)
 
 /// test_op_distribution.c
 #define FAMILY_DISTRIBUTION(X)                                                                     \
@@ -30,9 +31,10 @@
     X(softmax)                                                                                     \
     X(softmax_grad)                                                                                \
     X(log_softmax)                                                                                 \
-    X(log_softmax_grad) X(sample_onehot) X(mode_onehot) X(entropy) X(entropy_grad) X(kl) X(kl_dp)  \
-        X(kl_dq) X(truncated_normal_sample) X(truncated_normal_sample_grad)                        \
-            X(truncated_normal_mode) X(truncated_normal_entropy) X(truncated_normal_entropy_grad)  \
+    X(log_softmax_grad)                                                                            \
+    X(sample_onehot) X(mode_onehot) X(entropy) X(entropy_grad) X(kl) X(kl_dp) X(kl_dq)             \
+        X(truncated_normal_sample) X(truncated_normal_sample_grad) X(truncated_normal_mode)        \
+            X(truncated_normal_entropy) X(truncated_normal_entropy_grad)                           \
                 X(truncated_normal_log_prob) X(truncated_normal_log_prob_grad)
 
 /// test_op_loss.c
