@@ -129,7 +129,8 @@ wk_buffer *wk_optimizer_buffer(const wk_optimizer *optimizer)
 wk_status wk_optimizer_bind(wk_optimizer *optimizer, wk_backend *backend, wk_error *err)
 {
     assert(optimizer->g && !optimizer->buffer && wk_params_placed(optimizer->params));
-    if (optimizer->failed || wk_graph_failed(optimizer->g))
+    // A weight that found no memory at first may have been declared later, without its moments.
+    if (optimizer->failed || optimizer->moments.count != 2 * wk_scope_count(optimizer->scope))
         return wk_fail(err, WK_E_MEMORY, "no memory for the optimizer of '%s'",
                        wk_params_name(optimizer->params));
     size_t counts = (size_t)members(optimizer) * sizeof(wk_optimizer_counts);

@@ -79,11 +79,6 @@ void wk_graph_section(wk_graph *g, const char *name)
     g->section = (int)g->sections.count - 1;
 }
 
-bool wk_graph_failed(const wk_graph *g)
-{
-    return g->failed;
-}
-
 void wk_graph_name(wk_graph *g, wk_tensor x, const char *name)
 {
     if (wk_tensor_exists(x)) g->tensors.items[x.id].name = copy_name(g, name);
@@ -100,7 +95,7 @@ static wk_tensor add_tensor(wk_graph *g, wk_tensor_info info)
     return (wk_tensor){info.root};
 }
 
-// A graph that has failed records nothing any more; shapes taken from it mean nothing.
+// Shapes made from those of tensors that there was no memory for mean nothing and are let through.
 static void check_shape(const wk_graph *g, wk_shape shape)
 {
     if (g->failed) return;

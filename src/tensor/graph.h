@@ -62,10 +62,6 @@ wk_status wk_graph_create(wk_graph **out, wk_error *err);
 /// Frees the graph; its programs must be gone. NULL is allowed.
 void wk_graph_destroy(wk_graph *g);
 
-/// Whether memory ran out while recording. Nothing is recorded from then on, tensors are empty, and
-/// making a program fails; code that keeps lists of tensors asks before it uses them.
-bool wk_graph_failed(const wk_graph *g);
-
 wk_shape wk_graph_shape(const wk_graph *g, wk_tensor x);
 wk_dtype wk_graph_dtype(const wk_graph *g, wk_tensor x);
 /// Number of nodes recorded so far.
