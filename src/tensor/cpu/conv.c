@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 // Rows of patches in one product: enough to pay for packing the weights in every call.
-enum { BLOCK_ROWS = 384, NARROW_RUN = 128, GROUPS = 8, GROUP_WEIGHTS = 1 << 19 };
+enum { BLOCK_ROWS = 256, NARROW_RUN = 128, GROUPS = 8, GROUP_WEIGHTS = 1 << 19 };
 
 typedef struct job {
     const wk_conv *p;
