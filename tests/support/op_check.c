@@ -1,6 +1,7 @@
 #include "support/op_check.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "support/backend.h"
 #include "support/check.h"
 #include "tensor/program.h"
 
@@ -138,7 +139,7 @@ static void run_on(setup *s, int threads, int runs, float **results)
     wk_buffer *buffer = NULL;
     wk_program *program = NULL;
     assert_ok(wk_pool_create(threads, &pool, &err));
-    assert_ok(wk_backend_cpu_create(pool, &backend, &err));
+    assert_ok(test_backend_create(pool, &backend, &err));
     assert_ok(wk_buffer_create(backend, s->buffer_size, &buffer, &err));
     fill_buffer(s, buffer);
     for (int i = 0; i < s->inputs; i++)
