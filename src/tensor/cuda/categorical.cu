@@ -11,8 +11,8 @@ static __device__ uint64_t substream_of(const void *counter)
     return *(const uint64_t *)counter;
 }
 
-static __device__ void store_uniform(float *y, unsigned n, unsigned block, wk_u32x4 words, float low,
-                                     float width)
+static __device__ void store_uniform(float *y, unsigned n, unsigned block, wk_u32x4 words,
+                                     float low, float width)
 {
     float u[4];
     for (int k = 0; k < 4; k++)
@@ -154,8 +154,8 @@ static __device__ int count_below(bool real, float sum, float threshold)
 }
 
 // The rule of wk_cpu_sample_onehot.
-static __device__ void sample_group(unsigned n, const float *x, float u, float *onehot, float *probs,
-                                    unsigned lane)
+static __device__ void sample_group(unsigned n, const float *x, float u, float *onehot,
+                                    float *probs, unsigned lane)
 {
     float max = group_max(n, x, lane), total = 0, sum = 0;
     unsigned drawn = 0;
@@ -362,7 +362,7 @@ void wk_cuda_call_kl_dq(const wk_cuda_call *c)
         normaliser p = normaliser_of(n, post + at, lane), q = normaliser_of(n, prior + at, lane);
         float p_scale = 1.0f / p.sum, q_scale = 1.0f / q.sum, down = dy[g / k.groups];
         for (size_t i = at + lane; i < at + n; i += 32)
-            dprior[i] = down * (wk_expf(prior[i] - q.max) * q_scale -
-                                wk_expf(post[i] - p.max) * p_scale);
+            dprior[i] =
+                down * (wk_expf(prior[i] - q.max) * q_scale - wk_expf(post[i] - p.max) * p_scale);
     });
 }

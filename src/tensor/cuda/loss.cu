@@ -74,7 +74,8 @@ void wk_cuda_call_half_squared_error_grad(const wk_cuda_call *c)
     unsigned targets = e.target_rows * e.cols;
     if (e.cols % 4 == 0 && wide(x) && wide(target)) {
         wk_cuda_each(c, e.count / 4, [=] __device__(unsigned i) {
-            float4 d = difference(((const float4 *)x)[i], ((const float4 *)target)[i % (targets / 4)]);
+            float4 d =
+                difference(((const float4 *)x)[i], ((const float4 *)target)[i % (targets / 4)]);
             float down = dy[i / (e.cols / 4)];
             ((float4 *)dx)[i] = make_float4(down * d.x, down * d.y, down * d.z, down * d.w);
         });
@@ -217,7 +218,7 @@ void wk_cuda_call_disagreement_grad(const wk_cuda_call *c)
     wk_cuda_each(c, step, [=] __device__(unsigned i) {
         moments m = moments_of(stacks, step, x + i);
         float unit = scale * dy[i / cols] / (float)cols / (float)stacks;
-        float factor = !deviation            ? 2.0f * unit
+        float factor = !deviation          ? 2.0f * unit
                        : m.variance > 0.0f ? unit / sqrtf(m.variance)
                                            : 0.0f;
         for (unsigned s = 0; s < stacks; s++)
