@@ -99,23 +99,32 @@ static void record(setup *s)
 
 static void check_guards(const setup *s, const wk_buffer *buffer)
 {
-    const unsigned char *bytes = buffer->address;
+    wk_error err = {0};
+    unsigned char *bytes = malloc(s->buffer_size);
+    assert_non_null(bytes);
+    assert_ok(wk_buffer_download(buffer, 0, bytes, s->buffer_size, &err));
     for (int i = -1; i < s->inputs; i++) {
         size_t end = i < 0 ? 0 : s->places[i] + op_count(s->c, i) * sizeof(float);
         for (size_t k = 0; k < GUARD; k++)
             if (bytes[end + k] != GUARD_BYTE)
                 fail_msg("%s: a guard byte after input %d was written", s->c->name, i);
     }
+    free(bytes);
 }
 
 static void fill_buffer(const setup *s, wk_buffer *buffer)
 {
-    memset(buffer->address, GUARD_BYTE, s->buffer_size);
+    wk_error err = {0};
+    unsigned char *bytes = malloc(s->buffer_size);
+    assert_non_null(bytes);
+    memset(bytes, GUARD_BYTE, s->buffer_size);
     for (int i = 0; i < s->inputs; i++) {
         float *values = floats(s->x[i], op_count(s->c, i));
-        memcpy((char *)buffer->address + s->places[i], values, op_count(s->c, i) * sizeof(float));
+        memcpy(bytes + s->places[i], values, op_count(s->c, i) * sizeof(float));
         free(values);
     }
+    assert_ok(wk_buffer_upload(buffer, 0, bytes, s->buffer_size, &err));
+    free(bytes);
 }
 
 static void fetch(const setup *s, wk_program *program, float *out)
