@@ -1,11 +1,11 @@
-// Whole updates of the learner against an independent PyTorch model (tools/reference/learner.py)
-// that draws the same random bits: losses, gradients, parameters after Adam, error estimates, five
-// updates in a row. The reference computes in double precision; ours in float32, so relative errors
-// up to 1e-4 of a tensor's largest element are rounding.
+// Whole updates of the learner against an independent PyTorch model (tools/reference/learner.py) that
+// draws the same random bits: losses, gradients, parameters after Adam, error estimates, five updates in
+// a row. The reference computes in double precision; ours in float32, so relative errors up to 1e-4 of a
+// tensor's largest element are rounding.
 #include "agent/learner.h"
 #include "agent/learner_parts.h"
+#include "support/backend.h"
 #include "support/check.h"
-#include "support/device.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,8 +55,7 @@ static void compare(const char *what, const float *ours, const float *truth, siz
         fail_msg("%s: off by %.3g where the largest is %.3g", what, worst, largest);
 }
 
-static void compare_golden(const fixture *f, const float *ours, size_t count, const char *format,
-                           ...)
+static void compare_golden(const fixture *f, const float *ours, size_t count, const char *format, ...)
 {
     char name[128];
     va_list args;
@@ -195,9 +194,9 @@ static void check_losses(const fixture *f, int n, const wk_learner_metrics *m,
 static void check_gradients(const fixture *f, wk_set_id set)
 {
     wk_error err = {0};
-    static const char *const groups[WK_SETS] = {"model",          "ensemble",    "explore/actor",
-                                                "explore/critic", NULL,          "reward",
-                                                "task/actor",     "task/critic", NULL};
+    static const char *const groups[WK_SETS] = {"model", "ensemble", "explore/actor",
+                                                "explore/critic", NULL, "reward", "task/actor",
+                                                "task/critic", NULL};
     const wk_params *params = f->learner->params[set];
     char name[160], tail[96];
     snprintf(name, sizeof name, "0/norm/%s", groups[set]);

@@ -7,8 +7,8 @@
 #include "agent/prediction.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "support/backend.h"
 #include "support/check.h"
-#include "support/device.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

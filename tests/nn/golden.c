@@ -1,8 +1,8 @@
 #include "nn/golden.h"
 
 #include "nn/safetensors.h"
+#include "support/backend.h"
 #include "support/check.h"
-#include "support/device.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #include "support/engine.h"
+#include "support/backend.h"
 #include "support/check.h"
-#include "support/device.h"
 
 #include <stdlib.h>
 

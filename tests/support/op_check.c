@@ -1,8 +1,8 @@
 #include "support/op_check.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "support/backend.h"
 #include "support/check.h"
-#include "support/device.h"
 #include "tensor/program.h"
 
 #include <stdio.h>

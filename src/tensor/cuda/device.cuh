@@ -209,10 +209,14 @@ static __device__ inline float wk_sigmoid(float x)
 static __device__ inline float wk_activate(wk_activation act, float x)
 {
     switch (act) {
-    case WK_ELU: return x > 0.0f ? x : expm1f(x);
-    case WK_TANH: return tanhf(x);
-    case WK_SIGMOID: return wk_sigmoid(x);
-    default: return x;
+    case WK_ELU:
+        return x > 0.0f ? x : expm1f(x);
+    case WK_TANH:
+        return tanhf(x);
+    case WK_SIGMOID:
+        return wk_sigmoid(x);
+    default:
+        return x;
     }
 }
 
@@ -220,10 +224,14 @@ static __device__ inline float wk_activate(wk_activation act, float x)
 static __device__ inline float wk_activate_slope(wk_activation act, float y)
 {
     switch (act) {
-    case WK_ELU: return y > 0.0f ? 1.0f : y + 1.0f;
-    case WK_TANH: return 1.0f - y * y;
-    case WK_SIGMOID: return y * (1.0f - y);
-    default: return 1.0f;
+    case WK_ELU:
+        return y > 0.0f ? 1.0f : y + 1.0f;
+    case WK_TANH:
+        return 1.0f - y * y;
+    case WK_SIGMOID:
+        return y * (1.0f - y);
+    default:
+        return 1.0f;
     }
 }
 
