@@ -5,6 +5,11 @@
 
 #include "tensor/backend.h"
 
+/// The exit code that CTest counts as skipped.
+enum { TEST_SKIPPED = 77 };
+
+/// The first GPU; where there is none, the program ends as skipped.
+wk_status test_cuda_create(bool bf16, wk_backend **out, wk_error *err);
 /// As wk_backend_cpu_create, on the device that the environment names.
 wk_status test_backend_create(wk_pool *pool, wk_backend **out, wk_error *err);
 

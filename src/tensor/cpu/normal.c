@@ -5,7 +5,7 @@
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/random.h"
 #include "tensor/cpu/simd.h"
-#include "tensor/cpu/truncated.h"
+#include "tensor/truncated.h"
 
 enum { TILE = 128, GRAIN = 1024 };
 

@@ -3,7 +3,7 @@
 //
 // A draw must be the CPU's: the same function of the same bits, its sum over classes taken one by
 // one. All other sums go by the warp's tree.
-#include "tensor/cpu/vmath.h"
+#include "tensor/vmath.h"
 #include "tensor/cuda/device.cuh"
 
 static __device__ uint64_t substream_of(const void *counter)

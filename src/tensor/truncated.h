@@ -3,10 +3,10 @@
 // the mean in [-1, 1] the bounds in standard units, low = (-1 - mean) / std <= 0 <= high = (1 -
 // mean) / std, lie on both sides of the mode: at least a third of the mass is inside, and both
 // cut-off tails are computed as tails, without subtracting from 1.
-#ifndef WK_TENSOR_CPU_TRUNCATED_H
-#define WK_TENSOR_CPU_TRUNCATED_H
+#ifndef WK_TENSOR_TRUNCATED_H
+#define WK_TENSOR_TRUNCATED_H
 
-#include "tensor/cpu/vmath.h"
+#include "tensor/vmath.h"
 
 /// One dimension of the distribution.
 typedef struct wk_truncated {
