@@ -15,7 +15,8 @@ extern "C" {
 #include <cstring>
 #include <pthread.h>
 
-enum { STAGING = 8 << 20, BLAS_WORKSPACE = 32 << 20, ALIGNMENT = 256 };
+// Pieces of half a mebibyte stay in the processor's cache on their way.
+enum { STAGING = 1 << 20, BLAS_WORKSPACE = 32 << 20, ALIGNMENT = 256 };
 
 typedef struct cuda_backend {
     wk_backend base;
@@ -231,6 +232,7 @@ wk_out wk_call_store(const wk_cuda_call *c, int i)
     if (c->precision != WK_CUDA_BF16 || !(c->matrices >> i & 1)) return out;
     out.half = wk_cuda_shadow(c->lane, out.x);
     c->lane->emitted |= 1u << i;
+    if (!(c->numbers >> i & 1)) out.x = NULL;
     return out;
 }
 
@@ -424,21 +426,40 @@ static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
     return shape.dim[shape.rank - 1] % 8 == 0;
 }
 
-// Finds the outputs that matrix products read, also through a concatenation in place: backwards, so
-// that a concatenation's readers are known before its inputs.
-static wk_status find_matrices(wk_executable *e, wk_error *err)
+// Who reads the tensors of a root.
+typedef struct readers {
+    bool matrices, numbers;
+} readers;
+
+static void note_reads(const wk_cuda_call *call, readers *read)
 {
-    const wk_graph *g = e->count ? e->calls[0].g : NULL;
-    bool *read = g ? (bool *)calloc(g->tensors.count, sizeof *read) : NULL; // by root
-    if (g && !read) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    const wk_graph *g = call->g;
+    const int *inputs = wk_node_inputs(g, call->node);
+    bool passes = is_joined_in_place(g, call->node) && call->matrices;
+    for (int i = 0; i < call->node->input_count; i++) {
+        readers *r = &read[wk_info(g, inputs[i])->root];
+        bool matrix = reads_matrix(g, call->node, i);
+        r->matrices |= matrix || passes;
+        r->numbers |= !matrix;
+    }
+}
+
+// Finds out how outputs are read, also through a concatenation in place: backwards, so that a
+// concatenation's readers are known before its inputs.
+static wk_status find_readers(wk_executable *e, wk_error *err)
+{
+    if (e->count == 0) return WK_OK;
+    const wk_graph *g = e->calls[0].g;
+    readers *read = (readers *)calloc(g->tensors.count, sizeof *read); // by root
+    if (!read) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     for (size_t step = e->count; step-- > 0;) {
         wk_cuda_call *call = &e->calls[step];
-        const int *inputs = wk_node_inputs(g, call->node);
-        for (int i = 0; i < call->node->output_count; i++)
-            if (read[call->node->outputs + i]) call->matrices |= 1u << i;
-        bool passes = is_joined_in_place(g, call->node) && call->matrices;
-        for (int i = 0; i < call->node->input_count; i++)
-            if (passes || reads_matrix(g, call->node, i)) read[wk_info(g, inputs[i])->root] = true;
+        for (int i = 0; i < call->node->output_count; i++) {
+            int id = call->node->outputs + i;
+            call->matrices |= (unsigned)read[id].matrices << i;
+            call->numbers |= (unsigned)(read[id].numbers || wk_info(g, id)->output) << i;
+        }
+        note_reads(call, read);
     }
     free(read);
     return WK_OK;
@@ -462,7 +483,7 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     WK_TRY(make_lane(e, err));
     list_regions(e, plan);
     resolve(e, plan);
-    WK_TRY(find_matrices(e, err));
+    WK_TRY(find_readers(e, err));
     return make_graph(e, err);
 }
 

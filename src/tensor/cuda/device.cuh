@@ -33,7 +33,8 @@ typedef struct wk_cuda_call {
     wk_cuda_precision precision;
     wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
     bool programmatic;  // kernels may be set up while the one before them still runs
-    unsigned matrices;  // a bit for each output that a matrix product reads
+    unsigned matrices;  // a bit for each output that matrix products read
+    unsigned numbers;   // a bit for each output that anything else reads
 } wk_cuda_call;
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -76,31 +77,31 @@ struct wk_out_element {
 
     __device__ void operator=(float value) const
     {
-        *x = value;
+        if (x) *x = value;
         if (half) *half = __float2bfloat16_rn(value);
     }
 };
 
-/// An output that is written in float32 and, where a matrix product will read it, in bf16 too.
-/// Kernels index it like a pointer; every element must be written.
+/// An output that is written in float32, or in bf16 for the matrix products that will read it, or
+/// in both. Kernels index it like a pointer; every element must be written.
 struct wk_out {
-    float *x;
-    __nv_bfloat16 *half; // NULL where nobody needs it
+    float *x;            // NULL where only matrix products read it
+    __nv_bfloat16 *half; // NULL where none does
 
     __device__ wk_out_element operator[](size_t i) const
     {
-        return {x + i, half ? half + i : NULL};
+        return {x ? x + i : NULL, half ? half + i : NULL};
     }
 
     __device__ wk_out operator+(size_t i) const
     {
-        return {x + i, half ? half + i : NULL};
+        return {x ? x + i : NULL, half ? half + i : NULL};
     }
 
     /// Elements 4i ... 4i+3 at once.
     __device__ void put4(size_t i, float4 v) const
     {
-        ((float4 *)x)[i] = v;
+        if (x) ((float4 *)x)[i] = v;
         if (!half) return;
         __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y),
                        high = __floats2bfloat162_rn(v.z, v.w);
@@ -114,7 +115,7 @@ struct wk_out {
     }
 };
 
-/// Output i for a kernel that writes all of it once.
+/// Output i for a kernel that writes all of it once and does not read it.
 wk_out wk_call_store(const wk_cuda_call *c, int i);
 
 /// A tensor [S,..,N] as S stacks of rows of N.

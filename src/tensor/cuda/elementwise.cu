@@ -41,12 +41,14 @@ typedef struct terms {
 // Adds up to TERMS tensors a launch, from first to last; y may be one of them.
 void wk_cuda_call_add_n(const wk_cuda_call *c)
 {
-    wk_out y = wk_call_store(c, 0);
+    float *partial = wk_call_out(c, 0);
     for (int next = 0; next < c->node->input_count;) {
         terms t = {};
-        if (next > 0) t.x[t.count++] = y.x;
+        if (next > 0) t.x[t.count++] = partial;
         while (t.count < TERMS && next < c->node->input_count)
             t.x[t.count++] = wk_call_in(c, next++);
+        bool last = next == c->node->input_count;
+        wk_out y = last ? wk_call_store(c, 0) : wk_out{partial, NULL};
         wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
             float sum = t.x[0][i];
             for (int k = 1; k < t.count; k++)

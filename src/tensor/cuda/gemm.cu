@@ -27,20 +27,30 @@ typedef struct operand {
 } operand;
 
 // Rows that are no multiple of 16 bytes keep the tensor cores' loads from being whole: such rows
-// are padded, in scratch memory.
+// are padded with zeros, in scratch memory.
 enum { ROW_UNIT = 8 };
 
-static bool is_ragged(const operand *m)
+static size_t padded(size_t n)
 {
-    return m->cols % ROW_UNIT != 0 && (m->stride == 0 || m->stride == m->rows * m->cols);
+    return (n + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT;
+}
+
+static bool is_dense(const operand *m)
+{
+    return m->stride == 0 || m->stride == m->rows * m->cols;
+}
+
+static __nv_bfloat16 *half_scratch(const wk_cuda_call *c, size_t n)
+{
+    return (__nv_bfloat16 *)wk_cuda_scratch(c, n * sizeof(__nv_bfloat16));
 }
 
 static void round_padded(const wk_cuda_call *c, operand *m)
 {
     const float *x = (const float *)m->x;
-    unsigned cols = (unsigned)m->cols, row = (cols + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT;
+    unsigned cols = (unsigned)m->cols, row = (unsigned)padded(m->cols);
     size_t rows = m->matrices * m->rows;
-    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, rows * row * sizeof *y);
+    __nv_bfloat16 *y = half_scratch(c, rows * row);
     wk_cuda_each(c, rows * row, [=] __device__(unsigned i) {
         unsigned r = i / row, at = i - r * row;
         y[i] = __float2bfloat16_rn(at < cols ? x[(size_t)r * cols + at] : 0.0f);
@@ -54,7 +64,7 @@ static void round_padded(const wk_cuda_call *c, operand *m)
 // already, or in scratch memory if they lie there themselves.
 static void round_operand(const wk_cuda_call *c, operand *m)
 {
-    if (is_ragged(m)) {
+    if (m->cols % ROW_UNIT != 0 && is_dense(m)) {
         round_padded(c, m);
         return;
     }
@@ -63,13 +73,75 @@ static void round_operand(const wk_cuda_call *c, operand *m)
     __nv_bfloat16 *y = wk_cuda_shadow(c->lane, x);
     wk_cuda_span span = {(const char *)x, (const char *)(x + n)};
     if (!y) {
-        y = (__nv_bfloat16 *)wk_cuda_scratch(c, n * sizeof *y);
+        y = half_scratch(c, n);
         round_to_half(c, n, x, y);
     } else if (!wk_cuda_is_fresh(c->lane, span)) {
         round_to_half(c, n, x, y);
         wk_cuda_refreshed(c->lane, span);
     }
     m->x = y;
+}
+
+// Adds rows of zeros to every matrix, up to a multiple of 8, in scratch memory.
+static void pad_rows(const wk_cuda_call *c, operand *m)
+{
+    unsigned from = (unsigned)(m->rows * m->row / ROW_UNIT);
+    unsigned to = (unsigned)(padded(m->rows) * m->row / ROW_UNIT);
+    const uint4 *x = (const uint4 *)m->x;
+    uint4 *y = (uint4 *)half_scratch(c, m->matrices * to * ROW_UNIT);
+    wk_cuda_each(c, m->matrices * to, [=] __device__(unsigned i) {
+        unsigned matrix = i / to, at = i - matrix * to;
+        y[i] = at < from ? x[(size_t)matrix * from + at] : make_uint4(0, 0, 0, 0);
+    });
+    m->x = y;
+    m->rows = padded(m->rows);
+    m->stride = m->stride ? m->rows * m->row : 0;
+}
+
+static bool is_whole(const operand *m)
+{
+    return m->row % ROW_UNIT == 0 && (uintptr_t)m->x % 16 == 0 &&
+           (m->stride == 0 || m->stride == m->rows * m->row);
+}
+
+// A sum over a ragged number of terms is made whole by adding zeros: its columns in one operand
+// were padded already, its rows in the other are padded here.
+static void pad_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
+{
+    bool plain = !p->transpose_a && !p->transpose_b && a->row == padded(p->k);
+    if (p->k % ROW_UNIT == 0 || p->half_a || p->half_b || !plain || !is_whole(b)) return;
+    pad_rows(c, b);
+    p->k = padded(p->k);
+}
+
+// [stacks,rows,cols] as [rows,stacks*cols].
+static void interleave(const wk_cuda_call *c, size_t stacks, operand *m)
+{
+    unsigned cols = (unsigned)(m->cols / ROW_UNIT), width = (unsigned)stacks * cols;
+    size_t stride = m->stride / ROW_UNIT;
+    const uint4 *x = (const uint4 *)m->x;
+    uint4 *y = (uint4 *)half_scratch(c, m->rows * width * ROW_UNIT);
+    wk_cuda_each(c, m->rows * width, [=] __device__(unsigned i) {
+        unsigned row = i / width, at = i - row * width, stack = at / cols;
+        y[i] = x[stack * stride + (size_t)row * cols + (at - stack * cols)];
+    });
+    m->x = y;
+    m->matrices = 1;
+    m->cols = m->row = stacks * m->cols;
+    m->stride = 0;
+}
+
+// Products a[s] b[s]' that are added up become one whose sum goes over the whole stack: moving the
+// operands costs less than adding large results in memory.
+static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
+{
+    bool fits = !p->transpose_a && p->transpose_b && p->k % ROW_UNIT == 0 && p->stride_a &&
+                p->stride_b && is_whole(a) && is_whole(b);
+    if (p->stride_c || p->stacks == 1 || !fits) return;
+    interleave(c, p->stacks, a);
+    interleave(c, p->stacks, b);
+    p->k *= p->stacks;
+    p->stacks = 1;
 }
 
 // Joins a stack into one product where the operands lie so that they make one: along the rows when
@@ -134,6 +206,8 @@ void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const voi
     if (c->precision == WK_CUDA_BF16) {
         if (!p.half_a) round_operand(c, &a);
         if (!p.half_b) round_operand(c, &b);
+        pad_sum(c, &p, &a, &b);
+        join_sum(c, &p, &a, &b);
     }
     float beta = p.accumulate ? 1 : 0;
     if (p.stride_c || p.stacks == 1)

@@ -312,6 +312,7 @@ void wk_cuda_call_gru_grad(const wk_cuda_call *c)
     const float *means = wk_call_in(c, 5), *rstds = means + r.stacks * r.rows;
     const float *dy = wk_call_in(c, 6);
     wk_out dpre = wk_call_store(c, 0);
+    if (c->node->attrs.norm.params) dpre.x = wk_call_out(c, 0); // summed by columns below
     float *dh = wk_call_out(c, 1), update_bias = UPDATE_BIAS;
     size_t count = r.stacks * r.rows * 3 * r.cols;
     float *dparts = (float *)wk_cuda_scratch(c, count * sizeof *dparts);
