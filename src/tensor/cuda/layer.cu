@@ -286,11 +286,41 @@ static __device__ inline void gates_grad(const cell_row &w, float d, unsigned i,
     dh[i] = d * (1.0f - update);
 }
 
+// The gradients of gain, bias and gate bias for few rows, in one launch: a recurrence asks for them
+// at every step.
+enum { FEW_ROWS = 32 };
+
+static void few_params_grad(const wk_cuda_call *c, const cell &k, const float *dparts,
+                            const float *means, const float *rstds)
+{
+    wk_rows r = cell_rows(c);
+    const float *pre = k.pre, *gate_bias = k.gate_bias, *dpre = wk_call_out(c, 0);
+    float *dgate = wk_call_out(c, 2), *dgain = wk_call_out(c, 3), *dbias = wk_call_out(c, 4);
+    unsigned width = k.p.cols, rows = k.p.rows;
+    wk_cuda_each(c, r.stacks * width, [=] __device__(unsigned i) {
+        unsigned stack = i / width, col = i - stack * width;
+        float shift = gate_bias ? gate_bias[i] : 0.0f, gate = 0, gain = 0, bias = 0;
+        for (unsigned row = stack * rows; row < (stack + 1) * rows; row++) {
+            size_t at = (size_t)row * width + col;
+            gain += dparts[at] * ((pre[at] + shift - means[row]) * rstds[row]);
+            bias += dparts[at];
+            gate += dpre[at];
+        }
+        dgate[i] = gate;
+        dgain[i] = gain;
+        dbias[i] = bias;
+    });
+}
+
 // The gradients of gain, bias and gate bias, by columns from the gradients of the parts and of pre.
 static void cell_params_grad(const wk_cuda_call *c, const cell &k, const float *dparts,
                              const float *means, const float *rstds)
 {
     wk_rows r = cell_rows(c);
+    if (r.rows <= FEW_ROWS) {
+        few_params_grad(c, k, dparts, means, rstds);
+        return;
+    }
     const float *pre = k.pre, *gate_bias = k.gate_bias;
     row_params p = k.p;
     wk_cuda_columns(
