@@ -126,7 +126,7 @@ static void trace(bench *b, wk_program *program)
     for (int i = 0; i < RUNS; i++)
         check(wk_program_run(program, &err), &err);
     wk_program_trace_table(program, &text);
-    fputs(text.data ? text.data : "", stdout);
+    fputs(wk_text_get(&text), stdout);
     wk_text_free(&text);
     check(wk_program_trace(program, false, &err), &err);
     (void)b;
