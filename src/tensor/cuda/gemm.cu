@@ -60,6 +60,11 @@ static const __nv_bfloat16 *half_of(const wk_cuda_call *c, const float *x, size_
     return y;
 }
 
+const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n)
+{
+    return half_of(c, x, n);
+}
+
 // Joins a stack into one product where the operands lie so that they make one: along the rows when
 // b is shared, along the sum when the products are added up.
 static wk_cuda_product joined(wk_cuda_product p)
