@@ -116,7 +116,8 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
     free(launch);
 }
 
-static void trace(bench *b, wk_program *program)
+// The table for WAKER_TRACE=1, else the trace file it names.
+static void trace(wk_program *program)
 {
     enum { RUNS = 3 };
     wk_error err = {0};
@@ -125,11 +126,16 @@ static void trace(bench *b, wk_program *program)
     check(wk_program_trace(program, true, &err), &err);
     for (int i = 0; i < RUNS; i++)
         check(wk_program_run(program, &err), &err);
-    wk_program_trace_table(program, &text);
-    fputs(wk_text_get(&text), stdout);
+    bool table = strcmp(wk_trace_request(), "1") == 0;
+    if (table)
+        wk_program_trace_table(program, &text);
+    else
+        wk_program_trace_json(program, &text);
+    FILE *file = table ? stdout : fopen(wk_trace_request(), "w");
+    if (file) fputs(wk_text_get(&text), file);
+    if (file && !table) fclose(file);
     wk_text_free(&text);
     check(wk_program_trace(program, false, &err), &err);
-    (void)b;
 }
 
 int main(int count, char **args)
@@ -151,7 +157,7 @@ int main(int count, char **args)
            (double)memory.planned / (1 << 20));
     wk_learner_batch batch = make_batch(&b.config);
     time_updates(&b, &batch, updates < 1 ? 1 : updates);
-    if (wk_trace_request()) trace(&b, wk_learner_program(b.learner));
+    if (wk_trace_request()) trace(wk_learner_program(b.learner));
     free_batch(batch);
     wk_learner_destroy(b.learner);
     wk_backend_destroy(b.backend);

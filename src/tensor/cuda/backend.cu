@@ -10,6 +10,7 @@ extern "C" {
 #include "tensor/plan.h"
 }
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <pthread.h>
@@ -18,7 +19,7 @@ enum { STAGING = 8 << 20, BLAS_WORKSPACE = 32 << 20, ALIGNMENT = 256 };
 
 typedef struct cuda_backend {
     wk_backend base;
-    int device;
+    int device, capability;
     wk_cuda_precision precision;
     pthread_mutex_t transfer; // one upload or download at a time
     cudaStream_t stream;      // of transfers
@@ -180,7 +181,40 @@ void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes)
     return memory;
 }
 
-void wk_cuda_written(wk_cuda_lane *lane, const void *begin, size_t size)
+__nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x)
+{
+    for (size_t i = 0; i < lane->regions.count; i++) {
+        wk_cuda_region *region = &lane->regions.items[i];
+        const char *at = (const char *)x;
+        if (at < region->base || at >= region->base + region->size) continue;
+        region->wanted = true;
+        char *shadow = region->shadow ? region->shadow : (char *)(uintptr_t)ALIGNMENT;
+        return (__nv_bfloat16 *)(shadow + (size_t)(at - region->base) / 2);
+    }
+    return NULL;
+}
+
+// Several copies together may cover the span.
+bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span)
+{
+    for (bool grown = true; grown && span.begin < span.end;) {
+        grown = false;
+        for (size_t i = 0; i < lane->fresh.count; i++) {
+            wk_cuda_span known = lane->fresh.items[i];
+            if (known.begin > span.begin || known.end <= span.begin) continue;
+            span.begin = known.end;
+            grown = true;
+        }
+    }
+    return span.begin >= span.end;
+}
+
+void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span)
+{
+    if (!wk_array_push(&lane->fresh, span)) lane->failed = true;
+}
+
+static void forget(wk_cuda_lane *lane, const void *begin, size_t size)
 {
     const char *first = (const char *)begin, *past = first + size;
     size_t kept = 0;
@@ -191,7 +225,34 @@ void wk_cuda_written(wk_cuda_lane *lane, const void *begin, size_t size)
     lane->fresh.count = kept;
 }
 
+wk_out wk_call_store(const wk_cuda_call *c, int i)
+{
+    wk_out out = {wk_call_out(c, i), NULL};
+    if (c->precision != WK_CUDA_BF16 || !(c->matrices >> i & 1)) return out;
+    out.half = wk_cuda_shadow(c->lane, out.x);
+    c->lane->emitted |= 1u << i;
+    return out;
+}
+
 // Putting the nodes on the stream.
+
+// A concatenation leaves alone what lies in its place already.
+static void forget_concat(const wk_cuda_call *c)
+{
+    int axis = c->node->attrs.concat.axis;
+    const int *starts = c->g->extents.items + c->node->attrs.concat.starts;
+    wk_split to = wk_shape_split(wk_call_output_shape(c, 0), axis, 1);
+    size_t covered = 0, length = to.length * to.inner;
+    float *y = wk_call_out(c, 0);
+    for (int i = 0; i <= c->node->input_count; i++) {
+        bool last = i == c->node->input_count;
+        size_t begin = last ? length : (size_t)starts[i] * to.inner;
+        size_t count = last ? 0 : wk_shape_count(wk_call_input_shape(c, i));
+        if (begin > covered) forget(c->lane, y + covered, (begin - covered) * sizeof *y);
+        if (!last && c->in[i] != y + begin) forget(c->lane, y + begin, count * sizeof *y);
+        covered = begin + count;
+    }
+}
 
 static void forget_writes(const wk_cuda_call *c)
 {
@@ -199,18 +260,34 @@ static void forget_writes(const wk_cuda_call *c)
     unsigned writes = wk_op_writes(c->node->op);
     for (int i = 0; i < c->node->input_count; i++)
         if (writes >> i & 1)
-            wk_cuda_written(c->lane, c->in[i], wk_type_size(wk_info(c->g, inputs[i])->type));
+            forget(c->lane, c->in[i], wk_type_size(wk_info(c->g, inputs[i])->type));
     for (int i = 0; i < c->node->output_count; i++)
-        wk_cuda_written(c->lane, c->out[i],
-                        wk_type_size(wk_info(c->g, c->node->outputs + i)->type));
+        forget(c->lane, c->out[i], wk_type_size(wk_info(c->g, c->node->outputs + i)->type));
+}
+
+static bool is_joined_in_place(const wk_graph *g, const wk_node *node)
+{
+    if (node->op != WK_OP_concat) return false;
+    wk_shape shape = wk_info(g, node->outputs)->type.shape;
+    return wk_shape_split(shape, node->attrs.concat.axis, 1).outer == 1;
 }
 
 static void put(wk_executable *e, size_t i)
 {
     wk_cuda_call *call = &e->calls[i];
     e->lane.used = 0;
+    e->lane.emitted = 0;
     table[call->node->op](call);
-    forget_writes(call);
+    if (is_joined_in_place(call->g, call->node))
+        forget_concat(call);
+    else
+        forget_writes(call);
+    for (int k = 0; k < call->node->output_count; k++) {
+        if (!(e->lane.emitted >> k & 1)) continue;
+        size_t size = wk_type_size(wk_info(call->g, call->node->outputs + k)->type);
+        const char *out = (const char *)call->out[k];
+        wk_cuda_refreshed(&e->lane, {out, out + size});
+    }
 }
 
 static wk_status check_lane(const wk_cuda_lane *lane, wk_error *err)
@@ -322,15 +399,49 @@ static void resolve(wk_executable *e, const wk_plan *plan)
     for (size_t step = 0; step < plan->node_count; step++) {
         const wk_node *node = plan_node(plan, step);
         assert(table[node->op]);
-        wk_cuda_call call = {
-            g,       node, address, address + node->input_count, e->stream, e->backend->precision,
-            &e->lane};
+        wk_cuda_call call = {};
+        call.g = g;
+        call.node = node;
+        call.in = address;
+        call.out = address + node->input_count;
+        call.stream = e->stream;
+        call.precision = e->backend->precision;
+        call.lane = &e->lane;
+        call.programmatic = e->backend->capability >= 90;
         e->calls[step] = call;
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
         for (int i = 0; i < node->output_count; i++)
             *address++ = wk_plan_address(plan, node->outputs + i);
     }
+}
+
+// Whether a product reads operand i as it is: bf16, in rows that need no padding.
+static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
+{
+    if (node->op != WK_OP_matmul || i > 1) return false;
+    wk_shape shape = wk_info(g, wk_node_inputs(g, node)[i])->type.shape;
+    return shape.dim[shape.rank - 1] % 8 == 0;
+}
+
+// Finds the outputs that matrix products read, also through a concatenation in place: backwards, so
+// that a concatenation's readers are known before its inputs.
+static wk_status find_matrices(wk_executable *e, wk_error *err)
+{
+    const wk_graph *g = e->count ? e->calls[0].g : NULL;
+    bool *read = g ? (bool *)calloc(g->tensors.count, sizeof *read) : NULL; // by root
+    if (g && !read) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    for (size_t step = e->count; step-- > 0;) {
+        wk_cuda_call *call = &e->calls[step];
+        const int *inputs = wk_node_inputs(g, call->node);
+        for (int i = 0; i < call->node->output_count; i++)
+            if (read[call->node->outputs + i]) call->matrices |= 1u << i;
+        bool passes = is_joined_in_place(g, call->node) && call->matrices;
+        for (int i = 0; i < call->node->input_count; i++)
+            if (passes || reads_matrix(g, call->node, i)) read[wk_info(g, inputs[i])->root] = true;
+    }
+    free(read);
+    return WK_OK;
 }
 
 static wk_status make_lane(wk_executable *e, wk_error *err)
@@ -351,6 +462,7 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     WK_TRY(make_lane(e, err));
     list_regions(e, plan);
     resolve(e, plan);
+    WK_TRY(find_matrices(e, err));
     return make_graph(e, err);
 }
 
@@ -475,7 +587,7 @@ extern "C" wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk
     cudaDeviceProp properties;
     TRY_CUDA(cudaGetDeviceProperties(&properties, device), "asking for the device");
     memset(out, 0, sizeof *out);
-    strncpy(out->name, properties.name, sizeof out->name - 1);
+    snprintf(out->name, sizeof out->name, "%s", properties.name);
     out->capability = 10 * properties.major + properties.minor;
     out->processors = properties.multiProcessorCount;
     TRY_CUDA(cudaSetDevice(device), "choosing the device");
@@ -485,11 +597,13 @@ extern "C" wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk
 extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision,
                                             wk_backend **out, wk_error *err)
 {
-    WK_TRY(check_device(device, err));
+    wk_cuda_device about;
+    WK_TRY(wk_cuda_device_describe(device, &about, err));
     cuda_backend *backend = (cuda_backend *)calloc(1, sizeof *backend);
     if (!backend) return wk_fail(err, WK_E_MEMORY, "no memory for the CUDA backend");
     backend->base.vtable = &cuda_vtable;
     backend->device = device;
+    backend->capability = about.capability;
     backend->precision = precision;
     pthread_mutex_init(&backend->transfer, NULL);
     wk_status status = open(backend, err);

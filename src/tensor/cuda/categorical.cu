@@ -3,8 +3,8 @@
 //
 // A draw must be the CPU's: the same function of the same bits, its sum over classes taken one by
 // one. All other sums go by the warp's tree.
-#include "tensor/vmath.h"
 #include "tensor/cuda/device.cuh"
+#include "tensor/vmath.h"
 
 static __device__ uint64_t substream_of(const void *counter)
 {
@@ -85,7 +85,7 @@ void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
     wk_rows r = groups_of(c);
     unsigned n = (unsigned)r.cols;
     const float *y = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
-    float *dx = wk_call_out(c, 0);
+    wk_out dx = wk_call_store(c, 0);
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         float dot = 0;
@@ -154,7 +154,7 @@ static __device__ int count_below(bool real, float sum, float threshold)
 }
 
 // The rule of wk_cpu_sample_onehot.
-static __device__ void sample_group(unsigned n, const float *x, float u, float *onehot,
+static __device__ void sample_group(unsigned n, const float *x, float u, wk_out onehot,
                                     float *probs, unsigned lane)
 {
     float max = group_max(n, x, lane), total = 0, sum = 0;
@@ -185,7 +185,8 @@ void wk_cuda_call_sample_onehot(const wk_cuda_call *c)
     uint64_t key = c->node->attrs.random.key;
     const void *counter = c->in[1];
     const float *x = wk_call_in(c, 0);
-    float *onehot = wk_call_out(c, 0), *probs = wk_call_out(c, 1);
+    wk_out onehot = wk_call_store(c, 0);
+    float *probs = wk_call_out(c, 1);
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         float u = wk_unit_float(wk_random_word(key, substream_of(counter), g));

@@ -30,6 +30,7 @@ template <class F>
 __global__ void wk_columns_kernel(wk_column_cut cut, float scale, F value, float *partial)
 {
     __shared__ float part[WK_TILE_ROWS][WK_TILE_COLS + 1];
+    wk_begin();
     unsigned col = blockIdx.x * WK_TILE_COLS + threadIdx.x;
     unsigned begin = blockIdx.y * cut.chunk_rows, end = min(begin + cut.chunk_rows, cut.rows);
     float sum = 0;
@@ -55,7 +56,7 @@ static void wk_cuda_columns(const wk_cuda_call *c, size_t outer, size_t rows, si
     dim3 block(WK_TILE_COLS, WK_TILE_ROWS);
     float *partial =
         cut.chunks > 1 ? (float *)wk_cuda_scratch(c, outer * cut.chunks * cols * sizeof *y) : y;
-    wk_columns_kernel<<<grid, block, 0, c->stream>>>(cut, scale, value, partial);
+    wk_launch(c, wk_columns_kernel<F>, grid, block, cut, scale, value, partial);
     if (cut.chunks == 1) return;
     unsigned chunks = cut.chunks, width = (unsigned)cols;
     wk_cuda_each(c, outer * cols, [=] __device__(unsigned i) {

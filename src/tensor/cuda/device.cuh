@@ -32,6 +32,8 @@ typedef struct wk_cuda_call {
     cudaStream_t stream;
     wk_cuda_precision precision;
     wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
+    bool programmatic;  // kernels may be set up while the one before them still runs
+    unsigned matrices;  // a bit for each output that a matrix product reads
 } wk_cuda_call;
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -66,6 +68,54 @@ static inline float *wk_call_out(const wk_cuda_call *c, int i)
 {
     return (float *)c->out[i];
 }
+
+// An element of an output that is being written.
+struct wk_out_element {
+    float *x;
+    __nv_bfloat16 *half;
+
+    __device__ void operator=(float value) const
+    {
+        *x = value;
+        if (half) *half = __float2bfloat16_rn(value);
+    }
+};
+
+/// An output that is written in float32 and, where a matrix product will read it, in bf16 too.
+/// Kernels index it like a pointer; every element must be written.
+struct wk_out {
+    float *x;
+    __nv_bfloat16 *half; // NULL where nobody needs it
+
+    __device__ wk_out_element operator[](size_t i) const
+    {
+        return {x + i, half ? half + i : NULL};
+    }
+
+    __device__ wk_out operator+(size_t i) const
+    {
+        return {x + i, half ? half + i : NULL};
+    }
+
+    /// Elements 4i ... 4i+3 at once.
+    __device__ void put4(size_t i, float4 v) const
+    {
+        ((float4 *)x)[i] = v;
+        if (!half) return;
+        __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y),
+                       high = __floats2bfloat162_rn(v.z, v.w);
+        ((uint2 *)half)[i] = make_uint2(*(unsigned *)&low, *(unsigned *)&high);
+    }
+
+    /// Whether put4 is allowed.
+    bool aligned4() const
+    {
+        return (uintptr_t)x % 16 == 0 && (uintptr_t)half % 8 == 0;
+    }
+};
+
+/// Output i for a kernel that writes all of it once.
+wk_out wk_call_store(const wk_cuda_call *c, int i);
 
 /// A tensor [S,..,N] as S stacks of rows of N.
 typedef struct wk_rows {
@@ -114,8 +164,35 @@ void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float sca
 
 enum { WK_CUDA_THREADS = 256 };
 
+/// Puts a kernel on the stream. The kernel begins with wk_begin.
+template <class... P, class... A>
+static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block, A... args)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.stream = c->stream;
+    config.attrs = &attribute;
+    config.numAttrs = c->programmatic ? 1 : 0;
+    (void)cudaLaunchKernelEx(&config, kernel, P(args)...); // an error stays for cudaGetLastError
+}
+
+/// Waits for the kernel before, whose end the launch did not wait for, and lets the next one be set
+/// up: a chain of short kernels then has no gaps between them.
+static __device__ inline void wk_begin(void)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
 template <class F> __global__ void wk_each_kernel(unsigned n, F f)
 {
+    wk_begin();
     unsigned step = gridDim.x * blockDim.x;
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
         f(i);
@@ -128,13 +205,14 @@ template <class F> static void wk_cuda_each(const wk_cuda_call *c, size_t n, F f
     if (n == 0) return;
     size_t blocks = (n + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
     if (blocks > 132 * 32) blocks = 132 * 32;
-    wk_each_kernel<<<(unsigned)blocks, WK_CUDA_THREADS, 0, c->stream>>>((unsigned)n, f);
+    wk_launch(c, wk_each_kernel<F>, (unsigned)blocks, WK_CUDA_THREADS, (unsigned)n, f);
 }
 
 enum { WK_CUDA_WARPS = 4 };
 
 template <class F> __global__ void wk_warps_kernel(unsigned n, F f)
 {
+    wk_begin();
     unsigned step = gridDim.x * WK_CUDA_WARPS;
     for (unsigned i = blockIdx.x * WK_CUDA_WARPS + threadIdx.x / 32; i < n; i += step)
         f(i, threadIdx.x % 32);
@@ -147,11 +225,12 @@ template <class F> static void wk_cuda_warps(const wk_cuda_call *c, size_t n, F 
     if (n == 0) return;
     size_t blocks = (n + WK_CUDA_WARPS - 1) / WK_CUDA_WARPS;
     if (blocks > 132 * 64) blocks = 132 * 64;
-    wk_warps_kernel<<<(unsigned)blocks, WK_CUDA_WARPS * 32, 0, c->stream>>>((unsigned)n, f);
+    wk_launch(c, wk_warps_kernel<F>, (unsigned)blocks, WK_CUDA_WARPS * 32, (unsigned)n, f);
 }
 
 template <class F> __global__ void wk_blocks_kernel(unsigned n, F f)
 {
+    wk_begin();
     for (unsigned i = blockIdx.x; i < n; i += gridDim.x) {
         f(i);
         __syncthreads();
@@ -164,7 +243,7 @@ template <class F> static void wk_cuda_blocks(const wk_cuda_call *c, size_t n, F
     assert(n < (size_t)1 << 31);
     if (n == 0) return;
     size_t blocks = n < 132 * 64 ? n : 132 * 64;
-    wk_blocks_kernel<<<(unsigned)blocks, WK_CUDA_THREADS, 0, c->stream>>>((unsigned)n, f);
+    wk_launch(c, wk_blocks_kernel<F>, (unsigned)blocks, WK_CUDA_THREADS, (unsigned)n, f);
 }
 
 // Inside kernels.

@@ -14,21 +14,21 @@ void wk_cuda_zero(const wk_cuda_call *c, size_t n, float *y)
 void wk_cuda_call_add(const wk_cuda_call *c)
 {
     const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
+    wk_out y = wk_call_store(c, 0);
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = a[i] + b[i]; });
 }
 
 void wk_cuda_call_sub(const wk_cuda_call *c)
 {
     const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
+    wk_out y = wk_call_store(c, 0);
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = a[i] - b[i]; });
 }
 
 void wk_cuda_call_mul(const wk_cuda_call *c)
 {
     const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
+    wk_out y = wk_call_store(c, 0);
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = a[i] * b[i]; });
 }
 
@@ -41,10 +41,10 @@ typedef struct terms {
 // Adds up to TERMS tensors a launch, from first to last; y may be one of them.
 void wk_cuda_call_add_n(const wk_cuda_call *c)
 {
-    float *y = wk_call_out(c, 0);
+    wk_out y = wk_call_store(c, 0);
     for (int next = 0; next < c->node->input_count;) {
         terms t = {};
-        if (next > 0) t.x[t.count++] = y;
+        if (next > 0) t.x[t.count++] = y.x;
         while (t.count < TERMS && next < c->node->input_count)
             t.x[t.count++] = wk_call_in(c, next++);
         wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
@@ -59,7 +59,7 @@ void wk_cuda_call_add_n(const wk_cuda_call *c)
 void wk_cuda_call_affine(const wk_cuda_call *c)
 {
     const float *x = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
+    wk_out y = wk_call_store(c, 0);
     float scale = c->node->attrs.affine.scale, offset = c->node->attrs.affine.offset;
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = scale * x[i] + offset; });
 }
@@ -84,7 +84,7 @@ void wk_cuda_call_at_least_grad(const wk_cuda_call *c)
 void wk_cuda_call_scale_rows(const wk_cuda_call *c)
 {
     const float *x = wk_call_in(c, 0), *weight = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
+    wk_out y = wk_call_store(c, 0);
     size_t rows = wk_shape_count(wk_call_input_shape(c, 1));
     unsigned cols = (unsigned)(wk_call_count(c) / rows);
     wk_cuda_each(c, wk_call_count(c),

@@ -2,24 +2,6 @@
 // is handed over as its transpose: out' = b' a'.
 #include "tensor/cuda/lane.cuh"
 
-static wk_cuda_region *find_region(wk_cuda_lane *lane, const void *x)
-{
-    for (size_t i = 0; i < lane->regions.count; i++) {
-        wk_cuda_region *region = &lane->regions.items[i];
-        if ((const char *)x >= region->base && (const char *)x < region->base + region->size)
-            return region;
-    }
-    return NULL;
-}
-
-static bool is_fresh(const wk_cuda_lane *lane, wk_cuda_span span)
-{
-    for (size_t i = 0; i < lane->fresh.count; i++)
-        if (lane->fresh.items[i].begin <= span.begin && lane->fresh.items[i].end >= span.end)
-            return true;
-    return false;
-}
-
 static void round_to_half(const wk_cuda_call *c, size_t n, const float *x, __nv_bfloat16 *y)
 {
     bool aligned = (uintptr_t)x % 16 == 0 && (uintptr_t)y % 8 == 0 && n % 4 == 0;
@@ -37,27 +19,57 @@ static void round_to_half(const wk_cuda_call *c, size_t n, const float *x, __nv_
     });
 }
 
-// The bf16 copy of n floats: in the shadow of their buffer, where it may be up to date already, or
-// in scratch memory if they lie there themselves.
-static const __nv_bfloat16 *half_of(const wk_cuda_call *c, const float *x, size_t n)
+// One operand as it is stored: matrices of rows x cols, `row` elements from row to row and `stride`
+// from matrix to matrix (0 when there is one).
+typedef struct operand {
+    const void *x;
+    size_t matrices, rows, cols, row, stride;
+} operand;
+
+// Rows that are no multiple of 16 bytes keep the tensor cores' loads from being whole: such rows
+// are padded, in scratch memory.
+enum { ROW_UNIT = 8 };
+
+static bool is_ragged(const operand *m)
 {
-    wk_cuda_lane *lane = c->lane;
-    wk_cuda_region *region = find_region(lane, x);
-    if (!region) {
-        __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, n * sizeof *y);
-        round_to_half(c, n, x, y);
-        return y;
+    return m->cols % ROW_UNIT != 0 && (m->stride == 0 || m->stride == m->rows * m->cols);
+}
+
+static void round_padded(const wk_cuda_call *c, operand *m)
+{
+    const float *x = (const float *)m->x;
+    unsigned cols = (unsigned)m->cols, row = (cols + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT;
+    size_t rows = m->matrices * m->rows;
+    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, rows * row * sizeof *y);
+    wk_cuda_each(c, rows * row, [=] __device__(unsigned i) {
+        unsigned r = i / row, at = i - r * row;
+        y[i] = __float2bfloat16_rn(at < cols ? x[(size_t)r * cols + at] : 0.0f);
+    });
+    m->x = y;
+    m->row = row;
+    m->stride = m->stride ? m->rows * row : 0;
+}
+
+// Replaces floats by their bf16 copy: in the shadow of their buffer, where it may be up to date
+// already, or in scratch memory if they lie there themselves.
+static void round_operand(const wk_cuda_call *c, operand *m)
+{
+    if (is_ragged(m)) {
+        round_padded(c, m);
+        return;
     }
-    region->wanted = true;
-    size_t offset = (size_t)((const char *)x - region->base);
-    char *shadow = region->shadow ? region->shadow : (char *)(uintptr_t)256;
-    __nv_bfloat16 *y = (__nv_bfloat16 *)(shadow + offset / 2);
+    const float *x = (const float *)m->x;
+    size_t n = m->matrices * m->rows * m->cols;
+    __nv_bfloat16 *y = wk_cuda_shadow(c->lane, x);
     wk_cuda_span span = {(const char *)x, (const char *)(x + n)};
-    if (!is_fresh(lane, span)) {
+    if (!y) {
+        y = (__nv_bfloat16 *)wk_cuda_scratch(c, n * sizeof *y);
         round_to_half(c, n, x, y);
-        if (!wk_array_push(&lane->fresh, span)) lane->failed = true;
+    } else if (!wk_cuda_is_fresh(c->lane, span)) {
+        round_to_half(c, n, x, y);
+        wk_cuda_refreshed(c->lane, span);
     }
-    return y;
+    m->x = y;
 }
 
 const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n)
@@ -81,41 +93,58 @@ static wk_cuda_product joined(wk_cuda_product p)
     return p;
 }
 
-static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, cudaDataType type,
-                     const void *a, const void *b, float *out, int batch, float beta)
+static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                     const operand *b, float *out, int batch, float beta)
 {
     const float one = 1;
-    int lda = (int)(p->transpose_a ? p->m : p->k), ldb = (int)(p->transpose_b ? p->k : p->n);
+    cudaDataType type = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     cublasStatus_t status = cublasGemmStridedBatchedEx(
         c->lane->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-        p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one, b, type,
-        ldb, (long long)p->stride_b, a, type, lda, (long long)p->stride_a, &beta, out, CUDA_R_32F,
-        (int)p->n, (long long)p->stride_c, batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+        p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one, b->x,
+        type, (int)b->row, (long long)b->stride, a->x, type, (int)a->row, (long long)a->stride,
+        &beta, out, CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch, CUBLAS_COMPUTE_32F,
+        CUBLAS_GEMM_DEFAULT);
     if (!c->lane->status) c->lane->status = status;
 }
 
-void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *a, const void *b,
+static operand operand_of(const void *x, size_t stacks, size_t stride, bool transposed, size_t rows,
+                          size_t cols)
+{
+    operand m = {x, stride ? stacks : 1, rows, cols, cols, stride};
+    if (transposed) {
+        m.rows = cols;
+        m.cols = m.row = rows;
+    }
+    return m;
+}
+
+// The products of a stack, added up one after the other.
+static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operand a, operand b,
+                         float *out, float beta)
+{
+    size_t width = c->precision == WK_CUDA_BF16 ? sizeof(__nv_bfloat16) : sizeof(float);
+    for (size_t s = 0; s < p->stacks; s++, beta = 1) {
+        multiply(c, p, &a, &b, out, 1, beta);
+        a.x = (const char *)a.x + a.stride * width;
+        b.x = (const char *)b.x + b.stride * width;
+    }
+}
+
+void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
                   float *out)
 {
     wk_cuda_product p = joined(*given);
-    size_t width = sizeof(float);
-    cudaDataType type = CUDA_R_32F;
+    operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
+    operand b = operand_of(y, p.stacks, p.stride_b, p.transpose_b, p.k, p.n);
     if (c->precision == WK_CUDA_BF16) {
-        size_t count_a = p.m * p.k * (p.stride_a ? p.stacks : 1);
-        size_t count_b = p.k * p.n * (p.stride_b ? p.stacks : 1);
-        if (!p.half_a) a = half_of(c, (const float *)a, count_a);
-        if (!p.half_b) b = half_of(c, (const float *)b, count_b);
-        width = sizeof(__nv_bfloat16);
-        type = CUDA_R_16BF;
+        if (!p.half_a) round_operand(c, &a);
+        if (!p.half_b) round_operand(c, &b);
     }
     float beta = p.accumulate ? 1 : 0;
-    if (p.stride_c || p.stacks == 1) {
-        multiply(c, &p, type, a, b, out, (int)p.stacks, beta);
-        return;
-    }
-    for (size_t s = 0; s < p.stacks; s++, beta = 1)
-        multiply(c, &p, type, (const char *)a + s * p.stride_a * width,
-                 (const char *)b + s * p.stride_b * width, out, 1, beta);
+    if (p.stride_c || p.stacks == 1)
+        multiply(c, &p, &a, &b, out, (int)p.stacks, beta);
+    else
+        add_products(c, &p, a, b, out, beta);
 }
 
 void wk_cuda_call_matmul(const wk_cuda_call *c)

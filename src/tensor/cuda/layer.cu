@@ -22,12 +22,38 @@ static wk_rows bias_rows(const wk_cuda_call *c)
     return wk_rows_of(wk_call_output_shape(c, 0), c->node->attrs.bias_act.stack);
 }
 
+static bool aligned4(const float *x)
+{
+    return (uintptr_t)x % 16 == 0;
+}
+
+// Four elements a thread.
+static void bias_act4(const wk_cuda_call *c, row_params p, wk_activation act, const float *x,
+                      const float *bias, wk_out y)
+{
+    unsigned cols4 = p.cols / 4;
+    wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
+        unsigned row = i / cols4;
+        float4 v = ((const float4 *)x)[i];
+        if (bias) {
+            float4 b = ((const float4 *)(bias + params_at(p, row)))[i - row * cols4];
+            v = make_float4(v.x + b.x, v.y + b.y, v.z + b.z, v.w + b.w);
+        }
+        y.put4(i, make_float4(wk_activate(act, v.x), wk_activate(act, v.y), wk_activate(act, v.z),
+                              wk_activate(act, v.w)));
+    });
+}
+
 void wk_cuda_call_bias_act(const wk_cuda_call *c)
 {
     row_params p = params_of(bias_rows(c));
     wk_activation act = c->node->attrs.bias_act.activation;
     const float *x = wk_call_in(c, 0), *bias = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
+    wk_out y = wk_call_store(c, 0);
+    if (p.cols % 4 == 0 && y.aligned4() && aligned4(x) && aligned4(bias)) {
+        bias_act4(c, p, act, x, bias, y);
+        return;
+    }
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
         unsigned row = i / p.cols;
         float add = bias ? bias[params_at(p, row) + (i - row * p.cols)] : 0.0f;
@@ -39,7 +65,16 @@ void wk_cuda_call_act_grad(const wk_cuda_call *c)
 {
     wk_activation act = c->node->attrs.bias_act.activation;
     const float *dy = wk_call_in(c, 0), *y = wk_call_in(c, 1);
-    float *dx = wk_call_out(c, 0);
+    wk_out dx = wk_call_store(c, 0);
+    if (wk_call_count(c) % 4 == 0 && dx.aligned4() && aligned4(dy) && aligned4(y)) {
+        wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
+            float4 d = ((const float4 *)dy)[i], v = ((const float4 *)y)[i];
+            dx.put4(i, make_float4(
+                           d.x * wk_activate_slope(act, v.x), d.y * wk_activate_slope(act, v.y),
+                           d.z * wk_activate_slope(act, v.z), d.w * wk_activate_slope(act, v.w)));
+        });
+        return;
+    }
     wk_cuda_each(c, wk_call_count(c),
                  [=] __device__(unsigned i) { dx[i] = dy[i] * wk_activate_slope(act, y[i]); });
 }
@@ -49,7 +84,7 @@ void wk_cuda_call_bias_act_grad(const wk_cuda_call *c)
     wk_rows r = bias_rows(c);
     wk_activation act = c->node->attrs.bias_act.activation;
     const float *dy = wk_call_in(c, 0), *y = wk_call_in(c, 1);
-    float *dx = wk_call_out(c, 0);
+    wk_out dx = wk_call_store(c, 0);
     unsigned cols = (unsigned)r.cols;
     wk_cuda_columns(
         c, r.stacks, r.rows, r.cols, 1,
@@ -82,7 +117,7 @@ static __device__ void statistics(unsigned n, float epsilon, F value, float *mea
 // dx[i] = rstd (d - mean(d) - xhat mean(d xhat)), with d = slope(i) the gradient of the normalised
 // values and xhat = normal(i) those values; by a block. slope(i) and normal(i) may read dx[i].
 template <class Slope, class Normal>
-static __device__ void normalise_grad(unsigned n, float rstd, Slope slope, Normal normal, float *dx)
+static __device__ void normalise_grad(unsigned n, float rstd, Slope slope, Normal normal, wk_out dx)
 {
     float sum = 0, dot = 0;
     for (unsigned i = threadIdx.x; i < n; i += WK_CUDA_THREADS) {
@@ -128,7 +163,7 @@ void wk_cuda_call_layer_norm_grad(const wk_cuda_call *c)
     row_params p = params_of(r);
     const float *x = wk_call_in(c, 0), *gain = wk_call_in(c, 1), *dy = wk_call_in(c, 3);
     const float *means = wk_call_in(c, 2), *rstds = means + r.stacks * r.rows;
-    float *dx = wk_call_out(c, 0);
+    wk_out dx = wk_call_store(c, 0);
     wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {
         size_t at = (size_t)row * p.cols;
         const float *from = x + at, *d = dy + at, *g = gain + params_at(p, row);
@@ -218,7 +253,8 @@ void wk_cuda_call_gru(const wk_cuda_call *c)
     cell k = cell_of(c);
     wk_rows r = cell_rows(c);
     float epsilon = c->node->attrs.norm.epsilon, update_bias = UPDATE_BIAS;
-    float *y = wk_call_out(c, 0), *means = wk_call_out(c, 1), *rstds = means + r.stacks * r.rows;
+    wk_out y = wk_call_store(c, 0);
+    float *means = wk_call_out(c, 1), *rstds = means + r.stacks * r.rows;
     wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {
         cell_row w = row_of(k, row);
         statistics(
@@ -275,7 +311,8 @@ void wk_cuda_call_gru_grad(const wk_cuda_call *c)
     wk_rows r = cell_rows(c);
     const float *means = wk_call_in(c, 5), *rstds = means + r.stacks * r.rows;
     const float *dy = wk_call_in(c, 6);
-    float *dpre = wk_call_out(c, 0), *dh = wk_call_out(c, 1), update_bias = UPDATE_BIAS;
+    wk_out dpre = wk_call_store(c, 0);
+    float *dh = wk_call_out(c, 1), update_bias = UPDATE_BIAS;
     size_t count = r.stacks * r.rows * 3 * r.cols;
     float *dparts = (float *)wk_cuda_scratch(c, count * sizeof *dparts);
     wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {

@@ -70,14 +70,14 @@ void wk_cuda_call_half_squared_error_grad(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
     const float *x = wk_call_in(c, 0), *target = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
-    float *dx = wk_call_out(c, 0);
+    wk_out dx = wk_call_store(c, 0);
     unsigned targets = e.target_rows * e.cols;
-    if (e.cols % 4 == 0 && wide(x) && wide(target)) {
+    if (e.cols % 4 == 0 && wide(x) && wide(target) && dx.aligned4()) {
         wk_cuda_each(c, e.count / 4, [=] __device__(unsigned i) {
             float4 d =
                 difference(((const float4 *)x)[i], ((const float4 *)target)[i % (targets / 4)]);
             float down = dy[i / (e.cols / 4)];
-            ((float4 *)dx)[i] = make_float4(down * d.x, down * d.y, down * d.z, down * d.w);
+            dx.put4(i, make_float4(down * d.x, down * d.y, down * d.z, down * d.w));
         });
         return;
     }
@@ -214,7 +214,7 @@ void wk_cuda_call_disagreement_grad(const wk_cuda_call *c)
     bool deviation = c->node->attrs.disagreement.kind == WK_DISAGREEMENT_STD;
     float scale = c->node->attrs.disagreement.scale;
     const float *x = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
-    float *dx = wk_call_out(c, 0);
+    wk_out dx = wk_call_store(c, 0);
     wk_cuda_each(c, step, [=] __device__(unsigned i) {
         moments m = moments_of(stacks, step, x + i);
         float unit = scale * dy[i / cols] / (float)cols / (float)stacks;

@@ -1,7 +1,7 @@
 // The actor's truncated normal; the formulas are those of the CPU (truncated.h), a thread for each
 // dimension, or for each row where dimensions are summed: rows have few.
-#include "tensor/truncated.h"
 #include "tensor/cuda/device.cuh"
+#include "tensor/truncated.h"
 
 // Rows and action dimensions of raw [..,2A].
 typedef struct actions {

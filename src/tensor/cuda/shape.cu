@@ -26,8 +26,9 @@ typedef struct pieces {
     piece item[PIECES];
 } pieces;
 
-static __global__ void lay_kernel(pieces p, unsigned rows, size_t row, float *y)
+static __global__ void lay_kernel(pieces p, unsigned rows, size_t row, wk_out y)
 {
+    wk_begin();
     piece q = p.item[blockIdx.y];
     unsigned step = gridDim.x * blockDim.x, count = (unsigned)(rows * q.width);
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -36,7 +37,7 @@ static __global__ void lay_kernel(pieces p, unsigned rows, size_t row, float *y)
     }
 }
 
-static void lay(const wk_cuda_call *c, pieces *p, wk_split to)
+static void lay(const wk_cuda_call *c, pieces *p, wk_split to, wk_out y)
 {
     if (p->count == 0) return;
     size_t widest = 0;
@@ -44,18 +45,18 @@ static void lay(const wk_cuda_call *c, pieces *p, wk_split to)
         if (p->item[i].width > widest) widest = p->item[i].width;
     size_t blocks = (widest * to.outer + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
     if (blocks > 1024) blocks = 1024;
-    lay_kernel<<<dim3((unsigned)blocks, p->count), WK_CUDA_THREADS, 0, c->stream>>>(
-        *p, (unsigned)to.outer, to.length * to.inner, wk_call_out(c, 0));
+    wk_launch(c, lay_kernel, dim3((unsigned)blocks, p->count), WK_CUDA_THREADS, *p,
+              (unsigned)to.outer, to.length * to.inner, y);
     p->count = 0;
 }
 
-static void add_piece(const wk_cuda_call *c, pieces *p, wk_split to, piece q)
+static void add_piece(const wk_cuda_call *c, pieces *p, wk_split to, wk_out y, piece q)
 {
     // An input that the plan put in its place is there already.
     bool in_place = to.outer == 1 && q.x == wk_call_out(c, 0) + q.begin;
     if (q.width == 0 || in_place) return;
     p->item[p->count++] = q;
-    if (p->count == PIECES) lay(c, p, to);
+    if (p->count == PIECES) lay(c, p, to, y);
 }
 
 void wk_cuda_call_concat(const wk_cuda_call *c)
@@ -63,18 +64,20 @@ void wk_cuda_call_concat(const wk_cuda_call *c)
     int axis = c->node->attrs.concat.axis;
     const int *starts = c->g->extents.items + c->node->attrs.concat.starts;
     wk_split to = wk_shape_split(wk_call_output_shape(c, 0), axis, 1);
+    // Where inputs lie in place already nothing writes them here, and bf16 copies stay theirs.
+    wk_out y = to.outer == 1 ? wk_out{wk_call_out(c, 0), NULL} : wk_call_store(c, 0);
     pieces p = {};
     size_t covered = 0;
     for (int i = 0; i < c->node->input_count; i++) {
         size_t begin = (size_t)starts[i] * to.inner;
         size_t width = (size_t)wk_call_input_shape(c, i).dim[axis] * to.inner;
-        if (begin > covered) add_piece(c, &p, to, {NULL, covered, begin - covered});
-        add_piece(c, &p, to, {wk_call_in(c, i), begin, width});
+        if (begin > covered) add_piece(c, &p, to, y, {NULL, covered, begin - covered});
+        add_piece(c, &p, to, y, {wk_call_in(c, i), begin, width});
         covered = begin + width;
     }
     if (to.length * to.inner > covered)
-        add_piece(c, &p, to, {NULL, covered, to.length * to.inner - covered});
-    lay(c, &p, to);
+        add_piece(c, &p, to, y, {NULL, covered, to.length * to.inner - covered});
+    lay(c, &p, to, y);
 }
 
 void wk_cuda_call_repeat(const wk_cuda_call *c)

@@ -12,6 +12,7 @@ typedef struct spans {
 // partial[stack][span][piece]: blockIdx is (piece, span, stack).
 static __global__ void squares_kernel(spans s, unsigned first, unsigned all, float *partial)
 {
+    wk_begin();
     unsigned count = s.count[blockIdx.y];
     const float *x = s.x[blockIdx.y] + (size_t)blockIdx.z * count;
     float sum = 0;
@@ -36,8 +37,8 @@ void wk_cuda_call_global_norm(const wk_cuda_call *c)
             s.count[i] =
                 (unsigned)(wk_shape_count(wk_call_input_shape(c, (int)(first + i))) / stacks);
         }
-        squares_kernel<<<dim3(SPAN_PIECES, count, stacks), WK_CUDA_THREADS, 0, c->stream>>>(
-            s, first, all, partial);
+        wk_launch(c, squares_kernel, dim3(SPAN_PIECES, count, stacks), WK_CUDA_THREADS, s, first,
+                  all, partial);
     }
     float *norm = wk_call_out(c, 0);
     wk_cuda_blocks(c, stacks, [=] __device__(unsigned s) {
@@ -106,6 +107,7 @@ static __global__ void adam_kernel(wk_adam_config config, adam_arrays a, unsigne
                                    const float *steps)
 {
     __shared__ adam_step j;
+    wk_begin();
     if (threadIdx.x == 0) j = adam_step_of(config, steps + STEP_FLOATS * blockIdx.y);
     __syncthreads();
     if (j.skip) return;
@@ -129,8 +131,8 @@ void wk_cuda_call_adam(const wk_cuda_call *c)
     adam_arrays a = {(float *)c->in[0], (float *)c->in[1], (float *)c->in[2], wk_call_in(c, 3)};
     unsigned blocks = (count + 4 * WK_CUDA_THREADS - 1) / (4 * WK_CUDA_THREADS);
     if (blocks > 132 * 8) blocks = 132 * 8;
-    adam_kernel<<<dim3(blocks, stacks), WK_CUDA_THREADS, 0, c->stream>>>(c->node->attrs.adam, a,
-                                                                         count, wk_call_in(c, 4));
+    wk_launch(c, adam_kernel, dim3(blocks, stacks), WK_CUDA_THREADS, c->node->attrs.adam, a, count,
+              wk_call_in(c, 4));
 }
 
 // All threads that find one write the same word.
