@@ -24,6 +24,7 @@ typedef struct conv_job {
     const __nv_bfloat16 *left, *right; // images, and weights or the small side
     const float *bias;
     float *y;
+    __nv_bfloat16 *half; // a bf16 copy of y, or NULL
     wk_activation act;
     unsigned pixels;     // rows of small pixels in all
     unsigned group;      // WEIGHTS: small pixels of a group, a multiple of DEPTH
@@ -294,7 +295,7 @@ static __device__ void store(const conv_job &j, const block_work &b, const sums<
     for (unsigned i = 0; i < 4; i++) {
         unsigned m = blockIdx.x * ROWS + warp / 2 * 32 + i * 8 + lane / 4;
         if (m >= b.rows) continue;
-        float *y = j.y + result_at<MODE>(j, b, m);
+        size_t at = result_at<MODE>(j, b, m);
 #pragma unroll
         for (unsigned n = 0; n < COLS / 16; n++) {
             unsigned column = first + n * 8;
@@ -306,7 +307,8 @@ static __device__ void store(const conv_job &j, const block_work &b, const sums<
             }
             v.x = wk_activate(j.act, v.x);
             v.y = wk_activate(j.act, v.y);
-            *(float2 *)(y + column) = v;
+            *(float2 *)(j.y + at + column) = v;
+            if (j.half) *(__nv_bfloat162 *)(j.half + at + column) = __floats2bfloat162_rn(v.x, v.y);
         }
     }
 }
@@ -403,6 +405,12 @@ static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const floa
     return j;
 }
 
+// Lets the kernel write the bf16 copy too, where it writes all of the output.
+static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
+{
+    if (count == wk_call_count(c)) j->half = wk_call_store(c, 0).half;
+}
+
 bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                          const float *w, const float *bias, float *y)
 {
@@ -411,6 +419,7 @@ bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
     j.left = wk_cuda_half(c, x, z->batch * z->large_count);
     j.right = wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
+    store_both(c, z->batch * z->small_count, &j);
     launch_for<FORWARD>(c, j, j.pixels, z->small_c, 1);
     return true;
 }
@@ -423,6 +432,7 @@ bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     j.left = wk_cuda_half(c, x, z->batch * z->small_count);
     j.right = wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
+    store_both(c, z->batch * z->large_count, &j);
     unsigned length = class_of(z, 0).length; // the first class is the largest
     launch_for<TRANSPOSED>(c, j, z->batch * length * length, z->large_c, z->stride * z->stride);
     return true;
