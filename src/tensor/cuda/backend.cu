@@ -421,7 +421,10 @@ static void resolve(wk_executable *e, const wk_plan *plan)
 // Whether a product reads operand i as it is: bf16, in rows that need no padding.
 static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
 {
-    if (node->op != WK_OP_matmul || i > 1) return false;
+    bool product = node->op == WK_OP_matmul || node->op == WK_OP_conv ||
+                   node->op == WK_OP_conv_dx || node->op == WK_OP_deconv ||
+                   node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
+    if (!product || i > 1) return false;
     wk_shape shape = wk_info(g, wk_node_inputs(g, node)[i])->type.shape;
     return shape.dim[shape.rank - 1] % 8 == 0;
 }
@@ -440,7 +443,7 @@ static void note_reads(const wk_cuda_call *call, readers *read)
         readers *r = &read[wk_info(g, inputs[i])->root];
         bool matrix = reads_matrix(g, call->node, i);
         r->matrices |= matrix || passes;
-        r->numbers |= !matrix;
+        r->numbers |= !matrix || call->node->op != WK_OP_matmul; // a convolution may read both
     }
 }
 

@@ -1,48 +1,23 @@
-// Convolutions as matrix products over patches. Images are taken a block at a time, small enough
-// that a block's patches stay in the second-level cache between the kernel that collects them and
-// the product that reads them. In bf16, patches are rounded as they are collected.
+// Convolutions as matrix products over patches, for what conv_direct.cu does not do. Images are
+// taken a block at a time, small enough that a block's patches stay in the second-level cache
+// between the kernel that collects them and the product that reads them. In bf16, patches are
+// rounded as they are collected.
 //
 // Collecting copies runs: with NHWC a patch is `kernel` contiguous runs of kernel * large_c
 // numbers. Its adjoint is written as a gather: every number of the large image adds its terms in a
 // fixed order. Weight gradients are summed over groups of images apart, for more parallel work, and
 // then over groups.
-#include "tensor/cuda/device.cuh"
+#include "tensor/cuda/conv.cuh"
 
 // Bytes of patches in one block of images; the cache holds 60 MB on an H200.
 enum { BLOCK_BYTES = 48 << 20 };
 // Products of weight gradients that run at once, in tiles of 128 by 128, and groups at most.
 enum { TILES = 264, MOST_GROUPS = 128 };
 
-// Division of numbers below 2^31 by a constant: a multiplication and a shift.
-typedef struct divisor {
-    unsigned value, factor, shift;
-} divisor;
-
-static divisor divisor_of(unsigned value)
-{
-    divisor d = {value, 0, 0};
-    while ((1ull << d.shift) < value)
-        d.shift++;
-    d.factor = (unsigned)(((1ull << 32) * ((1ull << d.shift) - value)) / value + 1);
-    return d;
-}
-
-static __device__ unsigned quotient(unsigned x, divisor d)
-{
-    return (__umulhi(x, d.factor) + x) >> d.shift;
-}
-
-// One stack member's sizes, named as on the CPU: the large image and the small one.
-typedef struct conv_sizes {
-    unsigned batch, large, large_c, small, small_c, kernel, stride;
-    unsigned pixels, run, patch; // small^2, kernel * large_c, kernel * run
-    size_t large_count, small_count, weights;
-} conv_sizes;
-
-static conv_sizes sizes_of(wk_shape large, wk_shape w, int stride)
+static wk_conv_sizes sizes_of(wk_shape large, wk_shape w, int stride)
 {
     const int *image = large.dim + large.rank - 4, *weights = w.dim + w.rank - 4;
-    conv_sizes z;
+    wk_conv_sizes z;
     z.batch = (unsigned)image[0];
     z.large = (unsigned)image[1];
     z.large_c = (unsigned)weights[2];
@@ -65,7 +40,7 @@ static size_t stacks_of(wk_shape image)
 }
 
 // A 1x1 small side has one patch, the whole image: a plain product without copying.
-static bool is_plain(const conv_sizes *z)
+static bool is_plain(const wk_conv_sizes *z)
 {
     return z->large == z->kernel;
 }
@@ -76,7 +51,7 @@ static unsigned divide_up(unsigned a, unsigned b)
 }
 
 // Images in one block when a number of a patch has `bytes` bytes; blocks are about equal.
-static unsigned block_images(const conv_sizes *z, size_t bytes)
+static unsigned block_images(const wk_conv_sizes *z, size_t bytes)
 {
     size_t fit = BLOCK_BYTES / ((size_t)z->pixels * z->patch * bytes);
     unsigned blocks = divide_up(z->batch, fit > 1 ? (unsigned)fit : 1);
@@ -116,27 +91,27 @@ template <int N, class T> static __device__ void copy_pack(const float *x, T *y)
 // patches [images * pixels, patch] of images, N numbers a thread; N divides a run and every place
 // where one begins.
 template <int N, class T>
-static void collect_by(const wk_cuda_call *c, const conv_sizes *z, unsigned images, const float *x,
-                       T *patches)
+static void collect_by(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images,
+                       const float *x, T *patches)
 {
     unsigned line = z->large * z->large_c, step = z->stride * z->large_c, down = z->stride * line;
     unsigned run = z->run / N;
     size_t image = z->large_count;
-    divisor by_run = divisor_of(run), by_kernel = divisor_of(z->kernel);
-    divisor by_width = divisor_of(z->small), by_height = by_width;
+    wk_divisor by_run = wk_divisor_of(run), by_kernel = wk_divisor_of(z->kernel);
+    wk_divisor by_width = wk_divisor_of(z->small), by_height = by_width;
     wk_cuda_each(c, (size_t)images * z->pixels * z->kernel * run, [=] __device__(unsigned i) {
-        unsigned k = quotient(i, by_run), at = i - k * by_run.value;
-        unsigned column = quotient(k, by_kernel), row, b;
+        unsigned k = wk_quotient(i, by_run), at = i - k * by_run.value;
+        unsigned column = wk_quotient(k, by_kernel), row, b;
         k -= column * by_kernel.value; // the kernel's row
-        row = quotient(column, by_width), column -= row * by_width.value;
-        b = quotient(row, by_height), row -= b * by_height.value;
+        row = wk_quotient(column, by_width), column -= row * by_width.value;
+        b = wk_quotient(row, by_height), row -= b * by_height.value;
         const float *from = x + b * image + row * down + k * line + column * step;
         copy_pack<N>(from + at * N, patches + (size_t)i * N);
     });
 }
 
 template <class T>
-static void collect(const wk_cuda_call *c, const conv_sizes *z, unsigned images, const float *x,
+static void collect(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images, const float *x,
                     T *patches)
 {
     unsigned line = z->large * z->large_c, step = z->stride * z->large_c;
@@ -153,7 +128,7 @@ static void collect(const wk_cuda_call *c, const conv_sizes *z, unsigned images,
 }
 
 // Patches of a block, in the precision of the call's products.
-static void collect_block(const wk_cuda_call *c, const conv_sizes *z, unsigned images,
+static void collect_block(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images,
                           const float *x, void *patches)
 {
     if (in_bf16(c))
@@ -182,9 +157,9 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
     wk_activation act = c->node->attrs.conv.activation;
     if (!bias && act == WK_IDENTITY) return;
     if (channels % 4 == 0 && (uintptr_t)y % 16 == 0 && (uintptr_t)bias % 16 == 0) {
-        divisor by_quads = divisor_of(channels / 4);
+        wk_divisor by_quads = wk_divisor_of(channels / 4);
         wk_cuda_each(c, n / 4, [=] __device__(unsigned i) {
-            unsigned at = i - quotient(i, by_quads) * by_quads.value;
+            unsigned at = i - wk_quotient(i, by_quads) * by_quads.value;
             float4 v = ((float4 *)y)[i], b = make_float4(0, 0, 0, 0);
             if (bias) b = ((const float4 *)bias)[at];
             ((float4 *)y)[i] =
@@ -193,17 +168,18 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
         });
         return;
     }
-    divisor by_channels = divisor_of(channels);
+    wk_divisor by_channels = wk_divisor_of(channels);
     wk_cuda_each(c, n, [=] __device__(unsigned i) {
-        unsigned at = i - quotient(i, by_channels) * by_channels.value;
+        unsigned at = i - wk_quotient(i, by_channels) * by_channels.value;
         y[i] = wk_activate(act, y[i] + (bias ? bias[at] : 0.0f));
     });
 }
 
 // y = act(conv(x, w) + bias): large to small, one stack member.
-static void convolve(const wk_cuda_call *c, const conv_sizes *z, const float *x, const float *w,
+static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x, const float *w,
                      const float *bias, float *y)
 {
+    if (wk_cuda_conv_direct(c, z, x, w, bias, y)) return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
         wk_cuda_gemm(c, &p, x, w, y);
@@ -229,9 +205,9 @@ typedef struct taps {
     unsigned first, end, small; // small: the index at `first`; it falls by one from tap to tap
 } taps;
 
-static __device__ taps taps_at(unsigned place, divisor stride, unsigned kernel, unsigned small)
+static __device__ taps taps_at(unsigned place, wk_divisor stride, unsigned kernel, unsigned small)
 {
-    unsigned top = quotient(place, stride), past = top < small ? 0 : top - (small - 1);
+    unsigned top = wk_quotient(place, stride), past = top < small ? 0 : top - (small - 1);
     taps t;
     t.first = place - top * stride.value + past * stride.value;
     t.end = kernel < place + 1 ? kernel : place + 1;
@@ -242,18 +218,19 @@ static __device__ taps taps_at(unsigned place, divisor stride, unsigned kernel, 
 // y = act(sum of the patches' numbers at each place of the large image + bias), N channels a
 // thread.
 template <int N>
-static void gather_by(const wk_cuda_call *c, const conv_sizes *sizes, unsigned images,
+static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigned images,
                       const float *patches, const float *bias, float *y)
 {
-    const conv_sizes z = *sizes;
+    const wk_conv_sizes z = *sizes;
     wk_activation act = c->node->attrs.conv.activation;
-    divisor by_channels = divisor_of(z.large_c / N), by_width = divisor_of(z.large);
-    divisor by_stride = divisor_of(z.stride);
+    wk_divisor by_channels = wk_divisor_of(z.large_c / N), by_width = wk_divisor_of(z.large);
+    wk_divisor by_stride = wk_divisor_of(z.stride);
     wk_cuda_each(c, images * z.large_count / N, [=] __device__(unsigned i) {
-        unsigned column = quotient(i, by_channels), channel = (i - column * by_channels.value) * N;
-        unsigned row = quotient(column, by_width), b;
+        unsigned column = wk_quotient(i, by_channels),
+                 channel = (i - column * by_channels.value) * N;
+        unsigned row = wk_quotient(column, by_width), b;
         column -= row * by_width.value;
-        b = quotient(row, by_width), row -= b * by_width.value;
+        b = wk_quotient(row, by_width), row -= b * by_width.value;
         taps v = taps_at(row, by_stride, z.kernel, z.small);
         taps h = taps_at(column, by_stride, z.kernel, z.small);
         pack<N, float> sum;
@@ -278,9 +255,10 @@ static void gather_by(const wk_cuda_call *c, const conv_sizes *sizes, unsigned i
 }
 
 // y = act(transposed conv(x, w) + bias): small to large, one stack member.
-static void convolve_transposed(const wk_cuda_call *c, const conv_sizes *z, const float *x,
+static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                                 const float *w, const float *bias, float *y)
 {
+    if (wk_cuda_deconv_direct(c, z, x, w, bias, y)) return;
     unsigned block = is_plain(z) ? z->batch : block_images(z, sizeof(float));
     size_t numbers = (size_t)block * z->pixels * z->patch;
     float *patches = is_plain(z) ? y : (float *)wk_cuda_scratch(c, numbers * sizeof(float));
@@ -304,7 +282,7 @@ typedef struct weight_cut {
     unsigned groups, images;
 } weight_cut;
 
-static weight_cut cut_weights(const conv_sizes *z, unsigned block)
+static weight_cut cut_weights(const wk_conv_sizes *z, unsigned block)
 {
     unsigned tiles = divide_up(z->patch, 128) * divide_up(z->small_c, 128);
     unsigned groups = TILES / tiles;
@@ -315,7 +293,7 @@ static weight_cut cut_weights(const conv_sizes *z, unsigned block)
 }
 
 // Adds (or begins) the sums of `groups` groups of `images` images each.
-static void sum_weights(const wk_cuda_call *c, const conv_sizes *z, unsigned groups,
+static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned groups,
                         unsigned images, const void *patches, const float *small, bool accumulate,
                         float *sums)
 {
@@ -332,9 +310,10 @@ static void sum_weights(const wk_cuda_call *c, const conv_sizes *z, unsigned gro
 }
 
 // dw from the large side and the small side, one stack member.
-static void convolve_weights(const wk_cuda_call *c, const conv_sizes *z, const float *x,
+static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                              const float *y, float *dw)
 {
+    if (wk_cuda_conv_weights_direct(c, z, x, y, dw)) return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
         p.transpose_a = true;
@@ -360,7 +339,7 @@ static void convolve_weights(const wk_cuda_call *c, const conv_sizes *z, const f
     if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
 }
 
-typedef void conv_function(const wk_cuda_call *c, const conv_sizes *z, const float *x,
+typedef void conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                            const float *w, const float *bias, float *y);
 
 // Runs one of the two directions for every stack member.
@@ -368,7 +347,7 @@ static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
 {
     wk_shape x = wk_call_input_shape(c, 0), w = wk_call_input_shape(c, 1);
     wk_shape y = wk_call_output_shape(c, 0);
-    const conv_sizes z = sizes_of(large, w, c->node->attrs.conv.stride);
+    const wk_conv_sizes z = sizes_of(large, w, c->node->attrs.conv.stride);
     size_t stacks = stacks_of(x), dx = wk_shape_count(x) / stacks, dy = wk_shape_count(y) / stacks;
     const float *bias = wk_call_in(c, 2);
     for (size_t s = 0; s < stacks; s++)
@@ -399,7 +378,7 @@ void wk_cuda_call_conv_dx(const wk_cuda_call *c)
 void wk_cuda_call_conv_dw(const wk_cuda_call *c)
 {
     wk_shape large = wk_call_input_shape(c, 0);
-    const conv_sizes z = sizes_of(large, wk_call_output_shape(c, 0), c->node->attrs.conv.stride);
+    const wk_conv_sizes z = sizes_of(large, wk_call_output_shape(c, 0), c->node->attrs.conv.stride);
     const float *x = wk_call_in(c, 0), *y = wk_call_in(c, 1);
     for (size_t s = 0; s < stacks_of(large); s++)
         convolve_weights(c, &z, x + s * z.batch * z.large_count, y + s * z.batch * z.small_count,

@@ -148,6 +148,9 @@ typedef struct wk_cuda_product {
 void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
                   float *out);
 
+/// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
+const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);
+
 /// y = x, or zeros; any count.
 void wk_cuda_copy(const wk_cuda_call *c, size_t n, const float *x, float *y);
 void wk_cuda_zero(const wk_cuda_call *c, size_t n, float *y);

@@ -145,6 +145,13 @@ static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, oper
     p->stacks = 1;
 }
 
+const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n)
+{
+    operand m = {x, 1, 1, n, n, 0};
+    round_operand(c, &m);
+    return (const __nv_bfloat16 *)m.x;
+}
+
 // Joins a stack into one product where the operands lie so that they make one: along the rows when
 // b is shared, along the sum when the products are added up.
 static wk_cuda_product joined(wk_cuda_product p)
