@@ -45,6 +45,26 @@ __global__ void wk_columns_kernel(wk_column_cut cut, float scale, F value, float
     partial[((size_t)blockIdx.z * cut.chunks + blockIdx.y) * cut.cols + col] = scale * sum;
 }
 
+// y[outer][col] = sum of partial[outer][chunk][col] over the chunks.
+enum { WK_COLLECT_ROWS = 16 };
+static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const float *partial,
+                                         float *y)
+{
+    __shared__ float part[WK_COLLECT_ROWS][WK_TILE_COLS + 1];
+    wk_begin();
+    unsigned col = blockIdx.x * WK_TILE_COLS + threadIdx.x;
+    float sum = 0;
+    if (col < cols)
+        for (unsigned k = threadIdx.y; k < chunks; k += WK_COLLECT_ROWS)
+            sum += partial[((size_t)blockIdx.y * chunks + k) * cols + col];
+    part[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || col >= cols) return;
+    for (int i = 1; i < WK_COLLECT_ROWS; i++)
+        sum += part[i][threadIdx.x];
+    y[(size_t)blockIdx.y * cols + col] = sum;
+}
+
 /// y[o][col] = scale * sum over the rows of matrix o of value(row, col), value a __device__ lambda
 /// that is called once for every element and may store something itself.
 template <class F>
@@ -58,14 +78,8 @@ static void wk_cuda_columns(const wk_cuda_call *c, size_t outer, size_t rows, si
         cut.chunks > 1 ? (float *)wk_cuda_scratch(c, outer * cut.chunks * cols * sizeof *y) : y;
     wk_launch(c, wk_columns_kernel<F>, grid, block, cut, scale, value, partial);
     if (cut.chunks == 1) return;
-    unsigned chunks = cut.chunks, width = (unsigned)cols;
-    wk_cuda_each(c, outer * cols, [=] __device__(unsigned i) {
-        const float *column = partial + (size_t)(i / width) * chunks * width + i % width;
-        float sum = column[0];
-        for (unsigned k = 1; k < chunks; k++)
-            sum += column[(size_t)k * width];
-        y[i] = sum;
-    });
+    wk_launch(c, wk_collect_kernel, dim3(grid.x, (unsigned)outer),
+              dim3(WK_TILE_COLS, WK_COLLECT_ROWS), cut.chunks, cut.cols, partial, y);
 }
 
 #endif

@@ -1,7 +1,6 @@
 // Matrix products by cuBLAS. Matrices are row-major here and column-major there, so every product
 // is handed over as its transpose: out' = b' a'.
 #include "tensor/cuda/lane.cuh"
-#include "tensor/cuda/skinny.cuh"
 
 static void round_to_half(const wk_cuda_call *c, size_t n, const float *x, __nv_bfloat16 *y)
 {
@@ -168,46 +167,16 @@ static wk_cuda_product joined(wk_cuda_product p)
     return p;
 }
 
-static bool begins_whole(const operand *m)
-{
-    return m->row % 2 == 0 && m->stride % 2 == 0 && (uintptr_t)m->x % 4 == 0;
-}
-
-// Few rows have a kernel of their own; false for any other product.
-static bool multiply_skinny(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                            const operand *b, float *out, int batch, bool accumulate)
-{
-    bool fits = c->precision == WK_CUDA_BF16 && p->m <= WK_SKINNY_ROWS && !p->transpose_a &&
-                p->k % 8 == 0 && p->n % 8 == 0 && begins_whole(a) && begins_whole(b);
-    if (!fits) return false;
-    wk_cuda_skinny s = {};
-    s.m = (unsigned)p->m;
-    s.n = (unsigned)p->n;
-    s.k = (unsigned)p->k;
-    s.row_a = (unsigned)a->row;
-    s.row_b = (unsigned)b->row;
-    s.stride_a = a->stride;
-    s.stride_b = b->stride;
-    s.stride_out = p->stride_c;
-    s.a = (const __nv_bfloat16 *)a->x;
-    s.b = (const __nv_bfloat16 *)b->x;
-    s.out = out;
-    s.accumulate = accumulate;
-    wk_cuda_skinny_gemm(c, &s, p->transpose_b, (unsigned)batch);
-    return true;
-}
-
 static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                     const operand *b, float *out, size_t row_out, int batch, float beta)
+                     const operand *b, float *out, int batch, float beta)
 {
-    if (multiply_skinny(c, p, a, b, out, batch, beta != 0)) return;
     const float one = 1;
     cudaDataType type = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     cublasStatus_t status = cublasGemmStridedBatchedEx(
         c->lane->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
         p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one, b->x,
         type, (int)b->row, (long long)b->stride, a->x, type, (int)a->row, (long long)a->stride,
-        &beta, out, CUDA_R_32F, (int)row_out, (long long)p->stride_c, batch, CUBLAS_COMPUTE_32F,
+        &beta, out, CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch, CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT);
     if (!c->lane->status) c->lane->status = status;
 }
@@ -229,30 +198,10 @@ static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operan
 {
     size_t width = c->precision == WK_CUDA_BF16 ? sizeof(__nv_bfloat16) : sizeof(float);
     for (size_t s = 0; s < p->stacks; s++, beta = 1) {
-        multiply(c, p, &a, &b, out, p->n, 1, beta);
+        multiply(c, p, &a, &b, out, 1, beta);
         a.x = (const char *)a.x + a.stride * width;
         b.x = (const char *)b.x + b.stride * width;
     }
-}
-
-// A large result whose rows are no multiple of 16 bytes is quicker made beside its place, in padded
-// rows, and copied.
-static bool is_ragged_result(const wk_cuda_call *c, const wk_cuda_product *p)
-{
-    return c->precision == WK_CUDA_BF16 && p->stacks == 1 && !p->accumulate && p->n % 4 != 0 &&
-           p->n > 256 && p->m * p->n > (size_t)1 << 20;
-}
-
-static void multiply_ragged(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                            const operand *b, float *out)
-{
-    unsigned row = (unsigned)padded(p->n), cols = (unsigned)p->n;
-    float *wide = (float *)wk_cuda_scratch(c, p->m * row * sizeof *wide);
-    multiply(c, p, a, b, wide, row, 1, 0);
-    wk_cuda_each(c, p->m * p->n, [=] __device__(unsigned i) {
-        unsigned r = i / cols;
-        out[i] = wide[(size_t)r * row + (i - r * cols)];
-    });
 }
 
 void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
@@ -268,10 +217,8 @@ void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const voi
         join_sum(c, &p, &a, &b);
     }
     float beta = p.accumulate ? 1 : 0;
-    if (is_ragged_result(c, &p))
-        multiply_ragged(c, &p, &a, &b, out);
-    else if (p.stride_c || p.stacks == 1)
-        multiply(c, &p, &a, &b, out, p.n, (int)p.stacks, beta);
+    if (p.stride_c || p.stacks == 1)
+        multiply(c, &p, &a, &b, out, (int)p.stacks, beta);
     else
         add_products(c, &p, a, b, out, beta);
 }

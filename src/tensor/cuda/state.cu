@@ -3,7 +3,7 @@
 #include "tensor/cuda/device.cuh"
 
 // The spans of one global norm, cut into a fixed number of pieces each.
-enum { SPANS = 64, SPAN_PIECES = 32 };
+enum { SPANS = 64, SPAN_PIECES = 128 };
 typedef struct spans {
     const float *x[SPANS];
     unsigned count[SPANS]; // elements of one stack member
