@@ -5,7 +5,8 @@
 //   FORWARD     small pixels by small_c, over a patch of the large image
 //   TRANSPOSED  large pixels by large_c, over the small pixels that reach them: every class of
 //               large pixels (their coordinates modulo the stride) is a product of its own, with
-//               only the kernel's taps of that class
+//               only the kernel's taps of that class. Where all classes have as many taps they
+//               read the same small pixels, and are the columns of one product
 //   WEIGHTS     patch by small_c, over all small pixels; these are cut into groups that are summed
 //               apart, and the groups are added in order
 //
@@ -27,10 +28,12 @@ typedef struct conv_job {
     __nv_bfloat16 *half; // a bf16 copy of y, or NULL
     wk_activation act;
     unsigned pixels;     // rows of small pixels in all
+    unsigned columns;    // of the product
+    bool joined;         // TRANSPOSED: the classes are columns, large_c for each
     unsigned group;      // WEIGHTS: small pixels of a group, a multiple of DEPTH
     unsigned line, step; // large image: from row to row, from patch to patch
     wk_divisor by_run, by_small, by_small_c;
-    wk_divisor by_class[2], by_taps[2]; // pixels of a class in a line, its taps
+    wk_divisor by_large_c, by_class[2], by_taps[2]; // pixels of a class in a line, its taps
 } conv_job;
 
 // The taps and pixels of one class of large rows (or columns).
@@ -58,6 +61,7 @@ template <int MODE> static __device__ block_work work_of(const conv_job &j)
         b.rows = j.pixels;
         b.depth = j.z.patch;
     } else if (MODE == TRANSPOSED) {
+        // Joined, the first class stands for all: none has more pixels.
         b.v = class_of(&j.z, blockIdx.z / j.z.stride);
         b.h = class_of(&j.z, blockIdx.z % j.z.stride);
         b.rows = j.z.batch * b.v.length * b.h.length;
@@ -168,32 +172,50 @@ static __device__ void load_left(const conv_job &j, const block_work &b, const l
     }
 }
 
+// The class and the channel that a column of TRANSPOSED stands for.
+typedef struct class_column {
+    unsigned down, right, channel;
+} class_column;
+
+static __device__ class_column class_column_of(const conv_job &j, const block_work &b,
+                                               unsigned column)
+{
+    class_column q = {b.v.first, b.h.first, column};
+    if (!j.joined) return q;
+    unsigned at = wk_quotient(column, j.by_large_c);
+    q.channel = column - at * j.z.large_c;
+    q.down = at / 2; // the stride is 2
+    q.right = at % 2;
+    return q;
+}
+
 // The right tile: [DEPTH][COLS], or [COLS][DEPTH] for TRANSPOSED.
 template <int MODE, int COLS>
 static __device__ void load_right(const conv_job &j, const block_work &b, unsigned k0,
                                   __nv_bfloat16 *tile)
 {
-    const unsigned width = MODE == TRANSPOSED ? j.z.large_c : j.z.small_c;
     for (unsigned id = threadIdx.x; id < COLS * DEPTH / CHUNK; id += THREADS) {
         if (MODE == TRANSPOSED) {
             unsigned n = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK, k = k0 + at;
             unsigned column = blockIdx.y * COLS + n;
-            bool real = k < b.depth && column < width;
+            bool real = k < b.depth && column < j.columns;
             size_t from = 0;
             if (real) {
+                class_column q = class_column_of(j, b, column);
                 unsigned tap = wk_quotient(k, j.by_small_c), channel = k - tap * j.z.small_c;
                 unsigned down = wk_quotient(tap, j.by_taps[b.h.first]),
                          right = tap - down * b.h.taps;
-                unsigned ky = b.v.first + down * j.z.stride, kx = b.h.first + right * j.z.stride;
-                from = ((size_t)(ky * j.z.kernel + kx) * width + column) * j.z.small_c + channel;
+                unsigned ky = q.down + down * j.z.stride, kx = q.right + right * j.z.stride;
+                from = (size_t)(ky * j.z.kernel + kx) * j.z.large_c + q.channel;
+                from = from * j.z.small_c + channel;
             }
             copy_chunk(tile + n * ROW_LEFT + at, j.right + from, real);
             continue;
         }
         unsigned at = id / (COLS / CHUNK), n = id % (COLS / CHUNK) * CHUNK, k = k0 + at;
         unsigned column = blockIdx.y * COLS + n;
-        bool real = k < b.depth && column < width;
-        size_t from = real ? (size_t)(b.begin + k) * width + column : 0;
+        bool real = k < b.depth && column < j.columns;
+        size_t from = real ? (size_t)(b.begin + k) * j.columns + column : 0;
         copy_chunk(tile + at * (COLS + 8) + n, j.right + from, real);
     }
 }
@@ -272,43 +294,68 @@ static __device__ void multiply_tiles(const __nv_bfloat16 *left, const __nv_bflo
     }
 }
 
-// Where row m of the result begins.
+// A row of the result: FORWARD and WEIGHTS have its first number, TRANSPOSED a pixel of a class.
+typedef struct result_row {
+    size_t base;
+    unsigned row, column;
+} result_row;
+
 template <int MODE>
-static __device__ size_t result_at(const conv_job &j, const block_work &b, unsigned m)
+static __device__ result_row result_row_of(const conv_job &j, const block_work &b, unsigned m)
 {
-    if (MODE == FORWARD) return (size_t)m * j.z.small_c;
-    if (MODE == WEIGHTS) return blockIdx.z * j.z.weights + (size_t)m * j.z.small_c;
-    unsigned image, row, column;
-    locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &row, &column);
-    row = row * j.z.stride + b.v.first;
-    column = column * j.z.stride + b.h.first;
-    return image * j.z.large_count + ((size_t)row * j.z.large + column) * j.z.large_c;
+    result_row r = {(size_t)m * j.columns, 0, 0};
+    if (MODE == WEIGHTS) r.base += blockIdx.z * j.z.weights;
+    if (MODE != TRANSPOSED) return r;
+    unsigned image;
+    locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &r.row, &r.column);
+    r.base = image * j.z.large_count;
+    return r;
+}
+
+// The place of a result in y; false where a class has no such pixel. `channel` receives its own.
+template <int MODE>
+static __device__ bool place_of(const conv_job &j, const block_work &b, const result_row &r,
+                                unsigned column, size_t *place, unsigned *channel)
+{
+    *place = r.base + column;
+    *channel = column;
+    if (MODE != TRANSPOSED) return true;
+    class_column q = class_column_of(j, b, column);
+    unsigned y = r.row * j.z.stride + q.down, x = r.column * j.z.stride + q.right;
+    *place = r.base + ((size_t)y * j.z.large + x) * j.z.large_c + q.channel;
+    *channel = q.channel;
+    return y < j.z.large && x < j.z.large;
+}
+
+static __device__ void put_pair(const conv_job &j, size_t place, unsigned channel, float2 v)
+{
+    if (j.bias) {
+        v.x += j.bias[channel];
+        v.y += j.bias[channel + 1];
+    }
+    v.x = wk_activate(j.act, v.x);
+    v.y = wk_activate(j.act, v.y);
+    *(float2 *)(j.y + place) = v;
+    if (j.half) *(__nv_bfloat162 *)(j.half + place) = __floats2bfloat162_rn(v.x, v.y);
 }
 
 template <int MODE, int COLS>
 static __device__ void store(const conv_job &j, const block_work &b, const sums<COLS> &sum)
 {
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    unsigned width = MODE == TRANSPOSED ? j.z.large_c : j.z.small_c;
     unsigned first = blockIdx.y * COLS + warp % 2 * (COLS / 2) + lane % 4 * 2;
 #pragma unroll
     for (unsigned i = 0; i < 4; i++) {
         unsigned m = blockIdx.x * ROWS + warp / 2 * 32 + i * 8 + lane / 4;
         if (m >= b.rows) continue;
-        size_t at = result_at<MODE>(j, b, m);
+        result_row r = result_row_of<MODE>(j, b, m);
 #pragma unroll
         for (unsigned n = 0; n < COLS / 16; n++) {
-            unsigned column = first + n * 8;
-            if (column >= width) continue;
-            float2 v = make_float2(sum.v[i / 2][n][i % 2 * 2], sum.v[i / 2][n][i % 2 * 2 + 1]);
-            if (j.bias) {
-                v.x += j.bias[column];
-                v.y += j.bias[column + 1];
-            }
-            v.x = wk_activate(j.act, v.x);
-            v.y = wk_activate(j.act, v.y);
-            *(float2 *)(j.y + at + column) = v;
-            if (j.half) *(__nv_bfloat162 *)(j.half + at + column) = __floats2bfloat162_rn(v.x, v.y);
+            unsigned column = first + n * 8, channel;
+            size_t place;
+            if (column >= j.columns || !place_of<MODE>(j, b, r, column, &place, &channel)) continue;
+            put_pair(j, place, channel,
+                     make_float2(sum.v[i / 2][n][i % 2 * 2], sum.v[i / 2][n][i % 2 * 2 + 1]));
         }
     }
 }
@@ -351,25 +398,23 @@ static __global__ void __launch_bounds__(THREADS) conv_kernel(const conv_job j)
 }
 
 template <int MODE, int COLS>
-static void launch(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsigned cols,
-                   unsigned slices)
+static void launch(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsigned slices)
 {
     const int bytes = tile_sizes<MODE, COLS>::bytes;
     // An error stays for cudaGetLastError.
     (void)cudaFuncSetAttribute(conv_kernel<MODE, COLS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                bytes);
-    dim3 grid((rows + ROWS - 1) / ROWS, (cols + COLS - 1) / COLS, slices);
+    dim3 grid((rows + ROWS - 1) / ROWS, (j.columns + COLS - 1) / COLS, slices);
     conv_kernel<MODE, COLS><<<grid, THREADS, bytes, c->stream>>>(j);
 }
 
 template <int MODE>
-static void launch_for(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsigned cols,
-                       unsigned slices)
+static void launch_for(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsigned slices)
 {
-    if (cols <= 48)
-        launch<MODE, 48>(c, j, rows, cols, slices);
+    if (j.columns <= 48)
+        launch<MODE, 48>(c, j, rows, slices);
     else
-        launch<MODE, 96>(c, j, rows, cols, slices);
+        launch<MODE, 96>(c, j, rows, slices);
 }
 
 static bool aligned(const void *x)
@@ -395,7 +440,9 @@ static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const floa
     j.pixels = z->batch * z->pixels;
     j.line = z->large * z->large_c;
     j.step = z->stride * z->large_c;
+    j.columns = z->small_c;
     j.by_run = wk_divisor_of(z->run);
+    j.by_large_c = wk_divisor_of(z->large_c);
     j.by_small = wk_divisor_of(z->small);
     j.by_small_c = wk_divisor_of(z->small_c);
     for (unsigned i = 0; i < z->stride; i++) {
@@ -420,7 +467,7 @@ bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
     j.right = wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->small_count, &j);
-    launch_for<FORWARD>(c, j, j.pixels, z->small_c, 1);
+    launch_for<FORWARD>(c, j, j.pixels, 1);
     return true;
 }
 
@@ -434,7 +481,10 @@ bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->large_count, &j);
     unsigned length = class_of(z, 0).length; // the first class is the largest
-    launch_for<TRANSPOSED>(c, j, z->batch * length * length, z->large_c, z->stride * z->stride);
+    unsigned classes = z->stride * z->stride;
+    j.joined = z->stride == 2 && z->kernel % 2 == 0;
+    j.columns = j.joined ? classes * z->large_c : z->large_c;
+    launch_for<TRANSPOSED>(c, j, z->batch * length * length, j.joined ? 1 : classes);
     return true;
 }
 
@@ -454,7 +504,7 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
     j.group = group_steps * DEPTH;
     groups = (steps + group_steps - 1) / group_steps;
     if (groups > 1) j.y = (float *)wk_cuda_scratch(c, groups * z->weights * sizeof(float));
-    launch_for<WEIGHTS>(c, j, z->patch, z->small_c, groups);
+    launch_for<WEIGHTS>(c, j, z->patch, groups);
     if (groups > 1) wk_cuda_column_sums(c, 1, groups, z->weights, 1, j.y, dw);
     return true;
 }
