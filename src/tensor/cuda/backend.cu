@@ -30,7 +30,7 @@ typedef struct cuda_backend {
 
 struct wk_executable {
     cuda_backend *backend;
-    size_t count, address_count;
+    size_t count;
     wk_cuda_call *calls;
     void **addresses;
     wk_cuda_lane lane;
