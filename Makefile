@@ -5,7 +5,8 @@
 PRESET ?= release
 BUILD_release := build
 BUILD ?= $(or $(BUILD_$(PRESET)),build-$(PRESET))
-CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DIR)))
+CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DIR))) \
+    $(if $(WAKER_CUDA),-DWAKER_CUDA=$(WAKER_CUDA))
 CTEST_FLAGS ?= --output-on-failure
 
 .PHONY: all build fuzz pictures setup test demo pictures-demo kill-test bench bundle format format-check lint coverage clean
@@ -44,8 +45,11 @@ fuzz: setup-build
 pictures: all
 	@tools/pictures $(BUILD)/waker
 
-bundle: all
-	@tools/bundle $(BUILD)
+# Without CUDA, whose libraries are many times the size of all else.
+bundle: setup-build
+	@cmake --preset release -B build-bundle -DWAKER_CUDA=OFF -DWAKER_TESTS=OFF --log-level=WARNING
+	@cmake --build build-bundle
+	@tools/bundle build-bundle
 
 format: setup-lint
 	@git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i

@@ -4,6 +4,7 @@
 // up to 1e-4 of a tensor's largest element are rounding.
 #include "agent/learner.h"
 #include "agent/learner_parts.h"
+#include "support/backend.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +117,7 @@ static int set_up(void **state)
     fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     assert_ok(wk_pool_create(2, &f->pool, &err));
-    assert_ok(wk_backend_cpu_create(f->pool, &f->backend, &err));
+    assert_ok(test_backend_create(f->pool, &f->backend, &err));
     wk_learner_config config = tiny();
     assert_ok(wk_learner_create(&config, f->backend, &f->learner, &err));
     assert_ok(wk_safetensors_open(WAKER_SOURCE_DIR "/tests/agent/golden/learner.safetensors",

@@ -7,6 +7,7 @@
 #include "agent/prediction.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "support/backend.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static rig open_rig(wk_learner_config config, int threads)
 {
     rig r = {0};
     assert_ok(wk_pool_create(threads, &r.pool, &err));
-    assert_ok(wk_backend_cpu_create(r.pool, &r.backend, &err));
+    assert_ok(test_backend_create(r.pool, &r.backend, &err));
     assert_ok(wk_learner_create(&config, r.backend, &r.learner, &err));
     return r;
 }
@@ -379,7 +380,7 @@ static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
     (void)state;
     wk_backend *backend;
     wk_learner *learner;
-    assert_ok(wk_backend_cpu_create(NULL, &backend, &err));
+    assert_ok(test_backend_create(NULL, &backend, &err));
     wk_learner_config c = tiny(0);
     c.depth = 0;
     assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "depth = 0");

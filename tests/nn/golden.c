@@ -1,6 +1,7 @@
 #include "nn/golden.h"
 
 #include "nn/safetensors.h"
+#include "support/backend.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ golden *golden_open(const char *name)
     assert_non_null(file);
     assert_ok(wk_safetensors_open(path, &file->file, &err));
     assert_ok(wk_graph_create(&file->g, &err));
-    assert_ok(wk_backend_cpu_create(NULL, &file->backend, &err));
+    assert_ok(test_backend_create(NULL, &file->backend, &err));
     return file;
 }
 

@@ -1,4 +1,5 @@
 #include "nn/small_net.h"
+#include "support/backend.h"
 
 #include "nn/layers.h"
 
@@ -23,7 +24,7 @@ static wk_status record(small_net *net, int stack, uint64_t seed, wk_error *err)
 {
     const wk_params_config params = {"net", stack, seed};
     const wk_optimizer_config optimizer = {.rate = 1e-2f, .adam = wk_adam_config_default()};
-    WK_TRY(wk_backend_cpu_create(NULL, &net->backend, err));
+    WK_TRY(test_backend_create(NULL, &net->backend, err));
     WK_TRY(wk_graph_create(&net->g, err));
     WK_TRY(wk_params_create(&params, &net->params, err));
     WK_TRY(wk_scope_create(net->params, net->g, &net->scope, err));

@@ -2,6 +2,7 @@
 // of a stack as a network of its own.
 #include "nn/layers.h"
 #include "nn/losses.h"
+#include "support/backend.h"
 #include "support/check.h"
 #include "tensor/program.h"
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static bench open_bench(int stack)
 {
     wk_error err = {0};
     bench b = {0};
-    assert_ok(wk_backend_cpu_create(NULL, &b.backend, &err));
+    assert_ok(test_backend_create(NULL, &b.backend, &err));
     assert_ok(wk_graph_create(&b.g, &err));
     assert_ok(wk_params_create(&(wk_params_config){"net", stack, 11}, &b.params, &err));
     assert_ok(wk_scope_create(b.params, b.g, &b.scope, &err));

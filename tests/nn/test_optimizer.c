@@ -2,6 +2,7 @@
 // steps with bad gradients are skipped and counted, members of a stack are independent.
 #include "nn/golden.h"
 #include "nn/optimizer.h"
+#include "support/backend.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static group open_group(int stack, float decay)
     assert_ok(
         wk_params_create(&(wk_params_config){.name = "set", .stack = stack}, &p.params, &err));
     assert_ok(wk_graph_create(&p.g, &err));
-    assert_ok(wk_backend_cpu_create(NULL, &p.backend, &err));
+    assert_ok(test_backend_create(NULL, &p.backend, &err));
     assert_ok(wk_scope_create(p.params, p.g, &p.scope, &err));
     assert_ok(wk_optimizer_create(p.params, &config, &p.optimizer, &err));
     p.flag = wk_graph_input(p.g, WK_U64, WK_SHAPE(1), "flag");

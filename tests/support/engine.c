@@ -1,4 +1,5 @@
 #include "support/engine.h"
+#include "support/backend.h"
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ engine engine_open(int threads)
     wk_error err = {0};
     assert_ok(wk_graph_create(&e.g, &err));
     assert_ok(wk_pool_create(threads, &e.pool, &err));
-    assert_ok(wk_backend_cpu_create(e.pool, &e.backend, &err));
+    assert_ok(test_backend_create(e.pool, &e.backend, &err));
     return e;
 }
 

@@ -1,4 +1,4 @@
-// A graph with a CPU backend and its program, for tests that record, run and look.
+// A graph with a backend (support/backend.h) and its program, for tests that record, run and look.
 #ifndef WK_TESTS_ENGINE_H
 #define WK_TESTS_ENGINE_H
 

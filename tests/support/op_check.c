@@ -1,6 +1,7 @@
 #include "support/op_check.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "support/backend.h"
 #include "support/check.h"
 #include "tensor/program.h"
 
@@ -98,23 +99,30 @@ static void record(setup *s)
 
 static void check_guards(const setup *s, const wk_buffer *buffer)
 {
-    const unsigned char *bytes = buffer->address;
+    wk_error err = {0};
+    unsigned char *bytes = malloc(s->buffer_size);
+    assert_ok(wk_buffer_download(buffer, 0, bytes, s->buffer_size, &err));
     for (int i = -1; i < s->inputs; i++) {
         size_t end = i < 0 ? 0 : s->places[i] + op_count(s->c, i) * sizeof(float);
         for (size_t k = 0; k < GUARD; k++)
             if (bytes[end + k] != GUARD_BYTE)
                 fail_msg("%s: a guard byte after input %d was written", s->c->name, i);
     }
+    free(bytes);
 }
 
 static void fill_buffer(const setup *s, wk_buffer *buffer)
 {
-    memset(buffer->address, GUARD_BYTE, s->buffer_size);
+    wk_error err = {0};
+    char *bytes = malloc(s->buffer_size);
+    memset(bytes, GUARD_BYTE, s->buffer_size);
     for (int i = 0; i < s->inputs; i++) {
         float *values = floats(s->x[i], op_count(s->c, i));
-        memcpy((char *)buffer->address + s->places[i], values, op_count(s->c, i) * sizeof(float));
+        memcpy(bytes + s->places[i], values, op_count(s->c, i) * sizeof(float));
         free(values);
     }
+    assert_ok(wk_buffer_upload(buffer, 0, bytes, s->buffer_size, &err));
+    free(bytes);
 }
 
 static void fetch(const setup *s, wk_program *program, float *out)
@@ -129,16 +137,12 @@ static void fetch(const setup *s, wk_program *program, float *out)
     }
 }
 
-// Runs the graph on so many threads, `runs` times over, and keeps the last results.
-static void run_on(setup *s, int threads, int runs, float **results)
+// Runs the graph on a backend, `runs` times over, and keeps the last results.
+static void run_on(setup *s, wk_backend *backend, int runs, float **results)
 {
     wk_error err = {0};
-    wk_pool *pool = NULL;
-    wk_backend *backend = NULL;
     wk_buffer *buffer = NULL;
     wk_program *program = NULL;
-    assert_ok(wk_pool_create(threads, &pool, &err));
-    assert_ok(wk_backend_cpu_create(pool, &backend, &err));
     assert_ok(wk_buffer_create(backend, s->buffer_size, &buffer, &err));
     fill_buffer(s, buffer);
     for (int i = 0; i < s->inputs; i++)
@@ -154,6 +158,17 @@ static void run_on(setup *s, int threads, int runs, float **results)
     check_guards(s, buffer);
     wk_program_destroy(program);
     wk_buffer_destroy(buffer);
+}
+
+// The same on the device that the tests run on, with so many threads where that means something.
+static void run_on_threads(setup *s, int threads, int runs, float **results)
+{
+    wk_error err = {0};
+    wk_pool *pool = NULL;
+    wk_backend *backend = NULL;
+    assert_ok(wk_pool_create(threads, &pool, &err));
+    assert_ok(test_backend_create(pool, &backend, &err));
+    run_on(s, backend, runs, results);
     wk_backend_destroy(backend);
     wk_pool_destroy(pool);
 }
@@ -217,6 +232,22 @@ static void check_gradient(setup *s, int input, const float *got)
     free(expected);
 }
 
+static void release(setup *s)
+{
+    for (int i = 0; i < RUNS; i++)
+        free(s->results[i]);
+    for (int i = 0; i < s->inputs; i++)
+        free(s->x[i]);
+    free(s->weight);
+    wk_graph_destroy(s->g);
+}
+
+static void note_covered(const setup *s, bool covered[WK_OP_COUNT])
+{
+    for (size_t i = 0; i < s->g->nodes.count; i++)
+        covered[s->g->nodes.items[i].op] = true;
+}
+
 static void check_case(const op_case *c, bool covered[WK_OP_COUNT])
 {
     setup s = {.c = c};
@@ -224,7 +255,7 @@ static void check_case(const op_case *c, bool covered[WK_OP_COUNT])
     record(&s);
     const int threads[RUNS] = {1, 1, 2, 3}, runs[RUNS] = {1, 2, 1, 1};
     for (int i = 0; i < RUNS; i++) {
-        run_on(&s, threads[i], runs[i], &s.results[i]);
+        run_on_threads(&s, threads[i], runs[i], &s.results[i]);
         if (memcmp(s.results[0], s.results[i], s.result_count * sizeof(float)) != 0)
             fail_msg("%s: run %d on %d threads differs from the first", c->name, runs[i],
                      threads[i]);
@@ -235,14 +266,14 @@ static void check_case(const op_case *c, bool covered[WK_OP_COUNT])
         check_gradient(&s, i, gradient);
         gradient += op_count(c, i);
     }
-    for (size_t i = 0; i < s.g->nodes.count; i++)
-        covered[s.g->nodes.items[i].op] = true;
-    for (int i = 0; i < RUNS; i++)
-        free(s.results[i]);
-    for (int i = 0; i < s.inputs; i++)
-        free(s.x[i]);
-    free(s.weight);
-    wk_graph_destroy(s.g);
+    note_covered(&s, covered);
+    release(&s);
+}
+
+static void check_coverage(const bool covered[WK_OP_COUNT], const wk_op *ops, size_t op_total)
+{
+    for (size_t i = 0; i < op_total; i++)
+        if (!covered[ops[i]]) fail_msg("no case covers the op %s", wk_op_table[ops[i]].name);
 }
 
 void op_check_all(const op_case *cases, size_t count, const wk_op *ops, size_t op_total)
@@ -250,6 +281,53 @@ void op_check_all(const op_case *cases, size_t count, const wk_op *ops, size_t o
     bool covered[WK_OP_COUNT] = {false};
     for (size_t i = 0; i < count; i++)
         check_case(&cases[i], covered);
-    for (size_t i = 0; i < op_total; i++)
-        if (!covered[ops[i]]) fail_msg("no case covers the op %s", wk_op_table[ops[i]].name);
+    check_coverage(covered, ops, op_total);
+}
+
+// |got - expected| / |expected| in the Euclidean norm; NaN counts as infinitely far.
+static double distance(const float *got, const float *expected, size_t count)
+{
+    double difference = 0, norm = 1e-12;
+    for (size_t i = 0; i < count; i++) {
+        difference += pow((double)got[i] - expected[i], 2);
+        norm += pow(expected[i], 2);
+    }
+    double d = sqrt(difference / norm);
+    return isnan(d) ? INFINITY : d;
+}
+
+static void compare_backends(const op_case *c, wk_backend *expected, wk_backend *got,
+                             double tolerance, bool covered[WK_OP_COUNT])
+{
+    setup s = {.c = c};
+    draw_inputs(&s);
+    record(&s);
+    run_on(&s, expected, 1, &s.results[0]);
+    run_on(&s, got, 1, &s.results[1]);
+    run_on(&s, got, 3, &s.results[2]);
+    if (memcmp(s.results[1], s.results[2], s.result_count * sizeof(float)) != 0)
+        fail_msg("%s: the third run differs from the first", c->name);
+    size_t at = 0, count = s.y_count;
+    for (int part = 0; part <= s.inputs; part++) {
+        bool gradient = part > 0;
+        double limit = gradient ? c->gradient_tolerance : c->tolerance;
+        double d = distance(s.results[1] + at, s.results[0] + at, count);
+        limit = limit < 0 ? 0 : limit > 0 ? limit : tolerance;
+        if (!(d <= limit))
+            fail_msg("%s: %s %d is %g off, %g is allowed", c->name, gradient ? "gradient" : "y",
+                     part - 1, d, limit);
+        at += count;
+        count = part < s.inputs ? op_count(c, part) : 0;
+    }
+    note_covered(&s, covered);
+    release(&s);
+}
+
+void op_compare_all(const op_case *cases, size_t count, wk_backend *expected, wk_backend *got,
+                    double tolerance, const wk_op *ops, size_t op_total)
+{
+    bool covered[WK_OP_COUNT] = {false};
+    for (size_t i = 0; i < count; i++)
+        compare_backends(&cases[i], expected, got, tolerance, covered);
+    check_coverage(covered, ops, op_total);
 }

@@ -4,6 +4,7 @@
 #ifndef WK_TESTS_OP_CHECK_H
 #define WK_TESTS_OP_CHECK_H
 
+#include "tensor/backend.h"
 #include "tensor/graph.h"
 #include "tensor/node.h"
 
@@ -45,6 +46,13 @@ enum { OP_CHECK_KEY = 77, OP_CHECK_COUNTER = 5 };
 
 /// Runs all cases and then checks that each of `ops` was part of some graph.
 void op_check_all(const op_case *cases, size_t count, const wk_op *ops, size_t op_count);
+
+/// Runs all cases on two backends and compares what they give, result by result, in the Euclidean
+/// norm relative to that of `expected`: at most `tolerance`, or what the case says (negative: the
+/// same numbers). Cases need no reference. `got` must repeat its own bytes. Then checks that each
+/// of `ops` was part of some graph.
+void op_compare_all(const op_case *cases, size_t count, wk_backend *expected, wk_backend *got,
+                    double tolerance, const wk_op *ops, size_t op_count);
 
 /// Number of elements of input i, its axis lengths.
 size_t op_count(const op_case *c, int i);

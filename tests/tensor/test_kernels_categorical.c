@@ -2,7 +2,7 @@
 // differences, samples against the stated rule and the probabilities.
 #include "kernel_check.h"
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/vmath.h"
+#include "tensor/vmath.h"
 
 typedef struct call_data {
     size_t rows, groups, classes; // groups of one row

@@ -2,7 +2,7 @@
 // vectorised versions against the plain ones, bit for bit.
 #include "kernel_check.h"
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/vmath.h"
+#include "tensor/vmath.h"
 #include <float.h>
 
 // Units in the last place of `exact` as a float.

@@ -6,7 +6,7 @@
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"
 #include "tensor/cpu/unary.h"
-#include "tensor/cpu/vmath.h"
+#include "tensor/vmath.h"
 
 WK_INLINE float apply(wk_activation act, float x)
 {

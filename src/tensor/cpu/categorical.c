@@ -7,7 +7,7 @@
 #include "tensor/cpu/random.h"
 #include "tensor/cpu/simd.h"
 #include "tensor/cpu/sums.h"
-#include "tensor/cpu/vmath.h"
+#include "tensor/vmath.h"
 #include <assert.h>
 
 enum { TILE = 1024 }; // logits of a tile; also the most classes of a group

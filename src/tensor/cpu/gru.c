@@ -5,7 +5,7 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/norm.h"
 #include "tensor/cpu/parallel.h"
-#include "tensor/cpu/vmath.h"
+#include "tensor/vmath.h"
 #include <string.h>
 
 enum { TILE = 512 };

@@ -2,8 +2,8 @@
 // library calls, only + - * /, comparisons and integer operations. That makes the result the same
 // bits on every instruction set, and on a GPU when compiled without contraction. The largest errors
 // against exact values, checked by the tests, stand with each function. NaN gives NaN.
-#ifndef WK_TENSOR_CPU_VMATH_H
-#define WK_TENSOR_CPU_VMATH_H
+#ifndef WK_TENSOR_VMATH_H
+#define WK_TENSOR_VMATH_H
 
 #include "base/philox.h"
 #include <stdint.h>

@@ -1,0 +1,166 @@
+// One update of the learner on any backend, without the environments: median and least time, device
+// memory, and with WAKER_TRACE=1 where the time goes.
+//
+// usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32] [TASKS] [UPDATES]
+#include "agent/learner.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "tensor/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIXELS = 64 * 64 * 3, ACTIONS = 6, WARM_UP = 3 };
+
+typedef struct bench {
+    wk_pool *pool;
+    wk_backend *backend;
+    wk_learner *learner;
+    wk_learner_config config;
+} bench;
+
+static void check(wk_status status, const wk_error *err)
+{
+    if (status == WK_OK) return;
+    fprintf(stderr, "bench_update: %s\n", err->message);
+    exit(1);
+}
+
+static void *room(size_t size)
+{
+    void *memory = calloc(1, size ? size : 1);
+    if (memory) return memory;
+    fprintf(stderr, "bench_update: no memory\n");
+    exit(1);
+}
+
+static wk_status open_backend(bench *b, const char *device, wk_error *err)
+{
+    if (strcmp(device, "cuda") == 0)
+        return wk_backend_cuda_create(0, WK_CUDA_BF16, &b->backend, err);
+    if (strcmp(device, "cuda-f32") == 0)
+        return wk_backend_cuda_create(0, WK_CUDA_F32, &b->backend, err);
+    if (strcmp(device, "cpu") != 0)
+        return wk_fail(err, WK_E_INPUT, "the device is cpu, cuda or cuda-f32, not '%s'", device);
+    WK_TRY(wk_pool_create(0, &b->pool, err));
+    return wk_backend_cpu_create(b->pool, &b->backend, err);
+}
+
+// A batch of noise: the time of an update does not depend on what it sees.
+static wk_learner_batch make_batch(const wk_learner_config *c)
+{
+    size_t rows = (size_t)c->batch * (size_t)c->length;
+    size_t actions = rows * (size_t)c->action_size, rewards = rows * (size_t)c->tasks;
+    uint8_t *images = room(rows * PIXELS), *first = room(rows);
+    float *action = room(actions * sizeof *action), *reward = room(rewards * sizeof *reward);
+    wk_rng rng = wk_rng_stream(0, "bench-batch", 0);
+    for (size_t i = 0; i < rows * PIXELS; i++)
+        images[i] = (uint8_t)wk_rng_uniform(&rng, 0, 256);
+    memset(first, 1, (size_t)c->batch);
+    for (size_t i = 0; i < actions; i++)
+        action[i] = (float)wk_rng_uniform(&rng, -1, 1);
+    for (size_t i = 0; i < rewards; i++)
+        reward[i] = (float)wk_rng_uniform(&rng, 0, 1);
+    return (wk_learner_batch){images, action, first, reward};
+}
+
+static void free_batch(wk_learner_batch batch)
+{
+    free((void *)batch.images);
+    free((void *)batch.first);
+    free((void *)batch.actions);
+    free((void *)batch.rewards);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void print_times(const char *what, double *seconds, int count)
+{
+    qsort(seconds, (size_t)count, sizeof *seconds, by_size);
+    printf("%s: %.3f ms (median), %.3f ms (least)\n", what, 1e3 * seconds[count / 2],
+           1e3 * seconds[0]);
+}
+
+static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
+{
+    wk_error err = {0};
+    wk_learner_metrics metrics = {0};
+    double *update = room((size_t)updates * sizeof *update);
+    double *tasks = room((size_t)updates * sizeof *tasks);
+    double *launch = room((size_t)updates * sizeof *launch);
+    for (int i = -WARM_UP; i < updates; i++) {
+        double start = wk_clock_seconds();
+        check(wk_learner_update(b->learner, batch, &metrics, NULL, &err), &err);
+        double middle = wk_clock_seconds();
+        if (b->config.tasks > 0)
+            check(wk_learner_update_tasks(b->learner, batch, NULL, &err), &err);
+        double end = wk_clock_seconds();
+        check(wk_program_run(wk_learner_program(b->learner), &err), &err);
+        if (i < 0) continue;
+        update[i] = middle - start;
+        tasks[i] = end - middle;
+        launch[i] = wk_clock_seconds() - end;
+    }
+    print_times("reward-free update", update, updates);
+    print_times("  of it the graph", launch, updates);
+    if (b->config.tasks > 0) print_times("task update", tasks, updates);
+    printf("model loss %g, kl %g, actor loss %g\n", (double)metrics.model_loss, (double)metrics.kl,
+           (double)metrics.explore.actor_loss);
+    free(update);
+    free(tasks);
+    free(launch);
+}
+
+// The table for WAKER_TRACE=1, else the trace file it names.
+static void trace(wk_program *program)
+{
+    enum { RUNS = 3 };
+    wk_error err = {0};
+    wk_text text = {0};
+    check(wk_program_run(program, &err), &err);
+    check(wk_program_trace(program, true, &err), &err);
+    for (int i = 0; i < RUNS; i++)
+        check(wk_program_run(program, &err), &err);
+    bool table = strcmp(wk_trace_request(), "1") == 0;
+    if (table)
+        wk_program_trace_table(program, &text);
+    else
+        wk_program_trace_json(program, &text);
+    FILE *file = table ? stdout : fopen(wk_trace_request(), "w");
+    if (file) fputs(wk_text_get(&text), file);
+    if (file && !table) fclose(file);
+    wk_text_free(&text);
+    check(wk_program_trace(program, false, &err), &err);
+}
+
+int main(int count, char **args)
+{
+    const char *preset = count > 1 ? args[1] : "quick", *device = count > 2 ? args[2] : "cpu";
+    int updates = count > 4 ? atoi(args[4]) : 20;
+    wk_error err = {0};
+    bench b = {.config = wk_learner_config_default()};
+    check(wk_learner_config_preset(&b.config, preset, &err), &err);
+    b.config.action_size = ACTIONS;
+    b.config.tasks = count > 3 ? atoi(args[3]) : 0;
+    check(open_backend(&b, device, &err), &err);
+    double start = wk_clock_seconds();
+    check(wk_learner_create(&b.config, b.backend, &b.learner, &err), &err);
+    printf("preset %s on %s, %d tasks; set-up %.0f ms\n", preset, device, b.config.tasks,
+           1e3 * (wk_clock_seconds() - start));
+    wk_learner_memory memory = wk_learner_get_memory(b.learner);
+    printf("memory: %.1f MiB state, %.1f MiB planned\n", (double)memory.state / (1 << 20),
+           (double)memory.planned / (1 << 20));
+    wk_learner_batch batch = make_batch(&b.config);
+    time_updates(&b, &batch, updates < 1 ? 1 : updates);
+    if (wk_trace_request()) trace(wk_learner_program(b.learner));
+    free_batch(batch);
+    wk_learner_destroy(b.learner);
+    wk_backend_destroy(b.backend);
+    wk_pool_destroy(b.pool);
+    return 0;
+}

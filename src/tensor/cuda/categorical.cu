@@ -1,0 +1,369 @@
+// Uniform numbers and categorical variables: a warp for each group of logits. Groups have 16 to 32
+// classes, so a lane mostly holds one class; longer groups are read again instead of kept.
+//
+// A draw must be the CPU's: the same function of the same bits, its sum over classes taken one by
+// one. All other sums go by the warp's tree.
+#include "tensor/cuda/device.cuh"
+#include "tensor/vmath.h"
+
+static __device__ uint64_t substream_of(const void *counter)
+{
+    return *(const uint64_t *)counter;
+}
+
+static __device__ void store_uniform(float *y, unsigned n, unsigned block, wk_u32x4 words,
+                                     float low, float width)
+{
+    float u[4];
+    for (int k = 0; k < 4; k++)
+        u[k] = low + width * wk_unit_float(words.v[k]);
+    if (4 * block + 4 <= n)
+        ((float4 *)y)[block] = make_float4(u[0], u[1], u[2], u[3]);
+    else
+        for (unsigned i = 4 * block; i < n; i++)
+            y[i] = u[i % 4];
+}
+
+void wk_cuda_call_uniform(const wk_cuda_call *c)
+{
+    unsigned n = (unsigned)wk_call_count(c);
+    uint64_t key = c->node->attrs.random.key;
+    float low = c->node->attrs.random.low, width = c->node->attrs.random.high - low;
+    const void *counter = c->in[0];
+    float *y = wk_call_out(c, 0);
+    wk_cuda_each(c, (n + 3) / 4, [=] __device__(unsigned block) {
+        wk_u32x4 words = wk_philox_at(key, substream_of(counter), block);
+        store_uniform(y, n, block, words, low, width);
+    });
+}
+
+static __device__ float group_max(unsigned n, const float *x, unsigned lane)
+{
+    float best = -INFINITY;
+    for (unsigned i = lane; i < n; i += 32)
+        best = fmaxf(best, x[i]);
+    return wk_warp_max(best);
+}
+
+// The largest logit and the sum of exp(x - it): p_i = exp(x_i - max) / sum.
+typedef struct normaliser {
+    float max, sum;
+} normaliser;
+
+static __device__ normaliser normaliser_of(unsigned n, const float *x, unsigned lane)
+{
+    normaliser z = {group_max(n, x, lane), 0};
+    for (unsigned i = lane; i < n; i += 32)
+        z.sum += wk_expf(x[i] - z.max);
+    z.sum = wk_warp_sum(z.sum);
+    return z;
+}
+
+// Groups and classes of logits [..,C].
+static wk_rows groups_of(const wk_cuda_call *c)
+{
+    return wk_rows_of(wk_call_input_shape(c, 0), 1);
+}
+
+void wk_cuda_call_softmax(const wk_cuda_call *c)
+{
+    wk_rows r = groups_of(c);
+    unsigned n = (unsigned)r.cols;
+    const float *x = wk_call_in(c, 0);
+    float *y = wk_call_out(c, 0);
+    wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
+        const float *from = x + (size_t)g * n;
+        normaliser z = normaliser_of(n, from, lane);
+        float scale = 1.0f / z.sum;
+        for (unsigned i = lane; i < n; i += 32)
+            y[(size_t)g * n + i] = wk_expf(from[i] - z.max) * scale;
+    });
+}
+
+void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
+{
+    wk_rows r = groups_of(c);
+    unsigned n = (unsigned)r.cols;
+    const float *y = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
+    wk_out dx = wk_call_store(c, 0);
+    wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
+        size_t at = (size_t)g * n;
+        float dot = 0;
+        for (unsigned i = lane; i < n; i += 32)
+            dot += y[at + i] * dy[at + i];
+        dot = wk_warp_sum(dot);
+        for (unsigned i = lane; i < n; i += 32)
+            dx[at + i] = y[at + i] * (dy[at + i] - dot);
+    });
+}
+
+void wk_cuda_call_log_softmax(const wk_cuda_call *c)
+{
+    wk_rows r = groups_of(c);
+    unsigned n = (unsigned)r.cols;
+    const float *x = wk_call_in(c, 0);
+    float *y = wk_call_out(c, 0);
+    wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
+        const float *from = x + (size_t)g * n;
+        normaliser z = normaliser_of(n, from, lane);
+        float shift = wk_logf(z.sum);
+        for (unsigned i = lane; i < n; i += 32)
+            y[(size_t)g * n + i] = (from[i] - z.max) - shift;
+    });
+}
+
+void wk_cuda_call_log_softmax_grad(const wk_cuda_call *c)
+{
+    wk_rows r = groups_of(c);
+    unsigned n = (unsigned)r.cols;
+    const float *y = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
+    float *dx = wk_call_out(c, 0);
+    wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
+        size_t at = (size_t)g * n;
+        float sum = 0;
+        for (unsigned i = lane; i < n; i += 32)
+            sum += dy[at + i];
+        sum = wk_warp_sum(sum);
+        for (unsigned i = lane; i < n; i += 32)
+            dx[at + i] = dy[at + i] - wk_expf(y[at + i]) * sum;
+    });
+}
+
+// Adds the lanes' weights to *sum one by one from lane 0; returns the sum up to this lane's own.
+static __device__ float running_sum(float weight, unsigned lane, float *sum)
+{
+    float mine = 0;
+#pragma unroll
+    for (unsigned k = 0; k < 32; k++) {
+        *sum += __shfl_sync(0xffffffffu, weight, k);
+        if (k == lane) mine = *sum;
+    }
+    return mine;
+}
+
+// The weight of class i; a class beyond the last adds nothing.
+static __device__ float weight_of(unsigned n, const float *x, float max, unsigned i)
+{
+    return i < n ? wk_expf(x[i] - max) : 0.0f;
+}
+
+// How many of the warp's classes have their running sum below the threshold.
+static __device__ int count_below(bool real, float sum, float threshold)
+{
+    return __popc(__ballot_sync(0xffffffffu, real && sum <= threshold));
+}
+
+// The rule of wk_cpu_sample_onehot.
+static __device__ void sample_group(unsigned n, const float *x, float u, wk_out onehot,
+                                    float *probs, unsigned lane)
+{
+    float max = group_max(n, x, lane), total = 0, sum = 0;
+    unsigned drawn = 0;
+    float weight = weight_of(n, x, max, lane), mine = running_sum(weight, lane, &total);
+    if (n <= 32) {
+        drawn = (unsigned)count_below(lane < n, mine, u * total);
+    } else {
+        for (unsigned i = lane + 32; i - lane < n; i += 32)
+            running_sum(weight_of(n, x, max, i), lane, &total);
+        for (unsigned i = lane; i - lane < n; i += 32) {
+            mine = running_sum(weight_of(n, x, max, i), lane, &sum);
+            drawn += (unsigned)count_below(i < n, mine, u * total);
+        }
+    }
+    drawn = drawn < n ? drawn : n - 1; // n - 1: only for logits that are NaN
+    float scale = 1.0f / total;
+    for (unsigned i = lane; i < n; i += 32) {
+        probs[i] = (n <= 32 ? weight : wk_expf(x[i] - max)) * scale;
+        onehot[i] = i == drawn ? 1.0f : 0.0f;
+    }
+}
+
+void wk_cuda_call_sample_onehot(const wk_cuda_call *c)
+{
+    wk_rows r = groups_of(c);
+    unsigned n = (unsigned)r.cols;
+    uint64_t key = c->node->attrs.random.key;
+    const void *counter = c->in[1];
+    const float *x = wk_call_in(c, 0);
+    wk_out onehot = wk_call_store(c, 0);
+    float *probs = wk_call_out(c, 1);
+    wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
+        size_t at = (size_t)g * n;
+        float u = wk_unit_float(wk_random_word(key, substream_of(counter), g));
+        sample_group(n, x + at, u, onehot + at, probs + at, lane);
+    });
+}
+
+// The first class whose logit is the largest.
+static __device__ unsigned group_mode(unsigned n, const float *x, unsigned lane)
+{
+    float max = group_max(n, x, lane);
+    for (unsigned i = lane; i - lane < n; i += 32) {
+        unsigned equal = __ballot_sync(0xffffffffu, i < n && x[i] == max);
+        if (equal) return i - lane + (unsigned)__ffs((int)equal) - 1;
+    }
+    return 0; // only for logits that are NaN
+}
+
+void wk_cuda_call_mode_onehot(const wk_cuda_call *c)
+{
+    wk_rows r = groups_of(c);
+    unsigned n = (unsigned)r.cols;
+    const float *x = wk_call_in(c, 0);
+    float *y = wk_call_out(c, 0);
+    wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
+        size_t at = (size_t)g * n;
+        unsigned mode = group_mode(n, x + at, lane);
+        for (unsigned i = lane; i < n; i += 32)
+            y[at + i] = i == mode ? 1.0f : 0.0f;
+    });
+}
+
+// Logits [..,V,C] as rows of V groups of C classes.
+typedef struct categorical {
+    unsigned rows, groups, classes;
+} categorical;
+
+static categorical categorical_of(const wk_cuda_call *c)
+{
+    wk_shape x = wk_call_input_shape(c, 0);
+    size_t variables = (size_t)x.dim[x.rank - 2], classes = (size_t)x.dim[x.rank - 1];
+    categorical k = {(unsigned)(wk_shape_count(x) / variables / classes), (unsigned)variables,
+                     (unsigned)classes};
+    return k;
+}
+
+// The sum of value(g) over the groups of a row: a block's warps take groups in turn, and their
+// totals are added in order. The first thread has the result.
+template <class F> static __device__ double sum_groups(unsigned groups, F value)
+{
+    enum { WARPS = WK_CUDA_THREADS / 32 };
+    __shared__ double part[WARPS];
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    double total = 0;
+    for (unsigned g = warp; g < groups; g += WARPS)
+        total += value(g, lane);
+    if (lane == 0) part[warp] = total;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (unsigned i = 1; i < WARPS; i++)
+            total += part[i];
+    return total;
+}
+
+static __device__ float group_entropy(unsigned n, const float *x, unsigned lane, normaliser *z)
+{
+    *z = normaliser_of(n, x, lane);
+    float scale = 1.0f / z->sum, shift = z->max + wk_logf(z->sum), sum = 0;
+    for (unsigned i = lane; i < n; i += 32)
+        sum += wk_expf(x[i] - z->max) * scale * (x[i] - shift);
+    return -wk_warp_sum(sum);
+}
+
+void wk_cuda_call_entropy(const wk_cuda_call *c)
+{
+    categorical k = categorical_of(c);
+    const float *x = wk_call_in(c, 0);
+    float *y = wk_call_out(c, 0);
+    wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
+        const float *row = x + (size_t)r * k.groups * k.classes;
+        double total = sum_groups(k.groups, [&](unsigned g, unsigned lane) {
+            normaliser z;
+            return group_entropy(k.classes, row + (size_t)g * k.classes, lane, &z);
+        });
+        if (threadIdx.x == 0) y[r] = (float)total;
+    });
+}
+
+void wk_cuda_call_entropy_grad(const wk_cuda_call *c)
+{
+    categorical k = categorical_of(c);
+    unsigned n = k.classes;
+    const float *x = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
+    float *dx = wk_call_out(c, 0);
+    wk_cuda_warps(c, (size_t)k.rows * k.groups, [=] __device__(unsigned g, unsigned lane) {
+        const float *from = x + (size_t)g * n;
+        normaliser z;
+        float entropy = group_entropy(n, from, lane, &z), down = -dy[g / k.groups];
+        float scale = 1.0f / z.sum, shift = z.max + wk_logf(z.sum);
+        for (unsigned i = lane; i < n; i += 32) {
+            float p = wk_expf(from[i] - z.max) * scale;
+            dx[(size_t)g * n + i] = down * p * ((from[i] - shift) + entropy);
+        }
+    });
+}
+
+// Both sides of a divergence: p_i = exp(post_i - p.max) / p.sum, and log p_i - log q_i = (post_i -
+// prior_i) - shift.
+typedef struct divergence {
+    normaliser p, q;
+    float shift;
+} divergence;
+
+static __device__ divergence divergence_of(unsigned n, const float *post, const float *prior,
+                                           unsigned lane)
+{
+    divergence d;
+    d.p = normaliser_of(n, post, lane);
+    d.q = normaliser_of(n, prior, lane);
+    d.shift = (d.p.max + wk_logf(d.p.sum)) - (d.q.max + wk_logf(d.q.sum));
+    return d;
+}
+
+static __device__ float group_kl(unsigned n, const float *post, const float *prior, divergence d,
+                                 unsigned lane)
+{
+    float scale = 1.0f / d.p.sum, sum = 0;
+    for (unsigned i = lane; i < n; i += 32)
+        sum += wk_expf(post[i] - d.p.max) * scale * ((post[i] - prior[i]) - d.shift);
+    return wk_warp_sum(sum);
+}
+
+void wk_cuda_call_kl(const wk_cuda_call *c)
+{
+    categorical k = categorical_of(c);
+    const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1);
+    float *y = wk_call_out(c, 0);
+    wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
+        double total = sum_groups(k.groups, [&](unsigned g, unsigned lane) {
+            size_t at = ((size_t)r * k.groups + g) * k.classes;
+            divergence d = divergence_of(k.classes, post + at, prior + at, lane);
+            return group_kl(k.classes, post + at, prior + at, d, lane);
+        });
+        if (threadIdx.x == 0) y[r] = (float)total;
+    });
+}
+
+void wk_cuda_call_kl_dp(const wk_cuda_call *c)
+{
+    categorical k = categorical_of(c);
+    unsigned n = k.classes;
+    const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
+    float *dpost = wk_call_out(c, 0);
+    wk_cuda_warps(c, (size_t)k.rows * k.groups, [=] __device__(unsigned g, unsigned lane) {
+        size_t at = (size_t)g * n;
+        divergence d = divergence_of(n, post + at, prior + at, lane);
+        float kl = group_kl(n, post + at, prior + at, d, lane), down = dy[g / k.groups];
+        float scale = 1.0f / d.p.sum;
+        for (size_t i = at + lane; i < at + n; i += 32) {
+            float p = wk_expf(post[i] - d.p.max) * scale;
+            dpost[i] = down * p * (((post[i] - prior[i]) - d.shift) - kl);
+        }
+    });
+}
+
+void wk_cuda_call_kl_dq(const wk_cuda_call *c)
+{
+    categorical k = categorical_of(c);
+    unsigned n = k.classes;
+    const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
+    float *dprior = wk_call_out(c, 0);
+    wk_cuda_warps(c, (size_t)k.rows * k.groups, [=] __device__(unsigned g, unsigned lane) {
+        size_t at = (size_t)g * n;
+        normaliser p = normaliser_of(n, post + at, lane), q = normaliser_of(n, prior + at, lane);
+        float p_scale = 1.0f / p.sum, q_scale = 1.0f / q.sum, down = dy[g / k.groups];
+        for (size_t i = at + lane; i < at + n; i += 32)
+            dprior[i] =
+                down * (wk_expf(prior[i] - q.max) * q_scale - wk_expf(post[i] - p.max) * p_scale);
+    });
+}

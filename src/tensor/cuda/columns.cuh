@@ -1,0 +1,85 @@
+// Sums down columns in a fixed order, over values that a lambda makes: many gradients of row
+// parameters are such sums over something that is computed on the way.
+#ifndef WK_TENSOR_CUDA_COLUMNS_CUH
+#define WK_TENSOR_CUDA_COLUMNS_CUH
+
+#include "tensor/cuda/device.cuh"
+
+enum { WK_TILE_COLS = 32, WK_TILE_ROWS = 8 };
+
+/// How the rows of each matrix are cut; the cut depends on the shape alone.
+typedef struct wk_column_cut {
+    unsigned rows, cols, chunks, chunk_rows;
+} wk_column_cut;
+
+static inline wk_column_cut wk_column_cut_of(size_t outer, size_t rows, size_t cols)
+{
+    size_t tiles = outer * ((cols + WK_TILE_COLS - 1) / WK_TILE_COLS);
+    size_t wanted = 1056 / tiles, most = (rows + 63) / 64; // eight blocks a multiprocessor
+    size_t chunks = wanted < 1 ? 1 : wanted;
+    if (chunks > most) chunks = most;
+    size_t chunk_rows = (rows + chunks - 1) / chunks;
+    wk_column_cut cut = {(unsigned)rows, (unsigned)cols,
+                         (unsigned)((rows + chunk_rows - 1) / chunk_rows), (unsigned)chunk_rows};
+    return cut;
+}
+
+// partial[outer][chunk][col] = scale * sum of value(row, col) over the rows of the chunk; rows are
+// counted over all outer matrices.
+template <class F>
+__global__ void wk_columns_kernel(wk_column_cut cut, float scale, F value, float *partial)
+{
+    __shared__ float part[WK_TILE_ROWS][WK_TILE_COLS + 1];
+    wk_begin();
+    unsigned col = blockIdx.x * WK_TILE_COLS + threadIdx.x;
+    unsigned begin = blockIdx.y * cut.chunk_rows, end = min(begin + cut.chunk_rows, cut.rows);
+    float sum = 0;
+    if (col < cut.cols)
+        for (unsigned row = begin + threadIdx.y; row < end; row += WK_TILE_ROWS)
+            sum += value(blockIdx.z * cut.rows + row, col);
+    part[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || col >= cut.cols) return;
+    for (int i = 1; i < WK_TILE_ROWS; i++)
+        sum += part[i][threadIdx.x];
+    partial[((size_t)blockIdx.z * cut.chunks + blockIdx.y) * cut.cols + col] = scale * sum;
+}
+
+// y[outer][col] = sum of partial[outer][chunk][col] over the chunks.
+enum { WK_COLLECT_ROWS = 16 };
+static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const float *partial,
+                                         float *y)
+{
+    __shared__ float part[WK_COLLECT_ROWS][WK_TILE_COLS + 1];
+    wk_begin();
+    unsigned col = blockIdx.x * WK_TILE_COLS + threadIdx.x;
+    float sum = 0;
+    if (col < cols)
+        for (unsigned k = threadIdx.y; k < chunks; k += WK_COLLECT_ROWS)
+            sum += partial[((size_t)blockIdx.y * chunks + k) * cols + col];
+    part[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || col >= cols) return;
+    for (int i = 1; i < WK_COLLECT_ROWS; i++)
+        sum += part[i][threadIdx.x];
+    y[(size_t)blockIdx.y * cols + col] = sum;
+}
+
+/// y[o][col] = scale * sum over the rows of matrix o of value(row, col), value a __device__ lambda
+/// that is called once for every element and may store something itself.
+template <class F>
+static void wk_cuda_columns(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols,
+                            float scale, F value, float *y)
+{
+    wk_column_cut cut = wk_column_cut_of(outer, rows, cols);
+    dim3 grid((unsigned)((cols + WK_TILE_COLS - 1) / WK_TILE_COLS), cut.chunks, (unsigned)outer);
+    dim3 block(WK_TILE_COLS, WK_TILE_ROWS);
+    float *partial =
+        cut.chunks > 1 ? (float *)wk_cuda_scratch(c, outer * cut.chunks * cols * sizeof *y) : y;
+    wk_launch(c, wk_columns_kernel<F>, grid, block, cut, scale, value, partial);
+    if (cut.chunks == 1) return;
+    wk_launch(c, wk_collect_kernel, dim3(grid.x, (unsigned)outer),
+              dim3(WK_TILE_COLS, WK_COLLECT_ROWS), cut.chunks, cut.cols, partial, y);
+}
+
+#endif

@@ -1,0 +1,38 @@
+// The CUDA backend as the rest of the library sees it. A build without CUDA has the same functions;
+// they say that no device is there.
+#ifndef WK_TENSOR_CUDA_CUDA_H
+#define WK_TENSOR_CUDA_CUDA_H
+
+#include "tensor/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// What the inputs of matrix products are rounded to; all else is float32.
+typedef enum wk_cuda_precision {
+    WK_CUDA_F32,  // nothing: for parity with the CPU
+    WK_CUDA_BF16, // bfloat16, summed in float32
+} wk_cuda_precision;
+
+/// What is known about a device.
+typedef struct wk_cuda_device {
+    char name[256];
+    int capability;             // 90 for compute capability 9.0
+    int processors;             // streaming multiprocessors
+    size_t memory, memory_free; // bytes
+} wk_cuda_device;
+
+/// Number of usable devices; 0 where the library was built without CUDA, or there is no driver.
+int wk_cuda_device_count(void);
+/// Describes device `device`, 0 ... count-1.
+wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err);
+
+/// The backend on one device. WK_E_UNSUPPORTED without such a device or without CUDA in the build.
+wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_backend **out,
+                                 wk_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

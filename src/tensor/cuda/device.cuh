@@ -1,0 +1,321 @@
+// How the CUDA backend runs a node, and what its kernels share: a function for each op reads the
+// sizes from the node, as on the CPU, and puts kernels on the call's stream. The functions run only
+// while a graph is captured, so they may take their time, but they must not synchronise, allocate,
+// or read device memory.
+//
+// Sums have a fixed order: no atomics on floats. The files are compiled with --fmad=false, so that
+// what is written as separate operations rounds as on the CPU; write fmaf where it may not matter.
+#ifndef WK_TENSOR_CUDA_DEVICE_CUH
+#define WK_TENSOR_CUDA_DEVICE_CUH
+
+extern "C" {
+#include "base/philox.h"
+#include "tensor/node.h"
+#include "tensor/shape.h"
+}
+#include "tensor/cuda/cuda.h"
+
+#include <cassert>
+#include <cstdint>
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+typedef struct wk_cuda_lane wk_cuda_lane;
+
+/// One node about to be captured. Absent inputs are NULL.
+typedef struct wk_cuda_call {
+    const wk_graph *g;
+    const wk_node *node;
+    void *const *in;  // device addresses
+    void *const *out; // device addresses
+    cudaStream_t stream;
+    wk_cuda_precision precision;
+    wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
+    bool programmatic;  // kernels may be set up while the one before them still runs
+    unsigned matrices;  // a bit for each output that matrix products read
+    unsigned numbers;   // a bit for each output that anything else reads
+} wk_cuda_call;
+
+typedef void wk_cuda_fn(const wk_cuda_call *c);
+
+// ops.def names the functions of the table.
+#define OP(name, fewest, most, outputs, gradient, traits) wk_cuda_fn wk_cuda_call_##name;
+#include "tensor/ops.def"
+#undef OP
+
+static inline wk_shape wk_call_input_shape(const wk_cuda_call *c, int i)
+{
+    return wk_info(c->g, wk_node_inputs(c->g, c->node)[i])->type.shape;
+}
+
+static inline wk_shape wk_call_output_shape(const wk_cuda_call *c, int i)
+{
+    return wk_info(c->g, c->node->outputs + i)->type.shape;
+}
+
+static inline size_t wk_call_count(const wk_cuda_call *c)
+{
+    return wk_shape_count(wk_call_output_shape(c, 0));
+}
+
+/// Input or output i as floats.
+static inline const float *wk_call_in(const wk_cuda_call *c, int i)
+{
+    return i < c->node->input_count ? (const float *)c->in[i] : NULL;
+}
+
+static inline float *wk_call_out(const wk_cuda_call *c, int i)
+{
+    return (float *)c->out[i];
+}
+
+// An element of an output that is being written.
+struct wk_out_element {
+    float *x;
+    __nv_bfloat16 *half;
+
+    __device__ void operator=(float value) const
+    {
+        if (x) *x = value;
+        if (half) *half = __float2bfloat16_rn(value);
+    }
+};
+
+/// An output that is written in float32, or in bf16 for the matrix products that will read it, or
+/// in both. Kernels index it like a pointer; every element must be written.
+struct wk_out {
+    float *x;            // NULL where only matrix products read it
+    __nv_bfloat16 *half; // NULL where none does
+
+    __device__ wk_out_element operator[](size_t i) const
+    {
+        return {x ? x + i : NULL, half ? half + i : NULL};
+    }
+
+    __device__ wk_out operator+(size_t i) const
+    {
+        return {x ? x + i : NULL, half ? half + i : NULL};
+    }
+
+    /// Elements 4i ... 4i+3 at once.
+    __device__ void put4(size_t i, float4 v) const
+    {
+        if (x) ((float4 *)x)[i] = v;
+        if (!half) return;
+        __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y),
+                       high = __floats2bfloat162_rn(v.z, v.w);
+        ((uint2 *)half)[i] = make_uint2(*(unsigned *)&low, *(unsigned *)&high);
+    }
+
+    /// Whether put4 is allowed.
+    bool aligned4() const
+    {
+        return (uintptr_t)x % 16 == 0 && (uintptr_t)half % 8 == 0;
+    }
+};
+
+/// Output i for a kernel that writes all of it once and does not read it.
+wk_out wk_call_store(const wk_cuda_call *c, int i);
+
+/// A tensor [S,..,N] as S stacks of rows of N.
+typedef struct wk_rows {
+    size_t stacks, rows, cols;
+} wk_rows;
+
+static inline wk_rows wk_rows_of(wk_shape shape, int stacks)
+{
+    size_t cols = (size_t)shape.dim[shape.rank - 1];
+    wk_rows rows = {(size_t)stacks, wk_shape_count(shape) / cols / (size_t)stacks, cols};
+    return rows;
+}
+
+/// Device memory until the end of this call, 256-byte aligned, not initialised. May be asked for
+/// several times in a call.
+void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes);
+
+/// Row-major products: out[s] = a[s] b[s] (+ out[s]), s < stacks, a [m,k], b [k,n], or [k,m] and
+/// [n,k] when transposed. Strides are in elements; stride 0 shares an operand. stride_c 0 sums the
+/// products of all stacks.
+typedef struct wk_cuda_product {
+    size_t stacks, m, n, k;
+    bool transpose_a, transpose_b;
+    size_t stride_a, stride_b, stride_c;
+    bool accumulate;
+    bool half_a, half_b; // the operand is bf16 already, which a bf16 call takes as it is
+} wk_cuda_product;
+/// With WK_CUDA_BF16, float operands are rounded to bf16 on the way.
+void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
+                  float *out);
+
+/// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
+const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);
+
+/// y = x, or zeros; any count.
+void wk_cuda_copy(const wk_cuda_call *c, size_t n, const float *x, float *y);
+void wk_cuda_zero(const wk_cuda_call *c, size_t n, float *y);
+/// y[i] = scale * sum over rows of x [rows,cols] for each of `outer` matrices.
+void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
+                         const float *x, float *y);
+/// y[i] = scale * sum over cols of x [rows,cols].
+void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float scale, const float *x,
+                      float *y);
+
+// Launching.
+
+enum { WK_CUDA_THREADS = 256 };
+
+/// Puts a kernel on the stream. The kernel begins with wk_begin.
+template <class... P, class... A>
+static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block, A... args)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.stream = c->stream;
+    config.attrs = &attribute;
+    config.numAttrs = c->programmatic ? 1 : 0;
+    (void)cudaLaunchKernelEx(&config, kernel, P(args)...); // an error stays for cudaGetLastError
+}
+
+/// Waits for the kernel before, whose end the launch did not wait for, and lets the next one be set
+/// up: a chain of short kernels then has no gaps between them.
+static __device__ inline void wk_begin(void)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+template <class F> __global__ void wk_each_kernel(unsigned n, F f)
+{
+    wk_begin();
+    unsigned step = gridDim.x * blockDim.x;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
+        f(i);
+}
+
+/// f(i) for i < n, each in its own thread: elementwise work. f is a __device__ lambda.
+template <class F> static void wk_cuda_each(const wk_cuda_call *c, size_t n, F f)
+{
+    assert(n < (size_t)1 << 31);
+    if (n == 0) return;
+    size_t blocks = (n + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
+    if (blocks > 132 * 32) blocks = 132 * 32;
+    wk_launch(c, wk_each_kernel<F>, (unsigned)blocks, WK_CUDA_THREADS, (unsigned)n, f);
+}
+
+enum { WK_CUDA_WARPS = 4 };
+
+template <class F> __global__ void wk_warps_kernel(unsigned n, F f)
+{
+    wk_begin();
+    unsigned step = gridDim.x * WK_CUDA_WARPS;
+    for (unsigned i = blockIdx.x * WK_CUDA_WARPS + threadIdx.x / 32; i < n; i += step)
+        f(i, threadIdx.x % 32);
+}
+
+/// f(i, lane) for i < n, each by a whole warp: short rows.
+template <class F> static void wk_cuda_warps(const wk_cuda_call *c, size_t n, F f)
+{
+    assert(n < (size_t)1 << 31);
+    if (n == 0) return;
+    size_t blocks = (n + WK_CUDA_WARPS - 1) / WK_CUDA_WARPS;
+    if (blocks > 132 * 64) blocks = 132 * 64;
+    wk_launch(c, wk_warps_kernel<F>, (unsigned)blocks, WK_CUDA_WARPS * 32, (unsigned)n, f);
+}
+
+template <class F> __global__ void wk_blocks_kernel(unsigned n, F f)
+{
+    wk_begin();
+    for (unsigned i = blockIdx.x; i < n; i += gridDim.x) {
+        f(i);
+        __syncthreads();
+    }
+}
+
+/// f(i) for i < n, each by a whole block of WK_CUDA_THREADS: long rows.
+template <class F> static void wk_cuda_blocks(const wk_cuda_call *c, size_t n, F f)
+{
+    assert(n < (size_t)1 << 31);
+    if (n == 0) return;
+    size_t blocks = n < 132 * 64 ? n : 132 * 64;
+    wk_launch(c, wk_blocks_kernel<F>, (unsigned)blocks, WK_CUDA_THREADS, (unsigned)n, f);
+}
+
+// Inside kernels.
+
+/// The sum over the warp, the same in every lane.
+static __device__ inline float wk_warp_sum(float x)
+{
+    for (int offset = 16; offset > 0; offset /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, offset);
+    return x;
+}
+
+static __device__ inline float wk_warp_max(float x)
+{
+    for (int offset = 16; offset > 0; offset /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, offset));
+    return x;
+}
+
+/// The sum over a block of WK_CUDA_THREADS, the same in every thread. All threads call it.
+static __device__ inline float wk_block_sum(float x)
+{
+    __shared__ float part[WK_CUDA_THREADS / 32];
+    x = wk_warp_sum(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = part[0];
+    for (int i = 1; i < WK_CUDA_THREADS / 32; i++)
+        x += part[i];
+    return x;
+}
+
+/// The random word of element i of a random node: word i % 4 of block i / 4.
+static __device__ inline uint32_t wk_random_word(uint64_t key, uint64_t substream, unsigned i)
+{
+    return wk_philox_at(key, substream, i / 4).v[i % 4];
+}
+
+static __device__ inline float wk_sigmoid(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+
+static __device__ inline float wk_activate(wk_activation act, float x)
+{
+    switch (act) {
+    case WK_ELU:
+        return x > 0.0f ? x : expm1f(x);
+    case WK_TANH:
+        return tanhf(x);
+    case WK_SIGMOID:
+        return wk_sigmoid(x);
+    default:
+        return x;
+    }
+}
+
+/// The derivative of an activation from its output.
+static __device__ inline float wk_activate_slope(wk_activation act, float y)
+{
+    switch (act) {
+    case WK_ELU:
+        return y > 0.0f ? 1.0f : y + 1.0f;
+    case WK_TANH:
+        return 1.0f - y * y;
+    case WK_SIGMOID:
+        return y * (1.0f - y);
+    default:
+        return 1.0f;
+    }
+}
+
+#endif

@@ -1,0 +1,94 @@
+// Ops that work on each element alone.
+#include "tensor/cuda/device.cuh"
+
+void wk_cuda_copy(const wk_cuda_call *c, size_t n, const float *x, float *y)
+{
+    wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = x[i]; });
+}
+
+void wk_cuda_zero(const wk_cuda_call *c, size_t n, float *y)
+{
+    wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = 0; });
+}
+
+void wk_cuda_call_add(const wk_cuda_call *c)
+{
+    const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
+    wk_out y = wk_call_store(c, 0);
+    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = a[i] + b[i]; });
+}
+
+void wk_cuda_call_sub(const wk_cuda_call *c)
+{
+    const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
+    wk_out y = wk_call_store(c, 0);
+    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = a[i] - b[i]; });
+}
+
+void wk_cuda_call_mul(const wk_cuda_call *c)
+{
+    const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
+    wk_out y = wk_call_store(c, 0);
+    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = a[i] * b[i]; });
+}
+
+enum { TERMS = 64 };
+typedef struct terms {
+    int count;
+    const float *x[TERMS];
+} terms;
+
+// Adds up to TERMS tensors a launch, from first to last; y may be one of them.
+void wk_cuda_call_add_n(const wk_cuda_call *c)
+{
+    float *partial = wk_call_out(c, 0);
+    for (int next = 0; next < c->node->input_count;) {
+        terms t = {};
+        if (next > 0) t.x[t.count++] = partial;
+        while (t.count < TERMS && next < c->node->input_count)
+            t.x[t.count++] = wk_call_in(c, next++);
+        bool last = next == c->node->input_count;
+        wk_out y = last ? wk_call_store(c, 0) : wk_out{partial, NULL};
+        wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
+            float sum = t.x[0][i];
+            for (int k = 1; k < t.count; k++)
+                sum += t.x[k][i];
+            y[i] = sum;
+        });
+    }
+}
+
+void wk_cuda_call_affine(const wk_cuda_call *c)
+{
+    const float *x = wk_call_in(c, 0);
+    wk_out y = wk_call_store(c, 0);
+    float scale = c->node->attrs.affine.scale, offset = c->node->attrs.affine.offset;
+    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = scale * x[i] + offset; });
+}
+
+void wk_cuda_call_at_least(const wk_cuda_call *c)
+{
+    const float *x = wk_call_in(c, 0);
+    float *y = wk_call_out(c, 0), limit = c->node->attrs.floor;
+    // This way round a NaN stays.
+    wk_cuda_each(c, wk_call_count(c),
+                 [=] __device__(unsigned i) { y[i] = x[i] < limit ? limit : x[i]; });
+}
+
+void wk_cuda_call_at_least_grad(const wk_cuda_call *c)
+{
+    const float *dy = wk_call_in(c, 0), *x = wk_call_in(c, 1);
+    float *dx = wk_call_out(c, 0), limit = c->node->attrs.floor;
+    wk_cuda_each(c, wk_call_count(c),
+                 [=] __device__(unsigned i) { dx[i] = x[i] < limit ? 0.0f : dy[i]; });
+}
+
+void wk_cuda_call_scale_rows(const wk_cuda_call *c)
+{
+    const float *x = wk_call_in(c, 0), *weight = wk_call_in(c, 1);
+    wk_out y = wk_call_store(c, 0);
+    size_t rows = wk_shape_count(wk_call_input_shape(c, 1));
+    unsigned cols = (unsigned)(wk_call_count(c) / rows);
+    wk_cuda_each(c, wk_call_count(c),
+                 [=] __device__(unsigned i) { y[i] = weight[i / cols] * x[i]; });
+}

@@ -1,0 +1,44 @@
+// What one executable gives its calls while they are captured: cuBLAS, scratch memory, and the bf16
+// copies of matrix operands.
+//
+// A bf16 copy of a float at byte offset o of a buffer lies at offset o/2 of the buffer's shadow.
+// Tensors that live at the same time do not overlap, so neither do their copies; a copy holds until
+// a node writes over its original. A weight is thus rounded once a run, not once a use,
+// and a kernel whose result goes into a product writes both.
+#ifndef WK_TENSOR_CUDA_LANE_CUH
+#define WK_TENSOR_CUDA_LANE_CUH
+
+#include "tensor/cuda/device.cuh"
+
+/// A buffer that the nodes use.
+typedef struct wk_cuda_region {
+    char *base;
+    size_t size;
+    char *shadow; // half as large; NULL until it is allocated
+    bool wanted;  // some node needs it
+} wk_cuda_region;
+
+/// Bytes whose bf16 copy is up to date.
+typedef struct wk_cuda_span {
+    const char *begin, *end;
+} wk_cuda_span;
+
+struct wk_cuda_lane {
+    cublasHandle_t blas;
+    cublasStatus_t status; // the first failure
+    char *scratch;         // NULL while the need is being measured
+    size_t used, peak;     // bytes of scratch in this call, and at most in any
+    bool failed;           // memory of the host ran out
+    unsigned emitted;      // a bit for each output whose bf16 copy this call writes itself
+    WK_ARRAY(wk_cuda_region) regions;
+    WK_ARRAY(wk_cuda_span) fresh;
+};
+
+/// Where the bf16 copy of floats lies; NULL for floats outside all buffers.
+__nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x);
+/// Whether the bf16 copies of all these bytes are up to date.
+bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
+/// Notes that they are.
+void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
+
+#endif

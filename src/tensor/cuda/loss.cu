@@ -1,0 +1,247 @@
+// Losses, returns, the ensemble's disagreement, and images: each one pass over memory, by 16 bytes
+// where addresses and lengths allow it. Views begin anywhere, so addresses are looked at.
+#include "tensor/cuda/device.cuh"
+
+static bool wide(const void *x)
+{
+    return (uintptr_t)x % sizeof(float4) == 0;
+}
+
+// x as rows of columns; a target without x's stack is shared by it.
+typedef struct error_sizes {
+    unsigned count, rows, cols, target_rows; // rows: of all stacks
+} error_sizes;
+
+static error_sizes error_of(const wk_cuda_call *c)
+{
+    wk_shape x = wk_call_input_shape(c, 0);
+    size_t count = wk_shape_count(x), target = wk_shape_count(wk_call_input_shape(c, 1));
+    int axes = c->node->attrs.axes;
+    size_t cols = wk_shape_split(x, x.rank - axes, axes).length;
+    error_sizes e = {(unsigned)count, (unsigned)(count / cols), (unsigned)cols,
+                     (unsigned)(target / cols)};
+    return e;
+}
+
+static __device__ float4 difference(float4 x, float4 target)
+{
+    return make_float4(x.x - target.x, x.y - target.y, x.z - target.z, x.w - target.w);
+}
+
+static __device__ float row_error(unsigned cols, const float *x, const float *target)
+{
+    float sum = 0;
+    for (unsigned i = threadIdx.x; i < cols; i += WK_CUDA_THREADS) {
+        float d = x[i] - target[i];
+        sum += d * d;
+    }
+    return wk_block_sum(sum);
+}
+
+static __device__ float row_error_wide(unsigned quads, const float4 *x, const float4 *target)
+{
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (unsigned i = threadIdx.x; i < quads; i += WK_CUDA_THREADS) {
+        float4 d = difference(x[i], target[i]);
+        sum.x += d.x * d.x;
+        sum.y += d.y * d.y;
+        sum.z += d.z * d.z;
+        sum.w += d.w * d.w;
+    }
+    return wk_block_sum((sum.x + sum.y) + (sum.z + sum.w));
+}
+
+void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
+{
+    error_sizes e = error_of(c);
+    const float *x = wk_call_in(c, 0), *target = wk_call_in(c, 1);
+    float *y = wk_call_out(c, 0);
+    bool quads = e.cols % 4 == 0 && wide(x) && wide(target);
+    wk_cuda_blocks(c, e.rows, [=] __device__(unsigned r) {
+        const float *row = x + (size_t)r * e.cols;
+        const float *goal = target + (size_t)(r % e.target_rows) * e.cols;
+        float sum = quads ? row_error_wide(e.cols / 4, (const float4 *)row, (const float4 *)goal)
+                          : row_error(e.cols, row, goal);
+        if (threadIdx.x == 0) y[r] = 0.5f * sum;
+    });
+}
+
+void wk_cuda_call_half_squared_error_grad(const wk_cuda_call *c)
+{
+    error_sizes e = error_of(c);
+    const float *x = wk_call_in(c, 0), *target = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
+    wk_out dx = wk_call_store(c, 0);
+    unsigned targets = e.target_rows * e.cols;
+    if (e.cols % 4 == 0 && wide(x) && wide(target) && dx.aligned4()) {
+        wk_cuda_each(c, e.count / 4, [=] __device__(unsigned i) {
+            float4 d =
+                difference(((const float4 *)x)[i], ((const float4 *)target)[i % (targets / 4)]);
+            float down = dy[i / (e.cols / 4)];
+            dx.put4(i, make_float4(down * d.x, down * d.y, down * d.z, down * d.w));
+        });
+        return;
+    }
+    wk_cuda_each(c, e.count, [=] __device__(unsigned i) {
+        dx[i] = dy[i / e.cols] * (x[i] - target[i % targets]);
+    });
+}
+
+// Sizes of reward [S,H,N]; every column of N is a recurrence of its own.
+typedef struct return_sizes {
+    unsigned stacks, steps, rows;
+    float discount, lambda;
+} return_sizes;
+
+static return_sizes returns_of(const wk_cuda_call *c)
+{
+    wk_shape reward = wk_call_input_shape(c, 0);
+    return_sizes p = {(unsigned)(reward.rank == 3 ? reward.dim[0] : 1),
+                      (unsigned)reward.dim[reward.rank - 2], (unsigned)reward.dim[reward.rank - 1],
+                      c->node->attrs.lambda_return.discount, c->node->attrs.lambda_return.lambda};
+    return p;
+}
+
+void wk_cuda_call_lambda_return(const wk_cuda_call *c)
+{
+    return_sizes p = returns_of(c);
+    const float *reward = wk_call_in(c, 0), *value = wk_call_in(c, 1);
+    float *y = wk_call_out(c, 0);
+    wk_cuda_each(c, (size_t)p.stacks * p.rows, [=] __device__(unsigned i) {
+        unsigned s = i / p.rows, column = i % p.rows;
+        size_t at = (size_t)s * p.steps * p.rows + column;
+        const float *v = value + (size_t)s * (p.steps + 1) * p.rows + column;
+        float rest = 1.0f - p.lambda, next = v[(size_t)p.steps * p.rows];
+        for (unsigned t = p.steps; t-- > 0;) {
+            size_t step = (size_t)t * p.rows;
+            next = reward[at + step] + p.discount * (rest * v[step + p.rows] + p.lambda * next);
+            y[at + step] = next;
+        }
+    });
+}
+
+void wk_cuda_call_lambda_return_grad(const wk_cuda_call *c)
+{
+    return_sizes p = returns_of(c);
+    const float *dy = wk_call_in(c, 0);
+    float *dreward = wk_call_out(c, 0), *dvalue = wk_call_out(c, 1);
+    wk_cuda_each(c, (size_t)p.stacks * p.rows, [=] __device__(unsigned i) {
+        unsigned s = i / p.rows, column = i % p.rows;
+        size_t at = (size_t)s * p.steps * p.rows + column;
+        float *dv = dvalue + (size_t)s * (p.steps + 1) * p.rows + column;
+        // The gradient of the return of step t, by itself and through the returns before it.
+        float carry = 0, decay = p.discount * p.lambda;
+        dv[0] = 0;
+        for (unsigned t = 0; t < p.steps; t++) {
+            size_t step = (size_t)t * p.rows;
+            float share = t + 1 < p.steps ? p.discount * (1.0f - p.lambda) : p.discount;
+            carry = dy[at + step] + decay * carry;
+            dreward[at + step] = carry;
+            dv[step + p.rows] = share * carry;
+        }
+    });
+}
+
+// Mean and variance over the members of one column; members are `step` apart.
+typedef struct moments {
+    float mean, variance;
+} moments;
+
+enum { HELD = 16 };
+
+// An ensemble of the usual size is read once and held in registers.
+static __device__ moments moments_held(unsigned stacks, size_t step, const float *x)
+{
+    float part = 1.0f / (float)stacks, v[HELD], sum = 0, squares = 0;
+#pragma unroll
+    for (unsigned s = 0; s < HELD; s++)
+        v[s] = s < stacks ? x[s * step] : 0.0f;
+#pragma unroll
+    for (unsigned s = 0; s < HELD; s++)
+        sum += v[s];
+    moments m = {sum * part, 0};
+#pragma unroll
+    for (unsigned s = 0; s < HELD; s++) {
+        float d = s < stacks ? v[s] - m.mean : 0.0f;
+        squares += d * d;
+    }
+    m.variance = squares * part;
+    return m;
+}
+
+static __device__ moments moments_of(unsigned stacks, size_t step, const float *x)
+{
+    if (stacks <= HELD) return moments_held(stacks, step, x);
+    float part = 1.0f / (float)stacks, sum = 0, squares = 0;
+    for (unsigned s = 0; s < stacks; s++)
+        sum += x[s * step];
+    moments m = {sum * part, 0};
+    for (unsigned s = 0; s < stacks; s++) {
+        float d = x[s * step] - m.mean;
+        squares += d * d;
+    }
+    m.variance = squares * part;
+    return m;
+}
+
+void wk_cuda_call_disagreement(const wk_cuda_call *c)
+{
+    wk_shape shape = wk_call_input_shape(c, 0);
+    wk_rows r = wk_rows_of(shape, shape.dim[0]);
+    unsigned stacks = (unsigned)r.stacks, cols = (unsigned)r.cols;
+    size_t step = r.rows * r.cols;
+    bool deviation = c->node->attrs.disagreement.kind == WK_DISAGREEMENT_STD;
+    float scale = c->node->attrs.disagreement.scale / (float)cols;
+    const float *x = wk_call_in(c, 0);
+    float *y = wk_call_out(c, 0);
+    wk_cuda_blocks(c, r.rows, [=] __device__(unsigned row) {
+        float sum = 0;
+        for (unsigned i = threadIdx.x; i < cols; i += WK_CUDA_THREADS) {
+            float variance = moments_of(stacks, step, x + (size_t)row * cols + i).variance;
+            sum += deviation ? sqrtf(variance) : variance;
+        }
+        sum = wk_block_sum(sum);
+        if (threadIdx.x == 0) y[row] = scale * sum;
+    });
+}
+
+// d spread / d x_s = factor (x_s - mean): 2 / S for the variance, 1 / (S std) for the deviation.
+void wk_cuda_call_disagreement_grad(const wk_cuda_call *c)
+{
+    wk_shape shape = wk_call_input_shape(c, 0);
+    wk_rows r = wk_rows_of(shape, shape.dim[0]);
+    unsigned stacks = (unsigned)r.stacks, cols = (unsigned)r.cols;
+    size_t step = r.rows * r.cols;
+    bool deviation = c->node->attrs.disagreement.kind == WK_DISAGREEMENT_STD;
+    float scale = c->node->attrs.disagreement.scale;
+    const float *x = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
+    wk_out dx = wk_call_store(c, 0);
+    wk_cuda_each(c, step, [=] __device__(unsigned i) {
+        moments m = moments_of(stacks, step, x + i);
+        float unit = scale * dy[i / cols] / (float)cols / (float)stacks;
+        float factor = !deviation          ? 2.0f * unit
+                       : m.variance > 0.0f ? unit / sqrtf(m.variance)
+                                           : 0.0f;
+        for (unsigned s = 0; s < stacks; s++)
+            dx[s * step + i] = factor * (x[s * step + i] - m.mean);
+    });
+}
+
+static __device__ float pixel(uint8_t x)
+{
+    return (float)x / 255.0f - 0.5f;
+}
+
+void wk_cuda_call_image(const wk_cuda_call *c)
+{
+    size_t n = wk_call_count(c);
+    const uint8_t *x = (const uint8_t *)c->in[0];
+    float *y = wk_call_out(c, 0);
+    if (n % 4 == 0 && (uintptr_t)x % sizeof(uchar4) == 0) {
+        wk_cuda_each(c, n / 4, [=] __device__(unsigned i) {
+            uchar4 p = ((const uchar4 *)x)[i];
+            ((float4 *)y)[i] = make_float4(pixel(p.x), pixel(p.y), pixel(p.z), pixel(p.w));
+        });
+        return;
+    }
+    wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = pixel(x[i]); });
+}

@@ -1,0 +1,128 @@
+// Matrix products in bf16 against the CPU on inputs that bf16 holds exactly: what is left is the
+// order of float32 sums, so every way a product can be put together (few rows, ragged rows and
+// sums, stacks, shared operands, gradients) is held to the tolerance of float32.
+#include "base/rng.h"
+#include "support/check.h"
+#include "tensor/cuda/cuda.h"
+#include "tensor/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SKIPPED = 77 };
+
+typedef struct product_case {
+    int stack_a, stack_b; // 0 for no stack axis
+    int m, k, n;
+} product_case;
+
+typedef struct results {
+    size_t count;
+    float *values; // y, da, db
+} results;
+
+// Random numbers with 8 significant bits.
+static float *draw(size_t count, uint64_t stream)
+{
+    float *values = malloc(count * sizeof *values);
+    assert_non_null(values);
+    wk_rng rng = wk_rng_stream(1, "bf16", stream);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)((int)wk_rng_below(&rng, 255) - 127) / 128;
+    return values;
+}
+
+static wk_shape shape_of(int stack, int rows, int cols)
+{
+    return stack ? WK_SHAPE(stack, rows, cols) : WK_SHAPE(rows, cols);
+}
+
+static void fill(wk_program *program, wk_tensor x, size_t count, uint64_t stream)
+{
+    wk_error err = {0};
+    float *values = draw(count, stream);
+    assert_ok(wk_program_upload(program, x, values, count * sizeof *values, &err));
+    free(values);
+}
+
+// y = a b and the gradients of sum(weight * y), run twice on a backend.
+static results run_on(wk_backend *backend, const product_case *c)
+{
+    wk_error err = {0};
+    wk_graph *g;
+    wk_program *program;
+    assert_ok(wk_graph_create(&g, &err));
+    wk_tensor x[2] = {wk_graph_input(g, WK_F32, shape_of(c->stack_a, c->m, c->k), "a"),
+                      wk_graph_input(g, WK_F32, shape_of(c->stack_b, c->k, c->n), "b")};
+    wk_tensor y = wk_graph_matmul(g, x[0], x[1]);
+    wk_tensor weight = wk_graph_input(g, WK_F32, wk_graph_shape(g, y), "weight");
+    wk_tensor out[3] = {y};
+    wk_graph_gradients(g, wk_graph_sum_all(g, wk_graph_mul(g, y, weight)), x, 2, out + 1);
+    results r = {0};
+    size_t counts[3];
+    for (int i = 0; i < 3; i++) {
+        wk_graph_output(g, out[i]);
+        counts[i] = wk_shape_count(wk_graph_shape(g, out[i]));
+        r.count += counts[i];
+    }
+    assert_ok(wk_program_create(g, backend, &program, &err));
+    fill(program, x[0], counts[1], 0);
+    fill(program, x[1], counts[2], 1);
+    fill(program, weight, counts[0], 2);
+    for (int i = 0; i < 2; i++)
+        assert_ok(wk_program_run(program, &err));
+    float *at = r.values = malloc(r.count * sizeof *r.values);
+    for (int i = 0; i < 3; at += counts[i++])
+        assert_ok(wk_program_download(program, out[i], at, counts[i] * sizeof *at, &err));
+    wk_program_destroy(program);
+    wk_graph_destroy(g);
+    return r;
+}
+
+static void check_case(wk_backend *cpu, wk_backend *gpu, const product_case *c)
+{
+    results truth = run_on(cpu, c), ours = run_on(gpu, c), again = run_on(gpu, c);
+    double largest = 0;
+    for (size_t i = 0; i < truth.count; i++)
+        largest = fmax(largest, fabs((double)truth.values[i]));
+    for (size_t i = 0; i < truth.count; i++)
+        if (!(fabs((double)ours.values[i] - (double)truth.values[i]) <= 1e-5 * largest))
+            fail_msg("[%d,%d,%d] x [%d,%d,%d]: element %zu of %zu is %g, not %g", c->stack_a, c->m,
+                     c->k, c->stack_b, c->k, c->n, i, truth.count, (double)ours.values[i],
+                     (double)truth.values[i]);
+    assert_memory_equal(ours.values, again.values, ours.count * sizeof *ours.values);
+    free(truth.values);
+    free(ours.values);
+    free(again.values);
+}
+
+static void products_match_the_cpu_on_exact_inputs(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {
+        {0, 0, 16, 600, 1800}, {0, 0, 13, 64, 40},  {0, 0, 1, 24, 8},   {0, 0, 8, 40, 16},
+        {3, 3, 16, 72, 24},    {0, 0, 50, 163, 24}, {0, 0, 50, 6, 24},  {0, 0, 700, 16, 1630},
+        {0, 3, 200, 38, 24},   {0, 3, 200, 32, 24}, {1, 3, 48, 64, 30}, {4, 0, 100, 32, 16},
+        {4, 4, 100, 31, 17},   {0, 0, 7, 5, 3},     {2, 2, 1, 1, 1},    {0, 0, 800, 1024, 600},
+    };
+    wk_error err = {0};
+    wk_backend *cpu, *gpu;
+    assert_ok(wk_backend_cpu_create(NULL, &cpu, &err));
+    assert_ok(wk_backend_cuda_create(0, WK_CUDA_BF16, &gpu, &err));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_case(cpu, gpu, &cases[i]);
+    wk_backend_destroy(gpu);
+    wk_backend_destroy(cpu);
+}
+
+int main(void)
+{
+    if (wk_cuda_device_count() == 0) {
+        printf("skipped: no GPU\n");
+        return SKIPPED;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_match_the_cpu_on_exact_inputs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

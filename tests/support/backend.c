@@ -1,0 +1,25 @@
+#include "support/backend.h"
+
+#include "tensor/cuda/cuda.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+wk_status test_cuda_create(bool bf16, wk_backend **out, wk_error *err)
+{
+    if (wk_cuda_device_count() == 0) {
+        printf("skipped: no GPU\n");
+        exit(TEST_SKIPPED);
+    }
+    return wk_backend_cuda_create(0, bf16 ? WK_CUDA_BF16 : WK_CUDA_F32, out, err);
+}
+
+wk_status test_backend_create(wk_pool *pool, wk_backend **out, wk_error *err)
+{
+    const char *device = getenv("WAKER_TEST_DEVICE");
+    if (!device || strcmp(device, "cpu") == 0) return wk_backend_cpu_create(pool, out, err);
+    if (strcmp(device, "cuda") == 0) return test_cuda_create(false, out, err);
+    if (strcmp(device, "cuda-bf16") == 0) return test_cuda_create(true, out, err);
+    return wk_fail(err, WK_E_INPUT, "WAKER_TEST_DEVICE is cpu, cuda or cuda-bf16, not '%s'",
+                   device);
+}
