@@ -10,10 +10,10 @@ extern "C" {
 #include "tensor/plan.h"
 }
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 // Pieces of half a mebibyte stay in the processor's cache on their way.
 enum { STAGING = 1 << 20, BLAS_WORKSPACE = 32 << 20, ALIGNMENT = 256 };

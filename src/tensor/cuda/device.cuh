@@ -15,11 +15,11 @@ extern "C" {
 }
 #include "tensor/cuda/cuda.h"
 
-#include <cassert>
-#include <cstdint>
+#include <assert.h>
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
+#include <stdint.h>
 
 typedef struct wk_cuda_lane wk_cuda_lane;
 
