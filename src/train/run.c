@@ -129,10 +129,10 @@ static void announce(const run *r)
     wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
-             "%s, %s, %s, seed %" PRIu64 ", device cpu; learner %.0f MB, replay at most %.0f MB",
+             "%s, %s, %s, seed %" PRIu64 ", on %s; learner %.0f MB, replay at most %.0f MB",
              wk_trainer_domain(r->trainer)->name, r->config->curriculum_rule,
-             r->config->exploration, r->config->seed, (double)(memory.state + memory.planned) / 1e6,
-             (double)replay.bytes_limit / 1e6);
+             r->config->exploration, r->config->seed, wk_trainer_device(r->trainer),
+             (double)(memory.state + memory.planned) / 1e6, (double)replay.bytes_limit / 1e6);
     say(r, WK_LOG_INFO, text);
     const char *trouble = wk_trainer_resume_note(r->trainer);
     if (*trouble) {
@@ -269,7 +269,7 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
         p.model_loss = done->learner.model_loss;
         p.mean_error = done->learner.disagreement;
     }
-    p.device = "cpu";
+    p.device = wk_trainer_device(r->trainer);
     if (last)
         wk_status_line_finish(r->control->line, &p);
     else

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "train/config_parts.h"
+#include "train/device.h"
 #include "train/trainer_parts.h"
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     if (!t->tasks) return wk_fail(err, WK_E_MEMORY, "no memory for a list of tasks");
     WK_TRY(wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err));
     WK_TRY(wk_pool_create(t->config.env_threads, &t->pool, err));
-    WK_TRY(wk_backend_cpu_create(t->pool, &t->backend, err));
+    WK_TRY(wk_device_open(t->config.device, t->config.precision, t->pool, &t->backend, t->device,
+                          err));
     wk_learner_config config;
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
@@ -393,6 +395,11 @@ wk_replay *wk_trainer_replay(wk_trainer *t)
 const wk_run_config *wk_trainer_config(const wk_trainer *t)
 {
     return &t->config;
+}
+
+const char *wk_trainer_device(const wk_trainer *t)
+{
+    return t->device;
 }
 
 const char *wk_trainer_task_name(const wk_trainer *t, int k)

@@ -76,6 +76,9 @@ wk_learner *wk_trainer_learner(wk_trainer *trainer);
 wk_replay *wk_trainer_replay(wk_trainer *trainer);
 const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
 
+/// What it computes on: "cpu", "cuda:0 (NVIDIA H200, bf16)".
+const char *wk_trainer_device(const wk_trainer *trainer);
+
 /// The domain's name of the learner's task k.
 const char *wk_trainer_task_name(const wk_trainer *trainer, int k);
 

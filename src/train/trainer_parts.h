@@ -3,6 +3,7 @@
 #define WK_TRAIN_TRAINER_PARTS_H
 
 #include "agent/acting.h"
+#include "train/device.h"
 #include "train/run_curriculum.h"
 #include "train/trainer.h"
 
@@ -34,6 +35,7 @@ struct wk_trainer {
     wk_vec *vec;
     wk_pool *pool;
     wk_backend *backend;
+    char device[WK_DEVICE_NAME_MAX]; // what the backend is, for people
     wk_learner *learner;
     wk_acting *acting; // NULL under random exploration
     wk_replay *replay;
