@@ -11,7 +11,7 @@ static void read_colour(const mjModel *model, const char *name, double out[3])
 
 wk_sky wk_sky_make(const mjModel *model)
 {
-    wk_sky sky;
+    wk_sky sky = {0};
     read_colour(model, "sky_up", sky.up);
     read_colour(model, "sky_down", sky.down);
     return sky;
