@@ -158,7 +158,7 @@ enum { NAME_MAX_CHARS = 63 };
 static size_t normalise(const char *name, char out[NAME_MAX_CHARS + 1])
 {
     size_t n = 0;
-    for (; name[n] && n < NAME_MAX_CHARS; n++)
+    for (; n < NAME_MAX_CHARS && name[n]; n++)
         out[n] = name[n] == '_' ? '-' : (char)tolower((unsigned char)name[n]);
     out[n] = 0;
     return n;
