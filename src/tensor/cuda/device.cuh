@@ -34,7 +34,8 @@ typedef struct wk_cuda_call {
     wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
     bool programmatic;  // kernels may be set up while the one before them still runs
     unsigned matrices;  // a bit for each output that matrix products read
-    unsigned numbers;   // a bit for each output that anything else reads
+    unsigned numbers;   // a bit for each output that must exist in float32
+    unsigned halves;    // a bit for each input that exists in bf16 alone
 } wk_cuda_call;
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -115,6 +116,41 @@ struct wk_out {
     }
 };
 
+/// An input in the one of the two forms that exists. Kernels index it like a pointer.
+struct wk_in {
+    const float *x;
+    const __nv_bfloat16 *half;
+
+    __device__ float operator[](size_t i) const
+    {
+        return half ? __bfloat162float(half[i]) : x[i];
+    }
+
+    __device__ wk_in operator+(size_t i) const
+    {
+        return {x ? x + i : NULL, half ? half + i : NULL};
+    }
+
+    /// Elements 4i ... 4i+3 at once.
+    __device__ float4 get4(size_t i) const
+    {
+        if (!half) return ((const float4 *)x)[i];
+        uint2 v = ((const uint2 *)half)[i];
+        float2 low = __bfloat1622float2(*(__nv_bfloat162 *)&v.x);
+        float2 high = __bfloat1622float2(*(__nv_bfloat162 *)&v.y);
+        return make_float4(low.x, low.y, high.x, high.y);
+    }
+
+    /// Whether get4 is allowed.
+    bool aligned4() const
+    {
+        return (uintptr_t)x % 16 == 0 && (uintptr_t)half % 8 == 0;
+    }
+};
+
+/// Input i for a kernel that can read both forms; storage.cu lists those inputs.
+wk_in wk_call_load(const wk_cuda_call *c, int i);
+
 /// Output i for a kernel that writes all of it once and does not read it.
 wk_out wk_call_store(const wk_cuda_call *c, int i);
 
@@ -143,10 +179,11 @@ typedef struct wk_cuda_product {
     size_t stride_a, stride_b, stride_c;
     bool accumulate;
     bool half_a, half_b; // the operand is bf16 already, which a bf16 call takes as it is
+    bool half_c;         // the result is bf16
 } wk_cuda_product;
 /// With WK_CUDA_BF16, float operands are rounded to bf16 on the way.
 void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
-                  float *out);
+                  void *out);
 
 /// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
 const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);

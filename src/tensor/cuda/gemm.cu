@@ -168,7 +168,7 @@ static wk_cuda_product joined(wk_cuda_product p)
 }
 
 static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                     const operand *b, float *out, int batch, float beta)
+                     const operand *b, void *out, int batch, float beta)
 {
     const float one = 1;
     cudaDataType type = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
@@ -176,8 +176,8 @@ static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const oper
         c->lane->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
         p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one, b->x,
         type, (int)b->row, (long long)b->stride, a->x, type, (int)a->row, (long long)a->stride,
-        &beta, out, CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch, CUBLAS_COMPUTE_32F,
-        CUBLAS_GEMM_DEFAULT);
+        &beta, out, p->half_c ? CUDA_R_16BF : CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch,
+        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     if (!c->lane->status) c->lane->status = status;
 }
 
@@ -194,7 +194,7 @@ static operand operand_of(const void *x, size_t stacks, size_t stride, bool tran
 
 // The products of a stack, added up one after the other.
 static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operand a, operand b,
-                         float *out, float beta)
+                         void *out, float beta)
 {
     size_t width = c->precision == WK_CUDA_BF16 ? sizeof(__nv_bfloat16) : sizeof(float);
     for (size_t s = 0; s < p->stacks; s++, beta = 1) {
@@ -205,7 +205,7 @@ static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operan
 }
 
 void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
-                  float *out)
+                  void *out)
 {
     wk_cuda_product p = joined(*given);
     operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
@@ -242,5 +242,10 @@ void wk_cuda_call_matmul(const wk_cuda_call *c)
     p.accumulate = c->node->input_count > 2;
     if (p.accumulate && c->in[2] != c->out[0])
         wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
-    wk_cuda_gemm(c, &p, c->in[0], c->in[1], wk_call_out(c, 0));
+    void *out = c->out[0];
+    if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
+        p.half_c = true;
+        out = wk_call_store(c, 0).half;
+    }
+    wk_cuda_gemm(c, &p, c->in[0], c->in[1], out);
 }

@@ -41,4 +41,9 @@ bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
 void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
 
+/// Whether a node joins its inputs along the leading axis, where they may lie already.
+bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
+/// Fills in matrices, numbers and halves of all calls of a graph; false when memory ran out.
+bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
+
 #endif

@@ -28,13 +28,13 @@ static bool aligned4(const float *x)
 }
 
 // Four elements a thread.
-static void bias_act4(const wk_cuda_call *c, row_params p, wk_activation act, const float *x,
+static void bias_act4(const wk_cuda_call *c, row_params p, wk_activation act, wk_in x,
                       const float *bias, wk_out y)
 {
     unsigned cols4 = p.cols / 4;
     wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
         unsigned row = i / cols4;
-        float4 v = ((const float4 *)x)[i];
+        float4 v = x.get4(i);
         if (bias) {
             float4 b = ((const float4 *)(bias + params_at(p, row)))[i - row * cols4];
             v = make_float4(v.x + b.x, v.y + b.y, v.z + b.z, v.w + b.w);
@@ -48,9 +48,10 @@ void wk_cuda_call_bias_act(const wk_cuda_call *c)
 {
     row_params p = params_of(bias_rows(c));
     wk_activation act = c->node->attrs.bias_act.activation;
-    const float *x = wk_call_in(c, 0), *bias = wk_call_in(c, 1);
+    wk_in x = wk_call_load(c, 0);
+    const float *bias = wk_call_in(c, 1);
     wk_out y = wk_call_store(c, 0);
-    if (p.cols % 4 == 0 && y.aligned4() && aligned4(x) && aligned4(bias)) {
+    if (p.cols % 4 == 0 && y.aligned4() && x.aligned4() && aligned4(bias)) {
         bias_act4(c, p, act, x, bias, y);
         return;
     }
@@ -64,11 +65,11 @@ void wk_cuda_call_bias_act(const wk_cuda_call *c)
 void wk_cuda_call_act_grad(const wk_cuda_call *c)
 {
     wk_activation act = c->node->attrs.bias_act.activation;
-    const float *dy = wk_call_in(c, 0), *y = wk_call_in(c, 1);
+    wk_in dy = wk_call_load(c, 0), y = wk_call_load(c, 1);
     wk_out dx = wk_call_store(c, 0);
-    if (wk_call_count(c) % 4 == 0 && dx.aligned4() && aligned4(dy) && aligned4(y)) {
+    if (wk_call_count(c) % 4 == 0 && dx.aligned4() && dy.aligned4() && y.aligned4()) {
         wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
-            float4 d = ((const float4 *)dy)[i], v = ((const float4 *)y)[i];
+            float4 d = dy.get4(i), v = y.get4(i);
             dx.put4(i, make_float4(
                            d.x * wk_activate_slope(act, v.x), d.y * wk_activate_slope(act, v.y),
                            d.z * wk_activate_slope(act, v.z), d.w * wk_activate_slope(act, v.w)));
@@ -83,7 +84,7 @@ void wk_cuda_call_bias_act_grad(const wk_cuda_call *c)
 {
     wk_rows r = bias_rows(c);
     wk_activation act = c->node->attrs.bias_act.activation;
-    const float *dy = wk_call_in(c, 0), *y = wk_call_in(c, 1);
+    wk_in dy = wk_call_load(c, 0), y = wk_call_load(c, 1);
     wk_out dx = wk_call_store(c, 0);
     unsigned cols = (unsigned)r.cols;
     wk_cuda_columns(
