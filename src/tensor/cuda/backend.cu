@@ -278,13 +278,16 @@ static void forget_writes(const wk_cuda_call *c)
 static void put(wk_executable *e, size_t i)
 {
     wk_cuda_call *call = &e->calls[i];
+    if (call->skipped) return;
     e->lane.used = 0;
     e->lane.emitted = 0;
     table[call->node->op](call);
-    if (wk_cuda_joined_in_place(call->g, call->node))
-        forget_concat(call);
-    else
-        forget_writes(call);
+    for (unsigned k = 0; k <= call->merged; k++) {
+        if (wk_cuda_joined_in_place(call->g, call[k].node))
+            forget_concat(&call[k]);
+        else
+            forget_writes(&call[k]);
+    }
     for (int k = 0; k < call->node->output_count; k++) {
         if (!(e->lane.emitted >> k & 1)) continue;
         size_t size = wk_type_size(wk_info(call->g, call->node->outputs + k)->type);
@@ -360,6 +363,7 @@ static void executable_destroy(wk_executable *e)
     destroy_events(e);
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
     if (e->lane.blas) (void)cublasDestroy(e->lane.blas);
+    if (e->lane.light) (void)cublasLtDestroy(e->lane.light);
     if (e->stream) (void)cudaStreamDestroy(e->stream);
     for (size_t i = 0; i < e->lane.regions.count; i++)
         (void)cudaFree(e->lane.regions.items[i].shadow);
@@ -424,8 +428,11 @@ static wk_status make_lane(wk_executable *e, wk_error *err)
     TRY_CUDA(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), "making a stream");
     WK_TRY(device_alloc(BLAS_WORKSPACE, &e->blas_workspace, err));
     cublasStatus_t status = cublasCreate(&e->lane.blas);
+    if (!status) status = cublasLtCreate(&e->lane.light);
     if (!status) status = cublasSetStream(e->lane.blas, e->stream);
     if (!status) status = cublasSetWorkspace(e->lane.blas, e->blas_workspace, BLAS_WORKSPACE);
+    e->lane.workspace = e->blas_workspace;
+    e->lane.workspace_size = BLAS_WORKSPACE;
     if (status)
         return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
                        cublasGetStatusString(status));
@@ -439,6 +446,8 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     resolve(e, plan);
     if (!wk_cuda_find_storage(e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    wk_cuda_merge_adam(e->calls, e->count);
+    wk_cuda_merge_bias(e->calls, e->count);
     return make_graph(e, err);
 }
 

@@ -10,6 +10,8 @@
 
 #include "tensor/cuda/device.cuh"
 
+#include <cublasLt.h>
+
 /// A buffer that the nodes use.
 typedef struct wk_cuda_region {
     char *base;
@@ -25,6 +27,9 @@ typedef struct wk_cuda_span {
 
 struct wk_cuda_lane {
     cublasHandle_t blas;
+    cublasLtHandle_t light;
+    void *workspace; // of both
+    size_t workspace_size;
     cublasStatus_t status; // the first failure
     char *scratch;         // NULL while the need is being measured
     size_t used, peak;     // bytes of scratch in this call, and at most in any
@@ -45,5 +50,9 @@ void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
 bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
 /// Fills in matrices, numbers and halves of all calls of a graph; false when memory ran out.
 bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
+/// Lets runs of adam nodes be done by the first of each.
+void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
+/// Lets products add the bias of a layer without activation.
+void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
 
 #endif

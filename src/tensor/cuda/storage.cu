@@ -33,6 +33,7 @@ static bool reads_either(const wk_node *node, int i)
 {
     switch (node->op) {
     case WK_OP_bias_act:
+    case WK_OP_column_sum:
     case WK_OP_disagreement:
     case WK_OP_disagreement_grad:
     case WK_OP_half_squared_error:
