@@ -339,6 +339,17 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, cons
     if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
 }
 
+bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node)
+{
+    const int *inputs = wk_node_inputs(g, node);
+    wk_shape x = wk_info(g, inputs[0])->type.shape, w = wk_info(g, inputs[1])->type.shape;
+    wk_shape y = wk_info(g, node->outputs)->type.shape;
+    bool transposed = node->op == WK_OP_deconv || node->op == WK_OP_conv_dx;
+    if (node->op == WK_OP_conv_dw) w = y;
+    const wk_conv_sizes z = sizes_of(transposed ? y : x, w, node->attrs.conv.stride);
+    return x.rank == 4 && wk_cuda_conv_suits(&z, transposed);
+}
+
 typedef void conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                            const float *w, const float *bias, float *y);
 

@@ -11,6 +11,9 @@ typedef struct wk_conv_sizes {
     size_t large_count, small_count, weights;
 } wk_conv_sizes;
 
+/// Whether tensor cores can do products of these sizes in bf16; addresses at multiples of 16 bytes
+/// are asked for too.
+bool wk_cuda_conv_suits(const wk_conv_sizes *z, bool transposed);
 /// y = act(conv(x, w) + bias), large to small, by tensor cores that read bf16 images in place.
 /// False, and nothing is done, for sizes, addresses or a precision that this does not suit.
 bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,

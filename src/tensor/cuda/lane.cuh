@@ -48,6 +48,9 @@ void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
 
 /// Whether a node joins its inputs along the leading axis, where they may lie already.
 bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
+/// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
+/// its result so.
+bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node);
 /// Fills in matrices, numbers and halves of all calls of a graph; false when memory ran out.
 bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
 /// Lets runs of adam nodes be done by the first of each.

@@ -19,13 +19,17 @@ static bool has_whole_rows(const wk_graph *g, int tensor)
     return shape.dim[shape.rank - 1] % 8 == 0;
 }
 
+static bool is_conv(const wk_node *node)
+{
+    return node->op == WK_OP_conv || node->op == WK_OP_conv_dx || node->op == WK_OP_deconv ||
+           node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
+}
+
 // Whether a product reads operand i as it is.
 static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
 {
-    bool product = node->op == WK_OP_matmul || node->op == WK_OP_conv ||
-                   node->op == WK_OP_conv_dx || node->op == WK_OP_deconv ||
-                   node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
-    return product && i <= 1 && has_whole_rows(g, wk_node_inputs(g, node)[i]);
+    return (node->op == WK_OP_matmul || is_conv(node)) && i <= 1 &&
+           has_whole_rows(g, wk_node_inputs(g, node)[i]);
 }
 
 // Whether a kernel reads input i through wk_call_load.
@@ -49,8 +53,9 @@ static bool reads_either(const wk_node *node, int i)
 
 // Whether output 0 can be written in bf16 alone: everything through wk_call_store can, except where
 // the kernel reads its float32 result again.
-static bool stores_either(const wk_node *node)
+static bool stores_either(const wk_graph *g, const wk_node *node)
 {
+    if (is_conv(node)) return node->op != WK_OP_conv_dw && wk_cuda_conv_is_half(g, node);
     switch (node->op) {
     case WK_OP_matmul: // what adds to a sum, or sums over a stack, goes on in float32
         return node->input_count <= 2 && !node->attrs.matmul.reduce;
@@ -83,8 +88,10 @@ static void note_reads(const wk_cuda_call *call, readers *read)
         bool matrix = reads_matrix(g, call->node, i), either = reads_either(call->node, i);
         r->matrices |= matrix || passes;
         r->either |= either;
-        // A convolution may read both.
-        r->numbers |= !either && (!matrix || call->node->op != WK_OP_matmul);
+        // A convolution in another way may read both.
+        bool alone =
+            matrix && (call->node->op == WK_OP_matmul || wk_cuda_conv_is_half(g, call->node));
+        r->numbers |= !either && !alone;
     }
 }
 
@@ -94,8 +101,9 @@ static void decide(wk_cuda_call *call, readers *read)
     for (int i = 0; i < call->node->output_count; i++) {
         int id = call->node->outputs + i;
         readers *r = &read[id];
-        bool able = i == 0 && stores_either(call->node) && has_whole_rows(g, id);
-        bool stuck = r->either || call->node->op == WK_OP_matmul; // float32, if it is not able
+        bool able = i == 0 && stores_either(g, call->node) && has_whole_rows(g, id);
+        // Of those that are not able, some write float32 always.
+        bool stuck = r->either || call->node->op == WK_OP_matmul || is_conv(call->node);
         bool numbers = r->numbers || wk_info(g, id)->output || (stuck && !able);
         r->half = able && !numbers && r->either;
         call->matrices |= (unsigned)(r->matrices || r->half) << i;
