@@ -11,10 +11,12 @@
 // Results are exchanged in the order in which tensor cores want them: for every 16 columns the four
 // words of each lane. What a product leaves in the registers of a lane is what the same lane of the
 // next product needs.
+//
+// What counts is the time from the arrival of the last word of a phase to the first word of the
+// next: everything else is loaded, prepared or stored while a block would otherwise wait. The sizes
+// are compiled in (those of the presets), which halves the instructions on that way.
 #include "tensor/cuda/observe.cuh"
 #include "tensor/vmath.h"
-
-#include <string.h>
 
 enum {
     THREADS = 256,
@@ -23,9 +25,33 @@ enum {
     UNITS = 8,            // of a block
     CELLS = ROWS * UNITS, // of one tile of results
     TILES = 4,            // at most, that a block makes at once
-    BATCH = 8,            // operand tiles that a warp has under way
+    HALVES = ROWS / WARPS,
 };
 #define UNWRITTEN 0xffffffffu
+
+// Sizes of the model. State and hidden layers have as many blocks as eights of units.
+template <int HIDDEN, int DETER, int GROUPS, int CLASSES> struct shape {
+    static constexpr int hidden = HIDDEN, deter = DETER, groups = GROUPS, classes = CLASSES;
+    static constexpr int flat = GROUPS * CLASSES, gates = 3 * DETER;
+    static constexpr int state_blocks = DETER / UNITS, hidden_blocks = HIDDEN / UNITS;
+    static constexpr int most = state_blocks > hidden_blocks ? state_blocks : hidden_blocks;
+    static constexpr int blocks = most > GROUPS ? most : GROUPS;
+};
+
+// Tiles of 16 columns in rows of n (the last may be half full), how many of them a warp has at
+// most, and their words, in units of the four or two that a lane has of each.
+static __host__ __device__ constexpr int operand_tiles(int n)
+{
+    return (n + 15) / 16;
+}
+static __host__ __device__ constexpr int warp_tiles(int n)
+{
+    return (operand_tiles(n) + WARPS - 1) / WARPS;
+}
+static __host__ __device__ constexpr int tile_size(int n)
+{
+    return operand_tiles(n) * 32;
+}
 
 // Memory that others poll.
 
@@ -54,10 +80,18 @@ static __device__ inline void show(unsigned *p, unsigned word)
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(word) : "memory");
 }
 
+// A NaN of the card's own arithmetic is 0x7fffffff, never UNWRITTEN, but one may have come in with
+// the data.
+static __device__ inline unsigned shown(float x)
+{
+    unsigned word = __float_as_uint(x);
+    return word == UNWRITTEN ? 0x7fffffffu : word;
+}
+
 static __device__ inline void show2(uint2 *p, float a, float b)
 {
-    asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(p), "r"(__float_as_uint(a)),
-                 "r"(__float_as_uint(b))
+    asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(p), "r"(shown(a)),
+                 "r"(shown(b))
                  : "memory");
 }
 
@@ -66,40 +100,34 @@ static __device__ inline void show_byte(unsigned char *p, unsigned byte)
     asm volatile("st.relaxed.gpu.global.u8 [%0], %1;" ::"l"(p), "r"(byte) : "memory");
 }
 
-static __device__ inline bool written(uint4 v)
+static __device__ inline unsigned largest_word(uint4 v)
 {
-    return v.x != UNWRITTEN && v.y != UNWRITTEN && v.z != UNWRITTEN && v.w != UNWRITTEN;
+    return max(max(v.x, v.y), max(v.z, v.w));
 }
 
-// Sums that others wait for. A NaN of the card's own arithmetic is 0x7fffffff, never UNWRITTEN, but
-// one may have come in with the data.
-static __device__ inline float shown(float x)
+// Makes eight columns of a result visible as an operand; `column` counts in eights of `columns`. A
+// thread brings the cell of its row and unit, its neighbour the next unit's; all lanes of a warp
+// take part, `active` are those that have a cell.
+template <int COLUMNS>
+static __device__ inline void show_cell(uint4 *to, int column, int row, int unit, float value,
+                                        bool active = true)
 {
-    return __float_as_uint(x) == UNWRITTEN ? __uint_as_float(0x7fffffffu) : x;
+    float next = __shfl_down_sync(0xffffffffu, value, 1);
+    if (unit % 2 || !active) return;
+    __nv_bfloat162 pair = __floats2bfloat162_rn(value, next);
+    unsigned *word =
+        (unsigned *)(to + column / 2 * 32 + row % 8 * 4 + unit / 2) + row / 8 + column % 2 * 2;
+    show(word, *(unsigned *)&pair);
+    // The second half of a last tile that is half full.
+    if (COLUMNS % 2 == 1 && column == COLUMNS - 1) show(word + 2, 0);
 }
 
-// Products of the tensor cores.
+// Products of the tensor cores. Warp w has the operand tiles w, w + WARPS, ... of every sum.
 
-// Tiles of 16 columns in rows of n; the last may be half full.
-static __host__ __device__ inline int operand_tiles(int n)
+template <int K> static __device__ inline bool has_tile(int i)
 {
-    return (n + 15) / 16;
-}
-
-// Loads the operand tiles first, first + WARPS, ... of this warp; waits until they are there.
-static __device__ inline void fetch(uint4 (&a)[BATCH], const uint4 *from, int first, int tiles)
-{
-    const uint4 *at = from + threadIdx.x % 32;
-    bool missing;
-    do {
-        missing = false;
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            if (first + i * WARPS < tiles) a[i] = peek4(at + (first + i * WARPS) * 32);
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            if (first + i * WARPS < tiles) missing |= !written(a[i]);
-    } while (missing);
+    constexpr int full = operand_tiles(K) / WARPS;
+    return i < full || (int)(threadIdx.x / 32) < operand_tiles(K) - full * WARPS;
 }
 
 static __device__ inline void multiply_tile(float (&c)[4], uint4 a, uint2 b)
@@ -110,75 +138,84 @@ static __device__ inline void multiply_tile(float (&c)[4], uint4 a, uint2 b)
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
 }
 
-// c[j] += rows of `from` times tile j of the weights, this warp's part of the sum. A tile of
-// weights is `tiles` times 32 pairs of words.
-template <int N>
-static __device__ inline void multiply(float (&c)[N][4], const uint4 *from, const uint2 *weights,
-                                       int tiles, int columns)
+// Waits until this warp's operand tiles are there.
+template <int K> static __device__ inline void fetch(uint4 (&a)[warp_tiles(K)], const uint4 *from)
 {
-    int lane = threadIdx.x % 32;
-    for (int first = threadIdx.x / 32; first < tiles; first += BATCH * WARPS) {
-        uint4 a[BATCH];
-        fetch(a, from, first, tiles);
+    const uint4 *at = from + threadIdx.x;
+    unsigned newest;
+    do {
+        newest = 0;
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) {
-            int tile = first + i * WARPS;
-            if (tile >= tiles) break;
+        for (int i = 0; i < warp_tiles(K); i++)
+            if (has_tile<K>(i)) a[i] = peek4(at + i * THREADS);
 #pragma unroll
-            for (int j = 0; j < N; j++)
-                if (j < columns) multiply_tile(c[j], a[i], weights[(j * tiles + tile) * 32 + lane]);
-        }
-    }
+        for (int i = 0; i < warp_tiles(K); i++)
+            if (has_tile<K>(i)) newest = max(newest, largest_word(a[i]));
+    } while (newest == UNWRITTEN);
 }
 
-// Every warp's part of the results, in two halves used in turn: a warp that is ahead does not
-// disturb those that still read.
+// c[j] += rows of `from` times column tile j of the weights: this warp's part of the sum. The
+// weights are read before the wait.
+template <int K, int N>
+static __device__ inline void multiply(float (&c)[N][4], const uint4 *from, const uint2 *weights)
+{
+    constexpr int most = warp_tiles(K);
+    uint2 b[N][most];
+#pragma unroll
+    for (int j = 0; j < N; j++)
+#pragma unroll
+        for (int i = 0; i < most; i++)
+            if (has_tile<K>(i)) b[j][i] = weights[j * tile_size(K) + i * THREADS + threadIdx.x];
+    uint4 a[most];
+    fetch<K>(a, from);
+#pragma unroll
+    for (int i = 0; i < most; i++)
+        if (has_tile<K>(i))
+#pragma unroll
+            for (int j = 0; j < N; j++)
+                multiply_tile(c[j], a[i], b[j][i]);
+}
+
+// Every warp's part of the results; two of them are used in turn, so that a warp that is ahead does
+// not disturb those that still read.
 typedef float partials[WARPS][TILES][CELLS];
 
-template <int N>
-static __device__ inline void put_partials(partials &to, const float (&c)[N][4], int columns)
+template <int N> static __device__ inline void put_partials(partials &to, const float (&c)[N][4])
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int at = lane / 4 * UNITS + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < N; j++) {
-        if (j >= columns) continue;
         *(float2 *)&to[warp][j][at] = make_float2(c[j][0], c[j][1]);
         *(float2 *)&to[warp][j][at + 8 * UNITS] = make_float2(c[j][2], c[j][3]);
     }
+    __syncthreads();
 }
 
 static __device__ inline float total(const partials &from, int column, int cell)
 {
-    float sum = from[0][column][cell];
-    for (int w = 1; w < WARPS; w++)
-        sum += from[w][column][cell];
-    return sum;
+    float part[WARPS];
+#pragma unroll
+    for (int w = 0; w < WARPS; w++)
+        part[w] = from[w][column][cell];
+#pragma unroll
+    for (int step = 1; step < WARPS; step *= 2)
+#pragma unroll
+        for (int w = 0; w < WARPS; w += 2 * step)
+            part[w] += part[w + step];
+    return part[0];
 }
 
-// Makes the columns n ... n+7 of a result (`column` counts in eights of `columns`) visible as an
-// operand. Called by whole warps with neighbouring units in neighbouring lanes.
-static __device__ inline void show_cell(uint4 *to, int column, int columns, int row, int unit,
-                                        float value)
-{
-    float next = __shfl_down_sync(0xffffffffu, value, 1);
-    if (unit % 2) return;
-    __nv_bfloat162 pair = __floats2bfloat162_rn(value, next);
-    unsigned *word = (unsigned *)(to + column / 2 * 32 + row % 8 * 4 + unit / 2);
-    show(word + row / 8 + column % 2 * 2, *(unsigned *)&pair);
-    // The second half of a last tile that is half full.
-    if (column == columns - 1 && column % 2 == 0) show(word + row / 8 + 2, 0);
-}
+// Weights, once.
 
-// Weights.
-
-// Columns at ... at+7 of w [k,n] as a tile: lane 4c+q holds rows 2q, 2q+1 and 2q+8, 2q+9 of column
+// Columns at ... at+7 of w [K,n] as a tile: lane 4c+q holds rows 2q, 2q+1 and 2q+8, 2q+9 of column
 // c of every 16 rows.
-static __device__ void load_columns(uint2 *to, const __nv_bfloat16 *w, int k, int n, int at)
+template <int K>
+static __device__ void load_columns(uint2 *to, const __nv_bfloat16 *w, int n, int at)
 {
     unsigned short *half = (unsigned short *)to;
-    for (int row = threadIdx.x; row < operand_tiles(k) * 16; row += THREADS) {
-        uint4 v = row < k ? *(const uint4 *)(w + (size_t)row * n + at) : make_uint4(0, 0, 0, 0);
+    for (int row = threadIdx.x; row < operand_tiles(K) * 16; row += THREADS) {
+        uint4 v = row < K ? *(const uint4 *)(w + (size_t)row * n + at) : make_uint4(0, 0, 0, 0);
         const unsigned short *values = (const unsigned short *)&v;
         int q = row % 8 / 2, word = row % 16 / 8;
 #pragma unroll
@@ -187,14 +224,14 @@ static __device__ void load_columns(uint2 *to, const __nv_bfloat16 *w, int k, in
     }
 }
 
-// Rows at ... at+7 of w [n,k] as a tile, so that w is used transposed.
-static __device__ void load_rows(uint2 *to, const __nv_bfloat16 *w, int k, int at)
+// Rows at ... at+7 of w [n,K] as a tile, so that w is used transposed.
+template <int K> static __device__ void load_rows(uint2 *to, const __nv_bfloat16 *w, int at)
 {
     unsigned *words = (unsigned *)to;
-    int eighths = operand_tiles(k) * 2;
+    constexpr int eighths = operand_tiles(K) * 2;
     for (int i = threadIdx.x; i < eighths * UNITS; i += THREADS) {
         int c = i / eighths, part = i - c * eighths;
-        uint4 v = part * 8 < k ? *(const uint4 *)(w + (size_t)(at + c) * k + part * 8)
+        uint4 v = part * 8 < K ? *(const uint4 *)(w + (size_t)(at + c) * K + part * 8)
                                : make_uint4(0, 0, 0, 0);
         unsigned *tile = words + (part / 2 * 32 + c * 4) * 2 + part % 2;
         tile[0] = v.x;
@@ -204,68 +241,61 @@ static __device__ void load_rows(uint2 *to, const __nv_bfloat16 *w, int k, int a
     }
 }
 
-// Rows of eight columns, for sums of single rows.
-static __device__ void load_plain(uint4 *to, const __nv_bfloat16 *w, int k, int n, int at)
+// The steps' addresses from the parameters to shared memory.
+static __device__ void copy_words(void *to, const void *from, size_t bytes)
 {
-    for (int row = threadIdx.x; row < k; row += THREADS)
-        to[row] = *(const uint4 *)(w + (size_t)row * n + at);
+    for (size_t i = threadIdx.x; i < bytes / sizeof(uint64_t); i += THREADS)
+        ((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
 }
 
-// Sizes of tiles in pairs of words.
-static __host__ __device__ inline int tile_size(int k)
+// The sum over neighbouring lanes, `lanes` a power of two.
+static __device__ inline float lane_sum(float x, int lanes)
 {
-    return operand_tiles(k) * 32;
-}
-
-typedef struct sizes {
-    int steps, rows, hidden, deter, groups, classes;
-} sizes;
-
-static __host__ __device__ inline int flat_of(const sizes &z)
-{
-    return z.groups * z.classes;
-}
-
-static __host__ __device__ inline int largest(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-// The sum over the sixteen lanes of a row.
-static __device__ inline float row_sum(float x)
-{
-    for (int offset = 8; offset > 0; offset /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, offset);
-    return x;
-}
-
-// The sum over the eight units of a row.
-static __device__ inline float unit_sum(float x)
-{
-    for (int offset = 4; offset > 0; offset /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, offset);
-    return x;
-}
-
-enum { MOST_BLOCKS = 128, SHARES = MOST_BLOCKS / 16 };
-
-// Waits for the pairs of all blocks in this thread's row; sixteen threads share a row.
-static __device__ inline void fetch_pairs(float2 (&pairs)[SHARES], const uint2 *from, int blocks)
-{
-    const uint2 *at = from + threadIdx.x / 16 * blocks;
-    bool missing;
-    do {
-        missing = false;
 #pragma unroll
-        for (int i = 0; i < SHARES; i++) {
-            int block = threadIdx.x % 16 + 16 * i;
-            if (block >= blocks) continue;
-            uint2 v = peek2(at + block);
-            missing |= v.x == UNWRITTEN || v.y == UNWRITTEN;
-            pairs[i] = make_float2(__uint_as_float(v.x), __uint_as_float(v.y));
-        }
-    } while (missing);
+    for (int offset = lanes / 2; offset > 0; offset /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, offset);
+    return x;
 }
+
+// Waits for the pairs that all blocks have for this thread's row; sixteen threads share a row.
+template <int BLOCKS>
+static __device__ inline void fetch_pairs(float2 (&pairs)[(BLOCKS + 15) / 16], const uint2 *from)
+{
+    constexpr int most = (BLOCKS + 15) / 16;
+    int row = threadIdx.x / 16, share = threadIdx.x % 16;
+    const uint2 *at = from + row * BLOCKS + share;
+    unsigned newest;
+    uint2 v[most];
+    do {
+        newest = 0;
+#pragma unroll
+        for (int i = 0; i < most; i++) {
+            v[i] = make_uint2(0, 0);
+            if (share + 16 * i < BLOCKS) v[i] = peek2(at + 16 * i);
+        }
+#pragma unroll
+        for (int i = 0; i < most; i++)
+            newest = max(newest, max(v[i].x, v[i].y));
+    } while (newest == UNWRITTEN);
+#pragma unroll
+    for (int i = 0; i < most; i++)
+        pairs[i] = make_float2(__uint_as_float(v[i].x), __uint_as_float(v[i].y));
+}
+
+// The cell of a tile of results that a thread works on.
+typedef struct place {
+    int row, unit, column; // column of the block's eight in the whole
+    bool whole, real;      // one of the tile's cells; and of a sequence that exists
+} place;
+
+static __device__ inline place place_of(int rows)
+{
+    int cell = threadIdx.x, row = cell / UNITS, unit = cell % UNITS;
+    place p = {row, unit, (int)blockIdx.x * UNITS + unit, cell < CELLS, cell < CELLS && row < rows};
+    return p;
+}
+
+extern __shared__ uint4 shared_memory[];
 
 // Forward.
 
@@ -277,7 +307,7 @@ typedef struct forward_step {
 } forward_step;
 
 typedef struct forward_job {
-    sizes z;
+    int steps, rows;
     float epsilon;
     const __nv_bfloat16 *in_w, *gru_x, *gru_h, *post_w, *out_w;
     const float *in_b, *gate_b, *gain, *offset, *post_b, *out_b;
@@ -288,82 +318,80 @@ typedef struct forward_job {
     forward_step step[WK_RECURRENCE_STEPS];
 } forward_job;
 
-typedef struct forward_memory {
-    uint4 *in;                         // plain
-    uint2 *gru_x, *gru_h, *post, *out; // tiles
-    partials *part;
-    float (*logits)[32];
-    float2 *row;                  // mean and 1/deviation
-    unsigned char (*drawn)[ROWS]; // of every group
-} forward_memory;
+template <class Z> struct forward_memory {
+    uint4 in[Z::flat]; // rows of eight columns: sums of single rows
+    uint2 gru_x[3 * tile_size(Z::hidden)], gru_h[3 * tile_size(Z::deter)];
+    uint2 post[tile_size(Z::deter)], out[Z::classes / 8 * tile_size(Z::hidden)];
+    partials part[2];
+    float logits[ROWS][32];
+    float2 row[ROWS]; // mean and 1/deviation
+    unsigned char drawn[Z::groups][ROWS];
+    forward_step step[WK_RECURRENCE_STEPS];
+};
 
-static __host__ __device__ inline size_t weights_size(const sizes &z, bool backward)
+// What a thread knows from step to step.
+typedef struct forward_cell {
+    place at;
+    float in_b, post_b, gate_b[3], gain[3], offset[3]; // parameters of its column
+    float state;
+    float keep, keeps[2], action, image; // of the coming step; keeps: the rows of its lane
+    float input_keep;                    // and of the row it has of the input
+} forward_cell;
+
+template <class Z> static __device__ void load_forward(const forward_job &job, forward_memory<Z> &m)
 {
-    int tiles = backward ? tile_size(flat_of(z)) + tile_size(z.hidden) + 2 * tile_size(3 * z.deter)
-                         : 3 * (tile_size(z.hidden) + tile_size(z.deter)) + tile_size(z.deter);
-    size_t plain = backward ? 0 : (size_t)flat_of(z) * sizeof(uint4);
-    return plain + (size_t)(tiles + z.classes / 8 * tile_size(z.hidden)) * sizeof(uint2);
-}
-
-static __host__ __device__ inline size_t shared_size(const sizes &z, bool backward)
-{
-    return weights_size(z, backward) + 2 * sizeof(partials) + ROWS * 32 * sizeof(float) +
-           ROWS * sizeof(float2) + (size_t)MOST_BLOCKS * ROWS;
-}
-
-extern __shared__ uint4 shared_memory[];
-
-static __device__ forward_memory forward_memory_of(const sizes &z)
-{
-    forward_memory m;
-    m.in = shared_memory;
-    m.gru_x = (uint2 *)(m.in + flat_of(z));
-    m.gru_h = m.gru_x + 3 * tile_size(z.hidden);
-    m.post = m.gru_h + 3 * tile_size(z.deter);
-    m.out = m.post + tile_size(z.deter);
-    m.part = (partials *)(m.out + z.classes / 8 * tile_size(z.hidden));
-    m.logits = (float(*)[32])(m.part + 2);
-    m.row = (float2 *)(m.logits + ROWS);
-    m.drawn = (unsigned char(*)[ROWS])(m.row + ROWS);
-    return m;
-}
-
-static __device__ void load_forward(const forward_job &job, const forward_memory &m)
-{
-    const sizes &z = job.z;
     int b = blockIdx.x, at = b * UNITS;
-    if (at < z.hidden) {
-        load_plain(m.in, job.in_w, flat_of(z), z.hidden, at);
-        load_columns(m.post, job.post_w, z.deter, z.hidden, at);
+    if (b < Z::hidden_blocks) {
+        for (int row = threadIdx.x; row < Z::flat; row += THREADS)
+            m.in[row] = *(const uint4 *)(job.in_w + (size_t)row * Z::hidden + at);
+        load_columns<Z::deter>(m.post, job.post_w, Z::hidden, at);
     }
-    if (at < z.deter)
+    if (b < Z::state_blocks)
         for (int j = 0; j < 3; j++) {
-            load_columns(m.gru_x + j * tile_size(z.hidden), job.gru_x, z.hidden, 3 * z.deter,
-                         j * z.deter + at);
-            load_columns(m.gru_h + j * tile_size(z.deter), job.gru_h, z.deter, 3 * z.deter,
-                         j * z.deter + at);
+            load_columns<Z::hidden>(m.gru_x + j * tile_size(Z::hidden), job.gru_x, Z::gates,
+                                    j * Z::deter + at);
+            load_columns<Z::deter>(m.gru_h + j * tile_size(Z::deter), job.gru_h, Z::gates,
+                                   j * Z::deter + at);
         }
-    if (b < z.groups)
-        for (int j = 0; j < z.classes / 8; j++)
-            load_columns(m.out + j * tile_size(z.hidden), job.out_w, z.hidden, flat_of(z),
-                         b * z.classes + j * 8);
+    if (b < Z::groups)
+        for (int j = 0; j < Z::classes / 8; j++)
+            load_columns<Z::hidden>(m.out + j * tile_size(Z::hidden), job.out_w, Z::flat,
+                                    b * Z::classes + j * 8);
+    copy_words(m.step, job.step, (size_t)job.steps * sizeof *m.step);
+    for (int i = b * THREADS + threadIdx.x; i < job.rows * Z::flat; i += Z::blocks * THREADS)
+        job.step[0].kept_stoch[i] = 0.0f;
 }
 
-// Waits for the classes of all groups drawn in the step before.
-static __device__ void fetch_drawn(const forward_job &job, const forward_memory &m, int t)
+template <class Z>
+static __device__ void load_parameters(const forward_job &job, forward_cell &mine)
 {
-    const uint4 *from = (const uint4 *)(job.drawn + (size_t)(t - 1) * job.z.groups * ROWS);
-    for (int g = threadIdx.x; g < job.z.groups; g += THREADS) {
-        uint4 v;
-        unsigned missing;
-        do {
-            v = peek4(from + g);
-            missing = __vcmpeq4(v.x, UNWRITTEN) | __vcmpeq4(v.y, UNWRITTEN) |
-                      __vcmpeq4(v.z, UNWRITTEN) | __vcmpeq4(v.w, UNWRITTEN);
-        } while (missing);
-        *(uint4 *)m.drawn[g] = v;
-    }
-    __syncthreads();
+    int input = threadIdx.x % 16;
+    if (input < UNITS && blockIdx.x < Z::hidden_blocks)
+        mine.in_b = job.in_b[blockIdx.x * UNITS + input];
+    if (blockIdx.x < Z::hidden_blocks) mine.post_b = job.post_b[mine.at.column];
+    if (blockIdx.x < Z::state_blocks)
+        for (int j = 0; j < 3; j++) {
+            mine.gate_b[j] = job.gate_b[j * Z::deter + mine.at.column];
+            mine.gain[j] = job.gain[j * Z::deter + mine.at.column];
+            mine.offset[j] = job.offset[j * Z::deter + mine.at.column];
+        }
+}
+
+// Loads what the coming step reads.
+template <class Z>
+static __device__ inline void prepare(const forward_job &job, const forward_step &s,
+                                      forward_cell &mine)
+{
+    int lane = threadIdx.x % 32, row = threadIdx.x / 16, unit = threadIdx.x % 16;
+    bool hidden = blockIdx.x < Z::hidden_blocks;
+    for (int i = 0; i < 2; i++)
+        mine.keeps[i] = lane / 4 + 8 * i < job.rows ? s.keep[lane / 4 + 8 * i] : 0.0f;
+    mine.keep = mine.at.real ? s.keep[mine.at.row] : 0.0f;
+    mine.input_keep = row < job.rows ? s.keep[row] : 0.0f;
+    mine.action = hidden && row < job.rows && unit < UNITS
+                      ? s.action[row * Z::hidden + blockIdx.x * UNITS + unit]
+                      : 0.0f;
+    mine.image = hidden && mine.at.real ? s.image[mine.at.row * Z::hidden + mine.at.column] : 0.0f;
 }
 
 static __device__ inline void add_row(float (&sum)[UNITS], uint4 row)
@@ -377,247 +405,250 @@ static __device__ inline void add_row(float (&sum)[UNITS], uint4 row)
     }
 }
 
-// The rows of the input's weights that the drawn classes pick, summed: the product with one-hot
-// vectors. Sixteen threads share a row of the result; thread u of them returns unit u < 8.
-static __device__ float drawn_sum(const forward_job &job, const forward_memory &m)
+// The rows of the input's weights that the classes drawn in the step before pick, summed: the
+// product with one-hot vectors. Sixteen threads share a row of the result; thread u of them returns
+// unit u < 8.
+template <class Z>
+static __device__ inline float drawn_sum(const forward_job &job, forward_memory<Z> &m, int t)
 {
-    int row = threadIdx.x / 16, share = threadIdx.x % 16;
-    float sum[UNITS] = {}, mine = 0;
-    for (int g = share; g < job.z.groups; g += 16)
-        add_row(sum, m.in[g * job.z.classes + m.drawn[g][row]]);
-#pragma unroll
-    for (int i = 0; i < UNITS; i++) {
-        sum[i] = row_sum(sum[i]);
-        if (share == i) mine = sum[i];
+    if (threadIdx.x < Z::groups) {
+        const uint4 *from = (const uint4 *)job.drawn + (size_t)(t - 1) * Z::groups + threadIdx.x;
+        uint4 v;
+        unsigned missing;
+        do {
+            v = peek4(from);
+            missing = __vcmpeq4(v.x, UNWRITTEN) | __vcmpeq4(v.y, UNWRITTEN) |
+                      __vcmpeq4(v.z, UNWRITTEN) | __vcmpeq4(v.w, UNWRITTEN);
+        } while (missing);
+        *(uint4 *)m.drawn[threadIdx.x] = v;
     }
-    return mine;
+    __syncthreads();
+    int row = threadIdx.x / 16, share = threadIdx.x % 16;
+    float sum[UNITS] = {};
+#pragma unroll
+    for (int i = 0; i < (Z::groups + 15) / 16; i++) {
+        int g = share + 16 * i;
+        if (g < Z::groups) add_row(sum, m.in[g * Z::classes + m.drawn[g][row]]);
+    }
+    // Halves are exchanged until every thread has one unit, then the two that have the same add up.
+    float four[4], two[2];
+    bool upper = share & 4;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        four[i] = (upper ? sum[4 + i] : sum[i]) +
+                  __shfl_xor_sync(0xffffffffu, upper ? sum[i] : sum[4 + i], 4);
+    upper = share & 2;
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        two[i] = (upper ? four[2 + i] : four[i]) +
+                 __shfl_xor_sync(0xffffffffu, upper ? four[i] : four[2 + i], 2);
+    upper = share & 1;
+    float one =
+        (upper ? two[1] : two[0]) + __shfl_xor_sync(0xffffffffu, upper ? two[0] : two[1], 1);
+    return one + __shfl_xor_sync(0xffffffffu, one, 8);
 }
 
 // x = elu(stoch in + action + bias).
-static __device__ void make_input(const forward_job &job, const forward_memory &m, int t)
+template <class Z>
+static __device__ inline void make_input(const forward_job &job, forward_memory<Z> &m, int t,
+                                         const forward_cell &mine)
 {
-    const sizes &z = job.z;
-    const forward_step &s = job.step[t];
-    int row = threadIdx.x / 16, unit = threadIdx.x % 16, column = blockIdx.x * UNITS + unit;
-    bool real = row < z.rows && unit < UNITS;
-    float keep = real ? s.keep[row] : 0.0f, add = 0, bias = 0;
-    if (real) {
-        add = s.action[row * z.hidden + column];
-        bias = job.in_b[column];
-    }
-    float sum = 0;
-    if (t > 0) {
-        fetch_drawn(job, m, t);
-        sum = __bfloat162float(__float2bfloat16_rn(keep)) * drawn_sum(job, m);
-    }
-    float x = real ? wk_activate(WK_ELU, sum + add + bias) : 0.0f;
-    uint4 *to = job.x + (size_t)t * tile_size(z.hidden);
-    // Units 8 to 15 do not exist: such lanes only take part in the exchange.
-    float next = __shfl_down_sync(0xffffffffu, x, 1);
-    if (unit < UNITS && unit % 2 == 0) {
-        __nv_bfloat162 pair = __floats2bfloat162_rn(x, next);
-        int tile = blockIdx.x, tiles = z.hidden / UNITS;
-        unsigned *word = (unsigned *)(to + tile / 2 * 32 + row % 8 * 4 + unit / 2) + row / 8;
-        show(word + tile % 2 * 2, *(unsigned *)&pair);
-        if (tile == tiles - 1 && tile % 2 == 0) show(word + 2, 0);
-    }
-    if (real) s.x[row * z.hidden + column] = x;
+    int row = threadIdx.x / 16, unit = threadIdx.x % 16;
+    bool real = row < job.rows && unit < UNITS;
+    float sum = 0, add = mine.action + mine.in_b;
+    float keep = __bfloat162float(__float2bfloat16_rn(mine.input_keep));
+    if (t > 0) sum = keep * drawn_sum(job, m, t);
+    float x = real ? wk_activate(WK_ELU, sum + add) : 0.0f;
+    show_cell<Z::hidden_blocks>(job.x + (size_t)t * tile_size(Z::hidden), blockIdx.x, row, unit, x,
+                                unit < UNITS);
+    if (real) m.step[t].x[row * Z::hidden + blockIdx.x * UNITS + unit] = x;
 }
 
 // Mean and 1/deviation of the gates of every row, from the sums of all blocks.
-static __device__ void fetch_statistics(const forward_job &job, const forward_memory &m, int t)
+template <class Z>
+static __device__ inline void fetch_statistics(const forward_job &job, forward_memory<Z> &m, int t)
 {
-    int blocks = job.z.deter / UNITS;
-    float2 pairs[SHARES];
-    fetch_pairs(pairs, job.sums + (size_t)t * ROWS * blocks, blocks);
-    float n = (float)(3 * job.z.deter), sum = 0, squares = 0;
+    constexpr int most = (Z::state_blocks + 15) / 16;
+    constexpr float n = Z::gates, own = 3 * UNITS;
+    int row = threadIdx.x / 16, share = threadIdx.x % 16;
+    float2 pairs[most];
+    fetch_pairs<Z::state_blocks>(pairs, job.sums + (size_t)t * ROWS * Z::state_blocks);
+    float sum = 0, squares = 0;
 #pragma unroll
-    for (int i = 0; i < SHARES; i++)
-        if (threadIdx.x % 16 + 16 * i < blocks) sum += pairs[i].x;
-    float mean = row_sum(sum) / n;
+    for (int i = 0; i < most; i++)
+        sum += pairs[i].x;
+    float mean = lane_sum(sum, 16) * (1.0f / n);
 #pragma unroll
-    for (int i = 0; i < SHARES; i++) {
-        if (threadIdx.x % 16 + 16 * i >= blocks) continue;
-        float away = pairs[i].x / (3.0f * UNITS) - mean;
-        squares += pairs[i].y + 3.0f * UNITS * away * away;
+    for (int i = 0; i < most; i++) {
+        float away = pairs[i].x * (1.0f / own) - mean;
+        if (share + 16 * i < Z::state_blocks) squares += pairs[i].y + own * away * away;
     }
-    float rstd = 1.0f / sqrtf(row_sum(squares) / n + job.epsilon);
-    int row = threadIdx.x / 16;
-    if (threadIdx.x % 16 == 0) m.row[row] = make_float2(mean, rstd);
-    if (blockIdx.x == 0 && threadIdx.x % 16 == 0 && row < job.z.rows) {
-        job.step[t].stats[row] = mean;
-        job.step[t].stats[job.z.rows + row] = rstd;
-    }
+    float rstd = 1.0f / sqrtf(lane_sum(squares, 16) * (1.0f / n) + job.epsilon);
+    if (share == 0) m.row[row] = make_float2(mean, rstd);
     __syncthreads();
+    if (blockIdx.x == 0 && share == 0 && row < job.rows) {
+        m.step[t].stats[row] = mean;
+        m.step[t].stats[job.rows + row] = rstd;
+    }
 }
 
 // The gates and from them the new state. `from_state` is this warp's part of the product with the
-// state before; `before` this thread's cell of that state, which becomes the new one.
-static __device__ void make_state(const forward_job &job, const forward_memory &m, int t,
-                                  float (&from_state)[3][4], float *before)
+// state before.
+template <class Z>
+static __device__ inline void make_state(const forward_job &job, forward_memory<Z> &m, int t,
+                                         float (&from_state)[3][4], forward_cell &mine)
 {
-    const sizes &z = job.z;
-    const forward_step &s = job.step[t];
-    int lane = threadIdx.x % 32, cell = threadIdx.x, row = cell / UNITS, unit = cell % UNITS;
-    int column = blockIdx.x * UNITS + unit;
-    bool real = cell < CELLS && row < z.rows;
-    float keeps[2];
-    for (int i = 0; i < 2; i++)
-        keeps[i] = lane / 4 + 8 * i < z.rows ? s.keep[lane / 4 + 8 * i] : 0.0f;
-    float kept = real ? s.keep[row] * *before : 0.0f;
-    float gate[3], gate_b[3], gain[3], offset[3];
-    for (int j = 0; j < 3; j++) {
-        int at = j * z.deter + column;
-        gate_b[j] = real ? job.gate_b[at] : 0.0f;
-        gain[j] = real ? job.gain[at] : 0.0f;
-        offset[j] = real ? job.offset[at] : 0.0f;
-    }
-    if (real) s.kept_deter[row * z.deter + column] = kept;
-
-    float c[3][4];
+    const forward_step &s = m.step[t];
+    const place &at = mine.at;
+    float kept = mine.keep * mine.state, c[3][4];
+#pragma unroll
     for (int j = 0; j < 3; j++)
+#pragma unroll
         for (int i = 0; i < 4; i++)
-            c[j][i] = keeps[i / 2] * from_state[j][i];
-    multiply(c, job.x + (size_t)t * tile_size(z.hidden), m.gru_x, operand_tiles(z.hidden), 3);
-    put_partials(m.part[0], c, 3);
-    __syncthreads();
-    if (cell < CELLS) {
-        float sum = 0, squares = 0;
+            c[j][i] = mine.keeps[i / 2] * from_state[j][i];
+    multiply<Z::hidden, 3>(c, job.x + (size_t)t * tile_size(Z::hidden), m.gru_x);
+    put_partials(m.part[0], c);
+    float pre[3] = {}, sum = 0, squares = 0;
+    if (at.whole) {
+#pragma unroll
         for (int j = 0; j < 3; j++) {
-            float pre = total(m.part[0], j, cell);
-            if (real) s.gates[row * 3 * z.deter + j * z.deter + column] = pre;
-            gate[j] = pre + gate_b[j];
-            sum += gate[j];
+            pre[j] = total(m.part[0], j, threadIdx.x);
+            sum += pre[j] + mine.gate_b[j];
         }
-        sum = unit_sum(sum);
+        sum = lane_sum(sum, UNITS);
+#pragma unroll
         for (int j = 0; j < 3; j++) {
-            float away = gate[j] - sum / (3.0f * UNITS);
+            float away = pre[j] + mine.gate_b[j] - sum * (1.0f / (3 * UNITS));
             squares += away * away;
         }
-        squares = unit_sum(squares);
-        int blocks = z.deter / UNITS;
-        if (unit == 0)
-            show2(job.sums + ((size_t)t * ROWS + row) * blocks + blockIdx.x, shown(sum),
-                  shown(squares));
+        squares = lane_sum(squares, UNITS);
+        if (at.unit == 0)
+            show2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum,
+                  squares);
+        if (at.real) {
+#pragma unroll
+            for (int j = 0; j < 3; j++)
+                s.gates[at.row * Z::gates + j * Z::deter + at.column] = pre[j];
+            s.kept_deter[at.row * Z::deter + at.column] = kept;
+        }
     }
-    fetch_statistics(job, m, t);
-    if (cell >= CELLS) return;
-    float2 of_row = m.row[row];
+    fetch_statistics<Z>(job, m, t);
+    if (!at.whole) return;
+    float2 of_row = m.row[at.row];
     float parts[3];
+#pragma unroll
     for (int j = 0; j < 3; j++)
-        parts[j] = (gate[j] - of_row.x) * of_row.y * gain[j] + offset[j];
+        parts[j] = (pre[j] + mine.gate_b[j] - of_row.x) * of_row.y * mine.gain[j] + mine.offset[j];
     float reset = wk_sigmoid(parts[0]), update = wk_sigmoid(parts[2] - 1.0f);
     float candidate = tanhf(reset * parts[1]);
-    float y = real ? update * candidate + (1.0f - update) * kept : 0.0f;
-    show_cell(job.deter + (size_t)t * tile_size(z.deter), blockIdx.x, z.deter / UNITS, row, unit,
-              y);
-    if (real) s.deter[row * z.deter + column] = y;
-    *before = y;
+    mine.state = at.real ? update * candidate + (1.0f - update) * kept : 0.0f;
+    show_cell<Z::state_blocks>(job.deter + (size_t)t * tile_size(Z::deter), blockIdx.x, at.row,
+                               at.unit, mine.state);
+    if (at.real) s.deter[at.row * Z::deter + at.column] = mine.state;
 }
 
 // The hidden layer before the logits: elu(deter post + image + bias).
-static __device__ void make_post(const forward_job &job, const forward_memory &m, int t)
+template <class Z>
+static __device__ inline void make_post(const forward_job &job, forward_memory<Z> &m, int t,
+                                        const forward_cell &mine)
 {
-    const sizes &z = job.z;
-    const forward_step &s = job.step[t];
-    int cell = threadIdx.x, row = cell / UNITS, unit = cell % UNITS;
-    int column = blockIdx.x * UNITS + unit;
-    bool real = cell < CELLS && row < z.rows;
-    float add = 0, bias = 0;
-    if (real) {
-        add = s.image[row * z.hidden + column];
-        bias = job.post_b[column];
-    }
+    const place &at = mine.at;
     float c[1][4] = {};
-    multiply(c, job.deter + (size_t)t * tile_size(z.deter), m.post, operand_tiles(z.deter), 1);
-    put_partials(m.part[1], c, 1);
-    __syncthreads();
-    if (cell >= CELLS) return;
-    float x = real ? wk_activate(WK_ELU, total(m.part[1], 0, cell) + add + bias) : 0.0f;
-    show_cell(job.post + (size_t)t * tile_size(z.hidden), blockIdx.x, z.hidden / UNITS, row, unit,
-              x);
-    if (real) s.post_x[row * z.hidden + column] = x;
+    multiply<Z::deter, 1>(c, job.deter + (size_t)t * tile_size(Z::deter), m.post);
+    put_partials(m.part[1], c);
+    if (!at.whole) return;
+    float x = total(m.part[1], 0, threadIdx.x) + (mine.image + mine.post_b);
+    x = at.real ? wk_activate(WK_ELU, x) : 0.0f;
+    show_cell<Z::hidden_blocks>(job.post + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                at.unit, x);
+    if (at.real) m.step[t].post_x[at.row * Z::hidden + at.column] = x;
 }
 
-// Draws the class of one row of this block's group, by a warp: the rule of wk_cpu_sample_onehot,
-// whose sum goes over the classes one by one.
-static __device__ void draw(const forward_job &job, const forward_memory &m, int t, int row)
+// The logits of a group and its sample, by the rule of wk_cpu_sample_onehot, whose sum goes over
+// the classes one by one. A warp draws for two rows at once.
+template <class Z>
+static __device__ inline void make_sample(const forward_job &job, forward_memory<Z> &m, int t)
 {
-    const sizes &z = job.z;
-    const forward_step &s = job.step[t];
-    int lane = threadIdx.x % 32, group = blockIdx.x;
-    bool real = lane < z.classes;
-    float x = real ? m.logits[row][lane] : -INFINITY;
-    float uniform =
-        wk_unit_float(wk_random_word(s.key, *job.counter, (unsigned)(row * z.groups + group)));
-    float max = wk_warp_max(x), weight = real ? wk_expf(x - max) : 0.0f, sum = 0, mine = 0;
+    constexpr int columns = Z::classes / 8;
+    const forward_step &s = m.step[t];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.x;
+    bool real = lane < Z::classes;
+    float uniform[HALVES], bias = real ? job.out_b[group * Z::classes + lane] : 0.0f;
+    uint64_t substream = *job.counter;
 #pragma unroll
-    for (int k = 0; k < 32; k++) {
-        sum += __shfl_sync(0xffffffffu, weight, k);
-        if (k == lane) mine = sum;
-    }
-    int below = __popc(__ballot_sync(0xffffffffu, real && mine <= uniform * sum));
-    int drawn = below < z.classes ? below : z.classes - 1;
-    if (lane == 0) show_byte(job.drawn + ((size_t)t * z.groups + group) * ROWS + row, drawn);
-    if (!real || row >= z.rows) return;
-    size_t at = (size_t)row * flat_of(z) + group * z.classes + lane;
-    float onehot = lane == drawn ? 1.0f : 0.0f;
-    s.logits[at] = x;
-    s.probs[at] = weight * (1.0f / sum);
-    s.stoch[at] = onehot;
-    if (t + 1 < z.steps) job.step[t + 1].kept_stoch[at] = onehot * job.step[t + 1].keep[row];
-}
-
-// The logits of a group and its sample.
-static __device__ void make_sample(const forward_job &job, const forward_memory &m, int t)
-{
-    const sizes &z = job.z;
-    int columns = z.classes / 8;
-    float c[TILES][4] = {};
-    multiply(c, job.post + (size_t)t * tile_size(z.hidden), m.out, operand_tiles(z.hidden),
-             columns);
-    put_partials(m.part[0], c, columns);
-    __syncthreads();
+    for (int k = 0; k < HALVES; k++)
+        uniform[k] = wk_unit_float(
+            wk_random_word(s.key, substream, (unsigned)((warp + k * WARPS) * Z::groups + group)));
+    float c[columns][4] = {};
+    multiply<Z::hidden, columns>(c, job.post + (size_t)t * tile_size(Z::hidden), m.out);
+    put_partials(m.part[0], c);
+#pragma unroll
     for (int i = threadIdx.x; i < columns * CELLS; i += THREADS) {
-        int column = i / CELLS, cell = i % CELLS, at = column * 8 + cell % UNITS;
-        m.logits[cell / UNITS][at] =
-            total(m.part[0], column, cell) + job.out_b[blockIdx.x * z.classes + at];
+        int column = i / CELLS, cell = i % CELLS;
+        m.logits[cell / UNITS][column * 8 + cell % UNITS] = total(m.part[0], column, cell);
     }
     __syncthreads();
-    for (int row = threadIdx.x / 32; row < ROWS; row += WARPS)
-        draw(job, m, t, row);
+    float x[HALVES], weight[HALVES], sum[HALVES] = {}, mine[HALVES] = {};
+    int drawn[HALVES];
+#pragma unroll
+    for (int k = 0; k < HALVES; k++) {
+        x[k] = real ? m.logits[warp + k * WARPS][lane] + bias : -INFINITY;
+        float max = wk_warp_max(x[k]);
+        weight[k] = real ? wk_expf(x[k] - max) : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < Z::classes; i++)
+#pragma unroll
+        for (int k = 0; k < HALVES; k++) {
+            sum[k] += __shfl_sync(0xffffffffu, weight[k], i);
+            if (i == lane) mine[k] = sum[k];
+        }
+#pragma unroll
+    for (int k = 0; k < HALVES; k++) {
+        bool under = real && mine[k] <= uniform[k] * sum[k];
+        int below = __popc(__ballot_sync(0xffffffffu, under));
+        drawn[k] = below < Z::classes ? below : Z::classes - 1;
+        if (lane == 0)
+            show_byte(job.drawn + ((size_t)t * Z::groups + group) * ROWS + warp + k * WARPS,
+                      drawn[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < HALVES; k++) {
+        int row = warp + k * WARPS;
+        if (!real || row >= job.rows) continue;
+        size_t at = (size_t)row * Z::flat + group * Z::classes + lane;
+        float onehot = lane == drawn[k] ? 1.0f : 0.0f;
+        s.logits[at] = x[k];
+        s.probs[at] = weight[k] * (1.0f / sum[k]);
+        s.stoch[at] = onehot;
+        if (t + 1 < job.steps) m.step[t + 1].kept_stoch[at] = onehot * m.step[t + 1].keep[row];
+    }
 }
 
-static __device__ void clear_first(const forward_job &job)
-{
-    const sizes &z = job.z;
-    for (int i = blockIdx.x * THREADS + threadIdx.x; i < z.rows * flat_of(z);
-         i += gridDim.x * THREADS)
-        job.step[0].kept_stoch[i] = 0.0f;
-}
-
+template <class Z>
 __global__ void __launch_bounds__(THREADS, 1)
     forward_kernel(const __grid_constant__ forward_job job)
 {
-    const sizes &z = job.z;
-    forward_memory m = forward_memory_of(z);
-    bool makes_hidden = blockIdx.x * UNITS < z.hidden, makes_state = blockIdx.x * UNITS < z.deter;
+    forward_memory<Z> &m = *(forward_memory<Z> *)shared_memory;
     wk_begin();
-    load_forward(job, m);
-    clear_first(job);
+    load_forward<Z>(job, m);
     __syncthreads();
-    float state = 0, from_state[3][4] = {};
-    for (int t = 0; t < z.steps; t++) {
-        if (makes_hidden) make_input(job, m, t);
-        if (makes_state) make_state(job, m, t, from_state, &state);
-        if (makes_hidden) make_post(job, m, t);
-        if (blockIdx.x < z.groups) make_sample(job, m, t);
-        if (!makes_state) continue;
-        for (int j = 0; j < 3; j++)
-            for (int i = 0; i < 4; i++)
-                from_state[j][i] = 0;
-        multiply(from_state, job.deter + (size_t)t * tile_size(z.deter), m.gru_h,
-                 operand_tiles(z.deter), 3);
+    forward_cell mine = {};
+    mine.at = place_of(job.rows);
+    load_parameters<Z>(job, mine);
+    prepare<Z>(job, m.step[0], mine);
+    float from_state[3][4] = {};
+    for (int t = 0; t < job.steps; t++) {
+        if (blockIdx.x < Z::hidden_blocks) make_input<Z>(job, m, t, mine);
+        if (blockIdx.x < Z::state_blocks) make_state<Z>(job, m, t, from_state, mine);
+        if (blockIdx.x < Z::hidden_blocks) make_post<Z>(job, m, t, mine);
+        if (t + 1 < job.steps) prepare<Z>(job, m.step[t + 1], mine);
+        if (blockIdx.x < Z::groups) make_sample<Z>(job, m, t);
+        if (blockIdx.x >= Z::state_blocks) continue;
+#pragma unroll
+        for (int i = 0; i < 12; i++)
+            from_state[i / 4][i % 4] = 0;
+        multiply<Z::deter, 3>(from_state, job.deter + (size_t)t * tile_size(Z::deter), m.gru_h);
     }
 }
 
@@ -632,7 +663,7 @@ typedef struct backward_step {
 } backward_step;
 
 typedef struct backward_job {
-    sizes z;
+    int steps, rows;
     const __nv_bfloat16 *in_w, *gru_x, *gru_h, *post_w, *out_w;
     const float *gate_b, *gain, *offset;
     uint4 *dlogits, *dpost, *dgates, *dx; // exchanged, for all steps
@@ -640,305 +671,325 @@ typedef struct backward_job {
     backward_step step[WK_RECURRENCE_STEPS];
 } backward_job;
 
-typedef struct backward_memory {
-    uint2 *out, *post, *gru_x, *gru_h, *in;
-    partials *part;
-    float (*dstoch)[32];
-    float2 *row;
-} backward_memory;
+template <class Z> struct backward_memory {
+    uint2 out[tile_size(Z::flat)], post[tile_size(Z::hidden)];
+    uint2 gru_x[tile_size(Z::gates)], gru_h[tile_size(Z::gates)];
+    uint2 in[Z::classes / 8 * tile_size(Z::hidden)];
+    partials part[2];
+    float dstoch[ROWS][32];
+    float2 row[ROWS];
+    backward_step step[WK_RECURRENCE_STEPS];
+};
 
-static __device__ backward_memory backward_memory_of(const sizes &z)
-{
-    backward_memory m;
-    m.out = (uint2 *)shared_memory;
-    m.post = m.out + tile_size(flat_of(z));
-    m.gru_x = m.post + tile_size(z.hidden);
-    m.gru_h = m.gru_x + tile_size(3 * z.deter);
-    m.in = m.gru_h + tile_size(3 * z.deter);
-    m.part = (partials *)(m.in + z.classes / 8 * tile_size(z.hidden));
-    m.dstoch = (float(*)[32])(m.part + 2);
-    m.row = (float2 *)(m.dstoch + ROWS);
-    return m;
-}
+// What a thread knows from step to step: the parameters of its column, what the coming step reads,
+// the gradient of its cell through the step that ran last, and the parameters' so far.
+typedef struct backward_cell {
+    place at;
+    float gate_b[3], gain[3], offset[3];
+    float post_x, x, ddeter, before, gates[3], mean, rstd, keep;
+    float carried, params[3][3];
+} backward_cell;
 
-static __device__ void load_backward(const backward_job &job, const backward_memory &m)
+template <class Z>
+static __device__ void load_backward(const backward_job &job, backward_memory<Z> &m)
 {
-    const sizes &z = job.z;
     int b = blockIdx.x, at = b * UNITS;
-    if (at < z.hidden) {
-        load_rows(m.out, job.out_w, flat_of(z), at);
-        load_rows(m.gru_x, job.gru_x, 3 * z.deter, at);
+    if (b < Z::hidden_blocks) {
+        load_rows<Z::flat>(m.out, job.out_w, at);
+        load_rows<Z::gates>(m.gru_x, job.gru_x, at);
     }
-    if (at < z.deter) {
-        load_rows(m.post, job.post_w, z.hidden, at);
-        load_rows(m.gru_h, job.gru_h, 3 * z.deter, at);
+    if (b < Z::state_blocks) {
+        load_rows<Z::hidden>(m.post, job.post_w, at);
+        load_rows<Z::gates>(m.gru_h, job.gru_h, at);
     }
-    if (b < z.groups)
-        for (int j = 0; j < z.classes / 8; j++)
-            load_rows(m.in + j * tile_size(z.hidden), job.in_w, z.hidden, b * z.classes + j * 8);
+    if (b < Z::groups)
+        for (int j = 0; j < Z::classes / 8; j++)
+            load_rows<Z::hidden>(m.in + j * tile_size(Z::hidden), job.in_w, b * Z::classes + j * 8);
+    copy_words(m.step, job.step, (size_t)job.steps * sizeof *m.step);
 }
 
-// The gradient of one row of this block's group of logits, by a warp.
-static __device__ void through_sample(const backward_job &job, const backward_memory &m, int t,
-                                      int row, float probability, float more)
+template <class Z>
+static __device__ inline void prepare(const backward_job &job, const backward_step &s, int t,
+                                      backward_cell &mine)
 {
-    const sizes &z = job.z;
-    int lane = threadIdx.x % 32;
-    bool real = lane < z.classes && row < z.rows;
-    float d = real ? m.dstoch[row][lane] : 0.0f;
-    float dot = wk_warp_sum(probability * d);
-    float dlogit = probability * (d - dot) + more;
-    int column = (blockIdx.x * z.classes + lane) / 8;
-    // Lanes beyond the last class take part, but show nothing.
-    float next = __shfl_down_sync(0xffffffffu, dlogit, 1);
-    if (lane < z.classes && lane % 2 == 0) {
-        __nv_bfloat162 pair = __floats2bfloat162_rn(dlogit, next);
-        uint4 *to = job.dlogits + (size_t)t * tile_size(flat_of(z));
-        unsigned *word = (unsigned *)(to + column / 2 * 32 + row % 8 * 4 + lane % 8 / 2) + row / 8;
-        show(word + column % 2 * 2, *(unsigned *)&pair);
-        if (column == flat_of(z) / 8 - 1 && column % 2 == 0) show(word + 2, 0);
+    const place &at = mine.at;
+    if (!at.real) return;
+    if (blockIdx.x < Z::hidden_blocks) {
+        mine.post_x = s.post_x[at.row * Z::hidden + at.column];
+        mine.x = s.x[at.row * Z::hidden + at.column];
     }
-    if (real)
-        job.step[t].dlogits[(size_t)row * flat_of(z) + blockIdx.x * z.classes + lane] = dlogit;
+    if (t > 0) mine.keep = s.keep[at.row];
+    if (blockIdx.x >= Z::state_blocks) return;
+    mine.mean = s.stats[at.row];
+    mine.rstd = s.stats[job.rows + at.row];
+    mine.before = s.before[at.row * Z::deter + at.column];
+    mine.ddeter = s.ddeter[at.row * Z::deter + at.column];
+#pragma unroll
+    for (int j = 0; j < 3; j++)
+        mine.gates[j] = s.gates[at.row * Z::gates + j * Z::deter + at.column];
 }
 
-static __device__ void back_to_logits(const backward_job &job, const backward_memory &m, int t)
+template <class Z>
+static __device__ inline void back_to_logits(const backward_job &job, backward_memory<Z> &m, int t)
 {
-    const sizes &z = job.z;
-    const backward_step &s = job.step[t];
-    int columns = z.classes / 8, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    float outer[TILES * CELLS / THREADS], probability[ROWS / WARPS], more[ROWS / WARPS];
-    for (int k = 0, i = threadIdx.x; k < TILES * CELLS / THREADS; k++, i += THREADS) {
-        int row = i % CELLS / UNITS, at = i / CELLS * 8 + i % UNITS;
-        bool real = at < z.classes && row < z.rows;
-        outer[k] = real ? s.dstoch[(size_t)row * flat_of(z) + blockIdx.x * z.classes + at] : 0.0f;
-    }
-    for (int k = 0; k < ROWS / WARPS; k++) {
+    constexpr int columns = Z::classes / 8;
+    const backward_step &s = m.step[t];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    bool real[HALVES];
+    float outer[HALVES], probability[HALVES], more[HALVES], keep[HALVES];
+    size_t at[HALVES];
+#pragma unroll
+    for (int k = 0; k < HALVES; k++) {
         int row = warp + k * WARPS;
-        size_t at = (size_t)row * flat_of(z) + blockIdx.x * z.classes + lane;
-        bool real = lane < z.classes && row < z.rows;
-        probability[k] = real ? s.probs[at] : 0.0f;
-        more[k] = real ? s.dlogits_more[at] : 0.0f;
+        at[k] = (size_t)row * Z::flat + blockIdx.x * Z::classes + lane;
+        real[k] = lane < Z::classes && row < job.rows;
+        outer[k] = real[k] ? s.dstoch[at[k]] : 0.0f;
+        probability[k] = real[k] ? s.probs[at[k]] : 0.0f;
+        more[k] = real[k] ? s.dlogits_more[at[k]] : 0.0f;
+        keep[k] = t > 0 && real[k] ? s.keep[row] : 0.0f;
     }
     if (t > 0) {
-        float c[TILES][4] = {};
-        multiply(c, job.dx + (size_t)(t - 1) * tile_size(z.hidden), m.in, operand_tiles(z.hidden),
-                 columns);
-        put_partials(m.part[0], c, columns);
+        float c[columns][4] = {};
+        multiply<Z::hidden, columns>(c, job.dx + (size_t)(t - 1) * tile_size(Z::hidden), m.in);
+        put_partials(m.part[0], c);
+#pragma unroll
+        for (int i = threadIdx.x; i < columns * CELLS; i += THREADS) {
+            int column = i / CELLS, cell = i % CELLS;
+            m.dstoch[cell / UNITS][column * 8 + cell % UNITS] = total(m.part[0], column, cell);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < HALVES; k++)
+            if (real[k]) outer[k] += keep[k] * m.dstoch[warp + k * WARPS][lane];
     }
-    __syncthreads();
-    for (int k = 0, i = threadIdx.x; i < columns * CELLS; k++, i += THREADS) {
-        int column = i / CELLS, cell = i % CELLS, row = cell / UNITS;
-        float d = t > 0 && row < z.rows ? s.keep[row] * total(m.part[0], column, cell) : 0.0f;
-        m.dstoch[row][column * 8 + cell % UNITS] = d + outer[k];
+    uint4 *to = job.dlogits + (size_t)t * tile_size(Z::flat);
+    int column = (blockIdx.x * Z::classes + lane) / 8;
+    float dlogit[HALVES];
+#pragma unroll
+    for (int k = 0; k < HALVES; k++) {
+        float dot = wk_warp_sum(probability[k] * outer[k]);
+        dlogit[k] = probability[k] * (outer[k] - dot) + more[k];
+        show_cell<Z::flat / 8>(to, column, warp + k * WARPS, lane % 8, dlogit[k],
+                               lane < Z::classes);
     }
-    __syncthreads();
-    for (int k = 0; k < ROWS / WARPS; k++)
-        through_sample(job, m, t, warp + k * WARPS, probability[k], more[k]);
+#pragma unroll
+    for (int k = 0; k < HALVES; k++)
+        if (real[k]) s.dlogits[at[k]] = dlogit[k];
 }
 
-static __device__ void back_to_post(const backward_job &job, const backward_memory &m, int t)
+template <class Z>
+static __device__ inline void back_to_post(const backward_job &job, backward_memory<Z> &m, int t,
+                                           const backward_cell &mine)
 {
-    const sizes &z = job.z;
-    const backward_step &s = job.step[t];
-    int cell = threadIdx.x, row = cell / UNITS, unit = cell % UNITS;
-    int at = row * z.hidden + blockIdx.x * UNITS + unit;
-    bool real = cell < CELLS && row < z.rows;
-    float y = real ? s.post_x[at] : 0.0f;
-    float c[1][4] = {};
-    multiply(c, job.dlogits + (size_t)t * tile_size(flat_of(z)), m.out, operand_tiles(flat_of(z)),
-             1);
-    put_partials(m.part[1], c, 1);
-    __syncthreads();
-    if (cell >= CELLS) return;
-    float d = real ? total(m.part[1], 0, cell) * wk_activate_slope(WK_ELU, y) : 0.0f;
-    show_cell(job.dpost + (size_t)t * tile_size(z.hidden), blockIdx.x, z.hidden / UNITS, row, unit,
-              d);
-    if (real) s.dpost[at] = d;
+    const place &at = mine.at;
+    float slope = wk_activate_slope(WK_ELU, mine.post_x), c[1][4] = {};
+    multiply<Z::flat, 1>(c, job.dlogits + (size_t)t * tile_size(Z::flat), m.out);
+    put_partials(m.part[1], c);
+    if (!at.whole) return;
+    float d = at.real ? total(m.part[1], 0, threadIdx.x) * slope : 0.0f;
+    show_cell<Z::hidden_blocks>(job.dpost + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                at.unit, d);
+    if (at.real) m.step[t].dpost[at.row * Z::hidden + at.column] = d;
 }
 
 // Means over each row's gates of d and of d times the normalised gate.
-static __device__ void fetch_means(const backward_job &job, const backward_memory &m, int t)
+template <class Z>
+static __device__ inline void fetch_means(const backward_job &job, backward_memory<Z> &m, int t)
 {
-    int blocks = job.z.deter / UNITS;
-    float2 pairs[SHARES];
-    fetch_pairs(pairs, job.sums + (size_t)t * ROWS * blocks, blocks);
-    float n = (float)(3 * job.z.deter), sum = 0, dot = 0;
+    constexpr int most = (Z::state_blocks + 15) / 16;
+    float2 pairs[most];
+    fetch_pairs<Z::state_blocks>(pairs, job.sums + (size_t)t * ROWS * Z::state_blocks);
+    float sum = 0, dot = 0;
 #pragma unroll
-    for (int i = 0; i < SHARES; i++) {
-        if (threadIdx.x % 16 + 16 * i >= blocks) continue;
+    for (int i = 0; i < most; i++) {
         sum += pairs[i].x;
         dot += pairs[i].y;
     }
-    sum = row_sum(sum);
-    dot = row_sum(dot);
-    if (threadIdx.x % 16 == 0) m.row[threadIdx.x / 16] = make_float2(sum / n, dot / n);
+    sum = lane_sum(sum, 16) * (1.0f / Z::gates);
+    dot = lane_sum(dot, 16) * (1.0f / Z::gates);
+    if (threadIdx.x % 16 == 0) m.row[threadIdx.x / 16] = make_float2(sum, dot);
     __syncthreads();
 }
 
-// What a thread keeps of its cell from step to step.
-typedef struct cell_state {
-    float carried;      // gradient of the state before, through the step that ran last
-    float params[3][3]; // of gate bias, gain and offset, for each gate
-} cell_state;
-
-static __device__ void back_to_gates(const backward_job &job, const backward_memory &m, int t,
-                                     cell_state *mine)
+template <class Z>
+static __device__ inline void back_to_gates(const backward_job &job, backward_memory<Z> &m, int t,
+                                            backward_cell &mine)
 {
-    const sizes &z = job.z;
-    const backward_step &s = job.step[t];
-    int cell = threadIdx.x, row = cell / UNITS, unit = cell % UNITS;
-    int column = blockIdx.x * UNITS + unit, width = 3 * z.deter;
-    bool real = cell < CELLS && row < z.rows;
-    float normal[3] = {}, gain[3] = {}, parts[3] = {}, before = 0, rstd = 0, outer = 0;
-    if (real) {
-        float mean = s.stats[row];
-        rstd = s.stats[z.rows + row];
-        before = s.before[row * z.deter + column];
-        outer = s.ddeter[row * z.deter + column];
-        for (int j = 0; j < 3; j++) {
-            int at = j * z.deter + column;
-            gain[j] = job.gain[at];
-            normal[j] = (s.gates[row * width + at] + job.gate_b[at] - mean) * rstd;
-            parts[j] = normal[j] * gain[j] + job.offset[at];
-        }
-    }
-    float c[1][4] = {};
-    multiply(c, job.dpost + (size_t)t * tile_size(z.hidden), m.post, operand_tiles(z.hidden), 1);
-    put_partials(m.part[0], c, 1);
-    __syncthreads();
-    float dparts[3] = {}, direct = 0;
-    if (cell < CELLS) {
-        float d = real ? total(m.part[0], 0, cell) + mine->carried + outer : 0.0f;
-        float reset = wk_sigmoid(parts[0]), update = wk_sigmoid(parts[2] - 1.0f);
-        float candidate = tanhf(reset * parts[1]);
-        float inner = d * update * (1.0f - candidate * candidate);
-        dparts[0] = inner * parts[1] * reset * (1.0f - reset);
-        dparts[1] = inner * reset;
-        dparts[2] = d * (candidate - before) * update * (1.0f - update);
-        direct = d * (1.0f - update);
-        float sum = 0, dot = 0;
-        for (int j = 0; j < 3; j++) {
-            sum += dparts[j] * gain[j];
-            dot += dparts[j] * gain[j] * normal[j];
-        }
-        sum = unit_sum(sum);
-        dot = unit_sum(dot);
-        int blocks = z.deter / UNITS;
-        if (unit == 0)
-            show2(job.sums + ((size_t)t * ROWS + row) * blocks + blockIdx.x, shown(sum),
-                  shown(dot));
-    }
-    fetch_means(job, m, t);
-    if (cell >= CELLS) return;
-    float2 means = m.row[row];
-    uint4 *to = job.dgates + (size_t)t * tile_size(width);
+    const place &at = mine.at;
+    float normal[3], parts[3];
+#pragma unroll
     for (int j = 0; j < 3; j++) {
-        float d = rstd * (dparts[j] * gain[j] - means.x - normal[j] * means.y);
-        show_cell(to, j * z.deter / UNITS + blockIdx.x, width / UNITS, row, unit, d);
-        if (real) s.dgates[row * width + j * z.deter + column] = d;
-        mine->params[0][j] += d;
-        mine->params[1][j] += dparts[j] * normal[j];
-        mine->params[2][j] += dparts[j];
+        normal[j] = (mine.gates[j] + mine.gate_b[j] - mine.mean) * mine.rstd;
+        parts[j] = normal[j] * mine.gain[j] + mine.offset[j];
     }
-    mine->carried = direct;
+    // The gradients of the three parts, and of the state before by the direct path, are multiples
+    // of the state's.
+    float reset = wk_sigmoid(parts[0]), update = wk_sigmoid(parts[2] - 1.0f);
+    float candidate = tanhf(reset * parts[1]);
+    float inner = update * (1.0f - candidate * candidate);
+    float slope[3] = {inner * parts[1] * reset * (1.0f - reset), inner * reset,
+                      (candidate - mine.before) * update * (1.0f - update)};
+    float c[1][4] = {};
+    multiply<Z::hidden, 1>(c, job.dpost + (size_t)t * tile_size(Z::hidden), m.post);
+    put_partials(m.part[0], c);
+    float d = 0;
+    if (at.whole) {
+        if (at.real) d = total(m.part[0], 0, threadIdx.x) + mine.carried + mine.ddeter;
+        float sum = 0, dot = 0;
+#pragma unroll
+        for (int j = 0; j < 3; j++) {
+            float part = d * slope[j] * mine.gain[j];
+            sum += part;
+            dot += part * normal[j];
+        }
+        sum = lane_sum(sum, UNITS);
+        dot = lane_sum(dot, UNITS);
+        if (at.unit == 0)
+            show2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum, dot);
+    }
+    fetch_means<Z>(job, m, t);
+    if (!at.whole) return;
+    float2 means = m.row[at.row];
+    float dgates[3];
+    uint4 *to = job.dgates + (size_t)t * tile_size(Z::gates);
+#pragma unroll
+    for (int j = 0; j < 3; j++) {
+        dgates[j] = mine.rstd * (d * slope[j] * mine.gain[j] - means.x - normal[j] * means.y);
+        show_cell<Z::gates / 8>(to, j * Z::state_blocks + blockIdx.x, at.row, at.unit, dgates[j]);
+    }
+#pragma unroll
+    for (int j = 0; j < 3; j++) {
+        if (at.real) m.step[t].dgates[at.row * Z::gates + j * Z::deter + at.column] = dgates[j];
+        mine.params[0][j] += dgates[j];
+        mine.params[1][j] += d * slope[j] * normal[j];
+        mine.params[2][j] += d * slope[j];
+    }
+    mine.carried = d * (1.0f - update);
 }
 
-static __device__ void back_to_input(const backward_job &job, const backward_memory &m, int t)
+template <class Z>
+static __device__ inline void back_to_input(const backward_job &job, backward_memory<Z> &m, int t,
+                                            const backward_cell &mine)
 {
-    const sizes &z = job.z;
-    const backward_step &s = job.step[t];
-    int cell = threadIdx.x, row = cell / UNITS, unit = cell % UNITS;
-    int at = row * z.hidden + blockIdx.x * UNITS + unit;
-    bool real = cell < CELLS && row < z.rows;
-    float y = real ? s.x[at] : 0.0f;
-    float c[1][4] = {};
-    multiply(c, job.dgates + (size_t)t * tile_size(3 * z.deter), m.gru_x,
-             operand_tiles(3 * z.deter), 1);
-    put_partials(m.part[1], c, 1);
-    __syncthreads();
-    if (cell >= CELLS) return;
-    float d = real ? total(m.part[1], 0, cell) * wk_activate_slope(WK_ELU, y) : 0.0f;
-    show_cell(job.dx + (size_t)t * tile_size(z.hidden), blockIdx.x, z.hidden / UNITS, row, unit, d);
-    if (real) s.dx[at] = d;
+    const place &at = mine.at;
+    float slope = wk_activate_slope(WK_ELU, mine.x), c[1][4] = {};
+    multiply<Z::gates, 1>(c, job.dgates + (size_t)t * tile_size(Z::gates), m.gru_x);
+    put_partials(m.part[1], c);
+    if (!at.whole) return;
+    float d = at.real ? total(m.part[1], 0, threadIdx.x) * slope : 0.0f;
+    show_cell<Z::hidden_blocks>(job.dx + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                at.unit, d);
+    if (at.real) m.step[t].dx[at.row * Z::hidden + at.column] = d;
 }
 
-// The gradient of the state before, for the step that runs next.
-static __device__ void back_to_state(const backward_job &job, const backward_memory &m, int t,
-                                     cell_state *mine)
+// The gradient of the state through step t, for the step that runs after it.
+template <class Z>
+static __device__ inline void back_to_state(const backward_job &job, backward_memory<Z> &m, int t,
+                                            backward_cell &mine)
 {
-    const sizes &z = job.z;
-    int cell = threadIdx.x, row = cell / UNITS;
-    float keep = cell < CELLS && row < z.rows ? job.step[t + 1].keep[row] : 0.0f;
     float c[1][4] = {};
-    multiply(c, job.dgates + (size_t)t * tile_size(3 * z.deter), m.gru_h,
-             operand_tiles(3 * z.deter), 1);
-    put_partials(m.part[0], c, 1);
-    __syncthreads();
-    if (cell < CELLS) mine->carried = keep * (total(m.part[0], 0, cell) + mine->carried);
+    multiply<Z::gates, 1>(c, job.dgates + (size_t)t * tile_size(Z::gates), m.gru_h);
+    put_partials(m.part[0], c);
+    if (mine.at.whole) mine.carried = mine.keep * (total(m.part[0], 0, threadIdx.x) + mine.carried);
 }
 
 // The parameters' gradients over all rows and steps go to the step that ran last; the others' are
 // zero.
-static __device__ void put_params(const backward_job &job, const backward_memory &m,
-                                  const cell_state &mine)
+template <class Z>
+static __device__ void put_params(const backward_job &job, backward_memory<Z> &m,
+                                  const backward_cell &mine)
 {
-    const sizes &z = job.z;
     float *room = (float *)m.part;
     __syncthreads();
-    if (threadIdx.x < CELLS)
+    if (mine.at.whole)
         for (int p = 0; p < 9; p++)
             room[p * CELLS + threadIdx.x] = mine.params[p / 3][p % 3];
     __syncthreads();
     for (int i = threadIdx.x; i < 9 * UNITS; i += THREADS) {
         int p = i / UNITS, unit = i % UNITS;
-        int at = p % 3 * z.deter + blockIdx.x * UNITS + unit;
+        int at = p % 3 * Z::deter + blockIdx.x * UNITS + unit;
         float sum = 0;
         for (int row = 0; row < ROWS; row++)
             sum += room[p * CELLS + row * UNITS + unit];
-        for (int t = 0; t < z.steps; t++)
-            job.step[t].dparams[p / 3][at] = t == z.steps - 1 ? sum : 0.0f;
+        for (int t = 0; t < job.steps; t++)
+            m.step[t].dparams[p / 3][at] = t == job.steps - 1 ? sum : 0.0f;
     }
 }
 
+template <class Z>
 __global__ void __launch_bounds__(THREADS, 1)
     backward_kernel(const __grid_constant__ backward_job job)
 {
-    const sizes &z = job.z;
-    backward_memory m = backward_memory_of(z);
-    bool makes_hidden = blockIdx.x * UNITS < z.hidden, makes_state = blockIdx.x * UNITS < z.deter;
+    backward_memory<Z> &m = *(backward_memory<Z> *)shared_memory;
     wk_begin();
-    load_backward(job, m);
+    load_backward<Z>(job, m);
     __syncthreads();
-    cell_state mine = {};
-    for (int t = 0; t < z.steps; t++) {
-        if (blockIdx.x < z.groups) back_to_logits(job, m, t);
+    backward_cell mine = {};
+    mine.at = place_of(job.rows);
+    if (blockIdx.x < Z::state_blocks && mine.at.whole)
+        for (int j = 0; j < 3; j++) {
+            mine.gate_b[j] = job.gate_b[j * Z::deter + mine.at.column];
+            mine.gain[j] = job.gain[j * Z::deter + mine.at.column];
+            mine.offset[j] = job.offset[j * Z::deter + mine.at.column];
+        }
+    for (int t = 0; t < job.steps; t++) {
+        prepare<Z>(job, m.step[t], t, mine);
+        if (blockIdx.x < Z::groups) back_to_logits<Z>(job, m, t);
         // Not before the logits, for which all blocks wait.
-        if (makes_state && t > 0) back_to_state(job, m, t - 1, &mine);
-        if (makes_hidden) back_to_post(job, m, t);
-        if (makes_state) back_to_gates(job, m, t, &mine);
-        if (makes_hidden) back_to_input(job, m, t);
+        if (blockIdx.x < Z::state_blocks && t > 0) back_to_state<Z>(job, m, t - 1, mine);
+        if (blockIdx.x < Z::hidden_blocks) back_to_post<Z>(job, m, t, mine);
+        if (blockIdx.x < Z::state_blocks) back_to_gates<Z>(job, m, t, mine);
+        if (blockIdx.x < Z::hidden_blocks) back_to_input<Z>(job, m, t, mine);
     }
-    if (makes_state) put_params(job, m, mine);
+    if (blockIdx.x < Z::state_blocks) put_params<Z>(job, m, mine);
 }
 
 // Launching.
 
-static sizes sizes_of(const wk_recurrence *r)
+typedef shape<600, 600, 32, 32> paper;
+typedef shape<256, 256, 24, 24> small;
+typedef shape<128, 128, 16, 16> quick;
+
+// The kernels for one model.
+typedef struct version {
+    int hidden, deter, groups, classes, blocks;
+    void (*forward)(forward_job);
+    void (*backward)(backward_job);
+    size_t forward_shared, backward_shared;
+} version;
+
+template <class Z> static version version_of(void)
 {
-    sizes z = {r->count, r->rows, r->hidden, r->deter, r->groups, r->classes};
-    return z;
+    version v = {Z::hidden,
+                 Z::deter,
+                 Z::groups,
+                 Z::classes,
+                 Z::blocks,
+                 forward_kernel<Z>,
+                 backward_kernel<Z>,
+                 sizeof(forward_memory<Z>),
+                 sizeof(backward_memory<Z>)};
+    return v;
 }
 
-static int blocks_of(const sizes &z)
+static bool find_version(const wk_recurrence *r, version *out)
 {
-    return largest(largest(z.hidden, z.deter) / UNITS, z.groups);
+    const version versions[] = {version_of<paper>(), version_of<small>(), version_of<quick>()};
+    for (const version &v : versions) {
+        if (v.hidden != r->hidden || v.deter != r->deter || v.groups != r->groups ||
+            v.classes != r->classes)
+            continue;
+        *out = v;
+        return true;
+    }
+    return false;
 }
 
 bool wk_cuda_observe_fits(const wk_recurrence *r, size_t shared, int processors)
 {
-    sizes z = sizes_of(r);
-    return shared_size(z, r->backward) <= shared && blocks_of(z) <= processors;
+    version v;
+    return find_version(r, &v) && v.blocks <= processors &&
+           (r->backward ? v.backward_shared : v.forward_shared) <= shared;
 }
 
 typedef struct binding {
@@ -990,15 +1041,14 @@ static const __nv_bfloat16 *weights_of(const binding *b, wk_role role)
 }
 
 template <class Job>
-static void launch(const wk_cuda_call *c, void (*kernel)(Job), const Job &job, bool backward)
+static void launch(const wk_cuda_call *c, void (*kernel)(Job), const Job &job, int blocks,
+                   size_t shared)
 {
-    const sizes &z = job.z;
-    size_t shared = shared_size(z, backward);
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeCooperative;
     attribute.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = (unsigned)blocks_of(z);
+    config.gridDim = (unsigned)blocks;
     config.blockDim = THREADS;
     config.dynamicSmemBytes = shared;
     config.stream = c->stream;
@@ -1042,16 +1092,18 @@ static void bind_forward(const binding *b, int t, forward_step *s)
     s->key = b->r->step[t].key;
 }
 
-static void launch_forward(const binding *b)
+static void launch_forward(const binding *b, const version *v)
 {
     const wk_cuda_call *c = &b->calls[b->r->begin];
     forward_job job = {};
-    sizes z = job.z = sizes_of(b->r);
-    size_t steps = (size_t)z.steps, tile = sizeof(uint4);
+    const wk_recurrence *r = b->r;
+    job.steps = r->count;
+    job.rows = r->rows;
+    size_t steps = (size_t)r->count, tile = sizeof(uint4);
     const size_t bytes[MOST_PARTS] = {
-        steps * tile_size(z.hidden) * tile, steps * tile_size(z.deter) * tile,
-        steps * tile_size(z.hidden) * tile, steps * (size_t)z.groups * ROWS,
-        steps * ROWS * (size_t)(z.deter / UNITS) * sizeof(uint2)};
+        steps * tile_size(r->hidden) * tile, steps * tile_size(r->deter) * tile,
+        steps * tile_size(r->hidden) * tile, steps * (size_t)r->groups * ROWS,
+        steps * ROWS * (size_t)(r->deter / UNITS) * sizeof(uint2)};
     uint4 *parts[MOST_PARTS];
     make_room(c, bytes, parts);
     job.x = parts[0];
@@ -1059,7 +1111,7 @@ static void launch_forward(const binding *b)
     job.post = parts[2];
     job.drawn = (unsigned char *)parts[3];
     job.sums = (uint2 *)parts[4];
-    job.epsilon = b->r->epsilon;
+    job.epsilon = r->epsilon;
     job.in_w = weights_of(b, WK_ROLE_IN_W);
     job.gru_x = weights_of(b, WK_ROLE_GRU_X);
     job.gru_h = weights_of(b, WK_ROLE_GRU_H);
@@ -1072,9 +1124,9 @@ static void launch_forward(const binding *b)
     job.post_b = read_by(b, 0, WK_ROLE_POST_B);
     job.out_b = read_by(b, 0, WK_ROLE_OUT_B);
     job.counter = (const uint64_t *)read_by(b, 0, WK_ROLE_COUNTER);
-    for (int t = 0; t < z.steps; t++)
+    for (int t = 0; t < r->count; t++)
         bind_forward(b, t, &job.step[t]);
-    launch(c, forward_kernel, job, false);
+    launch(c, v->forward, job, v->blocks, v->forward_shared);
 }
 
 static void bind_backward(const binding *b, int t, backward_step *s)
@@ -1098,16 +1150,19 @@ static void bind_backward(const binding *b, int t, backward_step *s)
     s->dparams[2] = numbers_of(b, t, WK_ROLE_DOFFSET);
 }
 
-static void launch_backward(const binding *b)
+static void launch_backward(const binding *b, const version *v)
 {
     const wk_cuda_call *c = &b->calls[b->r->begin];
     backward_job job = {};
-    sizes z = job.z = sizes_of(b->r);
-    size_t steps = (size_t)z.steps, tile = sizeof(uint4);
+    const wk_recurrence *r = b->r;
+    job.steps = r->count;
+    job.rows = r->rows;
+    size_t steps = (size_t)r->count, tile = sizeof(uint4);
+    int flat = r->groups * r->classes;
     const size_t bytes[MOST_PARTS] = {
-        steps * tile_size(flat_of(z)) * tile, steps * tile_size(z.hidden) * tile,
-        steps * tile_size(3 * z.deter) * tile, steps * tile_size(z.hidden) * tile,
-        steps * ROWS * (size_t)(z.deter / UNITS) * sizeof(uint2)};
+        steps * tile_size(flat) * tile, steps * tile_size(r->hidden) * tile,
+        steps * tile_size(3 * r->deter) * tile, steps * tile_size(r->hidden) * tile,
+        steps * ROWS * (size_t)(r->deter / UNITS) * sizeof(uint2)};
     uint4 *parts[MOST_PARTS];
     make_room(c, bytes, parts);
     job.dlogits = parts[0];
@@ -1123,16 +1178,20 @@ static void launch_backward(const binding *b)
     job.gate_b = read_by(b, 0, WK_ROLE_GATE_B);
     job.gain = read_by(b, 0, WK_ROLE_GAIN);
     job.offset = read_by(b, 0, WK_ROLE_OFFSET);
-    for (int t = 0; t < z.steps; t++)
+    for (int t = 0; t < r->count; t++)
         bind_backward(b, t, &job.step[t]);
-    launch(c, backward_kernel, job, true);
+    launch(c, v->backward, job, v->blocks, v->backward_shared);
 }
 
 void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r)
 {
     binding b = {calls, r};
+    version v;
+    bool found = find_version(r, &v);
+    assert(found && "the group was checked");
+    (void)found;
     if (r->backward)
-        launch_backward(&b);
+        launch_backward(&b, &v);
     else
-        launch_forward(&b);
+        launch_forward(&b, &v);
 }
