@@ -64,8 +64,8 @@ wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor actio
     wk_graph *g = wk_scope_graph(rssm->scope);
     wk_tensor pre = wk_graph_add(g, product(g, latent.stoch, rssm->in_stoch), action);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->in_bias, WK_ELU);
-    wk_tensor gates =
-        wk_graph_add(g, product(g, x, rssm->gru_x), product(g, latent.deter, rssm->gru_h));
+    wk_tensor from_deter = product(g, latent.deter, rssm->gru_h);
+    wk_tensor gates = wk_graph_add(g, product(g, x, rssm->gru_x), from_deter);
     return wk_graph_gru(g, gates, rssm->gru_bias, rssm->gru_gain, rssm->gru_offset, latent.deter,
                         NORM_EPSILON);
 }
@@ -131,8 +131,9 @@ wk_observed wk_rssm_observe(const wk_rssm *rssm, wk_tensor embed, wk_tensor acti
     wk_tensor stoch[MOST_STEPS], deter[MOST_STEPS], logits[MOST_STEPS];
     for (int t = 0; t < steps; t++) {
         wk_tensor keep_t = row(g, keep, t);
-        wk_latent kept = {wk_graph_scale_rows(g, latent.stoch, keep_t),
-                          wk_graph_scale_rows(g, latent.deter, keep_t)};
+        wk_latent kept;
+        kept.stoch = wk_graph_scale_rows(g, latent.stoch, keep_t);
+        kept.deter = wk_graph_scale_rows(g, latent.deter, keep_t);
         deter[t] = wk_rssm_advance(rssm, kept, row(g, from_action, t));
         logits[t] = wk_rssm_posterior(rssm, deter[t], row(g, from_image, t));
         wk_random random = wk_nn_random(counter, c->seed, random_name, t);

@@ -26,7 +26,8 @@ typedef struct storage {
 typedef struct planner {
     const wk_graph *g;
     wk_plan *plan;
-    bool *needed; // by tensor
+    wk_group *spans; // by step: the steps that run with it
+    bool *needed;    // by tensor
     storage *storages;
     WK_ARRAY(wk_block) blocks;
 } planner;
@@ -69,24 +70,36 @@ static bool is_temporary(const planner *p, int tensor)
     return tensor && wk_info(p->g, tensor)->kind == WK_TEMPORARY;
 }
 
+static void find_spans(planner *p)
+{
+    for (int step = 0; step < (int)p->plan->node_count; step++)
+        p->spans[step] = (wk_group){step, step};
+    for (size_t i = 0; i < p->plan->groups.count; i++) {
+        wk_group group = p->plan->groups.items[i];
+        for (int step = group.begin; step <= group.end; step++)
+            p->spans[step] = group;
+    }
+}
+
 static void find_lifetimes(planner *p)
 {
     for (size_t i = 0; i < p->g->tensors.count; i++)
         p->storages[i] = (storage){.begin = -1, .block = -1};
     for (size_t step = 0; step < p->plan->node_count; step++) {
         const wk_node *node = step_node(p, step);
+        wk_group span = p->spans[step];
         for (int i = 0; i < node->output_count; i++) {
             storage *s = &p->storages[node->outputs + i];
-            s->begin = (int)step;
+            s->begin = span.begin;
             // Outputs stay until the end of the run.
             bool kept = wk_info(p->g, node->outputs + i)->output;
-            s->end = kept ? (int)p->plan->node_count : (int)step;
+            s->end = kept ? (int)p->plan->node_count : span.end;
         }
         for (int i = 0; i < node->input_count; i++) {
             int tensor = wk_node_inputs(p->g, node)[i];
             if (!is_temporary(p, tensor)) continue;
             storage *s = &p->storages[wk_info(p->g, tensor)->root];
-            if (s->end < (int)step) s->end = (int)step;
+            if (s->end < span.end) s->end = span.end;
         }
     }
 }
@@ -174,7 +187,8 @@ static void place_in_place(planner *p)
         const wk_node *node = step_node(p, step);
         int index = in_place_input(node);
         int tensor = index >= 0 ? wk_node_inputs(p->g, node)[index] : 0;
-        if (!tensor || !is_whole_block(p, tensor)) continue;
+        bool alone = p->spans[step].begin == p->spans[step].end;
+        if (!tensor || !alone || !is_whole_block(p, tensor)) continue;
         int root = wk_info(p->g, tensor)->root;
         const wk_type a = wk_info(p->g, root)->type, b = wk_info(p->g, node->outputs)->type;
         if (p->storages[root].end != (int)step || wk_type_size(a) != wk_type_size(b)) continue;
@@ -234,18 +248,25 @@ static void place_tensors(planner *p)
     }
 }
 
-static bool plan(planner *p)
+static wk_status no_memory(const wk_graph *g, wk_error *err)
+{
+    return wk_fail(err, WK_E_MEMORY, "no memory to plan a graph of %zu nodes", g->nodes.count);
+}
+
+static wk_status plan(planner *p, const wk_backend *backend, wk_error *err)
 {
     find_needed(p);
+    if (backend && backend->vtable->group) WK_TRY(backend->vtable->group(backend, p->plan, err));
+    find_spans(p);
     find_lifetimes(p);
     place_in_concats(p);
     place_in_place(p);
-    if (!make_blocks(p)) return false;
+    if (!make_blocks(p)) return no_memory(p->g, err);
     place_tensors(p);
-    return true;
+    return WK_OK;
 }
 
-wk_status wk_plan_create(const wk_graph *g, wk_plan **out, wk_error *err)
+wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan **out, wk_error *err)
 {
     if (g->failed) return wk_fail(err, WK_E_MEMORY, "no memory while recording a graph");
     planner p = {.g = g, .plan = calloc(1, sizeof *p.plan)};
@@ -256,13 +277,16 @@ wk_status wk_plan_create(const wk_graph *g, wk_plan **out, wk_error *err)
         p.plan->nodes = calloc(g->nodes.count + 1, sizeof *p.plan->nodes);
         p.plan->places = calloc(g->tensors.count, sizeof *p.plan->places);
     }
-    bool ok = p.plan && p.plan->nodes && p.plan->places && p.needed && p.storages && plan(&p);
+    p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
+    bool room = p.plan && p.plan->nodes && p.plan->places && p.needed && p.storages && p.spans;
+    wk_status status = room ? plan(&p, backend, err) : no_memory(g, err);
     free(p.needed);
     free(p.storages);
+    free(p.spans);
     wk_array_free(&p.blocks);
-    if (!ok) {
+    if (status != WK_OK) {
         wk_plan_destroy(p.plan);
-        return wk_fail(err, WK_E_MEMORY, "no memory to plan a graph of %zu nodes", g->nodes.count);
+        return status;
     }
     *out = p.plan;
     return WK_OK;
@@ -271,6 +295,7 @@ wk_status wk_plan_create(const wk_graph *g, wk_plan **out, wk_error *err)
 void wk_plan_destroy(wk_plan *plan)
 {
     if (!plan) return;
+    wk_array_free(&plan->groups);
     free(plan->nodes);
     free(plan->places);
     free(plan);

@@ -25,17 +25,25 @@ typedef struct wk_place {
     size_t offset;
 } wk_place;
 
+/// Steps begin ... end that a backend runs as one: what any of them needs is kept through all.
+typedef struct wk_group {
+    int begin, end;
+} wk_group;
+
 struct wk_plan {
     const wk_graph *graph;
     int *nodes; // those that run, in order
     size_t node_count;
-    wk_place *places; // by tensor id
+    WK_ARRAY(wk_group) groups; // in order; made by the backend before tensors get their places
+    wk_place *places;          // by tensor id
     size_t temporary_size, owned_size, live_peak, block_count;
     wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
 };
 
-/// Plans what the graph's outputs and writing nodes need.
-wk_status wk_plan_create(const wk_graph *g, wk_plan **out, wk_error *err);
+/// Plans what the graph's outputs and writing nodes need. The backend, which may be NULL, chooses
+/// the groups.
+wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan **out,
+                         wk_error *err);
 /// NULL is allowed; the buffers are not the plan's.
 void wk_plan_destroy(wk_plan *plan);
 

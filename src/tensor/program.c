@@ -33,7 +33,7 @@ static void check_bindings(const wk_graph *g, const wk_backend *backend)
 
 static wk_status build(wk_program *p, const wk_graph *g, wk_error *err)
 {
-    WK_TRY(wk_plan_create(g, &p->plan, err));
+    WK_TRY(wk_plan_create(g, p->backend, &p->plan, err));
     check_bindings(g, p->backend);
     WK_TRY(wk_buffer_create(p->backend, p->plan->temporary_size, &p->plan->temporary, err));
     WK_TRY(wk_buffer_create(p->backend, p->plan->owned_size, &p->plan->owned, err));

@@ -266,7 +266,7 @@ static void parts_of_a_stack_are_produced_in_their_place(void **state)
     wk_tensor all = wk_graph_stack(e.g, parts, 3);
     wk_graph_output(e.g, wk_graph_mean_all(e.g, all));
     wk_plan *plan = NULL;
-    assert_ok(wk_plan_create(e.g, &plan, &err));
+    assert_ok(wk_plan_create(e.g, NULL, &plan, &err));
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(place_of(plan, parts[i])->offset, place_of(plan, all)->offset + 64 * i);
     wk_plan_destroy(plan);

@@ -4,11 +4,7 @@
 // Capturing goes twice over the nodes: the first pass finds out how much scratch memory they ask
 // for and which buffers need bf16 copies, the second has the addresses. Neither runs anything, so
 // compiling leaves the state as it is.
-#include "tensor/cuda/lane.cuh"
-
-extern "C" {
-#include "tensor/plan.h"
-}
+#include "tensor/cuda/observe.cuh"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +16,8 @@ enum { STAGING = 1 << 20, BLAS_WORKSPACE = 32 << 20, ALIGNMENT = 256 };
 
 typedef struct cuda_backend {
     wk_backend base;
-    int device, capability;
+    int device, capability, processors;
+    size_t shared_memory; // of a block, at most
     wk_cuda_precision precision;
     pthread_mutex_t transfer; // one upload or download at a time
     cudaStream_t stream;      // of transfers
@@ -37,7 +34,8 @@ struct wk_executable {
     void *blas_workspace;
     cudaStream_t stream;
     cudaGraphExec_t graph;
-    cudaEvent_t *events; // count + 1, made by the first traced run
+    cudaEvent_t *events;              // count + 1, made by the first traced run
+    WK_ARRAY(wk_recurrence *) chains; // the plan's groups
 };
 
 static wk_status fail_cuda(cudaError_t error, const char *what, wk_error *err)
@@ -275,8 +273,30 @@ static void forget_writes(const wk_cuda_call *c)
         forget(c->lane, c->out[i], wk_type_size(wk_info(c->g, c->node->outputs + i)->type));
 }
 
+// The chain that step i belongs to, or NULL.
+static const wk_recurrence *chain_at(const wk_executable *e, size_t i)
+{
+    for (size_t k = 0; k < e->chains.count; k++) {
+        const wk_recurrence *chain = e->chains.items[k];
+        if ((int)i >= chain->begin && (int)i <= chain->end) return chain;
+    }
+    return NULL;
+}
+
+// All of a chain, in the place of its first step.
+static void put_chain(wk_executable *e, const wk_recurrence *chain)
+{
+    e->lane.used = 0;
+    for (int i = chain->begin; i <= chain->end; i++)
+        forget_writes(&e->calls[i]);
+    wk_cuda_observe(e->calls, chain);
+}
+
 static void put(wk_executable *e, size_t i)
 {
+    const wk_recurrence *chain = chain_at(e, i);
+    if (chain && (int)i == chain->begin) put_chain(e, chain);
+    if (chain) return;
     wk_cuda_call *call = &e->calls[i];
     if (call->skipped) return;
     e->lane.used = 0;
@@ -371,6 +391,9 @@ static void executable_destroy(wk_executable *e)
     (void)cudaFree(e->blas_workspace);
     wk_array_free(&e->lane.regions);
     wk_array_free(&e->lane.fresh);
+    for (size_t i = 0; i < e->chains.count; i++)
+        free(e->chains.items[i]);
+    wk_array_free(&e->chains);
     free(e->calls);
     free(e->addresses);
     free(e);
@@ -439,11 +462,60 @@ static wk_status make_lane(wk_executable *e, wk_error *err)
     return WK_OK;
 }
 
+// Unrolled recurrences run as one kernel each. That kernel multiplies in bf16.
+static wk_status find_chains(const cuda_backend *backend, wk_plan *plan, int *last_use,
+                             wk_recurrence *chain, wk_error *err)
+{
+    wk_recurrence_last_use(plan, last_use);
+    for (int step = 0; step < (int)plan->node_count; step++) {
+        if (!wk_recurrence_find(plan, last_use, step, chain)) continue;
+        if (!wk_cuda_observe_fits(chain, backend->shared_memory, backend->processors)) continue;
+        wk_group group = {step, chain->end};
+        if (!wk_array_push(&plan->groups, group))
+            return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+        step = chain->end;
+    }
+    return WK_OK;
+}
+
+static wk_status group(const wk_backend *base, wk_plan *plan, wk_error *err)
+{
+    const cuda_backend *backend = (const cuda_backend *)base;
+    if (backend->precision != WK_CUDA_BF16 || backend->capability < 80) return WK_OK;
+    int *last_use = (int *)malloc(plan->graph->tensors.count * sizeof *last_use);
+    wk_recurrence *chain = (wk_recurrence *)malloc(sizeof *chain);
+    wk_status status = last_use && chain
+                           ? find_chains(backend, plan, last_use, chain, err)
+                           : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    free(last_use);
+    free(chain);
+    return status;
+}
+
+// Finds the plan's groups once more, to keep what they are.
+static wk_status keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    int *last_use = (int *)malloc(plan->graph->tensors.count * sizeof *last_use);
+    bool ok = last_use;
+    if (ok) wk_recurrence_last_use(plan, last_use);
+    for (size_t i = 0; ok && i < plan->groups.count; i++) {
+        wk_recurrence *chain = (wk_recurrence *)malloc(sizeof *chain);
+        ok = chain && wk_array_push(&e->chains, chain);
+        if (!ok) free(chain);
+        if (ok) wk_recurrence_find(plan, last_use, plan->groups.items[i].begin, chain);
+    }
+    free(last_use);
+    return ok ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+}
+
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
     WK_TRY(make_lane(e, err));
     list_regions(e, plan);
     resolve(e, plan);
+    WK_TRY(keep_chains(e, plan, err));
+    for (size_t i = 0; i < e->count; i++)
+        e->calls[i].chained = chain_at(e, i);
     if (!wk_cuda_find_storage(e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     wk_cuda_merge_adam(e->calls, e->count);
@@ -526,13 +598,18 @@ static void destroy(wk_backend *base)
     free(backend);
 }
 
-static const wk_backend_vtable cuda_vtable = {"cuda",         destroy, buffer_create,
-                                              buffer_destroy, upload,  download,
-                                              compile,        run,     executable_destroy};
+static const wk_backend_vtable cuda_vtable = {
+    "cuda", destroy, buffer_create, buffer_destroy,    upload, download,
+    group,  compile, run,           executable_destroy};
 
 static wk_status open(cuda_backend *backend, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
+    int shared = 0;
+    TRY_CUDA(
+        cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, backend->device),
+        "asking for the device");
+    backend->shared_memory = (size_t)shared;
     TRY_CUDA(cudaStreamCreateWithFlags(&backend->stream, cudaStreamNonBlocking), "making a stream");
     for (int i = 0; i < 2; i++)
         TRY_CUDA(cudaEventCreateWithFlags(&backend->sent[i], cudaEventDisableTiming),
@@ -589,6 +666,7 @@ extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precis
     backend->base.vtable = &cuda_vtable;
     backend->device = device;
     backend->capability = about.capability;
+    backend->processors = about.processors;
     backend->precision = precision;
     pthread_mutex_init(&backend->transfer, NULL);
     wk_status status = open(backend, err);

@@ -110,15 +110,28 @@ static __device__ void copy_chunk(__nv_bfloat16 *to, const __nv_bfloat16 *from, 
 
 // Where a thread's chunks come from. Its place along the sum moves on by DEPTH at every step, and
 // with it offsets that are the same for all its chunks; what differs from chunk to chunk is fixed.
+// Registers are short here: a third block on a multiprocessor is worth more than anything else.
 typedef struct source {
     // Along the sum: the thread's number there, and where that is in a run (FORWARD) or in the
     // channels of a tap (TRANSPOSED).
-    unsigned k, at, down, right;
+    unsigned k, at, tap, right;
     int left_offset, right_offset;
-    const __nv_bfloat16 *left[2], *right_side[2];
-    bool left_real[2], right_real[2];
-    unsigned row[2], column[2]; // TRANSPOSED: the pixel in its class
+    unsigned left[2], right_side[2]; // numbers from the beginning
+    unsigned left_real[2];           // a bit for each tap, all the same but for TRANSPOSED
+    bool right_real[2];
 } source;
+
+// The taps of a pixel of a class that lie inside of the small image.
+static __device__ unsigned inside(const conv_job &j, const block_work &b, unsigned row,
+                                  unsigned column)
+{
+    unsigned taps = 0;
+    for (unsigned down = 0; down < b.v.taps; down++)
+        for (unsigned right = 0; right < b.h.taps; right++)
+            if (row - down < j.z.small && column - right < j.z.small) // wraps when outside
+                taps |= 1u << (down * b.h.taps + right);
+    return taps;
+}
 
 template <int MODE>
 static __device__ void begin_left(const conv_job &j, const block_work &b, source *s)
@@ -128,20 +141,21 @@ static __device__ void begin_left(const conv_job &j, const block_work &b, source
         unsigned id = threadIdx.x + i * THREADS;
         if (MODE == WEIGHTS) {
             unsigned m = blockIdx.x * ROWS + id % (ROWS / CHUNK) * CHUNK;
-            s->left_real[i] = m < b.rows;
-            s->left[i] = j.left + (s->left_real[i] ? into_patch(j, m) : 0);
+            s->left_real[i] = m < b.rows ? ~0u : 0;
+            s->left[i] = m < b.rows ? into_patch(j, m) : 0;
             continue;
         }
-        unsigned m = blockIdx.x * ROWS + id / (DEPTH / CHUNK), image;
-        s->left_real[i] = m < b.rows;
-        if (!s->left_real[i]) m = 0;
+        unsigned m = blockIdx.x * ROWS + id / (DEPTH / CHUNK), image, row, column;
+        s->left_real[i] = m < b.rows ? ~0u : 0;
+        if (m >= b.rows) m = 0;
         if (MODE == FORWARD) {
-            s->left[i] = j.left + patch_at(j, m);
+            s->left[i] = (unsigned)patch_at(j, m);
         } else {
-            locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &s->row[i],
-                   &s->column[i]);
-            s->left[i] = j.left + image * j.z.small_count +
-                         (s->row[i] * j.z.small + s->column[i]) * j.z.small_c;
+            locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &row,
+                   &column);
+            s->left[i] =
+                image * (unsigned)j.z.small_count + (row * j.z.small + column) * j.z.small_c;
+            s->left_real[i] &= inside(j, b, row, column);
         }
     }
 }
@@ -174,12 +188,12 @@ static __device__ void begin_right(const conv_job &j, const block_work &b, sourc
             s->right_real[i] = id < COLS * DEPTH / CHUNK && column < j.columns;
             class_column q = class_column_of(j, b, s->right_real[i] ? column : 0);
             size_t from = (size_t)(q.down * j.z.kernel + q.right) * j.z.large_c + q.channel;
-            s->right_side[i] = j.right + from * j.z.small_c;
+            s->right_side[i] = (unsigned)from * j.z.small_c;
             continue;
         }
         unsigned at = id / (COLS / CHUNK), column = blockIdx.y * COLS + id % (COLS / CHUNK) * CHUNK;
         s->right_real[i] = id < COLS * DEPTH / CHUNK && column < j.columns;
-        s->right_side[i] = j.right + (size_t)(b.begin + at) * j.columns + column;
+        s->right_side[i] = (b.begin + at) * j.columns + column;
     }
 }
 
@@ -193,16 +207,17 @@ template <int MODE> static __device__ void settle(const conv_job &j, const block
         }
     }
     if constexpr (MODE == TRANSPOSED) {
+        int tap = (int)(j.z.stride * j.z.large_c * j.z.small_c);
         while (s->at >= j.z.small_c) {
             s->at -= j.z.small_c;
-            if (++s->right == b.h.taps) {
-                s->right = 0;
-                s->down++;
-            }
+            s->tap++;
+            s->left_offset -= 2 * (int)j.z.small_c;
+            s->right_offset += tap - (int)j.z.small_c;
+            if (++s->right < b.h.taps) continue;
+            s->right = 0; // the first tap of the next line
+            s->left_offset -= (int)((j.z.small - b.h.taps) * j.z.small_c);
+            s->right_offset += (int)(j.z.kernel - b.h.taps) * tap;
         }
-        int tap = (int)((s->down * j.z.kernel + s->right) * j.z.stride * j.z.large_c * j.z.small_c);
-        s->left_offset = (int)s->at - (int)((s->down * j.z.small + s->right) * j.z.small_c);
-        s->right_offset = (int)s->at + tap;
     }
 }
 
@@ -214,7 +229,7 @@ static __device__ source source_of(const conv_job &j, const block_work &b)
     begin_right<MODE, COLS>(j, b, &s);
     if (MODE == WEIGHTS) return s;
     s.k = s.at = threadIdx.x % (DEPTH / CHUNK) * CHUNK;
-    s.left_offset = (int)s.k;
+    s.left_offset = s.right_offset = (int)s.k;
     settle<MODE>(j, b, &s);
     return s;
 }
@@ -226,6 +241,7 @@ static __device__ void advance(const conv_job &j, const block_work &b, source *s
     if (MODE == WEIGHTS) return;
     s->at += DEPTH;
     s->left_offset += DEPTH;
+    s->right_offset += DEPTH;
     settle<MODE>(j, b, s);
 }
 
@@ -240,15 +256,14 @@ static __device__ void load_left(const conv_job &j, const block_work &b, const s
         if (MODE == WEIGHTS) {
             unsigned at = id / (ROWS / CHUNK), m = id % (ROWS / CHUNK) * CHUNK, k = s.k + at;
             bool real = s.left_real[i] && k < b.depth;
-            size_t from = real ? patch_at(j, b.begin + k) : 0;
-            copy_chunk(tile + at * ROW_LEFT_TURNED + m, s.left[i] + from, real);
+            unsigned from = real ? (unsigned)patch_at(j, b.begin + k) + s.left[i] : 0;
+            copy_chunk(tile + at * ROW_LEFT_TURNED + m, j.left + from, real);
             continue;
         }
         unsigned m = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK;
-        bool real = s.left_real[i] && s.k < b.depth;
-        if (MODE == TRANSPOSED) // wraps when outside
-            real &= s.row[i] - s.down < j.z.small && s.column[i] - s.right < j.z.small;
-        copy_chunk(tile + m * ROW_LEFT + at, s.left[i] + (real ? s.left_offset : 0), real);
+        bool real = s.k < b.depth && s.left_real[i] >> (MODE == TRANSPOSED ? s.tap : 0) & 1;
+        unsigned from = real ? s.left[i] + (unsigned)s.left_offset : 0;
+        copy_chunk(tile + m * ROW_LEFT + at, j.left + from, real);
     }
 }
 
@@ -264,14 +279,14 @@ static __device__ void load_right(const conv_job &j, const block_work &b, const 
         if (MODE == TRANSPOSED) {
             unsigned n = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK;
             bool real = s.right_real[i] && s.k < b.depth;
-            copy_chunk(tile + n * ROW_LEFT + at, s.right_side[i] + (real ? s.right_offset : 0),
-                       real);
+            unsigned from = real ? s.right_side[i] + (unsigned)s.right_offset : 0;
+            copy_chunk(tile + n * ROW_LEFT + at, j.right + from, real);
             continue;
         }
         unsigned at = id / (COLS / CHUNK), n = id % (COLS / CHUNK) * CHUNK;
         bool real = s.right_real[i] && step * DEPTH + at < b.depth;
-        size_t from = real ? (size_t)step * DEPTH * j.columns : 0;
-        copy_chunk(tile + at * (COLS + 8) + n, s.right_side[i] + from, real);
+        unsigned from = real ? s.right_side[i] + step * DEPTH * j.columns : 0;
+        copy_chunk(tile + at * (COLS + 8) + n, j.right + from, real);
     }
 }
 
@@ -358,6 +373,7 @@ static __device__ void multiply_tiles(const __nv_bfloat16 *left, const __nv_bflo
                 load_columns<MODE, COLS, 2>(b, right, column, k, in, quarter % 2, 0);
             else
                 load_columns<MODE, COLS, 4>(b, right, column, k, in, quarter % 2, quarter / 2);
+#pragma unroll
             for (int half = 0; half < 2 && n + half < COLS / 16; half++) {
                 multiply(sum.v[0][n + half], a[0], b + 2 * half);
                 multiply(sum.v[1][n + half], a[1], b + 2 * half);
@@ -455,7 +471,7 @@ template <int MODE, int COLS> struct tile_sizes {
 };
 
 template <int MODE, int COLS>
-static __global__ void __launch_bounds__(THREADS) conv_kernel(const conv_job j)
+static __global__ void __launch_bounds__(THREADS, 3) conv_kernel(const conv_job j)
 {
     extern __shared__ __align__(16) __nv_bfloat16 memory[];
     typedef tile_sizes<MODE, COLS> tiles;
@@ -537,6 +553,8 @@ static bool sizes_suit(const wk_conv_sizes *z, bool transposed)
     if (z->large <= z->kernel || z->small_c % CHUNK || z->stride > 2 || z->kernel < z->stride ||
         z->batch * z->large_count >= (size_t)1 << 31)
         return false;
+    unsigned taps = class_of(z, 0).taps;
+    if (taps * taps > 32) return false; // a bit for each
     wk_conv_sizes y = as_read(z);
     return transposed || (y.run % CHUNK == 0 && y.stride * y.large_c % CHUNK == 0 &&
                           y.large * y.large_c % CHUNK == 0);
