@@ -7,12 +7,15 @@
 
 #include "model/rssm.h"
 
+enum { WK_IMAGINED_STEPS = 256 };
+
 /// Imagined trajectories of S policies from N starts over H steps.
 typedef struct wk_imagined {
     int stack, starts;
-    wk_tensor features; // [S,(H+1)*N,features], step after step
-    wk_tensor actions;  // [S,H*N,A]
-    wk_tensor entropy;  // [S,H,N] of the actor; absent without one
+    wk_tensor features;                  // [S,(H+1)*N,features], step after step
+    wk_tensor actions;                   // [S,H*N,A]
+    wk_tensor choice[WK_IMAGINED_STEPS]; // [S,N,2A] of each step, what the actor says before a
+                                         // sample is drawn; absent without one
 } wk_imagined;
 
 /// Rolls the policies of `actor` out from `start` ([N,..] each, a constant). Without an actor
@@ -34,6 +37,7 @@ typedef struct wk_policy_scopes {
 /// Losses of S actors and critics, [S] each, and what they were made from.
 typedef struct wk_behaviour {
     wk_tensor actor_loss, critic_loss; // [S]
+    wk_tensor actor_objective;         // [1], its gradient is that of the sum of actor_loss
     wk_tensor returns;                 // [S,H,N]
     wk_tensor value, entropy;          // [S], means for the logs
 } wk_behaviour;

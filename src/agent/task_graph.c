@@ -46,7 +46,7 @@ static void record_policies(wk_learner *learner, wk_latent start, wk_tensor coun
     t->entropy = b.entropy;
     wk_graph_section(g, "optimiser");
     t->actor_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_ACTOR], policy.actor,
-                                        wk_graph_sum_all(g, b.actor_loss), (wk_tensor){0});
+                                        b.actor_objective, (wk_tensor){0});
     t->critic_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_CRITIC], policy.critic,
                                          wk_graph_sum_all(g, b.critic_loss), (wk_tensor){0});
     wk_graph_count(g, counter, 1);
