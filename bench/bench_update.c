@@ -117,7 +117,7 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
 }
 
 // The table for WAKER_TRACE=1, else the trace file it names.
-static void trace(wk_program *program)
+static void trace(wk_program *program, const char *suffix)
 {
     enum { RUNS = 3 };
     wk_error err = {0};
@@ -131,7 +131,9 @@ static void trace(wk_program *program)
         wk_program_trace_table(program, &text);
     else
         wk_program_trace_json(program, &text);
-    FILE *file = table ? stdout : fopen(wk_trace_request(), "w");
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", wk_trace_request(), suffix);
+    FILE *file = table ? stdout : fopen(path, "w");
     if (file) fputs(wk_text_get(&text), file);
     if (file && !table) fclose(file);
     wk_text_free(&text);
@@ -157,7 +159,9 @@ int main(int count, char **args)
            (double)memory.planned / (1 << 20));
     wk_learner_batch batch = make_batch(&b.config);
     time_updates(&b, &batch, updates < 1 ? 1 : updates);
-    if (wk_trace_request()) trace(wk_learner_program(b.learner));
+    if (wk_trace_request()) trace(wk_learner_program(b.learner), "");
+    if (wk_trace_request() && b.config.tasks > 0)
+        trace(wk_learner_task_program(b.learner), ".tasks");
     free_batch(batch);
     wk_learner_destroy(b.learner);
     wk_backend_destroy(b.backend);

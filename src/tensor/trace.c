@@ -100,6 +100,25 @@ void wk_program_trace_table(const wk_program *p, wk_text *out)
     free(sections);
 }
 
+static void write_shape(wk_json *json, const char *key, wk_shape shape)
+{
+    wk_json_array(json, key);
+    for (int i = 0; i < shape.rank; i++)
+        wk_json_integer(json, NULL, shape.dim[i]);
+    wk_json_close(json, ']');
+}
+
+// The shapes of the first inputs and outputs say which of many nodes of an op this is.
+static void write_shapes(wk_json *json, const wk_graph *g, const wk_node *node)
+{
+    static const char *const inputs[] = {"in0", "in1", "in2"};
+    for (int i = 0; i < node->input_count && i < 3; i++) {
+        int id = wk_node_inputs(g, node)[i];
+        if (id) write_shape(json, inputs[i], wk_info(g, id)->type.shape);
+    }
+    if (node->output_count) write_shape(json, "out", wk_info(g, node->outputs)->type.shape);
+}
+
 void wk_program_trace_json(const wk_program *p, wk_text *out)
 {
     wk_json json = {.text = out};
@@ -119,6 +138,7 @@ void wk_program_trace_json(const wk_program *p, wk_text *out)
         wk_json_integer(&json, "tid", 0);
         wk_json_object(&json, "args");
         wk_json_integer(&json, "node", p->plan->nodes[step]);
+        write_shapes(&json, p->plan->graph, node);
         wk_json_close(&json, '}');
         wk_json_close(&json, '}');
         now += microseconds;

@@ -1,6 +1,6 @@
-// Matrix products in bf16 against the CPU on inputs that bf16 holds exactly: what is left is the
-// order of float32 sums, so every way a product can be put together (few rows, ragged rows and
-// sums, stacks, shared operands, gradients) is held to the tolerance of float32.
+// Matrix products and convolutions in bf16 against the CPU on inputs that bf16 holds exactly: what
+// is left is the order of float32 sums, so every way a product can be put together (few rows,
+// ragged rows and sums, stacks, shared operands, gradients) is held to the tolerance of float32.
 #include "base/rng.h"
 #include "support/check.h"
 #include "tensor/cuda/cuda.h"
@@ -11,9 +11,13 @@
 
 enum { SKIPPED = 77 };
 
+// y = a b: [stack_a,m,k] x [stack_b,k,n], where a stack of 0 is no stack axis; or a convolution of
+// images [batch,large,large,large_c] and its transpose from [batch,small,small,small_c].
+typedef enum kind { PRODUCT, CONV, DECONV } kind;
 typedef struct product_case {
-    int stack_a, stack_b; // 0 for no stack axis
-    int m, k, n;
+    kind kind;
+    int stack_a, stack_b, m, k, n;
+    int batch, large, large_c, small_c, kernel, stride;
 } product_case;
 
 typedef struct results {
@@ -45,16 +49,31 @@ static void fill(wk_program *program, wk_tensor x, size_t count, uint64_t stream
     free(values);
 }
 
-// y = a b and the gradients of sum(weight * y), run twice on a backend.
+static wk_tensor record(wk_graph *g, const product_case *c, wk_tensor x[2])
+{
+    if (c->kind == PRODUCT) {
+        x[0] = wk_graph_input(g, WK_F32, shape_of(c->stack_a, c->m, c->k), "a");
+        x[1] = wk_graph_input(g, WK_F32, shape_of(c->stack_b, c->k, c->n), "b");
+        return wk_graph_matmul(g, x[0], x[1]);
+    }
+    int small = (c->large - c->kernel) / c->stride + 1;
+    wk_shape images = WK_SHAPE(c->batch, c->large, c->large, c->large_c);
+    if (c->kind == DECONV) images = WK_SHAPE(c->batch, small, small, c->small_c);
+    x[0] = wk_graph_input(g, WK_F32, images, "images");
+    x[1] = wk_graph_input(g, WK_F32, WK_SHAPE(c->kernel, c->kernel, c->large_c, c->small_c), "w");
+    wk_tensor none = {0};
+    return c->kind == CONV ? wk_graph_conv(g, x[0], x[1], none, c->stride, WK_IDENTITY)
+                           : wk_graph_deconv(g, x[0], x[1], none, c->stride, WK_IDENTITY);
+}
+
+// y and the gradients of sum(weight * y), run twice on a backend.
 static results run_on(wk_backend *backend, const product_case *c)
 {
     wk_error err = {0};
     wk_graph *g;
     wk_program *program;
     assert_ok(wk_graph_create(&g, &err));
-    wk_tensor x[2] = {wk_graph_input(g, WK_F32, shape_of(c->stack_a, c->m, c->k), "a"),
-                      wk_graph_input(g, WK_F32, shape_of(c->stack_b, c->k, c->n), "b")};
-    wk_tensor y = wk_graph_matmul(g, x[0], x[1]);
+    wk_tensor x[2], y = record(g, c, x);
     wk_tensor weight = wk_graph_input(g, WK_F32, wk_graph_shape(g, y), "weight");
     wk_tensor out[3] = {y};
     wk_graph_gradients(g, wk_graph_sum_all(g, wk_graph_mul(g, y, weight)), x, 2, out + 1);
@@ -87,32 +106,64 @@ static void check_case(wk_backend *cpu, wk_backend *gpu, const product_case *c)
         largest = fmax(largest, fabs((double)truth.values[i]));
     for (size_t i = 0; i < truth.count; i++)
         if (!(fabs((double)ours.values[i] - (double)truth.values[i]) <= 1e-5 * largest))
-            fail_msg("[%d,%d,%d] x [%d,%d,%d]: element %zu of %zu is %g, not %g", c->stack_a, c->m,
-                     c->k, c->stack_b, c->k, c->n, i, truth.count, (double)ours.values[i],
-                     (double)truth.values[i]);
+            fail_msg(
+                "[%d,%d,%d] x [%d,%d,%d], or image %d of %d with kernel %d: element %zu of %zu is "
+                "%g, not %g",
+                c->stack_a, c->m, c->k, c->stack_b, c->k, c->n, c->large, c->large_c, c->kernel, i,
+                truth.count, (double)ours.values[i], (double)truth.values[i]);
     assert_memory_equal(ours.values, again.values, ours.count * sizeof *ours.values);
     free(truth.values);
     free(ours.values);
     free(again.values);
 }
 
-static void products_match_the_cpu_on_exact_inputs(void **state)
+static void check_cases(const product_case *cases, size_t count)
 {
-    (void)state;
-    static const product_case cases[] = {
-        {0, 0, 16, 600, 1800}, {0, 0, 13, 64, 40},  {0, 0, 1, 24, 8},   {0, 0, 8, 40, 16},
-        {3, 3, 16, 72, 24},    {0, 0, 50, 163, 24}, {0, 0, 50, 6, 24},  {0, 0, 700, 16, 1630},
-        {0, 3, 200, 38, 24},   {0, 3, 200, 32, 24}, {1, 3, 48, 64, 30}, {4, 0, 100, 32, 16},
-        {4, 4, 100, 31, 17},   {0, 0, 7, 5, 3},     {2, 2, 1, 1, 1},    {0, 0, 800, 1024, 600},
-    };
     wk_error err = {0};
     wk_backend *cpu, *gpu;
     assert_ok(wk_backend_cpu_create(NULL, &cpu, &err));
     assert_ok(wk_backend_cuda_create(0, WK_CUDA_BF16, &gpu, &err));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < count; i++)
         check_case(cpu, gpu, &cases[i]);
     wk_backend_destroy(gpu);
     wk_backend_destroy(cpu);
+}
+
+#define P(...)                                                                                     \
+    {                                                                                              \
+        PRODUCT, __VA_ARGS__, 0, 0, 0, 0, 0, 0                                                     \
+    }
+static void products_match_the_cpu_on_exact_inputs(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {
+        P(0, 0, 16, 600, 1800), P(0, 0, 13, 64, 40),  P(0, 0, 1, 24, 8),   P(0, 0, 8, 40, 16),
+        P(3, 3, 16, 72, 24),    P(0, 0, 50, 163, 24), P(0, 0, 50, 6, 24),  P(0, 0, 700, 16, 1630),
+        P(0, 3, 200, 38, 24),   P(0, 3, 200, 32, 24), P(1, 3, 48, 64, 30), P(4, 0, 100, 32, 16),
+        P(4, 4, 100, 31, 17),   P(0, 0, 7, 5, 3),     P(2, 2, 1, 1, 1),    P(0, 0, 800, 1024, 600),
+    };
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+#define C(...)                                                                                     \
+    {                                                                                              \
+        CONV, 0, 0, 0, 0, 0, __VA_ARGS__                                                           \
+    }
+#define D(...)                                                                                     \
+    {                                                                                              \
+        DECONV, 0, 0, 0, 0, 0, __VA_ARGS__                                                         \
+    }
+static void convolutions_match_the_cpu_on_exact_inputs(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {
+        C(2, 64, 3, 48, 4, 2),    C(3, 31, 48, 96, 4, 2),  C(5, 14, 96, 192, 4, 2),
+        C(40, 6, 192, 384, 4, 2), C(3, 9, 8, 8, 3, 1),     C(3, 9, 8, 24, 3, 2),
+        C(4, 6, 16, 24, 6, 2),    C(3, 11, 3, 5, 4, 2),    D(2, 64, 3, 48, 6, 2),
+        D(3, 30, 48, 96, 6, 2),   D(5, 13, 96, 192, 5, 2), D(3, 5, 16, 32, 5, 2),
+        D(3, 9, 8, 8, 3, 1),      D(2, 15, 3, 16, 5, 2),   D(3, 11, 24, 40, 4, 2),
+    };
+    check_cases(cases, sizeof cases / sizeof *cases);
 }
 
 int main(void)
@@ -123,6 +174,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_match_the_cpu_on_exact_inputs),
+        cmocka_unit_test(convolutions_match_the_cpu_on_exact_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

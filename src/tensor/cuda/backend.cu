@@ -234,6 +234,14 @@ wk_out wk_call_store(const wk_cuda_call *c, int i)
     return out;
 }
 
+wk_in wk_call_load(const wk_cuda_call *c, int i)
+{
+    wk_in in = {wk_call_in(c, i), NULL};
+    if (c->precision == WK_CUDA_BF16 && c->halves >> i & 1)
+        in = {NULL, wk_cuda_shadow(c->lane, in.x)};
+    return in;
+}
+
 // Putting the nodes on the stream.
 
 // A concatenation leaves alone what lies in its place already.
@@ -265,13 +273,6 @@ static void forget_writes(const wk_cuda_call *c)
         forget(c->lane, c->out[i], wk_type_size(wk_info(c->g, c->node->outputs + i)->type));
 }
 
-static bool is_joined_in_place(const wk_graph *g, const wk_node *node)
-{
-    if (node->op != WK_OP_concat) return false;
-    wk_shape shape = wk_info(g, node->outputs)->type.shape;
-    return wk_shape_split(shape, node->attrs.concat.axis, 1).outer == 1;
-}
-
 // The chain that step i belongs to, or NULL.
 static const wk_recurrence *chain_at(const wk_executable *e, size_t i)
 {
@@ -297,13 +298,16 @@ static void put(wk_executable *e, size_t i)
     if (chain && (int)i == chain->begin) put_chain(e, chain);
     if (chain) return;
     wk_cuda_call *call = &e->calls[i];
+    if (call->skipped) return;
     e->lane.used = 0;
     e->lane.emitted = 0;
     table[call->node->op](call);
-    if (is_joined_in_place(call->g, call->node))
-        forget_concat(call);
-    else
-        forget_writes(call);
+    for (unsigned k = 0; k <= call->merged; k++) {
+        if (wk_cuda_joined_in_place(call->g, call[k].node))
+            forget_concat(&call[k]);
+        else
+            forget_writes(&call[k]);
+    }
     for (int k = 0; k < call->node->output_count; k++) {
         if (!(e->lane.emitted >> k & 1)) continue;
         size_t size = wk_type_size(wk_info(call->g, call->node->outputs + k)->type);
@@ -379,6 +383,7 @@ static void executable_destroy(wk_executable *e)
     destroy_events(e);
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
     if (e->lane.blas) (void)cublasDestroy(e->lane.blas);
+    if (e->lane.light) (void)cublasLtDestroy(e->lane.light);
     if (e->stream) (void)cudaStreamDestroy(e->stream);
     for (size_t i = 0; i < e->lane.regions.count; i++)
         (void)cudaFree(e->lane.regions.items[i].shadow);
@@ -441,63 +446,16 @@ static void resolve(wk_executable *e, const wk_plan *plan)
     }
 }
 
-// Whether a product reads operand i as it is: bf16, in rows that need no padding.
-static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
-{
-    bool product = node->op == WK_OP_matmul || node->op == WK_OP_conv ||
-                   node->op == WK_OP_conv_dx || node->op == WK_OP_deconv ||
-                   node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
-    if (!product || i > 1) return false;
-    wk_shape shape = wk_info(g, wk_node_inputs(g, node)[i])->type.shape;
-    return shape.dim[shape.rank - 1] % 8 == 0;
-}
-
-// Who reads the tensors of a root.
-typedef struct readers {
-    bool matrices, numbers;
-} readers;
-
-static void note_reads(const wk_cuda_call *call, readers *read)
-{
-    const wk_graph *g = call->g;
-    const int *inputs = wk_node_inputs(g, call->node);
-    bool passes = is_joined_in_place(g, call->node) && call->matrices;
-    for (int i = 0; i < call->node->input_count; i++) {
-        readers *r = &read[wk_info(g, inputs[i])->root];
-        bool matrix = reads_matrix(g, call->node, i);
-        r->matrices |= matrix || passes;
-        r->numbers |= !matrix || call->node->op != WK_OP_matmul; // a convolution may read both
-    }
-}
-
-// Finds out how outputs are read, also through a concatenation in place: backwards, so that a
-// concatenation's readers are known before its inputs.
-static wk_status find_readers(wk_executable *e, wk_error *err)
-{
-    if (e->count == 0) return WK_OK;
-    const wk_graph *g = e->calls[0].g;
-    readers *read = (readers *)calloc(g->tensors.count, sizeof *read); // by root
-    if (!read) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    for (size_t step = e->count; step-- > 0;) {
-        wk_cuda_call *call = &e->calls[step];
-        for (int i = 0; i < call->node->output_count; i++) {
-            int id = call->node->outputs + i;
-            call->matrices |= (unsigned)read[id].matrices << i;
-            call->numbers |= (unsigned)(read[id].numbers || wk_info(g, id)->output) << i;
-        }
-        note_reads(call, read);
-    }
-    free(read);
-    return WK_OK;
-}
-
 static wk_status make_lane(wk_executable *e, wk_error *err)
 {
     TRY_CUDA(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), "making a stream");
     WK_TRY(device_alloc(BLAS_WORKSPACE, &e->blas_workspace, err));
     cublasStatus_t status = cublasCreate(&e->lane.blas);
+    if (!status) status = cublasLtCreate(&e->lane.light);
     if (!status) status = cublasSetStream(e->lane.blas, e->stream);
     if (!status) status = cublasSetWorkspace(e->lane.blas, e->blas_workspace, BLAS_WORKSPACE);
+    e->lane.workspace = e->blas_workspace;
+    e->lane.workspace_size = BLAS_WORKSPACE;
     if (status)
         return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
                        cublasGetStatusString(status));
@@ -556,7 +514,10 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     list_regions(e, plan);
     resolve(e, plan);
     WK_TRY(keep_chains(e, plan, err));
-    WK_TRY(find_readers(e, err));
+    if (!wk_cuda_find_storage(e->calls, e->count))
+        return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    wk_cuda_merge_adam(e->calls, e->count);
+    wk_cuda_merge_bias(e->calls, e->count);
     return make_graph(e, err);
 }
 

@@ -65,6 +65,72 @@ static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const f
     y[(size_t)blockIdx.y * cols + col] = sum;
 }
 
+// Four columns a thread. A block is `wide` threads along a row by `high` rows.
+enum { WK_QUADS = 256, WK_QUADS_WIDE = 64 };
+typedef struct wk_quad_cut {
+    unsigned rows, quads, wide, high, chunks, chunk_rows;
+} wk_quad_cut;
+
+static inline wk_quad_cut wk_quad_cut_of(size_t outer, size_t rows, size_t quads)
+{
+    size_t wide = quads < WK_QUADS_WIDE ? quads : WK_QUADS_WIDE, high = WK_QUADS / wide;
+    size_t tiles = outer * ((quads + wide - 1) / wide);
+    size_t wanted = (1056 + tiles - 1) / tiles, most = (rows + 4 * high - 1) / (4 * high);
+    size_t chunks = wanted < most ? wanted : most;
+    size_t chunk_rows = (rows + chunks - 1) / chunks;
+    wk_quad_cut cut = {(unsigned)rows,
+                       (unsigned)quads,
+                       (unsigned)wide,
+                       (unsigned)high,
+                       (unsigned)((rows + chunk_rows - 1) / chunk_rows),
+                       (unsigned)chunk_rows};
+    return cut;
+}
+
+// partial[outer][chunk][quad] = scale * sum of value(row, quad) over the rows of the chunk.
+template <class F>
+__global__ void wk_quads_kernel(wk_quad_cut cut, float scale, F value, float4 *partial)
+{
+    __shared__ float4 part[WK_QUADS];
+    wk_begin();
+    unsigned x = threadIdx.x % cut.wide, y = threadIdx.x / cut.wide;
+    unsigned quad = blockIdx.x * cut.wide + x;
+    unsigned begin = blockIdx.y * cut.chunk_rows, end = min(begin + cut.chunk_rows, cut.rows);
+    float4 sum = make_float4(0, 0, 0, 0);
+    if (quad < cut.quads && y < cut.high)
+        for (unsigned row = begin + y; row < end; row += cut.high) {
+            float4 v = value(blockIdx.z * cut.rows + row, quad);
+            sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+        }
+    part[threadIdx.x] = sum;
+    __syncthreads();
+    if (y > 0 || quad >= cut.quads) return;
+    for (unsigned i = 1; i < cut.high; i++) {
+        float4 v = part[i * cut.wide + x];
+        sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+    }
+    partial[((size_t)blockIdx.z * cut.chunks + blockIdx.y) * cut.quads + quad] =
+        make_float4(scale * sum.x, scale * sum.y, scale * sum.z, scale * sum.w);
+}
+
+/// As wk_cuda_columns, with value(row, quad) giving four neighbouring columns of `cols`, a multiple
+/// of 4. With `fold` above 1 the columns are `fold` rows of cols / fold columns that are added too.
+template <class F>
+static void wk_cuda_quads(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols,
+                          size_t fold, float scale, F value, float *y)
+{
+    wk_quad_cut cut = wk_quad_cut_of(outer, rows, cols / 4);
+    dim3 grid((cut.quads + cut.wide - 1) / cut.wide, cut.chunks, (unsigned)outer);
+    bool whole = cut.chunks * fold == 1 && (uintptr_t)y % sizeof(float4) == 0;
+    float *partial = whole ? y : (float *)wk_cuda_scratch(c, outer * cut.chunks * cols * sizeof *y);
+    wk_launch(c, wk_quads_kernel<F>, grid, WK_QUADS, cut, scale, value, (float4 *)partial);
+    if (whole) return;
+    unsigned width = (unsigned)(cols / fold);
+    dim3 tiles((width + WK_TILE_COLS - 1) / WK_TILE_COLS, (unsigned)outer);
+    wk_launch(c, wk_collect_kernel, tiles, dim3(WK_TILE_COLS, WK_COLLECT_ROWS),
+              (unsigned)(cut.chunks * fold), width, (const float *)partial, y);
+}
+
 /// y[o][col] = scale * sum over the rows of matrix o of value(row, col), value a __device__ lambda
 /// that is called once for every element and may store something itself.
 template <class F>

@@ -182,7 +182,7 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float 
     if (wk_cuda_conv_direct(c, z, x, w, bias, y)) return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
-        wk_cuda_gemm(c, &p, x, w, y);
+        (void)wk_cuda_gemm(c, &p, x, w, y);
         finish(c, z->batch * z->small_count, z->small_c, bias, y);
         return;
     }
@@ -194,7 +194,7 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float 
         collect_block(c, z, images, x + first * z->large_count, patches);
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->small_c, z->patch);
         p.half_a = in_bf16(c);
-        wk_cuda_gemm(c, &p, patches, w, out);
+        (void)wk_cuda_gemm(c, &p, patches, w, out);
         finish(c, images * z->small_count, z->small_c, bias, out);
     }
 }
@@ -267,7 +267,7 @@ static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, c
         float *out = y + first * z->large_count;
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->patch, z->small_c);
         p.transpose_b = true;
-        wk_cuda_gemm(c, &p, x + first * z->small_count, w, patches);
+        (void)wk_cuda_gemm(c, &p, x + first * z->small_count, w, patches);
         if (is_plain(z))
             finish(c, images * z->large_count, z->large_c, bias, out);
         else if (z->large_c % 4 == 0 && (uintptr_t)y % 16 == 0)
@@ -306,7 +306,7 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
     p.stride_b = p.k * z->small_c;
     p.stride_c = z->weights;
     p.accumulate = accumulate;
-    wk_cuda_gemm(c, &p, patches, small, sums);
+    (void)wk_cuda_gemm(c, &p, patches, small, sums);
 }
 
 // dw from the large side and the small side, one stack member.
@@ -317,7 +317,7 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, cons
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
         p.transpose_a = true;
-        wk_cuda_gemm(c, &p, x, y, dw);
+        (void)wk_cuda_gemm(c, &p, x, y, dw);
         return;
     }
     size_t image = (size_t)z->pixels * z->patch; // numbers of an image's patches
@@ -337,6 +337,17 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, cons
                     small + done * z->small_count, true, sums);
     }
     if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
+}
+
+bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node)
+{
+    const int *inputs = wk_node_inputs(g, node);
+    wk_shape x = wk_info(g, inputs[0])->type.shape, w = wk_info(g, inputs[1])->type.shape;
+    wk_shape y = wk_info(g, node->outputs)->type.shape;
+    bool transposed = node->op == WK_OP_deconv || node->op == WK_OP_conv_dx;
+    if (node->op == WK_OP_conv_dw) w = y;
+    const wk_conv_sizes z = sizes_of(transposed ? y : x, w, node->attrs.conv.stride);
+    return x.rank == 4 && wk_cuda_conv_suits(&z, transposed);
 }
 
 typedef void conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,

@@ -1,27 +1,8 @@
-// What the two ways to run a convolution share: its sizes and fast division.
+// What the two ways to run a convolution share.
 #ifndef WK_TENSOR_CUDA_CONV_CUH
 #define WK_TENSOR_CUDA_CONV_CUH
 
 #include "tensor/cuda/device.cuh"
-
-/// Division of numbers below 2^31 by a constant: a multiplication and a shift.
-typedef struct wk_divisor {
-    unsigned value, factor, shift;
-} wk_divisor;
-
-static inline wk_divisor wk_divisor_of(unsigned value)
-{
-    wk_divisor d = {value, 0, 0};
-    while ((1ull << d.shift) < value)
-        d.shift++;
-    d.factor = (unsigned)(((1ull << 32) * ((1ull << d.shift) - value)) / value + 1);
-    return d;
-}
-
-static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
-{
-    return (__umulhi(x, d.factor) + x) >> d.shift;
-}
 
 /// One stack member's sizes, named as on the CPU: the large image and the small one.
 typedef struct wk_conv_sizes {
@@ -30,6 +11,9 @@ typedef struct wk_conv_sizes {
     size_t large_count, small_count, weights;
 } wk_conv_sizes;
 
+/// Whether tensor cores can do products of these sizes in bf16; addresses at multiples of 16 bytes
+/// are asked for too.
+bool wk_cuda_conv_suits(const wk_conv_sizes *z, bool transposed);
 /// y = act(conv(x, w) + bias), large to small, by tensor cores that read bf16 images in place.
 /// False, and nothing is done, for sizes, addresses or a precision that this does not suit.
 bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,

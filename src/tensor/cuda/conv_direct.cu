@@ -33,7 +33,7 @@ typedef struct conv_job {
     unsigned group;      // WEIGHTS: small pixels of a group, a multiple of DEPTH
     unsigned line, step; // large image: from row to row, from patch to patch
     wk_divisor by_run, by_small, by_small_c;
-    wk_divisor by_large_c, by_class[2], by_taps[2]; // pixels of a class in a line, its taps
+    wk_divisor by_large_c, by_class[2]; // pixels of a class in a line
 } conv_job;
 
 // The taps and pixels of one class of large rows (or columns).
@@ -108,67 +108,41 @@ static __device__ void copy_chunk(__nv_bfloat16 *to, const __nv_bfloat16 *from, 
                  "r"(bytes));
 }
 
-// What stays the same for the two chunks of the left tile that a thread copies at every step.
-typedef struct left_source {
-    size_t base[2];             // FORWARD: the patch; TRANSPOSED: the image
+// Where a thread's chunks come from. Its place along the sum moves on by DEPTH at every step, and
+// with it offsets that are the same for all its chunks; what differs from chunk to chunk is fixed.
+typedef struct source {
+    // Along the sum: the thread's number there, and where that is in a run (FORWARD) or in the
+    // channels of a tap (TRANSPOSED).
+    unsigned k, at, down, right;
+    int left_offset, right_offset;
+    const __nv_bfloat16 *left[2], *right_side[2];
+    bool left_real[2], right_real[2];
     unsigned row[2], column[2]; // TRANSPOSED: the pixel in its class
-    bool real[2];
-    unsigned offset; // WEIGHTS: into the patch
-} left_source;
+} source;
 
 template <int MODE>
-static __device__ left_source left_source_of(const conv_job &j, const block_work &b)
-{
-    left_source s = {};
-    for (int i = 0; i < 2; i++) {
-        unsigned id = threadIdx.x + i * THREADS;
-        if (MODE == WEIGHTS) {
-            unsigned m = blockIdx.x * ROWS + id % (ROWS / CHUNK) * CHUNK;
-            s.real[i] = m < b.rows;
-            s.offset = s.real[i] ? into_patch(j, m) : 0;
-            continue;
-        }
-        unsigned m = blockIdx.x * ROWS + id / (DEPTH / CHUNK), image;
-        s.real[i] = m < b.rows;
-        if (!s.real[i]) m = 0;
-        if (MODE == FORWARD) {
-            s.base[i] = patch_at(j, m);
-        } else {
-            locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &s.row[i],
-                   &s.column[i]);
-            s.base[i] = image * j.z.small_count;
-        }
-    }
-    return s;
-}
-
-// The left tile at depth k0: [ROWS][DEPTH], or [DEPTH][ROWS] for WEIGHTS.
-template <int MODE>
-static __device__ void load_left(const conv_job &j, const block_work &b, const left_source &s,
-                                 unsigned k0, __nv_bfloat16 *tile)
+static __device__ void begin_left(const conv_job &j, const block_work &b, source *s)
 {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         unsigned id = threadIdx.x + i * THREADS;
         if (MODE == WEIGHTS) {
-            unsigned at = id / (ROWS / CHUNK), m = id % (ROWS / CHUNK) * CHUNK, k = k0 + at;
-            bool real = s.real[i] && k < b.depth;
-            size_t from = real ? patch_at(j, b.begin + k) + s.offset : 0;
-            copy_chunk(tile + at * ROW_LEFT_TURNED + m, j.left + from, real);
+            unsigned m = blockIdx.x * ROWS + id % (ROWS / CHUNK) * CHUNK;
+            s->left_real[i] = m < b.rows;
+            s->left[i] = j.left + (s->left_real[i] ? into_patch(j, m) : 0);
             continue;
         }
-        unsigned m = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK, k = k0 + at;
-        bool real = s.real[i] && k < b.depth;
-        size_t from = 0;
-        if (real && MODE == FORWARD) from = s.base[i] + into_patch(j, k);
-        if (real && MODE == TRANSPOSED) {
-            unsigned tap = wk_quotient(k, j.by_small_c), channel = k - tap * j.z.small_c;
-            unsigned down = wk_quotient(tap, j.by_taps[b.h.first]), right = tap - down * b.h.taps;
-            unsigned row = s.row[i] - down, column = s.column[i] - right; // wraps when outside
-            real = row < j.z.small && column < j.z.small;
-            if (real) from = s.base[i] + (row * j.z.small + column) * j.z.small_c + channel;
+        unsigned m = blockIdx.x * ROWS + id / (DEPTH / CHUNK), image;
+        s->left_real[i] = m < b.rows;
+        if (!s->left_real[i]) m = 0;
+        if (MODE == FORWARD) {
+            s->left[i] = j.left + patch_at(j, m);
+        } else {
+            locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &s->row[i],
+                   &s->column[i]);
+            s->left[i] = j.left + image * j.z.small_count +
+                         (s->row[i] * j.z.small + s->column[i]) * j.z.small_c;
         }
-        copy_chunk(tile + m * ROW_LEFT + at, j.left + from, real);
     }
 }
 
@@ -189,34 +163,115 @@ static __device__ class_column class_column_of(const conv_job &j, const block_wo
     return q;
 }
 
-// The right tile: [DEPTH][COLS], or [COLS][DEPTH] for TRANSPOSED.
 template <int MODE, int COLS>
-static __device__ void load_right(const conv_job &j, const block_work &b, unsigned k0,
-                                  __nv_bfloat16 *tile)
+static __device__ void begin_right(const conv_job &j, const block_work &b, source *s)
 {
-    for (unsigned id = threadIdx.x; id < COLS * DEPTH / CHUNK; id += THREADS) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        unsigned id = threadIdx.x + i * THREADS;
         if (MODE == TRANSPOSED) {
-            unsigned n = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK, k = k0 + at;
-            unsigned column = blockIdx.y * COLS + n;
-            bool real = k < b.depth && column < j.columns;
-            size_t from = 0;
-            if (real) {
-                class_column q = class_column_of(j, b, column);
-                unsigned tap = wk_quotient(k, j.by_small_c), channel = k - tap * j.z.small_c;
-                unsigned down = wk_quotient(tap, j.by_taps[b.h.first]),
-                         right = tap - down * b.h.taps;
-                unsigned ky = q.down + down * j.z.stride, kx = q.right + right * j.z.stride;
-                from = (size_t)(ky * j.z.kernel + kx) * j.z.large_c + q.channel;
-                from = from * j.z.small_c + channel;
-            }
-            copy_chunk(tile + n * ROW_LEFT + at, j.right + from, real);
+            unsigned column = blockIdx.y * COLS + id / (DEPTH / CHUNK);
+            s->right_real[i] = id < COLS * DEPTH / CHUNK && column < j.columns;
+            class_column q = class_column_of(j, b, s->right_real[i] ? column : 0);
+            size_t from = (size_t)(q.down * j.z.kernel + q.right) * j.z.large_c + q.channel;
+            s->right_side[i] = j.right + from * j.z.small_c;
             continue;
         }
-        unsigned at = id / (COLS / CHUNK), n = id % (COLS / CHUNK) * CHUNK, k = k0 + at;
-        unsigned column = blockIdx.y * COLS + n;
-        bool real = k < b.depth && column < j.columns;
-        size_t from = real ? (size_t)(b.begin + k) * j.columns + column : 0;
-        copy_chunk(tile + at * (COLS + 8) + n, j.right + from, real);
+        unsigned at = id / (COLS / CHUNK), column = blockIdx.y * COLS + id % (COLS / CHUNK) * CHUNK;
+        s->right_real[i] = id < COLS * DEPTH / CHUNK && column < j.columns;
+        s->right_side[i] = j.right + (size_t)(b.begin + at) * j.columns + column;
+    }
+}
+
+// After `k` or `at` changed: into the next run or tap, where they are not in this one any more.
+template <int MODE> static __device__ void settle(const conv_job &j, const block_work &b, source *s)
+{
+    if constexpr (MODE == FORWARD) {
+        while (s->at >= j.z.run) {
+            s->at -= j.z.run;
+            s->left_offset += (int)(j.line - j.z.run);
+        }
+    }
+    if constexpr (MODE == TRANSPOSED) {
+        while (s->at >= j.z.small_c) {
+            s->at -= j.z.small_c;
+            if (++s->right == b.h.taps) {
+                s->right = 0;
+                s->down++;
+            }
+        }
+        int tap = (int)((s->down * j.z.kernel + s->right) * j.z.stride * j.z.large_c * j.z.small_c);
+        s->left_offset = (int)s->at - (int)((s->down * j.z.small + s->right) * j.z.small_c);
+        s->right_offset = (int)s->at + tap;
+    }
+}
+
+template <int MODE, int COLS>
+static __device__ source source_of(const conv_job &j, const block_work &b)
+{
+    source s = {};
+    begin_left<MODE>(j, b, &s);
+    begin_right<MODE, COLS>(j, b, &s);
+    if (MODE == WEIGHTS) return s;
+    s.k = s.at = threadIdx.x % (DEPTH / CHUNK) * CHUNK;
+    s.left_offset = (int)s.k;
+    settle<MODE>(j, b, &s);
+    return s;
+}
+
+template <int MODE>
+static __device__ void advance(const conv_job &j, const block_work &b, source *s)
+{
+    s->k += DEPTH;
+    if (MODE == WEIGHTS) return;
+    s->at += DEPTH;
+    s->left_offset += DEPTH;
+    settle<MODE>(j, b, s);
+}
+
+// The left tile: [ROWS][DEPTH], or [DEPTH][ROWS] for WEIGHTS.
+template <int MODE>
+static __device__ void load_left(const conv_job &j, const block_work &b, const source &s,
+                                 __nv_bfloat16 *tile)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        unsigned id = threadIdx.x + i * THREADS;
+        if (MODE == WEIGHTS) {
+            unsigned at = id / (ROWS / CHUNK), m = id % (ROWS / CHUNK) * CHUNK, k = s.k + at;
+            bool real = s.left_real[i] && k < b.depth;
+            size_t from = real ? patch_at(j, b.begin + k) : 0;
+            copy_chunk(tile + at * ROW_LEFT_TURNED + m, s.left[i] + from, real);
+            continue;
+        }
+        unsigned m = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK;
+        bool real = s.left_real[i] && s.k < b.depth;
+        if (MODE == TRANSPOSED) // wraps when outside
+            real &= s.row[i] - s.down < j.z.small && s.column[i] - s.right < j.z.small;
+        copy_chunk(tile + m * ROW_LEFT + at, s.left[i] + (real ? s.left_offset : 0), real);
+    }
+}
+
+// The right tile: [DEPTH][COLS], or [COLS][DEPTH] for TRANSPOSED.
+template <int MODE, int COLS>
+static __device__ void load_right(const conv_job &j, const block_work &b, const source &s,
+                                  unsigned step, __nv_bfloat16 *tile)
+{
+#pragma unroll
+    for (int i = 0; i < (COLS * DEPTH / CHUNK + THREADS - 1) / THREADS; i++) {
+        unsigned id = threadIdx.x + i * THREADS;
+        if (id >= COLS * DEPTH / CHUNK) return;
+        if (MODE == TRANSPOSED) {
+            unsigned n = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK;
+            bool real = s.right_real[i] && s.k < b.depth;
+            copy_chunk(tile + n * ROW_LEFT + at, s.right_side[i] + (real ? s.right_offset : 0),
+                       real);
+            continue;
+        }
+        unsigned at = id / (COLS / CHUNK), n = id % (COLS / CHUNK) * CHUNK;
+        bool real = s.right_real[i] && step * DEPTH + at < b.depth;
+        size_t from = real ? (size_t)step * DEPTH * j.columns : 0;
+        copy_chunk(tile + at * (COLS + 8) + n, s.right_side[i] + from, real);
     }
 }
 
@@ -233,7 +288,7 @@ static __device__ void load_matrix4(unsigned (&r)[4], const __nv_bfloat16 *x, bo
                      : "r"(place));
 }
 
-static __device__ void load_matrix2(unsigned (&r)[2], const __nv_bfloat16 *x, bool turned)
+static __device__ void load_matrix2(unsigned (&r)[4], const __nv_bfloat16 *x, bool turned)
 {
     unsigned place = (unsigned)__cvta_generic_to_shared(x);
     if (turned)
@@ -246,12 +301,27 @@ static __device__ void load_matrix2(unsigned (&r)[2], const __nv_bfloat16 *x, bo
                      : "r"(place));
 }
 
-static __device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+static __device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned *b)
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
                  "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Eight columns of the right tile (COUNT 2) or sixteen (COUNT 4) at depth k: lane `in` of a group
+// of eight gives one row; `low` and `next` say whose of the matrices.
+template <int MODE, int COLS, int COUNT>
+static __device__ void load_columns(unsigned (&b)[4], const __nv_bfloat16 *right, unsigned column,
+                                    unsigned k, unsigned in, unsigned low, unsigned next)
+{
+    const bool turned = MODE != TRANSPOSED;
+    const __nv_bfloat16 *from = turned ? right + (k + in + low * 8) * (COLS + 8) + column + next * 8
+                                       : right + (column + in + next * 8) * ROW_LEFT + k + low * 8;
+    if (COUNT == 2)
+        load_matrix2(b, from, turned);
+    else
+        load_matrix4(b, from, turned);
 }
 
 // The eight warps stand four high and two wide; each has 32 rows and half of the columns.
@@ -282,14 +352,16 @@ static __device__ void multiply_tiles(const __nv_bfloat16 *left, const __nv_bflo
                              false);
         }
 #pragma unroll
-        for (unsigned n = 0; n < COLS / 16; n++) {
-            unsigned b[2], column = n0 + n * 8;
-            if (MODE == TRANSPOSED)
-                load_matrix2(b, right + (column + in) * ROW_LEFT + k + quarter % 2 * 8, false);
+        for (unsigned n = 0; n < COLS / 16; n += 2) {
+            unsigned b[4], column = n0 + n * 8;
+            if (n + 1 == COLS / 16)
+                load_columns<MODE, COLS, 2>(b, right, column, k, in, quarter % 2, 0);
             else
-                load_matrix2(b, right + (k + in + quarter % 2 * 8) * (COLS + 8) + column, true);
-            multiply(sum.v[0][n], a[0], b);
-            multiply(sum.v[1][n], a[1], b);
+                load_columns<MODE, COLS, 4>(b, right, column, k, in, quarter % 2, quarter / 2);
+            for (int half = 0; half < 2 && n + half < COLS / 16; half++) {
+                multiply(sum.v[0][n + half], a[0], b + 2 * half);
+                multiply(sum.v[1][n + half], a[1], b + 2 * half);
+            }
         }
     }
 }
@@ -327,16 +399,25 @@ static __device__ bool place_of(const conv_job &j, const block_work &b, const re
     return y < j.z.large && x < j.z.large;
 }
 
+static __device__ float finished(const conv_job &j, unsigned channel, float v)
+{
+    if (j.bias) v += j.bias[channel];
+    return j.y ? wk_activate(j.act, v) : wk_activate_half(j.act, v);
+}
+
 static __device__ void put_pair(const conv_job &j, size_t place, unsigned channel, float2 v)
 {
-    if (j.bias) {
-        v.x += j.bias[channel];
-        v.y += j.bias[channel + 1];
-    }
-    v.x = wk_activate(j.act, v.x);
-    v.y = wk_activate(j.act, v.y);
-    *(float2 *)(j.y + place) = v;
+    v.x = finished(j, channel, v.x);
+    v.y = finished(j, channel + 1, v.y);
+    if (j.y) *(float2 *)(j.y + place) = v;
     if (j.half) *(__nv_bfloat162 *)(j.half + place) = __floats2bfloat162_rn(v.x, v.y);
+}
+
+static __device__ void put_one(const conv_job &j, size_t place, unsigned channel, float v)
+{
+    v = finished(j, channel, v);
+    if (j.y) j.y[place] = v;
+    if (j.half) j.half[place] = __float2bfloat16_rn(v);
 }
 
 template <int MODE, int COLS>
@@ -353,9 +434,15 @@ static __device__ void store(const conv_job &j, const block_work &b, const sums<
         for (unsigned n = 0; n < COLS / 16; n++) {
             unsigned column = first + n * 8, channel;
             size_t place;
-            if (column >= j.columns || !place_of<MODE>(j, b, r, column, &place, &channel)) continue;
-            put_pair(j, place, channel,
-                     make_float2(sum.v[i / 2][n][i % 2 * 2], sum.v[i / 2][n][i % 2 * 2 + 1]));
+            float2 v = make_float2(sum.v[i / 2][n][i % 2 * 2], sum.v[i / 2][n][i % 2 * 2 + 1]);
+            if (MODE == TRANSPOSED && j.z.large_c % 2) {
+                if (column < j.columns && place_of<MODE>(j, b, r, column, &place, &channel))
+                    put_one(j, place, channel, v.x);
+                if (column + 1 < j.columns && place_of<MODE>(j, b, r, column + 1, &place, &channel))
+                    put_one(j, place, channel, v.y);
+            } else if (column < j.columns && place_of<MODE>(j, b, r, column, &place, &channel)) {
+                put_pair(j, place, channel, v);
+            }
         }
     }
 }
@@ -374,13 +461,14 @@ static __global__ void __launch_bounds__(THREADS) conv_kernel(const conv_job j)
     typedef tile_sizes<MODE, COLS> tiles;
     const block_work b = work_of<MODE>(j);
     if (blockIdx.x * ROWS >= b.rows) return; // the classes of TRANSPOSED differ in size
-    const left_source source = left_source_of<MODE>(j, b);
+    source from = source_of<MODE, COLS>(j, b);
     unsigned steps = (b.depth + DEPTH - 1) / DEPTH;
     auto load = [&](unsigned step) {
         if (step < steps) {
             __nv_bfloat16 *stage = memory + step % STAGES * tiles::stage;
-            load_left<MODE>(j, b, source, step * DEPTH, stage);
-            load_right<MODE, COLS>(j, b, step * DEPTH, stage + tiles::left);
+            load_left<MODE>(j, b, from, stage);
+            load_right<MODE, COLS>(j, b, from, step, stage + tiles::left);
+            advance<MODE>(j, b, &from);
         }
         asm volatile("cp.async.commit_group;");
     };
@@ -411,7 +499,9 @@ static void launch(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsi
 template <int MODE>
 static void launch_for(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsigned slices)
 {
-    if (j.columns <= 48)
+    if (j.columns <= 16)
+        launch<MODE, 16>(c, j, rows, slices);
+    else if (j.columns <= 48)
         launch<MODE, 48>(c, j, rows, slices);
     else
         launch<MODE, 96>(c, j, rows, slices);
@@ -422,12 +512,72 @@ static bool aligned(const void *x)
     return (uintptr_t)x % 16 == 0;
 }
 
-// Chunks of eight channels must not leave a pixel, and a 1x1 small side is a plain product.
-static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, const float *y)
+// Images of three colours are read as of four, the last zero: runs then begin at whole chunks.
+enum { COLOURS = 3 };
+
+static wk_conv_sizes with_channels(const wk_conv_sizes *z, unsigned channels)
 {
-    return c->precision == WK_CUDA_BF16 && z->large > z->kernel && z->large_c % CHUNK == 0 &&
-           z->small_c % CHUNK == 0 && (uintptr_t)y % sizeof(float2) == 0 && z->stride <= 2 &&
-           z->kernel >= z->stride && z->batch * z->large_count < (size_t)1 << 31;
+    wk_conv_sizes four = *z;
+    four.large_c = channels;
+    four.run = four.kernel * channels;
+    four.patch = four.kernel * four.run;
+    four.large_count = (size_t)four.large * four.large * channels;
+    four.weights = (size_t)four.patch * four.small_c;
+    return four;
+}
+
+static wk_conv_sizes as_read(const wk_conv_sizes *z)
+{
+    return z->large_c == COLOURS ? with_channels(z, COLOURS + 1) : *z;
+}
+
+// Chunks must not leave a run or a pixel, and a 1x1 small side is a plain product.
+static bool sizes_suit(const wk_conv_sizes *z, bool transposed)
+{
+    if (z->large <= z->kernel || z->small_c % CHUNK || z->stride > 2 || z->kernel < z->stride ||
+        z->batch * z->large_count >= (size_t)1 << 31)
+        return false;
+    wk_conv_sizes y = as_read(z);
+    return transposed || (y.run % CHUNK == 0 && y.stride * y.large_c % CHUNK == 0 &&
+                          y.large * y.large_c % CHUNK == 0);
+}
+
+bool wk_cuda_conv_suits(const wk_conv_sizes *z, bool transposed)
+{
+    return sizes_suit(z, transposed);
+}
+
+static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed, const float *y)
+{
+    return c->precision == WK_CUDA_BF16 && sizes_suit(z, transposed) &&
+           (uintptr_t)y % sizeof(float2) == 0;
+}
+
+// Pixels of three floats as four bf16, the last zero; `width` numbers a pixel and colour.
+static const __nv_bfloat16 *add_colour(const wk_cuda_call *c, size_t pixels, unsigned width,
+                                       const float *x)
+{
+    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, pixels * width * 4 * sizeof *y);
+    if (width == 1) {
+        wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
+            const float *p = x + (size_t)i * 3;
+            ((uint2 *)y)[i] = make_uint2(wk_two_halves(p[0], p[1]), wk_two_halves(p[2], 0.0f));
+        });
+        return y;
+    }
+    wk_cuda_each(c, pixels * width * 4, [=] __device__(unsigned i) {
+        unsigned row = i / width, pixel = row / 4, colour = row % 4;
+        float v = colour < 3 ? x[(size_t)(pixel * 3 + colour) * width + (i - row * width)] : 0.0f;
+        y[i] = __float2bfloat16_rn(v);
+    });
+    return y;
+}
+
+static const __nv_bfloat16 *large_side(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                       const float *x)
+{
+    if (z->large_c != COLOURS) return wk_cuda_half(c, x, z->batch * z->large_count);
+    return add_colour(c, (size_t)z->batch * z->large * z->large, 1, x);
 }
 
 static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const float *bias, float *y)
@@ -447,24 +597,28 @@ static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const floa
     j.by_small_c = wk_divisor_of(z->small_c);
     for (unsigned i = 0; i < z->stride; i++) {
         j.by_class[i] = wk_divisor_of(class_of(z, i).length);
-        j.by_taps[i] = wk_divisor_of(class_of(z, i).taps);
     }
     return j;
 }
 
-// Lets the kernel write the bf16 copy too, where it writes all of the output.
+// Lets the kernel write the bf16 copy too, or alone, where it writes all of the output.
 static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
 {
-    if (count == wk_call_count(c)) j->half = wk_call_store(c, 0).half;
+    if (count != wk_call_count(c)) return;
+    wk_out out = wk_call_store(c, 0);
+    j->y = out.x;
+    j->half = out.half;
 }
 
 bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                          const float *w, const float *bias, float *y)
 {
-    if (!suits(c, z, y)) return false;
-    conv_job j = job_of(c, z, bias, y);
-    j.left = wk_cuda_half(c, x, z->batch * z->large_count);
-    j.right = wk_cuda_half(c, w, z->weights);
+    if (!suits(c, z, false, y)) return false;
+    wk_conv_sizes read = as_read(z);
+    conv_job j = job_of(c, &read, bias, y);
+    j.left = large_side(c, z, x);
+    j.right = z->large_c == COLOURS ? add_colour(c, (size_t)z->kernel * z->kernel, z->small_c, w)
+                                    : wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->small_count, &j);
     launch_for<FORWARD>(c, j, j.pixels, 1);
@@ -474,7 +628,7 @@ bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
 bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                            const float *w, const float *bias, float *y)
 {
-    if (!suits(c, z, y)) return false;
+    if (!suits(c, z, true, y)) return false;
     conv_job j = job_of(c, z, bias, y);
     j.left = wk_cuda_half(c, x, z->batch * z->small_count);
     j.right = wk_cuda_half(c, w, z->weights);
@@ -488,23 +642,43 @@ bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     return true;
 }
 
+// The groups' sums [group][patch][small_c], where there are several, or the one, without a fourth
+// colour.
+static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const wk_conv_sizes *read,
+                           unsigned groups, const float *sums, float *dw)
+{
+    if (z->large_c != COLOURS) {
+        if (groups > 1) wk_cuda_column_sums(c, 1, groups, z->weights, 1, sums, dw);
+        return;
+    }
+    float *four = (float *)wk_cuda_scratch(c, read->weights * sizeof *four);
+    wk_cuda_column_sums(c, 1, groups, read->weights, 1, sums, four);
+    unsigned width = z->small_c;
+    wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
+        unsigned row = i / width, pixel = row / 3;
+        dw[i] = four[(size_t)(row + pixel) * width + (i - row * width)];
+    });
+}
+
 bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
                                  const float *small, float *dw)
 {
     enum { BLOCKS = 528 }; // four for each multiprocessor of an H200
-    if (!suits(c, z, dw)) return false;
-    conv_job j = job_of(c, z, NULL, dw);
+    if (!suits(c, z, false, dw)) return false;
+    wk_conv_sizes read = as_read(z);
+    conv_job j = job_of(c, &read, NULL, dw);
     j.act = WK_IDENTITY;
-    j.left = wk_cuda_half(c, large, z->batch * z->large_count);
+    j.left = large_side(c, z, large);
     j.right = wk_cuda_half(c, small, z->batch * z->small_count);
     if (!aligned(j.left) || !aligned(j.right)) return false;
-    unsigned tiles = (z->patch + ROWS - 1) / ROWS * ((z->small_c + 95) / 96);
+    unsigned tiles = (read.patch + ROWS - 1) / ROWS * ((z->small_c + 95) / 96);
     unsigned groups = tiles < BLOCKS ? BLOCKS / tiles : 1, steps = (j.pixels + DEPTH - 1) / DEPTH;
     unsigned group_steps = (steps + groups - 1) / groups;
     j.group = group_steps * DEPTH;
     groups = (steps + group_steps - 1) / group_steps;
-    if (groups > 1) j.y = (float *)wk_cuda_scratch(c, groups * z->weights * sizeof(float));
-    launch_for<WEIGHTS>(c, j, z->patch, groups);
-    if (groups > 1) wk_cuda_column_sums(c, 1, groups, z->weights, 1, j.y, dw);
+    if (groups > 1 || z->large_c == COLOURS)
+        j.y = (float *)wk_cuda_scratch(c, groups * read.weights * sizeof(float));
+    launch_for<WEIGHTS>(c, j, read.patch, groups);
+    finish_weights(c, z, &read, groups, j.y, dw);
     return true;
 }

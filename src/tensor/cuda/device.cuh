@@ -34,7 +34,10 @@ typedef struct wk_cuda_call {
     wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
     bool programmatic;  // kernels may be set up while the one before them still runs
     unsigned matrices;  // a bit for each output that matrix products read
-    unsigned numbers;   // a bit for each output that anything else reads
+    unsigned numbers;   // a bit for each output that must exist in float32
+    unsigned halves;    // a bit for each input that exists in bf16 alone
+    unsigned merged;    // calls after this one that are done with it
+    bool skipped;       // done with one before it
 } wk_cuda_call;
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -70,6 +73,23 @@ static inline float *wk_call_out(const wk_cuda_call *c, int i)
     return (float *)c->out[i];
 }
 
+/// Eight neighbouring elements.
+struct wk_eight {
+    float4 a, b;
+};
+
+/// Two bf16 numbers in a word, the first in its low half.
+static __device__ inline float2 wk_two_floats(unsigned v)
+{
+    return make_float2(__uint_as_float(v << 16), __uint_as_float(v & 0xffff0000u));
+}
+
+static __device__ inline unsigned wk_two_halves(float x, float y)
+{
+    __nv_bfloat162 v = __floats2bfloat162_rn(x, y);
+    return *(unsigned *)&v;
+}
+
 // An element of an output that is being written.
 struct wk_out_element {
     float *x;
@@ -102,10 +122,25 @@ struct wk_out {
     __device__ void put4(size_t i, float4 v) const
     {
         if (x) ((float4 *)x)[i] = v;
-        if (!half) return;
-        __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y),
-                       high = __floats2bfloat162_rn(v.z, v.w);
-        ((uint2 *)half)[i] = make_uint2(*(unsigned *)&low, *(unsigned *)&high);
+        if (half) ((uint2 *)half)[i] = make_uint2(wk_two_halves(v.x, v.y), wk_two_halves(v.z, v.w));
+    }
+
+    /// Elements 8i ... 8i+7 at once.
+    __device__ void put8(size_t i, wk_eight v) const
+    {
+        if (x) {
+            ((float4 *)x)[2 * i] = v.a;
+            ((float4 *)x)[2 * i + 1] = v.b;
+        }
+        if (half)
+            ((uint4 *)half)[i] =
+                make_uint4(wk_two_halves(v.a.x, v.a.y), wk_two_halves(v.a.z, v.a.w),
+                           wk_two_halves(v.b.x, v.b.y), wk_two_halves(v.b.z, v.b.w));
+    }
+
+    bool aligned8() const
+    {
+        return ((uintptr_t)x | (uintptr_t)half) % 16 == 0;
     }
 
     /// Whether put4 is allowed.
@@ -114,6 +149,55 @@ struct wk_out {
         return (uintptr_t)x % 16 == 0 && (uintptr_t)half % 8 == 0;
     }
 };
+
+/// An input in the one of the two forms that exists. Kernels index it like a pointer.
+struct wk_in {
+    const float *x;
+    const __nv_bfloat16 *half;
+
+    __device__ float operator[](size_t i) const
+    {
+        return half ? __bfloat162float(half[i]) : x[i];
+    }
+
+    __device__ wk_in operator+(size_t i) const
+    {
+        return {x ? x + i : NULL, half ? half + i : NULL};
+    }
+
+    /// Elements 4i ... 4i+3 at once.
+    __device__ float4 get4(size_t i) const
+    {
+        if (!half) return ((const float4 *)x)[i];
+        uint2 v = ((const uint2 *)half)[i];
+        float2 low = wk_two_floats(v.x), high = wk_two_floats(v.y);
+        return make_float4(low.x, low.y, high.x, high.y);
+    }
+
+    /// Elements 8i ... 8i+7 at once; as get4, and bf16 numbers begin at 16 bytes.
+    __device__ wk_eight get8(size_t i) const
+    {
+        if (!half) return {((const float4 *)x)[2 * i], ((const float4 *)x)[2 * i + 1]};
+        uint4 v = ((const uint4 *)half)[i];
+        float2 a = wk_two_floats(v.x), b = wk_two_floats(v.y);
+        float2 c = wk_two_floats(v.z), d = wk_two_floats(v.w);
+        return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
+    }
+
+    bool aligned8() const
+    {
+        return ((uintptr_t)x | (uintptr_t)half) % 16 == 0;
+    }
+
+    /// Whether get4 is allowed.
+    bool aligned4() const
+    {
+        return (uintptr_t)x % 16 == 0 && (uintptr_t)half % 8 == 0;
+    }
+};
+
+/// Input i for a kernel that can read both forms; storage.cu lists those inputs.
+wk_in wk_call_load(const wk_cuda_call *c, int i);
 
 /// Output i for a kernel that writes all of it once and does not read it.
 wk_out wk_call_store(const wk_cuda_call *c, int i);
@@ -143,10 +227,14 @@ typedef struct wk_cuda_product {
     size_t stride_a, stride_b, stride_c;
     bool accumulate;
     bool half_a, half_b; // the operand is bf16 already, which a bf16 call takes as it is
+    bool half_c;         // the result is bf16
+    const void *bias;    // of the result's type, n for each stack; added if it is there
+    size_t stride_bias;
 } wk_cuda_product;
-/// With WK_CUDA_BF16, float operands are rounded to bf16 on the way.
-void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
-                  float *out);
+/// With WK_CUDA_BF16, float operands are rounded to bf16 on the way. False where the library has no
+/// product that adds a bias of these sizes; without bias it is always true.
+bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
+                  void *out);
 
 /// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
 const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);
@@ -160,6 +248,25 @@ void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_
 /// y[i] = scale * sum over cols of x [rows,cols].
 void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float scale, const float *x,
                       float *y);
+
+/// Division of numbers below 2^31 by a constant: a multiplication and a shift.
+typedef struct wk_divisor {
+    unsigned value, factor, shift;
+} wk_divisor;
+
+static inline wk_divisor wk_divisor_of(unsigned value)
+{
+    wk_divisor d = {value, 0, 0};
+    while ((1ull << d.shift) < value)
+        d.shift++;
+    d.factor = (unsigned)(((1ull << 32) * ((1ull << d.shift) - value)) / value + 1);
+    return d;
+}
+
+static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
+{
+    return (__umulhi(x, d.factor) + x) >> d.shift;
+}
 
 // Launching.
 
@@ -301,6 +408,15 @@ static __device__ inline float wk_activate(wk_activation act, float x)
     default:
         return x;
     }
+}
+
+/// The same for a result that is rounded to bf16: within 2e-4 of its size.
+static __device__ inline float wk_activate_half(wk_activation act, float x)
+{
+    if (act != WK_ELU) return wk_activate(act, x);
+    float near = x * fmaf(x, fmaf(x, fmaf(x, 1.0f / 24, 1.0f / 6), 0.5f), 1.0f);
+    float below = x > -0.25f ? near : __expf(x) - 1.0f;
+    return x > 0.0f ? x : below;
 }
 
 /// The derivative of an activation from its output.

@@ -114,32 +114,37 @@ static void pad_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, opera
     p->k = padded(p->k);
 }
 
-// [stacks,rows,cols] as [rows,stacks*cols].
-static void interleave(const wk_cuda_call *c, size_t stacks, operand *m)
+// [stacks,rows,cols] as [height,stacks*cols]; rows beyond those that are there are zeros.
+static void interleave(const wk_cuda_call *c, size_t stacks, size_t height, operand *m)
 {
     unsigned cols = (unsigned)(m->cols / ROW_UNIT), width = (unsigned)stacks * cols;
+    unsigned rows = (unsigned)m->rows;
     size_t stride = m->stride / ROW_UNIT;
     const uint4 *x = (const uint4 *)m->x;
-    uint4 *y = (uint4 *)half_scratch(c, m->rows * width * ROW_UNIT);
-    wk_cuda_each(c, m->rows * width, [=] __device__(unsigned i) {
+    uint4 *y = (uint4 *)half_scratch(c, height * width * ROW_UNIT);
+    wk_cuda_each(c, height * width, [=] __device__(unsigned i) {
         unsigned row = i / width, at = i - row * width, stack = at / cols;
-        y[i] = x[stack * stride + (size_t)row * cols + (at - stack * cols)];
+        y[i] = row < rows ? x[stack * stride + (size_t)row * cols + (at - stack * cols)]
+                          : make_uint4(0, 0, 0, 0);
     });
     m->x = y;
     m->matrices = 1;
+    m->rows = height;
     m->cols = m->row = stacks * m->cols;
     m->stride = 0;
 }
 
 // Products a[s] b[s]' that are added up become one whose sum goes over the whole stack: moving the
-// operands costs less than adding large results in memory.
+// operands costs less than adding large results in memory. A ragged number of columns is made whole
+// on the way.
 static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
 {
     bool fits = !p->transpose_a && p->transpose_b && p->k % ROW_UNIT == 0 && p->stride_a &&
                 p->stride_b && is_whole(a) && is_whole(b);
     if (p->stride_c || p->stacks == 1 || !fits) return;
-    interleave(c, p->stacks, a);
-    interleave(c, p->stacks, b);
+    if (!p->accumulate && !p->half_c) p->n = padded(p->n);
+    interleave(c, p->stacks, p->m, a);
+    interleave(c, p->stacks, p->n, b);
     p->k *= p->stacks;
     p->stacks = 1;
 }
@@ -167,8 +172,98 @@ static wk_cuda_product joined(wk_cuda_product p)
     return p;
 }
 
+// Descriptions of one product for cublasLt.
+typedef struct light {
+    cublasLtMatmulDesc_t how;
+    cublasLtMatrixLayout_t a, b, c;
+    cublasLtMatmulPreference_t wish;
+} light;
+
+static cublasLtMatrixLayout_t layout_of(cudaDataType type, size_t rows, size_t cols, size_t row,
+                                        size_t stride, size_t batch)
+{
+    cublasLtMatrixLayout_t layout = NULL;
+    int32_t count = (int32_t)batch;
+    int64_t step = (int64_t)stride;
+    if (cublasLtMatrixLayoutCreate(&layout, type, rows, cols, (int64_t)row)) return NULL;
+    (void)cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                           sizeof count);
+    (void)cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                           &step, sizeof step);
+    return layout;
+}
+
+template <class T> static void set(light *l, cublasLtMatmulDescAttributes_t name, T value)
+{
+    (void)cublasLtMatmulDescSetAttribute(l->how, name, &value, sizeof value);
+}
+
+// Kernels are chosen for addresses at whole 256 bytes unless they are told of less. A bf16 copy
+// lies at half of its original's place, so half of the address' alignment counts.
+static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name, const void *x)
+{
+    uint32_t bytes = 16;
+    while (bytes < 256 && (uintptr_t)x % (4 * bytes) == 0)
+        bytes *= 2;
+    (void)cublasLtMatmulPreferenceSetAttribute(l->wish, name, &bytes, sizeof bytes);
+}
+
+static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                     const operand *b, light *l)
+{
+    cudaDataType in = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+    cudaDataType out = p->half_c ? CUDA_R_16BF : CUDA_R_32F;
+    if (cublasLtMatmulDescCreate(&l->how, CUBLAS_COMPUTE_32F, CUDA_R_32F)) return false;
+    set(l, CUBLASLT_MATMUL_DESC_TRANSA, (int32_t)(p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
+    set(l, CUBLASLT_MATMUL_DESC_TRANSB, (int32_t)(p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
+    set(l, CUBLASLT_MATMUL_DESC_EPILOGUE, (uint32_t)CUBLASLT_EPILOGUE_BIAS);
+    set(l, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p->bias);
+    set(l, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, (int32_t)out);
+    if (p->stacks > 1) set(l, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, (int64_t)p->stride_bias);
+    // Row-major here is column-major there.
+    l->a = layout_of(in, b->cols, b->rows, b->row, b->stride, p->stacks);
+    l->b = layout_of(in, a->cols, a->rows, a->row, a->stride, p->stacks);
+    l->c = layout_of(out, p->n, p->m, p->n, p->stride_c, p->stacks);
+    if (cublasLtMatmulPreferenceCreate(&l->wish)) return false;
+    (void)cublasLtMatmulPreferenceSetAttribute(l->wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                               &c->lane->workspace_size, sizeof(size_t));
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b->x);
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a->x);
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c->out[0]);
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c->out[0]);
+    return l->a && l->b && l->c;
+}
+
+static void forget_light(light *l)
+{
+    if (l->wish) (void)cublasLtMatmulPreferenceDestroy(l->wish);
+    if (l->a) (void)cublasLtMatrixLayoutDestroy(l->a);
+    if (l->b) (void)cublasLtMatrixLayoutDestroy(l->b);
+    if (l->c) (void)cublasLtMatrixLayoutDestroy(l->c);
+    if (l->how) (void)cublasLtMatmulDescDestroy(l->how);
+}
+
+// The product and its bias in one kernel, if cublasLt has one.
+static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                            const operand *b, void *out)
+{
+    const float one = 1, zero = 0;
+    light l = {};
+    cublasLtMatmulHeuristicResult_t found = {};
+    int count = 0;
+    bool done =
+        describe(c, p, a, b, &l) &&
+        !cublasLtMatmulAlgoGetHeuristic(c->lane->light, l.how, l.a, l.b, l.c, l.c, l.wish, 1,
+                                        &found, &count) &&
+        count > 0 &&
+        !cublasLtMatmul(c->lane->light, l.how, &one, b->x, l.a, a->x, l.b, &zero, out, l.c, out,
+                        l.c, &found.algo, c->lane->workspace, c->lane->workspace_size, c->stream);
+    forget_light(&l);
+    return done;
+}
+
 static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                     const operand *b, float *out, int batch, float beta)
+                     const operand *b, void *out, int batch, float beta)
 {
     const float one = 1;
     cudaDataType type = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
@@ -176,8 +271,8 @@ static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const oper
         c->lane->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
         p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one, b->x,
         type, (int)b->row, (long long)b->stride, a->x, type, (int)a->row, (long long)a->stride,
-        &beta, out, CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch, CUBLAS_COMPUTE_32F,
-        CUBLAS_GEMM_DEFAULT);
+        &beta, out, p->half_c ? CUDA_R_16BF : CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch,
+        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     if (!c->lane->status) c->lane->status = status;
 }
 
@@ -194,7 +289,7 @@ static operand operand_of(const void *x, size_t stacks, size_t stride, bool tran
 
 // The products of a stack, added up one after the other.
 static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operand a, operand b,
-                         float *out, float beta)
+                         void *out, float beta)
 {
     size_t width = c->precision == WK_CUDA_BF16 ? sizeof(__nv_bfloat16) : sizeof(float);
     for (size_t s = 0; s < p->stacks; s++, beta = 1) {
@@ -204,8 +299,19 @@ static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operan
     }
 }
 
-void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
-                  float *out)
+// The first `cols` of every `row` columns.
+static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t cols,
+                         const float *x, float *y)
+{
+    unsigned from = (unsigned)row, to = (unsigned)cols;
+    wk_cuda_each(c, rows * cols, [=] __device__(unsigned i) {
+        unsigned r = i / to;
+        y[i] = x[(size_t)r * from + (i - r * to)];
+    });
+}
+
+bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
+                  void *out)
 {
     wk_cuda_product p = joined(*given);
     operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
@@ -217,10 +323,37 @@ void wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const voi
         join_sum(c, &p, &a, &b);
     }
     float beta = p.accumulate ? 1 : 0;
-    if (p.stride_c || p.stacks == 1)
+    if (p.bias) return multiply_biased(c, &p, &a, &b, out);
+    if (p.n != given->n) {
+        float *wide = (float *)wk_cuda_scratch(c, p.m * p.n * sizeof *wide);
+        multiply(c, &p, &a, &b, wide, 1, 0);
+        drop_padding(c, p.m, p.n, given->n, wide, (float *)out);
+    } else if (p.stride_c || p.stacks == 1) {
         multiply(c, &p, &a, &b, out, (int)p.stacks, beta);
-    else
+    } else {
         add_products(c, &p, a, b, out, beta);
+    }
+    return true;
+}
+
+// The product together with the bias of the call after it.
+static bool multiply_layer(const wk_cuda_call *c, const wk_cuda_product *given)
+{
+    wk_cuda_product p = *given;
+    wk_shape bias = wk_call_input_shape(c + 1, 1);
+    size_t stacks = wk_shape_count(bias) / p.n;
+    if (stacks != 1 && (stacks != p.stacks || p.stride_b == 0)) return false;
+    p.bias = wk_call_in(c + 1, 1);
+    p.stride_bias = stacks > 1 ? p.n : 0;
+    void *out = c->out[0];
+    if (!((c + 1)->numbers & 1)) {
+        p.half_c = true;
+        p.bias = wk_cuda_half(c, (const float *)p.bias, wk_shape_count(bias));
+        out = wk_cuda_shadow(c->lane, (const float *)out);
+    }
+    if (!wk_cuda_gemm(c, &p, c->in[0], c->in[1], out)) return false;
+    if (p.half_c) (void)wk_call_store(c + 1, 0); // says that the copy is there
+    return true;
 }
 
 void wk_cuda_call_matmul(const wk_cuda_call *c)
@@ -242,5 +375,36 @@ void wk_cuda_call_matmul(const wk_cuda_call *c)
     p.accumulate = c->node->input_count > 2;
     if (p.accumulate && c->in[2] != c->out[0])
         wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
-    wk_cuda_gemm(c, &p, c->in[0], c->in[1], wk_call_out(c, 0));
+    if (c->merged && multiply_layer(c, &p)) return;
+    void *out = c->out[0];
+    if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
+        p.half_c = true;
+        out = wk_call_store(c, 0).half;
+    }
+    (void)wk_cuda_gemm(c, &p, c->in[0], c->in[1], out);
+    if (c->merged) wk_cuda_call_bias_act(c + 1);
+}
+
+// Whether a call adds a bias and nothing else, in the place of the product before it, and gives one
+// of the two forms.
+static bool adds_bias_to(const wk_cuda_call *c, const wk_cuda_call *product)
+{
+    if (c->node->op != WK_OP_bias_act || product->node->op != WK_OP_matmul) return false;
+    bool plain = c->node->attrs.bias_act.activation == WK_IDENTITY && c->node->input_count > 1 &&
+                 c->in[1] && c->in[0] == product->out[0] && c->out[0] == product->out[0] &&
+                 wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == product->node->outputs;
+    wk_shape from = wk_call_output_shape(product, 0), to = wk_call_output_shape(c, 0);
+    bool both = (c->matrices & 1) && (c->numbers & 1);
+    return plain && !both && from.dim[from.rank - 1] == to.dim[to.rank - 1] &&
+           from.dim[from.rank - 1] % ROW_UNIT == 0 && product->node->input_count <= 2 &&
+           !product->node->attrs.matmul.reduce;
+}
+
+void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count)
+{
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (calls[i].precision != WK_CUDA_BF16 || !adds_bias_to(&calls[i + 1], &calls[i])) continue;
+        calls[i].merged = 1;
+        calls[i + 1].skipped = true;
+    }
 }

@@ -10,6 +10,8 @@
 
 #include "tensor/cuda/device.cuh"
 
+#include <cublasLt.h>
+
 /// A buffer that the nodes use.
 typedef struct wk_cuda_region {
     char *base;
@@ -25,6 +27,9 @@ typedef struct wk_cuda_span {
 
 struct wk_cuda_lane {
     cublasHandle_t blas;
+    cublasLtHandle_t light;
+    void *workspace; // of both
+    size_t workspace_size;
     cublasStatus_t status; // the first failure
     char *scratch;         // NULL while the need is being measured
     size_t used, peak;     // bytes of scratch in this call, and at most in any
@@ -40,5 +45,17 @@ __nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x);
 bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
 void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
+
+/// Whether a node joins its inputs along the leading axis, where they may lie already.
+bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
+/// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
+/// its result so.
+bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node);
+/// Fills in matrices, numbers and halves of all calls of a graph; false when memory ran out.
+bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
+/// Lets runs of adam nodes be done by the first of each.
+void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
+/// Lets products add the bias of a layer without activation.
+void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
 
 #endif

@@ -27,30 +27,58 @@ static bool aligned4(const float *x)
     return (uintptr_t)x % 16 == 0;
 }
 
-// Four elements a thread.
-static void bias_act4(const wk_cuda_call *c, row_params p, wk_activation act, const float *x,
+// v + bias, activated; `rounded` says that the result is kept in bf16 alone.
+static __device__ inline float4 layer4(wk_activation act, bool rounded, float4 v, float4 b)
+{
+    v = make_float4(v.x + b.x, v.y + b.y, v.z + b.z, v.w + b.w);
+    if (rounded)
+        return make_float4(wk_activate_half(act, v.x), wk_activate_half(act, v.y),
+                           wk_activate_half(act, v.z), wk_activate_half(act, v.w));
+    return make_float4(wk_activate(act, v.x), wk_activate(act, v.y), wk_activate(act, v.z),
+                       wk_activate(act, v.w));
+}
+
+// Eight elements a thread, or four.
+static void bias_act8(const wk_cuda_call *c, row_params p, wk_activation act, wk_in x,
                       const float *bias, wk_out y)
 {
-    unsigned cols4 = p.cols / 4;
+    wk_divisor by_cols = wk_divisor_of(p.cols / 8), by_rows = wk_divisor_of(p.rows);
+    wk_cuda_each(c, wk_call_count(c) / 8, [=] __device__(unsigned i) {
+        unsigned row = wk_quotient(i, by_cols);
+        wk_eight v = x.get8(i), b = {};
+        if (bias)
+            b = wk_in{bias + wk_quotient(row, by_rows) * p.stride, NULL}.get8(i -
+                                                                              row * by_cols.value);
+        y.put8(i, {layer4(act, !y.x, v.a, b.a), layer4(act, !y.x, v.b, b.b)});
+    });
+}
+
+static void bias_act4(const wk_cuda_call *c, row_params p, wk_activation act, wk_in x,
+                      const float *bias, wk_out y)
+{
+    wk_divisor by_cols = wk_divisor_of(p.cols / 4);
     wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
-        unsigned row = i / cols4;
-        float4 v = ((const float4 *)x)[i];
-        if (bias) {
-            float4 b = ((const float4 *)(bias + params_at(p, row)))[i - row * cols4];
-            v = make_float4(v.x + b.x, v.y + b.y, v.z + b.z, v.w + b.w);
-        }
-        y.put4(i, make_float4(wk_activate(act, v.x), wk_activate(act, v.y), wk_activate(act, v.z),
-                              wk_activate(act, v.w)));
+        unsigned row = wk_quotient(i, by_cols);
+        float4 b = make_float4(0, 0, 0, 0);
+        if (bias) b = ((const float4 *)(bias + params_at(p, row)))[i - row * by_cols.value];
+        y.put4(i, layer4(act, !y.x, x.get4(i), b));
     });
 }
 
 void wk_cuda_call_bias_act(const wk_cuda_call *c)
 {
+    enum { MANY = 1 << 20 };
     row_params p = params_of(bias_rows(c));
     wk_activation act = c->node->attrs.bias_act.activation;
-    const float *x = wk_call_in(c, 0), *bias = wk_call_in(c, 1);
+    wk_in x = wk_call_load(c, 0);
+    const float *bias = wk_call_in(c, 1);
     wk_out y = wk_call_store(c, 0);
-    if (p.cols % 4 == 0 && y.aligned4() && aligned4(x) && aligned4(bias)) {
+    bool wide = y.aligned8() && x.aligned8() && aligned4(bias);
+    if (p.cols % 8 == 0 && wide && wk_call_count(c) >= MANY) {
+        bias_act8(c, p, act, x, bias, y);
+        return;
+    }
+    if (p.cols % 4 == 0 && y.aligned4() && x.aligned4() && aligned4(bias)) {
         bias_act4(c, p, act, x, bias, y);
         return;
     }
@@ -61,17 +89,20 @@ void wk_cuda_call_bias_act(const wk_cuda_call *c)
     });
 }
 
+static __device__ inline float4 slope4(wk_activation act, float4 d, float4 y)
+{
+    return make_float4(d.x * wk_activate_slope(act, y.x), d.y * wk_activate_slope(act, y.y),
+                       d.z * wk_activate_slope(act, y.z), d.w * wk_activate_slope(act, y.w));
+}
+
 void wk_cuda_call_act_grad(const wk_cuda_call *c)
 {
     wk_activation act = c->node->attrs.bias_act.activation;
-    const float *dy = wk_call_in(c, 0), *y = wk_call_in(c, 1);
+    wk_in dy = wk_call_load(c, 0), y = wk_call_load(c, 1);
     wk_out dx = wk_call_store(c, 0);
-    if (wk_call_count(c) % 4 == 0 && dx.aligned4() && aligned4(dy) && aligned4(y)) {
+    if (wk_call_count(c) % 4 == 0 && dx.aligned4() && dy.aligned4() && y.aligned4()) {
         wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
-            float4 d = ((const float4 *)dy)[i], v = ((const float4 *)y)[i];
-            dx.put4(i, make_float4(
-                           d.x * wk_activate_slope(act, v.x), d.y * wk_activate_slope(act, v.y),
-                           d.z * wk_activate_slope(act, v.z), d.w * wk_activate_slope(act, v.w)));
+            dx.put4(i, slope4(act, dy.get4(i), y.get4(i)));
         });
         return;
     }
@@ -83,9 +114,21 @@ void wk_cuda_call_bias_act_grad(const wk_cuda_call *c)
 {
     wk_rows r = bias_rows(c);
     wk_activation act = c->node->attrs.bias_act.activation;
-    const float *dy = wk_call_in(c, 0), *y = wk_call_in(c, 1);
+    wk_in dy = wk_call_load(c, 0), y = wk_call_load(c, 1);
     wk_out dx = wk_call_store(c, 0);
-    unsigned cols = (unsigned)r.cols;
+    unsigned cols = (unsigned)r.cols, quads = cols / 4;
+    if (cols % 4 == 0 && dy.aligned4() && y.aligned4() && dx.aligned4()) {
+        wk_cuda_quads(
+            c, r.stacks, r.rows, r.cols, 1, 1,
+            [=] __device__(unsigned row, unsigned quad) {
+                size_t i = (size_t)row * quads + quad;
+                float4 d = slope4(act, dy.get4(i), y.get4(i));
+                dx.put4(i, d);
+                return d;
+            },
+            wk_call_out(c, 1));
+        return;
+    }
     wk_cuda_columns(
         c, r.stacks, r.rows, r.cols, 1,
         [=] __device__(unsigned row, unsigned col) {

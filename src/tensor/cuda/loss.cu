@@ -28,7 +28,7 @@ static __device__ float4 difference(float4 x, float4 target)
     return make_float4(x.x - target.x, x.y - target.y, x.z - target.z, x.w - target.w);
 }
 
-static __device__ float row_error(unsigned cols, const float *x, const float *target)
+static __device__ float row_error(unsigned cols, wk_in x, const float *target)
 {
     float sum = 0;
     for (unsigned i = threadIdx.x; i < cols; i += WK_CUDA_THREADS) {
@@ -38,11 +38,11 @@ static __device__ float row_error(unsigned cols, const float *x, const float *ta
     return wk_block_sum(sum);
 }
 
-static __device__ float row_error_wide(unsigned quads, const float4 *x, const float4 *target)
+static __device__ float row_error_wide(unsigned quads, wk_in x, const float4 *target)
 {
     float4 sum = make_float4(0, 0, 0, 0);
     for (unsigned i = threadIdx.x; i < quads; i += WK_CUDA_THREADS) {
-        float4 d = difference(x[i], target[i]);
+        float4 d = difference(x.get4(i), target[i]);
         sum.x += d.x * d.x;
         sum.y += d.y * d.y;
         sum.z += d.z * d.z;
@@ -54,13 +54,14 @@ static __device__ float row_error_wide(unsigned quads, const float4 *x, const fl
 void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
-    const float *x = wk_call_in(c, 0), *target = wk_call_in(c, 1);
+    wk_in x = wk_call_load(c, 0);
+    const float *target = wk_call_in(c, 1);
     float *y = wk_call_out(c, 0);
-    bool quads = e.cols % 4 == 0 && wide(x) && wide(target);
+    bool quads = e.cols % 4 == 0 && x.aligned4() && wide(target);
     wk_cuda_blocks(c, e.rows, [=] __device__(unsigned r) {
-        const float *row = x + (size_t)r * e.cols;
+        wk_in row = x + (size_t)r * e.cols;
         const float *goal = target + (size_t)(r % e.target_rows) * e.cols;
-        float sum = quads ? row_error_wide(e.cols / 4, (const float4 *)row, (const float4 *)goal)
+        float sum = quads ? row_error_wide(e.cols / 4, row, (const float4 *)goal)
                           : row_error(e.cols, row, goal);
         if (threadIdx.x == 0) y[r] = 0.5f * sum;
     });
@@ -69,13 +70,13 @@ void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
 void wk_cuda_call_half_squared_error_grad(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
-    const float *x = wk_call_in(c, 0), *target = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
+    wk_in x = wk_call_load(c, 0);
+    const float *target = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
     wk_out dx = wk_call_store(c, 0);
     unsigned targets = e.target_rows * e.cols;
-    if (e.cols % 4 == 0 && wide(x) && wide(target) && dx.aligned4()) {
+    if (e.cols % 4 == 0 && x.aligned4() && wide(target) && dx.aligned4()) {
         wk_cuda_each(c, e.count / 4, [=] __device__(unsigned i) {
-            float4 d =
-                difference(((const float4 *)x)[i], ((const float4 *)target)[i % (targets / 4)]);
+            float4 d = difference(x.get4(i), ((const float4 *)target)[i % (targets / 4)]);
             float down = dy[i / (e.cols / 4)];
             dx.put4(i, make_float4(down * d.x, down * d.y, down * d.z, down * d.w));
         });
@@ -146,31 +147,8 @@ typedef struct moments {
     float mean, variance;
 } moments;
 
-enum { HELD = 16 };
-
-// An ensemble of the usual size is read once and held in registers.
-static __device__ moments moments_held(unsigned stacks, size_t step, const float *x)
+static __device__ moments moments_of(unsigned stacks, size_t step, wk_in x)
 {
-    float part = 1.0f / (float)stacks, v[HELD], sum = 0, squares = 0;
-#pragma unroll
-    for (unsigned s = 0; s < HELD; s++)
-        v[s] = s < stacks ? x[s * step] : 0.0f;
-#pragma unroll
-    for (unsigned s = 0; s < HELD; s++)
-        sum += v[s];
-    moments m = {sum * part, 0};
-#pragma unroll
-    for (unsigned s = 0; s < HELD; s++) {
-        float d = s < stacks ? v[s] - m.mean : 0.0f;
-        squares += d * d;
-    }
-    m.variance = squares * part;
-    return m;
-}
-
-static __device__ moments moments_of(unsigned stacks, size_t step, const float *x)
-{
-    if (stacks <= HELD) return moments_held(stacks, step, x);
     float part = 1.0f / (float)stacks, sum = 0, squares = 0;
     for (unsigned s = 0; s < stacks; s++)
         sum += x[s * step];
@@ -183,46 +161,127 @@ static __device__ moments moments_of(unsigned stacks, size_t step, const float *
     return m;
 }
 
-void wk_cuda_call_disagreement(const wk_cuda_call *c)
+// The same for four columns at once. An ensemble of the usual size is read once and held in
+// registers, as differences from the mean.
+enum { HELD = 10 };
+typedef struct held {
+    float4 v[HELD], variance;
+} held;
+
+static __device__ held hold(unsigned stacks, size_t step4, wk_in x, size_t i)
+{
+    float part = 1.0f / (float)stacks;
+    float4 sum = make_float4(0, 0, 0, 0), none = sum;
+    held h;
+#pragma unroll
+    for (unsigned s = 0; s < HELD; s++)
+        h.v[s] = s < stacks ? x.get4(s * step4 + i) : none;
+#pragma unroll
+    for (unsigned s = 0; s < HELD; s++)
+        sum = make_float4(sum.x + h.v[s].x, sum.y + h.v[s].y, sum.z + h.v[s].z, sum.w + h.v[s].w);
+    float4 mean = make_float4(sum.x * part, sum.y * part, sum.z * part, sum.w * part);
+    sum = none;
+#pragma unroll
+    for (unsigned s = 0; s < HELD; s++) {
+        float4 d = h.v[s] = s < stacks ? difference(h.v[s], mean) : none;
+        sum =
+            make_float4(sum.x + d.x * d.x, sum.y + d.y * d.y, sum.z + d.z * d.z, sum.w + d.w * d.w);
+    }
+    h.variance = make_float4(sum.x * part, sum.y * part, sum.z * part, sum.w * part);
+    return h;
+}
+
+// What the two directions share.
+typedef struct spread {
+    unsigned stacks, rows, cols;
+    size_t step; // from member to member
+    bool deviation, quads;
+    float scale;
+    wk_in x;
+} spread;
+
+static spread spread_of(const wk_cuda_call *c)
 {
     wk_shape shape = wk_call_input_shape(c, 0);
     wk_rows r = wk_rows_of(shape, shape.dim[0]);
-    unsigned stacks = (unsigned)r.stacks, cols = (unsigned)r.cols;
-    size_t step = r.rows * r.cols;
-    bool deviation = c->node->attrs.disagreement.kind == WK_DISAGREEMENT_STD;
-    float scale = c->node->attrs.disagreement.scale / (float)cols;
-    const float *x = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
-    wk_cuda_blocks(c, r.rows, [=] __device__(unsigned row) {
+    spread p = {(unsigned)r.stacks,
+                (unsigned)r.rows,
+                (unsigned)r.cols,
+                r.rows * r.cols,
+                c->node->attrs.disagreement.kind == WK_DISAGREEMENT_STD,
+                false,
+                c->node->attrs.disagreement.scale,
+                wk_call_load(c, 0)};
+    p.quads = p.cols % 4 == 0 && p.stacks <= HELD && p.x.aligned4();
+    return p;
+}
+
+static __device__ float spread_in(const spread &p, float variance)
+{
+    return p.deviation ? sqrtf(variance) : variance;
+}
+
+void wk_cuda_call_disagreement(const wk_cuda_call *c)
+{
+    spread p = spread_of(c);
+    float scale = p.scale / (float)p.cols, *y = wk_call_out(c, 0);
+    wk_cuda_blocks(c, p.rows, [=] __device__(unsigned row) {
         float sum = 0;
-        for (unsigned i = threadIdx.x; i < cols; i += WK_CUDA_THREADS) {
-            float variance = moments_of(stacks, step, x + (size_t)row * cols + i).variance;
-            sum += deviation ? sqrtf(variance) : variance;
-        }
+        size_t at = (size_t)row * p.cols;
+        if (p.quads)
+            for (unsigned i = threadIdx.x; i < p.cols / 4; i += WK_CUDA_THREADS) {
+                float4 v = hold(p.stacks, p.step / 4, p.x, at / 4 + i).variance;
+                sum +=
+                    spread_in(p, v.x) + spread_in(p, v.y) + spread_in(p, v.z) + spread_in(p, v.w);
+            }
+        else
+            for (unsigned i = threadIdx.x; i < p.cols; i += WK_CUDA_THREADS)
+                sum += spread_in(p, moments_of(p.stacks, p.step, p.x + (at + i)).variance);
         sum = wk_block_sum(sum);
         if (threadIdx.x == 0) y[row] = scale * sum;
     });
 }
 
 // d spread / d x_s = factor (x_s - mean): 2 / S for the variance, 1 / (S std) for the deviation.
+static __device__ float spread_factor(const spread &p, float unit, float variance)
+{
+    if (!p.deviation) return 2.0f * unit;
+    return variance > 0.0f ? unit / sqrtf(variance) : 0.0f;
+}
+
+static void disagreement_grad4(const wk_cuda_call *c, const spread &p, const float *dy, wk_out dx)
+{
+    unsigned cols4 = p.cols / 4;
+    size_t step4 = p.step / 4;
+    wk_cuda_each(c, step4, [=] __device__(unsigned i) {
+        held h = hold(p.stacks, step4, p.x, i);
+        float unit = p.scale * dy[i / cols4] / (float)p.cols / (float)p.stacks;
+        float4 f =
+            make_float4(spread_factor(p, unit, h.variance.x), spread_factor(p, unit, h.variance.y),
+                        spread_factor(p, unit, h.variance.z), spread_factor(p, unit, h.variance.w));
+#pragma unroll
+        for (unsigned s = 0; s < HELD; s++)
+            if (s < p.stacks)
+                dx.put4(s * step4 + i, make_float4(f.x * h.v[s].x, f.y * h.v[s].y, f.z * h.v[s].z,
+                                                   f.w * h.v[s].w));
+    });
+}
+
 void wk_cuda_call_disagreement_grad(const wk_cuda_call *c)
 {
-    wk_shape shape = wk_call_input_shape(c, 0);
-    wk_rows r = wk_rows_of(shape, shape.dim[0]);
-    unsigned stacks = (unsigned)r.stacks, cols = (unsigned)r.cols;
-    size_t step = r.rows * r.cols;
-    bool deviation = c->node->attrs.disagreement.kind == WK_DISAGREEMENT_STD;
-    float scale = c->node->attrs.disagreement.scale;
-    const float *x = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
+    spread p = spread_of(c);
+    const float *dy = wk_call_in(c, 1);
     wk_out dx = wk_call_store(c, 0);
-    wk_cuda_each(c, step, [=] __device__(unsigned i) {
-        moments m = moments_of(stacks, step, x + i);
-        float unit = scale * dy[i / cols] / (float)cols / (float)stacks;
-        float factor = !deviation          ? 2.0f * unit
-                       : m.variance > 0.0f ? unit / sqrtf(m.variance)
-                                           : 0.0f;
-        for (unsigned s = 0; s < stacks; s++)
-            dx[s * step + i] = factor * (x[s * step + i] - m.mean);
+    if (p.quads && dx.aligned4()) {
+        disagreement_grad4(c, p, dy, dx);
+        return;
+    }
+    wk_cuda_each(c, p.step, [=] __device__(unsigned i) {
+        moments m = moments_of(p.stacks, p.step, p.x + i);
+        float unit = p.scale * dy[i / p.cols] / (float)p.cols / (float)p.stacks;
+        float factor = spread_factor(p, unit, m.variance);
+        for (unsigned s = 0; s < p.stacks; s++)
+            dx[s * p.step + i] = factor * (p.x[s * p.step + i] - m.mean);
     });
 }
 

@@ -3,13 +3,31 @@
 
 enum { SHORT_ROW = 1024, LONG_ROW = 16384, LONG_PIECE = 4096, MANY_ROWS = 264 };
 
-void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
-                         const float *x, float *y)
+static void sum_columns(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
+                        wk_in x, float *y)
 {
     unsigned width = (unsigned)cols;
+    // A few narrow columns are four rows wide instead.
+    size_t fold = cols % 4 && rows % 4 == 0 && outer == 1 && cols < 4 * WK_QUADS_WIDE ? 4 : 1;
+    if (cols * fold % 4 == 0 && x.aligned4()) {
+        unsigned quads = (unsigned)(cols * fold / 4);
+        wk_cuda_quads(
+            c, outer, rows / fold, cols * fold, fold, scale,
+            [=] __device__(unsigned row, unsigned quad) {
+                return x.get4((size_t)row * quads + quad);
+            },
+            y);
+        return;
+    }
     wk_cuda_columns(
         c, outer, rows, cols, scale,
         [=] __device__(unsigned row, unsigned col) { return x[(size_t)row * width + col]; }, y);
+}
+
+void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
+                         const float *x, float *y)
+{
+    sum_columns(c, outer, rows, cols, scale, wk_in{x, NULL}, y);
 }
 
 // y[r] = scale * sum of value(r, col): a warp for a short row, a block for a long one.
@@ -87,5 +105,5 @@ void wk_cuda_call_reduce(const wk_cuda_call *c)
 void wk_cuda_call_column_sum(const wk_cuda_call *c)
 {
     wk_rows r = wk_rows_of(wk_call_input_shape(c, 0), c->node->attrs.stack);
-    wk_cuda_column_sums(c, r.stacks, r.rows, r.cols, 1, wk_call_in(c, 0), wk_call_out(c, 0));
+    sum_columns(c, r.stacks, r.rows, r.cols, 1, wk_call_load(c, 0), wk_call_out(c, 0));
 }

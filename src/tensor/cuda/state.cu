@@ -1,6 +1,6 @@
 // Ops that write persistent tensors: the optimiser, copies, counters. What the CPU decides with a
 // branch on the host is decided on the device, so that the whole update stays one launch.
-#include "tensor/cuda/device.cuh"
+#include "tensor/cuda/lane.cuh"
 
 // The spans of one global norm, cut into a fixed number of pieces each.
 enum { SPANS = 64, SPAN_PIECES = 128 };
@@ -98,12 +98,43 @@ static __device__ adam_step adam_step_of(wk_adam_config p, const float *step)
     return j;
 }
 
+// The arrays of one node, and the first of the blocks that work on it.
 typedef struct adam_arrays {
     float *weight, *m, *v;
     const float *gradient;
+    unsigned count, first; // elements of one stack member
+    bool wide;             // by 16 bytes
 } adam_arrays;
 
-static __global__ void adam_kernel(wk_adam_config config, adam_arrays a, unsigned count,
+// All nodes of an optimiser's step go into few launches; a block has a piece of one array.
+enum { ADAM_ARRAYS = 64, ADAM_PIECE = 8192 };
+typedef struct adam_job {
+    unsigned arrays;
+    adam_arrays item[ADAM_ARRAYS];
+} adam_job;
+
+static __device__ void adam_one(const adam_step &j, float gradient, float *m, float *v, float *w)
+{
+    float g = gradient * j.gradient_scale;
+    *m = j.beta1 * *m + j.one_less_beta1 * g;
+    *v = j.beta2 * *v + j.one_less_beta2 * (g * g);
+    *w = *w * j.keep - j.rate * *m / (sqrtf(*v) * j.v_scale + j.eps);
+}
+
+static __device__ void adam_quad(const adam_step &j, const adam_arrays &a, size_t i)
+{
+    float4 g = ((const float4 *)a.gradient)[i], m = ((float4 *)a.m)[i], v = ((float4 *)a.v)[i];
+    float4 w = ((float4 *)a.weight)[i];
+    adam_one(j, g.x, &m.x, &v.x, &w.x);
+    adam_one(j, g.y, &m.y, &v.y, &w.y);
+    adam_one(j, g.z, &m.z, &v.z, &w.z);
+    adam_one(j, g.w, &m.w, &v.w, &w.w);
+    ((float4 *)a.m)[i] = m;
+    ((float4 *)a.v)[i] = v;
+    ((float4 *)a.weight)[i] = w;
+}
+
+static __global__ void adam_kernel(wk_adam_config config, const __grid_constant__ adam_job job,
                                    const float *steps)
 {
     __shared__ adam_step j;
@@ -111,28 +142,60 @@ static __global__ void adam_kernel(wk_adam_config config, adam_arrays a, unsigne
     if (threadIdx.x == 0) j = adam_step_of(config, steps + STEP_FLOATS * blockIdx.y);
     __syncthreads();
     if (j.skip) return;
-    size_t at = (size_t)blockIdx.y * count;
-    for (unsigned k = blockIdx.x * blockDim.x + threadIdx.x; k < count;
-         k += gridDim.x * blockDim.x) {
-        size_t i = at + k;
-        float g = a.gradient[i] * j.gradient_scale;
-        float m = j.beta1 * a.m[i] + j.one_less_beta1 * g;
-        float v = j.beta2 * a.v[i] + j.one_less_beta2 * (g * g);
-        a.m[i] = m;
-        a.v[i] = v;
-        a.weight[i] = a.weight[i] * j.keep - j.rate * m / (sqrtf(v) * j.v_scale + j.eps);
+    unsigned k = 0;
+    while (k + 1 < job.arrays && job.item[k + 1].first <= blockIdx.x)
+        k++;
+    const adam_arrays &a = job.item[k];
+    unsigned begin = (blockIdx.x - a.first) * ADAM_PIECE, end = min(begin + ADAM_PIECE, a.count);
+    size_t at = (size_t)blockIdx.y * a.count;
+    if (a.wide) {
+#pragma unroll 2
+        for (unsigned i = begin / 4 + threadIdx.x; i < end / 4; i += WK_CUDA_THREADS)
+            adam_quad(j, a, at / 4 + i);
+        return;
     }
+    for (size_t i = at + begin + threadIdx.x; i < at + end; i += WK_CUDA_THREADS)
+        adam_one(j, a.gradient[i], &a.m[i], &a.v[i], &a.weight[i]);
+}
+
+static adam_arrays arrays_of(const wk_cuda_call *c, unsigned stacks, unsigned first)
+{
+    unsigned count = (unsigned)(wk_shape_count(wk_call_input_shape(c, 0)) / stacks);
+    adam_arrays a = {
+        (float *)c->in[0], (float *)c->in[1], (float *)c->in[2], wk_call_in(c, 3), count, first};
+    uintptr_t any = (uintptr_t)a.weight | (uintptr_t)a.m | (uintptr_t)a.v | (uintptr_t)a.gradient;
+    a.wide = any % sizeof(float4) == 0 && count % 4 == 0;
+    return a;
 }
 
 void wk_cuda_call_adam(const wk_cuda_call *c)
 {
     unsigned stacks = (unsigned)wk_call_input_shape(c, 4).dim[0];
-    unsigned count = (unsigned)(wk_shape_count(wk_call_input_shape(c, 0)) / stacks);
-    adam_arrays a = {(float *)c->in[0], (float *)c->in[1], (float *)c->in[2], wk_call_in(c, 3)};
-    unsigned blocks = (count + 4 * WK_CUDA_THREADS - 1) / (4 * WK_CUDA_THREADS);
-    if (blocks > 132 * 8) blocks = 132 * 8;
-    wk_launch(c, adam_kernel, dim3(blocks, stacks), WK_CUDA_THREADS, c->node->attrs.adam, a, count,
-              wk_call_in(c, 4));
+    adam_job job = {};
+    unsigned blocks = 0;
+    for (unsigned i = 0; i <= c->merged; i++) {
+        adam_arrays a = arrays_of(c + i, stacks, blocks);
+        job.item[job.arrays++] = a;
+        blocks += (a.count + ADAM_PIECE - 1) / ADAM_PIECE;
+        if (job.arrays < ADAM_ARRAYS && i < c->merged) continue;
+        wk_launch(c, adam_kernel, dim3(blocks, stacks), WK_CUDA_THREADS, c->node->attrs.adam, job,
+                  wk_call_in(c, 4));
+        job.arrays = blocks = 0;
+    }
+}
+
+// Neighbours that take the same step are one call.
+void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        wk_cuda_call *c = &calls[i];
+        if (c->node->op != WK_OP_adam) continue;
+        while (i + 1 < count && calls[i + 1].node->op == WK_OP_adam &&
+               calls[i + 1].in[4] == c->in[4]) {
+            calls[++i].skipped = true;
+            c->merged++;
+        }
+    }
 }
 
 // All threads that find one write the same word.

@@ -1,0 +1,133 @@
+// Which results exist in float32, which in bf16, and which in both. A matrix product reads bf16;
+// what only products and kernels that can read bf16 read is never written in float32, which halves
+// the bytes of every pass over it.
+#include "tensor/cuda/lane.cuh"
+
+#include <stdlib.h>
+
+bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node)
+{
+    if (node->op != WK_OP_concat) return false;
+    wk_shape shape = wk_info(g, node->outputs)->type.shape;
+    return wk_shape_split(shape, node->attrs.concat.axis, 1).outer == 1;
+}
+
+// Rows that need no padding in a product.
+static bool has_whole_rows(const wk_graph *g, int tensor)
+{
+    wk_shape shape = wk_info(g, tensor)->type.shape;
+    return shape.dim[shape.rank - 1] % 8 == 0;
+}
+
+static bool is_conv(const wk_node *node)
+{
+    return node->op == WK_OP_conv || node->op == WK_OP_conv_dx || node->op == WK_OP_deconv ||
+           node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
+}
+
+// Whether a product reads operand i as it is.
+static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
+{
+    return (node->op == WK_OP_matmul || is_conv(node)) && i <= 1 &&
+           has_whole_rows(g, wk_node_inputs(g, node)[i]);
+}
+
+// Whether a kernel reads input i through wk_call_load.
+static bool reads_either(const wk_node *node, int i)
+{
+    switch (node->op) {
+    case WK_OP_bias_act:
+    case WK_OP_column_sum:
+    case WK_OP_disagreement:
+    case WK_OP_disagreement_grad:
+    case WK_OP_half_squared_error:
+    case WK_OP_half_squared_error_grad:
+        return i == 0;
+    case WK_OP_act_grad:
+    case WK_OP_bias_act_grad:
+        return i <= 1;
+    default:
+        return false;
+    }
+}
+
+// Whether output 0 can be written in bf16 alone: everything through wk_call_store can, except where
+// the kernel reads its float32 result again.
+static bool stores_either(const wk_graph *g, const wk_node *node)
+{
+    if (is_conv(node)) return node->op != WK_OP_conv_dw && wk_cuda_conv_is_half(g, node);
+    switch (node->op) {
+    case WK_OP_matmul: // what adds to a sum, or sums over a stack, goes on in float32
+        return node->input_count <= 2 && !node->attrs.matmul.reduce;
+    case WK_OP_bias_act:
+    case WK_OP_act_grad:
+    case WK_OP_bias_act_grad:
+    case WK_OP_disagreement_grad:
+    case WK_OP_half_squared_error_grad:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// Who reads the tensors of a root.
+typedef struct readers {
+    bool matrices; // products
+    bool either;   // kernels that read float32 or bf16
+    bool numbers;  // kernels that read float32
+    bool half;     // the answer: it exists in bf16 alone
+} readers;
+
+static void note_reads(const wk_cuda_call *call, readers *read)
+{
+    const wk_graph *g = call->g;
+    const int *inputs = wk_node_inputs(g, call->node);
+    bool passes = wk_cuda_joined_in_place(g, call->node) && call->matrices;
+    for (int i = 0; i < call->node->input_count; i++) {
+        readers *r = &read[wk_info(g, inputs[i])->root];
+        bool matrix = reads_matrix(g, call->node, i), either = reads_either(call->node, i);
+        r->matrices |= matrix || passes;
+        r->either |= either;
+        // A convolution in another way may read both.
+        bool alone =
+            matrix && (call->node->op == WK_OP_matmul || wk_cuda_conv_is_half(g, call->node));
+        r->numbers |= !either && !alone;
+    }
+}
+
+static void decide(wk_cuda_call *call, readers *read)
+{
+    const wk_graph *g = call->g;
+    for (int i = 0; i < call->node->output_count; i++) {
+        int id = call->node->outputs + i;
+        readers *r = &read[id];
+        bool able = i == 0 && stores_either(g, call->node) && has_whole_rows(g, id);
+        // Of those that are not able, some write float32 always.
+        bool stuck = r->either || call->node->op == WK_OP_matmul || is_conv(call->node);
+        bool numbers = r->numbers || wk_info(g, id)->output || (stuck && !able);
+        r->half = able && !numbers && r->either;
+        call->matrices |= (unsigned)(r->matrices || r->half) << i;
+        call->numbers |= (unsigned)numbers << i;
+    }
+}
+
+// Backwards, so that the readers of a concatenation in place are known before its inputs.
+bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count)
+{
+    if (count == 0 || calls[0].precision != WK_CUDA_BF16) return true;
+    const wk_graph *g = calls[0].g;
+    readers *read = (readers *)calloc(g->tensors.count, sizeof *read); // by root
+    if (!read) return false;
+    for (size_t step = count; step-- > 0;) {
+        decide(&calls[step], read);
+        note_reads(&calls[step], read);
+    }
+    for (size_t step = 0; step < count; step++) {
+        const wk_node *node = calls[step].node;
+        for (int i = 0; i < node->input_count && i < 32; i++)
+            if (read[wk_info(g, wk_node_inputs(g, node)[i])->root].half)
+                calls[step].halves |= 1u << i;
+    }
+    free(read);
+    return true;
+}
