@@ -53,9 +53,24 @@ wk_tensor wk_imagined_before(wk_graph *g, const wk_learner_config *c, const wk_i
     return wk_graph_slice(g, run->features, 1, 0, c->horizon * run->starts);
 }
 
-wk_tensor wk_imagined_after(wk_graph *g, const wk_learner_config *c, const wk_imagined *run)
+typedef wk_tensor head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
+
+// A head at the features of H steps from `first` on: [S,H*N,..]. The features of one policy are
+// together; of several, cutting what the head makes of all of them moves less.
+static wk_tensor at_steps(head *network, wk_scope *scope, const wk_learner_config *c,
+                          const wk_imagined *run, wk_tensor features, int first)
 {
-    return wk_graph_slice(g, run->features, 1, run->starts, c->horizon * run->starts);
+    wk_graph *g = wk_scope_graph(scope);
+    int start = first * run->starts, count = c->horizon * run->starts;
+    if (run->stack == 1) return network(scope, c, wk_graph_slice(g, features, 1, start, count));
+    return wk_graph_slice(g, network(scope, c, features), 1, start, count);
+}
+
+wk_tensor wk_imagined_reward(const wk_imagined *run, wk_scope *heads, const wk_learner_config *c)
+{
+    wk_tensor reward = at_steps(wk_scalar_head, heads, c, run, run->features, 1);
+    return wk_graph_reshape(wk_scope_graph(heads), reward,
+                            WK_SHAPE(run->stack, c->horizon, run->starts));
 }
 
 // w_t = discount^t for every policy: [S,H].
@@ -109,8 +124,8 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
     wk_tensor value = wk_graph_reshape(g, wk_scalar_head(policy->slow, c, run->features),
                                        WK_SHAPE(stack, steps + 1, starts));
     out.returns = wk_graph_lambda_return(g, reward, value, c->discount, c->lambda);
-    wk_tensor seen = wk_graph_stop_gradient(g, wk_imagined_before(g, c, run));
-    wk_tensor choices = wk_actor_head(policy->actor, c, seen);
+    wk_tensor seen = wk_graph_stop_gradient(g, run->features);
+    wk_tensor choices = at_steps(wk_actor_head, policy->actor, c, run, seen, 0);
     wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, choices),
                                          WK_SHAPE(stack, steps, starts));
     wk_tensor return_loss = as_loss(g, out.returns, weight);
@@ -120,7 +135,8 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
                                        wk_graph_sum_all(g, entropy_loss));
 
     wk_shape single = WK_SHAPE(stack, steps, starts, 1);
-    wk_tensor estimate = wk_graph_reshape(g, wk_scalar_head(policy->critic, c, seen), single);
+    wk_tensor estimate =
+        wk_graph_reshape(g, at_steps(wk_scalar_head, policy->critic, c, run, seen, 0), single);
     wk_tensor target = wk_graph_reshape(g, wk_graph_stop_gradient(g, out.returns), single);
     wk_tensor error = wk_graph_half_squared_error(g, estimate, target, 1);
     out.critic_loss = mean_of_policy(g, wk_graph_scale_rows(g, error, weight));

@@ -24,10 +24,10 @@ typedef struct wk_imagined {
 wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
                        wk_tensor counter);
 
-/// Features at which the actions were taken (steps 0...H-1), or reached by them (1...H):
-/// [S,H*N,..].
+/// Features at which the actions were taken (steps 0...H-1): [S,H*N,..].
 wk_tensor wk_imagined_before(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
-wk_tensor wk_imagined_after(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
+/// What reward heads say of the states that the actions reached: [S,H,N].
+wk_tensor wk_imagined_reward(const wk_imagined *run, wk_scope *heads, const wk_learner_config *c);
 
 /// The networks of S policies: sets with a stack axis, and the slow copy of the critic.
 typedef struct wk_policy_scopes {
