@@ -80,12 +80,39 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
     });
 }
 
+// Groups of 16 or 32 classes, four a thread: the lanes of a group are neighbours.
+static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y, const float4 *dy,
+                          wk_out dx)
+{
+    // Whole warps, so that all lanes of a group take part.
+    size_t count = wk_call_count(c) / 4, whole = (count + 31) / 32 * 32;
+    wk_cuda_each(c, whole, [=] __device__(unsigned i) {
+        bool real = i < count;
+        float4 p = make_float4(0, 0, 0, 0), d = p;
+        if (real) {
+            p = y[i];
+            d = dy[i];
+        }
+        float dot = p.x * d.x + p.y * d.y + (p.z * d.z + p.w * d.w);
+        for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
+            dot += __shfl_xor_sync(0xffffffffu, dot, offset);
+        if (real)
+            dx.put4(i, make_float4(p.x * (d.x - dot), p.y * (d.y - dot), p.z * (d.z - dot),
+                                   p.w * (d.w - dot)));
+    });
+}
+
 void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
 {
     wk_rows r = groups_of(c);
     unsigned n = (unsigned)r.cols;
     const float *y = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
     wk_out dx = wk_call_store(c, 0);
+    bool aligned = dx.aligned4() && ((uintptr_t)y | (uintptr_t)dy) % 16 == 0;
+    if ((n == 16 || n == 32) && aligned) {
+        softmax_grad4(c, n / 4, (const float4 *)y, (const float4 *)dy, dx);
+        return;
+    }
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         float dot = 0;

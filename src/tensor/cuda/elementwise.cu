@@ -38,9 +38,42 @@ typedef struct terms {
     const float *x[TERMS];
 } terms;
 
+static bool aligned4(const void *x)
+{
+    return (uintptr_t)x % 16 == 0;
+}
+
+// Two to four tensors, four elements a thread; false if they do not begin at whole 16 bytes.
+static bool add_few(const wk_cuda_call *c)
+{
+    const float4 *x[4] = {};
+    int count = c->node->input_count;
+    bool fits = count >= 2 && count <= 4 && wk_call_count(c) % 4 == 0;
+    for (int i = 0; fits && i < count; i++) {
+        x[i] = (const float4 *)c->in[i];
+        fits = aligned4(x[i]);
+    }
+    if (!fits || !aligned4(c->out[0])) return false;
+    wk_out y = wk_call_store(c, 0);
+    const float4 *a = x[0], *b = x[1], *d = x[2], *e = x[3];
+    wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
+        float4 sum = a[i];
+        const float4 *more[3] = {b, d, e};
+#pragma unroll
+        for (int k = 0; k < 3; k++) {
+            if (!more[k]) break;
+            float4 v = more[k][i];
+            sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+        }
+        y.put4(i, sum);
+    });
+    return true;
+}
+
 // Adds up to TERMS tensors a launch, from first to last; y may be one of them.
 void wk_cuda_call_add_n(const wk_cuda_call *c)
 {
+    if (add_few(c)) return;
     float *partial = wk_call_out(c, 0);
     for (int next = 0; next < c->node->input_count;) {
         terms t = {};
