@@ -3,12 +3,32 @@
 #include "agent/behaviour.h"
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
+#include <assert.h>
 
-// Keeps every tensor of a list for reading after the run.
-static void outputs(wk_graph *g, const wk_tensor *tensors, size_t count)
+wk_figures wk_figures_record(wk_graph *g, const wk_tensor *tensors, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (wk_tensor_exists(tensors[i])) wk_graph_output(g, tensors[i]);
+    wk_figures f = {0};
+    wk_tensor parts[WK_FIGURES];
+    assert(count <= WK_FIGURES);
+    for (size_t i = 0; i < count; i++) {
+        if (!wk_tensor_exists(tensors[i])) continue;
+        size_t numbers = wk_shape_count(wk_graph_shape(g, tensors[i]));
+        f.item[f.count].x = tensors[i];
+        f.item[f.count].offset = f.total;
+        f.item[f.count].count = numbers;
+        parts[f.count++] = wk_graph_reshape(g, tensors[i], WK_SHAPE((int)numbers));
+        f.total += numbers;
+    }
+    f.joined = wk_graph_concat(g, parts, f.count, 0);
+    wk_graph_output(g, f.joined);
+    return f;
+}
+
+const float *wk_figures_at(const wk_figures *figures, const float *numbers, wk_tensor x)
+{
+    for (size_t i = 0; i < figures->count; i++)
+        if (figures->item[i].x.id == x.id) return numbers + figures->item[i].offset;
+    return NULL;
 }
 
 // [T,B,D] as [T*B,D].
@@ -123,7 +143,7 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
                               t->critic_norm,
                               t->value,
                               t->entropy};
-    outputs(g, read, sizeof read / sizeof *read);
+    t->figures = wk_figures_record(g, read, sizeof read / sizeof *read);
     return wk_unit_finish(unit, learner, err);
 }
 

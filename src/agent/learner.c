@@ -142,6 +142,18 @@ static wk_status list_state(wk_learner *learner, wk_error *err)
                         learner->counters, 0, err);
 }
 
+// Where the parts of a batch lie in the memory for the next one, in bytes.
+typedef struct incoming {
+    size_t actions, keep, total; // images come first
+} incoming;
+
+static incoming incoming_of(const wk_learner_config *c)
+{
+    size_t rows = (size_t)wk_config_rows(c), images = rows * 64 * 64 * 3;
+    size_t actions = rows * (size_t)c->action_size * sizeof(float);
+    return (incoming){images, images + actions, images + actions + rows * sizeof(float)};
+}
+
 static wk_status build(wk_learner *learner, wk_error *err)
 {
     const wk_learner_config *c = &learner->config;
@@ -155,6 +167,9 @@ static wk_status build(wk_learner *learner, wk_error *err)
     learner->scratch = malloc(most * sizeof(float));
     if (!learner->scratch)
         return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", most);
+    for (int i = 0; i < 2; i++)
+        WK_TRY(
+            wk_buffer_create(learner->backend, incoming_of(c).total, &learner->incoming[i], err));
     WK_TRY(wk_learner_record_learn(learner, err));
     WK_TRY(wk_learner_record_observe(learner, err));
     if (learner->params[WK_SET_EXPLORE_SLOW])
@@ -165,6 +180,9 @@ static wk_status build(wk_learner *learner, wk_error *err)
         WK_TRY(wk_params_copy(learner->params[WK_SET_TASK_SLOW],
                               learner->params[WK_SET_TASK_CRITIC], err));
     }
+    size_t figures = learner->learn_t.figures.total + learner->task_t.figures.total;
+    learner->figures = malloc(figures * sizeof(float));
+    if (!learner->figures) return wk_fail(err, WK_E_MEMORY, "no memory for %zu figures", figures);
     return list_state(learner, err);
 }
 
@@ -199,7 +217,10 @@ void wk_learner_destroy(wk_learner *learner)
     }
     wk_buffer_destroy(learner->latent);
     wk_buffer_destroy(learner->counters);
+    for (int i = 0; i < 2; i++)
+        wk_buffer_destroy(learner->incoming[i]);
     free(learner->scratch);
+    free(learner->figures);
     free(learner);
 }
 
@@ -221,13 +242,12 @@ static wk_status upload_batch(wk_learner *learner, wk_program *program,
     return wk_program_upload(program, inputs->keep, learner->scratch, rows * sizeof(float), err);
 }
 
-// Reads an output of one number per member; absent tensors give zeros.
-static wk_status read_output(const wk_program *program, wk_tensor x, float *values, size_t count,
-                             wk_error *err)
+// Reads all figures of a program into the learner's memory.
+static wk_status read_figures(const wk_learner *learner, const wk_unit *unit,
+                              const wk_figures *figures, wk_error *err)
 {
-    memset(values, 0, count * sizeof *values);
-    if (!wk_tensor_exists(x)) return WK_OK;
-    return wk_program_download(program, x, values, count * sizeof *values, err);
+    return wk_program_download(unit->program, figures->joined, learner->figures,
+                               figures->total * sizeof(float), err);
 }
 
 static float mean_of(const float *values, int count)
@@ -238,49 +258,80 @@ static float mean_of(const float *values, int count)
     return (float)(sum / count);
 }
 
-static wk_status read_metrics(const wk_learner *learner, wk_learner_metrics *m, wk_error *err)
+static void fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
 {
-    const wk_program *program = learner->learn.program;
     const wk_learn_tensors *t = &learner->learn_t;
     const struct {
         wk_tensor x;
+        int count; // more than one: the mean
         float *to;
-    } scalars[] = {
-        {t->model.total, &m->model_loss},
-        {t->model.image, &m->image_loss},
-        {t->model.kl, &m->kl},
-        {t->model.prior_entropy, &m->prior_entropy},
-        {t->model.post_entropy, &m->post_entropy},
-        {t->model_norm, &m->model_norm},
-        {t->reward, &m->disagreement},
-        {t->actor_loss, &m->explore.actor_loss},
-        {t->critic_loss, &m->explore.critic_loss},
-        {t->actor_norm, &m->explore.actor_norm},
-        {t->critic_norm, &m->explore.critic_norm},
-        {t->value, &m->explore.value},
-        {t->entropy, &m->explore.entropy},
+    } figures[] = {
+        {t->model.total, 1, &m->model_loss},
+        {t->model.image, 1, &m->image_loss},
+        {t->model.kl, 1, &m->kl},
+        {t->model.prior_entropy, 1, &m->prior_entropy},
+        {t->model.post_entropy, 1, &m->post_entropy},
+        {t->model_norm, 1, &m->model_norm},
+        {t->reward, 1, &m->disagreement},
+        {t->actor_loss, 1, &m->explore.actor_loss},
+        {t->critic_loss, 1, &m->explore.critic_loss},
+        {t->actor_norm, 1, &m->explore.actor_norm},
+        {t->critic_norm, 1, &m->explore.critic_norm},
+        {t->value, 1, &m->explore.value},
+        {t->entropy, 1, &m->explore.entropy},
+        {t->ensemble_loss, learner->config.ensemble, &m->ensemble_loss},
+        {t->ensemble_norm, learner->config.ensemble, &m->ensemble_norm},
     };
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
-        WK_TRY(read_output(program, scalars[i].x, scalars[i].to, 1, err));
-    float members[64];
-    int count = learner->config.ensemble;
-    WK_TRY(read_output(program, t->ensemble_loss, members, (size_t)count, err));
-    m->ensemble_loss = mean_of(members, count);
-    WK_TRY(read_output(program, t->ensemble_norm, members, (size_t)count, err));
-    m->ensemble_norm = mean_of(members, count);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        const float *at = wk_figures_at(&t->figures, learner->figures, figures[i].x);
+        *figures[i].to = at ? mean_of(at, figures[i].count) : 0;
+    }
+}
+
+wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
+{
+    size_t rows = (size_t)wk_config_rows(&learner->config);
+    incoming at = incoming_of(&learner->config);
+    wk_buffer *buffer = learner->incoming[learner->side];
+    for (size_t i = 0; i < rows; i++)
+        learner->scratch[i] = batch->first[i] ? 0.0f : 1.0f;
+    WK_TRY(wk_buffer_upload(buffer, 0, batch->images, at.actions, err));
+    WK_TRY(wk_buffer_upload(buffer, at.actions, batch->actions, at.keep - at.actions, err));
+    return wk_buffer_upload(buffer, at.keep, learner->scratch, at.total - at.keep, err);
+}
+
+wk_status wk_learner_start(wk_learner *learner, wk_error *err)
+{
+    const wk_buffer *from = learner->incoming[learner->side];
+    const wk_batch_tensors *inputs = &learner->learn_t.batch;
+    incoming at = incoming_of(&learner->config);
+    const wk_feed feeds[] = {{inputs->image, from, 0},
+                             {inputs->action, from, at.actions},
+                             {inputs->keep, from, at.keep}};
+    learner->side = !learner->side;
+    return wk_program_start(learner->learn.program, feeds, sizeof feeds / sizeof *feeds, err);
+}
+
+wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
+                            wk_error *err)
+{
+    const wk_learn_tensors *t = &learner->learn_t;
+    WK_TRY(wk_program_finish(learner->learn.program, err));
+    if (!metrics && !delta) return WK_OK;
+    WK_TRY(read_figures(learner, &learner->learn, &t->figures, err));
+    if (metrics) fill_metrics(learner, metrics);
+    if (delta)
+        memcpy(delta, wk_figures_at(&t->figures, learner->figures, t->delta),
+               (size_t)wk_config_rows(&learner->config) * sizeof *delta);
     return WK_OK;
 }
 
 wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
                             wk_learner_metrics *metrics, float *delta, wk_error *err)
 {
-    wk_program *program = learner->learn.program;
-    WK_TRY(upload_batch(learner, program, &learner->learn_t.batch, batch, err));
-    WK_TRY(wk_program_run(program, err));
-    if (delta)
-        WK_TRY(wk_program_download(program, learner->learn_t.delta, delta,
-                                   (size_t)wk_config_rows(&learner->config) * sizeof *delta, err));
-    return metrics ? read_metrics(learner, metrics, err) : WK_OK;
+    WK_TRY(wk_learner_stage(learner, batch, err));
+    WK_TRY(wk_learner_start(learner, err));
+    return wk_learner_finish(learner, metrics, delta, err);
 }
 
 wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
@@ -290,31 +341,27 @@ wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch,
     return wk_program_run(program, err);
 }
 
-static wk_status read_task_metrics(const wk_learner *learner, wk_task_metrics *m, wk_error *err)
+static void fill_task_metrics(const wk_learner *learner, wk_task_metrics *m)
 {
-    const wk_program *program = learner->tasks.program;
     const wk_task_tensors *t = &learner->task_t;
-    size_t tasks = (size_t)learner->config.tasks;
-    WK_TRY(read_output(program, t->reward_loss, m->reward_loss, tasks, err));
-    WK_TRY(read_output(program, t->reward_norm, m->reward_norm, tasks, err));
-    const struct {
-        wk_tensor x;
-        size_t offset;
-    } figures[] = {
-        {t->actor_loss, offsetof(wk_policy_metrics, actor_loss)},
-        {t->critic_loss, offsetof(wk_policy_metrics, critic_loss)},
-        {t->actor_norm, offsetof(wk_policy_metrics, actor_norm)},
-        {t->critic_norm, offsetof(wk_policy_metrics, critic_norm)},
-        {t->value, offsetof(wk_policy_metrics, value)},
-        {t->entropy, offsetof(wk_policy_metrics, entropy)},
-    };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        float values[WK_LEARNER_TASKS];
-        WK_TRY(read_output(program, figures[i].x, values, tasks, err));
-        for (size_t k = 0; k < tasks; k++)
-            memcpy((char *)&m->policy[k] + figures[i].offset, &values[k], sizeof values[k]);
+    for (int k = 0; k < learner->config.tasks; k++) {
+        wk_policy_metrics *p = &m->policy[k];
+        const struct {
+            wk_tensor x;
+            float *to;
+        } figures[] = {
+            {t->reward_loss, &m->reward_loss[k]},
+            {t->reward_norm, &m->reward_norm[k]},
+            {t->actor_loss, &p->actor_loss},
+            {t->critic_loss, &p->critic_loss},
+            {t->actor_norm, &p->actor_norm},
+            {t->critic_norm, &p->critic_norm},
+            {t->value, &p->value},
+            {t->entropy, &p->entropy},
+        };
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+            *figures[i].to = wk_figures_at(&t->figures, learner->figures, figures[i].x)[k];
     }
-    return WK_OK;
 }
 
 wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *batch,
@@ -330,7 +377,10 @@ wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *b
     WK_TRY(wk_program_upload(program, learner->task_t.reward, learner->scratch,
                              tasks * rows * sizeof(float), err));
     WK_TRY(wk_program_run(program, err));
-    return metrics ? read_task_metrics(learner, metrics, err) : WK_OK;
+    if (!metrics) return WK_OK;
+    WK_TRY(read_figures(learner, &learner->tasks, &learner->task_t.figures, err));
+    fill_task_metrics(learner, metrics);
+    return WK_OK;
 }
 
 const char *wk_learner_metrics_fault(const wk_learner_metrics *m)

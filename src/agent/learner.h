@@ -57,6 +57,15 @@ typedef struct wk_task_metrics {
 wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
                             wk_learner_metrics *metrics, float *delta, wk_error *err);
 
+/// The same in three parts, so that the host can prepare a batch while the device works on the one
+/// before. Staging copies a batch to the device; starting begins the update on the batch that was
+/// staged last; finishing waits for it. Between the last two only staging is allowed. Either result
+/// may be NULL.
+wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
+wk_status wk_learner_start(wk_learner *learner, wk_error *err);
+wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
+                            wk_error *err);
+
 /// Trains reward heads and task policies on the states of the last wk_learner_update or
 /// wk_learner_observe, with the batch's rewards.
 wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *batch,

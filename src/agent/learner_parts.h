@@ -29,8 +29,26 @@ typedef struct wk_unit {
     wk_program *program;
 } wk_unit;
 
+/// Small results of a graph, one behind the other so that one download brings all of them.
+enum { WK_FIGURES = 24 };
+typedef struct wk_figures {
+    wk_tensor joined;
+    size_t total; // numbers in all
+    size_t count;
+    struct {
+        wk_tensor x;
+        size_t offset, count;
+    } item[WK_FIGURES];
+} wk_figures;
+
+/// Joins those of the tensors that exist and keeps them for reading after a run.
+wk_figures wk_figures_record(wk_graph *g, const wk_tensor *tensors, size_t count);
+/// Where the numbers of x are among those that were read; NULL for one that does not exist.
+const float *wk_figures_at(const wk_figures *figures, const float *numbers, wk_tensor x);
+
 /// Tensors of the reward-free graph.
 typedef struct wk_learn_tensors {
+    wk_figures figures;
     wk_batch_tensors batch;
     wk_model_losses model;
     wk_tensor model_norm, ensemble_loss, ensemble_norm, reward, delta;
@@ -39,6 +57,7 @@ typedef struct wk_learn_tensors {
 
 /// Tensors of the task graph.
 typedef struct wk_task_tensors {
+    wk_figures figures;
     wk_tensor reward; // input [tasks,T*B]
     wk_tensor reward_loss, reward_norm;
     wk_tensor actor_loss, critic_loss, actor_norm, critic_norm, value, entropy; // [tasks] each
@@ -55,9 +74,12 @@ struct wk_learner {
     wk_learn_tensors learn_t;
     wk_task_tensors task_t;
     wk_batch_tensors observe_t;
-    wk_state *state;   // everything that a checkpoint holds
-    wk_state *weights; // the weights alone
-    float *scratch;    // host memory for batches in the graph's layout
+    wk_state *state;        // everything that a checkpoint holds
+    wk_state *weights;      // the weights alone
+    float *scratch;         // host memory for batches in the graph's layout
+    float *figures;         // host memory for what one run gives
+    wk_buffer *incoming[2]; // batches on the device: of the running update, and of the next
+    int side;               // which of them the next wk_learner_start takes
 };
 
 /// Which counter a graph advances.

@@ -73,7 +73,6 @@ wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
 
     const wk_tensor read[] = {t->reward_loss, t->reward_norm, t->actor_loss, t->critic_loss,
                               t->actor_norm,  t->critic_norm, t->value,      t->entropy};
-    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-        wk_graph_output(g, read[i]);
+    t->figures = wk_figures_record(g, read, sizeof read / sizeof *read);
     return wk_unit_finish(unit, learner, err);
 }

@@ -11,13 +11,15 @@
 enum { DEFAULT_ACTIONS = 6, DEFAULT_ITERS = 10 };
 
 typedef struct bench_values {
-    const char *preset, *exploration;
+    const char *preset, *exploration, *device, *precision;
     int tasks, actions, iters;
     bool json;
 } bench_values;
 
 static const bench_values defaults = {.preset = "quick",
                                       .exploration = "plan2explore",
+                                      .device = "cpu",
+                                      .precision = "auto",
                                       .actions = DEFAULT_ACTIONS,
                                       .iters = DEFAULT_ITERS};
 
@@ -27,6 +29,9 @@ static const wk_arg args[] = {
      AT(preset), 0, 0},
     {"exploration", "NAME", "plan2explore (the default) or random", WK_ARG_TEXT, AT(exploration), 0,
      0},
+    {"device", "NAME", "cpu (the default), cuda, cuda:N or auto", WK_ARG_TEXT, AT(device), 0, 0},
+    {"precision", "NAME", "f32, bf16 (on a GPU) or auto (the default)", WK_ARG_TEXT, AT(precision),
+     0, 0},
     {"tasks", "N", "task policies trained alongside (default 0)", WK_ARG_INT, AT(tasks), 0,
      WK_LEARNER_TASKS},
     {"actions", "N", "numbers in an action (default 6)", WK_ARG_INT, AT(actions), 1, 32},
@@ -67,6 +72,11 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
         sum += times->parts[i].seconds;
     wk_text_printf(out, "%s: %.2f ms (median), %.2f ms (least)\n\n", title,
                    milliseconds(times->median), milliseconds(times->least));
+    if (times->graph > 0)
+        wk_text_printf(out,
+                       "  the graph alone: %.2f ms (median); parts are measured apart, which "
+                       "stretches short ones\n\n",
+                       milliseconds(times->graph));
     wk_table table;
     wk_table_begin(&table, "lrr", "part", "ms", "share");
     for (int i = 0; i < times->part_count; i++) {
@@ -82,8 +92,12 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
 
 static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text *out)
 {
-    wk_text_printf(out, "preset %s on %d thread%s, %d updates\n\n", v->preset, s->threads,
-                   s->threads == 1 ? "" : "s", s->iters);
+    if (strcmp(s->device, "cpu") == 0)
+        wk_text_printf(out, "preset %s on %d thread%s, %d updates\n\n", v->preset, s->threads,
+                       s->threads == 1 ? "" : "s", s->iters);
+    else
+        wk_text_printf(out, "preset %s on %s, %d updates, %d tasks\n\n", v->preset, s->device,
+                       s->iters, v->tasks);
     print_times("reward-free update", &s->update, out);
     if (v->tasks > 0) print_times("task update", &s->tasks, out);
     wk_text_printf(out,
@@ -99,6 +113,7 @@ static void json_times(wk_json *json, const char *key, const wk_update_times *ti
     wk_json_object(json, key);
     wk_json_number(json, "median_ms", milliseconds(times->median));
     wk_json_number(json, "least_ms", milliseconds(times->least));
+    if (times->graph > 0) wk_json_number(json, "graph_ms", milliseconds(times->graph));
     wk_json_object(json, "parts_ms");
     for (int i = 0; i < times->part_count; i++)
         wk_json_number(json, times->parts[i].name, milliseconds(times->parts[i].seconds));
@@ -114,6 +129,7 @@ static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text 
     wk_json_string(&json, "exploration", v->exploration);
     wk_json_integer(&json, "tasks", v->tasks);
     wk_json_integer(&json, "actions", v->actions);
+    wk_json_string(&json, "device", s->device);
     wk_json_integer(&json, "threads", s->threads);
     wk_json_integer(&json, "iters", s->iters);
     json_times(&json, "update", &s->update);
@@ -136,14 +152,15 @@ static void warn_if_busy(const wk_cli *cli, double load)
 static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const bench_values *v = given;
-    wk_learner_config config;
-    WK_TRY(make_config(v, &config, err));
+    wk_update_bench bench = {
+        .device = v->device, .precision = v->precision, .threads = cli->threads, .iters = v->iters};
+    WK_TRY(make_config(v, &bench.config, err));
     double load = 0;
     if (getloadavg(&load, 1) != 1) load = 0;
     if (!cli->quiet && !v->json)
         fprintf(stderr, "measuring %d updates of preset %s ...\n", v->iters, v->preset);
     wk_update_speed speed;
-    WK_TRY(wk_update_speed_measure(&config, cli->threads, v->iters, &speed, err));
+    WK_TRY(wk_update_speed_measure(&bench, &speed, err));
     warn_if_busy(cli, load);
     wk_text out = {0};
     if (v->json)
@@ -162,6 +179,7 @@ const wk_command wk_command_bench_update = {
         "--tasks, reward heads and task policies too, in an update of their own. The peak of\n"
         "the process covers everything since its start.\n",
     .examples = "bench update --preset small --iters 20\n"
+                "bench update --preset paper --device cuda --tasks 5\n"
                 "bench update --preset quick --tasks 5 --threads 1 --json",
     .args = args,
     .n_args = sizeof args / sizeof *args,

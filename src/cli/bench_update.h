@@ -3,6 +3,7 @@
 #define WK_CLI_BENCH_UPDATE_H
 
 #include "agent/learner.h"
+#include "train/device.h"
 
 enum { WK_UPDATE_PARTS_MAX = 16 };
 
@@ -14,23 +15,33 @@ typedef struct wk_update_part {
 
 /// Times of one program.
 typedef struct wk_update_times {
-    double median, least; // seconds
+    double median, least; // seconds, with everything around the graph
+    double graph;         // median of the graph alone
     wk_update_part parts[WK_UPDATE_PARTS_MAX];
     int part_count;
 } wk_update_times;
 
 /// What was measured.
 typedef struct wk_update_speed {
-    wk_update_times update; // reward-free
-    wk_update_times tasks;  // zero without tasks
+    wk_update_times update;          // reward-free
+    wk_update_times tasks;           // zero without tasks
+    char device[WK_DEVICE_NAME_MAX]; // and precision, for people
     int threads, iters;
     double setup;             // seconds to build the networks and record the graphs
     wk_learner_memory memory; // of the device
     size_t resident;          // bytes, the peak of the whole process
 } wk_update_speed;
 
-/// Updates a new learner `iters` times, after one that warms up, on batches of noise.
-wk_status wk_update_speed_measure(const wk_learner_config *config, int threads, int iters,
-                                  wk_update_speed *out, wk_error *err);
+/// What to measure.
+typedef struct wk_update_bench {
+    wk_learner_config config;
+    const char *device, *precision; // as wk_device_open takes them
+    int threads, iters;
+} wk_update_bench;
+
+/// Updates a new learner `iters` times, after one that warms up, on batches of noise; every batch
+/// is copied to the device while the update before it runs, as in training.
+wk_status wk_update_speed_measure(const wk_update_bench *bench, wk_update_speed *out,
+                                  wk_error *err);
 
 #endif

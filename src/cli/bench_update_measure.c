@@ -18,6 +18,7 @@ typedef struct bench {
     float *actions, *rewards;
     wk_learner_batch batch;
     double *update, *tasks; // [iters] seconds
+    double *graph, *task_graph;
 } bench;
 
 // A batch of noise: the time of an update does not depend on what it sees.
@@ -43,42 +44,82 @@ static wk_status make_batch(bench *b, const wk_learner_config *c, wk_error *err)
     return WK_OK;
 }
 
-static wk_status prepare(bench *b, const wk_learner_config *c, int threads, int iters,
-                         wk_update_speed *out, wk_error *err)
+static wk_status allocate(bench *b, size_t iters, wk_error *err)
 {
-    b->update = calloc((size_t)iters, sizeof *b->update);
-    b->tasks = calloc((size_t)iters, sizeof *b->tasks);
-    if (!b->update || !b->tasks) return wk_fail(err, WK_E_MEMORY, "no memory for %d times", iters);
-    WK_TRY(make_batch(b, c, err));
-    WK_TRY(wk_pool_create(threads, &b->pool, err));
+    b->update = calloc(iters, sizeof *b->update);
+    b->tasks = calloc(iters, sizeof *b->tasks);
+    b->graph = calloc(iters, sizeof *b->graph);
+    b->task_graph = calloc(iters, sizeof *b->task_graph);
+    if (b->update && b->tasks && b->graph && b->task_graph) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for %zu times", iters);
+}
+
+static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed *out, wk_error *err)
+{
+    WK_TRY(allocate(b, (size_t)what->iters, err));
+    WK_TRY(make_batch(b, &what->config, err));
+    WK_TRY(wk_pool_create(what->threads, &b->pool, err));
     out->threads = wk_pool_threads(b->pool);
-    WK_TRY(wk_backend_cpu_create(b->pool, &b->backend, err));
+    WK_TRY(wk_device_open(what->device, what->precision, b->pool, &b->backend, out->device, err));
     double start = wk_clock_seconds();
-    WK_TRY(wk_learner_create(c, b->backend, &b->learner, err));
+    WK_TRY(wk_learner_create(&what->config, b->backend, &b->learner, err));
     out->setup = wk_clock_seconds() - start;
     return WK_OK;
 }
 
+// One update; the batch of the next is copied meanwhile.
 static wk_status update_once(bench *b, double *update, double *tasks, wk_error *err)
 {
+    wk_learner_metrics metrics;
+    wk_task_metrics task_metrics;
     double start = wk_clock_seconds();
-    WK_TRY(wk_learner_update(b->learner, &b->batch, NULL, NULL, err));
+    WK_TRY(wk_learner_start(b->learner, err));
+    WK_TRY(wk_learner_stage(b->learner, &b->batch, err));
+    WK_TRY(wk_learner_finish(b->learner, &metrics, NULL, err));
     double middle = wk_clock_seconds();
     if (wk_learner_task_program(b->learner))
-        WK_TRY(wk_learner_update_tasks(b->learner, &b->batch, NULL, err));
+        WK_TRY(wk_learner_update_tasks(b->learner, &b->batch, &task_metrics, err));
     *update = middle - start;
     *tasks = wk_clock_seconds() - middle;
     return WK_OK;
 }
 
-static wk_status run(bench *b, int iters, wk_error *err)
+static wk_status time_graph(wk_program *program, double *seconds, wk_error *err)
+{
+    if (!program) return WK_OK;
+    double start = wk_clock_seconds();
+    WK_TRY(wk_program_run(program, err));
+    *seconds = wk_clock_seconds() - start;
+    return WK_OK;
+}
+
+static wk_status trace(bench *b, bool on, wk_error *err)
 {
     wk_program *tasks = wk_learner_task_program(b->learner);
+    WK_TRY(wk_program_trace(wk_learner_program(b->learner), on, err));
+    return tasks ? wk_program_trace(tasks, on, err) : WK_OK;
+}
+
+// On the CPU tracing costs nothing and goes along; on a GPU it puts events between the nodes, so
+// the parts are measured after the whole.
+static wk_status run(bench *b, int iters, wk_error *err)
+{
+    enum { TRACED = 3 };
+    bool apart = strcmp(wk_backend_name(b->backend), "cpu") != 0;
+    double ignored;
+    WK_TRY(wk_learner_stage(b->learner, &b->batch, err));
     WK_TRY(update_once(b, &b->update[0], &b->tasks[0], err));
-    WK_TRY(wk_program_trace(wk_learner_program(b->learner), true, err));
-    if (tasks) WK_TRY(wk_program_trace(tasks, true, err));
+    if (!apart) WK_TRY(trace(b, true, err));
     for (int i = 0; i < iters; i++)
         WK_TRY(update_once(b, &b->update[i], &b->tasks[i], err));
+    if (!apart) return WK_OK;
+    for (int i = 0; i < iters; i++) {
+        WK_TRY(time_graph(wk_learner_program(b->learner), &b->graph[i], err));
+        WK_TRY(time_graph(wk_learner_task_program(b->learner), &b->task_graph[i], err));
+    }
+    WK_TRY(trace(b, true, err));
+    for (int i = 0; i < TRACED; i++)
+        WK_TRY(update_once(b, &ignored, &ignored, err));
     return WK_OK;
 }
 
@@ -88,11 +129,18 @@ static int by_size(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static void summarise(double *seconds, int iters, const wk_program *program, wk_update_times *out)
+static double median_of(double *seconds, int iters)
 {
     qsort(seconds, (size_t)iters, sizeof *seconds, by_size);
+    return (seconds[(iters - 1) / 2] + seconds[iters / 2]) / 2;
+}
+
+static void summarise(double *seconds, double *graph, int iters, const wk_program *program,
+                      wk_update_times *out)
+{
+    out->median = median_of(seconds, iters);
     out->least = seconds[0];
-    out->median = (seconds[(iters - 1) / 2] + seconds[iters / 2]) / 2;
+    out->graph = median_of(graph, iters);
     for (size_t i = 0; i < wk_program_section_count(program); i++) {
         wk_section_time section = wk_program_section_time(program, i);
         if (section.nodes == 0 || out->part_count == WK_UPDATE_PARTS_MAX) continue;
@@ -119,19 +167,21 @@ static void free_bench(bench *b)
     free(b->rewards);
     free(b->update);
     free(b->tasks);
+    free(b->graph);
+    free(b->task_graph);
 }
 
-wk_status wk_update_speed_measure(const wk_learner_config *config, int threads, int iters,
-                                  wk_update_speed *out, wk_error *err)
+wk_status wk_update_speed_measure(const wk_update_bench *what, wk_update_speed *out, wk_error *err)
 {
-    *out = (wk_update_speed){.iters = iters};
+    *out = (wk_update_speed){.iters = what->iters};
     bench b = {0};
-    wk_status status = prepare(&b, config, threads, iters, out, err);
-    if (status == WK_OK) status = run(&b, iters, err);
+    wk_status status = prepare(&b, what, out, err);
+    if (status == WK_OK) status = run(&b, what->iters, err);
     if (status == WK_OK) {
-        summarise(b.update, iters, wk_learner_program(b.learner), &out->update);
-        if (config->tasks > 0)
-            summarise(b.tasks, iters, wk_learner_task_program(b.learner), &out->tasks);
+        summarise(b.update, b.graph, what->iters, wk_learner_program(b.learner), &out->update);
+        if (what->config.tasks > 0)
+            summarise(b.tasks, b.task_graph, what->iters, wk_learner_task_program(b.learner),
+                      &out->tasks);
         out->memory = wk_learner_get_memory(b.learner);
         out->resident = peak_resident();
     }

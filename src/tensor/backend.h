@@ -19,6 +19,13 @@ struct wk_buffer {
     void *address; // on the device; 64-byte aligned; usable by the host on the CPU backend
 };
 
+/// A copy from one buffer of a backend to another of it.
+typedef struct wk_copy {
+    wk_buffer *to;
+    const wk_buffer *from;
+    size_t to_offset, from_offset, size; // bytes
+} wk_copy;
+
 /// What a backend can do. `trace` in run may be NULL; else it receives the seconds of every node of
 /// the plan, in order, added to what is there.
 typedef struct wk_backend_vtable {
@@ -35,6 +42,12 @@ typedef struct wk_backend_vtable {
     wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
                          wk_error *err);
     wk_status (*run)(wk_executable *executable, double *trace, wk_error *err);
+    wk_status (*copy)(const wk_copy *copy, wk_error *err);
+    /// Makes the copies and begins a run, and waits for its end. NULL for a device that runs only
+    /// while it is waited for.
+    wk_status (*start)(wk_executable *executable, const wk_copy *copies, size_t count,
+                       wk_error *err);
+    wk_status (*finish)(wk_executable *executable, wk_error *err);
     void (*executable_destroy)(wk_executable *executable);
 } wk_backend_vtable;
 

@@ -20,6 +20,20 @@ void wk_program_destroy(wk_program *program);
 /// Runs every node once and returns when the results are there.
 wk_status wk_program_run(wk_program *program, wk_error *err);
 
+/// An input that is taken from a buffer, `offset` bytes from its beginning.
+typedef struct wk_feed {
+    wk_tensor x;
+    const wk_buffer *from;
+    size_t offset;
+} wk_feed;
+
+/// Fills inputs from buffers of the backend, and begins a run; where the device can, it goes on
+/// while the host does other work. Until wk_program_finish the program's tensors and the buffers
+/// they are bound to may not be used.
+wk_status wk_program_start(wk_program *program, const wk_feed *feeds, size_t count, wk_error *err);
+/// Returns when the results of the run that was started are there.
+wk_status wk_program_finish(wk_program *program, wk_error *err);
+
 /// Fills an input or persistent tensor; `size` is its exact size in bytes. An input that no node
 /// needs is accepted and ignored.
 wk_status wk_program_upload(wk_program *program, wk_tensor x, const void *bytes, size_t size,

@@ -62,28 +62,44 @@ wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain 
 static wk_status make_replay(wk_trainer *t, wk_error *err)
 {
     wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
+    config.pool = t->pool;
     return wk_replay_create(&config, &t->replay, err);
+}
+
+static bool allocate_batch(const wk_trainer *t, size_t rows, wk_trainer_batch *b)
+{
+    size_t width = (size_t)t->domain->action_size, tasks = (size_t)t->domain->n_tasks;
+    b->images = calloc(rows, WK_IMAGE_BYTES);
+    b->first = calloc(rows, 1);
+    b->actions = calloc(rows * width, sizeof *b->actions);
+    b->rewards = calloc(rows * tasks, sizeof *b->rewards);
+    b->spaces = calloc((size_t)t->config.batch, sizeof *b->spaces);
+    return b->images && b->first && b->actions && b->rewards && b->spaces;
+}
+
+static void free_batch(wk_trainer_batch *b)
+{
+    free(b->images);
+    free(b->first);
+    free(b->actions);
+    free(b->rewards);
+    free(b->spaces);
 }
 
 static wk_status allocate(wk_trainer *t, wk_error *err)
 {
     size_t n = (size_t)t->count, rows = (size_t)t->config.batch * (size_t)t->config.length;
-    size_t width = (size_t)t->domain->action_size, tasks = (size_t)t->domain->n_tasks;
+    size_t width = (size_t)t->domain->action_size;
     t->lanes = calloc(n, sizeof *t->lanes);
     t->actions = calloc(n * width, sizeof *t->actions);
     t->images = calloc(n, WK_IMAGE_BYTES);
     t->first = calloc(n, 1);
     t->ended = calloc(n, sizeof *t->ended);
-    t->batch_images = calloc(rows, WK_IMAGE_BYTES);
-    t->batch_first = calloc(rows, 1);
-    t->batch_actions = calloc(rows * width, sizeof *t->batch_actions);
-    t->batch_rewards = calloc(rows * tasks, sizeof *t->batch_rewards);
-    t->batch_spaces = calloc((size_t)t->config.batch, sizeof *t->batch_spaces);
     t->delta = calloc(rows, sizeof *t->delta);
     t->delta_space = calloc(rows, sizeof *t->delta_space);
-    bool all = t->lanes && t->actions && t->images && t->first && t->ended && t->batch_images &&
-               t->batch_first && t->batch_actions && t->batch_rewards && t->batch_spaces &&
-               t->delta && t->delta_space;
+    bool all = allocate_batch(t, rows, &t->batches[0]) && allocate_batch(t, rows, &t->batches[1]) &&
+               t->lanes && t->actions && t->images && t->first && t->ended && t->delta &&
+               t->delta_space;
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
 }
 
@@ -129,9 +145,9 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_acting_destroy(t->acting);
     wk_learner_destroy(t->learner);
     wk_backend_destroy(t->backend);
-    wk_pool_destroy(t->pool);
     wk_replay_log_close(t->replay_log);
     wk_replay_destroy(t->replay);
+    wk_pool_destroy(t->pool);
     wk_run_curriculum_close(&t->rule);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
@@ -142,11 +158,8 @@ void wk_trainer_destroy(wk_trainer *t)
     free(t->images);
     free(t->first);
     free(t->ended);
-    free(t->batch_images);
-    free(t->batch_first);
-    free(t->batch_actions);
-    free(t->batch_rewards);
-    free(t->batch_spaces);
+    free_batch(&t->batches[0]);
+    free_batch(&t->batches[1]);
     free(t->delta);
     free(t->delta_space);
     free(t->tasks);
@@ -198,11 +211,11 @@ static wk_status choose_actions(wk_trainer *t, wk_error *err)
 }
 
 // Feeds the error estimates of a batch [T,B] back; every sequence has the θ of its episode.
-static void report_errors(wk_trainer *t)
+static void report_errors(wk_trainer *t, const wk_trainer_batch *b)
 {
     size_t count = 0, batch = (size_t)t->config.batch;
     for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
-        int64_t space = t->batch_spaces[i % batch];
+        int64_t space = b->spaces[i % batch];
         if (space < 0) continue;
         t->delta[count] = t->delta[i];
         t->delta_space[count++] = (size_t)space;
@@ -211,43 +224,67 @@ static void report_errors(wk_trainer *t)
 }
 
 // The learner's tasks are a choice of the domain's: keeps their rewards, in place.
-static void select_rewards(wk_trainer *t)
+static void select_rewards(const wk_trainer *t, wk_trainer_batch *b)
 {
     size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
     size_t all = (size_t)t->domain->n_tasks;
     size_t chosen = (size_t)wk_learner_get_config(t->learner)->tasks;
     for (size_t i = 0; i < rows; i++) {
         float row[WK_TASKS_MAX];
-        memcpy(row, t->batch_rewards + i * all, all * sizeof *row);
+        memcpy(row, b->rewards + i * all, all * sizeof *row);
         for (size_t k = 0; k < chosen; k++)
-            t->batch_rewards[i * chosen + k] = row[t->tasks[k]];
+            b->rewards[i * chosen + k] = row[t->tasks[k]];
     }
 }
 
-static wk_status update_once(wk_trainer *t, wk_error *err)
+static wk_learner_batch learner_batch(const wk_trainer_batch *b)
+{
+    return (wk_learner_batch){b->images, b->actions, b->first, b->rewards};
+}
+
+// Draws the batch of update `number` from the store as it is now, and copies it to the device.
+static wk_status prepare_batch(wk_trainer *t, uint64_t number, wk_error *err)
 {
     double began = wk_clock_seconds();
-    wk_replay_batch out = {.images = t->batch_images,
-                           .actions = t->batch_actions,
-                           .rewards = t->batch_rewards,
-                           .first = t->batch_first,
-                           .spaces = t->batch_spaces};
-    WK_TRY(wk_replay_sample(t->replay, t->config.seed, t->counters.updates, t->config.batch,
-                            t->config.length, &out, err));
+    wk_trainer_batch *b = &t->batches[t->side];
+    wk_replay_batch out = {.images = b->images,
+                           .actions = b->actions,
+                           .rewards = b->rewards,
+                           .first = b->first,
+                           .spaces = b->spaces};
+    WK_TRY(wk_replay_sample(t->replay, t->config.seed, number, t->config.batch, t->config.length,
+                            &out, err));
+    wk_learner_batch batch = learner_batch(b);
+    WK_TRY(wk_learner_stage(t->learner, &batch, err));
+    t->staged = true;
     t->times.sample += wk_clock_seconds() - began;
+    return WK_OK;
+}
 
-    began = wk_clock_seconds();
-    wk_learner_batch batch = {t->batch_images, t->batch_actions, t->batch_first, t->batch_rewards};
-    WK_TRY(wk_learner_update(t->learner, &batch, &t->iteration.learner, t->delta, err));
+// While the device works, the host prepares the next update of the same iteration: between them the
+// store does not change.
+static wk_status update_once(wk_trainer *t, bool more, wk_error *err)
+{
+    if (!t->staged) WK_TRY(prepare_batch(t, t->counters.updates, err));
+    wk_trainer_batch *b = &t->batches[t->side];
+    t->side = !t->side;
+    t->staged = false;
+    double began = wk_clock_seconds(), sampled = t->times.sample;
+    WK_TRY(wk_learner_start(t->learner, err));
+    wk_error sample_error = {0};
+    wk_status prepared = more ? prepare_batch(t, t->counters.updates + 1, &sample_error) : WK_OK;
+    WK_TRY(wk_learner_finish(t->learner, &t->iteration.learner, t->delta, err));
     if (wk_learner_get_config(t->learner)->tasks > 0) {
-        select_rewards(t);
+        select_rewards(t, b);
+        wk_learner_batch batch = learner_batch(b);
         WK_TRY(wk_learner_update_tasks(t->learner, &batch, &t->iteration.tasks, err));
     }
-    report_errors(t);
+    report_errors(t, b);
     t->counters.updates++;
     t->iteration.updates++;
-    t->times.learn += wk_clock_seconds() - began;
-    return WK_OK;
+    t->times.learn += wk_clock_seconds() - began - (t->times.sample - sampled);
+    if (prepared != WK_OK) *err = sample_error;
+    return prepared;
 }
 
 // One update for each config.train_every steps, once there is something to learn from.
@@ -259,7 +296,7 @@ static wk_status learn(wk_trainer *t, int stepping, wk_error *err)
     t->counters.debt %= (uint64_t)t->config.train_every;
     if (wk_replay_sampleable(t->replay, t->config.length) == 0) return WK_OK;
     for (uint64_t i = 0; i < updates; i++)
-        WK_TRY(update_once(t, err));
+        WK_TRY(update_once(t, i + 1 < updates, err));
     return WK_OK;
 }
 

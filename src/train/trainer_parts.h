@@ -24,6 +24,13 @@ typedef struct wk_lane {
     float completion[WK_TASKS_MAX];
 } wk_lane;
 
+/// A batch in the memory of the host.
+typedef struct wk_trainer_batch {
+    uint8_t *images, *first;
+    float *actions, *rewards;
+    int64_t *spaces; // of θ, for each sequence
+} wk_trainer_batch;
+
 struct wk_trainer {
     wk_run_config config;
     char *directory;
@@ -49,10 +56,10 @@ struct wk_trainer {
     uint8_t *first;  // [count] the current image begins an episode
     uint64_t note[WK_TRAINER_NOTE_BYTES / sizeof(uint64_t)];
 
-    // One batch, its θ, its error estimates.
-    uint8_t *batch_images, *batch_first;
-    float *batch_actions, *batch_rewards, *delta;
-    int64_t *batch_spaces;
+    wk_trainer_batch batches[2]; // the one of the running update, and the next
+    int side;                    // which of them is the next
+    bool staged;                 // it is filled and on the device
+    float *delta;                // the error estimates of a batch, and their θ
     size_t *delta_space;
 
     int *tasks; // domain's task number of each learner task

@@ -6,6 +6,7 @@
 #include "support/backend.h"
 #include "support/check.h"
 #include "tensor/cuda/recurrence.h"
+#include "tensor/program.h"
 #include "tensor/program_internal.h"
 
 #include <stdlib.h>

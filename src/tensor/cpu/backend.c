@@ -81,6 +81,14 @@ static wk_status download(const wk_buffer *buffer, size_t offset, void *bytes, s
     return WK_OK;
 }
 
+static wk_status copy(const wk_copy *c, wk_error *err)
+{
+    (void)err;
+    memcpy((char *)c->to->address + c->to_offset, (const char *)c->from->address + c->from_offset,
+           c->size);
+    return WK_OK;
+}
+
 static void executable_destroy(wk_executable *e)
 {
     if (!e) return;
@@ -176,6 +184,7 @@ static const wk_backend_vtable cpu_vtable = {.name = "cpu",
                                              .download = download,
                                              .compile = compile,
                                              .run = run,
+                                             .copy = copy,
                                              .executable_destroy = executable_destroy};
 
 wk_status wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error *err)

@@ -514,6 +514,8 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     list_regions(e, plan);
     resolve(e, plan);
     WK_TRY(keep_chains(e, plan, err));
+    for (size_t i = 0; i < e->count; i++)
+        e->calls[i].chained = chain_at(e, i);
     if (!wk_cuda_find_storage(e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     wk_cuda_merge_adam(e->calls, e->count);
@@ -574,12 +576,41 @@ static wk_status run_traced(wk_executable *e, double *trace, wk_error *err)
     return WK_OK;
 }
 
+static cudaError_t put_copy(const wk_copy *c, cudaStream_t stream)
+{
+    return cudaMemcpyAsync((char *)c->to->address + c->to_offset,
+                           (const char *)c->from->address + c->from_offset, c->size,
+                           cudaMemcpyDeviceToDevice, stream);
+}
+
+static wk_status copy(const wk_copy *c, wk_error *err)
+{
+    cuda_backend *backend = (cuda_backend *)c->to->backend;
+    TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
+    TRY_CUDA(put_copy(c, backend->stream), "copying on the device");
+    return fail_cuda(cudaStreamSynchronize(backend->stream), "copying on the device", err);
+}
+
+static wk_status start(wk_executable *e, const wk_copy *copies, size_t count, wk_error *err)
+{
+    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
+    for (size_t i = 0; i < count; i++)
+        TRY_CUDA(put_copy(&copies[i], e->stream), "copying on the device");
+    return fail_cuda(cudaGraphLaunch(e->graph, e->stream), "starting a graph", err);
+}
+
+static wk_status finish(wk_executable *e, wk_error *err)
+{
+    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
+    return fail_cuda(cudaStreamSynchronize(e->stream), "running", err);
+}
+
 static wk_status run(wk_executable *e, double *trace, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
     if (trace) return run_traced(e, trace, err);
-    TRY_CUDA(cudaGraphLaunch(e->graph, e->stream), "starting a graph");
-    return fail_cuda(cudaStreamSynchronize(e->stream), "running", err);
+    WK_TRY(start(e, NULL, 0, err));
+    return finish(e, err);
 }
 
 // The backend.
@@ -597,8 +628,8 @@ static void destroy(wk_backend *base)
 }
 
 static const wk_backend_vtable cuda_vtable = {
-    "cuda", destroy, buffer_create, buffer_destroy,    upload, download,
-    group,  compile, run,           executable_destroy};
+    "cuda",  destroy, buffer_create, buffer_destroy, upload, download,          group,
+    compile, run,     copy,          start,          finish, executable_destroy};
 
 static wk_status open(cuda_backend *backend, wk_error *err)
 {

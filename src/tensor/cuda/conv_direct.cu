@@ -26,6 +26,7 @@ typedef struct conv_job {
     const float *bias;
     float *y;
     __nv_bfloat16 *half; // a bf16 copy of y, or NULL
+    bool chunks;         // put_eight will do
     wk_activation act;
     unsigned pixels;     // rows of small pixels in all
     unsigned columns;    // of the product
@@ -100,25 +101,44 @@ static __device__ unsigned into_patch(const conv_job &j, unsigned k)
 }
 
 // Copies 16 bytes, or zeros, to shared memory; done when the stage's copies were waited for.
-static __device__ void copy_chunk(__nv_bfloat16 *to, const __nv_bfloat16 *from, bool real)
+static __device__ void copy_chunk(unsigned to, const __nv_bfloat16 *from, bool real)
 {
-    unsigned place = (unsigned)__cvta_generic_to_shared(to);
     int bytes = real ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from),
-                 "r"(bytes));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
 }
 
 // Where a thread's chunks come from. Its place along the sum moves on by DEPTH at every step, and
 // with it offsets that are the same for all its chunks; what differs from chunk to chunk is fixed.
+// Registers are short here: a third block on a multiprocessor is worth more than anything else.
 typedef struct source {
     // Along the sum: the thread's number there, and where that is in a run (FORWARD) or in the
     // channels of a tap (TRANSPOSED).
-    unsigned k, at, down, right;
+    unsigned k, at, tap, right;
     int left_offset, right_offset;
-    const __nv_bfloat16 *left[2], *right_side[2];
-    bool left_real[2], right_real[2];
-    unsigned row[2], column[2]; // TRANSPOSED: the pixel in its class
+    unsigned left[2], right_side[2]; // numbers from the beginning
+    unsigned left_to, right_to;      // places of the first chunks in their tiles, in bytes
+    unsigned left_real[2];           // a bit for each tap, all the same but for TRANSPOSED
+    bool right_real[2];
 } source;
+
+// The taps of a pixel of a class that lie inside of the small image.
+static __device__ unsigned inside(const conv_job &j, const block_work &b, unsigned row,
+                                  unsigned column)
+{
+    unsigned taps = 0;
+    for (unsigned down = 0; down < b.v.taps; down++)
+        for (unsigned right = 0; right < b.h.taps; right++)
+            if (row - down < j.z.small && column - right < j.z.small) // wraps when outside
+                taps |= 1u << (down * b.h.taps + right);
+    return taps;
+}
+
+// A thread's chunks of the right tile: neighbouring threads have neighbouring chunks of DEPTH / 2
+// rows, and every thread the same chunk of the other half; or, for TRANSPOSED, of all columns.
+template <int COLS> static __device__ bool has_right(unsigned id)
+{
+    return id < COLS / CHUNK * (DEPTH / 2);
+}
 
 template <int MODE>
 static __device__ void begin_left(const conv_job &j, const block_work &b, source *s)
@@ -128,20 +148,21 @@ static __device__ void begin_left(const conv_job &j, const block_work &b, source
         unsigned id = threadIdx.x + i * THREADS;
         if (MODE == WEIGHTS) {
             unsigned m = blockIdx.x * ROWS + id % (ROWS / CHUNK) * CHUNK;
-            s->left_real[i] = m < b.rows;
-            s->left[i] = j.left + (s->left_real[i] ? into_patch(j, m) : 0);
+            s->left_real[i] = m < b.rows ? ~0u : 0;
+            s->left[i] = m < b.rows ? into_patch(j, m) : 0;
             continue;
         }
-        unsigned m = blockIdx.x * ROWS + id / (DEPTH / CHUNK), image;
-        s->left_real[i] = m < b.rows;
-        if (!s->left_real[i]) m = 0;
+        unsigned m = blockIdx.x * ROWS + id / (DEPTH / CHUNK), image, row, column;
+        s->left_real[i] = m < b.rows ? ~0u : 0;
+        if (m >= b.rows) m = 0;
         if (MODE == FORWARD) {
-            s->left[i] = j.left + patch_at(j, m);
+            s->left[i] = (unsigned)patch_at(j, m);
         } else {
-            locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &s->row[i],
-                   &s->column[i]);
-            s->left[i] = j.left + image * j.z.small_count +
-                         (s->row[i] * j.z.small + s->column[i]) * j.z.small_c;
+            locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &row,
+                   &column);
+            s->left[i] =
+                image * (unsigned)j.z.small_count + (row * j.z.small + column) * j.z.small_c;
+            s->left_real[i] &= inside(j, b, row, column);
         }
     }
 }
@@ -167,19 +188,20 @@ template <int MODE, int COLS>
 static __device__ void begin_right(const conv_job &j, const block_work &b, source *s)
 {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        unsigned id = threadIdx.x + i * THREADS;
+    for (unsigned i = 0; i < 2; i++) {
         if (MODE == TRANSPOSED) {
+            unsigned id = threadIdx.x + i * THREADS;
             unsigned column = blockIdx.y * COLS + id / (DEPTH / CHUNK);
             s->right_real[i] = id < COLS * DEPTH / CHUNK && column < j.columns;
             class_column q = class_column_of(j, b, s->right_real[i] ? column : 0);
-            size_t from = (size_t)(q.down * j.z.kernel + q.right) * j.z.large_c + q.channel;
-            s->right_side[i] = j.right + from * j.z.small_c;
+            unsigned from = (q.down * j.z.kernel + q.right) * j.z.large_c + q.channel;
+            s->right_side[i] = from * j.z.small_c;
             continue;
         }
-        unsigned at = id / (COLS / CHUNK), column = blockIdx.y * COLS + id % (COLS / CHUNK) * CHUNK;
-        s->right_real[i] = id < COLS * DEPTH / CHUNK && column < j.columns;
-        s->right_side[i] = j.right + (size_t)(b.begin + at) * j.columns + column;
+        unsigned at = threadIdx.x / (COLS / CHUNK) + i * (DEPTH / 2);
+        unsigned column = blockIdx.y * COLS + threadIdx.x % (COLS / CHUNK) * CHUNK;
+        s->right_real[i] = has_right<COLS>(threadIdx.x) && column < j.columns;
+        s->right_side[i] = (b.begin + at) * j.columns + column;
     }
 }
 
@@ -193,28 +215,36 @@ template <int MODE> static __device__ void settle(const conv_job &j, const block
         }
     }
     if constexpr (MODE == TRANSPOSED) {
+        int tap = (int)(j.z.stride * j.z.large_c * j.z.small_c);
         while (s->at >= j.z.small_c) {
             s->at -= j.z.small_c;
-            if (++s->right == b.h.taps) {
-                s->right = 0;
-                s->down++;
-            }
+            s->tap++;
+            s->left_offset -= 2 * (int)j.z.small_c;
+            s->right_offset += tap - (int)j.z.small_c;
+            if (++s->right < b.h.taps) continue;
+            s->right = 0; // the first tap of the next line
+            s->left_offset -= (int)((j.z.small - b.h.taps) * j.z.small_c);
+            s->right_offset += (int)(j.z.kernel - b.h.taps) * tap;
         }
-        int tap = (int)((s->down * j.z.kernel + s->right) * j.z.stride * j.z.large_c * j.z.small_c);
-        s->left_offset = (int)s->at - (int)((s->down * j.z.small + s->right) * j.z.small_c);
-        s->right_offset = (int)s->at + tap;
     }
 }
 
 template <int MODE, int COLS>
 static __device__ source source_of(const conv_job &j, const block_work &b)
 {
+    const unsigned size = sizeof(__nv_bfloat16), id = threadIdx.x;
     source s = {};
     begin_left<MODE>(j, b, &s);
     begin_right<MODE, COLS>(j, b, &s);
+    unsigned row = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK;
+    s.left_to = s.right_to = (row * ROW_LEFT + at) * size;
+    if (MODE == WEIGHTS)
+        s.left_to = (id / (ROWS / CHUNK) * ROW_LEFT_TURNED + id % (ROWS / CHUNK) * CHUNK) * size;
+    if (MODE != TRANSPOSED)
+        s.right_to = (id / (COLS / CHUNK) * (COLS + 8) + id % (COLS / CHUNK) * CHUNK) * size;
     if (MODE == WEIGHTS) return s;
-    s.k = s.at = threadIdx.x % (DEPTH / CHUNK) * CHUNK;
-    s.left_offset = (int)s.k;
+    s.k = s.at = at;
+    s.left_offset = s.right_offset = (int)s.k;
     settle<MODE>(j, b, &s);
     return s;
 }
@@ -226,58 +256,62 @@ static __device__ void advance(const conv_job &j, const block_work &b, source *s
     if (MODE == WEIGHTS) return;
     s->at += DEPTH;
     s->left_offset += DEPTH;
+    s->right_offset += DEPTH;
     settle<MODE>(j, b, s);
 }
 
 // The left tile: [ROWS][DEPTH], or [DEPTH][ROWS] for WEIGHTS.
 template <int MODE>
 static __device__ void load_left(const conv_job &j, const block_work &b, const source &s,
-                                 __nv_bfloat16 *tile)
+                                 unsigned tile)
 {
+    const unsigned size = sizeof(__nv_bfloat16);
+    const unsigned further = MODE == WEIGHTS ? THREADS / (ROWS / CHUNK) * ROW_LEFT_TURNED * size
+                                             : THREADS / (DEPTH / CHUNK) * ROW_LEFT * size;
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        unsigned id = threadIdx.x + i * THREADS;
+    for (unsigned i = 0; i < 2; i++) {
+        bool real;
+        unsigned from;
         if (MODE == WEIGHTS) {
-            unsigned at = id / (ROWS / CHUNK), m = id % (ROWS / CHUNK) * CHUNK, k = s.k + at;
-            bool real = s.left_real[i] && k < b.depth;
-            size_t from = real ? patch_at(j, b.begin + k) : 0;
-            copy_chunk(tile + at * ROW_LEFT_TURNED + m, s.left[i] + from, real);
-            continue;
+            unsigned k = s.k + (threadIdx.x + i * THREADS) / (ROWS / CHUNK);
+            real = s.left_real[i] && k < b.depth;
+            from = real ? (unsigned)patch_at(j, b.begin + k) + s.left[i] : 0;
+        } else {
+            real = s.k < b.depth && s.left_real[i] >> (MODE == TRANSPOSED ? s.tap : 0) & 1;
+            from = real ? s.left[i] + (unsigned)s.left_offset : 0;
         }
-        unsigned m = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK;
-        bool real = s.left_real[i] && s.k < b.depth;
-        if (MODE == TRANSPOSED) // wraps when outside
-            real &= s.row[i] - s.down < j.z.small && s.column[i] - s.right < j.z.small;
-        copy_chunk(tile + m * ROW_LEFT + at, s.left[i] + (real ? s.left_offset : 0), real);
+        copy_chunk(tile + s.left_to + i * further, j.left + from, real);
     }
 }
 
 // The right tile: [DEPTH][COLS], or [COLS][DEPTH] for TRANSPOSED.
 template <int MODE, int COLS>
 static __device__ void load_right(const conv_job &j, const block_work &b, const source &s,
-                                  unsigned step, __nv_bfloat16 *tile)
+                                  unsigned step, unsigned tile)
 {
+    const unsigned size = sizeof(__nv_bfloat16);
+    const unsigned further = MODE == TRANSPOSED ? THREADS / (DEPTH / CHUNK) * ROW_LEFT * size
+                                                : DEPTH / 2 * (COLS + 8) * size;
+    if (MODE != TRANSPOSED && !has_right<COLS>(threadIdx.x)) return;
 #pragma unroll
-    for (int i = 0; i < (COLS * DEPTH / CHUNK + THREADS - 1) / THREADS; i++) {
-        unsigned id = threadIdx.x + i * THREADS;
-        if (id >= COLS * DEPTH / CHUNK) return;
+    for (unsigned i = 0; i < 2; i++) {
+        bool real;
+        unsigned from;
         if (MODE == TRANSPOSED) {
-            unsigned n = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK;
-            bool real = s.right_real[i] && s.k < b.depth;
-            copy_chunk(tile + n * ROW_LEFT + at, s.right_side[i] + (real ? s.right_offset : 0),
-                       real);
-            continue;
+            if (threadIdx.x + i * THREADS >= COLS * DEPTH / CHUNK) return;
+            real = s.right_real[i] && s.k < b.depth;
+            from = real ? s.right_side[i] + (unsigned)s.right_offset : 0;
+        } else {
+            unsigned k = step * DEPTH + threadIdx.x / (COLS / CHUNK) + i * (DEPTH / 2);
+            real = s.right_real[i] && k < b.depth;
+            from = real ? s.right_side[i] + step * DEPTH * j.columns : 0;
         }
-        unsigned at = id / (COLS / CHUNK), n = id % (COLS / CHUNK) * CHUNK;
-        bool real = s.right_real[i] && step * DEPTH + at < b.depth;
-        size_t from = real ? (size_t)step * DEPTH * j.columns : 0;
-        copy_chunk(tile + at * (COLS + 8) + n, s.right_side[i] + from, real);
+        copy_chunk(tile + s.right_to + i * further, j.right + from, real);
     }
 }
 
-static __device__ void load_matrix4(unsigned (&r)[4], const __nv_bfloat16 *x, bool turned)
+static __device__ void load_matrix4(unsigned (&r)[4], unsigned place, bool turned)
 {
-    unsigned place = (unsigned)__cvta_generic_to_shared(x);
     if (turned)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -288,9 +322,8 @@ static __device__ void load_matrix4(unsigned (&r)[4], const __nv_bfloat16 *x, bo
                      : "r"(place));
 }
 
-static __device__ void load_matrix2(unsigned (&r)[4], const __nv_bfloat16 *x, bool turned)
+static __device__ void load_matrix2(unsigned (&r)[4], unsigned place, bool turned)
 {
-    unsigned place = (unsigned)__cvta_generic_to_shared(x);
     if (turned)
         asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
                      : "=r"(r[0]), "=r"(r[1])
@@ -309,56 +342,49 @@ static __device__ void multiply(float (&c)[4], const unsigned (&a)[4], const uns
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Eight columns of the right tile (COUNT 2) or sixteen (COUNT 4) at depth k: lane `in` of a group
-// of eight gives one row; `low` and `next` say whose of the matrices.
-template <int MODE, int COLS, int COUNT>
-static __device__ void load_columns(unsigned (&b)[4], const __nv_bfloat16 *right, unsigned column,
-                                    unsigned k, unsigned in, unsigned low, unsigned next)
-{
-    const bool turned = MODE != TRANSPOSED;
-    const __nv_bfloat16 *from = turned ? right + (k + in + low * 8) * (COLS + 8) + column + next * 8
-                                       : right + (column + in + next * 8) * ROW_LEFT + k + low * 8;
-    if (COUNT == 2)
-        load_matrix2(b, from, turned);
-    else
-        load_matrix4(b, from, turned);
-}
-
 // The eight warps stand four high and two wide; each has 32 rows and half of the columns.
 template <int COLS> struct sums {
     float v[2][COLS / 16][4];
 };
 
-template <int MODE, int COLS>
-static __device__ void multiply_tiles(const __nv_bfloat16 *left, const __nv_bfloat16 *right,
-                                      sums<COLS> &sum)
+// Where a lane begins to read in the tiles, in bytes. A quarter of the lanes gives the rows of one
+// of the four 8x8 matrices that a load brings: for the left two below one another and the same at
+// the next depth, for the right two depths of eight columns and of the next eight.
+template <int MODE, int COLS> static __device__ void lane_places(unsigned *left, unsigned *right)
 {
-    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    unsigned m0 = warp / 2 * 32, n0 = warp % 2 * (COLS / 2);
-    unsigned in = lane % 8, quarter = lane / 8;
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, in = lane % 8, quarter = lane / 8;
+    unsigned m = warp / 2 * 32 + quarter % 2 * 8, k = quarter / 2 * 8;
+    *left = MODE == WEIGHTS ? (k + in) * ROW_LEFT_TURNED + m : (m + in) * ROW_LEFT + k;
+    unsigned n = warp % 2 * (COLS / 2) + quarter / 2 * 8;
+    k = quarter % 2 * 8;
+    *right = MODE == TRANSPOSED ? (n + in) * ROW_LEFT + k : (k + in) * (COLS + 8) + n;
+    *left *= sizeof(__nv_bfloat16);
+    *right *= sizeof(__nv_bfloat16);
+}
+
+template <int MODE, int COLS>
+static __device__ void multiply_tiles(unsigned left, unsigned right, sums<COLS> &sum)
+{
+    const unsigned size = sizeof(__nv_bfloat16);
+    const unsigned left_m = MODE == WEIGHTS ? size : ROW_LEFT * size;
+    const unsigned left_k = MODE == WEIGHTS ? ROW_LEFT_TURNED * size : size;
+    const unsigned right_n = MODE == TRANSPOSED ? ROW_LEFT * size : size;
+    const unsigned right_k = MODE == TRANSPOSED ? size : (COLS + 8) * size;
 #pragma unroll
     for (unsigned k = 0; k < DEPTH; k += 16) {
         unsigned a[2][4];
 #pragma unroll
-        for (unsigned i = 0; i < 2; i++) {
-            unsigned m = m0 + i * 16;
-            if (MODE == WEIGHTS)
-                load_matrix4(
-                    a[i], left + (k + in + quarter / 2 * 8) * ROW_LEFT_TURNED + m + quarter % 2 * 8,
-                    true);
-            else
-                load_matrix4(a[i],
-                             left + (m + in + quarter % 2 * 8) * ROW_LEFT + k + quarter / 2 * 8,
-                             false);
-        }
+        for (unsigned i = 0; i < 2; i++)
+            load_matrix4(a[i], left + i * 16 * left_m + k * left_k, MODE == WEIGHTS);
 #pragma unroll
         for (unsigned n = 0; n < COLS / 16; n += 2) {
-            unsigned b[4], column = n0 + n * 8;
-            if (n + 1 == COLS / 16)
-                load_columns<MODE, COLS, 2>(b, right, column, k, in, quarter % 2, 0);
+            unsigned b[4], place = right + n * 8 * right_n + k * right_k;
+            if (n + 1 == COLS / 16) // the lanes of the next eight columns are not asked
+                load_matrix2(b, place, MODE != TRANSPOSED);
             else
-                load_columns<MODE, COLS, 4>(b, right, column, k, in, quarter % 2, quarter / 2);
-            for (int half = 0; half < 2 && n + half < COLS / 16; half++) {
+                load_matrix4(b, place, MODE != TRANSPOSED);
+#pragma unroll
+            for (unsigned half = 0; half < 2 && n + half < COLS / 16; half++) {
                 multiply(sum.v[0][n + half], a[0], b + 2 * half);
                 multiply(sum.v[1][n + half], a[1], b + 2 * half);
             }
@@ -399,51 +425,62 @@ static __device__ bool place_of(const conv_job &j, const block_work &b, const re
     return y < j.z.large && x < j.z.large;
 }
 
-static __device__ float finished(const conv_job &j, unsigned channel, float v)
-{
-    if (j.bias) v += j.bias[channel];
-    return j.y ? wk_activate(j.act, v) : wk_activate_half(j.act, v);
-}
-
-static __device__ void put_pair(const conv_job &j, size_t place, unsigned channel, float2 v)
-{
-    v.x = finished(j, channel, v.x);
-    v.y = finished(j, channel + 1, v.y);
-    if (j.y) *(float2 *)(j.y + place) = v;
-    if (j.half) *(__nv_bfloat162 *)(j.half + place) = __floats2bfloat162_rn(v.x, v.y);
-}
-
 static __device__ void put_one(const conv_job &j, size_t place, unsigned channel, float v)
 {
-    v = finished(j, channel, v);
+    if (j.bias) v += j.bias[channel];
+    v = j.y ? wk_activate(j.act, v) : wk_activate_half(j.act, v);
     if (j.y) j.y[place] = v;
     if (j.half) j.half[place] = __float2bfloat16_rn(v);
 }
 
-template <int MODE, int COLS>
-static __device__ void store(const conv_job &j, const block_work &b, const sums<COLS> &sum)
+// Eight channels; the activation is none, or ELU for a result in bf16 alone.
+static __device__ void put_eight(const conv_job &j, size_t place, unsigned channel, const float *x)
 {
+    float v[CHUNK];
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) {
+        v[i] = x[i] + (j.bias ? j.bias[channel + i] : 0.0f);
+        if (j.act == WK_ELU) v[i] = wk_activate_half(WK_ELU, v[i]);
+    }
+    wk_eight eight = {make_float4(v[0], v[1], v[2], v[3]), make_float4(v[4], v[5], v[6], v[7])};
+    wk_out{j.y, j.half}.put8(place / CHUNK, eight);
+}
+
+// Results are collected in shared memory and leave it in chunks: memory takes parts of its 32-byte
+// sectors slowly, and the code that finishes a number stands here once and not for each of a
+// thread's, which the instruction cache would not hold.
+template <int MODE, int COLS>
+static __device__ void store(const conv_job &j, const block_work &b, const sums<COLS> &sum,
+                             float *tile)
+{
+    const unsigned line = COLS + 4;
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    unsigned first = blockIdx.y * COLS + warp % 2 * (COLS / 2) + lane % 4 * 2;
+    unsigned m0 = warp / 2 * 32 + lane / 4, n0 = warp % 2 * (COLS / 2) + lane % 4 * 2;
+    __syncthreads(); // nobody reads the last tiles any more
 #pragma unroll
-    for (unsigned i = 0; i < 4; i++) {
-        unsigned m = blockIdx.x * ROWS + warp / 2 * 32 + i * 8 + lane / 4;
-        if (m >= b.rows) continue;
+    for (unsigned n = 0; n < COLS / 16; n++)
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++)
+            *(float2 *)(tile + (m0 + i * 8) * line + n0 + n * 8) =
+                make_float2(sum.v[i / 2][n][i % 2 * 2], sum.v[i / 2][n][i % 2 * 2 + 1]);
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned id = threadIdx.x; id < ROWS * COLS / CHUNK; id += THREADS) {
+        unsigned row = id / (COLS / CHUNK), at = id % (COLS / CHUNK) * CHUNK, channel;
+        unsigned m = blockIdx.x * ROWS + row, column = blockIdx.y * COLS + at;
+        const float *from = tile + row * line + at;
+        size_t place;
+        if (m >= b.rows || column >= j.columns) continue;
         result_row r = result_row_of<MODE>(j, b, m);
-#pragma unroll
-        for (unsigned n = 0; n < COLS / 16; n++) {
-            unsigned column = first + n * 8, channel;
-            size_t place;
-            float2 v = make_float2(sum.v[i / 2][n][i % 2 * 2], sum.v[i / 2][n][i % 2 * 2 + 1]);
-            if (MODE == TRANSPOSED && j.z.large_c % 2) {
-                if (column < j.columns && place_of<MODE>(j, b, r, column, &place, &channel))
-                    put_one(j, place, channel, v.x);
-                if (column + 1 < j.columns && place_of<MODE>(j, b, r, column + 1, &place, &channel))
-                    put_one(j, place, channel, v.y);
-            } else if (column < j.columns && place_of<MODE>(j, b, r, column, &place, &channel)) {
-                put_pair(j, place, channel, v);
-            }
+        if (j.chunks) {
+            if (place_of<MODE>(j, b, r, column, &place, &channel))
+                put_eight(j, place, channel, from);
+            continue;
         }
+#pragma unroll 1
+        for (unsigned k = 0; k < CHUNK && column + k < j.columns; k++)
+            if (place_of<MODE>(j, b, r, column + k, &place, &channel))
+                put_one(j, place, channel, from[k]);
     }
 }
 
@@ -455,7 +492,7 @@ template <int MODE, int COLS> struct tile_sizes {
 };
 
 template <int MODE, int COLS>
-static __global__ void __launch_bounds__(THREADS) conv_kernel(const conv_job j)
+static __global__ void __launch_bounds__(THREADS, 3) conv_kernel(const conv_job j)
 {
     extern __shared__ __align__(16) __nv_bfloat16 memory[];
     typedef tile_sizes<MODE, COLS> tiles;
@@ -463,26 +500,32 @@ static __global__ void __launch_bounds__(THREADS) conv_kernel(const conv_job j)
     if (blockIdx.x * ROWS >= b.rows) return; // the classes of TRANSPOSED differ in size
     source from = source_of<MODE, COLS>(j, b);
     unsigned steps = (b.depth + DEPTH - 1) / DEPTH;
+    unsigned base = (unsigned)__cvta_generic_to_shared(memory), left, right;
+    const unsigned stage = tiles::stage * sizeof(__nv_bfloat16);
+    const unsigned behind = tiles::left * sizeof(__nv_bfloat16);
+    lane_places<MODE, COLS>(&left, &right);
+    unsigned filled = base; // the stage that is loaded next
     auto load = [&](unsigned step) {
         if (step < steps) {
-            __nv_bfloat16 *stage = memory + step % STAGES * tiles::stage;
-            load_left<MODE>(j, b, from, stage);
-            load_right<MODE, COLS>(j, b, from, step, stage + tiles::left);
+            load_left<MODE>(j, b, from, filled);
+            load_right<MODE, COLS>(j, b, from, step, filled + behind);
             advance<MODE>(j, b, &from);
+            filled = filled == base + (STAGES - 1) * stage ? base : filled + stage;
         }
         asm volatile("cp.async.commit_group;");
     };
     sums<COLS> sum = {};
     for (unsigned step = 0; step < STAGES - 1; step++)
         load(step);
+    unsigned used = base;
     for (unsigned step = 0; step < steps; step++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads(); // the tiles are there, and nobody reads those that are copied over next
         load(step + STAGES - 1);
-        const __nv_bfloat16 *stage = memory + step % STAGES * tiles::stage;
-        multiply_tiles<MODE, COLS>(stage, stage + tiles::left, sum);
+        multiply_tiles<MODE, COLS>(used + left, used + behind + right, sum);
+        used = used == base + (STAGES - 1) * stage ? base : used + stage;
     }
-    store<MODE, COLS>(j, b, sum);
+    store<MODE, COLS>(j, b, sum, (float *)memory);
 }
 
 template <int MODE, int COLS>
@@ -537,6 +580,8 @@ static bool sizes_suit(const wk_conv_sizes *z, bool transposed)
     if (z->large <= z->kernel || z->small_c % CHUNK || z->stride > 2 || z->kernel < z->stride ||
         z->batch * z->large_count >= (size_t)1 << 31)
         return false;
+    unsigned taps = class_of(z, 0).taps;
+    if (taps * taps > 32) return false; // a bit for each
     wk_conv_sizes y = as_read(z);
     return transposed || (y.run % CHUNK == 0 && y.stride * y.large_c % CHUNK == 0 &&
                           y.large * y.large_c % CHUNK == 0);
@@ -601,6 +646,13 @@ static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const floa
     return j;
 }
 
+// Whether whole chunks of `channels` can be stored at once.
+static void choose_store(conv_job *j, unsigned channels)
+{
+    bool quick = j->act == WK_IDENTITY || (j->act == WK_ELU && !j->y);
+    j->chunks = quick && channels % CHUNK == 0 && aligned(j->y) && aligned(j->half);
+}
+
 // Lets the kernel write the bf16 copy too, or alone, where it writes all of the output.
 static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
 {
@@ -621,6 +673,7 @@ bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
                                     : wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->small_count, &j);
+    choose_store(&j, z->small_c);
     launch_for<FORWARD>(c, j, j.pixels, 1);
     return true;
 }
@@ -634,6 +687,7 @@ bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     j.right = wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->large_count, &j);
+    choose_store(&j, z->large_c);
     unsigned length = class_of(z, 0).length; // the first class is the largest
     unsigned classes = z->stride * z->stride;
     j.joined = z->stride == 2 && z->kernel % 2 == 0;
@@ -678,6 +732,7 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
     groups = (steps + group_steps - 1) / group_steps;
     if (groups > 1 || z->large_c == COLOURS)
         j.y = (float *)wk_cuda_scratch(c, groups * read.weights * sizeof(float));
+    choose_store(&j, z->small_c);
     launch_for<WEIGHTS>(c, j, read.patch, groups);
     finish_weights(c, z, &read, groups, j.y, dw);
     return true;

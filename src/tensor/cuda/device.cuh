@@ -38,6 +38,7 @@ typedef struct wk_cuda_call {
     unsigned halves;    // a bit for each input that exists in bf16 alone
     unsigned merged;    // calls after this one that are done with it
     bool skipped;       // done with one before it
+    bool chained;       // part of a recurrence that runs as one kernel, in float32
 } wk_cuda_call;
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);

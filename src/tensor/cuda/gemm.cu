@@ -460,7 +460,8 @@ void wk_cuda_call_matmul(const wk_cuda_call *c)
 // of the two forms.
 static bool adds_bias_to(const wk_cuda_call *c, const wk_cuda_call *product)
 {
-    if (c->node->op != WK_OP_bias_act || product->node->op != WK_OP_matmul) return false;
+    if (c->node->op != WK_OP_bias_act || product->node->op != WK_OP_matmul || c->chained)
+        return false;
     bool plain = c->node->attrs.bias_act.activation == WK_IDENTITY && c->node->input_count > 1 &&
                  c->in[1] && c->in[0] == product->out[0] && c->out[0] == product->out[0] &&
                  wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == product->node->outputs;

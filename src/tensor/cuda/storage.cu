@@ -85,7 +85,8 @@ static void note_reads(const wk_cuda_call *call, readers *read)
     bool passes = wk_cuda_joined_in_place(g, call->node) && call->matrices;
     for (int i = 0; i < call->node->input_count; i++) {
         readers *r = &read[wk_info(g, inputs[i])->root];
-        bool matrix = reads_matrix(g, call->node, i), either = reads_either(call->node, i);
+        bool matrix = reads_matrix(g, call->node, i);
+        bool either = !call->chained && reads_either(call->node, i);
         r->matrices |= matrix || passes;
         r->either |= either;
         // A convolution in another way may read both.
@@ -101,9 +102,11 @@ static void decide(wk_cuda_call *call, readers *read)
     for (int i = 0; i < call->node->output_count; i++) {
         int id = call->node->outputs + i;
         readers *r = &read[id];
-        bool able = i == 0 && stores_either(g, call->node) && has_whole_rows(g, id);
+        bool able =
+            i == 0 && !call->chained && stores_either(g, call->node) && has_whole_rows(g, id);
         // Of those that are not able, some write float32 always.
-        bool stuck = r->either || call->node->op == WK_OP_matmul || is_conv(call->node);
+        bool stuck =
+            r->either || call->node->op == WK_OP_matmul || is_conv(call->node) || call->chained;
         bool numbers = r->numbers || wk_info(g, id)->output || (stuck && !able);
         r->half = able && !numbers && r->either;
         call->matrices |= (unsigned)(r->matrices || r->half) << i;
