@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-enum { MOST_STEPS = 256 };
-
 // [N,D] as [S,N,D], the same for every policy.
 static wk_tensor spread(wk_graph *g, wk_tensor x, int stack)
 {
@@ -15,31 +13,12 @@ static wk_tensor spread(wk_graph *g, wk_tensor x, int stack)
     return wk_graph_repeat(g, x, 0, stack);
 }
 
-typedef struct choice {
-    wk_tensor action, entropy; // [S,N,A], [S,1,N]
-} choice;
-
-// What the policies do at features [S,N,F]; the actor gets no gradient through its input.
-static choice choose(const wk_learner_config *c, wk_scope *actor, wk_graph *g, wk_tensor features,
-                     wk_random random)
-{
-    wk_shape shape = wk_graph_shape(g, features);
-    int stack = shape.dim[0], rows = shape.dim[1];
-    if (!actor)
-        return (choice){
-            .action = wk_graph_uniform(g, WK_SHAPE(stack, rows, c->action_size), random, -1, 1)};
-    wk_tensor raw = wk_actor_head(actor, c, wk_graph_stop_gradient(g, features));
-    wk_tensor entropy = wk_graph_truncated_normal_entropy(g, raw);
-    return (choice){.action = wk_graph_truncated_normal_sample(g, raw, random),
-                    .entropy = wk_graph_reshape(g, entropy, WK_SHAPE(stack, 1, rows))};
-}
-
 wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
                        wk_tensor counter)
 {
     const wk_learner_config *c = rssm->config;
     wk_graph *g = wk_scope_graph(rssm->scope);
-    assert(c->horizon < MOST_STEPS);
+    assert(c->horizon < WK_IMAGINED_STEPS);
     wk_imagined run = {.stack = actor ? wk_scope_stack(actor) : 1,
                        .starts = wk_graph_shape(g, start.deter).dim[0]};
     char action_stream[64], sample_stream[64];
@@ -47,21 +26,25 @@ wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, co
     snprintf(sample_stream, sizeof sample_stream, "%s/imagine", name);
 
     wk_latent latent = {spread(g, start.stoch, run.stack), spread(g, start.deter, run.stack)};
-    wk_tensor features[MOST_STEPS + 1], actions[MOST_STEPS], entropies[MOST_STEPS];
+    wk_tensor features[WK_IMAGINED_STEPS + 1], actions[WK_IMAGINED_STEPS];
     features[0] = wk_rssm_features(rssm, latent);
     for (int t = 0; t < c->horizon; t++) {
-        choice chosen =
-            choose(c, actor, g, features[t], wk_nn_random(counter, c->seed, action_stream, t));
-        actions[t] = chosen.action;
-        entropies[t] = chosen.entropy;
-        latent = wk_rssm_imagine(rssm, latent, chosen.action,
+        wk_random draw = wk_nn_random(counter, c->seed, action_stream, t);
+        if (actor) {
+            // The actor gets no gradient through its input.
+            run.choice[t] = wk_actor_head(actor, c, wk_graph_stop_gradient(g, features[t]));
+            actions[t] = wk_graph_truncated_normal_sample(g, run.choice[t], draw);
+        } else {
+            actions[t] =
+                wk_graph_uniform(g, WK_SHAPE(run.stack, run.starts, c->action_size), draw, -1, 1);
+        }
+        latent = wk_rssm_imagine(rssm, latent, actions[t],
                                  wk_nn_random(counter, c->seed, sample_stream, t));
         features[t + 1] = wk_rssm_features(rssm, latent);
     }
     size_t steps = (size_t)c->horizon;
     run.features = wk_graph_concat(g, features, steps + 1, 1);
     run.actions = wk_graph_concat(g, actions, steps, 1);
-    if (actor) run.entropy = wk_graph_concat(g, entropies, steps, 1);
     return run;
 }
 
@@ -70,16 +53,31 @@ wk_tensor wk_imagined_before(wk_graph *g, const wk_learner_config *c, const wk_i
     return wk_graph_slice(g, run->features, 1, 0, c->horizon * run->starts);
 }
 
-wk_tensor wk_imagined_after(wk_graph *g, const wk_learner_config *c, const wk_imagined *run)
+typedef wk_tensor head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
+
+// A head at the features of H steps from `first` on: [S,H*N,..]. The features of one policy are
+// together; of several, cutting what the head makes of all of them moves less.
+static wk_tensor at_steps(head *network, wk_scope *scope, const wk_learner_config *c,
+                          const wk_imagined *run, wk_tensor features, int first)
 {
-    return wk_graph_slice(g, run->features, 1, run->starts, c->horizon * run->starts);
+    wk_graph *g = wk_scope_graph(scope);
+    int start = first * run->starts, count = c->horizon * run->starts;
+    if (run->stack == 1) return network(scope, c, wk_graph_slice(g, features, 1, start, count));
+    return wk_graph_slice(g, network(scope, c, features), 1, start, count);
+}
+
+wk_tensor wk_imagined_reward(const wk_imagined *run, wk_scope *heads, const wk_learner_config *c)
+{
+    wk_tensor reward = at_steps(wk_scalar_head, heads, c, run, run->features, 1);
+    return wk_graph_reshape(wk_scope_graph(heads), reward,
+                            WK_SHAPE(run->stack, c->horizon, run->starts));
 }
 
 // w_t = discount^t for every policy: [S,H].
 static wk_tensor discounts(wk_graph *g, const wk_learner_config *c, int stack)
 {
-    float weights[16 * MOST_STEPS];
-    assert(stack * c->horizon <= 16 * MOST_STEPS);
+    float weights[16 * WK_IMAGINED_STEPS];
+    assert(stack * c->horizon <= 16 * WK_IMAGINED_STEPS);
     for (int s = 0; s < stack; s++) {
         double weight = 1;
         for (int t = 0; t < c->horizon; t++, weight *= c->discount)
@@ -96,6 +94,25 @@ static wk_tensor mean_of_policy(wk_graph *g, wk_tensor x)
         g, wk_graph_reshape(g, x, WK_SHAPE(shape.dim[0], shape.dim[1] * shape.dim[2])), 1);
 }
 
+// The discounted mean over steps and starts of x [S,H,N], negative: [S].
+static wk_tensor as_loss(wk_graph *g, wk_tensor x, wk_tensor weight)
+{
+    return wk_graph_affine(g, mean_of_policy(g, wk_graph_scale_rows(g, x, weight)), -1, 0);
+}
+
+// A number whose gradient for the actors is that of the loss of their returns. The returns depend
+// on the actors through the choices of every step. Their gradients for those are taken first; the
+// actors then go over all steps at once, instead of backwards step by step with few rows each.
+static wk_tensor through_choices(wk_graph *g, const wk_learner_config *c, const wk_imagined *run,
+                                 wk_tensor loss, wk_tensor choices)
+{
+    wk_tensor gradients[WK_IMAGINED_STEPS];
+    size_t steps = (size_t)c->horizon;
+    wk_graph_gradients(g, wk_graph_sum_all(g, loss), run->choice, steps, gradients);
+    wk_tensor all = wk_graph_stop_gradient(g, wk_graph_concat(g, gradients, steps, 1));
+    return wk_graph_sum_all(g, wk_graph_mul(g, choices, all));
+}
+
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *c,
                                  const wk_imagined *run, wk_tensor reward)
 {
@@ -107,19 +124,24 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
     wk_tensor value = wk_graph_reshape(g, wk_scalar_head(policy->slow, c, run->features),
                                        WK_SHAPE(stack, steps + 1, starts));
     out.returns = wk_graph_lambda_return(g, reward, value, c->discount, c->lambda);
-    wk_tensor goal =
-        wk_graph_add(g, out.returns, wk_graph_affine(g, run->entropy, c->entropy_scale, 0));
-    out.actor_loss =
-        wk_graph_affine(g, mean_of_policy(g, wk_graph_scale_rows(g, goal, weight)), -1, 0);
+    wk_tensor seen = wk_graph_stop_gradient(g, run->features);
+    wk_tensor choices = at_steps(wk_actor_head, policy->actor, c, run, seen, 0);
+    wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, choices),
+                                         WK_SHAPE(stack, steps, starts));
+    wk_tensor return_loss = as_loss(g, out.returns, weight);
+    wk_tensor entropy_loss = wk_graph_affine(g, as_loss(g, entropy, weight), c->entropy_scale, 0);
+    out.actor_loss = wk_graph_add(g, return_loss, entropy_loss);
+    out.actor_objective = wk_graph_add(g, through_choices(g, c, run, return_loss, choices),
+                                       wk_graph_sum_all(g, entropy_loss));
 
-    wk_tensor seen = wk_graph_stop_gradient(g, wk_imagined_before(g, c, run));
     wk_shape single = WK_SHAPE(stack, steps, starts, 1);
-    wk_tensor estimate = wk_graph_reshape(g, wk_scalar_head(policy->critic, c, seen), single);
+    wk_tensor estimate =
+        wk_graph_reshape(g, at_steps(wk_scalar_head, policy->critic, c, run, seen, 0), single);
     wk_tensor target = wk_graph_reshape(g, wk_graph_stop_gradient(g, out.returns), single);
     wk_tensor error = wk_graph_half_squared_error(g, estimate, target, 1);
     out.critic_loss = mean_of_policy(g, wk_graph_scale_rows(g, error, weight));
 
     out.value = mean_of_policy(g, wk_graph_reshape(g, estimate, WK_SHAPE(stack, steps, starts)));
-    out.entropy = mean_of_policy(g, run->entropy);
+    out.entropy = mean_of_policy(g, entropy);
     return out;
 }

@@ -7,12 +7,15 @@
 
 #include "model/rssm.h"
 
+enum { WK_IMAGINED_STEPS = 256 };
+
 /// Imagined trajectories of S policies from N starts over H steps.
 typedef struct wk_imagined {
     int stack, starts;
-    wk_tensor features; // [S,(H+1)*N,features], step after step
-    wk_tensor actions;  // [S,H*N,A]
-    wk_tensor entropy;  // [S,H,N] of the actor; absent without one
+    wk_tensor features;                  // [S,(H+1)*N,features], step after step
+    wk_tensor actions;                   // [S,H*N,A]
+    wk_tensor choice[WK_IMAGINED_STEPS]; // [S,N,2A] of each step, what the actor says before a
+                                         // sample is drawn; absent without one
 } wk_imagined;
 
 /// Rolls the policies of `actor` out from `start` ([N,..] each, a constant). Without an actor
@@ -21,10 +24,10 @@ typedef struct wk_imagined {
 wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
                        wk_tensor counter);
 
-/// Features at which the actions were taken (steps 0...H-1), or reached by them (1...H):
-/// [S,H*N,..].
+/// Features at which the actions were taken (steps 0...H-1): [S,H*N,..].
 wk_tensor wk_imagined_before(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
-wk_tensor wk_imagined_after(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
+/// What reward heads say of the states that the actions reached: [S,H,N].
+wk_tensor wk_imagined_reward(const wk_imagined *run, wk_scope *heads, const wk_learner_config *c);
 
 /// The networks of S policies: sets with a stack axis, and the slow copy of the critic.
 typedef struct wk_policy_scopes {
@@ -34,6 +37,7 @@ typedef struct wk_policy_scopes {
 /// Losses of S actors and critics, [S] each, and what they were made from.
 typedef struct wk_behaviour {
     wk_tensor actor_loss, critic_loss; // [S]
+    wk_tensor actor_objective;         // [1], its gradient is that of the sum of actor_loss
     wk_tensor returns;                 // [S,H,N]
     wk_tensor value, entropy;          // [S], means for the logs
 } wk_behaviour;

@@ -88,8 +88,10 @@ static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor c
     t->critic_loss = b.critic_loss;
     t->value = b.value;
     t->entropy = b.entropy;
-    t->actor_norm = wk_learner_train(learner, unit, WK_SET_EXPLORE_ACTOR, b.actor_loss);
-    t->critic_norm = wk_learner_train(learner, unit, WK_SET_EXPLORE_CRITIC, b.critic_loss);
+    t->actor_norm =
+        wk_learner_train(learner, unit, WK_SET_EXPLORE_ACTOR, b.actor_loss, b.actor_objective);
+    t->critic_norm =
+        wk_learner_train(learner, unit, WK_SET_EXPLORE_CRITIC, b.critic_loss, b.critic_loss);
 }
 
 static void record_ensemble(wk_learner *learner)
@@ -101,7 +103,7 @@ static void record_ensemble(wk_learner *learner)
     wk_tensor losses =
         wk_ensemble_loss(ensemble, &learner->config, t->model.features, t->batch.action);
     t->ensemble_loss = losses;
-    t->ensemble_norm = wk_learner_train(learner, unit, WK_SET_ENSEMBLE, losses);
+    t->ensemble_norm = wk_learner_train(learner, unit, WK_SET_ENSEMBLE, losses, losses);
 }
 
 wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
@@ -117,7 +119,7 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     t->batch = wk_batch_inputs(g, &learner->config);
     t->model = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
     wk_latent start = keep_latent(learner, g, t->model.latent);
-    t->model_norm = wk_learner_train(learner, unit, WK_SET_MODEL, t->model.total);
+    t->model_norm = wk_learner_train(learner, unit, WK_SET_MODEL, t->model.total, t->model.total);
     record_exploration(learner, start, counter);
     record_ensemble(learner);
 

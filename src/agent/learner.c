@@ -108,7 +108,8 @@ wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_
                                (size_t)which * sizeof(uint64_t));
 }
 
-wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss)
+wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss,
+                           wk_tensor objective)
 {
     wk_graph *g = unit->graph;
     wk_shape single = WK_SHAPE(1);
@@ -117,7 +118,7 @@ wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id s
     wk_graph_check_finite(g, loss, flag);
     wk_graph_section(g, "optimiser");
     return wk_optimizer_record(learner->optimizers[set], unit->scope[set],
-                               wk_graph_sum_all(g, loss), flag);
+                               wk_graph_sum_all(g, objective), flag);
 }
 
 wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)

@@ -99,9 +99,11 @@ wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err);
 wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err);
 void wk_unit_free(wk_unit *unit);
 
-/// Records a training step of the set on a loss [1], or [S] for a stack, in the section
-/// "optimiser". A loss that is not finite skips the step. Gives the gradient's norm.
-wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss);
+/// Records a training step of the set on an objective [1], or [S] for a stack, in the section
+/// "optimiser". A loss that is not finite skips the step; it mostly is the objective. Gives the
+/// gradient's norm.
+wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss,
+                           wk_tensor objective);
 
 /// The counter as a tensor of the unit's graph.
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);

@@ -36,9 +36,7 @@ static void record_policies(wk_learner *learner, wk_latent start, wk_tensor coun
     wk_imagined run = wk_imagine(&rssm, policy.actor, start, "task", counter);
     wk_graph_section(g, "policy");
     // Rewards are those received on arriving: the head reads the state after the step.
-    wk_tensor reward = wk_graph_reshape(
-        g, wk_scalar_head(unit->scope[WK_SET_REWARD], c, wk_imagined_after(g, c, &run)),
-        WK_SHAPE(c->tasks, c->horizon, run.starts));
+    wk_tensor reward = wk_imagined_reward(&run, unit->scope[WK_SET_REWARD], c);
     wk_behaviour b = wk_behaviour_record(&policy, c, &run, reward);
     t->actor_loss = b.actor_loss;
     t->critic_loss = b.critic_loss;
@@ -46,7 +44,7 @@ static void record_policies(wk_learner *learner, wk_latent start, wk_tensor coun
     t->entropy = b.entropy;
     wk_graph_section(g, "optimiser");
     t->actor_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_ACTOR], policy.actor,
-                                        wk_graph_sum_all(g, b.actor_loss), (wk_tensor){0});
+                                        b.actor_objective, (wk_tensor){0});
     t->critic_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_CRITIC], policy.critic,
                                          wk_graph_sum_all(g, b.critic_loss), (wk_tensor){0});
     wk_graph_count(g, counter, 1);

@@ -43,15 +43,21 @@ wk_rssm wk_rssm_use(wk_scope *scope, const wk_learner_config *c)
     };
 }
 
-// x [..,K] times w [K,N] as one product over all rows: [..,N].
-static wk_tensor product(wk_graph *g, wk_tensor x, wk_tensor w)
+// x [..,K] times w [K,N] as one product over all rows, and `sum`, which may be absent: [..,N].
+static wk_tensor product_add(wk_graph *g, wk_tensor x, wk_tensor w, wk_tensor sum)
 {
     wk_shape shape = wk_graph_shape(g, x);
-    int last = shape.rank - 1, inputs = shape.dim[last];
-    wk_tensor rows =
-        wk_graph_reshape(g, x, WK_SHAPE((int)(wk_shape_count(shape) / (size_t)inputs), inputs));
-    shape.dim[last] = wk_graph_shape(g, w).dim[1];
-    return wk_graph_reshape(g, wk_graph_matmul(g, rows, w), shape);
+    int last = shape.rank - 1, inputs = shape.dim[last], units = wk_graph_shape(g, w).dim[1];
+    int rows = (int)(wk_shape_count(shape) / (size_t)inputs);
+    x = wk_graph_reshape(g, x, WK_SHAPE(rows, inputs));
+    if (wk_tensor_exists(sum)) sum = wk_graph_reshape(g, sum, WK_SHAPE(rows, units));
+    shape.dim[last] = units;
+    return wk_graph_reshape(g, wk_graph_matmul_add(g, x, w, sum), shape);
+}
+
+static wk_tensor product(wk_graph *g, wk_tensor x, wk_tensor w)
+{
+    return product_add(g, x, w, (wk_tensor){0});
 }
 
 wk_tensor wk_rssm_action(const wk_rssm *rssm, wk_tensor action)
@@ -62,10 +68,10 @@ wk_tensor wk_rssm_action(const wk_rssm *rssm, wk_tensor action)
 wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor action)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
-    wk_tensor pre = wk_graph_add(g, product(g, latent.stoch, rssm->in_stoch), action);
+    wk_tensor pre = product_add(g, latent.stoch, rssm->in_stoch, action);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->in_bias, WK_ELU);
     wk_tensor from_deter = product(g, latent.deter, rssm->gru_h);
-    wk_tensor gates = wk_graph_add(g, product(g, x, rssm->gru_x), from_deter);
+    wk_tensor gates = product_add(g, x, rssm->gru_x, from_deter);
     return wk_graph_gru(g, gates, rssm->gru_bias, rssm->gru_gain, rssm->gru_offset, latent.deter,
                         NORM_EPSILON);
 }
@@ -78,7 +84,7 @@ wk_tensor wk_rssm_embed(const wk_rssm *rssm, wk_tensor embed)
 wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embed)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
-    wk_tensor pre = wk_graph_add(g, product(g, deter, rssm->post_deter), embed);
+    wk_tensor pre = product_add(g, deter, rssm->post_deter, embed);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->post_bias, WK_ELU);
     return wk_nn_dense(rssm->scope, "rssm/post/out", x, wk_config_flat(rssm->config), WK_IDENTITY);
 }

@@ -178,6 +178,11 @@ wk_tensor wk_graph_matmul(wk_graph *g, wk_tensor a, wk_tensor b)
     return wk_graph_matmul_general(g, a, b, false, false, false, (wk_tensor){0});
 }
 
+wk_tensor wk_graph_matmul_add(wk_graph *g, wk_tensor a, wk_tensor b, wk_tensor sum)
+{
+    return wk_graph_matmul_general(g, a, b, false, false, false, sum);
+}
+
 wk_tensor wk_graph_bias_act(wk_graph *g, wk_tensor x, wk_tensor bias, wk_activation activation)
 {
     wk_attrs attrs = {

@@ -124,7 +124,8 @@ void wk_gradient_matmul(wk_backward *b)
 {
     wk_tensor x = input(b, 0), w = input(b, 1);
     assert(!b->node.attrs.matmul.transpose_a && !b->node.attrs.matmul.transpose_b &&
-           b->node.input_count == 2 && "only the plain product is differentiable");
+           !b->node.attrs.matmul.reduce && "only the plain product is differentiable");
+    if (wants(b, 2)) wk_backward_give(b, 2, b->dy);
     wk_matmul_sizes z = wk_matmul_measure(input_shape(b, 0), input_shape(b, 1), false, false);
     if (wants(b, 0)) {
         bool reduce = z.shared_a && z.stack > 1;

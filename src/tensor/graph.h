@@ -153,6 +153,8 @@ wk_tensor wk_graph_mean_all(wk_graph *g, wk_tensor x);
 /// a [S,M,K] times b [S,K,N]: [S,M,N]. Either may be shared by the stack ([1,..] or rank 2); two
 /// operands of rank 2 give rank 2.
 wk_tensor wk_graph_matmul(wk_graph *g, wk_tensor a, wk_tensor b);
+/// The same product added to sum, which has its shape.
+wk_tensor wk_graph_matmul_add(wk_graph *g, wk_tensor a, wk_tensor b, wk_tensor sum);
 /// act(x + bias) for x [..,N] and bias [N], or x [S,..,N] and bias [S,N].
 wk_tensor wk_graph_bias_act(wk_graph *g, wk_tensor x, wk_tensor bias, wk_activation activation);
 /// act(conv(x, w) + bias) without padding, images x [B,H,H,C], w [K,K,C,D], bias [D] or none:

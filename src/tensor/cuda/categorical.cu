@@ -80,12 +80,39 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
     });
 }
 
+// Groups of 16 or 32 classes, four a thread: the lanes of a group are neighbours.
+static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y, const float4 *dy,
+                          wk_out dx)
+{
+    // Whole warps, so that all lanes of a group take part.
+    size_t count = wk_call_count(c) / 4, whole = (count + 31) / 32 * 32;
+    wk_cuda_each(c, whole, [=] __device__(unsigned i) {
+        bool real = i < count;
+        float4 p = make_float4(0, 0, 0, 0), d = p;
+        if (real) {
+            p = y[i];
+            d = dy[i];
+        }
+        float dot = p.x * d.x + p.y * d.y + (p.z * d.z + p.w * d.w);
+        for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
+            dot += __shfl_xor_sync(0xffffffffu, dot, offset);
+        if (real)
+            dx.put4(i, make_float4(p.x * (d.x - dot), p.y * (d.y - dot), p.z * (d.z - dot),
+                                   p.w * (d.w - dot)));
+    });
+}
+
 void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
 {
     wk_rows r = groups_of(c);
     unsigned n = (unsigned)r.cols;
     const float *y = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
     wk_out dx = wk_call_store(c, 0);
+    bool aligned = dx.aligned4() && ((uintptr_t)y | (uintptr_t)dy) % 16 == 0;
+    if ((n == 16 || n == 32) && aligned) {
+        softmax_grad4(c, n / 4, (const float4 *)y, (const float4 *)dy, dx);
+        return;
+    }
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         float dot = 0;
@@ -178,9 +205,69 @@ static __device__ void sample_group(unsigned n, const float *x, float u, wk_out 
     }
 }
 
+// Many groups of N classes: a thread for each, which keeps its weights in registers. The block's
+// logits come and go through shared memory, in rows that do not share banks.
+enum { SAMPLERS = 64 };
+
+template <unsigned N>
+static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *counter,
+                                     const float *x, wk_out onehot, float *probs)
+{
+    __shared__ float row[SAMPLERS][N + 1];
+    __shared__ unsigned drawn[SAMPLERS];
+    wk_begin();
+    unsigned first = blockIdx.x * SAMPLERS, count = min(groups - first, (unsigned)SAMPLERS) * N;
+    size_t begin = (size_t)first * N;
+    for (unsigned i = threadIdx.x; i < count; i += SAMPLERS)
+        row[i / N][i % N] = x[begin + i];
+    __syncthreads();
+    unsigned g = first + threadIdx.x;
+    if (g < groups) {
+        float weight[N], max = -INFINITY, total = 0, sum = 0;
+        unsigned below = 0;
+#pragma unroll
+        for (unsigned i = 0; i < N; i++)
+            max = fmaxf(max, weight[i] = row[threadIdx.x][i]);
+#pragma unroll
+        for (unsigned i = 0; i < N; i++)
+            total += weight[i] = wk_expf(weight[i] - max);
+        float threshold = wk_unit_float(wk_random_word(key, substream_of(counter), g)) * total;
+        float scale = 1.0f / total;
+#pragma unroll
+        for (unsigned i = 0; i < N; i++) {
+            sum += weight[i];
+            below += sum <= threshold;
+            row[threadIdx.x][i] = weight[i] * scale;
+        }
+        drawn[threadIdx.x] = min(below, N - 1); // N - 1: only for logits that are NaN
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < count; i += SAMPLERS) {
+        probs[begin + i] = row[i / N][i % N];
+        onehot[begin + i] = i % N == drawn[i / N] ? 1.0f : 0.0f;
+    }
+}
+
+// Whether there is such a kernel for these groups.
+static bool sample_many(const wk_cuda_call *c, wk_rows r)
+{
+    enum { MANY = 4096 };
+    void (*kernel)(unsigned, uint64_t, const void *, const float *, wk_out, float *) =
+        r.cols == 32   ? sample_kernel<32>
+        : r.cols == 24 ? sample_kernel<24>
+        : r.cols == 16 ? sample_kernel<16>
+                       : NULL;
+    if (!kernel || r.rows < MANY) return false;
+    wk_launch(c, kernel, (unsigned)((r.rows + SAMPLERS - 1) / SAMPLERS), SAMPLERS, (unsigned)r.rows,
+              c->node->attrs.random.key, c->in[1], wk_call_in(c, 0), wk_call_store(c, 0),
+              wk_call_out(c, 1));
+    return true;
+}
+
 void wk_cuda_call_sample_onehot(const wk_cuda_call *c)
 {
     wk_rows r = groups_of(c);
+    if (sample_many(c, r)) return;
     unsigned n = (unsigned)r.cols;
     uint64_t key = c->node->attrs.random.key;
     const void *counter = c->in[1];

@@ -38,16 +38,34 @@ typedef struct terms {
     const float *x[TERMS];
 } terms;
 
-// Large sums of two by 16 bytes.
-static bool add_two(const wk_cuda_call *c, const terms &t, wk_out y)
+static bool aligned4(const void *x)
 {
-    enum { MANY = 1 << 18 };
-    const float *a = t.x[0], *b = t.x[1];
-    bool whole = ((uintptr_t)a | (uintptr_t)b) % sizeof(float4) == 0 && y.aligned4();
-    if (t.count != 2 || !whole || wk_call_count(c) % 4 || wk_call_count(c) < MANY) return false;
+    return (uintptr_t)x % 16 == 0;
+}
+
+// Two to four tensors, four elements a thread; false if they do not begin at whole 16 bytes.
+static bool add_few(const wk_cuda_call *c)
+{
+    const float4 *x[4] = {};
+    int count = c->node->input_count;
+    bool fits = count >= 2 && count <= 4 && wk_call_count(c) % 4 == 0;
+    for (int i = 0; fits && i < count; i++) {
+        x[i] = (const float4 *)c->in[i];
+        fits = aligned4(x[i]);
+    }
+    if (!fits || !aligned4(c->out[0])) return false;
+    wk_out y = wk_call_store(c, 0);
+    const float4 *a = x[0], *b = x[1], *d = x[2], *e = x[3];
     wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
-        float4 v = ((const float4 *)a)[i], w = ((const float4 *)b)[i];
-        y.put4(i, make_float4(v.x + w.x, v.y + w.y, v.z + w.z, v.w + w.w));
+        float4 sum = a[i];
+        const float4 *more[3] = {b, d, e};
+#pragma unroll
+        for (int k = 0; k < 3; k++) {
+            if (!more[k]) break;
+            float4 v = more[k][i];
+            sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+        }
+        y.put4(i, sum);
     });
     return true;
 }
@@ -55,6 +73,7 @@ static bool add_two(const wk_cuda_call *c, const terms &t, wk_out y)
 // Adds up to TERMS tensors a launch, from first to last; y may be one of them.
 void wk_cuda_call_add_n(const wk_cuda_call *c)
 {
+    if (add_few(c)) return;
     float *partial = wk_call_out(c, 0);
     for (int next = 0; next < c->node->input_count;) {
         terms t = {};
@@ -63,7 +82,6 @@ void wk_cuda_call_add_n(const wk_cuda_call *c)
             t.x[t.count++] = wk_call_in(c, next++);
         bool last = next == c->node->input_count;
         wk_out y = last ? wk_call_store(c, 0) : wk_out{partial, NULL};
-        if (add_two(c, t, y)) continue;
         wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
             float sum = t.x[0][i];
             for (int k = 1; k < t.count; k++)

@@ -657,7 +657,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 typedef struct backward_step {
     const float *keep; // of the step after it in the sequence, through which its gradient comes
     const float *dstoch, *dlogits_more, *ddeter;
-    const float *probs, *post_x, *gates, *before, *stats, *x;
+    const float *probs, *gates, *before, *stats;
+    wk_in post_x, x;
     wk_out dlogits, dpost, dgates, dx;
     float *dparams[3]; // of gate bias, gain and offset
 } backward_step;
@@ -1136,11 +1137,12 @@ static void bind_backward(const binding *b, int t, backward_step *s)
     s->dlogits_more = read_by(b, t, WK_ROLE_DLOGITS_MORE);
     s->ddeter = read_by(b, t, WK_ROLE_DDETER_MORE);
     s->probs = read_by(b, t, WK_ROLE_PROBS);
-    s->post_x = read_by(b, t, WK_ROLE_POST_X);
+    // act_grad reads the layer's result as its second input, in either form.
+    s->post_x = wk_call_load(&b->calls[b->r->step[t].node_of[WK_ROLE_DPOST]], 1);
     s->gates = read_by(b, t, WK_ROLE_GATES);
     s->before = read_by(b, t, WK_ROLE_KEPT_DETER);
     s->stats = read_by(b, t, WK_ROLE_STATS);
-    s->x = read_by(b, t, WK_ROLE_X);
+    s->x = wk_call_load(&b->calls[b->r->step[t].node_of[WK_ROLE_DX]], 1);
     s->dlogits = made_by(b, t, WK_ROLE_DLOGITS);
     s->dpost = made_by(b, t, WK_ROLE_DPOST);
     s->dgates = made_by(b, t, WK_ROLE_DGATES);
