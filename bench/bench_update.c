@@ -93,9 +93,12 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
     double *update = room((size_t)updates * sizeof *update);
     double *tasks = room((size_t)updates * sizeof *tasks);
     double *launch = room((size_t)updates * sizeof *launch);
+    check(wk_learner_stage(b->learner, batch, &err), &err);
     for (int i = -WARM_UP; i < updates; i++) {
         double start = wk_clock_seconds();
-        check(wk_learner_update(b->learner, batch, &metrics, NULL, &err), &err);
+        check(wk_learner_start(b->learner, &err), &err);
+        check(wk_learner_stage(b->learner, batch, &err), &err);
+        check(wk_learner_finish(b->learner, &metrics, NULL, &err), &err);
         double middle = wk_clock_seconds();
         if (b->config.tasks > 0)
             check(wk_learner_update_tasks(b->learner, batch, NULL, &err), &err);
@@ -155,8 +158,9 @@ int main(int count, char **args)
     printf("preset %s on %s, %d tasks; set-up %.0f ms\n", preset, device, b.config.tasks,
            1e3 * (wk_clock_seconds() - start));
     wk_learner_memory memory = wk_learner_get_memory(b.learner);
-    printf("memory: %.1f MiB state, %.1f MiB planned\n", (double)memory.state / (1 << 20),
-           (double)memory.planned / (1 << 20));
+    printf("memory: %.1f MiB state, %.1f MiB planned, %.1f MiB in use\n",
+           (double)memory.state / (1 << 20), (double)memory.planned / (1 << 20),
+           (double)memory.allocated / (1 << 20));
     wk_learner_batch batch = make_batch(&b.config);
     time_updates(&b, &batch, updates < 1 ? 1 : updates);
     if (wk_trace_request()) trace(wk_learner_program(b.learner), "");

@@ -144,7 +144,7 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
                               t->value,
                               t->entropy};
     t->figures = wk_figures_record(g, read, sizeof read / sizeof *read);
-    return wk_unit_finish(unit, learner, err);
+    return wk_unit_plan(unit, learner, err);
 }
 
 wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
@@ -158,5 +158,5 @@ wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
         wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &learner->observe_t, counter);
     keep_latent(learner, g, seen.latent);
     wk_graph_count(g, counter, 1);
-    return wk_unit_finish(unit, learner, err);
+    return wk_unit_plan(unit, learner, err);
 }

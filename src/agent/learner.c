@@ -74,7 +74,7 @@ wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_i
     return WK_OK;
 }
 
-wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err)
+wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err)
 {
     for (int id = 0; id < WK_SETS; id++)
         if (unit->scope[id]) WK_TRY(wk_scope_bind(unit->scope[id], learner->backend, err));
@@ -85,7 +85,13 @@ wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err
         if (trains && learner->optimizers[id])
             WK_TRY(wk_optimizer_bind(learner->optimizers[id], learner->backend, err));
     }
-    return wk_program_create(unit->graph, learner->backend, &unit->program, err);
+    return wk_program_plan(unit->graph, learner->backend, &unit->program, err);
+}
+
+wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err)
+{
+    WK_TRY(wk_unit_plan(unit, learner, err));
+    return wk_program_compile(unit->program, NULL, err);
 }
 
 void wk_unit_free(wk_unit *unit)
@@ -142,6 +148,27 @@ static wk_status list_state(wk_learner *learner, wk_error *err)
                         learner->counters, 0, err);
 }
 
+// The three programs run one after the other: their temporaries share the memory of the largest.
+static wk_status compile_units(wk_learner *learner, wk_error *err)
+{
+    const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
+    size_t largest = 0, owned = 0;
+    for (int i = 0; i < 3; i++) {
+        if (!units[i]->program) continue;
+        wk_program_stats stats = wk_program_get_stats(units[i]->program);
+        owned += stats.owned;
+        if (stats.planned > largest) largest = stats.planned;
+    }
+    wk_status status = wk_buffer_create(learner->backend, largest, &learner->temporary, err);
+    for (int i = 0; i < 3 && status == WK_OK; i++)
+        if (units[i]->program)
+            status = wk_program_compile(units[i]->program, learner->temporary, err);
+    if (status == WK_E_MEMORY)
+        wk_fail_context(err, "a learner that needs %zu MiB beside its weights and optimiser",
+                        (largest + owned) >> 20);
+    return status;
+}
+
 // Where the parts of a batch lie in the memory for the next one, in bytes.
 typedef struct incoming {
     size_t actions, keep, total; // images come first
@@ -172,14 +199,14 @@ static wk_status build(wk_learner *learner, wk_error *err)
             wk_buffer_create(learner->backend, incoming_of(c).total, &learner->incoming[i], err));
     WK_TRY(wk_learner_record_learn(learner, err));
     WK_TRY(wk_learner_record_observe(learner, err));
+    if (c->tasks > 0) WK_TRY(wk_learner_record_tasks(learner, err));
+    WK_TRY(compile_units(learner, err));
     if (learner->params[WK_SET_EXPLORE_SLOW])
         WK_TRY(wk_params_copy(learner->params[WK_SET_EXPLORE_SLOW],
                               learner->params[WK_SET_EXPLORE_CRITIC], err));
-    if (c->tasks > 0) {
-        WK_TRY(wk_learner_record_tasks(learner, err));
+    if (c->tasks > 0)
         WK_TRY(wk_params_copy(learner->params[WK_SET_TASK_SLOW],
                               learner->params[WK_SET_TASK_CRITIC], err));
-    }
     size_t figures = learner->learn_t.figures.total + learner->task_t.figures.total;
     learner->figures = malloc(figures * sizeof(float));
     if (!learner->figures) return wk_fail(err, WK_E_MEMORY, "no memory for %zu figures", figures);
@@ -217,6 +244,7 @@ void wk_learner_destroy(wk_learner *learner)
     }
     wk_buffer_destroy(learner->latent);
     wk_buffer_destroy(learner->counters);
+    wk_buffer_destroy(learner->temporary);
     for (int i = 0; i < 2; i++)
         wk_buffer_destroy(learner->incoming[i]);
     free(learner->scratch);
@@ -427,13 +455,12 @@ wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64
 
 wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
 {
-    wk_learner_memory memory = {.state = wk_state_bytes(learner->state)};
+    wk_learner_memory memory = {.state = wk_state_bytes(learner->state),
+                                .planned = learner->temporary->size,
+                                .allocated = wk_backend_allocated(learner->backend)};
     const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
-    for (int i = 0; i < 3; i++) {
-        if (!units[i]->program) continue;
-        wk_program_stats stats = wk_program_get_stats(units[i]->program);
-        memory.planned += stats.planned + stats.owned;
-    }
+    for (int i = 0; i < 3; i++)
+        if (units[i]->program) memory.planned += wk_program_get_stats(units[i]->program).owned;
     return memory;
 }
 

@@ -83,9 +83,10 @@ const char *wk_learner_metrics_fault(const wk_learner_metrics *metrics);
 wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64_t *skipped,
                             wk_error *err);
 
-/// Bytes of device memory: weights and optimiser state, and the planned temporaries of the graphs.
+/// Bytes of device memory: weights and optimiser state, the planned temporaries and inputs of the
+/// graphs, and all that is in use on the device, whoever made it (0 where nobody counts).
 typedef struct wk_learner_memory {
-    size_t state, planned;
+    size_t state, planned, allocated;
 } wk_learner_memory;
 wk_learner_memory wk_learner_get_memory(const wk_learner *learner);
 

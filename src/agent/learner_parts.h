@@ -78,6 +78,7 @@ struct wk_learner {
     wk_state *weights;      // the weights alone
     float *scratch;         // host memory for batches in the graph's layout
     float *figures;         // host memory for what one run gives
+    wk_buffer *temporary;   // of the three programs in turn
     wk_buffer *incoming[2]; // batches on the device: of the running update, and of the next
     int side;               // which of them the next wk_learner_start takes
 };
@@ -93,7 +94,8 @@ typedef enum wk_counter_id {
 /// Starts a unit: an empty graph and scopes of the given sets.
 wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_id *sets,
                         size_t count, wk_error *err);
-/// Binds weights and optimisers and makes the program.
+/// Binds weights and optimisers and plans the program; or makes all of it.
+wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err);
 wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err);
 void wk_unit_free(wk_unit *unit);
 
@@ -108,7 +110,7 @@ wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_
 /// The stored posterior states [T*B,..] as persistent tensors of a graph.
 wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g);
 
-/// Record and compile the three graphs.
+/// Record and plan the three graphs.
 wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err);
 wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err);
 wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err);

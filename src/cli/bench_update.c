@@ -105,6 +105,11 @@ static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text
                    "inputs; %.1f MiB peak of the process\n",
                    mebibytes(s->memory.state), mebibytes(s->memory.planned),
                    mebibytes(s->resident));
+    if (s->memory.allocated > 0)
+        wk_text_printf(out,
+                       "in use on the device: %.1f MiB, working memory and bf16 copies "
+                       "included\n",
+                       mebibytes(s->memory.allocated));
     wk_text_printf(out, "set-up: %.0f ms\n", milliseconds(s->setup));
 }
 
@@ -136,6 +141,7 @@ static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text 
     if (v->tasks > 0) json_times(&json, "task_update", &s->tasks);
     wk_json_integer(&json, "state_bytes", (int64_t)s->memory.state);
     wk_json_integer(&json, "planned_bytes", (int64_t)s->memory.planned);
+    wk_json_integer(&json, "device_bytes", (int64_t)s->memory.allocated);
     wk_json_integer(&json, "peak_resident_bytes", (int64_t)s->resident);
     wk_json_number(&json, "setup_ms", milliseconds(s->setup));
     wk_json_close(&json, '}');

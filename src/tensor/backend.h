@@ -49,6 +49,7 @@ typedef struct wk_backend_vtable {
                        wk_error *err);
     wk_status (*finish)(wk_executable *executable, wk_error *err);
     void (*executable_destroy)(wk_executable *executable);
+    size_t (*allocated)(const wk_backend *backend); // bytes; NULL where nobody counts
 } wk_backend_vtable;
 
 /// The head of every backend.
@@ -63,6 +64,9 @@ wk_status wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error *err);
 void wk_backend_destroy(wk_backend *backend);
 /// "cpu", "cuda".
 const char *wk_backend_name(const wk_backend *backend);
+
+/// Bytes of device memory in use, what programs need beside their buffers included; 0 if unknown.
+size_t wk_backend_allocated(const wk_backend *backend);
 
 /// Zeroed device memory.
 wk_status wk_buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err);

@@ -31,22 +31,37 @@ static void check_bindings(const wk_graph *g, const wk_backend *backend)
     (void)backend;
 }
 
-static wk_status build(wk_program *p, const wk_graph *g, wk_error *err)
-{
-    WK_TRY(wk_plan_create(g, p->backend, &p->plan, err));
-    check_bindings(g, p->backend);
-    WK_TRY(wk_buffer_create(p->backend, p->plan->temporary_size, &p->plan->temporary, err));
-    WK_TRY(wk_buffer_create(p->backend, p->plan->owned_size, &p->plan->owned, err));
-    WK_TRY(upload_constants(p, err));
-    return p->backend->vtable->compile(p->backend, p->plan, &p->executable, err);
-}
-
-wk_status wk_program_create(const wk_graph *g, wk_backend *backend, wk_program **out, wk_error *err)
+wk_status wk_program_plan(const wk_graph *g, wk_backend *backend, wk_program **out, wk_error *err)
 {
     wk_program *p = calloc(1, sizeof *p);
     if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for a program");
     p->backend = backend;
-    wk_status status = build(p, g, err);
+    wk_status status = wk_plan_create(g, backend, &p->plan, err);
+    if (status != WK_OK) {
+        wk_program_destroy(p);
+        return status;
+    }
+    *out = p;
+    return WK_OK;
+}
+
+wk_status wk_program_compile(wk_program *p, wk_buffer *temporary, wk_error *err)
+{
+    wk_plan *plan = p->plan;
+    check_bindings(plan->graph, p->backend);
+    if (!temporary) WK_TRY(wk_buffer_create(p->backend, plan->temporary_size, &p->temporary, err));
+    plan->temporary = temporary ? temporary : p->temporary;
+    assert(plan->temporary->size >= plan->temporary_size);
+    WK_TRY(wk_buffer_create(p->backend, plan->owned_size, &plan->owned, err));
+    WK_TRY(upload_constants(p, err));
+    return p->backend->vtable->compile(p->backend, plan, &p->executable, err);
+}
+
+wk_status wk_program_create(const wk_graph *g, wk_backend *backend, wk_program **out, wk_error *err)
+{
+    wk_program *p;
+    WK_TRY(wk_program_plan(g, backend, &p, err));
+    wk_status status = wk_program_compile(p, NULL, err);
     if (status != WK_OK) {
         wk_program_destroy(p);
         return status;
@@ -59,10 +74,8 @@ void wk_program_destroy(wk_program *p)
 {
     if (!p) return;
     if (p->executable) p->backend->vtable->executable_destroy(p->executable);
-    if (p->plan) {
-        wk_buffer_destroy(p->plan->temporary);
-        wk_buffer_destroy(p->plan->owned);
-    }
+    wk_buffer_destroy(p->temporary);
+    if (p->plan) wk_buffer_destroy(p->plan->owned);
     wk_plan_destroy(p->plan);
     free(p->seconds);
     free(p);

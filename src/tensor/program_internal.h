@@ -8,7 +8,8 @@ struct wk_program {
     wk_backend *backend;
     wk_plan *plan;
     wk_executable *executable;
-    double *seconds; // by step of the plan, summed over traced runs; NULL while not tracing
+    wk_buffer *temporary; // its own, or NULL where it is borrowed
+    double *seconds;      // by step of the plan, summed over traced runs; NULL while not tracing
     size_t traced_runs;
 };
 

@@ -261,18 +261,26 @@ static wk_status prepare_batch(wk_trainer *t, uint64_t number, wk_error *err)
     return WK_OK;
 }
 
-// While the device works, the host prepares the next update of the same iteration: between them the
-// store does not change.
-static wk_status update_once(wk_trainer *t, bool more, wk_error *err)
+// Begins an update on the batch that is staged, or on one that is drawn now.
+static wk_status open_update(wk_trainer *t, wk_error *err)
 {
     if (!t->staged) WK_TRY(prepare_batch(t, t->counters.updates, err));
-    wk_trainer_batch *b = &t->batches[t->side];
+    double began = wk_clock_seconds();
     t->side = !t->side;
     t->staged = false;
-    double began = wk_clock_seconds(), sampled = t->times.sample;
     WK_TRY(wk_learner_start(t->learner, err));
-    wk_error sample_error = {0};
-    wk_status prepared = more ? prepare_batch(t, t->counters.updates + 1, &sample_error) : WK_OK;
+    t->open = true;
+    t->times.learn += wk_clock_seconds() - began;
+    return WK_OK;
+}
+
+// Waits for the update that runs, if any, trains the tasks and reports its errors.
+static wk_status close_update(wk_trainer *t, wk_error *err)
+{
+    if (!t->open) return WK_OK;
+    double began = wk_clock_seconds();
+    wk_trainer_batch *b = &t->batches[!t->side];
+    t->open = false;
     WK_TRY(wk_learner_finish(t->learner, &t->iteration.learner, t->delta, err));
     if (wk_learner_get_config(t->learner)->tasks > 0) {
         select_rewards(t, b);
@@ -282,21 +290,30 @@ static wk_status update_once(wk_trainer *t, bool more, wk_error *err)
     report_errors(t, b);
     t->counters.updates++;
     t->iteration.updates++;
-    t->times.learn += wk_clock_seconds() - began - (t->times.sample - sampled);
-    if (prepared != WK_OK) *err = sample_error;
-    return prepared;
+    t->times.learn += wk_clock_seconds() - began;
+    return WK_OK;
 }
 
-// One update for each config.train_every steps, once there is something to learn from.
+static bool can_learn(const wk_trainer *t)
+{
+    return !prefilling(t) && wk_replay_sampleable(t->replay, t->config.length) > 0;
+}
+
+// One update for each config.train_every steps, once there is something to learn from. While the
+// device works on one, the host prepares the next: between them the store does not change. The last
+// one is left open.
 static wk_status learn(wk_trainer *t, int stepping, wk_error *err)
 {
     if (prefilling(t)) return WK_OK;
     t->counters.debt += (uint64_t)stepping;
     uint64_t updates = t->counters.debt / (uint64_t)t->config.train_every;
     t->counters.debt %= (uint64_t)t->config.train_every;
-    if (wk_replay_sampleable(t->replay, t->config.length) == 0) return WK_OK;
-    for (uint64_t i = 0; i < updates; i++)
-        WK_TRY(update_once(t, i + 1 < updates, err));
+    if (!can_learn(t)) return WK_OK;
+    for (uint64_t i = 0; i < updates; i++) {
+        WK_TRY(close_update(t, err));
+        WK_TRY(open_update(t, err));
+        if (i + 1 < updates) WK_TRY(prepare_batch(t, t->counters.updates + 1, err));
+    }
     return WK_OK;
 }
 
@@ -352,6 +369,19 @@ static wk_status store_row(wk_trainer *t, int i, wk_error *err)
     return WK_OK;
 }
 
+// Stores what all environments showed, and draws the batch of the next update while the device
+// still works: until then the store does not change any more.
+static wk_status store_rows(wk_trainer *t, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    t->staged = false;
+    for (int i = 0; i < t->count; i++)
+        WK_TRY(store_row(t, i, err));
+    t->times.store += wk_clock_seconds() - began;
+    if (!t->open || !can_learn(t)) return WK_OK;
+    return prepare_batch(t, t->counters.updates + 1, err);
+}
+
 wk_status wk_trainer_step(wk_trainer *t, const wk_iteration **done, wk_error *err)
 {
     double began = wk_clock_seconds();
@@ -370,15 +400,15 @@ wk_status wk_trainer_step(wk_trainer *t, const wk_iteration **done, wk_error *er
     wk_error step_error = {0};
     wk_status stepped = wk_vec_step_finish(t->vec, learned == WK_OK ? err : &step_error);
     t->times.env_wait += wk_clock_seconds() - waiting;
-    if (learned != WK_OK) return learned;
-    if (stepped != WK_OK) return stepped;
+    wk_status status = learned != WK_OK ? learned : stepped;
+    if (status == WK_OK) status = store_rows(t, err);
+    wk_error close_error = {0};
+    wk_status closed = close_update(t, status == WK_OK ? err : &close_error);
+    if (status == WK_OK) status = closed;
+    if (status != WK_OK) return status;
 
-    double storing = wk_clock_seconds();
-    for (int i = 0; i < t->count; i++)
-        WK_TRY(store_row(t, i, err));
     wk_curriculum_advance(t->curriculum, t->counters.steps);
     t->counters.iterations++;
-    t->times.store += wk_clock_seconds() - storing;
     t->times.total += wk_clock_seconds() - began;
     if (done) *done = &t->iteration;
     return WK_OK;

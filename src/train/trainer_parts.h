@@ -59,6 +59,7 @@ struct wk_trainer {
     wk_trainer_batch batches[2]; // the one of the running update, and the next
     int side;                    // which of them is the next
     bool staged;                 // it is filled and on the device
+    bool open;                   // an update runs that was not waited for
     float *delta;                // the error estimates of a batch, and their θ
     size_t *delta_space;
 

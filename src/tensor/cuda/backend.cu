@@ -23,7 +23,14 @@ typedef struct cuda_backend {
     cudaStream_t stream;      // of transfers
     cudaEvent_t sent[2];      // half of the staging memory can be used again
     char *staging;            // pinned, two halves
+    size_t allocated;         // bytes of device memory in use
 } cuda_backend;
+
+// A buffer has room for bf16 copies beside it once a program wants them; all programs share it.
+typedef struct cuda_buffer {
+    wk_buffer base;
+    char *shadow;
+} cuda_buffer;
 
 struct wk_executable {
     cuda_backend *backend;
@@ -32,6 +39,7 @@ struct wk_executable {
     void **addresses;
     wk_cuda_lane lane;
     void *blas_workspace;
+    size_t scratch_size;
     cudaStream_t stream;
     cudaGraphExec_t graph;
     cudaEvent_t *events;              // count + 1, made by the first traced run
@@ -60,9 +68,10 @@ static wk_cuda_fn *const table[WK_OP_COUNT] = {
 
 // Buffers.
 
-static wk_status device_alloc(size_t size, void **out, wk_error *err)
+static wk_status device_alloc(cuda_backend *backend, size_t size, void **out, wk_error *err)
 {
     cudaError_t error = cudaMalloc(out, size ? size : 1);
+    if (!error) backend->allocated += size;
     if (error == cudaErrorMemoryAllocation) {
         size_t available = 0, total = 0;
         (void)cudaGetLastError();
@@ -73,6 +82,24 @@ static wk_status device_alloc(size_t size, void **out, wk_error *err)
                        available >> 20, total >> 20, size >> 20);
     }
     return fail_cuda(error, "allocating device memory", err);
+}
+
+static void device_free(cuda_backend *backend, size_t size, void *memory)
+{
+    if (!memory) return;
+    (void)cudaFree(memory);
+    backend->allocated -= size;
+}
+
+static size_t allocated(const wk_backend *base)
+{
+    return ((const cuda_backend *)base)->allocated;
+}
+
+// Of the bf16 copies of a buffer.
+static size_t shadow_size(const wk_buffer *buffer)
+{
+    return buffer->size / 2 + ALIGNMENT;
 }
 
 static wk_status clear(cuda_backend *backend, void *address, size_t size, wk_error *err)
@@ -87,24 +114,26 @@ static wk_status buffer_create(wk_backend *base, size_t size, wk_buffer **out, w
     cuda_backend *backend = (cuda_backend *)base;
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
     void *address = NULL;
-    WK_TRY(device_alloc(size, &address, err));
+    WK_TRY(device_alloc(backend, size, &address, err));
     wk_status status = clear(backend, address, size, err);
-    wk_buffer *buffer = status == WK_OK ? (wk_buffer *)malloc(sizeof *buffer) : NULL;
+    cuda_buffer *buffer = status == WK_OK ? (cuda_buffer *)calloc(1, sizeof *buffer) : NULL;
     if (!buffer) {
-        (void)cudaFree(address);
+        device_free(backend, size, address);
         return status == WK_OK ? wk_fail(err, WK_E_MEMORY, "no memory for a buffer") : status;
     }
-    buffer->backend = base;
-    buffer->size = size;
-    buffer->address = address;
-    *out = buffer;
+    buffer->base.backend = base;
+    buffer->base.size = size;
+    buffer->base.address = address;
+    *out = &buffer->base;
     return WK_OK;
 }
 
 static void buffer_destroy(wk_buffer *buffer)
 {
-    (void)cudaSetDevice(((cuda_backend *)buffer->backend)->device);
-    (void)cudaFree(buffer->address);
+    cuda_backend *backend = (cuda_backend *)buffer->backend;
+    (void)cudaSetDevice(backend->device);
+    device_free(backend, shadow_size(buffer), ((cuda_buffer *)buffer)->shadow);
+    device_free(backend, buffer->size, buffer->address);
     free(buffer);
 }
 
@@ -343,11 +372,16 @@ static wk_status capture(wk_executable *e, cudaGraph_t *graph, wk_error *err)
 
 static wk_status allocate(wk_executable *e, wk_error *err)
 {
-    WK_TRY(device_alloc(e->lane.peak + ALIGNMENT, (void **)&e->lane.scratch, err));
+    WK_TRY(device_alloc(e->backend, e->lane.peak + ALIGNMENT, (void **)&e->lane.scratch, err));
+    e->scratch_size = e->lane.peak + ALIGNMENT;
     for (size_t i = 0; i < e->lane.regions.count; i++) {
         wk_cuda_region *region = &e->lane.regions.items[i];
-        if (region->wanted)
-            WK_TRY(device_alloc(region->size / 2 + ALIGNMENT, (void **)&region->shadow, err));
+        cuda_buffer *buffer = (cuda_buffer *)region->buffer;
+        if (!region->wanted) continue;
+        if (!buffer->shadow)
+            WK_TRY(device_alloc(e->backend, shadow_size(&buffer->base), (void **)&buffer->shadow,
+                                err));
+        region->shadow = buffer->shadow;
     }
     return WK_OK;
 }
@@ -385,10 +419,8 @@ static void executable_destroy(wk_executable *e)
     if (e->lane.blas) (void)cublasDestroy(e->lane.blas);
     if (e->lane.light) (void)cublasLtDestroy(e->lane.light);
     if (e->stream) (void)cudaStreamDestroy(e->stream);
-    for (size_t i = 0; i < e->lane.regions.count; i++)
-        (void)cudaFree(e->lane.regions.items[i].shadow);
-    (void)cudaFree(e->lane.scratch);
-    (void)cudaFree(e->blas_workspace);
+    device_free(e->backend, e->scratch_size, e->lane.scratch);
+    device_free(e->backend, BLAS_WORKSPACE, e->blas_workspace);
     wk_array_free(&e->lane.regions);
     wk_array_free(&e->lane.fresh);
     for (size_t i = 0; i < e->chains.count; i++)
@@ -399,12 +431,12 @@ static void executable_destroy(wk_executable *e)
     free(e);
 }
 
-static void add_region(wk_executable *e, const wk_buffer *buffer)
+static void add_region(wk_executable *e, wk_buffer *buffer)
 {
     wk_cuda_lane *lane = &e->lane;
     for (size_t i = 0; i < lane->regions.count; i++)
         if (lane->regions.items[i].base == buffer->address) return;
-    wk_cuda_region region = {(char *)buffer->address, buffer->size, NULL, false};
+    wk_cuda_region region = {(char *)buffer->address, buffer->size, NULL, false, buffer};
     if (!wk_array_push(&lane->regions, region)) lane->failed = true;
 }
 
@@ -449,7 +481,7 @@ static void resolve(wk_executable *e, const wk_plan *plan)
 static wk_status make_lane(wk_executable *e, wk_error *err)
 {
     TRY_CUDA(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), "making a stream");
-    WK_TRY(device_alloc(BLAS_WORKSPACE, &e->blas_workspace, err));
+    WK_TRY(device_alloc(e->backend, BLAS_WORKSPACE, &e->blas_workspace, err));
     cublasStatus_t status = cublasCreate(&e->lane.blas);
     if (!status) status = cublasLtCreate(&e->lane.light);
     if (!status) status = cublasSetStream(e->lane.blas, e->stream);
@@ -628,8 +660,8 @@ static void destroy(wk_backend *base)
 }
 
 static const wk_backend_vtable cuda_vtable = {
-    "cuda",  destroy, buffer_create, buffer_destroy, upload, download,          group,
-    compile, run,     copy,          start,          finish, executable_destroy};
+    "cuda",  destroy, buffer_create, buffer_destroy, upload, download,           group,
+    compile, run,     copy,          start,          finish, executable_destroy, allocated};
 
 static wk_status open(cuda_backend *backend, wk_error *err)
 {

@@ -18,6 +18,7 @@ typedef struct wk_cuda_region {
     size_t size;
     char *shadow; // half as large; NULL until it is allocated
     bool wanted;  // some node needs it
+    wk_buffer *buffer;
 } wk_cuda_region;
 
 /// Bytes whose bf16 copy is up to date.

@@ -23,6 +23,8 @@ static error_sizes error_of(const wk_cuda_call *c)
     return e;
 }
 
+enum { SHORT_ROW = 8 }; // by one thread
+
 static __device__ float4 difference(float4 x, float4 target)
 {
     return make_float4(x.x - target.x, x.y - target.y, x.z - target.z, x.w - target.w);
@@ -57,6 +59,17 @@ void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
     wk_in x = wk_call_load(c, 0);
     const float *target = wk_call_in(c, 1);
     float *y = wk_call_out(c, 0);
+    if (e.cols <= SHORT_ROW) {
+        wk_cuda_each(c, e.rows, [=] __device__(unsigned r) {
+            float sum = 0;
+            for (unsigned i = 0; i < e.cols; i++) {
+                float d = x[(size_t)r * e.cols + i] - target[(r % e.target_rows) * e.cols + i];
+                sum += d * d;
+            }
+            y[r] = 0.5f * sum;
+        });
+        return;
+    }
     bool quads = e.cols % 4 == 0 && x.aligned4() && wide(target);
     wk_cuda_blocks(c, e.rows, [=] __device__(unsigned r) {
         wk_in row = x + (size_t)r * e.cols;

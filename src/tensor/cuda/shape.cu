@@ -1,22 +1,51 @@
 // Ops that move elements.
-#include "tensor/cuda/device.cuh"
+#include "tensor/cuda/lane.cuh"
+
+// Rows of `width` from rows of `row`, eight numbers of bf16 or four of float32 a thread.
+static void slice_wide(const wk_cuda_call *c, size_t bytes, size_t width, size_t row, const void *x,
+                       void *y)
+{
+    unsigned units = (unsigned)(width * bytes / sizeof(uint4));
+    size_t from = row * bytes / sizeof(uint4);
+    wk_divisor by_units = wk_divisor_of(units);
+    wk_cuda_each(c, wk_call_count(c) * bytes / sizeof(uint4), [=] __device__(unsigned i) {
+        unsigned r = wk_quotient(i, by_units);
+        ((uint4 *)y)[i] = ((const uint4 *)x)[r * from + (i - r * units)];
+    });
+}
+
+static bool whole_units(size_t bytes, size_t width, size_t row, const void *x, const void *y)
+{
+    return width * bytes % sizeof(uint4) == 0 && row * bytes % sizeof(uint4) == 0 &&
+           ((uintptr_t)x | (uintptr_t)y) % sizeof(uint4) == 0;
+}
+
+// The bf16 copy of input 0 if it is up to date.
+static const __nv_bfloat16 *fresh_half(const wk_cuda_call *c)
+{
+    const char *x = (const char *)c->in[0];
+    size_t size = wk_shape_count(wk_call_input_shape(c, 0)) * sizeof(float);
+    const __nv_bfloat16 *half = wk_cuda_shadow(c->lane, (const float *)x);
+    return half && wk_cuda_is_fresh(c->lane, {x, x + size}) ? half : NULL;
+}
 
 void wk_cuda_call_slice(const wk_cuda_call *c)
 {
     wk_split from = wk_shape_split(wk_call_input_shape(c, 0), c->node->attrs.slice.axis, 1);
-    unsigned width = (unsigned)((size_t)c->node->attrs.slice.count * from.inner);
-    unsigned row = (unsigned)(from.length * from.inner);
-    const float *x = wk_call_in(c, 0) + (size_t)c->node->attrs.slice.start * from.inner;
-    float *y = wk_call_out(c, 0);
-    if (width % 4 == 0 && row % 4 == 0 && ((uintptr_t)x | (uintptr_t)y) % 16 == 0) {
-        wk_divisor by_width = wk_divisor_of(width / 4);
-        unsigned row4 = row / 4;
-        wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
-            unsigned r = wk_quotient(i, by_width);
-            ((float4 *)y)[i] = ((const float4 *)x)[(size_t)r * row4 + (i - r * by_width.value)];
-        });
+    size_t start = (size_t)c->node->attrs.slice.start * from.inner;
+    size_t wide = (size_t)c->node->attrs.slice.count * from.inner, whole = from.length * from.inner;
+    const float *x = wk_call_in(c, 0) + start;
+    wk_out y = wk_call_store(c, 0);
+    const __nv_bfloat16 *half = y.x ? NULL : fresh_half(c);
+    if (half && whole_units(sizeof *half, wide, whole, half + start, y.half)) {
+        slice_wide(c, sizeof *half, wide, whole, half + start, y.half);
         return;
     }
+    if (!y.half && whole_units(sizeof *x, wide, whole, x, y.x)) {
+        slice_wide(c, sizeof *x, wide, whole, x, y.x);
+        return;
+    }
+    unsigned width = (unsigned)wide, row = (unsigned)whole;
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
         unsigned r = i / width;
         y[i] = x[(size_t)r * row + (i - r * width)];
