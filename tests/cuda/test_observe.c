@@ -1,6 +1,7 @@
 // The kernel that runs a whole observed sequence, in bf16, against the CPU's nodes in float32: what
-// it observes, and the gradients of everything it reads. Both draw the same classes unless a
-// threshold falls between their roundings, which the seed avoids; the rest is bf16's rounding.
+// it observes, and the gradients of everything it reads. A draw whose threshold falls between the
+// two roundings differs, some in a thousand, and takes its sequence elsewhere: sequences without
+// one are held to bf16's rounding, and the sums over all sequences to less.
 #include "base/rng.h"
 #include "model/rssm.h"
 #include "support/backend.h"
@@ -10,6 +11,7 @@
 #include "tensor/program_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEPS = 4, ACTIONS = 3, RESULTS = 12 };
 
@@ -116,11 +118,32 @@ static float *download(const observation *o, int i, size_t *count)
     return values;
 }
 
-// |ours - truth| / |truth|, as lengths of vectors.
-static double distance(const float *ours, const float *truth, size_t count)
+enum { OF_SEQUENCES = 4 }; // the first results are [STEPS,sequences,..]
+
+// Which sequences drew the same classes in all steps; returns how many.
+static int find_same(const float *ours, const float *truth, size_t count, int rows, bool *same)
+{
+    size_t width = count / STEPS / (size_t)rows;
+    int found = 0;
+    for (int row = 0; row < rows; row++) {
+        same[row] = true;
+        for (size_t t = 0; t < STEPS; t++) {
+            size_t at = (t * (size_t)rows + (size_t)row) * width;
+            if (memcmp(ours + at, truth + at, width * sizeof *ours) != 0) same[row] = false;
+        }
+        found += same[row];
+    }
+    return found;
+}
+
+// |ours - truth| / |truth|, as lengths of vectors, over the chosen sequences or, with NULL, all.
+static double distance(const float *ours, const float *truth, size_t count, int rows,
+                       const bool *chosen)
 {
     double off = 0, all = 0;
+    size_t width = chosen ? count / STEPS / (size_t)rows : 1;
     for (size_t i = 0; i < count; i++) {
+        if (chosen && !chosen[i / width % (size_t)rows]) continue;
         double d = (double)ours[i] - (double)truth[i];
         off += d * d;
         all += (double)truth[i] * (double)truth[i];
@@ -155,12 +178,16 @@ static void check_sizes(int size, int classes, int rows)
     assert_ok(test_cuda_create(true, &gpu, &err));
     observation truth = observe(cpu, &c), ours = observe(gpu, &c), again = observe(gpu, &c);
     assert_int_equal(steps_found(ours.program->plan), 2 * STEPS);
+    bool same[16];
+    int found = 0;
     for (int i = 0; i < RESULTS; i++) {
         size_t count;
         float *x = download(&ours, i, &count), *y = download(&again, i, &count);
         float *z = download(&truth, i, &count);
-        double off = distance(x, z, count);
-        if (!(off < (i == 0 ? 1e-6 : 0.02)))
+        if (i == 0) found = find_same(x, z, count, rows, same);
+        assert_true(2 * found >= rows);
+        double off = distance(x, z, count, rows, i < OF_SEQUENCES ? same : NULL);
+        if (!(off < (i < OF_SEQUENCES || found == rows ? 0.02 : 0.2)))
             fail_msg("%d units, %d rows: %s is off by %.3g", size, rows, names[i], off);
         assert_memory_equal(x, y, count * sizeof *x);
         free(x);

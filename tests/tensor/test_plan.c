@@ -305,6 +305,39 @@ static void an_operand_used_later_is_not_taken_in_place(void **state)
     engine_close(&e);
 }
 
+static wk_status group_steps_1_to_3(const wk_backend *backend, wk_plan *plan, wk_error *err)
+{
+    (void)backend;
+    (void)err;
+    assert_true(wk_array_push(&plan->groups, (wk_group){1, 3}));
+    return WK_OK;
+}
+
+static void what_a_group_needs_is_kept_through_all_of_it(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_error err = {0};
+    wk_tensor chain[6];
+    chain[0] = wk_graph_affine(e.g, engine_state(&e, WK_SHAPE(100)), 2, 0);
+    for (int i = 1; i < 6; i++)
+        chain[i] = wk_graph_activate(e.g, chain[i - 1], WK_TANH);
+    wk_graph_output(e.g, wk_graph_sum_all(e.g, chain[5]));
+    const wk_backend_vtable vtable = {.name = "grouping", .group = group_steps_1_to_3};
+    const wk_backend backend = {.vtable = &vtable};
+    wk_plan *plan = NULL;
+    assert_ok(wk_plan_create(e.g, &backend, &plan, &err));
+    // Chained nodes outside take the place of their operand; what the group reads and makes is
+    // apart.
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(place_of(plan, chain[i])->offset,
+                                 place_of(plan, chain[k])->offset);
+    assert_int_equal(place_of(plan, chain[5])->offset, place_of(plan, chain[4])->offset);
+    wk_plan_destroy(plan);
+    engine_close(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +350,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_stack_are_produced_in_their_place),
         cmocka_unit_test(an_elementwise_chain_stays_in_place),
         cmocka_unit_test(an_operand_used_later_is_not_taken_in_place),
+        cmocka_unit_test(what_a_group_needs_is_kept_through_all_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -347,11 +347,141 @@ static __device__ float group_entropy(unsigned n, const float *x, unsigned lane,
     return -wk_warp_sum(sum);
 }
 
+// Where groups have 16 or 32 classes and rows are whole warps of fours, a thread takes four
+// classes, neighbouring lanes a group, and a block a row.
+static bool comes_in_fours(categorical k, const void *a, const void *b)
+{
+    unsigned row = k.groups * k.classes;
+    return (k.classes == 16 || k.classes == 32) && row % 128 == 0 && row <= 4 * WK_CUDA_THREADS &&
+           ((uintptr_t)a | (uintptr_t)b) % 16 == 0;
+}
+
+struct four {
+    float v[4];
+};
+
+static __device__ inline four load4(const float *x, size_t quad)
+{
+    float4 v = ((const float4 *)x)[quad];
+    return {{v.x, v.y, v.z, v.w}};
+}
+
+static __device__ inline void store4(float *x, size_t quad, const four &v)
+{
+    ((float4 *)x)[quad] = make_float4(v.v[0], v.v[1], v.v[2], v.v[3]);
+}
+
+static __device__ inline float lane_sum(float x, unsigned lanes)
+{
+    for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, offset);
+    return x;
+}
+
+// Probabilities of this thread's four classes; log p_i = x_i - shift.
+static __device__ inline four probabilities4(const four &x, unsigned lanes, float *shift)
+{
+    float max = fmaxf(fmaxf(x.v[0], x.v[1]), fmaxf(x.v[2], x.v[3])), sum = 0;
+    for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
+        max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, offset));
+    four p;
+    for (int i = 0; i < 4; i++)
+        sum += p.v[i] = wk_expf(x.v[i] - max);
+    sum = lane_sum(sum, lanes);
+    float scale = 1.0f / sum;
+    for (int i = 0; i < 4; i++)
+        p.v[i] *= scale;
+    *shift = max + wk_logf(sum);
+    return p;
+}
+
+// Adds up what the groups of a row have, group after group; `value` is the same in all lanes of
+// one.
+static __device__ inline void put_row(float *y, unsigned groups, unsigned lanes, float value)
+{
+    __shared__ float part[WK_CUDA_THREADS / 4];
+    if (threadIdx.x % lanes == 0) part[threadIdx.x / lanes] = value;
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    double total = 0;
+    for (unsigned g = 0; g < groups; g++)
+        total += (double)part[g];
+    y[blockIdx.x] = (float)total;
+}
+
+static __global__ void entropy4_kernel(categorical k, const float *x, float *y)
+{
+    wk_begin();
+    unsigned lanes = k.classes / 4;
+    four v = load4(x, (size_t)blockIdx.x * blockDim.x + threadIdx.x);
+    float shift, sum = 0;
+    four p = probabilities4(v, lanes, &shift);
+    for (int i = 0; i < 4; i++)
+        sum += p.v[i] * (v.v[i] - shift);
+    put_row(y, k.groups, lanes, -lane_sum(sum, lanes));
+}
+
+// Both sides of a divergence for this thread's four classes: p, q and log p - log q.
+static __device__ inline float divergence4(const float *post, const float *prior, size_t quad,
+                                           unsigned lanes, four *p, four *q, four *ratio)
+{
+    four a = load4(post, quad), b = load4(prior, quad);
+    float post_shift, prior_shift, sum = 0;
+    *p = probabilities4(a, lanes, &post_shift);
+    *q = probabilities4(b, lanes, &prior_shift);
+    for (int i = 0; i < 4; i++) {
+        ratio->v[i] = (a.v[i] - b.v[i]) - (post_shift - prior_shift);
+        sum += p->v[i] * ratio->v[i];
+    }
+    return lane_sum(sum, lanes);
+}
+
+static __global__ void kl4_kernel(categorical k, const float *post, const float *prior, float *y)
+{
+    wk_begin();
+    four p, q, ratio;
+    unsigned lanes = k.classes / 4;
+    float kl = divergence4(post, prior, (size_t)blockIdx.x * blockDim.x + threadIdx.x, lanes, &p,
+                           &q, &ratio);
+    put_row(y, k.groups, lanes, kl);
+}
+
+// The gradient for the logits of p, or of q.
+static __global__ void kl4_grad_kernel(categorical k, bool of_post, const float *post,
+                                       const float *prior, const float *dy, float *dx)
+{
+    wk_begin();
+    four p, q, ratio, d;
+    size_t quad = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    float kl = divergence4(post, prior, quad, k.classes / 4, &p, &q, &ratio), down = dy[blockIdx.x];
+    for (int i = 0; i < 4; i++)
+        d.v[i] = of_post ? down * p.v[i] * (ratio.v[i] - kl) : down * (q.v[i] - p.v[i]);
+    store4(dx, quad, d);
+}
+
+static unsigned quads_of(categorical k)
+{
+    return k.groups * k.classes / 4;
+}
+
+static bool kl4_grad(const wk_cuda_call *c, bool of_post)
+{
+    categorical k = categorical_of(c);
+    if (!comes_in_fours(k, c->in[0], c->in[1]) || (uintptr_t)c->out[0] % 16 != 0) return false;
+    wk_launch(c, kl4_grad_kernel, k.rows, quads_of(k), k, of_post, wk_call_in(c, 0),
+              wk_call_in(c, 1), wk_call_in(c, 2), wk_call_out(c, 0));
+    return true;
+}
+
 void wk_cuda_call_entropy(const wk_cuda_call *c)
 {
     categorical k = categorical_of(c);
     const float *x = wk_call_in(c, 0);
     float *y = wk_call_out(c, 0);
+    if (comes_in_fours(k, x, NULL)) {
+        wk_launch(c, entropy4_kernel, k.rows, quads_of(k), k, x, y);
+        return;
+    }
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
         const float *row = x + (size_t)r * k.groups * k.classes;
         double total = sum_groups(k.groups, [&](unsigned g, unsigned lane) {
@@ -411,6 +541,10 @@ void wk_cuda_call_kl(const wk_cuda_call *c)
     categorical k = categorical_of(c);
     const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1);
     float *y = wk_call_out(c, 0);
+    if (comes_in_fours(k, post, prior)) {
+        wk_launch(c, kl4_kernel, k.rows, quads_of(k), k, post, prior, y);
+        return;
+    }
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
         double total = sum_groups(k.groups, [&](unsigned g, unsigned lane) {
             size_t at = ((size_t)r * k.groups + g) * k.classes;
@@ -423,6 +557,7 @@ void wk_cuda_call_kl(const wk_cuda_call *c)
 
 void wk_cuda_call_kl_dp(const wk_cuda_call *c)
 {
+    if (kl4_grad(c, true)) return;
     categorical k = categorical_of(c);
     unsigned n = k.classes;
     const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
@@ -441,6 +576,7 @@ void wk_cuda_call_kl_dp(const wk_cuda_call *c)
 
 void wk_cuda_call_kl_dq(const wk_cuda_call *c)
 {
+    if (kl4_grad(c, false)) return;
     categorical k = categorical_of(c);
     unsigned n = k.classes;
     const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1), *dy = wk_call_in(c, 2);

@@ -55,6 +55,7 @@ static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const f
     unsigned col = blockIdx.x * WK_TILE_COLS + threadIdx.x;
     float sum = 0;
     if (col < cols)
+#pragma unroll 8
         for (unsigned k = threadIdx.y; k < chunks; k += WK_COLLECT_ROWS)
             sum += partial[((size_t)blockIdx.y * chunks + k) * cols + col];
     part[threadIdx.y][threadIdx.x] = sum;
