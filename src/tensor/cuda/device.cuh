@@ -35,7 +35,7 @@ typedef struct wk_cuda_call {
     bool programmatic;  // kernels may be set up while the one before them still runs
     unsigned matrices;  // a bit for each output that matrix products read
     unsigned numbers;   // a bit for each output that must exist in float32
-    unsigned halves;    // a bit for each input that exists in bf16 alone
+    unsigned halves;    // a bit for each input that may exist in bf16 alone
     unsigned merged;    // calls after this one that are done with it
     bool skipped;       // done with one before it
     bool chained;       // part of a recurrence that runs as one kernel, in float32

@@ -388,7 +388,7 @@ static bool multiply_few_terms(const wk_cuda_call *c, const wk_cuda_product *giv
     wk_cuda_product p = joined(*given);
     const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
     bool fits = p.k <= ROW_UNIT && p.n % 4 == 0 && p.stacks == 1 && !p.transpose_a &&
-                !p.transpose_b && ((uintptr_t)b | (uintptr_t)out) % 16 == 0;
+                !p.transpose_b && !(c->halves & 3) && ((uintptr_t)b | (uintptr_t)out) % 16 == 0;
     if (!fits) return false;
     unsigned k = (unsigned)p.k, n4 = (unsigned)p.n / 4;
     bool accumulate = p.accumulate;
@@ -414,7 +414,8 @@ static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p
 {
     size_t rows = p->stacks * p->m;
     bool fits = p->n > 1 && p->n <= FEW_RESULTS && p->k % ROW_UNIT == 0 && rows <= FEW_ROWS &&
-                !p->transpose_a && !p->transpose_b && !p->accumulate && p->stride_c && p->stride_a;
+                !p->transpose_a && !p->transpose_b && !p->accumulate && p->stride_c &&
+                p->stride_a && !(c->halves & 2);
     if (!fits) return false;
     unsigned m = (unsigned)p->m, n = (unsigned)p->n, k = (unsigned)p->k;
     size_t stride_b = p->stride_b;

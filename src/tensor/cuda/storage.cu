@@ -75,7 +75,7 @@ typedef struct readers {
     bool matrices; // products
     bool either;   // kernels that read float32 or bf16
     bool numbers;  // kernels that read float32
-    bool half;     // the answer: it exists in bf16 alone
+    bool half;     // the answer: it may exist in bf16 alone
 } readers;
 
 static void note_reads(const wk_cuda_call *call, readers *read)
@@ -108,8 +108,9 @@ static void decide(wk_cuda_call *call, readers *read)
         bool stuck =
             r->either || call->node->op == WK_OP_matmul || is_conv(call->node) || call->chained;
         bool numbers = r->numbers || wk_info(g, id)->output || (stuck && !able);
-        r->half = able && !numbers && r->either;
-        call->matrices |= (unsigned)(r->matrices || r->half) << i;
+        bool matrices = r->matrices || (able && !numbers && r->either);
+        r->half = matrices && !numbers;
+        call->matrices |= (unsigned)matrices << i;
         call->numbers |= (unsigned)numbers << i;
     }
 }
