@@ -266,6 +266,32 @@ static void assert_skips(float bad)
     remove(PATH);
 }
 
+// The next batch comes to the device while an update runs; it must not reach that update.
+static void an_update_in_three_parts_is_the_same_update(void **state)
+{
+    (void)state;
+    rig whole = open_rig(tiny(0), 1), parts = open_rig(tiny(0), 1);
+    batch *b[UPDATES + 1];
+    for (uint64_t n = 0; n <= UPDATES; n++)
+        b[n] = make_batch(n);
+    wk_learner_batch v = view(b[0]);
+    assert_ok(wk_learner_stage(parts.learner, &v, &err));
+    for (uint64_t n = 0; n < UPDATES; n++) {
+        record x = update(&whole, n), y;
+        memset(&y, 0, sizeof y);
+        v = view(b[n + 1]);
+        assert_ok(wk_learner_start(parts.learner, &err));
+        assert_ok(wk_learner_stage(parts.learner, &v, &err));
+        assert_ok(wk_learner_finish(parts.learner, &y.metrics, y.delta, &err));
+        assert_memory_equal(&x, &y, sizeof x);
+    }
+    assert_same_weights(&whole, &parts);
+    for (uint64_t n = 0; n <= UPDATES; n++)
+        free(b[n]);
+    close_rig(&whole);
+    close_rig(&parts);
+}
+
 static void nan_in_a_batch_skips_counts_and_names_the_update(void **state)
 {
     (void)state;
@@ -647,6 +673,7 @@ int main(void)
         cmocka_unit_test(a_restored_learner_continues_bit_for_bit),
         cmocka_unit_test(a_snapshot_of_another_size_is_refused_and_changes_nothing),
         cmocka_unit_test(a_truncated_snapshot_is_refused_and_changes_nothing),
+        cmocka_unit_test(an_update_in_three_parts_is_the_same_update),
         cmocka_unit_test(nan_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(infinity_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(a_bad_reward_skips_its_own_task_only),

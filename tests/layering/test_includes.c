@@ -31,7 +31,7 @@ static const layer layers[] = {
      "sys/ yaml.h regex.h"},
     {"eval", "agent model nn tensor env base", ""},
     {"report", "media base", "sys/"},
-    {"cli", "train eval report agent model nn tensor env replay curriculum media base",
+    {"cli", "train eval report tensor/cuda agent model nn tensor env replay curriculum media base",
      "sys/ mujoco/ zlib.h"},
 };
 

@@ -237,6 +237,68 @@ static void dumps_name_every_tensor_and_node(void **state)
     engine_close(&e);
 }
 
+enum { MANY = 1000 };
+
+// A program of the sum of c x (c x + x) over x, in the given memory.
+typedef struct scaled {
+    wk_graph *g;
+    wk_program *program;
+    wk_tensor x, y;
+} scaled;
+
+static scaled plan_scaled(wk_backend *backend, float scale)
+{
+    wk_error err = {0};
+    scaled s;
+    assert_ok(wk_graph_create(&s.g, &err));
+    s.x = wk_graph_input(s.g, WK_F32, WK_SHAPE(MANY), "x");
+    wk_tensor part = wk_graph_affine(s.g, s.x, scale, 0);
+    s.y = wk_graph_sum_all(s.g, wk_graph_mul(s.g, part, wk_graph_add(s.g, part, s.x)));
+    wk_graph_output(s.g, s.y);
+    assert_ok(wk_program_plan(s.g, backend, &s.program, &err));
+    return s;
+}
+
+static float run_scaled(scaled *s, const wk_buffer *from, size_t offset)
+{
+    wk_error err = {0};
+    float sum;
+    assert_ok(wk_program_start(s->program, &(wk_feed){s->x, from, offset}, 1, &err));
+    assert_ok(wk_program_finish(s->program, &err));
+    assert_ok(wk_program_download(s->program, s->y, &sum, sizeof sum, &err));
+    return sum;
+}
+
+static void programs_share_memory_and_take_inputs_from_buffers(void **state)
+{
+    (void)state;
+    enum { AT = 64 };
+    wk_error err = {0};
+    engine e = engine_open(1);
+    scaled s[2] = {plan_scaled(e.backend, 2), plan_scaled(e.backend, 3)};
+    wk_buffer *shared, *source;
+    size_t size = wk_program_get_stats(s[0].program).planned;
+    assert_int_equal(wk_program_get_stats(s[1].program).planned, size);
+    assert_ok(wk_buffer_create(e.backend, size, &shared, &err));
+    assert_ok(wk_buffer_create(e.backend, AT + MANY * sizeof(float), &source, &err));
+    float ones[MANY];
+    for (int i = 0; i < MANY; i++)
+        ones[i] = 1;
+    assert_ok(wk_buffer_upload(source, AT, ones, sizeof ones, &err));
+    for (int i = 0; i < 2; i++)
+        assert_ok(wk_program_compile(s[i].program, shared, &err));
+    assert_float_equal(run_scaled(&s[0], source, AT), 6 * MANY, 1e-3);
+    assert_float_equal(run_scaled(&s[1], source, AT), 12 * MANY, 1e-3);
+    assert_float_equal(run_scaled(&s[0], source, AT), 6 * MANY, 1e-3);
+    for (int i = 0; i < 2; i++) {
+        wk_program_destroy(s[i].program);
+        wk_graph_destroy(s[i].g);
+    }
+    wk_buffer_destroy(shared);
+    wk_buffer_destroy(source);
+    engine_close(&e);
+}
+
 static void a_graph_that_ran_out_of_memory_makes_no_program(void **state)
 {
     (void)state;
@@ -267,6 +329,7 @@ int main(void)
         cmocka_unit_test(tracing_counts_every_node_and_changes_nothing),
         cmocka_unit_test(the_environment_asks_for_a_trace),
         cmocka_unit_test(dumps_name_every_tensor_and_node),
+        cmocka_unit_test(programs_share_memory_and_take_inputs_from_buffers),
         cmocka_unit_test(a_graph_that_ran_out_of_memory_makes_no_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

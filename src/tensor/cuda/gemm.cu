@@ -51,9 +51,18 @@ static void round_padded(const wk_cuda_call *c, operand *m)
     unsigned cols = (unsigned)m->cols, row = (unsigned)padded(m->cols);
     size_t rows = m->matrices * m->rows;
     __nv_bfloat16 *y = half_scratch(c, rows * row);
-    wk_cuda_each(c, rows * row, [=] __device__(unsigned i) {
-        unsigned r = i / row, at = i - r * row;
-        y[i] = __float2bfloat16_rn(at < cols ? x[(size_t)r * cols + at] : 0.0f);
+    wk_divisor by_units = wk_divisor_of(row / ROW_UNIT);
+    wk_cuda_each(c, rows * row / ROW_UNIT, [=] __device__(unsigned i) {
+        unsigned r = wk_quotient(i, by_units), at = (i - r * by_units.value) * ROW_UNIT;
+        const float *from = x + (size_t)r * cols;
+        unsigned word[ROW_UNIT / 2];
+#pragma unroll
+        for (unsigned k = 0; k < ROW_UNIT / 2; k++) {
+            unsigned first = at + 2 * k;
+            word[k] = wk_two_halves(first < cols ? from[first] : 0.0f,
+                                    first + 1 < cols ? from[first + 1] : 0.0f);
+        }
+        ((uint4 *)y)[i] = make_uint4(word[0], word[1], word[2], word[3]);
     });
     m->x = y;
     m->row = row;
@@ -122,8 +131,10 @@ static void interleave(const wk_cuda_call *c, size_t stacks, size_t height, oper
     size_t stride = m->stride / ROW_UNIT;
     const uint4 *x = (const uint4 *)m->x;
     uint4 *y = (uint4 *)half_scratch(c, height * width * ROW_UNIT);
+    wk_divisor by_width = wk_divisor_of(width), by_cols = wk_divisor_of(cols);
     wk_cuda_each(c, height * width, [=] __device__(unsigned i) {
-        unsigned row = i / width, at = i - row * width, stack = at / cols;
+        unsigned row = wk_quotient(i, by_width), at = i - row * width;
+        unsigned stack = wk_quotient(at, by_cols);
         y[i] = row < rows ? x[stack * stride + (size_t)row * cols + (at - stack * cols)]
                           : make_uint4(0, 0, 0, 0);
     });
@@ -299,11 +310,20 @@ static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operan
     }
 }
 
-// The first `cols` of every `row` columns.
+// The first `cols` of every `row` columns, where `row` is even.
 static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t cols,
                          const float *x, float *y)
 {
     unsigned from = (unsigned)row, to = (unsigned)cols;
+    if (cols % 2 == 0 && (uintptr_t)y % sizeof(float2) == 0) {
+        wk_divisor by_pairs = wk_divisor_of(to / 2);
+        wk_cuda_each(c, rows * cols / 2, [=] __device__(unsigned i) {
+            unsigned r = wk_quotient(i, by_pairs);
+            size_t at = (size_t)r * (from / 2) + (i - r * by_pairs.value);
+            ((float2 *)y)[i] = ((const float2 *)x)[at];
+        });
+        return;
+    }
     wk_cuda_each(c, rows * cols, [=] __device__(unsigned i) {
         unsigned r = i / to;
         y[i] = x[(size_t)r * from + (i - r * to)];
