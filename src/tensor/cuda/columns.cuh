@@ -50,14 +50,23 @@ enum { WK_COLLECT_ROWS = 16 };
 static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const float *partial,
                                          float *y)
 {
+    enum { AHEAD = 16 }; // loads under way at once
     __shared__ float part[WK_COLLECT_ROWS][WK_TILE_COLS + 1];
     wk_begin();
     unsigned col = blockIdx.x * WK_TILE_COLS + threadIdx.x;
+    const float *from = partial + (size_t)blockIdx.y * chunks * cols + col;
     float sum = 0;
-    if (col < cols)
-#pragma unroll 8
-        for (unsigned k = threadIdx.y; k < chunks; k += WK_COLLECT_ROWS)
-            sum += partial[((size_t)blockIdx.y * chunks + k) * cols + col];
+    for (unsigned k = threadIdx.y; col < cols && k < chunks; k += AHEAD * WK_COLLECT_ROWS) {
+        float v[AHEAD];
+#pragma unroll
+        for (unsigned i = 0; i < AHEAD; i++) {
+            unsigned chunk = k + i * WK_COLLECT_ROWS;
+            v[i] = chunk < chunks ? from[(size_t)chunk * cols] : 0.0f;
+        }
+#pragma unroll
+        for (unsigned i = 0; i < AHEAD; i++)
+            sum += v[i];
+    }
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y > 0 || col >= cols) return;

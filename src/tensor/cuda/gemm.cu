@@ -449,7 +449,7 @@ static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p
     size_t rows = p->stacks * p->m;
     bool fits = p->n > 1 && p->n <= FEW_RESULTS && p->k % ROW_UNIT == 0 && rows <= FEW_ROWS &&
                 !p->transpose_a && !p->transpose_b && !p->accumulate && p->stride_c &&
-                p->stride_a && !(c->halves & 2);
+                (p->stacks == 1 || p->stride_a) && !(c->halves & 2);
     if (!fits) return false;
     unsigned m = (unsigned)p->m, n = (unsigned)p->n, k = (unsigned)p->k;
     size_t stride_b = p->stride_b;
