@@ -215,7 +215,7 @@ static int last_dim(const wk_graph *g, int tensor)
     return shape.dim[shape.rank - 1];
 }
 
-// Reads the sizes off the first step, and checks that observe.cu can have them.
+// Reads the sizes off the first step, and checks that the kernels can have them.
 static bool measure(const wk_graph *g, wk_recurrence *r)
 {
     const int *tensor = r->step[0].tensor;

@@ -1,7 +1,7 @@
 // Finding an unrolled recurrence in a plan. The model observes a sequence by some fifteen small
 // nodes a step, forward and backward; run one by one they are a chain of launches in which the GPU
 // does almost nothing. Where the nodes of a plan are exactly such a chain, the backend may run all
-// steps in one kernel instead (observe.cu); where they are not, nothing is lost but time.
+// steps in one kernel instead (observe.cuh); where they are not, nothing is lost but time.
 #ifndef WK_TENSOR_CUDA_RECURRENCE_H
 #define WK_TENSOR_CUDA_RECURRENCE_H
 
@@ -81,7 +81,7 @@ typedef struct wk_recurrence {
 } wk_recurrence;
 
 /// Looks for a chain that begins at a step of the plan. `last_use` holds for every root the last
-/// step that reads it, node_count for outputs. The sizes of what is found fit observe.cu.
+/// step that reads it, node_count for outputs. The sizes of what is found fit observe.cuh.
 bool wk_recurrence_find(const wk_plan *plan, const int *last_use, int begin, wk_recurrence *out);
 
 /// Fills last_use (one int for every tensor).
