@@ -15,7 +15,8 @@ typedef struct wk_point {
 /// Colours that mean a role instead of 0xRRGGBB: a page on a dark screen shows them inverted.
 enum {
     WK_INK = 0x01000000, // text, axes
-    WK_FAINT,            // grid lines, secondary text
+    WK_MUTED,            // text of less weight
+    WK_FAINT,            // grid lines, places without a value
     WK_PAPER,            // background
 };
 
@@ -64,7 +65,7 @@ void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_
 double wk_figure_text_width(const char *text, double size);
 
 /// Appends an <svg> element: well-formed XML without identifiers, so that many fit in one page.
-/// Roles are also classes ("ink", "faint", "paper").
+/// Roles are also classes: "ink", "muted", "faint", "paper".
 wk_status wk_figure_svg(const wk_figure *figure, wk_text *out, wk_error *err);
 /// Draws `scale` pixels a point.
 wk_status wk_figure_draw(const wk_figure *figure, double scale, wk_image *out, wk_error *err);

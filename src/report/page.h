@@ -79,8 +79,4 @@ void wk_page_files(wk_page *page, const wk_page_file *files, size_t count);
 /// Appends the whole page; nothing may be added afterwards.
 wk_status wk_page_finish(wk_page *page, wk_text *out, wk_error *err);
 
-/// Appends text with the characters that mean something in HTML and XML escaped, also inside
-/// attributes; what is neither UTF-8 nor allowed in XML becomes U+FFFD.
-void wk_page_escape(const char *text, wk_text *out);
-
 #endif

@@ -30,7 +30,7 @@ static const layer layers[] = {
     {"train", "tensor/cuda agent model nn tensor env replay curriculum media base",
      "sys/ yaml.h regex.h"},
     {"eval", "agent model nn tensor env base", ""},
-    {"report", "media base", "sys/"},
+    {"report", "train curriculum env media base", "sys/"},
     {"cli", "train eval report agent model nn tensor env replay curriculum media base",
      "sys/ mujoco/ zlib.h"},
 };
