@@ -62,8 +62,8 @@ enum { WK_WRAP_LINES = 3, WK_WRAP_LENGTH = 256 };
 int wk_plot_wrap(const char *text, double size, double width, int most,
                  char lines[WK_WRAP_LINES][WK_WRAP_LENGTH]);
 
-/// Draws the title of a figure; returns how high it is.
-double wk_plot_title(wk_figure *figure, const char *title);
+/// Draws the title of a figure, which may be NULL; and how high it is.
+void wk_plot_title(wk_figure *figure, const char *title);
 double wk_plot_title_height(const char *title);
 
 #endif

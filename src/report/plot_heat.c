@@ -104,7 +104,7 @@ static void draw_cell(const map *m, size_t row, size_t column)
     bool shown = wk_axis_shows(&m->axis, value);
     uint32_t colour = shown ? wk_image_ramp(wk_scale_place(&m->scale, value)) : WK_FAINT;
     // Wide cells are set apart; narrow ones overlap a little, else the seams would show.
-    double gap_x = width > 10 ? -0.75 : 0.25, gap_y = height > 10 ? -0.75 : 0.25;
+    double gap_x = width > 18 ? -0.75 : 0.25, gap_y = height > 18 ? -0.75 : 0.25;
     wk_figure_rectangle(m->figure, x - gap_x, y - gap_y, width + 2 * gap_x, height + 2 * gap_y,
                         (wk_paint){.colour = colour});
     char label[WK_TICK_LABEL + 1];

@@ -66,6 +66,17 @@ static void format_step(double value, double step, double magnitude, char out[WK
         snprintf(out, WK_TICK_LABEL, "%.*f%s", decimals, value / unit, suffix);
 }
 
+// A tick; 1.0M is just 1M.
+static void format_tick(double value, double step, double magnitude, char out[WK_TICK_LABEL])
+{
+    const char *suffix;
+    double unit = unit_of(magnitude, &suffix), whole = round(value / unit);
+    format_step(value, step, magnitude, out);
+    bool plain = magnitude < 1e15 && magnitude >= 1e-3;
+    if (plain && whole != 0 && fabs(value - whole * unit) < 1e-6 * step)
+        snprintf(out, WK_TICK_LABEL, "%.0f%s", whole, suffix);
+}
+
 void wk_scale_format(double value, char out[WK_TICK_LABEL])
 {
     double magnitude = fabs(value);
@@ -92,11 +103,11 @@ void wk_scale_format_on(const wk_scale *scale, double value, char out[WK_TICK_LA
         format_step(value, (scale->largest - scale->least) / 100, magnitude, out);
 }
 
-// The next of 1, 2, 5 times a power of ten at or above a size.
+// The one of 1, 2, 5 times a power of ten that is nearest to a size, in ratio.
 static double round_step(double size)
 {
     double power = pow(10, floor(log10(size))), part = size / power;
-    return (part <= 1 + 1e-9 ? 1 : part <= 2 + 1e-9 ? 2 : part <= 5 + 1e-9 ? 5 : 10) * power;
+    return (part < sqrt(2) ? 1 : part < sqrt(10) ? 2 : part < sqrt(50) ? 5 : 10) * power;
 }
 
 // A range without width, or one too narrow to tell its values apart, gets some.
@@ -129,7 +140,7 @@ static void add_linear_ticks(wk_scale *s, int wanted)
         double tick = (first + i) * step;
         if (tick > s->largest + slack) break;
         s->ticks[s->count] = fmin(fmax(tick, s->least), s->largest);
-        format_step(s->ticks[s->count], step, magnitude, s->labels[s->count]);
+        format_tick(s->ticks[s->count], step, magnitude, s->labels[s->count]);
         s->count++;
     }
 }
