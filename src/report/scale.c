@@ -110,14 +110,18 @@ static double round_step(double size)
     return (part < sqrt(2) ? 1 : part < sqrt(10) ? 2 : part < sqrt(50) ? 5 : 10) * power;
 }
 
-// A range without width, or one too narrow to tell its values apart, gets some.
+// Whether the ends of a range can be told apart, and ticks between them, too.
+static bool is_wide(double least, double largest)
+{
+    static const double tiny = 1e-290; // numbers much below cannot be divided further
+    double size = fmax(fabs(least), fabs(largest));
+    return largest - least > fmax(1e-9 * size, tiny);
+}
+
 static void widen(wk_scale *s)
 {
     double size = fmax(fabs(s->least), fabs(s->largest));
-    if (s->largest - s->least > 1e-9 * size) return;
-    double room = size > 0 ? size * 0.05 : 1;
-    // Values near the smallest numbers there are cannot be divided further.
-    if (room < 1e-300) room = 1e-300;
+    double room = size > 0 ? fmax(0.05 * size, 1e-289) : 1;
     s->least -= room;
     s->largest += room;
 }
@@ -194,9 +198,10 @@ wk_scale wk_scale_make(const wk_plot_axis *axis, wk_extent extent, int wanted, b
         add_log_ticks(&s, wanted);
         return s;
     }
-    bool was_wide = s.largest - s.least > 1e-9 * fmax(fabs(s.least), fabs(s.largest));
-    widen(&s);
-    if (!tight && !axis->fixed && was_wide) add_room(&s);
+    if (!is_wide(s.least, s.largest))
+        widen(&s);
+    else if (!tight && !axis->fixed)
+        add_room(&s);
     add_linear_ticks(&s, wanted);
     return s;
 }
