@@ -26,7 +26,7 @@ double wk_plot_text_width(const char *text, double size)
 uint32_t wk_plot_colour(int style)
 {
     static const uint32_t colours[WK_PLOT_STYLES] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
-                                                     0xe69f00, 0x56b4e9, WK_INK,   0x8a7f5a};
+                                                     0xe69f00, 0x56b4e9, WK_INK,   0x7755cc};
     return colours[(style % WK_PLOT_STYLES + WK_PLOT_STYLES) % WK_PLOT_STYLES];
 }
 
@@ -177,21 +177,26 @@ void wk_plot_straight(wk_figure *figure, double x0, double y0, double x1, double
     wk_figure_line(figure, ends, 2, paint);
 }
 
+void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label, double *taken)
+{
+    double half = wk_plot_text_width(label, WK_PLOT_TICK) / 2;
+    double middle = fmax(half, fmin(x, WK_PLOT_WIDTH - half));
+    if (middle - half < *taken) return;
+    wk_figure_text(figure, middle, y, label,
+                   (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
+    *taken = middle + half + 5;
+}
+
 static void draw_x_ticks(const wk_plot_frame *f)
 {
-    double free_from = -INFINITY; // labels that would touch the one before are left out
+    double taken = -INFINITY;
     for (int i = 0; i < f->x.count; i++) {
         double x = f->left + wk_scale_place(&f->x, f->x.ticks[i]) * (f->right - f->left);
-        double half = wk_plot_text_width(f->x.labels[i], WK_PLOT_TICK) / 2;
         wk_plot_straight(f->figure, x, f->top, x, f->bottom,
                          (wk_paint){.colour = WK_FAINT, .width = 1});
         wk_plot_straight(f->figure, x, f->bottom, x, f->bottom + TICK_LENGTH,
                          (wk_paint){.colour = WK_INK, .width = 1});
-        if (x - half < free_from) continue;
-        wk_figure_text(
-            f->figure, x, f->bottom + TICK_LENGTH + 12, f->x.labels[i],
-            (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
-        free_from = x + half + 5;
+        wk_plot_tick_label(f->figure, x, f->bottom + TICK_LENGTH + 12, f->x.labels[i], &taken);
     }
 }
 

@@ -208,9 +208,11 @@ wk_scale wk_scale_make(const wk_plot_axis *axis, wk_extent extent, int wanted, b
 
 double wk_scale_place(const wk_scale *scale, double value)
 {
+    double least = scale->least, largest = scale->largest;
     if (scale->log) {
-        double least = log(scale->least);
-        return (log(fmax(value, scale->least)) - least) / (log(scale->largest) - least);
+        value = log(fmax(value, least));
+        least = log(least);
+        largest = log(largest);
     }
-    return (value - scale->least) / (scale->largest - scale->least);
+    return fmin(fmax((value - least) / (largest - least), 0), 1);
 }
