@@ -35,28 +35,55 @@ void wk_raster_disc(wk_raster *raster, wk_point centre, double radius)
     wk_raster_polygon(raster, points, (size_t)sides);
 }
 
-// The rectangle around a piece of a line; false for a piece without length. Its corners turn the
-// way a disc's do.
-static bool add_piece(wk_raster *raster, wk_point a, wk_point b, double width)
+// Half the width across a piece of a line, to its right when y goes down.
+static wk_point across(wk_point a, wk_point b, double width)
 {
-    double length = hypot(b.x - a.x, b.y - a.y);
-    if (length == 0) return false;
-    double nx = -(b.y - a.y) / length * width / 2, ny = (b.x - a.x) / length * width / 2;
-    wk_point corners[4] = {
-        {a.x - nx, a.y - ny}, {b.x - nx, b.y - ny}, {b.x + nx, b.y + ny}, {a.x + nx, a.y + ny}};
+    double half = width / 2 / hypot(b.x - a.x, b.y - a.y);
+    return (wk_point){-(b.y - a.y) * half, (b.x - a.x) * half};
+}
+
+// The rectangle around a piece of a line. Its corners turn the way a disc's do.
+static void add_piece(wk_raster *raster, wk_point a, wk_point b, wk_point n)
+{
+    wk_point corners[4] = {{a.x - n.x, a.y - n.y},
+                           {b.x - n.x, b.y - n.y},
+                           {b.x + n.x, b.y + n.y},
+                           {a.x + n.x, a.y + n.y}};
     wk_raster_polygon(raster, corners, 4);
-    return true;
+}
+
+// Fills the gap on the outer side of a bend: a disc where it is sharp, else the wedge alone, which
+// is much less to scan.
+static void add_join(wk_raster *raster, wk_point p, wk_point before, wk_point after, double width)
+{
+    double along = before.x * after.x + before.y * after.y;
+    double turn = before.x * after.y - before.y * after.x;
+    if (along < 0.7 * width * width / 4) {
+        wk_raster_disc(raster, p, width / 2);
+        return;
+    }
+    wk_point right[3] = {p, {p.x - before.x, p.y - before.y}, {p.x - after.x, p.y - after.y}};
+    wk_point left[3] = {p, {p.x + after.x, p.y + after.y}, {p.x + before.x, p.y + before.y}};
+    wk_raster_polygon(raster, turn > 0 ? right : left, 3);
 }
 
 void wk_raster_line(wk_raster *raster, const wk_point *points, size_t count, double width,
                     bool round_ends)
 {
-    if (count > 0 && round_ends) wk_raster_disc(raster, points[0], width / 2);
+    wk_point last = {0}; // half the width across the piece before
+    bool begun = false;
     for (size_t i = 0; i + 1 < count; i++) {
-        bool last = i + 2 == count;
-        if (!add_piece(raster, points[i], points[i + 1], width)) continue;
-        if (!last || round_ends) wk_raster_disc(raster, points[i + 1], width / 2);
+        wk_point a = points[i], b = points[i + 1];
+        if (a.x == b.x && a.y == b.y) continue;
+        wk_point n = across(a, b, width);
+        add_piece(raster, a, b, n);
+        if (begun) add_join(raster, a, last, n, width);
+        last = n;
+        begun = true;
     }
+    if (count == 0 || !round_ends) return;
+    wk_raster_disc(raster, points[0], width / 2);
+    wk_raster_disc(raster, points[count - 1], width / 2);
 }
 
 // One fill: the rows the outlines reach, and the raster's room.
