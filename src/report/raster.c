@@ -22,49 +22,55 @@ void wk_raster_polygon(wk_raster *raster, const wk_point *points, size_t count)
         add_edge(raster, points[i], points[i + 1 < count ? i + 1 : 0]);
 }
 
-// A polygon that stays within a hundredth of a pixel of the circle.
+// A polygon close to the circle, of exactly its area.
 void wk_raster_disc(wk_raster *raster, wk_point centre, double radius)
 {
-    enum { MOST = 128 };
-    int sides = (int)fmin(MOST, ceil(8 + 24 * sqrt(fmax(radius, 0))));
+    enum { LEAST = 8, MOST = 128 };
+    static const double off = 0.04; // pixels between a side and the circle
+    if (radius <= 0) return;
+    int sides = (int)ceil(M_PI / acos(1 - fmin(1, off / radius)));
+    sides = sides < LEAST ? LEAST : sides > MOST ? MOST : sides;
+    double step = 2 * M_PI / sides, reach = radius * sqrt(step / sin(step));
     wk_point points[MOST];
-    for (int i = 0; i < sides; i++) {
-        double turn = 2 * M_PI * i / sides;
-        points[i] = (wk_point){centre.x + radius * cos(turn), centre.y + radius * sin(turn)};
-    }
+    for (int i = 0; i < sides; i++)
+        points[i] = (wk_point){centre.x + reach * cos(i * step), centre.y + reach * sin(i * step)};
     wk_raster_polygon(raster, points, (size_t)sides);
 }
 
-// Half the width across a piece of a line, to its right when y goes down.
+static wk_point plus(wk_point a, wk_point b)
+{
+    return (wk_point){a.x + b.x, a.y + b.y};
+}
+
+static wk_point minus(wk_point a, wk_point b)
+{
+    return (wk_point){a.x - b.x, a.y - b.y};
+}
+
+// Half the width across a piece of a line.
 static wk_point across(wk_point a, wk_point b, double width)
 {
     double half = width / 2 / hypot(b.x - a.x, b.y - a.y);
     return (wk_point){-(b.y - a.y) * half, (b.x - a.x) * half};
 }
 
-// The rectangle around a piece of a line. Its corners turn the way a disc's do.
-static void add_piece(wk_raster *raster, wk_point a, wk_point b, wk_point n)
-{
-    wk_point corners[4] = {{a.x - n.x, a.y - n.y},
-                           {b.x - n.x, b.y - n.y},
-                           {b.x + n.x, b.y + n.y},
-                           {a.x + n.x, a.y + n.y}};
-    wk_raster_polygon(raster, corners, 4);
-}
-
-// Fills the gap on the outer side of a bend: a disc where it is sharp, else the wedge alone, which
-// is much less to scan.
+// The outline goes along one side of the line and back along the other, turning the way a disc
+// does. At a bend `p` it takes the short way on the outer side, and passes through the bend itself
+// on the inner one: so it winds once around every piece and the wedge between them. Sharp bends get
+// a disc.
 static void add_join(wk_raster *raster, wk_point p, wk_point before, wk_point after, double width)
 {
     double along = before.x * after.x + before.y * after.y;
-    double turn = before.x * after.y - before.y * after.x;
-    if (along < 0.7 * width * width / 4) {
-        wk_raster_disc(raster, p, width / 2);
-        return;
+    if (before.x * after.y > before.y * after.x) {
+        add_edge(raster, minus(p, before), minus(p, after));
+        add_edge(raster, plus(p, after), p);
+        add_edge(raster, p, plus(p, before));
+    } else {
+        add_edge(raster, plus(p, after), plus(p, before));
+        add_edge(raster, minus(p, before), p);
+        add_edge(raster, p, minus(p, after));
     }
-    wk_point right[3] = {p, {p.x - before.x, p.y - before.y}, {p.x - after.x, p.y - after.y}};
-    wk_point left[3] = {p, {p.x + after.x, p.y + after.y}, {p.x + before.x, p.y + before.y}};
-    wk_raster_polygon(raster, turn > 0 ? right : left, 3);
+    if (along < 0.7 * width * width / 4) wk_raster_disc(raster, p, width / 2);
 }
 
 void wk_raster_line(wk_raster *raster, const wk_point *points, size_t count, double width,
@@ -76,14 +82,21 @@ void wk_raster_line(wk_raster *raster, const wk_point *points, size_t count, dou
         wk_point a = points[i], b = points[i + 1];
         if (a.x == b.x && a.y == b.y) continue;
         wk_point n = across(a, b, width);
-        add_piece(raster, a, b, n);
-        if (begun) add_join(raster, a, last, n, width);
+        if (begun)
+            add_join(raster, a, last, n, width);
+        else
+            add_edge(raster, plus(a, n), minus(a, n));
+        add_edge(raster, minus(a, n), minus(b, n));
+        add_edge(raster, plus(b, n), plus(a, n));
         last = n;
         begun = true;
     }
-    if (count == 0 || !round_ends) return;
+    if (count == 0) return;
+    wk_point end = points[count - 1];
+    if (begun) add_edge(raster, minus(end, last), plus(end, last));
+    if (!round_ends) return;
     wk_raster_disc(raster, points[0], width / 2);
-    wk_raster_disc(raster, points[count - 1], width / 2);
+    wk_raster_disc(raster, end, width / 2);
 }
 
 // One fill: the rows the outlines reach, and the raster's room.
@@ -92,7 +105,7 @@ typedef struct scan {
     int rows;      // of samples, from there on
     size_t *begin; // [rows + 1] into crossings
     wk_raster_crossing *crossings;
-    float *coverage; // [width + 2]
+    float *coverage; // [width + 3]
 } scan;
 
 // The first row of samples at or below y. An edge meets those from that of its upper end to before
@@ -174,20 +187,41 @@ static void cover_row(float *coverage, const wk_raster_crossing *row, size_t cou
     }
 }
 
-static void blend_row(uint8_t *rgb, int width, const float *coverage, uint32_t colour,
+// Paints the pixels from `from` to before `to`.
+static void blend_row(uint8_t *row, int from, int to, const float *coverage, uint32_t colour,
                       double opacity)
 {
     const float paint[3] = {(float)(colour >> 16 & 0xff), (float)(colour >> 8 & 0xff),
                             (float)(colour & 0xff)};
     float covered = 0;
-    for (int x = 0; x < width; x++, rgb += 3) {
+    for (int x = from; x < to; x++) {
         covered += coverage[x];
         float share = covered * (float)opacity / SAMPLES;
         if (share < 1e-4f) continue; // nothing, but for rounding
         share = share > 1 ? 1 : share;
+        uint8_t *rgb = row + 3 * (size_t)x;
         for (int c = 0; c < 3; c++)
             rgb[c] = (uint8_t)((float)rgb[c] + share * (paint[c] - (float)rgb[c]) + 0.5f);
     }
+}
+
+// One row of pixels: `begin` has the ends of its rows of samples.
+static void fill_row(scan *s, const size_t *begin, uint32_t colour, double opacity, uint8_t *row,
+                     int width)
+{
+    float least = (float)width, largest = 0;
+    for (size_t i = begin[0]; i < begin[SAMPLES]; i++) {
+        least = fminf(least, s->crossings[i].x);
+        largest = fmaxf(largest, s->crossings[i].x);
+    }
+    int from = (int)least, to = (int)largest + 1;
+    memset(s->coverage + from, 0, (size_t)(to - from + 2) * sizeof *s->coverage);
+    for (int r = 0; r < SAMPLES; r++) {
+        wk_raster_crossing *crossings = s->crossings + begin[r];
+        sort_row(crossings, begin[r + 1] - begin[r]);
+        cover_row(s->coverage, crossings, begin[r + 1] - begin[r]);
+    }
+    blend_row(row, from, to < width ? to : width, s->coverage, colour, opacity);
 }
 
 static void fill_rows(scan *s, uint32_t colour, double opacity, wk_image *image)
@@ -195,13 +229,8 @@ static void fill_rows(scan *s, uint32_t colour, double opacity, wk_image *image)
     for (int y = 0; y < s->rows / SAMPLES; y++) {
         const size_t *begin = s->begin + y * SAMPLES;
         if (begin[0] == begin[SAMPLES]) continue;
-        memset(s->coverage, 0, ((size_t)image->width + 2) * sizeof *s->coverage);
-        for (int r = 0; r < SAMPLES; r++) {
-            sort_row(s->crossings + begin[r], begin[r + 1] - begin[r]);
-            cover_row(s->coverage, s->crossings + begin[r], begin[r + 1] - begin[r]);
-        }
-        blend_row(image->rgb + (size_t)(s->first + y) * (size_t)image->width * 3, image->width,
-                  s->coverage, colour, opacity);
+        size_t row = (size_t)(s->first + y) * (size_t)image->width;
+        fill_row(s, begin, colour, opacity, image->rgb + 3 * row, image->width);
     }
 }
 
@@ -211,7 +240,7 @@ static bool prepare(wk_raster *raster, const wk_image *image, scan *s)
     find_rows(raster, image->height, s);
     raster->begins.count = raster->crossings.count = raster->coverage.count = 0;
     if (raster->failed || !wk_array_reserve(&raster->begins, (size_t)s->rows + 1) ||
-        !wk_array_reserve(&raster->coverage, (size_t)image->width + 2))
+        !wk_array_reserve(&raster->coverage, (size_t)image->width + 3))
         return false;
     s->begin = raster->begins.items;
     s->coverage = raster->coverage.items;
