@@ -5,24 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the tables have in common, and what makes each of them.
+#define READING                                                                                     \
+    " Mean ± s.d. over seeds (population s.d.), number of seeds in parentheses; marked: within 2 " \
+    "% "                                                                                            \
+    "of the row's best."
+
+// What makes each of the tables.
 static const struct {
     const char *name, *title, *caption, *metric; // metric NULL: all
     bool combined, variants;
 } kinds[WK_TABLES] = {
     [WK_TABLE_CVAR] = {"cvar", "Robustness: CVaR 0.1",
                        "Mean of the worst tenth of the episodes in environments from the default "
-                       "distribution.",
+                       "distribution." READING,
                        "cvar0.1", false, false},
-    [WK_TABLE_AVERAGE] = {"average", "Average performance",
-                          "Mean over episodes in environments from the default distribution.",
-                          "average", false, false},
+    [WK_TABLE_AVERAGE] =
+        {"average", "Average performance",
+         "Mean over episodes in environments from the default distribution." READING, "average",
+         false, false},
     [WK_TABLE_OOD] = {"ood", "Out-of-distribution performance",
-                      "Mean over the episodes of each out-of-distribution case.", "ood-average",
-                      false, true},
+                      "Mean over the episodes of each out-of-distribution case." READING,
+                      "ood-average", false, true},
     [WK_TABLE_COMBINED] = {"combined", "Combined domain",
-                           "One world model for both domains, evaluated in each of them.", NULL,
-                           true, true},
+                           "One world model for both domains, evaluated in each of them." READING,
+                           NULL, true, true},
 };
 
 static bool belongs(const wk_finding *f, wk_table_kind kind)
@@ -163,4 +169,103 @@ int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row)
         if (entry->paper) largest = fmax(largest, fabs(entry->paper->mean));
     }
     return largest >= 10 ? 1 : 3;
+}
+
+static void put_ours(const wk_table_entry *entry, int digits, wk_sheet *out)
+{
+    if (entry->seeds)
+        wk_sheet_put(out, entry->best, "%.*f ± %.*f (%zu)", digits, entry->mean, digits, entry->sd,
+                     entry->seeds);
+    else
+        wk_sheet_put(out, false, "-");
+}
+
+static void put_papers(const wk_table_entry *entry, int digits, wk_sheet *out)
+{
+    if (entry->paper)
+        wk_sheet_put(out, false, "%.*f ± %.*f", digits, entry->paper->mean, digits,
+                     entry->paper->sd);
+    else
+        wk_sheet_put(out, false, "-");
+}
+
+static bool has_papers(const wk_score_table *table, const wk_table_row *row)
+{
+    for (size_t c = 0; c < table->columns; c++)
+        if (row->entries[c].paper) return true;
+    return false;
+}
+
+static void put_names(const wk_score_table *table, const wk_table_row *row, const char *whose,
+                      wk_sheet *out)
+{
+    for (int f = 0; f < WK_FIELDS; f++)
+        if (table->heads[f]) wk_sheet_put(out, false, "%s", row->key.names[f]);
+    if (whose) wk_sheet_put(out, false, "%s", whose);
+}
+
+static void put_row(const wk_score_table *table, const wk_table_row *row, bool papers_below,
+                    wk_sheet *out)
+{
+    int digits = wk_table_row_digits(table, row);
+    put_names(table, row, papers_below ? "ours" : NULL, out);
+    for (size_t c = 0; c < table->columns; c++) {
+        const wk_table_entry *entry = &row->entries[c];
+        put_ours(entry, digits, out);
+        if (!papers_below && entry->paper)
+            wk_sheet_aside(out, "paper %.*f ± %.*f", digits, entry->paper->mean, digits,
+                           entry->paper->sd);
+    }
+    if (!papers_below || !has_papers(table, row)) return;
+    put_names(table, row, "paper", out);
+    for (size_t c = 0; c < table->columns; c++)
+        put_papers(&row->entries[c], digits, out);
+}
+
+void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_sheet *out)
+{
+    out->title = table->title;
+    out->caption = table->caption;
+    for (int f = 0; f < WK_FIELDS; f++)
+        if (table->heads[f]) {
+            wk_sheet_put(out, false, "%s", wk_field_name((wk_field)f));
+            out->heads++;
+        }
+    if (papers_below) {
+        wk_sheet_put(out, false, "of");
+        out->heads++;
+    }
+    out->columns = out->heads + table->columns;
+    for (size_t c = 0; c < table->columns; c++)
+        wk_sheet_put(out, false, "%s", table->curricula[c]);
+    for (size_t r = 0; r < table->rows.count; r++)
+        put_row(table, &table->rows.items[r], papers_below, out);
+}
+
+static void csv_entry(const wk_score_table *table, const wk_table_row *row, size_t c, wk_text *out)
+{
+    const wk_table_entry *entry = &row->entries[c];
+    for (int f = 0; f < WK_FIELD_CURRICULUM; f++) {
+        wk_csv_field(out, row->key.names[f]);
+        wk_text_puts(out, ",");
+    }
+    wk_csv_field(out, table->curricula[c]);
+    if (entry->seeds)
+        wk_text_printf(out, ",%.17g,%.17g", entry->mean, entry->sd);
+    else
+        wk_text_puts(out, ",,");
+    wk_text_printf(out, ",%zu,%d", entry->seeds, entry->best);
+    if (entry->paper)
+        wk_text_printf(out, ",%.17g,%.17g\n", entry->paper->mean, entry->paper->sd);
+    else
+        wk_text_puts(out, ",,\n");
+}
+
+void wk_score_table_csv(const wk_score_table *table, wk_text *out)
+{
+    wk_text_puts(out, "metric,domain,variant,task,exploration,curriculum,mean,sd,seeds,best,"
+                      "paper_mean,paper_sd\n");
+    for (size_t r = 0; r < table->rows.count; r++)
+        for (size_t c = 0; c < table->columns; c++)
+            csv_entry(table, &table->rows.items[r], c, out);
 }

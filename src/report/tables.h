@@ -1,12 +1,12 @@
 // The report's tables: rows are what was measured (metric, domain, case, task, exploration),
 // columns are curricula, entries are means and deviations over seeds with the paper's figures
-// beside them. One model, written as text, Markdown, CSV and LaTeX, and put on the page.
+// beside them.
 #ifndef WK_REPORT_TABLES_H
 #define WK_REPORT_TABLES_H
 
 #include "base/text.h"
 #include "report/findings.h"
-#include "report/page.h"
+#include "report/sheet.h"
 
 /// Mean and population s.d. over the seeds of one curriculum; all zero where there is no run.
 typedef struct wk_table_entry {
@@ -23,9 +23,9 @@ typedef struct wk_table_row {
 } wk_table_row;
 
 typedef struct wk_score_table {
-    const char *name;  // stem of its files
-    const char *title; // for people
-    const char *caption;
+    const char *name;      // stem of its files
+    const char *title;     // for people
+    const char *caption;   // what the entries are and how they are marked
     bool heads[WK_FIELDS]; // which fields name the rows
     size_t columns;
     const char **curricula; // [columns], borrowed names
@@ -50,14 +50,11 @@ void wk_score_table_free(wk_score_table *table);
 /// Digits after the point that the row's figures are shown with: 1 for returns, 3 for shares.
 int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row);
 
-/// The table as text for people, as Markdown and as LaTeX (a tabular without packages). Each row
-/// has a line of ours and, where the paper has figures, one of the paper's below it.
-void wk_score_table_text(const wk_score_table *table, wk_text *out);
-void wk_score_table_markdown(const wk_score_table *table, wk_text *out);
-void wk_score_table_latex(const wk_score_table *table, wk_text *out);
+/// The table as a sheet: a row of ours and, with `papers_below` and where the paper has figures,
+/// one of the paper's below it; else they are asides of ours. Zero-initialise and free the sheet.
+void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_sheet *out);
+
 /// One line for each entry, all digits, the columns of assets/paper/results.csv first.
 void wk_score_table_csv(const wk_score_table *table, wk_text *out);
-/// The table on the page, the paper's figures below ours.
-wk_status wk_score_table_page(const wk_score_table *table, wk_page *page, wk_error *err);
 
 #endif
