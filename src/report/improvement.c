@@ -10,7 +10,7 @@ static wk_contest contest_of(const wk_finding *f)
                         wk_finding_is_combined(f)};
 }
 
-static bool same_contest(const wk_contest *a, const wk_contest *b)
+bool wk_contest_same(const wk_contest *a, const wk_contest *b)
 {
     return a->combined == b->combined && strcmp(a->metric, b->metric) == 0 &&
            strcmp(a->exploration, b->exploration) == 0;
@@ -26,7 +26,7 @@ static bool list_contests(const wk_findings *findings, contest_list *out)
         wk_contest contest = contest_of(f);
         bool known = !f->final;
         for (size_t k = 0; k < out->count && !known; k++)
-            known = same_contest(&out->items[k], &contest);
+            known = wk_contest_same(&out->items[k], &contest);
         if (!known && !wk_array_push(out, contest)) return false;
     }
     return true;
@@ -63,7 +63,7 @@ static size_t find_curriculum(const ground *g, const char *name)
 static bool takes_part(const ground *g, const wk_finding *f)
 {
     wk_contest contest = contest_of(f);
-    return f->final && same_contest(&g->contest, &contest);
+    return f->final && wk_contest_same(&g->contest, &contest);
 }
 
 static int compare_curricula(const void *a, const void *b, void *paper)

@@ -4,6 +4,7 @@
 #define WK_REPORT_IMPROVEMENT_H
 
 #include "report/findings.h"
+#include "report/sheet.h"
 #include "waker/stats.h"
 
 /// Runs that are compared with each other: one metric, one exploration, plain or combined domains.
@@ -39,5 +40,14 @@ typedef struct wk_comparison {
 wk_status wk_comparison_make(const wk_findings *findings, const wk_bootstrap_config *config,
                              wk_comparison *out, wk_error *err);
 void wk_comparison_free(wk_comparison *comparison);
+
+/// "CVaR 0.1, p2e", for headings.
+void wk_contest_title(const wk_contest *contest, wk_text *out);
+bool wk_contest_same(const wk_contest *a, const wk_contest *b);
+
+void wk_improvement_sheet(const wk_comparison *comparison, wk_sheet *out);
+void wk_standing_sheet(const wk_comparison *comparison, wk_sheet *out);
+void wk_improvement_csv(const wk_comparison *comparison, wk_text *out);
+void wk_standing_csv(const wk_comparison *comparison, wk_text *out);
 
 #endif

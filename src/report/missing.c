@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +15,6 @@ static bool keep(wk_missing *out, wk_text *text)
     if (!wk_array_push(&out->items, text->chars)) return false;
     *text = (wk_text){0};
     return true;
-}
-
-static bool same_group(const wk_report_run *a, const wk_report_run *b)
-{
-    return strcmp(a->domain, b->domain) == 0 && strcmp(a->exploration, b->exploration) == 0;
 }
 
 static bool same_curriculum(const wk_report_run *a, const wk_report_run *b)
@@ -208,11 +205,23 @@ wk_status wk_missing_find(const wk_runs *runs, const wk_findings_config *config,
     group g = {.runs = runs->items.items};
     for (; g.first < runs->items.count && all; g.first = g.end) {
         g.end = g.first + 1;
-        while (g.end < runs->items.count && same_group(g.runs[g.first], g.runs[g.end]))
+        while (g.end < runs->items.count && wk_runs_same_group(g.runs[g.first], g.runs[g.end]))
             g.end++;
         all = check_grid(&g, out) && check_results(&g, config, out);
     }
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for what is missing");
+}
+
+wk_status wk_missing_add(wk_missing *missing, wk_error *err, const char *format, ...)
+{
+    char *sentence;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&sentence, format, args);
+    va_end(args);
+    if (length >= 0 && wk_array_push(&missing->items, sentence)) return WK_OK;
+    if (length >= 0) free(sentence);
+    return wk_fail(err, WK_E_MEMORY, "no memory for what is missing");
 }
 
 void wk_missing_free(wk_missing *missing)

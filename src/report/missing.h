@@ -14,6 +14,9 @@ typedef struct wk_missing {
 /// that any of its runs has. Zero-initialise and free it also on failure.
 wk_status wk_missing_find(const wk_runs *runs, const wk_findings_config *config, wk_missing *out,
                           wk_error *err);
+/// Adds a sentence.
+wk_status wk_missing_add(wk_missing *missing, wk_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void wk_missing_free(wk_missing *missing);
 
 #endif

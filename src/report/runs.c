@@ -281,3 +281,8 @@ void wk_runs_free(wk_runs *runs)
     wk_arena_reset(&runs->arena);
     *runs = (wk_runs){0};
 }
+
+bool wk_runs_same_group(const wk_report_run *a, const wk_report_run *b)
+{
+    return strcmp(a->domain, b->domain) == 0 && strcmp(a->exploration, b->exploration) == 0;
+}

@@ -62,6 +62,9 @@ wk_status wk_runs_read(const char *const *paths, size_t count, wk_pool *pool, wk
                        wk_error *err);
 void wk_runs_free(wk_runs *runs);
 
+/// Whether two runs are of the same domain and exploration: what a report compares.
+bool wk_runs_same_group(const wk_report_run *a, const wk_report_run *b);
+
 /// Reads one file of results into the run; for wk_runs_read and tests.
 wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err);
 wk_status wk_run_read_errors(wk_report_run *run, const char *path, wk_error *err);
