@@ -63,6 +63,8 @@ void wk_raster_line(wk_raster *raster, const wk_point *points, size_t count, dou
 typedef struct scan {
     int first;     // row of pixels
     int rows;      // of samples, from there on
+    int left;      // column of pixels
+    int columns;   // of pixels, from there on
     size_t *begin; // [rows + 1] into crossings
     wk_raster_crossing *crossings;
     float *coverage; // [width + 2]
@@ -76,17 +78,24 @@ static int row_at(const scan *s, double y)
     return row <= 0 ? 0 : row >= s->rows ? s->rows : (int)row;
 }
 
-// Only the rows of pixels that the outlines reach are looked at.
-static void find_rows(const wk_raster *raster, int height, scan *s)
+// Only the rows and columns of pixels that the outlines reach are looked at: most marks are small.
+static void find_extent(const wk_raster *raster, const wk_image *image, scan *s)
 {
-    double top = height, bottom = 0;
+    double top = image->height, bottom = 0, left = image->width, right = 0;
     for (size_t i = 0; i < raster->edges.count; i++) {
-        top = fmin(top, raster->edges.items[i].y);
-        bottom = fmax(bottom, raster->edges.items[i].y_end);
+        const wk_raster_edge *e = &raster->edges.items[i];
+        double x_end = e->x + (e->y_end - e->y) * e->slope;
+        top = e->y < top ? e->y : top;
+        bottom = e->y_end > bottom ? e->y_end : bottom;
+        left = fmin(left, fmin(e->x, x_end));
+        right = fmax(right, fmax(e->x, x_end));
     }
     s->first = (int)fmax(0, floor(top));
-    int end = (int)fmin(height, ceil(bottom));
+    s->left = (int)fmax(0, floor(left) - 1);
+    int end = (int)fmin(image->height, ceil(bottom));
+    int last = (int)fmin(image->width, ceil(right) + 1);
     s->rows = end > s->first ? (end - s->first) * SAMPLES : 0;
+    s->columns = last > s->left ? last - s->left : 0;
 }
 
 static void count_crossings(const wk_raster *raster, scan *s)
@@ -168,20 +177,20 @@ static void fill_rows(scan *s, uint32_t colour, double opacity, wk_image *image)
     for (int y = 0; y < s->rows / SAMPLES; y++) {
         const size_t *begin = s->begin + y * SAMPLES;
         if (begin[0] == begin[SAMPLES]) continue;
-        memset(s->coverage, 0, ((size_t)image->width + 2) * sizeof *s->coverage);
+        memset(s->coverage + s->left, 0, ((size_t)s->columns + 2) * sizeof *s->coverage);
         for (int r = 0; r < SAMPLES; r++) {
             sort_row(s->crossings + begin[r], begin[r + 1] - begin[r]);
             cover_row(s->coverage, s->crossings + begin[r], begin[r + 1] - begin[r]);
         }
-        blend_row(image->rgb + (size_t)(s->first + y) * (size_t)image->width * 3, image->width,
-                  s->coverage, colour, opacity);
+        size_t corner = (size_t)(s->first + y) * (size_t)image->width + (size_t)s->left;
+        blend_row(image->rgb + corner * 3, s->columns, s->coverage + s->left, colour, opacity);
     }
 }
 
 // Finds room for the rows and counts what meets them, then for what was counted.
 static bool prepare(wk_raster *raster, const wk_image *image, scan *s)
 {
-    find_rows(raster, image->height, s);
+    find_extent(raster, image, s);
     raster->begins.count = raster->crossings.count = raster->coverage.count = 0;
     if (raster->failed || !wk_array_reserve(&raster->begins, (size_t)s->rows + 1) ||
         !wk_array_reserve(&raster->coverage, (size_t)image->width + 2))
