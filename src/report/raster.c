@@ -147,8 +147,8 @@ static void place_crossings(const wk_raster *raster, scan *s, int width)
         const wk_raster_edge *e = &raster->edges.items[i];
         for (int r = row_at(s, e->y), end = row_at(s, e->y_end); r < end; r++) {
             double y = s->first + (r + 0.5) / SAMPLES, x = e->x + (y - e->y) * e->slope;
-            s->crossings[s->begin[r]++] =
-                (wk_raster_crossing){(float)fmin(fmax(x, 0), width), e->winding};
+            x = x < 0 ? 0 : x > width ? width : x;
+            s->crossings[s->begin[r]++] = (wk_raster_crossing){(float)x, e->winding};
         }
     }
     memmove(s->begin + 1, s->begin, (size_t)s->rows * sizeof *s->begin);
@@ -211,8 +211,9 @@ static void fill_row(scan *s, const size_t *begin, uint32_t colour, double opaci
 {
     float least = (float)width, largest = 0;
     for (size_t i = begin[0]; i < begin[SAMPLES]; i++) {
-        least = fminf(least, s->crossings[i].x);
-        largest = fmaxf(largest, s->crossings[i].x);
+        float x = s->crossings[i].x;
+        least = x < least ? x : least;
+        largest = x > largest ? x : largest;
     }
     int from = (int)least, to = (int)largest + 1;
     memset(s->coverage + from, 0, (size_t)(to - from + 2) * sizeof *s->coverage);
