@@ -202,8 +202,28 @@ wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err
     return status;
 }
 
+// A list of numbers, kept in the arena.
+typedef struct numbers {
+    const double *items;
+    size_t count;
+} numbers;
+
+static numbers take_numbers(wk_document *d, wk_arena *arena)
+{
+    WK_ARRAY(double) list = {0};
+    bool all = true;
+    if (wk_document_array(d))
+        while (wk_document_item(d))
+            all = wk_array_push(&list, wk_document_number(d)) && all;
+    numbers out = {wk_arena_copy(arena, list.items, list.count * sizeof *list.items), list.count};
+    if (!all || !out.items) wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for it", d->path);
+    wk_array_free(&list);
+    return out;
+}
+
 static void take_measure(wk_document *d, wk_report_run *run)
 {
+    numbers errors = {0}, estimates = {0};
     wk_run_error e = {.mean = NAN, .cvar = NAN, .estimate = NAN, .correlation = NAN};
     if (!wk_document_object(d)) return;
     while (wk_document_member(d)) {
@@ -217,6 +237,17 @@ static void take_measure(wk_document *d, wk_report_run *run)
             e.estimate = wk_document_number(d);
         else if (wk_document_is(d, "rank_correlation"))
             e.correlation = wk_document_number(d);
+        else if (wk_document_is(d, "errors"))
+            errors = take_numbers(d, &run->arena);
+        else if (wk_document_is(d, "estimates"))
+            estimates = take_numbers(d, &run->arena);
+    }
+    if (errors.items && estimates.items) {
+        e.errors = errors.items;
+        e.estimates = estimates.items;
+        e.environments = errors.count;
+        if (errors.count != estimates.count)
+            wk_document_fail(d, "%zu errors, but %zu estimates", errors.count, estimates.count);
     }
     if (!e.policy || isnan(e.mean) || isnan(e.cvar))
         wk_document_fail(d, "a measure without policy, mean or cvar_0.1");
