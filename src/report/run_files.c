@@ -1,13 +1,14 @@
 // The files of one run that hold results: evaluations, model errors, the log of training.
+#include "base/file.h"
 #include "report/document.h"
 #include "report/runs.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const size_t LOG_LIMIT = (size_t)4 << 30;
 static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-error-1";
 
 // What every file of results says about where it comes from.
@@ -312,21 +313,17 @@ static wk_status read_line(wk_report_run *run, const char *path, const char *lin
 
 wk_status wk_run_read_choices(wk_report_run *run, const char *path, wk_error *err)
 {
-    FILE *file = fopen(path, "r");
-    if (!file) return wk_fail(err, WK_E_IO, "cannot read '%s': %s", path, strerror(errno));
-    char *line = NULL;
-    size_t room = 0, number = 0;
+    char *bytes;
+    size_t size, number = 1;
+    WK_TRY(wk_file_read(path, LOG_LIMIT, &bytes, &size, err));
     wk_status status = WK_OK;
-    for (ssize_t size; status == WK_OK && (size = getline(&line, &room, file)) > 0;) {
-        number++;
-        // A line is whole when its newline is there: the last one may just be being written.
-        if (line[size - 1] != '\n') break;
-        status = read_line(run, path, line, (size_t)size, err);
+    // A line is whole when its newline is there: the last one may just be being written.
+    for (char *line = bytes, *end; status == WK_OK; line = end + 1, number++) {
+        end = memchr(line, '\n', size - (size_t)(line - bytes));
+        if (!end) break;
+        status = read_line(run, path, line, (size_t)(end - line), err);
         if (status != WK_OK) wk_fail_context(err, "line %zu", number);
     }
-    if (status == WK_OK && ferror(file))
-        status = wk_fail(err, WK_E_IO, "cannot read '%s': %s", path, strerror(errno));
-    free(line);
-    fclose(file);
+    free(bytes);
     return status;
 }
