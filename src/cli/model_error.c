@@ -4,8 +4,8 @@
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
+#include "eval/image_error.h"
 #include "train/config_parts.h"
-#include "train/image_error.h"
 #include "train/trainer.h"
 #include <inttypes.h>
 #include <math.h>
