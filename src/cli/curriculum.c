@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
+#include "cli/world.h"
 #include "train/heatmap.h"
 #include "train/image_error.h"
 #include <inttypes.h>
