@@ -41,6 +41,12 @@ static set_row describe_set(const wk_learner_config *c, wk_set_id id)
     return (set_row){0};
 }
 
+const char *wk_set_name(wk_set_id id)
+{
+    wk_learner_config any = {0};
+    return describe_set(&any, id).name;
+}
+
 static bool wanted(const wk_learner_config *c, wk_set_id id)
 {
     if (id >= WK_SET_REWARD) return c->tasks > 0;
@@ -408,9 +414,4 @@ wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *er
     wk_status status = wk_state_load(learner->state, file, err);
     wk_safetensors_close(file);
     return status;
-}
-
-wk_status wk_learner_save_weights(const wk_learner *learner, const char *path, wk_error *err)
-{
-    return wk_state_save(learner->weights, path, NULL, 0, err);
 }

@@ -4,7 +4,11 @@
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
+<<<<<<< HEAD
 #include "eval/image_error.h"
+=======
+#include "cli/world.h"
+>>>>>>> adapt
 #include "train/heatmap.h"
 #include <inttypes.h>
 #include <math.h>

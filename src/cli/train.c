@@ -50,9 +50,9 @@ static wk_status check(const train_values *v, wk_merged_config *merged, wk_error
     wk_status status = wk_run_args_merge(&v->run, &blocks, merged, err);
     wk_config_blocks_destroy(blocks);
     if (status != WK_OK) return status;
-    wk_world world = {0};
+    wk_run_world world = {0};
     status = wk_run_config_open_world(&merged->config, &world, err);
-    wk_world_close(&world);
+    wk_run_world_close(&world);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "train/metrics.h"
 #include "train/pictures.h"
 #include "train/trainer.h"
+#include "train/weights_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -168,9 +169,9 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
     char path[PATH_CHARS];
     snprintf(path, sizeof path, "%s/snapshots", r->directory);
     WK_TRY(wk_dir_create(path, err));
-    snprintf(path, sizeof path, "%s/snapshots/step-%012" PRIu64 ".safetensors", r->directory,
-             steps);
-    return wk_learner_save_weights(wk_trainer_learner(r->trainer), path, err);
+    wk_weights_path(r->directory, WK_WEIGHTS_SNAPSHOT, steps, NULL, path);
+    return wk_weights_save(wk_trainer_learner(r->trainer), r->config, wk_trainer_domain(r->trainer),
+                           steps, path, err);
 }
 
 // Numbers of the clock: TensorBoard has them always, metrics.jsonl only if asked.

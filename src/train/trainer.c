@@ -10,21 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static wk_status find_domain(wk_trainer *t, wk_error *err)
-{
-    if (!*t->config.plugin) return wk_domain_find(t->config.domain, &t->domain, err);
-    WK_TRY(wk_plugin_load(t->config.plugin, &t->plugin, err));
-    t->domain = wk_plugin_domain(t->plugin);
-    return WK_OK;
-}
-
 static wk_status make_worlds(wk_trainer *t, wk_error *err)
 {
-    int options[WK_OPTIONS_MAX] = {0};
-    WK_TRY(find_domain(t, err));
-    WK_TRY(wk_run_config_options(&t->config, t->domain, options, err));
+    WK_TRY(wk_run_world_open(&t->config, &t->world, err));
+    t->domain = t->world.domain;
     WK_TRY(wk_space_create(t->domain, false, &t->space, err));
-    WK_TRY(wk_vec_create(t->domain, options, t->count, t->config.env_threads, &t->vec, err));
+    WK_TRY(
+        wk_vec_create(t->domain, t->world.options, t->count, t->config.env_threads, &t->vec, err));
     WK_TRY(wk_run_curriculum_open(&t->config, t->domain, t->space, &t->rule, err));
     t->curriculum = t->rule.curriculum;
     return WK_OK;
@@ -135,7 +127,7 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_run_curriculum_close(&t->rule);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
-    wk_plugin_unload(t->plugin);
+    wk_run_world_close(&t->world);
     free(t->directory);
     free(t->lanes);
     free(t->actions);

@@ -5,6 +5,7 @@
 #include "agent/acting.h"
 #include "train/device.h"
 #include "train/run_curriculum.h"
+#include "train/run_world.h"
 #include "train/trainer.h"
 
 /// Everything that changes and is small: one struct, saved as it is.
@@ -27,8 +28,8 @@ typedef struct wk_lane {
 struct wk_trainer {
     wk_run_config config;
     char *directory;
-    wk_plugin *plugin;
-    const wk_domain *domain;
+    wk_run_world world;
+    const wk_domain *domain; // the one of `world`
     wk_space *space;
     wk_run_curriculum rule;
     wk_curriculum *curriculum; // the one of `rule`
