@@ -76,7 +76,7 @@ const wk_domain *wk_eval_part(const wk_domain *domain, int task)
 static bool belongs(const wk_domain *domain, int task, const double *theta)
 {
     double part;
-    if (domain != &wk_combined) return true;
+    if (domain != &wk_combined || task == WK_EVAL_ANY_TASK) return true;
     wk_combined_part(task, &part);
     return theta[0] == part;
 }

@@ -11,6 +11,9 @@ enum { WK_EVAL_CASES_MAX = 32 };
 /// Name of the default distribution among the cases.
 #define WK_EVAL_DR "dr"
 
+/// In place of a task: worlds of every part.
+enum { WK_EVAL_ANY_TASK = -1 };
+
 /// One set of episodes.
 typedef struct wk_eval_case {
     const char *name;

@@ -13,6 +13,7 @@ typedef struct wave {
     int set, first, count;
     uint64_t key;              // of (seed, case)
     wk_eval_episode *episodes; // [count]
+    float *actions;            // [count,steps,A], or NULL
 } wave;
 
 // One wave under way with what it runs on.
@@ -32,8 +33,21 @@ typedef struct player {
     wk_space *space;
     group groups[GROUPS];
     wk_eval_episode *next; // of the episodes not begun
+    float *next_actions;   // theirs, or NULL
     int set, first;        // where the next wave begins
 } player;
+
+int wk_eval_steps(const wk_eval_config *config)
+{
+    int whole = config->domain->episode_steps;
+    return config->steps > 0 && config->steps < whole ? config->steps : whole;
+}
+
+// Numbers of all actions of an episode.
+static size_t action_numbers(const wk_eval_config *config)
+{
+    return (size_t)wk_eval_steps(config) * (size_t)config->domain->action_size;
+}
 
 static uint64_t case_key(uint64_t seed, const char *name)
 {
@@ -63,9 +77,11 @@ static bool next_wave(player *p, wave *out)
                   .first = p->first,
                   .count = left < LANES ? left : LANES,
                   .key = case_key(c->seed, c->cases[p->set].name),
-                  .episodes = p->next};
+                  .episodes = p->next,
+                  .actions = p->next_actions};
     p->first += out->count;
     p->next += out->count;
+    if (p->next_actions) p->next_actions += (size_t)out->count * action_numbers(c);
     return true;
 }
 
@@ -118,7 +134,11 @@ static wk_status take_row(player *p, group *g, int i, wk_error *err)
     const float *rewards = b->rewards + (size_t)i * tasks;
     const float *completion = b->completion + (size_t)i * tasks;
     uint8_t flags = b->flags[i];
+    const float *action = g->actions + (size_t)i * width;
     if (!(flags & WK_IS_FIRST)) {
+        if (g->wave.actions)
+            memcpy(g->wave.actions + (size_t)i * action_numbers(c) + (size_t)e->steps * width,
+                   action, width * sizeof *action);
         e->steps++;
         for (size_t k = 0; k < tasks; k++)
             e->returns[k] += (double)rewards[k];
@@ -135,7 +155,7 @@ static wk_status take_row(player *p, group *g, int i, wk_error *err)
                        .step = e->steps,
                        .theta = e->theta,
                        .image = b->images + (size_t)i * WK_IMAGE_BYTES,
-                       .action = g->actions + (size_t)i * width,
+                       .action = action,
                        .rewards = rewards,
                        .completion = completion,
                        .flags = flags};
@@ -204,7 +224,7 @@ wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, w
 {
     for (int i = 0; i < config->n_cases; i++)
         assert(wk_eval_case_fits(config->domain, config->task, &config->cases[i]));
-    player p = {.config = config, .next = episodes};
+    player p = {.config = config, .next = episodes, .next_actions = config->actions};
     wk_status status = play(&p, err);
     for (int i = 0; i < GROUPS; i++) {
         wk_vec_destroy(p.groups[i].vec);
@@ -212,5 +232,47 @@ wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, w
         free(p.groups[i].actions);
     }
     wk_space_destroy(p.space);
+    return status;
+}
+
+// What an environment that is alone shows; points at the parts of a row.
+typedef struct view {
+    uint8_t image[WK_IMAGE_BYTES], flags;
+    float rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
+} view;
+
+static wk_status show(const wk_eval_config *c, wk_env *env, view *v, wk_eval_row *row,
+                      const float *actions, int steps, wk_error *err)
+{
+    const float still[WK_ACTION_MAX] = {0};
+    size_t width = (size_t)c->domain->action_size;
+    wk_frame frame = {v->image, v->rewards, v->completion, &v->flags};
+    WK_TRY(wk_env_reset(env, row->theta, (size_t)c->domain->n_params,
+                        case_key(c->seed, c->cases[row->set].name), (uint64_t)row->episode, &frame,
+                        err));
+    row->action = still;
+    for (;; row->step++) {
+        row->flags = (uint8_t)(v->flags | (row->step == steps ? WK_IS_LAST : 0));
+        WK_TRY(c->watch(c->context, row, err));
+        if (row->step == steps) return WK_OK;
+        row->action = actions + (size_t)row->step * width;
+        WK_TRY(wk_env_step(env, row->action, &frame, err));
+    }
+}
+
+wk_status wk_eval_replay(const wk_eval_config *c, int set, int episode,
+                         const wk_eval_episode *played, const float *actions, wk_error *err)
+{
+    wk_env *env = NULL;
+    view v = {0};
+    wk_eval_row row = {.set = set,
+                       .episode = episode,
+                       .theta = played->theta,
+                       .image = v.image,
+                       .rewards = v.rewards,
+                       .completion = v.completion};
+    WK_TRY(wk_env_create(c->domain, c->options, &env, err));
+    wk_status status = show(c, env, &v, &row, actions, played->steps, err);
+    wk_env_destroy(env);
     return status;
 }

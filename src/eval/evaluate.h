@@ -27,14 +27,15 @@ typedef struct wk_eval_row {
     uint8_t flags;                     // WK_IS_* bits; WK_IS_LAST also where `steps` cut it off
 } wk_eval_row;
 
-/// Is handed every row, in the calling thread; rows of one episode come in order.
+/// Is handed every row, in the calling thread; rows of one episode come in order. What it fails
+/// with ends the evaluation.
 typedef wk_status wk_eval_watch(void *context, const wk_eval_row *row, wk_error *err);
 
 /// What to play. All pointers are borrowed.
 typedef struct wk_eval_config {
     const wk_domain *domain;
     const int *options;  // of the domain; NULL: the defaults
-    int task;            // of the domain: whose worlds are visited
+    int task;            // of the domain: whose worlds are visited; or WK_EVAL_ANY_TASK
     wk_learner *learner; // NULL: uniformly random actions
     int policy;          // number of the learner's task, or WK_POLICY_EXPLORE
     wk_act_mode mode;
@@ -45,7 +46,11 @@ typedef struct wk_eval_config {
     int threads;          // of the environments; 0: one per core
     wk_eval_watch *watch; // NULL: nobody watches
     void *context;
+    float *actions; // gets what was done, [episodes,wk_eval_steps,A]; NULL: not kept
 } wk_eval_config;
+
+/// The most steps an episode of it can have.
+int wk_eval_steps(const wk_eval_config *config);
 
 /// How an episode went.
 typedef struct wk_eval_episode {
@@ -58,5 +63,10 @@ typedef struct wk_eval_episode {
 
 /// Plays every episode of every case; `episodes` gets them case by case.
 wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, wk_error *err);
+
+/// Shows an episode once more, picture by picture, to config->watch: the simulation repeats what
+/// was done, so that nobody has to keep the pictures of all. `actions` is [steps,A].
+wk_status wk_eval_replay(const wk_eval_config *config, int set, int episode,
+                         const wk_eval_episode *played, const float *actions, wk_error *err);
 
 #endif

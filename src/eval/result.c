@@ -1,6 +1,7 @@
 #include "eval/result.h"
 
 #include "waker/stats.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,35 @@ static const wk_task_result *already_played(const wk_eval_result *r, const wk_ev
     return NULL;
 }
 
+static size_t count_episodes(const wk_task_result *t)
+{
+    const wk_case_result *last = &t->cases[t->n_cases - 1];
+    return (size_t)(last->episodes + last->set.episodes - t->episodes);
+}
+
+static wk_eval_config config_of(const wk_eval_result *r, const wk_eval_player *player,
+                                const wk_task_result *t, const wk_eval_case *cases)
+{
+    return (wk_eval_config){.domain = r->origin.domain,
+                            .options = player->options,
+                            .task = t->task,
+                            .learner = player->learner,
+                            .mode = WK_ACT_MODE,
+                            .cases = cases,
+                            .n_cases = t->n_cases,
+                            .seed = r->seed,
+                            .threads = player->threads,
+                            .watch = player->watch,
+                            .context = player->context,
+                            .actions = t->actions};
+}
+
+// Numbers of all actions of an episode.
+static size_t action_numbers(const wk_domain *domain)
+{
+    return (size_t)domain->episode_steps * (size_t)domain->action_size;
+}
+
 static wk_status play(const wk_eval_result *r, const wk_eval_player *player, int policy,
                       wk_task_result *t, wk_error *err)
 {
@@ -99,22 +129,30 @@ static wk_status play(const wk_eval_result *r, const wk_eval_player *player, int
     WK_TRY(make_room(t, cases, err));
     const wk_task_result *same = already_played(r, player, t->task);
     if (same) {
-        const wk_case_result *last = &same->cases[same->n_cases - 1];
-        size_t count = (size_t)(last->episodes + last->set.episodes - same->episodes);
-        memcpy(t->episodes, same->episodes, count * sizeof *t->episodes);
+        memcpy(t->episodes, same->episodes, count_episodes(t) * sizeof *t->episodes);
         return WK_OK;
     }
-    wk_eval_config config = {.domain = r->origin.domain,
-                             .options = player->options,
-                             .task = t->task,
-                             .learner = player->learner,
-                             .policy = policy,
-                             .mode = WK_ACT_MODE,
-                             .cases = cases,
-                             .n_cases = t->n_cases,
-                             .seed = r->seed,
-                             .threads = player->threads};
+    if (player->keep_actions) {
+        t->actions = calloc(count_episodes(t) * action_numbers(r->origin.domain), sizeof(float));
+        if (!t->actions) return wk_fail(err, WK_E_MEMORY, "no memory for the actions of episodes");
+    }
+    wk_eval_config config = config_of(r, player, t, cases);
+    config.policy = policy;
     return wk_evaluate(&config, t->episodes, err);
+}
+
+wk_status wk_eval_result_replay(const wk_eval_result *r, const wk_eval_player *player,
+                                const wk_task_result *t, int set, int episode, wk_error *err)
+{
+    assert(t->actions);
+    wk_eval_case cases[WK_EVAL_CASES_MAX];
+    for (int i = 0; i < t->n_cases; i++)
+        cases[i] = t->cases[i].set;
+    wk_eval_config config = config_of(r, player, t, cases);
+    const wk_eval_episode *played = &t->cases[set].episodes[episode];
+    size_t number = (size_t)(played - t->episodes);
+    return wk_eval_replay(&config, set, episode, played,
+                          t->actions + number * action_numbers(r->origin.domain), err);
 }
 
 static void tell(const wk_log *log, const wk_domain *domain, const wk_task_result *t)
@@ -137,6 +175,7 @@ static void free_task(wk_task_result *t)
 {
     free(t->episodes);
     free(t->numbers);
+    free(t->actions);
 }
 
 wk_status wk_eval_result_add(wk_eval_result *r, const wk_eval_player *player, int task, int policy,

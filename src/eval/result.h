@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "eval/evaluate.h"
 
-enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2 };
+enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2, WK_EVAL_PATH_MAX = 4096 };
 
 /// 0.01, 0.05, 0.1 (WK_SCORE_TENTH), 0.2, 0.3, 0.4, 0.5: the worst fractions whose mean is a score.
 extern const double wk_score_fractions[WK_SCORE_FRACTIONS];
@@ -42,6 +42,7 @@ typedef struct wk_task_result {
     wk_case_result cases[WK_EVAL_CASES_MAX];
     wk_eval_episode *episodes; // owned, of all cases
     double *numbers;           // owned
+    float *actions;            // owned, [episodes,episode_steps,A]; NULL unless they were kept
 } wk_task_result;
 
 /// Whose results they are. Texts are borrowed.
@@ -67,7 +68,10 @@ typedef struct wk_eval_player {
     wk_learner *learner; // NULL: uniformly random actions
     const char *cases;   // as wk_eval_cases reads them
     int threads;
-    const wk_log *log; // told about every finished case; NULL: silent
+    const wk_log *log;    // told about every finished case; NULL: silent
+    wk_eval_watch *watch; // handed every row; NULL: nobody watches
+    void *context;
+    bool keep_actions; // for wk_eval_result_replay
 } wk_eval_player;
 
 /// Plays a task of the domain with the learner's policy number `policy` and adds its results. Cases
@@ -76,11 +80,24 @@ wk_status wk_eval_result_add(wk_eval_result *result, const wk_eval_player *playe
                              int policy, wk_error *err);
 void wk_eval_result_free(wk_eval_result *result);
 
+/// Shows episode number `episode` of a task's case once more to the player's watch; needs the
+/// actions to have been kept.
+wk_status wk_eval_result_replay(const wk_eval_result *result, const wk_eval_player *player,
+                                const wk_task_result *task, int set, int episode, wk_error *err);
+
 /// What a task is scored by in the paper: "completion" where it has one, else "return".
 const char *wk_eval_score_name(const wk_domain *domain, int task);
 
-void wk_eval_result_json(const wk_eval_result *result, wk_text *out);
+/// Adds the document to a list or prints it alone.
+void wk_eval_result_json(const wk_eval_result *result, wk_json *json);
 void wk_eval_result_csv(const wk_eval_result *result, wk_text *out);
+
+/// Path of a file of these results: `run`/eval/POLICY-STEP`ending`.
+void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
+                         char out[WK_EVAL_PATH_MAX]);
+
+/// Makes the folder of the files.
+wk_status wk_eval_result_folder(const char *run, wk_error *err);
 
 /// Writes both files under `run`/eval, each atomically.
 wk_status wk_eval_result_write(const wk_eval_result *result, const char *run, wk_error *err);

@@ -58,26 +58,24 @@ static void json_task(wk_json *json, const wk_domain *domain, const wk_task_resu
     wk_json_close(json, '}');
 }
 
-void wk_eval_result_json(const wk_eval_result *r, wk_text *out)
+void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
 {
     const wk_eval_origin *o = &r->origin;
-    wk_json json = {.text = out};
-    wk_json_object(&json, NULL);
-    wk_json_string(&json, "format", "waker-eval-1");
-    wk_json_string(&json, "domain", o->domain->name);
-    wk_json_string(&json, "curriculum", o->curriculum);
-    wk_json_string(&json, "exploration", o->exploration);
-    wk_json_integer(&json, "seed", (int64_t)o->run_seed);
-    wk_json_integer(&json, "step", (int64_t)o->step);
-    wk_json_string(&json, "policy", o->policy);
-    wk_json_integer(&json, "envs", r->envs);
-    wk_json_integer(&json, "eval_seed", (int64_t)r->seed);
-    wk_json_array(&json, "tasks");
+    wk_json_object(json, NULL);
+    wk_json_string(json, "format", "waker-eval-1");
+    wk_json_string(json, "domain", o->domain->name);
+    wk_json_string(json, "curriculum", o->curriculum);
+    wk_json_string(json, "exploration", o->exploration);
+    wk_json_integer(json, "seed", (int64_t)o->run_seed);
+    wk_json_integer(json, "step", (int64_t)o->step);
+    wk_json_string(json, "policy", o->policy);
+    wk_json_integer(json, "envs", r->envs);
+    wk_json_integer(json, "eval_seed", (int64_t)r->seed);
+    wk_json_array(json, "tasks");
     for (int i = 0; i < r->n_tasks; i++)
-        json_task(&json, o->domain, &r->tasks[i]);
-    wk_json_close(&json, ']');
-    wk_json_close(&json, '}');
-    wk_text_puts(out, "\n");
+        json_task(json, o->domain, &r->tasks[i]);
+    wk_json_close(json, ']');
+    wk_json_close(json, '}');
 }
 
 static void csv_case(const wk_domain *domain, int task, const wk_case_result *c, wk_text *out)
@@ -109,13 +107,32 @@ void wk_eval_result_csv(const wk_eval_result *r, wk_text *out)
             csv_case(domain, r->tasks[i].task, &r->tasks[i].cases[k], out);
 }
 
+void wk_eval_result_path(const wk_eval_result *r, const char *run, const char *ending,
+                         char out[WK_EVAL_PATH_MAX])
+{
+    snprintf(out, WK_EVAL_PATH_MAX, "%s/eval/%s-%012" PRIu64 "%s", run, r->origin.policy,
+             r->origin.step, ending);
+}
+
+wk_status wk_eval_result_folder(const char *run, wk_error *err)
+{
+    char path[WK_EVAL_PATH_MAX];
+    snprintf(path, sizeof path, "%s/eval", run);
+    return wk_dir_create(path, err);
+}
+
+static void print_document(const wk_eval_result *r, wk_text *out)
+{
+    wk_eval_result_json(r, &(wk_json){.text = out});
+    wk_text_puts(out, "\n");
+}
+
 static wk_status write_text(const wk_eval_result *r, const char *run, const char *ending,
                             void (*print)(const wk_eval_result *, wk_text *), wk_error *err)
 {
-    char path[4096];
+    char path[WK_EVAL_PATH_MAX];
     wk_text text = {0};
-    snprintf(path, sizeof path, "%s/eval/%s-%012" PRIu64 ".%s", run, r->origin.policy,
-             r->origin.step, ending);
+    wk_eval_result_path(r, run, ending, path);
     print(r, &text);
     wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path)
                                    : wk_file_write(path, text.chars, text.length, err);
@@ -125,9 +142,7 @@ static wk_status write_text(const wk_eval_result *r, const char *run, const char
 
 wk_status wk_eval_result_write(const wk_eval_result *r, const char *run, wk_error *err)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/eval", run);
-    WK_TRY(wk_dir_create(path, err));
-    WK_TRY(write_text(r, run, "csv", wk_eval_result_csv, err));
-    return write_text(r, run, "json", wk_eval_result_json, err);
+    WK_TRY(wk_eval_result_folder(run, err));
+    WK_TRY(write_text(r, run, ".csv", wk_eval_result_csv, err));
+    return write_text(r, run, ".json", print_document, err);
 }
