@@ -128,32 +128,57 @@ static wk_status task_names(const wk_run_config *config, const wk_domain *domain
     return out->failed ? wk_fail(err, WK_E_MEMORY, "no memory for names of tasks") : WK_OK;
 }
 
-wk_status wk_weights_save(const wk_learner *learner, const wk_run_config *config,
-                          const wk_domain *domain, uint64_t step, const char *path, wk_error *err)
+wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
+                          const char *path, wk_error *err)
 {
-    char number[24], seed[24];
-    snprintf(number, sizeof number, "%" PRIu64, step);
-    snprintf(seed, sizeof seed, "%" PRIu64, config->seed);
-    wk_text tasks = {0};
-    wk_status status = task_names(config, domain, &tasks, err);
-    wk_weights_label labels[] = {{"domain", domain->name},
-                                 {"curriculum", config->curriculum_rule},
+    char step[24], seed[24];
+    snprintf(step, sizeof step, "%" PRIu64, origin->step);
+    snprintf(seed, sizeof seed, "%" PRIu64, origin->config->seed);
+    wk_text tasks = {0}, episodes = {0};
+    wk_extent_print(origin->extent, &episodes);
+    wk_status status = task_names(origin->config, origin->domain, &tasks, err);
+    if (status == WK_OK && episodes.failed)
+        status = wk_fail(err, WK_E_MEMORY, "no memory for the labels of '%s'", path);
+    wk_weights_label labels[] = {{"domain", origin->domain->name},
+                                 {"curriculum", origin->config->curriculum_rule},
                                  {"seed", seed},
-                                 {"step", number},
-                                 {"tasks", wk_text_get(&tasks)}};
-    if (status == WK_OK)
-        status =
-            wk_learner_save_weights(learner, path, labels, sizeof labels / sizeof *labels, err);
+                                 {"step", step},
+                                 {"tasks", wk_text_get(&tasks)},
+                                 {"episodes", wk_text_get(&episodes)}};
+    size_t count = sizeof labels / sizeof *labels;
+    if (status == WK_OK) status = wk_learner_save_weights(learner, path, labels, count, err);
     wk_text_free(&tasks);
+    wk_text_free(&episodes);
     return status;
+}
+
+// Opens a file and finds one of its labels; close the file also after a failure.
+static wk_status find_label(const char *path, const char *name, wk_safetensors **file,
+                            const char **label, wk_error *err)
+{
+    WK_TRY(wk_safetensors_open(path, file, err));
+    *label = wk_safetensors_metadata(*file, name);
+    if (*label) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT, "'%s' has no label '%s': it was not written by a run", path,
+                   name);
 }
 
 wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err)
 {
-    wk_safetensors *file;
-    WK_TRY(wk_safetensors_open(path, &file, err));
-    const char *label = wk_safetensors_metadata(file, "tasks");
-    snprintf(tasks, WK_RUN_TEXT_MAX, "%s", label ? label : "");
+    wk_safetensors *file = NULL;
+    const char *label;
+    wk_status status = find_label(path, "tasks", &file, &label, err);
+    if (status == WK_OK) snprintf(tasks, WK_RUN_TEXT_MAX, "%s", label);
     wk_safetensors_close(file);
-    return WK_OK;
+    return status;
+}
+
+wk_status wk_weights_extent(const char *path, wk_extent *out, wk_error *err)
+{
+    wk_safetensors *file = NULL;
+    const char *label;
+    wk_status status = find_label(path, "episodes", &file, &label, err);
+    if (status == WK_OK) status = wk_extent_parse(label, out, err);
+    wk_safetensors_close(file);
+    return status;
 }
