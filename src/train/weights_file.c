@@ -116,38 +116,27 @@ wk_status wk_weights_find(const char *run, wk_weights_kind kind, int64_t wanted,
     return report_none(run, kind, wanted, task, steps, count, err);
 }
 
-// The names of the learner's tasks with commas between.
-static wk_status task_names(const wk_run_config *config, const wk_domain *domain, wk_text *out,
-                            wk_error *err)
-{
-    int tasks[WK_TASKS_MAX], count;
-    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
-    for (int k = 0; k < count; k++)
-        wk_text_printf(out, "%s%s", k ? "," : "", domain->tasks[tasks[k]].name);
-    if (count == 0) wk_text_puts(out, "none");
-    return out->failed ? wk_fail(err, WK_E_MEMORY, "no memory for names of tasks") : WK_OK;
-}
-
 wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
                           const char *path, wk_error *err)
 {
     char step[24], seed[24];
     snprintf(step, sizeof step, "%" PRIu64, origin->step);
     snprintf(seed, sizeof seed, "%" PRIu64, origin->config->seed);
-    wk_text tasks = {0}, episodes = {0};
+    char tasks[WK_RUN_TEXT_MAX];
+    WK_TRY(wk_run_config_task_names(origin->config, origin->domain, tasks, err));
+    wk_text episodes = {0};
     wk_extent_print(origin->extent, &episodes);
-    wk_status status = task_names(origin->config, origin->domain, &tasks, err);
-    if (status == WK_OK && episodes.failed)
-        status = wk_fail(err, WK_E_MEMORY, "no memory for the labels of '%s'", path);
+    wk_status status = episodes.failed
+                           ? wk_fail(err, WK_E_MEMORY, "no memory for the labels of '%s'", path)
+                           : WK_OK;
     wk_weights_label labels[] = {{"domain", origin->domain->name},
                                  {"curriculum", origin->config->curriculum_rule},
                                  {"seed", seed},
                                  {"step", step},
-                                 {"tasks", wk_text_get(&tasks)},
+                                 {"tasks", tasks},
                                  {"episodes", wk_text_get(&episodes)}};
     size_t count = sizeof labels / sizeof *labels;
     if (status == WK_OK) status = wk_learner_save_weights(learner, path, labels, count, err);
-    wk_text_free(&tasks);
     wk_text_free(&episodes);
     return status;
 }
