@@ -69,6 +69,8 @@ wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch,
 
 /// Name of the first figure that is not finite ("model_loss"), or NULL when all are.
 const char *wk_learner_metrics_fault(const wk_learner_metrics *metrics);
+/// The same for the first `tasks` tasks ("reward_loss").
+const char *wk_task_metrics_fault(const wk_task_metrics *metrics, int tasks);
 
 /// Updates done, and optimiser steps skipped because of numbers that were not finite, over all
 /// networks.
@@ -94,6 +96,10 @@ wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *er
 /// What a file of weights says about itself ("domain", "tasks", "step"), for people and for
 /// messages; copied into the file.
 typedef wk_safetensors_pair wk_weights_label;
+
+/// The same file with labels on it.
+wk_status wk_learner_save_labelled(const wk_learner *learner, const char *path,
+                                   const wk_weights_label *labels, size_t count, wk_error *err);
 
 /// Writes the weights alone, without optimiser state: a snapshot to evaluate or adapt later.
 wk_status wk_learner_save_weights(const wk_learner *learner, const char *path,

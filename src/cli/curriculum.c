@@ -4,11 +4,8 @@
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
-<<<<<<< HEAD
-#include "eval/image_error.h"
-=======
 #include "cli/world.h"
->>>>>>> adapt
+#include "eval/image_error.h"
 #include "train/heatmap.h"
 #include <inttypes.h>
 #include <math.h>

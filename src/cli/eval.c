@@ -4,6 +4,7 @@
 #include "cli/snapshot_arg.h"
 #include "cli/table.h"
 #include "eval/video.h"
+#include "train/config_parts.h"
 #include "train/evaluation.h"
 #include "train/subject.h"
 #include <inttypes.h>

@@ -55,6 +55,21 @@ wk_status wk_run_config_tasks(const wk_run_config *config, const wk_domain *doma
     return wk_fail(err, WK_E_INPUT, "tasks: write none, all, or names of tasks");
 }
 
+wk_status wk_run_config_task_names(const wk_run_config *config, const wk_domain *domain,
+                                   char names[WK_RUN_TEXT_MAX], wk_error *err)
+{
+    int tasks[WK_TASKS_MAX], count;
+    size_t used = 0;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
+    snprintf(names, WK_RUN_TEXT_MAX, "none");
+    for (int k = 0; k < count && used < WK_RUN_TEXT_MAX; k++)
+        used += (size_t)snprintf(names + used, WK_RUN_TEXT_MAX - used, "%s%s", k ? "," : "",
+                                 domain->tasks[tasks[k]].name);
+    return used < WK_RUN_TEXT_MAX
+               ? WK_OK
+               : wk_fail(err, WK_E_INPUT, "tasks: the names of %d tasks are too long", count);
+}
+
 wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config)
 {
     return (wk_curriculum_config){

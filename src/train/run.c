@@ -3,19 +3,16 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "train/evaluation.h"
+#include "train/lock.h"
 #include "train/measure.h"
 #include "train/metrics.h"
 #include "train/pictures.h"
 #include "train/trainer.h"
 #include "train/weights_file.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 enum { PATH_CHARS = 4096, FAULTS_IN_A_ROW = 100 };
 static const double FIRST_CHECKPOINT_SECONDS = 60;
@@ -32,7 +29,7 @@ typedef struct run {
     const wk_run_config *config;
     const char *directory;
     const wk_run_control *control;
-    int lock;
+    wk_lock lock;
     wk_trainer *trainer;
     wk_metrics *metrics;
     wk_pictures *pictures; // NULL: none wanted
@@ -59,19 +56,6 @@ static void sooner(int64_t *next, int64_t other)
     if (other < *next) *next = other;
 }
 
-// One process per directory: two would destroy each other's files.
-static wk_status take_lock(run *r, wk_error *err)
-{
-    char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/lock", r->directory);
-    r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (r->lock < 0) return wk_fail(err, WK_E_IO, "cannot create '%s': %s", path, strerror(errno));
-    if (flock(r->lock, LOCK_EX | LOCK_NB) == 0) return WK_OK;
-    return wk_fail(err, WK_E_INPUT,
-                   "another process is training in '%s'; stop it or choose another directory",
-                   r->directory);
-}
-
 // A directory with a run in it goes on only with the settings it began with.
 static wk_status check_config(const run *r, wk_error *err)
 {
@@ -92,7 +76,7 @@ static wk_status check_config(const run *r, wk_error *err)
 static wk_status open_parts(run *r, wk_error *err)
 {
     WK_TRY(wk_dir_create(r->directory, err));
-    WK_TRY(take_lock(r, err));
+    WK_TRY(wk_lock_take(r->directory, &r->lock, err));
     WK_TRY(check_config(r, err));
     WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
     r->note = wk_trainer_note(r->trainer);
@@ -125,7 +109,7 @@ static void close_parts(run *r)
     wk_metrics_close(r->metrics);
     wk_pictures_destroy(r->pictures);
     wk_trainer_destroy(r->trainer);
-    if (r->lock >= 0) close(r->lock);
+    wk_lock_release(&r->lock);
 }
 
 static void announce(const run *r)
@@ -174,8 +158,9 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
     snprintf(path, sizeof path, "%s/snapshots", r->directory);
     WK_TRY(wk_dir_create(path, err));
     wk_weights_path(r->directory, WK_WEIGHTS_SNAPSHOT, steps, NULL, path);
-    return wk_weights_save(wk_trainer_learner(r->trainer), r->config, wk_trainer_domain(r->trainer),
-                           steps, path, err);
+    wk_extent extent = wk_extent_now(wk_trainer_replay(r->trainer));
+    wk_weights_origin origin = {r->config, wk_trainer_domain(r->trainer), steps, &extent};
+    return wk_weights_save(wk_trainer_learner(r->trainer), &origin, path, err);
 }
 
 // Numbers of the clock: TensorBoard has them always, metrics.jsonl only if asked.
@@ -360,7 +345,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
 wk_status wk_run(const wk_run_config *config, const char *directory, const wk_run_control *control,
                  wk_run_end *end, wk_error *err)
 {
-    run r = {.config = config, .directory = directory, .control = control, .lock = -1};
+    run r = {.config = config, .directory = directory, .control = control, .lock = WK_LOCK_NONE};
     wk_status status = open_parts(&r, err);
     if (status == WK_OK) {
         announce(&r);

@@ -44,6 +44,7 @@ wk_status wk_subject_open(const wk_subject_config *config, wk_subject *s, wk_err
     wk_learner_config learner;
     s->kind = config->kind;
     WK_TRY(wk_subject_read_config(config->directory, &s->config, err));
+    if (config->seed) s->config.seed = *config->seed;
     WK_TRY(wk_weights_find(config->directory, config->kind, config->step, config->task, &s->step,
                            err));
     wk_weights_path(config->directory, config->kind, s->step, config->task, s->path);

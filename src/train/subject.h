@@ -13,12 +13,13 @@
 typedef struct wk_subject_config {
     const char *directory;
     wk_weights_kind kind;
-    int64_t step;       // or WK_STEP_LAST
-    const char *task;   // of a fine-tuned policy, else NULL
-    const char *tasks;  // NULL: the policies the weights have; else "none", "all" or names of tasks
-                        // whose policies begin untrained
-    const char *device; // NULL: as the run was told
-    int threads;        // 0: as the run was told
+    int64_t step;      // or WK_STEP_LAST
+    const char *task;  // of a fine-tuned policy, else NULL
+    const char *tasks; // NULL: the policies the weights have; else "none", "all" or names of tasks
+                       // whose policies begin untrained
+    const uint64_t *seed; // NULL: the run's
+    const char *device;   // NULL: as the run was told
+    int threads;          // 0: as the run was told
 } wk_subject_config;
 
 /// Zero-initialise; close it also after a failed open.

@@ -60,23 +60,18 @@ static wk_status make_replay(wk_trainer *t, wk_error *err)
 static wk_status allocate(wk_trainer *t, wk_error *err)
 {
     size_t n = (size_t)t->count, rows = (size_t)t->config.batch * (size_t)t->config.length;
-    size_t width = (size_t)t->domain->action_size, tasks = (size_t)t->domain->n_tasks;
+    size_t width = (size_t)t->domain->action_size;
     t->lanes = calloc(n, sizeof *t->lanes);
     t->actions = calloc(n * width, sizeof *t->actions);
     t->images = calloc(n, WK_IMAGE_BYTES);
     t->first = calloc(n, 1);
     t->ended = calloc(n, sizeof *t->ended);
-    t->batch_images = calloc(rows, WK_IMAGE_BYTES);
-    t->batch_first = calloc(rows, 1);
-    t->batch_actions = calloc(rows * width, sizeof *t->batch_actions);
-    t->batch_rewards = calloc(rows * tasks, sizeof *t->batch_rewards);
-    t->batch_spaces = calloc((size_t)t->config.batch, sizeof *t->batch_spaces);
     t->delta = calloc(rows, sizeof *t->delta);
     t->delta_space = calloc(rows, sizeof *t->delta_space);
-    bool all = t->lanes && t->actions && t->images && t->first && t->ended && t->batch_images &&
-               t->batch_first && t->batch_actions && t->batch_rewards && t->batch_spaces &&
-               t->delta && t->delta_space;
-    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
+    bool all =
+        t->lanes && t->actions && t->images && t->first && t->ended && t->delta && t->delta_space;
+    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
+    return wk_samples_create(&t->config, t->domain, &t->samples, err);
 }
 
 static wk_status build(wk_trainer *t, bool resume, wk_error *err)
@@ -134,11 +129,7 @@ void wk_trainer_destroy(wk_trainer *t)
     free(t->images);
     free(t->first);
     free(t->ended);
-    free(t->batch_images);
-    free(t->batch_first);
-    free(t->batch_actions);
-    free(t->batch_rewards);
-    free(t->batch_spaces);
+    wk_samples_free(&t->samples);
     free(t->delta);
     free(t->delta_space);
     free(t->tasks);
@@ -194,7 +185,7 @@ static void report_errors(wk_trainer *t)
 {
     size_t count = 0, batch = (size_t)t->config.batch;
     for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
-        int64_t space = t->batch_spaces[i % batch];
+        int64_t space = t->samples.spaces[i % batch];
         if (space < 0) continue;
         t->delta[count] = t->delta[i];
         t->delta_space[count++] = (size_t)space;
@@ -202,37 +193,18 @@ static void report_errors(wk_trainer *t)
     wk_curriculum_report(t->curriculum, t->delta_space, t->delta, count);
 }
 
-// The learner's tasks are a choice of the domain's: keeps their rewards, in place.
-static void select_rewards(wk_trainer *t)
-{
-    size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
-    size_t all = (size_t)t->domain->n_tasks;
-    size_t chosen = (size_t)wk_learner_get_config(t->learner)->tasks;
-    for (size_t i = 0; i < rows; i++) {
-        float row[WK_TASKS_MAX];
-        memcpy(row, t->batch_rewards + i * all, all * sizeof *row);
-        for (size_t k = 0; k < chosen; k++)
-            t->batch_rewards[i * chosen + k] = row[t->tasks[k]];
-    }
-}
-
 static wk_status update_once(wk_trainer *t, wk_error *err)
 {
     double began = wk_clock_seconds();
-    wk_replay_batch out = {.images = t->batch_images,
-                           .actions = t->batch_actions,
-                           .rewards = t->batch_rewards,
-                           .first = t->batch_first,
-                           .spaces = t->batch_spaces};
-    WK_TRY(wk_replay_sample(t->replay, t->config.seed, t->counters.updates, t->config.batch,
-                            t->config.length, &out, err));
+    WK_TRY(wk_samples_draw(&t->samples, t->replay, t->config.seed, t->counters.updates, err));
     t->times.sample += wk_clock_seconds() - began;
 
     began = wk_clock_seconds();
-    wk_learner_batch batch = {t->batch_images, t->batch_actions, t->batch_first, t->batch_rewards};
+    wk_learner_batch batch = wk_samples_view(&t->samples);
     WK_TRY(wk_learner_update(t->learner, &batch, &t->iteration.learner, t->delta, err));
-    if (wk_learner_get_config(t->learner)->tasks > 0) {
-        select_rewards(t);
+    int tasks = wk_learner_get_config(t->learner)->tasks;
+    if (tasks > 0) {
+        wk_samples_choose(&t->samples, t->tasks, tasks);
         WK_TRY(wk_learner_update_tasks(t->learner, &batch, &t->iteration.tasks, err));
     }
     report_errors(t);

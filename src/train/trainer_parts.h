@@ -6,6 +6,7 @@
 #include "train/device.h"
 #include "train/run_curriculum.h"
 #include "train/run_world.h"
+#include "train/samples.h"
 #include "train/trainer.h"
 
 /// Everything that changes and is small: one struct, saved as it is.
@@ -50,10 +51,8 @@ struct wk_trainer {
     uint8_t *first;  // [count] the current image begins an episode
     uint64_t note[WK_TRAINER_NOTE_BYTES / sizeof(uint64_t)];
 
-    // One batch, its θ, its error estimates.
-    uint8_t *batch_images, *batch_first;
-    float *batch_actions, *batch_rewards, *delta;
-    int64_t *batch_spaces;
+    wk_samples samples;
+    float *delta; // error estimates of the batch, and the θ they are about
     size_t *delta_space;
 
     int *tasks; // domain's task number of each learner task

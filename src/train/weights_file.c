@@ -116,44 +116,58 @@ wk_status wk_weights_find(const char *run, wk_weights_kind kind, int64_t wanted,
     return report_none(run, kind, wanted, task, steps, count, err);
 }
 
-// The names of the learner's tasks with commas between.
-static wk_status task_names(const wk_run_config *config, const wk_domain *domain, wk_text *out,
-                            wk_error *err)
+wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
+                          const char *path, wk_error *err)
 {
-    int tasks[WK_TASKS_MAX], count;
-    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
-    for (int k = 0; k < count; k++)
-        wk_text_printf(out, "%s%s", k ? "," : "", domain->tasks[tasks[k]].name);
-    if (count == 0) wk_text_puts(out, "none");
-    return out->failed ? wk_fail(err, WK_E_MEMORY, "no memory for names of tasks") : WK_OK;
+    char step[24], seed[24];
+    snprintf(step, sizeof step, "%" PRIu64, origin->step);
+    snprintf(seed, sizeof seed, "%" PRIu64, origin->config->seed);
+    char tasks[WK_RUN_TEXT_MAX];
+    WK_TRY(wk_run_config_task_names(origin->config, origin->domain, tasks, err));
+    wk_text episodes = {0};
+    wk_extent_print(origin->extent, &episodes);
+    wk_status status = episodes.failed
+                           ? wk_fail(err, WK_E_MEMORY, "no memory for the labels of '%s'", path)
+                           : WK_OK;
+    wk_weights_label labels[] = {{"domain", origin->domain->name},
+                                 {"curriculum", origin->config->curriculum_rule},
+                                 {"seed", seed},
+                                 {"step", step},
+                                 {"tasks", tasks},
+                                 {"episodes", wk_text_get(&episodes)}};
+    size_t count = sizeof labels / sizeof *labels;
+    if (status == WK_OK) status = wk_learner_save_weights(learner, path, labels, count, err);
+    wk_text_free(&episodes);
+    return status;
 }
 
-wk_status wk_weights_save(const wk_learner *learner, const wk_run_config *config,
-                          const wk_domain *domain, uint64_t step, const char *path, wk_error *err)
+// Opens a file and finds one of its labels; close the file also after a failure.
+static wk_status find_label(const char *path, const char *name, wk_safetensors **file,
+                            const char **label, wk_error *err)
 {
-    char number[24], seed[24];
-    snprintf(number, sizeof number, "%" PRIu64, step);
-    snprintf(seed, sizeof seed, "%" PRIu64, config->seed);
-    wk_text tasks = {0};
-    wk_status status = task_names(config, domain, &tasks, err);
-    wk_weights_label labels[] = {{"domain", domain->name},
-                                 {"curriculum", config->curriculum_rule},
-                                 {"seed", seed},
-                                 {"step", number},
-                                 {"tasks", wk_text_get(&tasks)}};
-    if (status == WK_OK)
-        status =
-            wk_learner_save_weights(learner, path, labels, sizeof labels / sizeof *labels, err);
-    wk_text_free(&tasks);
-    return status;
+    WK_TRY(wk_safetensors_open(path, file, err));
+    *label = wk_safetensors_metadata(*file, name);
+    if (*label) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT, "'%s' has no label '%s': it was not written by a run", path,
+                   name);
 }
 
 wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err)
 {
-    wk_safetensors *file;
-    WK_TRY(wk_safetensors_open(path, &file, err));
-    const char *label = wk_safetensors_metadata(file, "tasks");
-    snprintf(tasks, WK_RUN_TEXT_MAX, "%s", label ? label : "");
+    wk_safetensors *file = NULL;
+    const char *label;
+    wk_status status = find_label(path, "tasks", &file, &label, err);
+    if (status == WK_OK) snprintf(tasks, WK_RUN_TEXT_MAX, "%s", label);
     wk_safetensors_close(file);
-    return WK_OK;
+    return status;
+}
+
+wk_status wk_weights_extent(const char *path, wk_extent *out, wk_error *err)
+{
+    wk_safetensors *file = NULL;
+    const char *label;
+    wk_status status = find_label(path, "episodes", &file, &label, err);
+    if (status == WK_OK) status = wk_extent_parse(label, out, err);
+    wk_safetensors_close(file);
+    return status;
 }

@@ -10,8 +10,7 @@
 #define WK_TRAIN_WEIGHTS_FILE_H
 
 #include "agent/learner.h"
-#include "train/config.h"
-#include "waker/env.h"
+#include "train/extent.h"
 
 enum { WK_WEIGHTS_PATH_MAX = 4096, WK_WEIGHTS_STEPS_MAX = 1024 };
 
@@ -40,12 +39,21 @@ enum { WK_STEP_LAST = -1 };
 wk_status wk_weights_find(const char *run, wk_weights_kind kind, int64_t wanted, const char *task,
                           uint64_t *step, wk_error *err);
 
-/// Writes a learner's weights, labelled with the domain, its tasks, seed and step of the run.
-wk_status wk_weights_save(const wk_learner *learner, const wk_run_config *config,
-                          const wk_domain *domain, uint64_t step, const char *path, wk_error *err);
+/// What weights are labelled with.
+typedef struct wk_weights_origin {
+    const wk_run_config *config; // the run's, with the learner's tasks
+    const wk_domain *domain;
+    uint64_t step;
+    const wk_extent *extent; // of the data they were made from
+} wk_weights_origin;
 
-/// The tasks a file of weights is labelled with, as the configuration's key "tasks" has them; ""
-/// when it does not say.
+/// Writes a learner's weights with labels.
+wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
+                          const char *path, wk_error *err);
+
+/// The tasks a file of weights is labelled with, as the configuration's key "tasks" has them.
 wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err);
+/// The extent it is labelled with.
+wk_status wk_weights_extent(const char *path, wk_extent *out, wk_error *err);
 
 #endif
