@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/snapshot_arg.h"
 #include "cli/table.h"
+#include "env/domain.h"
 #include "eval/video.h"
 #include "train/config_parts.h"
 #include "train/evaluation.h"
@@ -117,7 +118,7 @@ static wk_status choose_policy(job *j, wk_error *err)
     size_t i = 0;
     while (i < COUNT && strcmp(policies[i].name, j->policy) != 0)
         i++;
-    if (i == COUNT) return wk_fail_nearest(err, "policy", j->policy, names, COUNT);
+    if (i == COUNT) return wk_fail_unknown(err, "policy", j->policy, names, COUNT);
     j->kind = policies[i].kind;
     j->random = strcmp(j->policy, WK_POLICY_RANDOM) == 0;
     if (strcmp(j->policy, WK_POLICY_ALONGSIDE) == 0 && !trained_alongside(j))
