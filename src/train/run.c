@@ -225,6 +225,7 @@ static wk_status evaluate(run *r, wk_error *err)
     double began = wk_clock_seconds();
     bool done;
     uint64_t steps = wk_trainer_standing(r->trainer).steps;
+    wk_log_line(&r->control->log, WK_LOG_INFO, "evaluating task policies at step %" PRIu64, steps);
     WK_TRY(save_snapshot(r, steps, err));
     WK_TRY(wk_evaluation_run(r->trainer, r->directory, r->control->stop, &r->control->log,
                              r->metrics, &done, err));

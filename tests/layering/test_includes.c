@@ -27,10 +27,11 @@ static const layer layers[] = {
     {"env/render", "base", "mujoco/ immintrin.h"},
     {"replay", "base", "zlib.h lz4 zstd sys/"},
     {"curriculum", "base", ""},
+    {"stats", "base", ""},
     {"train", "eval tensor/cuda agent model nn tensor env replay curriculum media base",
      "sys/ yaml.h regex.h"},
     {"eval", "agent model nn tensor env stats media base", ""},
-    {"report", "media base", "sys/"},
+    {"report", "train curriculum env stats media base", "sys/"},
     {"cli", "train eval report agent model nn tensor env replay curriculum media base",
      "sys/ mujoco/ zlib.h"},
 };
