@@ -137,16 +137,16 @@ static void scores_have_dreamers_names(void **state)
 static void stop_at_300(void *context, wk_log_level level, const char *message)
 {
     (void)level;
-    if (strstr(message, "evaluating task policies at step 300")) *(volatile sig_atomic_t *)context = 1;
+    if (strstr(message, "evaluating task policies at step 300"))
+        *(volatile sig_atomic_t *)context = 1;
 }
 
 static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
 {
     (void)state;
     wk_run_config config = evaluated_run();
-    train(&config, A);
-    stopper s = {.evaluations = 2};
-    wk_run_control control = {.stop = &s.stop, .log = {stop_within_an_evaluation, &s, WK_LOG_INFO}};
+    volatile sig_atomic_t stop = 0;
+    wk_run_control control = {.stop = &stop, .log = {stop_at_300, (void *)&stop, WK_LOG_INFO}};
     wk_run_end end;
     assert_ok(wk_run(&config, B, &control, &end, &err));
     assert_int_equal(end, WK_RUN_INTERRUPTED);
