@@ -117,4 +117,8 @@ enum {
 wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsigned parts,
                                      wk_error *err);
 
+/// Gives the only task of a learner the reward head and policy of the file's task number `task`. A
+/// failed restore leaves the learner as it was.
+wk_status wk_learner_restore_task(wk_learner *learner, const char *path, int task, wk_error *err);
+
 #endif

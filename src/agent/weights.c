@@ -3,6 +3,9 @@
 #include "agent/learner_parts.h"
 
 #include "base/text.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 wk_status wk_learner_save_weights(const wk_learner *learner, const char *path,
@@ -72,6 +75,70 @@ wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsi
         if (status == WK_E_FORMAT) tell_origin(file, err);
     }
     wk_state_destroy(state);
+    wk_safetensors_close(file);
+    return status;
+}
+
+// Reads member `task` of a stacked tensor into `bytes`.
+static wk_status read_member(const wk_safetensors *file, const char *name, const wk_weight *weight,
+                             int task, char *bytes, wk_error *err)
+{
+    const wk_safetensors_spec *spec = wk_safetensors_find(file, name);
+    bool fits = spec && spec->dtype == WK_ST_F32 && spec->rank == weight->shape.rank &&
+                spec->shape[0] > (uint64_t)task;
+    for (int i = 1; fits && i < spec->rank; i++)
+        fits = spec->shape[i] == (uint64_t)weight->shape.dim[i];
+    if (!fits) return wk_fail(err, WK_E_FORMAT, "tensor '%s' is missing or of another size", name);
+    char *all = malloc(wk_safetensors_spec_bytes(spec));
+    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory to read '%s'", name);
+    wk_status status = wk_safetensors_read(file, spec, all, err);
+    size_t size = weight->count * sizeof(float);
+    if (status == WK_OK) memcpy(bytes, all + (size_t)task * size, size);
+    free(all);
+    return status;
+}
+
+// Reads all task networks into `staged`, one set after the other as they lie on the device.
+static wk_status stage_task(const wk_learner *learner, const wk_safetensors *file, int task,
+                            char *staged, wk_error *err)
+{
+    for (int id = WK_SET_REWARD; id < WK_SETS; id++) {
+        const wk_params *params = learner->params[id];
+        for (size_t i = 0; i < wk_params_count(params); i++) {
+            const wk_weight *weight = wk_params_at(params, i);
+            char name[512];
+            snprintf(name, sizeof name, "%s/%s", wk_params_name(params), weight->name);
+            WK_TRY(read_member(file, name, weight, task, staged + weight->offset, err));
+        }
+        staged += wk_params_buffer(params)->size;
+    }
+    return WK_OK;
+}
+
+static wk_status upload_task(wk_learner *learner, const char *staged, wk_error *err)
+{
+    for (int id = WK_SET_REWARD; id < WK_SETS; id++) {
+        wk_buffer *buffer = wk_params_buffer(learner->params[id]);
+        WK_TRY(wk_buffer_upload(buffer, 0, staged, buffer->size, err));
+        staged += buffer->size;
+    }
+    return WK_OK;
+}
+
+wk_status wk_learner_restore_task(wk_learner *learner, const char *path, int task, wk_error *err)
+{
+    assert(learner->config.tasks == 1);
+    size_t size = 0;
+    for (int id = WK_SET_REWARD; id < WK_SETS; id++)
+        size += wk_params_buffer(learner->params[id])->size;
+    wk_safetensors *file = NULL;
+    WK_TRY(wk_safetensors_open(path, &file, err));
+    char *staged = calloc(size, 1);
+    wk_status status = staged ? stage_task(learner, file, task, staged, err)
+                              : wk_fail(err, WK_E_MEMORY, "no memory to read '%s'", path);
+    if (status == WK_OK) status = upload_task(learner, staged, err);
+    if (status == WK_E_FORMAT) tell_origin(file, err);
+    free(staged);
     wk_safetensors_close(file);
     return status;
 }

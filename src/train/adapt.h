@@ -23,13 +23,13 @@ typedef struct wk_adapt_config {
     const char *directory; // of the run
     int64_t snapshot;      // its step, or WK_STEP_LAST
     const char *tasks;     // "all", or names with commas between
-    int64_t updates; // 0: as many as a policy trained alongside would have had by then, at most
-                     // WK_ADAPT_UPDATES_MOST
-    const uint64_t *seed; // NULL: the run's
-    bool all_data;        // everything the run has now, not only what it had at the snapshot
-    bool restart;         // forget what is there
-    const char *device;   // NULL: as the run was told
-    int threads;          // 0: as the run was told
+    int64_t updates;       // 0: as before; at first, as many as a policy trained alongside would
+                           // have had by then, at most WK_ADAPT_UPDATES_MOST
+    const uint64_t *seed;  // NULL: the run's
+    bool all_data;         // everything the run has now, not only what it had at the snapshot
+    bool restart;          // forget what is there
+    const char *device;    // NULL: as the run was told
+    int threads;           // 0: as the run was told
 } wk_adapt_config;
 
 /// Adapts, from the beginning or where it was interrupted.

@@ -79,6 +79,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "policy that collects the data")                                                             \
     X(LIST, tasks, "tasks", "none", 0, 0, FIXED, "=", "all",                                       \
       "task policies trained alongside: none, all, or names")                                      \
+    X(TEXT, acting, "acting", "exploration", 0, 0, FIXED, "=", "=",                                \
+      "policy that acts after the prefill: exploration, or one of tasks")                          \
     X(COUNT, replay_capacity, "replay.capacity", 3000000, 2, 1e12, FIXED, "=", "=",                \
       "steps the replay buffer keeps")                                                             \
     X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, "", "",                 \

@@ -75,6 +75,8 @@ wk_status wk_run_config_check(const wk_run_config *config, const wk_domain *doma
     wk_learner_config learner;
     WK_TRY(wk_run_config_options(config, domain, options, err));
     WK_TRY(wk_run_config_learner(config, domain, &learner, err));
+    int policy;
+    WK_TRY(wk_run_config_acting(config, domain, &policy, err));
     WK_TRY(check_curriculum(config, domain, err));
     WK_TRY(check_sizes(config, domain, err));
     WK_TRY(check_evaluation(config, err));

@@ -81,7 +81,10 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
     r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);
-    if (wk_trainer_resumed_from(r->trainer) < 0)
+    bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
+    if (fresh && r->control->prepare)
+        WK_TRY(r->control->prepare(r->control->context, r->trainer, err));
+    if (fresh)
         r->note->next_log = r->note->next_snapshot = r->note->next_images = r->note->next_eval =
             INT64_MAX;
     // What is overdue stays so; a shorter interval than before begins at once.
@@ -335,10 +338,9 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
         if (checkpoint_due(r, &now)) WK_TRY(save_checkpoint(r, err));
     }
     WK_TRY(save_checkpoint(r, err));
-    if (*end == WK_RUN_FINISHED) {
-        WK_TRY(save_snapshot(r, now.steps, err));
-        WK_TRY(evaluate_at_end(r, err));
-    }
+    if (*end == WK_RUN_FINISHED) WK_TRY(save_snapshot(r, now.steps, err));
+    if (*end == WK_RUN_FINISHED && r->control->finish)
+        WK_TRY(r->control->finish(r->control->context, r->trainer, err));
     show(r, done, &now, true);
     return WK_OK;
 }

@@ -34,8 +34,10 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     wk_learner_config config;
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
-    if (config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
-    return wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err);
+    int policy;
+    WK_TRY(wk_run_config_acting(&t->config, t->domain, &policy, err));
+    bool random = policy == WK_POLICY_EXPLORE && config.exploration == WK_EXPLORE_RANDOM;
+    return random ? WK_OK : wk_acting_create(t->learner, policy, t->count, &t->acting, err);
 }
 
 wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)

@@ -13,7 +13,7 @@
 typedef struct wk_trainer_counters {
     uint64_t iterations, steps, episodes, updates, diverged;
     uint64_t debt;   // steps collected since the last update
-    uint64_t acting; // whether the exploration policy has begun to act
+    uint64_t acting; // whether the policy has begun to act
 } wk_trainer_counters;
 
 /// One environment's running episode, saved as it is.
@@ -39,7 +39,7 @@ struct wk_trainer {
     wk_backend *backend;
     char device[WK_DEVICE_NAME_MAX]; // what the backend is, for people
     wk_learner *learner;
-    wk_acting *acting; // NULL under random exploration
+    wk_acting *acting; // NULL when actions are random
     wk_replay *replay;
     wk_replay_log *replay_log;
     int count; // environments
