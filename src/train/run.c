@@ -247,12 +247,15 @@ static wk_status evaluate_if_due(run *r, wk_error *err)
     return due && !now.prefilling ? evaluate(r, err) : WK_OK;
 }
 
-// The last point of the learning curves, unless the loop has just made it.
-static wk_status evaluate_at_end(run *r, wk_error *err)
+// The last point of the learning curves, unless the loop has just made it. The same command makes
+// up for one that was given up.
+static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
 {
     int64_t steps = (int64_t)wk_trainer_standing(r->trainer).steps;
-    bool due = r->config->eval_every > 0 && steps != r->note->last_eval;
-    return due ? evaluate(r, err) : WK_OK;
+    if (r->config->eval_every == 0 || steps == r->note->last_eval) return WK_OK;
+    WK_TRY(evaluate(r, err));
+    if (steps != r->note->last_eval) *end = WK_RUN_INTERRUPTED;
+    return WK_OK;
 }
 
 // Numbers that are not finite skip their update; a learner that gives nothing else is beyond help.
@@ -339,6 +342,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     }
     WK_TRY(save_checkpoint(r, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(save_snapshot(r, now.steps, err));
+    if (*end == WK_RUN_FINISHED) WK_TRY(evaluate_at_end(r, end, err));
     if (*end == WK_RUN_FINISHED && r->control->finish)
         WK_TRY(r->control->finish(r->control->context, r->trainer, err));
     show(r, done, &now, true);
