@@ -631,7 +631,7 @@ static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
         if (counter == 1) assert_ok(wk_acting_begin(fresh, 0, &err));
         if (counter == 1) act(fresh, b, 3, all, WK_ACT_SAMPLE, x);
         act(fresh, b, 0, counter ? all : none, WK_ACT_SAMPLE, x);
-        act(used, b, 0, none, WK_ACT_SAMPLE, y);
+        act(used, b, 0, counter ? all : none, WK_ACT_SAMPLE, y);
         assert_memory_equal(x, y, sizeof x);
     }
     wk_acting_destroy(fresh);
