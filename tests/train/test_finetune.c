@@ -133,7 +133,7 @@ static void interrupted_at_every_checkpoint_it_ends_in_the_same_bytes(void **sta
 
 // Every row of an episode, as sums that any change would show in.
 typedef struct digest {
-    uint32_t rows;
+    int64_t rows; // no padding: digests are compared as bytes
     int64_t space;
     double pixels, numbers;
 } digest;
