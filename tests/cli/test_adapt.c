@@ -41,6 +41,25 @@ static void signals_end_an_adaptation_with_a_checkpoint_and_code_75(void **state
     same_file(calm, stopped, "adapt/step-000000000402/metrics.jsonl", 0, 0);
 }
 
+static void a_killed_adaptation_continues_to_the_same_bytes(void **state)
+{
+    (void)state;
+    char calm[512], killed[512];
+    const char *options = "--task west --snapshot 201 --restart --updates 600 --quiet";
+    program_expect_success(program_run("adapt run %s", options));
+    pid_t child = start("adapt twin --task west --snapshot 201 --restart --updates 600 --quiet");
+    wait_for_metrics("twin/adapt/step-000000000201");
+    pause_ms(30);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    program_expect_success(
+        program_run("adapt twin --task west --snapshot 201 --updates 600 --quiet"));
+    inside("run", calm);
+    inside("twin", killed);
+    same_file(calm, killed, "adapt/step-000000000201/weights.safetensors", 0, 0);
+    same_file(calm, killed, "adapt/step-000000000201/metrics.jsonl", 0, 0);
+}
+
 static void adapting_beside_a_training_process_works_and_does_not_change_it(void **state)
 {
     (void)state;
@@ -75,6 +94,11 @@ static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
     inside("twin/finetune/step-000000000402-east", stopped);
     same_end(calm, stopped);
     same_file(calm, stopped, "weights.safetensors", 0, 0);
+    program_result r = program_run("ckpt run --check");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "adapted "));
+    assert_non_null(strstr(r.out, "tasks east,west"));
+    assert_non_null(strstr(r.out, "finetuned "));
 }
 
 static void wrong_usage_is_told(void **state)
@@ -116,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adapt_tells_what_it_does_and_where_it_is),
         cmocka_unit_test(signals_end_an_adaptation_with_a_checkpoint_and_code_75),
+        cmocka_unit_test(a_killed_adaptation_continues_to_the_same_bytes),
         cmocka_unit_test(adapting_beside_a_training_process_works_and_does_not_change_it),
         cmocka_unit_test(finetune_continues_after_a_signal_to_the_same_bytes),
         cmocka_unit_test(wrong_usage_is_told),
