@@ -114,11 +114,6 @@ static char align_of(const wk_page_table_data *table, size_t column)
     return column < table->row_heads ? 'l' : 'r';
 }
 
-static void put_align(wk_text *out, char align)
-{
-    if (align != 'r') wk_text_printf(out, " class=\"%c\"", align);
-}
-
 static void put_groups(wk_text *out, const wk_page_table_data *table)
 {
     size_t columns = 0;
@@ -143,39 +138,44 @@ static void put_head(wk_text *out, const wk_page_table_data *table)
     if (table->group_count) put_groups(out, table);
     wk_text_puts(out, "<tr>");
     for (size_t c = 0; c < table->columns; c++) {
-        wk_text_puts(out, "<th scope=\"col\"");
-        put_align(out, align_of(table, c));
+        wk_text_printf(out, "<th scope=\"col\" class=\"%c\"", align_of(table, c));
         put_escaped(out, ">", table->header[c] ? table->header[c] : "", "</th>");
     }
     wk_text_puts(out, "</tr>\n</thead>\n");
 }
 
-static void put_cell(wk_text *out, const wk_page_cell *cell, bool head, char align)
+// The last name of a row stays in sight when the table is scrolled.
+static void put_cell(wk_text *out, const wk_page_table_data *table, size_t row, size_t column)
 {
+    const wk_page_cell *cell = &table->cells[row * table->columns + column];
+    bool head = column < table->row_heads, last = column + 1 == table->row_heads;
     wk_text_puts(out, head ? "<th scope=\"row\"" : "<td");
-    if (cell->best)
-        wk_text_printf(out, " class=\"best %c\"", align);
-    else
-        put_align(out, align);
+    wk_text_printf(out, " class=\"%c%s%s\"", align_of(table, column), last ? " last" : "",
+                   cell->best ? " best" : "");
     put_escaped(out, cell->best ? "><strong>" : ">", cell->text ? cell->text : "",
                 cell->best ? "</strong>" : "");
     if (cell->aside) put_escaped(out, "<small>", cell->aside, "</small>");
     wk_text_puts(out, head ? "</th>" : "</td>");
 }
 
+// More columns than these are set in smaller letters and with broken lines in print.
+enum { WIDE = 6, WIDER = 11 };
+
 void wk_page_table(wk_page *page, const wk_page_table_data *table)
 {
     wk_text *out = body_of(page);
     put_escaped(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
-                table->caption ? table->caption : "Table", "\">\n<table>\n");
+                table->caption ? table->caption : "Table", "\">\n");
+    wk_text_puts(out, table->columns > WIDER  ? "<table class=\"wide wider\">\n"
+                      : table->columns > WIDE ? "<table class=\"wide\">\n"
+                                              : "<table>\n");
     if (table->caption) put_escaped(out, "<caption><span>", table->caption, "</span></caption>\n");
     put_head(out, table);
     wk_text_puts(out, "<tbody>\n");
     for (size_t r = 0; r < table->rows; r++) {
         wk_text_puts(out, "<tr>");
         for (size_t c = 0; c < table->columns; c++)
-            put_cell(out, &table->cells[r * table->columns + c], c < table->row_heads,
-                     align_of(table, c));
+            put_cell(out, table, r, c);
         wk_text_puts(out, "</tr>\n");
     }
     wk_text_puts(out, "</tbody>\n</table>\n</div>\n");

@@ -66,9 +66,9 @@ static void shade(const wk_plot_frame *f, const wk_plot_axis *y, const wk_plot_s
 {
     size_t count = to - from;
     for (size_t i = 0; i < count; i++) {
-        double low = fmax(low_end(y, s, from + i), f->y.least);
         scratch[i] = wk_plot_frame_place(f, s->x[from + i], high_end(s, from + i));
-        scratch[2 * count - 1 - i] = wk_plot_frame_place(f, s->x[from + i], low);
+        scratch[2 * count - 1 - i] =
+            wk_plot_frame_place(f, s->x[from + i], low_end(y, s, from + i));
     }
     wk_figure_polygon(f->figure, scratch, 2 * count,
                       (wk_paint){.colour = wk_plot_colour(s->style), .opacity = 0.16});
@@ -131,7 +131,7 @@ static void draw_lone_spread(const wk_plot_frame *f, const wk_plot_lines *plot,
 {
     (void)scratch;
     if (!s->spread || to - from > 1) return;
-    wk_point low = wk_plot_frame_place(f, s->x[from], fmax(low_end(&plot->y, s, from), f->y.least));
+    wk_point low = wk_plot_frame_place(f, s->x[from], low_end(&plot->y, s, from));
     wk_point high = wk_plot_frame_place(f, s->x[from], high_end(s, from));
     wk_plot_straight(f->figure, low.x, low.y, high.x, high.y,
                      (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2});

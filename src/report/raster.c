@@ -59,19 +59,15 @@ void wk_raster_line(wk_raster *raster, const wk_point *points, size_t count, dou
     }
 }
 
-// Where an edge meets a row of samples.
-typedef struct crossing {
-    float x;
-    int winding;
-} crossing;
-
-// The crossings of one fill, row by row of samples.
+// One fill: the rows the outlines reach, and the raster's room.
 typedef struct scan {
     int first;     // row of pixels
     int rows;      // of samples, from there on
+    int left;      // column of pixels
+    int columns;   // of pixels, from there on
     size_t *begin; // [rows + 1] into crossings
-    crossing *crossings;
-    float *coverage; // [width + 2], change of the coverage from pixel to pixel
+    wk_raster_crossing *crossings;
+    float *coverage; // [width + 2]
 } scan;
 
 // The first row of samples at or below y. An edge meets those from that of its upper end to before
@@ -82,17 +78,24 @@ static int row_at(const scan *s, double y)
     return row <= 0 ? 0 : row >= s->rows ? s->rows : (int)row;
 }
 
-// Only the rows of pixels that the outlines reach are looked at.
-static void find_rows(const wk_raster *raster, int height, scan *s)
+// Only the rows and columns of pixels that the outlines reach are looked at: most marks are small.
+static void find_extent(const wk_raster *raster, const wk_image *image, scan *s)
 {
-    double top = height, bottom = 0;
+    double top = image->height, bottom = 0, left = image->width, right = 0;
     for (size_t i = 0; i < raster->edges.count; i++) {
-        top = fmin(top, raster->edges.items[i].y);
-        bottom = fmax(bottom, raster->edges.items[i].y_end);
+        const wk_raster_edge *e = &raster->edges.items[i];
+        double x_end = e->x + (e->y_end - e->y) * e->slope;
+        top = e->y < top ? e->y : top;
+        bottom = e->y_end > bottom ? e->y_end : bottom;
+        left = fmin(left, fmin(e->x, x_end));
+        right = fmax(right, fmax(e->x, x_end));
     }
     s->first = (int)fmax(0, floor(top));
-    int end = (int)fmin(height, ceil(bottom));
+    s->left = (int)fmax(0, floor(left) - 1);
+    int end = (int)fmin(image->height, ceil(bottom));
+    int last = (int)fmin(image->width, ceil(right) + 1);
     s->rows = end > s->first ? (end - s->first) * SAMPLES : 0;
+    s->columns = last > s->left ? last - s->left : 0;
 }
 
 static void count_crossings(const wk_raster *raster, scan *s)
@@ -113,7 +116,8 @@ static void place_crossings(const wk_raster *raster, scan *s, int width)
         const wk_raster_edge *e = &raster->edges.items[i];
         for (int r = row_at(s, e->y), end = row_at(s, e->y_end); r < end; r++) {
             double y = s->first + (r + 0.5) / SAMPLES, x = e->x + (y - e->y) * e->slope;
-            s->crossings[s->begin[r]++] = (crossing){(float)fmin(fmax(x, 0), width), e->winding};
+            s->crossings[s->begin[r]++] =
+                (wk_raster_crossing){(float)fmin(fmax(x, 0), width), e->winding};
         }
     }
     memmove(s->begin + 1, s->begin, (size_t)s->rows * sizeof *s->begin);
@@ -121,10 +125,10 @@ static void place_crossings(const wk_raster *raster, scan *s, int width)
 }
 
 // Few crossings share a row, and neighbouring edges come in order: insertion is fast here.
-static void sort_row(crossing *row, size_t count)
+static void sort_row(wk_raster_crossing *row, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        crossing one = row[i];
+        wk_raster_crossing one = row[i];
         size_t at = i;
         for (; at > 0 && row[at - 1].x > one.x; at--)
             row[at] = row[at - 1];
@@ -141,7 +145,7 @@ static void change_at(float *coverage, float x, float sign)
     coverage[pixel + 1] += sign * part;
 }
 
-static void cover_row(float *coverage, const crossing *row, size_t count)
+static void cover_row(float *coverage, const wk_raster_crossing *row, size_t count)
 {
     int winding = 0;
     for (size_t i = 0; i < count; i++) {
@@ -173,48 +177,51 @@ static void fill_rows(scan *s, uint32_t colour, double opacity, wk_image *image)
     for (int y = 0; y < s->rows / SAMPLES; y++) {
         const size_t *begin = s->begin + y * SAMPLES;
         if (begin[0] == begin[SAMPLES]) continue;
-        memset(s->coverage, 0, ((size_t)image->width + 2) * sizeof *s->coverage);
+        memset(s->coverage + s->left, 0, ((size_t)s->columns + 2) * sizeof *s->coverage);
         for (int r = 0; r < SAMPLES; r++) {
             sort_row(s->crossings + begin[r], begin[r + 1] - begin[r]);
             cover_row(s->coverage, s->crossings + begin[r], begin[r + 1] - begin[r]);
         }
-        blend_row(image->rgb + (size_t)(s->first + y) * (size_t)image->width * 3, image->width,
-                  s->coverage, colour, opacity);
+        size_t corner = (size_t)(s->first + y) * (size_t)image->width + (size_t)s->left;
+        blend_row(image->rgb + corner * 3, s->columns, s->coverage + s->left, colour, opacity);
     }
 }
 
-static wk_status scan_and_fill(wk_raster *raster, scan *s, uint32_t colour, double opacity,
-                               wk_image *image, wk_error *err)
+// Finds room for the rows and counts what meets them, then for what was counted.
+static bool prepare(wk_raster *raster, const wk_image *image, scan *s)
 {
-    find_rows(raster, image->height, s);
-    s->begin = calloc((size_t)s->rows + 1, sizeof *s->begin);
-    s->coverage = malloc(((size_t)image->width + 2) * sizeof *s->coverage);
-    bool memory = !raster->failed && s->begin && s->coverage;
-    if (memory) {
-        count_crossings(raster, s);
-        s->crossings = malloc((s->begin[s->rows] + 1) * sizeof *s->crossings);
-        memory = s->crossings != NULL;
-    }
-    if (!memory) return wk_fail(err, WK_E_MEMORY, "no memory to draw a figure");
-    place_crossings(raster, s, image->width);
-    fill_rows(s, colour, opacity, image);
-    return WK_OK;
+    find_extent(raster, image, s);
+    raster->begins.count = raster->crossings.count = raster->coverage.count = 0;
+    if (raster->failed || !wk_array_reserve(&raster->begins, (size_t)s->rows + 1) ||
+        !wk_array_reserve(&raster->coverage, (size_t)image->width + 2))
+        return false;
+    s->begin = raster->begins.items;
+    s->coverage = raster->coverage.items;
+    memset(s->begin, 0, ((size_t)s->rows + 1) * sizeof *s->begin);
+    count_crossings(raster, s);
+    if (!wk_array_reserve(&raster->crossings, s->begin[s->rows] + 1)) return false;
+    s->crossings = raster->crossings.items;
+    return true;
 }
 
 wk_status wk_raster_fill(wk_raster *raster, uint32_t colour, double opacity, wk_image *image,
                          wk_error *err)
 {
     scan s = {0};
-    wk_status status = scan_and_fill(raster, &s, colour, opacity, image, err);
-    free(s.begin);
-    free(s.coverage);
-    free(s.crossings);
+    bool ready = prepare(raster, image, &s);
+    if (ready) {
+        place_crossings(raster, &s, image->width);
+        fill_rows(&s, colour, opacity, image);
+    }
     raster->edges.count = 0;
-    return status;
+    return ready ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to draw a figure");
 }
 
 void wk_raster_free(wk_raster *raster)
 {
     wk_array_free(&raster->edges);
+    wk_array_free(&raster->crossings);
+    wk_array_free(&raster->begins);
+    wk_array_free(&raster->coverage);
     *raster = (wk_raster){0};
 }
