@@ -5,13 +5,15 @@
 #include "agent/acting.h"
 #include "train/device.h"
 #include "train/run_curriculum.h"
+#include "train/run_world.h"
+#include "train/samples.h"
 #include "train/trainer.h"
 
 /// Everything that changes and is small: one struct, saved as it is.
 typedef struct wk_trainer_counters {
     uint64_t iterations, steps, episodes, updates, diverged;
     uint64_t debt;   // steps collected since the last update
-    uint64_t acting; // whether the exploration policy has begun to act
+    uint64_t acting; // whether the policy has begun to act
 } wk_trainer_counters;
 
 /// One environment's running episode, saved as it is.
@@ -27,8 +29,8 @@ typedef struct wk_lane {
 struct wk_trainer {
     wk_run_config config;
     char *directory;
-    wk_plugin *plugin;
-    const wk_domain *domain;
+    wk_run_world world;
+    const wk_domain *domain; // the one of `world`
     wk_space *space;
     wk_run_curriculum rule;
     wk_curriculum *curriculum; // the one of `rule`
@@ -37,7 +39,7 @@ struct wk_trainer {
     wk_backend *backend;
     char device[WK_DEVICE_NAME_MAX]; // what the backend is, for people
     wk_learner *learner;
-    wk_acting *acting; // NULL under random exploration
+    wk_acting *acting; // NULL when actions are random
     wk_replay *replay;
     wk_replay_log *replay_log;
     int count; // environments
@@ -49,10 +51,8 @@ struct wk_trainer {
     uint8_t *first;  // [count] the current image begins an episode
     uint64_t note[WK_TRAINER_NOTE_BYTES / sizeof(uint64_t)];
 
-    // One batch, its θ, its error estimates.
-    uint8_t *batch_images, *batch_first;
-    float *batch_actions, *batch_rewards, *delta;
-    int64_t *batch_spaces;
+    wk_samples samples;
+    float *delta; // error estimates of the batch, and the θ they are about
     size_t *delta_space;
 
     int *tasks; // domain's task number of each learner task
