@@ -5,8 +5,8 @@
 #include "cli/saved_run.h"
 #include "cli/table.h"
 #include "cli/world.h"
+#include "eval/image_error.h"
 #include "train/heatmap.h"
-#include "train/image_error.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

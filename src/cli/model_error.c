@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
-#include "train/image_error.h"
+#include "eval/image_error.h"
 #include "train/subject.h"
 #include <inttypes.h>
 #include <math.h>
