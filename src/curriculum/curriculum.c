@@ -284,5 +284,8 @@ wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, w
                        "a curriculum state of another rule or domain than %s on %s", c->rule->name,
                        c->domain->name);
     memcpy(c->block, (const char *)bytes + sizeof saved, c->block_size);
+    for (size_t i = 0; i < c->count; i++)
+        if (isinf(c->error[i]) || isinf(c->before[i]) || !isfinite(c->reduction[i]))
+            return wk_fail(err, WK_E_FORMAT, "a curriculum state with an error that is no number");
     return WK_OK;
 }

@@ -43,7 +43,10 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
     if (config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
-    return wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err);
+    WK_TRY(wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err));
+    t->acting_state = malloc(wk_acting_state_size(t->acting));
+    if (!t->acting_state) return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
+    return WK_OK;
 }
 
 wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
@@ -59,8 +62,10 @@ wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain 
     return config;
 }
 
-static wk_status make_replay(wk_trainer *t, wk_error *err)
+wk_status wk_trainer_make_replay(wk_trainer *t, wk_error *err)
 {
+    wk_replay_destroy(t->replay);
+    t->replay = NULL;
     wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
     return wk_replay_create(&config, &t->replay, err);
 }
@@ -92,9 +97,9 @@ static wk_status build(wk_trainer *t, bool resume, wk_error *err)
     WK_TRY(make_worlds(t, err));
     WK_TRY(allocate(t, err));
     WK_TRY(make_learner(t, err));
-    WK_TRY(make_replay(t, err));
     if (resume) WK_TRY(wk_checkpoint_resume(t, err));
     if (t->replay_log) return WK_OK;
+    WK_TRY(wk_trainer_make_replay(t, err));
     char path[4096];
     snprintf(path, sizeof path, "%s/replay", t->directory);
     wk_replay_log_config log = {.directory = path};
@@ -150,6 +155,7 @@ void wk_trainer_destroy(wk_trainer *t)
     free(t->delta);
     free(t->delta_space);
     free(t->tasks);
+    free(t->acting_state);
     free(t);
 }
 
