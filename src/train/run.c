@@ -74,15 +74,18 @@ static wk_status check_config(const run *r, wk_error *err)
 {
     char path[PATH_CHARS];
     snprintf(path, sizeof path, "%s/config.yaml", r->directory);
-    if (wk_path_exists(path)) {
-        wk_run_config before;
-        WK_TRY(wk_run_config_read(path, &before, err));
-        wk_status status = wk_run_config_resumable(&before, r->config, err);
-        if (status != WK_OK) {
-            wk_fail_context(err, "'%s' holds another run", r->directory);
-            return status;
-        }
-    }
+    if (!wk_path_exists(path)) return WK_OK;
+    wk_run_config before;
+    WK_TRY(wk_run_config_read(path, &before, err));
+    wk_status status = wk_run_config_resumable(&before, r->config, err);
+    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->directory);
+    return status;
+}
+
+static wk_status write_config(const run *r, wk_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
     return wk_run_config_write(r->config, path, err);
 }
 
@@ -92,6 +95,7 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(take_lock(r, err));
     WK_TRY(check_config(r, err));
     WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
+    WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
     r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);
     if (wk_trainer_resumed_from(r->trainer) < 0)
@@ -130,7 +134,8 @@ static void announce(const run *r)
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
              "%s, %s, %s, seed %" PRIu64 ", on %s; learner %.0f MB, replay at most %.0f MB",
-             wk_trainer_domain(r->trainer)->name, r->config->curriculum_rule,
+             wk_trainer_domain(r->trainer)->name,
+             wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
              r->config->exploration, r->config->seed, wk_trainer_device(r->trainer),
              (double)(memory.state + memory.planned) / 1e6, (double)replay.bytes_limit / 1e6);
     say(r, WK_LOG_INFO, text);

@@ -175,7 +175,10 @@ static wk_status begin_episodes(wk_trainer *t, int *stepping, wk_error *err)
             continue;
         }
         *lane = (wk_lane){.episode = t->counters.episodes++};
-        lane->space = wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta);
+        size_t space;
+        WK_TRY(wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta, &space,
+                                  err));
+        lane->space = space;
         WK_TRY(wk_vec_plan_reset(t->vec, i, lane->theta, (size_t)t->domain->n_params,
                                  t->config.seed, lane->episode, err));
     }

@@ -59,9 +59,13 @@ static void step(void)
         wk_lane *lane = &run.lanes[i];
         if (lane->active) continue;
         *lane = (wk_lane){.episode = run.counters.episodes++, .active = 1};
-        lane->space = wk_curriculum_next(run.curriculum, lane->episode, false, lane->theta);
-        wk_status status = wk_vec_plan_reset(run.vec, i, lane->theta, (size_t)wk_toy.n_params, 1,
-                                             lane->episode, &err);
+        size_t space;
+        wk_status status =
+            wk_curriculum_next(run.curriculum, lane->episode, false, lane->theta, &space, &err);
+        assert(status == WK_OK);
+        lane->space = space;
+        status = wk_vec_plan_reset(run.vec, i, lane->theta, (size_t)wk_toy.n_params, 1,
+                                   lane->episode, &err);
         assert(status == WK_OK);
     }
     if (wk_vec_step(run.vec, run.actions, &err) != WK_OK) assert(err.message[0]);
