@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "env/host.h"
 #include "train/config_parts.h"
 #include "train/device.h"
 #include "train/trainer_parts.h"
@@ -373,7 +374,11 @@ wk_standing wk_trainer_standing(const wk_trainer *t)
 
 wk_time_split wk_trainer_times(const wk_trainer *t)
 {
-    return t->times;
+    wk_time_split times = t->times;
+    wk_env_seconds spent = wk_vec_get_seconds(t->vec);
+    times.render_wait = spent.all > 0 ? times.env_wait * spent.render / spent.all : 0;
+    times.env_wait -= times.render_wait;
+    return times;
 }
 
 const wk_domain *wk_trainer_domain(const wk_trainer *t)
