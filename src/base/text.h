@@ -20,6 +20,8 @@ void wk_text_puts(wk_text *text, const char *chars);
 void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /// Appends a JSON string: `value` in quotes, escaped.
 void wk_text_quote(wk_text *text, const char *value);
+/// Appends the shortest form of a number that reads back as the same one; "null" if not finite.
+void wk_text_number(wk_text *text, double value);
 /// The string, "" while empty.
 const char *wk_text_get(const wk_text *text);
 void wk_text_free(wk_text *text);

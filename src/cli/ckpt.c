@@ -1,9 +1,9 @@
 // waker ckpt: what a run has saved: its checkpoints and snapshots, and whether they are sound.
 #include "cli/cli.h"
-#include "cli/saved_run.h"
 #include "cli/table.h"
 #include "nn/safetensors.h"
-#include <dirent.h>
+#include "train/checkpoint.h"
+#include "train/subject.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,30 +79,17 @@ static void look_at_snapshot(item *it, const char *path, bool check)
     wk_safetensors_close(file);
 }
 
-static int compare_steps(const void *a, const void *b)
-{
-    const item *x = a, *y = b;
-    return (x->step < y->step) - (x->step > y->step);
-}
-
 static void add_snapshots(item_list *list, const char *run, bool check)
 {
-    char folder[2048];
-    snprintf(folder, sizeof folder, "%s/snapshots", run);
-    size_t first = list->count;
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        uint64_t step;
-        if (sscanf(entry->d_name, "step-%" SCNu64 ".safetensors", &step) != 1) continue;
-        if (list->count == WK_CHECKPOINTS_MAX) break;
+    uint64_t steps[WK_WEIGHTS_STEPS_MAX];
+    size_t count = wk_weights_steps(run, WK_WEIGHTS_SNAPSHOT, NULL, steps, WK_WEIGHTS_STEPS_MAX);
+    while (count-- > 0 && list->count < WK_CHECKPOINTS_MAX) {
         item *it = &list->items[list->count++];
-        *it = (item){.kind = "snapshot", .step = step};
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        *it = (item){.kind = "snapshot", .step = steps[count]};
+        char path[WK_WEIGHTS_PATH_MAX];
+        wk_weights_path(run, WK_WEIGHTS_SNAPSHOT, it->step, NULL, path);
         look_at_snapshot(it, path, check);
     }
-    if (directory) closedir(directory);
-    qsort(list->items + first, list->count - first, sizeof *list->items, compare_steps);
 }
 
 static void print_json(const item_list *list, wk_text *out)
@@ -144,7 +131,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const ckpt_values *v = values;
     const char *directory = cli->words.items[0];
     wk_run_config config;
-    WK_TRY(wk_saved_run_config(directory, &config, err));
+    WK_TRY(wk_subject_read_config(directory, &config, err));
     item_list *list = calloc(1, sizeof *list);
     if (!list) return wk_fail(err, WK_E_MEMORY, "no memory for a list of checkpoints");
     add_checkpoints(list, directory, v->check);

@@ -4,8 +4,9 @@
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
+#include "cli/world.h"
+#include "eval/image_error.h"
 #include "train/heatmap.h"
-#include "train/image_error.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,10 @@
 // waker model-error: how well the world models of runs predict, side by side on the same episodes:
 // the true error of the next picture, beside what the curriculum's ensemble estimates.
-#include "base/pool.h"
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
-#include "train/config_parts.h"
-#include "train/image_error.h"
-#include "train/trainer.h"
+#include "eval/image_error.h"
+#include "train/subject.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,47 +34,25 @@ typedef struct finding {
     double image_mean, image_worst, estimate_mean, estimate_worst;
 } finding;
 
-// The learner of the newest checkpoint with what it runs on.
-typedef struct model {
-    wk_pool *pool;
-    wk_backend *backend;
-    wk_learner *learner;
-} model;
-
-static wk_status load_model(const wk_saved_run *run, int threads, model *out, wk_error *err)
-{
-    char path[4096];
-    wk_learner_config config;
-    WK_TRY(wk_run_config_learner(&run->config, run->world.domain, &config, err));
-    WK_TRY(wk_pool_create(threads, &out->pool, err));
-    WK_TRY(wk_backend_cpu_create(out->pool, &out->backend, err));
-    WK_TRY(wk_learner_create(&config, out->backend, &out->learner, err));
-    snprintf(path, sizeof path, "%s/checkpoints/step-%012" PRIu64 "/learner.safetensors",
-             run->directory, run->at.steps);
-    return wk_learner_restore(out->learner, path, err);
-}
-
-static void free_model(model *m)
-{
-    wk_learner_destroy(m->learner);
-    wk_backend_destroy(m->backend);
-    wk_pool_destroy(m->pool);
-}
-
 static wk_status measure_images(const wk_saved_run *run, int threads, const error_values *v,
                                 finding *out, wk_error *err)
 {
-    model m = {0};
-    double *errors = calloc((size_t)v->episodes, sizeof *errors);
+    wk_subject_config which = {.directory = run->directory,
+                               .kind = WK_WEIGHTS_CHECKPOINT,
+                               .step = (int64_t)run->at.steps,
+                               .tasks = "none",
+                               .threads = threads};
+    wk_subject subject = {0};
     wk_image_error_config config = {v->episodes, v->steps, v->seed, run->world.options};
-    wk_status status = errors ? load_model(run, threads, &m, err)
+    double *errors = calloc((size_t)v->episodes, sizeof *errors);
+    wk_status status = errors ? wk_subject_open(&which, &subject, err)
                               : wk_fail(err, WK_E_MEMORY, "no memory for %d errors", v->episodes);
     if (status == WK_OK)
-        status = wk_image_error_measure(m.learner, run->world.domain, &config, errors, err);
+        status = wk_image_error_measure(subject.learner, run->world.domain, &config, errors, err);
     if (status == WK_OK)
         wk_mean_and_worst(errors, (size_t)v->episodes, &out->image_mean, &out->image_worst);
     free(errors);
-    free_model(&m);
+    wk_subject_close(&subject);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "train/config_parts.h"
 
+#include "agent/acting.h"
 #include "train/config_blocks.h"
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,38 @@ wk_status wk_run_config_tasks(const wk_run_config *config, const wk_domain *doma
     }
     if (*count > 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "tasks: write none, all, or names of tasks");
+}
+
+wk_status wk_run_config_acting(const wk_run_config *config, const wk_domain *domain, int *policy,
+                               wk_error *err)
+{
+    int tasks[WK_TASKS_MAX], count;
+    *policy = WK_POLICY_EXPLORE;
+    if (strcmp(config->acting, "exploration") == 0) return WK_OK;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
+    for (int k = 0; k < count; k++) {
+        if (strcmp(domain->tasks[tasks[k]].name, config->acting) != 0) continue;
+        *policy = k;
+        return WK_OK;
+    }
+    return wk_fail(err, WK_E_INPUT,
+                   "acting '%s' is neither exploration nor one of the tasks trained alongside (%s)",
+                   config->acting, config->tasks);
+}
+
+wk_status wk_run_config_task_names(const wk_run_config *config, const wk_domain *domain,
+                                   char names[WK_RUN_TEXT_MAX], wk_error *err)
+{
+    int tasks[WK_TASKS_MAX], count;
+    size_t used = 0;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
+    snprintf(names, WK_RUN_TEXT_MAX, "none");
+    for (int k = 0; k < count && used < WK_RUN_TEXT_MAX; k++)
+        used += (size_t)snprintf(names + used, WK_RUN_TEXT_MAX - used, "%s%s", k ? "," : "",
+                                 domain->tasks[tasks[k]].name);
+    return used < WK_RUN_TEXT_MAX
+               ? WK_OK
+               : wk_fail(err, WK_E_INPUT, "tasks: the names of %d tasks are too long", count);
 }
 
 wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config)

@@ -15,6 +15,15 @@ wk_status wk_run_config_options(const wk_run_config *config, const wk_domain *do
 wk_status wk_run_config_tasks(const wk_run_config *config, const wk_domain *domain, int *tasks,
                               int *count, wk_error *err);
 
+/// Which policy of the learner acts: WK_POLICY_EXPLORE or the place of config.acting among the
+/// tasks.
+wk_status wk_run_config_acting(const wk_run_config *config, const wk_domain *domain, int *policy,
+                               wk_error *err);
+
+/// Their names with commas between, or "none".
+wk_status wk_run_config_task_names(const wk_run_config *config, const wk_domain *domain,
+                                   char names[WK_RUN_TEXT_MAX], wk_error *err);
+
 /// The curriculum's part.
 wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config);
 

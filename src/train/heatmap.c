@@ -293,21 +293,6 @@ static int panel_height(const wk_heat_panel *p)
     return TOP + p->rows * cell_side(p) + BOTTOM;
 }
 
-// A ramp that also reads in grey: dark blue, teal, green, yellow.
-static uint32_t colour_of(double level)
-{
-    static const double stops[5][3] = {
-        {68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
-    double place = level * 4;
-    int at = place >= 4 ? 3 : (int)place;
-    uint32_t colour = 0;
-    for (int c = 0; c < 3; c++) {
-        double part = place - at, value = stops[at][c] * (1 - part) + stops[at + 1][c] * part;
-        colour = colour << 8 | (uint32_t)lround(value);
-    }
-    return colour;
-}
-
 static void draw_labels(const wk_heat_panel *p, wk_heat heat, int x, int y, wk_image *image)
 {
     char text[200], least[24], largest[24];
@@ -336,7 +321,7 @@ static void draw_map(const wk_heat_panel *p, wk_heat heat, int x, int y, wk_imag
     for (int r = 0; r < p->rows; r++)
         for (int c = 0; c < p->columns; c++) {
             double value = p->cells[heat][r * p->columns + c];
-            uint32_t colour = isnan(value) ? EMPTY : colour_of(level_of(p, heat, value));
+            uint32_t colour = isnan(value) ? EMPTY : wk_image_ramp(level_of(p, heat, value));
             wk_image_fill(image, x + LEFT + c * side, y + TOP + r * side, side, side, colour);
         }
     draw_labels(p, heat, x, y, image);

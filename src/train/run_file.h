@@ -19,7 +19,7 @@
 typedef struct wk_trainer_counters {
     uint64_t iterations, steps, episodes, updates, diverged;
     uint64_t debt;   // steps collected since the last update
-    uint64_t acting; // whether the exploration policy has begun to act
+    uint64_t acting; // whether the policy has begun to act
 } wk_trainer_counters;
 
 /// One environment's running episode, saved as it is.

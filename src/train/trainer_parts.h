@@ -6,13 +6,15 @@
 #include "train/device.h"
 #include "train/run_curriculum.h"
 #include "train/run_file.h"
+#include "train/run_world.h"
+#include "train/samples.h"
 #include "train/trainer.h"
 
 struct wk_trainer {
     wk_run_config config;
     char *directory;
-    wk_plugin *plugin;
-    const wk_domain *domain;
+    wk_run_world world;
+    const wk_domain *domain; // the one of `world`
     wk_space *space;
     wk_run_curriculum rule;
     wk_curriculum *curriculum; // the one of `rule`
@@ -21,7 +23,7 @@ struct wk_trainer {
     wk_backend *backend;
     char device[WK_DEVICE_NAME_MAX]; // what the backend is, for people
     wk_learner *learner;
-    wk_acting *acting;  // NULL under random exploration
+    wk_acting *acting;  // NULL when actions are random
     void *acting_state; // its recurrent states on their way to and from a checkpoint
     wk_replay *replay;
     wk_replay_log *replay_log;
@@ -34,10 +36,8 @@ struct wk_trainer {
     uint8_t *first;  // [count] the current image begins an episode
     uint64_t note[WK_TRAINER_NOTE_BYTES / sizeof(uint64_t)];
 
-    // One batch, its θ, its error estimates.
-    uint8_t *batch_images, *batch_first;
-    float *batch_actions, *batch_rewards, *delta;
-    int64_t *batch_spaces;
+    wk_samples samples;
+    float *delta; // error estimates of the batch, and the θ they are about
     size_t *delta_space;
 
     int *tasks; // domain's task number of each learner task

@@ -228,6 +228,134 @@ static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
     remove(PATH);
 }
 
+static void save_labelled(const rig *r)
+{
+    const wk_weights_label labels[] = {{"domain", "pond"}, {"step", "300"}};
+    assert_ok(wk_learner_save_weights(r->learner, PATH, labels, 2, &err));
+}
+
+static bool same_set(const rig *a, const rig *b, wk_set_id set)
+{
+    size_t size, other;
+    uint8_t *x = weights(a, set, &size), *y = weights(b, set, &other);
+    bool same = size == other && memcmp(x, y, size) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+static void weights_are_restored_whole_or_in_parts(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(TASKS), 1);
+    for (uint64_t n = 0; n < UPDATES; n++)
+        update(&a, n);
+    save_labelled(&a);
+    rig whole = open_rig(tiny(TASKS), 1), world = open_rig(tiny(TASKS), 1);
+    assert_ok(
+        wk_learner_restore_weights(whole.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &whole);
+    assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    for (int set = 0; set < WK_SETS; set++)
+        assert_int_equal(same_set(&a, &world, set), set < WK_SET_REWARD);
+    assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &world);
+    close_rig(&a);
+    close_rig(&whole);
+    close_rig(&world);
+    remove(PATH);
+}
+
+static void a_world_model_fits_learners_with_other_tasks(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(0), 1), b = open_rig(tiny(TASKS), 1), none = open_rig(tiny(0), 1);
+    update(&a, 0);
+    save_labelled(&a);
+    assert_ok(wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    assert_same_weights(&a, &b);
+    update(&b, 1);
+    save_labelled(&b);
+    assert_ok(wk_learner_restore_weights(none.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    assert_same_weights(&b, &none);
+    close_rig(&a);
+    close_rig(&b);
+    close_rig(&none);
+    remove(PATH);
+}
+
+static void weights_are_read_from_a_checkpoint_too(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(TASKS), 1), b = open_rig(tiny(TASKS), 1);
+    update(&a, 0);
+    assert_ok(wk_learner_save(a.learner, PATH, &err));
+    assert_ok(
+        wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &b);
+    uint64_t updates, skipped;
+    assert_ok(wk_learner_counts(b.learner, &updates, &skipped, &err));
+    assert_int_equal(updates, 0);
+    close_rig(&a);
+    close_rig(&b);
+    remove(PATH);
+}
+
+// Saves weights of `other` and finds that a learner of `config` refuses them and stays as it was.
+static void assert_foreign(wk_learner_config other, wk_learner_config config, unsigned parts,
+                           const char *part)
+{
+    rig from = open_rig(other, 1), to = open_rig(config, 1), twin = open_rig(config, 1);
+    update(&from, 0);
+    save_labelled(&from);
+    assert_refused(wk_learner_restore_weights(to.learner, PATH, parts, &err), WK_E_FORMAT, part);
+    assert_non_null(strstr(err.message, "domain pond, step 300"));
+    assert_same_weights(&to, &twin);
+    close_rig(&from);
+    close_rig(&to);
+    close_rig(&twin);
+    remove(PATH);
+}
+
+static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
+{
+    (void)state;
+    wk_learner_config other = tiny(TASKS);
+    assert_foreign(tiny(0), tiny(TASKS), WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, "missing: reward/");
+    assert_foreign(tiny(1), tiny(TASKS), WK_WEIGHTS_TASKS, "different: reward/");
+    other.layers++;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "unexpected: ensemble/");
+    other = tiny(TASKS);
+    other.hidden++;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "different: model/");
+    other = tiny(TASKS);
+    other.exploration = WK_EXPLORE_RANDOM;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "missing: explore.actor/");
+    assert_foreign(tiny(TASKS), other, WK_WEIGHTS_WORLD, "unexpected: explore.");
+}
+
+static void damaged_weights_are_refused_and_change_nothing(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(0), 1), b = open_rig(tiny(0), 1), twin = open_rig(tiny(0), 1);
+    update(&a, 0);
+    save_labelled(&a);
+    FILE *file = fopen(PATH, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    int last = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    fputc(last ^ 1, file);
+    fclose(file);
+    assert_refused(wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD, &err), WK_E_FORMAT,
+                   "damaged");
+    assert_same_weights(&b, &twin);
+    close_rig(&a);
+    close_rig(&b);
+    close_rig(&twin);
+    remove(PATH);
+}
+
 // One step for each trained set, one per member of a stack.
 static uint64_t steps_of_an_update(const rig *r)
 {
@@ -632,6 +760,11 @@ int main(void)
         cmocka_unit_test(a_restored_learner_continues_bit_for_bit),
         cmocka_unit_test(a_snapshot_of_another_size_is_refused_and_changes_nothing),
         cmocka_unit_test(a_truncated_snapshot_is_refused_and_changes_nothing),
+        cmocka_unit_test(weights_are_restored_whole_or_in_parts),
+        cmocka_unit_test(a_world_model_fits_learners_with_other_tasks),
+        cmocka_unit_test(weights_are_read_from_a_checkpoint_too),
+        cmocka_unit_test(weights_that_do_not_fit_are_refused_and_name_their_run),
+        cmocka_unit_test(damaged_weights_are_refused_and_change_nothing),
         cmocka_unit_test(nan_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(infinity_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(a_bad_reward_skips_its_own_task_only),

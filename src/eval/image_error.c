@@ -1,4 +1,4 @@
-#include "train/image_error.h"
+#include "eval/image_error.h"
 
 #include "agent/prediction.h"
 #include "base/rng.h"

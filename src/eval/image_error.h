@@ -2,8 +2,8 @@
 // uniformly random actions in environments from the default distribution (the paper's image
 // prediction error under random actions). The episodes depend on (domain, seed) alone, so that
 // models are compared on the same ones.
-#ifndef WK_TRAIN_IMAGE_ERROR_H
-#define WK_TRAIN_IMAGE_ERROR_H
+#ifndef WK_EVAL_IMAGE_ERROR_H
+#define WK_EVAL_IMAGE_ERROR_H
 
 #include "agent/learner.h"
 #include "waker/env.h"
