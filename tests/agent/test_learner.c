@@ -600,6 +600,31 @@ static void a_first_flag_forgets_what_was_before(void **state)
     close_rig(&r);
 }
 
+static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
+{
+    (void)state;
+    rig r = open_rig(tiny(0), 1);
+    batch *b = make_batch(0);
+    wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE),
+              *used = open_acting(&r, WK_POLICY_EXPLORE);
+    float x[B * A], y[B * A];
+    for (int t = 0; t < T; t++)
+        act(used, b, t, none, WK_ACT_SAMPLE, y);
+    for (uint64_t counter = 0; counter < 2; counter++) {
+        assert_ok(wk_acting_begin(used, counter, &err));
+        // The fresh one has drawn once before the second round.
+        if (counter == 1) assert_ok(wk_acting_begin(fresh, 0, &err));
+        if (counter == 1) act(fresh, b, 3, all, WK_ACT_SAMPLE, x);
+        act(fresh, b, 0, counter ? all : none, WK_ACT_SAMPLE, x);
+        act(used, b, 0, counter ? all : none, WK_ACT_SAMPLE, y);
+        assert_memory_equal(x, y, sizeof x);
+    }
+    wk_acting_destroy(fresh);
+    wk_acting_destroy(used);
+    free(b);
+    close_rig(&r);
+}
+
 static void samples_vary_around_the_mode(void **state)
 {
     (void)state;
@@ -776,6 +801,7 @@ int main(void)
         cmocka_unit_test(a_learner_without_tasks_has_no_task_updates),
         cmocka_unit_test(actions_are_within_range_and_repeat_with_the_seed),
         cmocka_unit_test(a_first_flag_forgets_what_was_before),
+        cmocka_unit_test(beginning_makes_an_acting_policy_like_a_new_one),
         cmocka_unit_test(samples_vary_around_the_mode),
         cmocka_unit_test(a_saved_acting_state_continues_bit_for_bit),
         cmocka_unit_test(acting_follows_the_weights),
