@@ -123,10 +123,18 @@ WK_VMATH float wk_expm1_joined(wk_cut c)
     return c.scale * (square * (0.5f + r * tail) + r) + (c.scale - 1.0f);
 }
 
+enum { WK_WEIGHT_LIMIT = -127, WK_TANH_LIMIT = 20, WK_SIGMOID_LIMIT = 125 };
+
+/// What the weight of x cuts: t with exp(x) = 2^t, not to be below WK_WEIGHT_LIMIT.
+WK_VMATH float wk_weight_exponent(float x)
+{
+    return x * 0x1.715476p+0f;
+}
+
 /// exp(x) for x <= 0, relative error 2^-24 (4 + 1.5 |x|), 0 below -87.7: the weight of a class.
 WK_VMATH float wk_weightf(float x)
 {
-    float t = x * 0x1.715476p+0f, low = -127.0f;
+    float t = wk_weight_exponent(x), low = WK_WEIGHT_LIMIT;
     return wk_exp2_joined(wk_cut_base2(low > t ? low : t));
 }
 
@@ -136,8 +144,6 @@ WK_VMATH float wk_expm1f_negative(float x)
     float low = -25.0f;
     return wk_expm1_joined(wk_cut_natural(low > x ? low : x));
 }
-
-enum { WK_TANH_LIMIT = 20, WK_SIGMOID_LIMIT = 125 };
 
 /// tanh of x inside +-WK_TANH_LIMIT, cut and joined.
 WK_VMATH wk_cut wk_tanh_cut(float x)
