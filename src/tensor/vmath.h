@@ -114,13 +114,19 @@ WK_VMATH float wk_exp2_joined(wk_cut c)
     return c.scale * ((1.0f + 0x1.62e42ap-1f * r) + square * tail);
 }
 
+/// exp(r) - 1 for |r| <= ln 2 / 2. Minimax of (exp(r) - 1 - r) / r^2.
+WK_VMATH float wk_expm1_rest(float r)
+{
+    float square = r * r;
+    float tail = 0x1.1228a0p-7f + 0x1.6d99ecp-10f * r;
+    tail = (0x1.5554aep-3f + 0x1.555486p-5f * r) + square * tail;
+    return square * (0.5f + r * tail) + r;
+}
+
 /// exp(n ln 2 + rest) - 1.
 WK_VMATH float wk_expm1_joined(wk_cut c)
 {
-    float r = c.rest, square = r * r;
-    float tail = 0x1.1228a0p-7f + 0x1.6d99ecp-10f * r;
-    tail = (0x1.5554aep-3f + 0x1.555486p-5f * r) + square * tail;
-    return c.scale * (square * (0.5f + r * tail) + r) + (c.scale - 1.0f);
+    return c.scale * wk_expm1_rest(c.rest) + (c.scale - 1.0f);
 }
 
 enum { WK_WEIGHT_LIMIT = -127, WK_TANH_LIMIT = 20, WK_SIGMOID_LIMIT = 125 };
@@ -181,16 +187,13 @@ WK_VMATH float wk_sigmoidf(float x)
     return wk_sigmoid_joined(wk_cut_base2(t));
 }
 
-/// Natural logarithm, 1 ulp; -infinity at 0, NaN below.
-WK_VMATH float wk_logf(float x)
+/// Natural logarithm of a positive, finite x that is not denormal, times 2^less; 1 ulp.
+WK_VMATH float wk_log_scaled(float x, int32_t less)
 {
-    // Denormals are scaled up first.
-    int small = x < 0x1p-126f;
-    float scaled = small ? x * 0x1p23f : x;
-    int32_t bits = wk_bits_of_float(scaled);
+    int32_t bits = wk_bits_of_float(x);
     // The mantissa in [sqrt 1/2, sqrt 2): shift the exponent's step from 1 to sqrt 1/2.
     int32_t shifted = (int32_t)((uint32_t)bits - 0x3f3504f3u);
-    int32_t exponent = (shifted >> 23) - (small ? 23 : 0);
+    int32_t exponent = (shifted >> 23) + less;
     float f =
         wk_float_of_bits((int32_t)((uint32_t)bits - ((uint32_t)(shifted >> 23) << 23))) - 1.0f;
     float square = f * f; // minimax of (log(1 + f) - f + f^2 / 2) / f^3
@@ -201,18 +204,33 @@ WK_VMATH float wk_logf(float x)
     tail = (0x1.555546p-2f + -0x1.ffffecp-3f * f) + square * tail;
     const float ln2_high = 0x1.63p-1f, ln2_low = -0x1.bd0106p-13f;
     float e = (float)exponent;
-    float y = e * ln2_high + (f + (e * ln2_low - 0.5f * square + square * f * tail));
+    return e * ln2_high + (f + (e * ln2_low - 0.5f * square + square * f * tail));
+}
+
+/// Natural logarithm, 1 ulp; -infinity at 0, NaN below.
+WK_VMATH float wk_logf(float x)
+{
+    // Denormals are scaled up first.
+    int small = x < 0x1p-126f;
+    float y = wk_log_scaled(small ? x * 0x1p23f : x, small ? -23 : 0);
     float infinity = wk_float_of_bits(0x7f800000);
     y = x < infinity ? y : x; // infinity and NaN stay
     y = x == 0.0f ? -infinity : y;
     return x < 0.0f ? wk_float_of_bits(0x7fc00000) : y;
 }
 
-/// exp(-x^2 / 2), relative error 3e-7: the square's rounding error is put back.
+/// exp(-x^2 / 2), relative error 3e-7, 0 beyond 13.2: the square's rounding error is put back.
 WK_VMATH float wk_bellf(float x)
 {
+    const float round = 12583039.0f, log2_e = 0x1.715476p+0f;
+    const float ln2_high = 0x1.63p-1f, ln2_low = -0x1.bd0106p-13f; // high: 9 bits, n * high exact
     float high = wk_float_of_bits(wk_bits_of_float(x) & ~0xfff), low = x - high;
-    return wk_expf(-0.5f * (high * high)) * wk_expf(-0.5f * (low * (x + high)));
+    float square = -0.5f * (high * high), least = -88.0f;
+    square = least > square ? least : square;
+    float rounded = square * log2_e + round, whole = rounded - round;
+    wk_cut cut = {(square - whole * ln2_high) - (whole * ln2_low + 0.5f * (low * (x + high))),
+                  wk_float_of_bits((int32_t)((uint32_t)wk_bits_of_float(rounded) << 23))};
+    return cut.scale + cut.scale * wk_expm1_rest(cut.rest);
 }
 
 /// Standard normal density.
@@ -221,43 +239,51 @@ WK_VMATH float wk_normal_density(float x)
     return 0x1.988454p-2f * wk_bellf(x);
 }
 
+/// wk_normal_tail over wk_bellf: what is left of the tail's mass beside the bell.
+WK_VMATH float wk_normal_tail_factor(float x)
+{
+    // With z = |x| / sqrt 2: (1 + 2z) exp(z^2) erfc(z) is a polynomial in (z - 2.5) / (z + 2.5).
+    float z = wk_float_of_bits(wk_bits_of_float(x) & 0x7fffffff) * 0x1.6a09e6p-1f;
+    float t = (z - 2.5f) / (z + 2.5f), square = t * t, fourth = square * square;
+    float y01 = 0x1.43cc70p+0f + -0x1.f52c80p-4f * t, y23 = -0x1.959918p-4f + 0x1.42d548p-3f * t;
+    float y45 = -0x1.a5d4f0p-4f + 0x1.0c250ap-5f * t, y67 = 0x1.098242p-10f + -0x1.188decp-8f * t;
+    float y89 = 0x1.713918p-12f + 0x1.e87bc6p-12f * t;
+    float y = (y01 + square * y23) + fourth * ((y45 + square * y67) + fourth * y89);
+    return 0.5f * y / (1.0f + 2.0f * z);
+}
+
 /// Mass of the standard normal below -|x|, relative error 1e-6 down to the underflow at |x| = 13.
 WK_VMATH float wk_normal_tail(float x)
 {
-    // With z = |x| / sqrt 2: (1 + 2z) exp(z^2) erfc(z) is a polynomial in (z - 2.5) / (z + 2.5).
-    float z = (x < 0.0f ? -x : x) * 0x1.6a09e6p-1f;
-    float t = (z - 2.5f) / (z + 2.5f);
-    float y = 0x1.e87bc6p-12f;
-    y = y * t + 0x1.713918p-12f;
-    y = y * t + -0x1.188decp-8f;
-    y = y * t + 0x1.098242p-10f;
-    y = y * t + 0x1.0c250ap-5f;
-    y = y * t + -0x1.a5d4f0p-4f;
-    y = y * t + 0x1.42d548p-3f;
-    y = y * t + -0x1.959918p-4f;
-    y = y * t + -0x1.f52c80p-4f;
-    y = y * t + 0x1.43cc70p+0f;
-    return 0.5f * wk_bellf(x) * y / (1.0f + 2.0f * z);
+    return wk_bellf(x) * wk_normal_tail_factor(x);
 }
 
-/// The x <= 0 with `tail` mass below it, 0 < tail <= 0.5; relative error 2e-6, absolute 2e-7 near
-/// 0. The rational approximations of AS 241 (Wichura 1988, single precision).
-WK_VMATH float wk_normal_quantile(float tail)
+/// What wk_normal_quantile takes of a tail far from the middle.
+WK_VMATH float wk_quantile_root(float tail)
+{
+    return __builtin_sqrtf(-wk_log_scaled(tail, 0)) - 1.6f;
+}
+
+/// wk_normal_quantile, given the root: the rational approximations of AS 241 (Wichura 1988, single
+/// precision).
+WK_VMATH float wk_quantile_of(float tail, float s)
 {
     float q = tail - 0.5f, r = 0.180625f - q * q;
     float central =
-        q * (((59.109374720f * r + 159.29113202f) * r + 50.434271938f) * r + 3.3871327179f) /
-        (((67.187563600f * r + 78.757757664f) * r + 17.895169469f) * r + 1.0f);
-    float s = __builtin_sqrtf(-wk_logf(tail));
-    float near = s - 1.6f, far = s - 5.0f;
-    float outer =
-        (((0.17023821103f * near + 1.3067284816f) * near + 2.7568153900f) * near + 1.4234372777f) /
-        ((0.12021132975f * near + 0.73700164250f) * near + 1.0f);
-    float extreme =
-        (((0.017337203997f * far + 0.42868294337f) * far + 3.0812263860f) * far + 6.6579051150f) /
-        ((0.012258202635f * far + 0.24197894225f) * far + 1.0f);
-    float y = s <= 5.0f ? -outer : -extreme;
-    return tail >= 0.075f ? central : y;
+        q * (((59.109374720f * r + 159.29113202f) * r + 50.434271938f) * r + 3.3871327179f);
+    float below_central = ((67.187563600f * r + 78.757757664f) * r + 17.895169469f) * r + 1.0f;
+    float outer = ((-0.17023821103f * s - 1.3067284816f) * s - 2.7568153900f) * s - 1.4234372777f;
+    float below_outer = (0.12021132975f * s + 0.73700164250f) * s + 1.0f;
+    float above = tail >= 0.075f ? central : outer;
+    float below = tail >= 0.075f ? below_central : below_outer;
+    return above / below;
+}
+
+/// The x <= 0 with `tail` mass below it, 1e-10 <= tail <= 0.5; relative error 2e-6, absolute 2e-7
+/// near 0.
+WK_VMATH float wk_normal_quantile(float tail)
+{
+    return wk_quantile_of(tail, wk_quantile_root(tail));
 }
 
 #endif
