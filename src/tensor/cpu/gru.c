@@ -10,7 +10,7 @@
 #include <string.h>
 
 // A row's working copy lies on the stack: a tile's arrays and the row in float32, up to 100 KB.
-enum { TILE = 256, MAX_PARTS = 3 * WK_GRU_MAX_HIDDEN };
+enum { TILE = 128, MAX_PARTS = 3 * WK_GRU_MAX_HIDDEN };
 
 typedef struct job {
     const wk_gru *p;
