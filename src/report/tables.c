@@ -179,7 +179,8 @@ static size_t common_seeds(const wk_score_table *table)
 }
 
 // Says how to read the entries; with `common` their number of seeds is said here once.
-static void put_caption(const wk_score_table *table, size_t common, wk_sheet *out)
+static void put_caption(const wk_score_table *table, bool papers_below, size_t common,
+                        wk_sheet *out)
 {
     wk_text_printf(&out->caption, "%s Mean ± s.d. over ", table->caption);
     if (common)
@@ -188,6 +189,7 @@ static void put_caption(const wk_score_table *table, size_t common, wk_sheet *ou
     else
         wk_text_puts(&out->caption, "seeds (population s.d.), number of seeds in parentheses");
     wk_text_puts(&out->caption, "; marked: within 2 % of the row's best.");
+    if (!papers_below) wk_text_puts(&out->caption, " In brackets: the paper's, over 5 seeds.");
 }
 
 static void put_ours(const wk_table_entry *entry, int digits, bool seeds, wk_sheet *out)
@@ -234,7 +236,7 @@ static void put_row(const wk_score_table *table, const wk_table_row *row, bool p
         const wk_table_entry *entry = &row->entries[c];
         put_ours(entry, digits, common == 0, out);
         if (!papers_below && entry->paper)
-            wk_sheet_aside(out, "paper %.*f ± %.*f", digits, entry->paper->mean, digits,
+            wk_sheet_aside(out, "[%.*f ± %.*f]", digits, entry->paper->mean, digits,
                            entry->paper->sd);
     }
     if (!papers_below || !has_papers(table, row)) return;
@@ -248,7 +250,7 @@ void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_she
     // The page has little room: a number that is everywhere the same is said once.
     size_t common = papers_below ? 0 : common_seeds(table);
     out->title = table->title;
-    put_caption(table, common, out);
+    put_caption(table, papers_below, common, out);
     for (int f = 0; f < WK_FIELDS; f++)
         if (table->heads[f]) {
             wk_sheet_put(out, false, "%s", wk_field_name((wk_field)f));
