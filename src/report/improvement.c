@@ -1,5 +1,6 @@
 #include "report/improvement.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,7 @@ static bool survey(const wk_findings *findings, ground *g)
 
 static bool make_room(ground *g)
 {
+    assert(g->tasks > 0 && g->curricula > 0 && g->most > 0); // a contest has findings
     size_t entries = g->tasks * g->curricula, cells = g->tasks * g->most;
     g->scores = calloc(entries * g->most, sizeof *g->scores);
     g->runs = calloc(entries, sizeof *g->runs);

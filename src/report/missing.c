@@ -219,10 +219,10 @@ wk_status wk_missing_add(wk_missing *missing, wk_error *err, const char *format,
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    char *copy = strdup(sentence);
-    if (copy && wk_array_push(&missing->items, copy)) return WK_OK;
-    free(copy);
-    return wk_fail(err, WK_E_MEMORY, "no memory for what is missing");
+    char *copy = wk_array_reserve(&missing->items, 1) ? strdup(sentence) : NULL;
+    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for what is missing");
+    missing->items.items[missing->items.count++] = copy;
+    return WK_OK;
 }
 
 void wk_missing_free(wk_missing *missing)

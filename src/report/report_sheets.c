@@ -2,10 +2,10 @@
 
 const char *wk_report_sheet_name(const wk_report *report, int i)
 {
-    static const char *const names[WK_SHEETS] = {[WK_SHEET_IMPROVEMENT] = "improvement",
-                                                 [WK_SHEET_STANDINGS] = "iqm",
-                                                 [WK_SHEET_ERRORS] = "model-error"};
-    return i < WK_TABLES ? report->tables[i].name : names[i];
+    if (i == WK_SHEET_IMPROVEMENT) return "improvement";
+    if (i == WK_SHEET_STANDINGS) return "iqm";
+    if (i == WK_SHEET_ERRORS) return "model-error";
+    return report->tables[i].name;
 }
 
 void wk_report_sheet(const wk_report *report, int i, bool for_page, wk_sheet *out)
