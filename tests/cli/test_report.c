@@ -68,8 +68,8 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     expect_files("all/figures/curve-*.svg", 15); // (3 + 2 tasks) x (CVaR, average, one case)
     expect_files("all/figures/map-*.svg", 8);    // 2 domains x 2 curricula x (episodes, error)
     expect_files("all/figures/chosen-*.svg", 4); // 3 parameters of clean-up, 1 of toy
-    expect_files("all/figures/model-error-*.svg", 12);
-    expect_files("all/figures/estimate-*.svg", 4); // 2 domains x (random, a task)
+    expect_files("all/figures/model-error-*.svg", 12); // 2 domains x 2 policies x 3 figures
+    expect_files("all/figures/estimate-*.svg", 4);
 }
 
 static void the_page_is_whole(void **state)
@@ -164,6 +164,17 @@ static void an_incomplete_grid_is_reported(void **state)
     assert_non_null(strstr(result.out, "gaps/p2e-waker-m/0: no evaluation of a task policy"));
 }
 
+static void a_run_of_an_unknown_domain_is_reported_without_a_map(void **state)
+{
+    (void)state;
+    shell("cp -r runs/toy mars && sed -i 's/domain: toy/domain: mars/' mars/*/*/config.yaml && "
+          "sed -i 's/\"domain\": \"toy\"/\"domain\": \"mars\"/' mars/*/*/eval/*.json");
+    program_result result = program_run("report mars --out red");
+    program_expect_success(result);
+    assert_non_null(strstr(result.out, "mars    west  p2e"));
+    assert_non_null(strstr(result.out, "p2e-dr/0: no map of its curriculum: "));
+}
+
 static void runs_that_were_never_evaluated_make_a_report_too(void **state)
 {
     (void)state;
@@ -201,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_damaged_file_is_left_out_named_and_told_by_the_exit_code),
         cmocka_unit_test(a_damaged_checkpoint_costs_its_map_only),
         cmocka_unit_test(an_incomplete_grid_is_reported),
+        cmocka_unit_test(a_run_of_an_unknown_domain_is_reported_without_a_map),
         cmocka_unit_test(runs_that_were_never_evaluated_make_a_report_too),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
