@@ -87,7 +87,7 @@ static void the_page_is_whole(void **state)
         "Model errors",
         "Missing",
         "Nothing: every run of the grid",
-        "paper 0.711 ± 0.090", // of clean-up, sort, waker-m
+        "[0.711 ± 0.090]", // of clean-up, sort, waker-m
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(page, parts[i])) fail_msg("the page lacks '%s'", parts[i]);
