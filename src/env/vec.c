@@ -100,6 +100,18 @@ wk_env *wk_vec_env(wk_vec *vec, int i)
     return vec->slots[i].env;
 }
 
+wk_env_seconds wk_vec_get_seconds(const wk_vec *vec)
+{
+    assert(!vec->in_flight);
+    wk_env_seconds sum = {0};
+    for (int i = 0; i < vec->count; i++) {
+        wk_env_seconds one = wk_env_get_seconds(vec->slots[i].env);
+        sum.all += one.all;
+        sum.render += one.render;
+    }
+    return sum;
+}
+
 const wk_batch *wk_vec_batch(const wk_vec *vec)
 {
     return &vec->batch;

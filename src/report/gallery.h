@@ -53,6 +53,9 @@ wk_status wk_gallery_maps(wk_gallery *gallery, const wk_runs *runs, const wk_pap
 /// Bars of the model errors.
 wk_status wk_gallery_errors(wk_gallery *gallery, const wk_model_errors *errors,
                             const wk_paper *paper, wk_error *err);
+/// The ensemble's estimates against the errors, a point for each environment.
+wk_status wk_gallery_estimates(wk_gallery *gallery, const wk_runs *runs, const wk_paper *paper,
+                               wk_error *err);
 /// Bars of the probabilities of improvement.
 wk_status wk_gallery_improvements(wk_gallery *gallery, const wk_comparison *comparison,
                                   const wk_paper *paper, wk_error *err);

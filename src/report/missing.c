@@ -214,13 +214,14 @@ wk_status wk_missing_find(const wk_runs *runs, const wk_findings_config *config,
 
 wk_status wk_missing_add(wk_missing *missing, wk_error *err, const char *format, ...)
 {
-    char *sentence;
+    char sentence[2048];
     va_list args;
     va_start(args, format);
-    int length = vasprintf(&sentence, format, args);
+    vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    if (length >= 0 && wk_array_push(&missing->items, sentence)) return WK_OK;
-    if (length >= 0) free(sentence);
+    char *copy = strdup(sentence);
+    if (copy && wk_array_push(&missing->items, copy)) return WK_OK;
+    free(copy);
     return wk_fail(err, WK_E_MEMORY, "no memory for what is missing");
 }
 

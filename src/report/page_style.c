@@ -49,7 +49,7 @@ const char wk_page_style[] =
     "th,td{padding:.32rem .6rem;text-align:right;vertical-align:top;white-space:nowrap}\n"
     "th{font-weight:600}tbody th{font-weight:500}\n"
     "th.l,td.l{text-align:left}th.c,td.c{text-align:center}\n"
-    "thead tr:last-child th{border-bottom:1.5px solid var(--ink)}\n"
+    "thead th{vertical-align:bottom}thead tr:last-child th{border-bottom:1.5px solid var(--ink)}\n"
     "thead th[scope=colgroup]{text-align:center;border-bottom:1px solid var(--faint)}\n"
     "tbody tr+tr>*{border-top:1px solid var(--faint)}\n"
     "tbody tr:hover>*{background:var(--shade)}\n"
@@ -69,6 +69,11 @@ const char wk_page_style[] =
     // Phones.
     "@media(max-width:40rem){body{padding:.5rem .9rem 3rem}h1{font-size:1.4rem}"
     "h2{font-size:1.15rem;margin-top:2.2rem}th,td{padding:.3rem .5rem}"
+    ".outer{display:none}thead "
+    "th[scope=colgroup]{text-align:left}th.last{max-width:45vw;white-space:normal}"
+    "th.last[data-names]{font-size:.87em}tbody th.last[data-names]{color:var(--muted)}"
+    "th.last[data-names]::before{content:attr(data-names);display:block;font-size:1.15em;"
+    "color:var(--ink)}"
     "nav ol{columns:1}nav li{padding:.3rem 0}.figures{margin-left:-.5rem;margin-right:-.5rem}}\n"
     // Paper: nothing is cut off or torn apart, links that lead nowhere are left out.
     "@page{margin:15mm}\n"

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -21,40 +20,63 @@ double wk_plot_text_width(const char *text, double size)
     return slack * wk_figure_text_width(text, size);
 }
 
-// Colours of Okabe and Ito, told apart by colour-blind readers too, less their yellow and black,
-// which paper or a dark screen swallows.
-uint32_t wk_plot_colour(int style)
-{
-    static const uint32_t colours[WK_PLOT_STYLES] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
-                                                     0xe69f00, 0x56b4e9, WK_INK,   0x7755cc};
-    return colours[(style % WK_PLOT_STYLES + WK_PLOT_STYLES) % WK_PLOT_STYLES];
-}
+enum { CORNERS_MAX = 12 };
 
-// Shapes of markers, as corners of a polygon around the centre; the first is a disc.
+// Shapes of markers, as corners of a polygon around the centre; the first is a disc. One for each
+// style, so that lines are told apart without colours.
 static const struct {
-    int count;
-    wk_point corners[8];
-} shapes[] = {
+    size_t count;
+    wk_point corners[CORNERS_MAX];
+} shapes[WK_PLOT_STYLES] = {
     {0, {{0, 0}}},
     {4, {{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}}},
     {3, {{0, -1.25}, {1.15, .8}, {-1.15, .8}}},
     {4, {{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}}},
     {3, {{0, 1.25}, {1.15, -.8}, {-1.15, -.8}}},
+    {12,
+     {{-.4, -1.3},
+      {.4, -1.3},
+      {.4, -.4},
+      {1.3, -.4},
+      {1.3, .4},
+      {.4, .4},
+      {.4, 1.3},
+      {-.4, 1.3},
+      {-.4, .4},
+      {-1.3, .4},
+      {-1.3, -.4},
+      {-.4, -.4}}},
+    {3, {{1.25, 0}, {-.8, 1.15}, {-.8, -1.15}}},
+    {3, {{-1.25, 0}, {.8, -1.15}, {.8, 1.15}}},
 };
+
+static int style_index(int style)
+{
+    return (style % WK_PLOT_STYLES + WK_PLOT_STYLES) % WK_PLOT_STYLES;
+}
+
+// Colours of Okabe and Ito, told apart by colour-blind readers too; violet stands for their yellow,
+// which white paper swallows.
+uint32_t wk_plot_colour(int style)
+{
+    static const uint32_t colours[WK_PLOT_STYLES] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
+                                                     0xe69f00, 0x56b4e9, WK_INK,   0x7755cc};
+    return colours[style_index(style)];
+}
 
 void wk_plot_marker(wk_figure *figure, wk_point at, int style, double radius, double opacity)
 {
-    size_t shape = (size_t)abs(style) % (sizeof shapes / sizeof *shapes);
     wk_paint paint = {.colour = wk_plot_colour(style), .opacity = opacity};
-    wk_point corners[8];
+    int shape = style_index(style);
+    wk_point corners[CORNERS_MAX];
     if (shape == 0) {
         wk_figure_disc(figure, at.x, at.y, radius, paint);
         return;
     }
-    for (int i = 0; i < shapes[shape].count; i++)
+    for (size_t i = 0; i < shapes[shape].count; i++)
         corners[i] = (wk_point){at.x + radius * shapes[shape].corners[i].x,
                                 at.y + radius * shapes[shape].corners[i].y};
-    wk_figure_polygon(figure, corners, (size_t)shapes[shape].count, paint);
+    wk_figure_polygon(figure, corners, shapes[shape].count, paint);
 }
 
 // Shortens a line until it fits, with an ellipsis at its end; never inside a character.

@@ -180,7 +180,7 @@ wk_status wk_plot_heat_draw(const wk_plot_heat *plot, wk_figure **out, wk_error 
     map m = {.plot = plot};
     make_scale(&m);
     lay_out(&m);
-    WK_TRY(wk_figure_create(WK_PLOT_WIDTH, m.top + m.height + (plot->column_label ? 44 : 26),
+    WK_TRY(wk_figure_create(WK_PLOT_WIDTH, ceil(m.top + m.height) + (plot->column_label ? 44 : 26),
                             plot->title, &m.figure, err));
     wk_plot_title(m.figure, plot->title);
     for (size_t r = 0; r < plot->rows; r++)

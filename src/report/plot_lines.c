@@ -74,6 +74,8 @@ static void shade(const wk_plot_frame *f, const wk_plot_axis *y, const wk_plot_s
                       (wk_paint){.colour = wk_plot_colour(s->style), .opacity = 0.16});
 }
 
+enum { DENSE = 150 }; // lines of more points are thinner, or they would run together
+
 // Points so near to the last one that no eye tells them apart are left out.
 static void draw_run(const wk_plot_frame *f, const wk_plot_series *s, size_t from, size_t to,
                      wk_point *scratch)
@@ -86,9 +88,10 @@ static void draw_run(const wk_plot_frame *f, const wk_plot_series *s, size_t fro
                     fabs(p.y - scratch[count - 1].y) < near;
         if (!skip) scratch[count++] = p;
     }
+    double width = s->count > DENSE ? 1.2 : 1.8;
     if (count > 1)
         wk_figure_line(f->figure, scratch, count,
-                       (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.8});
+                       (wk_paint){.colour = wk_plot_colour(s->style), .width = width});
 }
 
 typedef void run_fn(const wk_plot_frame *f, const wk_plot_lines *plot, const wk_plot_series *s,

@@ -27,7 +27,8 @@ static wk_status draw(wk_report *r, wk_error *err)
     WK_TRY(wk_gallery_curves(g, &r->findings, err));
     WK_TRY(wk_gallery_maps(g, &r->runs, &r->paper, &r->missing, err));
     WK_TRY(wk_gallery_choices(g, &r->runs, &r->paper, err));
-    return wk_gallery_errors(g, &r->errors, &r->paper, err);
+    WK_TRY(wk_gallery_errors(g, &r->errors, &r->paper, err));
+    return wk_gallery_estimates(g, &r->runs, &r->paper, err);
 }
 
 wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_error *err)

@@ -29,7 +29,7 @@ static wk_status write_sheet(const wk_report *report, int i, const char *directo
     wk_sheet sheet = {0};
     wk_report_sheet(report, i, false, &sheet);
     wk_status status = WK_OK;
-    bool any = wk_sheet_rows(&sheet) > 0;
+    bool any = !wk_sheet_is_empty(&sheet);
     for (size_t k = 0; k < sizeof styles / sizeof *styles && any && status == WK_OK; k++) {
         wk_text text = {0};
         styles[k].write(&sheet, &text);

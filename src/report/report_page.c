@@ -50,12 +50,14 @@ static wk_status put_sheet(const wk_report *r, int i, wk_page *page, wk_error *e
     char name[64];
     wk_report_sheet(r, i, true, &sheet);
     wk_status status = WK_OK;
-    if (wk_sheet_rows(&sheet) > 0) {
+    if (!wk_sheet_is_empty(&sheet)) {
         status = wk_sheet_page(&sheet, page, err);
         wk_report_sheet_csv(r, i, &csv);
         snprintf(name, sizeof name, "%s.csv", wk_report_sheet_name(r, i));
         wk_page_file file = {name, NULL, "text/csv", wk_text_get(&csv), csv.length};
-        if (!csv.failed) wk_page_files(page, &file, 1);
+        wk_page_files(page, &file, 1);
+        if (status == WK_OK && csv.failed)
+            status = wk_fail(err, WK_E_MEMORY, "no memory for '%s' inside the page", name);
     }
     wk_text_free(&csv);
     wk_sheet_free(&sheet);

@@ -8,7 +8,7 @@ void wk_report_text(const wk_report *report, wk_text *out)
     for (int i = 0; i < WK_SHEETS; i++) {
         wk_sheet sheet = {0};
         wk_report_sheet(report, i, false, &sheet);
-        if (wk_sheet_rows(&sheet) > 0) {
+        if (!wk_sheet_is_empty(&sheet)) {
             wk_sheet_text(&sheet, out);
             wk_text_puts(out, "\n");
         }

@@ -1,13 +1,14 @@
 // The files of one run that hold results: evaluations, model errors, the log of training.
+#include "base/file.h"
 #include "report/document.h"
 #include "report/runs.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const size_t LOG_LIMIT = (size_t)4 << 30;
 static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-error-1";
 
 // What every file of results says about where it comes from.
@@ -202,8 +203,28 @@ wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err
     return status;
 }
 
+// A list of numbers, kept in the arena.
+typedef struct numbers {
+    const double *items;
+    size_t count;
+} numbers;
+
+static numbers take_numbers(wk_document *d, wk_arena *arena)
+{
+    WK_ARRAY(double) list = {0};
+    bool all = true;
+    if (wk_document_array(d))
+        while (wk_document_item(d))
+            all = wk_array_push(&list, wk_document_number(d)) && all;
+    numbers out = {wk_arena_copy(arena, list.items, list.count * sizeof *list.items), list.count};
+    if (!all || !out.items) wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for it", d->path);
+    wk_array_free(&list);
+    return out;
+}
+
 static void take_measure(wk_document *d, wk_report_run *run)
 {
+    numbers errors = {0}, estimates = {0};
     wk_run_error e = {.mean = NAN, .cvar = NAN, .estimate = NAN, .correlation = NAN};
     if (!wk_document_object(d)) return;
     while (wk_document_member(d)) {
@@ -217,6 +238,17 @@ static void take_measure(wk_document *d, wk_report_run *run)
             e.estimate = wk_document_number(d);
         else if (wk_document_is(d, "rank_correlation"))
             e.correlation = wk_document_number(d);
+        else if (wk_document_is(d, "errors"))
+            errors = take_numbers(d, &run->arena);
+        else if (wk_document_is(d, "estimates"))
+            estimates = take_numbers(d, &run->arena);
+    }
+    if (errors.items && estimates.items) {
+        e.errors = errors.items;
+        e.estimates = estimates.items;
+        e.environments = errors.count;
+        if (errors.count != estimates.count)
+            wk_document_fail(d, "%zu errors, but %zu estimates", errors.count, estimates.count);
     }
     if (!e.policy || isnan(e.mean) || isnan(e.cvar))
         wk_document_fail(d, "a measure without policy, mean or cvar_0.1");
@@ -281,21 +313,17 @@ static wk_status read_line(wk_report_run *run, const char *path, const char *lin
 
 wk_status wk_run_read_choices(wk_report_run *run, const char *path, wk_error *err)
 {
-    FILE *file = fopen(path, "r");
-    if (!file) return wk_fail(err, WK_E_IO, "cannot read '%s': %s", path, strerror(errno));
-    char *line = NULL;
-    size_t room = 0, number = 0;
+    char *bytes;
+    size_t size, number = 1;
+    WK_TRY(wk_file_read(path, LOG_LIMIT, &bytes, &size, err));
     wk_status status = WK_OK;
-    for (ssize_t size; status == WK_OK && (size = getline(&line, &room, file)) > 0;) {
-        number++;
-        // A line is whole when its newline is there: the last one may just be being written.
-        if (line[size - 1] != '\n') break;
-        status = read_line(run, path, line, (size_t)size, err);
+    // A line is whole when its newline is there: the last one may just be being written.
+    for (char *line = bytes, *end; status == WK_OK; line = end + 1, number++) {
+        end = memchr(line, '\n', size - (size_t)(line - bytes));
+        if (!end) break;
+        status = read_line(run, path, line, (size_t)(end - line), err);
         if (status != WK_OK) wk_fail_context(err, "line %zu", number);
     }
-    if (status == WK_OK && ferror(file))
-        status = wk_fail(err, WK_E_IO, "cannot read '%s': %s", path, strerror(errno));
-    free(line);
-    fclose(file);
+    free(bytes);
     return status;
 }

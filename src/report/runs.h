@@ -26,6 +26,8 @@ typedef struct wk_run_error {
     const char *policy; // "random", or a task's name
     uint64_t step;
     double mean, cvar, estimate, correlation; // cvar is that of 0.1; correlation may be NaN
+    size_t environments;
+    const double *errors, *estimates; // [environments]; NULL when the file does not list both
 } wk_run_error;
 
 /// What the curriculum chose over time: the mean of every parameter between two log lines.

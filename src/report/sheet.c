@@ -45,7 +45,12 @@ void wk_sheet_free(wk_sheet *sheet)
 
 size_t wk_sheet_rows(const wk_sheet *sheet)
 {
-    return sheet->columns ? sheet->cells.count / sheet->columns - 1 : 0;
+    return sheet->cells.count > sheet->columns ? sheet->cells.count / sheet->columns - 1 : 0;
+}
+
+bool wk_sheet_is_empty(const wk_sheet *sheet)
+{
+    return wk_sheet_rows(sheet) == 0 && !sheet->failed;
 }
 
 // Characters of UTF-8 text.

@@ -31,6 +31,8 @@ void wk_sheet_free(wk_sheet *sheet);
 
 /// Rows, without the heading.
 size_t wk_sheet_rows(const wk_sheet *sheet);
+/// Whether there is nothing to write; not so if it is empty for want of memory.
+bool wk_sheet_is_empty(const wk_sheet *sheet);
 
 /// Aligned columns; best cells end in " *".
 void wk_sheet_text(const wk_sheet *sheet, wk_text *out);

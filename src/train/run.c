@@ -61,15 +61,18 @@ static wk_status check_config(const run *r, wk_error *err)
 {
     char path[PATH_CHARS];
     snprintf(path, sizeof path, "%s/config.yaml", r->directory);
-    if (wk_path_exists(path)) {
-        wk_run_config before;
-        WK_TRY(wk_run_config_read(path, &before, err));
-        wk_status status = wk_run_config_resumable(&before, r->config, err);
-        if (status != WK_OK) {
-            wk_fail_context(err, "'%s' holds another run", r->directory);
-            return status;
-        }
-    }
+    if (!wk_path_exists(path)) return WK_OK;
+    wk_run_config before;
+    WK_TRY(wk_run_config_read(path, &before, err));
+    wk_status status = wk_run_config_resumable(&before, r->config, err);
+    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->directory);
+    return status;
+}
+
+static wk_status write_config(const run *r, wk_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
     return wk_run_config_write(r->config, path, err);
 }
 
@@ -79,6 +82,7 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(wk_lock_take(r->directory, &r->lock, err));
     WK_TRY(check_config(r, err));
     WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
+    WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
     r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
@@ -121,10 +125,12 @@ static void announce(const run *r)
     wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
-             "%s, %s, %s, seed %" PRIu64 ", on %s; learner %.0f MB, replay at most %.0f MB",
-             wk_trainer_domain(r->trainer)->name, r->config->curriculum_rule,
+             "%s, %s, %s, seed %" PRIu64 ", on %s; learner %zu bytes, replay at most %" PRIu64
+             " bytes for %" PRIi64 " steps",
+             wk_trainer_domain(r->trainer)->name,
+             wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
              r->config->exploration, r->config->seed, wk_trainer_device(r->trainer),
-             (double)(memory.state + memory.planned) / 1e6, (double)replay.bytes_limit / 1e6);
+             memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity);
     say(r, WK_LOG_INFO, text);
     const char *trouble = wk_trainer_resume_note(r->trainer);
     if (*trouble) {
@@ -182,6 +188,7 @@ static void record_timing(run *r, const wk_standing *now)
         double seconds;
     } parts[] = {{"time/act", times.act},
                  {"time/env", times.env_wait},
+                 {"time/render", times.render_wait},
                  {"time/replay", times.sample + times.store},
                  {"time/learn", times.learn},
                  {"time/log", r->logging_seconds},
@@ -288,6 +295,7 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
     uint64_t updates = now->updates - r->updates_at_start;
     if (passed > 0 && updates > 0) p.updates_per_second = (double)updates / passed;
     p.seconds[WK_PHASE_ENV] = times.env_wait + times.act;
+    p.seconds[WK_PHASE_RENDER] = times.render_wait;
     p.seconds[WK_PHASE_REPLAY] = times.sample + times.store;
     p.seconds[WK_PHASE_LEARN] = times.learn;
     p.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;

@@ -551,22 +551,7 @@ static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
     assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "action_size");
     c = tiny(17);
     assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "tasks = 17");
-    assert_refused(wk_learner_config_preset(&c, "papr", &err), WK_E_NOT_FOUND, "paper");
     wk_backend_destroy(backend);
-}
-
-static void presets_have_the_papers_sizes(void **state)
-{
-    (void)state;
-    wk_learner_config c = wk_learner_config_default();
-    assert_ok(wk_learner_config_preset(&c, "quick", &err));
-    assert_int_equal(c.depth, 12);
-    assert_ok(wk_learner_config_preset(&c, "paper", &err));
-    assert_int_equal(wk_config_features(&c), 1624);
-    assert_int_equal(wk_config_rows(&c), 800);
-    wk_learner_config_domain(&c, "clean-up");
-    assert_near(c.kl_scale, 3, 0);
-    assert_near(c.model_rate, 2e-4, 1e-9);
 }
 
 static void a_learner_without_tasks_has_no_task_updates(void **state)
@@ -845,7 +830,6 @@ int main(void)
         cmocka_unit_test(tasks_can_be_trained_from_a_snapshot),
         cmocka_unit_test(a_rate_of_zero_trains_nothing),
         cmocka_unit_test(bad_configs_are_refused_with_the_field_and_its_range),
-        cmocka_unit_test(presets_have_the_papers_sizes),
         cmocka_unit_test(a_learner_without_tasks_has_no_task_updates),
         cmocka_unit_test(actions_are_within_range_and_repeat_with_the_seed),
         cmocka_unit_test(a_first_flag_forgets_what_was_before),

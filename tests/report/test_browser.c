@@ -57,6 +57,8 @@ static const char script[] =
     "  say('spilled', spilled.length);\n"
     "  say('smallest', Math.min(...letters).toFixed(2));\n"
     "  say('tables', seen('table'));\n"
+    "  say('unseen', all('tbody tr').filter((r) => box(r.querySelector('td')).right > "
+    "width).length);\n"
     "  say('figures', seen('figure svg'));\n"
     "  say('sections', seen('section'));\n"
     "  say('links', all('nav a').length - lost.length);\n"
@@ -157,6 +159,12 @@ static void the_page_is_as_wide_as_the_screen(void **state)
     check_number("beyond", 0);
 }
 
+static void the_first_number_of_every_row_is_seen_without_scrolling(void **state)
+{
+    (void)state;
+    check_number("unseen", 0);
+}
+
 static void every_table_figure_and_section_is_there(void **state)
 {
     (void)state;
@@ -221,6 +229,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_is_as_wide_as_the_screen),
+        cmocka_unit_test(the_first_number_of_every_row_is_seen_without_scrolling),
         cmocka_unit_test(every_table_figure_and_section_is_there),
         cmocka_unit_test(nothing_is_fetched_and_nothing_runs),
         cmocka_unit_test(text_in_figures_fits_and_can_be_read_on_a_phone),
