@@ -130,6 +130,10 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "newest checkpoints kept")                                                                   \
     X(COUNT, snapshot_every, "snapshot.every", 500000, 0, 1e15, FREE, "", "",                      \
       "steps between world models kept for evaluation; 0: the last one only")                      \
+    X(COUNT, eval_every, "eval.every", 0, 0, 1e15, FREE, "", "",                                   \
+      "steps between evaluations of the task policies trained alongside; 0: none")                 \
+    X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, "=", "",                                  \
+      "environments of the default distribution in each, one episode each")                        \
     X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "=",                                 \
       "steps between lines of metrics.jsonl")                                                      \
     X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, "", "",                  \

@@ -1,6 +1,7 @@
 #include "train/config_parts.h"
 
 #include "agent/acting.h"
+#include "train/config_blocks.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -101,14 +102,11 @@ wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config)
     };
 }
 
-wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
-                                wk_learner_config *out, wk_error *err)
+static wk_learner_config learner_part(const wk_run_config *config)
 {
-    int tasks[WK_TASKS_MAX], n_tasks = 0;
-    WK_TRY(wk_run_config_tasks(config, domain, tasks, &n_tasks, err));
     const bool variance = strcmp(config->ensemble_kind, "variance") == 0;
     const bool random = strcmp(config->exploration, "random") == 0;
-    *out = (wk_learner_config){
+    return (wk_learner_config){
         .depth = config->encoder_depth,
         .deter = config->rssm_deter,
         .hidden = config->rssm_hidden,
@@ -131,11 +129,31 @@ wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *do
         .lambda = (float)config->lambda,
         .entropy_scale = (float)config->entropy_scale,
         .disagreement_scale = (float)config->ensemble_scale,
-        .action_size = domain->action_size,
-        .tasks = n_tasks,
         .spread = variance ? WK_DISAGREEMENT_VARIANCE : WK_DISAGREEMENT_STD,
         .exploration = random ? WK_EXPLORE_RANDOM : WK_EXPLORE_PLAN2EXPLORE,
         .seed = config->seed,
     };
+}
+
+wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
+                                wk_learner_config *out, wk_error *err)
+{
+    int tasks[WK_TASKS_MAX];
+    *out = learner_part(config);
+    out->action_size = domain->action_size;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &out->tasks, err));
     return wk_learner_config_check(out, err);
+}
+
+wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
+                                      wk_learner_config *out, wk_error *err)
+{
+    wk_config_blocks *blocks = NULL;
+    wk_merged_config merged;
+    WK_TRY(wk_config_blocks_create(&blocks, err));
+    wk_status status = wk_config_blocks_add_embedded(blocks, err);
+    if (status == WK_OK) status = wk_config_merge(blocks, names, count, NULL, 0, &merged, err);
+    if (status == WK_OK) *out = learner_part(&merged.config);
+    wk_config_blocks_destroy(blocks);
+    return status;
 }

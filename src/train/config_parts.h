@@ -27,6 +27,11 @@ wk_status wk_run_config_task_names(const wk_run_config *config, const wk_domain 
 /// The curriculum's part.
 wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config);
 
+/// What the learner takes from the blocks `names` of the configurations in the program ("clean-up",
+/// "quick"), applied over the defaults; action_size and tasks are 0.
+wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
+                                      wk_learner_config *out, wk_error *err);
+
 /// The learner's part, for the domain's actions; checked.
 wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
                                 wk_learner_config *out, wk_error *err);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "env/host.h"
 #include "train/config_parts.h"
 #include "train/device.h"
 #include "train/trainer_parts.h"
@@ -36,8 +37,11 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
     int policy;
     WK_TRY(wk_run_config_acting(&t->config, t->domain, &policy, err));
-    bool random = policy == WK_POLICY_EXPLORE && config.exploration == WK_EXPLORE_RANDOM;
-    return random ? WK_OK : wk_acting_create(t->learner, policy, t->count, &t->acting, err);
+    if (policy == WK_POLICY_EXPLORE && config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
+    WK_TRY(wk_acting_create(t->learner, policy, t->count, &t->acting, err));
+    t->acting_state = malloc(wk_acting_state_size(t->acting));
+    if (!t->acting_state) return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
+    return WK_OK;
 }
 
 wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
@@ -53,8 +57,10 @@ wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain 
     return config;
 }
 
-static wk_status make_replay(wk_trainer *t, wk_error *err)
+wk_status wk_trainer_make_replay(wk_trainer *t, wk_error *err)
 {
+    wk_replay_destroy(t->replay);
+    t->replay = NULL;
     wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
     return wk_replay_create(&config, &t->replay, err);
 }
@@ -81,9 +87,9 @@ static wk_status build(wk_trainer *t, bool resume, wk_error *err)
     WK_TRY(make_worlds(t, err));
     WK_TRY(allocate(t, err));
     WK_TRY(make_learner(t, err));
-    WK_TRY(make_replay(t, err));
     if (resume) WK_TRY(wk_checkpoint_resume(t, err));
     if (t->replay_log) return WK_OK;
+    WK_TRY(wk_trainer_make_replay(t, err));
     char path[4096];
     snprintf(path, sizeof path, "%s/replay", t->directory);
     wk_replay_log_config log = {.directory = path};
@@ -135,6 +141,7 @@ void wk_trainer_destroy(wk_trainer *t)
     free(t->delta);
     free(t->delta_space);
     free(t->tasks);
+    free(t->acting_state);
     free(t);
 }
 
@@ -154,7 +161,10 @@ static wk_status begin_episodes(wk_trainer *t, int *stepping, wk_error *err)
             continue;
         }
         *lane = (wk_lane){.episode = t->counters.episodes++};
-        lane->space = wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta);
+        size_t space;
+        WK_TRY(wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta, &space,
+                                  err));
+        lane->space = space;
         WK_TRY(wk_vec_plan_reset(t->vec, i, lane->theta, (size_t)t->domain->n_params,
                                  t->config.seed, lane->episode, err));
     }
@@ -330,7 +340,11 @@ wk_standing wk_trainer_standing(const wk_trainer *t)
 
 wk_time_split wk_trainer_times(const wk_trainer *t)
 {
-    return t->times;
+    wk_time_split times = t->times;
+    wk_env_seconds spent = wk_vec_get_seconds(t->vec);
+    times.render_wait = spent.all > 0 ? times.env_wait * spent.render / spent.all : 0;
+    times.env_wait -= times.render_wait;
+    return times;
 }
 
 const wk_domain *wk_trainer_domain(const wk_trainer *t)

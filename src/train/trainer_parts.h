@@ -5,26 +5,10 @@
 #include "agent/acting.h"
 #include "train/device.h"
 #include "train/run_curriculum.h"
+#include "train/run_file.h"
 #include "train/run_world.h"
 #include "train/samples.h"
 #include "train/trainer.h"
-
-/// Everything that changes and is small: one struct, saved as it is.
-typedef struct wk_trainer_counters {
-    uint64_t iterations, steps, episodes, updates, diverged;
-    uint64_t debt;   // steps collected since the last update
-    uint64_t acting; // whether the policy has begun to act
-} wk_trainer_counters;
-
-/// One environment's running episode, saved as it is.
-typedef struct wk_lane {
-    uint64_t episode, space;
-    uint64_t steps;
-    uint64_t active; // an episode runs; 0: begin one next
-    double theta[WK_PARAMS_MAX];
-    float returns[WK_TASKS_MAX];
-    float completion[WK_TASKS_MAX];
-} wk_lane;
 
 struct wk_trainer {
     wk_run_config config;
@@ -39,7 +23,8 @@ struct wk_trainer {
     wk_backend *backend;
     char device[WK_DEVICE_NAME_MAX]; // what the backend is, for people
     wk_learner *learner;
-    wk_acting *acting; // NULL when actions are random
+    wk_acting *acting;  // NULL when actions are random
+    void *acting_state; // its recurrent states on their way to and from a checkpoint
     wk_replay *replay;
     wk_replay_log *replay_log;
     int count; // environments
@@ -63,7 +48,11 @@ struct wk_trainer {
     char resume_note[1024];
 };
 
-/// Loads the newest checkpoint that is whole; leaves a fresh trainer alone when there is none.
+/// Makes a fresh replay buffer in place of the one before.
+wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);
+
+/// Continues from the newest checkpoint that is whole and whose replay data is; leaves a fresh
+/// trainer alone when there is none.
 wk_status wk_checkpoint_resume(wk_trainer *trainer, wk_error *err);
 
 #endif

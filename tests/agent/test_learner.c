@@ -551,22 +551,7 @@ static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
     assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "action_size");
     c = tiny(17);
     assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "tasks = 17");
-    assert_refused(wk_learner_config_preset(&c, "papr", &err), WK_E_NOT_FOUND, "paper");
     wk_backend_destroy(backend);
-}
-
-static void presets_have_the_papers_sizes(void **state)
-{
-    (void)state;
-    wk_learner_config c = wk_learner_config_default();
-    assert_ok(wk_learner_config_preset(&c, "quick", &err));
-    assert_int_equal(c.depth, 12);
-    assert_ok(wk_learner_config_preset(&c, "paper", &err));
-    assert_int_equal(wk_config_features(&c), 1624);
-    assert_int_equal(wk_config_rows(&c), 800);
-    wk_learner_config_domain(&c, "clean-up");
-    assert_near(c.kl_scale, 3, 0);
-    assert_near(c.model_rate, 2e-4, 1e-9);
 }
 
 static void a_learner_without_tasks_has_no_task_updates(void **state)
@@ -640,6 +625,31 @@ static void a_first_flag_forgets_what_was_before(void **state)
     assert_memory_equal(x, y, A * sizeof *x);
     assert_memory_not_equal(x + A, y + A, A * sizeof *x);
     assert_memory_equal(x + 2 * A, y + 2 * A, A * sizeof *x);
+    wk_acting_destroy(fresh);
+    wk_acting_destroy(used);
+    free(b);
+    close_rig(&r);
+}
+
+static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
+{
+    (void)state;
+    rig r = open_rig(tiny(0), 1);
+    batch *b = make_batch(0);
+    wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE),
+              *used = open_acting(&r, WK_POLICY_EXPLORE);
+    float x[B * A], y[B * A];
+    for (int t = 0; t < T; t++)
+        act(used, b, t, none, WK_ACT_SAMPLE, y);
+    for (uint64_t counter = 0; counter < 2; counter++) {
+        assert_ok(wk_acting_begin(used, counter, &err));
+        // The fresh one has drawn once before the second round.
+        if (counter == 1) assert_ok(wk_acting_begin(fresh, 0, &err));
+        if (counter == 1) act(fresh, b, 3, all, WK_ACT_SAMPLE, x);
+        act(fresh, b, 0, counter ? all : none, WK_ACT_SAMPLE, x);
+        act(used, b, 0, counter ? all : none, WK_ACT_SAMPLE, y);
+        assert_memory_equal(x, y, sizeof x);
+    }
     wk_acting_destroy(fresh);
     wk_acting_destroy(used);
     free(b);
@@ -820,10 +830,10 @@ int main(void)
         cmocka_unit_test(tasks_can_be_trained_from_a_snapshot),
         cmocka_unit_test(a_rate_of_zero_trains_nothing),
         cmocka_unit_test(bad_configs_are_refused_with_the_field_and_its_range),
-        cmocka_unit_test(presets_have_the_papers_sizes),
         cmocka_unit_test(a_learner_without_tasks_has_no_task_updates),
         cmocka_unit_test(actions_are_within_range_and_repeat_with_the_seed),
         cmocka_unit_test(a_first_flag_forgets_what_was_before),
+        cmocka_unit_test(beginning_makes_an_acting_policy_like_a_new_one),
         cmocka_unit_test(samples_vary_around_the_mode),
         cmocka_unit_test(a_saved_acting_state_continues_bit_for_bit),
         cmocka_unit_test(acting_follows_the_weights),

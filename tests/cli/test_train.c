@@ -70,7 +70,8 @@ static void every_curriculum_trains_with_both_exploration_policies(void **state)
         for (int random = 0; random < 2; random++)
             program_expect_success(program_run(
                 "train --logdir run-%s-%d " QUIET_OPTIONS " --curriculum.rule %s --exploration %s "
-                "--steps 240 --curriculum.reduction_start 80 --curriculum.reduction_every 20",
+                "--steps 280 --train_every 1 --curriculum.reduction_start 80 "
+                "--curriculum.reduction_every 20",
                 rules[i], random, rules[i], random ? "random" : "plan2explore"));
 }
 
