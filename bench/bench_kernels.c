@@ -5,7 +5,7 @@
 //
 // usage: bench_kernels conv DEPTH BATCH THREADS [ROUNDS]
 //        bench_kernels dense THREADS [ROUNDS]
-//        bench_kernels memory THREADS [ROUNDS]
+//        bench_kernels memory THREADS [ROUNDS [NAME]]   only kernels whose name begins with NAME
 #include "base/clock.h"
 #include "base/pool.h"
 #include "tensor/cpu/kernels.h"
@@ -403,7 +403,7 @@ static const struct {
     {"truncated normal backward", do_truncnorm_backward, 5.0 / 16},
 };
 
-static void bench_memory(int rounds, wk_pool *pool)
+static void bench_memory(int rounds, const char *only, wk_pool *pool)
 {
     arena a = {.pool = pool, .bytes = calloc(NUMBERS, 1), .workspace = numbers(1 << 20)};
     if (!a.bytes) exit(1);
@@ -411,6 +411,7 @@ static void bench_memory(int rounds, wk_pool *pool)
         a.x[i] = numbers(NUMBERS);
     float *from = numbers(NUMBERS), *to = numbers(NUMBERS);
     for (size_t k = 0; k < sizeof memory_kernels / sizeof *memory_kernels; k++) {
+        if (strncmp(memory_kernels[k].name, only, strlen(only)) != 0) continue;
         double ours = 1e30, copy = 1e30;
         for (int r = 0; r < rounds; r++) {
             double t = seconds(pool);
@@ -438,7 +439,8 @@ int main(int argc, char **argv)
     bool memory = argc >= 3 && !strcmp(argv[1], "memory");
     if (!conv && !dense && !memory) {
         fprintf(stderr, "usage: bench_kernels conv DEPTH BATCH THREADS [ROUNDS]\n"
-                        "       bench_kernels dense|memory THREADS [ROUNDS]\n");
+                        "       bench_kernels dense THREADS [ROUNDS]\n"
+                        "       bench_kernels memory THREADS [ROUNDS [NAME]]\n");
         return 2;
     }
     int at = conv ? 4 : 2, rounds = argc > at + 1 ? atoi(argv[at + 1]) : 5;
@@ -450,7 +452,7 @@ int main(int argc, char **argv)
     }
     if (conv) bench_conv((size_t)atoi(argv[2]), (size_t)atoi(argv[3]), rounds, pool);
     if (dense) bench_dense(rounds, pool);
-    if (memory) bench_memory(rounds, pool);
+    if (memory) bench_memory(rounds, argc > 4 ? argv[4] : "", pool);
     wk_pool_destroy(pool);
     return 0;
 }

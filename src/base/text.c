@@ -150,6 +150,12 @@ void wk_json_integer(wk_json *json, const char *key, int64_t value)
     wk_text_printf(json->text, "%lld", (long long)value);
 }
 
+void wk_json_unsigned(wk_json *json, const char *key, uint64_t value)
+{
+    json_item(json, key);
+    wk_text_printf(json->text, "%llu", (unsigned long long)value);
+}
+
 void wk_json_bool(wk_json *json, const char *key, bool value)
 {
     json_item(json, key);

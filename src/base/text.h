@@ -41,6 +41,7 @@ void wk_json_close(wk_json *json, char bracket);
 void wk_json_string(wk_json *json, const char *key, const char *value);
 void wk_json_number(wk_json *json, const char *key, double value);
 void wk_json_integer(wk_json *json, const char *key, int64_t value);
+void wk_json_unsigned(wk_json *json, const char *key, uint64_t value);
 void wk_json_bool(wk_json *json, const char *key, bool value);
 
 /// The entry of `names` most like `name` (edit distance, at most a third of its length off), or

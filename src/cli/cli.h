@@ -56,6 +56,7 @@ extern const wk_command wk_command_curriculum;
 extern const wk_command wk_command_ckpt;
 extern const wk_command wk_command_export;
 extern const wk_command wk_command_model_error;
+extern const wk_command wk_command_report;
 
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.
 wk_status wk_cli_print(wk_text *text, wk_error *err);

@@ -308,9 +308,7 @@ static wk_status evaluate(job *j, wk_error *err)
     if (j->v->json) wk_json_array(&j->json, NULL);
     for (size_t i = 0; i < j->n_steps; i++)
         WK_TRY(evaluate_step(j, j->steps[i], err));
-    if (!j->v->json) return WK_OK;
-    wk_json_close(&j->json, ']');
-    wk_text_puts(&j->out, "\n");
+    if (j->v->json) wk_json_close(&j->json, ']');
     return WK_OK;
 }
 

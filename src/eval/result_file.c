@@ -66,11 +66,11 @@ void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
     wk_json_string(json, "domain", o->domain->name);
     wk_json_string(json, "curriculum", o->curriculum);
     wk_json_string(json, "exploration", o->exploration);
-    wk_json_integer(json, "seed", (int64_t)o->run_seed);
-    wk_json_integer(json, "step", (int64_t)o->step);
+    wk_json_unsigned(json, "seed", o->run_seed);
+    wk_json_unsigned(json, "step", o->step);
     wk_json_string(json, "policy", o->policy);
     wk_json_integer(json, "envs", r->envs);
-    wk_json_integer(json, "eval_seed", (int64_t)r->seed);
+    wk_json_unsigned(json, "eval_seed", r->seed);
     wk_json_array(json, "tasks");
     for (int i = 0; i < r->n_tasks; i++)
         json_task(json, o->domain, &r->tasks[i]);
@@ -124,7 +124,6 @@ wk_status wk_eval_result_folder(const char *run, wk_error *err)
 static void print_document(const wk_eval_result *r, wk_text *out)
 {
     wk_eval_result_json(r, &(wk_json){.text = out});
-    wk_text_puts(out, "\n");
 }
 
 static wk_status write_text(const wk_eval_result *r, const char *run, const char *ending,

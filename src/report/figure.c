@@ -37,21 +37,6 @@ void wk_figure_destroy(wk_figure *figure)
     free(figure);
 }
 
-double wk_figure_width(const wk_figure *figure)
-{
-    return figure->width;
-}
-
-double wk_figure_height(const wk_figure *figure)
-{
-    return figure->height;
-}
-
-const char *wk_figure_label(const wk_figure *figure)
-{
-    return figure->label;
-}
-
 uint32_t wk_colour_on_paper(uint32_t colour)
 {
     static const uint32_t roles[] = {0x1b1f24, 0x59626d, 0xdde1e6, 0xffffff};

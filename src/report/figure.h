@@ -48,10 +48,6 @@ wk_status wk_figure_create(double width, double height, const char *label, wk_fi
                            wk_error *err);
 void wk_figure_destroy(wk_figure *figure);
 
-double wk_figure_width(const wk_figure *figure);
-double wk_figure_height(const wk_figure *figure);
-const char *wk_figure_label(const wk_figure *figure);
-
 /// A line through the points with round joins; `paint.width` must be positive.
 void wk_figure_line(wk_figure *figure, const wk_point *points, size_t count, wk_paint paint);
 /// A closed polygon; where it crosses itself the inside is what it winds around.

@@ -114,27 +114,58 @@ static char align_of(const wk_page_table_data *table, size_t column)
     return column < table->row_heads ? 'l' : 'r';
 }
 
-static void put_align(wk_text *out, char align)
+// On a phone only the last of the columns that name the rows is shown; the style sheet puts the
+// names before it, which it carries along, into the same cell.
+static void put_class(wk_text *out, const wk_page_table_data *table, size_t column, bool best)
 {
-    if (align != 'r') wk_text_printf(out, " class=\"%c\"", align);
+    const char *place = column + 1 < table->row_heads    ? " outer"
+                        : column + 1 == table->row_heads ? " last"
+                                                         : "";
+    wk_text_printf(out, " class=\"%c%s%s\"", align_of(table, column), place, best ? " best" : "");
+}
+
+// The names before the last one, as an attribute of that.
+static void put_names(wk_text *out, const wk_page_table_data *table, size_t column,
+                      const char *(*name)(const wk_page_table_data *, size_t, size_t), size_t row)
+{
+    if (column == 0 || column + 1 != table->row_heads) return;
+    for (size_t c = 0; c < column; c++)
+        put_escaped(out, c ? " \xc2\xb7 " : " data-names=\"", name(table, row, c), "");
+    wk_text_puts(out, "\"");
+}
+
+static const char *header_name(const wk_page_table_data *table, size_t row, size_t column)
+{
+    (void)row;
+    return table->header[column] ? table->header[column] : "";
+}
+
+static const char *cell_name(const wk_page_table_data *table, size_t row, size_t column)
+{
+    const char *text = table->cells[row * table->columns + column].text;
+    return text ? text : "";
 }
 
 static void put_groups(wk_text *out, const wk_page_table_data *table)
 {
-    size_t columns = 0;
+    size_t column = 0;
     wk_text_puts(out, "<tr>");
     for (size_t g = 0; g < table->group_count; g++) {
         const wk_page_group *group = &table->groups[g];
-        columns += group->columns;
-        if (!group->text || !*group->text) {
-            wk_text_printf(out, "<td colspan=\"%zu\"></td>", group->columns);
-            continue;
+        bool empty = !group->text || !*group->text;
+        assert(empty || column >= table->row_heads);
+        for (size_t c = 0; c < group->columns && empty; c++) {
+            wk_text_puts(out, "<td");
+            put_class(out, table, column + c, false);
+            wk_text_puts(out, "></td>");
         }
+        column += group->columns;
+        if (empty) continue;
         wk_text_printf(out, "<th scope=\"colgroup\" colspan=\"%zu\">", group->columns);
         put_escaped(out, "", group->text, "</th>");
     }
     wk_text_puts(out, "</tr>\n");
-    assert(columns == table->columns);
+    assert(column == table->columns);
 }
 
 static void put_head(wk_text *out, const wk_page_table_data *table)
@@ -144,38 +175,44 @@ static void put_head(wk_text *out, const wk_page_table_data *table)
     wk_text_puts(out, "<tr>");
     for (size_t c = 0; c < table->columns; c++) {
         wk_text_puts(out, "<th scope=\"col\"");
-        put_align(out, align_of(table, c));
-        put_escaped(out, ">", table->header[c] ? table->header[c] : "", "</th>");
+        put_class(out, table, c, false);
+        put_names(out, table, c, header_name, 0);
+        put_escaped(out, ">", header_name(table, 0, c), "</th>");
     }
     wk_text_puts(out, "</tr>\n</thead>\n");
 }
 
-static void put_cell(wk_text *out, const wk_page_cell *cell, bool head, char align)
+static void put_cell(wk_text *out, const wk_page_table_data *table, size_t row, size_t column)
 {
+    const wk_page_cell *cell = &table->cells[row * table->columns + column];
+    bool head = column < table->row_heads;
     wk_text_puts(out, head ? "<th scope=\"row\"" : "<td");
-    if (cell->best)
-        wk_text_printf(out, " class=\"best %c\"", align);
-    else
-        put_align(out, align);
+    put_class(out, table, column, cell->best);
+    put_names(out, table, column, cell_name, row);
     put_escaped(out, cell->best ? "><strong>" : ">", cell->text ? cell->text : "",
                 cell->best ? "</strong>" : "");
     if (cell->aside) put_escaped(out, "<small>", cell->aside, "</small>");
     wk_text_puts(out, head ? "</th>" : "</td>");
 }
 
+// More columns than these are set in smaller letters and with broken lines in print.
+enum { WIDE = 6, WIDER = 11 };
+
 void wk_page_table(wk_page *page, const wk_page_table_data *table)
 {
     wk_text *out = body_of(page);
     put_escaped(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
-                table->caption ? table->caption : "Table", "\">\n<table>\n");
+                table->caption ? table->caption : "Table", "\">\n");
+    wk_text_puts(out, table->columns > WIDER  ? "<table class=\"wide wider\">\n"
+                      : table->columns > WIDE ? "<table class=\"wide\">\n"
+                                              : "<table>\n");
     if (table->caption) put_escaped(out, "<caption><span>", table->caption, "</span></caption>\n");
     put_head(out, table);
     wk_text_puts(out, "<tbody>\n");
     for (size_t r = 0; r < table->rows; r++) {
         wk_text_puts(out, "<tr>");
         for (size_t c = 0; c < table->columns; c++)
-            put_cell(out, &table->cells[r * table->columns + c], c < table->row_heads,
-                     align_of(table, c));
+            put_cell(out, table, r, c);
         wk_text_puts(out, "</tr>\n");
     }
     wk_text_puts(out, "</tbody>\n</table>\n</div>\n");

@@ -53,7 +53,8 @@ typedef struct wk_page_table_data {
     size_t columns, rows, row_heads;
     const char *align;           // per column 'l', 'r' or 'c'; NULL: row heads 'l', others 'r'
     const char *const *header;   // [columns]
-    const wk_page_group *groups; // a row above the header; their columns add up to the table's
+    const wk_page_group *groups; // a row above the header; their columns add up to the table's, and
+                                 // those over row heads are empty
     size_t group_count;
     const wk_page_cell *cells; // [rows,columns]
 } wk_page_table_data;

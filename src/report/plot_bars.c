@@ -32,8 +32,7 @@ static void format_bar(const wk_scale *scale, const wk_plot_bar *bar, char *out,
 
 static double place(const wk_plot_frame *f, double value)
 {
-    double at = fmin(fmax(wk_scale_place(&f->x, value), 0), 1);
-    return f->left + at * (f->right - f->left);
+    return f->left + wk_scale_place(&f->x, value) * (f->right - f->left);
 }
 
 static void draw_label(const wk_plot_frame *f, const char *label, double y)
@@ -74,20 +73,16 @@ static void draw_bar(const wk_plot_frame *f, const wk_plot_bars *plot, const wk_
 
 static void draw_axis(const wk_plot_frame *f, const wk_plot_bars *plot)
 {
-    wk_type type = {.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
-    double free_from = -INFINITY;
+    double taken = -INFINITY;
     for (int i = 0; i < f->x.count; i++) {
         double x = place(f, f->x.ticks[i]);
-        double half = wk_plot_text_width(f->x.labels[i], WK_PLOT_TICK) / 2;
         wk_plot_straight(f->figure, x, f->top, x, f->bottom,
                          (wk_paint){.colour = WK_FAINT, .width = 1});
-        if (x - half < free_from) continue;
-        wk_figure_text(f->figure, x, f->bottom + 15, f->x.labels[i], type);
-        free_from = x + half + 5;
+        wk_plot_tick_label(f->figure, x, f->bottom + 15, f->x.labels[i], &taken);
     }
     wk_plot_straight(f->figure, f->left, f->bottom, f->right, f->bottom,
                      (wk_paint){.colour = WK_INK, .width = 1});
-    type.size = WK_PLOT_LABEL;
+    wk_type type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     if (plot->axis.label)
         wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, plot->axis.label, type);
 }

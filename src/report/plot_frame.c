@@ -2,13 +2,13 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     MARGIN = WK_PLOT_MARGIN,
     LINE_HEIGHT = 17,
-    KEY = 26,
+    LINE_KEY = 26,
+    MARKER_KEY = 10,
     KEY_GAP = 5,
     ITEM_GAP = 16,
     TICK_LENGTH = 4
@@ -20,40 +20,63 @@ double wk_plot_text_width(const char *text, double size)
     return slack * wk_figure_text_width(text, size);
 }
 
-// Colours of Okabe and Ito, told apart by colour-blind readers too, less their yellow and black,
-// which paper or a dark screen swallows.
-uint32_t wk_plot_colour(int style)
-{
-    static const uint32_t colours[WK_PLOT_STYLES] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
-                                                     0xe69f00, 0x56b4e9, WK_INK,   0x8a7f5a};
-    return colours[(style % WK_PLOT_STYLES + WK_PLOT_STYLES) % WK_PLOT_STYLES];
-}
+enum { CORNERS_MAX = 12 };
 
-// Shapes of markers, as corners of a polygon around the centre; the first is a disc.
+// Shapes of markers, as corners of a polygon around the centre; the first is a disc. One for each
+// style, so that lines are told apart without colours.
 static const struct {
-    int count;
-    wk_point corners[8];
-} shapes[] = {
+    size_t count;
+    wk_point corners[CORNERS_MAX];
+} shapes[WK_PLOT_STYLES] = {
     {0, {{0, 0}}},
     {4, {{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}}},
     {3, {{0, -1.25}, {1.15, .8}, {-1.15, .8}}},
     {4, {{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}}},
     {3, {{0, 1.25}, {1.15, -.8}, {-1.15, -.8}}},
+    {12,
+     {{-.4, -1.3},
+      {.4, -1.3},
+      {.4, -.4},
+      {1.3, -.4},
+      {1.3, .4},
+      {.4, .4},
+      {.4, 1.3},
+      {-.4, 1.3},
+      {-.4, .4},
+      {-1.3, .4},
+      {-1.3, -.4},
+      {-.4, -.4}}},
+    {3, {{1.25, 0}, {-.8, 1.15}, {-.8, -1.15}}},
+    {3, {{-1.25, 0}, {.8, -1.15}, {.8, 1.15}}},
 };
+
+static int style_index(int style)
+{
+    return (style % WK_PLOT_STYLES + WK_PLOT_STYLES) % WK_PLOT_STYLES;
+}
+
+// Colours of Okabe and Ito, told apart by colour-blind readers too; violet stands for their yellow,
+// which white paper swallows.
+uint32_t wk_plot_colour(int style)
+{
+    static const uint32_t colours[WK_PLOT_STYLES] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
+                                                     0xe69f00, 0x56b4e9, WK_INK,   0x7755cc};
+    return colours[style_index(style)];
+}
 
 void wk_plot_marker(wk_figure *figure, wk_point at, int style, double radius, double opacity)
 {
-    size_t shape = (size_t)abs(style) % (sizeof shapes / sizeof *shapes);
     wk_paint paint = {.colour = wk_plot_colour(style), .opacity = opacity};
-    wk_point corners[8];
+    int shape = style_index(style);
+    wk_point corners[CORNERS_MAX];
     if (shape == 0) {
         wk_figure_disc(figure, at.x, at.y, radius, paint);
         return;
     }
-    for (int i = 0; i < shapes[shape].count; i++)
+    for (size_t i = 0; i < shapes[shape].count; i++)
         corners[i] = (wk_point){at.x + radius * shapes[shape].corners[i].x,
                                 at.y + radius * shapes[shape].corners[i].y};
-    wk_figure_polygon(figure, corners, (size_t)shapes[shape].count, paint);
+    wk_figure_polygon(figure, corners, shapes[shape].count, paint);
 }
 
 // Shortens a line until it fits, with an ellipsis at its end; never inside a character.
@@ -101,25 +124,39 @@ int wk_plot_wrap(const char *text, double size, double width, int most,
     return count;
 }
 
+// Bold letters are wider.
+static int wrap_title(const char *title, char lines[WK_WRAP_LINES][WK_WRAP_LENGTH])
+{
+    static const double bold = 1.17;
+    return wk_plot_wrap(title ? title : "", WK_PLOT_TITLE * bold, WK_PLOT_WIDTH - 2 * MARGIN,
+                        WK_WRAP_LINES, lines);
+}
+
 double wk_plot_title_height(const char *title)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    if (!title || !*title) return 0;
-    return LINE_HEIGHT * wk_plot_wrap(title, WK_PLOT_TITLE, WK_PLOT_WIDTH - 2 * MARGIN,
-                                      WK_WRAP_LINES, lines) +
-           6;
+    int count = wrap_title(title, lines);
+    return count ? LINE_HEIGHT * count + 6 : 0;
 }
 
-double wk_plot_title(wk_figure *figure, const char *title)
+void wk_plot_title(wk_figure *figure, const char *title)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    if (!title || !*title) return 0;
-    int count =
-        wk_plot_wrap(title, WK_PLOT_TITLE, WK_PLOT_WIDTH - 2 * MARGIN, WK_WRAP_LINES, lines);
+    int count = wrap_title(title, lines);
     for (int i = 0; i < count; i++)
         wk_figure_text(figure, MARGIN, MARGIN + 10 + i * LINE_HEIGHT, lines[i],
                        (wk_type){.size = WK_PLOT_TITLE, .colour = WK_INK, .bold = true});
-    return wk_plot_title_height(title);
+}
+
+static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, const char *name,
+                             double x, double y, double key)
+{
+    if (item->line)
+        wk_plot_straight(figure, x, y, x + key, y,
+                         (wk_paint){.colour = wk_plot_colour(item->style), .width = 2});
+    wk_plot_marker(figure, (wk_point){x + key / 2, y}, item->style, 3.6, 0);
+    wk_figure_text(figure, x + key + KEY_GAP, y + 4.2, name,
+                   (wk_type){.size = WK_PLOT_LABEL, .colour = WK_INK});
 }
 
 // Goes over the legend's items, row by row as they fit; draws them when there is a figure. Returns
@@ -129,21 +166,14 @@ static double lay_legend(const wk_plot_legend *items, size_t count, double top, 
     double x = MARGIN, y = top + LINE_HEIGHT / 2.0, most = WK_PLOT_WIDTH - MARGIN;
     for (size_t i = 0; i < count; i++) {
         char name[WK_WRAP_LINES][WK_WRAP_LENGTH] = {""};
-        wk_plot_wrap(items[i].name, WK_PLOT_LABEL, most - MARGIN - KEY - KEY_GAP, 1, name);
-        double width = KEY + KEY_GAP + wk_plot_text_width(name[0], WK_PLOT_LABEL);
+        double key = items[i].line ? LINE_KEY : MARKER_KEY;
+        wk_plot_wrap(items[i].name, WK_PLOT_LABEL, most - MARGIN - key - KEY_GAP, 1, name);
+        double width = key + KEY_GAP + wk_plot_text_width(name[0], WK_PLOT_LABEL);
         if (x > MARGIN && x + width > most) {
             x = MARGIN;
             y += LINE_HEIGHT;
         }
-        if (figure) {
-            wk_point ends[2] = {{x, y}, {x + KEY, y}};
-            if (items[i].line)
-                wk_figure_line(figure, ends, 2,
-                               (wk_paint){.colour = wk_plot_colour(items[i].style), .width = 2});
-            wk_plot_marker(figure, (wk_point){x + KEY / 2.0, y}, items[i].style, 3.6, 0);
-            wk_figure_text(figure, x + KEY + KEY_GAP, y + 4.2, name[0],
-                           (wk_type){.size = WK_PLOT_LABEL, .colour = WK_INK});
-        }
+        if (figure) draw_legend_item(figure, &items[i], name[0], x, y, key);
         x += width + ITEM_GAP;
     }
     return count ? y + LINE_HEIGHT / 2.0 + 5 - top : 0;
@@ -169,21 +199,26 @@ void wk_plot_straight(wk_figure *figure, double x0, double y0, double x1, double
     wk_figure_line(figure, ends, 2, paint);
 }
 
+void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label, double *taken)
+{
+    double half = wk_plot_text_width(label, WK_PLOT_TICK) / 2;
+    double middle = fmax(half, fmin(x, WK_PLOT_WIDTH - half));
+    if (middle - half < *taken) return;
+    wk_figure_text(figure, middle, y, label,
+                   (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
+    *taken = middle + half + 5;
+}
+
 static void draw_x_ticks(const wk_plot_frame *f)
 {
-    double free_from = -INFINITY; // labels that would touch the one before are left out
+    double taken = -INFINITY;
     for (int i = 0; i < f->x.count; i++) {
         double x = f->left + wk_scale_place(&f->x, f->x.ticks[i]) * (f->right - f->left);
-        double half = wk_plot_text_width(f->x.labels[i], WK_PLOT_TICK) / 2;
         wk_plot_straight(f->figure, x, f->top, x, f->bottom,
                          (wk_paint){.colour = WK_FAINT, .width = 1});
         wk_plot_straight(f->figure, x, f->bottom, x, f->bottom + TICK_LENGTH,
                          (wk_paint){.colour = WK_INK, .width = 1});
-        if (x - half < free_from) continue;
-        wk_figure_text(
-            f->figure, x, f->bottom + TICK_LENGTH + 12, f->x.labels[i],
-            (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
-        free_from = x + half + 5;
+        wk_plot_tick_label(f->figure, x, f->bottom + TICK_LENGTH + 12, f->x.labels[i], &taken);
     }
 }
 

@@ -55,6 +55,10 @@ double wk_plot_text_width(const char *text, double size);
 void wk_plot_straight(wk_figure *figure, double x0, double y0, double x1, double y1,
                       wk_paint paint);
 
+/// Writes the label of a tick around `x`, moved if it would leave the paper and left out if it
+/// would touch the one before, whose end is kept in `taken` (-INFINITY at first).
+void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label, double *taken);
+
 enum { WK_WRAP_LINES = 3, WK_WRAP_LENGTH = 256 };
 
 /// Breaks a text into lines that fit a width; what does not fit the last line ends in an ellipsis.
@@ -62,8 +66,8 @@ enum { WK_WRAP_LINES = 3, WK_WRAP_LENGTH = 256 };
 int wk_plot_wrap(const char *text, double size, double width, int most,
                  char lines[WK_WRAP_LINES][WK_WRAP_LENGTH]);
 
-/// Draws the title of a figure; returns how high it is.
-double wk_plot_title(wk_figure *figure, const char *title);
+/// Draws the title of a figure, which may be NULL; and how high it is.
+void wk_plot_title(wk_figure *figure, const char *title);
 double wk_plot_title_height(const char *title);
 
 #endif

@@ -104,7 +104,7 @@ static void draw_cell(const map *m, size_t row, size_t column)
     bool shown = wk_axis_shows(&m->axis, value);
     uint32_t colour = shown ? wk_image_ramp(wk_scale_place(&m->scale, value)) : WK_FAINT;
     // Wide cells are set apart; narrow ones overlap a little, else the seams would show.
-    double gap_x = width > 10 ? -0.75 : 0.25, gap_y = height > 10 ? -0.75 : 0.25;
+    double gap_x = width > 18 ? -0.75 : 0.25, gap_y = height > 18 ? -0.75 : 0.25;
     wk_figure_rectangle(m->figure, x - gap_x, y - gap_y, width + 2 * gap_x, height + 2 * gap_y,
                         (wk_paint){.colour = colour});
     char label[WK_TICK_LABEL + 1];
@@ -133,17 +133,12 @@ static void draw_row_labels(const map *m)
 static void draw_column_labels(const map *m)
 {
     const wk_plot_heat *plot = m->plot;
-    double width = m->width / (double)plot->columns, free_from = -INFINITY;
+    double width = m->width / (double)plot->columns, taken = -INFINITY;
     for (size_t c = 0; c < plot->columns && plot->column_values; c++) {
         char label[WK_TICK_LABEL];
         wk_scale_format(plot->column_values[c], label);
-        double x = m->left + width * ((double)c + 0.5);
-        double half = wk_plot_text_width(label, WK_PLOT_TICK) / 2;
-        if (x - half < free_from) continue;
-        wk_figure_text(
-            m->figure, x, m->top + m->height + 15, label,
-            (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
-        free_from = x + half + 5;
+        wk_plot_tick_label(m->figure, m->left + width * ((double)c + 0.5), m->top + m->height + 15,
+                           label, &taken);
     }
 }
 
@@ -185,7 +180,7 @@ wk_status wk_plot_heat_draw(const wk_plot_heat *plot, wk_figure **out, wk_error 
     map m = {.plot = plot};
     make_scale(&m);
     lay_out(&m);
-    WK_TRY(wk_figure_create(WK_PLOT_WIDTH, m.top + m.height + (plot->column_label ? 44 : 26),
+    WK_TRY(wk_figure_create(WK_PLOT_WIDTH, ceil(m.top + m.height) + (plot->column_label ? 44 : 26),
                             plot->title, &m.figure, err));
     wk_plot_title(m.figure, plot->title);
     for (size_t r = 0; r < plot->rows; r++)

@@ -66,13 +66,15 @@ static void shade(const wk_plot_frame *f, const wk_plot_axis *y, const wk_plot_s
 {
     size_t count = to - from;
     for (size_t i = 0; i < count; i++) {
-        double low = fmax(low_end(y, s, from + i), f->y.least);
         scratch[i] = wk_plot_frame_place(f, s->x[from + i], high_end(s, from + i));
-        scratch[2 * count - 1 - i] = wk_plot_frame_place(f, s->x[from + i], low);
+        scratch[2 * count - 1 - i] =
+            wk_plot_frame_place(f, s->x[from + i], low_end(y, s, from + i));
     }
     wk_figure_polygon(f->figure, scratch, 2 * count,
                       (wk_paint){.colour = wk_plot_colour(s->style), .opacity = 0.16});
 }
+
+enum { DENSE = 150 }; // lines of more points are thinner, or they would run together
 
 // Points so near to the last one that no eye tells them apart are left out.
 static void draw_run(const wk_plot_frame *f, const wk_plot_series *s, size_t from, size_t to,
@@ -86,9 +88,10 @@ static void draw_run(const wk_plot_frame *f, const wk_plot_series *s, size_t fro
                     fabs(p.y - scratch[count - 1].y) < near;
         if (!skip) scratch[count++] = p;
     }
+    double width = s->count > DENSE ? 1.2 : 1.8;
     if (count > 1)
         wk_figure_line(f->figure, scratch, count,
-                       (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.8});
+                       (wk_paint){.colour = wk_plot_colour(s->style), .width = width});
 }
 
 typedef void run_fn(const wk_plot_frame *f, const wk_plot_lines *plot, const wk_plot_series *s,
@@ -131,7 +134,7 @@ static void draw_lone_spread(const wk_plot_frame *f, const wk_plot_lines *plot,
 {
     (void)scratch;
     if (!s->spread || to - from > 1) return;
-    wk_point low = wk_plot_frame_place(f, s->x[from], fmax(low_end(&plot->y, s, from), f->y.least));
+    wk_point low = wk_plot_frame_place(f, s->x[from], low_end(&plot->y, s, from));
     wk_point high = wk_plot_frame_place(f, s->x[from], high_end(s, from));
     wk_plot_straight(f->figure, low.x, low.y, high.x, high.y,
                      (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2});

@@ -22,56 +22,90 @@ void wk_raster_polygon(wk_raster *raster, const wk_point *points, size_t count)
         add_edge(raster, points[i], points[i + 1 < count ? i + 1 : 0]);
 }
 
-// A polygon that stays within a hundredth of a pixel of the circle.
+// A polygon close to the circle, of exactly its area.
 void wk_raster_disc(wk_raster *raster, wk_point centre, double radius)
 {
-    enum { MOST = 128 };
-    int sides = (int)fmin(MOST, ceil(8 + 24 * sqrt(fmax(radius, 0))));
+    enum { LEAST = 8, MOST = 128 };
+    static const double off = 0.04; // pixels between a side and the circle
+    if (radius <= 0) return;
+    int sides = (int)ceil(M_PI / acos(1 - fmin(1, off / radius)));
+    sides = sides < LEAST ? LEAST : sides > MOST ? MOST : sides;
+    double step = 2 * M_PI / sides, reach = radius * sqrt(step / sin(step));
     wk_point points[MOST];
-    for (int i = 0; i < sides; i++) {
-        double turn = 2 * M_PI * i / sides;
-        points[i] = (wk_point){centre.x + radius * cos(turn), centre.y + radius * sin(turn)};
-    }
+    for (int i = 0; i < sides; i++)
+        points[i] = (wk_point){centre.x + reach * cos(i * step), centre.y + reach * sin(i * step)};
     wk_raster_polygon(raster, points, (size_t)sides);
 }
 
-// The rectangle around a piece of a line; false for a piece without length. Its corners turn the
-// way a disc's do.
-static bool add_piece(wk_raster *raster, wk_point a, wk_point b, double width)
+static wk_point plus(wk_point a, wk_point b)
 {
-    double length = hypot(b.x - a.x, b.y - a.y);
-    if (length == 0) return false;
-    double nx = -(b.y - a.y) / length * width / 2, ny = (b.x - a.x) / length * width / 2;
-    wk_point corners[4] = {
-        {a.x - nx, a.y - ny}, {b.x - nx, b.y - ny}, {b.x + nx, b.y + ny}, {a.x + nx, a.y + ny}};
-    wk_raster_polygon(raster, corners, 4);
-    return true;
+    return (wk_point){a.x + b.x, a.y + b.y};
+}
+
+static wk_point minus(wk_point a, wk_point b)
+{
+    return (wk_point){a.x - b.x, a.y - b.y};
+}
+
+// Half the width across a piece of a line.
+static wk_point across(wk_point a, wk_point b, double width)
+{
+    double half = width / 2 / hypot(b.x - a.x, b.y - a.y);
+    return (wk_point){-(b.y - a.y) * half, (b.x - a.x) * half};
+}
+
+// The outline goes along one side of the line and back along the other, turning the way a disc
+// does. At a bend `p` it takes the short way on the outer side, and passes through the bend itself
+// on the inner one: so it winds once around every piece and the wedge between them. Sharp bends get
+// a disc.
+static void add_join(wk_raster *raster, wk_point p, wk_point before, wk_point after, double width)
+{
+    double along = before.x * after.x + before.y * after.y;
+    if (before.x * after.y > before.y * after.x) {
+        add_edge(raster, minus(p, before), minus(p, after));
+        add_edge(raster, plus(p, after), p);
+        add_edge(raster, p, plus(p, before));
+    } else {
+        add_edge(raster, plus(p, after), plus(p, before));
+        add_edge(raster, minus(p, before), p);
+        add_edge(raster, p, minus(p, after));
+    }
+    if (along < 0.7 * width * width / 4) wk_raster_disc(raster, p, width / 2);
 }
 
 void wk_raster_line(wk_raster *raster, const wk_point *points, size_t count, double width,
                     bool round_ends)
 {
-    if (count > 0 && round_ends) wk_raster_disc(raster, points[0], width / 2);
+    wk_point last = {0}; // half the width across the piece before
+    bool begun = false;
     for (size_t i = 0; i + 1 < count; i++) {
-        bool last = i + 2 == count;
-        if (!add_piece(raster, points[i], points[i + 1], width)) continue;
-        if (!last || round_ends) wk_raster_disc(raster, points[i + 1], width / 2);
+        wk_point a = points[i], b = points[i + 1];
+        if (a.x == b.x && a.y == b.y) continue;
+        wk_point n = across(a, b, width);
+        if (begun)
+            add_join(raster, a, last, n, width);
+        else
+            add_edge(raster, plus(a, n), minus(a, n));
+        add_edge(raster, minus(a, n), minus(b, n));
+        add_edge(raster, plus(b, n), plus(a, n));
+        last = n;
+        begun = true;
     }
+    if (count == 0) return;
+    wk_point end = points[count - 1];
+    if (begun) add_edge(raster, minus(end, last), plus(end, last));
+    if (!round_ends) return;
+    wk_raster_disc(raster, points[0], width / 2);
+    wk_raster_disc(raster, end, width / 2);
 }
 
-// Where an edge meets a row of samples.
-typedef struct crossing {
-    float x;
-    int winding;
-} crossing;
-
-// The crossings of one fill, row by row of samples.
+// One fill: the rows the outlines reach, and the raster's room.
 typedef struct scan {
     int first;     // row of pixels
     int rows;      // of samples, from there on
     size_t *begin; // [rows + 1] into crossings
-    crossing *crossings;
-    float *coverage; // [width + 2], change of the coverage from pixel to pixel
+    wk_raster_crossing *crossings;
+    float *coverage; // [width + 3]
 } scan;
 
 // The first row of samples at or below y. An edge meets those from that of its upper end to before
@@ -113,7 +147,8 @@ static void place_crossings(const wk_raster *raster, scan *s, int width)
         const wk_raster_edge *e = &raster->edges.items[i];
         for (int r = row_at(s, e->y), end = row_at(s, e->y_end); r < end; r++) {
             double y = s->first + (r + 0.5) / SAMPLES, x = e->x + (y - e->y) * e->slope;
-            s->crossings[s->begin[r]++] = (crossing){(float)fmin(fmax(x, 0), width), e->winding};
+            x = x < 0 ? 0 : x > width ? width : x;
+            s->crossings[s->begin[r]++] = (wk_raster_crossing){(float)x, e->winding};
         }
     }
     memmove(s->begin + 1, s->begin, (size_t)s->rows * sizeof *s->begin);
@@ -121,10 +156,10 @@ static void place_crossings(const wk_raster *raster, scan *s, int width)
 }
 
 // Few crossings share a row, and neighbouring edges come in order: insertion is fast here.
-static void sort_row(crossing *row, size_t count)
+static void sort_row(wk_raster_crossing *row, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        crossing one = row[i];
+        wk_raster_crossing one = row[i];
         size_t at = i;
         for (; at > 0 && row[at - 1].x > one.x; at--)
             row[at] = row[at - 1];
@@ -141,7 +176,7 @@ static void change_at(float *coverage, float x, float sign)
     coverage[pixel + 1] += sign * part;
 }
 
-static void cover_row(float *coverage, const crossing *row, size_t count)
+static void cover_row(float *coverage, const wk_raster_crossing *row, size_t count)
 {
     int winding = 0;
     for (size_t i = 0; i < count; i++) {
@@ -152,20 +187,42 @@ static void cover_row(float *coverage, const crossing *row, size_t count)
     }
 }
 
-static void blend_row(uint8_t *rgb, int width, const float *coverage, uint32_t colour,
+// Paints the pixels from `from` to before `to`.
+static void blend_row(uint8_t *row, int from, int to, const float *coverage, uint32_t colour,
                       double opacity)
 {
     const float paint[3] = {(float)(colour >> 16 & 0xff), (float)(colour >> 8 & 0xff),
                             (float)(colour & 0xff)};
     float covered = 0;
-    for (int x = 0; x < width; x++, rgb += 3) {
+    for (int x = from; x < to; x++) {
         covered += coverage[x];
         float share = covered * (float)opacity / SAMPLES;
         if (share < 1e-4f) continue; // nothing, but for rounding
         share = share > 1 ? 1 : share;
+        uint8_t *rgb = row + 3 * (size_t)x;
         for (int c = 0; c < 3; c++)
             rgb[c] = (uint8_t)((float)rgb[c] + share * (paint[c] - (float)rgb[c]) + 0.5f);
     }
+}
+
+// One row of pixels: `begin` has the ends of its rows of samples.
+static void fill_row(scan *s, const size_t *begin, uint32_t colour, double opacity, uint8_t *row,
+                     int width)
+{
+    float least = (float)width, largest = 0;
+    for (size_t i = begin[0]; i < begin[SAMPLES]; i++) {
+        float x = s->crossings[i].x;
+        least = x < least ? x : least;
+        largest = x > largest ? x : largest;
+    }
+    int from = (int)least, to = (int)largest + 1;
+    memset(s->coverage + from, 0, (size_t)(to - from + 2) * sizeof *s->coverage);
+    for (int r = 0; r < SAMPLES; r++) {
+        wk_raster_crossing *crossings = s->crossings + begin[r];
+        sort_row(crossings, begin[r + 1] - begin[r]);
+        cover_row(s->coverage, crossings, begin[r + 1] - begin[r]);
+    }
+    blend_row(row, from, to < width ? to : width, s->coverage, colour, opacity);
 }
 
 static void fill_rows(scan *s, uint32_t colour, double opacity, wk_image *image)
@@ -173,48 +230,46 @@ static void fill_rows(scan *s, uint32_t colour, double opacity, wk_image *image)
     for (int y = 0; y < s->rows / SAMPLES; y++) {
         const size_t *begin = s->begin + y * SAMPLES;
         if (begin[0] == begin[SAMPLES]) continue;
-        memset(s->coverage, 0, ((size_t)image->width + 2) * sizeof *s->coverage);
-        for (int r = 0; r < SAMPLES; r++) {
-            sort_row(s->crossings + begin[r], begin[r + 1] - begin[r]);
-            cover_row(s->coverage, s->crossings + begin[r], begin[r + 1] - begin[r]);
-        }
-        blend_row(image->rgb + (size_t)(s->first + y) * (size_t)image->width * 3, image->width,
-                  s->coverage, colour, opacity);
+        size_t row = (size_t)(s->first + y) * (size_t)image->width;
+        fill_row(s, begin, colour, opacity, image->rgb + 3 * row, image->width);
     }
 }
 
-static wk_status scan_and_fill(wk_raster *raster, scan *s, uint32_t colour, double opacity,
-                               wk_image *image, wk_error *err)
+// Finds room for the rows and counts what meets them, then for what was counted.
+static bool prepare(wk_raster *raster, const wk_image *image, scan *s)
 {
     find_rows(raster, image->height, s);
-    s->begin = calloc((size_t)s->rows + 1, sizeof *s->begin);
-    s->coverage = malloc(((size_t)image->width + 2) * sizeof *s->coverage);
-    bool memory = !raster->failed && s->begin && s->coverage;
-    if (memory) {
-        count_crossings(raster, s);
-        s->crossings = malloc((s->begin[s->rows] + 1) * sizeof *s->crossings);
-        memory = s->crossings != NULL;
-    }
-    if (!memory) return wk_fail(err, WK_E_MEMORY, "no memory to draw a figure");
-    place_crossings(raster, s, image->width);
-    fill_rows(s, colour, opacity, image);
-    return WK_OK;
+    raster->begins.count = raster->crossings.count = raster->coverage.count = 0;
+    if (raster->failed || !wk_array_reserve(&raster->begins, (size_t)s->rows + 1) ||
+        !wk_array_reserve(&raster->coverage, (size_t)image->width + 3))
+        return false;
+    s->begin = raster->begins.items;
+    s->coverage = raster->coverage.items;
+    memset(s->begin, 0, ((size_t)s->rows + 1) * sizeof *s->begin);
+    count_crossings(raster, s);
+    if (!wk_array_reserve(&raster->crossings, s->begin[s->rows] + 1)) return false;
+    s->crossings = raster->crossings.items;
+    return true;
 }
 
 wk_status wk_raster_fill(wk_raster *raster, uint32_t colour, double opacity, wk_image *image,
                          wk_error *err)
 {
     scan s = {0};
-    wk_status status = scan_and_fill(raster, &s, colour, opacity, image, err);
-    free(s.begin);
-    free(s.coverage);
-    free(s.crossings);
+    bool ready = prepare(raster, image, &s);
+    if (ready) {
+        place_crossings(raster, &s, image->width);
+        fill_rows(&s, colour, opacity, image);
+    }
     raster->edges.count = 0;
-    return status;
+    return ready ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to draw a figure");
 }
 
 void wk_raster_free(wk_raster *raster)
 {
     wk_array_free(&raster->edges);
+    wk_array_free(&raster->crossings);
+    wk_array_free(&raster->begins);
+    wk_array_free(&raster->coverage);
     *raster = (wk_raster){0};
 }

@@ -14,10 +14,20 @@ typedef struct wk_raster_edge {
     int winding;               // 1 where the outline goes down, -1 where it goes up
 } wk_raster_edge;
 
+/// Where an edge meets a row of samples.
+typedef struct wk_raster_crossing {
+    float x;
+    int winding;
+} wk_raster_crossing;
+
 /// Zero-initialise, add outlines, fill, and use again or free.
 typedef struct wk_raster {
     WK_ARRAY(wk_raster_edge) edges;
-    bool failed; // memory ran out; filling reports it
+    // Room for filling, kept from one to the next.
+    WK_ARRAY(wk_raster_crossing) crossings; // row by row of samples
+    WK_ARRAY(size_t) begins;                // of the rows' crossings
+    WK_ARRAY(float) coverage;               // its change from pixel to pixel
+    bool failed;                            // memory ran out; filling reports it
 } wk_raster;
 
 /// Adds a closed polygon; places are in pixels.

@@ -66,6 +66,17 @@ static void format_step(double value, double step, double magnitude, char out[WK
         snprintf(out, WK_TICK_LABEL, "%.*f%s", decimals, value / unit, suffix);
 }
 
+// A tick; 1.0M is just 1M.
+static void format_tick(double value, double step, double magnitude, char out[WK_TICK_LABEL])
+{
+    const char *suffix;
+    double unit = unit_of(magnitude, &suffix), whole = round(value / unit);
+    format_step(value, step, magnitude, out);
+    bool plain = magnitude < 1e15 && magnitude >= 1e-3;
+    if (plain && whole != 0 && fabs(value - whole * unit) < 1e-6 * step)
+        snprintf(out, WK_TICK_LABEL, "%.0f%s", whole, suffix);
+}
+
 void wk_scale_format(double value, char out[WK_TICK_LABEL])
 {
     double magnitude = fabs(value);
@@ -92,21 +103,25 @@ void wk_scale_format_on(const wk_scale *scale, double value, char out[WK_TICK_LA
         format_step(value, (scale->largest - scale->least) / 100, magnitude, out);
 }
 
-// The next of 1, 2, 5 times a power of ten at or above a size.
+// The one of 1, 2, 5 times a power of ten that is nearest to a size, in ratio.
 static double round_step(double size)
 {
     double power = pow(10, floor(log10(size))), part = size / power;
-    return (part <= 1 + 1e-9 ? 1 : part <= 2 + 1e-9 ? 2 : part <= 5 + 1e-9 ? 5 : 10) * power;
+    return (part < sqrt(2) ? 1 : part < sqrt(10) ? 2 : part < sqrt(50) ? 5 : 10) * power;
 }
 
-// A range without width, or one too narrow to tell its values apart, gets some.
+// Whether the ends of a range can be told apart, and ticks between them, too.
+static bool is_wide(double least, double largest)
+{
+    static const double tiny = 1e-290; // numbers much below cannot be divided further
+    double size = fmax(fabs(least), fabs(largest));
+    return largest - least > fmax(1e-9 * size, tiny);
+}
+
 static void widen(wk_scale *s)
 {
     double size = fmax(fabs(s->least), fabs(s->largest));
-    if (s->largest - s->least > 1e-9 * size) return;
-    double room = size > 0 ? size * 0.05 : 1;
-    // Values near the smallest numbers there are cannot be divided further.
-    if (room < 1e-300) room = 1e-300;
+    double room = size > 0 ? fmax(0.05 * size, 1e-289) : 1;
     s->least -= room;
     s->largest += room;
 }
@@ -129,7 +144,7 @@ static void add_linear_ticks(wk_scale *s, int wanted)
         double tick = (first + i) * step;
         if (tick > s->largest + slack) break;
         s->ticks[s->count] = fmin(fmax(tick, s->least), s->largest);
-        format_step(s->ticks[s->count], step, magnitude, s->labels[s->count]);
+        format_tick(s->ticks[s->count], step, magnitude, s->labels[s->count]);
         s->count++;
     }
 }
@@ -183,18 +198,21 @@ wk_scale wk_scale_make(const wk_plot_axis *axis, wk_extent extent, int wanted, b
         add_log_ticks(&s, wanted);
         return s;
     }
-    bool was_wide = s.largest - s.least > 1e-9 * fmax(fabs(s.least), fabs(s.largest));
-    widen(&s);
-    if (!tight && !axis->fixed && was_wide) add_room(&s);
+    if (!is_wide(s.least, s.largest))
+        widen(&s);
+    else if (!tight && !axis->fixed)
+        add_room(&s);
     add_linear_ticks(&s, wanted);
     return s;
 }
 
 double wk_scale_place(const wk_scale *scale, double value)
 {
+    double least = scale->least, largest = scale->largest;
     if (scale->log) {
-        double least = log(scale->least);
-        return (log(fmax(value, scale->least)) - least) / (log(scale->largest) - least);
+        value = log(fmax(value, least));
+        least = log(least);
+        largest = log(largest);
     }
-    return (value - scale->least) / (scale->largest - scale->least);
+    return fmin(fmax((value - least) / (largest - least), 0), 1);
 }

@@ -30,7 +30,7 @@ typedef struct wk_scale {
 /// outermost values touch the ends, else there is some room, and 0 is shown when it is near.
 wk_scale wk_scale_make(const wk_plot_axis *axis, wk_extent extent, int wanted, bool tight);
 
-/// Where a value lies between the ends, 0 to 1.
+/// Where a value lies between the ends, 0 to 1; values beyond them lie at the nearer one.
 double wk_scale_place(const wk_scale *scale, double value);
 
 /// Writes a value shortly, as a reader would: 0.25, 50k, 2e-7.

@@ -217,7 +217,7 @@ static void draw_to(pen *p, wk_point at)
 // A quarter turn, somewhat fuller than an ellipse, as letters are.
 static void draw_quarter(pen *p, wk_point to, bool level_first)
 {
-    enum { STEPS = 8 };
+    enum { STEPS = 6 };
     static const double FULLNESS = 0.58; // 0.5523 would be an ellipse
     wk_point from = p->at,
              corner = level_first ? (wk_point){to.x, from.y} : (wk_point){from.x, to.y};

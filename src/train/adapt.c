@@ -30,6 +30,7 @@ typedef struct adapt {
     wk_metrics_mark mark; // of the checkpoint
     wk_task_metrics last;
     uint64_t done, done_before; // updates; those of earlier processes
+    uint64_t done_in_weights;   // those that weights.safetensors has
     double began, next_checkpoint, sampling, learning, saving;
     int faults; // updates in a row with numbers that are not finite
 } adapt;
@@ -95,26 +96,39 @@ static void forget(const adapt *a)
     }
 }
 
-static uint64_t label_number(const wk_safetensors *file, const char *name)
+// Where the checkpoint stands, from its labels.
+static wk_status read_place(adapt *a, const char *path, wk_error *err)
 {
-    const char *text = wk_safetensors_metadata(file, name);
-    return text ? strtoull(text, NULL, 10) : 0;
+    enum { LABELS = 5 };
+    static const char *const names[LABELS] = {"updates", "weights", "metrics", "events",
+                                              "events_file"};
+    const char *labels[LABELS];
+    bool whole = true;
+    wk_safetensors *file;
+    WK_TRY(wk_safetensors_open(path, &file, err));
+    for (int i = 0; i < LABELS; i++)
+        whole = (labels[i] = wk_safetensors_metadata(file, names[i])) && whole;
+    if (whole) {
+        a->done = a->done_before = strtoull(labels[0], NULL, 10);
+        a->done_in_weights = strtoull(labels[1], NULL, 10);
+        a->mark.jsonl = strtoull(labels[2], NULL, 10);
+        a->mark.events = strtoull(labels[3], NULL, 10);
+        snprintf(a->mark.events_file, sizeof a->mark.events_file, "%s", labels[4]);
+    }
+    wk_safetensors_close(file);
+    return whole
+               ? WK_OK
+               : wk_fail(err, WK_E_FORMAT,
+                         "'%s' is no checkpoint of an adaptation; begin anew with --restart", path);
 }
 
 // Continues from the checkpoint, if there is one.
 static wk_status resume(adapt *a, wk_error *err)
 {
     char path[PATH_CHARS];
-    wk_safetensors *file;
     file_in(a, "checkpoint.safetensors", path);
     if (!wk_path_exists(path)) return WK_OK;
-    WK_TRY(wk_safetensors_open(path, &file, err));
-    a->done = a->done_before = label_number(file, "updates");
-    a->mark.jsonl = label_number(file, "metrics");
-    a->mark.events = label_number(file, "events");
-    const char *events = wk_safetensors_metadata(file, "events_file");
-    snprintf(a->mark.events_file, sizeof a->mark.events_file, "%s", events ? events : "");
-    wk_safetensors_close(file);
+    WK_TRY(read_place(a, path, err));
     WK_TRY(wk_learner_restore(a->subject.learner, path, err));
     wk_log_line(&a->control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
     if (a->done <= a->told.updates) return WK_OK;
@@ -192,6 +206,14 @@ static wk_status open_metrics(adapt *a, wk_error *err)
     return wk_metrics_open(&metrics, &a->mark, &a->metrics, err);
 }
 
+// Whether there is something left to do. The data is not needed to find out that there is not.
+static bool unfinished(const adapt *a)
+{
+    char path[PATH_CHARS];
+    file_in(a, "weights.safetensors", path);
+    return a->done < a->told.updates || a->done_in_weights != a->done || !wk_path_exists(path);
+}
+
 static wk_status open_parts(adapt *a, wk_error *err)
 {
     bool known;
@@ -201,6 +223,7 @@ static wk_status open_parts(adapt *a, wk_error *err)
     if (a->config->restart) forget(a);
     WK_TRY(recall(a, &known, err));
     WK_TRY(resume(a, err));
+    if (!unfinished(a)) return WK_OK;
     WK_TRY(open_data(a, known, err));
     file_in(a, "adapt.yaml", path);
     WK_TRY(wk_adapt_told_write(&a->told, path, err));
@@ -239,12 +262,14 @@ static void announce(const adapt *a)
 static wk_status save_checkpoint(adapt *a, wk_error *err)
 {
     double began = wk_clock_seconds(), minutes = a->subject.config.checkpoint_every_minutes;
-    char path[PATH_CHARS], updates[24], metrics[24], events[24];
+    char path[PATH_CHARS], updates[24], weights[24], metrics[24], events[24];
     WK_TRY(wk_metrics_position(a->metrics, &a->mark, err));
     snprintf(updates, sizeof updates, "%" PRIu64, a->done);
+    snprintf(weights, sizeof weights, "%" PRIu64, a->done_in_weights);
     snprintf(metrics, sizeof metrics, "%" PRIu64, a->mark.jsonl);
     snprintf(events, sizeof events, "%" PRIu64, a->mark.events);
     const wk_weights_label labels[] = {{"updates", updates},
+                                       {"weights", weights},
                                        {"metrics", metrics},
                                        {"events", events},
                                        {"events_file", a->mark.events_file}};
@@ -329,18 +354,19 @@ static bool checkpoint_due(const adapt *a)
     return by_updates || wk_clock_seconds() >= a->next_checkpoint;
 }
 
-static wk_status save_weights(const adapt *a, wk_error *err)
+static wk_status save_weights(adapt *a, wk_error *err)
 {
     char path[PATH_CHARS];
     const wk_subject *s = &a->subject;
     wk_weights_origin origin = {&s->config, s->world.domain, s->step, &a->told.extent};
     file_in(a, "weights.safetensors", path);
-    return wk_weights_save(s->learner, &origin, path, err);
+    WK_TRY(wk_weights_save(s->learner, &origin, path, err));
+    a->done_in_weights = a->done;
+    return WK_OK;
 }
 
 static wk_status loop(adapt *a, wk_run_end *end, wk_error *err)
 {
-    *end = WK_RUN_FINISHED;
     while (a->done < a->told.updates) {
         if (a->control->stop && *a->control->stop) {
             *end = WK_RUN_INTERRUPTED;
@@ -352,8 +378,9 @@ static wk_status loop(adapt *a, wk_run_end *end, wk_error *err)
         show(a, false);
         if (checkpoint_due(a)) WK_TRY(save_checkpoint(a, err));
     }
-    WK_TRY(save_checkpoint(a, err));
+    // The last checkpoint says that the weights are there, so it comes after them.
     if (*end == WK_RUN_FINISHED) WK_TRY(save_weights(a, err));
+    WK_TRY(save_checkpoint(a, err));
     show(a, true);
     wk_log_line(&a->control->log, WK_LOG_INFO, "%s in %s",
                 *end == WK_RUN_FINISHED ? "policies" : "unfinished policies", a->folder);
@@ -368,8 +395,9 @@ wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control,
     a->config = config;
     a->control = control;
     a->lock = WK_LOCK_NONE;
+    *end = WK_RUN_FINISHED;
     wk_status status = open_parts(a, err);
-    if (status == WK_OK) {
+    if (status == WK_OK && unfinished(a)) {
         announce(a);
         status = loop(a, end, err);
     }

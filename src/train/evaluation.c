@@ -1,6 +1,7 @@
 #include "train/evaluation.h"
 
 #include "train/config_parts.h"
+#include "train/evaluation_pictures.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -46,23 +47,57 @@ static void note_case(wk_metrics *metrics, const wk_task *task, const wk_case_re
     note(metrics, group, "cvar_0.1", "completion", c->completed.cvar[WK_SCORE_TENTH]);
 }
 
-static wk_status give_up_when_asked(void *context, const wk_eval_row *row, wk_error *err)
+// One evaluation under way.
+typedef struct evaluation {
+    wk_trainer *trainer;
+    const volatile sig_atomic_t *stop; // NULL: never
+    wk_metrics *metrics;
+    wk_eval_pictures *pictures; // NULL: none wanted
+    wk_eval_result result;
+} evaluation;
+
+static bool stopped(const evaluation *e)
 {
-    const volatile sig_atomic_t *const *stop = context;
-    (void)row;
-    return *stop && **stop ? wk_fail(err, WK_E_INPUT, "stopped") : WK_OK;
+    return e->stop && *e->stop;
 }
 
-static wk_status evaluate(wk_trainer *trainer, const wk_eval_player *player, wk_eval_result *result,
-                          wk_error *err)
+static wk_status watch(void *context, const wk_eval_row *row, wk_error *err)
 {
-    int count = wk_learner_get_config(player->learner)->tasks;
-    for (int k = 0; k < count; k++) {
-        int task;
-        WK_TRY(wk_domain_task(result->origin.domain, wk_trainer_task_name(trainer, k), &task, err));
-        WK_TRY(wk_eval_result_add(result, player, task, k, err));
-    }
-    return WK_OK;
+    evaluation *e = context;
+    if (stopped(e)) return wk_fail(err, WK_E_INPUT, "stopped");
+    return e->pictures ? wk_eval_pictures_look(e->pictures, row, err) : WK_OK;
+}
+
+static wk_status evaluate_task(evaluation *e, const wk_eval_player *player, int policy,
+                               wk_error *err)
+{
+    int task;
+    const char *name = wk_trainer_task_name(e->trainer, policy);
+    WK_TRY(wk_domain_task(e->result.origin.domain, name, &task, err));
+    WK_TRY(wk_eval_result_add(&e->result, player, task, policy, err));
+    return e->pictures ? wk_eval_pictures_note(e->pictures, name, e->metrics, err) : WK_OK;
+}
+
+static wk_status evaluate(evaluation *e, const wk_log *log, const char *directory, wk_error *err)
+{
+    const wk_run_config *config = wk_trainer_config(e->trainer);
+    const wk_domain *domain = e->result.origin.domain;
+    wk_learner *learner = wk_trainer_learner(e->trainer);
+    int options[WK_OPTIONS_MAX];
+    WK_TRY(wk_run_config_options(config, domain, options, err));
+    // Clips have no other place than TensorBoard files.
+    if (config->log_tensorboard && config->log_images_every > 0)
+        WK_TRY(wk_eval_pictures_create(learner, domain, config->length, &e->pictures, err));
+    wk_eval_player player = {.options = options,
+                             .learner = learner,
+                             .cases = "",
+                             .threads = config->env_threads,
+                             .log = log,
+                             .watch = watch,
+                             .context = e};
+    for (int k = 0; k < wk_learner_get_config(learner)->tasks; k++)
+        WK_TRY(evaluate_task(e, &player, k, err));
+    return wk_eval_result_write(&e->result, directory, err);
 }
 
 static void note_all(wk_metrics *metrics, const wk_eval_result *result)
@@ -78,29 +113,20 @@ wk_status wk_evaluation_run(wk_trainer *trainer, const char *directory,
                             wk_metrics *metrics, bool *done, wk_error *err)
 {
     const wk_run_config *config = wk_trainer_config(trainer);
-    const wk_domain *domain = wk_trainer_domain(trainer);
     uint64_t step = wk_trainer_standing(trainer).steps;
-    int options[WK_OPTIONS_MAX];
-    WK_TRY(wk_run_config_options(config, domain, options, err));
-    wk_eval_player player = {.options = options,
-                             .learner = wk_trainer_learner(trainer),
-                             .cases = "",
-                             .threads = config->env_threads,
-                             .log = log,
-                             .watch = give_up_when_asked,
-                             .context = &stop};
-    wk_eval_result result = {.origin =
-                                 wk_evaluation_origin(config, domain, step, WK_POLICY_ALONGSIDE),
-                             .envs = config->eval_envs};
-    *done = false;
-    wk_status status = evaluate(trainer, &player, &result, err);
-    if (status == WK_OK) status = wk_eval_result_write(&result, directory, err);
-    if (status == WK_OK) {
-        note_all(metrics, &result);
-        *done = true;
-    } else if (stop && *stop) {
+    evaluation e = {.trainer = trainer,
+                    .stop = stop,
+                    .metrics = metrics,
+                    .result = {.origin = wk_evaluation_origin(config, wk_trainer_domain(trainer),
+                                                              step, WK_POLICY_ALONGSIDE),
+                               .envs = config->eval_envs}};
+    wk_status status = evaluate(&e, log, directory, err);
+    *done = status == WK_OK;
+    if (*done)
+        note_all(metrics, &e.result);
+    else if (stopped(&e))
         status = WK_OK;
-    }
-    wk_eval_result_free(&result);
+    wk_eval_result_free(&e.result);
+    wk_eval_pictures_destroy(e.pictures);
     return status;
 }

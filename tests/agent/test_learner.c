@@ -334,6 +334,37 @@ static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
     assert_foreign(tiny(TASKS), other, WK_WEIGHTS_WORLD, "unexpected: explore.");
 }
 
+// One task's networks out of a file with several: what is left of each stack is that member.
+static void a_single_task_is_taken_from_a_file_with_several(void **state)
+{
+    (void)state;
+    rig all = open_rig(tiny(TASKS), 1), one = open_rig(tiny(1), 1), twin = open_rig(tiny(1), 1);
+    for (uint64_t n = 0; n < UPDATES; n++)
+        update(&all, n);
+    save_labelled(&all);
+    assert_refused(wk_learner_restore_task(one.learner, PATH, TASKS, &err), WK_E_FORMAT, "reward/");
+    assert_same_weights(&one, &twin);
+    assert_ok(wk_learner_restore_task(one.learner, PATH, 1, &err));
+    for (int set = WK_SET_REWARD; set < WK_SETS; set++) {
+        size_t size, other;
+        uint8_t *x = weights(&all, set, &size), *y = weights(&one, set, &other);
+        for (size_t i = 0; i < wk_params_count(one.learner->params[set]); i++) {
+            const wk_weight *from = wk_params_at(all.learner->params[set], i),
+                            *to = wk_params_at(one.learner->params[set], i);
+            size_t bytes = to->count * sizeof(float);
+            assert_int_equal(from->count, TASKS * to->count);
+            assert_memory_equal(x + from->offset + bytes, y + to->offset, bytes);
+        }
+        free(x);
+        free(y);
+    }
+    assert_true(same_set(&one, &twin, WK_SET_MODEL));
+    close_rig(&all);
+    close_rig(&one);
+    close_rig(&twin);
+    remove(PATH);
+}
+
 static void damaged_weights_are_refused_and_change_nothing(void **state)
 {
     (void)state;
@@ -789,6 +820,7 @@ int main(void)
         cmocka_unit_test(a_world_model_fits_learners_with_other_tasks),
         cmocka_unit_test(weights_are_read_from_a_checkpoint_too),
         cmocka_unit_test(weights_that_do_not_fit_are_refused_and_name_their_run),
+        cmocka_unit_test(a_single_task_is_taken_from_a_file_with_several),
         cmocka_unit_test(damaged_weights_are_refused_and_change_nothing),
         cmocka_unit_test(nan_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(infinity_in_a_batch_skips_counts_and_names_the_update),

@@ -1,43 +1,16 @@
 // waker eval and waker openloop as a user runs them, from training to tables: the same bytes twice
 // and on any number of threads, every kind of policy, videos, and what is refused with which words.
-#include "support/program.h"
-#include "train/runs.h"
-#include <glob.h>
+#include "cli/long_runs.h"
 
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
 #define FEW " --envs 6 --quiet"
 
-static char home[] = "eval-XXXXXX", place[400]; // a folder of our own; where programs run in it
-
-static void shell(const char *format, ...)
-{
-    char command[1024];
-    int used = snprintf(command, sizeof command, "cd %s && ", place);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(command + used, sizeof command - (size_t)used, format, args);
-    va_end(args);
-    if (system(command) != 0) fail_msg("failed: %s", command);
-}
-
 // Two runs that the tests look at: one with task policies alongside, one without.
-static int setup(void **state)
+static int make_runs(void **state)
 {
-    glob_t found;
-    if (!mkdtemp(home) || chdir(home) != 0 || program_setup(state) != 0) return -1;
-    if (glob("program-*", 0, NULL, &found) != 0) return -1;
-    snprintf(place, sizeof place, "%s", found.gl_pathv[0]);
-    globfree(&found);
+    if (setup(state) != 0) return -1;
     program_expect_success(program_run("train --logdir tasks " QUIET_OPTIONS " --tasks all"));
     program_expect_success(program_run("train --logdir free " QUIET_OPTIONS));
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    program_teardown(state);
-    if (chdir("..") != 0) return -1;
-    remove_tree(home);
     return 0;
 }
 
@@ -239,5 +212,5 @@ int main(void)
         cmocka_unit_test(directories_without_a_run_or_snapshots_are_refused),
         cmocka_unit_test(damaged_and_foreign_snapshots_are_refused_naming_the_file),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_runs, teardown);
 }

@@ -272,6 +272,32 @@ static void the_document_reads_back_to_the_same_numbers(void **state)
     wk_eval_result_free(&r);
 }
 
+static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **state)
+{
+    (void)state;
+    const wk_domain *domain = NULL;
+    assert_ok(wk_domain_find("combined", &domain, &err));
+    wk_eval_result r = random_result();
+    r.origin.domain = domain;
+    r.envs = 1;
+    int walk, sort;
+    assert_ok(wk_domain_task(domain, "walk", &walk, &err));
+    assert_ok(wk_domain_task(domain, "sort", &sort, &err));
+    add(&r, "dr", walk);
+    add(&r, "dr", sort);
+    assert_true(r.tasks[0].cases[0].episodes[0].theta[0] == 0);
+    assert_true(r.tasks[1].cases[0].episodes[0].theta[0] == 1);
+    wk_text text = {0};
+    wk_eval_result_json(&r, &(wk_json){.text = &text});
+    const char *terrain = strstr(text.chars, "\"part\": \"terrain-walker\"");
+    assert_true(terrain && strstr(terrain, "\"part\": \"clean-up\""));
+    wk_text_free(&text);
+    wk_eval_player player = {.cases = "extra-block", .threads = 1};
+    assert_refused(wk_eval_result_add(&r, &player, walk, 0, &err), WK_E_INPUT, "'walk'");
+    assert_int_equal(r.n_tasks, 2);
+    wk_eval_result_free(&r);
+}
+
 static void files_are_written_under_policy_and_step(void **state)
 {
     (void)state;
@@ -325,6 +351,7 @@ int main(void)
         cmocka_unit_test(random_actions_are_played_once_for_all_tasks),
         cmocka_unit_test(broken_episodes_are_counted_and_told),
         cmocka_unit_test(the_document_reads_back_to_the_same_numbers),
+        cmocka_unit_test(tasks_of_the_combined_domain_say_which_part_they_belong_to),
         cmocka_unit_test(files_are_written_under_policy_and_step),
         cmocka_unit_test(best_median_and_worst_go_by_score_then_return_then_number),
     };

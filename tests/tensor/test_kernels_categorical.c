@@ -243,10 +243,10 @@ static size_t class_by_rule(size_t n, const float *x, float u)
     for (size_t c = 1; c < n; c++)
         max = x[c] > max ? x[c] : max;
     for (size_t c = 0; c < n; c++)
-        sum += wk_expf(x[c] - max);
+        sum += wk_weightf(x[c] - max);
     size_t below = 0;
     for (size_t c = 0; c < n; c++) {
-        running += wk_expf(x[c] - max);
+        running += wk_weightf(x[c] - max);
         below += running <= u * sum;
     }
     return below;

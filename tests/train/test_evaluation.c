@@ -78,6 +78,17 @@ static void it_does_not_change_a_run(void **state)
     assert_false(wk_path_exists(B "/eval"));
 }
 
+static void clips_go_to_tensorboard_and_change_nothing(void **state)
+{
+    (void)state;
+    wk_run_config config = evaluated_run();
+    config.log_tensorboard = true;
+    train(&config, B);
+    same_learning(A, B);
+    assert_int_equal(system("grep -aq eval_east_uniform_policy_image " B "/events.*"), 0);
+    assert_int_equal(system("grep -aq eval_openl_image " B "/events.*"), 0);
+}
+
 // Evaluates the snapshot of a step as `waker eval` does, into the directory B.
 static void evaluate_snapshot(uint64_t step, int threads)
 {
@@ -179,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_does_not_change_a_run, clean, clean),
         cmocka_unit_test_setup_teardown(it_gives_what_the_snapshot_of_the_step_gives, clean, clean),
+        cmocka_unit_test_setup_teardown(clips_go_to_tensorboard_and_change_nothing, clean, clean),
         cmocka_unit_test(scores_have_dreamers_names),
         cmocka_unit_test_setup_teardown(a_run_stopped_within_an_evaluation_makes_up_for_it, clean,
                                         clean),
