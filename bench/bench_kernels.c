@@ -178,19 +178,17 @@ static void time_product(const shape *x, int rounds, wk_pool *pool)
     size_t na = p->stacks * p->m * p->k, nb = p->stacks * p->n * p->k;
     float *a = numbers(na), *b = numbers(nb), *c = numbers(p->stacks * p->m * p->n);
     double flops = 2.0 * (double)(p->stacks * p->m) * (double)p->n * (double)p->k;
-    int calls = (int)(1e8 / flops) + 1;
+    int calls = rounds * ((int)(1e8 / flops) + 1);
     double ours = 1e30, bare = 1e30;
-    for (int r = 0; r < rounds; r++) {
+    for (int i = 0; i < calls; i++) {
         openblas_set_num_threads(wk_pool_threads(pool));
         double t = seconds(pool);
-        for (int i = 0; i < calls; i++)
-            bare_product(p, a, b, c);
-        bare = min(bare, (seconds(pool) - t) / calls);
+        bare_product(p, a, b, c);
+        bare = min(bare, seconds(pool) - t);
         openblas_set_num_threads(1);
         t = seconds(pool);
-        for (int i = 0; i < calls; i++)
-            wk_cpu_matmul(p, a, b, c, pool);
-        ours = min(ours, (seconds(pool) - t) / calls);
+        wk_cpu_matmul(p, a, b, c, pool);
+        ours = min(ours, seconds(pool) - t);
     }
     printf("%-28s %zu x [%zu,%zu,%zu]%s%s: %.3f ms, %.1f GFLOP/s; bare %.3f ms; %.0f %% of bare\n",
            x->name, p->stacks, p->m, p->n, p->k, p->transpose_a ? " TN" : "",
