@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "env/host.h"
 #include "train/config_parts.h"
 #include "train/device.h"
 #include "train/trainer_parts.h"
@@ -10,21 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static wk_status find_domain(wk_trainer *t, wk_error *err)
-{
-    if (!*t->config.plugin) return wk_domain_find(t->config.domain, &t->domain, err);
-    WK_TRY(wk_plugin_load(t->config.plugin, &t->plugin, err));
-    t->domain = wk_plugin_domain(t->plugin);
-    return WK_OK;
-}
-
 static wk_status make_worlds(wk_trainer *t, wk_error *err)
 {
-    int options[WK_OPTIONS_MAX] = {0};
-    WK_TRY(find_domain(t, err));
-    WK_TRY(wk_run_config_options(&t->config, t->domain, options, err));
+    WK_TRY(wk_run_world_open(&t->config, &t->world, err));
+    t->domain = t->world.domain;
     WK_TRY(wk_space_create(t->domain, false, &t->space, err));
-    WK_TRY(wk_vec_create(t->domain, options, t->count, t->config.env_threads, &t->vec, err));
+    WK_TRY(
+        wk_vec_create(t->domain, t->world.options, t->count, t->config.env_threads, &t->vec, err));
     WK_TRY(wk_run_curriculum_open(&t->config, t->domain, t->space, &t->rule, err));
     t->curriculum = t->rule.curriculum;
     return WK_OK;
@@ -42,8 +35,13 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     wk_learner_config config;
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
-    if (config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
-    return wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err);
+    int policy;
+    WK_TRY(wk_run_config_acting(&t->config, t->domain, &policy, err));
+    if (policy == WK_POLICY_EXPLORE && config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
+    WK_TRY(wk_acting_create(t->learner, policy, t->count, &t->acting, err));
+    t->acting_state = malloc(wk_acting_state_size(t->acting));
+    if (!t->acting_state) return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
+    return WK_OK;
 }
 
 wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
@@ -59,8 +57,10 @@ wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain 
     return config;
 }
 
-static wk_status make_replay(wk_trainer *t, wk_error *err)
+wk_status wk_trainer_make_replay(wk_trainer *t, wk_error *err)
 {
+    wk_replay_destroy(t->replay);
+    t->replay = NULL;
     wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
     return wk_replay_create(&config, &t->replay, err);
 }
@@ -68,23 +68,18 @@ static wk_status make_replay(wk_trainer *t, wk_error *err)
 static wk_status allocate(wk_trainer *t, wk_error *err)
 {
     size_t n = (size_t)t->count, rows = (size_t)t->config.batch * (size_t)t->config.length;
-    size_t width = (size_t)t->domain->action_size, tasks = (size_t)t->domain->n_tasks;
+    size_t width = (size_t)t->domain->action_size;
     t->lanes = calloc(n, sizeof *t->lanes);
     t->actions = calloc(n * width, sizeof *t->actions);
     t->images = calloc(n, WK_IMAGE_BYTES);
     t->first = calloc(n, 1);
     t->ended = calloc(n, sizeof *t->ended);
-    t->batch_images = calloc(rows, WK_IMAGE_BYTES);
-    t->batch_first = calloc(rows, 1);
-    t->batch_actions = calloc(rows * width, sizeof *t->batch_actions);
-    t->batch_rewards = calloc(rows * tasks, sizeof *t->batch_rewards);
-    t->batch_spaces = calloc((size_t)t->config.batch, sizeof *t->batch_spaces);
     t->delta = calloc(rows, sizeof *t->delta);
     t->delta_space = calloc(rows, sizeof *t->delta_space);
-    bool all = t->lanes && t->actions && t->images && t->first && t->ended && t->batch_images &&
-               t->batch_first && t->batch_actions && t->batch_rewards && t->batch_spaces &&
-               t->delta && t->delta_space;
-    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
+    bool all =
+        t->lanes && t->actions && t->images && t->first && t->ended && t->delta && t->delta_space;
+    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
+    return wk_samples_create(&t->config, t->domain, &t->samples, err);
 }
 
 static wk_status build(wk_trainer *t, bool resume, wk_error *err)
@@ -92,9 +87,9 @@ static wk_status build(wk_trainer *t, bool resume, wk_error *err)
     WK_TRY(make_worlds(t, err));
     WK_TRY(allocate(t, err));
     WK_TRY(make_learner(t, err));
-    WK_TRY(make_replay(t, err));
     if (resume) WK_TRY(wk_checkpoint_resume(t, err));
     if (t->replay_log) return WK_OK;
+    WK_TRY(wk_trainer_make_replay(t, err));
     char path[4096];
     snprintf(path, sizeof path, "%s/replay", t->directory);
     wk_replay_log_config log = {.directory = path};
@@ -135,21 +130,18 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_run_curriculum_close(&t->rule);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
-    wk_plugin_unload(t->plugin);
+    wk_run_world_close(&t->world);
     free(t->directory);
     free(t->lanes);
     free(t->actions);
     free(t->images);
     free(t->first);
     free(t->ended);
-    free(t->batch_images);
-    free(t->batch_first);
-    free(t->batch_actions);
-    free(t->batch_rewards);
-    free(t->batch_spaces);
+    wk_samples_free(&t->samples);
     free(t->delta);
     free(t->delta_space);
     free(t->tasks);
+    free(t->acting_state);
     free(t);
 }
 
@@ -169,7 +161,10 @@ static wk_status begin_episodes(wk_trainer *t, int *stepping, wk_error *err)
             continue;
         }
         *lane = (wk_lane){.episode = t->counters.episodes++};
-        lane->space = wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta);
+        size_t space;
+        WK_TRY(wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta, &space,
+                                  err));
+        lane->space = space;
         WK_TRY(wk_vec_plan_reset(t->vec, i, lane->theta, (size_t)t->domain->n_params,
                                  t->config.seed, lane->episode, err));
     }
@@ -202,7 +197,7 @@ static void report_errors(wk_trainer *t)
 {
     size_t count = 0, batch = (size_t)t->config.batch;
     for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
-        int64_t space = t->batch_spaces[i % batch];
+        int64_t space = t->samples.spaces[i % batch];
         if (space < 0) continue;
         t->delta[count] = t->delta[i];
         t->delta_space[count++] = (size_t)space;
@@ -210,37 +205,18 @@ static void report_errors(wk_trainer *t)
     wk_curriculum_report(t->curriculum, t->delta_space, t->delta, count);
 }
 
-// The learner's tasks are a choice of the domain's: keeps their rewards, in place.
-static void select_rewards(wk_trainer *t)
-{
-    size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
-    size_t all = (size_t)t->domain->n_tasks;
-    size_t chosen = (size_t)wk_learner_get_config(t->learner)->tasks;
-    for (size_t i = 0; i < rows; i++) {
-        float row[WK_TASKS_MAX];
-        memcpy(row, t->batch_rewards + i * all, all * sizeof *row);
-        for (size_t k = 0; k < chosen; k++)
-            t->batch_rewards[i * chosen + k] = row[t->tasks[k]];
-    }
-}
-
 static wk_status update_once(wk_trainer *t, wk_error *err)
 {
     double began = wk_clock_seconds();
-    wk_replay_batch out = {.images = t->batch_images,
-                           .actions = t->batch_actions,
-                           .rewards = t->batch_rewards,
-                           .first = t->batch_first,
-                           .spaces = t->batch_spaces};
-    WK_TRY(wk_replay_sample(t->replay, t->config.seed, t->counters.updates, t->config.batch,
-                            t->config.length, &out, err));
+    WK_TRY(wk_samples_draw(&t->samples, t->replay, t->config.seed, t->counters.updates, err));
     t->times.sample += wk_clock_seconds() - began;
 
     began = wk_clock_seconds();
-    wk_learner_batch batch = {t->batch_images, t->batch_actions, t->batch_first, t->batch_rewards};
+    wk_learner_batch batch = wk_samples_view(&t->samples);
     WK_TRY(wk_learner_update(t->learner, &batch, &t->iteration.learner, t->delta, err));
-    if (wk_learner_get_config(t->learner)->tasks > 0) {
-        select_rewards(t);
+    int tasks = wk_learner_get_config(t->learner)->tasks;
+    if (tasks > 0) {
+        wk_samples_choose(&t->samples, t->tasks, tasks);
         WK_TRY(wk_learner_update_tasks(t->learner, &batch, &t->iteration.tasks, err));
     }
     report_errors(t);
@@ -364,7 +340,11 @@ wk_standing wk_trainer_standing(const wk_trainer *t)
 
 wk_time_split wk_trainer_times(const wk_trainer *t)
 {
-    return t->times;
+    wk_time_split times = t->times;
+    wk_env_seconds spent = wk_vec_get_seconds(t->vec);
+    times.render_wait = spent.all > 0 ? times.env_wait * spent.render / spent.all : 0;
+    times.env_wait -= times.render_wait;
+    return times;
 }
 
 const wk_domain *wk_trainer_domain(const wk_trainer *t)
