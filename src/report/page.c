@@ -102,12 +102,6 @@ void wk_page_note(wk_page *page, const char *format, ...)
     va_end(args);
 }
 
-void wk_page_verbatim(wk_page *page, const char *text)
-{
-    // HTML drops a newline right after the tag; this is the one it drops.
-    put_escaped(body_of(page), "<pre>\n", text, "</pre>\n");
-}
-
 static char align_of(const wk_page_table_data *table, size_t column)
 {
     if (table->align) return table->align[column];
@@ -130,7 +124,7 @@ static void put_names(wk_text *out, const wk_page_table_data *table, size_t colu
 {
     if (column == 0 || column + 1 != table->row_heads) return;
     for (size_t c = 0; c < column; c++)
-        put_escaped(out, c ? " \xc2\xb7 " : " data-names=\"", name(table, row, c), "");
+        put_escaped(out, c ? "&#10;" : " data-names=\"", name(table, row, c), "");
     wk_text_puts(out, "\"");
 }
 
@@ -146,33 +140,9 @@ static const char *cell_name(const wk_page_table_data *table, size_t row, size_t
     return text ? text : "";
 }
 
-static void put_groups(wk_text *out, const wk_page_table_data *table)
-{
-    size_t column = 0;
-    wk_text_puts(out, "<tr>");
-    for (size_t g = 0; g < table->group_count; g++) {
-        const wk_page_group *group = &table->groups[g];
-        bool empty = !group->text || !*group->text;
-        assert(empty || column >= table->row_heads);
-        for (size_t c = 0; c < group->columns && empty; c++) {
-            wk_text_puts(out, "<td");
-            put_class(out, table, column + c, false);
-            wk_text_puts(out, "></td>");
-        }
-        column += group->columns;
-        if (empty) continue;
-        wk_text_printf(out, "<th scope=\"colgroup\" colspan=\"%zu\">", group->columns);
-        put_escaped(out, "", group->text, "</th>");
-    }
-    wk_text_puts(out, "</tr>\n");
-    assert(column == table->columns);
-}
-
 static void put_head(wk_text *out, const wk_page_table_data *table)
 {
-    wk_text_puts(out, "<thead>\n");
-    if (table->group_count) put_groups(out, table);
-    wk_text_puts(out, "<tr>");
+    wk_text_puts(out, "<thead>\n<tr>");
     for (size_t c = 0; c < table->columns; c++) {
         wk_text_puts(out, "<th scope=\"col\"");
         put_class(out, table, c, false);

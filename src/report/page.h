@@ -31,9 +31,6 @@ void wk_page_paragraph(wk_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /// A paragraph set apart, for what the reader must not miss (what is missing, what failed).
 void wk_page_note(wk_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/// Text as it is, in a fixed-width font: commands, small files.
-void wk_page_verbatim(wk_page *page, const char *text);
-
 /// A cell of a table.
 typedef struct wk_page_cell {
     const char *text;  // NULL: empty
@@ -41,21 +38,12 @@ typedef struct wk_page_cell {
     bool best;         // set in bold and marked
 } wk_page_cell;
 
-/// A heading over several columns.
-typedef struct wk_page_group {
-    const char *text; // NULL: empty
-    size_t columns;
-} wk_page_group;
-
 /// A table. The first `row_heads` columns name the rows.
 typedef struct wk_page_table_data {
     const char *caption; // or NULL
     size_t columns, rows, row_heads;
-    const char *align;           // per column 'l', 'r' or 'c'; NULL: row heads 'l', others 'r'
-    const char *const *header;   // [columns]
-    const wk_page_group *groups; // a row above the header; their columns add up to the table's, and
-                                 // those over row heads are empty
-    size_t group_count;
+    const char *align;         // per column 'l', 'r' or 'c'; NULL: row heads 'l', others 'r'
+    const char *const *header; // [columns]
     const wk_page_cell *cells; // [rows,columns]
 } wk_page_table_data;
 

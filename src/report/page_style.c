@@ -32,8 +32,6 @@ const char wk_page_style[] =
     "nav a{text-decoration:none}nav a:hover{text-decoration:underline}\n"
     ".note{padding:.6rem .9rem;border-left:4px solid #e69f00;background:var(--shade);"
     "border-radius:0 .3rem .3rem 0}\n"
-    "pre{overflow-x:auto;padding:.7rem .9rem;background:var(--shade);border-radius:.4rem;"
-    "font:.85rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}\n"
     // Tables.
     // Shades at the sides tell that there is more; they scroll under a cover at the ends.
     ".scroll{overflow-x:auto;margin:1rem 0 1.5rem;max-width:100%;background:"
@@ -50,7 +48,6 @@ const char wk_page_style[] =
     "th{font-weight:600}tbody th{font-weight:500}\n"
     "th.l,td.l{text-align:left}th.c,td.c{text-align:center}\n"
     "thead th{vertical-align:bottom}thead tr:last-child th{border-bottom:1.5px solid var(--ink)}\n"
-    "thead th[scope=colgroup]{text-align:center;border-bottom:1px solid var(--faint)}\n"
     "tbody tr+tr>*{border-top:1px solid var(--faint)}\n"
     "tbody tr:hover>*{background:var(--shade)}\n"
     "th.last{position:sticky;left:0;background:var(--paper)}\n"
@@ -67,13 +64,12 @@ const char wk_page_style[] =
     "ul.downloads a{display:block;padding:.4rem .8rem;border:1px solid var(--faint);"
     "border-radius:.4rem;text-decoration:none}\n"
     // Phones.
-    "@media(max-width:40rem){body{padding:.5rem .9rem 3rem}h1{font-size:1.4rem}"
+    "@media screen and (max-width:40rem){body{padding:.5rem .9rem 3rem}h1{font-size:1.4rem}"
     "h2{font-size:1.15rem;margin-top:2.2rem}th,td{padding:.3rem .5rem}"
-    ".outer{display:none}thead "
-    "th[scope=colgroup]{text-align:left}th.last{max-width:45vw;white-space:normal}"
+    ".outer{display:none}th.last{max-width:50vw;overflow:hidden;text-overflow:ellipsis}"
     "th.last[data-names]{font-size:.87em}tbody th.last[data-names]{color:var(--muted)}"
-    "th.last[data-names]::before{content:attr(data-names);display:block;font-size:1.15em;"
-    "color:var(--ink)}"
+    "th.last[data-names]::before{content:attr(data-names);display:block;white-space:pre;"
+    "font-size:1.15em;color:var(--ink)}"
     "nav ol{columns:1}nav li{padding:.3rem 0}.figures{margin-left:-.5rem;margin-right:-.5rem}}\n"
     // Paper: nothing is cut off or torn apart, links that lead nowhere are left out.
     "@page{margin:15mm}\n"
@@ -86,6 +82,5 @@ const char wk_page_style[] =
     "{padding:.8mm .9mm}table.wide th,table.wider td{white-space:normal}"
     "thead{display:table-header-group}tr,figure,.note{break-inside:avoid}"
     "th.last{position:static}td.best{background:none}"
-    "pre{white-space:pre-wrap}"
     ".figures{grid-template-columns:1fr 1fr;gap:5mm}figure{max-width:none}"
     "figcaption{font-size:8pt}}\n";

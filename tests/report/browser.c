@@ -35,7 +35,7 @@ static const char script[] =
     "  const box = (e) => e.getBoundingClientRect();\n"
     "  const seen = (what) => all(what).filter((e) => box(e).width > 50 && box(e).height > "
     "20).length;\n"
-    "  const beyond = all('body *').filter((e) => !e.closest('.scroll *, pre *') &&\n"
+    "  const beyond = all('body *').filter((e) => !e.closest('.scroll *') &&\n"
     "    (box(e).right > width + 1 || box(e).left < -1));\n"
     "  const spilled = all('svg text').filter((t) => { const s = box(t.closest('svg')), b = "
     "box(t);\n"
