@@ -8,7 +8,7 @@
 
 /// One number of one run.
 typedef struct wk_finding {
-    wk_subject_key key;
+    wk_topic key;
     uint64_t seed, step;
     const wk_report_run *run;
     const char *policy;

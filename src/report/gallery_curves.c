@@ -76,8 +76,7 @@ static bool has_several_steps(const wk_findings *f, size_t first, size_t end)
     return false;
 }
 
-static wk_status draw(wk_gallery *gallery, const wk_subject_key *key, const canvas *c,
-                      wk_error *err)
+static wk_status draw(wk_gallery *gallery, const wk_topic *key, const canvas *c, wk_error *err)
 {
     const char *const *n = key->names;
     const char *variant = n[WK_FIELD_VARIANT], *comma = *variant ? ", " : "";

@@ -251,8 +251,9 @@ wk_status wk_gallery_maps(wk_gallery *gallery, const wk_runs *runs, const wk_pap
         WK_TRY(map_group(gallery, items, first, end, paper, &without, missing, err));
     }
     if (without == 0) return WK_OK;
-    return wk_missing_add(missing, err,
-                          "%zu of %zu runs have no whole checkpoint: no maps of the environments they "
-                          "visited",
-                          without, count);
+    return wk_missing_add(
+        missing, err,
+        "%zu of %zu runs have no whole checkpoint: no maps of the environments they "
+        "visited",
+        without, count);
 }

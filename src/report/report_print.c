@@ -22,7 +22,7 @@ void wk_report_text(const wk_report *report, wk_text *out)
         wk_text_printf(out, "  %s\n", report->missing.items.items[i]);
 }
 
-static void json_key(wk_json *json, const wk_subject_key *key)
+static void json_key(wk_json *json, const wk_topic *key)
 {
     for (int f = 0; f < WK_FIELD_CURRICULUM; f++)
         wk_json_string(json, f == WK_FIELD_VARIANT ? "variant" : wk_field_name((wk_field)f),

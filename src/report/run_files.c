@@ -282,7 +282,7 @@ static int param_number(wk_json_token key)
     size_t length = sizeof prefix - 1;
     if (key.length != length + 1 || memcmp(key.chars, prefix, length) != 0) return -1;
     char digit = key.chars[length];
-    return digit >= '0' && digit < '8' ? digit - '0' : -1;
+    return digit >= '0' && digit < '0' + WK_PARAMS_MAX ? digit - '0' : -1;
 }
 
 static wk_status read_line(wk_report_run *run, const char *path, const char *line, size_t size,
@@ -291,7 +291,7 @@ static wk_status read_line(wk_report_run *run, const char *path, const char *lin
     wk_document d;
     wk_run_choice choice = {.step = 0};
     bool has_step = false, has_params = false;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < WK_PARAMS_MAX; i++)
         choice.params[i] = NAN;
     WK_TRY(wk_document_start(path, line, size, &d, err));
     while (wk_document_member(&d)) {

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/pool.h"
 #include "train/config.h"
+#include "waker/env.h"
 
 /// What a policy scored on one task in one case, in one evaluation of one run.
 typedef struct wk_run_score {
@@ -33,7 +34,7 @@ typedef struct wk_run_error {
 /// What the curriculum chose over time: the mean of every parameter between two log lines.
 typedef struct wk_run_choice {
     uint64_t step;
-    double params[8]; // NaN behind those there are
+    double params[WK_PARAMS_MAX]; // NaN behind those there are
 } wk_run_choice;
 
 /// One run. Strings live in the arena.

@@ -90,7 +90,7 @@ static void mark_best(const wk_score_table *table, wk_table_row *row)
 static void find_paper(const wk_paper *paper, const wk_score_table *table, wk_table_row *row)
 {
     for (size_t c = 0; c < table->columns; c++) {
-        wk_subject_key key = row->key;
+        wk_topic key = row->key;
         key.names[WK_FIELD_CURRICULUM] = table->curricula[c];
         row->entries[c].paper = wk_paper_find(paper, &key);
     }

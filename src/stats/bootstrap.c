@@ -80,7 +80,7 @@ wk_status wk_stats_bootstrap(const wk_scores *scores, wk_aggregate aggregate,
         resample(&s, r);
         found[r] = wk_aggregate_columns(aggregate, scores, s.cells, found + reps);
     }
-    if (status == WK_OK) wk_interval(found, reps, config->size, out);
+    if (status == WK_OK) wk_sample_interval(found, reps, config->size, out);
     free(found);
     close_side(&s);
     return status;
@@ -102,7 +102,7 @@ wk_status wk_stats_improvement_bootstrap(const wk_scores *x, const wk_scores *y,
         resample(&b, r);
         found[r] = wk_improvement_columns(x, a.cells, y, b.cells);
     }
-    if (status == WK_OK) wk_interval(found, (size_t)config->reps, config->size, out);
+    if (status == WK_OK) wk_sample_interval(found, (size_t)config->reps, config->size, out);
     close_side(&a);
     close_side(&b);
     free(found);

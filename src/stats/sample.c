@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-double wk_sum(const double *values, size_t count)
+double wk_sample_sum(const double *values, size_t count)
 {
     double sum = 0, lost = 0;
     for (size_t i = 0; i < count; i++) {
@@ -25,7 +25,7 @@ static int rising(const void *a, const void *b)
 // A resample has few values; below this many, insertion beats a call per comparison.
 enum { FEW = 64 };
 
-void wk_sort(double *values, size_t count)
+void wk_sample_sort(double *values, size_t count)
 {
     if (count > FEW) {
         qsort(values, count, sizeof *values, rising);
@@ -40,7 +40,7 @@ void wk_sort(double *values, size_t count)
     }
 }
 
-wk_status wk_check_finite(const char *what, const double *values, size_t count, wk_error *err)
+wk_status wk_sample_check(const char *what, const double *values, size_t count, wk_error *err)
 {
     for (size_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
@@ -49,16 +49,16 @@ wk_status wk_check_finite(const char *what, const double *values, size_t count, 
     return WK_OK;
 }
 
-double *wk_sorted_copy(const double *values, size_t count)
+double *wk_sample_sorted(const double *values, size_t count)
 {
     double *copy = malloc(count * sizeof *copy);
     if (!copy) return NULL;
     memcpy(copy, values, count * sizeof *copy);
-    wk_sort(copy, count);
+    wk_sample_sort(copy, count);
     return copy;
 }
 
-double wk_percentile_sorted(const double *sorted, size_t count, double share)
+double wk_sample_percentile(const double *sorted, size_t count, double share)
 {
     assert(count > 0 && share >= 0 && share <= 1);
     double place = share * (double)(count - 1);
@@ -103,13 +103,13 @@ static double interquartile_mean(const double *columns, size_t cells, double *sc
 {
     size_t cut = cells / 4;
     memcpy(scratch, columns, cells * sizeof *scratch);
-    wk_sort(scratch, cells);
+    wk_sample_sort(scratch, cells);
     return wk_stats_mean(scratch + cut, cells - 2 * cut);
 }
 
 static double median(double *values, size_t count)
 {
-    wk_sort(values, count);
+    wk_sample_sort(values, count);
     return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
 }
 
@@ -168,9 +168,9 @@ double wk_improvement_columns(const wk_scores *x, const double *x_columns, const
     return sum / (double)x->tasks;
 }
 
-void wk_interval(double *resampled, size_t count, double size, wk_estimate *out)
+void wk_sample_interval(double *resampled, size_t count, double size, wk_estimate *out)
 {
-    wk_sort(resampled, count);
-    out->low = wk_percentile_sorted(resampled, count, (1 - size) / 2);
-    out->high = wk_percentile_sorted(resampled, count, 1 - (1 - size) / 2);
+    wk_sample_sort(resampled, count);
+    out->low = wk_sample_percentile(resampled, count, (1 - size) / 2);
+    out->high = wk_sample_percentile(resampled, count, 1 - (1 - size) / 2);
 }

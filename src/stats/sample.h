@@ -7,19 +7,19 @@
 #include <stdbool.h>
 
 /// Sum with the rounding errors of the additions carried along (Neumaier).
-double wk_sum(const double *values, size_t count);
+double wk_sample_sum(const double *values, size_t count);
 
 /// Sorts rising.
-void wk_sort(double *values, size_t count);
+void wk_sample_sort(double *values, size_t count);
 
 /// WK_E_INPUT naming the first value that is not finite; `what` says what the values are.
-wk_status wk_check_finite(const char *what, const double *values, size_t count, wk_error *err);
+wk_status wk_sample_check(const char *what, const double *values, size_t count, wk_error *err);
 
 /// A copy of the values, sorted, or NULL.
-double *wk_sorted_copy(const double *values, size_t count);
+double *wk_sample_sorted(const double *values, size_t count);
 
 /// numpy.percentile (linear) of sorted values; `share` is 0 to 1.
-double wk_percentile_sorted(const double *sorted, size_t count, double share);
+double wk_sample_percentile(const double *sorted, size_t count, double share);
 
 /// Number of runs of a task.
 size_t wk_scores_runs(const wk_scores *scores, size_t task);
@@ -46,6 +46,6 @@ double wk_improvement_columns(const wk_scores *x, const double *x_columns, const
 wk_status wk_scores_match(const wk_scores *x, const wk_scores *y, wk_error *err);
 
 /// Sets the interval that holds the middle `size` of the resampled values, which get sorted.
-void wk_interval(double *resampled, size_t count, double size, wk_estimate *out);
+void wk_sample_interval(double *resampled, size_t count, double size, wk_estimate *out);
 
 #endif

@@ -8,7 +8,7 @@
 
 double wk_stats_mean(const double *values, size_t count)
 {
-    return count ? wk_sum(values, count) / (double)count : NAN;
+    return count ? wk_sample_sum(values, count) / (double)count : NAN;
 }
 
 double wk_stats_sd(const double *values, size_t count)
@@ -30,7 +30,7 @@ static wk_status check_list(const char *what, const double *values, size_t count
     if (count < least)
         return wk_fail(err, WK_E_INPUT, "%s needs at least %zu value%s, not %zu", what, least,
                        least == 1 ? "" : "s", count);
-    return wk_check_finite(what, values, count, err);
+    return wk_sample_check(what, values, count, err);
 }
 
 static wk_status no_memory(size_t count, wk_error *err)
@@ -44,9 +44,9 @@ wk_status wk_stats_percentile(const double *values, size_t count, double percent
     WK_TRY(check_list("a percentile", values, count, 1, err));
     if (!(percent >= 0 && percent <= 100))
         return wk_fail(err, WK_E_INPUT, "a percentile lies in 0 to 100; %g does not", percent);
-    double *sorted = wk_sorted_copy(values, count);
+    double *sorted = wk_sample_sorted(values, count);
     if (!sorted) return no_memory(count, err);
-    *out = wk_percentile_sorted(sorted, count, percent / 100);
+    *out = wk_sample_percentile(sorted, count, percent / 100);
     free(sorted);
     return WK_OK;
 }
@@ -67,7 +67,7 @@ wk_status wk_stats_cvar(const double *values, size_t count, double fraction, wk_
     if (!(fraction > 0 && fraction <= 1))
         return wk_fail(err, WK_E_INPUT, "CVaR's fraction is above 0 and at most 1; %g is not",
                        fraction);
-    double *sorted = wk_sorted_copy(values, count);
+    double *sorted = wk_sample_sorted(values, count);
     if (!sorted) return no_memory(count, err);
     size_t tail = wk_stats_tail(count, fraction);
     *out = wk_stats_mean(worst == WK_WORST_LOW ? sorted : sorted + count - tail, tail);

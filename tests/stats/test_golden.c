@@ -153,7 +153,7 @@ static void check_draws(const fixture *f)
     }
     for (int s = 0; s < STATISTICS; s++) {
         wk_estimate estimate = {0};
-        wk_interval(found[s], DRAWS, 0.95, &estimate);
+        wk_sample_interval(found[s], DRAWS, 0.95, &estimate);
         check_close(f, "low end", estimate.low, f->interval[s]);
         check_close(f, "high end", estimate.high, f->interval[STATISTICS + s]);
     }
