@@ -84,14 +84,26 @@ static bool check_grid(const group *g, wk_missing *out)
     return all;
 }
 
-static bool has_score(const wk_report_run *run, const char *policy, const wk_run_score *like)
+// Whether a score is of the policy and step that the tables show.
+static bool counts(const wk_run_score *score, const char *policy, const wk_findings_config *config)
 {
-    for (size_t i = 0; i < run->scores.count; i++) {
-        const wk_run_score *s = &run->scores.items[i];
-        if (strcmp(s->policy, policy) == 0 && strcmp(s->domain, like->domain) == 0 &&
-            strcmp(s->task, like->task) == 0 && strcmp(s->variant, like->variant) == 0)
+    return strcmp(score->policy, policy) == 0 &&
+           (config->step < 0 || score->step == (uint64_t)config->step);
+}
+
+static bool same_thing(const wk_run_score *a, const wk_run_score *b)
+{
+    return strcmp(a->domain, b->domain) == 0 && strcmp(a->task, b->task) == 0 &&
+           strcmp(a->variant, b->variant) == 0;
+}
+
+static bool has_score(const wk_report_run *run, const char *policy,
+                      const wk_findings_config *config, const wk_run_score *like)
+{
+    for (size_t i = 0; i < run->scores.count; i++)
+        if (counts(&run->scores.items[i], policy, config) &&
+            same_thing(&run->scores.items[i], like))
             return true;
-    }
     return false;
 }
 
@@ -100,12 +112,8 @@ typedef WK_ARRAY(const wk_run_score *) score_list;
 
 static bool is_listed(const score_list *list, const wk_run_score *score)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        const wk_run_score *s = list->items[i];
-        if (strcmp(s->domain, score->domain) == 0 && strcmp(s->task, score->task) == 0 &&
-            strcmp(s->variant, score->variant) == 0)
-            return true;
-    }
+    for (size_t i = 0; i < list->count; i++)
+        if (same_thing(list->items[i], score)) return true;
     return false;
 }
 
@@ -116,7 +124,7 @@ static bool list_scores(const group *g, const wk_findings_config *config, score_
         const char *policy = wk_run_policy(run, config);
         for (size_t k = 0; policy && k < run->scores.count; k++) {
             const wk_run_score *score = &run->scores.items[k];
-            if (strcmp(score->policy, policy) == 0 && !is_listed(out, score) &&
+            if (counts(score, policy, config) && !is_listed(out, score) &&
                 !wk_array_push(out, score))
                 return false;
         }
@@ -124,13 +132,14 @@ static bool list_scores(const group *g, const wk_findings_config *config, score_
     return true;
 }
 
-static bool missing_scores(const wk_report_run *run, const char *policy, const score_list *wanted,
+static bool missing_scores(const wk_report_run *run, const char *policy,
+                           const wk_findings_config *config, const score_list *wanted,
                            wk_missing *out)
 {
     wk_text text = {0};
     for (size_t i = 0; i < wanted->count; i++) {
         const wk_run_score *s = wanted->items[i];
-        if (has_score(run, policy, s)) continue;
+        if (has_score(run, policy, config, s)) continue;
         if (text.length == 0)
             wk_text_printf(&text, "%s: no result for ", run->directory);
         else
@@ -190,7 +199,8 @@ static bool check_results(const group *g, const wk_findings_config *config, wk_m
     for (size_t i = g->first; i < g->end && all; i++) {
         const wk_report_run *run = g->runs[i];
         const char *policy = wk_run_policy(run, config);
-        all = policy ? missing_scores(run, policy, &wanted, out) : no_results(run, config, out);
+        all = policy ? missing_scores(run, policy, config, &wanted, out)
+                     : no_results(run, config, out);
         if (all && policy && config->step < 0)
             all = older(run, last_step(run, policy), newest, out);
     }

@@ -150,13 +150,19 @@ static void put_missing(const wk_report *r, wk_page *page)
         wk_page_paragraph(page, "Nothing: every run of the grid is there and evaluated.");
 }
 
+static bool has_scores(const wk_report *r)
+{
+    for (int t = 0; t < WK_TABLES; t++)
+        if (r->tables[t].rows.count > 0) return true;
+    return false;
+}
+
 static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
 {
     size_t missing = r->missing.items.count, problems = r->runs.problems.count;
-    if (r->findings.items.count == 0)
-        wk_page_note(page,
-                     "No run has results of a task policy yet; 'waker adapt' and 'waker eval' "
-                     "make them.");
+    if (!has_scores(r))
+        wk_page_note(page, "No run has results of %s; 'waker adapt' and 'waker eval' make them.",
+                     r->config.findings.step < 0 ? "a task policy yet" : "that step and policy");
     if (missing + problems > 0)
         wk_page_note(page,
                      "Not complete: %zu file%s or run%s left out, %zu gap%s. The last section "

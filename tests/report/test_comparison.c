@@ -132,6 +132,19 @@ static void what_is_missing_is_said(void **state)
     drop(&f);
 }
 
+static void with_a_step_what_others_have_of_it_is_missed(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const char *path = "gaps"; // of the test before
+    wk_findings_config config = {.step = 250000};
+    fixture f = {0};
+    assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
+    assert_ok(wk_missing_find(&f.runs, &config, &f.missing, &err));
+    expect_missing(&f, "gaps/waker-m/0: no result for walk (dr), walk (steep)");
+    drop(&f);
+}
+
 static void a_whole_grid_misses_nothing(void **state)
 {
     (void)state;
@@ -165,6 +178,7 @@ int main(void)
         cmocka_unit_test(the_probability_of_improvement_is_that_of_the_pairs),
         cmocka_unit_test(scores_are_divided_by_the_highest_of_their_task),
         cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(with_a_step_what_others_have_of_it_is_missed),
         cmocka_unit_test(a_whole_grid_misses_nothing),
         cmocka_unit_test(runs_without_checkpoints_are_said_to_have_no_maps),
     };
