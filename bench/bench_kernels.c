@@ -19,6 +19,12 @@ static double seconds(const wk_pool *pool)
     return wk_pool_threads(pool) == 1 ? wk_clock_thread_seconds() : wk_clock_seconds();
 }
 
+static void fill(size_t n, float *x)
+{
+    wk_draws draws = {.key = n, .substream = 1};
+    wk_cpu_uniform(n, &draws, -0.1f, 0.1f, x, NULL);
+}
+
 static float *numbers(size_t n)
 {
     float *x = aligned_alloc(64, (n * sizeof *x + 63) / 64 * 64);
@@ -26,8 +32,7 @@ static float *numbers(size_t n)
         fprintf(stderr, "no memory for %zu numbers\n", n);
         exit(1);
     }
-    wk_draws draws = {.key = n, .substream = 1};
-    wk_cpu_uniform(n, &draws, -0.1f, 0.1f, x, NULL);
+    fill(n, x);
     return x;
 }
 
@@ -178,19 +183,17 @@ static void time_product(const shape *x, int rounds, wk_pool *pool)
     size_t na = p->stacks * p->m * p->k, nb = p->stacks * p->n * p->k;
     float *a = numbers(na), *b = numbers(nb), *c = numbers(p->stacks * p->m * p->n);
     double flops = 2.0 * (double)(p->stacks * p->m) * (double)p->n * (double)p->k;
-    int calls = (int)(1e8 / flops) + 1;
+    int calls = rounds * ((int)(1e8 / flops) + 1);
     double ours = 1e30, bare = 1e30;
-    for (int r = 0; r < rounds; r++) {
+    for (int i = 0; i < calls; i++) {
         openblas_set_num_threads(wk_pool_threads(pool));
         double t = seconds(pool);
-        for (int i = 0; i < calls; i++)
-            bare_product(p, a, b, c);
-        bare = min(bare, (seconds(pool) - t) / calls);
+        bare_product(p, a, b, c);
+        bare = min(bare, seconds(pool) - t);
         openblas_set_num_threads(1);
         t = seconds(pool);
-        for (int i = 0; i < calls; i++)
-            wk_cpu_matmul(p, a, b, c, pool);
-        ours = min(ours, (seconds(pool) - t) / calls);
+        wk_cpu_matmul(p, a, b, c, pool);
+        ours = min(ours, seconds(pool) - t);
     }
     printf("%-28s %zu x [%zu,%zu,%zu]%s%s: %.3f ms, %.1f GFLOP/s; bare %.3f ms; %.0f %% of bare\n",
            x->name, p->stacks, p->m, p->n, p->k, p->transpose_a ? " TN" : "",
@@ -412,6 +415,8 @@ static void bench_memory(int rounds, const char *only, wk_pool *pool)
     float *from = numbers(NUMBERS), *to = numbers(NUMBERS);
     for (size_t k = 0; k < sizeof memory_kernels / sizeof *memory_kernels; k++) {
         if (strncmp(memory_kernels[k].name, only, strlen(only)) != 0) continue;
+        for (int i = 0; i < 6; i++) // what a kernel left behind may make the next one's numbers odd
+            fill(NUMBERS, a.x[i]);
         double ours = 1e30, copy = 1e30;
         for (int r = 0; r < rounds; r++) {
             double t = seconds(pool);

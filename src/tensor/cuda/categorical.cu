@@ -363,7 +363,7 @@ void wk_cuda_call_kl_dq(const wk_cuda_call *c)
         normaliser p = normaliser_of(n, post + at, lane), q = normaliser_of(n, prior + at, lane);
         float p_scale = 1.0f / p.sum, q_scale = 1.0f / q.sum, down = dy[g / k.groups];
         for (size_t i = at + lane; i < at + n; i += 32)
-            dprior[i] =
-                down * (wk_weightf(prior[i] - q.max) * q_scale - wk_expf(post[i] - p.max) * p_scale);
+            dprior[i] = down * (wk_weightf(prior[i] - q.max) * q_scale -
+                                wk_weightf(post[i] - p.max) * p_scale);
     });
 }
