@@ -292,12 +292,10 @@ static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
     if (j->v->json) wk_json_array(&j->json, NULL);
     WK_TRY(measure_runs(j, cli, err));
     if (j->v->out) WK_TRY(draw(j, err));
-    if (j->v->json) {
+    if (j->v->json)
         wk_json_close(&j->json, ']');
-        wk_text_puts(&j->out, "\n");
-    } else {
+    else
         print_text(j);
-    }
     return WK_OK;
 }
 

@@ -45,11 +45,11 @@ void wk_model_error_json(const wk_model_error_result *r, wk_json *json)
     wk_json_string(json, "domain", o->domain->name);
     wk_json_string(json, "curriculum", o->curriculum);
     wk_json_string(json, "exploration", o->exploration);
-    wk_json_integer(json, "seed", (int64_t)o->run_seed);
-    wk_json_integer(json, "step", (int64_t)o->step);
+    wk_json_unsigned(json, "seed", o->run_seed);
+    wk_json_unsigned(json, "step", o->step);
     wk_json_integer(json, "envs", r->environments);
     wk_json_integer(json, "steps", r->steps);
-    wk_json_integer(json, "eval_seed", (int64_t)r->seed);
+    wk_json_unsigned(json, "eval_seed", r->seed);
     wk_json_array(json, "measures");
     for (int i = 0; i < r->n_measures; i++)
         json_measure(json, o->domain, &r->measures[i]);
@@ -64,7 +64,6 @@ wk_status wk_model_error_write(const wk_model_error_result *r, const char *run, 
     WK_TRY(wk_eval_result_folder(run, err));
     snprintf(path, sizeof path, "%s/eval/model-error-%012" PRIu64 ".json", run, r->origin.step);
     wk_model_error_json(r, &(wk_json){.text = &text});
-    wk_text_puts(&text, "\n");
     wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path)
                                    : wk_file_write(path, text.chars, text.length, err);
     wk_text_free(&text);

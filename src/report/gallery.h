@@ -11,7 +11,9 @@
 /// Where on the page a figure belongs.
 typedef enum wk_gallery_part {
     WK_PART_IMPROVEMENT,
-    WK_PART_CURVES,
+    WK_PART_CURVES_CVAR,
+    WK_PART_CURVES_AVERAGE,
+    WK_PART_CURVES_OOD,
     WK_PART_MAPS,
     WK_PART_CHOICES,
     WK_PART_ERRORS,

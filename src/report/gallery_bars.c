@@ -28,7 +28,9 @@ static wk_status draw_errors(wk_gallery *gallery, const wk_model_error *items, s
     }
     if (n == 0) return WK_OK;
     const char *what = wk_error_figure_name(figure);
-    char title[256], name[256], caption[512];
+    char title[256], name[256], caption[512], label[64];
+    snprintf(label, sizeof label, "%s%s", what,
+             figure == WK_ERROR_CORRELATION ? "" : " of the image prediction error");
     snprintf(title, sizeof title, "%s, %s, policy %s", items->domain, items->exploration,
              items->policy);
     snprintf(name, sizeof name, "model-error-%s-%s-%s-%s", what, items->domain, items->exploration,
@@ -40,7 +42,7 @@ static wk_status draw_errors(wk_gallery *gallery, const wk_model_error *items, s
                  : "Image prediction error, %s; intervals are the s.d. over seeds.",
              what);
     wk_plot_bars plot = {
-        .title = title, .axis = {.label = what}, .bars = bars, .count = n, .has_reference = false};
+        .title = title, .axis = {.label = label}, .bars = bars, .count = n, .has_reference = false};
     wk_figure *drawn;
     WK_TRY(wk_plot_bars_draw(&plot, &drawn, err));
     return wk_gallery_add(gallery, WK_PART_ERRORS, drawn, name, caption, err);

@@ -82,14 +82,16 @@ static wk_status draw(wk_gallery *gallery, const wk_subject_key *key, const canv
     const char *const *n = key->names;
     const char *variant = n[WK_FIELD_VARIANT], *comma = *variant ? ", " : "";
     bool cvar = strcmp(n[WK_FIELD_METRIC], "cvar0.1") == 0;
+    wk_gallery_part part = cvar       ? WK_PART_CURVES_CVAR
+                           : *variant ? WK_PART_CURVES_OOD
+                                      : WK_PART_CURVES_AVERAGE;
     char title[256], name[256], caption[512];
     snprintf(title, sizeof title, "%s, %s%s%s, %s", n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK], comma,
              variant, n[WK_FIELD_EXPLORATION]);
     snprintf(name, sizeof name, "curve-%s-%s-%s%s%s-%s", n[WK_FIELD_METRIC], n[WK_FIELD_DOMAIN],
              n[WK_FIELD_TASK], *variant ? "-" : "", variant, n[WK_FIELD_EXPLORATION]);
     snprintf(caption, sizeof caption,
-             "%s of the policies from snapshots of the world model. Lines are means over seeds, "
-             "shades their s.d.",
+             "%s of the policies from snapshots of the world model: mean and s.d. over seeds.",
              cvar ? "CVaR 0.1" : "Average");
     wk_plot_lines plot = {.title = title,
                           .x = {.label = "steps of the world model's data"},
@@ -98,7 +100,7 @@ static wk_status draw(wk_gallery *gallery, const wk_subject_key *key, const canv
                           .count = c->count};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return wk_gallery_add(gallery, WK_PART_CURVES, figure, name, caption, err);
+    return wk_gallery_add(gallery, part, figure, name, caption, err);
 }
 
 wk_status wk_gallery_curves(wk_gallery *gallery, const wk_findings *f, wk_error *err)

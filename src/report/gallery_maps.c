@@ -4,6 +4,7 @@
 
 #include "train/checkpoint.h"
 #include "train/run_curriculum.h"
+#include "train/run_world.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,43 +12,33 @@
 
 // The curriculum of one run as its newest checkpoint has it.
 typedef struct saved {
-    wk_plugin *plugin;
-    const wk_domain *domain;
+    wk_run_world world;
     wk_space *space;
     wk_run_curriculum curriculum;
 } saved;
 
-static wk_status open_domain(const wk_run_config *config, saved *s, wk_error *err)
+static wk_status open_saved(const wk_report_run *run, uint64_t step, saved *s, wk_error *err)
 {
-    if (!*config->plugin) return wk_domain_find(config->domain, &s->domain, err);
-    WK_TRY(wk_plugin_load(config->plugin, &s->plugin, err));
-    s->domain = wk_plugin_domain(s->plugin);
-    return WK_OK;
-}
-
-static wk_status open_saved(const wk_report_run *run, saved *s, wk_error *err)
-{
-    uint64_t step;
-    WK_TRY(wk_checkpoint_newest(run->directory, &step, err));
-    WK_TRY(open_domain(&run->config, s, err));
-    WK_TRY(wk_space_create(s->domain, false, &s->space, err));
-    WK_TRY(wk_run_curriculum_open(&run->config, s->domain, s->space, &s->curriculum, err));
-    return wk_checkpoint_curriculum(run->directory, step, s->domain, s->curriculum.curriculum, err);
+    WK_TRY(wk_run_world_open(&run->config, &s->world, err));
+    WK_TRY(wk_space_create(s->world.domain, false, &s->space, err));
+    WK_TRY(wk_run_curriculum_open(&run->config, s->world.domain, s->space, &s->curriculum, err));
+    return wk_checkpoint_curriculum(run->directory, step, s->world.domain, s->curriculum.curriculum,
+                                    err);
 }
 
 static void close_saved(saved *s)
 {
     wk_run_curriculum_close(&s->curriculum);
     wk_space_destroy(s->space);
-    wk_plugin_unload(s->plugin);
+    wk_run_world_close(&s->world);
 }
 
-static wk_status read_map(const wk_report_run *run, wk_heatmap *out, wk_error *err)
+static wk_status read_map(const wk_report_run *run, uint64_t step, wk_heatmap *out, wk_error *err)
 {
     saved s = {0};
-    wk_status status = open_saved(run, &s, err);
+    wk_status status = open_saved(run, step, &s, err);
     if (status == WK_OK)
-        status = wk_heatmap_create(s.domain, s.space, s.curriculum.curriculum, out, err);
+        status = wk_heatmap_create(s.world.domain, s.space, s.curriculum.curriculum, out, err);
     close_saved(&s);
     return status;
 }
@@ -140,23 +131,26 @@ static bool take_map(summed *out, wk_heatmap *map)
     return true;
 }
 
-// Adds a run; one without a checkpoint is counted, one with a broken one is told about.
+// Adds a run; one without a checkpoint is counted, one whose checkpoint is no use is told about.
 static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
                          wk_missing *missing, wk_error *err)
 {
     wk_heatmap map = {0};
     wk_error problem = {0};
-    wk_status status = read_map(run, &map, &problem);
+    uint64_t step;
+    wk_status status = wk_checkpoint_newest(run->directory, &step, &problem);
+    if (status == WK_E_NOT_FOUND) {
+        ++*without;
+        return WK_OK;
+    }
+    if (status == WK_OK) status = read_map(run, step, &map, &problem);
     if (status == WK_OK && !take_map(out, &map))
         status = wk_fail(&problem, WK_E_MEMORY, "no memory for the maps of the curricula");
     wk_heatmap_free(&map);
+    if (status == WK_OK) return WK_OK;
     if (status == WK_E_MEMORY) return wk_fail(err, status, "%s", problem.message);
-    if (status == WK_E_NOT_FOUND)
-        ++*without;
-    else if (status != WK_OK)
-        return wk_missing_add(missing, err, "%s: no map of its curriculum: %s", run->directory,
-                              problem.message);
-    return WK_OK;
+    return wk_missing_add(missing, err, "%s: no map of its curriculum: %s", run->directory,
+                          problem.message);
 }
 
 // The largest share that any curriculum of the group gives to a cell of the panel: one scale for
@@ -258,7 +252,7 @@ wk_status wk_gallery_maps(wk_gallery *gallery, const wk_runs *runs, const wk_pap
     }
     if (without == 0) return WK_OK;
     return wk_missing_add(missing, err,
-                          "%zu of %zu runs have no checkpoint: no maps of the environments they "
+                          "%zu of %zu runs have no whole checkpoint: no maps of the environments they "
                           "visited",
                           without, count);
 }

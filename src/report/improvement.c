@@ -95,11 +95,12 @@ static bool survey(const wk_findings *findings, ground *g)
     return true;
 }
 
+// One more than needed: an allocation of nothing may be NULL.
 static bool make_room(ground *g)
 {
     size_t entries = g->tasks * g->curricula, cells = g->tasks * g->most;
-    g->scores = calloc(entries * g->most, sizeof *g->scores);
-    g->runs = calloc(entries, sizeof *g->runs);
+    g->scores = calloc(entries * g->most + 1, sizeof *g->scores);
+    g->runs = calloc(entries + 1, sizeof *g->runs);
     g->x = calloc(cells, sizeof *g->x);
     g->y = calloc(cells, sizeof *g->y);
     g->x_runs = calloc(g->tasks, sizeof *g->x_runs);

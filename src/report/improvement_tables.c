@@ -42,9 +42,10 @@ void wk_improvement_sheet(const wk_comparison *comparison, wk_sheet *out)
     static const char *const names[] = {"metric", "exploration", "X",     "Y",
                                         "P(X>Y)", "interval",    "tasks", "runs"};
     out->title = "Probability of improvement";
-    out->caption = "How likely a run of X scores higher than one of Y, averaged over tasks, with "
-                   "its 95 % stratified bootstrap interval; marked: the interval lies above 0.5. "
-                   "Runs: the fewest of a task.";
+    wk_text_puts(&out->caption,
+                 "How likely a run of X scores higher than one of Y, averaged over tasks, with "
+                 "its 95 % stratified bootstrap interval; marked: the interval lies above 0.5. "
+                 "Runs: the fewest of a task.");
     put_headings(out, names, sizeof names / sizeof *names, 4);
     for (size_t i = 0; i < comparison->improvements.count; i++) {
         const wk_improvement *p = &comparison->improvements.items[i];
@@ -62,10 +63,10 @@ void wk_standing_sheet(const wk_comparison *comparison, wk_sheet *out)
     static const char *const names[] = {"metric",   "exploration", "curriculum", "IQM",
                                         "interval", "tasks",       "runs"};
     out->title = "Interquartile means";
-    out->caption =
-        "Mean of the middle half of all scores, each divided by the highest that any run "
-        "has on its task, with its 95 % stratified bootstrap interval. Runs: the most "
-        "of a task.";
+    wk_text_puts(&out->caption,
+                 "Mean of the middle half of all scores, each divided by the highest that any run "
+                 "has on its task, with its 95 % stratified bootstrap interval. Runs: the most "
+                 "of a task.");
     put_headings(out, names, sizeof names / sizeof *names, 3);
     for (size_t i = 0; i < comparison->standings.count; i++) {
         const wk_standing *s = &comparison->standings.items[i];

@@ -120,10 +120,11 @@ void wk_model_errors_sheet(const wk_model_errors *errors, wk_sheet *out)
 {
     static const char *const heads[] = {"domain", "exploration", "policy", "curriculum"};
     out->title = "Model errors";
-    out->caption = "Squared error of the pictures predicted one step ahead, in environments from "
-                   "the default distribution: mean ± s.d. over seeds (population s.d.), number of "
-                   "seeds in parentheses; the ensemble's own estimate, and how well it ranks the "
-                   "environments.";
+    wk_text_puts(&out->caption,
+                 "Squared error of the pictures predicted one step ahead, in environments from "
+                 "the default distribution: mean ± s.d. over seeds (population s.d.), number of "
+                 "seeds in parentheses; the ensemble's own estimate, and how well it ranks the "
+                 "environments.");
     out->heads = sizeof heads / sizeof *heads;
     out->columns = out->heads + WK_ERROR_FIGURES;
     for (size_t i = 0; i < out->heads; i++)

@@ -1,17 +1,24 @@
 #include "report/report.h"
 
-#include "base/file.h"
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+static int compare_runs(const void *a, const void *b, void *paper)
+{
+    const wk_report_run *x = *(wk_report_run *const *)a, *y = *(wk_report_run *const *)b;
+    int order = wk_paper_order(paper, WK_FIELD_DOMAIN, x->domain, y->domain);
+    if (!order) order = wk_paper_order(paper, WK_FIELD_EXPLORATION, x->exploration, y->exploration);
+    if (!order) order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->curriculum, y->curriculum);
+    return order ? order : (x->seed > y->seed) - (x->seed < y->seed);
+}
 
 static wk_status gather(wk_report *r, wk_error *err)
 {
     const wk_report_config *c = &r->config;
     WK_TRY(wk_paper_read(&r->paper, err));
     WK_TRY(wk_runs_read(c->paths, c->n_paths, c->pool, &r->runs, err));
+    // Figures come in the order of the runs, tables in the paper's: one order for both.
+    qsort_r(r->runs.items.items, r->runs.items.count, sizeof *r->runs.items.items, compare_runs,
+            &r->paper);
     WK_TRY(wk_findings_gather(&r->runs, &r->paper, &c->findings, &r->findings, err));
     for (int t = 0; t < WK_TABLES; t++)
         WK_TRY(wk_score_table_make(&r->findings, (wk_table_kind)t, &r->tables[t], err));

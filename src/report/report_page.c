@@ -104,6 +104,24 @@ static wk_status put_comparison(const wk_report *r, wk_page *page, wk_error *err
     return put_sheet(r, WK_SHEET_STANDINGS, page, err);
 }
 
+static void put_curves(const wk_report *r, wk_page *page)
+{
+    static const struct {
+        wk_gallery_part part;
+        const char *title;
+    } kinds[] = {{WK_PART_CURVES_CVAR, "CVaR 0.1"},
+                 {WK_PART_CURVES_AVERAGE, "Average"},
+                 {WK_PART_CURVES_OOD, "Out of distribution"}};
+    bool begun = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!has_part(r, kinds[i].part)) continue;
+        if (!begun) wk_page_section(page, "Learning curves");
+        begun = true;
+        wk_page_subsection(page, kinds[i].title);
+        put_figures(r, kinds[i].part, page);
+    }
+}
+
 static void put_curricula(const wk_report *r, wk_page *page)
 {
     if (!has_part(r, WK_PART_MAPS) && !has_part(r, WK_PART_CHOICES)) return;
@@ -146,8 +164,7 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
                      problems, plural(problems), plural(problems), missing, plural(missing));
     WK_TRY(put_scores(r, page, err));
     WK_TRY(put_comparison(r, page, err));
-    if (has_part(r, WK_PART_CURVES)) wk_page_section(page, "Learning curves");
-    put_figures(r, WK_PART_CURVES, page);
+    put_curves(r, page);
     put_curricula(r, page);
     WK_TRY(put_errors(r, page, err));
     put_missing(r, page);

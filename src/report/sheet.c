@@ -40,6 +40,7 @@ void wk_sheet_free(wk_sheet *sheet)
         wk_text_free(&sheet->cells.items[i].aside);
     }
     wk_array_free(&sheet->cells);
+    wk_text_free(&sheet->caption);
     *sheet = (wk_sheet){0};
 }
 
@@ -151,7 +152,7 @@ static void put_aligned(const wk_sheet *sheet, cell_fn *style, edges edge, wk_te
     size_t count = sheet->cells.count;
     grid g = {sheet, calloc(count + 1, sizeof *g.cells),
               calloc(sheet->columns + 1, sizeof *g.widths), edge};
-    out->failed |= sheet->failed || !g.cells || !g.widths;
+    out->failed |= sheet->failed || sheet->caption.failed || !g.cells || !g.widths;
     for (size_t i = 0; i < count && !out->failed; i++) {
         style(&sheet->cells.items[i], &g.cells[i]);
         out->failed |= g.cells[i].failed;
@@ -169,22 +170,42 @@ static void put_aligned(const wk_sheet *sheet, cell_fn *style, edges edge, wk_te
     free(g.widths);
 }
 
+// Words in lines of at most LINE characters.
+static void put_wrapped(const char *words, wk_text *out)
+{
+    enum { LINE = 100 };
+    size_t used = 0;
+    while (*words) {
+        size_t length = strcspn(words, " ");
+        char word[128];
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        size_t width = width_of(word);
+        if (used) wk_text_puts(out, used + 1 + width > LINE ? "\n" : " ");
+        used = used && used + 1 + width <= LINE ? used + 1 + width : width;
+        wk_text_append(out, words, length);
+        words += length + (words[length] == ' ');
+    }
+    wk_text_puts(out, "\n");
+}
+
 void wk_sheet_text(const wk_sheet *sheet, wk_text *out)
 {
-    wk_text_printf(out, "%s\n%s\n\n", sheet->title, sheet->caption);
+    wk_text_printf(out, "%s\n", sheet->title);
+    put_wrapped(wk_text_get(&sheet->caption), out);
+    wk_text_puts(out, "\n");
     put_aligned(sheet, plain_cell, (edges){"", "  ", ""}, out);
 }
 
 void wk_sheet_markdown(const wk_sheet *sheet, wk_text *out)
 {
-    wk_text_printf(out, "## %s\n\n%s\n\n", sheet->title, sheet->caption);
+    wk_text_printf(out, "## %s\n\n%s\n\n", sheet->title, wk_text_get(&sheet->caption));
     put_aligned(sheet, markdown_cell, (edges){"| ", " | ", " |"}, out);
 }
 
 void wk_sheet_latex(const wk_sheet *sheet, wk_text *out)
 {
-    out->failed |= sheet->failed;
-    wk_text_printf(out, "%% %s. %s\n\\begin{tabular}{", sheet->title, sheet->caption);
+    out->failed |= sheet->failed || sheet->caption.failed;
+    wk_text_printf(out, "%% %s. %s\n\\begin{tabular}{", sheet->title, wk_text_get(&sheet->caption));
     put_repeated(out, 'l', sheet->heads);
     put_repeated(out, 'r', sheet->columns - sheet->heads);
     wk_text_puts(out, "}\n\\hline\n");
@@ -202,7 +223,7 @@ wk_status wk_sheet_page(const wk_sheet *sheet, wk_page *page, wk_error *err)
     size_t count = sheet->cells.count;
     const char **header = calloc(sheet->columns + 1, sizeof *header);
     wk_page_cell *cells = calloc(count + 1, sizeof *cells);
-    bool all = header && cells && !sheet->failed;
+    bool all = header && cells && !sheet->failed && !sheet->caption.failed;
     if (all) {
         for (size_t c = 0; c < sheet->columns; c++)
             header[c] = wk_text_get(&sheet->cells.items[c].text);
@@ -211,7 +232,7 @@ wk_status wk_sheet_page(const wk_sheet *sheet, wk_page *page, wk_error *err)
             cells[i - sheet->columns] =
                 (wk_page_cell){wk_text_get(&cell->text), cell->aside.chars, cell->best};
         }
-        wk_page_table_data data = {.caption = sheet->caption,
+        wk_page_table_data data = {.caption = wk_text_get(&sheet->caption),
                                    .columns = sheet->columns,
                                    .rows = wk_sheet_rows(sheet),
                                    .row_heads = sheet->heads,

@@ -16,7 +16,8 @@ typedef struct wk_sheet_cell {
 /// Zero-initialise, set what is at the top, add the heading and then the cells, row by row. A cell
 /// that finds no memory is reported when the sheet is written.
 typedef struct wk_sheet {
-    const char *title, *caption;
+    const char *title;
+    wk_text caption;
     size_t columns, heads; // the first `heads` columns name the rows
     WK_ARRAY(wk_sheet_cell) cells;
     bool failed;

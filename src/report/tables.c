@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READING                                                                                     \
-    " Mean ± s.d. over seeds (population s.d.), number of seeds in parentheses; marked: within 2 " \
-    "% "                                                                                            \
-    "of the row's best."
-
 // What makes each of the tables.
 static const struct {
     const char *name, *title, *caption, *metric; // metric NULL: all
@@ -17,18 +12,17 @@ static const struct {
 } kinds[WK_TABLES] = {
     [WK_TABLE_CVAR] = {"cvar", "Robustness: CVaR 0.1",
                        "Mean of the worst tenth of the episodes in environments from the default "
-                       "distribution." READING,
+                       "distribution.",
                        "cvar0.1", false, false},
-    [WK_TABLE_AVERAGE] =
-        {"average", "Average performance",
-         "Mean over episodes in environments from the default distribution." READING, "average",
-         false, false},
+    [WK_TABLE_AVERAGE] = {"average", "Average performance",
+                          "Mean over episodes in environments from the default distribution.",
+                          "average", false, false},
     [WK_TABLE_OOD] = {"ood", "Out-of-distribution performance",
-                      "Mean over the episodes of each out-of-distribution case." READING,
-                      "ood-average", false, true},
+                      "Mean over the episodes of each out-of-distribution case.", "ood-average",
+                      false, true},
     [WK_TABLE_COMBINED] = {"combined", "Combined domain",
-                           "One world model for both domains, evaluated in each of them." READING,
-                           NULL, true, true},
+                           "One world model for both domains, evaluated in each of them.", NULL,
+                           true, true},
 };
 
 static bool belongs(const wk_finding *f, wk_table_kind kind)
@@ -171,11 +165,40 @@ int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row)
     return largest >= 10 ? 1 : 3;
 }
 
-static void put_ours(const wk_table_entry *entry, int digits, wk_sheet *out)
+// The number of seeds that all entries have; 0 if they differ.
+static size_t common_seeds(const wk_score_table *table)
 {
-    if (entry->seeds)
+    size_t common = 0;
+    for (size_t i = 0; i < table->rows.count * table->columns; i++) {
+        size_t seeds = table->rows.items[i / table->columns].entries[i % table->columns].seeds;
+        if (seeds == 0) continue;
+        if (common && seeds != common) return 0;
+        common = seeds;
+    }
+    return common;
+}
+
+// Says how to read the entries; with `common` their number of seeds is said here once.
+static void put_caption(const wk_score_table *table, bool papers_below, size_t common,
+                        wk_sheet *out)
+{
+    wk_text_printf(&out->caption, "%s Mean ± s.d. over ", table->caption);
+    if (common)
+        wk_text_printf(&out->caption, "%zu seed%s (population s.d.)", common,
+                       common > 1 ? "s" : "");
+    else
+        wk_text_puts(&out->caption, "seeds (population s.d.), number of seeds in parentheses");
+    wk_text_puts(&out->caption, "; marked: within 2 % of the row's best.");
+    if (!papers_below) wk_text_puts(&out->caption, " In brackets: the paper's, over 5 seeds.");
+}
+
+static void put_ours(const wk_table_entry *entry, int digits, bool seeds, wk_sheet *out)
+{
+    if (entry->seeds && seeds)
         wk_sheet_put(out, entry->best, "%.*f ± %.*f (%zu)", digits, entry->mean, digits, entry->sd,
                      entry->seeds);
+    else if (entry->seeds)
+        wk_sheet_put(out, entry->best, "%.*f ± %.*f", digits, entry->mean, digits, entry->sd);
     else
         wk_sheet_put(out, false, "-");
 }
@@ -205,15 +228,15 @@ static void put_names(const wk_score_table *table, const wk_table_row *row, cons
 }
 
 static void put_row(const wk_score_table *table, const wk_table_row *row, bool papers_below,
-                    wk_sheet *out)
+                    size_t common, wk_sheet *out)
 {
     int digits = wk_table_row_digits(table, row);
     put_names(table, row, papers_below ? "ours" : NULL, out);
     for (size_t c = 0; c < table->columns; c++) {
         const wk_table_entry *entry = &row->entries[c];
-        put_ours(entry, digits, out);
+        put_ours(entry, digits, common == 0, out);
         if (!papers_below && entry->paper)
-            wk_sheet_aside(out, "paper %.*f ± %.*f", digits, entry->paper->mean, digits,
+            wk_sheet_aside(out, "[%.*f ± %.*f]", digits, entry->paper->mean, digits,
                            entry->paper->sd);
     }
     if (!papers_below || !has_papers(table, row)) return;
@@ -224,8 +247,10 @@ static void put_row(const wk_score_table *table, const wk_table_row *row, bool p
 
 void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_sheet *out)
 {
+    // The page has little room: a number that is everywhere the same is said once.
+    size_t common = papers_below ? 0 : common_seeds(table);
     out->title = table->title;
-    out->caption = table->caption;
+    put_caption(table, papers_below, common, out);
     for (int f = 0; f < WK_FIELDS; f++)
         if (table->heads[f]) {
             wk_sheet_put(out, false, "%s", wk_field_name((wk_field)f));
@@ -239,7 +264,7 @@ void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_she
     for (size_t c = 0; c < table->columns; c++)
         wk_sheet_put(out, false, "%s", table->curricula[c]);
     for (size_t r = 0; r < table->rows.count; r++)
-        put_row(table, &table->rows.items[r], papers_below, out);
+        put_row(table, &table->rows.items[r], papers_below, common, out);
 }
 
 static void csv_entry(const wk_score_table *table, const wk_table_row *row, size_t c, wk_text *out)

@@ -25,7 +25,7 @@ typedef struct wk_table_row {
 typedef struct wk_score_table {
     const char *name;      // stem of its files
     const char *title;     // for people
-    const char *caption;   // what the entries are and how they are marked
+    const char *caption;   // what the entries are
     bool heads[WK_FIELDS]; // which fields name the rows
     size_t columns;
     const char **curricula; // [columns], borrowed names
@@ -51,7 +51,8 @@ void wk_score_table_free(wk_score_table *table);
 int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row);
 
 /// The table as a sheet: a row of ours and, with `papers_below` and where the paper has figures,
-/// one of the paper's below it; else they are asides of ours. Zero-initialise and free the sheet.
+/// one of the paper's below it; else they are asides of ours, and a number of seeds that all entries
+/// share is told by the caption alone. Zero-initialise and free the sheet.
 void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_sheet *out);
 
 /// One line for each entry, all digits, the columns of assets/paper/results.csv first.

@@ -134,7 +134,10 @@ static void announce(const run *r)
     say(r, WK_LOG_INFO, text);
     const char *trouble = wk_trainer_resume_note(r->trainer);
     if (*trouble) {
-        snprintf(text, sizeof text, "an older checkpoint is used, because %.400s", trouble);
+        snprintf(text, sizeof text,
+                 "an older checkpoint is used, because %.400s; what cannot be used is kept, with "
+                 "'damaged' before its name",
+                 trouble);
         say(r, WK_LOG_WARN, text);
     }
     if (wk_trainer_resumed_from(r->trainer) >= 0) {

@@ -55,20 +55,21 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     (void)state;
     program_result result = program_run("report runs --out all");
     program_expect_success(result);
-    assert_non_null(strstr(result.out, "8 runs, 42 figures, written to all/index.html"));
+    assert_non_null(strstr(result.out, "8 runs, 46 figures, written to all/index.html"));
     assert_non_null(strstr(result.out, "Probability of improvement"));
     expect_files("all/index.html", 1);
     expect_files("all/tables/*.csv", 6); // no combined runs, so no such table
     expect_files("all/tables/*.txt", 6);
     expect_files("all/tables/*.md", 6);
     expect_files("all/tables/*.tex", 6);
-    expect_files("all/figures/*.svg", 42);
-    expect_files("all/figures/*.png", 42);
+    expect_files("all/figures/*.svg", 46);
+    expect_files("all/figures/*.png", 46);
     expect_files("all/figures/improvement-*.svg", 3);
     expect_files("all/figures/curve-*.svg", 15); // (3 + 2 tasks) x (CVaR, average, one case)
     expect_files("all/figures/map-*.svg", 8);    // 2 domains x 2 curricula x (episodes, error)
     expect_files("all/figures/chosen-*.svg", 4); // 3 parameters of clean-up, 1 of toy
-    expect_files("all/figures/model-error-*.svg", 12);
+    expect_files("all/figures/model-error-*.svg", 12); // 2 domains x 2 policies x 3 figures
+    expect_files("all/figures/estimate-*.svg", 4);
 }
 
 static void the_page_is_whole(void **state)
@@ -86,7 +87,7 @@ static void the_page_is_whole(void **state)
         "Model errors",
         "Missing",
         "Nothing: every run of the grid",
-        "paper 0.711 ± 0.090", // of clean-up, sort, waker-m
+        "[0.711 ± 0.090]", // of clean-up, sort, waker-m
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(page, parts[i])) fail_msg("the page lacks '%s'", parts[i]);
@@ -163,6 +164,17 @@ static void an_incomplete_grid_is_reported(void **state)
     assert_non_null(strstr(result.out, "gaps/p2e-waker-m/0: no evaluation of a task policy"));
 }
 
+static void a_run_of_an_unknown_domain_is_reported_without_a_map(void **state)
+{
+    (void)state;
+    shell("cp -r runs/toy mars && sed -i 's/domain: toy/domain: mars/' mars/*/*/config.yaml && "
+          "sed -i 's/\"domain\": \"toy\"/\"domain\": \"mars\"/' mars/*/*/eval/*.json");
+    program_result result = program_run("report mars --out red");
+    program_expect_success(result);
+    assert_non_null(strstr(result.out, "mars    west  p2e"));
+    assert_non_null(strstr(result.out, "p2e-dr/0: no map of its curriculum: "));
+}
+
 static void runs_that_were_never_evaluated_make_a_report_too(void **state)
 {
     (void)state;
@@ -200,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_damaged_file_is_left_out_named_and_told_by_the_exit_code),
         cmocka_unit_test(a_damaged_checkpoint_costs_its_map_only),
         cmocka_unit_test(an_incomplete_grid_is_reported),
+        cmocka_unit_test(a_run_of_an_unknown_domain_is_reported_without_a_map),
         cmocka_unit_test(runs_that_were_never_evaluated_make_a_report_too),
         cmocka_unit_test(what_is_not_there_is_refused),
     };

@@ -154,7 +154,7 @@ static void runs_without_checkpoints_are_said_to_have_no_maps(void **state)
     assert_ok(wk_gallery_maps(&gallery, &f.runs, &f.paper, &f.missing, &err));
     assert_int_equal(gallery.items.count, 0);
     assert_int_equal(f.missing.items.count, 1);
-    assert_non_null(strstr(f.missing.items.items[0], "4 of 4 runs have no checkpoint"));
+    assert_non_null(strstr(f.missing.items.items[0], "4 of 4 runs have no whole checkpoint"));
     wk_gallery_free(&gallery);
     drop(&f);
 }

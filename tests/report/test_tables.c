@@ -294,7 +294,7 @@ static void csv_parses_back_to_the_same_bits(void **state)
 static void names_are_escaped_in_every_format(void **state)
 {
     (void)state;
-    wk_sheet sheet = {.title = "t", .caption = "c", .columns = 1, .heads = 1};
+    wk_sheet sheet = {.title = "t", .columns = 1, .heads = 1};
     wk_sheet_put(&sheet, false, "head");
     wk_sheet_put(&sheet, true, "a_b|c%%d");
     wk_text latex = {0}, markdown = {0}, csv = {0};
