@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-// A row's working copy lies on the stack: a tile's arrays and the row in float32, up to 100 KB.
+// A row's working copy lies on the stack, up to 100 KB.
 enum { TILE = 128, MAX_PARTS = 3 * WK_GRU_MAX_HIDDEN };
 
 typedef struct job {
@@ -24,8 +24,8 @@ typedef struct job {
 typedef struct row {
     size_t hidden;
     const float *pre, *gate_bias, *gain, *bias, *h;
-    const float *centred; // pre + gate_bias - mean, and below the two rows that come next
-    const float *next_pre, *next_h;
+    const float *centred;           // pre + gate_bias - mean
+    const float *next_pre, *next_h; // of the row that follows
     float rstd, update_bias;
     float gate_limit, tanh_limit; // bounds of the arguments, hidden from the compiler
 } row;
@@ -54,39 +54,22 @@ WK_INLINE float part(const row *w, size_t at)
     return w->centred[at] * w->rstd * w->gain[at] + w->bias[at];
 }
 
-WK_INLINE void join_gate(size_t n, const float *rest, const float *scale, float *gate)
+typedef enum gate_kind { RESET, UPDATE } gate_kind;
+
+// gate[i] = sigmoid(part), for the update gate with its bias, of n <= TILE parts from `at` on.
+WK_INLINE void compute_gate(gate_kind kind, const row *w, size_t at, size_t n, float *gate)
 {
+    float scale[TILE], limit = w->gate_limit;
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++) {
+        float x = kind == UPDATE ? part(w, at + i) + w->update_bias : part(w, at + i);
+        wk_cut cut = wk_cut_base2(wk_clip(wk_sigmoid_exponent(x), -limit, limit));
+        gate[i] = cut.rest;
+        scale[i] = cut.scale;
+    }
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++)
-        gate[i] = wk_sigmoid_joined((wk_cut){rest[i], scale[i]});
-}
-
-// gate[i] = sigmoid(part) for n <= TILE parts from `at` on.
-WK_INLINE void reset_gate(const row *w, size_t at, size_t n, float *gate)
-{
-    float rest[TILE], scale[TILE], limit = w->gate_limit;
-#pragma GCC ivdep
-    for (size_t i = 0; i < n; i++) {
-        float t = wk_clip(wk_sigmoid_exponent(part(w, at + i)), -limit, limit);
-        wk_cut cut = wk_cut_base2(t);
-        rest[i] = cut.rest;
-        scale[i] = cut.scale;
-    }
-    join_gate(n, rest, scale, gate);
-}
-
-// The same with update_bias added to the part.
-WK_INLINE void update_gate(const row *w, size_t at, size_t n, float *gate)
-{
-    float rest[TILE], scale[TILE], limit = w->gate_limit;
-#pragma GCC ivdep
-    for (size_t i = 0; i < n; i++) {
-        float t = wk_sigmoid_exponent(part(w, at + i) + w->update_bias);
-        wk_cut cut = wk_cut_base2(wk_clip(t, -limit, limit));
-        rest[i] = cut.rest;
-        scale[i] = cut.scale;
-    }
-    join_gate(n, rest, scale, gate);
+        gate[i] = wk_sigmoid_joined((wk_cut){gate[i], scale[i]});
 }
 
 // A tile of gates, and the candidates still cut.
@@ -100,9 +83,9 @@ WK_INLINE void compute_tile(const row *w, size_t at, size_t n, tile *t)
     size_t cand = w->hidden + at, update = cand + w->hidden;
     float limit = w->tanh_limit;
     wk_prefetch(w->next_pre + at, n);
-    reset_gate(w, at, n, t->reset);
+    compute_gate(RESET, w, at, n, t->reset);
     wk_prefetch(w->next_pre + cand, n);
-    update_gate(w, update, n, t->update);
+    compute_gate(UPDATE, w, update, n, t->update);
     wk_prefetch(w->next_pre + update, n);
     wk_prefetch(w->next_h + at, n);
 #pragma GCC ivdep
@@ -175,9 +158,9 @@ WK_INLINE void backward_gates(const row *w, const float *dout, float *dparts, fl
         for (size_t i = 0; i < n; i++) {
             float c = wk_tanh_joined((wk_cut){t.rest[i], t.scale[i]}), u = t.update[i];
             float d = dout[at + i], kept = 1.0f - u, through = d * u;
-            dh[at + i] = d * kept;
             dparts[update + i] = through * (c - w->h[at + i]) * kept;
             dparts[cand + i] = through * (1.0f - c * c) * t.reset[i];
+            dh[at + i] = d * kept;
         }
 #pragma GCC ivdep
         for (size_t i = 0; i < n; i++)
@@ -224,6 +207,7 @@ void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params 
                          float *dpre, float *dh, const wk_gru_grads *grads, bool accumulate_params,
                          void *workspace, wk_pool *pool)
 {
+    assert(p->hidden <= WK_GRU_MAX_HIDDEN);
     bool wanted = grads && grads->gain;
     job j = {.p = p,
              .params = *params,

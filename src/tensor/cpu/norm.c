@@ -64,10 +64,10 @@ void wk_norm_collect(size_t chunks, size_t n, size_t row, float *partial, float 
         memcpy(y, partial, n * sizeof *y);
 }
 
-// Row r of the chunk that ends before `end`: the gradient of x, and the row's share of the
-// parameters' when `sums` (gain, then bias) is given.
+// The gradient of x's row r, and the row's share of the parameters' when `sums` (gain, then bias)
+// is given.
 WK_MULTI
-static void backward_row(const job *j, size_t r, size_t end, const float *gain, float *sums)
+static void backward_row(const job *j, size_t r, const float *gain, float *sums)
 {
     size_t cols = j->p->cols;
     wk_norm_row w = {.n = cols,
@@ -77,7 +77,6 @@ static void backward_row(const job *j, size_t r, size_t end, const float *gain, 
                      .rstd = j->rstd_in[r],
                      .gain_sums = sums,
                      .bias_sums = sums ? sums + cols : NULL};
-    (void)end;
     wk_norm_row_backward(&w, j->dy + r * cols, j->y + r * cols);
 }
 
@@ -92,7 +91,7 @@ static void backward_chunk(void *context, size_t piece, int thread)
     if (sums) memset(sums, 0, 2 * cols * sizeof *sums);
     size_t first = set * j->cut.rows;
     for (size_t r = first + begin; r < first + end; r++)
-        backward_row(j, r, first + end, j->gain + set * j->p->param_stride, sums);
+        backward_row(j, r, j->gain + set * j->p->param_stride, sums);
 }
 
 void wk_cpu_layer_norm_backward(const wk_layer_norm *p, const float *x, const float *gain,
