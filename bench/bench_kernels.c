@@ -5,7 +5,7 @@
 //
 // usage: bench_kernels conv DEPTH BATCH THREADS [ROUNDS]
 //        bench_kernels dense THREADS [ROUNDS]
-//        bench_kernels memory THREADS [ROUNDS]
+//        bench_kernels memory THREADS [ROUNDS [NAME]]   only kernels whose name begins with NAME
 #include "base/clock.h"
 #include "base/pool.h"
 #include "tensor/cpu/kernels.h"
@@ -19,6 +19,12 @@ static double seconds(const wk_pool *pool)
     return wk_pool_threads(pool) == 1 ? wk_clock_thread_seconds() : wk_clock_seconds();
 }
 
+static void fill(size_t n, float *x)
+{
+    wk_draws draws = {.key = n, .substream = 1};
+    wk_cpu_uniform(n, &draws, -0.1f, 0.1f, x, NULL);
+}
+
 static float *numbers(size_t n)
 {
     float *x = aligned_alloc(64, (n * sizeof *x + 63) / 64 * 64);
@@ -26,8 +32,7 @@ static float *numbers(size_t n)
         fprintf(stderr, "no memory for %zu numbers\n", n);
         exit(1);
     }
-    wk_draws draws = {.key = n, .substream = 1};
-    wk_cpu_uniform(n, &draws, -0.1f, 0.1f, x, NULL);
+    fill(n, x);
     return x;
 }
 
@@ -178,19 +183,17 @@ static void time_product(const shape *x, int rounds, wk_pool *pool)
     size_t na = p->stacks * p->m * p->k, nb = p->stacks * p->n * p->k;
     float *a = numbers(na), *b = numbers(nb), *c = numbers(p->stacks * p->m * p->n);
     double flops = 2.0 * (double)(p->stacks * p->m) * (double)p->n * (double)p->k;
-    int calls = (int)(1e8 / flops) + 1;
+    int calls = rounds * ((int)(1e8 / flops) + 1);
     double ours = 1e30, bare = 1e30;
-    for (int r = 0; r < rounds; r++) {
+    for (int i = 0; i < calls; i++) {
         openblas_set_num_threads(wk_pool_threads(pool));
         double t = seconds(pool);
-        for (int i = 0; i < calls; i++)
-            bare_product(p, a, b, c);
-        bare = min(bare, (seconds(pool) - t) / calls);
+        bare_product(p, a, b, c);
+        bare = min(bare, seconds(pool) - t);
         openblas_set_num_threads(1);
         t = seconds(pool);
-        for (int i = 0; i < calls; i++)
-            wk_cpu_matmul(p, a, b, c, pool);
-        ours = min(ours, (seconds(pool) - t) / calls);
+        wk_cpu_matmul(p, a, b, c, pool);
+        ours = min(ours, seconds(pool) - t);
     }
     printf("%-28s %zu x [%zu,%zu,%zu]%s%s: %.3f ms, %.1f GFLOP/s; bare %.3f ms; %.0f %% of bare\n",
            x->name, p->stacks, p->m, p->n, p->k, p->transpose_a ? " TN" : "",
@@ -403,7 +406,7 @@ static const struct {
     {"truncated normal backward", do_truncnorm_backward, 5.0 / 16},
 };
 
-static void bench_memory(int rounds, wk_pool *pool)
+static void bench_memory(int rounds, const char *only, wk_pool *pool)
 {
     arena a = {.pool = pool, .bytes = calloc(NUMBERS, 1), .workspace = numbers(1 << 20)};
     if (!a.bytes) exit(1);
@@ -411,6 +414,9 @@ static void bench_memory(int rounds, wk_pool *pool)
         a.x[i] = numbers(NUMBERS);
     float *from = numbers(NUMBERS), *to = numbers(NUMBERS);
     for (size_t k = 0; k < sizeof memory_kernels / sizeof *memory_kernels; k++) {
+        if (strncmp(memory_kernels[k].name, only, strlen(only)) != 0) continue;
+        for (int i = 0; i < 6; i++) // what a kernel left behind may make the next one's numbers odd
+            fill(NUMBERS, a.x[i]);
         double ours = 1e30, copy = 1e30;
         for (int r = 0; r < rounds; r++) {
             double t = seconds(pool);
@@ -438,7 +444,8 @@ int main(int argc, char **argv)
     bool memory = argc >= 3 && !strcmp(argv[1], "memory");
     if (!conv && !dense && !memory) {
         fprintf(stderr, "usage: bench_kernels conv DEPTH BATCH THREADS [ROUNDS]\n"
-                        "       bench_kernels dense|memory THREADS [ROUNDS]\n");
+                        "       bench_kernels dense THREADS [ROUNDS]\n"
+                        "       bench_kernels memory THREADS [ROUNDS [NAME]]\n");
         return 2;
     }
     int at = conv ? 4 : 2, rounds = argc > at + 1 ? atoi(argv[at + 1]) : 5;
@@ -450,7 +457,7 @@ int main(int argc, char **argv)
     }
     if (conv) bench_conv((size_t)atoi(argv[2]), (size_t)atoi(argv[3]), rounds, pool);
     if (dense) bench_dense(rounds, pool);
-    if (memory) bench_memory(rounds, pool);
+    if (memory) bench_memory(rounds, argc > 4 ? argv[4] : "", pool);
     wk_pool_destroy(pool);
     return 0;
 }

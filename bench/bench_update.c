@@ -5,6 +5,7 @@
 #include "agent/learner.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "sizes.h"
 #include "tensor/cuda/cuda.h"
 
 #include <stdio.h>
@@ -149,7 +150,8 @@ int main(int count, char **args)
     int updates = count > 4 ? atoi(args[4]) : 20;
     wk_error err = {0};
     bench b = {.config = wk_learner_config_default()};
-    check(wk_learner_config_preset(&b.config, preset, &err), &err);
+    if (!bench_sizes(&b.config, preset))
+        check(wk_fail(&err, WK_E_INPUT, "no preset '%s'", preset), &err);
     b.config.action_size = ACTIONS;
     b.config.tasks = count > 3 ? atoi(args[3]) : 0;
     check(open_backend(&b, device, &err), &err);

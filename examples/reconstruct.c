@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "media/image.h"
+#include "train/config_parts.h"
 #include "waker/env.h"
 #include <math.h>
 #include <stdio.h>
@@ -244,8 +245,8 @@ static wk_status show(wk_learner *learner, const footage *f, const char *path, w
 // Sizes of preset quick; policies play no part here, so imagination is as short as it can be.
 static wk_learner_config config_of(const wk_domain *domain)
 {
-    wk_learner_config c = wk_learner_config_default();
-    if (wk_learner_config_preset(&c, "quick", NULL) != WK_OK) abort();
+    wk_learner_config c;
+    if (wk_learner_config_of_blocks(&(const char *){"quick"}, 1, &c, NULL) != WK_OK) abort();
     c.batch = BATCH, c.length = LENGTH, c.horizon = 1, c.ensemble = 2;
     c.exploration = WK_EXPLORE_RANDOM, c.model_rate = 2e-3f, c.seed = SEED;
     c.action_size = domain->action_size;

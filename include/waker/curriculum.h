@@ -64,8 +64,8 @@ const wk_curriculum_rule *wk_curriculum_rule_at(size_t i);
 /// The rule called `name`; the error names the nearest one.
 wk_status wk_curriculum_rule_find(const char *name, const wk_curriculum_rule **out, wk_error *err);
 
-/// The function a plug-in with a rule exports: `const wk_curriculum_rule
-/// *wk_plugin_curriculum(void)`.
+/// The function a plug-in with a rule exports (and the program does not define).
+__attribute__((visibility("default"))) const wk_curriculum_rule *wk_plugin_curriculum(void);
 #define WK_CURRICULUM_PLUGIN_SYMBOL "wk_plugin_curriculum"
 
 typedef struct wk_curriculum wk_curriculum;
@@ -76,10 +76,12 @@ wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *
                                wk_curriculum **out, wk_error *err);
 void wk_curriculum_destroy(wk_curriculum *curriculum);
 
-/// Chooses θ of episode number `episode`, counts the visit, and returns its index in the space. The
+/// Chooses θ of episode number `episode`, counts the visit, and gives its index in the space. The
 /// draw depends on (seed, episode) and on what was reported before, on nothing else. While
-/// `prefill` is set the default distribution is used.
-size_t wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool prefill, double *theta);
+/// `prefill` is set the default distribution is used. Fails when the rule gives a distribution that
+/// is none.
+wk_status wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool prefill,
+                             double *theta, size_t *index, wk_error *err);
 
 /// Feeds error estimates back: delta[i] of a trajectory that began in an episode of θ number
 /// index[i]. Numbers that are not finite are left out and counted.
@@ -89,7 +91,8 @@ void wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const 
 /// Tells how many environment steps have been collected; the reductions of WAKER-R are taken here.
 void wk_curriculum_advance(wk_curriculum *curriculum, uint64_t steps);
 
-/// The probability of every θ for the next episode: what wk_curriculum_next draws from. [count]
+/// The probability of every θ for the next episode: what wk_curriculum_next draws from; the default
+/// distribution where that fails. [count]
 void wk_curriculum_distribution(const wk_curriculum *curriculum, double *probability);
 
 /// What is known about the θ; valid until the next call that changes the curriculum.

@@ -281,6 +281,10 @@ const wk_batch *wk_vec_batch(const wk_vec *vec);
 wk_status wk_vec_plan_reset(wk_vec *vec, int i, const double *theta, size_t count, uint64_t seed,
                             uint64_t episode, wk_error *err);
 
+/// Leaves environment i as it is at the next wk_vec_step, its rows of the batch included; its
+/// action is not looked at. For environments that have no episode.
+void wk_vec_plan_idle(wk_vec *vec, int i);
+
 /// Steps (or resets) every environment; `actions` is [N, action_size]. The error of the
 /// lowest-numbered environment is reported. Bad actions and missing resets are found before
 /// anything moves.

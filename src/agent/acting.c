@@ -120,6 +120,16 @@ void wk_acting_destroy(wk_acting *a)
     free(a);
 }
 
+wk_status wk_acting_begin(wk_acting *a, uint64_t counter, wk_error *err)
+{
+    uint64_t *state = calloc(1, wk_acting_state_size(a));
+    if (!state) return wk_fail(err, WK_E_MEMORY, "no memory for %d recurrent states", a->count);
+    state[0] = counter;
+    wk_status status = wk_acting_load(a, state, err);
+    free(state);
+    return status;
+}
+
 wk_status wk_acting_step(wk_acting *a, const uint8_t *images, const float *previous,
                          const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err)
 {

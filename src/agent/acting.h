@@ -20,6 +20,10 @@ wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting
                            wk_error *err);
 void wk_acting_destroy(wk_acting *acting);
 
+/// Forgets all recurrent states and sets the draw counter: what follows depends on the weights, the
+/// images and `counter` alone.
+wk_status wk_acting_begin(wk_acting *acting, uint64_t counter, wk_error *err);
+
 /// One step of all environments: images [N,64,64,3], the actions [N,A] that led to them, first [N]
 /// (nonzero forgets the state before). Writes the next actions [N,A].
 wk_status wk_acting_step(wk_acting *acting, const uint8_t *images, const float *previous,

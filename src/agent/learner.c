@@ -41,6 +41,12 @@ static set_row describe_set(const wk_learner_config *c, wk_set_id id)
     return (set_row){0};
 }
 
+const char *wk_set_name(wk_set_id id)
+{
+    wk_learner_config any = {0};
+    return describe_set(&any, id).name;
+}
+
 static bool wanted(const wk_learner_config *c, wk_set_id id)
 {
     if (id >= WK_SET_REWARD) return c->tasks > 0;
@@ -434,6 +440,17 @@ const char *wk_learner_metrics_fault(const wk_learner_metrics *m)
     return NULL;
 }
 
+const char *wk_task_metrics_fault(const wk_task_metrics *m, int tasks)
+{
+    for (int k = 0; k < tasks; k++) {
+        const wk_policy_metrics *p = &m->policy[k];
+        if (!isfinite(m->reward_loss[k]) || !isfinite(m->reward_norm[k])) return "reward_loss";
+        if (!isfinite(p->actor_loss) || !isfinite(p->actor_norm)) return "actor_loss";
+        if (!isfinite(p->critic_loss) || !isfinite(p->critic_norm)) return "critic_loss";
+    }
+    return NULL;
+}
+
 wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64_t *skipped,
                             wk_error *err)
 {
@@ -476,7 +493,13 @@ wk_program *wk_learner_task_program(wk_learner *learner)
 
 wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err)
 {
-    return wk_state_save(learner->state, path, NULL, 0, err);
+    return wk_learner_save_labelled(learner, path, NULL, 0, err);
+}
+
+wk_status wk_learner_save_labelled(const wk_learner *learner, const char *path,
+                                   const wk_weights_label *labels, size_t count, wk_error *err)
+{
+    return wk_state_save(learner->state, path, labels, count, err);
 }
 
 wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err)
@@ -486,9 +509,4 @@ wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *er
     wk_status status = wk_state_load(learner->state, file, err);
     wk_safetensors_close(file);
     return status;
-}
-
-wk_status wk_learner_save_weights(const wk_learner *learner, const char *path, wk_error *err)
-{
-    return wk_state_save(learner->weights, path, NULL, 0, err);
 }

@@ -9,6 +9,7 @@
 #define WK_AGENT_LEARNER_H
 
 #include "model/config.h"
+#include "nn/safetensors.h"
 #include "tensor/backend.h"
 #include "tensor/program.h"
 
@@ -77,6 +78,8 @@ wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch,
 
 /// Name of the first figure that is not finite ("model_loss"), or NULL when all are.
 const char *wk_learner_metrics_fault(const wk_learner_metrics *metrics);
+/// The same for the first `tasks` tasks ("reward_loss").
+const char *wk_task_metrics_fault(const wk_task_metrics *metrics, int tasks);
 
 /// Updates done, and optimiser steps skipped because of numbers that were not finite, over all
 /// networks.
@@ -100,7 +103,32 @@ wk_program *wk_learner_task_program(wk_learner *learner);
 wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err);
 wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err);
 
+/// What a file of weights says about itself ("domain", "tasks", "step"), for people and for
+/// messages; copied into the file.
+typedef wk_safetensors_pair wk_weights_label;
+
+/// The same file with labels on it.
+wk_status wk_learner_save_labelled(const wk_learner *learner, const char *path,
+                                   const wk_weights_label *labels, size_t count, wk_error *err);
+
 /// Writes the weights alone, without optimiser state: a snapshot to evaluate or adapt later.
-wk_status wk_learner_save_weights(const wk_learner *learner, const char *path, wk_error *err);
+wk_status wk_learner_save_weights(const wk_learner *learner, const char *path,
+                                  const wk_weights_label *labels, size_t count, wk_error *err);
+
+/// Parts of the weights that can be restored by themselves; combined with |.
+enum {
+    WK_WEIGHTS_WORLD = 1, // world model, ensemble, exploration policy
+    WK_WEIGHTS_TASKS = 2, // reward heads and task policies
+};
+
+/// Reads parts of the weights from a snapshot or from a checkpoint's learner; the other part of the
+/// file, optimisers and counters are left alone. A misfit names tensors and what the file says it
+/// belongs to. A failed restore leaves the learner as it was.
+wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsigned parts,
+                                     wk_error *err);
+
+/// Gives the only task of a learner the reward head and policy of the file's task number `task`. A
+/// failed restore leaves the learner as it was.
+wk_status wk_learner_restore_task(wk_learner *learner, const char *path, int task, wk_error *err);
 
 #endif

@@ -22,6 +22,9 @@ typedef enum wk_set_id {
     WK_SETS
 } wk_set_id;
 
+/// Its name, which begins the names of its tensors in files.
+const char *wk_set_name(wk_set_id id);
+
 /// A recorded graph with the scopes it uses (NULL where it uses none) and its program.
 typedef struct wk_unit {
     wk_graph *graph;

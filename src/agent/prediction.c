@@ -4,6 +4,7 @@
 #include "agent/networks.h"
 #include "model/vision.h"
 #include "nn/losses.h"
+#include <assert.h>
 #include <stdlib.h>
 
 enum { PIXELS = 64 * 64 * 3, MOST_STEPS = 1024 };
@@ -94,9 +95,9 @@ static wk_status build(wk_prediction *p, wk_error *err)
     wk_observed seen =
         wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter, "predict/observe");
     record_one_step(p, &rssm, seen.latent, images);
-    record_open_loop(p, &rssm, seen.latent);
+    if (p->context > 0) record_open_loop(p, &rssm, seen.latent);
     const wk_tensor read[] = {p->images, p->error, p->disagreement, p->open_loop};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < (p->context > 0 ? 4 : 3); i++)
         wk_graph_output(g, read[i]);
     return wk_unit_finish(&p->unit, p->learner, err);
 }
@@ -104,7 +105,7 @@ static wk_status build(wk_prediction *p, wk_error *err)
 wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
                                wk_prediction **out, wk_error *err)
 {
-    if (count < 1 || steps < 2 || steps > MOST_STEPS || context < 1 || context > steps)
+    if (count < 1 || steps < 2 || steps > MOST_STEPS || context < 0 || context > steps)
         return wk_fail(err, WK_E_INPUT,
                        "cannot predict %d sequences of %d steps after %d: give at least one "
                        "sequence, 2 to %d steps, and a context within them",
@@ -143,6 +144,7 @@ static wk_status read_floats(const wk_prediction *p, wk_tensor x, float *to, siz
 wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
                             const wk_predicted *out, wk_error *err)
 {
+    assert(p->context > 0 || !out->open_loop);
     const wk_learner_config *c = &p->config;
     wk_program *program = p->unit.program;
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;

@@ -7,8 +7,8 @@
 
 typedef struct wk_prediction wk_prediction;
 
-/// For batches of `count` sequences of `steps` steps, of which open loop sees the first `context`.
-/// The learner is borrowed.
+/// For batches of `count` sequences of `steps` steps, of which open loop sees the first `context`;
+/// with a context of 0 there is no open loop. The learner is borrowed.
 wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
                                wk_prediction **out, wk_error *err);
 void wk_prediction_destroy(wk_prediction *prediction);

@@ -1,4 +1,5 @@
 #include "base/json_reader.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -111,22 +112,6 @@ static size_t escape_length(const char *chars, size_t left)
     return is_low_surrogate(hex_unit(chars + 8, left - 8)) ? 12 : 0;
 }
 
-// Bytes of the UTF-8 character at `chars`, or 0 when it is malformed, overlong or a surrogate.
-static size_t utf8_length(const char *chars, size_t left)
-{
-    const unsigned char *u = (const unsigned char *)chars;
-    if (u[0] < 0x80) return 1;
-    size_t length = u[0] >= 0xc2 && u[0] <= 0xdf ? 2 : (u[0] & 0xf0) == 0xe0 ? 3 : 4;
-    if (u[0] < 0xc2 || u[0] > 0xf4 || left < length) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((u[i] & 0xc0) != 0x80) return 0;
-    if (u[0] == 0xe0 && u[1] < 0xa0) return 0;
-    if (u[0] == 0xed && u[1] > 0x9f) return 0;
-    if (u[0] == 0xf0 && u[1] < 0x90) return 0;
-    if (u[0] == 0xf4 && u[1] > 0x8f) return 0;
-    return length;
-}
-
 // Moves over a string; begin and end exclude the quotes.
 static bool read_string(wk_json_reader *reader, size_t *begin, size_t *end)
 {
@@ -134,6 +119,7 @@ static bool read_string(wk_json_reader *reader, size_t *begin, size_t *end)
     for (int c = peek(reader); c != '"'; c = peek(reader)) {
         const char *chars = reader->bytes + reader->at;
         size_t left = reader->size - reader->at, length;
+        uint32_t code;
         const char *problem = NULL;
         if (c < 0)
             problem = "the input ends inside a string";
@@ -141,7 +127,7 @@ static bool read_string(wk_json_reader *reader, size_t *begin, size_t *end)
             problem = "a control character inside a string";
         else if (c == '\\' && !(length = escape_length(chars, left)))
             problem = "a bad escape inside a string";
-        else if (c != '\\' && !(length = utf8_length(chars, left)))
+        else if (c != '\\' && !(length = wk_utf8_decode(chars, left, &code)))
             problem = "bytes inside a string that are not UTF-8";
         if (problem) {
             fail(reader, problem);

@@ -64,6 +64,20 @@ void wk_text_free(wk_text *text)
     *text = (wk_text){0};
 }
 
+void wk_text_number(wk_text *text, double value)
+{
+    if (!isfinite(value)) {
+        wk_text_puts(text, "null");
+        return;
+    }
+    char digits[40];
+    for (int precision = 6; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value) break;
+    }
+    wk_text_puts(text, digits);
+}
+
 void wk_text_quote(wk_text *text, const char *value)
 {
     wk_text_puts(text, "\"");
@@ -127,23 +141,19 @@ void wk_json_string(wk_json *json, const char *key, const char *value)
 void wk_json_number(wk_json *json, const char *key, double value)
 {
     json_item(json, key);
-    if (!isfinite(value)) {
-        wk_text_puts(json->text, "null");
-        return;
-    }
-    // The shortest form that reads back as the same number.
-    char digits[40];
-    for (int precision = 6; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value) break;
-    }
-    wk_text_puts(json->text, digits);
+    wk_text_number(json->text, value);
 }
 
 void wk_json_integer(wk_json *json, const char *key, int64_t value)
 {
     json_item(json, key);
     wk_text_printf(json->text, "%lld", (long long)value);
+}
+
+void wk_json_unsigned(wk_json *json, const char *key, uint64_t value)
+{
+    json_item(json, key);
+    wk_text_printf(json->text, "%llu", (unsigned long long)value);
 }
 
 void wk_json_bool(wk_json *json, const char *key, bool value)

@@ -20,6 +20,8 @@ void wk_text_puts(wk_text *text, const char *chars);
 void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /// Appends a JSON string: `value` in quotes, escaped.
 void wk_text_quote(wk_text *text, const char *value);
+/// Appends the shortest form of a number that reads back as the same one; "null" if not finite.
+void wk_text_number(wk_text *text, double value);
 /// The string, "" while empty.
 const char *wk_text_get(const wk_text *text);
 void wk_text_free(wk_text *text);
@@ -39,6 +41,7 @@ void wk_json_close(wk_json *json, char bracket);
 void wk_json_string(wk_json *json, const char *key, const char *value);
 void wk_json_number(wk_json *json, const char *key, double value);
 void wk_json_integer(wk_json *json, const char *key, int64_t value);
+void wk_json_unsigned(wk_json *json, const char *key, uint64_t value);
 void wk_json_bool(wk_json *json, const char *key, bool value);
 
 /// The entry of `names` most like `name` (edit distance, at most a third of its length off), or

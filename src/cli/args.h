@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WK_ARG_REPEATS_MAX = 32, WK_ARG_WORDS_MAX = 16, WK_ARG_SETTINGS_MAX = 128 };
+enum { WK_ARG_REPEATS_MAX = 32, WK_ARG_WORDS_MAX = 1024, WK_ARG_SETTINGS_MAX = 128 };
 
 /// Kind of an option's value, and the C type its place must have.
 typedef enum wk_arg_type {

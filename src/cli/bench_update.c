@@ -3,6 +3,7 @@
 #include "base/pool.h"
 #include "cli/cli.h"
 #include "cli/table.h"
+#include "train/config_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +42,7 @@ static const wk_arg args[] = {
 
 static wk_status make_config(const bench_values *v, wk_learner_config *config, wk_error *err)
 {
-    *config = wk_learner_config_default();
-    WK_TRY(wk_learner_config_preset(config, v->preset, err));
+    WK_TRY(wk_learner_config_of_blocks(&v->preset, 1, config, err));
     config->action_size = v->actions;
     config->tasks = v->tasks;
     static const char *const names[] = {

@@ -1,9 +1,9 @@
 // waker ckpt: what a run has saved: its checkpoints and snapshots, and whether they are sound.
 #include "cli/cli.h"
-#include "cli/saved_run.h"
 #include "cli/table.h"
 #include "nn/safetensors.h"
-#include <dirent.h>
+#include "train/checkpoint.h"
+#include "train/subject.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,45 +64,48 @@ static void add_checkpoints(item_list *list, const char *run, bool check)
     }
 }
 
-static void look_at_snapshot(item *it, const char *path, bool check)
+static void look_at_weights(item *it, const char *path, bool check)
 {
     struct stat info;
     if (stat(path, &info) == 0) it->bytes = (uint64_t)info.st_size;
     wk_error err = {0};
     wk_safetensors *file = NULL;
     wk_status status = wk_safetensors_open(path, &file, &err);
-    if (status == WK_OK)
-        snprintf(it->content, sizeof it->content, "weights: %zu tensors",
-                 wk_safetensors_count(file));
+    if (status == WK_OK) {
+        const char *tasks = wk_safetensors_metadata(file, "tasks");
+        bool policies = tasks && strcmp(tasks, "none") != 0;
+        snprintf(it->content, sizeof it->content, "weights: %zu tensors%s%.100s",
+                 wk_safetensors_count(file), policies ? ", tasks " : "", policies ? tasks : "");
+    }
     if (status == WK_OK && check) status = wk_safetensors_verify(file, &err);
     if (check || status != WK_OK) judge(it, status, &err);
     wk_safetensors_close(file);
 }
 
-static int compare_steps(const void *a, const void *b)
+static void add_weights(item_list *list, const char *run, wk_weights_kind kind, const char *task,
+                        bool check)
 {
-    const item *x = a, *y = b;
-    return (x->step < y->step) - (x->step > y->step);
+    uint64_t steps[WK_WEIGHTS_STEPS_MAX];
+    size_t count = wk_weights_steps(run, kind, task, steps, WK_WEIGHTS_STEPS_MAX);
+    while (count-- > 0 && list->count < WK_CHECKPOINTS_MAX) {
+        item *it = &list->items[list->count++];
+        *it = (item){.kind = wk_weights_kind_name(kind), .step = steps[count]};
+        char path[WK_WEIGHTS_PATH_MAX];
+        wk_weights_path(run, kind, it->step, task, path);
+        look_at_weights(it, path, check);
+    }
 }
 
-static void add_snapshots(item_list *list, const char *run, bool check)
+// Fine-tuned policies are listed by task, so the domain must be known; without it they are left
+// out.
+static void add_finetuned(item_list *list, const char *run, const wk_run_config *config, bool check)
 {
-    char folder[2048];
-    snprintf(folder, sizeof folder, "%s/snapshots", run);
-    size_t first = list->count;
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        uint64_t step;
-        if (sscanf(entry->d_name, "step-%" SCNu64 ".safetensors", &step) != 1) continue;
-        if (list->count == WK_CHECKPOINTS_MAX) break;
-        item *it = &list->items[list->count++];
-        *it = (item){.kind = "snapshot", .step = step};
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        look_at_snapshot(it, path, check);
-    }
-    if (directory) closedir(directory);
-    qsort(list->items + first, list->count - first, sizeof *list->items, compare_steps);
+    wk_run_world world = {0};
+    wk_error ignored;
+    if (wk_run_world_open(config, &world, &ignored) != WK_OK) return;
+    for (int k = 0; k < world.domain->n_tasks; k++)
+        add_weights(list, run, WK_WEIGHTS_FINETUNED, world.domain->tasks[k].name, check);
+    wk_run_world_close(&world);
 }
 
 static void print_json(const item_list *list, wk_text *out)
@@ -144,11 +147,13 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const ckpt_values *v = values;
     const char *directory = cli->words.items[0];
     wk_run_config config;
-    WK_TRY(wk_saved_run_config(directory, &config, err));
+    WK_TRY(wk_subject_read_config(directory, &config, err));
     item_list *list = calloc(1, sizeof *list);
     if (!list) return wk_fail(err, WK_E_MEMORY, "no memory for a list of checkpoints");
     add_checkpoints(list, directory, v->check);
-    add_snapshots(list, directory, v->check);
+    add_weights(list, directory, WK_WEIGHTS_SNAPSHOT, NULL, v->check);
+    add_weights(list, directory, WK_WEIGHTS_ADAPTED, NULL, v->check);
+    add_finetuned(list, directory, &config, v->check);
     wk_text text = {0};
     if (v->json)
         print_json(list, &text);
@@ -169,7 +174,8 @@ const wk_command wk_command_ckpt = {
     .details =
         "A checkpoint holds everything a run continues from: weights, optimisers, counters,\n"
         "environments, recurrent states, curriculum, and the place in the replay log. A\n"
-        "snapshot holds weights alone, for evaluation.\n",
+        "snapshot holds weights alone, for evaluation; adapted and finetuned policies lie beside\n"
+        "them.\n",
     .examples = "ckpt runs/a --check",
     .args = args,
     .n_args = sizeof args / sizeof *args,

@@ -48,10 +48,15 @@ extern const wk_command wk_command_bench_update;
 extern const wk_command wk_command_doctor;
 extern const wk_command wk_command_config;
 extern const wk_command wk_command_train;
+extern const wk_command wk_command_adapt;
+extern const wk_command wk_command_finetune;
+extern const wk_command wk_command_eval;
+extern const wk_command wk_command_openloop;
 extern const wk_command wk_command_curriculum;
 extern const wk_command wk_command_ckpt;
 extern const wk_command wk_command_export;
 extern const wk_command wk_command_model_error;
+extern const wk_command wk_command_report;
 
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.
 wk_status wk_cli_print(wk_text *text, wk_error *err);

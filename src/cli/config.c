@@ -235,9 +235,9 @@ static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
 
 static wk_status check(const wk_run_config *config, wk_error *err)
 {
-    wk_world world;
+    wk_run_world world;
     WK_TRY(wk_run_config_open_world(config, &world, err));
-    wk_world_close(&world);
+    wk_run_world_close(&world);
     return WK_OK;
 }
 

@@ -4,8 +4,9 @@
 #include "cli/cli.h"
 #include "cli/saved_run.h"
 #include "cli/table.h"
+#include "cli/world.h"
 #include "train/heatmap.h"
-#include "train/image_error.h"
+#include "waker/stats.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -84,9 +85,13 @@ static wk_status sum_up(const row *rows, size_t count, figures *out, wk_error *e
         mass += rows[i].probability;
     }
     out->expected /= mass;
-    wk_mean_and_worst(errors, out->known, &out->mean, &out->worst);
+    out->mean = wk_stats_mean(errors, out->known);
+    out->worst = NAN;
+    wk_status status = WK_OK;
+    if (out->known > 0)
+        status = wk_stats_cvar(errors, out->known, 0.1, WK_WORST_HIGH, &out->worst, err);
     free(errors);
-    return WK_OK;
+    return status;
 }
 
 static void add_rows(wk_table *table, const wk_saved_run *run, const row *rows, size_t first,

@@ -1,181 +1,331 @@
 // waker model-error: how well the world models of runs predict, side by side on the same episodes:
-// the true error of the next picture, beside what the curriculum's ensemble estimates.
-#include "base/pool.h"
+// the true error of the next picture, beside what the model's own ensemble estimates there.
+#include "eval/model_error.h"
 #include "cli/cli.h"
-#include "cli/saved_run.h"
+#include "cli/snapshot_arg.h"
 #include "cli/table.h"
-#include "train/config_parts.h"
-#include "train/image_error.h"
-#include "train/trainer.h"
+#include "env/domain.h"
+#include "train/checkpoint.h"
+#include "train/evaluation.h"
+#include "train/heatmap.h"
+#include "train/subject.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct error_values {
-    int episodes, steps;
+    const char *policy, *snapshot, *weights, *device, *out;
+    int envs, steps;
     uint64_t seed;
-    bool json;
+    bool map, json;
 } error_values;
 
-static const error_values defaults = {.episodes = 200, .steps = 100};
+static const error_values defaults = {.policy = "random", .snapshot = "last", .envs = 200};
 
+#define AT(field) offsetof(error_values, field)
 static const wk_arg args[] = {
-    {"episodes", "N", "environments from the default distribution, one episode each (200)",
-     WK_ARG_INT, offsetof(error_values, episodes), 1, 100000},
-    {"steps", "N", "random actions in each (100)", WK_ARG_INT, offsetof(error_values, steps), 1,
-     1000},
-    {"seed", "N", "of the episodes (0)", WK_ARG_SEED, offsetof(error_values, seed), 0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(error_values, json), 0, 0},
+    {"policy", "NAME,...|all", "random, tasks whose policies act, or all there are (random)",
+     WK_ARG_TEXT, AT(policy), 0, 0},
+    {"snapshot", "STEP|all|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
+    {"weights", "KIND", "adapted or alongside: whose task policies (adapted if there)", WK_ARG_TEXT,
+     AT(weights), 0, 0},
+    {"envs", "N", "environments from the default distribution, one episode each (200)", WK_ARG_INT,
+     AT(envs), 1, 100000},
+    {"steps", "N", "of each episode at most (all)", WK_ARG_INT, AT(steps), 1, 1000},
+    {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
+    {"map", NULL, "print errors and estimates as maps over the environments' parameters",
+     WK_ARG_FLAG, AT(map), 0, 0},
+    {"out", "FILE.png", "draw the maps", WK_ARG_TEXT, AT(out), 0, 0},
+    {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
 };
 
-// What is found about one run.
-typedef struct finding {
-    char name[256], rule[64];
-    uint64_t step, episodes;
-    double image_mean, image_worst, estimate_mean, estimate_worst;
-} finding;
+// What is done for one run after the other, and what it all adds up to.
+typedef struct job {
+    const error_values *v;
+    int threads;
+    const char *directory;
+    wk_run_config config;
+    wk_run_world world;
+    wk_space *space;
+    bool random, all;                 // policies asked for: random actions, every task there is,
+    int tasks[WK_TASKS_MAX], n_tasks; // these tasks of the domain
+    wk_table table;
+    wk_heatmap map;
+    wk_text out;
+    wk_json json;
+} job;
 
-// The learner of the newest checkpoint with what it runs on.
-typedef struct model {
-    wk_pool *pool;
-    wk_backend *backend;
-    wk_learner *learner;
-} model;
-
-static wk_status load_model(const wk_saved_run *run, int threads, model *out, wk_error *err)
+// Reads --policy.
+static wk_status choose_policies(job *j, wk_error *err)
 {
-    char path[4096];
-    wk_learner_config config;
-    WK_TRY(wk_run_config_learner(&run->config, run->world.domain, &config, err));
-    WK_TRY(wk_pool_create(threads, &out->pool, err));
-    WK_TRY(wk_backend_cpu_create(out->pool, &out->backend, err));
-    WK_TRY(wk_learner_create(&config, out->backend, &out->learner, err));
-    snprintf(path, sizeof path, "%s/checkpoints/step-%012" PRIu64 "/learner.safetensors",
-             run->directory, run->at.steps);
-    return wk_learner_restore(out->learner, path, err);
+    const char *list = j->v->policy;
+    j->random = j->all = false;
+    j->n_tasks = 0;
+    while (*list) {
+        char name[64];
+        size_t length = strcspn(list, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, list);
+        list += length + (list[length] == ',');
+        if (strcmp(name, "all") == 0) {
+            j->random = j->all = true;
+        } else if (strcmp(name, WK_POLICY_RANDOM) == 0) {
+            j->random = true;
+        } else {
+            int task;
+            if (wk_domain_task(j->world.domain, name, &task, err) != WK_OK)
+                return err ? wk_fail_context(err, "--policy (random, all, or a task)")
+                           : WK_E_NOT_FOUND;
+            if (j->n_tasks < WK_TASKS_MAX) j->tasks[j->n_tasks++] = task;
+        }
+    }
+    if (j->random || j->n_tasks > 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "--policy: write random, all, or names of tasks");
 }
 
-static void free_model(model *m)
+static bool has_adapted(const job *j, uint64_t step)
 {
-    wk_learner_destroy(m->learner);
-    wk_backend_destroy(m->backend);
-    wk_pool_destroy(m->pool);
+    uint64_t found;
+    return wk_weights_find(j->directory, WK_WEIGHTS_ADAPTED, (int64_t)step, NULL, &found, NULL) ==
+           WK_OK;
 }
 
-static wk_status measure_images(const wk_saved_run *run, int threads, const error_values *v,
-                                finding *out, wk_error *err)
+// Which file the model and the task policies of a step come from.
+static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind plain,
+                                wk_weights_kind *kind, wk_error *err)
 {
-    model m = {0};
-    double *errors = calloc((size_t)v->episodes, sizeof *errors);
-    wk_image_error_config config = {v->episodes, v->steps, v->seed, run->world.options};
-    wk_status status = errors ? load_model(run, threads, &m, err)
-                              : wk_fail(err, WK_E_MEMORY, "no memory for %d errors", v->episodes);
-    if (status == WK_OK)
-        status = wk_image_error_measure(m.learner, run->world.domain, &config, errors, err);
-    if (status == WK_OK)
-        wk_mean_and_worst(errors, (size_t)v->episodes, &out->image_mean, &out->image_worst);
-    free(errors);
-    free_model(&m);
-    return status;
+    static const char *const names[] = {WK_POLICY_ADAPTED, WK_POLICY_ALONGSIDE};
+    const char *asked = j->v->weights;
+    bool alongside = strcmp(j->config.tasks, "none") != 0, adapted = has_adapted(j, step);
+    if (asked && strcmp(asked, names[0]) != 0 && strcmp(asked, names[1]) != 0)
+        return wk_fail_unknown(err, "weights", asked, names, 2);
+    bool want_adapted = asked ? strcmp(asked, names[0]) == 0 : adapted;
+    bool tasks = j->n_tasks > 0;
+    *kind = want_adapted && (tasks || j->all) ? WK_WEIGHTS_ADAPTED : plain;
+    if (!tasks || (want_adapted ? adapted : alongside)) return WK_OK;
+    return wk_fail(err, WK_E_NOT_FOUND,
+                   "'%s' has no %s task policies at step %" PRIu64 "; make some with 'waker adapt "
+                   "%s --snapshot %" PRIu64 "', or take --policy random",
+                   j->directory, asked ? asked : "adapted or alongside", step, j->directory, step);
 }
 
-static wk_status sum_up_estimates(const wk_saved_run *run, finding *out, wk_error *err)
+static wk_status add_measure(job *j, const wk_subject *subject, int task, wk_model_error_result *r,
+                             wk_error *err)
 {
-    wk_curriculum_view view = wk_curriculum_look(run->curriculum.curriculum);
-    double *errors = malloc(view.count * sizeof *errors);
-    if (!errors) return wk_fail(err, WK_E_MEMORY, "no memory for %zu errors", view.count);
-    size_t known = 0;
-    for (size_t i = 0; i < view.count; i++)
-        if (!isnan(view.error[i])) errors[known++] = view.error[i];
-    wk_mean_and_worst(errors, known, &out->estimate_mean, &out->estimate_worst);
-    free(errors);
+    wk_model_error_config config = {.domain = j->world.domain,
+                                    .options = j->world.options,
+                                    .learner = subject->learner,
+                                    .random = task < 0,
+                                    .task = task,
+                                    .environments = j->v->envs,
+                                    .steps = j->v->steps,
+                                    .seed = j->v->seed,
+                                    .threads = j->threads};
+    if (task >= 0) WK_TRY(wk_subject_policy(subject, task, &config.policy, err));
+    return wk_model_error_add(r, &config, wk_weights_kind_name(subject->kind), err);
+}
+
+static wk_status add_measures(job *j, const wk_subject *subject, wk_model_error_result *r,
+                              wk_error *err)
+{
+    if (j->random) WK_TRY(add_measure(j, subject, -1, r, err));
+    const int *tasks = j->all ? subject->tasks : j->tasks;
+    int count = j->all ? subject->n_tasks : j->n_tasks;
+    for (int i = 0; i < count; i++)
+        WK_TRY(add_measure(j, subject, tasks[i], r, err));
     return WK_OK;
 }
 
-static wk_status look_at(const char *directory, int threads, const error_values *v, finding *out,
+static void add_row(job *j, const wk_model_error_result *r, const wk_model_error_measured *m)
+{
+    const wk_model_error_summary *s = &m->summary;
+    wk_table_cell(&j->table, "%s", j->directory);
+    wk_table_cell(&j->table, "%s", r->origin.curriculum);
+    wk_table_cell(&j->table, "%" PRIu64, r->origin.step);
+    wk_table_cell(&j->table, "%s", m->policy);
+    wk_table_cell(&j->table, "%d", s->environments);
+    wk_table_cell(&j->table, "%.6f", s->mean);
+    wk_table_cell(&j->table, "%.6f", s->cvar);
+    wk_table_cell(&j->table, "%.4g", s->estimate_mean);
+    const double correlations[] = {s->correlation, s->theta_correlation};
+    for (int i = 0; i < 2; i++)
+        if (isnan(correlations[i]))
+            wk_table_cell(&j->table, "-");
+        else
+            wk_table_cell(&j->table, "%.2f", correlations[i]);
+}
+
+// Adds what was measured to the maps: means over the environments of each θ.
+static wk_status add_map(job *j, const wk_model_error_result *r, const wk_model_error_measured *m,
                          wk_error *err)
 {
-    wk_saved_run run = {0};
-    wk_status status = wk_saved_run_open(directory, &run, err);
-    if (status == WK_OK) {
-        snprintf(out->name, sizeof out->name, "%s", directory);
-        snprintf(out->rule, sizeof out->rule, "%s",
-                 wk_curriculum_get_rule(run.curriculum.curriculum)->name);
-        out->step = run.at.steps;
-        out->episodes = run.at.episodes;
-        status = sum_up_estimates(&run, out, err);
+    size_t count = wk_space_count(j->space);
+    double *values = calloc(WK_HEATS * count, sizeof *values);
+    if (!values) return wk_fail(err, WK_E_MEMORY, "no memory for a map");
+    double *seen = values, *error = values + count, *estimate = values + 2 * count;
+    for (int i = 0; i < m->count; i++) {
+        const wk_model_error *one = &m->environments[i];
+        size_t theta = wk_space_find(j->space, one->theta);
+        if (theta == SIZE_MAX || one->steps == 0) continue;
+        seen[theta]++;
+        error[theta] += one->error;
+        estimate[theta] += one->estimate;
     }
-    if (status == WK_OK) status = measure_images(&run, threads, v, out, err);
-    wk_saved_run_close(&run);
+    for (size_t i = 0; i < count; i++) {
+        error[i] = seen[i] > 0 ? error[i] / seen[i] : NAN;
+        estimate[i] = seen[i] > 0 ? estimate[i] / seen[i] : NAN;
+    }
+    const wk_heat_layer layers[WK_HEATS] = {{"environments", WK_HEAT_IS_COUNT, seen},
+                                            {"error", WK_HEAT_IS_MEAN, error},
+                                            {"estimate", WK_HEAT_IS_MEAN, estimate}};
+    char title[180];
+    snprintf(title, sizeof title, "%.60s, step %" PRIu64 ", %s, ", j->directory, r->origin.step,
+             m->policy);
+    wk_status status = wk_heatmap_add(&j->map, title, j->world.domain, j->space, layers, err);
+    free(values);
     return status;
 }
 
-static void print_text(const finding *found, int count, const error_values *v, wk_text *out)
+static wk_status keep_result(job *j, const wk_model_error_result *r, wk_error *err)
 {
-    wk_table table = {0};
-    wk_table_begin(&table, "llrrrrrr", "run", "curriculum", "step", "episodes", "image\nmean",
-                   "error\nworst 10 %", "estimate\nmean", "\nworst 10 %");
-    for (int i = 0; i < count; i++) {
-        wk_table_cell(&table, "%s", found[i].name);
-        wk_table_cell(&table, "%s", found[i].rule);
-        wk_table_cell(&table, "%" PRIu64, found[i].step);
-        wk_table_cell(&table, "%" PRIu64, found[i].episodes);
-        wk_table_cell(&table, "%.6f", found[i].image_mean);
-        wk_table_cell(&table, "%.6f", found[i].image_worst);
-        wk_table_cell(&table, "%.4g", found[i].estimate_mean);
-        wk_table_cell(&table, "%.4g", found[i].estimate_worst);
+    WK_TRY(wk_model_error_write(r, j->directory, err));
+    if (j->v->json) wk_model_error_json(r, &j->json);
+    for (int i = 0; i < r->n_measures; i++) {
+        add_row(j, r, &r->measures[i]);
+        if (j->v->map || j->v->out) WK_TRY(add_map(j, r, &r->measures[i], err));
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
-    wk_text_printf(out,
-                   "image error: mean squared error of the next picture's pixels (0 to 1) in %d "
-                   "fresh environments,\n%d random actions each, the same for every run. estimate: "
-                   "the run's own ensemble, per environment;\nits scale differs from run to run.\n",
-                   v->episodes, v->steps);
+    return WK_OK;
 }
 
-static void print_json(const finding *found, int count, wk_text *out)
+static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_error *err)
 {
-    wk_json json = {.text = out};
-    wk_json_array(&json, NULL);
-    for (int i = 0; i < count; i++) {
-        wk_json_object(&json, NULL);
-        wk_json_string(&json, "run", found[i].name);
-        wk_json_string(&json, "rule", found[i].rule);
-        wk_json_integer(&json, "step", (int64_t)found[i].step);
-        wk_json_number(&json, "image_error_mean", found[i].image_mean);
-        wk_json_number(&json, "image_error_worst_10_percent", found[i].image_worst);
-        wk_json_number(&json, "estimate_mean", found[i].estimate_mean);
-        wk_json_number(&json, "estimate_worst_10_percent", found[i].estimate_worst);
-        wk_json_close(&json, '}');
+    wk_subject subject = {0};
+    wk_subject_config which = {.directory = j->directory,
+                               .step = (int64_t)step,
+                               .device = j->v->device,
+                               .threads = j->threads};
+    WK_TRY(choose_weights(j, step, plain, &which.kind, err));
+    if (j->n_tasks == 0 && !j->all) which.tasks = "none";
+    wk_model_error_result result = {
+        .origin = wk_evaluation_origin(&j->config, j->world.domain, step, NULL),
+        .environments = j->v->envs,
+        .steps = j->v->steps,
+        .seed = j->v->seed};
+    wk_status status = wk_subject_open(&which, &subject, err);
+    if (status == WK_OK) status = add_measures(j, &subject, &result, err);
+    if (status == WK_OK) status = keep_result(j, &result, err);
+    wk_model_error_free(&result);
+    wk_subject_close(&subject);
+    return status;
+}
+
+// A run that has no snapshot yet is looked at through its newest checkpoint.
+static wk_status measure_run(job *j, wk_error *err)
+{
+    uint64_t steps[WK_WEIGHTS_STEPS_MAX];
+    int64_t wanted = WK_STEP_LAST;
+    bool all = strcmp(j->v->snapshot, "all") == 0;
+    WK_TRY(wk_subject_read_config(j->directory, &j->config, err));
+    WK_TRY(wk_run_world_open(&j->config, &j->world, err));
+    WK_TRY(wk_space_create(j->world.domain, false, &j->space, err));
+    WK_TRY(choose_policies(j, err));
+    if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
+    size_t count =
+        wk_weights_steps(j->directory, WK_WEIGHTS_SNAPSHOT, NULL, steps, WK_WEIGHTS_STEPS_MAX);
+    if (count == 0 && wanted == WK_STEP_LAST) {
+        WK_TRY(wk_checkpoint_newest(j->directory, &steps[0], err));
+        return measure_step(j, steps[0], WK_WEIGHTS_CHECKPOINT, err);
     }
-    wk_json_close(&json, ']');
-    wk_text_puts(out, "\n");
+    if (!all) {
+        WK_TRY(wk_weights_find(j->directory, WK_WEIGHTS_SNAPSHOT, wanted, NULL, &steps[0], err));
+        count = 1;
+    }
+    for (size_t i = 0; i < count; i++)
+        WK_TRY(measure_step(j, steps[i], WK_WEIGHTS_SNAPSHOT, err));
+    return WK_OK;
+}
+
+static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
+{
+    for (int i = 0; i < cli->words.count; i++) {
+        j->directory = cli->words.items[i];
+        wk_status status = measure_run(j, err);
+        wk_space_destroy(j->space);
+        wk_run_world_close(&j->world);
+        j->space = NULL;
+        j->world = (wk_run_world){0};
+        if (status != WK_OK) return status;
+    }
+    return WK_OK;
+}
+
+static void print_text(job *j)
+{
+    wk_table_print(&j->table, 0, &j->out);
+    wk_text_puts(&j->out,
+                 "image error: mean squared error of the next picture's pixels (0 to 1), mean and "
+                 "worst tenth of the environments,\nthe same for every run. estimate: "
+                 "disagreement of the run's own ensemble on the same steps; its scale differs\n"
+                 "from run to run. rank correlation: 1 when it orders environments (or "
+                 "parameters) as their true errors do, 0 when\nit knows nothing.\n");
+    if (!j->v->map) return;
+    wk_text_puts(&j->out, "\n");
+    wk_heatmap_text(&j->map, &j->out);
+}
+
+static wk_status draw(const job *j, wk_error *err)
+{
+    wk_image image = {0};
+    wk_status status = wk_heatmap_draw(&j->map, &image, err);
+    if (status == WK_OK) status = wk_png_write(j->v->out, &image, err);
+    wk_image_free(&image);
+    return status;
+}
+
+static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
+{
+    wk_table_begin(&j->table, "llrlrrrrrr", "run", "curriculum", "step", "policy", "environments",
+                   "image error\nmean", "\nworst 10 %", "estimate\nmean",
+                   "rank corr.\nenvironments", "\nparameters");
+    if (j->v->json) wk_json_array(&j->json, NULL);
+    WK_TRY(measure_runs(j, cli, err));
+    if (j->v->out) WK_TRY(draw(j, err));
+    if (j->v->json)
+        wk_json_close(&j->json, ']');
+    else
+        print_text(j);
+    return WK_OK;
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
-    const error_values *v = values;
-    finding found[WK_ARG_WORDS_MAX] = {0};
-    for (int i = 0; i < cli->words.count; i++)
-        WK_TRY(look_at(cli->words.items[i], cli->threads, v, &found[i], err));
-    wk_text text = {0};
-    if (v->json)
-        print_json(found, cli->words.count, &text);
-    else
-        print_text(found, cli->words.count, v, &text);
-    return wk_cli_print(&text, err);
+    job *j = calloc(1, sizeof *j);
+    if (!j) return wk_fail(err, WK_E_MEMORY, "no memory for a measurement");
+    j->v = values;
+    j->threads = cli->threads;
+    j->json.text = &j->out;
+    wk_status status = measure_and_print(j, cli, err);
+    wk_table_free(&j->table);
+    wk_heatmap_free(&j->map);
+    wk_text out = j->out;
+    free(j);
+    if (status == WK_OK) return wk_cli_print(&out, err);
+    wk_text_free(&out);
+    return status;
 }
 
 const wk_command wk_command_model_error = {
     .name = "model-error",
-    .summary = "Measure how well the world models of runs predict the next picture",
-    .usage = "model-error RUN... [--episodes N] [--steps N] [--json]",
-    .details = "Plays fresh episodes of random actions in environments from the default\n"
-               "distribution and predicts every picture one step ahead with the weights of the\n"
-               "newest checkpoint: mean, and mean of the worst tenth of the environments.\n",
-    .examples = "model-error runs/waker-m runs/dr --episodes 100",
+    .summary = "Measure how well world models predict, and how well they know it",
+    .usage = "model-error RUN... [--policy NAME,...] [--snapshot STEP] [--envs N] [--map] [--json]",
+    .details = "Plays fresh episodes in environments from the default distribution, by random\n"
+               "actions or by task policies, and predicts every picture one step ahead: the mean\n"
+               "error, that of the worst tenth of the environments, and how well the model's own\n"
+               "ensemble orders the environments by it. Every environment's figures go to\n"
+               "RUN/eval/model-error-STEP.json.\n",
+    .examples = "model-error runs/waker-m runs/dr --envs 100",
     .args = args,
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(error_values),

@@ -19,13 +19,10 @@ wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
                            args->settings.count, out, err);
 }
 
-wk_status wk_run_config_open_world(const wk_run_config *config, wk_world *out, wk_error *err)
+wk_status wk_run_config_open_world(const wk_run_config *config, wk_run_world *out, wk_error *err)
 {
-    bool plugin = *config->plugin;
-    WK_TRY(wk_world_open(plugin ? NULL : config->domain, plugin ? config->plugin : NULL, NULL, out,
-                         err));
+    WK_TRY(wk_run_world_open(config, out, err));
     wk_status status = wk_run_config_check(config, out->domain, err);
-    if (status == WK_OK) status = wk_run_config_options(config, out->domain, out->options, err);
-    if (status != WK_OK) wk_world_close(out);
+    if (status != WK_OK) wk_run_world_close(out);
     return status;
 }

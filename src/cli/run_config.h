@@ -3,8 +3,8 @@
 #define WK_CLI_RUN_CONFIG_H
 
 #include "cli/args.h"
-#include "cli/world.h"
 #include "train/config_blocks.h"
+#include "train/run_world.h"
 
 /// The options that say it; part of the values of a command.
 typedef struct wk_run_args {
@@ -44,6 +44,6 @@ wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
                             wk_merged_config *out, wk_error *err);
 
 /// Opens the domain the configuration names and checks the one against the other.
-wk_status wk_run_config_open_world(const wk_run_config *config, wk_world *out, wk_error *err);
+wk_status wk_run_config_open_world(const wk_run_config *config, wk_run_world *out, wk_error *err);
 
 #endif

@@ -1,25 +1,12 @@
 #include "cli/saved_run.h"
 
-#include "base/file.h"
-#include <stdio.h>
-
-wk_status wk_saved_run_config(const char *directory, wk_run_config *out, wk_error *err)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/config.yaml", directory);
-    if (!wk_path_exists(path))
-        return wk_fail(err, WK_E_NOT_FOUND,
-                       "'%s' holds no run (no config.yaml); give the directory that 'waker train "
-                       "--logdir' was given",
-                       directory);
-    return wk_run_config_read(path, out, err);
-}
+#include "train/subject.h"
 
 wk_status wk_saved_run_open(const char *directory, wk_saved_run *run, wk_error *err)
 {
     uint64_t step;
     run->directory = directory;
-    WK_TRY(wk_saved_run_config(directory, &run->config, err));
+    WK_TRY(wk_subject_read_config(directory, &run->config, err));
     WK_TRY(wk_checkpoint_newest(directory, &step, err));
     WK_TRY(wk_checkpoint_look(directory, step, &run->at, err));
     WK_TRY(wk_run_config_open_world(&run->config, &run->world, err));
@@ -34,5 +21,5 @@ void wk_saved_run_close(wk_saved_run *run)
 {
     wk_run_curriculum_close(&run->curriculum);
     wk_space_destroy(run->space);
-    wk_world_close(&run->world);
+    wk_run_world_close(&run->world);
 }

@@ -11,14 +11,11 @@
 typedef struct wk_saved_run {
     const char *directory;
     wk_run_config config;
-    wk_world world;
+    wk_run_world world;
     wk_space *space;
     wk_run_curriculum curriculum;
     wk_checkpoint_summary at; // the newest checkpoint
 } wk_saved_run;
-
-/// Reads DIRECTORY/config.yaml; says so when the directory holds no run.
-wk_status wk_saved_run_config(const char *directory, wk_run_config *out, wk_error *err);
 
 wk_status wk_saved_run_open(const char *directory, wk_saved_run *out, wk_error *err);
 void wk_saved_run_close(wk_saved_run *run);

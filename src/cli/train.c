@@ -1,13 +1,8 @@
 // waker train: trains in a directory, or goes on there. Signals end it cleanly: the iteration is
 // finished and saved, and the exit code says that the same command continues it.
 #include "cli/cli.h"
+#include "cli/long_run.h"
 #include "cli/run_config.h"
-#include "train/run.h"
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 typedef struct train_values {
     wk_run_args run;
@@ -22,24 +17,6 @@ static const wk_arg args[] = {
     WK_RUN_ARG_ROWS(train_values, run),
 };
 
-static volatile sig_atomic_t stop;
-
-// Only a flag: the loop looks at it between iterations. A second interrupt means now.
-static void on_signal(int number)
-{
-    if (stop && number == SIGINT) _exit(128 + SIGINT);
-    stop = number;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGUSR1, &action, NULL);
-}
-
 static wk_status check(const train_values *v, wk_merged_config *merged, wk_error *err)
 {
     if (!v->directory)
@@ -50,9 +27,9 @@ static wk_status check(const train_values *v, wk_merged_config *merged, wk_error
     wk_status status = wk_run_args_merge(&v->run, &blocks, merged, err);
     wk_config_blocks_destroy(blocks);
     if (status != WK_OK) return status;
-    wk_world world = {0};
+    wk_run_world world = {0};
     status = wk_run_config_open_world(&merged->config, &world, err);
-    wk_world_close(&world);
+    wk_run_world_close(&world);
     return status;
 }
 
@@ -63,29 +40,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     WK_TRY(check(v, &merged, err));
     if (cli->threads > 0) merged.config.env_threads = cli->threads;
 
-    wk_status_line line = {0};
-    wk_status_line_start(&line, STDERR_FILENO, 10);
-    wk_run_control control = {.stop = &stop};
-    if (!cli->quiet) {
-        control.line = &line;
-        control.log = (wk_log){wk_status_line_log, &line, WK_LOG_INFO};
-    }
-    catch_signals();
+    wk_long_run around;
+    wk_long_run_begin(cli, &around);
     wk_run_end end = WK_RUN_FINISHED;
-    wk_status status = wk_run(&merged.config, v->directory, &control, &end, err);
-    if (status != WK_OK) return status;
-    wk_text text = {0};
-    if (end == WK_RUN_FINISHED) {
-        wk_text_printf(&text, "finished: %s\n", v->directory);
-    } else {
-        cli->resume = true;
-        wk_text_printf(&text, "saved after %s; the same command continues it: %s\n",
-                       end == WK_RUN_OUT_OF_TIME ? "the time given" : strsignal(stop),
-                       v->directory);
-    }
-    if (!cli->quiet) return wk_cli_print(&text, err);
-    wk_text_free(&text);
-    return WK_OK;
+    WK_TRY(wk_run(&merged.config, v->directory, &around.control, &end, err));
+    return wk_long_run_end(cli, end, v->directory, err);
 }
 
 const wk_command wk_command_train = {

@@ -155,42 +155,73 @@ wk_curriculum_view wk_curriculum_look(const wk_curriculum *c)
                                 .most_complex = c->most_complex};
 }
 
-// The rule's own distribution in `own`, and how much of the choice is left to the default one.
-static double own_distribution(const wk_curriculum *c, double *own)
+// Rules from plug-ins may be wrong, and a wrong distribution would bend a run silently.
+static wk_status check_distribution(const wk_curriculum *c, const double *own, wk_error *err)
 {
-    wk_curriculum_view view = wk_curriculum_look(c);
-    if (!c->rule->distribution(&view, &c->config, own)) {
-        memset(own, 0, c->count * sizeof *own);
-        return 1;
+    double sum = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!(own[i] >= 0 && own[i] <= 2)) // says no to NaN
+            return wk_fail(err, WK_E_INPUT,
+                           "curriculum '%s' gives θ number %zu the probability %g; probabilities "
+                           "are at least 0 and sum to 1",
+                           c->rule->name, i, own[i]);
+        sum += own[i];
     }
-    return c->rule->always ? 0 : c->config.dr_probability;
+    if (fabs(sum - 1) <= 1e-6) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "curriculum '%s' gives probabilities that sum to %g instead of 1; divide each "
+                   "by the sum",
+                   c->rule->name, sum);
 }
 
-size_t wk_curriculum_next(wk_curriculum *c, uint64_t episode, bool prefill, double *theta)
+// The rule's own distribution in `own`, and how much of the choice is left to the default one: all
+// of it when the rule has none yet or a wrong one.
+static wk_status own_distribution(const wk_curriculum *c, double *own, double *dr_share,
+                                  wk_error *err)
+{
+    wk_curriculum_view view = wk_curriculum_look(c);
+    memset(own, 0, c->count * sizeof *own);
+    bool has = c->rule->distribution(&view, &c->config, own);
+    wk_status status = has ? check_distribution(c, own, err) : WK_OK;
+    if (!has || status != WK_OK) {
+        memset(own, 0, c->count * sizeof *own);
+        *dr_share = 1;
+        return status;
+    }
+    *dr_share = c->rule->always ? 0 : c->config.dr_probability;
+    return WK_OK;
+}
+
+// The θ at `at` (0 to 1) of the running sum of the probabilities in c->scratch.
+static size_t pick(const wk_curriculum *c, double at)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->scratch[i] <= 0) continue;
+        last = i;
+        at -= c->scratch[i];
+        if (at < 0) break;
+    }
+    return last;
+}
+
+wk_status wk_curriculum_next(wk_curriculum *c, uint64_t episode, bool prefill, double *theta,
+                             size_t *index, wk_error *err)
 {
     wk_rng rng = wk_rng_stream(c->config.seed, "curriculum", episode);
-    double u[WK_PARAMS_MAX + 2];
+    double u[WK_PARAMS_MAX + 2], dr_share = 1;
     for (int i = 0; i < WK_PARAMS_MAX + 2; i++)
         u[i] = wk_rng_unit(&rng);
-    double dr_share = prefill ? 1 : own_distribution(c, c->scratch);
-    size_t index = 0;
+    if (!prefill) WK_TRY(own_distribution(c, c->scratch, &dr_share, err));
     if (u[0] < dr_share) {
-        index = wk_space_pick(c->space, u + 1, theta);
+        *index = wk_space_pick(c->space, u + 1, theta);
     } else {
-        double rest = u[1];
-        size_t last = 0;
-        for (index = 0; index < c->count; index++) {
-            if (c->scratch[index] <= 0) continue;
-            last = index;
-            rest -= c->scratch[index];
-            if (rest < 0) break;
-        }
-        index = last;
-        memcpy(theta, wk_space_params(c->space, index),
+        *index = pick(c, u[1]);
+        memcpy(theta, wk_space_params(c->space, *index),
                (size_t)c->domain->n_params * sizeof *theta);
     }
-    c->visits[index]++;
-    return index;
+    c->visits[*index]++;
+    return WK_OK;
 }
 
 void wk_curriculum_report(wk_curriculum *c, const size_t *index, const float *delta, size_t count)
@@ -231,7 +262,9 @@ void wk_curriculum_advance(wk_curriculum *c, uint64_t steps)
 
 void wk_curriculum_distribution(const wk_curriculum *c, double *probability)
 {
-    double dr_share = own_distribution(c, probability);
+    double dr_share;
+    wk_error ignored = {0};
+    own_distribution(c, probability, &dr_share, &ignored);
     for (size_t i = 0; i < c->count; i++)
         probability[i] = dr_share * c->dr[i] + (1 - dr_share) * probability[i];
 }
@@ -284,5 +317,8 @@ wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, w
                        "a curriculum state of another rule or domain than %s on %s", c->rule->name,
                        c->domain->name);
     memcpy(c->block, (const char *)bytes + sizeof saved, c->block_size);
+    for (size_t i = 0; i < c->count; i++)
+        if (isinf(c->error[i]) || isinf(c->before[i]) || !isfinite(c->reduction[i]))
+            return wk_fail(err, WK_E_FORMAT, "a curriculum state with an error that is no number");
     return WK_OK;
 }

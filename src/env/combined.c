@@ -38,6 +38,13 @@ static const wk_task tasks[TASKS] = {
 static const int world_of_task[TASKS] = {
     [WALK] = TERRAIN, [RUN] = TERRAIN, [SORT] = CLEANUP, [PUSH] = CLEANUP};
 
+const wk_domain *wk_combined_part(int task, double *domain)
+{
+    assert(task >= 0 && task < TASKS);
+    *domain = world_of_task[task];
+    return worlds[world_of_task[task]];
+}
+
 static const wk_option options[OPTIONS] = {
     {"lattice", "fixed|fresh",
      "fixed: one θ is one terrain; fresh: a new terrain of that θ every episode"},

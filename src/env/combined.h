@@ -15,4 +15,7 @@
 
 extern const wk_domain wk_combined;
 
+/// The domain that a task of it comes from, and the value of θ's first number for its worlds.
+const wk_domain *wk_combined_part(int task, double *domain);
+
 #endif

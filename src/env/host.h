@@ -7,4 +7,13 @@
 /// WK_OK if `action` is finite and an episode is running: then wk_env_step cannot fail.
 wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err);
 
+/// Processor time that environments have taken since they were made.
+typedef struct wk_env_seconds {
+    double all;    // resets and steps, drawing included
+    double render; // drawing
+} wk_env_seconds;
+wk_env_seconds wk_env_get_seconds(const wk_env *env);
+/// The sum over a vector.
+wk_env_seconds wk_vec_get_seconds(const wk_vec *vec);
+
 #endif

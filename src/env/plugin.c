@@ -1,64 +1,23 @@
-// Domains from shared objects. Every way a file can fail to be a plug-in gets its own message,
-// because the reader is usually the one who just compiled it.
-#include "base/file.h"
+// Domains from shared objects. Every way a file can fail to be a plug-in gets its own message.
+#include "base/object.h"
 #include "waker/env.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 struct wk_plugin {
     void *handle;
     const wk_domain *domain;
 };
 
-// The loader's own words for a file that is no shared object are obscure; look at the file first.
-static wk_status check_file(const char *path, wk_error *err)
-{
-    if (!wk_path_exists(path))
-        return wk_fail(err, WK_E_NOT_FOUND,
-                       "there is no file '%s'; give the path of the .so your plug-in's build made",
-                       path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return wk_fail(err, WK_E_IO, "cannot open '%s': %s; check the permissions", path,
-                       strerror(errno));
-    char magic[4] = {0};
-    ssize_t got = read(fd, magic, sizeof magic);
-    close(fd);
-    if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0)
-        return wk_fail(err, WK_E_FORMAT,
-                       "'%s' is not a shared object; build the plug-in with cc -shared -fPIC",
-                       path);
-    return WK_OK;
-}
-
-// dlopen searches the system's folders for names without a slash; a user means the file here.
-static void *open_object(const char *path)
-{
-    if (strchr(path, '/')) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    char *here = malloc(strlen(path) + 3);
-    if (!here) return NULL;
-    strcat(strcpy(here, "./"), path);
-    void *handle = dlopen(here, RTLD_NOW | RTLD_LOCAL);
-    free(here);
-    return handle;
-}
-
 static wk_status find_domain(wk_plugin *plugin, wk_error *err)
 {
-    wk_plugin_entry_fn *entry;
-    // ISO C has no cast from object to function pointers; POSIX promises that the copy works.
-    void *symbol = dlsym(plugin->handle, WK_PLUGIN_SYMBOL);
-    if (!symbol)
+    wk_plugin_entry_fn *entry =
+        (wk_plugin_entry_fn *)wk_object_find(plugin->handle, WK_PLUGIN_SYMBOL);
+    if (!entry)
         return wk_fail(err, WK_E_FORMAT,
                        "it does not define '%s'; add a function `const wk_domain *%s(void)` that "
                        "returns your domain, not static and with C linkage",
                        WK_PLUGIN_SYMBOL, WK_PLUGIN_SYMBOL);
-    memcpy(&entry, &symbol, sizeof entry);
     plugin->domain = entry();
     if (!plugin->domain)
         return wk_fail(err, WK_E_INPUT, "its %s returns NULL; return the address of your wk_domain",
@@ -73,15 +32,7 @@ static wk_status find_domain(wk_plugin *plugin, wk_error *err)
 
 static wk_status load(wk_plugin *plugin, const char *path, wk_error *err)
 {
-    WK_TRY(check_file(path, err));
-    plugin->handle = open_object(path);
-    if (!plugin->handle) {
-        const char *reason = dlerror();
-        return wk_fail(err, WK_E_FORMAT,
-                       "cannot load plug-in '%s': %s; build it for this machine and link it with "
-                       "all it uses",
-                       path, reason ? reason : "no memory");
-    }
+    WK_TRY(wk_object_open(path, &plugin->handle, err));
     wk_status status = find_domain(plugin, err);
     if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", path);
     return status;
@@ -108,6 +59,6 @@ const wk_domain *wk_plugin_domain(const wk_plugin *plugin)
 void wk_plugin_unload(wk_plugin *plugin)
 {
     if (!plugin) return;
-    if (plugin->handle) dlclose(plugin->handle);
+    wk_object_close(plugin->handle);
     free(plugin);
 }

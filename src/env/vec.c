@@ -14,6 +14,7 @@ enum { COUNT_MAX = 65536 };
 typedef struct slot {
     wk_env *env;
     bool reset; // begin a new episode instead of stepping
+    bool idle;  // do nothing instead
     double theta[WK_PARAMS_MAX];
     uint64_t seed, episode;
     wk_error error; // status WK_OK if the last step went well
@@ -99,6 +100,18 @@ wk_env *wk_vec_env(wk_vec *vec, int i)
     return vec->slots[i].env;
 }
 
+wk_env_seconds wk_vec_get_seconds(const wk_vec *vec)
+{
+    assert(!vec->in_flight);
+    wk_env_seconds sum = {0};
+    for (int i = 0; i < vec->count; i++) {
+        wk_env_seconds one = wk_env_get_seconds(vec->slots[i].env);
+        sum.all += one.all;
+        sum.render += one.render;
+    }
+    return sum;
+}
+
 const wk_batch *wk_vec_batch(const wk_vec *vec)
 {
     return &vec->batch;
@@ -114,7 +127,15 @@ wk_status wk_vec_plan_reset(wk_vec *vec, int i, const double *theta, size_t coun
     s->seed = seed;
     s->episode = episode;
     s->reset = true;
+    s->idle = false;
     return WK_OK;
+}
+
+void wk_vec_plan_idle(wk_vec *vec, int i)
+{
+    assert(i >= 0 && i < vec->count && !vec->in_flight);
+    vec->slots[i].idle = true;
+    vec->slots[i].reset = false;
 }
 
 static const float *action_of(const wk_vec *vec, const float *actions, int i)
@@ -133,6 +154,7 @@ static void run_slot(void *context, size_t i, int thread)
                       .completion = vec->batch.completion + i * tasks,
                       .flags = vec->batch.flags + i};
     s->error.status = WK_OK;
+    if (s->idle) return;
     if (s->reset)
         wk_env_reset(s->env, s->theta, (size_t)vec->domain->n_params, s->seed, s->episode, &frame,
                      &s->error);
@@ -146,8 +168,9 @@ wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err)
     assert(!vec->in_flight);
     for (int i = 0; i < vec->count; i++) {
         const slot *s = &vec->slots[i];
-        wk_status status =
-            s->reset ? WK_OK : wk_env_check_step(s->env, action_of(vec, actions, i), err);
+        wk_status status = s->reset || s->idle
+                               ? WK_OK
+                               : wk_env_check_step(s->env, action_of(vec, actions, i), err);
         if (status == WK_OK) continue;
         wk_fail_context(err, "environment %d", i);
         return status;
@@ -165,10 +188,12 @@ wk_status wk_vec_step_finish(wk_vec *vec, wk_error *err)
     vec->in_flight = false;
     int failed = -1; // the lowest-numbered one that did
     for (int i = vec->count - 1; i >= 0; i--) {
-        if (vec->slots[i].error.status != WK_OK)
+        slot *s = &vec->slots[i];
+        if (s->error.status != WK_OK)
             failed = i;
-        else if (vec->batch.flags[i] & WK_IS_DIVERGED)
+        else if (!s->idle && (vec->batch.flags[i] & WK_IS_DIVERGED))
             vec->diverged++;
+        s->idle = false;
     }
     if (failed < 0) return WK_OK;
     const wk_error *said = &vec->slots[failed].error;

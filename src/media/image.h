@@ -29,6 +29,10 @@ int wk_image_text(wk_image *image, int x, int y, int scale, uint32_t colour, con
 int wk_image_text_width(int scale, const char *text);
 int wk_image_text_height(int scale);
 
+/// The colour (0xRRGGBB) of a level from 0 to 1 in maps: dark blue, teal, green, yellow, a ramp
+/// that also reads in grey. Levels outside are taken for the nearer end.
+uint32_t wk_image_ramp(double level);
+
 /// Encodes as PNG into malloc'd bytes / writes atomically to a file.
 wk_status wk_png_encode(const wk_image *image, uint8_t **bytes, size_t *size, wk_error *err);
 wk_status wk_png_write(const char *path, const wk_image *image, wk_error *err);

@@ -1,6 +1,6 @@
 // Everything that shapes the learner: sizes of the networks and of a batch, loss weights, rates.
-// The field list is written once (WK_LEARNER_FIELDS) and shared by defaults, presets, printing and
-// checks.
+// The field list is written once (WK_LEARNER_FIELDS) and shared by defaults, printing and checks.
+// Presets are blocks of configs/*.yaml (train/config_parts.h).
 #ifndef WK_MODEL_CONFIG_H
 #define WK_MODEL_CONFIG_H
 
@@ -49,13 +49,6 @@ typedef struct wk_learner_config {
 
 /// The paper's numbers for the terrain domains; action_size, tasks and seed are 0.
 wk_learner_config wk_learner_config_default(void);
-
-/// Gives `config` the sizes of preset "paper", "small" or "quick"; the error names the nearest one.
-wk_status wk_learner_config_preset(wk_learner_config *config, const char *preset, wk_error *err);
-
-/// Gives `config` the rates and scales that the paper uses for a domain (terrain or clean-up and
-/// combined).
-void wk_learner_config_domain(wk_learner_config *config, const char *domain);
 
 /// Checks every field against its range.
 wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err);

@@ -118,6 +118,17 @@ wk_status wk_safetensors_read(const wk_safetensors *file, const wk_safetensors_s
 wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
                                   size_t count, wk_error *err);
 
+/// Tells which tensors of a file are somebody else's.
+typedef struct wk_safetensors_filter {
+    bool (*foreign)(const void *context, const char *name);
+    const void *context;
+} wk_safetensors_filter;
+
+/// The same for a part of a file: tensors that `filter` calls foreign are neither read nor
+/// unexpected.
+wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetensors_target *targets,
+                                   size_t count, wk_safetensors_filter filter, wk_error *err);
+
 /// Reads every tensor once and verifies its checksum.
 wk_status wk_safetensors_verify(const wk_safetensors *file, wk_error *err);
 

@@ -249,8 +249,16 @@ static bool is_target(const char *name, const wk_safetensors_target *targets, si
     return false;
 }
 
+static bool is_unexpected(const wk_safetensors *file, size_t i,
+                          const wk_safetensors_target *targets, size_t count,
+                          wk_safetensors_filter filter)
+{
+    const char *name = file->header.entries.items[i].spec.name;
+    return !is_target(name, targets, count) && !filter.foreign(filter.context, name);
+}
+
 static wk_status report_misfit(const wk_safetensors *file, const wk_safetensors_target *targets,
-                               size_t count, wk_error *err)
+                               size_t count, wk_safetensors_filter filter, wk_error *err)
 {
     name_list missing = {0}, different = {0}, unexpected = {0};
     for (size_t i = 0; i < count; i++) {
@@ -262,7 +270,7 @@ static wk_status report_misfit(const wk_safetensors *file, const wk_safetensors_
             add_difference(&different, found, wanted);
     }
     for (size_t i = 0; i < file->header.entries.count; i++)
-        if (!is_target(file->header.entries.items[i].spec.name, targets, count))
+        if (is_unexpected(file, i, targets, count, filter))
             list_add(&unexpected, file->header.entries.items[i].spec.name);
     wk_text message = {0};
     list_put(&message, &missing, "missing");
@@ -275,17 +283,40 @@ static wk_status report_misfit(const wk_safetensors *file, const wk_safetensors_
     return WK_E_FORMAT;
 }
 
-wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
-                                  size_t count, wk_error *err)
+static bool fits(const wk_safetensors *file, const wk_safetensors_target *targets, size_t count,
+                 wk_safetensors_filter filter)
 {
-    bool fits = count == file->header.entries.count;
-    for (size_t i = 0; i < count && fits; i++) {
+    for (size_t i = 0; i < count; i++) {
         const wk_safetensors_spec *found = wk_safetensors_find(file, targets[i].spec.name);
-        fits = found && same_shape(found, &targets[i].spec);
+        if (!found || !same_shape(found, &targets[i].spec)) return false;
     }
-    if (!fits) return report_misfit(file, targets, count, err);
+    size_t own = 0;
+    for (size_t i = 0; i < file->header.entries.count; i++)
+        own += !filter.foreign(filter.context, file->header.entries.items[i].spec.name);
+    return own <= count;
+}
+
+wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetensors_target *targets,
+                                   size_t count, wk_safetensors_filter filter, wk_error *err)
+{
+    if (!fits(file, targets, count, filter))
+        return report_misfit(file, targets, count, filter, err);
     for (size_t i = 0; i < count; i++)
         WK_TRY(wk_safetensors_read(file, wk_safetensors_find(file, targets[i].spec.name),
                                    targets[i].bytes, err));
     return WK_OK;
+}
+
+static bool nothing_is_foreign(const void *context, const char *name)
+{
+    (void)context;
+    (void)name;
+    return false;
+}
+
+wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
+                                  size_t count, wk_error *err)
+{
+    wk_safetensors_filter filter = {nothing_is_foreign, NULL};
+    return wk_safetensors_read_part(file, targets, count, filter, err);
 }

@@ -81,7 +81,7 @@ static wk_tensor new_tensor(wk_scope *scope, int index, wk_shape shape, const ch
     wk_buffer *buffer = wk_params_buffer(scope->params);
     size_t offset = buffer ? wk_params_at(scope->params, (size_t)index)->offset : 0;
     wk_tensor tensor = wk_graph_persistent(scope->g, WK_F32, shape, full, buffer, offset);
-    bool kept = index >= 0 && wk_array_reserve(&scope->indices, 1) &&
+    bool kept = index >= 0 && wk_tensor_exists(tensor) && wk_array_reserve(&scope->indices, 1) &&
                 wk_array_push(&scope->tensors, tensor);
     if (kept)
         scope->indices.items[scope->indices.count++] = index;

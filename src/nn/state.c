@@ -175,18 +175,32 @@ static void list_targets(const wk_state *state, char *staged, wk_safetensors_tar
     }
 }
 
-wk_status wk_state_load(const wk_state *state, const wk_safetensors *file, wk_error *err)
+static wk_status load(const wk_state *state, const wk_safetensors *file,
+                      const wk_safetensors_filter *filter, wk_error *err)
 {
     char *staged = NULL;
     WK_TRY(stage(state, &staged, err));
-    wk_safetensors_target *targets = malloc((state->items.count + 1) * sizeof *targets);
+    size_t count = state->items.count;
+    wk_safetensors_target *targets = malloc((count + 1) * sizeof *targets);
     wk_status status = targets ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to load weights");
     if (status == WK_OK) {
         list_targets(state, staged, targets);
-        status = wk_safetensors_read_all(file, targets, state->items.count, err);
+        status = filter ? wk_safetensors_read_part(file, targets, count, *filter, err)
+                        : wk_safetensors_read_all(file, targets, count, err);
     }
     if (status == WK_OK) status = upload_all(state, staged, err);
     free(targets);
     free(staged);
     return status;
+}
+
+wk_status wk_state_load(const wk_state *state, const wk_safetensors *file, wk_error *err)
+{
+    return load(state, file, NULL, err);
+}
+
+wk_status wk_state_load_part(const wk_state *state, const wk_safetensors *file,
+                             wk_safetensors_filter filter, wk_error *err)
+{
+    return load(state, file, &filter, err);
 }

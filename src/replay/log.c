@@ -15,6 +15,7 @@ struct wk_replay_log {
     wk_log_index index; // its end is where the next record goes
     int fd;             // of the last segment; -1: none
     uint64_t segment_bytes;
+    bool keep_rest; // see wk_replay_log_config
     bool new_names; // the directory has changed since it was synced
     char *directory;
     unsigned char *record; // a record on its way to the file
@@ -104,7 +105,8 @@ static wk_status record_evict(void *context, uint64_t episode, wk_error *err)
     return WK_OK;
 }
 
-// Deletes the segments after the index's end, the last one first, so that those left have no gap.
+// Deletes (or keeps under another name) the segments after the index's end, the last one first, so
+// that those left have no gap.
 static wk_status remove_after(wk_replay_log *log, bool everything, wk_error *err)
 {
     bool any;
@@ -113,7 +115,8 @@ static wk_status remove_after(wk_replay_log *log, bool everything, wk_error *err
     WK_TRY(wk_log_list(log->directory, &any, &lowest, &highest, err));
     while (any && (everything || highest > end)) {
         WK_TRY(wk_log_path(log->directory, highest, path, err));
-        WK_TRY(wk_log_remove(path, err));
+        WK_TRY(log->keep_rest ? wk_log_keep(log->directory, highest, false, err)
+                              : wk_log_remove(path, err));
         WK_TRY(wk_log_list(log->directory, &any, &lowest, &highest, err));
     }
     log->new_names = true;
@@ -126,6 +129,7 @@ static wk_status cut(wk_replay_log *log, wk_error *err)
     bool empty = log->index.end.offset == 0;
     WK_TRY(remove_after(log, empty, err));
     if (empty) return begin_segment(log, 0, err);
+    if (log->keep_rest) WK_TRY(wk_log_keep(log->directory, log->index.end.segment, true, err));
     WK_TRY(wk_log_path(log->directory, log->index.end.segment, log->path, err));
     WK_TRY(wk_log_open_file(log->path, false, &log->fd, err));
     return wk_log_cut(log->fd, log->path, log->index.end.offset, err);
@@ -145,6 +149,7 @@ static wk_replay_log *allocate(const wk_replay_log_config *config, wk_replay *re
     log->fd = -1;
     log->replay = replay;
     log->segment_bytes = config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20;
+    log->keep_rest = config->keep_rest;
     log->directory = strdup(config->directory);
     log->record = malloc(WK_RECORD_HEADER + wk_record_payload_most(&replay->shape));
     if (log->directory && log->record) return log;

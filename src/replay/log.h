@@ -25,6 +25,7 @@ typedef struct wk_replay_log wk_replay_log;
 typedef struct wk_replay_log_config {
     const char *directory;  // made when it does not exist
     uint64_t segment_bytes; // a file that has this many is followed by the next; 0: 64 MiB
+    bool keep_rest;         // what lies after the mark stays, as damaged-replay-*.log
 } wk_replay_log_config;
 
 /// Rebuilds `replay`, which must be fresh, from the log up to `mark`, cuts the log there, and then

@@ -1,5 +1,6 @@
 #include "replay/log_file.h"
 
+#include "base/file.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,6 +100,48 @@ wk_status wk_log_sync_directory(const char *directory, wk_error *err)
     wk_status status = failed ? io_error(err, "make durable", directory) : WK_OK;
     close(fd);
     return status;
+}
+
+static wk_status copy_open(const wk_file_reader *from, wk_file_writer *to, wk_error *err)
+{
+    char bytes[65536];
+    uint64_t size = wk_file_reader_size(from);
+    for (uint64_t at = 0; at < size;) {
+        size_t some = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
+        WK_TRY(wk_file_reader_read(from, at, bytes, some, err));
+        WK_TRY(wk_file_writer_append(to, bytes, some, err));
+        at += some;
+    }
+    return WK_OK;
+}
+
+static wk_status copy_file(const char *from, const char *to, wk_error *err)
+{
+    wk_file_reader *reader = NULL;
+    wk_file_writer *writer = NULL;
+    WK_TRY(wk_file_reader_open(from, &reader, err));
+    wk_status status = wk_file_writer_begin(to, &writer, err);
+    if (status == WK_OK) {
+        status = copy_open(reader, writer, err);
+        if (status == WK_OK)
+            status = wk_file_writer_commit(writer, err);
+        else
+            wk_file_writer_discard(writer);
+    }
+    wk_file_reader_close(reader);
+    return status;
+}
+
+wk_status wk_log_keep(const char *directory, uint64_t number, bool copy, wk_error *err)
+{
+    char from[WK_LOG_PATH_MAX], to[WK_LOG_PATH_MAX + 32];
+    WK_TRY(wk_log_path(directory, number, from, err));
+    snprintf(to, sizeof to, "%s/damaged-replay-%08llu.log", directory, (unsigned long long)number);
+    for (int again = 1; wk_path_exists(to); again++)
+        snprintf(to, sizeof to, "%s/damaged-replay-%08llu-%d.log", directory,
+                 (unsigned long long)number, again);
+    if (copy) return copy_file(from, to, err);
+    return rename(from, to) == 0 ? WK_OK : io_error(err, "set aside", from);
 }
 
 wk_status wk_log_remove(const char *path, wk_error *err)

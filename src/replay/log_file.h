@@ -25,6 +25,9 @@ wk_status wk_log_cut(int fd, const char *path, uint64_t size, wk_error *err);
 wk_status wk_log_sync_file(int fd, const char *path, wk_error *err);
 /// Makes new and deleted names durable.
 wk_status wk_log_sync_directory(const char *directory, wk_error *err);
+/// Keeps a segment as damaged-replay-*.log, where the log does not see it: renamed, or copied while
+/// the original stays.
+wk_status wk_log_keep(const char *directory, uint64_t number, bool copy, wk_error *err);
 /// A file that does not exist is fine.
 wk_status wk_log_remove(const char *path, wk_error *err);
 

@@ -129,10 +129,8 @@ static wk_status read_record(reading *in, const wk_file_reader *file, uint64_t s
 
 static wk_status damaged(const reading *in, wk_error *err)
 {
-    return wk_fail(err, WK_E_FORMAT,
-                   "'%s' is damaged at byte %llu; go back to an older checkpoint, or start the run "
-                   "anew",
-                   in->path, (unsigned long long)in->index->end.offset);
+    return wk_fail(err, WK_E_FORMAT, "'%s' is damaged at byte %llu", in->path,
+                   (unsigned long long)in->index->end.offset);
 }
 
 // Records from the end of the header to `stop`; with a torn tail allowed, to the last whole one.
@@ -226,9 +224,7 @@ static wk_status read_open_segment(reading *in, const wk_file_reader *file, uint
     bool to_mark = in->mark && number == in->last;
     uint64_t size = wk_file_reader_size(file), stop = to_mark ? in->mark->offset : size;
     if (stop > size || stop < WK_SEGMENT_HEADER)
-        return wk_fail(err, WK_E_FORMAT,
-                       "'%s' has %llu bytes and the checkpoint needs %llu of it; go back to an "
-                       "older checkpoint, or start the run anew",
+        return wk_fail(err, WK_E_FORMAT, "'%s' has %llu bytes and the checkpoint needs %llu of it",
                        in->path, (unsigned long long)size, (unsigned long long)stop);
     in->index->end.segment = number;
     in->index->end.offset = WK_SEGMENT_HEADER;
@@ -267,8 +263,7 @@ static wk_status choose_segments(reading *in, const char *directory, bool *none,
     if (in->mark && in->mark->sequence > 0 &&
         (!any || in->mark->segment < in->lowest || in->mark->segment > highest))
         return wk_fail(err, WK_E_NOT_FOUND,
-                       "the replay log in '%s' lacks segment %llu, which the checkpoint needs; go "
-                       "back to another checkpoint, or start the run anew",
+                       "the replay log in '%s' lacks segment %llu, which the checkpoint needs",
                        directory, (unsigned long long)in->mark->segment);
     if (*none) return WK_OK;
     in->index->lowest = in->lowest;

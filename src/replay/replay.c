@@ -242,6 +242,12 @@ void wk_replay_drop_episode(wk_replay *replay, wk_stored_episode *episode)
     free_episode(episode);
 }
 
+void wk_replay_remove(wk_replay *replay, size_t i)
+{
+    assert(i < replay->episodes.count && !replay->journal);
+    wk_replay_drop_episode(replay, replay->episodes.items[i]);
+}
+
 static wk_status evict(wk_replay *replay, wk_stored_episode *episode, wk_error *err)
 {
     if (replay->journal)

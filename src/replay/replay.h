@@ -70,6 +70,9 @@ typedef struct wk_replay_episode {
 size_t wk_replay_count(const wk_replay *replay);
 wk_replay_episode wk_replay_at(const wk_replay *replay, size_t i);
 
+/// Removes episode number i, running or not, from a store that has no log: to look at a part of it.
+void wk_replay_remove(wk_replay *replay, size_t i);
+
 /// Where sampling writes: time-major arrays of T steps of B sequences. NULL arrays are left out.
 typedef struct wk_replay_batch {
     uint8_t *images;    // [T,B,64,64,3]

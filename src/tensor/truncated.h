@@ -19,16 +19,29 @@ typedef struct wk_truncated_grad {
     float mean, std;
 } wk_truncated_grad;
 
+/// std of the gate sigmoid(s / 2).
+WK_VMATH float wk_truncated_std(float gate)
+{
+    return 2.0f * gate + 0.1f;
+}
+
+/// Fills in the bounds.
+WK_VMATH wk_truncated wk_truncated_bounds(wk_truncated t)
+{
+    float inverse = 1.0f / t.std;
+    t.low = (-1.0f - t.mean) * inverse;
+    t.high = (1.0f - t.mean) * inverse;
+    return t;
+}
+
 /// The distribution of raw m and s: mean = tanh(m), std = 2 sigmoid(s/2) + 0.1.
 WK_VMATH wk_truncated wk_truncated_of(float m, float s)
 {
     wk_truncated t;
     t.mean = wk_tanhf(m);
     t.gate = wk_sigmoidf(0.5f * s);
-    t.std = 2.0f * t.gate + 0.1f;
-    t.low = (-1.0f - t.mean) / t.std;
-    t.high = (1.0f - t.mean) / t.std;
-    return t;
+    t.std = wk_truncated_std(t.gate);
+    return wk_truncated_bounds(t);
 }
 
 /// The gradients of raw m and s from those of mean and std.
@@ -47,16 +60,26 @@ WK_VMATH float wk_truncated_clip(float x)
     return x < -clip ? -clip : x;
 }
 
-/// The sample in standard units: the x with mass u of [low, high] below it, reached from whichever
-/// end is nearer.
-WK_VMATH float wk_truncated_standard(float low, float high, float u)
+/// Where the sample of mass u of [low, high] lies: the mass below it, or above it if that is less.
+typedef struct wk_truncated_place {
+    float tail, sign; // sign -1: the mass above
+} wk_truncated_place;
+
+/// The two masses are those cut off.
+WK_VMATH wk_truncated_place wk_truncated_place_of(float below_low, float above_high, float u)
 {
-    float below_low = wk_normal_tail(low), above_high = wk_normal_tail(high);
     float below = below_low * (1.0f - u) + u * (1.0f - above_high);
     float above = (1.0f - below_low) * (1.0f - u) + u * above_high;
-    float tail = below < above ? below : above;
-    float x = wk_normal_quantile(tail < 0.5f ? tail : 0.5f);
-    return below < above ? x : -x;
+    float half = 0.5f, tail = below < above ? below : above;
+    wk_truncated_place place = {tail < half ? tail : half, below < above ? 1.0f : -1.0f};
+    return place;
+}
+
+/// The sample in standard units: the x with mass u of [low, high] below it.
+WK_VMATH float wk_truncated_standard(float low, float high, float u)
+{
+    wk_truncated_place place = wk_truncated_place_of(wk_normal_tail(low), wk_normal_tail(high), u);
+    return place.sign * wk_normal_quantile(place.tail);
 }
 
 WK_VMATH float wk_truncated_sample(wk_truncated t, float u)
@@ -66,15 +89,20 @@ WK_VMATH float wk_truncated_sample(wk_truncated t, float u)
 
 /// With x = mean + std z and z the quantile at mass u, differentiating the mass below z gives
 /// dz/dlow = (1 - u) density(low) / density(z) and dz/dhigh = u density(high) / density(z).
-WK_VMATH wk_truncated_grad wk_truncated_sample_grad(wk_truncated t, float u, float dy)
+WK_VMATH wk_truncated_grad wk_truncated_standard_grad(wk_truncated t, float z, float u, float dy)
 {
-    float low = t.low, high = t.high, z = wk_truncated_standard(low, high, u);
+    float low = t.low, high = t.high;
     float by_low = (1.0f - u) * wk_expf(0.5f * ((z - low) * (z + low)));
     float by_high = u * wk_expf(0.5f * ((z - high) * (z + high)));
     wk_truncated_grad d;
     d.mean = dy * (1.0f - by_low - by_high);
     d.std = dy * (z - low * by_low - high * by_high);
     return d;
+}
+
+WK_VMATH wk_truncated_grad wk_truncated_sample_grad(wk_truncated t, float u, float dy)
+{
+    return wk_truncated_standard_grad(t, wk_truncated_standard(t.low, t.high, u), u, dy);
 }
 
 /// Mass between the bounds.

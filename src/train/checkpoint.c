@@ -6,11 +6,13 @@
 //
 // A checkpoint is written under another name, synced, and renamed when it is whole: what has a name
 // step-* is complete. The replay buffer is not copied; its log beside the checkpoints is synced and
-// its mark kept. run.bin ends in a CRC-32C of what is before it; the weights have theirs in the
-// safetensors file.
+// its mark kept. run.bin (train/run_file.h) and the weights have checksums of their own.
+//
+// Nothing is thrown away on the way back: a checkpoint that cannot be continued, because it or the
+// replay log is damaged, is renamed damaged-step-*, and what the log has beyond the one that is
+// used is kept beside it.
 #include "train/checkpoint.h"
 
-#include "base/crc32c.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "nn/safetensors.h"
@@ -26,7 +28,6 @@
 #include <unistd.h>
 
 enum { PATH_CHARS = 4096 };
-static const char MAGIC[8] = "WKRUN001";
 static const size_t RUN_FILE_LIMIT = (size_t)1 << 32;
 
 static wk_status file_error(wk_error *err, const char *what, const char *path)
@@ -40,91 +41,32 @@ static void path_of(const char *run, const char *name, const char *file, char ou
              *file ? "/" : "", file);
 }
 
-// The parts of run.bin that are plain memory, in order.
-typedef struct part {
-    void *bytes;
-    size_t size;
-} part;
-
-enum { PARTS = 6 };
-
-static void list_parts(wk_trainer *t, part parts[PARTS])
+static wk_run_state state_of(wk_trainer *t)
 {
-    size_t n = (size_t)t->count;
-    parts[0] = (part){&t->counters, sizeof t->counters};
-    parts[1] = (part){t->lanes, n * sizeof *t->lanes};
-    parts[2] = (part){t->actions, n * (size_t)t->domain->action_size * sizeof *t->actions};
-    parts[3] = (part){t->images, n * WK_IMAGE_BYTES};
-    parts[4] = (part){t->first, n};
-    parts[5] = (part){t->note, sizeof t->note};
-}
-
-// What run.bin begins with.
-typedef struct header {
-    char magic[8];
-    uint64_t size; // of the whole file, checksum included
-    uint64_t config;
-    uint64_t lanes;
-    wk_replay_mark replay;
-} header;
-
-static void put(wk_text *out, const void *bytes, size_t size)
-{
-    wk_text_append(out, bytes, size);
-}
-
-static void *put_space(wk_text *out, size_t size)
-{
-    // Room for `size` bytes that the caller fills in; the text may fail, then there is none.
-    uint64_t length = size;
-    put(out, &length, sizeof length);
-    size_t at = out->length;
-    char zeros[256] = {0};
-    for (size_t left = size; left > 0;) {
-        size_t some = left < sizeof zeros ? left : sizeof zeros;
-        put(out, zeros, some);
-        left -= some;
-    }
-    return out->failed ? NULL : out->chars + at;
-}
-
-static wk_status write_state(wk_trainer *t, const wk_replay_mark *mark, wk_text *out, wk_error *err)
-{
-    header head = {
-        .config = wk_run_config_hash(&t->config), .lanes = (uint64_t)t->count, .replay = *mark};
-    memcpy(head.magic, MAGIC, sizeof MAGIC);
-    put(out, &head, sizeof head);
-    part parts[PARTS];
-    list_parts(t, parts);
-    for (int i = 0; i < PARTS; i++)
-        put(out, parts[i].bytes, parts[i].size);
-    void *room = put_space(out, wk_curriculum_state_size(t->curriculum));
-    if (room) wk_curriculum_save(t->curriculum, room);
-    if (t->acting) {
-        room = put_space(out, wk_acting_state_size(t->acting));
-        if (room) WK_TRY(wk_acting_save(t->acting, room, err));
-    }
-    for (int i = 0; i < t->count; i++) {
-        // An environment whose episode is over begins a new one; there is nothing to keep.
-        const wk_env *env = wk_vec_env(t->vec, i);
-        size_t size = t->lanes[i].active ? wk_env_state_size(env) : 0;
-        room = put_space(out, size);
-        if (room && size) WK_TRY(wk_env_save(env, room, size, err));
-    }
-    if (!out->failed) {
-        uint64_t size = out->length + sizeof(uint32_t);
-        memcpy(out->chars + offsetof(header, size), &size, sizeof size);
-        uint32_t sum = wk_crc32c(0, out->chars, out->length);
-        put(out, &sum, sizeof sum);
-    }
-    return out->failed ? wk_fail(err, WK_E_MEMORY, "no memory for a checkpoint") : WK_OK;
+    return (wk_run_state){.count = t->count,
+                          .domain = t->domain,
+                          .counters = &t->counters,
+                          .lanes = t->lanes,
+                          .actions = t->actions,
+                          .images = t->images,
+                          .first = t->first,
+                          .note = t->note,
+                          .note_size = sizeof t->note,
+                          .curriculum = t->curriculum,
+                          .acting = t->acting_state,
+                          .acting_size = t->acting ? wk_acting_state_size(t->acting) : 0,
+                          .vec = t->vec};
 }
 
 static wk_status save_run_file(wk_trainer *t, const wk_replay_mark *mark, const char *path,
                                wk_error *err)
 {
     wk_text bytes = {0};
-    wk_status status = write_state(t, mark, &bytes, err);
+    wk_run_state state = state_of(t);
+    if (t->acting) WK_TRY(wk_acting_save(t->acting, t->acting_state, err));
+    wk_status status = wk_run_file_write(&state, wk_run_config_hash(&t->config), mark, &bytes, err);
+    if (status == WK_OK && bytes.failed)
+        status = wk_fail(err, WK_E_MEMORY, "no memory for a checkpoint");
     if (status == WK_OK) status = wk_file_write(path, bytes.chars, bytes.length, err);
     wk_text_free(&bytes);
     return status;
@@ -184,25 +126,17 @@ static void step_name(uint64_t step, char name[40])
     snprintf(name, 40, "step-%012" PRIu64, step);
 }
 
-static wk_status read_run_file(const char *run, uint64_t step, char **bytes, size_t *size,
+static wk_status read_run_file(const char *run, uint64_t step, char **bytes, wk_run_header *head,
                                wk_error *err)
 {
     char name[40], path[PATH_CHARS];
+    size_t size;
     step_name(step, name);
     path_of(run, name, "run.bin", path);
-    WK_TRY(wk_file_read(path, RUN_FILE_LIMIT, bytes, size, err));
-    header head;
-    uint32_t sum;
-    bool whole = *size >= sizeof head + sizeof sum;
-    if (whole) {
-        memcpy(&head, *bytes, sizeof head);
-        memcpy(&sum, *bytes + *size - sizeof sum, sizeof sum);
-        whole = memcmp(head.magic, MAGIC, sizeof MAGIC) == 0 && head.size == *size &&
-                wk_crc32c(0, *bytes, *size - sizeof sum) == sum;
-    }
-    if (whole) return WK_OK;
-    free(*bytes);
-    return wk_fail(err, WK_E_FORMAT, "'%s' is damaged or not a checkpoint of waker", path);
+    WK_TRY(wk_file_read(path, RUN_FILE_LIMIT, bytes, &size, err));
+    wk_status status = wk_run_file_check(*bytes, size, path, head, err);
+    if (status != WK_OK) free(*bytes);
+    return status;
 }
 
 // Removes all but the newest, and the parts of the replay log that only the removed ones needed.
@@ -218,11 +152,9 @@ static wk_status prune(wk_trainer *t, wk_error *err)
         remove_directory(path);
     }
     char *bytes;
-    size_t size;
-    header head;
+    wk_run_header head;
     WK_TRY(
-        read_run_file(t->directory, steps[(count < keep ? count : keep) - 1], &bytes, &size, err));
-    memcpy(&head, bytes, sizeof head);
+        read_run_file(t->directory, steps[(count < keep ? count : keep) - 1], &bytes, &head, err));
     free(bytes);
     return wk_replay_log_forget(t->replay_log, &head.replay, err);
 }
@@ -254,80 +186,12 @@ wk_status wk_trainer_save(wk_trainer *t, wk_error *err)
     return prune(t, err);
 }
 
-// A reader over run.bin that cannot run past its end.
-typedef struct reader {
-    const char *next;
-    size_t left;
-    bool failed;
-} reader;
-
-static const void *take(reader *r, size_t size)
-{
-    if (size > r->left) r->failed = true;
-    if (r->failed) return NULL;
-    const void *bytes = r->next;
-    r->next += size;
-    r->left -= size;
-    return bytes;
-}
-
-// A length and that many bytes.
-static const void *take_block(reader *r, size_t *size)
-{
-    const void *length = take(r, sizeof(uint64_t));
-    uint64_t value = 0;
-    if (length) memcpy(&value, length, sizeof value);
-    *size = (size_t)value;
-    return take(r, *size);
-}
-
-static wk_status restore_worlds(wk_trainer *t, reader *r, wk_error *err)
-{
-    for (int i = 0; i < t->count && !r->failed; i++) {
-        size_t size;
-        const void *bytes = take_block(r, &size);
-        if (r->failed || size == 0) continue;
-        wk_status status = wk_env_load(wk_vec_env(t->vec, i), bytes, size, err);
-        if (status != WK_OK) {
-            wk_fail_context(err, "environment %d", i);
-            return status;
-        }
-    }
-    return WK_OK;
-}
-
-static wk_status restore_run(wk_trainer *t, reader *r, wk_error *err)
-{
-    part parts[PARTS];
-    list_parts(t, parts);
-    for (int i = 0; i < PARTS; i++) {
-        const void *bytes = take(r, parts[i].size);
-        if (bytes) memcpy(parts[i].bytes, bytes, parts[i].size);
-    }
-    size_t size;
-    const void *bytes = take_block(r, &size);
-    if (bytes) WK_TRY(wk_curriculum_load(t->curriculum, bytes, size, err));
-    if (t->acting) {
-        bytes = take_block(r, &size);
-        if (bytes && size == wk_acting_state_size(t->acting))
-            WK_TRY(wk_acting_load(t->acting, bytes, err));
-        else
-            r->failed = true;
-    }
-    WK_TRY(restore_worlds(t, r, err));
-    return r->failed || r->left != sizeof(uint32_t)
-               ? wk_fail(err, WK_E_FORMAT, "the checkpoint's parts do not fit this configuration")
-               : WK_OK;
-}
-
 static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, wk_error *err)
 {
     char *bytes, name[40], path[PATH_CHARS];
-    size_t size;
-    WK_TRY(read_run_file(t->directory, step, &bytes, &size, err));
-    reader r = {bytes, size, false};
-    header head;
-    memcpy(&head, take(&r, sizeof head), sizeof head);
+    wk_run_header head;
+    wk_run_state state = state_of(t);
+    WK_TRY(read_run_file(t->directory, step, &bytes, &head, err));
     wk_status status = WK_OK;
     if (head.config != wk_run_config_hash(&t->config) || head.lanes != (uint64_t)t->count)
         status = wk_fail(err, WK_E_INPUT,
@@ -337,54 +201,91 @@ static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, w
     step_name(step, name);
     path_of(t->directory, name, "learner.safetensors", path);
     if (status == WK_OK) status = wk_learner_restore(t->learner, path, err);
-    if (status == WK_OK) status = restore_run(t, &r, err);
+    if (status == WK_OK) status = wk_run_file_read(bytes, (size_t)head.size, &state, err);
+    if (status == WK_OK && t->acting) status = wk_acting_load(t->acting, t->acting_state, err);
     *mark = head.replay;
     free(bytes);
     return status;
 }
 
-// A checkpoint that could not be read must not stand in the way when its step comes again.
-static void set_aside(const wk_trainer *t, uint64_t step)
+// Whether the log gave back what the loop takes for granted.
+static wk_status check_replay(const wk_trainer *t, wk_error *err)
 {
-    char name[40], damaged[60], from[PATH_CHARS], to[PATH_CHARS];
-    step_name(step, name);
-    snprintf(damaged, sizeof damaged, "damaged-%s", name);
-    path_of(t->directory, name, "", from);
-    path_of(t->directory, damaged, "", to);
-    remove_directory(to);
-    if (rename(from, to) != 0) remove_directory(from);
+    for (int i = 0; i < t->count; i++)
+        if (wk_replay_running(t->replay, i) != (t->lanes[i].active != 0))
+            return wk_fail(err, WK_E_FORMAT,
+                           "the replay log and the checkpoint disagree on whether environment %d "
+                           "runs",
+                           i);
+    int64_t spaces = (int64_t)wk_space_count(t->space);
+    for (size_t i = 0; i < wk_replay_count(t->replay); i++)
+        if (wk_replay_at(t->replay, i).space >= spaces)
+            return wk_fail(err, WK_E_FORMAT,
+                           "the replay log has an episode with a θ beyond the "
+                           "domain's grid");
+    return WK_OK;
 }
 
-// Loads the newest that can be read; those before it in `steps` could not.
-static wk_status load_newest(wk_trainer *t, const uint64_t *steps, size_t count,
-                             wk_replay_mark *mark, wk_error *err)
+// Rebuilds the replay buffer as it was at the mark. With `keep_rest` what was logged later is kept
+// under another name.
+static wk_status open_log(wk_trainer *t, const wk_replay_mark *mark, bool keep_rest, wk_error *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        wk_status status = load_step(t, steps[i], mark, err);
-        if (status == WK_E_INPUT || status == WK_E_MEMORY) return status;
-        if (status == WK_OK) {
-            t->resumed_from = (int64_t)steps[i];
-            for (size_t k = 0; k < i; k++)
-                set_aside(t, steps[k]);
-            return WK_OK;
-        }
-        if (i == 0) snprintf(t->resume_note, sizeof t->resume_note, "%s", err->message);
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/replay", t->directory);
+    wk_replay_log_config log = {.directory = path, .keep_rest = keep_rest};
+    WK_TRY(wk_trainer_make_replay(t, err));
+    WK_TRY(wk_replay_log_open(&log, mark, t->replay, &t->replay_log, err));
+    wk_status status = check_replay(t, err);
+    if (status == WK_OK) return WK_OK;
+    wk_replay_log_close(t->replay_log);
+    t->replay_log = NULL;
+    return status;
+}
+
+// A checkpoint that cannot be continued must not stand in the way when its step comes again, and is
+// not ours to delete.
+static wk_status set_aside(const wk_trainer *t, uint64_t step, wk_error *err)
+{
+    char name[40], damaged[80], from[PATH_CHARS], to[PATH_CHARS];
+    step_name(step, name);
+    path_of(t->directory, name, "", from);
+    for (int copy = 0; copy == 0 || wk_path_exists(to); copy++) {
+        char ending[16] = "";
+        if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
+        snprintf(damaged, sizeof damaged, "damaged-%s%s", name, ending);
+        path_of(t->directory, damaged, "", to);
     }
-    return wk_fail(err, WK_E_FORMAT, "none of the %zu checkpoints can be read; the newest: %.600s",
-                   count, t->resume_note);
+    return rename(from, to) == 0 ? WK_OK : file_error(err, "cannot set aside", from);
+}
+
+static wk_status continue_from(wk_trainer *t, uint64_t step, bool newest, wk_error *err)
+{
+    wk_replay_mark mark = {0};
+    WK_TRY(load_step(t, step, &mark, err));
+    return open_log(t, &mark, !newest, err);
 }
 
 wk_status wk_checkpoint_resume(wk_trainer *t, wk_error *err)
 {
     uint64_t steps[WK_CHECKPOINTS_MAX];
     size_t count = list_checkpoints(t->directory, steps, WK_CHECKPOINTS_MAX, true);
+    for (size_t i = 0; i < count; i++) {
+        wk_status status = continue_from(t, steps[i], i == 0, err);
+        if (status == WK_E_INPUT || status == WK_E_MEMORY) return status;
+        if (status == WK_OK) {
+            t->resumed_from = (int64_t)steps[i];
+            for (size_t k = 0; k < i; k++)
+                WK_TRY(set_aside(t, steps[k], err));
+            return WK_OK;
+        }
+        if (i == 0) snprintf(t->resume_note, sizeof t->resume_note, "%s", err->message);
+    }
     if (count == 0) return WK_OK;
-    wk_replay_mark mark = {0};
-    WK_TRY(load_newest(t, steps, count, &mark, err));
-    char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/replay", t->directory);
-    wk_replay_log_config log = {.directory = path};
-    return wk_replay_log_open(&log, &mark, t->replay, &t->replay_log, err);
+    return wk_fail(err, WK_E_FORMAT,
+                   "none of the %zu checkpoints in '%s' can be continued; the newest: %.500s. "
+                   "Nothing was changed: put a sound copy of the file in its place, or train "
+                   "anew in another directory",
+                   count, t->directory, t->resume_note);
 }
 
 size_t wk_checkpoint_list(const char *directory, uint64_t *steps, size_t most)
@@ -399,8 +300,8 @@ wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *
     wk_status status = WK_OK;
     for (size_t i = 0; i < count; i++) {
         char *bytes;
-        size_t size;
-        status = read_run_file(directory, steps[i], &bytes, &size, err);
+        wk_run_header head;
+        status = read_run_file(directory, steps[i], &bytes, &head, err);
         if (status != WK_OK) continue;
         free(bytes);
         *step = steps[i];
@@ -425,13 +326,9 @@ wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint
                              wk_error *err)
 {
     char *bytes, name[40];
-    size_t size;
-    WK_TRY(read_run_file(directory, step, &bytes, &size, err));
-    header head;
-    wk_trainer_counters counters = {0};
-    memcpy(&head, bytes, sizeof head);
-    if (size >= sizeof head + sizeof counters)
-        memcpy(&counters, bytes + sizeof head, sizeof counters);
+    wk_run_header head;
+    WK_TRY(read_run_file(directory, step, &bytes, &head, err));
+    wk_trainer_counters counters = wk_run_file_counters(bytes, (size_t)head.size);
     free(bytes);
     step_name(step, name);
     *out =
@@ -440,7 +337,7 @@ wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint
                                 .updates = counters.updates,
                                 .diverged = counters.diverged,
                                 .environments = head.lanes,
-                                .run_bytes = size,
+                                .run_bytes = head.size,
                                 .learner_bytes = file_bytes(directory, name, "learner.safetensors"),
                                 .config = head.config,
                                 .replay = head.replay};
@@ -450,8 +347,8 @@ wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint
 wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *err)
 {
     char *bytes, name[40], path[PATH_CHARS];
-    size_t size;
-    WK_TRY(read_run_file(directory, step, &bytes, &size, err));
+    wk_run_header head;
+    WK_TRY(read_run_file(directory, step, &bytes, &head, err));
     free(bytes);
     step_name(step, name);
     path_of(directory, name, "learner.safetensors", path);
@@ -466,23 +363,16 @@ wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const w
                                    wk_curriculum *curriculum, wk_error *err)
 {
     char *bytes;
-    size_t size;
-    WK_TRY(read_run_file(directory, step, &bytes, &size, err));
-    reader r = {bytes, size, false};
-    header head;
-    memcpy(&head, take(&r, sizeof head), sizeof head);
-    part parts[PARTS];
-    r.failed = head.lanes > INT32_MAX;
-    wk_trainer shape = {.count = (int)head.lanes, .domain = domain};
-    list_parts(&shape, parts);
-    for (int i = 0; i < PARTS; i++)
-        take(&r, parts[i].size);
-    const void *state = take_block(&r, &size);
-    wk_status status = state ? wk_curriculum_load(curriculum, state, size, err)
-                             : wk_fail(err, WK_E_FORMAT,
-                                       "the checkpoint at step %" PRIu64
-                                       " does not fit the configuration beside it",
-                                       step);
+    wk_run_header head;
+    WK_TRY(read_run_file(directory, step, &bytes, &head, err));
+    wk_run_state state = {.count = (int)head.lanes,
+                          .domain = domain,
+                          .note_size = WK_TRAINER_NOTE_BYTES,
+                          .curriculum = curriculum};
+    wk_status status = head.lanes <= INT32_MAX
+                           ? wk_run_file_read_curriculum(bytes, (size_t)head.size, &state, err)
+                           : wk_fail(err, WK_E_FORMAT, "%" PRIu64 " environments", head.lanes);
+    if (status != WK_OK) wk_fail_context(err, "the checkpoint at step %" PRIu64, step);
     free(bytes);
     return status;
 }

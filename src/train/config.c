@@ -1,4 +1,5 @@
 #include "train/config.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <math.h>
@@ -160,22 +161,13 @@ static wk_status set_number(const wk_run_field *field, const char *text, double 
     return WK_OK;
 }
 
-// Bytes of the well-formed UTF-8 character at `chars`, 0 for anything else and for control
-// characters.
-static size_t printable_length(const unsigned char *chars)
+// Bytes of the UTF-8 character at `chars`, 0 for anything else and for control characters.
+static size_t printable_length(const char *chars)
 {
-    unsigned first = chars[0];
-    if (first < 0x80) return first >= 0x20 && first != 0x7f;
-    size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    uint32_t code = first & (0xffu >> (length + 1));
-    static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000}; // 0x80 to 0x9f are controls
-    if (first < 0xc2 || first > 0xf4) return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((chars[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (chars[i] & 0x3f);
-    }
-    bool surrogate = code >= 0xd800 && code < 0xe000;
-    return code >= least[length] && code <= 0x10ffff && !surrogate ? length : 0;
+    uint32_t code = 0;
+    size_t length = wk_utf8_decode(chars, SIZE_MAX, &code);
+    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    return control ? 0 : length;
 }
 
 static wk_status check_text(const char *text, wk_error *err)
@@ -184,7 +176,7 @@ static wk_status check_text(const char *text, wk_error *err)
         return wk_fail(err, WK_E_INPUT, "'%.40s...' is longer than %d bytes", text,
                        WK_RUN_TEXT_MAX - 1);
     for (const char *c = text; *c;) {
-        size_t length = printable_length((const unsigned char *)c);
+        size_t length = printable_length(c);
         if (length == 0)
             return wk_fail(err, WK_E_INPUT, "byte %zu of the value is not printable text",
                            (size_t)(c - text) + 1);

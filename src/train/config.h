@@ -79,6 +79,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "policy that collects the data")                                                             \
     X(LIST, tasks, "tasks", "none", 0, 0, FIXED, "=", "all",                                       \
       "task policies trained alongside: none, all, or names")                                      \
+    X(TEXT, acting, "acting", "exploration", 0, 0, FIXED, "=", "=",                                \
+      "policy that acts after the prefill: exploration, or one of tasks")                          \
     X(COUNT, replay_capacity, "replay.capacity", 3000000, 2, 1e12, FIXED, "=", "=",                \
       "steps the replay buffer keeps")                                                             \
     X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, "", "",                 \
@@ -128,6 +130,10 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "newest checkpoints kept")                                                                   \
     X(COUNT, snapshot_every, "snapshot.every", 500000, 0, 1e15, FREE, "", "",                      \
       "steps between world models kept for evaluation; 0: the last one only")                      \
+    X(COUNT, eval_every, "eval.every", 0, 0, 1e15, FREE, "", "",                                   \
+      "steps between evaluations of the task policies trained alongside; 0: none")                 \
+    X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, "=", "",                                  \
+      "environments of the default distribution in each, one episode each")                        \
     X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "=",                                 \
       "steps between lines of metrics.jsonl")                                                      \
     X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, "", "",                  \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_LIMIT = 1 << 20, PATTERN_MAX = 128, PLUS_MAX = 4, NAMES_MAX = 256 };
+enum { FILE_LIMIT = 1 << 20, PATTERN_MAX = 128, REPETITIONS_MAX = 8, NAMES_MAX = 256 };
 
 struct wk_config_blocks {
     WK_ARRAY(wk_yaml) files;
@@ -113,14 +113,16 @@ static wk_status assign(wk_merged_config *merged, int field, const assignment *a
     return WK_OK;
 }
 
-// Counted repetitions and references back take time and memory out of proportion, and the C library
-// writes a part once more for every '+' around it.
+// Counted repetitions, repeated groups and references back take the C library time and memory out
+// of all proportion, minutes for a line of text; keys need none of them.
 static bool is_expensive(const char *pattern)
 {
-    int plus = 0;
+    int repetitions = 0;
     for (const char *c = pattern; *c; c++) {
         if (*c == '{') return true;
-        if (*c == '+' && ++plus > PLUS_MAX) return true;
+        bool repeats = strchr("*+?", *c) != NULL;
+        if (repeats && (++repetitions > REPETITIONS_MAX || (c > pattern && c[-1] == ')')))
+            return true;
         if (*c != '\\') continue;
         if (!c[1]) break;
         if (*++c >= '1' && *c <= '9') return true;

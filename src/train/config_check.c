@@ -58,13 +58,27 @@ static wk_status check_device(const wk_run_config *config, wk_error *err)
     return WK_OK;
 }
 
+static wk_status check_evaluation(const wk_run_config *config, wk_error *err)
+{
+    if (config->eval_every == 0 || strcmp(config->tasks, "none") != 0) return WK_OK;
+    return wk_fail(
+        err, WK_E_INPUT,
+        "eval.every %lld: there are no task policies to evaluate; train some alongside "
+        "(tasks: all, or names), or leave it at 0 and use 'waker adapt' and 'waker eval' "
+        "on the snapshots",
+        (long long)config->eval_every);
+}
+
 wk_status wk_run_config_check(const wk_run_config *config, const wk_domain *domain, wk_error *err)
 {
     int options[WK_OPTIONS_MAX];
     wk_learner_config learner;
     WK_TRY(wk_run_config_options(config, domain, options, err));
     WK_TRY(wk_run_config_learner(config, domain, &learner, err));
+    int policy;
+    WK_TRY(wk_run_config_acting(config, domain, &policy, err));
     WK_TRY(check_curriculum(config, domain, err));
     WK_TRY(check_sizes(config, domain, err));
+    WK_TRY(check_evaluation(config, err));
     return check_device(config, err);
 }

@@ -1,5 +1,7 @@
 #include "train/config_parts.h"
 
+#include "agent/acting.h"
+#include "train/config_blocks.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +57,38 @@ wk_status wk_run_config_tasks(const wk_run_config *config, const wk_domain *doma
     return wk_fail(err, WK_E_INPUT, "tasks: write none, all, or names of tasks");
 }
 
+wk_status wk_run_config_acting(const wk_run_config *config, const wk_domain *domain, int *policy,
+                               wk_error *err)
+{
+    int tasks[WK_TASKS_MAX], count;
+    *policy = WK_POLICY_EXPLORE;
+    if (strcmp(config->acting, "exploration") == 0) return WK_OK;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
+    for (int k = 0; k < count; k++) {
+        if (strcmp(domain->tasks[tasks[k]].name, config->acting) != 0) continue;
+        *policy = k;
+        return WK_OK;
+    }
+    return wk_fail(err, WK_E_INPUT,
+                   "acting '%s' is neither exploration nor one of the tasks trained alongside (%s)",
+                   config->acting, config->tasks);
+}
+
+wk_status wk_run_config_task_names(const wk_run_config *config, const wk_domain *domain,
+                                   char names[WK_RUN_TEXT_MAX], wk_error *err)
+{
+    int tasks[WK_TASKS_MAX], count;
+    size_t used = 0;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
+    snprintf(names, WK_RUN_TEXT_MAX, "none");
+    for (int k = 0; k < count && used < WK_RUN_TEXT_MAX; k++)
+        used += (size_t)snprintf(names + used, WK_RUN_TEXT_MAX - used, "%s%s", k ? "," : "",
+                                 domain->tasks[tasks[k]].name);
+    return used < WK_RUN_TEXT_MAX
+               ? WK_OK
+               : wk_fail(err, WK_E_INPUT, "tasks: the names of %d tasks are too long", count);
+}
+
 wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config)
 {
     return (wk_curriculum_config){
@@ -68,14 +102,11 @@ wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config)
     };
 }
 
-wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
-                                wk_learner_config *out, wk_error *err)
+static wk_learner_config learner_part(const wk_run_config *config)
 {
-    int tasks[WK_TASKS_MAX], n_tasks = 0;
-    WK_TRY(wk_run_config_tasks(config, domain, tasks, &n_tasks, err));
     const bool variance = strcmp(config->ensemble_kind, "variance") == 0;
     const bool random = strcmp(config->exploration, "random") == 0;
-    *out = (wk_learner_config){
+    return (wk_learner_config){
         .depth = config->encoder_depth,
         .deter = config->rssm_deter,
         .hidden = config->rssm_hidden,
@@ -98,11 +129,31 @@ wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *do
         .lambda = (float)config->lambda,
         .entropy_scale = (float)config->entropy_scale,
         .disagreement_scale = (float)config->ensemble_scale,
-        .action_size = domain->action_size,
-        .tasks = n_tasks,
         .spread = variance ? WK_DISAGREEMENT_VARIANCE : WK_DISAGREEMENT_STD,
         .exploration = random ? WK_EXPLORE_RANDOM : WK_EXPLORE_PLAN2EXPLORE,
         .seed = config->seed,
     };
+}
+
+wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
+                                wk_learner_config *out, wk_error *err)
+{
+    int tasks[WK_TASKS_MAX];
+    *out = learner_part(config);
+    out->action_size = domain->action_size;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &out->tasks, err));
     return wk_learner_config_check(out, err);
+}
+
+wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
+                                      wk_learner_config *out, wk_error *err)
+{
+    wk_config_blocks *blocks = NULL;
+    wk_merged_config merged;
+    WK_TRY(wk_config_blocks_create(&blocks, err));
+    wk_status status = wk_config_blocks_add_embedded(blocks, err);
+    if (status == WK_OK) status = wk_config_merge(blocks, names, count, NULL, 0, &merged, err);
+    if (status == WK_OK) *out = learner_part(&merged.config);
+    wk_config_blocks_destroy(blocks);
+    return status;
 }

@@ -15,8 +15,22 @@ wk_status wk_run_config_options(const wk_run_config *config, const wk_domain *do
 wk_status wk_run_config_tasks(const wk_run_config *config, const wk_domain *domain, int *tasks,
                               int *count, wk_error *err);
 
+/// Which policy of the learner acts: WK_POLICY_EXPLORE or the place of config.acting among the
+/// tasks.
+wk_status wk_run_config_acting(const wk_run_config *config, const wk_domain *domain, int *policy,
+                               wk_error *err);
+
+/// Their names with commas between, or "none".
+wk_status wk_run_config_task_names(const wk_run_config *config, const wk_domain *domain,
+                                   char names[WK_RUN_TEXT_MAX], wk_error *err);
+
 /// The curriculum's part.
 wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config);
+
+/// What the learner takes from the blocks `names` of the configurations in the program ("clean-up",
+/// "quick"), applied over the defaults; action_size and tasks are 0.
+wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
+                                      wk_learner_config *out, wk_error *err);
 
 /// The learner's part, for the domain's actions; checked.
 wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,

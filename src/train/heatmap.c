@@ -15,17 +15,29 @@ const char *wk_heat_name(wk_heat heat)
 typedef struct sorter {
     const wk_domain *domain;
     const wk_space *space;
-    wk_curriculum_view view;
-    int group;
+    const wk_heat_layer *layers;
+    size_t count; // θ of the space
+    int group, groups;
     int row;                    // parameter of the rows, or -1
     bool column[WK_PARAMS_MAX]; // parameters whose sum is the column
 } sorter;
 
+// A combined space says by its first parameter, called "domain", which family a θ belongs to.
+static bool combined(const wk_domain *domain)
+{
+    return strcmp(domain->params[0].name, "domain") == 0;
+}
+
+static bool inside(const sorter *s, size_t i)
+{
+    return !combined(s->domain) || (int)wk_space_params(s->space, i)[0] == s->group;
+}
+
 static bool varies(const sorter *s, int param)
 {
     double first = NAN;
-    for (size_t i = 0; i < s->view.count; i++) {
-        if (s->view.group[i] != s->group) continue;
+    for (size_t i = 0; i < s->count; i++) {
+        if (!inside(s, i)) continue;
         double value = wk_space_params(s->space, i)[param];
         if (isnan(first)) first = value;
         if (value != first) return true;
@@ -72,11 +84,11 @@ static int compare(const void *a, const void *b)
 // The different values of an axis, rising.
 static double *list_values(const sorter *s, double (*value_of)(const sorter *, size_t), int *count)
 {
-    double *values = malloc(s->view.count * sizeof *values);
+    double *values = malloc(s->count * sizeof *values);
     if (!values) return NULL;
     size_t n = 0, different = 0;
-    for (size_t i = 0; i < s->view.count; i++)
-        if (s->view.group[i] == s->group) values[n++] = value_of(s, i);
+    for (size_t i = 0; i < s->count; i++)
+        if (inside(s, i)) values[n++] = value_of(s, i);
     qsort(values, n, sizeof *values, compare);
     for (size_t i = 0; i < n; i++)
         if (different == 0 || values[i] > values[different - 1] + 1e-9)
@@ -98,25 +110,24 @@ static void add(double *cell, double value)
     *cell = isnan(*cell) ? value : *cell + value;
 }
 
-// Sums up the θ of every cell; `known` counts those with an error.
-static void fill_cells(const sorter *s, const double *probability, wk_heat_panel *p, double *known)
+// Puts one layer's figures into the cells; `known` has room to count them.
+static void fill_cells(const sorter *s, int h, wk_heat_panel *p, double *known)
 {
     int cells = p->rows * p->columns;
-    for (int h = 0; h < WK_HEATS; h++)
-        for (int c = 0; c < cells; c++)
-            p->cells[h][c] = NAN;
-    for (size_t i = 0; i < s->view.count; i++) {
-        if (s->view.group[i] != s->group) continue;
+    for (int c = 0; c < cells; c++) {
+        p->cells[h][c] = NAN;
+        known[c] = 0;
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        double value = s->layers[h].values[i];
+        if (!inside(s, i) || isnan(value)) continue;
         int r = find_value(p->row_values, p->rows, row_of(s, i));
         int c = r * p->columns + find_value(p->column_values, p->columns, column_of(s, i));
-        add(&p->cells[WK_HEAT_VISITS][c], (double)s->view.visits[i]);
-        add(&p->cells[WK_HEAT_PROBABILITY][c], probability[i]);
-        if (isnan(s->view.error[i])) continue;
-        add(&p->cells[WK_HEAT_ERROR][c], s->view.error[i]);
+        add(&p->cells[h][c], value);
         known[c]++;
     }
-    for (int c = 0; c < cells; c++)
-        p->cells[WK_HEAT_ERROR][c] /= known[c];
+    for (int c = 0; c < cells && p->kinds[h] == WK_HEAT_IS_MEAN; c++)
+        p->cells[h][c] /= known[c];
 }
 
 static void find_ranges(wk_heat_panel *p)
@@ -131,49 +142,76 @@ static void find_ranges(wk_heat_panel *p)
     }
 }
 
-static bool make_panel(sorter *s, const double *probability, wk_heat_panel *panel)
+static void title_panel(const sorter *s, const char *title, wk_heat_panel *panel)
 {
-    snprintf(panel->title, sizeof panel->title, "%s", s->domain->name);
-    if (s->view.groups > 1)
-        snprintf(panel->title, sizeof panel->title, "%s, %s = %d (%.100s)", s->domain->name,
-                 s->domain->params[0].name, s->group, s->domain->params[0].help);
+    const wk_param *first = &s->domain->params[0];
+    char part[120] = "";
+    if (s->groups > 1)
+        snprintf(part, sizeof part, ", %s = %d (%.80s)", first->name, s->group, first->help);
+    snprintf(panel->title, sizeof panel->title, "%s%s%s", title, s->domain->name, part);
+}
+
+static bool make_panel(sorter *s, const char *title, wk_heat_panel *panel)
+{
+    title_panel(s, title, panel);
     choose_axes(s, panel);
     panel->row_values = list_values(s, row_of, &panel->rows);
     panel->column_values = list_values(s, column_of, &panel->columns);
     if (!panel->row_values || !panel->column_values) return false;
     size_t cells = (size_t)panel->rows * (size_t)panel->columns;
-    bool all = true;
-    for (int h = 0; h < WK_HEATS; h++) {
-        panel->cells[h] = calloc(cells, sizeof *panel->cells[h]);
-        all &= panel->cells[h] != NULL;
-    }
     double *known = calloc(cells, sizeof *known);
-    all &= known != NULL;
-    if (all) {
-        fill_cells(s, probability, panel, known);
-        find_ranges(panel);
+    bool all = known != NULL;
+    for (int h = 0; h < WK_HEATS && all; h++) {
+        panel->names[h] = s->layers[h].name;
+        panel->kinds[h] = s->layers[h].kind;
+        panel->cells[h] = calloc(cells, sizeof *panel->cells[h]);
+        all = panel->cells[h] != NULL;
+        if (all) fill_cells(s, h, panel, known);
     }
+    if (all) find_ranges(panel);
     free(known);
     return all;
+}
+
+wk_status wk_heatmap_add(wk_heatmap *map, const char *title, const wk_domain *domain,
+                         const wk_space *space, const wk_heat_layer layers[WK_HEATS], wk_error *err)
+{
+    sorter s = {.domain = domain,
+                .space = space,
+                .layers = layers,
+                .count = wk_space_count(space),
+                .groups = combined(domain) ? (int)domain->params[0].max + 1 : 1};
+    if (map->count + s.groups > WK_HEAT_PANELS_MAX)
+        return wk_fail(err, WK_E_INPUT, "there is room for %d maps; ask for fewer at once",
+                       WK_HEAT_PANELS_MAX);
+    for (; s.group < s.groups; s.group++) {
+        sorter panel = s;
+        if (!make_panel(&panel, title, &map->panels[map->count++]))
+            return wk_fail(err, WK_E_MEMORY, "no memory for a map of %zu parameters", s.count);
+    }
+    return WK_OK;
 }
 
 wk_status wk_heatmap_create(const wk_domain *domain, const wk_space *space,
                             const wk_curriculum *curriculum, wk_heatmap *out, wk_error *err)
 {
-    sorter s = {.domain = domain, .space = space, .view = wk_curriculum_look(curriculum)};
+    wk_curriculum_view view = wk_curriculum_look(curriculum);
     *out = (wk_heatmap){0};
-    double *probability = malloc(s.view.count * sizeof *probability);
-    bool all = probability != NULL;
-    if (all) wk_curriculum_distribution(curriculum, probability);
-    for (int g = 0; g < s.view.groups && g < WK_HEAT_PANELS_MAX && all; g++) {
-        sorter panel = s;
-        panel.group = g;
-        all = make_panel(&panel, probability, &out->panels[out->count++]);
-    }
+    double *probability = malloc(view.count * 2 * sizeof *probability);
+    if (!probability)
+        return wk_fail(err, WK_E_MEMORY, "no memory for a map of %zu parameters", view.count);
+    double *visits = probability + view.count;
+    wk_curriculum_distribution(curriculum, probability);
+    for (size_t i = 0; i < view.count; i++)
+        visits[i] = (double)view.visits[i];
+    const wk_heat_layer layers[WK_HEATS] = {
+        [WK_HEAT_VISITS] = {wk_heat_name(WK_HEAT_VISITS), WK_HEAT_IS_COUNT, visits},
+        [WK_HEAT_ERROR] = {wk_heat_name(WK_HEAT_ERROR), WK_HEAT_IS_MEAN, view.error},
+        [WK_HEAT_PROBABILITY] = {wk_heat_name(WK_HEAT_PROBABILITY), WK_HEAT_IS_SHARE, probability}};
+    wk_status status = wk_heatmap_add(out, "", domain, space, layers, err);
     free(probability);
-    if (all) return WK_OK;
-    wk_heatmap_free(out);
-    return wk_fail(err, WK_E_MEMORY, "no memory for a map of %zu parameters", s.view.count);
+    if (status != WK_OK) wk_heatmap_free(out);
+    return status;
 }
 
 void wk_heatmap_free(wk_heatmap *map)
@@ -189,25 +227,25 @@ void wk_heatmap_free(wk_heatmap *map)
 }
 
 // Where a value lies between the least and the largest, 0 to 1; equal values lie in the middle.
-static double level_of(const wk_heat_panel *p, wk_heat heat, double value)
+static double level_of(const wk_heat_panel *p, int heat, double value)
 {
     double width = p->largest[heat] - p->least[heat];
     return width > 0 ? (value - p->least[heat]) / width : 0.5;
 }
 
-static void value_text(wk_heat heat, double value, char *out, size_t size)
+static void value_text(wk_heat_kind kind, double value, char *out, size_t size)
 {
     if (isnan(value) || isinf(value))
         snprintf(out, size, "-");
-    else if (heat == WK_HEAT_VISITS)
+    else if (kind == WK_HEAT_IS_COUNT)
         snprintf(out, size, "%.0f", value);
-    else if (heat == WK_HEAT_PROBABILITY)
+    else if (kind == WK_HEAT_IS_SHARE)
         snprintf(out, size, "%.*f%%", value < 0.001 ? 3 : value < 0.01 ? 2 : 1, 100 * value);
     else
         snprintf(out, size, "%.3g", value);
 }
 
-static const char *shade_of(const wk_heat_panel *p, wk_heat heat, double value)
+static const char *shade_of(const wk_heat_panel *p, int heat, double value)
 {
     static const char *const shades[] = {"..", "::", "--", "==", "++", "**", "##", "%%", "@@"};
     if (isnan(value)) return "  ";
@@ -216,7 +254,7 @@ static const char *shade_of(const wk_heat_panel *p, wk_heat heat, double value)
 
 enum { NUMBER_COLUMNS = 12 }; // more columns than this do not fit a line as numbers
 
-static void row_text(const wk_heat_panel *p, wk_heat heat, int row, wk_text *out)
+static void row_text(const wk_heat_panel *p, int heat, int row, wk_text *out)
 {
     if (*p->row_name)
         wk_text_printf(out, "%8.4g ", p->row_values[row]);
@@ -225,7 +263,7 @@ static void row_text(const wk_heat_panel *p, wk_heat heat, int row, wk_text *out
     for (int c = 0; c < p->columns; c++) {
         double value = p->cells[heat][row * p->columns + c];
         char number[24];
-        value_text(heat, value, number, sizeof number);
+        value_text(p->kinds[heat], value, number, sizeof number);
         if (p->columns <= NUMBER_COLUMNS)
             wk_text_printf(out, "%s%6s", c ? " " : "", isnan(value) ? "" : number);
         wk_text_puts(out, shade_of(p, heat, value));
@@ -233,12 +271,12 @@ static void row_text(const wk_heat_panel *p, wk_heat heat, int row, wk_text *out
     wk_text_puts(out, "\n");
 }
 
-static void map_text(const wk_heat_panel *p, wk_heat heat, wk_text *out)
+static void map_text(const wk_heat_panel *p, int heat, wk_text *out)
 {
     char least[24], largest[24];
-    value_text(heat, p->least[heat], least, sizeof least);
-    value_text(heat, p->largest[heat], largest, sizeof largest);
-    wk_text_printf(out, "  %s, %s .. to %s @@; rows %s, columns %s\n", wk_heat_name(heat), least,
+    value_text(p->kinds[heat], p->least[heat], least, sizeof least);
+    value_text(p->kinds[heat], p->largest[heat], largest, sizeof largest);
+    wk_text_printf(out, "  %s, %s .. to %s @@; rows %s, columns %s\n", p->names[heat], least,
                    largest, *p->row_name ? p->row_name : "-", p->column_name);
     wk_text_puts(out, "         ");
     if (p->columns <= NUMBER_COLUMNS)
@@ -258,7 +296,7 @@ void wk_heatmap_text(const wk_heatmap *map, wk_text *out)
     for (int i = 0; i < map->count; i++) {
         wk_text_printf(out, "%s\n", map->panels[i].title);
         for (int h = 0; h < WK_HEATS; h++)
-            map_text(&map->panels[i], (wk_heat)h, out);
+            map_text(&map->panels[i], h, out);
     }
 }
 
@@ -293,28 +331,13 @@ static int panel_height(const wk_heat_panel *p)
     return TOP + p->rows * cell_side(p) + BOTTOM;
 }
 
-// A ramp that also reads in grey: dark blue, teal, green, yellow.
-static uint32_t colour_of(double level)
-{
-    static const double stops[5][3] = {
-        {68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
-    double place = level * 4;
-    int at = place >= 4 ? 3 : (int)place;
-    uint32_t colour = 0;
-    for (int c = 0; c < 3; c++) {
-        double part = place - at, value = stops[at][c] * (1 - part) + stops[at + 1][c] * part;
-        colour = colour << 8 | (uint32_t)lround(value);
-    }
-    return colour;
-}
-
-static void draw_labels(const wk_heat_panel *p, wk_heat heat, int x, int y, wk_image *image)
+static void draw_labels(const wk_heat_panel *p, int heat, int x, int y, wk_image *image)
 {
     char text[200], least[24], largest[24];
     int side = cell_side(p), below = y + TOP + p->rows * side + 3;
-    value_text(heat, p->least[heat], least, sizeof least);
-    value_text(heat, p->largest[heat], largest, sizeof largest);
-    snprintf(text, sizeof text, "%s %s to %s", wk_heat_name(heat), least, largest);
+    value_text(p->kinds[heat], p->least[heat], least, sizeof least);
+    value_text(p->kinds[heat], p->largest[heat], largest, sizeof largest);
+    snprintf(text, sizeof text, "%s %s to %s", p->names[heat], least, largest);
     wk_image_text(image, x + LEFT, y + 4, 1, INK, text);
     wk_image_text(image, x + 2, y + 16, 1, INK, p->row_name);
     for (int r = 0; r < p->rows && *p->row_name; r++) {
@@ -330,13 +353,13 @@ static void draw_labels(const wk_heat_panel *p, wk_heat heat, int x, int y, wk_i
     wk_image_text(image, x + LEFT, below + 13, 1, INK, p->column_name);
 }
 
-static void draw_map(const wk_heat_panel *p, wk_heat heat, int x, int y, wk_image *image)
+static void draw_map(const wk_heat_panel *p, int heat, int x, int y, wk_image *image)
 {
     int side = cell_side(p);
     for (int r = 0; r < p->rows; r++)
         for (int c = 0; c < p->columns; c++) {
             double value = p->cells[heat][r * p->columns + c];
-            uint32_t colour = isnan(value) ? EMPTY : colour_of(level_of(p, heat, value));
+            uint32_t colour = isnan(value) ? EMPTY : wk_image_ramp(level_of(p, heat, value));
             wk_image_fill(image, x + LEFT + c * side, y + TOP + r * side, side, side, colour);
         }
     draw_labels(p, heat, x, y, image);
@@ -355,7 +378,7 @@ wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
         const wk_heat_panel *p = &map->panels[i];
         wk_image_text(out, 2, y + 3, 1, INK, p->title);
         for (int h = 0; h < WK_HEATS; h++)
-            draw_map(p, (wk_heat)h, h * panel_width(p), y + 14, out);
+            draw_map(p, h, h * panel_width(p), y + 14, out);
         y += panel_height(p) + 14;
     }
     return WK_OK;

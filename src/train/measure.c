@@ -54,6 +54,12 @@ static void note_policy(wk_metrics *metrics, const char *name, const wk_policy_m
     note(metrics, "train/actor_ent_", name, p->entropy);
 }
 
+void wk_measure_task(wk_metrics *metrics, const char *name, const wk_task_metrics *m, int k)
+{
+    note(metrics, "train/reward_loss_", name, m->reward_loss[k]);
+    note_policy(metrics, name, &m->policy[k]);
+}
+
 // How the curriculum sees its environments: spread of the errors, how far its choice is from the
 // default.
 static void note_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
@@ -124,11 +130,8 @@ void wk_measure_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_itera
     wk_metrics_scalar(metrics, "train/disagreement", m->disagreement);
     const wk_learner_config *config = wk_learner_get_config(wk_trainer_learner(trainer));
     if (config->exploration == WK_EXPLORE_PLAN2EXPLORE) note_policy(metrics, "expl", &m->explore);
-    for (int k = 0; k < config->tasks; k++) {
-        const char *name = wk_trainer_task_name(trainer, k);
-        note(metrics, "train/reward_loss_", name, done->tasks.reward_loss[k]);
-        note_policy(metrics, name, &done->tasks.policy[k]);
-    }
+    for (int k = 0; k < config->tasks; k++)
+        wk_measure_task(metrics, wk_trainer_task_name(trainer, k), &done->tasks, k);
     note_curriculum(metrics, wk_trainer_curriculum(trainer));
     note_environments(metrics, trainer);
 }

@@ -2,18 +2,17 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "train/evaluation.h"
+#include "train/lock.h"
 #include "train/measure.h"
 #include "train/metrics.h"
 #include "train/pictures.h"
 #include "train/trainer.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "train/weights_file.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 enum { PATH_CHARS = 4096, FAULTS_IN_A_ROW = 100 };
 static const double FIRST_CHECKPOINT_SECONDS = 60;
@@ -21,7 +20,8 @@ static const double FIRST_CHECKPOINT_SECONDS = 60;
 // What a checkpoint keeps of the run around the trainer.
 typedef struct note {
     wk_metrics_mark metrics;
-    int64_t next_log, next_snapshot, next_images; // agent steps
+    int64_t next_log, next_snapshot, next_images, next_eval; // agent steps
+    int64_t last_eval;
 } note;
 _Static_assert(sizeof(note) <= WK_TRAINER_NOTE_BYTES, "a note must fit into the checkpoint");
 
@@ -29,7 +29,7 @@ typedef struct run {
     const wk_run_config *config;
     const char *directory;
     const wk_run_control *control;
-    int lock;
+    wk_lock lock;
     wk_trainer *trainer;
     wk_metrics *metrics;
     wk_pictures *pictures; // NULL: none wanted
@@ -56,50 +56,46 @@ static void sooner(int64_t *next, int64_t other)
     if (other < *next) *next = other;
 }
 
-// One process per directory: two would destroy each other's files.
-static wk_status take_lock(run *r, wk_error *err)
-{
-    char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/lock", r->directory);
-    r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (r->lock < 0) return wk_fail(err, WK_E_IO, "cannot create '%s': %s", path, strerror(errno));
-    if (flock(r->lock, LOCK_EX | LOCK_NB) == 0) return WK_OK;
-    return wk_fail(err, WK_E_INPUT,
-                   "another process is training in '%s'; stop it or choose another directory",
-                   r->directory);
-}
-
 // A directory with a run in it goes on only with the settings it began with.
 static wk_status check_config(const run *r, wk_error *err)
 {
     char path[PATH_CHARS];
     snprintf(path, sizeof path, "%s/config.yaml", r->directory);
-    if (wk_path_exists(path)) {
-        wk_run_config before;
-        WK_TRY(wk_run_config_read(path, &before, err));
-        wk_status status = wk_run_config_resumable(&before, r->config, err);
-        if (status != WK_OK) {
-            wk_fail_context(err, "'%s' holds another run", r->directory);
-            return status;
-        }
-    }
+    if (!wk_path_exists(path)) return WK_OK;
+    wk_run_config before;
+    WK_TRY(wk_run_config_read(path, &before, err));
+    wk_status status = wk_run_config_resumable(&before, r->config, err);
+    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->directory);
+    return status;
+}
+
+static wk_status write_config(const run *r, wk_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
     return wk_run_config_write(r->config, path, err);
 }
 
 static wk_status open_parts(run *r, wk_error *err)
 {
     WK_TRY(wk_dir_create(r->directory, err));
-    WK_TRY(take_lock(r, err));
+    WK_TRY(wk_lock_take(r->directory, &r->lock, err));
     WK_TRY(check_config(r, err));
     WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
+    WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
     r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);
-    if (wk_trainer_resumed_from(r->trainer) < 0)
-        r->note->next_log = r->note->next_snapshot = r->note->next_images = INT64_MAX;
+    bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
+    if (fresh && r->control->prepare)
+        WK_TRY(r->control->prepare(r->control->context, r->trainer, err));
+    if (fresh)
+        r->note->next_log = r->note->next_snapshot = r->note->next_images = r->note->next_eval =
+            INT64_MAX;
     // What is overdue stays so; a shorter interval than before begins at once.
     sooner(&r->note->next_log, after(now.steps, r->config->log_every));
     sooner(&r->note->next_snapshot, after(now.steps, r->config->snapshot_every));
     sooner(&r->note->next_images, after(now.steps, r->config->log_images_every));
+    sooner(&r->note->next_eval, after(now.steps, r->config->eval_every));
     // Stills and clips have no other place than TensorBoard files.
     if (r->config->log_images_every > 0 && r->config->log_tensorboard)
         WK_TRY(wk_pictures_create(r->trainer, &r->pictures, err));
@@ -120,7 +116,7 @@ static void close_parts(run *r)
     wk_metrics_close(r->metrics);
     wk_pictures_destroy(r->pictures);
     wk_trainer_destroy(r->trainer);
-    if (r->lock >= 0) close(r->lock);
+    wk_lock_release(&r->lock);
 }
 
 static void announce(const run *r)
@@ -129,14 +125,19 @@ static void announce(const run *r)
     wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
-             "%s, %s, %s, seed %" PRIu64 ", on %s; learner %.0f MB, replay at most %.0f MB",
-             wk_trainer_domain(r->trainer)->name, r->config->curriculum_rule,
+             "%s, %s, %s, seed %" PRIu64 ", on %s; learner %zu bytes, replay at most %" PRIu64
+             " bytes for %" PRIi64 " steps",
+             wk_trainer_domain(r->trainer)->name,
+             wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
              r->config->exploration, r->config->seed, wk_trainer_device(r->trainer),
-             (double)(memory.state + memory.planned) / 1e6, (double)replay.bytes_limit / 1e6);
+             memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity);
     say(r, WK_LOG_INFO, text);
     const char *trouble = wk_trainer_resume_note(r->trainer);
     if (*trouble) {
-        snprintf(text, sizeof text, "an older checkpoint is used, because %.400s", trouble);
+        snprintf(text, sizeof text,
+                 "an older checkpoint is used, because %.400s; what cannot be used is kept, with "
+                 "'damaged' before its name",
+                 trouble);
         say(r, WK_LOG_WARN, text);
     }
     if (wk_trainer_resumed_from(r->trainer) >= 0) {
@@ -168,9 +169,10 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
     char path[PATH_CHARS];
     snprintf(path, sizeof path, "%s/snapshots", r->directory);
     WK_TRY(wk_dir_create(path, err));
-    snprintf(path, sizeof path, "%s/snapshots/step-%012" PRIu64 ".safetensors", r->directory,
-             steps);
-    return wk_learner_save_weights(wk_trainer_learner(r->trainer), path, err);
+    wk_weights_path(r->directory, WK_WEIGHTS_SNAPSHOT, steps, NULL, path);
+    wk_extent extent = wk_extent_now(wk_trainer_replay(r->trainer));
+    wk_weights_origin origin = {r->config, wk_trainer_domain(r->trainer), steps, &extent};
+    return wk_weights_save(wk_trainer_learner(r->trainer), &origin, path, err);
 }
 
 // Numbers of the clock: TensorBoard has them always, metrics.jsonl only if asked.
@@ -189,6 +191,7 @@ static void record_timing(run *r, const wk_standing *now)
         double seconds;
     } parts[] = {{"time/act", times.act},
                  {"time/env", times.env_wait},
+                 {"time/render", times.render_wait},
                  {"time/replay", times.sample + times.store},
                  {"time/learn", times.learn},
                  {"time/log", r->logging_seconds},
@@ -229,6 +232,42 @@ static wk_status record(run *r, const wk_iteration *done, const wk_standing *now
     return WK_OK;
 }
 
+// Task policies are evaluated as they are in a snapshot of the same step.
+static wk_status evaluate(run *r, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    bool done;
+    uint64_t steps = wk_trainer_standing(r->trainer).steps;
+    wk_log_line(&r->control->log, WK_LOG_INFO, "evaluating task policies at step %" PRIu64, steps);
+    WK_TRY(save_snapshot(r, steps, err));
+    WK_TRY(wk_evaluation_run(r->trainer, r->directory, r->control->stop, &r->control->log,
+                             r->metrics, &done, err));
+    r->logging_seconds += wk_clock_seconds() - began;
+    // One that was given up is still due, and made up for when the run goes on.
+    if (!done) return WK_OK;
+    r->note->next_eval = after(steps, r->config->eval_every);
+    r->note->last_eval = (int64_t)steps;
+    return wk_metrics_write(r->metrics, (int64_t)steps, err);
+}
+
+static wk_status evaluate_if_due(run *r, wk_error *err)
+{
+    wk_standing now = wk_trainer_standing(r->trainer);
+    bool due = r->config->eval_every > 0 && (int64_t)now.steps >= r->note->next_eval;
+    return due && !now.prefilling ? evaluate(r, err) : WK_OK;
+}
+
+// The last point of the learning curves, unless the loop has just made it. The same command makes
+// up for one that was given up.
+static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
+{
+    int64_t steps = (int64_t)wk_trainer_standing(r->trainer).steps;
+    if (r->config->eval_every == 0 || steps == r->note->last_eval) return WK_OK;
+    WK_TRY(evaluate(r, err));
+    if (steps != r->note->last_eval) *end = WK_RUN_INTERRUPTED;
+    return WK_OK;
+}
+
 // Numbers that are not finite skip their update; a learner that gives nothing else is beyond help.
 static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
 {
@@ -259,6 +298,7 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
     uint64_t updates = now->updates - r->updates_at_start;
     if (passed > 0 && updates > 0) p.updates_per_second = (double)updates / passed;
     p.seconds[WK_PHASE_ENV] = times.env_wait + times.act;
+    p.seconds[WK_PHASE_RENDER] = times.render_wait;
     p.seconds[WK_PHASE_REPLAY] = times.sample + times.store;
     p.seconds[WK_PHASE_LEARN] = times.learn;
     p.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;
@@ -301,16 +341,21 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     wk_standing now = wk_trainer_standing(r->trainer);
     static const wk_iteration nothing;
     const wk_iteration *done = &nothing;
+    WK_TRY(evaluate_if_due(r, err));
     while (!should_end(r, &now, end)) {
         WK_TRY(wk_trainer_step(r->trainer, &done, err));
         now = wk_trainer_standing(r->trainer);
         WK_TRY(watch(r, done, err));
         WK_TRY(record(r, done, &now, err));
+        WK_TRY(evaluate_if_due(r, err));
         show(r, done, &now, false);
         if (checkpoint_due(r, &now)) WK_TRY(save_checkpoint(r, err));
     }
     WK_TRY(save_checkpoint(r, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(save_snapshot(r, now.steps, err));
+    if (*end == WK_RUN_FINISHED) WK_TRY(evaluate_at_end(r, end, err));
+    if (*end == WK_RUN_FINISHED && r->control->finish)
+        WK_TRY(r->control->finish(r->control->context, r->trainer, err));
     show(r, done, &now, true);
     return WK_OK;
 }
@@ -318,7 +363,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
 wk_status wk_run(const wk_run_config *config, const char *directory, const wk_run_control *control,
                  wk_run_end *end, wk_error *err)
 {
-    run r = {.config = config, .directory = directory, .control = control, .lock = -1};
+    run r = {.config = config, .directory = directory, .control = control, .lock = WK_LOCK_NONE};
     wk_status status = open_parts(&r, err);
     if (status == WK_OK) {
         announce(&r);

@@ -15,10 +15,15 @@
 #include "base/log.h"
 #include "train/config.h"
 #include "train/status_line.h"
+#include "train/trainer.h"
 #include <signal.h>
 
 /// How the caller takes part. All zero runs silently to the end.
 typedef struct wk_run_control {
+    // Called before the first step of a new run, and when all steps are done; NULL: nothing more.
+    wk_status (*prepare)(void *context, wk_trainer *trainer, wk_error *err);
+    wk_status (*finish)(void *context, wk_trainer *trainer, wk_error *err);
+    void *context;                     // of the two
     const volatile sig_atomic_t *stop; // nonzero: finish the iteration, save, return; NULL: never
     wk_log log;                        // messages
     wk_status_line *line;              // shows progress; NULL: none

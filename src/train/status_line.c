@@ -61,7 +61,11 @@ static void make_steps(const wk_progress *p, char *out)
     char steps[32], total[32];
     put_count(steps, sizeof steps, p->steps);
     put_count(total, sizeof total, p->total);
-    snprintf(out, PART_MAX, p->total > 0 ? "%s/%s steps" : "%s steps", steps, total);
+    const char *unit = p->unit ? p->unit : "steps";
+    if (p->total > 0)
+        snprintf(out, PART_MAX, "%s/%s %s", steps, total, unit);
+    else
+        snprintf(out, PART_MAX, "%s %s", steps, unit);
 }
 
 static void make_split(const wk_progress *p, char *out)

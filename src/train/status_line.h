@@ -26,6 +26,7 @@ const char *wk_phase_name(wk_phase phase);
 /// What the line shows. NaN means not known (yet); such parts are left out.
 typedef struct wk_progress {
     int64_t steps, total; // agent steps, and how many there will be
+    const char *unit;     // what is counted, if not "steps"
     int64_t updates;
     double updates_per_second;
     double seconds[WK_PHASES]; // time in each phase, any unit

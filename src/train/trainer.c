@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "env/host.h"
 #include "train/config_parts.h"
 #include "train/device.h"
 #include "train/trainer_parts.h"
@@ -10,21 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static wk_status find_domain(wk_trainer *t, wk_error *err)
-{
-    if (!*t->config.plugin) return wk_domain_find(t->config.domain, &t->domain, err);
-    WK_TRY(wk_plugin_load(t->config.plugin, &t->plugin, err));
-    t->domain = wk_plugin_domain(t->plugin);
-    return WK_OK;
-}
-
 static wk_status make_worlds(wk_trainer *t, wk_error *err)
 {
-    int options[WK_OPTIONS_MAX] = {0};
-    WK_TRY(find_domain(t, err));
-    WK_TRY(wk_run_config_options(&t->config, t->domain, options, err));
+    WK_TRY(wk_run_world_open(&t->config, &t->world, err));
+    t->domain = t->world.domain;
     WK_TRY(wk_space_create(t->domain, false, &t->space, err));
-    WK_TRY(wk_vec_create(t->domain, options, t->count, t->config.env_threads, &t->vec, err));
+    WK_TRY(
+        wk_vec_create(t->domain, t->world.options, t->count, t->config.env_threads, &t->vec, err));
     WK_TRY(wk_run_curriculum_open(&t->config, t->domain, t->space, &t->rule, err));
     t->curriculum = t->rule.curriculum;
     return WK_OK;
@@ -42,8 +35,13 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     wk_learner_config config;
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
-    if (config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
-    return wk_acting_create(t->learner, WK_POLICY_EXPLORE, t->count, &t->acting, err);
+    int policy;
+    WK_TRY(wk_run_config_acting(&t->config, t->domain, &policy, err));
+    if (policy == WK_POLICY_EXPLORE && config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
+    WK_TRY(wk_acting_create(t->learner, policy, t->count, &t->acting, err));
+    t->acting_state = malloc(wk_acting_state_size(t->acting));
+    if (!t->acting_state) return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
+    return WK_OK;
 }
 
 wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
@@ -59,31 +57,13 @@ wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain 
     return config;
 }
 
-static wk_status make_replay(wk_trainer *t, wk_error *err)
+wk_status wk_trainer_make_replay(wk_trainer *t, wk_error *err)
 {
+    wk_replay_destroy(t->replay);
+    t->replay = NULL;
     wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
     config.pool = t->pool;
     return wk_replay_create(&config, &t->replay, err);
-}
-
-static bool allocate_batch(const wk_trainer *t, size_t rows, wk_trainer_batch *b)
-{
-    size_t width = (size_t)t->domain->action_size, tasks = (size_t)t->domain->n_tasks;
-    b->images = calloc(rows, WK_IMAGE_BYTES);
-    b->first = calloc(rows, 1);
-    b->actions = calloc(rows * width, sizeof *b->actions);
-    b->rewards = calloc(rows * tasks, sizeof *b->rewards);
-    b->spaces = calloc((size_t)t->config.batch, sizeof *b->spaces);
-    return b->images && b->first && b->actions && b->rewards && b->spaces;
-}
-
-static void free_batch(wk_trainer_batch *b)
-{
-    free(b->images);
-    free(b->first);
-    free(b->actions);
-    free(b->rewards);
-    free(b->spaces);
 }
 
 static wk_status allocate(wk_trainer *t, wk_error *err)
@@ -97,10 +77,12 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     t->ended = calloc(n, sizeof *t->ended);
     t->delta = calloc(rows, sizeof *t->delta);
     t->delta_space = calloc(rows, sizeof *t->delta_space);
-    bool all = allocate_batch(t, rows, &t->batches[0]) && allocate_batch(t, rows, &t->batches[1]) &&
-               t->lanes && t->actions && t->images && t->first && t->ended && t->delta &&
-               t->delta_space;
-    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
+    bool all =
+        t->lanes && t->actions && t->images && t->first && t->ended && t->delta && t->delta_space;
+    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
+    for (int i = 0; i < 2; i++)
+        WK_TRY(wk_samples_create(&t->config, t->domain, &t->samples[i], err));
+    return WK_OK;
 }
 
 static wk_status build(wk_trainer *t, bool resume, wk_error *err)
@@ -108,9 +90,9 @@ static wk_status build(wk_trainer *t, bool resume, wk_error *err)
     WK_TRY(make_worlds(t, err));
     WK_TRY(allocate(t, err));
     WK_TRY(make_learner(t, err));
-    WK_TRY(make_replay(t, err));
     if (resume) WK_TRY(wk_checkpoint_resume(t, err));
     if (t->replay_log) return WK_OK;
+    WK_TRY(wk_trainer_make_replay(t, err));
     char path[4096];
     snprintf(path, sizeof path, "%s/replay", t->directory);
     wk_replay_log_config log = {.directory = path};
@@ -151,18 +133,19 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_run_curriculum_close(&t->rule);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
-    wk_plugin_unload(t->plugin);
+    wk_run_world_close(&t->world);
     free(t->directory);
     free(t->lanes);
     free(t->actions);
     free(t->images);
     free(t->first);
     free(t->ended);
-    free_batch(&t->batches[0]);
-    free_batch(&t->batches[1]);
+    for (int i = 0; i < 2; i++)
+        wk_samples_free(&t->samples[i]);
     free(t->delta);
     free(t->delta_space);
     free(t->tasks);
+    free(t->acting_state);
     free(t);
 }
 
@@ -182,7 +165,10 @@ static wk_status begin_episodes(wk_trainer *t, int *stepping, wk_error *err)
             continue;
         }
         *lane = (wk_lane){.episode = t->counters.episodes++};
-        lane->space = wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta);
+        size_t space;
+        WK_TRY(wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta, &space,
+                                  err));
+        lane->space = space;
         WK_TRY(wk_vec_plan_reset(t->vec, i, lane->theta, (size_t)t->domain->n_params,
                                  t->config.seed, lane->episode, err));
     }
@@ -211,7 +197,7 @@ static wk_status choose_actions(wk_trainer *t, wk_error *err)
 }
 
 // Feeds the error estimates of a batch [T,B] back; every sequence has the θ of its episode.
-static void report_errors(wk_trainer *t, const wk_trainer_batch *b)
+static void report_errors(wk_trainer *t, const wk_samples *b)
 {
     size_t count = 0, batch = (size_t)t->config.batch;
     for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
@@ -223,38 +209,13 @@ static void report_errors(wk_trainer *t, const wk_trainer_batch *b)
     wk_curriculum_report(t->curriculum, t->delta_space, t->delta, count);
 }
 
-// The learner's tasks are a choice of the domain's: keeps their rewards, in place.
-static void select_rewards(const wk_trainer *t, wk_trainer_batch *b)
-{
-    size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
-    size_t all = (size_t)t->domain->n_tasks;
-    size_t chosen = (size_t)wk_learner_get_config(t->learner)->tasks;
-    for (size_t i = 0; i < rows; i++) {
-        float row[WK_TASKS_MAX];
-        memcpy(row, b->rewards + i * all, all * sizeof *row);
-        for (size_t k = 0; k < chosen; k++)
-            b->rewards[i * chosen + k] = row[t->tasks[k]];
-    }
-}
-
-static wk_learner_batch learner_batch(const wk_trainer_batch *b)
-{
-    return (wk_learner_batch){b->images, b->actions, b->first, b->rewards};
-}
-
 // Draws the batch of update `number` from the store as it is now, and copies it to the device.
 static wk_status prepare_batch(wk_trainer *t, uint64_t number, wk_error *err)
 {
     double began = wk_clock_seconds();
-    wk_trainer_batch *b = &t->batches[t->side];
-    wk_replay_batch out = {.images = b->images,
-                           .actions = b->actions,
-                           .rewards = b->rewards,
-                           .first = b->first,
-                           .spaces = b->spaces};
-    WK_TRY(wk_replay_sample(t->replay, t->config.seed, number, t->config.batch, t->config.length,
-                            &out, err));
-    wk_learner_batch batch = learner_batch(b);
+    wk_samples *b = &t->samples[t->side];
+    WK_TRY(wk_samples_draw(b, t->replay, t->config.seed, number, err));
+    wk_learner_batch batch = wk_samples_view(b);
     WK_TRY(wk_learner_stage(t->learner, &batch, err));
     t->staged = true;
     t->times.sample += wk_clock_seconds() - began;
@@ -279,12 +240,13 @@ static wk_status close_update(wk_trainer *t, wk_error *err)
 {
     if (!t->open) return WK_OK;
     double began = wk_clock_seconds();
-    wk_trainer_batch *b = &t->batches[!t->side];
+    wk_samples *b = &t->samples[!t->side];
     t->open = false;
     WK_TRY(wk_learner_finish(t->learner, &t->iteration.learner, t->delta, err));
-    if (wk_learner_get_config(t->learner)->tasks > 0) {
-        select_rewards(t, b);
-        wk_learner_batch batch = learner_batch(b);
+    int tasks = wk_learner_get_config(t->learner)->tasks;
+    if (tasks > 0) {
+        wk_samples_choose(b, t->tasks, tasks);
+        wk_learner_batch batch = wk_samples_view(b);
         WK_TRY(wk_learner_update_tasks(t->learner, &batch, &t->iteration.tasks, err));
     }
     report_errors(t, b);
@@ -431,7 +393,11 @@ wk_standing wk_trainer_standing(const wk_trainer *t)
 
 wk_time_split wk_trainer_times(const wk_trainer *t)
 {
-    return t->times;
+    wk_time_split times = t->times;
+    wk_env_seconds spent = wk_vec_get_seconds(t->vec);
+    times.render_wait = spent.all > 0 ? times.env_wait * spent.render / spent.all : 0;
+    times.env_wait -= times.render_wait;
+    return times;
 }
 
 const wk_domain *wk_trainer_domain(const wk_trainer *t)

@@ -62,9 +62,10 @@ typedef struct wk_standing {
 } wk_standing;
 wk_standing wk_trainer_standing(const wk_trainer *trainer);
 
-/// Seconds spent in each part since creation.
+/// Seconds spent in each part since creation. What environments do while the learner updates is in
+/// no part; what is waited for is split as their processor time is.
 typedef struct wk_time_split {
-    double act, env_wait, sample, learn, store, total;
+    double act, env_wait, render_wait, sample, learn, store, total;
 } wk_time_split;
 wk_time_split wk_trainer_times(const wk_trainer *trainer);
 

@@ -5,37 +5,16 @@
 #include "agent/acting.h"
 #include "train/device.h"
 #include "train/run_curriculum.h"
+#include "train/run_file.h"
+#include "train/run_world.h"
+#include "train/samples.h"
 #include "train/trainer.h"
-
-/// Everything that changes and is small: one struct, saved as it is.
-typedef struct wk_trainer_counters {
-    uint64_t iterations, steps, episodes, updates, diverged;
-    uint64_t debt;   // steps collected since the last update
-    uint64_t acting; // whether the exploration policy has begun to act
-} wk_trainer_counters;
-
-/// One environment's running episode, saved as it is.
-typedef struct wk_lane {
-    uint64_t episode, space;
-    uint64_t steps;
-    uint64_t active; // an episode runs; 0: begin one next
-    double theta[WK_PARAMS_MAX];
-    float returns[WK_TASKS_MAX];
-    float completion[WK_TASKS_MAX];
-} wk_lane;
-
-/// A batch in the memory of the host.
-typedef struct wk_trainer_batch {
-    uint8_t *images, *first;
-    float *actions, *rewards;
-    int64_t *spaces; // of θ, for each sequence
-} wk_trainer_batch;
 
 struct wk_trainer {
     wk_run_config config;
     char *directory;
-    wk_plugin *plugin;
-    const wk_domain *domain;
+    wk_run_world world;
+    const wk_domain *domain; // the one of `world`
     wk_space *space;
     wk_run_curriculum rule;
     wk_curriculum *curriculum; // the one of `rule`
@@ -44,7 +23,8 @@ struct wk_trainer {
     wk_backend *backend;
     char device[WK_DEVICE_NAME_MAX]; // what the backend is, for people
     wk_learner *learner;
-    wk_acting *acting; // NULL under random exploration
+    wk_acting *acting;  // NULL when actions are random
+    void *acting_state; // its recurrent states on their way to and from a checkpoint
     wk_replay *replay;
     wk_replay_log *replay_log;
     int count; // environments
@@ -56,11 +36,11 @@ struct wk_trainer {
     uint8_t *first;  // [count] the current image begins an episode
     uint64_t note[WK_TRAINER_NOTE_BYTES / sizeof(uint64_t)];
 
-    wk_trainer_batch batches[2]; // the one of the running update, and the next
-    int side;                    // which of them is the next
-    bool staged;                 // it is filled and on the device
-    bool open;                   // an update runs that was not waited for
-    float *delta;                // the error estimates of a batch, and their θ
+    wk_samples samples[2]; // the batch of the running update, and the next
+    int side;              // which of them is the next
+    bool staged;           // it is filled and on the device
+    bool open;             // an update runs that was not waited for
+    float *delta;          // error estimates of a batch, and the θ they are about
     size_t *delta_space;
 
     int *tasks; // domain's task number of each learner task
@@ -71,7 +51,11 @@ struct wk_trainer {
     char resume_note[1024];
 };
 
-/// Loads the newest checkpoint that is whole; leaves a fresh trainer alone when there is none.
+/// Makes a fresh replay buffer in place of the one before.
+wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);
+
+/// Continues from the newest checkpoint that is whole and whose replay data is; leaves a fresh
+/// trainer alone when there is none.
 wk_status wk_checkpoint_resume(wk_trainer *trainer, wk_error *err);
 
 #endif

@@ -228,6 +228,165 @@ static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
     remove(PATH);
 }
 
+static void save_labelled(const rig *r)
+{
+    const wk_weights_label labels[] = {{"domain", "pond"}, {"step", "300"}};
+    assert_ok(wk_learner_save_weights(r->learner, PATH, labels, 2, &err));
+}
+
+static bool same_set(const rig *a, const rig *b, wk_set_id set)
+{
+    size_t size, other;
+    uint8_t *x = weights(a, set, &size), *y = weights(b, set, &other);
+    bool same = size == other && memcmp(x, y, size) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+static void weights_are_restored_whole_or_in_parts(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(TASKS), 1);
+    for (uint64_t n = 0; n < UPDATES; n++)
+        update(&a, n);
+    save_labelled(&a);
+    rig whole = open_rig(tiny(TASKS), 1), world = open_rig(tiny(TASKS), 1);
+    assert_ok(
+        wk_learner_restore_weights(whole.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &whole);
+    assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    for (int set = 0; set < WK_SETS; set++)
+        assert_int_equal(same_set(&a, &world, set), set < WK_SET_REWARD);
+    assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &world);
+    close_rig(&a);
+    close_rig(&whole);
+    close_rig(&world);
+    remove(PATH);
+}
+
+static void a_world_model_fits_learners_with_other_tasks(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(0), 1), b = open_rig(tiny(TASKS), 1), none = open_rig(tiny(0), 1);
+    update(&a, 0);
+    save_labelled(&a);
+    assert_ok(wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    assert_same_weights(&a, &b);
+    update(&b, 1);
+    save_labelled(&b);
+    assert_ok(wk_learner_restore_weights(none.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    assert_same_weights(&b, &none);
+    close_rig(&a);
+    close_rig(&b);
+    close_rig(&none);
+    remove(PATH);
+}
+
+static void weights_are_read_from_a_checkpoint_too(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(TASKS), 1), b = open_rig(tiny(TASKS), 1);
+    update(&a, 0);
+    assert_ok(wk_learner_save(a.learner, PATH, &err));
+    assert_ok(
+        wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &b);
+    uint64_t updates, skipped;
+    assert_ok(wk_learner_counts(b.learner, &updates, &skipped, &err));
+    assert_int_equal(updates, 0);
+    close_rig(&a);
+    close_rig(&b);
+    remove(PATH);
+}
+
+// Saves weights of `other` and finds that a learner of `config` refuses them and stays as it was.
+static void assert_foreign(wk_learner_config other, wk_learner_config config, unsigned parts,
+                           const char *part)
+{
+    rig from = open_rig(other, 1), to = open_rig(config, 1), twin = open_rig(config, 1);
+    update(&from, 0);
+    save_labelled(&from);
+    assert_refused(wk_learner_restore_weights(to.learner, PATH, parts, &err), WK_E_FORMAT, part);
+    assert_non_null(strstr(err.message, "domain pond, step 300"));
+    assert_same_weights(&to, &twin);
+    close_rig(&from);
+    close_rig(&to);
+    close_rig(&twin);
+    remove(PATH);
+}
+
+static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
+{
+    (void)state;
+    wk_learner_config other = tiny(TASKS);
+    assert_foreign(tiny(0), tiny(TASKS), WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, "missing: reward/");
+    assert_foreign(tiny(1), tiny(TASKS), WK_WEIGHTS_TASKS, "different: reward/");
+    other.layers++;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "unexpected: ensemble/");
+    other = tiny(TASKS);
+    other.hidden++;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "different: model/");
+    other = tiny(TASKS);
+    other.exploration = WK_EXPLORE_RANDOM;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "missing: explore.actor/");
+    assert_foreign(tiny(TASKS), other, WK_WEIGHTS_WORLD, "unexpected: explore.");
+}
+
+// One task's networks out of a file with several: what is left of each stack is that member.
+static void a_single_task_is_taken_from_a_file_with_several(void **state)
+{
+    (void)state;
+    rig all = open_rig(tiny(TASKS), 1), one = open_rig(tiny(1), 1), twin = open_rig(tiny(1), 1);
+    for (uint64_t n = 0; n < UPDATES; n++)
+        update(&all, n);
+    save_labelled(&all);
+    assert_refused(wk_learner_restore_task(one.learner, PATH, TASKS, &err), WK_E_FORMAT, "reward/");
+    assert_same_weights(&one, &twin);
+    assert_ok(wk_learner_restore_task(one.learner, PATH, 1, &err));
+    for (int set = WK_SET_REWARD; set < WK_SETS; set++) {
+        size_t size, other;
+        uint8_t *x = weights(&all, set, &size), *y = weights(&one, set, &other);
+        for (size_t i = 0; i < wk_params_count(one.learner->params[set]); i++) {
+            const wk_weight *from = wk_params_at(all.learner->params[set], i),
+                            *to = wk_params_at(one.learner->params[set], i);
+            size_t bytes = to->count * sizeof(float);
+            assert_int_equal(from->count, TASKS * to->count);
+            assert_memory_equal(x + from->offset + bytes, y + to->offset, bytes);
+        }
+        free(x);
+        free(y);
+    }
+    assert_true(same_set(&one, &twin, WK_SET_MODEL));
+    close_rig(&all);
+    close_rig(&one);
+    close_rig(&twin);
+    remove(PATH);
+}
+
+static void damaged_weights_are_refused_and_change_nothing(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(0), 1), b = open_rig(tiny(0), 1), twin = open_rig(tiny(0), 1);
+    update(&a, 0);
+    save_labelled(&a);
+    FILE *file = fopen(PATH, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    int last = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    fputc(last ^ 1, file);
+    fclose(file);
+    assert_refused(wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD, &err), WK_E_FORMAT,
+                   "damaged");
+    assert_same_weights(&b, &twin);
+    close_rig(&a);
+    close_rig(&b);
+    close_rig(&twin);
+    remove(PATH);
+}
+
 // One step for each trained set, one per member of a stack.
 static uint64_t steps_of_an_update(const rig *r)
 {
@@ -418,22 +577,7 @@ static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
     assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "action_size");
     c = tiny(17);
     assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "tasks = 17");
-    assert_refused(wk_learner_config_preset(&c, "papr", &err), WK_E_NOT_FOUND, "paper");
     wk_backend_destroy(backend);
-}
-
-static void presets_have_the_papers_sizes(void **state)
-{
-    (void)state;
-    wk_learner_config c = wk_learner_config_default();
-    assert_ok(wk_learner_config_preset(&c, "quick", &err));
-    assert_int_equal(c.depth, 12);
-    assert_ok(wk_learner_config_preset(&c, "paper", &err));
-    assert_int_equal(wk_config_features(&c), 1624);
-    assert_int_equal(wk_config_rows(&c), 800);
-    wk_learner_config_domain(&c, "clean-up");
-    assert_near(c.kl_scale, 3, 0);
-    assert_near(c.model_rate, 2e-4, 1e-9);
 }
 
 static void a_learner_without_tasks_has_no_task_updates(void **state)
@@ -507,6 +651,31 @@ static void a_first_flag_forgets_what_was_before(void **state)
     assert_memory_equal(x, y, A * sizeof *x);
     assert_memory_not_equal(x + A, y + A, A * sizeof *x);
     assert_memory_equal(x + 2 * A, y + 2 * A, A * sizeof *x);
+    wk_acting_destroy(fresh);
+    wk_acting_destroy(used);
+    free(b);
+    close_rig(&r);
+}
+
+static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
+{
+    (void)state;
+    rig r = open_rig(tiny(0), 1);
+    batch *b = make_batch(0);
+    wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE),
+              *used = open_acting(&r, WK_POLICY_EXPLORE);
+    float x[B * A], y[B * A];
+    for (int t = 0; t < T; t++)
+        act(used, b, t, none, WK_ACT_SAMPLE, y);
+    for (uint64_t counter = 0; counter < 2; counter++) {
+        assert_ok(wk_acting_begin(used, counter, &err));
+        // The fresh one has drawn once before the second round.
+        if (counter == 1) assert_ok(wk_acting_begin(fresh, 0, &err));
+        if (counter == 1) act(fresh, b, 3, all, WK_ACT_SAMPLE, x);
+        act(fresh, b, 0, counter ? all : none, WK_ACT_SAMPLE, x);
+        act(used, b, 0, counter ? all : none, WK_ACT_SAMPLE, y);
+        assert_memory_equal(x, y, sizeof x);
+    }
     wk_acting_destroy(fresh);
     wk_acting_destroy(used);
     free(b);
@@ -673,6 +842,12 @@ int main(void)
         cmocka_unit_test(a_restored_learner_continues_bit_for_bit),
         cmocka_unit_test(a_snapshot_of_another_size_is_refused_and_changes_nothing),
         cmocka_unit_test(a_truncated_snapshot_is_refused_and_changes_nothing),
+        cmocka_unit_test(weights_are_restored_whole_or_in_parts),
+        cmocka_unit_test(a_world_model_fits_learners_with_other_tasks),
+        cmocka_unit_test(weights_are_read_from_a_checkpoint_too),
+        cmocka_unit_test(weights_that_do_not_fit_are_refused_and_name_their_run),
+        cmocka_unit_test(a_single_task_is_taken_from_a_file_with_several),
+        cmocka_unit_test(damaged_weights_are_refused_and_change_nothing),
         cmocka_unit_test(an_update_in_three_parts_is_the_same_update),
         cmocka_unit_test(nan_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(infinity_in_a_batch_skips_counts_and_names_the_update),
@@ -682,10 +857,10 @@ int main(void)
         cmocka_unit_test(tasks_can_be_trained_from_a_snapshot),
         cmocka_unit_test(a_rate_of_zero_trains_nothing),
         cmocka_unit_test(bad_configs_are_refused_with_the_field_and_its_range),
-        cmocka_unit_test(presets_have_the_papers_sizes),
         cmocka_unit_test(a_learner_without_tasks_has_no_task_updates),
         cmocka_unit_test(actions_are_within_range_and_repeat_with_the_seed),
         cmocka_unit_test(a_first_flag_forgets_what_was_before),
+        cmocka_unit_test(beginning_makes_an_acting_policy_like_a_new_one),
         cmocka_unit_test(samples_vary_around_the_mode),
         cmocka_unit_test(a_saved_acting_state_continues_bit_for_bit),
         cmocka_unit_test(acting_follows_the_weights),

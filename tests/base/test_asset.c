@@ -12,12 +12,23 @@
 
 static const struct {
     const char *folder, *ending;
-} sources[] = {{WAKER_SOURCE_DIR "/assets/mjcf", ".xml"}, {WAKER_SOURCE_DIR "/configs", ".yaml"}};
+} sources[] = {{WAKER_SOURCE_DIR "/assets/mjcf", ".xml"},
+               {WAKER_SOURCE_DIR "/assets/paper", ".csv"},
+               {WAKER_SOURCE_DIR "/configs", ".yaml"}};
+enum { SOURCES = sizeof sources / sizeof *sources };
 
 static bool ends_in(const char *name, const char *ending)
 {
     const char *point = strrchr(name, '.');
     return point && strcmp(point, ending) == 0;
+}
+
+static const char *folder_of(const char *name)
+{
+    for (size_t i = 0; i < SOURCES; i++)
+        if (ends_in(name, sources[i].ending)) return sources[i].folder;
+    fail_msg("'%s' comes from nowhere", name);
+    return NULL;
 }
 
 static void every_embedded_file_is_its_source(void **state)
@@ -27,8 +38,7 @@ static void every_embedded_file_is_its_source(void **state)
         wk_error err = {0};
         char path[4096], *bytes;
         size_t size;
-        snprintf(path, sizeof path, "%s/%s", sources[ends_in(asset->name, ".yaml")].folder,
-                 asset->name);
+        snprintf(path, sizeof path, "%s/%s", folder_of(asset->name), asset->name);
         assert_ok(wk_file_read(path, 1 << 24, &bytes, &size, &err));
         assert_int_equal(asset->size, size);
         assert_memory_equal(asset->content, bytes, size + 1); // with the zero after the end
@@ -40,7 +50,7 @@ static void every_embedded_file_is_its_source(void **state)
 static void every_source_is_embedded(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+    for (size_t i = 0; i < SOURCES; i++) {
         DIR *directory = opendir(sources[i].folder);
         assert_non_null(directory);
         for (struct dirent *entry; (entry = readdir(directory));)

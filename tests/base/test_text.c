@@ -47,6 +47,7 @@ static void json_nests_with_commas_and_indentation(void **state)
     wk_json_array(&json, "list");
     wk_json_integer(&json, NULL, -5);
     wk_json_integer(&json, NULL, INT64_MIN);
+    wk_json_unsigned(&json, NULL, UINT64_MAX);
     wk_json_object(&json, NULL);
     wk_json_close(&json, '}');
     wk_json_close(&json, ']');
@@ -57,7 +58,7 @@ static void json_nests_with_commas_and_indentation(void **state)
                                             "  \"name\": \"toy\",\n"
                                             "  \"list\": [\n"
                                             "    -5,\n"
-                                            "    -9223372036854775808,\n"
+                                            "    -9223372036854775808,\n    18446744073709551615,\n"
                                             "    {}\n"
                                             "  ],\n"
                                             "  \"yes\": true,\n"

@@ -238,6 +238,50 @@ static void zero_threads_means_one_per_core(void **state)
     wk_vec_destroy(all);
 }
 
+static void an_idle_environment_stays_as_it_is(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_TERMINAL);
+    wk_vec *vec = make(&t, 2, 1);
+    const wk_batch *batch = wk_vec_batch(vec);
+    const float push[] = {1, 1, 1, 1}, nonsense[] = {1, 1, NAN, NAN};
+    plan(vec, 0, 0);
+    wk_vec_plan_idle(vec, 1); // one that never had an episode
+    assert_ok(wk_vec_step(vec, nonsense, &err));
+    assert_int_equal(wk_env_steps(wk_vec_env(vec, 1)), 0);
+    plan(vec, 1, 7);
+    assert_ok(wk_vec_step(vec, push, &err));
+    float before = batch->rewards[2];
+    for (int step = 2; step <= TOY_EVENT_STEP; step++) {
+        wk_vec_plan_idle(vec, 1);
+        assert_ok(wk_vec_step(vec, nonsense, &err));
+    }
+    assert_true(batch->rewards[2] == before && (batch->flags[1] & WK_IS_FIRST));
+    // Environment 0 has ended; a reset that is asked for last counts.
+    assert_true(batch->flags[0] & WK_IS_LAST);
+    assert_refused(wk_vec_step(vec, push, &err), WK_E_INPUT, "environment 0");
+    wk_vec_plan_idle(vec, 0);
+    plan(vec, 0, 3);
+    assert_ok(wk_vec_step(vec, push, &err));
+    assert_true((batch->flags[0] & WK_IS_FIRST) && wk_env_steps(wk_vec_env(vec, 1)) == 1);
+    wk_vec_destroy(vec);
+}
+
+static void divergence_is_not_counted_again_while_idle(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_DIVERGES);
+    wk_vec *vec = make(&t, 1, 1);
+    plan(vec, 0, 0);
+    for (int step = 0; step <= TOY_EVENT_STEP; step++)
+        assert_ok(wk_vec_step(vec, still, &err));
+    assert_int_equal(wk_vec_diverged(vec), 1);
+    wk_vec_plan_idle(vec, 0);
+    assert_ok(wk_vec_step(vec, still, &err));
+    assert_int_equal(wk_vec_diverged(vec), 1);
+    wk_vec_destroy(vec);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +297,8 @@ int main(void)
         cmocka_unit_test(a_vector_can_be_destroyed_in_the_middle_of_a_step),
         cmocka_unit_test(impossible_vectors_are_refused),
         cmocka_unit_test(zero_threads_means_one_per_core),
+        cmocka_unit_test(an_idle_environment_stays_as_it_is),
+        cmocka_unit_test(divergence_is_not_counted_again_while_idle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

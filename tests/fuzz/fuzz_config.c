@@ -42,8 +42,10 @@ static void merge_each(const wk_config_blocks *blocks)
         wk_merged_config merged = {.config = wk_run_config_default()};
         const char *name = wk_config_blocks_name(blocks, i);
         wk_status status = wk_config_merge_block(blocks, name, &merged, &err);
-        assert(status == WK_OK || err.message[0]);
-        round_trip(&merged.config);
+        if (status == WK_OK)
+            round_trip(&merged.config);
+        else
+            assert(err.message[0]);
     }
 }
 

@@ -114,6 +114,22 @@ static void text_width_counts_characters_not_bytes(void **state)
     assert_int_equal(wk_image_text_height(2), 16);
 }
 
+// Rec. 601 luma.
+static double lightness(uint32_t colour)
+{
+    return 0.299 * (colour >> 16) + 0.587 * (colour >> 8 & 0xff) + 0.114 * (colour & 0xff);
+}
+
+static void the_ramp_gets_lighter_all_the_way_and_has_ends(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        assert_true(lightness(wk_image_ramp((i + 1) / 100.0)) >
+                    lightness(wk_image_ramp(i / 100.0)));
+    assert_int_equal(wk_image_ramp(-3), wk_image_ramp(0));
+    assert_int_equal(wk_image_ramp(7), wk_image_ramp(1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +140,7 @@ int main(void)
         cmocka_unit_test(text_draws_the_letter_that_was_asked_for),
         cmocka_unit_test(no_two_printable_characters_look_alike),
         cmocka_unit_test(text_width_counts_characters_not_bytes),
+        cmocka_unit_test(the_ramp_gets_lighter_all_the_way_and_has_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,36 +1,17 @@
 // Files exchanged with the format's own Python package: it reads what we write, we read what it
-// writes. Skipped where no Python with that package is found (WAKER_PYTHON names one).
+// writes.
 #include "nn/safetensors.h"
 #include "support/check.h"
+#include "support/python.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 #define OURS "safetensors_peer_ours.tmp"
 #define THEIRS "safetensors_peer_theirs.tmp"
 
-static const char *python(void)
-{
-    const char *named = getenv("WAKER_PYTHON");
-    return named ? named : "python3";
-}
-
-// Runs a Python script with two arguments; the exit status, or -1.
-static int run_python(const char *script, const char *one, const char *two)
-{
-    char command[4096];
-    snprintf(command, sizeof command, "%s - %s %s <<'END'\n%s\nEND\n", python(), one, two, script);
-    return system(command);
-}
-
 static void the_python_package_and_we_read_each_others_files(void **state)
 {
     (void)state;
-    if (run_python("import importlib.util as u, sys\n"
-                   "sys.exit(any(u.find_spec(m) is None for m in ('safetensors', 'numpy')))",
-                   "", "") != 0) {
-        print_message("skipped: %s has no safetensors and numpy; set WAKER_PYTHON\n", python());
-        skip();
-    }
+    const char *python = python_with("numpy, safetensors");
     wk_error err = {0};
     const float w[] = {1.5f, -2, 3, 4, 5, 6};
     const int64_t steps[] = {-7, 1ll << 40};
@@ -40,7 +21,8 @@ static void the_python_package_and_we_read_each_others_files(void **state)
     const wk_safetensors_pair metadata[] = {{"note", "line\n\"quoted\""}};
     assert_ok(wk_safetensors_save(OURS, tensors, 3, metadata, 1, &err));
     assert_int_equal(
-        run_python("import sys, numpy as np\n"
+        python_run(python,
+                   "import sys, numpy as np\n"
                    "from safetensors import safe_open\n"
                    "from safetensors.numpy import save_file\n"
                    "with safe_open(sys.argv[1], 'np') as f:\n"
@@ -53,7 +35,7 @@ static void the_python_package_and_we_read_each_others_files(void **state)
                    "    assert f.metadata()['note'] == 'line\\n\"quoted\"'\n"
                    "save_file({'x': np.arange(6, dtype=np.int16).reshape(3, 2),\n"
                    "           'y/\\u20ac': np.array([0.5, 2.0])}, sys.argv[2], {'who': 'peer'})\n",
-                   OURS, THEIRS),
+                   OURS " " THEIRS),
         0);
     wk_safetensors *file = NULL;
     assert_ok(wk_safetensors_open(THEIRS, &file, &err));

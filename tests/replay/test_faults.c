@@ -18,7 +18,7 @@
 
 enum { CAPACITY = 150, BEFORE = 90, AFTER = 24 };
 
-static const wk_replay_log_config config = {FOLDER, 6000};
+static const wk_replay_log_config config = {.directory = FOLDER, .segment_bytes = 6000};
 
 typedef struct run {
     wk_replay *replay;

@@ -12,8 +12,8 @@
 #define FOLDER "replay_log.tmp"
 #define COPY "replay_log_copy.tmp"
 
-static const wk_replay_log_config config = {FOLDER, 100000};
-static const wk_replay_log_config copied = {COPY, 100000};
+static const wk_replay_log_config config = {.directory = FOLDER, .segment_bytes = 100000};
+static const wk_replay_log_config copied = {.directory = COPY, .segment_bytes = 100000};
 
 static int tear_down(void **state)
 {
@@ -107,7 +107,7 @@ static void segments_of_evicted_episodes_are_deleted_and_no_others(void **state)
     (void)state;
     wk_error err = {0};
     wk_replay *replay = script_store(300);
-    wk_replay_log_config small = {FOLDER, 4000};
+    wk_replay_log_config small = {.directory = FOLDER, .segment_bytes = 4000};
     wk_replay_log *log = open_log(&small, NULL, replay);
     int most = 0;
     for (int i = 0; i < 45; i++) {
@@ -246,7 +246,7 @@ static void missing_files_are_named(void **state)
     (void)state;
     wk_error err = {0};
     wk_replay *replay = script_store(3000);
-    wk_replay_log_config small = {FOLDER, 4000};
+    wk_replay_log_config small = {.directory = FOLDER, .segment_bytes = 4000};
     wk_replay_log *log = open_log(&small, NULL, replay);
     wk_replay_mark mark;
     assert_ok(script_run(replay, 200, &err));

@@ -7,6 +7,7 @@
 #include "replay/npz.h"
 #include "support/check.h"
 #include "support/faults.h"
+#include "support/python.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,55 +39,37 @@ static int tear_down(void **state)
     return 0;
 }
 
-static const char *python(void)
-{
-    static const char *const tried[] = {"python3", "/usr/bin/python3"};
-    const char *named = getenv("WAKER_PYTHON");
-    if (named) return named;
-    for (size_t i = 0; i < 2; i++) {
-        char command[128];
-        snprintf(command, sizeof command, "%s -c 'import numpy' 2>/dev/null", tried[i]);
-        if (system(command) == 0) return tried[i];
-    }
-    return NULL;
-}
-
 static void numpy_reads_every_array_of_an_episode(void **state)
 {
     wk_error err = {0};
-    if (!python()) {
-        print_message("skipped: no Python with numpy; set WAKER_PYTHON\n");
-        skip();
-    }
+    const char *python = python_with("numpy");
     assert_ok(wk_npz_write(*state, 0, PATH, &err));
-    char command[4096];
-    snprintf(command, sizeof command,
-             "%s - %s %d %d <<'END'\n"
-             "import sys, zipfile, numpy as np\n"
-             "assert zipfile.ZipFile(sys.argv[1]).testzip() is None\n"
-             "e, n = int(sys.argv[2]), int(sys.argv[3])\n"
-             "f = np.load(sys.argv[1])\n"
-             "t = np.arange(n)\n"
-             "want = {'image': ('uint8', (n, 64, 64, 3)), 'action': ('float32', (n, 3)),\n"
-             "        'reward': ('float32', (n, 2)), 'task_completion': ('float32', (n, 2)),\n"
-             "        'env_params': ('float32', (n, 2)), 'is_first': ('bool', (n,)),\n"
-             "        'is_last': ('bool', (n,)), 'is_terminal': ('bool', (n,)),\n"
-             "        'log_diverged': ('bool', (n,))}\n"
-             "assert {k: (str(f[k].dtype), f[k].shape) for k in f.files} == want\n"
-             "k = np.arange(2)\n"
-             "assert (f['reward'] == e + t[:, None] * 0.25 + k).all()\n"
-             "assert (f['task_completion'] == (e + t[:, None] + k) %% 5 / 4).all()\n"
-             "assert (f['env_params'] == (e / 3 + k).astype('f4')).all()\n"
-             "assert (f['action'][0] == 0).all() and (f['action'][1:] != 0).all()\n"
-             "assert (f['is_first'] == (t == 0)).all() and (f['is_last'] == (t == n - 1)).all()\n"
-             "assert not f['is_terminal'].any() and not f['log_diverged'].any()\n"
-             "y, x, c = np.ogrid[:64, :64, :3]\n"
-             "for i in t:\n"
-             "    assert (f['image'][i] == np.where(x == i, 255, (e * 7 + y * 2 + c * 50) %% "
-             "256)).all()\n"
-             "END\n",
-             python(), PATH, EPISODE, ROWS);
-    assert_int_equal(system(command), 0);
+    char arguments[256];
+    snprintf(arguments, sizeof arguments, "%s %d %d", PATH, EPISODE, ROWS);
+    const char *script =
+        "import sys, zipfile, numpy as np\n"
+        "assert zipfile.ZipFile(sys.argv[1]).testzip() is None\n"
+        "e, n = int(sys.argv[2]), int(sys.argv[3])\n"
+        "f = np.load(sys.argv[1])\n"
+        "t = np.arange(n)\n"
+        "want = {'image': ('uint8', (n, 64, 64, 3)), 'action': ('float32', (n, 3)),\n"
+        "        'reward': ('float32', (n, 2)), 'task_completion': ('float32', (n, 2)),\n"
+        "        'env_params': ('float32', (n, 2)), 'is_first': ('bool', (n,)),\n"
+        "        'is_last': ('bool', (n,)), 'is_terminal': ('bool', (n,)),\n"
+        "        'log_diverged': ('bool', (n,))}\n"
+        "assert {k: (str(f[k].dtype), f[k].shape) for k in f.files} == want\n"
+        "k = np.arange(2)\n"
+        "assert (f['reward'] == e + t[:, None] * 0.25 + k).all()\n"
+        "assert (f['task_completion'] == (e + t[:, None] + k) % 5 / 4).all()\n"
+        "assert (f['env_params'] == (e / 3 + k).astype('f4')).all()\n"
+        "assert (f['action'][0] == 0).all() and (f['action'][1:] != 0).all()\n"
+        "assert (f['is_first'] == (t == 0)).all() and (f['is_last'] == (t == n - 1)).all()\n"
+        "assert not f['is_terminal'].any() and not f['log_diverged'].any()\n"
+        "y, x, c = np.ogrid[:64, :64, :3]\n"
+        "for i in t:\n"
+        "    assert (f['image'][i] == np.where(x == i, 255, (e * 7 + y * 2 + c * 50) % "
+        "256)).all()\n";
+    assert_int_equal(python_run(python, script, arguments), 0);
 }
 
 // The first member by hand, for machines without NumPy.

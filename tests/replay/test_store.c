@@ -56,6 +56,34 @@ static void rows_come_back_as_they_went_in_for_every_length(void **state)
     wk_replay_destroy(replay);
 }
 
+// A finished one from the middle and a running one; the others stay whole.
+static void removed_episodes_are_gone_and_the_others_stay(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(10000, 2);
+    for (uint64_t id = 0; id < 5; id++)
+        assert_ok(episode_write(replay, 0, id, 20 + (uint32_t)id, &err));
+    assert_ok(episode_begin(replay, 1, 5, &err));
+    for (uint32_t row = 0; row < 18; row++)
+        assert_ok(episode_row(replay, 1, 5, row, false, &err));
+    wk_replay_remove(replay, 5);
+    wk_replay_remove(replay, 2);
+    static const uint64_t left[] = {0, 1, 3, 4};
+    assert_int_equal(wk_replay_count(replay), 4);
+    assert_false(wk_replay_running(replay, 1));
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(wk_replay_at(replay, i).id, left[i]);
+        assert_episode(replay, i, left[i], 20 + (uint32_t)left[i], true);
+    }
+    wk_replay_stats stats = wk_replay_get_stats(replay);
+    assert_int_equal(stats.rows, 20 + 21 + 23 + 24);
+    assert_int_equal(stats.steps, stats.rows - 4);
+    assert_int_equal(stats.packed_rows, stats.rows);
+    assert_int_equal(stats.running, 0);
+    wk_replay_destroy(replay);
+}
+
 static void running_episodes_of_several_slots_can_be_read(void **state)
 {
     (void)state;
@@ -304,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back_as_they_went_in_for_every_length),
+        cmocka_unit_test(removed_episodes_are_gone_and_the_others_stay),
         cmocka_unit_test(running_episodes_of_several_slots_can_be_read),
         cmocka_unit_test(frames_that_do_not_compress_come_back_too),
         cmocka_unit_test(the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded),

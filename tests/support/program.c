@@ -3,6 +3,7 @@
 #include "support/check.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -17,45 +18,30 @@ int program_setup(void **state)
     return mkdtemp(directory) ? 0 : -1;
 }
 
-static int for_each_file(void (*visit)(const char *path))
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
-    DIR *d = opendir(directory);
-    assert_non_null(d);
-    int count = 0;
-    for (struct dirent *e; (e = readdir(d));) {
-        char path[400];
-        snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
-        if (e->d_name[0] == '.') continue;
-        if (visit) visit(path);
-        count++;
-    }
-    closedir(d);
-    return count;
-}
-
-static void remove_entry(const char *path)
-{
-    remove(path);
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
 }
 
 int program_teardown(void **state)
 {
     (void)state;
-    for_each_file(remove_entry);
-    char path[80];
-    snprintf(path, sizeof path, "%s/.out", directory);
-    remove(path);
-    snprintf(path, sizeof path, "%s/.err", directory);
-    remove(path);
     free(last_out);
     free(last_err);
     last_out = last_err = NULL;
-    return rmdir(directory);
+    return nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 int program_count_files(void)
 {
-    return for_each_file(NULL);
+    DIR *d = opendir(directory);
+    assert_non_null(d);
+    int count = 0;
+    for (struct dirent *e; (e = readdir(d));)
+        count += e->d_name[0] != '.';
+    closedir(d);
+    return count;
 }
 
 unsigned char *program_read(const char *name, unsigned long *size)

@@ -21,6 +21,10 @@ static float evaluate_expm1(float x)
 {
     return wk_expm1f_negative(x);
 }
+static float evaluate_weight(float x)
+{
+    return wk_weightf(x);
+}
 static float evaluate_log(float x)
 {
     return wk_logf(x);
@@ -66,7 +70,29 @@ static void functions_stay_within_a_few_ulp_of_the_exact_values(void **state)
     check_range("tanh", evaluate_tanh, tanh, 1e-30f, 20.0f, 3);
     check_range("tanh", evaluate_tanh, tanh, -1e-30f, -20.0f, 3);
     check_range("sigmoid", evaluate_sigmoid, sigmoid, 1e-30f, 40.0f, 2.5);
-    check_range("sigmoid", evaluate_sigmoid, sigmoid, -1e-30f, -87.0f, 2.5);
+    check_range("sigmoid", evaluate_sigmoid, sigmoid, -1e-30f, -1.0f, 3.5);
+    check_range("weight", evaluate_weight, exp, -1e-30f, -1.0f, 3);
+}
+
+// The error may grow with the argument: |y - exact| <= 2^-24 (constant + 1.5 |x|) exact.
+static void check_growth(const char *name, float (*f)(float), double (*reference)(double),
+                         float low, double constant)
+{
+    double worst = 0;
+    for (float x = -0.001f; x > low; x *= 1.0001f) {
+        double exact = reference(x), error = fabs(f(x) - exact) / exact;
+        double part = error * 0x1p24 / (constant + 1.5 * fabs((double)x));
+        worst = part > worst ? part : worst;
+    }
+    print_message("%s down to %g: %.2f of the error allowed\n", name, (double)low, worst);
+    if (!(worst <= 1)) fail_msg("%s: %.2f of the error allowed", name, worst);
+}
+
+static void errors_far_below_zero_grow_no_faster_than_the_argument(void **state)
+{
+    (void)state;
+    check_growth("weight", evaluate_weight, exp, -87.0f, 4);
+    check_growth("sigmoid", evaluate_sigmoid, sigmoid, -86.6f, 6);
 }
 
 static void functions_treat_the_edges_as_documented(void **state)
@@ -74,14 +100,16 @@ static void functions_treat_the_edges_as_documented(void **state)
     (void)state;
     assert_true(wk_expf(0.0f) == 1.0f && wk_expf(-100.0f) == 0.0f && isinf(wk_expf(89.0f)));
     assert_true(wk_expf(-INFINITY) == 0.0f && isinf(wk_expf(INFINITY)) && isnan(wk_expf(NAN)));
+    assert_true(wk_weightf(0.0f) == 1.0f && wk_weightf(-100.0f) == 0.0f);
+    assert_true(wk_weightf(-INFINITY) == 0.0f && isnan(wk_weightf(NAN)));
     assert_true(wk_expm1f_negative(0.0f) == 0.0f && wk_expm1f_negative(-INFINITY) == -1.0f);
     assert_true(isnan(wk_expm1f_negative(NAN)));
     assert_true(wk_logf(0.0f) == -INFINITY && isnan(wk_logf(-1.0f)) && wk_logf(1.0f) == 0.0f);
     assert_true(wk_logf(INFINITY) == INFINITY && isnan(wk_logf(NAN)));
     assert_near(wk_logf(FLT_TRUE_MIN), log((double)FLT_TRUE_MIN), 1e-5);
     assert_true(wk_tanhf(100.0f) == 1.0f && wk_tanhf(-100.0f) == -1.0f && wk_tanhf(0.0f) == 0.0f);
-    assert_true(wk_tanhf(INFINITY) == 1.0f && isnan(wk_tanhf(NAN)));
-    assert_true(wk_sigmoidf(0.0f) == 0.5f && wk_sigmoidf(-INFINITY) < 2e-38f);
+    assert_true(wk_tanhf(INFINITY) == 1.0f && wk_tanhf(-INFINITY) == -1.0f && isnan(wk_tanhf(NAN)));
+    assert_true(wk_sigmoidf(0.0f) == 0.5f && wk_sigmoidf(-INFINITY) < 3e-38f);
     assert_true(wk_sigmoidf(INFINITY) == 1.0f && isnan(wk_sigmoidf(NAN)));
 }
 
@@ -145,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_stay_within_a_few_ulp_of_the_exact_values),
+        cmocka_unit_test(errors_far_below_zero_grow_no_faster_than_the_argument),
         cmocka_unit_test(functions_treat_the_edges_as_documented),
         cmocka_unit_test(normal_tail_is_accurate_relative_to_its_value),
         cmocka_unit_test(normal_quantile_undoes_the_tail),

@@ -118,6 +118,14 @@ static void patterns_that_could_run_away_are_refused(void **state)
     assert_refused(
         merge("defaults: {}\na: {'r++++++++++++++++++++++++++++++++++++++++++': 7}\n", &m, &err),
         WK_E_INPUT, "not supported");
+    // Each of these would keep the C library busy for seconds or more.
+    assert_refused(
+        merge("defaults: {}\na: {'(a*)*(a*)*(a*)*(a*)*(a*)*(a*)*(a*)*(a*)*': 7}\n", &m, &err),
+        WK_E_INPUT, "not supported");
+    assert_refused(merge("defaults: {}\na: {'((((.*.*.*.*.*.*.*.*)+)+)+)+': 7}\n", &m, &err),
+                   WK_E_INPUT, "not supported");
+    assert_refused(merge("defaults: {}\na: {'a?a?a?a?a?a?a?a?a?': 7}\n", &m, &err), WK_E_INPUT,
+                   "not supported");
     assert_refused(merge("defaults: {}\na: {'(rssm': 7}\n", &m, &err), WK_E_INPUT,
                    "not a regular expression");
     assert_refused(merge("defaults: {}\na: {'rssm\\': 7}\n", &m, &err), WK_E_INPUT,

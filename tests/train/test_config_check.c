@@ -33,6 +33,7 @@ static void impossible_combinations_are_refused(void **state)
         {"tasks", "wlak", "'walk'"},
         {"tasks", "walk,walk", "there twice"},
         {"tasks", "", "write none, all"},
+        {"acting", "walk", "neither exploration nor one of the tasks"},
         {"env.options", "lattice", "name=choice"},
         {"env.options", "latice=fixed", "env.options: "},
         {"env.options", "lattice=frsh", "'fresh'"},

@@ -1,8 +1,10 @@
 // The configurations in the program: complete, equal to the list of fields, and the paper's
 // numbers.
+#include "../bench/sizes.h"
 #include "support/check.h"
 #include "train/config_blocks.h"
 #include "train/config_check.h"
+#include "train/config_parts.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -102,27 +104,56 @@ static void curricula_start_from_their_own_defaults(void **state)
     assert_true(ours.reduction_every == theirs.reduction_every);
 }
 
-static void the_learner_gets_the_sizes_and_rates_of_its_own_presets(void **state)
+static void the_learner_gets_what_the_blocks_say(void **state)
 {
     (void)state;
     wk_error err = {0};
-    static const char *const presets[] = {"paper", "small", "quick"};
-    for (size_t d = 0; d < wk_domain_count(); d++)
-        for (size_t p = 0; p < 3; p++) {
-            const wk_domain *domain = wk_domain_at(d);
-            const char *const names[] = {domain->name, "waker-m", presets[p]};
-            const wk_run_config c = merged(names, 3);
-            wk_learner_config ours, theirs = wk_learner_config_default();
-            assert_ok(wk_run_config_learner(&c, domain, &ours, &err));
-            assert_ok(wk_learner_config_preset(&theirs, presets[p], &err));
-            wk_learner_config_domain(&theirs, domain->name);
-#define FIELD(type, name, ...) assert_true(ours.name == theirs.name);
-            WK_LEARNER_FIELDS(FIELD)
+    static const char *const names[] = {"clean-up", "waker-m", "paper"};
+    wk_run_config c = merged(names, 3);
+    const wk_domain *domain;
+    assert_ok(wk_domain_find("clean-up", &domain, &err));
+    wk_learner_config ours, alone;
+    assert_ok(wk_run_config_learner(&c, domain, &ours, &err));
+    assert_ok(wk_learner_config_of_blocks(names, 3, &alone, &err));
+#define FIELD(type, name, ...) assert_true(ours.name == alone.name);
+    WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
-            assert_int_equal(ours.action_size, domain->action_size);
-            assert_int_equal(ours.spread, WK_DISAGREEMENT_STD);
-            assert_int_equal(ours.exploration, WK_EXPLORE_PLAN2EXPLORE);
-        }
+    assert_int_equal(ours.action_size, domain->action_size);
+    assert_int_equal(ours.spread, WK_DISAGREEMENT_STD);
+    assert_int_equal(ours.exploration, WK_EXPLORE_PLAN2EXPLORE);
+    assert_int_equal(wk_config_features(&ours), 1624);
+    assert_int_equal(wk_config_rows(&ours), 800);
+    assert_near(ours.kl_scale, 3, 0);
+    assert_near(ours.model_rate, 2e-4, 1e-9);
+    assert_refused(wk_learner_config_of_blocks(&(const char *){"papr"}, 1, &alone, &err),
+                   WK_E_NOT_FOUND, "paper");
+}
+
+static void the_learners_own_defaults_are_the_papers_for_the_terrain(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_learner_config blocks, own = wk_learner_config_default();
+    static const char *const names[] = {"terrain-walker", "paper"};
+    assert_ok(wk_learner_config_of_blocks(names, 2, &blocks, &err));
+#define FIELD(type, name, ...) assert_true(blocks.name == own.name);
+    WK_LEARNER_FIELDS(FIELD)
+#undef FIELD
+}
+
+static void the_benches_have_the_sizes_of_the_presets(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    for (int i = 0; i < BENCH_PRESETS; i++) {
+        const char *name = bench_presets[i].name;
+        wk_learner_config blocks, bench = wk_learner_config_default();
+        assert_ok(wk_learner_config_of_blocks(&name, 1, &blocks, &err));
+        assert_true(bench_sizes(&bench, name));
+#define FIELD(type, field, ...) assert_true(bench.field == blocks.field);
+        WK_LEARNER_FIELDS(FIELD)
+#undef FIELD
+    }
 }
 
 static void every_domain_and_rule_has_a_block_and_every_combination_is_possible(void **state)
@@ -185,7 +216,9 @@ int main(void)
         cmocka_unit_test(each_domain_has_the_papers_numbers),
         cmocka_unit_test(oracles_and_ge_have_a_short_prefill),
         cmocka_unit_test(curricula_start_from_their_own_defaults),
-        cmocka_unit_test(the_learner_gets_the_sizes_and_rates_of_its_own_presets),
+        cmocka_unit_test(the_learner_gets_what_the_blocks_say),
+        cmocka_unit_test(the_learners_own_defaults_are_the_papers_for_the_terrain),
+        cmocka_unit_test(the_benches_have_the_sizes_of_the_presets),
         cmocka_unit_test(every_domain_and_rule_has_a_block_and_every_combination_is_possible),
         cmocka_unit_test(every_block_applies),
         cmocka_unit_test(the_reference_is_the_same_world_with_the_papers_numbers),

@@ -1,22 +1,9 @@
-// Event files read back by the tensorboard package itself. Skipped where no Python with that
-// package is found (WAKER_PYTHON names one).
+// Event files read back by the tensorboard package itself.
+#include "support/python.h"
 #include "train/logs.h"
 #include "train/metrics.h"
 
 #define FOLDER "tensorboard_peer.tmp"
-
-static const char *python(void)
-{
-    const char *named = getenv("WAKER_PYTHON");
-    return named ? named : "python3";
-}
-
-static int run_python(const char *script)
-{
-    char command[4096];
-    snprintf(command, sizeof command, "%s - " FOLDER " <<'END'\n%s\nEND\n", python(), script);
-    return system(command);
-}
 
 static const char reader[] =
     "import glob, json, math, struct, sys\n"
@@ -45,11 +32,7 @@ static const char reader[] =
 static void the_tensorboard_package_reads_what_we_write(void **state)
 {
     (void)state;
-    if (run_python("import importlib.util as u, sys\n"
-                   "sys.exit(u.find_spec('tensorboard') is None)") != 0) {
-        print_message("skipped: %s has no tensorboard; set WAKER_PYTHON\n", python());
-        skip();
-    }
+    const char *python = python_with("tensorboard");
     wk_error err = {0};
     static const wk_metrics_mark beginning;
     wk_metrics_mark mark;
@@ -81,7 +64,7 @@ static void the_tensorboard_package_reads_what_we_write(void **state)
     wk_metrics_close(metrics);
     wk_image_free(&frames[0]);
     wk_image_free(&frames[1]);
-    assert_int_equal(run_python(reader), 0);
+    assert_int_equal(python_run(python, reader, FOLDER), 0);
     remove_folder(FOLDER);
 }
 

@@ -1,34 +1,8 @@
 // The training loop on the toy domain at a tiny size: the same bytes whatever the threads, exact
 // resumption from any iteration, what each curriculum and exploration policy does, damaged
 // checkpoints.
-#include "support/check.h"
+#include "train/runs.h"
 #include "train/trainer.h"
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static wk_run_config tiny(void)
-{
-    wk_run_config c = wk_run_config_default();
-    snprintf(c.domain, sizeof c.domain, "toy");
-    c.env_count = 3;
-    c.env_threads = 1;
-    c.prefill = 60;
-    c.train_every = 6;
-    c.steps = 400;
-    c.replay_capacity = 2000;
-    c.encoder_depth = 1, c.rssm_deter = 6, c.rssm_hidden = 6, c.rssm_stoch = 3, c.rssm_classes = 3;
-    c.units = 6, c.layers = 1, c.ensemble_size = 2, c.batch = 2, c.length = 6, c.horizon = 3;
-    c.seed = 5;
-    return c;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info, (void)kind, (void)walk;
-    return remove(path);
-}
 
 static char folder[64];
 
@@ -37,11 +11,6 @@ static const char *fresh_folder(void)
     snprintf(folder, sizeof folder, "trainer.XXXXXX");
     assert_non_null(mkdtemp(folder));
     return folder;
-}
-
-static void drop_folder(const char *path)
-{
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void run(wk_trainer *t, int iterations)
@@ -109,14 +78,14 @@ static picture uninterrupted(const wk_run_config *config, int iterations)
     run(t, iterations);
     picture out = look(t);
     wk_trainer_destroy(t);
-    drop_folder(path);
+    remove_tree(path);
     return out;
 }
 
 static void the_same_seed_gives_the_same_bytes_for_any_number_of_threads(void **state)
 {
     (void)state;
-    wk_run_config config = tiny();
+    wk_run_config config = tiny_run();
     picture one = uninterrupted(&config, 120);
     assert_true(one.updates > 10);
     assert_true(one.steps > 340);
@@ -132,7 +101,7 @@ static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_run_config config = tiny();
+    wk_run_config config = tiny_run();
     picture whole = uninterrupted(&config, 125);
     // Stops in the prefill, at an episode's end, and between updates.
     static const int stops[] = {7, 101, 113};
@@ -151,7 +120,7 @@ static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
         picture resumed = look(t);
         assert_memory_equal(&whole, &resumed, sizeof whole);
         wk_trainer_destroy(t);
-        drop_folder(path);
+        remove_tree(path);
     }
 }
 
@@ -160,7 +129,7 @@ static void every_curriculum_and_both_policies_run(void **state)
     (void)state;
     for (size_t r = 0; r < wk_curriculum_rule_count(); r++) {
         for (int random = 0; random < 2; random++) {
-            wk_run_config config = tiny();
+            wk_run_config config = tiny_run();
             snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s",
                      wk_curriculum_rule_at(r)->name);
             if (random) snprintf(config.exploration, sizeof config.exploration, "random");
@@ -172,7 +141,7 @@ static void every_curriculum_and_both_policies_run(void **state)
 static void task_policies_alongside_do_not_change_the_curriculum(void **state)
 {
     (void)state;
-    wk_run_config config = tiny();
+    wk_run_config config = tiny_run();
     picture without = uninterrupted(&config, 80);
     snprintf(config.tasks, sizeof config.tasks, "all");
     picture with = uninterrupted(&config, 80);
@@ -184,18 +153,19 @@ static void task_policies_alongside_do_not_change_the_curriculum(void **state)
     wk_trainer *t;
     assert_refused(wk_trainer_create(&config, fresh_folder(), false, &t, &err), WK_E_NOT_FOUND,
                    "east");
-    drop_folder(folder);
+    remove_tree(folder);
 }
 
-static void damage(const char *path, const char *file)
+// Flips a bit of PATH/FILE.
+static void damage(const char *path, const char *file, uint64_t at)
 {
     char full[256];
-    snprintf(full, sizeof full, "%s/checkpoints/%s", path, file);
+    snprintf(full, sizeof full, "%s/%s", path, file);
     FILE *f = fopen(full, "r+b");
     assert_non_null(f);
-    fseek(f, 200, SEEK_SET);
+    fseek(f, (long)at, SEEK_SET);
     int byte = fgetc(f);
-    fseek(f, 200, SEEK_SET);
+    fseek(f, (long)at, SEEK_SET);
     fputc(byte ^ 0x40, f);
     fclose(f);
 }
@@ -204,8 +174,8 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_run_config config = tiny();
-    char path[64], newest[64];
+    wk_run_config config = tiny_run();
+    char path[64], newest[80];
     snprintf(path, sizeof path, "%s", fresh_folder());
     wk_trainer *t;
     assert_ok(wk_trainer_create(&config, path, false, &t, &err));
@@ -215,9 +185,10 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
         if (k == 1) first = wk_trainer_standing(t).steps;
         assert_ok(wk_trainer_save(t, &err));
     }
-    snprintf(newest, sizeof newest, "step-%012d/run.bin", (int)wk_trainer_standing(t).steps);
+    snprintf(newest, sizeof newest, "checkpoints/step-%012d/run.bin",
+             (int)wk_trainer_standing(t).steps);
     wk_trainer_destroy(t);
-    damage(path, newest);
+    damage(path, newest, 200);
     assert_ok(wk_trainer_create(&config, path, true, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), first);
     assert_non_null(strstr(wk_trainer_resume_note(t), "damaged"));
@@ -226,14 +197,102 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
 
     config.batch = 3;
     assert_refused(wk_trainer_create(&config, path, true, &t, &err), WK_E_INPUT, "another");
-    drop_folder(path);
+    remove_tree(path);
+}
+
+#define LOG "replay/replay-00000000.log"
+
+// A run killed after iteration 95 with checkpoints at 60 and 90; tells what they say.
+static void two_checkpoints(const wk_run_config *config, const char *path,
+                            wk_checkpoint_summary at[2])
+{
+    wk_error err = {0};
+    wk_trainer *t;
+    assert_ok(wk_trainer_create(config, path, false, &t, &err));
+    for (int k = 0; k < 2; k++) {
+        run(t, k == 0 ? 60 : 30);
+        assert_ok(wk_trainer_save(t, &err));
+        assert_ok(wk_checkpoint_look(path, wk_trainer_standing(t).steps, &at[k], &err));
+        assert_int_equal(at[k].replay.segment, 0);
+    }
+    run(t, 5);
+    wk_trainer_destroy(t);
+}
+
+static bool has_file(const char *path, const char *format, uint64_t step)
+{
+    char name[128], full[256];
+    snprintf(name, sizeof name, format, step);
+    snprintf(full, sizeof full, "%s/%s", path, name);
+    return wk_path_exists(full);
+}
+
+static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = tiny_run();
+    picture whole = uninterrupted(&config, 125);
+    char path[64], *before, *after;
+    size_t before_size, after_size;
+    snprintf(path, sizeof path, "%s", fresh_folder());
+    wk_checkpoint_summary at[2];
+    two_checkpoints(&config, path, at);
+    damage(path, LOG, (at[0].replay.offset + at[1].replay.offset) / 2);
+    char log[128];
+    snprintf(log, sizeof log, "%s/" LOG, path);
+    assert_ok(wk_file_read(log, 1 << 24, &before, &before_size, &err));
+
+    wk_trainer *t;
+    assert_ok(wk_trainer_create(&config, path, true, &t, &err));
+    assert_int_equal(wk_trainer_resumed_from(t), at[0].steps);
+    assert_non_null(strstr(wk_trainer_resume_note(t), "replay-00000000.log' is damaged at byte"));
+    // Nothing is lost: what could not be used lies beside what is.
+    snprintf(log, sizeof log, "%s/replay/damaged-replay-00000000.log", path);
+    assert_ok(wk_file_read(log, 1 << 24, &after, &after_size, &err));
+    assert_int_equal(after_size, before_size);
+    assert_memory_equal(after, before, before_size);
+    assert_true(has_file(path, "checkpoints/damaged-step-%012" PRIu64 "/run.bin", at[1].steps));
+    assert_false(has_file(path, "checkpoints/step-%012" PRIu64, at[1].steps));
+
+    run(t, 125 - 60);
+    picture resumed = look(t);
+    assert_memory_equal(&whole, &resumed, sizeof whole);
+    wk_trainer_destroy(t);
+    free(before);
+    free(after);
+    remove_tree(path);
+}
+
+static void a_replay_log_damaged_before_every_checkpoint_is_told_and_left_alone(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = tiny_run();
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_folder());
+    wk_checkpoint_summary at[2];
+    two_checkpoints(&config, path, at);
+    damage(path, LOG, at[0].replay.offset - 10);
+    wk_trainer *t;
+    assert_refused(wk_trainer_create(&config, path, true, &t, &err), WK_E_FORMAT,
+                   "none of the 2 checkpoints");
+    assert_non_null(strstr(err.message, "put a sound copy"));
+    for (int k = 0; k < 2; k++)
+        assert_true(has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].steps));
+    // With the file as it was everything is there again.
+    damage(path, LOG, at[0].replay.offset - 10);
+    assert_ok(wk_trainer_create(&config, path, true, &t, &err));
+    assert_int_equal(wk_trainer_resumed_from(t), at[1].steps);
+    wk_trainer_destroy(t);
+    remove_tree(path);
 }
 
 static void prefill_takes_random_actions_and_no_updates(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_run_config config = tiny();
+    wk_run_config config = tiny_run();
     config.prefill = 100000;
     char path[64];
     snprintf(path, sizeof path, "%s", fresh_folder());
@@ -253,7 +312,7 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
     assert_int_equal(ended, 3 * (109 / (wk_trainer_domain(t)->episode_steps + 1)));
     assert_true(wk_trainer_standing(t).prefilling);
     wk_trainer_destroy(t);
-    drop_folder(path);
+    remove_tree(path);
 }
 
 int main(void)
@@ -264,6 +323,8 @@ int main(void)
         cmocka_unit_test(every_curriculum_and_both_policies_run),
         cmocka_unit_test(task_policies_alongside_do_not_change_the_curriculum),
         cmocka_unit_test(a_damaged_checkpoint_gives_way_to_the_one_before),
+        cmocka_unit_test(a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one),
+        cmocka_unit_test(a_replay_log_damaged_before_every_checkpoint_is_told_and_left_alone),
         cmocka_unit_test(prefill_takes_random_actions_and_no_updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

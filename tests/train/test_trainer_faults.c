@@ -159,6 +159,48 @@ static void a_failed_resumption_says_why_or_takes_the_checkpoint_before(void **s
     print_message("%d file calls failed\n", faults);
 }
 
+// Flips a bit of the saved log between the marks of the two checkpoints; returns the older's step.
+static uint64_t damage_log(void)
+{
+    wk_error err = {0};
+    uint64_t steps[2];
+    wk_checkpoint_summary at[2];
+    assert_int_equal(wk_checkpoint_list(SAVED, steps, 2), 2);
+    for (int i = 0; i < 2; i++)
+        assert_ok(wk_checkpoint_look(SAVED, steps[i], &at[i], &err));
+    FILE *log = fopen(SAVED "/replay/replay-00000000.log", "r+b");
+    assert_non_null(log);
+    long place = (long)(at[0].replay.offset + at[1].replay.offset) / 2;
+    fseek(log, place, SEEK_SET);
+    int byte = fgetc(log);
+    fseek(log, place, SEEK_SET);
+    fputc(byte ^ 1, log);
+    fclose(log);
+    return steps[1];
+}
+
+static void a_failed_step_back_to_the_checkpoint_before_can_be_made_again(void **state)
+{
+    (void)state;
+    int faults = 0;
+    two_checkpoints();
+    uint64_t older = damage_log();
+    for (int k = 0; k < N_FILE_FAULTS; k++) {
+        bool more = true;
+        for (int n = 0; more; n++) {
+            restore_folder();
+            more = resume_with_fault(file_faults[k].call, n, file_faults[k].error, older);
+            wk_trainer *t = trained(1);
+            assert_int_equal(wk_trainer_resumed_from(t), older);
+            wk_trainer_destroy(t);
+            assert_true(wk_path_exists(FOLDER "/replay/damaged-replay-00000000.log"));
+            faults += more;
+        }
+    }
+    assert_true(faults > 150);
+    print_message("%d file calls failed\n", faults);
+}
+
 static void a_resumption_without_memory_says_so_and_loses_nothing(void **state)
 {
     (void)state;
@@ -182,6 +224,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(a_failed_resumption_says_why_or_takes_the_checkpoint_before,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_failed_step_back_to_the_checkpoint_before_can_be_made_again, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

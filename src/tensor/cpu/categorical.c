@@ -1,133 +1,197 @@
 // Categorical variables: softmax, sampling, entropy and KL divergence. Groups are short (16 to 32
-// classes), too short to keep a processor busy one by one: they are taken a tile at a time, each
-// step (largest, exponentials, sums, logarithms) over the whole tile. Sums over classes use the
-// fixed lanes of sums.h.
+// classes), too short to keep a processor busy one by one: a tile of groups is turned so that a
+// class is a row and a group a column. Then every step (largest, exponentials, sums, running sums)
+// runs down the columns, eight groups at a time, and sums are taken class by class from class 0.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/random.h"
 #include "tensor/cpu/simd.h"
 #include "tensor/cpu/sums.h"
+#include "tensor/cpu/turn.h"
 #include "tensor/vmath.h"
 #include <assert.h>
 
-enum { TILE = 1024 }; // logits of a tile; also the most classes of a group
+// A tile has WIDE groups, or NARROW ones when they have many classes; it holds TILE numbers. Both
+// widths are known to the compiler, which then needs no loop over a class's row.
+enum { MAX_CLASSES = 1024, WIDE = 32, NARROW = WK_LANES, TILE = MAX_CLASSES * NARROW };
 
 typedef struct job {
     size_t groups, classes; // groups: of one row, where rows matter
+    size_t total;           // groups of all rows
     const wk_draws *draws;
     const float *x, *prior, *dy;
     float *y, *probs, *dpost, *dprior;
     float post_scale, prior_scale;
 } job;
 
-// Groups in a tile, a multiple of 4 where random words are concerned: a block of words serves four.
-static size_t tile_groups(size_t classes)
+static size_t tile_width(size_t classes)
 {
-    size_t groups = TILE / classes;
-    return groups > 4 ? groups / 4 * 4 : groups;
+    return classes * WIDE <= TILE ? WIDE : NARROW;
 }
+
+// The function over ranges of groups or rows that calls name_of with the width.
+#define BY_WIDTH(name)                                                                             \
+    WK_MULTI static void name(const void *context, size_t begin, size_t end)                       \
+    {                                                                                              \
+        const job *j = context;                                                                    \
+        if (tile_width(j->classes) == WIDE)                                                        \
+            name##_of(j, WIDE, begin, end);                                                        \
+        else                                                                                       \
+            name##_of(j, NARROW, begin, end);                                                      \
+    }
 
 // Exponentials cost several times their bytes: ranges are a quarter of the usual length.
 static size_t group_grain(size_t classes)
 {
-    size_t tile = 4 * tile_groups(classes);
-    return tile * (WK_GRAIN / 4 / TILE);
+    size_t width = tile_width(classes), tiles = WK_GRAIN / 4 / (width * classes);
+    return width * (tiles ? tiles : 1);
 }
 
-WK_INLINE wk_lanes lanes_max(wk_lanes a, wk_lanes b)
+// The shape of a tile: classes (rows) times width (columns), of which `groups` are in use; and how
+// many groups the next one has.
+typedef struct tile {
+    size_t classes, width, groups, next;
+} tile;
+
+// The tile of groups `at` to, at most, `end`.
+WK_INLINE tile tile_of(const job *j, size_t width, size_t at, size_t end)
 {
-    typedef int mask __attribute__((vector_size(32)));
-    mask larger = b > a;
-    return (wk_lanes)(((mask)b & larger) | ((mask)a & ~larger));
+    size_t used = wk_min_size(width, end - at);
+    return (tile){j->classes, width, used, wk_min_size(width, j->total - at - used)};
 }
 
-WK_INLINE float largest(size_t n, const float *x)
+// A tile's steps run in the cache and leave memory idle: what comes next is asked for meanwhile.
+WK_INLINE void prefetch_next(const tile *t, const float *x, size_t half)
 {
-    float best = x[0];
-    size_t i = 0;
-    if (n >= WK_LANES) {
-        wk_lanes top = wk_lanes_load(x);
-        for (i = WK_LANES; i + WK_LANES <= n; i += WK_LANES)
-            top = lanes_max(top, wk_lanes_load(x + i));
-        best = top[0];
-        for (size_t k = 1; k < WK_LANES; k++)
-            best = top[k] > best ? top[k] : best;
-    }
-    for (; i < n; i++)
-        best = x[i] > best ? x[i] : best;
-    return best;
+    size_t n = t->next * t->classes / 2;
+    wk_prefetch(x + t->groups * t->classes + half * n, n);
 }
 
-// e = exp(x - largest of its group) for g groups of n; `max` keeps the largest.
-WK_INLINE void exponentials(size_t g, size_t n, const float *x, float *max, float *e)
+WK_INLINE void prefetch_output(const tile *t, const float *y)
 {
-    for (size_t k = 0; k < g; k++) {
-        float top = largest(n, x + k * n);
+    wk_prefetch(y, t->groups * t->classes);
+}
+
+// Columns that are not in use hold zeros.
+WK_INLINE void load_tile(const tile *t, const float *x, float *turned)
+{
+    for (size_t c = 0; t->groups < t->width && c < t->classes; c++)
+        for (size_t k = t->groups; k < t->width; k++)
+            turned[c * t->width + k] = 0;
+    wk_turn(t->groups, t->classes, x, t->classes, turned, t->width);
+}
+
+WK_INLINE void store_tile(const tile *t, const float *turned, float *x)
+{
+    wk_turn_back(t->classes, t->groups, turned, t->width, x, t->classes);
+}
+
+// The largest logit of each group.
+WK_INLINE void largest(const tile *t, const float *x, float *max)
+{
+    for (size_t k = 0; k < t->width; k++)
+        max[k] = x[k];
+    for (size_t c = 1; c < t->classes; c++)
 #pragma GCC ivdep
-        for (size_t c = 0; c < n; c++)
-            e[k * n + c] = x[k * n + c] - top;
-        max[k] = top;
-    }
+        for (size_t k = 0; k < t->width; k++) {
+            float here = x[c * t->width + k];
+            max[k] = here > max[k] ? here : max[k];
+        }
+}
+
+// weight = exp(x - max), total = its sum over classes.
+WK_INLINE void exponentials(const tile *t, const float *x, const float *max, float *weight,
+                            float *total)
+{
+    float scale[TILE], low = wk_opaque(WK_WEIGHT_LIMIT);
+    for (size_t c = 0; c < t->classes; c++)
 #pragma GCC ivdep
-    for (size_t i = 0; i < g * n; i++)
-        e[i] = wk_expf(e[i]);
-}
-
-WK_INLINE void sums_of_groups(size_t g, size_t n, const float *e, float *sum)
-{
-    for (size_t k = 0; k < g; k++)
-        sum[k] = wk_sum_lanes(WK_TERM_VALUE, n, e + k * n, e + k * n);
-}
-
-// Divides every group by its sum.
-WK_INLINE void divide_groups(size_t g, size_t n, const float *sum, float *e)
-{
-    for (size_t k = 0; k < g; k++) {
-        float scale = 1.0f / sum[k];
+        for (size_t k = 0; k < t->width; k++) {
+            size_t i = c * t->width + k;
+            float exponent = wk_weight_exponent(x[i] - max[k]);
+            wk_cut cut = wk_cut_base2(low > exponent ? low : exponent);
+            weight[i] = cut.rest;
+            scale[i] = cut.scale;
+        }
+    for (size_t k = 0; k < t->width; k++)
+        total[k] = 0;
+    for (size_t c = 0; c < t->classes; c++)
 #pragma GCC ivdep
-        for (size_t c = 0; c < n; c++)
-            e[k * n + c] *= scale;
-    }
+        for (size_t k = 0; k < t->width; k++) {
+            size_t i = c * t->width + k;
+            weight[i] = wk_exp2_joined((wk_cut){weight[i], scale[i]});
+            total[k] += weight[i];
+        }
 }
 
-// Probabilities of g groups into p, and the logarithms of their normalisers: log p = x - shift.
-WK_INLINE void normalise(size_t g, size_t n, const float *x, float *p, float *shift)
+// dot = sum over classes of a b
+WK_INLINE void dots(const tile *t, const float *a, const float *b, float *dot)
 {
-    float sum[TILE];
-    exponentials(g, n, x, shift, p);
-    sums_of_groups(g, n, p, sum);
-    divide_groups(g, n, sum, p);
-#pragma GCC ivdep
-    for (size_t k = 0; k < g; k++)
-        shift[k] += wk_logf(sum[k]);
-}
-
-WK_MULTI
-static void softmax_groups(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    size_t n = j->classes, tile = tile_groups(n);
-    float max[TILE], sum[TILE];
-    for (size_t at = begin; at < end; at += tile) {
-        size_t g = wk_min_size(tile, end - at);
-        exponentials(g, n, j->x + at * n, max, j->y + at * n);
-        sums_of_groups(g, n, j->y + at * n, sum);
-        divide_groups(g, n, sum, j->y + at * n);
+    for (size_t k = 0; k < t->width; k += WK_LANES) {
+        wk_lanes sum = {0};
+        for (size_t i = k; i < t->classes * t->width; i += t->width)
+            sum += wk_lanes_load(a + i) * wk_lanes_load(b + i);
+        wk_lanes_store(dot + k, sum);
     }
 }
 
-// Every function's first line: groups of no class have nothing to do, and a tile holds at least one
-// group.
+// Every class's row times a number for each group.
+WK_INLINE void scale_groups(const tile *t, const float *factor, float *x)
+{
+    for (size_t i = 0; i < t->classes * t->width; i += t->width)
+        for (size_t k = 0; k < t->width; k += WK_LANES)
+            wk_lanes_store(x + i + k, wk_lanes_load(x + i + k) * wk_lanes_load(factor + k));
+}
+
+WK_INLINE void invert(size_t n, const float *x, float *y)
+{
+#pragma GCC ivdep
+    for (size_t k = 0; k < n; k++)
+        y[k] = 1.0f / x[k];
+}
+
+// One side of a comparison, or all there is: logits, weights, and for each group the largest logit,
+// the sum of weights and its inverse.
+typedef struct side {
+    float x[TILE], weight[TILE];
+    float max[WIDE], total[WIDE], inverse[WIDE];
+} side;
+
+WK_INLINE void load_side(const tile *t, const float *x, side *s)
+{
+    load_tile(t, x, s->x);
+    prefetch_next(t, x, 0);
+    largest(t, s->x, s->max);
+    prefetch_next(t, x, 1);
+    exponentials(t, s->x, s->max, s->weight, s->total);
+    invert(t->width, s->total, s->inverse);
+}
+
+// Every function's first line: groups of no class have nothing to do.
 static bool has_classes(size_t classes)
 {
-    assert(classes <= TILE);
+    assert(classes <= MAX_CLASSES);
     return classes > 0;
 }
+
+WK_INLINE void softmax_groups_of(const job *j, size_t width, size_t begin, size_t end)
+{
+    size_t n = j->classes;
+    side s;
+    for (size_t at = begin; at < end; at += width) {
+        tile t = tile_of(j, width, at, end);
+        load_side(&t, j->x + at * n, &s);
+        scale_groups(&t, s.inverse, s.weight);
+        store_tile(&t, s.weight, j->y + at * n);
+    }
+}
+
+BY_WIDTH(softmax_groups)
 
 void wk_cpu_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.classes = classes, .x = x, .y = y};
+    job j = {.total = groups, .classes = classes, .x = x, .y = y};
     wk_cpu_for(groups, group_grain(classes), softmax_groups, &j, pool);
 }
 
@@ -149,32 +213,32 @@ void wk_cpu_softmax_backward(size_t groups, size_t classes, const float *y, cons
                              float *dx, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.classes = classes, .x = y, .dy = dy, .y = dx};
+    job j = {.total = groups, .classes = classes, .x = y, .dy = dy, .y = dx};
     wk_cpu_for(groups, group_grain(classes), softmax_backward_groups, &j, pool);
 }
 
-WK_MULTI
-static void log_softmax_groups(const void *context, size_t begin, size_t end)
+WK_INLINE void log_softmax_groups_of(const job *j, size_t width, size_t begin, size_t end)
 {
-    const job *j = context;
-    size_t n = j->classes, tile = tile_groups(n);
-    float p[TILE], shift[TILE];
-    for (size_t at = begin; at < end; at += tile) {
-        size_t g = wk_min_size(tile, end - at);
-        const float *x = j->x + at * n;
-        float *y = j->y + at * n;
-        normalise(g, n, x, p, shift);
-        for (size_t k = 0; k < g; k++)
+    size_t n = j->classes;
+    side s;
+    for (size_t at = begin; at < end; at += width) {
+        tile t = tile_of(j, width, at, end);
+        load_side(&t, j->x + at * n, &s);
+        for (size_t k = 0; k < t.width; k++)
+            s.max[k] += wk_logf(s.total[k]);
+        for (size_t k = 0; k < t.groups; k++)
 #pragma GCC ivdep
-            for (size_t c = 0; c < n; c++)
-                y[k * n + c] = x[k * n + c] - shift[k];
+            for (size_t i = (at + k) * n; i < (at + k + 1) * n; i++)
+                j->y[i] = j->x[i] - s.max[k];
     }
 }
+
+BY_WIDTH(log_softmax_groups)
 
 void wk_cpu_log_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.classes = classes, .x = x, .y = y};
+    job j = {.total = groups, .classes = classes, .x = x, .y = y};
     wk_cpu_for(groups, group_grain(classes), log_softmax_groups, &j, pool);
 }
 
@@ -188,7 +252,7 @@ static void log_softmax_backward_groups(const void *context, size_t begin, size_
         float sum = wk_sum_lanes(WK_TERM_VALUE, n, dy, dy), *dx = j->y + g * n;
 #pragma GCC ivdep
         for (size_t c = 0; c < n; c++)
-            dx[c] = dy[c] - wk_expf(y[c]) * sum;
+            dx[c] = dy[c] - wk_weightf(y[c]) * sum;
     }
 }
 
@@ -196,38 +260,27 @@ void wk_cpu_log_softmax_backward(size_t groups, size_t classes, const float *y, 
                                  float *dx, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.classes = classes, .x = y, .dy = dy, .y = dx};
+    job j = {.total = groups, .classes = classes, .x = y, .dy = dy, .y = dx};
     wk_cpu_for(groups, group_grain(classes), log_softmax_backward_groups, &j, pool);
 }
 
-// Running sums of four groups at a time: one group's sums wait for each other, four groups' do not.
-WK_INLINE void running_sums(size_t g, size_t n, const float *e, float *sums)
+// below = how many running sums do not pass u total: the class drawn. The weights become
+// probabilities.
+WK_INLINE void draw_groups(const tile *t, const float *u, side *s, int32_t *below)
 {
-    size_t k = 0;
-    for (; k + 4 <= g; k += 4) {
-        const float *from = e + k * n;
-        float *to = sums + k * n, a = 0, b = 0, c = 0, d = 0;
-        for (size_t i = 0; i < n; i++) {
-            to[i] = a += from[i];
-            to[n + i] = b += from[n + i];
-            to[2 * n + i] = c += from[2 * n + i];
-            to[3 * n + i] = d += from[3 * n + i];
+    typedef int mask __attribute__((vector_size(32)));
+    for (size_t k = 0; k < t->width; k += WK_LANES) {
+        wk_lanes sum = {0}, inverse = wk_lanes_load(s->inverse + k);
+        wk_lanes threshold = wk_lanes_load(u + k) * wk_lanes_load(s->total + k);
+        mask count = {0};
+        for (size_t i = k; i < t->classes * t->width; i += t->width) {
+            wk_lanes weight = wk_lanes_load(s->weight + i);
+            sum += weight;
+            count -= sum <= threshold; // true is -1
+            wk_lanes_store(s->weight + i, weight * inverse);
         }
+        memcpy(below + k, &count, sizeof count);
     }
-    for (; k < g; k++) {
-        float sum = 0;
-        for (size_t i = 0; i < n; i++)
-            sums[k * n + i] = sum += e[k * n + i];
-    }
-}
-
-// The class where the running sums pass `threshold`.
-WK_INLINE size_t class_at(size_t n, const float *sums, float threshold)
-{
-    int32_t below = 0;
-    for (size_t c = 0; c < n; c++)
-        below += sums[c] <= threshold;
-    return (size_t)below < n ? (size_t)below : n - 1; // n - 1: only for logits that are NaN
 }
 
 WK_INLINE void write_onehot(size_t n, size_t class, float *y)
@@ -237,39 +290,39 @@ WK_INLINE void write_onehot(size_t n, size_t class, float *y)
     y[class] = 1.0f;
 }
 
-// Draws g groups from the weights in `onehot`, which become probabilities in `probs`.
-WK_INLINE void draw_groups(size_t g, size_t n, const float *u, float *onehot, float *probs)
+WK_INLINE void sample_groups_of(const job *j, size_t width, size_t begin, size_t end)
 {
-    running_sums(g, n, onehot, probs);
-    for (size_t k = 0; k < g; k++) {
-        float *y = onehot + k * n, *p = probs + k * n, total = p[n - 1], scale = 1.0f / total;
-        size_t class = class_at(n, p, u[k] * total);
-#pragma GCC ivdep
-        for (size_t c = 0; c < n; c++)
-            p[c] = y[c] * scale;
-        write_onehot(n, class, y);
+    size_t n = j->classes;
+    side s;
+    float u[WIDE] = {0};
+    int32_t class[WIDE];
+    for (size_t at = begin; at < end; at += width) {
+        tile t = tile_of(j, width, at, end);
+        prefetch_output(&t, j->probs + at * n);
+        load_side(&t, j->x + at * n, &s);
+        prefetch_output(&t, j->y + at * n);
+        wk_draw_units(j->draws, at, t.groups, u);
+        draw_groups(&t, u, &s, class);
+        store_tile(&t, s.weight, j->probs + at * n);
+        float *y = j->y + at * n;
+        memset(y, 0, t.groups * n * sizeof *y);
+        for (size_t k = 0; k < t.groups; k++) // n - 1: only for logits that are NaN
+            y[k * n + wk_min_size((size_t) class[k], n - 1)] = 1.0f;
     }
 }
 
-WK_MULTI
-static void sample_groups(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    size_t n = j->classes, tile = tile_groups(n);
-    float max[TILE], u[TILE];
-    for (size_t at = begin; at < end; at += tile) {
-        size_t g = wk_min_size(tile, end - at);
-        wk_draw_units(j->draws, at, g, u);
-        exponentials(g, n, j->x + at * n, max, j->y + at * n);
-        draw_groups(g, n, u, j->y + at * n, j->probs + at * n);
-    }
-}
+BY_WIDTH(sample_groups)
 
 void wk_cpu_sample_onehot(size_t groups, size_t classes, const float *logits, const wk_draws *draws,
                           float *onehot, float *probs, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.classes = classes, .x = logits, .draws = draws, .y = onehot, .probs = probs};
+    job j = {.total = groups,
+             .classes = classes,
+             .x = logits,
+             .draws = draws,
+             .y = onehot,
+             .probs = probs};
     wk_cpu_for(groups, group_grain(classes), sample_groups, &j, pool);
 }
 
@@ -290,28 +343,20 @@ void wk_cpu_mode_onehot(size_t groups, size_t classes, const float *logits, floa
                         wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.classes = classes, .x = logits, .y = onehot};
+    job j = {.total = groups, .classes = classes, .x = logits, .y = onehot};
     wk_cpu_for(groups, group_grain(classes), mode_groups, &j, pool);
 }
 
-// Entropies of g groups, with their probabilities and log-probabilities.
-WK_INLINE void entropies(size_t g, size_t n, const float *x, float *p, float *logs, float *entropy)
-{
-    float shift[TILE];
-    normalise(g, n, x, p, shift);
-    for (size_t k = 0; k < g; k++) {
-#pragma GCC ivdep
-        for (size_t c = 0; c < n; c++)
-            logs[k * n + c] = x[k * n + c] - shift[k];
-        entropy[k] = -wk_sum_lanes(WK_TERM_PRODUCT, n, p + k * n, logs + k * n);
-    }
-}
+// The sum of a row's groups is taken in order, and so are the rows.
+typedef struct row_counter {
+    size_t row, left; // the row, and how many of its groups are still to come
+} row_counter;
 
-// Adds the groups' values to their rows; a row's groups come in order.
-WK_INLINE void add_to_rows(const job *j, size_t first, size_t g, const float *value)
+WK_INLINE size_t next_row(row_counter *r, size_t groups)
 {
-    for (size_t k = 0; k < g; k++)
-        j->y[(first + k) / j->groups] += value[k];
+    size_t row = r->row;
+    if (--r->left == 0) r->row++, r->left = groups;
+    return row;
 }
 
 WK_INLINE void clear_rows(const job *j, size_t begin, size_t end)
@@ -320,19 +365,39 @@ WK_INLINE void clear_rows(const job *j, size_t begin, size_t end)
         j->y[r] = 0;
 }
 
-WK_MULTI
-static void entropy_rows(const void *context, size_t begin, size_t end)
+// entropy = log total - sum of weight x / total, x being the logits, from here on less their
+// largest.
+WK_INLINE void entropies(const tile *t, side *s, float *log_total, float *entropy)
 {
-    const job *j = context;
-    size_t n = j->classes, tile = tile_groups(n);
-    float p[TILE], logs[TILE], entropy[TILE];
-    clear_rows(j, begin, end);
-    for (size_t at = begin * j->groups; at < end * j->groups; at += tile) {
-        size_t g = wk_min_size(tile, end * j->groups - at);
-        entropies(g, n, j->x + at * n, p, logs, entropy);
-        add_to_rows(j, at, g, entropy);
+    for (size_t c = 0; c < t->classes; c++)
+#pragma GCC ivdep
+        for (size_t k = 0; k < t->width; k++)
+            s->x[c * t->width + k] -= s->max[k];
+    dots(t, s->weight, s->x, entropy);
+#pragma GCC ivdep
+    for (size_t k = 0; k < t->width; k++) {
+        log_total[k] = wk_logf(s->total[k]);
+        entropy[k] = log_total[k] - entropy[k] * s->inverse[k];
     }
 }
+
+WK_INLINE void entropy_rows_of(const job *j, size_t width, size_t begin, size_t end)
+{
+    size_t n = j->classes;
+    side s;
+    float log_total[WIDE], entropy[WIDE];
+    row_counter row = {begin, j->groups};
+    clear_rows(j, begin, end);
+    for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
+        tile t = tile_of(j, width, at, end * j->groups);
+        load_side(&t, j->x + at * n, &s);
+        entropies(&t, &s, log_total, entropy);
+        for (size_t k = 0; k < t.groups; k++)
+            j->y[next_row(&row, j->groups)] += entropy[k];
+    }
+}
+
+BY_WIDTH(entropy_rows)
 
 static size_t row_grain(size_t groups, size_t classes)
 {
@@ -343,111 +408,134 @@ void wk_cpu_entropy(size_t rows, size_t groups, size_t classes, const float *x, 
                     wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.groups = groups, .classes = classes, .x = x, .y = y};
+    job j = {.groups = groups, .total = rows * groups, .classes = classes, .x = x, .y = y};
     wk_cpu_for(rows, row_grain(groups, classes), entropy_rows, &j, pool);
 }
 
-WK_MULTI
-static void entropy_backward_rows(const void *context, size_t begin, size_t end)
+// dH/dx = -p (log p + H)
+WK_INLINE void entropy_backward_rows_of(const job *j, size_t width, size_t begin, size_t end)
 {
-    const job *j = context;
-    size_t n = j->classes, tile = tile_groups(n);
-    float p[TILE], logs[TILE], entropy[TILE];
-    for (size_t at = begin * j->groups; at < end * j->groups; at += tile) {
-        size_t g = wk_min_size(tile, end * j->groups - at);
-        entropies(g, n, j->x + at * n, p, logs, entropy);
-        for (size_t k = 0; k < g; k++) {
-            float dy = j->dy[(at + k) / j->groups], *dx = j->y + (at + k) * n;
+    size_t n = j->classes;
+    side s;
+    float log_total[WIDE], entropy[WIDE], factor[WIDE] = {0};
+    row_counter row = {begin, j->groups};
+    for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
+        tile t = tile_of(j, width, at, end * j->groups);
+        load_side(&t, j->x + at * n, &s);
+        entropies(&t, &s, log_total, entropy);
+        for (size_t k = 0; k < t.groups; k++)
+            factor[k] = -j->dy[next_row(&row, j->groups)] * s.inverse[k];
+        for (size_t c = 0; c < n; c++)
 #pragma GCC ivdep
-            for (size_t c = 0; c < n; c++)
-                dx[c] = -dy * p[k * n + c] * (logs[k * n + c] + entropy[k]);
-        }
+            for (size_t k = 0; k < t.width; k++) {
+                size_t i = c * t.width + k;
+                s.x[i] = factor[k] * s.weight[i] * (s.x[i] - log_total[k] + entropy[k]);
+            }
+        store_tile(&t, s.x, j->y + at * n);
     }
 }
+
+BY_WIDTH(entropy_backward_rows)
 
 void wk_cpu_entropy_backward(size_t rows, size_t groups, size_t classes, const float *x,
                              const float *dy, float *dx, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.groups = groups, .classes = classes, .x = x, .dy = dy, .y = dx};
+    job j = {
+        .groups = groups, .total = rows * groups, .classes = classes, .x = x, .dy = dy, .y = dx};
     wk_cpu_for(rows, row_grain(groups, classes), entropy_backward_rows, &j, pool);
 }
 
-// A tile of both sides: probabilities, log p - log q, and the groups' KL.
-typedef struct kl_tile {
-    float p[TILE], q[TILE], logs[TILE], kl[TILE];
-} kl_tile;
+// A tile of both sides, post's x being the difference of both, and for each group the shift that
+// makes it log p - log q = x - shift, and the KL.
+typedef struct pair {
+    side post, prior;
+    float shift[WIDE], kl[WIDE];
+} pair;
 
-WK_INLINE void compare(size_t g, size_t n, const float *post, const float *prior, kl_tile *t)
+WK_INLINE void compare(const tile *t, const float *post, const float *prior, pair *p)
 {
-    float shift_p[TILE], shift_q[TILE];
-    normalise(g, n, post, t->p, shift_p);
-    normalise(g, n, prior, t->q, shift_q);
-    for (size_t k = 0; k < g; k++) {
-        float shift = shift_p[k] - shift_q[k];
+    load_side(t, post, &p->post);
+    load_side(t, prior, &p->prior);
+    for (size_t c = 0; c < t->classes; c++)
 #pragma GCC ivdep
-        for (size_t i = k * n; i < (k + 1) * n; i++)
-            t->logs[i] = (post[i] - prior[i]) - shift;
-        t->kl[k] = wk_sum_lanes(WK_TERM_PRODUCT, n, t->p + k * n, t->logs + k * n);
+        for (size_t k = 0; k < t->width; k++) {
+            size_t i = c * t->width + k;
+            p->post.x[i] = (p->post.x[i] - p->post.max[k]) - (p->prior.x[i] - p->prior.max[k]);
+        }
+    dots(t, p->post.weight, p->post.x, p->kl);
+#pragma GCC ivdep
+    for (size_t k = 0; k < t->width; k++) {
+        p->shift[k] = wk_logf(p->post.total[k]) - wk_logf(p->prior.total[k]);
+        p->kl[k] = p->kl[k] * p->post.inverse[k] - p->shift[k];
     }
 }
 
-WK_MULTI
-static void kl_rows(const void *context, size_t begin, size_t end)
+WK_INLINE void kl_rows_of(const job *j, size_t width, size_t begin, size_t end)
 {
-    const job *j = context;
-    size_t n = j->classes, tile = tile_groups(n);
-    kl_tile t;
+    size_t n = j->classes;
+    pair p;
+    row_counter row = {begin, j->groups};
     clear_rows(j, begin, end);
-    for (size_t at = begin * j->groups; at < end * j->groups; at += tile) {
-        size_t g = wk_min_size(tile, end * j->groups - at);
-        compare(g, n, j->x + at * n, j->prior + at * n, &t);
-        add_to_rows(j, at, g, t.kl);
+    for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
+        tile t = tile_of(j, width, at, end * j->groups);
+        compare(&t, j->x + at * n, j->prior + at * n, &p);
+        for (size_t k = 0; k < t.groups; k++)
+            j->y[next_row(&row, j->groups)] += p.kl[k];
     }
 }
+
+BY_WIDTH(kl_rows)
 
 void wk_cpu_kl(size_t rows, size_t groups, size_t classes, const float *post, const float *prior,
                float *y, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.groups = groups, .classes = classes, .x = post, .prior = prior, .y = y};
+    job j = {.groups = groups,
+             .total = rows * groups,
+             .classes = classes,
+             .x = post,
+             .prior = prior,
+             .y = y};
     wk_cpu_for(rows, row_grain(groups, 2 * classes), kl_rows, &j, pool);
 }
 
-// One group's gradients from its place k in the tile.
-WK_INLINE void kl_gradients(const job *j, const kl_tile *t, size_t group, size_t k)
+// dKL/dpost = p (log p - log q - KL), dKL/dprior = q - p, times dy of the group and the side's
+// scale; they take the place of the tile's x.
+WK_INLINE void kl_gradients(const job *j, const tile *t, const float *dy, pair *p)
+{
+    for (size_t c = 0; c < t->classes; c++)
+#pragma GCC ivdep
+        for (size_t k = 0; k < t->width; k++) {
+            size_t i = c * t->width + k;
+            float post = p->post.weight[i] * p->post.inverse[k];
+            float prior = p->prior.weight[i] * p->prior.inverse[k];
+            float logs = p->post.x[i] - p->shift[k];
+            p->post.x[i] = dy[k] * j->post_scale * post * (logs - p->kl[k]);
+            p->prior.x[i] = dy[k] * j->prior_scale * (prior - post);
+        }
+}
+
+WK_INLINE void kl_backward_rows_of(const job *j, size_t width, size_t begin, size_t end)
 {
     size_t n = j->classes;
-    const float *p = t->p + k * n, *q = t->q + k * n, *logs = t->logs + k * n;
-    float dy = j->dy[group / j->groups], kl = t->kl[k];
-    float to_post = dy * j->post_scale, to_prior = dy * j->prior_scale;
-    if (j->dpost) {
-        float *d = j->dpost + group * n;
-#pragma GCC ivdep
-        for (size_t c = 0; c < n; c++)
-            d[c] = to_post * p[c] * (logs[c] - kl);
-    }
-    if (j->dprior) {
-        float *d = j->dprior + group * n;
-#pragma GCC ivdep
-        for (size_t c = 0; c < n; c++)
-            d[c] = to_prior * (q[c] - p[c]);
+    pair p;
+    float dy[WIDE] = {0};
+    row_counter row = {begin, j->groups};
+    for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
+        tile t = tile_of(j, width, at, end * j->groups);
+        if (j->dpost) prefetch_output(&t, j->dpost + at * n);
+        compare(&t, j->x + at * n, j->prior + at * n, &p);
+        if (j->dprior) prefetch_output(&t, j->dprior + at * n);
+        for (size_t k = 0; k < t.groups; k++)
+            dy[k] = j->dy[next_row(&row, j->groups)];
+        kl_gradients(j, &t, dy, &p);
+        if (j->dpost) store_tile(&t, p.post.x, j->dpost + at * n);
+        if (j->dprior) store_tile(&t, p.prior.x, j->dprior + at * n);
     }
 }
 
-WK_MULTI
-static void kl_backward_rows(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    size_t n = j->classes, tile = tile_groups(n);
-    kl_tile t;
-    for (size_t at = begin * j->groups; at < end * j->groups; at += tile) {
-        size_t g = wk_min_size(tile, end * j->groups - at);
-        compare(g, n, j->x + at * n, j->prior + at * n, &t);
-        for (size_t k = 0; k < g; k++)
-            kl_gradients(j, &t, at + k, k);
-    }
-}
+BY_WIDTH(kl_backward_rows)
 
 void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float *post,
                         const float *prior, const float *dy, float post_scale, float prior_scale,
@@ -455,6 +543,7 @@ void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float 
 {
     if (!has_classes(classes)) return;
     job j = {.groups = groups,
+             .total = rows * groups,
              .classes = classes,
              .x = post,
              .prior = prior,

@@ -65,26 +65,43 @@ void wk_cpu_disagreement(wk_spread kind, size_t stacks, size_t rows, size_t cols
 }
 
 // d spread / d x_s = factor (x_s - mean): 2 / S for the variance, 1 / (S std) for the deviation.
+WK_INLINE void factors(const job *j, size_t n, float unit, float *variance)
+{
+    for (size_t i = 0; i < n; i++)
+        variance[i] = j->kind == WK_SPREAD_VARIANCE ? 2.0f * unit
+                      : variance[i] > 0.0f          ? unit / __builtin_sqrtf(variance[i])
+                                                    : 0.0f;
+}
+
+// A tile of n columns from `at` on. It moves through as many streams as there are members, each
+// for a few lines only: too short for the processor to see what comes next, so it is told.
+WK_INLINE void backward_tile(const job *j, size_t at, size_t n, float unit)
+{
+    float mean[TILE], factor[TILE];
+    size_t step = j->rows * j->cols, next = wk_min_size(TILE, step - at - n);
+    for (size_t s = 0; s < j->stacks; s++)
+        wk_prefetch(j->y + s * step + at, n);
+    moments(j->stacks, n, step, j->x + at, mean, factor);
+    factors(j, n, unit, factor);
+    for (size_t s = 0; s < j->stacks; s++) {
+        const float *x = j->x + s * step + at;
+        float *y = j->y + s * step + at;
+        wk_prefetch(x + n, next);
+#pragma GCC ivdep
+        for (size_t i = 0; i < n; i++)
+            y[i] = factor[i] * (x[i] - mean[i]);
+    }
+}
+
 WK_MULTI
 static void backward_rows(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
-    size_t step = j->rows * j->cols;
-    float mean[TILE], factor[TILE];
-    for (size_t r = begin; r < end; r++)
-        for (size_t c = 0; c < j->cols; c += TILE) {
-            size_t n = wk_min_size(TILE, j->cols - c), at = r * j->cols + c;
-            float unit = j->scale * j->dy[r] / (float)j->cols / (float)j->stacks;
-            moments(j->stacks, n, step, j->x + at, mean, factor);
-            for (size_t i = 0; i < n; i++)
-                factor[i] = j->kind == WK_SPREAD_VARIANCE ? 2.0f * unit
-                            : factor[i] > 0.0f            ? unit / __builtin_sqrtf(factor[i])
-                                                          : 0.0f;
-            for (size_t s = 0; s < j->stacks; s++)
-#pragma GCC ivdep
-                for (size_t i = 0; i < n; i++)
-                    j->y[s * step + at + i] = factor[i] * (j->x[s * step + at + i] - mean[i]);
-        }
+    for (size_t r = begin; r < end; r++) {
+        float unit = j->scale * j->dy[r] / (float)j->cols / (float)j->stacks;
+        for (size_t c = 0; c < j->cols; c += TILE)
+            backward_tile(j, r * j->cols + c, wk_min_size(TILE, j->cols - c), unit);
+    }
 }
 
 void wk_cpu_disagreement_backward(wk_spread kind, size_t stacks, size_t rows, size_t cols,

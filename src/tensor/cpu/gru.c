@@ -1,14 +1,16 @@
 // The layer-norm GRU cell after its matrix product, in one pass over each row. The backward pass
 // computes the gates again from the product and the two statistics: that reads less than keeping
-// them would. Gates are computed one after the other over a tile of the row: a loop with one
-// exponential leaves the processor room to overlap iterations, one with three does not.
+// them would. A tile of the row goes through short loops, one exponential cut or joined in each
+// (vmath.h): the processor overlaps their iterations, and not those of one loop that does it all.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/norm.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/vmath.h"
+#include <assert.h>
 #include <string.h>
 
-enum { TILE = 512 };
+// A row's working copy lies on the stack, up to 100 KB.
+enum { TILE = 128, MAX_PARTS = 3 * WK_GRU_MAX_HIDDEN };
 
 typedef struct job {
     const wk_gru *p;
@@ -22,53 +24,88 @@ typedef struct job {
 typedef struct row {
     size_t hidden;
     const float *pre, *gate_bias, *gain, *bias, *h;
-    float mean, rstd, update_bias;
+    const float *centred;           // pre + gate_bias - mean
+    const float *next_pre, *next_h; // of the row that follows
+    float rstd, update_bias;
+    float gate_limit, tanh_limit; // bounds of the arguments, hidden from the compiler
 } row;
 
-static row row_of(const job *j, size_t r)
+// Row r, and the one that follows it unless that is `end`.
+WK_INLINE row row_of(const job *j, size_t r, size_t end)
 {
     size_t hidden = j->p->hidden, set = r / j->p->rows * j->p->param_stride;
+    size_t next = r + 1 < end ? r + 1 : r;
     return (row){.hidden = hidden,
                  .pre = j->pre + r * 3 * hidden,
                  .gate_bias = j->params.gate_bias ? j->params.gate_bias + set : NULL,
                  .gain = j->params.gain + set,
                  .bias = j->params.bias + set,
                  .h = j->h + r * hidden,
-                 .update_bias = j->p->update_bias};
+                 .next_pre = j->pre + next * 3 * hidden,
+                 .next_h = j->h + next * hidden,
+                 .update_bias = j->p->update_bias,
+                 .gate_limit = wk_opaque(WK_SIGMOID_LIMIT),
+                 .tanh_limit = wk_opaque(WK_TANH_LIMIT)};
 }
 
-// The normalised value at `at` of the row, before gain and bias.
-WK_INLINE float normalised(const row *w, const float *shift, size_t at)
+// Part `at` of the row: LN's output.
+WK_INLINE float part(const row *w, size_t at)
 {
-    return (shift ? w->pre[at] + shift[at] - w->mean : w->pre[at] - w->mean) * w->rstd;
+    return w->centred[at] * w->rstd * w->gain[at] + w->bias[at];
 }
 
-// Part `at` ... of the row: LN's output.
-WK_INLINE float part(const row *w, const float *shift, size_t at)
-{
-    return normalised(w, shift, at) * w->gain[at] + w->bias[at];
-}
+typedef enum gate_kind { RESET, UPDATE } gate_kind;
 
-// gate[i] = sigmoid(part + add) for n <= TILE parts from `at` on.
-WK_INLINE void compute_gate(const row *w, const float *shift, size_t at, size_t n, float add,
-                            float *gate)
+// gate[i] = sigmoid(part), for the update gate with its bias, of n <= TILE parts from `at` on.
+WK_INLINE void compute_gate(gate_kind kind, const row *w, size_t at, size_t n, float *gate)
 {
+    float scale[TILE], limit = w->gate_limit;
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++) {
+        float x = kind == UPDATE ? part(w, at + i) + w->update_bias : part(w, at + i);
+        wk_cut cut = wk_cut_base2(wk_clip(wk_sigmoid_exponent(x), -limit, limit));
+        gate[i] = cut.rest;
+        scale[i] = cut.scale;
+    }
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++)
-        gate[i] = wk_sigmoidf(part(w, shift, at + i) + add);
+        gate[i] = wk_sigmoid_joined((wk_cut){gate[i], scale[i]});
 }
 
-WK_INLINE void forward_gates(const row *w, const float *shift, float *out)
+// A tile of gates, and the candidates still cut.
+typedef struct tile {
+    float reset[TILE], update[TILE], rest[TILE], scale[TILE];
+} tile;
+
+// The tile of n <= TILE outputs from `at` on. Meanwhile the next row comes into the cache.
+WK_INLINE void compute_tile(const row *w, size_t at, size_t n, tile *t)
 {
-    float r[TILE], u[TILE];
+    size_t cand = w->hidden + at, update = cand + w->hidden;
+    float limit = w->tanh_limit;
+    wk_prefetch(w->next_pre + at, n);
+    compute_gate(RESET, w, at, n, t->reset);
+    wk_prefetch(w->next_pre + cand, n);
+    compute_gate(UPDATE, w, update, n, t->update);
+    wk_prefetch(w->next_pre + update, n);
+    wk_prefetch(w->next_h + at, n);
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; i++) {
+        wk_cut cut = wk_tanh_cut(wk_clip(t->reset[i] * part(w, cand + i), -limit, limit));
+        t->rest[i] = cut.rest;
+        t->scale[i] = cut.scale;
+    }
+}
+
+WK_INLINE void forward_gates(const row *w, float *out)
+{
+    tile t;
     for (size_t at = 0; at < w->hidden; at += TILE) {
-        size_t n = wk_min_size(TILE, w->hidden - at), cand = w->hidden + at;
-        compute_gate(w, shift, at, n, 0.0f, r);
-        compute_gate(w, shift, cand + w->hidden, n, w->update_bias, u);
+        size_t n = wk_min_size(TILE, w->hidden - at);
+        compute_tile(w, at, n, &t);
 #pragma GCC ivdep
         for (size_t i = 0; i < n; i++) {
-            float c = wk_tanhf(r[i] * part(w, shift, cand + i));
-            out[at + i] = u[i] * c + (1.0f - u[i]) * w->h[at + i];
+            float c = wk_tanh_joined((wk_cut){t.rest[i], t.scale[i]}), u = t.update[i];
+            out[at + i] = u * c + (1.0f - u) * w->h[at + i];
         }
     }
 }
@@ -77,24 +114,23 @@ WK_MULTI
 static void forward_rows(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
+    float centred[MAX_PARTS];
     for (size_t r = begin; r < end; r++) {
-        row w = row_of(j, r);
-        wk_norm_statistics(3 * w.hidden, w.pre, w.gate_bias, j->p->eps, &w.mean, &w.rstd);
-        if (w.gate_bias)
-            forward_gates(&w, w.gate_bias, j->out + r * w.hidden);
-        else
-            forward_gates(&w, NULL, j->out + r * w.hidden);
-        j->mean[r] = w.mean;
+        row w = row_of(j, r, end);
+        wk_norm_centre(3 * w.hidden, w.pre, w.gate_bias, j->p->eps, centred, &j->mean[r], &w.rstd);
         j->rstd[r] = w.rstd;
+        w.centred = centred;
+        forward_gates(&w, j->out + r * w.hidden);
     }
 }
 
 void wk_cpu_gru(const wk_gru *p, const float *pre, const wk_gru_params *params, const float *h,
                 float *out, float *mean, float *rstd, wk_pool *pool)
 {
+    assert(p->hidden <= WK_GRU_MAX_HIDDEN);
     job j = {.p = p, .params = *params, .pre = pre, .h = h, .out = out, .mean = mean, .rstd = rstd};
-    // A row costs about ten times what its bytes do: cut finer than plain copies.
-    size_t grain = wk_row_grain(12 * p->hidden);
+    // A row costs several times what its bytes do: cut finer than plain copies.
+    size_t grain = wk_row_grain(6 * p->hidden);
     wk_cpu_for(p->stacks * p->rows, grain, forward_rows, &j, pool);
 }
 
@@ -111,65 +147,45 @@ size_t wk_cpu_gru_backward_workspace(const wk_gru *p)
 }
 
 // Gradients of the three parts into dparts, and of h by the direct path.
-WK_INLINE void backward_gates(const row *w, const float *shift, const float *dout, float *dparts,
-                              float *dh)
+WK_INLINE void backward_gates(const row *w, const float *dout, float *dparts, float *dh)
 {
-    float r[TILE], u[TILE];
+    tile t;
     for (size_t at = 0; at < w->hidden; at += TILE) {
         size_t n = wk_min_size(TILE, w->hidden - at), cand = w->hidden + at;
         size_t update = cand + w->hidden;
-        compute_gate(w, shift, at, n, 0.0f, r);
-        compute_gate(w, shift, update, n, w->update_bias, u);
+        compute_tile(w, at, n, &t);
 #pragma GCC ivdep
         for (size_t i = 0; i < n; i++) {
-            float a = part(w, shift, cand + i), c = wk_tanhf(r[i] * a), d = dout[at + i];
-            float inner = d * u[i] * (1.0f - c * c);
-            dparts[at + i] = inner * a * r[i] * (1.0f - r[i]);
-            dparts[cand + i] = inner * r[i];
-            dparts[update + i] = d * (c - w->h[at + i]) * u[i] * (1.0f - u[i]);
-            dh[at + i] = d * (1.0f - u[i]);
+            float c = wk_tanh_joined((wk_cut){t.rest[i], t.scale[i]}), u = t.update[i];
+            float d = dout[at + i], kept = 1.0f - u, through = d * u;
+            dparts[update + i] = through * (c - w->h[at + i]) * kept;
+            dparts[cand + i] = through * (1.0f - c * c) * t.reset[i];
+            dh[at + i] = d * kept;
         }
+#pragma GCC ivdep
+        for (size_t i = 0; i < n; i++)
+            dparts[at + i] = dparts[cand + i] * part(w, cand + i) * (1.0f - t.reset[i]);
     }
 }
 
-// Adds one row to the sums of gain and bias, and scales dparts by the gain.
-WK_INLINE void backward_params(const row *w, const float *shift, float *dparts, float *sums)
-{
-    size_t n = 3 * w->hidden;
-    if (sums)
-#pragma GCC ivdep
-        for (size_t i = 0; i < n; i++) {
-            sums[i] += dparts[i] * normalised(w, shift, i);
-            sums[n + i] += dparts[i];
-            dparts[i] *= w->gain[i];
-        }
-    else
-#pragma GCC ivdep
-        for (size_t i = 0; i < n; i++)
-            dparts[i] *= w->gain[i];
-}
-
+// Row r of the chunk that ends before `end`.
 WK_MULTI
-static void backward_row(const job *j, size_t r, float *sums)
+static void backward_row(const job *j, size_t r, size_t end, float *sums)
 {
-    row w = row_of(j, r);
-    w.mean = j->mean_in[r];
-    w.rstd = j->rstd_in[r];
+    row w = row_of(j, r, end);
     size_t n = 3 * w.hidden;
-    float *dpre = j->dpre + r * n, *dh = j->dh + r * w.hidden;
-    const float *dout = j->dout + r * w.hidden;
-    if (w.gate_bias) {
-        backward_gates(&w, w.gate_bias, dout, dpre, dh);
-        backward_params(&w, w.gate_bias, dpre, sums);
-    } else {
-        backward_gates(&w, NULL, dout, dpre, dh);
-        backward_params(&w, NULL, dpre, sums);
+    float *dpre = j->dpre + r * n, centred[MAX_PARTS];
+    wk_norm_subtract(n, w.pre, w.gate_bias, j->mean_in[r], centred);
+    w.centred = centred;
+    w.rstd = j->rstd_in[r];
+    backward_gates(&w, j->dout + r * w.hidden, dpre, j->dh + r * w.hidden);
+    wk_norm_row norm = {.n = n, .x = centred, .gain = w.gain, .mean = 0.0f, .rstd = w.rstd};
+    if (sums) {
+        norm.gain_sums = sums;
+        norm.bias_sums = sums + n;
+        norm.shift_sums = w.gate_bias ? sums + 2 * n : NULL;
     }
-    wk_norm_row_backward(n, w.pre, w.gate_bias, w.mean, w.rstd, dpre);
-    if (sums && w.gate_bias)
-#pragma GCC ivdep
-        for (size_t i = 0; i < n; i++)
-            sums[2 * n + i] += dpre[i];
+    wk_norm_row_backward(&norm, dpre, dpre);
 }
 
 static void backward_chunk(void *context, size_t piece, int thread)
@@ -181,8 +197,9 @@ static void backward_chunk(void *context, size_t piece, int thread)
     size_t end = (chunk + 1) * j->cut.rows / j->cut.chunks;
     float *sums = j->partial ? j->partial + piece * 3 * n : NULL;
     if (sums) memset(sums, 0, 3 * n * sizeof *sums);
-    for (size_t r = begin; r < end; r++)
-        backward_row(j, set * j->cut.rows + r, sums);
+    size_t first = set * j->cut.rows;
+    for (size_t r = first + begin; r < first + end; r++)
+        backward_row(j, r, first + end, sums);
 }
 
 void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params *params,
@@ -190,6 +207,7 @@ void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params 
                          float *dpre, float *dh, const wk_gru_grads *grads, bool accumulate_params,
                          void *workspace, wk_pool *pool)
 {
+    assert(p->hidden <= WK_GRU_MAX_HIDDEN);
     bool wanted = grads && grads->gain;
     job j = {.p = p,
              .params = *params,
@@ -205,7 +223,7 @@ void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params 
     wk_pool_run(pool, j.cut.sets * j.cut.chunks, backward_chunk, &j);
     size_t n = 3 * p->hidden;
     for (size_t s = 0; wanted && s < j.cut.sets; s++) {
-        const float *partial = j.partial + s * j.cut.chunks * 3 * n;
+        float *partial = j.partial + s * j.cut.chunks * 3 * n;
         size_t at = s * p->param_stride;
         wk_norm_collect(j.cut.chunks, n, 3 * n, partial, grads->gain + at, accumulate_params);
         wk_norm_collect(j.cut.chunks, n, 3 * n, partial + n, grads->bias + at, accumulate_params);

@@ -119,6 +119,9 @@ typedef struct wk_gru {
     float update_bias;   // -1
 } wk_gru;
 
+/// The most hidden units of a cell: a row's working copy lies on the stack.
+enum { WK_GRU_MAX_HIDDEN = 8192 };
+
 /// The cell's parameters, each [3 hidden] per copy; gate_bias may be NULL.
 typedef struct wk_gru_params {
     const float *gate_bias, *gain, *bias;
@@ -257,9 +260,9 @@ void wk_cpu_log_softmax_backward(size_t groups, size_t classes, const float *y, 
 
 /// Draws one class per group and writes it as a one-hot row, with the probabilities for the
 /// backward pass. The rule, in float32, is the same for every backend: m = max logit; e_c =
-/// wk_expf(logit_c - m) (vmath.h); s_c = s_{c-1} + e_c summed one by one from class 0; the class is
-/// the number of c with s_c <= u s_last, u = wk_unit_float of the group's word. A class of weight 0
-/// is never drawn.
+/// wk_weightf(logit_c - m) (vmath.h); s_c = s_{c-1} + e_c summed one by one from class 0; the class
+/// is the number of c with s_c <= u s_last, u = wk_unit_float of the group's word. A class of
+/// weight 0 is never drawn.
 void wk_cpu_sample_onehot(size_t groups, size_t classes, const float *logits, const wk_draws *draws,
                           float *onehot, float *probs, wk_pool *pool);
 

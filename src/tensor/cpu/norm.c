@@ -49,24 +49,35 @@ size_t wk_cpu_layer_norm_backward_workspace(const wk_layer_norm *p)
     return cut.sets * cut.chunks * 2 * p->cols * sizeof(float);
 }
 
-// One row: the gradient of x, and this row's share of the parameters' when `sums` (gain, then bias)
+WK_MULTI
+void wk_norm_collect(size_t chunks, size_t n, size_t row, float *partial, float *y, bool accumulate)
+{
+    for (size_t k = 1; k < chunks; k++)
+#pragma GCC ivdep
+        for (size_t i = 0; i < n; i++)
+            partial[i] += partial[k * row + i];
+    if (accumulate)
+#pragma GCC ivdep
+        for (size_t i = 0; i < n; i++)
+            y[i] += partial[i];
+    else
+        memcpy(y, partial, n * sizeof *y);
+}
+
+// The gradient of x's row r, and the row's share of the parameters' when `sums` (gain, then bias)
 // is given.
 WK_MULTI
 static void backward_row(const job *j, size_t r, const float *gain, float *sums)
 {
     size_t cols = j->p->cols;
-    const float *x = j->x + r * cols, *dy = j->dy + r * cols;
-    float mean = j->mean_in[r], rstd = j->rstd_in[r], *dx = j->y + r * cols;
-    if (sums)
-#pragma GCC ivdep
-        for (size_t i = 0; i < cols; i++) {
-            sums[i] += dy[i] * (x[i] - mean) * rstd;
-            sums[cols + i] += dy[i];
-        }
-#pragma GCC ivdep
-    for (size_t i = 0; i < cols; i++)
-        dx[i] = dy[i] * gain[i];
-    wk_norm_row_backward(cols, x, NULL, mean, rstd, dx);
+    wk_norm_row w = {.n = cols,
+                     .x = j->x + r * cols,
+                     .gain = gain,
+                     .mean = j->mean_in[r],
+                     .rstd = j->rstd_in[r],
+                     .gain_sums = sums,
+                     .bias_sums = sums ? sums + cols : NULL};
+    wk_norm_row_backward(&w, j->dy + r * cols, j->y + r * cols);
 }
 
 static void backward_chunk(void *context, size_t piece, int thread)
@@ -78,8 +89,9 @@ static void backward_chunk(void *context, size_t piece, int thread)
     size_t end = (chunk + 1) * j->cut.rows / j->cut.chunks;
     float *sums = j->partial ? j->partial + piece * 2 * cols : NULL;
     if (sums) memset(sums, 0, 2 * cols * sizeof *sums);
-    for (size_t r = begin; r < end; r++)
-        backward_row(j, set * j->cut.rows + r, j->gain + set * j->p->param_stride, sums);
+    size_t first = set * j->cut.rows;
+    for (size_t r = first + begin; r < first + end; r++)
+        backward_row(j, r, j->gain + set * j->p->param_stride, sums);
 }
 
 void wk_cpu_layer_norm_backward(const wk_layer_norm *p, const float *x, const float *gain,
@@ -99,7 +111,7 @@ void wk_cpu_layer_norm_backward(const wk_layer_norm *p, const float *x, const fl
     wk_pool_run(pool, j.cut.sets * j.cut.chunks, backward_chunk, &j);
     if (!dgain) return;
     for (size_t s = 0; s < j.cut.sets; s++) {
-        const float *partial = j.partial + s * j.cut.chunks * 2 * p->cols;
+        float *partial = j.partial + s * j.cut.chunks * 2 * p->cols;
         wk_norm_collect(j.cut.chunks, p->cols, 2 * p->cols, partial, dgain + s * p->param_stride,
                         accumulate_params);
         wk_norm_collect(j.cut.chunks, p->cols, 2 * p->cols, partial + p->cols,

@@ -1,6 +1,7 @@
 // The actor's normal distribution truncated to [-1, 1]; the formulas are those of truncated.h.
 // Elements (row, dimension) are taken a tile at a time into arrays, so that the compiler vectorises
-// over elements although rows have few dimensions.
+// over elements although rows have few dimensions; and in short loops, so that the processor
+// overlaps them (vmath.h).
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/random.h"
@@ -28,20 +29,43 @@ WK_INLINE size_t raw_at(size_t dims, size_t i)
     return i / dims * 2 * dims + i % dims;
 }
 
+// Reads the tile's m and s.
+WK_INLINE void load_raw(const job *j, size_t first, size_t count, float *m, float *s)
+{
+    size_t dims = j->dims, column = first % dims, place = raw_at(dims, first);
+    for (size_t i = 0; i < count; i++) {
+        m[i] = j->raw[place];
+        s[i] = j->raw[place + dims];
+        place++;
+        if (++column == dims) column = 0, place += dims;
+    }
+}
+
+// mean = tanh(m) in place.
+WK_INLINE void tanh_all(size_t n, float *x)
+{
+    float scale[TILE], limit = wk_opaque(WK_TANH_LIMIT);
+    for (size_t i = 0; i < n; i++) {
+        wk_cut cut = wk_tanh_cut(wk_clip(x[i], -limit, limit));
+        x[i] = cut.rest;
+        scale[i] = cut.scale;
+    }
+    for (size_t i = 0; i < n; i++)
+        x[i] = wk_tanh_joined((wk_cut){x[i], scale[i]});
+}
+
 WK_INLINE void load_tile(const job *j, size_t first, size_t end, tile *t)
 {
     t->first = first;
     t->count = wk_min_size(TILE, end - first);
+    load_raw(j, first, t->count, t->mean, t->gate);
+    tanh_all(t->count, t->mean);
     for (size_t i = 0; i < t->count; i++) {
-        size_t at = raw_at(j->dims, first + i);
-        t->mean[i] = j->raw[at];
-        t->gate[i] = j->raw[at + j->dims];
+        t->gate[i] = wk_sigmoidf(0.5f * t->gate[i]);
+        t->std[i] = wk_truncated_std(t->gate[i]);
     }
     for (size_t i = 0; i < t->count; i++) {
-        wk_truncated d = wk_truncated_of(t->mean[i], t->gate[i]);
-        t->mean[i] = d.mean;
-        t->std[i] = d.std;
-        t->gate[i] = d.gate;
+        wk_truncated d = wk_truncated_bounds((wk_truncated){.mean = t->mean[i], .std = t->std[i]});
         t->low[i] = d.low;
         t->high[i] = d.high;
     }
@@ -61,11 +85,38 @@ WK_INLINE void store_raw(const job *j, const tile *t, float *dmean, float *dstd)
         dmean[i] = d.mean;
         dstd[i] = d.std;
     }
+    size_t dims = j->dims, column = t->first % dims, place = raw_at(dims, t->first);
     for (size_t i = 0; i < t->count; i++) {
-        size_t place = raw_at(j->dims, t->first + i);
         j->draw[place] = dmean[i];
-        j->draw[place + j->dims] = dstd[i];
+        j->draw[place + dims] = dstd[i];
+        place++;
+        if (++column == dims) column = 0, place += dims;
     }
+}
+
+WK_INLINE void tails(size_t n, const float *x, float *tail)
+{
+    for (size_t i = 0; i < n; i++)
+        tail[i] = wk_bellf(x[i]);
+    for (size_t i = 0; i < n; i++)
+        tail[i] *= wk_normal_tail_factor(x[i]);
+}
+
+// The samples of u in standard units, z.
+WK_INLINE void standard_samples(const tile *t, const float *u, float *z)
+{
+    float below[TILE], above[TILE], tail[TILE], sign[TILE];
+    tails(t->count, t->low, below);
+    tails(t->count, t->high, above);
+    for (size_t i = 0; i < t->count; i++) {
+        wk_truncated_place place = wk_truncated_place_of(below[i], above[i], u[i]);
+        tail[i] = place.tail;
+        sign[i] = place.sign;
+    }
+    for (size_t i = 0; i < t->count; i++)
+        z[i] = wk_quantile_root(tail[i]);
+    for (size_t i = 0; i < t->count; i++)
+        z[i] = sign[i] * wk_quantile_of(tail[i], z[i]);
 }
 
 WK_MULTI
@@ -73,13 +124,14 @@ static void sample_range(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
     tile t;
-    float u[TILE];
+    float u[TILE], z[TILE];
     for (size_t first = begin; first < end; first += TILE) {
         load_tile(j, first, end, &t);
         wk_draw_units(j->draws, first, t.count, u);
+        standard_samples(&t, u, z);
         float *y = j->y + first;
         for (size_t i = 0; i < t.count; i++)
-            y[i] = wk_truncated_sample(at(&t, i), u[i]);
+            y[i] = wk_truncated_clip(t.mean[i] + t.std[i] * z[i]);
     }
 }
 
@@ -95,12 +147,14 @@ static void sample_backward_range(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
     tile t;
-    float u[TILE], dmean[TILE], dstd[TILE];
+    float u[TILE], z[TILE], dmean[TILE], dstd[TILE];
     for (size_t first = begin; first < end; first += TILE) {
         load_tile(j, first, end, &t);
         wk_draw_units(j->draws, first, t.count, u);
+        standard_samples(&t, u, z);
+        const float *dy = j->dy + first;
         for (size_t i = 0; i < t.count; i++) {
-            wk_truncated_grad d = wk_truncated_sample_grad(at(&t, i), u[i], j->dy[first + i]);
+            wk_truncated_grad d = wk_truncated_standard_grad(at(&t, i), z[i], u[i], dy[i]);
             dmean[i] = d.mean;
             dstd[i] = d.std;
         }

@@ -4,7 +4,7 @@
 
 #include "tensor/cpu/kernels.h"
 
-/// u[i] = wk_unit_float of the word of element begin + i; begin is a multiple of 4.
+/// u[i] = wk_unit_float of the word of element begin + i.
 void wk_draw_units(const wk_draws *draws, size_t begin, size_t count, float *u);
 
 #endif

@@ -18,6 +18,21 @@
 
 #define WK_INLINE static inline __attribute__((always_inline))
 
+/// x, hidden from the compiler: what it does not know it does not fold into selections (wk_clip).
+/// For use before a loop.
+WK_INLINE float wk_opaque(float x)
+{
+    __asm__("" : "+m"(x));
+    return x;
+}
+
+/// Asks for n floats at x that will be read soon, from where they are into the cache.
+WK_INLINE void wk_prefetch(const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i += 16)
+        __builtin_prefetch(x + i);
+}
+
 /// Eight floats; what a sum keeps apart and adds up at the end in a fixed order. Lanes never cross
 /// a call that is not inlined: their calling convention does not matter (-Wno-psabi).
 typedef float wk_lanes __attribute__((vector_size(32)));
@@ -29,6 +44,11 @@ WK_INLINE wk_lanes wk_lanes_load(const float *x)
     wk_lanes v;
     memcpy(&v, x, sizeof v);
     return v;
+}
+
+WK_INLINE void wk_lanes_store(float *x, wk_lanes v)
+{
+    memcpy(x, &v, sizeof v);
 }
 
 /// The first `count` < 8 floats at x, zeros behind them.

@@ -54,7 +54,7 @@ static __device__ normaliser normaliser_of(unsigned n, const float *x, unsigned 
 {
     normaliser z = {group_max(n, x, lane), 0};
     for (unsigned i = lane; i < n; i += 32)
-        z.sum += wk_expf(x[i] - z.max);
+        z.sum += wk_weightf(x[i] - z.max);
     z.sum = wk_warp_sum(z.sum);
     return z;
 }
@@ -76,7 +76,7 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
         normaliser z = normaliser_of(n, from, lane);
         float scale = 1.0f / z.sum;
         for (unsigned i = lane; i < n; i += 32)
-            y[(size_t)g * n + i] = wk_expf(from[i] - z.max) * scale;
+            y[(size_t)g * n + i] = wk_weightf(from[i] - z.max) * scale;
     });
 }
 
@@ -152,7 +152,7 @@ void wk_cuda_call_log_softmax_grad(const wk_cuda_call *c)
             sum += dy[at + i];
         sum = wk_warp_sum(sum);
         for (unsigned i = lane; i < n; i += 32)
-            dx[at + i] = dy[at + i] - wk_expf(y[at + i]) * sum;
+            dx[at + i] = dy[at + i] - wk_weightf(y[at + i]) * sum;
     });
 }
 
@@ -171,7 +171,7 @@ static __device__ float running_sum(float weight, unsigned lane, float *sum)
 // The weight of class i; a class beyond the last adds nothing.
 static __device__ float weight_of(unsigned n, const float *x, float max, unsigned i)
 {
-    return i < n ? wk_expf(x[i] - max) : 0.0f;
+    return i < n ? wk_weightf(x[i] - max) : 0.0f;
 }
 
 // How many of the warp's classes have their running sum below the threshold.
@@ -200,7 +200,7 @@ static __device__ void sample_group(unsigned n, const float *x, float u, wk_out 
     drawn = drawn < n ? drawn : n - 1; // n - 1: only for logits that are NaN
     float scale = 1.0f / total;
     for (unsigned i = lane; i < n; i += 32) {
-        probs[i] = (n <= 32 ? weight : wk_expf(x[i] - max)) * scale;
+        probs[i] = (n <= 32 ? weight : wk_weightf(x[i] - max)) * scale;
         onehot[i] = i == drawn ? 1.0f : 0.0f;
     }
 }
@@ -343,7 +343,7 @@ static __device__ float group_entropy(unsigned n, const float *x, unsigned lane,
     *z = normaliser_of(n, x, lane);
     float scale = 1.0f / z->sum, shift = z->max + wk_logf(z->sum), sum = 0;
     for (unsigned i = lane; i < n; i += 32)
-        sum += wk_expf(x[i] - z->max) * scale * (x[i] - shift);
+        sum += wk_weightf(x[i] - z->max) * scale * (x[i] - shift);
     return -wk_warp_sum(sum);
 }
 
@@ -504,7 +504,7 @@ void wk_cuda_call_entropy_grad(const wk_cuda_call *c)
         float entropy = group_entropy(n, from, lane, &z), down = -dy[g / k.groups];
         float scale = 1.0f / z.sum, shift = z.max + wk_logf(z.sum);
         for (unsigned i = lane; i < n; i += 32) {
-            float p = wk_expf(from[i] - z.max) * scale;
+            float p = wk_weightf(from[i] - z.max) * scale;
             dx[(size_t)g * n + i] = down * p * ((from[i] - shift) + entropy);
         }
     });
@@ -532,7 +532,7 @@ static __device__ float group_kl(unsigned n, const float *post, const float *pri
 {
     float scale = 1.0f / d.p.sum, sum = 0;
     for (unsigned i = lane; i < n; i += 32)
-        sum += wk_expf(post[i] - d.p.max) * scale * ((post[i] - prior[i]) - d.shift);
+        sum += wk_weightf(post[i] - d.p.max) * scale * ((post[i] - prior[i]) - d.shift);
     return wk_warp_sum(sum);
 }
 
@@ -568,7 +568,7 @@ void wk_cuda_call_kl_dp(const wk_cuda_call *c)
         float kl = group_kl(n, post + at, prior + at, d, lane), down = dy[g / k.groups];
         float scale = 1.0f / d.p.sum;
         for (size_t i = at + lane; i < at + n; i += 32) {
-            float p = wk_expf(post[i] - d.p.max) * scale;
+            float p = wk_weightf(post[i] - d.p.max) * scale;
             dpost[i] = down * p * (((post[i] - prior[i]) - d.shift) - kl);
         }
     });
@@ -586,7 +586,7 @@ void wk_cuda_call_kl_dq(const wk_cuda_call *c)
         normaliser p = normaliser_of(n, post + at, lane), q = normaliser_of(n, prior + at, lane);
         float p_scale = 1.0f / p.sum, q_scale = 1.0f / q.sum, down = dy[g / k.groups];
         for (size_t i = at + lane; i < at + n; i += 32)
-            dprior[i] =
-                down * (wk_expf(prior[i] - q.max) * q_scale - wk_expf(post[i] - p.max) * p_scale);
+            dprior[i] = down * (wk_weightf(prior[i] - q.max) * q_scale -
+                                wk_weightf(post[i] - p.max) * p_scale);
     });
 }

@@ -1,0 +1,79 @@
+// waker adapt: task policies from a finished or running reward-free run, without new environment
+// steps.
+#include "train/adapt.h"
+#include "cli/long_run.h"
+#include "cli/snapshot_arg.h"
+
+typedef struct adapt_values {
+    const char *snapshot, *task, *device;
+    uint64_t seed;
+    int updates;
+    bool all_data, restart;
+} adapt_values;
+
+enum { NO_SEED = -1 };
+
+static const adapt_values defaults = {.seed = (uint64_t)NO_SEED};
+
+static const wk_arg args[] = {
+    {"snapshot", "STEP", "of the world model; last is the newest (default)", WK_ARG_TEXT,
+     offsetof(adapt_values, snapshot), 0, 0},
+    {"task", "T", "task, several with commas between, or all", WK_ARG_TEXT,
+     offsetof(adapt_values, task), 0, 0},
+    {"updates", "N",
+     "of heads and policies (default: as many as alongside training would have made by that "
+     "step, at most 100000)",
+     WK_ARG_INT, offsetof(adapt_values, updates), 1, 1000000000},
+    {"seed", "N", "of the policies (default: the run's)", WK_ARG_SEED, offsetof(adapt_values, seed),
+     0, 0},
+    {"all-data", NULL, "learn from all episodes the run has now, not only those of that step",
+     WK_ARG_FLAG, offsetof(adapt_values, all_data), 0, 0},
+    {"restart", NULL, "begin anew, whatever is there", WK_ARG_FLAG, offsetof(adapt_values, restart),
+     0, 0},
+    {"device", "D", "auto, cpu, cuda or cuda:N (default: the run's)", WK_ARG_TEXT,
+     offsetof(adapt_values, device), 0, 0},
+};
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const adapt_values *v = values;
+    wk_adapt_config config = {.directory = cli->words.items[0],
+                              .tasks = v->task,
+                              .updates = v->updates,
+                              .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
+                              .all_data = v->all_data,
+                              .restart = v->restart,
+                              .device = v->device,
+                              .threads = cli->threads};
+    if (!v->task)
+        return wk_fail(err, WK_E_INPUT,
+                       "which task? give --task NAME, several with commas, or "
+                       "--task all");
+    WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
+    wk_long_run around;
+    wk_long_run_begin(cli, &around);
+    wk_run_end end = WK_RUN_FINISHED;
+    WK_TRY(wk_adapt(&config, &around.control, &end, err));
+    return wk_long_run_end(cli, end, config.directory, err);
+}
+
+const wk_command wk_command_adapt = {
+    .name = "adapt",
+    .summary = "Derive task policies from a run without rewards, in imagination",
+    .usage = "adapt RUN --task T|all [--snapshot STEP] [--updates N] [--seed N]",
+    .details =
+        "Trains reward heads and task policies in the world model of a snapshot, on the\n"
+        "episodes the run had collected by then; no environment is stepped and the world model\n"
+        "stays as it is. The result is RUN/adapt/step-.../weights.safetensors. The same command\n"
+        "continues what was interrupted, to the same bytes; signals and exit codes are those of\n"
+        "'waker train'. The run may be training meanwhile.\n",
+    .examples = "adapt runs/a --task all\n"
+                "adapt runs/a --snapshot 500000 --task walk,run --updates 50000",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(adapt_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

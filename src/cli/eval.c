@@ -1,0 +1,352 @@
+// waker eval: how well the task policies of a run do: in environments like those of training, the
+// worst of them, and out of distribution.
+#include "cli/cli.h"
+#include "cli/snapshot_arg.h"
+#include "cli/table.h"
+#include "env/domain.h"
+#include "eval/video.h"
+#include "train/config_parts.h"
+#include "train/evaluation.h"
+#include "train/subject.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct eval_values {
+    const char *task, *snapshot, *policy, *cases, *device;
+    int envs;
+    uint64_t seed;
+    bool json, video;
+} eval_values;
+
+static const eval_values defaults = {.task = "all", .snapshot = "last", .cases = "", .envs = 100};
+
+#define AT(field) offsetof(eval_values, field)
+static const wk_arg args[] = {
+    {"task", "NAME,...|all", "tasks to evaluate (all that have a policy)", WK_ARG_TEXT, AT(task), 0,
+     0},
+    {"snapshot", "STEP|all|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
+    {"policy", "NAME", "adapted, alongside, finetuned or random (adapted if there, else alongside)",
+     WK_ARG_TEXT, AT(policy), 0, 0},
+    {"cases", "NAME,...|all",
+     "dr and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's)",
+     WK_ARG_TEXT, AT(cases), 0, 0},
+    {"envs", "N", "environments of dr, one episode each (100)", WK_ARG_INT, AT(envs), 1, 100000},
+    {"seed", "N", "of environments and episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
+    {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,
+     AT(video), 0, 0},
+    {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
+};
+
+// What is evaluated.
+typedef struct job {
+    const eval_values *v;
+    const char *directory;
+    int threads;
+    wk_log log;
+    wk_run_config config;
+    wk_run_world world;
+    const char *policy;   // of the results
+    wk_weights_kind kind; // of the weights; unused for random actions
+    bool random, all_tasks;
+    int tasks[WK_TASKS_MAX], n_tasks; // of the domain; all of it for all_tasks
+    uint64_t steps[WK_WEIGHTS_STEPS_MAX];
+    size_t n_steps;
+    wk_text out; // what will be printed
+    wk_json json;
+} job;
+
+static wk_status choose_tasks(job *j, wk_error *err)
+{
+    wk_run_config asked = j->config;
+    if (strlen(j->v->task) >= sizeof asked.tasks)
+        return wk_fail(err, WK_E_INPUT, "--task '%.60s...' is too long", j->v->task);
+    snprintf(asked.tasks, sizeof asked.tasks, "%s", j->v->task);
+    j->all_tasks = strcmp(asked.tasks, "all") == 0;
+    WK_TRY(wk_run_config_tasks(&asked, j->world.domain, j->tasks, &j->n_tasks, err));
+    if (j->n_tasks > 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "--task none: there is nothing to evaluate");
+}
+
+static const char *task_name(const job *j, int i)
+{
+    return j->world.domain->tasks[j->tasks[i]].name;
+}
+
+// Whether the run has weights of the kind at all.
+static bool has_weights(const job *j, wk_weights_kind kind)
+{
+    uint64_t step;
+    return wk_weights_find(j->directory, kind, WK_STEP_LAST, NULL, &step, NULL) == WK_OK;
+}
+
+static bool trained_alongside(const job *j)
+{
+    return strcmp(j->config.tasks, "none") != 0;
+}
+
+static wk_status choose_default_policy(job *j, wk_error *err)
+{
+    if (has_weights(j, WK_WEIGHTS_ADAPTED))
+        j->policy = WK_POLICY_ADAPTED;
+    else if (trained_alongside(j))
+        j->policy = WK_POLICY_ALONGSIDE;
+    else
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "'%s' has no task policies: its world model was trained without tasks; make "
+                       "some with 'waker adapt %s', or evaluate --policy random",
+                       j->directory, j->directory);
+    return WK_OK;
+}
+
+static wk_status choose_policy(job *j, wk_error *err)
+{
+    static const struct {
+        const char *name;
+        wk_weights_kind kind;
+    } policies[] = {{WK_POLICY_ADAPTED, WK_WEIGHTS_ADAPTED},
+                    {WK_POLICY_ALONGSIDE, WK_WEIGHTS_SNAPSHOT},
+                    {WK_POLICY_FINETUNED, WK_WEIGHTS_FINETUNED},
+                    {WK_POLICY_RANDOM, WK_WEIGHTS_SNAPSHOT}};
+    static const char *const names[] = {WK_POLICY_ADAPTED, WK_POLICY_ALONGSIDE, WK_POLICY_FINETUNED,
+                                        WK_POLICY_RANDOM};
+    enum { COUNT = sizeof policies / sizeof *policies };
+    j->policy = j->v->policy;
+    if (!j->policy) WK_TRY(choose_default_policy(j, err));
+    size_t i = 0;
+    while (i < COUNT && strcmp(policies[i].name, j->policy) != 0)
+        i++;
+    if (i == COUNT) return wk_fail_unknown(err, "policy", j->policy, names, COUNT);
+    j->kind = policies[i].kind;
+    j->random = strcmp(j->policy, WK_POLICY_RANDOM) == 0;
+    if (strcmp(j->policy, WK_POLICY_ALONGSIDE) == 0 && !trained_alongside(j))
+        return wk_fail(err, WK_E_INPUT,
+                       "--policy alongside: '%s' was trained without tasks; 'waker adapt %s' makes "
+                       "policies from its snapshots",
+                       j->directory, j->directory);
+    if (j->random && j->v->video)
+        return wk_fail(err, WK_E_INPUT,
+                       "--video shows what a policy's world model imagines; --policy random has "
+                       "none");
+    return WK_OK;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+// Steps there are weights of, rising, for any of the tasks where each task has its own.
+static void list_steps(job *j)
+{
+    bool each = j->kind == WK_WEIGHTS_FINETUNED;
+    for (int i = 0; i < (each ? j->n_tasks : 1); i++)
+        j->n_steps += wk_weights_steps(j->directory, j->kind, each ? task_name(j, i) : NULL,
+                                       j->steps + j->n_steps, WK_WEIGHTS_STEPS_MAX - j->n_steps);
+    qsort(j->steps, j->n_steps, sizeof *j->steps, compare_steps);
+    size_t kept = 0;
+    for (size_t i = 0; i < j->n_steps; i++)
+        if (kept == 0 || j->steps[kept - 1] != j->steps[i]) j->steps[kept++] = j->steps[i];
+    j->n_steps = kept;
+}
+
+// Which steps are evaluated; random actions have step 0, since they know of no training.
+static wk_status choose_steps(job *j, wk_error *err)
+{
+    int64_t wanted = WK_STEP_LAST;
+    bool all = strcmp(j->v->snapshot, "all") == 0;
+    if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
+    if (j->random) {
+        if (all || wanted != WK_STEP_LAST)
+            return wk_fail(err, WK_E_INPUT,
+                           "--policy random acts without weights: leave --snapshot out");
+        j->n_steps = 1;
+        return WK_OK;
+    }
+    list_steps(j);
+    if (all && j->n_steps > 0) return WK_OK;
+    if (wanted == WK_STEP_LAST && j->n_steps > 0) {
+        j->steps[0] = j->steps[j->n_steps - 1];
+    } else {
+        const char *task = j->kind == WK_WEIGHTS_FINETUNED ? task_name(j, 0) : NULL;
+        WK_TRY(wk_weights_find(j->directory, j->kind, wanted, task, &j->steps[0], err));
+    }
+    j->n_steps = 1;
+    return WK_OK;
+}
+
+static wk_eval_player player_of(const job *j, wk_learner *learner)
+{
+    return (wk_eval_player){.options = j->world.options,
+                            .learner = learner,
+                            .cases = j->v->cases,
+                            .threads = j->threads ? j->threads : j->config.env_threads,
+                            .log = &j->log,
+                            .keep_actions = j->v->video};
+}
+
+static wk_status add_task(job *j, const wk_subject *subject, int task, wk_eval_result *result,
+                          wk_error *err)
+{
+    int policy = 0;
+    wk_eval_player player = player_of(j, subject ? subject->learner : NULL);
+    if (subject) WK_TRY(wk_subject_policy(subject, task, &policy, err));
+    WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
+    if (!j->v->video) return WK_OK;
+    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->directory, err);
+}
+
+// Tasks of one file of weights: the i-th asked for, or with i < 0 those the file has or all asked
+// for.
+static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *result, wk_error *err)
+{
+    wk_subject subject = {0};
+    wk_subject_config config = {.directory = j->directory,
+                                .kind = j->kind,
+                                .step = (int64_t)step,
+                                .task = i >= 0 ? task_name(j, i) : NULL,
+                                .device = j->v->device,
+                                .threads = j->threads};
+    wk_status status = wk_subject_open(&config, &subject, err);
+    if (i >= 0) {
+        if (status == WK_OK) status = add_task(j, &subject, j->tasks[i], result, err);
+    } else {
+        const int *tasks = j->all_tasks ? subject.tasks : j->tasks;
+        int count = j->all_tasks ? subject.n_tasks : j->n_tasks;
+        for (int k = 0; k < count && status == WK_OK; k++)
+            status = add_task(j, &subject, tasks[k], result, err);
+    }
+    wk_subject_close(&subject);
+    return status;
+}
+
+static wk_status add_finetuned(job *j, uint64_t step, wk_eval_result *result, wk_error *err)
+{
+    for (int i = 0; i < j->n_tasks; i++) {
+        uint64_t found;
+        bool there = wk_weights_find(j->directory, j->kind, (int64_t)step, task_name(j, i), &found,
+                                     NULL) == WK_OK;
+        // Of all tasks those that were fine-tuned; a task asked for by name has to be there.
+        if (there || !j->all_tasks) WK_TRY(add_weights(j, step, i, result, err));
+    }
+    return WK_OK;
+}
+
+static wk_status add_all(job *j, uint64_t step, wk_eval_result *result, wk_error *err)
+{
+    if (j->kind == WK_WEIGHTS_FINETUNED) return add_finetuned(j, step, result, err);
+    if (!j->random) return add_weights(j, step, -1, result, err);
+    for (int i = 0; i < j->n_tasks; i++)
+        WK_TRY(add_task(j, NULL, j->tasks[i], result, err));
+    return WK_OK;
+}
+
+static void print_case(wk_table *table, const wk_domain *domain, const wk_task_result *t, int set)
+{
+    const wk_case_result *c = &t->cases[set];
+    const wk_task *task = &domain->tasks[t->task];
+    const wk_score *s = task->has_completion ? &c->completed : &c->returned;
+    wk_table_cell(table, "%s", set == 0 ? task->name : "");
+    wk_table_cell(table, "%s", c->set.name);
+    wk_table_cell(table, "%d", c->set.episodes);
+    wk_table_cell(table, "%s", wk_eval_score_name(domain, t->task));
+    wk_table_cell(table, "%.5g", s->mean);
+    wk_table_cell(table, "%.4g", s->sd);
+    wk_table_cell(table, "%.5g", s->cvar[WK_SCORE_TENTH]);
+    wk_table_cell(table, "%.5g", s->min);
+    wk_table_cell(table, "%.5g", s->max);
+    wk_table_cell(table, "%d", c->diverged);
+}
+
+static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
+{
+    char path[WK_EVAL_PATH_MAX];
+    wk_table table = {0};
+    wk_table_begin(&table, "llrlrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
+                   "CVaR 0.1", "least", "most", "diverged");
+    for (int i = 0; i < r->n_tasks; i++)
+        for (int k = 0; k < r->tasks[i].n_cases; k++)
+            print_case(&table, r->origin.domain, &r->tasks[i], k);
+    wk_eval_result_path(r, j->directory, ".json", path);
+    wk_text_printf(out, "%s, %s, %s policies of step %" PRIu64 ", seed %" PRIu64 "\n", j->directory,
+                   r->origin.domain->name, r->origin.policy, r->origin.step, r->seed);
+    wk_table_print(&table, 0, out);
+    wk_text_printf(out, "written to %s\n", path);
+    wk_table_free(&table);
+}
+
+static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
+{
+    wk_eval_result result = {.origin =
+                                 wk_evaluation_origin(&j->config, j->world.domain, step, j->policy),
+                             .envs = j->v->envs,
+                             .seed = j->v->seed};
+    wk_status status = add_all(j, step, &result, err);
+    if (status == WK_OK) status = wk_eval_result_write(&result, j->directory, err);
+    if (status == WK_OK && j->v->json)
+        wk_eval_result_json(&result, &j->json);
+    else if (status == WK_OK)
+        print_text(j, &result, &j->out);
+    wk_eval_result_free(&result);
+    return status;
+}
+
+static wk_status evaluate(job *j, wk_error *err)
+{
+    wk_eval_case cases[WK_EVAL_CASES_MAX];
+    int n_cases;
+    WK_TRY(wk_subject_read_config(j->directory, &j->config, err));
+    WK_TRY(wk_run_world_open(&j->config, &j->world, err));
+    // Everything that can be wrong with the question comes before the first episode.
+    WK_TRY(choose_tasks(j, err));
+    WK_TRY(wk_eval_cases(j->world.domain, j->v->cases, j->v->envs, cases, &n_cases, err));
+    WK_TRY(choose_policy(j, err));
+    WK_TRY(choose_steps(j, err));
+    if (j->v->json) wk_json_array(&j->json, NULL);
+    for (size_t i = 0; i < j->n_steps; i++)
+        WK_TRY(evaluate_step(j, j->steps[i], err));
+    if (j->v->json) wk_json_close(&j->json, ']');
+    return WK_OK;
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    job *j = calloc(1, sizeof *j);
+    if (!j) return wk_fail(err, WK_E_MEMORY, "no memory for an evaluation");
+    j->v = values;
+    j->directory = cli->words.items[0];
+    j->threads = cli->threads;
+    j->json.text = &j->out;
+    if (!cli->quiet) j->log = (wk_log){wk_log_to_stream, stderr, WK_LOG_INFO};
+    wk_status status = evaluate(j, err);
+    wk_run_world_close(&j->world);
+    wk_text out = j->out;
+    free(j);
+    if (status == WK_OK) return wk_cli_print(&out, err);
+    wk_text_free(&out);
+    return status;
+}
+
+const wk_command wk_command_eval = {
+    .name = "eval",
+    .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
+    .usage = "eval RUN [--task NAME|all] [--snapshot STEP|all|last] [--policy NAME]\n"
+             "eval RUN [--cases NAME,...] [--envs N] [--seed N] [--video] [--json]",
+    .details =
+        "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
+        "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"
+        "Scores and every episode go to RUN/eval/POLICY-STEP.json and .csv. The same weights,\n"
+        "seed and cases give the same bytes, whatever the number of threads.\n",
+    .examples = "eval runs/a --task walk\n"
+                "eval runs/a --snapshot all --cases dr --json",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(eval_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

@@ -1,0 +1,71 @@
+// waker finetune: an adapted policy goes on with environment steps and its task's reward.
+#include "train/finetune.h"
+#include "cli/long_run.h"
+#include "cli/snapshot_arg.h"
+#include "train/weights_file.h"
+
+typedef struct finetune_values {
+    const char *snapshot, *task, *curriculum, *device;
+    uint64_t seed;
+    double steps;
+} finetune_values;
+
+enum { NO_SEED = -1 };
+
+static const finetune_values defaults = {.seed = (uint64_t)NO_SEED};
+
+static const wk_arg args[] = {
+    {"task", "T", "the task; one", WK_ARG_TEXT, offsetof(finetune_values, task), 0, 0},
+    {"steps", "N", "agent steps to collect", WK_ARG_NUMBER, offsetof(finetune_values, steps), 1,
+     1e15},
+    {"snapshot", "STEP", "of the policy's world model; last is the newest (default)", WK_ARG_TEXT,
+     offsetof(finetune_values, snapshot), 0, 0},
+    {"curriculum", "RULE",
+     "of the new episodes: dr (default), run for the run's own, or another rule", WK_ARG_TEXT,
+     offsetof(finetune_values, curriculum), 0, 0},
+    {"seed", "N", "of everything random (default: one made from the run's)", WK_ARG_SEED,
+     offsetof(finetune_values, seed), 0, 0},
+    {"device", "D", "auto, cpu, cuda or cuda:N (default: the run's)", WK_ARG_TEXT,
+     offsetof(finetune_values, device), 0, 0},
+};
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const finetune_values *v = values;
+    if (!v->task) return wk_fail(err, WK_E_INPUT, "which task? give --task NAME");
+    if (v->steps < 1)
+        return wk_fail(err, WK_E_INPUT,
+                       "how long? give the environment steps to collect with --steps N");
+    wk_finetune_config config = {.directory = cli->words.items[0],
+                                 .task = v->task,
+                                 .steps = (int64_t)v->steps,
+                                 .curriculum = v->curriculum,
+                                 .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
+                                 .device = v->device,
+                                 .threads = cli->threads};
+    WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
+    wk_long_run around;
+    wk_long_run_begin(cli, &around);
+    wk_run_end end = WK_RUN_FINISHED;
+    WK_TRY(wk_finetune(&config, &around.control, &end, err));
+    return wk_long_run_end(cli, end, config.directory, err);
+}
+
+const wk_command wk_command_finetune = {
+    .name = "finetune",
+    .summary = "Go on training an adapted policy with environment steps and its reward",
+    .usage = "finetune RUN --task T --steps N [--snapshot STEP] [--curriculum RULE]",
+    .details = "The policy of 'waker adapt' (or one trained alongside) acts; world model, reward\n"
+               "head and policy keep learning on the run's episodes and the new ones. It is a run\n"
+               "like any other, in RUN/finetune/step-...-TASK: the same command continues it, to\n"
+               "the same bytes; signals and exit codes are those of 'waker train'. The result is\n"
+               "weights.safetensors there.\n",
+    .examples = "finetune runs/a --task walk --steps 100000",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(finetune_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

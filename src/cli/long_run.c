@@ -1,0 +1,48 @@
+#include "cli/long_run.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop;
+
+// Only a flag: the loop looks at it between iterations. A second interrupt means now.
+static void on_signal(int number)
+{
+    if (stop && number == SIGINT) _exit(128 + SIGINT);
+    stop = number;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+void wk_long_run_begin(const wk_cli *cli, wk_long_run *run)
+{
+    *run = (wk_long_run){.control = {.stop = &stop}};
+    wk_status_line_start(&run->line, STDERR_FILENO, 10);
+    if (!cli->quiet) {
+        run->control.line = &run->line;
+        run->control.log = (wk_log){wk_status_line_log, &run->line, WK_LOG_INFO};
+    }
+    catch_signals();
+}
+
+wk_status wk_long_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err)
+{
+    wk_text text = {0};
+    cli->resume = end != WK_RUN_FINISHED;
+    if (end == WK_RUN_FINISHED)
+        wk_text_printf(&text, "finished: %s\n", directory);
+    else
+        wk_text_printf(&text, "saved after %s; the same command continues it: %s\n",
+                       end == WK_RUN_OUT_OF_TIME ? "the time given" : strsignal(stop), directory);
+    if (!cli->quiet) return wk_cli_print(&text, err);
+    wk_text_free(&text);
+    return WK_OK;
+}

@@ -1,0 +1,21 @@
+// What commands share that run for long: signals that end them cleanly, the status line, and what
+// they say at the end. SIGINT, SIGTERM and SIGUSR1 ask to save and stop; a second SIGINT quits.
+#ifndef WK_CLI_LONG_RUN_H
+#define WK_CLI_LONG_RUN_H
+
+#include "cli/cli.h"
+#include "train/run.h"
+
+/// A long run's control with the line it points to. One at a time in a process.
+typedef struct wk_long_run {
+    wk_run_control control;
+    wk_status_line line;
+} wk_long_run;
+
+/// Catches the signals and makes the control.
+void wk_long_run_begin(const wk_cli *cli, wk_long_run *run);
+
+/// Says how it ended in `directory` and sets the exit code for a run to be continued.
+wk_status wk_long_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err);
+
+#endif

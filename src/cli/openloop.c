@@ -1,0 +1,175 @@
+// waker openloop: what a run's world model imagines after a few frames, beside what happens.
+#include "cli/cli.h"
+#include "cli/snapshot_arg.h"
+#include "eval/evaluate.h"
+#include "eval/open_loop.h"
+#include "train/subject.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SEQUENCES = 6, STRIP_COLUMNS = 12, LEAST_STEPS = 2, DELAY = 10 };
+
+typedef struct openloop_values {
+    const char *snapshot, *policy, *out, *device, *set;
+    int context, steps;
+    uint64_t seed;
+} openloop_values;
+
+static const openloop_values defaults = {
+    .snapshot = "last", .policy = "random", .context = 5, .steps = 50, .set = WK_EVAL_DR};
+
+#define AT(field) offsetof(openloop_values, field)
+static const wk_arg args[] = {
+    {"out", "FILE.gif", "where to write; a still goes beside it as FILE.png", WK_ARG_TEXT, AT(out),
+     0, 0},
+    {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
+    {"policy", "NAME", "who acts: random, explore, or a task (random)", WK_ARG_TEXT, AT(policy), 0,
+     0},
+    {"case", "NAME", "where: dr or an out-of-distribution case (dr)", WK_ARG_TEXT, AT(set), 0, 0},
+    {"context", "N", "frames the model sees (5)", WK_ARG_INT, AT(context), 1, 1024},
+    {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), LEAST_STEPS, 1024},
+    {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
+    {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+};
+
+// What is shown and what it is made of.
+typedef struct show {
+    openloop_values v;
+    wk_subject subject;
+    int policy; // of the learner, for anything but random actions
+    bool random;
+    wk_open_loop *loop;
+} show;
+
+// Weights that have the policy: of a task those adapted to it, if there are any.
+static wk_status open_subject(show *s, const char *directory, int threads, wk_error *err)
+{
+    const char *policy = s->v.policy;
+    uint64_t step;
+    int64_t wanted;
+    bool task = strcmp(policy, "random") != 0 && strcmp(policy, "explore") != 0;
+    WK_TRY(wk_snapshot_arg(s->v.snapshot, &wanted, err));
+    bool adapted =
+        task && wk_weights_find(directory, WK_WEIGHTS_ADAPTED, wanted, NULL, &step, NULL) == WK_OK;
+    wk_subject_config config = {.directory = directory,
+                                .kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
+                                .step = wanted,
+                                .device = s->v.device,
+                                .threads = threads};
+    WK_TRY(wk_subject_open(&config, &s->subject, err));
+    s->random = strcmp(policy, "random") == 0;
+    s->policy = WK_POLICY_EXPLORE;
+    if (!task) return WK_OK;
+    int number;
+    WK_TRY(wk_domain_task(s->subject.world.domain, policy, &number, err));
+    return wk_subject_policy(&s->subject, number, &s->policy, err);
+}
+
+static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err)
+{
+    show *s = context;
+    (void)err;
+    if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
+    wk_open_loop_put(s->loop, row->step, row->episode, row->image,
+                     row->step > 0 ? row->action : NULL);
+    return WK_OK;
+}
+
+static wk_status play(show *s, int threads, wk_error *err)
+{
+    const wk_domain *domain = s->subject.world.domain;
+    wk_eval_case cases[WK_EVAL_CASES_MAX];
+    wk_eval_episode episodes[SEQUENCES];
+    int count;
+    WK_TRY(wk_eval_cases(domain, s->v.set, SEQUENCES, cases, &count, err));
+    if (count != 1) return wk_fail(err, WK_E_INPUT, "--case '%s': give one case", s->v.set);
+    cases[0].episodes = SEQUENCES;
+    int task = s->policy >= 0 ? s->subject.tasks[s->policy] : WK_EVAL_ANY_TASK;
+    if (!wk_eval_case_fits(domain, task, &cases[0]))
+        return wk_fail(err, WK_E_INPUT, "case '%s' has no worlds of task '%s'", s->v.set,
+                       s->v.policy);
+    wk_eval_config config = {.domain = domain,
+                             .options = s->subject.world.options,
+                             .task = task,
+                             .learner = s->random ? NULL : s->subject.learner,
+                             .policy = s->policy,
+                             .mode = s->policy == WK_POLICY_EXPLORE ? WK_ACT_SAMPLE : WK_ACT_MODE,
+                             .cases = cases,
+                             .n_cases = 1,
+                             .steps = s->v.steps - 1,
+                             .seed = s->v.seed,
+                             .threads = threads,
+                             .watch = keep_frame,
+                             .context = s};
+    return wk_evaluate(&config, episodes, err);
+}
+
+// FILE.gif and beside it FILE.png.
+static wk_status write_pictures(show *s, wk_error *err)
+{
+    const wk_image *frames;
+    wk_image strip = {0};
+    char path[4096];
+    int steps = s->v.steps, every = (steps + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
+    WK_TRY(wk_open_loop_clip(s->loop, &frames, err));
+    WK_TRY(wk_gif_write(s->v.out, frames, (size_t)steps, DELAY, err));
+    snprintf(path, sizeof path, "%.*s.png", (int)(strlen(s->v.out) - 4), s->v.out);
+    WK_TRY(wk_open_loop_strip(s->loop, every, &strip, err));
+    wk_status status = wk_png_write(path, &strip, err);
+    wk_image_free(&strip);
+    return status;
+}
+
+static wk_status make(show *s, const char *directory, int threads, wk_error *err)
+{
+    WK_TRY(open_subject(s, directory, threads, err));
+    int whole = s->subject.world.domain->episode_steps + 1;
+    if (s->v.steps > whole) s->v.steps = whole;
+    if (s->v.context >= s->v.steps)
+        return wk_fail(err, WK_E_INPUT,
+                       "--context %d of %d frames leaves nothing to imagine; see fewer",
+                       s->v.context, s->v.steps);
+    WK_TRY(wk_open_loop_create(s->subject.learner, SEQUENCES, s->v.steps, s->v.context, &s->loop,
+                               err));
+    WK_TRY(play(s, threads, err));
+    WK_TRY(wk_open_loop_run(s->loop, err));
+    return write_pictures(s, err);
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    show s = {.v = *(const openloop_values *)values};
+    size_t length = s.v.out ? strlen(s.v.out) : 0;
+    if (length < 5 || strcmp(s.v.out + length - 4, ".gif") != 0)
+        return wk_fail(err, WK_E_INPUT, "where to? give --out FILE.gif");
+    wk_status status = make(&s, cli->words.items[0], cli->threads, err);
+    wk_text text = {0};
+    if (status == WK_OK && !cli->quiet)
+        wk_text_printf(&text,
+                       "%d sequences of %d frames, of which the model of step %" PRIu64
+                       " sees %d: %s, and a still as .png\n",
+                       SEQUENCES, s.v.steps, s.subject.step, s.v.context, s.v.out);
+    wk_open_loop_destroy(s.loop);
+    wk_subject_close(&s.subject);
+    if (status == WK_OK) return wk_cli_print(&text, err);
+    return status;
+}
+
+const wk_command wk_command_openloop = {
+    .name = "openloop",
+    .summary = "Show what a run's world model imagines after a few frames, beside the truth",
+    .usage = "openloop RUN --out FILE.gif [--snapshot STEP|last] [--policy random|explore|TASK]\n"
+             "openloop RUN --out FILE.gif [--case NAME] [--context N] [--steps N] [--seed N]",
+    .details = "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"
+               "Columns: the episodes; rows: truth, model, error (grey where they agree). The\n"
+               "still shows every few frames of them, numbers of seen frames in green.\n",
+    .examples = "openloop runs/a --policy explore --out imagined.gif",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(openloop_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

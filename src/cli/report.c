@@ -1,0 +1,102 @@
+// waker report: what many runs say together, as a page, tables and figures.
+#include "report/report.h"
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct report_values {
+    const char *out, *policy;
+    uint64_t seed;
+    int reps;
+    double step;
+    bool json;
+} report_values;
+
+// As many resamples as rliable's documentation uses for probabilities of improvement.
+static const report_values defaults = {.reps = 2000, .step = -1};
+
+static const wk_arg args[] = {
+    {"out", "DIR", "where page, tables and figures go", WK_ARG_TEXT, offsetof(report_values, out),
+     0, 0},
+    {"policy", "NAME",
+     "policies to report: adapted, alongside, finetuned, random (adapted, else alongside)",
+     WK_ARG_TEXT, offsetof(report_values, policy), 0, 0},
+    {"step", "N", "step of the world models in the tables (the last one of each run)",
+     WK_ARG_NUMBER, offsetof(report_values, step), 0, 1e15},
+    {"seed", "N", "of the bootstrap (0)", WK_ARG_SEED, offsetof(report_values, seed), 0, 0},
+    {"reps", "N", "resamples of the bootstrap (2000)", WK_ARG_INT, offsetof(report_values, reps), 2,
+     10000000},
+    {"json", NULL, "print the numbers as JSON", WK_ARG_FLAG, offsetof(report_values, json), 0, 0},
+};
+
+static wk_status check(const report_values *v, wk_error *err)
+{
+    static const char *const policies[] = {"adapted", "alongside", "finetuned", "random"};
+    enum { COUNT = sizeof policies / sizeof *policies };
+    if (!v->out) return wk_fail(err, WK_E_INPUT, "--out is missing: say where the report goes");
+    for (size_t i = 0; v->policy && i < COUNT; i++)
+        if (strcmp(v->policy, policies[i]) == 0) return WK_OK;
+    return v->policy ? wk_fail_nearest(err, "policy", v->policy, policies, COUNT) : WK_OK;
+}
+
+static wk_status show(wk_cli *cli, const report_values *v, const wk_report *report, wk_error *err)
+{
+    wk_text text = {0};
+    if (v->json)
+        wk_report_json(report, &text);
+    else
+        wk_report_text(report, &text);
+    if (!v->json)
+        wk_text_printf(&text, "%s%zu runs, %zu figures, written to %s/index.html\n",
+                       text.length ? "\n" : "", report->runs.items.count,
+                       report->gallery.items.count, v->out);
+    for (size_t i = 0; i < report->runs.problems.count; i++)
+        fprintf(stderr, "waker: warning: left out: %s\n", report->runs.problems.items[i]);
+    cli->findings = report->runs.problems.count > 0;
+    return wk_cli_print(&text, err);
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const report_values *v = values;
+    WK_TRY(check(v, err));
+    wk_pool *pool;
+    WK_TRY(wk_pool_create(cli->threads, &pool, err));
+    wk_report_config config = {
+        .paths = cli->words.items,
+        .n_paths = (size_t)cli->words.count,
+        .findings = {.policy = v->policy, .step = (int64_t)v->step},
+        .bootstrap = wk_bootstrap_config_default(),
+        .pool = pool,
+    };
+    config.bootstrap.reps = v->reps;
+    config.bootstrap.seed = v->seed;
+    wk_report report = {0};
+    wk_status status = wk_report_make(&config, &report, err);
+    if (status == WK_OK) status = wk_report_write(&report, v->out, err);
+    if (status == WK_OK) status = show(cli, v, &report, err);
+    wk_report_free(&report);
+    wk_pool_destroy(pool);
+    return status;
+}
+
+const wk_command wk_command_report = {
+    .name = "report",
+    .summary = "Compare many runs: tables, statistics and figures on one page",
+    .usage = "report RUN... --out DIR [--policy NAME] [--step N] [--seed N] [--reps N] [--json]",
+    .details =
+        "Takes runs, and directories that have runs in them or below. Reads what 'waker eval' and\n"
+        "'waker model-error' left in them and writes DIR/index.html, which needs nothing else,\n"
+        "DIR/tables (txt, md, csv, tex) and DIR/figures (svg, png). A grid need not be complete:\n"
+        "what is missing is said. Files that cannot be used are left out and named; the exit code\n"
+        "is 3 then.\n",
+    .examples = "report runs --out report\nreport runs/dr-* runs/waker-m-* --out report --json",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(report_values),
+    .defaults = &defaults,
+    .least_words = 1,
+    .most_words = WK_ARG_WORDS_MAX,
+    .run = run,
+};

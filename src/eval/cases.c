@@ -1,0 +1,117 @@
+#include "eval/cases.h"
+
+#include "base/rng.h"
+#include "env/combined.h"
+#include "env/domain.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME = 64 };
+
+static wk_status add(wk_eval_case *cases, int *count, wk_eval_case one, wk_error *err)
+{
+    for (int i = 0; i < *count; i++)
+        if (strcmp(cases[i].name, one.name) == 0)
+            return wk_fail(err, WK_E_INPUT, "case '%s' is there twice", one.name);
+    if (*count == WK_EVAL_CASES_MAX)
+        return wk_fail(err, WK_E_INPUT, "more than %d cases; evaluate some of them at a time",
+                       WK_EVAL_CASES_MAX);
+    cases[(*count)++] = one;
+    return WK_OK;
+}
+
+static wk_status add_sets(const wk_domain *domain, bool extra, wk_eval_case *cases, int *count,
+                          wk_error *err)
+{
+    for (int i = 0; i < domain->n_cases; i++) {
+        const wk_case *set = &domain->cases[i];
+        if (set->extra && !extra) continue;
+        WK_TRY(add(cases, count, (wk_eval_case){set->name, set, set->episodes}, err));
+    }
+    return WK_OK;
+}
+
+static wk_status unknown(const wk_domain *domain, const char *name, wk_error *err)
+{
+    const char *names[WK_EVAL_CASES_MAX + 1] = {WK_EVAL_DR};
+    size_t count = 1;
+    for (int i = 0; i < domain->n_cases && count < WK_EVAL_CASES_MAX + 1; i++)
+        names[count++] = domain->cases[i].name;
+    return wk_fail_unknown(err, "case of this domain", name, names, count);
+}
+
+wk_status wk_eval_cases(const wk_domain *domain, const char *names, int envs, wk_eval_case *cases,
+                        int *count, wk_error *err)
+{
+    const wk_eval_case dr = {WK_EVAL_DR, NULL, envs};
+    bool all = strcmp(names, "all") == 0;
+    *count = 0;
+    if (all || !*names) {
+        WK_TRY(add(cases, count, dr, err));
+        return add_sets(domain, all, cases, count, err);
+    }
+    while (*names) {
+        char name[NAME];
+        size_t length = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(length < NAME ? length : NAME - 1), names);
+        names += length + (names[length] == ',');
+        const wk_case *set = NULL;
+        if (strcmp(name, WK_EVAL_DR) == 0)
+            WK_TRY(add(cases, count, dr, err));
+        else if (wk_domain_case(domain, name, &set, NULL) != WK_OK)
+            return unknown(domain, name, err);
+        else
+            WK_TRY(add(cases, count, (wk_eval_case){set->name, set, set->episodes}, err));
+    }
+    return WK_OK;
+}
+
+const wk_domain *wk_eval_part(const wk_domain *domain, int task)
+{
+    double ignored;
+    return domain == &wk_combined ? wk_combined_part(task, &ignored) : NULL;
+}
+
+// Whether θ is a world of the task.
+static bool belongs(const wk_domain *domain, int task, const double *theta)
+{
+    double part;
+    if (domain != &wk_combined || task == WK_EVAL_ANY_TASK) return true;
+    wk_combined_part(task, &part);
+    return theta[0] == part;
+}
+
+// Number k among the θ of a set that belong to the task, or NULL.
+static const double *member(const wk_domain *domain, int task, const wk_case *set, int k)
+{
+    for (int i = 0; i < set->count; i++) {
+        const double *theta = set->params + (ptrdiff_t)i * domain->n_params;
+        if (belongs(domain, task, theta) && k-- == 0) return theta;
+    }
+    return NULL;
+}
+
+bool wk_eval_case_fits(const wk_domain *domain, int task, const wk_eval_case *set)
+{
+    return !set->set || member(domain, task, set->set, 0);
+}
+
+void wk_eval_theta(const wk_domain *domain, const wk_space *space, int task,
+                   const wk_eval_case *set, uint64_t key, int episode, double *theta)
+{
+    if (!set->set) {
+        wk_rng rng = wk_rng_stream(key, "evaluation theta", (uint64_t)episode);
+        do {
+            double u[1 + WK_PARAMS_MAX];
+            for (int i = 0; i < 1 + WK_PARAMS_MAX; i++)
+                u[i] = wk_rng_unit(&rng);
+            wk_space_pick(space, u, theta);
+        } while (!belongs(domain, task, theta));
+        return;
+    }
+    int members = 0;
+    while (member(domain, task, set->set, members))
+        members++;
+    const double *chosen = member(domain, task, set->set, episode % members);
+    memcpy(theta, chosen, (size_t)domain->n_params * sizeof *theta);
+}

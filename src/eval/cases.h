@@ -1,0 +1,41 @@
+// Where policies are evaluated: the cases of a domain, "dr" (its default distribution) and its
+// out-of-distribution sets, and the θ of each of their episodes. A task of the combined domain is
+// evaluated in the worlds it belongs to, and only there.
+#ifndef WK_EVAL_CASES_H
+#define WK_EVAL_CASES_H
+
+#include "waker/env.h"
+
+enum { WK_EVAL_CASES_MAX = 32 };
+
+/// Name of the default distribution among the cases.
+#define WK_EVAL_DR "dr"
+
+/// In place of a task: worlds of every part.
+enum { WK_EVAL_ANY_TASK = -1 };
+
+/// One set of episodes.
+typedef struct wk_eval_case {
+    const char *name;
+    const wk_case *set; // NULL: the default distribution
+    int episodes;
+} wk_eval_case;
+
+/// Cases by name, separated by commas, [WK_EVAL_CASES_MAX]. "" is the default distribution with the
+/// paper's out-of-distribution sets; "all" has the others too. `envs` is the number of episodes of
+/// "dr"; the sets have their own. Errors name the nearest case.
+wk_status wk_eval_cases(const wk_domain *domain, const char *names, int envs, wk_eval_case *cases,
+                        int *count, wk_error *err);
+
+/// The domain that a task belongs to if that is a part of `domain`, else NULL.
+const wk_domain *wk_eval_part(const wk_domain *domain, int task);
+
+/// Whether the case has worlds of the task.
+bool wk_eval_case_fits(const wk_domain *domain, int task, const wk_eval_case *set);
+
+/// θ of episode number `episode`; everything random in it comes from `key`, a number of (seed,
+/// case).
+void wk_eval_theta(const wk_domain *domain, const wk_space *space, int task,
+                   const wk_eval_case *set, uint64_t key, int episode, double *theta);
+
+#endif

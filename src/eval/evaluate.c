@@ -1,0 +1,278 @@
+#include "eval/evaluate.h"
+
+#include "base/rng.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = WK_EVAL_LANES, GROUPS = 2 };
+
+// Episodes first ... first + count - 1 of a case, played side by side.
+typedef struct wave {
+    int set, first, count;
+    uint64_t key;              // of (seed, case)
+    wk_eval_episode *episodes; // [count]
+    float *actions;            // [count,steps,A], or NULL
+} wave;
+
+// One wave under way with what it runs on.
+typedef struct group {
+    wk_vec *vec;
+    wk_acting *acting; // NULL: random actions
+    wave wave;
+    int running;          // lanes whose episode has not ended; 0: nothing to do
+    bool active[LANES];   // an episode runs here
+    uint8_t first[LANES]; // nonzero: the policy forgets what was before
+    wk_rng random[LANES]; // of the actions
+    float *actions;       // [LANES,A]
+} group;
+
+typedef struct player {
+    const wk_eval_config *config;
+    wk_space *space;
+    group groups[GROUPS];
+    wk_eval_episode *next; // of the episodes not begun
+    float *next_actions;   // theirs, or NULL
+    int set, first;        // where the next wave begins
+} player;
+
+int wk_eval_steps(const wk_eval_config *config)
+{
+    int whole = config->domain->episode_steps;
+    return config->steps > 0 && config->steps < whole ? config->steps : whole;
+}
+
+// Numbers of all actions of an episode.
+static size_t action_numbers(const wk_eval_config *config)
+{
+    return (size_t)wk_eval_steps(config) * (size_t)config->domain->action_size;
+}
+
+static uint64_t case_key(uint64_t seed, const char *name)
+{
+    char stream[128];
+    snprintf(stream, sizeof stream, "evaluation/%.100s", name);
+    return wk_rng_key(seed, stream);
+}
+
+// Whether there are episodes that no wave has yet.
+static bool any_left(player *p)
+{
+    const wk_eval_config *c = p->config;
+    while (p->set < c->n_cases && p->first >= c->cases[p->set].episodes) {
+        p->set++;
+        p->first = 0;
+    }
+    return p->set < c->n_cases;
+}
+
+// Cuts the next wave off what is left.
+static bool next_wave(player *p, wave *out)
+{
+    const wk_eval_config *c = p->config;
+    if (!any_left(p)) return false;
+    int left = c->cases[p->set].episodes - p->first;
+    *out = (wave){.set = p->set,
+                  .first = p->first,
+                  .count = left < LANES ? left : LANES,
+                  .key = case_key(c->seed, c->cases[p->set].name),
+                  .episodes = p->next,
+                  .actions = p->next_actions};
+    p->first += out->count;
+    p->next += out->count;
+    if (p->next_actions) p->next_actions += (size_t)out->count * action_numbers(c);
+    return true;
+}
+
+static void rest_idle_lanes(group *g)
+{
+    for (int i = 0; i < LANES; i++)
+        if (!g->active[i]) wk_vec_plan_idle(g->vec, i);
+}
+
+static wk_status begin_lane(player *p, group *g, int i, wk_error *err)
+{
+    const wk_eval_config *c = p->config;
+    const wave *w = &g->wave;
+    int number = w->first + i;
+    double *theta = w->episodes[i].theta;
+    w->episodes[i] = (wk_eval_episode){0};
+    wk_eval_theta(c->domain, p->space, c->task, &c->cases[w->set], w->key, number, theta);
+    g->random[i] = wk_rng_stream(w->key, "evaluation actions", (uint64_t)number);
+    g->active[i] = true;
+    return wk_vec_plan_reset(g->vec, i, theta, (size_t)c->domain->n_params, w->key,
+                             (uint64_t)number, err);
+}
+
+// Sends the environments of the next wave, if there is one, to their starts.
+static wk_status begin_wave(player *p, group *g, wk_error *err)
+{
+    g->running = 0;
+    if (!next_wave(p, &g->wave)) return WK_OK;
+    g->running = g->wave.count;
+    size_t numbers = LANES * (size_t)p->config->domain->action_size;
+    memset(g->actions, 0, numbers * sizeof *g->actions);
+    memset(g->first, 1, sizeof g->first);
+    memset(g->active, 0, sizeof g->active);
+    for (int i = 0; i < g->wave.count; i++)
+        WK_TRY(begin_lane(p, g, i, err));
+    rest_idle_lanes(g);
+    // Waves draw from places of the streams that are far apart.
+    uint64_t counter = g->wave.key + ((uint64_t)(g->wave.first / LANES) << 32);
+    if (g->acting) WK_TRY(wk_acting_begin(g->acting, counter, err));
+    return wk_vec_step_begin(g->vec, g->actions, err);
+}
+
+// Takes down what environment i showed; the lane rests after its episode's last row.
+static wk_status take_row(player *p, group *g, int i, wk_error *err)
+{
+    const wk_eval_config *c = p->config;
+    const wk_batch *b = wk_vec_batch(g->vec);
+    wk_eval_episode *e = &g->wave.episodes[i];
+    size_t tasks = (size_t)c->domain->n_tasks, width = (size_t)c->domain->action_size;
+    const float *rewards = b->rewards + (size_t)i * tasks;
+    const float *completion = b->completion + (size_t)i * tasks;
+    uint8_t flags = b->flags[i];
+    const float *action = g->actions + (size_t)i * width;
+    if (!(flags & WK_IS_FIRST)) {
+        if (g->wave.actions)
+            memcpy(g->wave.actions + (size_t)i * action_numbers(c) + (size_t)e->steps * width,
+                   action, width * sizeof *action);
+        e->steps++;
+        for (size_t k = 0; k < tasks; k++)
+            e->returns[k] += (double)rewards[k];
+    }
+    if (c->steps > 0 && e->steps >= c->steps) flags |= WK_IS_LAST;
+    e->diverged = flags & WK_IS_DIVERGED;
+    memcpy(e->completion, completion, tasks * sizeof *completion);
+    if (flags & WK_IS_LAST) {
+        g->active[i] = false;
+        g->running--;
+    }
+    wk_eval_row row = {.set = g->wave.set,
+                       .episode = g->wave.first + i,
+                       .step = e->steps,
+                       .theta = e->theta,
+                       .image = b->images + (size_t)i * WK_IMAGE_BYTES,
+                       .action = action,
+                       .rewards = rewards,
+                       .completion = completion,
+                       .flags = flags};
+    return c->watch ? c->watch(c->context, &row, err) : WK_OK;
+}
+
+static void act_randomly(group *g, size_t width)
+{
+    for (size_t i = 0; i < LANES; i++)
+        for (size_t k = 0; k < width && g->active[i]; k++)
+            g->actions[i * width + k] = (float)wk_rng_uniform(&g->random[i], -1, 1);
+}
+
+// Actions from what the environments show; meanwhile those of the other group move.
+static wk_status act(const player *p, group *g, wk_error *err)
+{
+    if (!g->acting) {
+        act_randomly(g, (size_t)p->config->domain->action_size);
+        return WK_OK;
+    }
+    WK_TRY(wk_acting_step(g->acting, wk_vec_batch(g->vec)->images, g->actions, g->first,
+                          p->config->mode, g->actions, err));
+    for (int i = 0; i < LANES; i++)
+        g->first[i] = !g->active[i];
+    return WK_OK;
+}
+
+// One step of a group from the moment its environments have been sent off to the next such moment.
+static wk_status turn(player *p, group *g, wk_error *err)
+{
+    WK_TRY(wk_vec_step_finish(g->vec, err));
+    for (int i = 0; i < g->wave.count; i++)
+        if (g->active[i]) WK_TRY(take_row(p, g, i, err));
+    if (g->running == 0) return begin_wave(p, g, err);
+    rest_idle_lanes(g);
+    WK_TRY(act(p, g, err));
+    return wk_vec_step_begin(g->vec, g->actions, err);
+}
+
+static wk_status prepare(player *p, group *g, wk_error *err)
+{
+    const wk_eval_config *c = p->config;
+    g->actions = calloc(LANES * (size_t)c->domain->action_size, sizeof *g->actions);
+    if (!g->actions) return wk_fail(err, WK_E_MEMORY, "no memory for an evaluation");
+    WK_TRY(wk_vec_create(c->domain, c->options, LANES, c->threads, &g->vec, err));
+    if (c->learner) WK_TRY(wk_acting_create(c->learner, c->policy, LANES, &g->acting, err));
+    return begin_wave(p, g, err);
+}
+
+static wk_status play(player *p, wk_error *err)
+{
+    WK_TRY(wk_space_create(p->config->domain, false, &p->space, err));
+    for (int i = 0; i < GROUPS && any_left(p); i++)
+        WK_TRY(prepare(p, &p->groups[i], err));
+    for (bool going = true; going;) {
+        going = false;
+        for (int i = 0; i < GROUPS; i++) {
+            if (p->groups[i].running) WK_TRY(turn(p, &p->groups[i], err));
+            going |= p->groups[i].running > 0;
+        }
+    }
+    return WK_OK;
+}
+
+wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, wk_error *err)
+{
+    for (int i = 0; i < config->n_cases; i++)
+        assert(wk_eval_case_fits(config->domain, config->task, &config->cases[i]));
+    player p = {.config = config, .next = episodes, .next_actions = config->actions};
+    wk_status status = play(&p, err);
+    for (int i = 0; i < GROUPS; i++) {
+        wk_vec_destroy(p.groups[i].vec);
+        wk_acting_destroy(p.groups[i].acting);
+        free(p.groups[i].actions);
+    }
+    wk_space_destroy(p.space);
+    return status;
+}
+
+// What an environment that is alone shows; points at the parts of a row.
+typedef struct view {
+    uint8_t image[WK_IMAGE_BYTES], flags;
+    float rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
+} view;
+
+static wk_status show(const wk_eval_config *c, wk_env *env, view *v, wk_eval_row *row,
+                      const float *actions, int steps, wk_error *err)
+{
+    const float still[WK_ACTION_MAX] = {0};
+    size_t width = (size_t)c->domain->action_size;
+    wk_frame frame = {v->image, v->rewards, v->completion, &v->flags};
+    WK_TRY(wk_env_reset(env, row->theta, (size_t)c->domain->n_params,
+                        case_key(c->seed, c->cases[row->set].name), (uint64_t)row->episode, &frame,
+                        err));
+    row->action = still;
+    for (;; row->step++) {
+        row->flags = (uint8_t)(v->flags | (row->step == steps ? WK_IS_LAST : 0));
+        WK_TRY(c->watch(c->context, row, err));
+        if (row->step == steps) return WK_OK;
+        row->action = actions + (size_t)row->step * width;
+        WK_TRY(wk_env_step(env, row->action, &frame, err));
+    }
+}
+
+wk_status wk_eval_replay(const wk_eval_config *c, int set, int episode,
+                         const wk_eval_episode *played, const float *actions, wk_error *err)
+{
+    wk_env *env = NULL;
+    view v = {0};
+    wk_eval_row row = {.set = set,
+                       .episode = episode,
+                       .theta = played->theta,
+                       .image = v.image,
+                       .rewards = v.rewards,
+                       .completion = v.completion};
+    WK_TRY(wk_env_create(c->domain, c->options, &env, err));
+    wk_status status = show(c, env, &v, &row, actions, played->steps, err);
+    wk_env_destroy(env);
+    return status;
+}

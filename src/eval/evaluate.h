@@ -1,0 +1,72 @@
+// Playing episodes to see how well a policy does: a learner's policy, or uniformly random actions,
+// in the cases of a domain.
+//
+// Episodes run in waves of WK_EVAL_LANES, side by side. Two waves are under way at any time: while
+// the environments of one move and draw, the policy looks at the pictures of the other. The size of
+// a wave is a constant, and every wave begins with empty memories and a draw counter of its own, so
+// that an episode depends on (weights, domain, options, task, seed, case, its number) alone: not on
+// threads, not on how many episodes or cases are asked for.
+#ifndef WK_EVAL_EVALUATE_H
+#define WK_EVAL_EVALUATE_H
+
+#include "agent/acting.h"
+#include "eval/cases.h"
+
+enum { WK_EVAL_LANES = 25 }; // part of the definition of an evaluation: changing it changes results
+
+/// One row of an episode as it happens: what was seen and received at step `step`, 0 at the start.
+/// All pointers are borrowed for the call.
+typedef struct wk_eval_row {
+    int set;              // number of the case
+    int episode;          // in the case
+    int step;             // actions before it
+    const double *theta;  // [n_params]
+    const uint8_t *image; // [64,64,3]; of a diverged row there is no meaningful picture
+    const float *action;  // [A] that led to it; zeros at the start
+    const float *rewards, *completion; // [n_tasks]
+    uint8_t flags;                     // WK_IS_* bits; WK_IS_LAST also where `steps` cut it off
+} wk_eval_row;
+
+/// Is handed every row, in the calling thread; rows of one episode come in order. What it fails
+/// with ends the evaluation.
+typedef wk_status wk_eval_watch(void *context, const wk_eval_row *row, wk_error *err);
+
+/// What to play. All pointers are borrowed.
+typedef struct wk_eval_config {
+    const wk_domain *domain;
+    const int *options;  // of the domain; NULL: the defaults
+    int task;            // of the domain: whose worlds are visited; or WK_EVAL_ANY_TASK
+    wk_learner *learner; // NULL: uniformly random actions
+    int policy;          // number of the learner's task, or WK_POLICY_EXPLORE
+    wk_act_mode mode;
+    const wk_eval_case *cases;
+    int n_cases;
+    int steps; // at most, of each episode; 0: to its end
+    uint64_t seed;
+    int threads;          // of the environments; 0: one per core
+    wk_eval_watch *watch; // NULL: nobody watches
+    void *context;
+    float *actions; // gets what was done, [episodes,wk_eval_steps,A]; NULL: not kept
+} wk_eval_config;
+
+/// The most steps an episode of it can have.
+int wk_eval_steps(const wk_eval_config *config);
+
+/// How an episode went.
+typedef struct wk_eval_episode {
+    double theta[WK_PARAMS_MAX];
+    double returns[WK_TASKS_MAX];   // rewards of every task, summed
+    float completion[WK_TASKS_MAX]; // at the end
+    int steps;
+    bool diverged; // the simulation broke down; the figures are those up to there
+} wk_eval_episode;
+
+/// Plays every episode of every case; `episodes` gets them case by case.
+wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, wk_error *err);
+
+/// Shows an episode once more, picture by picture, to config->watch: the simulation repeats what
+/// was done, so that nobody has to keep the pictures of all. `actions` is [steps,A].
+wk_status wk_eval_replay(const wk_eval_config *config, int set, int episode,
+                         const wk_eval_episode *played, const float *actions, wk_error *err);
+
+#endif

@@ -1,0 +1,238 @@
+#include "eval/model_error.h"
+
+#include "agent/prediction.h"
+#include "waker/stats.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Frames predicted at once: as many as an update of the paper's size looks at. Part of the
+// definition, since the order of sums may depend on it.
+enum { FRAMES_TOGETHER = 800, EPISODES_TOGETHER = 8 };
+
+typedef struct probe {
+    const wk_model_error_config *config;
+    wk_eval_case set;
+    wk_eval_config play;
+    int rows;     // of an episode: steps + 1
+    int together; // episodes predicted at once
+    int lane;     // that is being filled
+    wk_eval_episode *episodes;
+    float *done; // actions of all episodes, [environments,steps,A]
+    wk_prediction *prediction;
+    uint8_t *images, *first; // [rows,together,...]
+    float *actions, *error, *disagreement;
+} probe;
+
+static size_t width_of(const probe *p)
+{
+    return (size_t)p->config->domain->action_size;
+}
+
+// Puts a row into the lane; a world that broke down shows nothing any more.
+static wk_status take_row(void *context, const wk_eval_row *row, wk_error *err)
+{
+    (void)err;
+    probe *p = context;
+    if (row->flags & WK_IS_DIVERGED) return WK_OK;
+    size_t at = (size_t)row->step * (size_t)p->together + (size_t)p->lane, width = width_of(p);
+    memcpy(p->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    memcpy(p->actions + at * width, row->action, width * sizeof *row->action);
+    p->first[at] = row->step == 0;
+    return WK_OK;
+}
+
+static wk_status allocate(probe *p, wk_error *err)
+{
+    size_t frames = (size_t)p->rows * (size_t)p->together, width = width_of(p);
+    size_t count = (size_t)p->config->environments;
+    p->episodes = calloc(count, sizeof *p->episodes);
+    p->done = calloc(count * (size_t)(p->rows - 1) * width, sizeof *p->done);
+    p->images = calloc(frames, WK_IMAGE_BYTES);
+    p->first = calloc(frames, 1);
+    p->actions = calloc(frames * width, sizeof *p->actions);
+    p->error = calloc(frames, sizeof *p->error);
+    p->disagreement = calloc(frames, sizeof *p->disagreement);
+    bool all = p->episodes && p->done && p->images && p->first && p->actions && p->error &&
+               p->disagreement;
+    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %zu frames", frames);
+}
+
+static void sum_lane(const probe *p, int lane, const wk_eval_episode *played, wk_model_error *out)
+{
+    *out = (wk_model_error){.steps = played->steps - played->diverged};
+    memcpy(out->theta, played->theta, sizeof out->theta);
+    double error = 0, estimate = 0;
+    for (int t = 0; t < out->steps; t++) {
+        error += (double)p->error[t * p->together + lane];
+        estimate += (double)p->disagreement[t * p->together + lane];
+    }
+    out->error = out->steps > 0 ? error / out->steps : NAN;
+    out->estimate = out->steps > 0 ? estimate / out->steps : NAN;
+}
+
+// Shows episodes first ... first + together - 1, as far as there are so many, to the model.
+static wk_status predict(probe *p, int first, wk_model_error *out, wk_error *err)
+{
+    int count = p->config->environments - first;
+    if (count > p->together) count = p->together;
+    size_t numbers = (size_t)(p->rows - 1) * width_of(p);
+    for (p->lane = 0; p->lane < count; p->lane++) {
+        int i = first + p->lane;
+        WK_TRY(wk_eval_replay(&p->play, 0, i, &p->episodes[i], p->done + (size_t)i * numbers, err));
+    }
+    wk_learner_batch batch = {.images = p->images, .actions = p->actions, .first = p->first};
+    wk_predicted predicted = {.error = p->error, .disagreement = p->disagreement};
+    WK_TRY(wk_prediction_run(p->prediction, &batch, &predicted, err));
+    for (int lane = 0; lane < count; lane++)
+        sum_lane(p, lane, &p->episodes[first + lane], &out[first + lane]);
+    return WK_OK;
+}
+
+// Episodes are played first, side by side, and then repeated one by one for the model, so that only
+// a batch of pictures is kept at any time.
+static wk_status measure(probe *p, wk_model_error *out, wk_error *err)
+{
+    WK_TRY(allocate(p, err));
+    p->play.actions = p->done;
+    WK_TRY(wk_evaluate(&p->play, p->episodes, err));
+    p->play.actions = NULL;
+    p->play.watch = take_row;
+    p->play.context = p;
+    WK_TRY(wk_prediction_create(p->config->learner, p->together, p->rows, 0, &p->prediction, err));
+    for (int first = 0; first < p->config->environments; first += p->together)
+        WK_TRY(predict(p, first, out, err));
+    return WK_OK;
+}
+
+wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_error *out,
+                                 wk_error *err)
+{
+    probe p = {.config = config, .set = {.name = WK_EVAL_DR, .episodes = config->environments}};
+    p.play = (wk_eval_config){.domain = config->domain,
+                              .options = config->options,
+                              .task = config->random ? WK_EVAL_ANY_TASK : config->task,
+                              .learner = config->random ? NULL : config->learner,
+                              .policy = config->policy,
+                              .mode = WK_ACT_MODE,
+                              .cases = &p.set,
+                              .n_cases = 1,
+                              .steps = config->steps,
+                              .seed = config->seed,
+                              .threads = config->threads};
+    p.rows = wk_eval_steps(&p.play) + 1;
+    p.together = FRAMES_TOGETHER / p.rows;
+    p.together = p.together < 1                   ? 1
+                 : p.together < EPISODES_TOGETHER ? p.together
+                                                  : EPISODES_TOGETHER;
+    wk_status status = measure(&p, out, err);
+    wk_prediction_destroy(p.prediction);
+    free(p.episodes);
+    free(p.done);
+    free(p.images);
+    free(p.first);
+    free(p.actions);
+    free(p.error);
+    free(p.disagreement);
+    return status;
+}
+
+static int by_theta(const void *a, const void *b)
+{
+    const wk_model_error *x = a, *y = b;
+    for (int i = 0; i < WK_PARAMS_MAX; i++)
+        if (x->theta[i] != y->theta[i]) return x->theta[i] < y->theta[i] ? -1 : 1;
+    return 0;
+}
+
+// Replaces the environments of each θ by one with their means; returns how many θ there are.
+static int merge_thetas(wk_model_error *all, int count)
+{
+    int kept = 0;
+    qsort(all, (size_t)count, sizeof *all, by_theta);
+    for (int i = 0, next; i < count; i = next) {
+        wk_model_error merged = all[i];
+        for (next = i + 1; next < count && by_theta(&all[i], &all[next]) == 0; next++) {
+            merged.error += all[next].error;
+            merged.estimate += all[next].estimate;
+        }
+        merged.error /= next - i;
+        merged.estimate /= next - i;
+        all[kept++] = merged;
+    }
+    return kept;
+}
+
+// Fewer than two have no order.
+static wk_status correlate(const wk_model_error *all, int count, double *columns, double *out,
+                           wk_error *err)
+{
+    *out = NAN;
+    for (int i = 0; i < count; i++) {
+        columns[i] = all[i].error;
+        columns[count + i] = all[i].estimate;
+    }
+    if (count < 2) return WK_OK;
+    return wk_stats_rank_correlation(columns, columns + count, (size_t)count, out, err);
+}
+
+static wk_status sum_up(wk_model_error *all, int count, double *columns,
+                        wk_model_error_summary *out, wk_error *err)
+{
+    WK_TRY(correlate(all, count, columns, &out->correlation, err));
+    out->mean = wk_stats_mean(columns, (size_t)count);
+    out->estimate_mean = wk_stats_mean(columns + count, (size_t)count);
+    WK_TRY(wk_stats_cvar(columns, (size_t)count, 0.1, WK_WORST_HIGH, &out->cvar, err));
+    out->thetas = merge_thetas(all, count);
+    return correlate(all, out->thetas, columns, &out->theta_correlation, err);
+}
+
+wk_status wk_model_error_sum_up(const wk_model_error *environments, int count,
+                                wk_model_error_summary *out, wk_error *err)
+{
+    wk_model_error *all = malloc((size_t)count * sizeof *all);
+    double *columns = malloc((size_t)count * 2 * sizeof *columns);
+    *out = (wk_model_error_summary){0};
+    wk_status status = WK_OK;
+    if (!all || !columns) status = wk_fail(err, WK_E_MEMORY, "no memory for %d figures", count);
+    for (int i = 0; i < count && status == WK_OK; i++)
+        if (environments[i].steps > 0) all[out->environments++] = environments[i];
+    if (status == WK_OK && out->environments == 0)
+        status = wk_fail(err, WK_E_DIVERGED,
+                         "every one of %d environments broke down before its first picture; "
+                         "'waker envs check' examines a domain",
+                         count);
+    if (status == WK_OK) status = sum_up(all, out->environments, columns, out, err);
+    free(all);
+    free(columns);
+    return status;
+}
+
+wk_status wk_model_error_add(wk_model_error_result *r, const wk_model_error_config *config,
+                             const char *weights, wk_error *err)
+{
+    wk_model_error_measured *more =
+        realloc(r->measures, (size_t)(r->n_measures + 1) * sizeof *more);
+    if (!more) return wk_fail(err, WK_E_MEMORY, "no memory for a measurement");
+    r->measures = more;
+    wk_model_error_measured *m = &more[r->n_measures++];
+    *m = (wk_model_error_measured){.count = config->environments};
+    snprintf(m->policy, sizeof m->policy, "%s",
+             config->random ? "random" : config->domain->tasks[config->task].name);
+    snprintf(m->weights, sizeof m->weights, "%s", weights);
+    m->environments = calloc((size_t)m->count, sizeof *m->environments);
+    if (!m->environments)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", m->count);
+    WK_TRY(wk_model_error_measure(config, m->environments, err));
+    return wk_model_error_sum_up(m->environments, m->count, &m->summary, err);
+}
+
+void wk_model_error_free(wk_model_error_result *r)
+{
+    for (int i = 0; i < r->n_measures; i++)
+        free(r->measures[i].environments);
+    free(r->measures);
+    r->measures = NULL;
+    r->n_measures = 0;
+}

@@ -1,0 +1,80 @@
+// How wrong a world model is, and how well it knows: the error of its pictures one step ahead in
+// fresh episodes (the paper's image prediction error), beside what its own ensemble estimates on
+// the same steps. Episodes are those of an evaluation (eval/evaluate.h): under a task policy or
+// under uniformly random actions, in environments from the default distribution, the same for every
+// model of a domain.
+#ifndef WK_EVAL_MODEL_ERROR_H
+#define WK_EVAL_MODEL_ERROR_H
+
+#include "base/text.h"
+#include "eval/result.h"
+
+/// What is measured. All pointers are borrowed.
+typedef struct wk_model_error_config {
+    const wk_domain *domain;
+    const int *options;  // of the domain; NULL: the defaults
+    wk_learner *learner; // whose world model it is
+    bool random;         // uniformly random actions; else those of
+    int task, policy;    // the learner's policy for a task of the domain
+    int environments;    // from the default distribution, one episode each
+    int steps;           // of an episode at most; 0: to its end
+    uint64_t seed;
+    int threads; // of the environments; 0: one per core
+} wk_model_error_config;
+
+/// One environment.
+typedef struct wk_model_error {
+    double theta[WK_PARAMS_MAX];
+    double error;    // mean squared error of the pixels (0 to 1), mean over the episode
+    double estimate; // disagreement of the ensemble, mean over the same steps
+    int steps;       // pictures predicted; 0: the world broke down at once, there are no figures
+} wk_model_error;
+
+/// Plays and predicts; `out` has room for every environment.
+wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_error *out,
+                                 wk_error *err);
+
+/// The environments in a few numbers.
+typedef struct wk_model_error_summary {
+    int environments; // with figures
+    double mean;
+    double cvar; // mean of the worst tenth
+    double estimate_mean;
+    double correlation;       // Spearman's, of error and estimate over environments; NaN: none
+    double theta_correlation; // the same over different θ, each with its means
+    int thetas;
+} wk_model_error_summary;
+wk_status wk_model_error_sum_up(const wk_model_error *environments, int count,
+                                wk_model_error_summary *out, wk_error *err);
+
+/// What was measured under one policy.
+typedef struct wk_model_error_measured {
+    char policy[64];  // "random", or a task's name
+    char weights[16]; // "snapshot", "checkpoint", "adapted", "finetuned"
+    int count;
+    wk_model_error *environments; // [count]; owned
+    wk_model_error_summary summary;
+} wk_model_error_measured;
+
+/// All that was measured of a model at one step. Zero-initialise, set the first four, free at the
+/// end. The origin's policy is not used.
+typedef struct wk_model_error_result {
+    wk_eval_origin origin;
+    int environments, steps;
+    uint64_t seed;
+    wk_model_error_measured *measures;
+    int n_measures;
+} wk_model_error_result;
+
+/// Measures under one more policy and adds it.
+wk_status wk_model_error_add(wk_model_error_result *result, const wk_model_error_config *config,
+                             const char *weights, wk_error *err);
+void wk_model_error_free(wk_model_error_result *result);
+
+/// Adds the document to a list or prints it alone.
+void wk_model_error_json(const wk_model_error_result *result, wk_json *json);
+
+/// Writes `run`/eval/model-error-STEP.json, atomically.
+wk_status wk_model_error_write(const wk_model_error_result *result, const char *run, wk_error *err);
+
+#endif

@@ -1,0 +1,161 @@
+#include "eval/open_loop.h"
+
+#include "agent/prediction.h"
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = WK_IMAGE_SIDE, PARTS = WK_OPEN_LOOP_PARTS, GAP = 1, WHITE = 0xFFFFFF };
+
+struct wk_open_loop {
+    wk_prediction *prediction;
+    int count, steps, context;
+    size_t width; // numbers of an action
+    wk_open_loop_input input;
+    float *imagined;  // [T,B,64,64,3] around zero
+    wk_image *frames; // [T], from the first clip on
+};
+
+static wk_status build(wk_open_loop *l, wk_learner *learner, wk_error *err)
+{
+    size_t rows = (size_t)l->steps * (size_t)l->count;
+    // Refuses sizes that make no sense, before they are memory.
+    WK_TRY(wk_prediction_create(learner, l->count, l->steps, l->context, &l->prediction, err));
+    l->input.images = calloc(rows, WK_IMAGE_BYTES);
+    l->input.actions = calloc(rows * l->width, sizeof *l->input.actions);
+    l->input.first = calloc(rows, 1);
+    l->imagined = calloc(rows * WK_IMAGE_BYTES, sizeof *l->imagined);
+    if (l->input.images && l->input.actions && l->input.first && l->imagined) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for %zu imagined frames", rows);
+}
+
+wk_status wk_open_loop_create(wk_learner *learner, int count, int steps, int context,
+                              wk_open_loop **out, wk_error *err)
+{
+    wk_open_loop *l = calloc(1, sizeof *l);
+    if (!l) return wk_fail(err, WK_E_MEMORY, "no memory for imagined frames");
+    l->count = count;
+    l->steps = steps;
+    l->context = context;
+    l->width = (size_t)wk_learner_get_config(learner)->action_size;
+    wk_status status = build(l, learner, err);
+    if (status != WK_OK) {
+        wk_open_loop_destroy(l);
+        return status;
+    }
+    *out = l;
+    return WK_OK;
+}
+
+void wk_open_loop_destroy(wk_open_loop *l)
+{
+    if (!l) return;
+    wk_prediction_destroy(l->prediction);
+    free(l->input.images);
+    free(l->input.actions);
+    free(l->input.first);
+    free(l->imagined);
+    for (int t = 0; t < l->steps && l->frames; t++)
+        wk_image_free(&l->frames[t]);
+    free(l->frames);
+    free(l);
+}
+
+wk_open_loop_input wk_open_loop_get_input(wk_open_loop *l)
+{
+    return l->input;
+}
+
+static size_t row_of(const wk_open_loop *l, int step, int sequence)
+{
+    assert(step >= 0 && step < l->steps && sequence >= 0 && sequence < l->count);
+    return (size_t)step * (size_t)l->count + (size_t)sequence;
+}
+
+void wk_open_loop_put(wk_open_loop *l, int step, int sequence, const uint8_t *image,
+                      const float *action)
+{
+    size_t row = row_of(l, step, sequence);
+    memcpy(l->input.images + row * WK_IMAGE_BYTES, image, WK_IMAGE_BYTES);
+    for (size_t i = 0; i < l->width; i++)
+        l->input.actions[row * l->width + i] = action ? action[i] : 0;
+    l->input.first[row] = !action;
+}
+
+wk_status wk_open_loop_run(wk_open_loop *l, wk_error *err)
+{
+    wk_learner_batch batch = {
+        .images = l->input.images, .actions = l->input.actions, .first = l->input.first};
+    return wk_prediction_run(l->prediction, &batch, &(wk_predicted){.open_loop = l->imagined}, err);
+}
+
+static uint8_t pixel(float value)
+{
+    float scaled = roundf(value * 255);
+    return (uint8_t)(scaled < 0 ? 0 : scaled > 255 ? 255 : scaled);
+}
+
+void wk_open_loop_show(const wk_open_loop *l, int step, int sequence,
+                       uint8_t pictures[PARTS][WK_IMAGE_BYTES])
+{
+    size_t at = row_of(l, step, sequence) * WK_IMAGE_BYTES;
+    for (size_t i = 0; i < WK_IMAGE_BYTES; i++) {
+        float model = fminf(fmaxf(l->imagined[at + i] + 0.5f, 0), 1);
+        pictures[0][i] = l->input.images[at + i];
+        pictures[1][i] = pixel(model);
+        pictures[2][i] = pixel((model - (float)l->input.images[at + i] / 255 + 1) / 2);
+    }
+}
+
+// The three pictures of a frame, one below the other.
+static void draw_column(const wk_open_loop *l, int step, int sequence, wk_image *onto, int x, int y)
+{
+    uint8_t pictures[PARTS][WK_IMAGE_BYTES];
+    wk_open_loop_show(l, step, sequence, pictures);
+    for (int r = 0; r < PARTS; r++) {
+        wk_image part = {SIDE, SIDE, pictures[r]};
+        wk_image_paste(onto, &part, x, y + r * (SIDE + GAP), 1);
+    }
+}
+
+static wk_status make_frames(wk_open_loop *l, wk_error *err)
+{
+    if (!l->frames) l->frames = calloc((size_t)l->steps, sizeof *l->frames);
+    if (!l->frames) return wk_fail(err, WK_E_MEMORY, "no memory for a clip");
+    for (int t = 0; t < l->steps; t++)
+        if (!l->frames[t].rgb)
+            WK_TRY(wk_image_create(l->count * (SIDE + GAP) - GAP, PARTS * (SIDE + GAP) - GAP, WHITE,
+                                   &l->frames[t], err));
+    return WK_OK;
+}
+
+wk_status wk_open_loop_clip(wk_open_loop *l, const wk_image **frames, wk_error *err)
+{
+    WK_TRY(make_frames(l, err));
+    for (int t = 0; t < l->steps; t++)
+        for (int b = 0; b < l->count; b++)
+            draw_column(l, t, b, &l->frames[t], b * (SIDE + GAP), 0);
+    *frames = l->frames;
+    return WK_OK;
+}
+
+wk_status wk_open_loop_strip(const wk_open_loop *l, int every, wk_image *out, wk_error *err)
+{
+    enum { BETWEEN = 6, MARGIN = 4, INK = 0x404040, SEEN = 0x107010 };
+    int columns = (l->steps + every - 1) / every, head = wk_image_text_height(1) + 2 * MARGIN;
+    int block = PARTS * (SIDE + GAP) - GAP + BETWEEN;
+    WK_TRY(wk_image_create(columns * (SIDE + GAP) - GAP, head + l->count * block - BETWEEN, WHITE,
+                           out, err));
+    for (int i = 0; i < columns; i++) {
+        char number[16];
+        int t = i * every;
+        snprintf(number, sizeof number, "%d", t);
+        wk_image_text(out, i * (SIDE + GAP) + MARGIN, MARGIN, 1, t < l->context ? SEEN : INK,
+                      number);
+        for (int b = 0; b < l->count; b++)
+            draw_column(l, t, b, out, i * (SIDE + GAP), head + b * block);
+    }
+    return WK_OK;
+}

@@ -1,0 +1,49 @@
+// What a world model imagines, beside what happened: sequences of which it sees the first frames
+// and then only the actions. The training log, `waker openloop` and the videos of evaluations draw
+// from here.
+#ifndef WK_EVAL_OPEN_LOOP_H
+#define WK_EVAL_OPEN_LOOP_H
+
+#include "agent/learner.h"
+#include "media/image.h"
+#include "waker/env.h"
+
+enum { WK_OPEN_LOOP_PARTS = 3 }; // truth, model, error
+
+typedef struct wk_open_loop wk_open_loop;
+
+/// For `count` sequences of `steps` frames of which the first `context` are seen. The learner is
+/// borrowed.
+wk_status wk_open_loop_create(wk_learner *learner, int count, int steps, int context,
+                              wk_open_loop **out, wk_error *err);
+/// NULL is allowed.
+void wk_open_loop_destroy(wk_open_loop *loop);
+
+/// The sequences, time-major, to be filled by the caller; zeros at first.
+typedef struct wk_open_loop_input {
+    uint8_t *images; // [T,B,64,64,3]
+    float *actions;  // [T,B,A], the one that led to the frame
+    uint8_t *first;  // [T,B], nonzero where the state starts from zero
+} wk_open_loop_input;
+wk_open_loop_input wk_open_loop_get_input(wk_open_loop *loop);
+
+/// Puts one frame there; `action` NULL for the start of an episode.
+void wk_open_loop_put(wk_open_loop *loop, int step, int sequence, const uint8_t *image,
+                      const float *action);
+
+/// Imagines all sequences.
+wk_status wk_open_loop_run(wk_open_loop *loop, wk_error *err);
+
+/// Truth, model and (model - truth + 1) / 2 of one frame.
+void wk_open_loop_show(const wk_open_loop *loop, int step, int sequence,
+                       uint8_t pictures[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES]);
+
+/// A clip as dreamer shows it: [steps] frames, owned by `loop` and drawn anew by each call, with
+/// the sequences side by side; rows truth, model, error.
+wk_status wk_open_loop_clip(wk_open_loop *loop, const wk_image **frames, wk_error *err);
+
+/// A still for documents: every `every`-th frame of the sequences, one below the other; the numbers
+/// of the frames above, those that were seen in green.
+wk_status wk_open_loop_strip(const wk_open_loop *loop, int every, wk_image *out, wk_error *err);
+
+#endif

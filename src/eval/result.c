@@ -1,0 +1,208 @@
+#include "eval/result.h"
+
+#include "waker/stats.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+const double wk_score_fractions[WK_SCORE_FRACTIONS] = {0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5};
+
+wk_status wk_score_compute(const double *values, int count, wk_score *out, wk_error *err)
+{
+    size_t n = (size_t)count;
+    *out = (wk_score){.mean = wk_stats_mean(values, n), .sd = wk_stats_sd(values, n)};
+    out->min = out->max = values[0];
+    for (size_t i = 1; i < n; i++) {
+        if (values[i] < out->min) out->min = values[i];
+        if (values[i] > out->max) out->max = values[i];
+    }
+    for (int i = 0; i < WK_SCORE_FRACTIONS; i++)
+        WK_TRY(wk_stats_cvar(values, n, wk_score_fractions[i], WK_WORST_LOW, &out->cvar[i], err));
+    return WK_OK;
+}
+
+const char *wk_eval_score_name(const wk_domain *domain, int task)
+{
+    return domain->tasks[task].has_completion ? "completion" : "return";
+}
+
+// The cases that have worlds of the task, in the order they were asked for.
+static wk_status choose_cases(const wk_eval_result *r, const char *names, wk_task_result *t,
+                              wk_eval_case *fitting, wk_error *err)
+{
+    wk_eval_case cases[WK_EVAL_CASES_MAX];
+    int count;
+    WK_TRY(wk_eval_cases(r->origin.domain, names, r->envs, cases, &count, err));
+    for (int i = 0; i < count; i++)
+        if (wk_eval_case_fits(r->origin.domain, t->task, &cases[i]))
+            fitting[t->n_cases++] = cases[i];
+    if (t->n_cases > 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "none of the cases '%s' has worlds of task '%s'", names,
+                   r->origin.domain->tasks[t->task].name);
+}
+
+// Memory for the episodes and their figures, cut into cases.
+static wk_status make_room(wk_task_result *t, const wk_eval_case *cases, wk_error *err)
+{
+    size_t count = 0;
+    for (int i = 0; i < t->n_cases; i++)
+        count += (size_t)cases[i].episodes;
+    t->episodes = calloc(count, sizeof *t->episodes);
+    t->numbers = calloc(3 * count, sizeof *t->numbers);
+    if (!t->episodes || !t->numbers)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu episodes", count);
+    wk_eval_episode *episodes = t->episodes;
+    double *numbers = t->numbers;
+    for (int i = 0; i < t->n_cases; i++) {
+        size_t n = (size_t)cases[i].episodes;
+        t->cases[i] = (wk_case_result){.set = cases[i],
+                                       .episodes = episodes,
+                                       .returns = numbers,
+                                       .completions = numbers + n,
+                                       .lengths = numbers + 2 * n};
+        episodes += n;
+        numbers += 3 * n;
+    }
+    return WK_OK;
+}
+
+static wk_status score(wk_case_result *c, int task, wk_error *err)
+{
+    int count = c->set.episodes;
+    for (int i = 0; i < count; i++) {
+        const wk_eval_episode *e = &c->episodes[i];
+        c->returns[i] = e->returns[task];
+        c->completions[i] = (double)e->completion[task];
+        c->lengths[i] = e->steps;
+        c->diverged += e->diverged;
+    }
+    WK_TRY(wk_score_compute(c->returns, count, &c->returned, err));
+    WK_TRY(wk_score_compute(c->completions, count, &c->completed, err));
+    return wk_score_compute(c->lengths, count, &c->length, err);
+}
+
+// Random actions go through the same episodes for every task of the same worlds.
+static const wk_task_result *already_played(const wk_eval_result *r, const wk_eval_player *player,
+                                            int task)
+{
+    for (int i = 0; i < r->n_tasks && !player->learner; i++)
+        if (wk_eval_part(r->origin.domain, r->tasks[i].task) ==
+            wk_eval_part(r->origin.domain, task))
+            return &r->tasks[i];
+    return NULL;
+}
+
+static size_t count_episodes(const wk_task_result *t)
+{
+    const wk_case_result *last = &t->cases[t->n_cases - 1];
+    return (size_t)(last->episodes + last->set.episodes - t->episodes);
+}
+
+static wk_eval_config config_of(const wk_eval_result *r, const wk_eval_player *player,
+                                const wk_task_result *t, const wk_eval_case *cases)
+{
+    return (wk_eval_config){.domain = r->origin.domain,
+                            .options = player->options,
+                            .task = t->task,
+                            .learner = player->learner,
+                            .mode = WK_ACT_MODE,
+                            .cases = cases,
+                            .n_cases = t->n_cases,
+                            .seed = r->seed,
+                            .threads = player->threads,
+                            .watch = player->watch,
+                            .context = player->context,
+                            .actions = t->actions};
+}
+
+// Numbers of all actions of an episode.
+static size_t action_numbers(const wk_domain *domain)
+{
+    return (size_t)domain->episode_steps * (size_t)domain->action_size;
+}
+
+static wk_status play(const wk_eval_result *r, const wk_eval_player *player, int policy,
+                      wk_task_result *t, wk_error *err)
+{
+    wk_eval_case cases[WK_EVAL_CASES_MAX];
+    WK_TRY(choose_cases(r, player->cases, t, cases, err));
+    WK_TRY(make_room(t, cases, err));
+    const wk_task_result *same = already_played(r, player, t->task);
+    if (same) {
+        memcpy(t->episodes, same->episodes, count_episodes(t) * sizeof *t->episodes);
+        return WK_OK;
+    }
+    if (player->keep_actions) {
+        t->actions = calloc(count_episodes(t) * action_numbers(r->origin.domain), sizeof(float));
+        if (!t->actions) return wk_fail(err, WK_E_MEMORY, "no memory for the actions of episodes");
+    }
+    wk_eval_config config = config_of(r, player, t, cases);
+    config.policy = policy;
+    return wk_evaluate(&config, t->episodes, err);
+}
+
+wk_status wk_eval_result_replay(const wk_eval_result *r, const wk_eval_player *player,
+                                const wk_task_result *t, int set, int episode, wk_error *err)
+{
+    assert(t->actions);
+    wk_eval_case cases[WK_EVAL_CASES_MAX];
+    for (int i = 0; i < t->n_cases; i++)
+        cases[i] = t->cases[i].set;
+    wk_eval_config config = config_of(r, player, t, cases);
+    const wk_eval_episode *played = &t->cases[set].episodes[episode];
+    size_t number = (size_t)(played - t->episodes);
+    return wk_eval_replay(&config, set, episode, played,
+                          t->actions + number * action_numbers(r->origin.domain), err);
+}
+
+static void tell(const wk_log *log, const wk_domain *domain, const wk_task_result *t)
+{
+    const wk_task *task = &domain->tasks[t->task];
+    for (int i = 0; i < t->n_cases; i++) {
+        const wk_case_result *c = &t->cases[i];
+        const wk_score *s = task->has_completion ? &c->completed : &c->returned;
+        wk_log_line(log, WK_LOG_INFO, "%s, %s: mean %s %.4g in %d episodes", task->name,
+                    c->set.name, wk_eval_score_name(domain, t->task), s->mean, c->set.episodes);
+        if (c->diverged > 0)
+            wk_log_line(log, WK_LOG_WARN,
+                        "%s, %s: the simulation broke down in %d of %d episodes; they are scored "
+                        "up to there",
+                        task->name, c->set.name, c->diverged, c->set.episodes);
+    }
+}
+
+static void free_task(wk_task_result *t)
+{
+    free(t->episodes);
+    free(t->numbers);
+    free(t->actions);
+}
+
+wk_status wk_eval_result_add(wk_eval_result *r, const wk_eval_player *player, int task, int policy,
+                             wk_error *err)
+{
+    wk_task_result *grown = realloc(r->tasks, (size_t)(r->n_tasks + 1) * sizeof *grown);
+    if (!grown) return wk_fail(err, WK_E_MEMORY, "no memory for the results of a task");
+    r->tasks = grown;
+    wk_task_result *t = &r->tasks[r->n_tasks];
+    *t = (wk_task_result){.task = task};
+    wk_status status = play(r, player, policy, t, err);
+    for (int i = 0; i < t->n_cases && status == WK_OK; i++)
+        status = score(&t->cases[i], task, err);
+    if (status != WK_OK) {
+        free_task(t);
+        return status;
+    }
+    r->n_tasks++;
+    tell(player->log, r->origin.domain, t);
+    return WK_OK;
+}
+
+void wk_eval_result_free(wk_eval_result *r)
+{
+    for (int i = 0; i < r->n_tasks; i++)
+        free_task(&r->tasks[i]);
+    free(r->tasks);
+    r->tasks = NULL;
+    r->n_tasks = 0;
+}

@@ -1,0 +1,105 @@
+// The results of an evaluation: the episodes of every task in every case, their scores, and the
+// files that hold them (docs/evaluation.md has the format):
+//
+//   RUN/eval/POLICY-%012u.json   scores, with the figures of every episode
+//   RUN/eval/POLICY-%012u.csv    one line for every episode
+//
+// The same evaluation gives the same bytes.
+#ifndef WK_EVAL_RESULT_H
+#define WK_EVAL_RESULT_H
+
+#include "base/log.h"
+#include "base/text.h"
+#include "eval/evaluate.h"
+
+enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2, WK_EVAL_PATH_MAX = 4096 };
+
+/// 0.01, 0.05, 0.1 (WK_SCORE_TENTH), 0.2, 0.3, 0.4, 0.5: the worst fractions whose mean is a score.
+extern const double wk_score_fractions[WK_SCORE_FRACTIONS];
+
+/// Values of many episodes in a few numbers; the standard deviation is the population's.
+typedef struct wk_score {
+    double mean, sd, min, max;
+    double cvar[WK_SCORE_FRACTIONS];
+} wk_score;
+
+/// Low values are the bad ones; `count` is at least 1.
+wk_status wk_score_compute(const double *values, int count, wk_score *out, wk_error *err);
+
+/// One task in one case.
+typedef struct wk_case_result {
+    wk_eval_case set;
+    wk_eval_episode *episodes;               // [set.episodes]
+    double *returns, *completions, *lengths; // [set.episodes] of the task
+    wk_score returned, completed, length;    // completed: of tasks that have a completion
+    int diverged;
+} wk_case_result;
+
+/// One task in all its cases.
+typedef struct wk_task_result {
+    int task; // of the domain
+    int n_cases;
+    wk_case_result cases[WK_EVAL_CASES_MAX];
+    wk_eval_episode *episodes; // owned, of all cases
+    double *numbers;           // owned
+    float *actions;            // owned, [episodes,episode_steps,A]; NULL unless they were kept
+} wk_task_result;
+
+/// Whose results they are. Texts are borrowed.
+typedef struct wk_eval_origin {
+    const wk_domain *domain;
+    const char *curriculum, *exploration;
+    uint64_t run_seed, step;
+    const char *policy; // "adapted", "alongside", "finetuned", "random"
+} wk_eval_origin;
+
+/// All results of one policy at one step. Zero-initialise, set the first three, free at the end.
+typedef struct wk_eval_result {
+    wk_eval_origin origin;
+    int envs; // episodes of the default distribution
+    uint64_t seed;
+    wk_task_result *tasks;
+    int n_tasks;
+} wk_eval_result;
+
+/// With what the tasks are played.
+typedef struct wk_eval_player {
+    const int *options;  // of the domain; NULL: the defaults
+    wk_learner *learner; // NULL: uniformly random actions
+    const char *cases;   // as wk_eval_cases reads them
+    int threads;
+    const wk_log *log;    // told about every finished case; NULL: silent
+    wk_eval_watch *watch; // handed every row; NULL: nobody watches
+    void *context;
+    bool keep_actions; // for wk_eval_result_replay
+} wk_eval_player;
+
+/// Plays a task of the domain with the learner's policy number `policy` and adds its results. Cases
+/// without worlds of the task are left out; having none is an error.
+wk_status wk_eval_result_add(wk_eval_result *result, const wk_eval_player *player, int task,
+                             int policy, wk_error *err);
+void wk_eval_result_free(wk_eval_result *result);
+
+/// Shows episode number `episode` of a task's case once more to the player's watch; needs the
+/// actions to have been kept.
+wk_status wk_eval_result_replay(const wk_eval_result *result, const wk_eval_player *player,
+                                const wk_task_result *task, int set, int episode, wk_error *err);
+
+/// What a task is scored by in the paper: "completion" where it has one, else "return".
+const char *wk_eval_score_name(const wk_domain *domain, int task);
+
+/// Adds the document to a list or prints it alone.
+void wk_eval_result_json(const wk_eval_result *result, wk_json *json);
+void wk_eval_result_csv(const wk_eval_result *result, wk_text *out);
+
+/// Path of a file of these results: `run`/eval/POLICY-STEP`ending`.
+void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
+                         char out[WK_EVAL_PATH_MAX]);
+
+/// Makes the folder of the files.
+wk_status wk_eval_result_folder(const char *run, wk_error *err);
+
+/// Writes both files under `run`/eval, each atomically.
+wk_status wk_eval_result_write(const wk_eval_result *result, const char *run, wk_error *err);
+
+#endif

@@ -1,0 +1,203 @@
+#include "eval/video.h"
+
+#include "base/file.h"
+#include "eval/open_loop.h"
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PIECE = 50,   // frames the model is run over at once
+    CONTEXT = 5,  // of which it sees so many
+    SCALE = 2,    // screen pixels of a pixel
+    MARGIN = 4,   // around and between the pictures
+    LINE = 12,    // height of a line of text
+    FRAMES = 256, // longer episodes show every second frame
+    SIDE = SCALE * WK_IMAGE_SIDE,
+    WIDTH = WK_OPEN_LOOP_PARTS * (SIDE + MARGIN) + MARGIN,
+    HEIGHT = 3 * LINE + SIDE + 2 * MARGIN,
+    PAPER = 0xFFFFFF,
+    INK = 0x202020,
+    SEEN = 0x107010,
+};
+
+const char *wk_video_rank_name(wk_video_rank rank)
+{
+    static const char *const names[] = {"best", "median", "worst"};
+    return names[rank];
+}
+
+// What episodes are ordered by.
+typedef struct ranked {
+    double score, returned;
+    int episode;
+} ranked;
+
+static bool is_worse(ranked a, ranked b)
+{
+    if (a.score != b.score) return a.score < b.score;
+    if (a.returned != b.returned) return a.returned < b.returned;
+    return a.episode < b.episode;
+}
+
+// How many episodes are worse than episode i.
+static int place_of(const wk_case_result *c, const double *scores, int i)
+{
+    ranked one = {scores[i], c->returns[i], i};
+    int worse = 0;
+    for (int k = 0; k < c->set.episodes; k++)
+        worse += is_worse((ranked){scores[k], c->returns[k], k}, one);
+    return worse;
+}
+
+int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int set,
+                     wk_video_rank rank)
+{
+    const wk_case_result *c = &task->cases[set];
+    const double *scores = domain->tasks[task->task].has_completion ? c->completions : c->returns;
+    int last = c->set.episodes - 1;
+    int place = rank == WK_VIDEO_WORST ? 0 : rank == WK_VIDEO_MEDIAN ? last / 2 : last;
+    int i = 0;
+    while (place_of(c, scores, i) != place)
+        i++;
+    return i;
+}
+
+// The episode being shown again: its frames go into the open loop, piece after piece.
+typedef struct film {
+    wk_open_loop *loop;
+    int rows;
+} film;
+
+static int frames_apart(const film *f)
+{
+    return f->rows > FRAMES ? 2 : 1;
+}
+
+static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err)
+{
+    film *f = context;
+    (void)err;
+    // A simulation that broke down has no picture.
+    if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
+    int t = row->step % PIECE;
+    wk_open_loop_put(f->loop, t, row->step / PIECE, row->image, t > 0 ? row->action : NULL);
+    f->rows = row->step + 1;
+    return WK_OK;
+}
+
+// What stands above the pictures.
+typedef struct caption {
+    char title[160], theta[160];
+} caption;
+
+static caption describe(const wk_eval_result *r, const wk_task_result *t, int set, int episode,
+                        wk_video_rank rank)
+{
+    const wk_domain *domain = r->origin.domain;
+    const wk_case_result *c = &t->cases[set];
+    caption text;
+    int used = snprintf(text.title, sizeof text.title, "%s, %s: %s of %d, return %.4g",
+                        domain->tasks[t->task].name, c->set.name, wk_video_rank_name(rank),
+                        c->set.episodes, c->returns[episode]);
+    if (domain->tasks[t->task].has_completion && used < (int)sizeof text.title)
+        snprintf(text.title + used, sizeof text.title - (size_t)used, ", completion %.2f",
+                 c->completions[episode]);
+    size_t at = 0;
+    text.theta[0] = 0;
+    for (int p = 0; p < domain->n_params && at < sizeof text.theta; p++)
+        at += (size_t)snprintf(text.theta + at, sizeof text.theta - at, "%s%s=%g", p ? ", " : "",
+                               domain->params[p].name, c->episodes[episode].theta[p]);
+    return text;
+}
+
+static void draw(const film *f, const caption *text, int row, wk_image *frame)
+{
+    static const char *const names[] = {"truth", NULL, "error"};
+    uint8_t pictures[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES];
+    bool seen = row % PIECE < CONTEXT;
+    wk_image_fill(frame, 0, 0, WIDTH, HEIGHT, PAPER);
+    wk_image_text(frame, MARGIN, MARGIN, 1, INK, text->title);
+    wk_image_text(frame, MARGIN, MARGIN + LINE, 1, INK, text->theta);
+    wk_open_loop_show(f->loop, row % PIECE, row / PIECE, pictures);
+    for (int i = 0; i < WK_OPEN_LOOP_PARTS; i++) {
+        wk_image part = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, pictures[i]};
+        int x = MARGIN + i * (SIDE + MARGIN), y = 2 * LINE + MARGIN;
+        wk_image_paste(frame, &part, x, y, SCALE);
+        bool model = !names[i];
+        wk_image_text(frame, x, y + SIDE + MARGIN, 1, model && seen ? SEEN : INK,
+                      !model ? names[i]
+                      : seen ? "model, shown this"
+                             : "model, imagining");
+    }
+}
+
+static wk_status encode(const film *f, const caption *text, wk_gif *gif, wk_image *frame,
+                        wk_error *err)
+{
+    for (int row = 0; row < f->rows; row += frames_apart(f)) {
+        draw(f, text, row, frame);
+        WK_TRY(wk_gif_add(gif, frame, err));
+    }
+    return WK_OK;
+}
+
+static wk_status write_gif(const film *f, const caption *text, const wk_domain *domain,
+                           const char *path, wk_error *err)
+{
+    wk_gif *gif = NULL;
+    wk_image frame = {0};
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    int delay = (int)fmax(2, round(100 * domain->step_seconds * frames_apart(f)));
+    wk_status status = wk_image_create(WIDTH, HEIGHT, PAPER, &frame, err);
+    if (status == WK_OK) status = wk_gif_create(WIDTH, HEIGHT, delay, &gif, err);
+    if (status == WK_OK) status = encode(f, text, gif, &frame, err);
+    if (status == WK_OK) status = wk_gif_finish(gif, &bytes, &size, err);
+    if (status == WK_OK) status = wk_file_write(path, bytes, size, err);
+    free(bytes);
+    wk_gif_destroy(gif);
+    wk_image_free(&frame);
+    return status;
+}
+
+// Plays one episode again and writes it.
+static wk_status make_film(const wk_eval_result *r, const wk_eval_player *player,
+                           const wk_task_result *t, int set, wk_video_rank rank, const char *path,
+                           wk_error *err)
+{
+    const wk_domain *domain = r->origin.domain;
+    int episode = wk_video_episode(domain, t, set, rank);
+    film f = {0};
+    wk_eval_player again = *player;
+    again.watch = keep_frame;
+    again.context = &f;
+    int pieces = t->cases[set].episodes[episode].steps / PIECE + 1;
+    WK_TRY(wk_open_loop_create(player->learner, pieces, PIECE, CONTEXT, &f.loop, err));
+    wk_status status = wk_eval_result_replay(r, &again, t, set, episode, err);
+    if (status == WK_OK) status = wk_open_loop_run(f.loop, err);
+    if (status == WK_OK) {
+        caption text = describe(r, t, set, episode, rank);
+        status = write_gif(&f, &text, domain, path, err);
+    }
+    wk_open_loop_destroy(f.loop);
+    return status;
+}
+
+wk_status wk_video_write(const wk_eval_result *r, const wk_eval_player *player,
+                         const wk_task_result *t, const char *run, wk_error *err)
+{
+    assert(player->learner && t->actions);
+    WK_TRY(wk_eval_result_folder(run, err));
+    for (int set = 0; set < t->n_cases; set++)
+        for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
+            char ending[256], path[WK_EVAL_PATH_MAX];
+            snprintf(ending, sizeof ending, "-%s-%s-%s.gif", r->origin.domain->tasks[t->task].name,
+                     t->cases[set].set.name, wk_video_rank_name((wk_video_rank)rank));
+            wk_eval_result_path(r, run, ending, path);
+            WK_TRY(make_film(r, player, t, set, (wk_video_rank)rank, path, err));
+        }
+    return WK_OK;
+}

@@ -1,0 +1,30 @@
+// Episodes of an evaluation to look at: the best, the middling and the worst of a case as animated
+// GIFs, each with what the world model imagines beside what happened. The model sees 5 frames,
+// imagines 45 from the actions alone, then is shown 5 again, and so on.
+#ifndef WK_EVAL_VIDEO_H
+#define WK_EVAL_VIDEO_H
+
+#include "eval/result.h"
+
+/// Which episodes of a case are shown.
+typedef enum wk_video_rank {
+    WK_VIDEO_BEST,
+    WK_VIDEO_MEDIAN,
+    WK_VIDEO_WORST,
+    WK_VIDEO_RANKS
+} wk_video_rank;
+
+/// "best", "median", "worst".
+const char *wk_video_rank_name(wk_video_rank rank);
+
+/// Number of the episode by the task's score, equal ones by their return, then by number. Of an
+/// even number of episodes the median is the worse of the two in the middle.
+int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int set,
+                     wk_video_rank rank);
+
+/// Writes the three GIFs of every case of a task beside the results under `run`/eval:
+/// POLICY-STEP-TASK-CASE-RANK.gif. The player must have a learner, and the results the actions.
+wk_status wk_video_write(const wk_eval_result *result, const wk_eval_player *player,
+                         const wk_task_result *task, const char *run, wk_error *err);
+
+#endif

@@ -1,0 +1,59 @@
+#include "report/report.h"
+
+#include <stdlib.h>
+
+static int compare_runs(const void *a, const void *b, void *paper)
+{
+    const wk_report_run *x = *(wk_report_run *const *)a, *y = *(wk_report_run *const *)b;
+    int order = wk_paper_order(paper, WK_FIELD_DOMAIN, x->domain, y->domain);
+    if (!order) order = wk_paper_order(paper, WK_FIELD_EXPLORATION, x->exploration, y->exploration);
+    if (!order) order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->curriculum, y->curriculum);
+    return order ? order : (x->seed > y->seed) - (x->seed < y->seed);
+}
+
+static wk_status gather(wk_report *r, wk_error *err)
+{
+    const wk_report_config *c = &r->config;
+    WK_TRY(wk_paper_read(&r->paper, err));
+    WK_TRY(wk_runs_read(c->paths, c->n_paths, c->pool, &r->runs, err));
+    // Figures come in the order of the runs, tables in the paper's: one order for both.
+    qsort_r(r->runs.items.items, r->runs.items.count, sizeof *r->runs.items.items, compare_runs,
+            &r->paper);
+    WK_TRY(wk_findings_gather(&r->runs, &r->paper, &c->findings, &r->findings, err));
+    for (int t = 0; t < WK_TABLES; t++)
+        WK_TRY(wk_score_table_make(&r->findings, (wk_table_kind)t, &r->tables[t], err));
+    WK_TRY(wk_comparison_make(&r->findings, &c->bootstrap, &r->comparison, err));
+    WK_TRY(wk_model_errors_make(&r->runs, &r->paper, &r->errors, err));
+    return wk_missing_find(&r->runs, &c->findings, &r->missing, err);
+}
+
+static wk_status draw(wk_report *r, wk_error *err)
+{
+    wk_gallery *g = &r->gallery;
+    WK_TRY(wk_gallery_improvements(g, &r->comparison, &r->paper, err));
+    WK_TRY(wk_gallery_curves(g, &r->findings, err));
+    WK_TRY(wk_gallery_maps(g, &r->runs, &r->paper, &r->missing, err));
+    WK_TRY(wk_gallery_choices(g, &r->runs, &r->paper, err));
+    WK_TRY(wk_gallery_errors(g, &r->errors, &r->paper, err));
+    return wk_gallery_estimates(g, &r->runs, &r->paper, err);
+}
+
+wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_error *err)
+{
+    out->config = *config;
+    WK_TRY(gather(out, err));
+    return draw(out, err);
+}
+
+void wk_report_free(wk_report *report)
+{
+    wk_gallery_free(&report->gallery);
+    wk_missing_free(&report->missing);
+    wk_model_errors_free(&report->errors);
+    wk_comparison_free(&report->comparison);
+    for (int t = 0; t < WK_TABLES; t++)
+        wk_score_table_free(&report->tables[t]);
+    wk_findings_free(&report->findings);
+    wk_runs_free(&report->runs);
+    wk_paper_free(&report->paper);
+}

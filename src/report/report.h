@@ -1,0 +1,50 @@
+// The report: everything that many runs say together, gathered once, then written as one HTML page
+// with tables and figures beside it, and as text or JSON for the terminal.
+//
+//   DIR/index.html            the page; needs nothing else
+//   DIR/tables/NAME.EXT       txt, md, csv, tex
+//   DIR/figures/NAME.EXT      svg, png
+#ifndef WK_REPORT_REPORT_H
+#define WK_REPORT_REPORT_H
+
+#include "report/gallery.h"
+#include "report/tables.h"
+
+/// How to make a report.
+typedef struct wk_report_config {
+    const char *const *paths; // runs, or directories of runs
+    size_t n_paths;
+    wk_findings_config findings;
+    wk_bootstrap_config bootstrap;
+    wk_pool *pool; // NULL: one thread
+} wk_report_config;
+
+/// All of it. Zero-initialise; free it also after a failure.
+typedef struct wk_report {
+    wk_report_config config;
+    wk_paper paper;
+    wk_runs runs;
+    wk_findings findings;
+    wk_score_table tables[WK_TABLES];
+    wk_comparison comparison;
+    wk_model_errors errors;
+    wk_missing missing;
+    wk_gallery gallery;
+} wk_report;
+
+/// Reads the runs and computes everything; `config` is copied, what it points to is borrowed.
+wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_error *err);
+void wk_report_free(wk_report *report);
+
+/// Writes page, tables and figures into `directory`, which is made if need be.
+wk_status wk_report_write(const wk_report *report, const char *directory, wk_error *err);
+
+/// The page alone.
+wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err);
+
+/// Tables, comparisons, problems and what is missing, for people.
+void wk_report_text(const wk_report *report, wk_text *out);
+/// The same as JSON.
+void wk_report_json(const wk_report *report, wk_text *out);
+
+#endif

@@ -1,0 +1,93 @@
+// Writing a report: tables, figures, and last the page, so that a page is there only when
+// everything else is.
+#include "base/file.h"
+#include "report/report_sheets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PATH_CHARS = 4096 };
+
+static wk_status write_text(wk_text *text, const char *directory, const char *name,
+                            const char *ending, wk_error *err)
+{
+    char path[PATH_CHARS + 256];
+    snprintf(path, sizeof path, "%s/%.200s.%s", directory, name, ending);
+    wk_status status = text->failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path)
+                                    : wk_file_write(path, wk_text_get(text), text->length, err);
+    wk_text_free(text);
+    return status;
+}
+
+static wk_status write_sheet(const wk_report *report, int i, const char *directory, wk_error *err)
+{
+    static const struct {
+        const char *ending;
+        void (*write)(const wk_sheet *sheet, wk_text *out);
+    } styles[] = {{"txt", wk_sheet_text}, {"md", wk_sheet_markdown}, {"tex", wk_sheet_latex}};
+    const char *name = wk_report_sheet_name(report, i);
+    wk_sheet sheet = {0};
+    wk_report_sheet(report, i, false, &sheet);
+    wk_status status = WK_OK;
+    bool any = !wk_sheet_is_empty(&sheet);
+    for (size_t k = 0; k < sizeof styles / sizeof *styles && any && status == WK_OK; k++) {
+        wk_text text = {0};
+        styles[k].write(&sheet, &text);
+        status = write_text(&text, directory, name, styles[k].ending, err);
+    }
+    wk_sheet_free(&sheet);
+    if (status != WK_OK || !any) return status;
+    wk_text csv = {0};
+    wk_report_sheet_csv(report, i, &csv);
+    return write_text(&csv, directory, name, "csv", err);
+}
+
+// Figures are drawn by several threads; each has an error of its own.
+typedef struct drawing {
+    const wk_gallery *gallery;
+    const char *directory;
+    wk_error *errors; // [figures]
+} drawing;
+
+static void write_figure(void *context, size_t piece, int thread)
+{
+    (void)thread;
+    drawing *d = context;
+    const wk_exhibit *exhibit = &d->gallery->items.items[piece];
+    char stem[PATH_CHARS + 512];
+    snprintf(stem, sizeof stem, "%s/%s", d->directory, exhibit->name);
+    wk_figure_write(exhibit->figure, stem, &d->errors[piece]);
+}
+
+static wk_status write_figures(const wk_report *report, const char *directory, wk_error *err)
+{
+    size_t count = report->gallery.items.count;
+    drawing d = {&report->gallery, directory, calloc(count + 1, sizeof *d.errors)};
+    if (!d.errors) return wk_fail(err, WK_E_MEMORY, "no memory to write %zu figures", count);
+    wk_pool_run(report->config.pool, count, write_figure, &d);
+    wk_status status = WK_OK;
+    for (size_t i = 0; i < count && status == WK_OK; i++)
+        if (d.errors[i].status != WK_OK)
+            status = wk_fail(err, d.errors[i].status, "%s", d.errors[i].message);
+    free(d.errors);
+    return status;
+}
+
+wk_status wk_report_write(const wk_report *report, const char *directory, wk_error *err)
+{
+    char inner[PATH_CHARS];
+    int length = snprintf(inner, sizeof inner, "%s/tables", directory);
+    if (length < 0 || length > PATH_CHARS / 2)
+        return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", directory);
+    WK_TRY(wk_dir_create(inner, err));
+    for (int i = 0; i < WK_SHEETS; i++)
+        WK_TRY(write_sheet(report, i, inner, err));
+    snprintf(inner, sizeof inner, "%s/figures", directory);
+    WK_TRY(wk_dir_create(inner, err));
+    WK_TRY(write_figures(report, inner, err));
+    wk_text page = {0};
+    wk_status status = wk_report_page(report, &page, err);
+    if (status == WK_OK) return write_text(&page, directory, "index", "html", err);
+    wk_text_free(&page);
+    return status;
+}

@@ -1,0 +1,188 @@
+// The report's page: what was run, the tables, comparisons, figures, and what is missing.
+#include "report/report_sheets.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// Number of different values of a field among the runs.
+static size_t count_different(const wk_runs *runs, const char *(*value_of)(const wk_report_run *))
+{
+    size_t different = 0;
+    for (size_t i = 0; i < runs->items.count; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = strcmp(value_of(runs->items.items[i]), value_of(runs->items.items[k])) == 0;
+        different += !seen;
+    }
+    return different;
+}
+
+static const char *domain_of(const wk_report_run *run)
+{
+    return run->domain;
+}
+
+static const char *curriculum_of(const wk_report_run *run)
+{
+    return run->curriculum;
+}
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static wk_status begin_page(const wk_report *r, wk_page **out, wk_error *err)
+{
+    char subtitle[160];
+    size_t runs = r->runs.items.count, domains = count_different(&r->runs, domain_of);
+    size_t curricula = count_different(&r->runs, curriculum_of);
+    snprintf(subtitle, sizeof subtitle, "%zu run%s, %zu domain%s, %zu curricul%s", runs,
+             plural(runs), domains, plural(domains), curricula, curricula == 1 ? "um" : "a");
+    return wk_page_create("WAKER: results", subtitle, out, err);
+}
+
+static wk_status put_sheet(const wk_report *r, int i, wk_page *page, wk_error *err)
+{
+    wk_sheet sheet = {0};
+    wk_text csv = {0};
+    char name[64];
+    wk_report_sheet(r, i, true, &sheet);
+    wk_status status = WK_OK;
+    if (!wk_sheet_is_empty(&sheet)) {
+        status = wk_sheet_page(&sheet, page, err);
+        wk_report_sheet_csv(r, i, &csv);
+        snprintf(name, sizeof name, "%s.csv", wk_report_sheet_name(r, i));
+        wk_page_file file = {name, NULL, "text/csv", wk_text_get(&csv), csv.length};
+        wk_page_files(page, &file, 1);
+        if (status == WK_OK && csv.failed)
+            status = wk_fail(err, WK_E_MEMORY, "no memory for '%s' inside the page", name);
+    }
+    wk_text_free(&csv);
+    wk_sheet_free(&sheet);
+    return status;
+}
+
+static bool has_part(const wk_report *r, wk_gallery_part part)
+{
+    for (size_t i = 0; i < r->gallery.items.count; i++)
+        if (r->gallery.items.items[i].part == part) return true;
+    return false;
+}
+
+static void put_figures(const wk_report *r, wk_gallery_part part, wk_page *page)
+{
+    for (size_t i = 0; i < r->gallery.items.count; i++) {
+        const wk_exhibit *e = &r->gallery.items.items[i];
+        if (e->part == part) wk_page_figure(page, e->figure, e->caption, NULL, 0);
+    }
+}
+
+static wk_status put_scores(const wk_report *r, wk_page *page, wk_error *err)
+{
+    for (int t = 0; t < WK_TABLES; t++) {
+        if (r->tables[t].rows.count == 0) continue;
+        wk_page_section(page, r->tables[t].title);
+        WK_TRY(put_sheet(r, t, page, err));
+    }
+    return WK_OK;
+}
+
+static wk_status put_comparison(const wk_report *r, wk_page *page, wk_error *err)
+{
+    const wk_bootstrap_config *b = &r->config.bootstrap;
+    if (r->comparison.standings.count == 0) return WK_OK;
+    wk_page_section(page, "Which curriculum is better");
+    wk_page_paragraph(page,
+                      "Scores of a task are divided by the highest that any run has on it. "
+                      "Intervals are percentiles of %d stratified bootstrap resamples (seed "
+                      "%" PRIu64 "): for every task its runs are drawn anew with replacement.",
+                      b->reps, b->seed);
+    put_figures(r, WK_PART_IMPROVEMENT, page);
+    WK_TRY(put_sheet(r, WK_SHEET_IMPROVEMENT, page, err));
+    return put_sheet(r, WK_SHEET_STANDINGS, page, err);
+}
+
+static void put_curves(const wk_report *r, wk_page *page)
+{
+    static const struct {
+        wk_gallery_part part;
+        const char *title;
+    } kinds[] = {{WK_PART_CURVES_CVAR, "CVaR 0.1"},
+                 {WK_PART_CURVES_AVERAGE, "Average"},
+                 {WK_PART_CURVES_OOD, "Out of distribution"}};
+    bool begun = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!has_part(r, kinds[i].part)) continue;
+        if (!begun) wk_page_section(page, "Learning curves");
+        begun = true;
+        wk_page_subsection(page, kinds[i].title);
+        put_figures(r, kinds[i].part, page);
+    }
+}
+
+static void put_curricula(const wk_report *r, wk_page *page)
+{
+    if (!has_part(r, WK_PART_MAPS) && !has_part(r, WK_PART_CHOICES)) return;
+    wk_page_section(page, "What the curricula chose");
+    put_figures(r, WK_PART_MAPS, page);
+    if (has_part(r, WK_PART_CHOICES)) wk_page_subsection(page, "Over time");
+    put_figures(r, WK_PART_CHOICES, page);
+}
+
+static wk_status put_errors(const wk_report *r, wk_page *page, wk_error *err)
+{
+    if (r->errors.items.count == 0) return WK_OK;
+    wk_page_section(page, "Model errors");
+    put_figures(r, WK_PART_ERRORS, page);
+    return put_sheet(r, WK_SHEET_ERRORS, page, err);
+}
+
+static void put_missing(const wk_report *r, wk_page *page)
+{
+    wk_page_section(page, "Missing");
+    for (size_t i = 0; i < r->runs.problems.count; i++)
+        wk_page_note(page, "Left out: %s", r->runs.problems.items[i]);
+    for (size_t i = 0; i < r->missing.items.count; i++)
+        wk_page_paragraph(page, "%s.", r->missing.items.items[i]);
+    if (r->runs.problems.count + r->missing.items.count == 0)
+        wk_page_paragraph(page, "Nothing: every run of the grid is there and evaluated.");
+}
+
+static bool has_scores(const wk_report *r)
+{
+    for (int t = 0; t < WK_TABLES; t++)
+        if (r->tables[t].rows.count > 0) return true;
+    return false;
+}
+
+static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
+{
+    size_t missing = r->missing.items.count, problems = r->runs.problems.count;
+    if (!has_scores(r))
+        wk_page_note(page, "No run has results of %s; 'waker adapt' and 'waker eval' make them.",
+                     r->config.findings.step < 0 ? "a task policy yet" : "that step and policy");
+    if (missing + problems > 0)
+        wk_page_note(page,
+                     "Not complete: %zu file%s or run%s left out, %zu gap%s. The last section "
+                     "says which.",
+                     problems, plural(problems), plural(problems), missing, plural(missing));
+    WK_TRY(put_scores(r, page, err));
+    WK_TRY(put_comparison(r, page, err));
+    put_curves(r, page);
+    put_curricula(r, page);
+    WK_TRY(put_errors(r, page, err));
+    put_missing(r, page);
+    return WK_OK;
+}
+
+wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err)
+{
+    wk_page *page = NULL;
+    WK_TRY(begin_page(report, &page, err));
+    wk_status status = fill_page(report, page, err);
+    if (status == WK_OK) status = wk_page_finish(page, out, err);
+    wk_page_destroy(page);
+    return status;
+}

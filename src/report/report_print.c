@@ -1,0 +1,163 @@
+// A report on the terminal: as text and as JSON.
+#include "report/report_sheets.h"
+
+#include <inttypes.h>
+
+void wk_report_text(const wk_report *report, wk_text *out)
+{
+    for (int i = 0; i < WK_SHEETS; i++) {
+        wk_sheet sheet = {0};
+        wk_report_sheet(report, i, false, &sheet);
+        if (!wk_sheet_is_empty(&sheet)) {
+            wk_sheet_text(&sheet, out);
+            wk_text_puts(out, "\n");
+        }
+        wk_sheet_free(&sheet);
+    }
+    size_t problems = report->runs.problems.count, missing = report->missing.items.count;
+    if (problems + missing > 0) wk_text_puts(out, "Missing\n");
+    for (size_t i = 0; i < problems; i++)
+        wk_text_printf(out, "  left out: %s\n", report->runs.problems.items[i]);
+    for (size_t i = 0; i < missing; i++)
+        wk_text_printf(out, "  %s\n", report->missing.items.items[i]);
+}
+
+static void json_key(wk_json *json, const wk_topic *key)
+{
+    for (int f = 0; f < WK_FIELD_CURRICULUM; f++)
+        wk_json_string(json, f == WK_FIELD_VARIANT ? "variant" : wk_field_name((wk_field)f),
+                       key->names[f]);
+}
+
+static void json_entry(wk_json *json, const wk_table_row *row, const char *curriculum,
+                       const wk_table_entry *entry)
+{
+    wk_json_object(json, NULL);
+    json_key(json, &row->key);
+    wk_json_string(json, "curriculum", curriculum);
+    wk_json_integer(json, "seeds", (int64_t)entry->seeds);
+    if (entry->seeds) {
+        wk_json_number(json, "mean", entry->mean);
+        wk_json_number(json, "sd", entry->sd);
+        wk_json_bool(json, "best", entry->best);
+    }
+    if (entry->paper) {
+        wk_json_number(json, "paper_mean", entry->paper->mean);
+        wk_json_number(json, "paper_sd", entry->paper->sd);
+    }
+    wk_json_close(json, '}');
+}
+
+static void json_scores(wk_json *json, const wk_report *report)
+{
+    wk_json_array(json, "scores");
+    for (int t = 0; t < WK_TABLES; t++) {
+        const wk_score_table *table = &report->tables[t];
+        for (size_t r = 0; r < table->rows.count; r++)
+            for (size_t c = 0; c < table->columns; c++)
+                json_entry(json, &table->rows.items[r], table->curricula[c],
+                           &table->rows.items[r].entries[c]);
+    }
+    wk_json_close(json, ']');
+}
+
+static void json_contest(wk_json *json, const wk_contest *contest)
+{
+    wk_json_string(json, "metric", contest->metric);
+    wk_json_string(json, "exploration", contest->exploration);
+    wk_json_bool(json, "combined", contest->combined);
+}
+
+static void json_estimate(wk_json *json, const char *name, const wk_estimate *e)
+{
+    wk_json_number(json, name, e->value);
+    wk_json_number(json, "low", e->low);
+    wk_json_number(json, "high", e->high);
+}
+
+static void json_comparison(wk_json *json, const wk_comparison *comparison)
+{
+    wk_json_array(json, "improvements");
+    for (size_t i = 0; i < comparison->improvements.count; i++) {
+        const wk_improvement *p = &comparison->improvements.items[i];
+        wk_json_object(json, NULL);
+        json_contest(json, &p->contest);
+        wk_json_string(json, "x", p->x);
+        wk_json_string(json, "y", p->y);
+        json_estimate(json, "probability", &p->estimate);
+        wk_json_integer(json, "tasks", (int64_t)p->tasks);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+    wk_json_array(json, "standings");
+    for (size_t i = 0; i < comparison->standings.count; i++) {
+        const wk_standing *s = &comparison->standings.items[i];
+        wk_json_object(json, NULL);
+        json_contest(json, &s->contest);
+        wk_json_string(json, "curriculum", s->curriculum);
+        json_estimate(json, "iqm", &s->iqm);
+        wk_json_integer(json, "tasks", (int64_t)s->tasks);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void json_errors(wk_json *json, const wk_model_errors *errors)
+{
+    static const char *const keys[WK_ERROR_FIGURES] = {"mean", "cvar_0.1", "estimate_mean",
+                                                       "rank_correlation"};
+    wk_json_array(json, "model_errors");
+    for (size_t i = 0; i < errors->items.count; i++) {
+        const wk_model_error *e = &errors->items.items[i];
+        wk_json_object(json, NULL);
+        wk_json_string(json, "domain", e->domain);
+        wk_json_string(json, "exploration", e->exploration);
+        wk_json_string(json, "policy", e->policy);
+        wk_json_string(json, "curriculum", e->curriculum);
+        wk_json_integer(json, "seeds", (int64_t)e->seeds);
+        for (int f = 0; f < WK_ERROR_FIGURES; f++)
+            wk_json_number(json, keys[f], e->mean[f]);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void json_runs(wk_json *json, const wk_runs *runs)
+{
+    wk_json_array(json, "runs");
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_report_run *run = runs->items.items[i];
+        wk_json_object(json, NULL);
+        wk_json_string(json, "directory", run->directory);
+        wk_json_string(json, "domain", run->domain);
+        wk_json_string(json, "curriculum", run->curriculum);
+        wk_json_string(json, "exploration", run->exploration);
+        wk_json_integer(json, "seed", (int64_t)run->seed);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+void wk_report_json(const wk_report *report, wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_object(&json, NULL);
+    json_runs(&json, &report->runs);
+    json_scores(&json, report);
+    json_comparison(&json, &report->comparison);
+    json_errors(&json, &report->errors);
+    wk_json_array(&json, "figures");
+    for (size_t i = 0; i < report->gallery.items.count; i++)
+        wk_json_string(&json, NULL, report->gallery.items.items[i].name);
+    wk_json_close(&json, ']');
+    wk_json_array(&json, "problems");
+    for (size_t i = 0; i < report->runs.problems.count; i++)
+        wk_json_string(&json, NULL, report->runs.problems.items[i]);
+    wk_json_close(&json, ']');
+    wk_json_array(&json, "missing");
+    for (size_t i = 0; i < report->missing.items.count; i++)
+        wk_json_string(&json, NULL, report->missing.items.items[i]);
+    wk_json_close(&json, ']');
+    wk_json_close(&json, '}');
+    wk_text_puts(out, "\n");
+}

@@ -1,0 +1,51 @@
+// The arithmetic behind the public statistics, on plain arrays that are known to be sound: nothing
+// here can fail. The bootstrap calls it for every resample, tests with draws of their own.
+#ifndef WK_STATS_SAMPLE_H
+#define WK_STATS_SAMPLE_H
+
+#include "waker/stats.h"
+#include <stdbool.h>
+
+/// Sum with the rounding errors of the additions carried along (Neumaier).
+double wk_sample_sum(const double *values, size_t count);
+
+/// Sorts rising.
+void wk_sample_sort(double *values, size_t count);
+
+/// WK_E_INPUT naming the first value that is not finite; `what` says what the values are.
+wk_status wk_sample_check(const char *what, const double *values, size_t count, wk_error *err);
+
+/// A copy of the values, sorted, or NULL.
+double *wk_sample_sorted(const double *values, size_t count);
+
+/// numpy.percentile (linear) of sorted values; `share` is 0 to 1.
+double wk_sample_percentile(const double *sorted, size_t count, double share);
+
+/// Number of runs of a task.
+size_t wk_scores_runs(const wk_scores *scores, size_t task);
+
+/// Number of cells, all tasks together.
+size_t wk_scores_cells(const wk_scores *scores);
+
+/// The cells task by task, each task's runs in a row; with `index` (in the same order, numbers of
+/// runs) the resample that it stands for. out: [cells]
+void wk_scores_columns(const wk_scores *scores, const size_t *index, double *out);
+
+/// The aggregate of cells in that order; `scratch` has room for as many numbers.
+double wk_aggregate_columns(wk_aggregate aggregate, const wk_scores *shape, const double *columns,
+                            double *scratch);
+
+/// gamma - mean(min(cell, gamma)).
+double wk_gap_columns(const double *columns, size_t cells, double gamma);
+
+/// Probability of improvement of two sets of cells; x and y give the shapes.
+double wk_improvement_columns(const wk_scores *x, const double *x_columns, const wk_scores *y,
+                              const double *y_columns);
+
+/// Whether both have the same tasks; the error names the first that differs.
+wk_status wk_scores_match(const wk_scores *x, const wk_scores *y, wk_error *err);
+
+/// Sets the interval that holds the middle `size` of the resampled values, which get sorted.
+void wk_sample_interval(double *resampled, size_t count, double size, wk_estimate *out);
+
+#endif

@@ -1,0 +1,407 @@
+#include "train/adapt.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "train/adapt_told.h"
+#include "train/config_parts.h"
+#include "train/lock.h"
+#include "train/measure.h"
+#include "train/samples.h"
+#include "train/subject.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_CHARS = WK_WEIGHTS_PATH_MAX + 64, FAULTS_IN_A_ROW = 100 };
+static const double FIRST_CHECKPOINT_SECONDS = 60;
+
+typedef struct adapt {
+    const wk_adapt_config *config;
+    const wk_run_control *control;
+    wk_subject subject;
+    char folder[WK_WEIGHTS_PATH_MAX]; // RUN/adapt/step-...
+    wk_lock lock;
+    wk_adapt_told told;
+    wk_replay *replay;
+    wk_samples samples;
+    wk_metrics *metrics;
+    wk_metrics_mark mark; // of the checkpoint
+    wk_task_metrics last;
+    uint64_t done, done_before; // updates; those of earlier processes
+    uint64_t done_in_weights;   // those that weights.safetensors has
+    double began, next_checkpoint, sampling, learning, saving;
+    int faults; // updates in a row with numbers that are not finite
+} adapt;
+
+static void file_in(const adapt *a, const char *name, char path[PATH_CHARS])
+{
+    snprintf(path, PATH_CHARS, "%s/%s", a->folder, name);
+}
+
+// An interval in agent steps as one in updates.
+static uint64_t in_updates(const adapt *a, int64_t steps)
+{
+    int64_t updates = steps / a->subject.config.train_every;
+    return updates > 0 ? (uint64_t)updates : 1;
+}
+
+static uint64_t default_updates(const adapt *a)
+{
+    const wk_run_config *c = &a->subject.config;
+    int64_t steps = (int64_t)a->subject.step - c->prefill;
+    uint64_t alongside = in_updates(a, steps > 0 ? steps : 0);
+    return alongside < WK_ADAPT_UPDATES_MOST ? alongside : WK_ADAPT_UPDATES_MOST;
+}
+
+static wk_status open_subject(adapt *a, wk_error *err)
+{
+    const wk_adapt_config *c = a->config;
+    if (strcmp(c->tasks, "none") == 0)
+        return wk_fail(err, WK_E_INPUT, "name the tasks to adapt to, or all");
+    wk_subject_config which = {.directory = c->directory,
+                               .kind = WK_WEIGHTS_SNAPSHOT,
+                               .step = c->snapshot,
+                               .tasks = c->tasks,
+                               .seed = c->seed,
+                               .device = c->device,
+                               .threads = c->threads};
+    WK_TRY(wk_subject_open(&which, &a->subject, err));
+    wk_subject *s = &a->subject;
+    a->told.snapshot = s->step;
+    a->told.seed = s->config.seed;
+    a->told.all_data = c->all_data;
+    a->told.updates = c->updates > 0 ? (uint64_t)c->updates : default_updates(a);
+    return wk_run_config_task_names(&s->config, s->world.domain, a->told.tasks, err);
+}
+
+static wk_status take_folder(adapt *a, wk_error *err)
+{
+    wk_weights_path(a->config->directory, WK_WEIGHTS_ADAPTED, a->subject.step, NULL, a->folder);
+    *strrchr(a->folder, '/') = 0;
+    WK_TRY(wk_dir_create(a->folder, err));
+    return wk_lock_take(a->folder, &a->lock, err);
+}
+
+// Metrics are emptied when they are opened without a mark.
+static void forget(const adapt *a)
+{
+    static const char *const names[] = {"weights.safetensors", "checkpoint.safetensors",
+                                        "adapt.yaml"};
+    char path[PATH_CHARS];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        file_in(a, names[i], path);
+        remove(path);
+    }
+}
+
+// Where the checkpoint stands, from its labels.
+static wk_status read_place(adapt *a, const char *path, wk_error *err)
+{
+    enum { LABELS = 5 };
+    static const char *const names[LABELS] = {"updates", "weights", "metrics", "events",
+                                              "events_file"};
+    const char *labels[LABELS];
+    bool whole = true;
+    wk_safetensors *file;
+    WK_TRY(wk_safetensors_open(path, &file, err));
+    for (int i = 0; i < LABELS; i++)
+        whole = (labels[i] = wk_safetensors_metadata(file, names[i])) && whole;
+    if (whole) {
+        a->done = a->done_before = strtoull(labels[0], NULL, 10);
+        a->done_in_weights = strtoull(labels[1], NULL, 10);
+        a->mark.jsonl = strtoull(labels[2], NULL, 10);
+        a->mark.events = strtoull(labels[3], NULL, 10);
+        snprintf(a->mark.events_file, sizeof a->mark.events_file, "%s", labels[4]);
+    }
+    wk_safetensors_close(file);
+    return whole
+               ? WK_OK
+               : wk_fail(err, WK_E_FORMAT,
+                         "'%s' is no checkpoint of an adaptation; begin anew with --restart", path);
+}
+
+// Continues from the checkpoint, if there is one.
+static wk_status resume(adapt *a, wk_error *err)
+{
+    char path[PATH_CHARS];
+    file_in(a, "checkpoint.safetensors", path);
+    if (!wk_path_exists(path)) return WK_OK;
+    WK_TRY(read_place(a, path, err));
+    WK_TRY(wk_learner_restore(a->subject.learner, path, err));
+    wk_log_line(&a->control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
+    if (a->done <= a->told.updates) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "'%s' has %" PRIu64 " updates already, more than the %" PRIu64
+                   " asked for; ask for more with --updates, or begin anew with --restart",
+                   a->folder, a->done, a->told.updates);
+}
+
+// What was begun here goes on only as it began. With `known`, its extent of data is taken over.
+static wk_status recall(adapt *a, bool *known, wk_error *err)
+{
+    char path[PATH_CHARS];
+    file_in(a, "adapt.yaml", path);
+    *known = wk_path_exists(path);
+    if (!*known) return WK_OK;
+    wk_adapt_told before;
+    WK_TRY(wk_adapt_told_read(path, &before, err));
+    wk_status status = wk_adapt_told_same(&before, &a->told, err);
+    if (status != WK_OK) {
+        wk_fail_context(err, "'%s' holds another adaptation (--restart begins anew)", a->folder);
+        return status;
+    }
+    if (a->config->updates == 0) a->told.updates = before.updates;
+    a->told.extent = before.extent;
+    a->told.rows = before.rows;
+    return WK_OK;
+}
+
+static wk_status check_data(const adapt *a, bool known, wk_error *err)
+{
+    wk_replay_stats stats = wk_replay_get_stats(a->replay);
+    int length = a->subject.config.length;
+    if (known && stats.rows != a->told.rows)
+        return wk_fail(
+            err, WK_E_INPUT,
+            "the run in '%s' has dropped episodes that this adaptation began with; begin "
+            "anew with --restart",
+            a->config->directory);
+    if (wk_replay_sampleable(a->replay, length) > 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "'%s' keeps none of the episodes it had collected at step %" PRIu64
+                   " that are %d steps long; take a later snapshot, or --all-data for what the run "
+                   "has now",
+                   a->config->directory, a->subject.step, length);
+}
+
+static wk_status open_data(adapt *a, bool known, wk_error *err)
+{
+    wk_subject *s = &a->subject;
+    WK_TRY(wk_run_data_open(a->config->directory, &s->config, s->world.domain, s->pool, &a->replay,
+                            err));
+    wk_extent now = wk_extent_now(a->replay), *wanted = &a->told.extent;
+    if (!known && a->config->all_data) *wanted = now;
+    if (!known && !a->config->all_data) WK_TRY(wk_weights_extent(s->path, wanted, err));
+    if (now.begun < wanted->begun)
+        return wk_fail(err, WK_E_INPUT,
+                       "the newest checkpoint of '%s' is older than its snapshot of step %" PRIu64
+                       ": wait for the next one",
+                       a->config->directory, s->step);
+    wk_run_data_limit(a->replay, wanted);
+    WK_TRY(check_data(a, known, err));
+    a->told.rows = wk_replay_get_stats(a->replay).rows;
+    return wk_samples_create(&s->config, s->world.domain, &a->samples, err);
+}
+
+static wk_status open_metrics(adapt *a, wk_error *err)
+{
+    // Steps of the logs are updates.
+    wk_metrics_config metrics = {.logdir = a->folder,
+                                 .tensorboard = a->subject.config.log_tensorboard,
+                                 .timing = a->subject.config.log_timing,
+                                 .action_repeat = 1,
+                                 .log = &a->control->log};
+    return wk_metrics_open(&metrics, &a->mark, &a->metrics, err);
+}
+
+// Whether there is something left to do. The data is not needed to find out that there is not.
+static bool unfinished(const adapt *a)
+{
+    char path[PATH_CHARS];
+    file_in(a, "weights.safetensors", path);
+    return a->done < a->told.updates || a->done_in_weights != a->done || !wk_path_exists(path);
+}
+
+static wk_status open_parts(adapt *a, wk_error *err)
+{
+    bool known;
+    char path[PATH_CHARS];
+    WK_TRY(open_subject(a, err));
+    WK_TRY(take_folder(a, err));
+    if (a->config->restart) forget(a);
+    WK_TRY(recall(a, &known, err));
+    WK_TRY(resume(a, err));
+    if (!unfinished(a)) return WK_OK;
+    WK_TRY(open_data(a, known, err));
+    file_in(a, "adapt.yaml", path);
+    WK_TRY(wk_adapt_told_write(&a->told, path, err));
+    WK_TRY(open_metrics(a, err));
+    a->began = wk_clock_seconds();
+    a->next_checkpoint = a->began + FIRST_CHECKPOINT_SECONDS;
+    return WK_OK;
+}
+
+static void close_parts(adapt *a)
+{
+    wk_metrics_close(a->metrics);
+    wk_samples_free(&a->samples);
+    wk_replay_destroy(a->replay);
+    wk_lock_release(&a->lock);
+    wk_subject_close(&a->subject);
+}
+
+static void announce(const adapt *a)
+{
+    const wk_log *log = &a->control->log;
+    wk_replay_stats stats = wk_replay_get_stats(a->replay);
+    wk_log_line(log, WK_LOG_INFO,
+                "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64 " updates, on %s; %" PRIu64
+                " episodes, %" PRIu64 " steps of data",
+                a->subject.world.domain->name, a->subject.step, a->told.tasks, a->told.updates,
+                a->subject.device, stats.episodes, stats.steps);
+    uint64_t ended = a->told.extent.begun - a->told.extent.n_running;
+    if (stats.episodes < ended)
+        wk_log_line(log, WK_LOG_WARN,
+                    "%" PRIu64 " of the %" PRIu64
+                    " episodes collected by then have left the run's replay since",
+                    ended - stats.episodes, ended);
+}
+
+static wk_status save_checkpoint(adapt *a, wk_error *err)
+{
+    double began = wk_clock_seconds(), minutes = a->subject.config.checkpoint_every_minutes;
+    char path[PATH_CHARS], updates[24], weights[24], metrics[24], events[24];
+    WK_TRY(wk_metrics_position(a->metrics, &a->mark, err));
+    snprintf(updates, sizeof updates, "%" PRIu64, a->done);
+    snprintf(weights, sizeof weights, "%" PRIu64, a->done_in_weights);
+    snprintf(metrics, sizeof metrics, "%" PRIu64, a->mark.jsonl);
+    snprintf(events, sizeof events, "%" PRIu64, a->mark.events);
+    const wk_weights_label labels[] = {{"updates", updates},
+                                       {"weights", weights},
+                                       {"metrics", metrics},
+                                       {"events", events},
+                                       {"events_file", a->mark.events_file}};
+    file_in(a, "checkpoint.safetensors", path);
+    WK_TRY(wk_learner_save_labelled(a->subject.learner, path, labels,
+                                    sizeof labels / sizeof *labels, err));
+    double seconds = wk_clock_seconds();
+    a->next_checkpoint = minutes > 0 ? seconds + 60 * minutes : INFINITY;
+    a->saving += seconds - began;
+    wk_log_line(&a->control->log, WK_LOG_DEBUG, "checkpoint at update %" PRIu64, a->done);
+    return WK_OK;
+}
+
+static wk_status update(adapt *a, wk_error *err)
+{
+    wk_subject *s = &a->subject;
+    double began = wk_clock_seconds();
+    WK_TRY(wk_samples_draw(&a->samples, a->replay, a->told.seed, a->done, err));
+    wk_samples_choose(&a->samples, s->tasks, s->n_tasks);
+    a->sampling += wk_clock_seconds() - began;
+    began = wk_clock_seconds();
+    wk_learner_batch batch = wk_samples_view(&a->samples);
+    WK_TRY(wk_learner_observe(s->learner, &batch, err));
+    WK_TRY(wk_learner_update_tasks(s->learner, &batch, &a->last, err));
+    a->done++;
+    a->learning += wk_clock_seconds() - began;
+    return WK_OK;
+}
+
+// Numbers that are not finite skip their step; policies that give nothing else are beyond help.
+static wk_status watch(adapt *a, wk_error *err)
+{
+    const char *fault = wk_task_metrics_fault(&a->last, a->subject.n_tasks);
+    a->faults = fault ? a->faults + 1 : 0;
+    if (a->faults == 1)
+        wk_log_line(&a->control->log, WK_LOG_WARN, "%s is not finite; the step is skipped", fault);
+    if (a->faults < FAULTS_IN_A_ROW) return WK_OK;
+    return wk_fail(err, WK_E_DIVERGED,
+                   "%s was not finite in %d updates in a row; the last checkpoint is sound", fault,
+                   a->faults);
+}
+
+static wk_status record(adapt *a, wk_error *err)
+{
+    if (a->done % in_updates(a, a->subject.config.log_every) != 0) return WK_OK;
+    wk_metrics_scalar(a->metrics, "train_updates", (double)a->done);
+    for (int k = 0; k < a->subject.n_tasks; k++)
+        wk_measure_task(a->metrics, a->subject.world.domain->tasks[a->subject.tasks[k]].name,
+                        &a->last, k);
+    wk_metrics_timing(a->metrics, "time/updates_per_second",
+                      (double)(a->done - a->done_before) / (wk_clock_seconds() - a->began));
+    return wk_metrics_write(a->metrics, (int64_t)a->done, err);
+}
+
+static void show(const adapt *a, bool last)
+{
+    if (!a->control->line) return;
+    double seconds = wk_clock_seconds(), passed = seconds - a->began;
+    double done = (double)(a->done - a->done_before);
+    wk_progress p = wk_progress_empty();
+    p.steps = p.updates = (int64_t)a->done;
+    p.total = (int64_t)a->told.updates;
+    p.unit = "updates";
+    if (done > 0 && passed > 0) {
+        p.updates_per_second = done / passed;
+        p.seconds_left = passed / done * (double)(p.total - p.steps);
+    }
+    p.seconds[WK_PHASE_REPLAY] = a->sampling;
+    p.seconds[WK_PHASE_LEARN] = a->learning;
+    p.seconds[WK_PHASE_LOG] = a->saving;
+    p.device = a->subject.device;
+    if (last)
+        wk_status_line_finish(a->control->line, &p);
+    else
+        wk_status_line_update(a->control->line, &p, seconds);
+}
+
+static bool checkpoint_due(const adapt *a)
+{
+    int64_t steps = a->subject.config.checkpoint_every_steps;
+    bool by_updates = steps > 0 && a->done % in_updates(a, steps) == 0;
+    return by_updates || wk_clock_seconds() >= a->next_checkpoint;
+}
+
+static wk_status save_weights(adapt *a, wk_error *err)
+{
+    char path[PATH_CHARS];
+    const wk_subject *s = &a->subject;
+    wk_weights_origin origin = {&s->config, s->world.domain, s->step, &a->told.extent};
+    file_in(a, "weights.safetensors", path);
+    WK_TRY(wk_weights_save(s->learner, &origin, path, err));
+    a->done_in_weights = a->done;
+    return WK_OK;
+}
+
+static wk_status loop(adapt *a, wk_run_end *end, wk_error *err)
+{
+    while (a->done < a->told.updates) {
+        if (a->control->stop && *a->control->stop) {
+            *end = WK_RUN_INTERRUPTED;
+            break;
+        }
+        WK_TRY(update(a, err));
+        WK_TRY(watch(a, err));
+        WK_TRY(record(a, err));
+        show(a, false);
+        if (checkpoint_due(a)) WK_TRY(save_checkpoint(a, err));
+    }
+    // The last checkpoint says that the weights are there, so it comes after them.
+    if (*end == WK_RUN_FINISHED) WK_TRY(save_weights(a, err));
+    WK_TRY(save_checkpoint(a, err));
+    show(a, true);
+    wk_log_line(&a->control->log, WK_LOG_INFO, "%s in %s",
+                *end == WK_RUN_FINISHED ? "policies" : "unfinished policies", a->folder);
+    return WK_OK;
+}
+
+wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control, wk_run_end *end,
+                   wk_error *err)
+{
+    adapt *a = calloc(1, sizeof *a);
+    if (!a) return wk_fail(err, WK_E_MEMORY, "no memory to adapt");
+    a->config = config;
+    a->control = control;
+    a->lock = WK_LOCK_NONE;
+    *end = WK_RUN_FINISHED;
+    wk_status status = open_parts(a, err);
+    if (status == WK_OK && unfinished(a)) {
+        announce(a);
+        status = loop(a, end, err);
+    }
+    close_parts(a);
+    free(a);
+    return status;
+}

@@ -1,0 +1,39 @@
+// Adaptation: reward heads and task policies from a snapshot of a run without rewards, trained in
+// imagination on the episodes the run had collected by then. No environment is stepped, and the
+// world model stays as it is. RUN/adapt/step-000000500000 holds it:
+//
+//   adapt.yaml               what it was told
+//   weights.safetensors      the snapshot's world model with the policies, once finished
+//   checkpoint.safetensors   how to go on
+//   metrics.jsonl, events*   what it measured
+//   lock                     held while a process adapts here
+//
+// The same call continues what was interrupted, to the same bytes. The run's own files are only
+// read: it may be training meanwhile.
+#ifndef WK_TRAIN_ADAPT_H
+#define WK_TRAIN_ADAPT_H
+
+#include "train/run.h"
+
+/// Most updates when none are asked for.
+enum { WK_ADAPT_UPDATES_MOST = 100000 };
+
+/// What to adapt and how.
+typedef struct wk_adapt_config {
+    const char *directory; // of the run
+    int64_t snapshot;      // its step, or WK_STEP_LAST
+    const char *tasks;     // "all", or names with commas between
+    int64_t updates;       // 0: as before; at first, as many as a policy trained alongside would
+                           // have had by then, at most WK_ADAPT_UPDATES_MOST
+    const uint64_t *seed;  // NULL: the run's
+    bool all_data;         // everything the run has now, not only what it had at the snapshot
+    bool restart;          // forget what is there
+    const char *device;    // NULL: as the run was told
+    int threads;           // 0: as the run was told
+} wk_adapt_config;
+
+/// Adapts, from the beginning or where it was interrupted.
+wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control, wk_run_end *end,
+                   wk_error *err);
+
+#endif

@@ -1,0 +1,132 @@
+#include "train/evaluation.h"
+
+#include "train/config_parts.h"
+#include "train/evaluation_pictures.h"
+#include <stdio.h>
+#include <string.h>
+
+wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain *domain,
+                                    uint64_t step, const char *policy)
+{
+    return (wk_eval_origin){.domain = domain,
+                            .curriculum = config->curriculum_rule,
+                            .exploration = config->exploration,
+                            .run_seed = config->seed,
+                            .step = step,
+                            .policy = policy};
+}
+
+// Notes eval_TASK_CASE/eval_TASK_CASE_STATISTIC_WHAT.
+static void note(wk_metrics *metrics, const char *group, const char *statistic, const char *what,
+                 double value)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s/%s_%s_%s", group, group, statistic, what);
+    wk_metrics_scalar(metrics, name, value);
+}
+
+static void note_score(wk_metrics *metrics, const char *group, const char *what, const wk_score *s)
+{
+    note(metrics, group, "mean", what, s->mean);
+    note(metrics, group, "max", what, s->max);
+    note(metrics, group, "min", what, s->min);
+    note(metrics, group, "std", what, s->sd);
+}
+
+static void note_case(wk_metrics *metrics, const wk_task *task, const wk_case_result *c)
+{
+    char group[128];
+    snprintf(group, sizeof group, "eval_%.50s_%s%.50s", task->name, c->set.set ? "OOD_" : "uniform",
+             c->set.set ? c->set.name : "");
+    note_score(metrics, group, "return", &c->returned);
+    note(metrics, group, "cvar_0.1", "return", c->returned.cvar[WK_SCORE_TENTH]);
+    note_score(metrics, group, "length", &c->length);
+    note(metrics, group, "diverged", "episodes", c->diverged);
+    if (!task->has_completion) return;
+    note_score(metrics, group, "completion", &c->completed);
+    note(metrics, group, "cvar_0.1", "completion", c->completed.cvar[WK_SCORE_TENTH]);
+}
+
+// One evaluation under way.
+typedef struct evaluation {
+    wk_trainer *trainer;
+    const volatile sig_atomic_t *stop; // NULL: never
+    wk_metrics *metrics;
+    wk_eval_pictures *pictures; // NULL: none wanted
+    wk_eval_result result;
+} evaluation;
+
+static bool stopped(const evaluation *e)
+{
+    return e->stop && *e->stop;
+}
+
+static wk_status watch(void *context, const wk_eval_row *row, wk_error *err)
+{
+    evaluation *e = context;
+    if (stopped(e)) return wk_fail(err, WK_E_INPUT, "stopped");
+    return e->pictures ? wk_eval_pictures_look(e->pictures, row, err) : WK_OK;
+}
+
+static wk_status evaluate_task(evaluation *e, const wk_eval_player *player, int policy,
+                               wk_error *err)
+{
+    int task;
+    const char *name = wk_trainer_task_name(e->trainer, policy);
+    WK_TRY(wk_domain_task(e->result.origin.domain, name, &task, err));
+    WK_TRY(wk_eval_result_add(&e->result, player, task, policy, err));
+    return e->pictures ? wk_eval_pictures_note(e->pictures, name, e->metrics, err) : WK_OK;
+}
+
+static wk_status evaluate(evaluation *e, const wk_log *log, const char *directory, wk_error *err)
+{
+    const wk_run_config *config = wk_trainer_config(e->trainer);
+    const wk_domain *domain = e->result.origin.domain;
+    wk_learner *learner = wk_trainer_learner(e->trainer);
+    int options[WK_OPTIONS_MAX];
+    WK_TRY(wk_run_config_options(config, domain, options, err));
+    // Clips have no other place than TensorBoard files.
+    if (config->log_tensorboard && config->log_images_every > 0)
+        WK_TRY(wk_eval_pictures_create(learner, domain, config->length, &e->pictures, err));
+    wk_eval_player player = {.options = options,
+                             .learner = learner,
+                             .cases = "",
+                             .threads = config->env_threads,
+                             .log = log,
+                             .watch = watch,
+                             .context = e};
+    for (int k = 0; k < wk_learner_get_config(learner)->tasks; k++)
+        WK_TRY(evaluate_task(e, &player, k, err));
+    return wk_eval_result_write(&e->result, directory, err);
+}
+
+static void note_all(wk_metrics *metrics, const wk_eval_result *result)
+{
+    for (int i = 0; i < result->n_tasks; i++)
+        for (int k = 0; k < result->tasks[i].n_cases; k++)
+            note_case(metrics, &result->origin.domain->tasks[result->tasks[i].task],
+                      &result->tasks[i].cases[k]);
+}
+
+wk_status wk_evaluation_run(wk_trainer *trainer, const char *directory,
+                            const volatile sig_atomic_t *stop, const wk_log *log,
+                            wk_metrics *metrics, bool *done, wk_error *err)
+{
+    const wk_run_config *config = wk_trainer_config(trainer);
+    uint64_t step = wk_trainer_standing(trainer).steps;
+    evaluation e = {.trainer = trainer,
+                    .stop = stop,
+                    .metrics = metrics,
+                    .result = {.origin = wk_evaluation_origin(config, wk_trainer_domain(trainer),
+                                                              step, WK_POLICY_ALONGSIDE),
+                               .envs = config->eval_envs}};
+    wk_status status = evaluate(&e, log, directory, err);
+    *done = status == WK_OK;
+    if (*done)
+        note_all(metrics, &e.result);
+    else if (stopped(&e))
+        status = WK_OK;
+    wk_eval_result_free(&e.result);
+    wk_eval_pictures_destroy(e.pictures);
+    return status;
+}

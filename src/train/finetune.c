@@ -1,0 +1,198 @@
+#include "train/finetune.h"
+
+#include "base/rng.h"
+#include "train/config_check.h"
+#include "train/subject.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct finetune {
+    const wk_finetune_config *config;
+    wk_run_config base; // the run's configuration
+    wk_run_config own;  // this one's
+    wk_run_world world;
+    uint64_t step;                    // of the world model
+    char source[WK_WEIGHTS_PATH_MAX]; // weights to begin with,
+    char tasks[WK_RUN_TEXT_MAX];      // the tasks they have policies for
+    int member;                       // and ours among them
+    char result[WK_WEIGHTS_PATH_MAX];
+    wk_extent extent; // of the run's data
+} finetune;
+
+// Where `task` stands in a list of names; -1 when it does not.
+static int place_of(const char *task, const char *list)
+{
+    for (int place = 0; *list; place++) {
+        size_t length = strcspn(list, ",");
+        if (strlen(task) == length && memcmp(task, list, length) == 0) return place;
+        list += length + (list[length] == ',');
+    }
+    return -1;
+}
+
+// Looks for the task's policy among weights of one kind.
+static wk_status look_among(finetune *f, wk_weights_kind kind, wk_error *err)
+{
+    const wk_finetune_config *c = f->config;
+    WK_TRY(wk_weights_find(c->directory, kind, c->snapshot, NULL, &f->step, err));
+    wk_weights_path(c->directory, kind, f->step, NULL, f->source);
+    WK_TRY(wk_weights_tasks(f->source, f->tasks, err));
+    f->member = place_of(c->task, f->tasks);
+    if (f->member >= 0) return WK_OK;
+    return wk_fail(err, WK_E_NOT_FOUND, "'%s' has policies for %s and not for '%s'", f->source,
+                   f->tasks, c->task);
+}
+
+static wk_status find_policy(finetune *f, wk_error *err)
+{
+    int task;
+    WK_TRY(wk_domain_task(f->world.domain, f->config->task, &task, err));
+    wk_error adapted = {0}, alongside = {0};
+    wk_status status = look_among(f, WK_WEIGHTS_ADAPTED, &adapted);
+    if (status == WK_E_NOT_FOUND) status = look_among(f, WK_WEIGHTS_SNAPSHOT, &alongside);
+    if (status == WK_OK) return WK_OK;
+    return wk_fail(err, status, "there is no policy to begin with: %s", adapted.message);
+}
+
+// Environments and weights draw from other streams than the run's did.
+static uint64_t own_seed(const finetune *f)
+{
+    wk_rng rng = wk_rng_stream(f->base.seed, "finetune", f->step);
+    return f->config->seed ? *f->config->seed : wk_rng_u32(&rng);
+}
+
+static wk_status make_config(finetune *f, wk_error *err)
+{
+    const wk_finetune_config *c = f->config;
+    wk_run_config *own = &f->own;
+    *own = f->base;
+    own->seed = own_seed(f);
+    own->steps = c->steps;
+    own->minutes = 0;
+    own->prefill = 0;
+    snprintf(own->tasks, sizeof own->tasks, "%s", c->task);
+    snprintf(own->acting, sizeof own->acting, "%s", c->task);
+    if (c->device) snprintf(own->device, sizeof own->device, "%s", c->device);
+    if (c->threads > 0) own->env_threads = c->threads;
+    const char *rule = c->curriculum ? c->curriculum : "dr";
+    if (strcmp(rule, "run") != 0) {
+        snprintf(own->curriculum_rule, sizeof own->curriculum_rule, "%s", rule);
+        own->curriculum_plugin[0] = 0;
+    }
+    return wk_run_config_check(own, f->world.domain, err);
+}
+
+// Memory for the rows of one episode.
+typedef struct episode_rows {
+    wk_replay_batch batch;
+    size_t width, tasks;
+} episode_rows;
+
+static wk_status rows_create(const wk_domain *domain, episode_rows *rows, wk_error *err)
+{
+    size_t most = (size_t)domain->episode_steps + 1;
+    rows->width = (size_t)domain->action_size;
+    rows->tasks = (size_t)domain->n_tasks;
+    wk_replay_batch *b = &rows->batch;
+    b->images = malloc(most * WK_IMAGE_BYTES);
+    b->actions = malloc(most * rows->width * sizeof *b->actions);
+    b->rewards = malloc(most * rows->tasks * sizeof *b->rewards);
+    b->completion = malloc(most * rows->tasks * sizeof *b->completion);
+    b->flags = malloc(most);
+    bool all = b->images && b->actions && b->rewards && b->completion && b->flags;
+    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for an episode of %zu rows", most);
+}
+
+static void rows_free(episode_rows *rows)
+{
+    free(rows->batch.images);
+    free(rows->batch.actions);
+    free(rows->batch.rewards);
+    free(rows->batch.completion);
+    free(rows->batch.flags);
+}
+
+static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, episode_rows *rows,
+                              wk_error *err)
+{
+    wk_replay_episode episode = wk_replay_at(from, i);
+    const wk_replay_batch *b = &rows->batch;
+    wk_replay_read(from, i, 0, episode.rows, b);
+    WK_TRY(wk_replay_begin(to, 0, episode.theta, episode.space, err));
+    for (size_t t = 0; t < episode.rows; t++) {
+        wk_replay_row row = {.image = b->images + t * WK_IMAGE_BYTES,
+                             .action = t ? b->actions + t * rows->width : NULL,
+                             .rewards = b->rewards + t * rows->tasks,
+                             .completion = b->completion + t * rows->tasks,
+                             .flags = b->flags[t]};
+        WK_TRY(wk_replay_append(to, 0, &row, err));
+    }
+    return wk_replay_running(to, 0) ? wk_replay_end(to, 0, err) : WK_OK;
+}
+
+static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)
+{
+    wk_replay *from = NULL;
+    episode_rows rows = {0};
+    const char *run = f->config->directory;
+    WK_TRY(wk_run_data_open(run, &f->base, f->world.domain, NULL, &from, err));
+    wk_run_data_limit(from, &f->extent);
+    wk_status status = rows_create(f->world.domain, &rows, err);
+    for (size_t i = 0; i < wk_replay_count(from) && status == WK_OK; i++)
+        status = copy_episode(from, i, to, &rows, err);
+    rows_free(&rows);
+    wk_replay_destroy(from);
+    return status;
+}
+
+// What a new run begins with: the policy, its world model, and the data of both.
+static wk_status prepare(void *context, wk_trainer *trainer, wk_error *err)
+{
+    finetune *f = context;
+    wk_learner *learner = wk_trainer_learner(trainer);
+    WK_TRY(wk_learner_restore_weights(learner, f->source, WK_WEIGHTS_WORLD, err));
+    WK_TRY(wk_learner_restore_task(learner, f->source, f->member, err));
+    return copy_data(f, wk_trainer_replay(trainer), err);
+}
+
+static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
+{
+    finetune *f = context;
+    wk_weights_origin origin = {&f->own, f->world.domain, f->step, &f->extent};
+    return wk_weights_save(wk_trainer_learner(trainer), &origin, f->result, err);
+}
+
+static wk_status open_parts(finetune *f, wk_error *err)
+{
+    WK_TRY(wk_subject_read_config(f->config->directory, &f->base, err));
+    WK_TRY(wk_run_world_open(&f->base, &f->world, err));
+    WK_TRY(find_policy(f, err));
+    WK_TRY(wk_weights_extent(f->source, &f->extent, err));
+    WK_TRY(make_config(f, err));
+    wk_weights_path(f->config->directory, WK_WEIGHTS_FINETUNED, f->step, f->config->task,
+                    f->result);
+    return WK_OK;
+}
+
+wk_status wk_finetune(const wk_finetune_config *config, const wk_run_control *control,
+                      wk_run_end *end, wk_error *err)
+{
+    finetune *f = calloc(1, sizeof *f);
+    if (!f) return wk_fail(err, WK_E_MEMORY, "no memory to fine-tune");
+    f->config = config;
+    wk_run_control around = *control;
+    around.prepare = prepare;
+    around.finish = finish;
+    around.context = f;
+    wk_status status = open_parts(f, err);
+    if (status == WK_OK) {
+        char folder[WK_WEIGHTS_PATH_MAX];
+        snprintf(folder, sizeof folder, "%s", f->result);
+        *strrchr(folder, '/') = 0;
+        status = wk_run(&f->own, folder, &around, end, err);
+    }
+    wk_run_world_close(&f->world);
+    free(f);
+    return status;
+}

@@ -1,0 +1,57 @@
+#include "train/samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain, wk_samples *s,
+                            wk_error *err)
+{
+    size_t rows = (size_t)config->batch * (size_t)config->length;
+    s->batch = config->batch;
+    s->length = config->length;
+    s->n_tasks = (size_t)domain->n_tasks;
+    s->images = calloc(rows, WK_IMAGE_BYTES);
+    s->first = calloc(rows, 1);
+    s->actions = calloc(rows * (size_t)domain->action_size, sizeof *s->actions);
+    s->rewards = calloc(rows * s->n_tasks, sizeof *s->rewards);
+    s->spaces = calloc((size_t)s->batch, sizeof *s->spaces);
+    bool all = s->images && s->first && s->actions && s->rewards && s->spaces;
+    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
+}
+
+void wk_samples_free(wk_samples *s)
+{
+    free(s->images);
+    free(s->first);
+    free(s->actions);
+    free(s->rewards);
+    free(s->spaces);
+    *s = (wk_samples){0};
+}
+
+wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, uint64_t seed, uint64_t counter,
+                          wk_error *err)
+{
+    wk_replay_batch out = {.images = s->images,
+                           .actions = s->actions,
+                           .rewards = s->rewards,
+                           .first = s->first,
+                           .spaces = s->spaces};
+    return wk_replay_sample(replay, seed, counter, s->batch, s->length, &out, err);
+}
+
+void wk_samples_choose(wk_samples *s, const int *tasks, int count)
+{
+    size_t rows = (size_t)s->batch * (size_t)s->length, chosen = (size_t)count;
+    for (size_t i = 0; i < rows; i++) {
+        float row[WK_TASKS_MAX];
+        memcpy(row, s->rewards + i * s->n_tasks, s->n_tasks * sizeof *row);
+        for (size_t k = 0; k < chosen; k++)
+            s->rewards[i * chosen + k] = row[tasks[k]];
+    }
+}
+
+wk_learner_batch wk_samples_view(const wk_samples *s)
+{
+    return (wk_learner_batch){s->images, s->actions, s->first, s->rewards};
+}

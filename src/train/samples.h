@@ -1,0 +1,33 @@
+// Memory for one batch of sequences from a replay store, in the layout the learner takes.
+#ifndef WK_TRAIN_SAMPLES_H
+#define WK_TRAIN_SAMPLES_H
+
+#include "agent/learner.h"
+#include "replay/replay.h"
+#include "train/config.h"
+
+/// Zero-initialise; free it also after a failed create.
+typedef struct wk_samples {
+    int batch, length;
+    size_t n_tasks; // of the domain: rewards in a row as drawn
+    uint8_t *images, *first;
+    float *actions, *rewards;
+    int64_t *spaces; // [batch], index of θ
+} wk_samples;
+
+wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain, wk_samples *out,
+                            wk_error *err);
+void wk_samples_free(wk_samples *samples);
+
+/// Fills it with batch `counter` of the stream of `seed`.
+wk_status wk_samples_draw(wk_samples *samples, wk_replay *replay, uint64_t seed, uint64_t counter,
+                          wk_error *err);
+
+/// A learner's tasks are a choice of the domain's: keeps their rewards, `tasks` by number, of the
+/// batch just drawn.
+void wk_samples_choose(wk_samples *samples, const int *tasks, int count);
+
+/// The batch as the learner takes it.
+wk_learner_batch wk_samples_view(const wk_samples *samples);
+
+#endif

@@ -1,0 +1,68 @@
+// The decoder against the code points' own encoding rule, and every kind of malformed bytes.
+#include "base/utf8.h"
+#include "support/check.h"
+#include <stdbool.h>
+
+// RFC 3629, section 3.
+static size_t encode(uint32_t code, char *out)
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = length - 1; i > 0; i--, code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3f));
+    out[0] = (char)(0xf00 >> length | code);
+    return length;
+}
+
+static void every_character_is_read_back(void **state)
+{
+    (void)state;
+    for (uint32_t code = 1; code <= 0x10ffff; code++) {
+        char bytes[8] = {0};
+        uint32_t got = 0;
+        size_t length = encode(code, bytes);
+        bool surrogate = code >= 0xd800 && code < 0xe000;
+        if (wk_utf8_decode(bytes, SIZE_MAX, &got) != (surrogate ? 0 : length))
+            fail_msg("U+%04X is taken wrongly", (unsigned)code);
+        if (!surrogate && got != code)
+            fail_msg("U+%04X is read as U+%04X", (unsigned)code, (unsigned)got);
+        if (wk_utf8_decode(bytes, length - 1, &got) != 0)
+            fail_msg("U+%04X is accepted when cut off", (unsigned)code);
+    }
+}
+
+static void malformed_bytes_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"\x80",
+                                      "\xbf",
+                                      "\xc0\x80",
+                                      "\xc1\xbf",
+                                      "\xc3",
+                                      "\xc3(",
+                                      "\xe0\x9f\xbf",
+                                      "\xe2\x82",
+                                      "\xe2(\xa1",
+                                      "\xed\xa0\x80",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xff",
+                                      "\xfe"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint32_t code;
+        if (wk_utf8_decode(bad[i], SIZE_MAX, &code) != 0) fail_msg("case %zu is accepted", i);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_character_is_read_back),
+        cmocka_unit_test(malformed_bytes_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+// waker adapt and waker finetune, as a user and a batch system run them: what they leave, signals
+// and exit codes, both beside a process that trains, and what they refuse.
+#include "cli/long_runs.h"
+
+#define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
+
+static int setup_with_run(void **state)
+{
+    if (setup(state) != 0) return -1;
+    program_expect_success(program_run("train --logdir run " QUIET_OPTIONS));
+    program_expect_success(program_run("train --logdir twin " QUIET_OPTIONS));
+    return 0;
+}
+
+static void adapt_tells_what_it_does_and_where_it_is(void **state)
+{
+    (void)state;
+    program_result r = program_run("adapt run --task east --updates 20 --snapshot 201");
+    program_expect_success(r);
+    const char *const parts[] = {"snapshot of step 201", "tasks east", "20/20 updates",
+                                 "policies in run/adapt/step-000000000201"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(r.err, parts[i])) fail_msg("'%s' lacks '%s'", r.err, parts[i]);
+    assert_non_null(strstr(r.out, "finished: run"));
+}
+
+static void signals_end_an_adaptation_with_a_checkpoint_and_code_75(void **state)
+{
+    (void)state;
+    char calm[512], stopped[512];
+    const char *options = "--task all --updates 3000 --quiet";
+    program_expect_success(program_run("adapt run %s", options));
+    pid_t child = start("adapt twin --task all --updates 3000 --quiet");
+    wait_for_metrics("twin/adapt/step-000000000402");
+    kill(child, SIGTERM);
+    assert_int_equal(exit_code(child), 75);
+    program_expect_success(program_run("adapt twin %s", options));
+    inside("run", calm);
+    inside("twin", stopped);
+    same_file(calm, stopped, "adapt/step-000000000402/weights.safetensors", 0, 0);
+    same_file(calm, stopped, "adapt/step-000000000402/metrics.jsonl", 0, 0);
+}
+
+static void a_killed_adaptation_continues_to_the_same_bytes(void **state)
+{
+    (void)state;
+    char calm[512], killed[512];
+    const char *options = "--task west --snapshot 201 --restart --updates 600 --quiet";
+    program_expect_success(program_run("adapt run %s", options));
+    pid_t child = start("adapt twin --task west --snapshot 201 --restart --updates 600 --quiet");
+    wait_for_metrics("twin/adapt/step-000000000201");
+    pause_ms(30);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    program_expect_success(
+        program_run("adapt twin --task west --snapshot 201 --updates 600 --quiet"));
+    inside("run", calm);
+    inside("twin", killed);
+    same_file(calm, killed, "adapt/step-000000000201/weights.safetensors", 0, 0);
+    same_file(calm, killed, "adapt/step-000000000201/metrics.jsonl", 0, 0);
+}
+
+static void adapting_beside_a_training_process_works_and_does_not_change_it(void **state)
+{
+    (void)state;
+    char calm[512], busy[512];
+    program_expect_success(program_run("train --logdir calm " QUIET_OPTIONS " --steps 1500"));
+    program_expect_success(program_run("train --logdir busy " QUIET_OPTIONS " --steps 700"));
+    pid_t child = start("train --logdir busy " QUIET_OPTIONS " --steps 1500");
+    program_result r = program_run("adapt busy --task west --snapshot 201 --updates 50 --quiet");
+    int code = exit_code(child);
+    program_expect_success(r);
+    assert_int_equal(code, 0);
+    same_end(inside("calm", calm), inside("busy", busy));
+}
+
+static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
+{
+    (void)state;
+    char calm[512], stopped[512];
+    const char *options = "--task east --steps 900 --quiet";
+    const char *const runs[] = {"run", "twin"};
+    for (int i = 0; i < 2; i++)
+        program_expect_success(program_run("adapt %s --task east,west --restart --updates 20 "
+                                           "--quiet",
+                                           runs[i]));
+    program_expect_success(program_run("finetune run %s", options));
+    pid_t child = start("finetune twin --task east --steps 900 --quiet");
+    wait_for_metrics("twin/finetune/step-000000000402-east");
+    kill(child, SIGINT);
+    assert_int_equal(exit_code(child), 75);
+    program_expect_success(program_run("finetune twin %s", options));
+    inside("run/finetune/step-000000000402-east", calm);
+    inside("twin/finetune/step-000000000402-east", stopped);
+    same_end(calm, stopped);
+    same_file(calm, stopped, "weights.safetensors", 0, 0);
+    program_result r = program_run("ckpt run --check");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "adapted "));
+    assert_non_null(strstr(r.out, "tasks east,west"));
+    assert_non_null(strstr(r.out, "finetuned "));
+}
+
+static void wrong_usage_is_told(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("adapt run"), 2, "--task");
+    program_expect_error(program_run("adapt"), 2, "adapt");
+    program_expect_error(program_run("adapt run --task north"), 2, "'north'");
+    program_expect_error(program_run("adapt run --task all --snapshot x"), 2, "--snapshot");
+    program_expect_error(program_run("adapt run --task all --snapshot 1.5"), 2, "no step");
+    program_expect_error(program_run("adapt run --task all --snapshot 7"), 2, "201, 402");
+    program_expect_error(program_run("adapt run --task all --device tpu"), 2, "device");
+    shell("mkdir empty");
+    program_expect_error(program_run("adapt empty --task all"), 2, "holds no run");
+    program_expect_error(program_run("finetune run --task east"), 2, "--steps");
+    program_expect_error(program_run("finetune run --steps 100"), 2, "--task");
+    program_expect_error(program_run("finetune run --task north --steps 100"), 2, "'north'");
+    program_expect_error(program_run("finetune run --task east --snapshot 7 --steps 100"), 2,
+                         "no policy to begin with");
+}
+
+static void damaged_and_foreign_snapshots_are_refused(void **state)
+{
+    (void)state;
+    shell("cp -r run hurt && echo nonsense > hurt/snapshots/step-000000000402.safetensors");
+    program_expect_error(program_run("adapt hurt --task all --restart"), 2,
+                         "step-000000000402.safetensors");
+    program_expect_success(
+        program_run("train --logdir walker --configs terrain-walker " TINY_OPTIONS
+                    " --domain terrain-walker --steps 60 --prefill 30 --quiet --replay.capacity "
+                    "20000 --log.tensorboard false"));
+    shell("cp walker/snapshots/*.safetensors hurt/snapshots/step-000000000402.safetensors");
+    program_expect_error(program_run("adapt hurt --task all --restart"), 2,
+                         "domain terrain-walker");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adapt_tells_what_it_does_and_where_it_is),
+        cmocka_unit_test(signals_end_an_adaptation_with_a_checkpoint_and_code_75),
+        cmocka_unit_test(a_killed_adaptation_continues_to_the_same_bytes),
+        cmocka_unit_test(adapting_beside_a_training_process_works_and_does_not_change_it),
+        cmocka_unit_test(finetune_continues_after_a_signal_to_the_same_bytes),
+        cmocka_unit_test(wrong_usage_is_told),
+        cmocka_unit_test(damaged_and_foreign_snapshots_are_refused),
+    };
+    return cmocka_run_group_tests(tests, setup_with_run, teardown);
+}

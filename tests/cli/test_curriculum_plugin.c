@@ -1,0 +1,103 @@
+// Curricula from shared objects through waker train: the template does what it says, a run with it
+// resumes exactly, and each way a plug-in can be wrong has its message.
+#include "support/program.h"
+#include "train/runs.h"
+
+#define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
+#define OPTIONS TINY_OPTIONS " --log.tensorboard false --exploration random"
+
+static program_result train(const char *logdir, const char *plugin, const char *more)
+{
+    return program_run("train --logdir %s " OPTIONS " --curriculum.plugin %s %s", logdir, plugin,
+                       more);
+}
+
+static void the_template_trains_and_is_named(void **state)
+{
+    (void)state;
+    program_result result = train("a", PLUGINS "even.so", "");
+    program_expect_success(result);
+    assert_non_null(strstr(result.err, "toy, even, random"));
+    result = program_run("curriculum a --json");
+    program_expect_success(result);
+    program_expect_json(result.out);
+    assert_non_null(strstr(result.out, "\"rule\": \"even\""));
+}
+
+static void a_run_with_a_plugin_resumes_to_the_same_bytes(void **state)
+{
+    (void)state;
+    program_expect_success(train("whole", PLUGINS "even.so", "--quiet"));
+    program_expect_success(train("halves", PLUGINS "even.so", "--quiet --steps 200"));
+    program_expect_success(train("halves", PLUGINS "even.so", "--quiet"));
+    unsigned long a_size, b_size;
+    unsigned char *a = program_read("whole/metrics.jsonl", &a_size);
+    unsigned char *b = program_read("halves/metrics.jsonl", &b_size);
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_int_equal(a_size, b_size);
+    assert_memory_equal(a, b, a_size);
+    free(a);
+    free(b);
+    // Another rule is another run.
+    program_expect_error(program_run("train --logdir whole " OPTIONS " --quiet"), 2,
+                         "curriculum.plugin");
+}
+
+static void plugins_that_cannot_be_loaded_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *message;
+    } broken[] = {
+        {"no-such.so", "there is no file"},
+        {"rule_missing.so",
+         "add a function `const wk_curriculum_rule *wk_plugin_curriculum(void)`"},
+        {"rule_null.so", "returns NULL; return the address of your rule"},
+        {"rule_other_abi.so", "built for version 42 of the curriculum interface"},
+        {"rule_nameless.so", "lacks a name"},
+        {"rule_name_taken.so", "'waker-m' has the name of a built-in one"},
+        {"ball.so", "does not define 'wk_plugin_curriculum'"},
+    };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, PLUGINS "%s", broken[i].file);
+        if (strcmp(broken[i].file, "ball.so") == 0 && !wk_path_exists(path)) continue;
+        program_result result = train("bad", path, "--quiet");
+        assert_true(result.code == 1 || result.code == 2);
+        program_expect_error(result, result.code, broken[i].message);
+        assert_non_null(strstr(result.err, broken[i].file));
+    }
+}
+
+static void distributions_that_are_none_stop_the_run_and_say_which_theta(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *message;
+    } broken[] = {
+        {"rule_negative.so", "the probability -"},
+        {"rule_nan.so", "the probability nan"},
+        {"rule_sum.so", "sum to 1.5 instead of 1"},
+        {"rule_zero.so", "sum to 0 instead of 1"},
+    };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        char path[1024], logdir[32];
+        snprintf(path, sizeof path, PLUGINS "%s", broken[i].file);
+        snprintf(logdir, sizeof logdir, "broken%zu", i);
+        program_result result = train(logdir, path, "--quiet");
+        program_expect_error(result, 2, broken[i].message);
+        assert_non_null(strstr(result.err, "curriculum 'even'"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_template_trains_and_is_named),
+        cmocka_unit_test(a_run_with_a_plugin_resumes_to_the_same_bytes),
+        cmocka_unit_test(plugins_that_cannot_be_loaded_are_told_apart),
+        cmocka_unit_test(distributions_that_are_none_stop_the_run_and_say_which_theta),
+    };
+    return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}

@@ -1,0 +1,216 @@
+// waker eval and waker openloop as a user runs them, from training to tables: the same bytes twice
+// and on any number of threads, every kind of policy, videos, and what is refused with which words.
+#include "cli/long_runs.h"
+
+#define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
+#define FEW " --envs 6 --quiet"
+
+// Two runs that the tests look at: one with task policies alongside, one without.
+static int make_runs(void **state)
+{
+    if (setup(state) != 0) return -1;
+    program_expect_success(program_run("train --logdir tasks " QUIET_OPTIONS " --tasks all"));
+    program_expect_success(program_run("train --logdir free " QUIET_OPTIONS));
+    return 0;
+}
+
+static void the_table_names_tasks_cases_and_the_file(void **state)
+{
+    (void)state;
+    program_result r = program_run("eval tasks --envs 6");
+    program_expect_success(r);
+    static const char *const parts[] = {"west",
+                                        "east",
+                                        "dr",
+                                        "storm",
+                                        "CVaR 0.1",
+                                        "mean",
+                                        "diverged",
+                                        "s.d.",
+                                        "toy",
+                                        "alongside",
+                                        "tasks/eval/alongside-000000000402.json"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(r.out, parts[i])) fail_msg("'%s' is missing in:\n%s", parts[i], r.out);
+    assert_non_null(strstr(r.err, "west, dr: mean return")); // progress
+    // The header, and for each task 6 episodes of dr and 20 of storm.
+    shell("test $(wc -l < tasks/eval/alongside-000000000402.csv) = 53");
+}
+
+static void results_do_not_depend_on_repetition_or_threads(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("eval tasks --threads 1" FEW));
+    shell("rm -rf first; cp -r tasks/eval first");
+    program_expect_success(program_run("eval tasks --threads 1" FEW));
+    shell("cmp first/alongside-000000000402.json tasks/eval/alongside-000000000402.json");
+    program_expect_success(program_run("eval tasks --threads 2" FEW));
+    shell("cmp first/alongside-000000000402.json tasks/eval/alongside-000000000402.json");
+    shell("cmp first/alongside-000000000402.csv tasks/eval/alongside-000000000402.csv");
+    program_expect_success(program_run("eval tasks --seed 1" FEW));
+    shell("! cmp -s first/alongside-000000000402.json tasks/eval/alongside-000000000402.json");
+}
+
+static void json_is_what_the_files_hold(void **state)
+{
+    (void)state;
+    program_result r = program_run("eval tasks --snapshot all --task east --cases dr --json" FEW);
+    program_expect_success(r);
+    program_expect_json(r.out);
+    FILE *said = fopen("said.json", "w");
+    assert_non_null(said);
+    fputs(r.out, said);
+    fclose(said);
+    char command[1200];
+    snprintf(command, sizeof command,
+             "python3 -c \"import json, sys\n"
+             "said = json.load(open('said.json'))\n"
+             "files = [json.load(open('%s/tasks/eval/alongside-%%012d.json' %% d['step']))"
+             " for d in said]\n"
+             "sys.exit(said != files or [d['step'] for d in said] != [201, 402])\"",
+             place);
+    assert_int_equal(system(command), 0);
+}
+
+static void policies_can_be_random(void **state)
+{
+    (void)state;
+    program_result r = program_run("eval free --policy random --cases storm" FEW);
+    program_expect_success(r);
+    shell("grep -q '\"policy\": \"random\"' free/eval/random-000000000000.json");
+    program_expect_error(program_run("eval free --policy random --snapshot 402"), 2, "--snapshot");
+    program_expect_error(program_run("eval free --policy random --video"), 2, "--video");
+}
+
+static void adapted_and_fine_tuned_policies_are_found(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("eval free"), 2, "waker adapt");
+    program_expect_error(program_run("eval free --policy alongside"), 2, "without tasks");
+    program_expect_error(program_run("eval free --policy adapted"), 2, "no adapted policies");
+    program_expect_success(program_run("adapt free --task all --updates 5 --quiet"));
+    program_result r = program_run("eval free" FEW);
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "adapted policies of step 402"));
+    program_expect_error(program_run("eval free --policy finetuned"), 2, "waker finetune");
+    program_expect_success(program_run("finetune free --task east --steps 60 --quiet"));
+    r = program_run("eval free --policy finetuned" FEW);
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "east"));
+    assert_null(strstr(r.out, "west"));
+    program_expect_error(program_run("eval free --policy finetuned --task west" FEW), 2, "'west'");
+}
+
+static bool is_gif(const char *name)
+{
+    unsigned long size;
+    unsigned char *bytes = program_read(name, &size);
+    bool is = bytes && size > 1000 && memcmp(bytes, "GIF89a", 6) == 0;
+    free(bytes);
+    return is;
+}
+
+static void videos_show_the_best_median_and_worst(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("eval tasks --video --task west --cases dr --envs 3"));
+    static const char *const ranks[] = {"best", "median", "worst"};
+    for (int i = 0; i < 3; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "tasks/eval/alongside-000000000402-west-dr-%s.gif", ranks[i]);
+        if (!is_gif(name)) fail_msg("%s is missing", name);
+    }
+}
+
+static void open_loop_predictions_are_a_clip_and_a_still(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"random", "explore", "east"};
+    for (int i = 0; i < 3; i++) {
+        shell("rm -f clip.*");
+        program_expect_success(
+            program_run("openloop tasks --policy %s --out clip.gif", policies[i]));
+        assert_true(is_gif("clip.gif"));
+        unsigned long size;
+        unsigned char *png = program_read("clip.png", &size);
+        assert_true(png && memcmp(png, "\211PNG", 4) == 0);
+        free(png);
+    }
+    shell("cp clip.gif before.gif");
+    program_expect_success(program_run("openloop tasks --policy east --threads 2 --out clip.gif"));
+    shell("cmp clip.gif before.gif");
+    program_expect_error(program_run("openloop tasks"), 2, "--out");
+    program_expect_error(program_run("openloop tasks --out clip.png"), 2, ".gif");
+    program_expect_error(program_run("openloop tasks --out c.gif --policy wset"), 2, "'west'");
+    program_expect_error(program_run("openloop tasks --out c.gif --context 9 --steps 9"), 2,
+                         "--context");
+    program_expect_error(program_run("openloop tasks --out c.gif --case tempest"), 2, "storm");
+    program_expect_error(program_run("openloop nowhere --out c.gif"), 2, "holds no run");
+}
+
+static void wrong_names_are_refused_naming_the_right_ones(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("eval tasks --task wset"), 2, "'west'");
+    program_expect_error(program_run("eval tasks --task none"), 2, "nothing to evaluate");
+    program_expect_error(program_run("eval tasks --task west,west"), 2, "twice");
+    program_expect_error(program_run("eval tasks --cases strom"), 2, "'storm'");
+    program_expect_error(program_run("eval tasks --policy adpated"), 2, "'adapted'");
+    program_expect_error(program_run("eval tasks --policy bold"), 2, "alongside, finetuned");
+    program_expect_error(program_run("eval tasks --snapshot 17"), 2, "201, 402");
+    program_expect_error(program_run("eval tasks --snapshot soon"), 2, "--snapshot");
+    program_expect_error(program_run("eval tasks --envs 0"), 2, "--envs");
+    program_expect_error(program_run("eval"), 2, "missing");
+}
+
+static void directories_without_a_run_or_snapshots_are_refused(void **state)
+{
+    (void)state;
+    shell("mkdir -p empty bare && cp tasks/config.yaml bare");
+    program_expect_error(program_run("eval empty"), 2, "holds no run");
+    program_expect_error(program_run("eval nowhere"), 2, "holds no run");
+    program_expect_error(program_run("eval bare"), 2, "no snapshot");
+    program_expect_error(program_run("eval bare --snapshot all"), 2, "no snapshot");
+    program_expect_error(program_run("openloop bare --out c.gif"), 2, "no snapshot");
+}
+
+static void damaged_and_foreign_snapshots_are_refused_naming_the_file(void **state)
+{
+    (void)state;
+    const char *file = "step-000000000402.safetensors";
+    shell("rm -rf bad && mkdir bad && cp -r tasks/config.yaml tasks/snapshots bad");
+    shell("printf xyz | dd of=bad/snapshots/%s bs=1 seek=$(($(stat -c %%s bad/snapshots/%s) - 9)) "
+          "conv=notrunc 2>/dev/null",
+          file, file);
+    program_result r = program_run("eval bad" FEW);
+    assert_int_equal(r.code, 2);
+    assert_non_null(strstr(r.err, file));
+    assert_non_null(strstr(r.err, "checksum"));
+    shell("head -c 100 tasks/snapshots/%s > bad/snapshots/%s", file, file);
+    program_expect_error(program_run("eval bad" FEW), 2, file);
+    // Weights of another domain: its actions have another size.
+    shell("sed 's/^domain: .*/domain: terrain-walker/' tasks/config.yaml > bad/config.yaml");
+    shell("cp tasks/snapshots/%s bad/snapshots/%s", file, file);
+    r = program_run("eval bad --cases dr" FEW);
+    assert_int_equal(r.code, 2);
+    assert_non_null(strstr(r.err, file));
+    assert_non_null(strstr(r.err, "toy")); // what the file says it belongs to
+    shell("test ! -e bad/eval");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_names_tasks_cases_and_the_file),
+        cmocka_unit_test(results_do_not_depend_on_repetition_or_threads),
+        cmocka_unit_test(json_is_what_the_files_hold),
+        cmocka_unit_test(policies_can_be_random),
+        cmocka_unit_test(adapted_and_fine_tuned_policies_are_found),
+        cmocka_unit_test(videos_show_the_best_median_and_worst),
+        cmocka_unit_test(open_loop_predictions_are_a_clip_and_a_still),
+        cmocka_unit_test(wrong_names_are_refused_naming_the_right_ones),
+        cmocka_unit_test(directories_without_a_run_or_snapshots_are_refused),
+        cmocka_unit_test(damaged_and_foreign_snapshots_are_refused_naming_the_file),
+    };
+    return cmocka_run_group_tests(tests, make_runs, teardown);
+}

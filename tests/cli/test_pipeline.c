@@ -1,0 +1,96 @@
+// From nothing to a page: runs of two curricula with two seeds each are trained on the toy domain,
+// adapted, evaluated, measured and reported, all by the program. The report's numbers are those
+// that Python computes from the episodes themselves.
+#include "support/program.h"
+#include "train/runs.h"
+#include <glob.h>
+
+static char home[] = "pipeline-XXXXXX", place[400]; // a folder of our own; where programs run in it
+static const char *const runs[] = {"runs/dr/0", "runs/dr/1", "runs/waker-m/0", "runs/waker-m/1"};
+enum { RUNS = sizeof runs / sizeof *runs };
+
+static int setup(void **state)
+{
+    glob_t found;
+    if (!mkdtemp(home) || chdir(home) != 0 || program_setup(state) != 0) return -1;
+    if (glob("program-*", 0, NULL, &found) != 0) return -1;
+    snprintf(place, sizeof place, "%s", found.gl_pathv[0]);
+    globfree(&found);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    program_teardown(state);
+    if (chdir("..") != 0) return -1;
+    remove_tree(home);
+    return 0;
+}
+
+static void train_and_measure(const char *run)
+{
+    char rule[32];
+    snprintf(rule, sizeof rule, "%.*s", (int)strcspn(run + 5, "/"), run + 5);
+    program_expect_success(program_run("train " TINY_OPTIONS
+                                       " --log.tensorboard false --log.images_every 0 --quiet "
+                                       "--curriculum.rule %s --seed %s --logdir %s",
+                                       rule, strrchr(run, '/') + 1, run));
+    program_expect_success(program_run("adapt %s --task all --updates 10 --quiet", run));
+    program_expect_success(program_run("eval %s --envs 12 --quiet", run));
+    program_expect_success(program_run("model-error %s --envs 6 --steps 10 --quiet", run));
+}
+
+// CVaR and average of every task and case from the episodes, over seeds, beside the report's.
+static const char compare[] =
+    "import glob, json, math, statistics\n"
+    "scores, found = {}, {}\n"
+    "for path in glob.glob('runs/*/*/eval/adapted-*.json'):\n"
+    "    e = json.load(open(path))\n"
+    "    for t in e['tasks']:\n"
+    "        for c in t['cases']:\n"
+    "            r = sorted(c['returns'])\n"
+    "            tail = math.ceil(len(r) / 10)\n"
+    "            dr = c['case'] == 'dr'\n"
+    "            values = {'average' if dr else 'ood-average': sum(r) / len(r)}\n"
+    "            if dr: values['cvar0.1'] = sum(r[:tail]) / tail\n"
+    "            for metric, value in values.items():\n"
+    "                key = metric, '' if dr else c['case'], t['task'], e['curriculum']\n"
+    "                scores.setdefault(key, []).append(value)\n"
+    "for s in json.load(open('report.json'))['scores']:\n"
+    "    key = s['metric'], s['variant'], s['task'], s['curriculum']\n"
+    "    assert s['seeds'] == len(scores[key]) == 2, key\n"
+    "    assert math.isclose(s['mean'], statistics.fmean(scores[key]), rel_tol=1e-9, "
+    "abs_tol=1e-12), key\n"
+    "    assert math.isclose(s['sd'], statistics.pstdev(scores[key]), rel_tol=1e-6, abs_tol=1e-9), "
+    "key\n"
+    "    found[key] = True\n"
+    "assert len(found) == len(scores) == 12, (len(found), len(scores))\n";
+
+static void runs_become_a_report_with_their_numbers(void **state)
+{
+    (void)state;
+    char path[512], command[600];
+    wk_error err = {0};
+    for (int i = 0; i < RUNS; i++)
+        train_and_measure(runs[i]);
+    program_expect_success(program_run("report runs --out report --json > report.json"));
+    snprintf(path, sizeof path, "%s/compare.py", place);
+    assert_ok(wk_file_write(path, compare, sizeof compare - 1, &err));
+    snprintf(command, sizeof command, "cd %s && python3 compare.py", place);
+    assert_int_equal(system(command), 0);
+    unsigned long size;
+    char *page = (char *)program_read("report/index.html", &size);
+    assert_non_null(page);
+    assert_non_null(strstr(page, "Nothing: every run of the grid is there and evaluated."));
+    assert_non_null(strstr(page, "Model errors"));
+    assert_non_null(strstr(page, "What the curricula chose"));
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_become_a_report_with_their_numbers),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,147 @@
+// The cases of an evaluation: which there are, and which worlds their episodes visit.
+#include "base/rng.h"
+#include "env/combined.h"
+#include "eval/cases.h"
+#include "support/check.h"
+#include <stdio.h>
+
+enum { ENVS = 50 };
+
+static wk_error err;
+static wk_eval_case cases[WK_EVAL_CASES_MAX];
+
+static const wk_domain *domain_called(const char *name)
+{
+    const wk_domain *domain = NULL;
+    assert_ok(wk_domain_find(name, &domain, &err));
+    return domain;
+}
+
+// The chosen cases as text: "dr:50 steep:20".
+static const char *chosen(const char *domain, const char *names)
+{
+    static char text[256];
+    int count;
+    size_t used = 0;
+    text[0] = 0;
+    assert_ok(wk_eval_cases(domain_called(domain), names, ENVS, cases, &count, &err));
+    for (int i = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s:%d", i ? " " : "",
+                                 cases[i].name, cases[i].episodes);
+    return text;
+}
+
+static void by_default_there_is_dr_with_the_papers_sets(void **state)
+{
+    (void)state;
+    assert_string_equal(chosen("terrain-walker", ""), "dr:50 steep:20 stairs:20");
+    assert_string_equal(chosen("terrain-hopper", ""), "dr:50 steep:20 stairs:20");
+    assert_string_equal(chosen("clean-up", ""), "dr:50 extra-block:24");
+    assert_string_equal(chosen("car-clean-up", ""), "dr:50 extra-block:24");
+    assert_string_equal(chosen("combined", ""), "dr:50 steep:20 stairs:20 extra-block:24");
+    assert_string_equal(chosen("terrain-hopper", "all"),
+                        "dr:50 steep:20 stairs:20 steep-authors:20 max:20");
+}
+
+static void cases_come_in_the_order_asked_for(void **state)
+{
+    (void)state;
+    assert_string_equal(chosen("terrain-hopper", "max,dr"), "max:20 dr:50");
+    assert_string_equal(chosen("toy", "storm"), "storm:20");
+}
+
+static void unknown_and_repeated_cases_are_refused(void **state)
+{
+    (void)state;
+    int count;
+    const wk_domain *walker = domain_called("terrain-walker");
+    assert_refused(wk_eval_cases(walker, "stiars", ENVS, cases, &count, &err), WK_E_NOT_FOUND,
+                   "'stairs'");
+    assert_refused(wk_eval_cases(walker, "moonlight", ENVS, cases, &count, &err), WK_E_NOT_FOUND,
+                   "dr, steep, stairs");
+    assert_refused(wk_eval_cases(walker, "dr,,steep", ENVS, cases, &count, &err), WK_E_NOT_FOUND,
+                   "''");
+    assert_refused(wk_eval_cases(walker, "dr,dr", ENVS, cases, &count, &err), WK_E_INPUT, "twice");
+}
+
+static void episodes_of_a_set_are_spread_evenly_over_its_worlds(void **state)
+{
+    (void)state;
+    const wk_domain *domain = domain_called("clean-up");
+    int count, visits[6] = {0};
+    assert_ok(wk_eval_cases(domain, "extra-block", ENVS, cases, &count, &err));
+    for (int i = 0; i < cases[0].episodes; i++) {
+        double theta[WK_PARAMS_MAX];
+        wk_eval_theta(domain, NULL, 0, &cases[0], 7, i, theta);
+        // Arena 5 with five blocks, 0 to 5 of them green.
+        assert_true(theta[0] == 5 && theta[1] + theta[2] == 5);
+        visits[(int)theta[1]]++;
+    }
+    for (int green = 0; green < 6; green++)
+        assert_int_equal(visits[green], 4);
+}
+
+static void dr_visits_the_default_distribution(void **state)
+{
+    (void)state;
+    enum { DRAWS = 4400 };
+    const wk_domain *domain = domain_called("toy");
+    wk_space *space;
+    assert_ok(wk_space_create(domain, false, &space, &err));
+    int count, visits[11] = {0};
+    assert_ok(wk_eval_cases(domain, "dr", DRAWS, cases, &count, &err));
+    for (int i = 0; i < DRAWS; i++) {
+        double theta[WK_PARAMS_MAX];
+        wk_eval_theta(domain, space, 0, &cases[0], 7, i, theta);
+        assert_true(wk_space_find(space, theta) != SIZE_MAX);
+        visits[lrint(theta[0] * 10)]++;
+    }
+    // 400 expected with a standard deviation of 19.
+    for (int i = 0; i < 11; i++)
+        assert_in_range(visits[i], 300, 500);
+    wk_space_destroy(space);
+}
+
+static void tasks_of_the_combined_domain_stay_in_their_own_worlds(void **state)
+{
+    (void)state;
+    wk_space *space;
+    assert_ok(wk_space_create(&wk_combined, false, &space, &err));
+    int count, any[2] = {0};
+    assert_ok(wk_eval_cases(&wk_combined, "", ENVS, cases, &count, &err));
+    static const struct {
+        const char *task, *part;
+        bool fits[4]; // dr, steep, stairs, extra-block
+    } expected[] = {{"walk", "terrain-walker", {true, true, true, false}},
+                    {"sort", "clean-up", {true, false, false, true}}};
+    for (int k = 0; k < 2; k++) {
+        int task;
+        double theta[WK_PARAMS_MAX];
+        assert_ok(wk_domain_task(&wk_combined, expected[k].task, &task, &err));
+        assert_string_equal(wk_eval_part(&wk_combined, task)->name, expected[k].part);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(wk_eval_case_fits(&wk_combined, task, &cases[i]), expected[k].fits[i]);
+        for (int i = 0; i < 200; i++) {
+            wk_eval_theta(&wk_combined, space, task, &cases[0], 7, i, theta);
+            assert_true(theta[0] == k);
+            wk_eval_theta(&wk_combined, space, WK_EVAL_ANY_TASK, &cases[0], 7, i, theta);
+            any[(int)theta[0]]++;
+        }
+    }
+    assert_true(any[0] > 100 && any[1] > 100);
+    assert_null(wk_eval_part(domain_called("toy"), 0));
+    wk_space_destroy(space);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_default_there_is_dr_with_the_papers_sets),
+        cmocka_unit_test(cases_come_in_the_order_asked_for),
+        cmocka_unit_test(unknown_and_repeated_cases_are_refused),
+        cmocka_unit_test(episodes_of_a_set_are_spread_evenly_over_its_worlds),
+        cmocka_unit_test(dr_visits_the_default_distribution),
+        cmocka_unit_test(tasks_of_the_combined_domain_stay_in_their_own_worlds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+// Model errors: the figures of hand-made environments, the errors of a small model against ones
+// worked out from its pictures, and that an environment's figures depend on nothing but itself.
+#include "agent/prediction.h"
+#include "eval/model_error.h"
+#include "support/backend.h"
+#include "support/check.h"
+#include "support/toy_domain.h"
+#include <stdlib.h>
+
+static wk_error err;
+
+static wk_model_error at(double theta, double error, double estimate)
+{
+    return (wk_model_error){.theta = {theta}, .error = error, .estimate = estimate, .steps = 5};
+}
+
+static void the_worst_tenth_is_the_largest_errors(void **state)
+{
+    (void)state;
+    wk_model_error all[20];
+    for (int i = 0; i < 20; i++)
+        all[i] = at(i, (i * 7) % 20, 2 * ((i * 7) % 20) + 1);
+    wk_model_error_summary s;
+    assert_ok(wk_model_error_sum_up(all, 20, &s, &err));
+    assert_int_equal(s.environments, 20);
+    assert_int_equal(s.thetas, 20);
+    assert_near(s.mean, 9.5, 1e-12);
+    assert_near(s.cvar, 18.5, 1e-12); // of 19 and 18
+    assert_near(s.estimate_mean, 20, 1e-12);
+    assert_near(s.correlation, 1, 1e-12);
+    assert_near(s.theta_correlation, 1, 1e-12);
+}
+
+static void environments_of_one_theta_count_together_for_the_second_correlation(void **state)
+{
+    (void)state;
+    // Within a θ the estimate goes the wrong way, between them the right one.
+    const wk_model_error all[] = {at(0, 1, 4), at(2, 8, 12), at(0, 2, 3),
+                                  at(1, 5, 7), at(1, 4, 8),  at(2, 9, 11)};
+    wk_model_error_summary s;
+    assert_ok(wk_model_error_sum_up(all, 6, &s, &err));
+    assert_int_equal(s.thetas, 3);
+    assert_near(s.theta_correlation, 1, 1e-12);
+    // Ranks 1 5 2 4 3 6 and 2 6 1 3 4 5: 1 - 6 (1+1+1+1+1+1) / (6 * 35).
+    assert_near(s.correlation, 1 - 36.0 / 210, 1e-12);
+}
+
+static void what_has_no_order_has_no_correlation(void **state)
+{
+    (void)state;
+    const wk_model_error same[] = {at(0, 1, 3), at(1, 2, 3)};
+    wk_model_error_summary s;
+    assert_ok(wk_model_error_sum_up(same, 2, &s, &err));
+    assert_true(isnan(s.correlation) && isnan(s.theta_correlation));
+    assert_ok(wk_model_error_sum_up(same, 1, &s, &err));
+    assert_true(isnan(s.correlation));
+    assert_near(s.mean, 1, 0);
+    assert_near(s.cvar, 1, 0);
+}
+
+static void environments_without_pictures_are_left_out(void **state)
+{
+    (void)state;
+    wk_model_error all[] = {at(0, 1, 1), at(1, NAN, NAN), at(2, 3, 2)};
+    all[1].steps = 0;
+    wk_model_error_summary s;
+    assert_ok(wk_model_error_sum_up(all, 3, &s, &err));
+    assert_int_equal(s.environments, 2);
+    assert_near(s.mean, 2, 0);
+    assert_refused(wk_model_error_sum_up(&all[1], 1, &s, &err), WK_E_DIVERGED, "broke down");
+}
+
+// A small learner with the weights it begins with.
+typedef struct rig {
+    wk_pool *pool;
+    wk_backend *backend;
+    wk_learner *learner;
+} rig;
+
+static rig make_rig(void)
+{
+    rig r = {0};
+    wk_learner_config c = wk_learner_config_default();
+    c.depth = 2, c.deter = 8, c.hidden = 8, c.stoch = 3, c.classes = 3, c.units = 8, c.layers = 1;
+    c.ensemble = 3, c.batch = 2, c.length = 4, c.horizon = 2, c.action_size = TOY_ACTIONS;
+    c.tasks = 2, c.seed = 9;
+    assert_ok(wk_pool_create(1, &r.pool, &err));
+    assert_ok(test_backend_create(r.pool, &r.backend, &err));
+    assert_ok(wk_learner_create(&c, r.backend, &r.learner, &err));
+    return r;
+}
+
+static void drop_rig(rig *r)
+{
+    wk_learner_destroy(r->learner);
+    wk_backend_destroy(r->backend);
+    wk_pool_destroy(r->pool);
+}
+
+static wk_model_error_config config_of(const toy *t, const rig *r, int environments)
+{
+    return (wk_model_error_config){.domain = &t->domain,
+                                   .learner = r->learner,
+                                   .random = true,
+                                   .environments = environments,
+                                   .seed = 4,
+                                   .threads = 1};
+}
+
+// A batch as the measurement makes it, of eight episodes, with the pictures and actions of one in
+// its place; samples of the posterior depend on the place.
+enum { LANES = 8, SHOWN = 1 };
+typedef struct film {
+    uint8_t images[TOY_STEPS + 1][LANES][WK_IMAGE_BYTES], first[TOY_STEPS + 1][LANES];
+    float actions[TOY_STEPS + 1][LANES][TOY_ACTIONS];
+    int rows;
+} film;
+
+static wk_status take_film(void *context, const wk_eval_row *row, wk_error *ignored)
+{
+    (void)ignored;
+    film *f = context;
+    if (row->episode != SHOWN) return WK_OK;
+    memcpy(f->images[row->step][SHOWN], row->image, WK_IMAGE_BYTES);
+    memcpy(f->actions[row->step][SHOWN], row->action, sizeof f->actions[0][0]);
+    f->first[row->step][SHOWN] = row->step == 0;
+    f->rows++;
+    return WK_OK;
+}
+
+// Mean squared difference between the model's pictures of an episode and what was filmed.
+static double error_by_hand(const rig *r, const film *f)
+{
+    float *images = calloc(TOY_STEPS * LANES, WK_IMAGE_BYTES * sizeof *images);
+    assert_non_null(images);
+    wk_prediction *prediction;
+    assert_ok(wk_prediction_create(r->learner, LANES, TOY_STEPS + 1, 1, &prediction, &err));
+    wk_learner_batch batch = {
+        .images = f->images[0][0], .actions = f->actions[0][0], .first = f->first[0]};
+    assert_ok(wk_prediction_run(prediction, &batch, &(wk_predicted){.images = images}, &err));
+    double sum = 0;
+    for (size_t t = 0; t < TOY_STEPS; t++)
+        for (size_t i = 0; i < WK_IMAGE_BYTES; i++) {
+            double truth = f->images[t + 1][SHOWN][i] / 255.0 - 0.5;
+            double model = (double)images[(t * LANES + SHOWN) * WK_IMAGE_BYTES + i];
+            sum += (model - truth) * (model - truth);
+        }
+    wk_prediction_destroy(prediction);
+    free(images);
+    return sum / TOY_STEPS / WK_IMAGE_BYTES;
+}
+
+static void the_error_is_that_of_the_models_pictures(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    rig r = make_rig();
+    enum { COUNT = 3 };
+    wk_model_error found[COUNT];
+    wk_model_error_config config = config_of(&t, &r, COUNT);
+    assert_ok(wk_model_error_measure(&config, found, &err));
+    static film f;
+    memset(&f, 0, sizeof f);
+    wk_eval_case set = {WK_EVAL_DR, NULL, COUNT};
+    wk_eval_config play = {.domain = &t.domain,
+                           .task = WK_EVAL_ANY_TASK,
+                           .cases = &set,
+                           .n_cases = 1,
+                           .seed = 4,
+                           .threads = 1,
+                           .watch = take_film,
+                           .context = &f};
+    wk_eval_episode episodes[COUNT];
+    assert_ok(wk_evaluate(&play, episodes, &err));
+    assert_int_equal(f.rows, TOY_STEPS + 1);
+    assert_near(found[SHOWN].error, error_by_hand(&r, &f), 1e-6);
+    assert_int_equal(found[SHOWN].steps, TOY_STEPS);
+    assert_memory_equal(found[SHOWN].theta, episodes[SHOWN].theta, sizeof found[SHOWN].theta);
+    assert_true(found[SHOWN].estimate > 0);
+    drop_rig(&r);
+}
+
+static void figures_do_not_depend_on_threads_or_on_how_many_are_asked_for(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    rig r = make_rig();
+    enum { MANY = 30, FEW = 11 };
+    static wk_model_error many[MANY], few[FEW];
+    wk_model_error_config config = config_of(&t, &r, MANY);
+    assert_ok(wk_model_error_measure(&config, many, &err));
+    config.environments = FEW;
+    config.threads = 3;
+    assert_ok(wk_model_error_measure(&config, few, &err));
+    assert_memory_equal(many, few, sizeof few);
+    config.seed++;
+    assert_ok(wk_model_error_measure(&config, few, &err));
+    assert_memory_not_equal(many, few, sizeof few);
+    drop_rig(&r);
+}
+
+static void a_task_policy_is_measured_in_the_same_worlds(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    rig r = make_rig();
+    wk_model_error_result result = {
+        .origin = {.domain = &t.domain, .curriculum = "dr", .exploration = "random", .step = 7},
+        .environments = 9,
+        .steps = 5,
+        .seed = 4};
+    wk_model_error_config config = config_of(&t, &r, 9);
+    config.steps = 5;
+    assert_ok(wk_model_error_add(&result, &config, "snapshot", &err));
+    config.random = false, config.task = 1, config.policy = 1;
+    assert_ok(wk_model_error_add(&result, &config, "adapted", &err));
+    assert_int_equal(result.n_measures, 2);
+    const wk_model_error_measured *m = result.measures;
+    assert_string_equal(m[0].policy, "random");
+    assert_string_equal(m[1].policy, t.domain.tasks[1].name);
+    int other = 0;
+    for (int i = 0; i < 9; i++) {
+        assert_memory_equal(m[0].environments[i].theta, m[1].environments[i].theta,
+                            sizeof m->environments->theta);
+        assert_int_equal(m[1].environments[i].steps, 5);
+        other += m[0].environments[i].error != m[1].environments[i].error;
+    }
+    assert_true(other > 0);
+    wk_model_error_free(&result);
+    drop_rig(&r);
+}
+
+static void a_world_that_breaks_down_is_measured_up_to_there(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_DIVERGES);
+    rig r = make_rig();
+    wk_model_error found[2];
+    wk_model_error_config config = config_of(&t, &r, 2);
+    assert_ok(wk_model_error_measure(&config, found, &err));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(found[i].steps, TOY_EVENT_STEP - 1);
+        assert_true(isfinite(found[i].error) && isfinite(found[i].estimate));
+    }
+    drop_rig(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_worst_tenth_is_the_largest_errors),
+        cmocka_unit_test(environments_of_one_theta_count_together_for_the_second_correlation),
+        cmocka_unit_test(what_has_no_order_has_no_correlation),
+        cmocka_unit_test(environments_without_pictures_are_left_out),
+        cmocka_unit_test(the_error_is_that_of_the_models_pictures),
+        cmocka_unit_test(figures_do_not_depend_on_threads_or_on_how_many_are_asked_for),
+        cmocka_unit_test(a_task_policy_is_measured_in_the_same_worlds),
+        cmocka_unit_test(a_world_that_breaks_down_is_measured_up_to_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,359 @@
+// Scores, results and their files, against numbers worked out by hand: a domain whose episodes give
+// what their θ says.
+#include "base/file.h"
+#include "base/json_reader.h"
+#include "eval/video.h"
+#include "support/check.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static wk_error err;
+
+/* ---- A domain to be sure about: θ = 1 ... 10; every step gives task "climb" θ and task "rest" 1;
+ * climbing is complete to θ / 20 at the end; episodes have 4 steps. ------------------------------
+ */
+
+enum { STEPS = 4 };
+
+typedef struct ladder {
+    double height;
+    int steps;
+} ladder;
+
+static wk_status ladder_create(const wk_domain *domain, const int *options, void **env, wk_error *e)
+{
+    (void)domain, (void)options;
+    *env = calloc(1, sizeof(ladder));
+    return *env ? WK_OK : wk_fail(e, WK_E_MEMORY, "no memory for a ladder");
+}
+
+static wk_status ladder_reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
+                              wk_outcome *out, wk_error *e)
+{
+    (void)seed, (void)episode, (void)out, (void)e;
+    *(ladder *)env = (ladder){.height = theta[0]};
+    return WK_OK;
+}
+
+static void ladder_step(void *env, const float *action, wk_outcome *out)
+{
+    ladder *l = env;
+    (void)action;
+    l->steps++;
+    out->rewards[0] = (float)l->height;
+    out->rewards[1] = 1;
+    out->completion[0] = l->steps == STEPS ? (float)(l->height / 20) : 0;
+    // Worlds above 14 break down at their second step.
+    out->diverged = l->height > 14 && l->steps == 2;
+}
+
+static void ladder_render(void *env, int width, int height, uint8_t *rgb)
+{
+    const ladder *l = env;
+    memset(rgb, (int)(10 * l->height + l->steps), (size_t)width * (size_t)height * 3);
+}
+
+static size_t ladder_size(const void *env)
+{
+    (void)env;
+    return sizeof(ladder);
+}
+
+static void ladder_save(const void *env, void *bytes)
+{
+    memcpy(bytes, env, sizeof(ladder));
+}
+
+static wk_status ladder_load(void *env, const void *bytes, size_t size, wk_error *e)
+{
+    if (size != sizeof(ladder)) return wk_fail(e, WK_E_FORMAT, "no ladder");
+    memcpy(env, bytes, size);
+    return WK_OK;
+}
+
+static const wk_domain ladders = {
+    .abi = WK_ENV_ABI,
+    .size = sizeof(wk_domain),
+    .name = "ladders",
+    .summary = "returns that can be worked out by hand",
+    .n_params = 1,
+    .params = (const wk_param[]){{"height", "of the ladder", 1, 10, 1, 1, 20, false}},
+    .n_tasks = 2,
+    .tasks = (const wk_task[]){{"climb", NULL, true}, {"rest", NULL, false}},
+    .n_cases = 2,
+    .cases = (const wk_case[]){{.name = "high",
+                                .help = "higher than in training",
+                                .count = 3,
+                                .params = (const double[]){11, 12, 14},
+                                .episodes = 6},
+                               {.name = "broken",
+                                .help = "breaks down",
+                                .count = 2,
+                                .params = (const double[]){15, 1},
+                                .episodes = 4,
+                                .extra = true}},
+    .action_size = 1,
+    .action_repeat = 1,
+    .episode_steps = STEPS,
+    .step_seconds = 0.1,
+    .hardest = (const double[]){10},
+    .n_complex = 1,
+    .most_complex = (const double[]){10},
+    .create = ladder_create,
+    .destroy = free,
+    .reset = ladder_reset,
+    .step = ladder_step,
+    .render = ladder_render,
+    .state_size = ladder_size,
+    .save = ladder_save,
+    .load = ladder_load,
+};
+
+/* ------------------------------------------------------------------------------------------------
+ */
+
+static void scores_of_one_to_a_hundred(void **state)
+{
+    (void)state;
+    double values[100];
+    for (int i = 0; i < 100; i++)
+        values[i] = (i * 37) % 100 + 1; // 1 ... 100 in some order
+    wk_score s;
+    assert_ok(wk_score_compute(values, 100, &s, &err));
+    assert_near(s.mean, 50.5, 1e-12);
+    assert_near(s.sd, sqrt((100.0 * 100 - 1) / 12), 1e-12); // of a discrete uniform distribution
+    assert_true(s.min == 1 && s.max == 100);
+    // The mean of the k smallest is (k + 1) / 2.
+    static const double expected[] = {1, 3, 5.5, 10.5, 15.5, 20.5, 25.5};
+    for (int i = 0; i < WK_SCORE_FRACTIONS; i++)
+        assert_near(s.cvar[i], expected[i], 1e-12);
+    assert_true(wk_score_fractions[WK_SCORE_TENTH] == 0.1);
+}
+
+static void a_fraction_of_few_episodes_is_rounded_up(void **state)
+{
+    (void)state;
+    wk_score s;
+    assert_ok(wk_score_compute((const double[]){4, 2, 8}, 3, &s, &err));
+    static const double expected[] = {2, 2, 2, 2, 2, 3, 3}; // 1 of 3 up to 0.3, then 2
+    for (int i = 0; i < WK_SCORE_FRACTIONS; i++)
+        assert_near(s.cvar[i], expected[i], 1e-12);
+    assert_ok(wk_score_compute((const double[]){-7}, 1, &s, &err));
+    assert_true(s.mean == -7 && s.sd == 0 && s.min == -7 && s.max == -7 && s.cvar[6] == -7);
+}
+
+static wk_eval_result random_result(void)
+{
+    return (wk_eval_result){.origin = {.domain = &ladders,
+                                       .curriculum = "dr",
+                                       .exploration = "random",
+                                       .run_seed = 4,
+                                       .step = 1200,
+                                       .policy = "random"},
+                            .envs = 40,
+                            .seed = 6};
+}
+
+static void add(wk_eval_result *r, const char *cases, int task)
+{
+    wk_eval_player player = {.cases = cases, .threads = 1};
+    assert_ok(wk_eval_result_add(r, &player, task, 0, &err));
+}
+
+static void returns_and_completions_are_what_the_worlds_give(void **state)
+{
+    (void)state;
+    wk_eval_result r = random_result();
+    add(&r, "", 0);
+    assert_int_equal(r.tasks[0].n_cases, 2);
+    const wk_case_result *dr = &r.tasks[0].cases[0], *high = &r.tasks[0].cases[1];
+    assert_int_equal(dr->set.episodes, 40);
+    for (int i = 0; i < 40; i++) {
+        double height = dr->episodes[i].theta[0];
+        assert_true(height >= 1 && height <= 10 && height == floor(height));
+        assert_true(dr->returns[i] == STEPS * height);
+        assert_near(dr->completions[i], height / 20, 1e-7);
+    }
+    // 11, 12, 14, 11, 12, 14 times four steps.
+    assert_near(high->returned.mean, 4 * 37.0 / 3, 1e-12);
+    assert_near(high->returned.sd, 4 * sqrt((121 + 144 + 196) / 3.0 - 37.0 * 37 / 9), 1e-12);
+    assert_true(high->returned.min == 44 && high->returned.max == 56);
+    assert_near(high->returned.cvar[WK_SCORE_TENTH], 44, 1e-12); // 1 of 6
+    assert_near(high->returned.cvar[3], 44, 1e-12);              // 0.2: 2 of 6
+    assert_near(high->returned.cvar[6], (44 + 44 + 48) / 3.0, 1e-12);
+    assert_near(high->completed.mean, 37.0 / 60, 1e-7);
+    assert_near(high->completed.min, 0.55, 1e-7);
+    assert_true(high->length.mean == STEPS && high->diverged == 0);
+    wk_eval_result_free(&r);
+}
+
+static void random_actions_are_played_once_for_all_tasks(void **state)
+{
+    (void)state;
+    wk_eval_result r = random_result();
+    add(&r, "dr", 0);
+    add(&r, "dr", 1);
+    assert_int_equal(r.n_tasks, 2);
+    for (int i = 0; i < 40; i++) {
+        assert_true(r.tasks[1].cases[0].returns[i] == STEPS);
+        assert_true(r.tasks[1].cases[0].episodes[i].theta[0] ==
+                    r.tasks[0].cases[0].episodes[i].theta[0]);
+    }
+    wk_eval_result_free(&r);
+}
+
+static void broken_episodes_are_counted_and_told(void **state)
+{
+    (void)state;
+    wk_eval_result r = random_result();
+    add(&r, "broken", 0);
+    const wk_case_result *c = &r.tasks[0].cases[0];
+    assert_int_equal(c->diverged, 2);
+    assert_true(c->episodes[0].diverged && !c->episodes[1].diverged);
+    assert_int_equal(c->episodes[0].steps, 2);
+    assert_true(c->returns[1] == 4);
+    wk_text text = {0};
+    wk_eval_result_csv(&r, &text);
+    assert_non_null(strstr(text.chars, "climb,broken,0,15,2,"));
+    assert_non_null(strstr(text.chars, ",1\nclimb,broken,1,1,4,4,"));
+    wk_text_free(&text);
+    wk_eval_result_free(&r);
+}
+
+// The number after the n-th key called `key`.
+static double number_after(const char *json, const char *key, int n)
+{
+    wk_json_reader reader = wk_json_reader_start(json, strlen(json));
+    for (;;) {
+        wk_json_token token = wk_json_reader_next(&reader);
+        assert_true(token.kind != WK_JSON_ERROR && token.kind != WK_JSON_END);
+        if (token.kind != WK_JSON_KEY || !wk_json_equals(token, key) || n-- > 0) continue;
+        double value;
+        assert_true(wk_json_to_double(wk_json_reader_next(&reader), &value));
+        return value;
+    }
+}
+
+static void the_document_reads_back_to_the_same_numbers(void **state)
+{
+    (void)state;
+    wk_eval_result r = random_result();
+    add(&r, "high,dr", 0);
+    add(&r, "dr", 1);
+    wk_text text = {0};
+    wk_eval_result_json(&r, &(wk_json){.text = &text});
+    const char *json = wk_text_get(&text);
+    static const char *const parts[] = {"\"format\": \"waker-eval-1\"",
+                                        "\"domain\": \"ladders\"",
+                                        "\"curriculum\": \"dr\"",
+                                        "\"exploration\": \"random\"",
+                                        "\"seed\": 4",
+                                        "\"step\": 1200",
+                                        "\"policy\": \"random\"",
+                                        "\"envs\": 40",
+                                        "\"eval_seed\": 6",
+                                        "\"score\": \"completion\"",
+                                        "\"score\": \"return\"",
+                                        "\"case\": \"high\""};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(json, parts[i])) fail_msg("the document lacks %s", parts[i]);
+    assert_null(strstr(json, "\"part\""));
+    // In order: return and completion of high, of dr, then the return of the second task's dr.
+    const wk_case_result *high = &r.tasks[0].cases[0], *dr = &r.tasks[0].cases[1];
+    assert_true(number_after(json, "sd", 0) == high->returned.sd);
+    assert_true(number_after(json, "mean", 1) == high->completed.mean);
+    assert_true(number_after(json, "0.05", 2) == dr->returned.cvar[1]);
+    assert_true(number_after(json, "max", 3) == dr->completed.max);
+    assert_true(number_after(json, "mean", 4) == STEPS);
+    assert_true(number_after(json, "episodes", 0) == 6);
+    wk_text_free(&text);
+    wk_eval_result_free(&r);
+}
+
+static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **state)
+{
+    (void)state;
+    const wk_domain *domain = NULL;
+    assert_ok(wk_domain_find("combined", &domain, &err));
+    wk_eval_result r = random_result();
+    r.origin.domain = domain;
+    r.envs = 1;
+    int walk, sort;
+    assert_ok(wk_domain_task(domain, "walk", &walk, &err));
+    assert_ok(wk_domain_task(domain, "sort", &sort, &err));
+    add(&r, "dr", walk);
+    add(&r, "dr", sort);
+    assert_true(r.tasks[0].cases[0].episodes[0].theta[0] == 0);
+    assert_true(r.tasks[1].cases[0].episodes[0].theta[0] == 1);
+    wk_text text = {0};
+    wk_eval_result_json(&r, &(wk_json){.text = &text});
+    const char *terrain = strstr(text.chars, "\"part\": \"terrain-walker\"");
+    assert_true(terrain && strstr(terrain, "\"part\": \"clean-up\""));
+    wk_text_free(&text);
+    wk_eval_player player = {.cases = "extra-block", .threads = 1};
+    assert_refused(wk_eval_result_add(&r, &player, walk, 0, &err), WK_E_INPUT, "'walk'");
+    assert_int_equal(r.n_tasks, 2);
+    wk_eval_result_free(&r);
+}
+
+static void files_are_written_under_policy_and_step(void **state)
+{
+    (void)state;
+    char run[] = "result-XXXXXX", path[WK_EVAL_PATH_MAX], *bytes;
+    assert_non_null(mkdtemp(run));
+    wk_eval_result r = random_result();
+    add(&r, "high", 0);
+    assert_ok(wk_eval_result_write(&r, run, &err));
+    wk_eval_result_path(&r, run, ".csv", path);
+    assert_non_null(strstr(path, "/eval/random-000000001200.csv"));
+    assert_ok(wk_file_read(path, 1 << 20, &bytes, NULL, &err));
+    const char *const lines = "task,case,episode,height,steps,return,completion,diverged\n"
+                              "climb,high,0,11,4,44,";
+    assert_memory_equal(bytes, lines, strlen(lines));
+    free(bytes);
+    unlink(path);
+    wk_eval_result_path(&r, run, ".json", path);
+    assert_ok(wk_file_read(path, 1 << 20, &bytes, NULL, &err));
+    assert_true(number_after(bytes, "step", 0) == 1200);
+    free(bytes);
+    unlink(path);
+    *strrchr(path, '/') = 0;
+    rmdir(path);
+    rmdir(run);
+    wk_eval_result_free(&r);
+}
+
+static void best_median_and_worst_go_by_score_then_return_then_number(void **state)
+{
+    (void)state;
+    double completions[] = {0.5, 0.5, 1, 0, 0.5, 0}, returns[] = {3, 2, 0, 9, 2, 8};
+    wk_task_result t = {.n_cases = 1};
+    t.cases[0] =
+        (wk_case_result){.set = {"dr", NULL, 6}, .returns = returns, .completions = completions};
+    assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_BEST), 2);
+    assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_WORST), 5);
+    // From the worst: 5, 3, 1, 4, 0, 2.
+    assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_MEDIAN), 1);
+    t.task = 1; // scored by its return alone: 2, 1, 4, 0, 5, 3
+    assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_BEST), 3);
+    assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_MEDIAN), 4);
+    assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_WORST), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_of_one_to_a_hundred),
+        cmocka_unit_test(a_fraction_of_few_episodes_is_rounded_up),
+        cmocka_unit_test(returns_and_completions_are_what_the_worlds_give),
+        cmocka_unit_test(random_actions_are_played_once_for_all_tasks),
+        cmocka_unit_test(broken_episodes_are_counted_and_told),
+        cmocka_unit_test(the_document_reads_back_to_the_same_numbers),
+        cmocka_unit_test(tasks_of_the_combined_domain_say_which_part_they_belong_to),
+        cmocka_unit_test(files_are_written_under_policy_and_step),
+        cmocka_unit_test(best_median_and_worst_go_by_score_then_return_then_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

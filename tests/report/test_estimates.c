@@ -1,0 +1,133 @@
+// Estimates against errors: read from files for every environment, drawn once for each policy.
+#include "report/figure_parts.h"
+#include "report/gallery.h"
+#include "report/made_runs.h"
+
+static wk_error err;
+
+// A run whose model error was measured in `count` environments: error i / 8, estimate i + offset.
+static void make_run(const char *directory, const char *rule, uint64_t seed, uint64_t step,
+                     const char *policy, int count, int estimates, double offset)
+{
+    const made_run run = {"terrain-walker", rule, "plan2explore", seed};
+    wk_text text = {0};
+    wk_json json = {.text = &text};
+    made_config(directory, &run);
+    made_head(&run, "waker-model-error-1", step, NULL, &json);
+    wk_json_array(&json, "measures");
+    wk_json_object(&json, NULL);
+    wk_json_string(&json, "policy", policy);
+    wk_json_number(&json, "mean", 0.5);
+    wk_json_number(&json, "cvar_0.1", 1);
+    wk_json_array(&json, "errors");
+    for (int i = 0; i < count; i++)
+        wk_json_number(&json, NULL, i / 8.0);
+    wk_json_close(&json, ']');
+    wk_json_array(&json, "estimates");
+    for (int i = 0; i < estimates; i++)
+        wk_json_number(&json, NULL, i + offset);
+    wk_json_close(&json, ']');
+    wk_json_close(&json, '}');
+    wk_json_close(&json, ']');
+    wk_json_close(&json, '}');
+    char path[256];
+    snprintf(path, sizeof path, "%s/eval/model-error-%012" PRIu64 ".json", directory, step);
+    made_file(path, "%s\n", wk_text_get(&text));
+    wk_text_free(&text);
+}
+
+static wk_runs read_runs(const char *path)
+{
+    wk_runs runs = {0};
+    assert_ok(wk_runs_read(&path, 1, NULL, &runs, &err));
+    return runs;
+}
+
+static wk_gallery draw(const wk_runs *runs)
+{
+    wk_gallery gallery = {0};
+    wk_paper paper = {0};
+    assert_ok(wk_paper_read(&paper, &err));
+    assert_ok(wk_gallery_estimates(&gallery, runs, &paper, &err));
+    wk_paper_free(&paper);
+    return gallery;
+}
+
+// Points drawn half transparent, which the legend's are not.
+static size_t count_points(const wk_figure *figure)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < figure->marks.count; i++) {
+        const wk_mark *m = &figure->marks.items[i];
+        count += (m->kind == WK_MARK_DISC || m->kind == WK_MARK_POLYGON) && m->paint.opacity == 0.6;
+    }
+    return count;
+}
+
+static void errors_and_estimates_of_every_environment_are_read(void **state)
+{
+    (void)state;
+    make_run("read", "dr", 0, 100, "random", 3, 3, 0.5);
+    wk_runs runs = read_runs("read");
+    assert_int_equal(runs.problems.count, 0);
+    const wk_run_error *e = &runs.items.items[0]->errors.items[0];
+    assert_int_equal(e->environments, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_near(e->errors[i], i / 8.0, 0);
+        assert_near(e->estimates[i], i + 0.5, 0);
+    }
+    wk_runs_free(&runs);
+}
+
+static void lists_of_different_lengths_are_named_as_a_problem(void **state)
+{
+    (void)state;
+    make_run("uneven", "dr", 0, 100, "random", 3, 2, 0);
+    wk_runs runs = read_runs("uneven");
+    assert_int_equal(runs.problems.count, 1);
+    assert_non_null(strstr(runs.problems.items[0], "3 errors, but 2 estimates"));
+    assert_int_equal(runs.items.items[0]->errors.count, 0);
+    wk_runs_free(&runs);
+}
+
+static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state)
+{
+    (void)state;
+    make_run("many/dr/0", "dr", 0, 100, "random", 7, 7, 0);
+    make_run("many/dr/1", "dr", 1, 100, "random", 9, 9, 0);
+    make_run("many/waker-m/0", "waker-m", 0, 100, "random", 5, 5, 0);
+    make_run("many/waker-m/1", "waker-m", 1, 100, "walk", 4, 4, 0);
+    wk_runs runs = read_runs("many");
+    wk_gallery gallery = draw(&runs);
+    assert_int_equal(gallery.items.count, 2);
+    assert_string_equal(gallery.items.items[0].name, "estimate-terrain-walker-p2e-random");
+    assert_int_equal(count_points(gallery.items.items[0].figure), 7 + 5);
+    assert_string_equal(gallery.items.items[1].name, "estimate-terrain-walker-p2e-walk");
+    assert_int_equal(count_points(gallery.items.items[1].figure), 4);
+    wk_gallery_free(&gallery);
+    wk_runs_free(&runs);
+}
+
+static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **state)
+{
+    (void)state;
+    make_run("newest", "dr", 0, 100, "random", 10, 10, 0);
+    make_run("newest", "dr", 0, 200, "random", 250, 250, 0);
+    wk_runs runs = read_runs("newest");
+    wk_gallery gallery = draw(&runs);
+    assert_int_equal(gallery.items.count, 1);
+    assert_int_equal(count_points(gallery.items.items[0].figure), 84); // every third of 250
+    wk_gallery_free(&gallery);
+    wk_runs_free(&runs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_and_estimates_of_every_environment_are_read),
+        cmocka_unit_test(lists_of_different_lengths_are_named_as_a_problem),
+        cmocka_unit_test(a_policy_has_one_figure_with_one_run_of_each_curriculum),
+        cmocka_unit_test(the_newest_measurement_is_drawn_and_at_most_a_hundred_points),
+    };
+    return cmocka_run_group_tests(tests, made_setup, made_teardown);
+}

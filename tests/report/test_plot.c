@@ -1,0 +1,386 @@
+// Plots: marks lie where the values say, gaps stay gaps, and no data however odd draws outside the
+// figure.
+#include "report/figure_parts.h"
+#include "report/plot.h"
+#include "report/sample.h"
+#include "report/xml_check.h"
+#include <float.h>
+#include <stdlib.h>
+
+static wk_error err;
+
+static wk_figure *draw_lines(const wk_plot_lines *plot)
+{
+    wk_figure *figure = NULL;
+    assert_ok(wk_plot_lines_draw(plot, &figure, &err));
+    return figure;
+}
+
+// Every mark is inside the paper, and the SVG is well-formed.
+static void check_inside(const wk_figure *f)
+{
+    for (size_t i = 0; i < f->marks.count; i++) {
+        const wk_mark *mark = &f->marks.items[i];
+        for (size_t p = 0; p < mark->count; p++) {
+            wk_point at = f->points.items[mark->first + p];
+            if (!(at.x >= 0 && at.x <= f->width && at.y >= 0 && at.y <= f->height))
+                fail_msg("'%s': a mark at %g, %g on paper of %g x %g", f->label, at.x, at.y,
+                         f->width, f->height);
+        }
+        if (mark->kind != WK_MARK_TEXT || mark->type.upwards) continue;
+        double width = wk_figure_text_width(mark->text, mark->type.size);
+        double start = f->points.items[mark->first].x - width * (int)mark->type.anchor / 2;
+        if (start < -1 || start + width > f->width + 1)
+            fail_msg("'%s': the text '%s' leaves the paper", f->label, mark->text);
+    }
+    wk_text svg = {0};
+    assert_ok(wk_figure_svg(f, &svg, &err));
+    assert_int_equal(xml_check(svg.chars, "svg"), 1);
+    assert_null(strstr(svg.chars, "nan"));
+    assert_null(strstr(svg.chars, "inf"));
+    wk_text_free(&svg);
+}
+
+static bool has_text(const wk_figure *f, const char *text)
+{
+    for (size_t i = 0; i < f->marks.count; i++)
+        if (f->marks.items[i].kind == WK_MARK_TEXT && strcmp(f->marks.items[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+// Marks of a kind and colour with at least `points` points, drawn with `width`.
+static int find_marks(const wk_figure *f, wk_mark_kind kind, uint32_t colour, double width,
+                      size_t points, const wk_mark **last)
+{
+    int count = 0;
+    for (size_t i = 0; i < f->marks.count; i++) {
+        const wk_mark *m = &f->marks.items[i];
+        if (m->kind != kind || m->paint.colour != colour || m->paint.width != width ||
+            m->count < points)
+            continue;
+        count++;
+        if (last) *last = m;
+    }
+    return count;
+}
+
+static void samples_of_every_kind_are_inside_their_paper(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SAMPLE_FIGURES; i++) {
+        wk_figure *f = sample_figure(i);
+        check_inside(f);
+        wk_figure_destroy(f);
+    }
+}
+
+static void a_line_goes_through_its_points_in_proportion(void **state)
+{
+    (void)state;
+    const double x[] = {0, 2, 8}, y[] = {0, 1, 0.25};
+    const wk_plot_series series = {"a", 3, x, y, NULL, 0};
+    wk_figure *f = draw_lines(&(wk_plot_lines){.title = "t", .series = &series, .count = 1});
+    const wk_mark *line = NULL;
+    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 3, &line), 1);
+    const wk_point *p = f->points.items + line->first;
+    assert_near((p[1].x - p[0].x) / (p[2].x - p[0].x), 0.25, 1e-9);
+    assert_near((p[0].y - p[2].y) / (p[0].y - p[1].y), 0.25, 1e-9);
+    assert_true(p[1].y < p[0].y);
+    wk_figure_destroy(f);
+}
+
+static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state)
+{
+    (void)state;
+    const double x[] = {1, 10, 100}, y[] = {1e-4, 1e-2, 1};
+    const wk_plot_series series = {"a", 3, x, y, NULL, 0};
+    wk_figure *f = draw_lines(
+        &(wk_plot_lines){.x = {.log = true}, .y = {.log = true}, .series = &series, .count = 1});
+    const wk_mark *line = NULL;
+    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 3, &line), 1);
+    const wk_point *p = f->points.items + line->first;
+    assert_near(p[1].x - p[0].x, p[2].x - p[1].x, 1e-9);
+    assert_near(p[0].y - p[1].y, p[1].y - p[2].y, 1e-9);
+    wk_figure_destroy(f);
+}
+
+static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
+{
+    (void)state;
+    const double x[] = {0, 1, 2}, y[] = {0, 10, 10}, sd[] = {0, 1, 2};
+    const wk_plot_series series = {"a", 3, x, y, sd, 1};
+    wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
+    const wk_mark *line = NULL, *band = NULL;
+    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(1), 1.8, 3, &line), 1);
+    assert_int_equal(find_marks(f, WK_MARK_POLYGON, wk_plot_colour(1), 0, 6, &band), 1);
+    const wk_point *p = f->points.items + line->first, *b = f->points.items + band->first;
+    double unit = (p[0].y - p[1].y) / 10;
+    for (int i = 0; i < 3; i++) {
+        assert_near(b[i].x, p[i].x, 1e-9);
+        assert_near(b[i].y, p[i].y - sd[i] * unit, 1e-9);
+        assert_near(b[5 - i].y, p[i].y + sd[i] * unit, 1e-9);
+    }
+    wk_figure_destroy(f);
+}
+
+static void a_value_that_is_missing_leaves_a_gap(void **state)
+{
+    (void)state;
+    const double x[] = {0, 1, 2, 3, 4, 5, 6, 7}, y[] = {1, 2, NAN, 3, INFINITY, 1, 2, 3};
+    const wk_plot_series series = {"a", 8, x, y, NULL, 0};
+    wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
+    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 2, NULL), 2);
+    assert_true(find_marks(f, WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL) >= 2); // legend, lone
+    check_inside(f);
+    wk_figure_destroy(f);
+}
+
+static void a_single_point_has_a_marker_and_its_spread(void **state)
+{
+    (void)state;
+    const double x[] = {5}, y[] = {3}, sd[] = {1};
+    const wk_plot_series series = {NULL, 1, x, y, sd, 0};
+    wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
+    assert_int_equal(find_marks(f, WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL), 1);
+    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 1);
+    check_inside(f);
+    wk_figure_destroy(f);
+}
+
+static void odd_values_stay_inside(void **state)
+{
+    (void)state;
+    static const double odd[][4] = {{0, 0, 0, 0},
+                                    {-5, -5, -5, -5},
+                                    {1e308, -1e308, 0, 1},
+                                    {DBL_MAX, DBL_MAX, DBL_MAX, -DBL_MAX},
+                                    {5e-324, 0, 1e-310, 2e-300},
+                                    {NAN, NAN, NAN, NAN},
+                                    {INFINITY, -INFINITY, NAN, 7},
+                                    {1, 1 + 1e-15, 1 - 1e-15, 1},
+                                    {1e6, 1e6 + 1e-3, 1e6, 1e6},
+                                    {-1, 0, 1e-9, 1e9}};
+    size_t count = sizeof odd / sizeof *odd;
+    const double x[] = {0, 1, 2, 3};
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++)
+            for (int log = 0; log < 4; log++) {
+                const wk_plot_series series[] = {{"a", 4, j ? odd[j] : x, odd[i], odd[j], 0}};
+                const wk_plot_axis xs = {.label = "x", .log = log & 1};
+                const wk_plot_axis ys = {.label = "y", .log = log & 2};
+                wk_figure *f = draw_lines(&(wk_plot_lines){"odd", xs, ys, series, 1});
+                check_inside(f);
+                wk_figure_destroy(f);
+                assert_ok(wk_plot_scatter_draw(&(wk_plot_scatter){"odd", xs, ys, series, 1, NULL},
+                                               &f, &err));
+                check_inside(f);
+                wk_figure_destroy(f);
+            }
+}
+
+static void nothing_to_show_is_said(void **state)
+{
+    (void)state;
+    const double x[] = {1}, y[] = {NAN};
+    const wk_plot_series series = {"a", 1, x, y, NULL, 0};
+    wk_figure *f = draw_lines(&(wk_plot_lines){.title = "none"});
+    assert_true(has_text(f, "no data yet"));
+    wk_figure_destroy(f);
+    f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
+    assert_true(has_text(f, "no data yet"));
+    wk_figure_destroy(f);
+    assert_ok(wk_plot_bars_draw(&(wk_plot_bars){.title = "none"}, &f, &err));
+    assert_true(has_text(f, "no data yet"));
+    check_inside(f);
+    wk_figure_destroy(f);
+    assert_ok(wk_plot_heat_draw(&(wk_plot_heat){.title = "none"}, &f, &err));
+    assert_true(has_text(f, "no data yet"));
+    check_inside(f);
+    wk_figure_destroy(f);
+}
+
+static void long_names_are_cut_with_an_ellipsis(void **state)
+{
+    (void)state;
+    char name[600];
+    for (size_t i = 0; i + 1 < sizeof name; i += 2)
+        memcpy(name + i, "\xc3\xa9", 2); // cut inside a character it would be malformed
+    name[sizeof name - 2] = 0;
+    const double x[] = {0, 1}, y[] = {0, 1};
+    const wk_plot_series series = {name, 2, x, y, NULL, 0};
+    wk_figure *f = draw_lines(&(wk_plot_lines){name, {.label = name}, {.label = name}, &series, 1});
+    check_inside(f);
+    wk_text svg = {0};
+    assert_ok(wk_figure_svg(f, &svg, &err));
+    assert_non_null(strstr(svg.chars, "\xe2\x80\xa6</text>"));
+    wk_text_free(&svg);
+    wk_figure_destroy(f);
+    const wk_plot_bar bar = {name, 0.5, 0.4, 0.6, 0};
+    assert_ok(
+        wk_plot_bars_draw(&(wk_plot_bars){.title = name, .bars = &bar, .count = 1}, &f, &err));
+    check_inside(f);
+    wk_figure_destroy(f);
+}
+
+static void bars_grow_from_the_reference_in_proportion(void **state)
+{
+    (void)state;
+    const wk_plot_bar bars[] = {
+        {"a", 0.7, 0.6, 0.8, 0}, {"b", 0.4, NAN, NAN, 1}, {"c", NAN, 0, 1, 2}};
+    wk_figure *f = NULL;
+    assert_ok(wk_plot_bars_draw(&(wk_plot_bars){.title = "t",
+                                                .axis = {.fixed = true, .least = 0, .largest = 1},
+                                                .bars = bars,
+                                                .count = 3,
+                                                .has_reference = true,
+                                                .reference = 0.5},
+                                &f, &err));
+    const wk_mark *a = NULL, *b = NULL;
+    assert_int_equal(find_marks(f, WK_MARK_POLYGON, wk_plot_colour(0), 0, 4, &a), 1);
+    assert_int_equal(find_marks(f, WK_MARK_POLYGON, wk_plot_colour(1), 0, 4, &b), 1);
+    assert_int_equal(find_marks(f, WK_MARK_POLYGON, wk_plot_colour(2), 0, 4, NULL), 0);
+    const wk_point *pa = f->points.items + a->first, *pb = f->points.items + b->first;
+    assert_near(pa[1].x - pa[0].x, 2 * (pb[1].x - pb[0].x), 1e-9);          // 0.2 and 0.1
+    assert_near(pa[0].x, pb[1].x, 1e-9);                                    // both meet at 0.5
+    assert_int_equal(find_marks(f, WK_MARK_LINE, WK_INK, 1.4, 2, NULL), 3); // one interval
+    assert_true(has_text(f, "0.70 [0.60, 0.80]"));
+    assert_true(has_text(f, "0.40"));
+    check_inside(f);
+    wk_figure_destroy(f);
+}
+
+// Rectangles of the cells, in order; the colour scale comes after them.
+static const wk_mark *cell_mark(const wk_figure *f, int number)
+{
+    for (size_t i = 0; i < f->marks.count; i++)
+        if (f->marks.items[i].kind == WK_MARK_POLYGON && number-- == 0) return &f->marks.items[i];
+    return NULL;
+}
+
+static void a_map_has_rows_upwards_and_colours_by_value(void **state)
+{
+    (void)state;
+    double rows[] = {0.5, 1.5}, columns[] = {0, 1, 2}, cells[] = {1, 2, NAN, 4, 5, 3};
+    wk_heat_panel panel = {.title = "domain",
+                           .row_name = "size",
+                           .column_name = "blocks",
+                           .rows = 2,
+                           .columns = 3,
+                           .row_values = rows,
+                           .column_values = columns,
+                           .cells = {cells, cells, cells}};
+    wk_plot_heat plot = wk_plot_heat_of_panel(&panel, WK_HEAT_ERROR, NULL);
+    wk_figure *f = NULL;
+    assert_ok(wk_plot_heat_draw(&plot, &f, &err));
+    assert_int_equal(cell_mark(f, 0)->paint.colour, wk_image_ramp(0));
+    assert_int_equal(cell_mark(f, 1)->paint.colour, wk_image_ramp(0.25));
+    assert_int_equal(cell_mark(f, 2)->paint.colour, WK_FAINT);
+    assert_int_equal(cell_mark(f, 4)->paint.colour, wk_image_ramp(1));
+    assert_true(f->points.items[cell_mark(f, 3)->first].y <
+                f->points.items[cell_mark(f, 0)->first].y);
+    assert_true(f->points.items[cell_mark(f, 1)->first].x >
+                f->points.items[cell_mark(f, 0)->first].x);
+    assert_true(has_text(f, "domain") && has_text(f, "size") && has_text(f, "blocks"));
+    assert_true(has_text(f, "1.5") && has_text(f, "error"));
+    check_inside(f);
+    wk_figure_destroy(f);
+    plot = wk_plot_heat_of_panel(&panel, WK_HEAT_PROBABILITY, "other");
+    assert_ok(wk_plot_heat_draw(&plot, &f, &err));
+    assert_true(has_text(f, "other") && has_text(f, "200%") && !has_text(f, "domain"));
+    wk_figure_destroy(f);
+}
+
+static void maps_of_odd_values_stay_inside(void **state)
+{
+    (void)state;
+    static const double odd[][4] = {
+        {0, 0, 0, 0},      {NAN, NAN, NAN, NAN},        {1e308, -1e308, 0, 1},
+        {1e-300, 0, 0, 0}, {INFINITY, 1, 2, -INFINITY}, {7, 7, 7, 7}};
+    static const double sides[] = {-1e-9, 0, 1e9, 1e100};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        for (int log = 0; log < 2; log++)
+            for (int wide = 0; wide < 2; wide++) {
+                wk_figure *f = NULL;
+                assert_ok(wk_plot_heat_draw(&(wk_plot_heat){.title = "odd",
+                                                            .rows = wide ? 1 : 4,
+                                                            .columns = wide ? 4 : 1,
+                                                            .row_values = sides,
+                                                            .column_values = sides,
+                                                            .cells = odd[i],
+                                                            .log = log},
+                                            &f, &err));
+                check_inside(f);
+                wk_figure_destroy(f);
+            }
+}
+
+// Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
+static const double deficiencies[][3][3] = {
+    {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+    {{0.152286, 1.052583, -0.204868},
+     {0.114503, 0.786281, 0.099216},
+     {-0.003882, -0.048116, 1.051998}},
+    {{0.367322, 0.860646, -0.227968},
+     {0.280085, 0.672501, 0.047413},
+     {-0.011820, 0.042940, 0.968881}},
+};
+
+static double lab_part(double t)
+{
+    return t > 0.008856 ? cbrt(t) : 7.787 * t + 16.0 / 116;
+}
+
+static void to_lab(uint32_t colour, const double seen_as[3][3], double lab[3])
+{
+    double rgb[3], seen[3];
+    for (int c = 0; c < 3; c++) {
+        double v = (colour >> (16 - 8 * c) & 0xff) / 255.0;
+        rgb[c] = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+    }
+    for (int c = 0; c < 3; c++)
+        seen[c] = fmax(0, seen_as[c][0] * rgb[0] + seen_as[c][1] * rgb[1] + seen_as[c][2] * rgb[2]);
+    double x = lab_part((0.4124 * seen[0] + 0.3576 * seen[1] + 0.1805 * seen[2]) / 0.9505);
+    double y = lab_part(0.2126 * seen[0] + 0.7152 * seen[1] + 0.0722 * seen[2]);
+    double z = lab_part((0.0193 * seen[0] + 0.1192 * seen[1] + 0.9505 * seen[2]) / 1.089);
+    lab[0] = 116 * y - 16;
+    lab[1] = 500 * (x - y);
+    lab[2] = 200 * (y - z);
+}
+
+static void colours_are_told_apart_with_the_common_colour_vision_deficiencies(void **state)
+{
+    (void)state;
+    for (size_t d = 0; d < sizeof deficiencies / sizeof *deficiencies; d++)
+        for (int a = 0; a < WK_PLOT_STYLES; a++)
+            for (int b = 0; b < a; b++) {
+                double one[3], two[3], distance = 0;
+                to_lab(wk_colour_on_paper(wk_plot_colour(a)), deficiencies[d], one);
+                to_lab(wk_colour_on_paper(wk_plot_colour(b)), deficiencies[d], two);
+                for (int c = 0; c < 3; c++)
+                    distance += (one[c] - two[c]) * (one[c] - two[c]);
+                if (sqrt(distance) < 12)
+                    fail_msg("styles %d and %d are %.1f apart, vision %zu", a, b, sqrt(distance),
+                             d);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_of_every_kind_are_inside_their_paper),
+        cmocka_unit_test(a_line_goes_through_its_points_in_proportion),
+        cmocka_unit_test(a_logarithmic_axis_puts_equal_ratios_at_equal_distances),
+        cmocka_unit_test(the_shading_reaches_from_below_to_above_by_the_spread),
+        cmocka_unit_test(a_value_that_is_missing_leaves_a_gap),
+        cmocka_unit_test(a_single_point_has_a_marker_and_its_spread),
+        cmocka_unit_test(odd_values_stay_inside),
+        cmocka_unit_test(nothing_to_show_is_said),
+        cmocka_unit_test(long_names_are_cut_with_an_ellipsis),
+        cmocka_unit_test(bars_grow_from_the_reference_in_proportion),
+        cmocka_unit_test(a_map_has_rows_upwards_and_colours_by_value),
+        cmocka_unit_test(maps_of_odd_values_stay_inside),
+        cmocka_unit_test(colours_are_told_apart_with_the_common_colour_vision_deficiencies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

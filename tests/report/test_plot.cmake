@@ -1,0 +1,1 @@
+target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/report/sample.c)

@@ -1,0 +1,245 @@
+// Finding and reading runs: trees of them, results of every kind, and files that are torn, foreign
+// or not what they should be.
+#include "report/made_runs.h"
+#include "report/runs.h"
+
+static const made_run walker = {"terrain-walker", "waker-m", "plan2explore", 3};
+static const made_score walk[] = {{"walk", "dr", NULL, 700, 400, false},
+                                  {"walk", "steep", NULL, 500, 200, false}};
+
+static wk_runs read_one(const char *path)
+{
+    wk_error err = {0};
+    wk_runs runs = {0};
+    assert_ok(wk_runs_read(&path, 1, NULL, &runs, &err));
+    return runs;
+}
+
+static void expect_refused(const char *path, wk_status status, const char *part)
+{
+    wk_error err = {0};
+    wk_runs runs = {0};
+    assert_refused(wk_runs_read(&path, 1, NULL, &runs, &err), status, part);
+    wk_runs_free(&runs);
+}
+
+// Fails unless the run at `path` has exactly one problem, with all three parts.
+static void expect_problem(const char *path, const char *file, const char *what)
+{
+    wk_runs runs = read_one(path);
+    assert_int_equal(runs.problems.count, 1);
+    const char *problem = runs.problems.items[0];
+    if (!strstr(problem, file) || !strstr(problem, what))
+        fail_msg("the problem '%s' lacks '%s' or '%s'", problem, file, what);
+    wk_runs_free(&runs);
+}
+
+static void runs_are_found_in_a_tree_and_sorted(void **state)
+{
+    (void)state;
+    made_run other = walker;
+    made_whole("tree/terrain-walker/waker-m/3", walker, walk, 2);
+    other.rule = "dr", other.seed = 1;
+    made_whole("tree/terrain-walker/dr/1", other, walk, 2);
+    other.domain = "clean-up";
+    made_config("tree/clean-up/dr/1", &other);
+    made_file("tree/notes/readme.txt", "not a run\n");
+    wk_runs runs = read_one("tree");
+    assert_int_equal(runs.items.count, 3);
+    assert_int_equal(runs.problems.count, 0);
+    assert_string_equal(runs.items.items[0]->domain, "clean-up");
+    assert_string_equal(runs.items.items[1]->curriculum, "dr");
+    assert_string_equal(runs.items.items[2]->curriculum, "waker-m");
+    assert_string_equal(runs.items.items[2]->exploration, "p2e");
+    assert_int_equal(runs.items.items[2]->seed, 3);
+    wk_runs_free(&runs);
+}
+
+static void an_evaluation_gives_the_score_that_counts(void **state)
+{
+    (void)state;
+    const made_score scores[] = {{"walk", "dr", NULL, 700.25, 400.125, false},
+                                 {"sort", "extra-block", NULL, 0.75, 0.5, true}};
+    made_whole("counts", walker, scores, 2);
+    wk_runs runs = read_one("counts");
+    const wk_report_run *run = runs.items.items[0];
+    assert_int_equal(run->scores.count, 2);
+    const wk_run_score *walked = &run->scores.items[0], *sorted = &run->scores.items[1];
+    assert_string_equal(walked->variant, "");
+    assert_near(walked->average, 700.25, 0);
+    assert_near(walked->cvar, 400.125, 0);
+    assert_string_equal(walked->policy, "adapted");
+    assert_int_equal(walked->step, 500000);
+    assert_string_equal(sorted->variant, "extra-block");
+    assert_near(sorted->average, 0.75, 0);
+    wk_runs_free(&runs);
+}
+
+static void parts_of_a_combined_run_are_named(void **state)
+{
+    (void)state;
+    made_run combined = {"combined", "dr", "plan2explore", 0};
+    const made_score scores[] = {{"sort", "dr", "clean-up", 0.5, 0.25, true}};
+    made_whole("combined", combined, scores, 1);
+    wk_runs runs = read_one("combined");
+    assert_string_equal(runs.items.items[0]->scores.items[0].domain, "combined/clean-up");
+    wk_runs_free(&runs);
+}
+
+static void model_errors_are_read_with_what_is_not_known(void **state)
+{
+    (void)state;
+    made_config("errors", &walker);
+    made_file("errors/eval/model-error-000000500000.json",
+              "{\"format\":\"waker-model-error-1\",\"domain\":\"terrain-walker\",\"curriculum\":"
+              "\"waker-m\",\"exploration\":\"plan2explore\",\"seed\":3,\"step\":500000,"
+              "\"measures\":[{\"policy\":\"random\",\"episodes\":2,\"mean\":0.25,\"cvar_0.1\":0.5,"
+              "\"estimate_mean\":1.5,\"rank_correlation\":null,\"errors\":[0.25,0.25],"
+              "\"theta\":[[0,1],[1,2]]}]}");
+    wk_runs runs = read_one("errors");
+    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.items.items[0]->errors.count, 1);
+    const wk_run_error *error = &runs.items.items[0]->errors.items[0];
+    assert_near(error->mean, 0.25, 0);
+    assert_near(error->cvar, 0.5, 0);
+    assert_true(isnan(error->correlation));
+    wk_runs_free(&runs);
+}
+
+static void the_log_gives_parameters_and_its_torn_last_line_is_skipped(void **state)
+{
+    (void)state;
+    made_config("log", &walker);
+    made_file("log/metrics.jsonl",
+              "{\"step\": 20, \"agent_step\": 10, \"train/model_loss\": 2}\n"
+              "{\"step\": 40, \"agent_step\": 20, \"train_env/env_param_0\": 0.5, "
+              "\"train_env/env_param_1\": null, \"train_env/episodes\": 3}\n"
+              "{\"step\": 60, \"agent_step\": 30, \"train_env/env_par");
+    wk_runs runs = read_one("log");
+    const wk_report_run *run = runs.items.items[0];
+    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(run->choices.count, 1);
+    assert_int_equal(run->choices.items[0].step, 20);
+    assert_near(run->choices.items[0].params[0], 0.5, 0);
+    assert_true(isnan(run->choices.items[0].params[1]));
+    wk_runs_free(&runs);
+}
+
+static void a_broken_line_of_the_log_is_named(void **state)
+{
+    (void)state;
+    made_config("bad-log", &walker);
+    made_file("bad-log/metrics.jsonl", "{\"agent_step\": 10}\n{\"agent_step\": oops}\n{}\n");
+    expect_problem("bad-log", "bad-log/metrics.jsonl", "line 2");
+}
+
+static void a_torn_evaluation_is_left_out_and_named(void **state)
+{
+    (void)state;
+    made_whole("torn", walker, walk, 2);
+    made_file("torn/eval/adapted-000001000000.json", "{\"format\":\"waker-eval-1\",\"tasks\":[{");
+    expect_problem("torn", "torn/eval/adapted-000001000000.json", "not JSON at byte");
+    wk_runs runs = read_one("torn");
+    assert_int_equal(runs.items.items[0]->scores.count, 2); // those of the whole file
+    wk_runs_free(&runs);
+}
+
+static void results_of_another_run_are_left_out(void **state)
+{
+    (void)state;
+    static const struct {
+        made_run run;
+        const char *what;
+    } foreign[] = {
+        {{"clean-up", "waker-m", "plan2explore", 3}, "domain 'clean-up' is not the run's"},
+        {{"terrain-walker", "dr", "plan2explore", 3}, "curriculum 'dr' is not the run's"},
+        {{"terrain-walker", "waker-m", "random", 3}, "exploration 'random' is not the run's"},
+        {{"terrain-walker", "waker-m", "plan2explore", 4}, "seed is not the run's"},
+    };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        char directory[64];
+        snprintf(directory, sizeof directory, "foreign-%zu", i);
+        made_config(directory, &walker);
+        made_eval(directory, &foreign[i].run, "adapted", 500000, walk, 2);
+        expect_problem(directory, "adapted-000000500000.json", foreign[i].what);
+    }
+}
+
+static void files_that_are_not_evaluations_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *what;
+    } odd[] = {
+        {"[1, 2]", "not a JSON object"},
+        {"{\"format\": \"other-1\"}", "format is 'other-1'"},
+        {"{\"format\": \"waker-eval-1\", }", "not JSON"},
+        {"{\"format\": \"waker-eval-1\", \"tasks\": 3}", "'tasks' is not a list"},
+        {"{\"format\": \"waker-eval-1\", \"step\": -3}", "no whole number"},
+        {"{\"format\": \"waker-eval-1\", \"tasks\": [{\"task\": \"walk\", \"cases\": [{\"case\": "
+         "\"dr\"}]}]}",
+         "task 'walk', case 'dr' has no return"},
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        char path[64], directory[32];
+        snprintf(directory, sizeof directory, "odd-%zu", i);
+        snprintf(path, sizeof path, "%s/eval/adapted-000000000001.json", directory);
+        made_config(directory, &walker);
+        made_file(path, "%s", odd[i].text);
+        expect_problem(directory, path, odd[i].what);
+    }
+}
+
+static void directories_without_runs_are_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    assert_ok(wk_dir_create("empty/folder", &err));
+    made_file("file/text", "x");
+    expect_refused("empty", WK_E_NOT_FOUND, "'empty' holds no run");
+    expect_refused("nowhere", WK_E_NOT_FOUND, "'nowhere' does not exist");
+    expect_refused("file/text", WK_E_INPUT, "is not a directory");
+}
+
+static void a_configuration_of_something_else_is_left_out(void **state)
+{
+    (void)state;
+    made_file("hydra/a/config.yaml", "model: {layers: 3}\n");
+    expect_refused("hydra", WK_E_FORMAT, "hydra/a");
+    made_config("hydra/b", &walker);
+    expect_problem("hydra", "hydra/a", "left out");
+}
+
+static void a_copy_of_a_run_counts_once(void **state)
+{
+    (void)state;
+    made_whole("twice/one", walker, walk, 2);
+    made_whole("twice/two", walker, walk, 2);
+    expect_problem("twice", "'twice/two' is left out", "twice/one");
+    const char *same[] = {"twice/one", "twice/one"};
+    wk_error err = {0};
+    wk_runs runs = {0};
+    assert_ok(wk_runs_read(same, 2, NULL, &runs, &err)); // given twice is no problem
+    assert_int_equal(runs.items.count, 1);
+    assert_int_equal(runs.problems.count, 0);
+    wk_runs_free(&runs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_are_found_in_a_tree_and_sorted),
+        cmocka_unit_test(an_evaluation_gives_the_score_that_counts),
+        cmocka_unit_test(parts_of_a_combined_run_are_named),
+        cmocka_unit_test(model_errors_are_read_with_what_is_not_known),
+        cmocka_unit_test(the_log_gives_parameters_and_its_torn_last_line_is_skipped),
+        cmocka_unit_test(a_broken_line_of_the_log_is_named),
+        cmocka_unit_test(a_torn_evaluation_is_left_out_and_named),
+        cmocka_unit_test(results_of_another_run_are_left_out),
+        cmocka_unit_test(files_that_are_not_evaluations_are_named),
+        cmocka_unit_test(directories_without_runs_are_refused),
+        cmocka_unit_test(a_configuration_of_something_else_is_left_out),
+        cmocka_unit_test(a_copy_of_a_run_counts_once),
+    };
+    return cmocka_run_group_tests(tests, made_setup, made_teardown);
+}

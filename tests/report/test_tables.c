@@ -1,0 +1,343 @@
+// Tables: means and marks by hand, the paper's figures, what stands for missing cells, which
+// results count, and every format parsed back to the numbers.
+#include "report/made_runs.h"
+#include "report/tables.h"
+
+// Runs, what they say, and one table.
+typedef struct fixture {
+    wk_paper paper;
+    wk_runs runs;
+    wk_findings findings;
+    wk_score_table table;
+} fixture;
+
+static fixture make(const char *path, wk_findings_config config, wk_table_kind kind)
+{
+    wk_error err = {0};
+    fixture f = {0};
+    assert_ok(wk_paper_read(&f.paper, &err));
+    assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
+    assert_ok(wk_findings_gather(&f.runs, &f.paper, &config, &f.findings, &err));
+    assert_ok(wk_score_table_make(&f.findings, kind, &f.table, &err));
+    return f;
+}
+
+static void drop(fixture *f)
+{
+    wk_score_table_free(&f->table);
+    wk_findings_free(&f->findings);
+    wk_runs_free(&f->runs);
+    wk_paper_free(&f->paper);
+}
+
+static const wk_findings_config usual = {.step = -1};
+
+static void add_run(const char *root, made_run run, const made_score *scores, size_t count)
+{
+    char directory[256];
+    snprintf(directory, sizeof directory, "%s/%s/%s-%s/%" PRIu64, root, run.domain, run.exploration,
+             run.rule, run.seed);
+    made_whole(directory, run, scores, count);
+}
+
+// Two seeds of waker-m, dr and a rule of a user's; walk and run; waker-m lacks "run".
+static void make_grid(const char *root)
+{
+    static const char *const rules[] = {"dr", "waker-m", "my-rule"};
+    static const double walk[] = {600, 700, 690}, run[] = {300, NAN, 100};
+    for (int r = 0; r < 3; r++)
+        for (uint64_t seed = 0; seed < 2; seed++) {
+            double off = seed ? 10 : -10;
+            const made_score scores[] = {
+                {"walk", "dr", NULL, walk[r] + off + 100, walk[r] + off, false},
+                {"walk", "steep", NULL, 50, 40, false},
+                {"run", "dr", NULL, run[r] + off + 100, run[r] + off, false}};
+            add_run(root, (made_run){"terrain-walker", rules[r], "plan2explore", seed}, scores,
+                    r == 1 ? 2 : 3);
+        }
+}
+
+static void entries_are_means_and_deviations_over_seeds(void **state)
+{
+    (void)state;
+    make_grid("grid");
+    fixture f = make("grid", usual, WK_TABLE_CVAR);
+    assert_int_equal(f.table.rows.count, 2);
+    assert_int_equal(f.table.columns, 3);
+    // The paper's order, the user's rule last.
+    assert_string_equal(f.table.curricula[0], "waker-m");
+    assert_string_equal(f.table.curricula[1], "dr");
+    assert_string_equal(f.table.curricula[2], "my-rule");
+    const wk_table_row *walk = &f.table.rows.items[0], *run = &f.table.rows.items[1];
+    assert_string_equal(walk->key.names[WK_FIELD_TASK], "walk");
+    assert_string_equal(run->key.names[WK_FIELD_TASK], "run");
+    assert_near(walk->entries[0].mean, 700, 1e-12);
+    assert_near(walk->entries[0].sd, 10, 1e-12);
+    assert_int_equal(walk->entries[0].seeds, 2);
+    assert_int_equal(run->entries[0].seeds, 0);
+    drop(&f);
+}
+
+static void the_best_and_what_is_within_two_percent_of_it_are_marked(void **state)
+{
+    (void)state;
+    fixture f = make("grid", usual, WK_TABLE_CVAR);
+    const wk_table_row *walk = &f.table.rows.items[0];
+    assert_true(walk->entries[0].best);  // 700
+    assert_false(walk->entries[1].best); // 600
+    assert_true(walk->entries[2].best);  // 690 >= 686
+    drop(&f);
+}
+
+static void nothing_is_marked_where_nobody_scores(void **state)
+{
+    (void)state;
+    const made_score none[] = {{"walk", "dr", NULL, 0, 0, false}};
+    add_run("none", (made_run){"terrain-walker", "dr", "plan2explore", 0}, none, 1);
+    fixture f = make("none", usual, WK_TABLE_CVAR);
+    assert_false(f.table.rows.items[0].entries[0].best);
+    drop(&f);
+}
+
+static void the_papers_figures_stand_beside_ours(void **state)
+{
+    (void)state;
+    const made_score push[] = {{"push", "dr", NULL, 0.9, 0.8, true},
+                               {"push", "extra-block", NULL, 0.5, 0.4, true}};
+    add_run("push", (made_run){"clean-up", "ge", "plan2explore", 0}, push, 2);
+    add_run("push", (made_run){"clean-up", "dr", "random", 0}, push, 2);
+    fixture f = make("push", usual, WK_TABLE_CVAR);
+    assert_int_equal(f.table.rows.count, 2);
+    const wk_table_row *p2e = &f.table.rows.items[0], *random = &f.table.rows.items[1];
+    assert_string_equal(p2e->key.names[WK_FIELD_EXPLORATION], "p2e");
+    assert_string_equal(f.table.curricula[1], "ge");
+    assert_near(p2e->entries[1].paper->mean, 0.628, 0); // cvar0.1,clean-up,,push,p2e,ge
+    assert_near(p2e->entries[1].paper->sd, 0.12, 0);
+    assert_near(random->entries[0].paper->mean, 0.023, 0); // ...,push,random,dr
+    assert_null(random->entries[1].paper);                 // the paper has no random, ge
+    drop(&f);
+    f = make("push", usual, WK_TABLE_OOD);
+    assert_string_equal(f.table.rows.items[0].key.names[WK_FIELD_VARIANT], "extra-block");
+    assert_near(f.table.rows.items[0].entries[1].mean, 0.5, 0);
+    assert_non_null(f.table.rows.items[0].entries[1].paper);
+    drop(&f);
+}
+
+static void parts_of_the_combined_domain_have_a_table_of_their_own(void **state)
+{
+    (void)state;
+    const made_score scores[] = {{"walk", "dr", "terrain-walker", 600, 500, false},
+                                 {"walk", "steep", "terrain-walker", 400, 300, false}};
+    add_run("both", (made_run){"combined", "waker-m", "plan2explore", 0}, scores, 2);
+    fixture f = make("both", usual, WK_TABLE_CVAR);
+    assert_int_equal(f.table.rows.count, 0);
+    drop(&f);
+    f = make("both", usual, WK_TABLE_COMBINED);
+    assert_int_equal(f.table.rows.count, 3); // CVaR, average, out of distribution
+    assert_near(f.table.rows.items[0].entries[0].paper->mean, 538.5, 0);
+    assert_near(f.table.rows.items[0].entries[0].mean, 500, 0);
+    drop(&f);
+}
+
+static void the_last_step_of_the_preferred_policy_counts(void **state)
+{
+    (void)state;
+    made_run run = {"terrain-walker", "dr", "plan2explore", 0};
+    const made_score first[] = {{"walk", "dr", NULL, 1, 1, false}},
+                     last[] = {{"walk", "dr", NULL, 2, 2, false}},
+                     beside[] = {{"walk", "dr", NULL, 3, 3, false}};
+    made_config("steps/run", &run);
+    made_eval("steps/run", &run, "adapted", 500000, first, 1);
+    made_eval("steps/run", &run, "adapted", 1000000, last, 1);
+    made_eval("steps/run", &run, "alongside", 1500000, beside, 1);
+    static const struct {
+        wk_findings_config config;
+        double mean;
+    } wanted[] = {{{NULL, -1}, 2}, {{NULL, 500000}, 1}, {{"alongside", -1}, 3}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        fixture f = make("steps", wanted[i].config, WK_TABLE_AVERAGE);
+        assert_int_equal(f.table.rows.count, 1);
+        assert_near(f.table.rows.items[0].entries[0].mean, wanted[i].mean, 0);
+        drop(&f);
+    }
+}
+
+// ---- Parsing back -------------------------------------------------------------------------------
+
+// The numbers of a cell: "700.0 ± 10.0 (2) *", "**...**", "\textbf{700.0 $\pm$ 10.0 (2)}".
+static bool read_cell(const char *cell, double *mean, double *sd, int *seeds)
+{
+    char plain[256];
+    size_t used = 0;
+    for (const char *c = cell; *c && used + 1 < sizeof plain; c++) {
+        bool number = strchr("0123456789.+-()", *c) != NULL;
+        plain[used++] = number ? *c : ' ';
+    }
+    plain[used] = 0;
+    *seeds = 0;
+    return sscanf(plain, "%lf %lf (%d)", mean, sd, seeds) >= 2;
+}
+
+// Compares a line's cells, split by `between`, with a row.
+static void check_line(const fixture *f, const wk_table_row *row, bool papers, char *line,
+                       const char *between, int heads)
+{
+    double half = wk_table_row_digits(&f->table, row) == 1 ? 0.05 : 0.0005, mean, sd;
+    int column = -heads, seeds;
+    for (char *cell = line, *next; cell; cell = next, column++) {
+        next = strstr(cell, between);
+        if (next) {
+            *next = 0;
+            next += strlen(between);
+            while (*next == ' ')
+                next++;
+        }
+        if (column < 0) continue;
+        if ((size_t)column >= f->table.columns) break;
+        const wk_table_entry *e = &row->entries[column];
+        bool there = papers ? e->paper != NULL : e->seeds > 0;
+        assert_int_equal(read_cell(cell, &mean, &sd, &seeds), there);
+        if (!there) continue;
+        assert_near(mean, papers ? e->paper->mean : e->mean, half + 1e-9);
+        assert_near(sd, papers ? e->paper->sd : e->sd, half + 1e-9);
+        if (!papers) assert_int_equal(seeds, e->seeds);
+    }
+    assert_true((size_t)column >= f->table.columns);
+}
+
+// Every line of a format that names a row of the table is compared with it.
+static void check_format(const fixture *f, void (*write)(const wk_sheet *, wk_text *),
+                         const char *between, int heads)
+{
+    wk_sheet sheet = {0};
+    wk_text text = {0};
+    wk_score_table_sheet(&f->table, true, &sheet);
+    write(&sheet, &text);
+    assert_false(text.failed);
+    int ours = 0, papers = 0;
+    for (char *line = strtok(text.chars, "\n"); line; line = strtok(NULL, "\n"))
+        for (size_t r = 0; r < f->table.rows.count; r++) {
+            const wk_table_row *row = &f->table.rows.items[r];
+            char name[64];
+            snprintf(name, sizeof name, " %s ", row->key.names[WK_FIELD_TASK]);
+            if (!strstr(line, "terrain-walker") || !strstr(line, name)) continue;
+            bool paper = strstr(line, " paper ") != NULL;
+            papers += paper;
+            ours += !paper;
+            check_line(f, row, paper, line, between, heads);
+            break;
+        }
+    assert_int_equal(ours, f->table.rows.count);
+    assert_int_equal(papers, f->table.rows.count);
+    wk_text_free(&text);
+    wk_sheet_free(&sheet);
+}
+
+static void text_markdown_and_latex_parse_back_to_the_numbers(void **state)
+{
+    (void)state;
+    fixture f = make("grid", usual, WK_TABLE_CVAR);
+    check_format(&f, wk_sheet_text, "  ", 4);
+    check_format(&f, wk_sheet_markdown, "|", 5); // a line begins with a bar
+    check_format(&f, wk_sheet_latex, "&", 4);
+    drop(&f);
+}
+
+// Cuts the next field off a line without quotes.
+static char *field(char **line)
+{
+    char *begin = *line, *end = begin + strcspn(begin, ",");
+    *line = *end ? end + 1 : end;
+    *end = 0;
+    return begin;
+}
+
+static void csv_parses_back_to_the_same_bits(void **state)
+{
+    (void)state;
+    fixture f = make("grid", usual, WK_TABLE_CVAR);
+    wk_text csv = {0};
+    wk_score_table_csv(&f.table, &csv);
+    char *rest = csv.chars, *line = strsep(&rest, "\n");
+    assert_string_equal(line,
+                        "metric,domain,variant,task,exploration,curriculum,mean,sd,seeds,best,"
+                        "paper_mean,paper_sd");
+    for (size_t r = 0; r < f.table.rows.count; r++)
+        for (size_t c = 0; c < f.table.columns; c++) {
+            const wk_table_row *row = &f.table.rows.items[r];
+            const wk_table_entry *e = &row->entries[c];
+            line = strsep(&rest, "\n");
+            for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
+                assert_string_equal(field(&line), row->key.names[k]);
+            assert_string_equal(field(&line), f.table.curricula[c]);
+            char *mean = field(&line), *sd = field(&line);
+            if (e->seeds) {
+                assert_near(strtod(mean, NULL), e->mean, 0);
+                assert_near(strtod(sd, NULL), e->sd, 0);
+            } else {
+                assert_string_equal(mean, "");
+                assert_string_equal(sd, "");
+            }
+            assert_int_equal(strtol(field(&line), NULL, 10), e->seeds);
+            assert_int_equal(strtol(field(&line), NULL, 10), e->best);
+            char *paper = field(&line);
+            if (e->paper)
+                assert_near(strtod(paper, NULL), e->paper->mean, 0);
+            else
+                assert_string_equal(paper, "");
+        }
+    assert_string_equal(rest, "");
+    wk_text_free(&csv);
+    drop(&f);
+}
+
+static void names_are_escaped_in_every_format(void **state)
+{
+    (void)state;
+    wk_sheet sheet = {.title = "t", .columns = 1, .heads = 1};
+    wk_sheet_put(&sheet, false, "head");
+    wk_sheet_put(&sheet, true, "a_b|c%%d");
+    wk_text latex = {0}, markdown = {0}, csv = {0};
+    wk_sheet_latex(&sheet, &latex);
+    wk_sheet_markdown(&sheet, &markdown);
+    assert_non_null(strstr(latex.chars, "\\textbf{a\\_b|c\\%d} \\\\"));
+    assert_non_null(strstr(markdown.chars, "| **a\\_b\\|c%d** |"));
+    wk_csv_field(&csv, "say \"a,b\"");
+    assert_string_equal(csv.chars, "\"say \"\"a,b\"\"\"");
+    wk_text_free(&latex);
+    wk_text_free(&markdown);
+    wk_text_free(&csv);
+    wk_sheet_free(&sheet);
+}
+
+static void the_papers_file_is_read_whole(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_paper paper;
+    assert_ok(wk_paper_read(&paper, &err));
+    assert_int_equal(paper.rows.count, 470);
+    for (size_t i = 0; i < paper.rows.count; i++) {
+        const wk_paper_row *row = &paper.rows.items[i];
+        assert_ptr_equal(wk_paper_find(&paper, &row->key), row); // no key twice
+        assert_true(row->mean >= 0 && row->sd >= 0);
+    }
+    wk_paper_free(&paper);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_are_means_and_deviations_over_seeds),
+        cmocka_unit_test(the_best_and_what_is_within_two_percent_of_it_are_marked),
+        cmocka_unit_test(nothing_is_marked_where_nobody_scores),
+        cmocka_unit_test(the_papers_figures_stand_beside_ours),
+        cmocka_unit_test(parts_of_the_combined_domain_have_a_table_of_their_own),
+        cmocka_unit_test(the_last_step_of_the_preferred_policy_counts),
+        cmocka_unit_test(text_markdown_and_latex_parse_back_to_the_numbers),
+        cmocka_unit_test(csv_parses_back_to_the_same_bits),
+        cmocka_unit_test(names_are_escaped_in_every_format),
+        cmocka_unit_test(the_papers_file_is_read_whole),
+    };
+    return cmocka_run_group_tests(tests, made_setup, made_teardown);
+}

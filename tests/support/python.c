@@ -1,0 +1,47 @@
+#include "support/python.h"
+
+#include "support/check.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool has_modules(const char *python, const char *modules)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "%s -c 'import %s' 2>/dev/null", python, modules);
+    return system(command) == 0;
+}
+
+// A shell command that runs a Python with the modules; NULL when there is none.
+static const char *find(const char *modules)
+{
+    const char *const known[] = {
+        getenv("WAKER_PYTHON"),
+        "env PYTHONPATH=" WAKER_SOURCE_DIR "/build-deps/python python3",
+        "python3",
+        "/usr/bin/python3",
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i] && has_modules(known[i], modules)) return known[i];
+    return NULL;
+}
+
+const char *python_with(const char *modules)
+{
+    const char *python = find(modules);
+    if (python) return python;
+    if (getenv("WAKER_NEED_PYTHON")) fail_msg("no Python has %s; run tools/setup test", modules);
+    print_message("skipped: no Python has %s; run tools/setup test, or set WAKER_PYTHON\n",
+                  modules);
+    skip();
+    return NULL;
+}
+
+int python_run(const char *python, const char *script, const char *arguments)
+{
+    char command[8192];
+    int length =
+        snprintf(command, sizeof command, "%s - %s <<'END'\n%s\nEND\n", python, arguments, script);
+    assert_true(length > 0 && length < (int)sizeof command);
+    return system(command);
+}

@@ -1,0 +1,144 @@
+// Learning from saved runs as a whole, on the toy domain: a reward-free run, policies adapted from
+// its last snapshot, and from its first, which knows little, fine-tuned with the task's reward.
+// What counts is how they row in real ponds. The margins are far from what a broken adaptation
+// reaches and leave room for another machine's rounding.
+#include "agent/school.h"
+#include "train/adapt.h"
+#include "train/finetune.h"
+#include "train/runs.h"
+#include "train/subject.h"
+
+#define RUN "adapt-learning.tmp"
+
+enum {
+    STEPS = 8000,
+    EARLY = 2000,
+    ADAPT_UPDATES = 450,
+    FINETUNE_STEPS = 3000,
+    EVALUATION_ROUNDS = 4,
+    SEED = 7
+};
+
+static const double LARGEST_TURBULENCE = 0.5; // of the ponds that policies are judged in
+// Of the way from random actions to an expert who sees the whole state, for each task.
+static const double LEAST_SHARE = 0.25;
+// What fine-tuning adds to it, in the mean over the tasks.
+static const double LEAST_GAIN = 0.1;
+
+static wk_error err;
+static int64_t first_step, last_step; // of the run's snapshots
+
+static wk_run_config learning_run(void)
+{
+    wk_run_config c = wk_run_config_default();
+    snprintf(c.domain, sizeof c.domain, "toy");
+    snprintf(c.curriculum_rule, sizeof c.curriculum_rule, "dr");
+    c.seed = 1, c.steps = STEPS, c.prefill = 640, c.env_count = SCHOOL_PONDS, c.env_threads = 1;
+    c.train_every = 6, c.replay_capacity = 20000;
+    c.encoder_depth = 8, c.rssm_deter = 64, c.rssm_hidden = 64, c.rssm_stoch = 8;
+    c.rssm_classes = 8, c.units = 64, c.layers = 2, c.ensemble_size = 4;
+    c.batch = 6, c.length = 8, c.horizon = 8, c.slow_period = 20;
+    c.model_rate = 2e-3, c.ensemble_rate = 7e-4, c.policy_rate = 3e-4;
+    c.discount = 0.95, c.entropy_scale = 0.6;
+    c.snapshot_every = EARLY;
+    c.log_tensorboard = false;
+    return c;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    remove_tree(RUN);
+    wk_run_control control = {0};
+    wk_run_end end;
+    wk_run_config run = learning_run();
+    assert_ok(wk_run(&run, RUN, &control, &end, &err));
+    uint64_t steps[8];
+    size_t count = wk_weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, NULL, steps, 8);
+    assert_true(count > 1);
+    first_step = (int64_t)steps[0];
+    last_step = (int64_t)steps[count - 1];
+    const int64_t both[] = {first_step, last_step};
+    for (int i = 0; i < 2; i++) {
+        wk_adapt_config adapt = {
+            .directory = RUN, .snapshot = both[i], .tasks = "all", .updates = ADAPT_UPDATES};
+        assert_ok(wk_adapt(&adapt, &control, &end, &err));
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_tree(RUN);
+    return 0;
+}
+
+static double score(school_rower rower, int task)
+{
+    school s = school_open(SEED);
+    for (int i = 0; i < EVALUATION_ROUNDS; i++)
+        school_collect(&s, rower, 0, LARGEST_TURBULENCE);
+    double mean = school_score(&s, 0, task);
+    school_close(&s);
+    return mean;
+}
+
+// How far a saved policy is on the way from random actions to the expert.
+static double share(wk_weights_kind kind, int64_t step, int task)
+{
+    const wk_domain *toy = &wk_toy;
+    wk_subject_config which = {
+        .directory = RUN, .kind = kind, .step = step, .task = toy->tasks[task].name, .threads = 1};
+    wk_subject subject = {0};
+    wk_acting *acting;
+    int policy = 0;
+    assert_ok(wk_subject_open(&which, &subject, &err));
+    assert_ok(wk_subject_policy(&subject, task, &policy, &err));
+    assert_ok(wk_acting_create(subject.learner, policy, SCHOOL_PONDS, &acting, &err));
+    double reached = score((school_rower){.acting = acting, .mode = WK_ACT_MODE}, task);
+    wk_acting_destroy(acting);
+    wk_subject_close(&subject);
+    double random = score(school_random, task);
+    double expert = score((school_rower){.expert_task = task}, task);
+    print_message("%s, %s from step %d: random %.3f, policy %.3f, expert %.3f\n",
+                  toy->tasks[task].name, wk_weights_kind_name(kind), (int)step, random, reached,
+                  expert);
+    return (reached - random) / (expert - random);
+}
+
+static void adapted_policies_beat_random_actions(void **state)
+{
+    (void)state;
+    for (int task = 0; task < SCHOOL_TASKS; task++)
+        assert_true(share(WK_WEIGHTS_ADAPTED, last_step, task) > LEAST_SHARE);
+}
+
+static void fine_tuning_raises_what_an_early_world_model_gave(void **state)
+{
+    (void)state;
+    wk_run_control control = {0};
+    wk_run_end end;
+    double gain = 0;
+    for (int task = 0; task < SCHOOL_TASKS; task++) {
+        wk_finetune_config config = {.directory = RUN,
+                                     .snapshot = first_step,
+                                     .task = wk_toy.tasks[task].name,
+                                     .steps = FINETUNE_STEPS};
+        assert_ok(wk_finetune(&config, &control, &end, &err));
+        double before = share(WK_WEIGHTS_ADAPTED, first_step, task);
+        double after = share(WK_WEIGHTS_FINETUNED, first_step, task);
+        assert_true(after > LEAST_SHARE);
+        gain += (after - before) / SCHOOL_TASKS;
+    }
+    assert_true(gain > LEAST_GAIN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adapted_policies_beat_random_actions),
+        cmocka_unit_test(fine_tuning_raises_what_an_early_world_model_gave),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

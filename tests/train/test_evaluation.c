@@ -1,0 +1,200 @@
+// Evaluation during training: it only looks, it gives the bytes that evaluating the snapshot gives,
+// and a run that is stopped in the middle of one makes up for it.
+#include "train/config_check.h"
+#include "train/evaluation.h"
+#include "train/run.h"
+#include "train/runs.h"
+#include "train/subject.h"
+
+#define A "evaluation-a.tmp"
+#define B "evaluation-b.tmp"
+
+static wk_error err;
+
+static wk_run_config evaluated_run(void)
+{
+    wk_run_config config = tiny_run();
+    snprintf(config.tasks, sizeof config.tasks, "east"); // the domain's second
+    config.log_tensorboard = false;
+    config.eval_every = 150;
+    config.eval_envs = 10;
+    return config;
+}
+
+static void train(const wk_run_config *config, const char *directory)
+{
+    wk_run_control control = {0};
+    wk_run_end end;
+    assert_ok(wk_run(config, directory, &control, &end, &err));
+    assert_int_equal(end, WK_RUN_FINISHED);
+}
+
+// One evaluated run in A serves all tests; B is theirs.
+static int make_run(void **state)
+{
+    (void)state;
+    remove_tree(A);
+    wk_run_config config = evaluated_run();
+    train(&config, A);
+    return 0;
+}
+
+static int remove_run(void **state)
+{
+    (void)state;
+    remove_tree(A);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    remove_tree(B);
+    return 0;
+}
+
+static void same_weights(void)
+{
+    char name[128];
+    uint64_t step = newest_step(A);
+    assert_int_equal(step, newest_step(B));
+    snprintf(name, sizeof name, "checkpoints/step-%012" PRIu64 "/learner.safetensors", step);
+    same_file(A, B, name, 0, 0);
+    snprintf(name, sizeof name, "snapshots/step-%012" PRIu64 ".safetensors", step);
+    same_file(A, B, name, 0, 0);
+}
+
+static void it_does_not_change_a_run(void **state)
+{
+    (void)state;
+    wk_run_config config = evaluated_run();
+    config.eval_every = 0;
+    train(&config, B);
+    same_weights();
+    // What it measured comes in lines of its own; without them the logs are the same too.
+    assert_int_equal(system("grep -v eval_ " A "/metrics.jsonl > " A "/others"), 0);
+    assert_int_equal(system("cmp " A "/others " B "/metrics.jsonl"), 0);
+    assert_int_equal(system("grep -c eval_ " A "/metrics.jsonl | grep -qx 3"), 0);
+    assert_false(wk_path_exists(B "/eval"));
+}
+
+static void clips_go_to_tensorboard_and_change_nothing(void **state)
+{
+    (void)state;
+    wk_run_config config = evaluated_run();
+    config.log_tensorboard = true;
+    train(&config, B);
+    same_learning(A, B);
+    assert_int_equal(system("grep -aq eval_east_uniform_policy_image " B "/events.*"), 0);
+    assert_int_equal(system("grep -aq eval_openl_image " B "/events.*"), 0);
+}
+
+// Evaluates the snapshot of a step as `waker eval` does, into the directory B.
+static void evaluate_snapshot(uint64_t step, int threads)
+{
+    wk_subject subject = {0};
+    wk_subject_config config = {.directory = A, .step = (int64_t)step, .threads = threads};
+    assert_ok(wk_subject_open(&config, &subject, &err));
+    wk_eval_player player = {.options = subject.world.options,
+                             .learner = subject.learner,
+                             .cases = "",
+                             .threads = threads};
+    wk_eval_result result = {.origin = wk_evaluation_origin(&subject.config, subject.world.domain,
+                                                            step, WK_POLICY_ALONGSIDE),
+                             .envs = 10};
+    for (int k = 0; k < subject.n_tasks; k++)
+        assert_ok(wk_eval_result_add(&result, &player, subject.tasks[k], k, &err));
+    assert_ok(wk_eval_result_write(&result, B, &err));
+    wk_eval_result_free(&result);
+    wk_subject_close(&subject);
+}
+
+static void it_gives_what_the_snapshot_of_the_step_gives(void **state)
+{
+    (void)state;
+    uint64_t steps[16];
+    size_t count = wk_weights_steps(A, WK_WEIGHTS_SNAPSHOT, NULL, steps, 16);
+    int evaluated = 0;
+    for (size_t i = 0; i < count; i++) {
+        char name[128], path[256];
+        snprintf(name, sizeof name, "eval/alongside-%012" PRIu64 ".json", steps[i]);
+        snprintf(path, sizeof path, A "/%s", name);
+        if (!wk_path_exists(path)) continue; // a snapshot between evaluations
+        evaluate_snapshot(steps[i], 1 + evaluated % 2);
+        same_file(A, B, name, 0, 0);
+        memcpy(strstr(name, ".json"), ".csv", 5);
+        same_file(A, B, name, 0, 0);
+        evaluated++;
+    }
+    assert_int_equal(evaluated, 3); // after 150 and 300 steps, and at the end
+}
+
+static void scores_have_dreamers_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"eval_east_uniform/eval_east_uniform_mean_return",
+                                        "eval_east_uniform/eval_east_uniform_cvar_0.1_return",
+                                        "eval_east_uniform/eval_east_uniform_std_return",
+                                        "eval_east_OOD_storm/eval_east_OOD_storm_max_return",
+                                        "eval_east_OOD_storm/eval_east_OOD_storm_min_length"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char command[256];
+        snprintf(command, sizeof command, "grep -q '\"%s\": ' " A "/metrics.jsonl", names[i]);
+        if (system(command) != 0) fail_msg("metrics.jsonl lacks %s", names[i]);
+    }
+}
+
+// Asks the run to stop when it begins to evaluate at step 300.
+static void stop_at_300(void *context, wk_log_level level, const char *message)
+{
+    (void)level;
+    if (strstr(message, "evaluating task policies at step 300"))
+        *(volatile sig_atomic_t *)context = 1;
+}
+
+static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
+{
+    (void)state;
+    wk_run_config config = evaluated_run();
+    volatile sig_atomic_t stop = 0;
+    wk_run_control control = {.stop = &stop, .log = {stop_at_300, (void *)&stop, WK_LOG_INFO}};
+    wk_run_end end;
+    assert_ok(wk_run(&config, B, &control, &end, &err));
+    assert_int_equal(end, WK_RUN_INTERRUPTED);
+    assert_int_equal(newest_step(B), 300);
+    assert_false(wk_path_exists(B "/eval/alongside-000000000300.json"));
+    train(&config, B);
+    same_end(A, B);
+    same_file(A, B, "eval/alongside-000000000300.json", 0, 0);
+    // A finished run stays as it is.
+    train(&config, B);
+    same_end(A, B);
+}
+
+static void without_task_policies_it_is_refused_saying_what_to_do(void **state)
+{
+    (void)state;
+    const wk_domain *domain;
+    assert_ok(wk_domain_find("toy", &domain, &err));
+    wk_run_config config = evaluated_run();
+    assert_ok(wk_run_config_check(&config, domain, &err));
+    snprintf(config.tasks, sizeof config.tasks, "none");
+    assert_refused(wk_run_config_check(&config, domain, &err), WK_E_INPUT, "tasks: all");
+    assert_non_null(strstr(err.message, "waker adapt"));
+    config.eval_every = 0;
+    assert_ok(wk_run_config_check(&config, domain, &err));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_does_not_change_a_run, clean, clean),
+        cmocka_unit_test_setup_teardown(it_gives_what_the_snapshot_of_the_step_gives, clean, clean),
+        cmocka_unit_test_setup_teardown(clips_go_to_tensorboard_and_change_nothing, clean, clean),
+        cmocka_unit_test(scores_have_dreamers_names),
+        cmocka_unit_test_setup_teardown(a_run_stopped_within_an_evaluation_makes_up_for_it, clean,
+                                        clean),
+        cmocka_unit_test(without_task_policies_it_is_refused_saying_what_to_do),
+    };
+    return cmocka_run_group_tests(tests, make_run, remove_run);
+}
