@@ -37,10 +37,8 @@ WK_VMATH wk_truncated wk_truncated_bounds(wk_truncated t)
 /// The distribution of raw m and s: mean = tanh(m), std = 2 sigmoid(s/2) + 0.1.
 WK_VMATH wk_truncated wk_truncated_of(float m, float s)
 {
-    wk_truncated t;
-    t.mean = wk_tanhf(m);
-    t.gate = wk_sigmoidf(0.5f * s);
-    t.std = wk_truncated_std(t.gate);
+    float gate = wk_sigmoidf(0.5f * s);
+    wk_truncated t = {wk_tanhf(m), wk_truncated_std(gate), gate, 0, 0};
     return wk_truncated_bounds(t);
 }
 
