@@ -41,12 +41,7 @@ void wk_model_error_json(const wk_model_error_result *r, wk_json *json)
 {
     const wk_eval_origin *o = &r->origin;
     wk_json_object(json, NULL);
-    wk_json_string(json, "format", "waker-model-error-1");
-    wk_json_string(json, "domain", o->domain->name);
-    wk_json_string(json, "curriculum", o->curriculum);
-    wk_json_string(json, "exploration", o->exploration);
-    wk_json_unsigned(json, "seed", o->run_seed);
-    wk_json_unsigned(json, "step", o->step);
+    wk_eval_origin_json(o, "waker-model-error-1", json);
     wk_json_integer(json, "envs", r->environments);
     wk_json_integer(json, "steps", r->steps);
     wk_json_unsigned(json, "eval_seed", r->seed);

@@ -53,6 +53,10 @@ typedef struct wk_eval_origin {
     const char *policy; // "adapted", "alongside", "finetuned", "random"
 } wk_eval_origin;
 
+/// Writes what every result file begins with, into the object that is open: its format, the run and
+/// the step.
+void wk_eval_origin_json(const wk_eval_origin *origin, const char *format, wk_json *json);
+
 /// All results of one policy at one step. Zero-initialise, set the first three, free at the end.
 typedef struct wk_eval_result {
     wk_eval_origin origin;

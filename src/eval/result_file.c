@@ -58,16 +58,21 @@ static void json_task(wk_json *json, const wk_domain *domain, const wk_task_resu
     wk_json_close(json, '}');
 }
 
+void wk_eval_origin_json(const wk_eval_origin *origin, const char *format, wk_json *json)
+{
+    wk_json_string(json, "format", format);
+    wk_json_string(json, "domain", origin->domain->name);
+    wk_json_string(json, "curriculum", origin->curriculum);
+    wk_json_string(json, "exploration", origin->exploration);
+    wk_json_unsigned(json, "seed", origin->run_seed);
+    wk_json_unsigned(json, "step", origin->step);
+}
+
 void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
 {
     const wk_eval_origin *o = &r->origin;
     wk_json_object(json, NULL);
-    wk_json_string(json, "format", "waker-eval-1");
-    wk_json_string(json, "domain", o->domain->name);
-    wk_json_string(json, "curriculum", o->curriculum);
-    wk_json_string(json, "exploration", o->exploration);
-    wk_json_unsigned(json, "seed", o->run_seed);
-    wk_json_unsigned(json, "step", o->step);
+    wk_eval_origin_json(o, "waker-eval-1", json);
     wk_json_string(json, "policy", o->policy);
     wk_json_integer(json, "envs", r->envs);
     wk_json_unsigned(json, "eval_seed", r->seed);
