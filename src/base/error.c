@@ -1,3 +1,4 @@
+// Filling errors: names of statuses, messages, and context in front of them.
 #include "waker/error.h"
 
 #include <stdarg.h>

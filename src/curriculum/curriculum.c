@@ -1,3 +1,5 @@
+// What all curricula share: the error buffer, counts of episodes, drawing the next environment from
+// what the rule says, and saving all of it. The rules themselves are in rules.c.
 #include "waker/curriculum.h"
 
 #include "base/rng.h"

@@ -1,3 +1,5 @@
+// The colour ramp of maps and heat maps, from dark blue to yellow, by interpolation between fixed
+// colours.
 #include "media/image.h"
 
 #include <math.h>

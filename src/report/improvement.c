@@ -187,7 +187,7 @@ static wk_status compare_pair(ground *g, size_t a, size_t b, const wk_bootstrap_
 static wk_status rate(ground *g, size_t c, const wk_bootstrap_config *config, wk_comparison *out,
                       wk_error *err)
 {
-    wk_standing found = {.contest = g->contest, .curriculum = g->names[c]};
+    wk_curriculum_score found = {.contest = g->contest, .curriculum = g->names[c]};
     for (size_t t = 0; t < g->tasks; t++)
         found.tasks += has_runs(g, t, c);
     for (size_t t = 0, column = 0; t < g->tasks; t++) {

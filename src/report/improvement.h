@@ -23,16 +23,16 @@ typedef struct wk_improvement {
 } wk_improvement;
 
 /// One curriculum's scores as a whole, each task's divided by the highest score any run has on it.
-typedef struct wk_standing {
+typedef struct wk_curriculum_score {
     wk_contest contest;
     const char *curriculum;
     wk_estimate iqm;
     size_t tasks, runs; // runs: the most of a task
-} wk_standing;
+} wk_curriculum_score;
 
 typedef struct wk_comparison {
     WK_ARRAY(wk_improvement) improvements;
-    WK_ARRAY(wk_standing) standings;
+    WK_ARRAY(wk_curriculum_score) standings;
 } wk_comparison;
 
 /// Compares every pair of curricula, the paper's order first. Tasks where the highest score is not

@@ -69,7 +69,7 @@ void wk_standing_sheet(const wk_comparison *comparison, wk_sheet *out)
                  "of a task.");
     put_headings(out, names, sizeof names / sizeof *names, 3);
     for (size_t i = 0; i < comparison->standings.count; i++) {
-        const wk_standing *s = &comparison->standings.items[i];
+        const wk_curriculum_score *s = &comparison->standings.items[i];
         put_contest(out, &s->contest);
         wk_sheet_put(out, false, "%s", s->curriculum);
         put_estimate(out, &s->iqm, false);
@@ -101,7 +101,7 @@ void wk_standing_csv(const wk_comparison *comparison, wk_text *out)
 {
     wk_text_puts(out, "metric,exploration,combined,curriculum,iqm,low,high,tasks,runs\n");
     for (size_t i = 0; i < comparison->standings.count; i++) {
-        const wk_standing *s = &comparison->standings.items[i];
+        const wk_curriculum_score *s = &comparison->standings.items[i];
         csv_contest(&s->contest, out);
         wk_csv_field(out, s->curriculum);
         wk_text_printf(out, ",%.17g,%.17g,%.17g,%zu,%zu\n", s->iqm.value, s->iqm.low, s->iqm.high,

@@ -91,7 +91,7 @@ static void json_comparison(wk_json *json, const wk_comparison *comparison)
     wk_json_close(json, ']');
     wk_json_array(json, "standings");
     for (size_t i = 0; i < comparison->standings.count; i++) {
-        const wk_standing *s = &comparison->standings.items[i];
+        const wk_curriculum_score *s = &comparison->standings.items[i];
         wk_json_object(json, NULL);
         json_contest(json, &s->contest);
         wk_json_string(json, "curriculum", s->curriculum);

@@ -89,7 +89,7 @@ static void scores_are_divided_by_the_highest_of_their_task(void **state)
     fixture f = make("pair");
     bool found = false;
     for (size_t i = 0; i < f.comparison.standings.count; i++) {
-        const wk_standing *s = &f.comparison.standings.items[i];
+        const wk_curriculum_score *s = &f.comparison.standings.items[i];
         if (strcmp(s->contest.metric, "average") != 0 || strcmp(s->curriculum, "waker-m") != 0)
             continue;
         // 1/3, 1, 2/3 and 1, 1/2: without the lowest and the highest.

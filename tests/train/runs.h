@@ -7,6 +7,7 @@
 #include "support/check.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
+#include "train/run.h"
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,6 +34,24 @@ static inline wk_run_config tiny_run(void)
     c.checkpoint_every_steps = 50, c.snapshot_every = 200, c.log_every = 30;
     c.log_images_every = 90;
     return c;
+}
+
+/// The same without TensorBoard files.
+static inline wk_run_config quiet_run(void)
+{
+    wk_run_config config = tiny_run();
+    config.log_tensorboard = false;
+    return config;
+}
+
+/// Trains in `directory` to the end.
+static inline void run_to_end(const wk_run_config *config, const char *directory)
+{
+    wk_error err = {0};
+    wk_run_control control = {0};
+    wk_run_end end;
+    assert_ok(wk_run(config, directory, &control, &end, &err));
+    assert_int_equal(end, WK_RUN_FINISHED);
 }
 
 static inline int remove_tree_entry(const char *path, const struct stat *info, int kind,

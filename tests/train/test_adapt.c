@@ -14,26 +14,12 @@
 static wk_error err;
 static uint64_t first_step, last_step; // of ORIGIN's two snapshots
 
-static wk_run_config quiet_run(void)
-{
-    wk_run_config config = tiny_run();
-    config.log_tensorboard = false;
-    return config;
-}
-
-static void train(const wk_run_config *config, const char *directory)
-{
-    wk_run_control control = {0};
-    wk_run_end end;
-    assert_ok(wk_run(config, directory, &control, &end, &err));
-}
-
 static int setup(void **state)
 {
     (void)state;
     remove_tree(ORIGIN);
     wk_run_config config = quiet_run();
-    train(&config, ORIGIN);
+    run_to_end(&config, ORIGIN);
     uint64_t steps[8];
     assert_int_equal(wk_weights_steps(ORIGIN, WK_WEIGHTS_SNAPSHOT, NULL, steps, 8), 2);
     first_step = steps[0];
@@ -224,7 +210,7 @@ static void data_collected_after_the_snapshot_is_not_looked_at(void **state)
     remove_tree(B);
     wk_run_config run = quiet_run();
     run.steps = (int64_t)first_step;
-    train(&run, B);
+    run_to_end(&run, B);
     wk_adapt_config config = both_tasks(A), then = both_tasks(B);
     config.snapshot = (int64_t)first_step;
     adapt(&config);
@@ -252,8 +238,8 @@ static void a_run_goes_on_after_an_adaptation_as_if_there_had_been_none(void **s
     adapt(&config);
     wk_run_config run = quiet_run();
     run.steps = 500;
-    train(&run, A);
-    train(&run, B);
+    run_to_end(&run, A);
+    run_to_end(&run, B);
     same_end(A, B);
 }
 
@@ -268,7 +254,7 @@ static void an_adaptation_of_all_data_keeps_to_the_data_it_began_with(void **sta
     adapt(&pieces);
     wk_run_config run = quiet_run();
     run.steps = 500;
-    train(&run, B);
+    run_to_end(&run, B);
     pieces.snapshot = (int64_t)last_step;
     pieces.updates = 30;
     adapt(&pieces);
@@ -374,7 +360,7 @@ static void data_that_has_left_the_replay_is_missed(void **state)
     remove_tree(A);
     wk_run_config run = quiet_run();
     run.steps = 1000, run.replay_capacity = 100, run.snapshot_every = 200;
-    train(&run, A);
+    run_to_end(&run, A);
     uint64_t steps[16];
     assert_true(wk_weights_steps(A, WK_WEIGHTS_SNAPSHOT, NULL, steps, 16) > 3);
     wk_adapt_config config = both_tasks(A);

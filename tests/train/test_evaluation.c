@@ -21,21 +21,13 @@ static wk_run_config evaluated_run(void)
     return config;
 }
 
-static void train(const wk_run_config *config, const char *directory)
-{
-    wk_run_control control = {0};
-    wk_run_end end;
-    assert_ok(wk_run(config, directory, &control, &end, &err));
-    assert_int_equal(end, WK_RUN_FINISHED);
-}
-
 // One evaluated run in A serves all tests; B is theirs.
 static int make_run(void **state)
 {
     (void)state;
     remove_tree(A);
     wk_run_config config = evaluated_run();
-    train(&config, A);
+    run_to_end(&config, A);
     return 0;
 }
 
@@ -69,7 +61,7 @@ static void it_does_not_change_a_run(void **state)
     (void)state;
     wk_run_config config = evaluated_run();
     config.eval_every = 0;
-    train(&config, B);
+    run_to_end(&config, B);
     same_weights();
     // What it measured comes in lines of its own; without them the logs are the same too.
     assert_int_equal(system("grep -v eval_ " A "/metrics.jsonl > " A "/others"), 0);
@@ -83,7 +75,7 @@ static void clips_go_to_tensorboard_and_change_nothing(void **state)
     (void)state;
     wk_run_config config = evaluated_run();
     config.log_tensorboard = true;
-    train(&config, B);
+    run_to_end(&config, B);
     same_learning(A, B);
     assert_int_equal(system("grep -aq eval_east_uniform_policy_image " B "/events.*"), 0);
     assert_int_equal(system("grep -aq eval_openl_image " B "/events.*"), 0);
@@ -163,11 +155,11 @@ static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
     assert_int_equal(end, WK_RUN_INTERRUPTED);
     assert_int_equal(newest_step(B), 300);
     assert_false(wk_path_exists(B "/eval/alongside-000000000300.json"));
-    train(&config, B);
+    run_to_end(&config, B);
     same_end(A, B);
     same_file(A, B, "eval/alongside-000000000300.json", 0, 0);
     // A finished run stays as it is.
-    train(&config, B);
+    run_to_end(&config, B);
     same_end(A, B);
 }
 

@@ -13,26 +13,12 @@
 static wk_error err;
 static uint64_t step; // of the last snapshot
 
-static wk_run_config quiet_run(void)
-{
-    wk_run_config config = tiny_run();
-    config.log_tensorboard = false;
-    return config;
-}
-
-static void train(const wk_run_config *config, const char *directory)
-{
-    wk_run_control control = {0};
-    wk_run_end end;
-    assert_ok(wk_run(config, directory, &control, &end, &err));
-}
-
 static int setup(void **state)
 {
     (void)state;
     remove_tree(ORIGIN);
     wk_run_config config = quiet_run();
-    train(&config, ORIGIN);
+    run_to_end(&config, ORIGIN);
     wk_run_control control = {0};
     wk_run_end end;
     wk_adapt_config adapt = {
@@ -234,7 +220,7 @@ static void policies_trained_alongside_serve_where_nothing_was_adapted(void **st
     remove_tree(A);
     wk_run_config run = quiet_run();
     snprintf(run.tasks, sizeof run.tasks, "all");
-    train(&run, A);
+    run_to_end(&run, A);
     wk_finetune_config config = east(A);
     assert_int_equal(finetune(&config), WK_RUN_FINISHED);
 }

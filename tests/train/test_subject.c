@@ -9,13 +9,6 @@
 
 static wk_error err;
 
-static void train(const wk_run_config *config, const char *directory)
-{
-    wk_run_control control = {0};
-    wk_run_end end;
-    assert_ok(wk_run(config, directory, &control, &end, &err));
-}
-
 // One run for all tests: snapshots at 201, 402 (the last), policies of both tasks alongside.
 static int setup(void **state)
 {
@@ -24,7 +17,7 @@ static int setup(void **state)
     wk_run_config config = tiny_run();
     config.log_tensorboard = false;
     snprintf(config.tasks, sizeof config.tasks, "all");
-    train(&config, RUN);
+    run_to_end(&config, RUN);
     return 0;
 }
 
@@ -201,7 +194,7 @@ static void weights_of_another_run_are_refused_by_their_label(void **state)
     config.log_tensorboard = false;
     config.steps = 100, config.units = 7, config.seed = 77;
     remove_tree(OTHER);
-    train(&config, OTHER);
+    run_to_end(&config, OTHER);
     char from[WK_WEIGHTS_PATH_MAX];
     wk_weights_path(OTHER, WK_WEIGHTS_SNAPSHOT, newest_step(OTHER), NULL, from);
     assert_int_equal(rename(from, RUN "/snapshots/step-000000000999.safetensors"), 0);
