@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_block(const wk_model_error *a, const wk_model_error *b)
+static bool same_block(const wk_error_entry *a, const wk_error_entry *b)
 {
     return strcmp(a->domain, b->domain) == 0 && strcmp(a->exploration, b->exploration) == 0 &&
            strcmp(a->policy, b->policy) == 0;
 }
 
 // The curricula [first, end) of one domain, exploration and policy in one figure.
-static wk_status draw_errors(wk_gallery *gallery, const wk_model_error *items, size_t count,
+static wk_status draw_errors(wk_gallery *gallery, const wk_error_entry *items, size_t count,
                              wk_error_figure figure, const wk_paper *paper, wk_plot_bar *bars,
                              wk_error *err)
 {
@@ -56,7 +56,7 @@ wk_status wk_gallery_errors(wk_gallery *gallery, const wk_model_errors *errors,
     wk_plot_bar *bars = calloc(count + 1, sizeof *bars);
     if (!bars) return wk_fail(err, WK_E_MEMORY, "no memory for the figures of model errors");
     wk_status status = WK_OK;
-    const wk_model_error *items = errors->items.items;
+    const wk_error_entry *items = errors->items.items;
     for (size_t first = 0, end; first < count && status == WK_OK; first = end) {
         for (end = first + 1; end < count && same_block(&items[first], &items[end]);)
             end++;

@@ -75,10 +75,10 @@ static double figure_of(const wk_run_error *error, wk_error_figure figure)
     return values[figure];
 }
 
-static wk_model_error sum_up(const measured *items, size_t count, double *scratch)
+static wk_error_entry sum_up(const measured *items, size_t count, double *scratch)
 {
     const wk_report_run *run = items->run;
-    wk_model_error out = {run->domain, run->exploration, items->error->policy, run->curriculum,
+    wk_error_entry out = {run->domain, run->exploration, items->error->policy, run->curriculum,
                           .seeds = count};
     for (int f = 0; f < WK_ERROR_FIGURES; f++) {
         size_t known = 0;
@@ -132,7 +132,7 @@ void wk_model_errors_sheet(const wk_model_errors *errors, wk_sheet *out)
     for (int f = 0; f < WK_ERROR_FIGURES; f++)
         wk_sheet_put(out, false, "%s", wk_error_figure_name((wk_error_figure)f));
     for (size_t i = 0; i < errors->items.count; i++) {
-        const wk_model_error *e = &errors->items.items[i];
+        const wk_error_entry *e = &errors->items.items[i];
         wk_sheet_put(out, false, "%s", e->domain);
         wk_sheet_put(out, false, "%s", e->exploration);
         wk_sheet_put(out, false, "%s", e->policy);
@@ -150,7 +150,7 @@ void wk_model_errors_csv(const wk_model_errors *errors, wk_text *out)
     wk_text_puts(out, "domain,exploration,policy,curriculum,seeds,mean,mean_sd,cvar,cvar_sd,"
                       "estimate,estimate_sd,correlation,correlation_sd\n");
     for (size_t i = 0; i < errors->items.count; i++) {
-        const wk_model_error *e = &errors->items.items[i];
+        const wk_error_entry *e = &errors->items.items[i];
         const char *names[] = {e->domain, e->exploration, e->policy, e->curriculum};
         for (int k = 0; k < 4; k++) {
             wk_csv_field(out, names[k]);

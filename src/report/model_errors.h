@@ -20,15 +20,15 @@ typedef enum wk_error_figure {
 const char *wk_error_figure_name(wk_error_figure figure);
 
 /// Over the seeds of one curriculum, each run's last measurement; NaN where nobody has the figure.
-typedef struct wk_model_error {
+typedef struct wk_error_entry {
     const char *domain, *exploration, *policy, *curriculum;
     size_t seeds;
     double mean[WK_ERROR_FIGURES], sd[WK_ERROR_FIGURES];
-} wk_model_error;
+} wk_error_entry;
 
 /// Sorted by domain, exploration, policy ("random" first), curriculum.
 typedef struct wk_model_errors {
-    WK_ARRAY(wk_model_error) items;
+    WK_ARRAY(wk_error_entry) items;
 } wk_model_errors;
 
 /// Zero-initialise and free it also on failure.

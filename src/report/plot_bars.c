@@ -8,7 +8,7 @@ enum { ROW = 30, BAR = 15, LABEL_MOST = 150, NUMBER_GAP = 10 };
 
 static wk_scale make_scale(const wk_plot_bars *plot)
 {
-    wk_extent extent = WK_EXTENT_EMPTY;
+    wk_range extent = WK_EXTENT_EMPTY;
     wk_extent_add(&extent, &plot->axis, plot->has_reference ? plot->reference : 0);
     for (size_t i = 0; i < plot->count; i++) {
         wk_extent_add(&extent, &plot->axis, plot->bars[i].value);
@@ -40,8 +40,9 @@ static void draw_label(const wk_plot_frame *f, const char *label, double y)
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
     int count = wk_plot_wrap(label ? label : "", WK_PLOT_LABEL, LABEL_MOST, 2, lines);
     for (int i = 0; i < count; i++)
-        wk_figure_text(f->figure, f->left - 8, y + 4.2 + 13 * (i - (count - 1) / 2.0), lines[i],
-                       (wk_type){.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+        wk_figure_text(
+            f->figure, f->left - 8, y + 4.2 + 13 * (i - (count - 1) / 2.0), lines[i],
+            (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_END});
 }
 
 static void draw_interval(const wk_plot_frame *f, const wk_plot_bar *bar, double y)
@@ -61,7 +62,7 @@ static void draw_bar(const wk_plot_frame *f, const wk_plot_bars *plot, const wk_
     draw_label(f, bar->label, y);
     format_bar(&f->x, bar, numbers, sizeof numbers);
     wk_figure_text(f->figure, f->right + NUMBER_GAP, y + 3.8, numbers,
-                   (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK});
+                   (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK});
     if (!wk_axis_shows(&plot->axis, bar->value)) return;
     double value = place(f, bar->value);
     wk_figure_rectangle(f->figure, fmin(base, value), y - BAR / 2.0, fabs(value - base), BAR,
@@ -82,7 +83,7 @@ static void draw_axis(const wk_plot_frame *f, const wk_plot_bars *plot)
     }
     wk_plot_straight(f->figure, f->left, f->bottom, f->right, f->bottom,
                      (wk_paint){.colour = WK_INK, .width = 1});
-    wk_type type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    wk_lettering type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     if (plot->axis.label)
         wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, plot->axis.label, type);
 }

@@ -145,7 +145,7 @@ void wk_plot_title(wk_figure *figure, const char *title)
     int count = wrap_title(title, lines);
     for (int i = 0; i < count; i++)
         wk_figure_text(figure, MARGIN, MARGIN + 10 + i * LINE_HEIGHT, lines[i],
-                       (wk_type){.size = WK_PLOT_TITLE, .colour = WK_INK, .bold = true});
+                       (wk_lettering){.size = WK_PLOT_TITLE, .colour = WK_INK, .bold = true});
 }
 
 static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, const char *name,
@@ -156,7 +156,7 @@ static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, cons
                          (wk_paint){.colour = wk_plot_colour(item->style), .width = 2});
     wk_plot_marker(figure, (wk_point){x + key / 2, y}, item->style, 3.6, 0);
     wk_figure_text(figure, x + key + KEY_GAP, y + 4.2, name,
-                   (wk_type){.size = WK_PLOT_LABEL, .colour = WK_INK});
+                   (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_INK});
 }
 
 // Goes over the legend's items, row by row as they fit; draws them when there is a figure. Returns
@@ -204,8 +204,9 @@ void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label
     double half = wk_plot_text_width(label, WK_PLOT_TICK) / 2;
     double middle = fmax(half, fmin(x, WK_PLOT_WIDTH - half));
     if (middle - half < *taken) return;
-    wk_figure_text(figure, middle, y, label,
-                   (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
+    wk_figure_text(
+        figure, middle, y, label,
+        (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
     *taken = middle + half + 5;
 }
 
@@ -228,15 +229,16 @@ static void draw_y_ticks(const wk_plot_frame *f)
         double y = f->bottom - wk_scale_place(&f->y, f->y.ticks[i]) * (f->bottom - f->top);
         wk_plot_straight(f->figure, f->left, y, f->right, y,
                          (wk_paint){.colour = WK_FAINT, .width = 1});
-        wk_figure_text(f->figure, f->left - TICK_LENGTH - 2, y + 3.8, f->y.labels[i],
-                       (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+        wk_figure_text(
+            f->figure, f->left - TICK_LENGTH - 2, y + 3.8, f->y.labels[i],
+            (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
     }
 }
 
 static void draw_axis_labels(const wk_plot_frame *f, const char *x_label, const char *y_label)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    wk_type type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    wk_lettering type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     if (x_label && wk_plot_wrap(x_label, type.size, f->right - f->left, 1, lines))
         wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, lines[0], type);
     type.upwards = true;
@@ -269,7 +271,7 @@ wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out
     lay_legend(spec->legend, spec->legend_count, title, f.figure);
     if (spec->note)
         wk_figure_text(f.figure, MARGIN, legend + 12, spec->note,
-                       (wk_type){.size = WK_PLOT_LABEL, .colour = WK_MUTED});
+                       (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_MUTED});
     draw_axes(&f);
     draw_axis_labels(&f, spec->x->label, spec->y->label);
     *out = f;
@@ -281,5 +283,5 @@ void wk_plot_frame_no_data(const wk_plot_frame *frame)
     wk_figure_text(
         frame->figure, (frame->left + frame->right) / 2, (frame->top + frame->bottom) / 2 + 4,
         "no data yet",
-        (wk_type){.size = WK_PLOT_LABEL, .colour = WK_MUTED, .anchor = WK_ANCHOR_MIDDLE});
+        (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_MUTED, .anchor = WK_ANCHOR_MIDDLE});
 }

@@ -40,7 +40,7 @@ static void make_scale(map *m)
     m->axis = (wk_plot_axis){.log = plot->log, .fixed = plot->fixed};
     m->axis.least = plot->least * unit;
     m->axis.largest = plot->largest * unit;
-    wk_extent extent = WK_EXTENT_EMPTY;
+    wk_range extent = WK_EXTENT_EMPTY;
     for (size_t i = 0; i < plot->rows * plot->columns; i++)
         wk_extent_add(&extent, &m->axis, cell_value(plot, i));
     m->scale = wk_scale_make(&m->axis, extent, 4, true);
@@ -112,7 +112,7 @@ static void draw_cell(const map *m, size_t row, size_t column)
     if (!shown || height < 15 || wk_plot_text_width(label, 10) > width - 3) return;
     wk_figure_text(
         m->figure, x + width / 2, y + height / 2 + 3.5, label,
-        (wk_type){.size = 10, .colour = text_colour_on(colour), .anchor = WK_ANCHOR_MIDDLE});
+        (wk_lettering){.size = 10, .colour = text_colour_on(colour), .anchor = WK_ANCHOR_MIDDLE});
 }
 
 static void draw_row_labels(const map *m)
@@ -124,8 +124,9 @@ static void draw_row_labels(const map *m)
         char label[WK_TICK_LABEL];
         if (y + 7 > free_below) continue;
         wk_scale_format(plot->row_values[r], label);
-        wk_figure_text(m->figure, m->left - 6, y + 3.8, label,
-                       (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+        wk_figure_text(
+            m->figure, m->left - 6, y + 3.8, label,
+            (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
         free_below = y - 7;
     }
 }
@@ -145,7 +146,7 @@ static void draw_column_labels(const map *m)
 static void draw_names(const map *m)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    wk_type type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    wk_lettering type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     double middle = m->top + m->height / 2;
     if (m->plot->column_label && wk_plot_wrap(m->plot->column_label, type.size, m->width, 1, lines))
         wk_figure_text(m->figure, m->left + m->width / 2, m->top + m->height + 34, lines[0], type);
@@ -171,7 +172,7 @@ static void draw_bar(const map *m)
         wk_plot_straight(m->figure, x + BAR_WIDTH, y, x + BAR_WIDTH + 3, y,
                          (wk_paint){.colour = WK_INK, .width = 1});
         wk_figure_text(m->figure, x + BAR_WIDTH + 6, y + 3.8, label,
-                       (wk_type){.size = WK_PLOT_TICK, .colour = WK_INK});
+                       (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK});
     }
 }
 

@@ -26,7 +26,7 @@ static bool is_shown(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot
 
 // The ranges of all that is shown; returns whether there is anything.
 static bool find_extents(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *series,
-                         size_t count, wk_extent *xs, wk_extent *ys)
+                         size_t count, wk_range *xs, wk_range *ys)
 {
     *xs = *ys = WK_EXTENT_EMPTY;
     for (size_t k = 0; k < count; k++)
@@ -44,7 +44,7 @@ static wk_status begin(const char *title, const char *note, const wk_plot_axis *
                        const wk_plot_axis *y, const wk_plot_series *series, size_t count,
                        bool lines, wk_plot_frame *frame, wk_error *err)
 {
-    wk_extent xs, ys;
+    wk_range xs, ys;
     bool any = find_extents(x, y, series, count, &xs, &ys);
     wk_scale x_scale = wk_scale_make(x, xs, 5, lines), y_scale = wk_scale_make(y, ys, 5, false);
     wk_plot_legend *legend = calloc(count + 1, sizeof *legend);

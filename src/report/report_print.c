@@ -108,7 +108,7 @@ static void json_errors(wk_json *json, const wk_model_errors *errors)
                                                        "rank_correlation"};
     wk_json_array(json, "model_errors");
     for (size_t i = 0; i < errors->items.count; i++) {
-        const wk_model_error *e = &errors->items.items[i];
+        const wk_error_entry *e = &errors->items.items[i];
         wk_json_object(json, NULL);
         wk_json_string(json, "domain", e->domain);
         wk_json_string(json, "exploration", e->exploration);

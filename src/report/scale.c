@@ -12,7 +12,7 @@ bool wk_axis_shows(const wk_plot_axis *axis, double value)
     return isfinite(value) && (!axis->log || value > 0);
 }
 
-void wk_extent_add(wk_extent *extent, const wk_plot_axis *axis, double value)
+void wk_extent_add(wk_range *extent, const wk_plot_axis *axis, double value)
 {
     if (!wk_axis_shows(axis, value)) return;
     value = fmin(fmax(value, -VALUE_MAX), VALUE_MAX);
@@ -182,7 +182,7 @@ static void add_log_ticks(wk_scale *s, int wanted)
     }
 }
 
-wk_scale wk_scale_make(const wk_plot_axis *axis, wk_extent extent, int wanted, bool tight)
+wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range extent, int wanted, bool tight)
 {
     wk_scale s = {.log = axis->log};
     if (axis->fixed) {

@@ -8,7 +8,7 @@ static const wk_plot_axis linear, logarithmic = {.log = true};
 
 static wk_scale scale_of(const wk_plot_axis *axis, double least, double largest, bool tight)
 {
-    wk_extent extent = WK_EXTENT_EMPTY;
+    wk_range extent = WK_EXTENT_EMPTY;
     wk_extent_add(&extent, axis, least);
     wk_extent_add(&extent, axis, largest);
     return wk_scale_make(axis, extent, 5, tight);
@@ -109,7 +109,7 @@ static void every_range_has_ticks_inside_it_with_true_labels(void **state)
 static void values_an_axis_cannot_show_do_not_widen_it(void **state)
 {
     (void)state;
-    wk_extent extent = WK_EXTENT_EMPTY;
+    wk_range extent = WK_EXTENT_EMPTY;
     wk_extent_add(&extent, &logarithmic, 0);
     wk_extent_add(&extent, &logarithmic, -3);
     wk_extent_add(&extent, &linear, NAN);
