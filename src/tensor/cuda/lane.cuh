@@ -47,6 +47,9 @@ bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
 void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
 
+/// A product of few results, terms or columns by a kernel of its own; false if it is none.
+bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p);
+
 /// Whether a node joins its inputs along the leading axis, where they may lie already.
 bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
 /// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
