@@ -3,6 +3,7 @@
 // them, or leaves most of the device idle; here each is one pass over its long operand.
 #include "tensor/cuda/columns.cuh"
 #include "tensor/cuda/lane.cuh"
+#include "tensor/truncated.h"
 
 // At most this many columns, terms or results are few.
 enum { FEW = 16 };
@@ -25,6 +26,13 @@ typedef struct results_job {
     size_t stride_a, stride_b;
     unsigned b_term, b_result; // from one to the next in b
     bool accumulate;
+    // What is done with the results on the way, where it is there: a bias is added, and an action
+    // of half as many numbers is drawn from them.
+    const float *bias;
+    size_t stride_bias;
+    float *action;
+    uint64_t key;
+    const void *counter;
 } results_job;
 
 // Eight terms of two rows of a, a lane's part of a chunk.
@@ -107,8 +115,35 @@ static __device__ inline void sum_terms(const results_job &j, const row_pair (&p
     }
 }
 
+// The sum of all warps, and what becomes of it; a thread for each result of the tile.
+static __device__ inline void finish_results(const results_job &j, unsigned tile,
+                                             float (&sum)[WARPS][TILE_ROWS][FEW])
+{
+    unsigned row = threadIdx.x / FEW, col = threadIdx.x % FEW, at = tile * TILE_ROWS + row;
+    bool real = at < j.m && col < j.n;
+    size_t index = (size_t)blockIdx.y * j.m + at;
+    if (real) {
+        float all = sum[0][row][col];
+        for (int w = 1; w < WARPS; w++)
+            all += sum[w][row][col];
+        float *to = j.out + index * j.n + col;
+        if (j.accumulate) all += *to;
+        if (j.bias) all += j.bias[blockIdx.y * j.stride_bias + col];
+        *to = sum[0][row][col] = all;
+    }
+    if (!j.action) return;
+    __syncthreads();
+    unsigned dims = j.n / 2;
+    if (!real || col >= dims) return;
+    wk_truncated choice = wk_truncated_of(sum[0][row][col], sum[0][row][col + dims]);
+    unsigned i = (unsigned)index * dims + col;
+    uint32_t word = wk_random_word(j.key, *(const uint64_t *)j.counter, i);
+    j.action[i] = wk_truncated_sample(choice, wk_unit_float(word));
+}
+
 template <int TILES> static __global__ void few_results_kernel(results_job j)
 {
+    static_assert(TILE_ROWS * FEW == WARPS * 32, "a thread for each result");
     __shared__ few_matrix few;
     __shared__ float sum[WARPS][TILE_ROWS][FEW];
     wk_begin();
@@ -121,27 +156,22 @@ template <int TILES> static __global__ void few_results_kernel(results_job j)
         sum_terms<TILES>(j, part, few, sum[threadIdx.x / 32]);
         if (tile + gridDim.x < tiles) load_rows(j, tile + gridDim.x, part);
         __syncthreads();
-        unsigned row = threadIdx.x / FEW, col = threadIdx.x % FEW, at = tile * TILE_ROWS + row;
-        if (at < j.m && col < j.n) {
-            float all = sum[0][row][col];
-            for (int w = 1; w < WARPS; w++)
-                all += sum[w][row][col];
-            float *to = j.out + ((size_t)blockIdx.y * j.m + at) * j.n + col;
-            *to = j.accumulate ? *to + all : all;
-        }
+        finish_results(j, tile, sum);
         __syncthreads();
     }
 }
 
-static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p)
+static bool has_few_results(const wk_cuda_call *c, const wk_cuda_product *p)
 {
-    bool fits = p->n <= FEW && p->k % 8 == 0 && p->k <= MOST_TERMS && !p->transpose_a &&
-                (p->stacks == 1 || p->stride_c) && !(c->halves & 2) &&
-                (uintptr_t)c->in[0] % 32 == 0;
-    if (!fits) return false;
-    size_t count = wk_shape_count(wk_call_input_shape(c, 0));
+    return p->n <= FEW && p->k % 8 == 0 && p->k <= MOST_TERMS && !p->transpose_a &&
+           (p->stacks == 1 || p->stride_c) && !(c->halves & 2) && (c->numbers & 1) &&
+           (uintptr_t)c->in[0] % 32 == 0;
+}
+
+static results_job results_of(const wk_cuda_call *c, const wk_cuda_product *p)
+{
     results_job j = {};
-    j.a = wk_cuda_half(c, wk_call_in(c, 0), count);
+    j.a = wk_cuda_half(c, wk_call_in(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
     j.out = wk_call_out(c, 0);
     j.m = (unsigned)p->m;
@@ -152,10 +182,76 @@ static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p
     j.b_term = p->transpose_b ? 1 : j.n;
     j.b_result = p->transpose_b ? j.k : 1;
     j.accumulate = p->accumulate;
+    return j;
+}
+
+// What is done with the calls after the product.
+static void add_merged(const wk_cuda_call *c, results_job *j)
+{
+    if (c->merged < 1) return;
+    j->bias = wk_call_in(c + 1, 1);
+    j->stride_bias = wk_shape_count(wk_call_input_shape(c + 1, 1)) > j->n ? j->n : 0;
+    if (c->merged < 2) return;
+    j->action = wk_call_out(c + 2, 0);
+    j->key = c[2].node->attrs.random.key;
+    j->counter = c[2].in[1];
+}
+
+static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p)
+{
+    if (!has_few_results(c, p)) return false;
+    results_job j = results_of(c, p);
+    add_merged(c, &j);
     size_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS, most = (132 * 6 + p->stacks - 1) / p->stacks;
     dim3 grid((unsigned)(tiles < most ? tiles : most), (unsigned)p->stacks);
     wk_launch(c, p->n <= 8 ? few_results_kernel<1> : few_results_kernel<2>, grid, WARPS * 32, j);
     return true;
+}
+
+// Whether a call adds a bias and nothing else to the product before it, in its place.
+static bool adds_bias(const wk_cuda_call *c, const wk_cuda_call *product, const wk_cuda_product *p)
+{
+    if (c->node->op != WK_OP_bias_act || c->chained || c->node->input_count < 2 || !c->in[1])
+        return false;
+    wk_shape to = wk_call_output_shape(c, 0);
+    size_t stacks = wk_shape_count(wk_call_input_shape(c, 1)) / p->n;
+    return c->node->attrs.bias_act.activation == WK_IDENTITY && c->in[0] == product->out[0] &&
+           c->out[0] == product->out[0] && (c->numbers & 1) &&
+           wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == product->node->outputs &&
+           (size_t)to.dim[to.rank - 1] == p->n && (stacks == 1 || stacks == p->stacks);
+}
+
+static bool meets(const wk_cuda_call *c, int input, const void *out, size_t size)
+{
+    const char *x = (const char *)c->in[input], *y = (const char *)out;
+    return x < y + size &&
+           y < x + wk_type_size(wk_info(c->g, wk_node_inputs(c->g, c->node)[input])->type);
+}
+
+// Whether a call draws actions from the choices of the call before it, and may write them while the
+// weights of that are still read.
+static bool draws_action(const wk_cuda_call *c, const wk_cuda_call *choice,
+                         const wk_cuda_call *product)
+{
+    if (c->node->op != WK_OP_truncated_normal_sample || c->in[0] != choice->out[0]) return false;
+    if (wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root !=
+        wk_info(c->g, choice->node->outputs)->root)
+        return false;
+    size_t size = wk_call_count(c) * sizeof(float);
+    return !meets(product, 1, c->out[0], size) && !meets(choice, 1, c->out[0], size);
+}
+
+void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count)
+{
+    for (size_t i = 0; i + 1 < count; i++) {
+        wk_cuda_call *c = &calls[i];
+        if (c->precision != WK_CUDA_BF16 || c->node->op != WK_OP_matmul || c->chained) continue;
+        wk_cuda_product p = wk_cuda_product_of(c);
+        if (!has_few_results(c, &p) || p.accumulate || !adds_bias(c + 1, c, &p)) continue;
+        c->merged = i + 2 < count && draws_action(c + 2, c + 1, c) ? 2 : 1;
+        for (unsigned k = 1; k <= c->merged; k++)
+            c[k].skipped = true;
+    }
 }
 
 // out[s] = a[s] b[s] with few terms: four neighbouring results a thread, whose columns of b stay in
@@ -292,8 +388,8 @@ static bool multiply_few_gradient(const wk_cuda_call *c, const wk_cuda_product *
 {
     enum { BLOCKS = 132 * 4, SHORTEST = 32 };
     bool fits = p->transpose_a && !p->transpose_b && p->n <= FEW && p->m % 8 == 0 &&
-                p->k >= GRADIENT_ROWS && (p->stacks == 1 || p->stride_c) && !p->accumulate &&
-                !(c->halves & 2) && (uintptr_t)c->in[0] % 32 == 0;
+                p->k >= GRADIENT_ROWS && (c->numbers & 1) && (p->stacks == 1 || p->stride_c) &&
+                !p->accumulate && !(c->halves & 2) && (uintptr_t)c->in[0] % 32 == 0;
     if (!fits) return false;
     size_t wide = (p->m / 2 + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
     size_t wanted = BLOCKS / (wide * p->stacks), most = p->k / SHORTEST;
@@ -329,7 +425,7 @@ static bool multiply_few_gradient(const wk_cuda_call *c, const wk_cuda_product *
 
 bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p)
 {
-    if (c->precision != WK_CUDA_BF16 || c->merged) return false;
-    if (multiply_few_terms(c, p)) return true;
-    return (c->numbers & 1) && (multiply_few_results(c, p) || multiply_few_gradient(c, p));
+    if (c->precision != WK_CUDA_BF16) return false;
+    if (multiply_few_results(c, p)) return true;
+    return !c->merged && (multiply_few_terms(c, p) || multiply_few_gradient(c, p));
 }

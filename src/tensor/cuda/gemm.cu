@@ -410,7 +410,7 @@ static bool multiply_layer(const wk_cuda_call *c, const wk_cuda_product *given)
     return true;
 }
 
-void wk_cuda_call_matmul(const wk_cuda_call *c)
+wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c)
 {
     bool transpose_a = c->node->attrs.matmul.transpose_a;
     bool transpose_b = c->node->attrs.matmul.transpose_b;
@@ -427,10 +427,16 @@ void wk_cuda_call_matmul(const wk_cuda_call *c)
     p.stride_b = z.shared_b ? 0 : p.k * p.n;
     p.stride_c = c->node->attrs.matmul.reduce ? 0 : p.m * p.n;
     p.accumulate = c->node->input_count > 2;
+    return p;
+}
+
+void wk_cuda_call_matmul(const wk_cuda_call *c)
+{
+    wk_cuda_product p = wk_cuda_product_of(c);
     if (p.accumulate && c->in[2] != c->out[0])
         wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
-    if (c->merged && multiply_layer(c, &p)) return;
     if (wk_cuda_multiply_few(c, &p)) return;
+    if (c->merged && multiply_layer(c, &p)) return;
     void *out = c->out[0];
     if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
         p.half_c = true;
@@ -459,7 +465,9 @@ static bool adds_bias_to(const wk_cuda_call *c, const wk_cuda_call *product)
 void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count)
 {
     for (size_t i = 0; i + 1 < count; i++) {
-        if (calls[i].precision != WK_CUDA_BF16 || !adds_bias_to(&calls[i + 1], &calls[i])) continue;
+        if (calls[i].precision != WK_CUDA_BF16 || calls[i].merged ||
+            !adds_bias_to(&calls[i + 1], &calls[i]))
+            continue;
         calls[i].merged = 1;
         calls[i + 1].skipped = true;
     }

@@ -47,6 +47,8 @@ bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
 void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
 
+/// The product that a matmul node asks for.
+wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
 /// A product of few results, terms or columns by a kernel of its own; false if it is none.
 bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p);
 
@@ -59,6 +61,8 @@ bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node);
 bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
 /// Lets runs of adam nodes be done by the first of each.
 void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
+/// Lets products of few results add their bias and draw an actor's actions.
+void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
 /// Lets products add the bias of a layer without activation.
 void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
 
