@@ -8,11 +8,6 @@
 // At most this many columns, terms or results are few.
 enum { FEW = 16 };
 
-static __device__ inline float rounded(float x)
-{
-    return __bfloat162float(__float2bfloat16_rn(x));
-}
-
 // out[s] = a[s] b[s] with few results a row: sums of k terms by the tensor cores.
 
 enum { TILE_ROWS = 16, WARPS = 8, CHUNK = 32, MOST_TERMS = 640 };
@@ -24,7 +19,8 @@ typedef struct results_job {
     float *out;
     unsigned m, n, k;
     size_t stride_a, stride_b;
-    unsigned b_term, b_result; // from one to the next in b
+    wk_divisor by_row; // of b
+    bool b_is_wide;    // [n,k] instead of [k,n]
     bool accumulate;
     // What is done with the results on the way, where it is there: a bias is added, and an action
     // of half as many numbers is drawn from them.
@@ -72,26 +68,45 @@ static __device__ inline void multiply_tile(float (&c)[4], unsigned a0, unsigned
 }
 
 // Rows in shared memory begin in different banks.
-typedef __nv_bfloat16 few_matrix[FEW][MOST_TERMS + 8];
+struct alignas(16) few_matrix {
+    __nv_bfloat16 row[FEW][MOST_TERMS + 8];
 
-// b as [result][term], filled up with zeros to whole chunks.
+    __device__ __nv_bfloat16 *operator[](unsigned i)
+    {
+        return row[i];
+    }
+};
+
+// b as [result][term], filled up with zeros. Many loads are under way at once: one after the other
+// they would take longer than everything else.
 static __device__ inline void load_few(const results_job &j, few_matrix &few)
 {
+    enum { AHEAD = 20, THREADS = WARPS * 32 };
     const float *b = j.b + blockIdx.y * j.stride_b;
-    unsigned terms = (j.k + CHUNK - 1) / CHUNK * CHUNK;
-    bool by_terms = j.b_term == 1; // neighbouring threads read neighbours
-    for (unsigned i = threadIdx.x; i < FEW * terms; i += blockDim.x) {
-        unsigned result = by_terms ? i / terms : i % FEW, term = by_terms ? i % terms : i / FEW;
-        bool real = result < j.n && term < j.k;
-        few[result][term] =
-            __float2bfloat16_rn(real ? b[(size_t)term * j.b_term + result * j.b_result] : 0.0f);
+    unsigned count = j.k * j.n;
+    for (unsigned i = threadIdx.x; i < sizeof few / sizeof(uint4); i += THREADS)
+        ((uint4 *)few.row)[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    for (unsigned first = threadIdx.x; first < count; first += AHEAD * THREADS) {
+        float v[AHEAD];
+#pragma unroll
+        for (unsigned i = 0; i < AHEAD; i++)
+            v[i] = first + i * THREADS < count ? b[first + i * THREADS] : 0.0f;
+#pragma unroll
+        for (unsigned i = 0; i < AHEAD; i++) {
+            unsigned at = first + i * THREADS;
+            if (at >= count) break;
+            unsigned major = wk_quotient(at, j.by_row), minor = at - major * j.by_row.value;
+            few[j.b_is_wide ? major : minor][j.b_is_wide ? minor : major] =
+                __float2bfloat16_rn(v[i]);
+        }
     }
 }
 
 // This warp's share of the tile's sums, [row][result].
 template <int TILES>
 static __device__ inline void sum_terms(const results_job &j, const row_pair (&part)[WARP_CHUNKS],
-                                        const few_matrix &few, float (&sum)[TILE_ROWS][FEW])
+                                        few_matrix &few, float (&sum)[TILE_ROWS][FEW])
 {
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float c[TILES][4] = {};
@@ -179,8 +194,8 @@ static results_job results_of(const wk_cuda_call *c, const wk_cuda_product *p)
     j.k = (unsigned)p->k;
     j.stride_a = p->stride_a;
     j.stride_b = p->stride_b;
-    j.b_term = p->transpose_b ? 1 : j.n;
-    j.b_result = p->transpose_b ? j.k : 1;
+    j.by_row = wk_divisor_of(p->transpose_b ? j.k : j.n);
+    j.b_is_wide = p->transpose_b;
     j.accumulate = p->accumulate;
     return j;
 }
@@ -254,47 +269,84 @@ void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count)
     }
 }
 
-// out[s] = a[s] b[s] with few terms: four neighbouring results a thread, whose columns of b stay in
-// registers while it goes down the rows.
+// out[s] = a[s] b[s] with few terms: a warp keeps its columns of b in registers while it goes down
+// the rows, 16 at a time.
+
+enum { PAIR = 16, WARP_PAIRS = 5, MOST_RESULTS = WARPS * WARP_PAIRS * PAIR };
 
 typedef struct terms_job {
     const float *a, *b;
     wk_out out;
     unsigned m, n, k;
     size_t stride_a, stride_b;
-    unsigned b_term, b_result;
-    bool accumulate; // to out.x
+    unsigned b_term, b_result; // from one to the next in b
+    bool accumulate;           // to out.x
 } terms_job;
 
-template <int TERMS> static __global__ void few_terms_kernel(terms_job j)
+static __device__ inline unsigned two_terms(const float *x, unsigned term, unsigned step,
+                                            unsigned terms)
+{
+    return wk_two_halves(term < terms ? x[(size_t)term * step] : 0.0f,
+                         term + 1 < terms ? x[(size_t)(term + 1) * step] : 0.0f);
+}
+
+// The columns of a pair of tiles are dealt out so that a lane's four results are neighbours.
+static __device__ inline uint2 load_column(const terms_job &j, unsigned first, unsigned which)
+{
+    unsigned lane = threadIdx.x % 32, tile_col = lane / 4;
+    unsigned col = first + tile_col / 2 * 4 + tile_col % 2 + 2 * which;
+    if (col >= j.n) return make_uint2(0, 0);
+    const float *b = j.b + blockIdx.y * j.stride_b + (size_t)col * j.b_result;
+    return make_uint2(two_terms(b, lane % 4 * 2, j.b_term, j.k),
+                      two_terms(b, lane % 4 * 2 + 8, j.b_term, j.k));
+}
+
+static __device__ inline void put_results(const terms_job &j, unsigned row, unsigned col, float4 v)
+{
+    if (row >= j.m || col >= j.n) return;
+    size_t at = (((size_t)blockIdx.y * j.m + row) * j.n + col) / 4;
+    if (j.accumulate) {
+        float4 old = ((const float4 *)j.out.x)[at];
+        v = make_float4(old.x + v.x, old.y + v.y, old.z + v.z, old.w + v.w);
+    }
+    j.out.put4(at, v);
+}
+
+static __global__ void few_terms_kernel(terms_job j)
 {
     wk_begin();
-    unsigned quads = j.n / 4, high = blockDim.x / quads;
-    unsigned quad = threadIdx.x % quads, row = threadIdx.x / quads;
-    if (row >= high) return;
-    const float *a = j.a + blockIdx.y * j.stride_a, *b = j.b + blockIdx.y * j.stride_b;
-    float w[TERMS][4];
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    uint2 b[WARP_PAIRS][2];
 #pragma unroll
-    for (unsigned t = 0; t < TERMS; t++)
+    for (unsigned i = 0; i < WARP_PAIRS; i++)
 #pragma unroll
-        for (unsigned i = 0; i < 4; i++)
-            w[t][i] = t < j.k ? rounded(b[(size_t)t * j.b_term + (4 * quad + i) * j.b_result]) : 0;
-    for (row += blockIdx.x * high; row < j.m; row += gridDim.x * high) {
-        size_t at = ((size_t)blockIdx.y * j.m + row) * quads + quad;
-        float4 sum = j.accumulate ? ((const float4 *)j.out.x)[at] : make_float4(0, 0, 0, 0);
+        for (unsigned which = 0; which < 2; which++)
+            b[i][which] = load_column(j, (warp + i * WARPS) * PAIR, which);
+    const float *a = j.a + blockIdx.y * j.stride_a;
+    for (unsigned first = blockIdx.x * TILE_ROWS; first < j.m; first += gridDim.x * TILE_ROWS) {
+        unsigned row = first + lane / 4, term = lane % 4 * 2;
+        const float *upper = a + (size_t)row * j.k, *lower = upper + (size_t)8 * j.k;
+        unsigned above = row < j.m ? j.k : 0, below = row + 8 < j.m ? j.k : 0;
+        unsigned a0 = two_terms(upper, term, 1, above), a1 = two_terms(lower, term, 1, below);
+        unsigned a2 = two_terms(upper, term + 8, 1, above);
+        unsigned a3 = two_terms(lower, term + 8, 1, below);
 #pragma unroll
-        for (unsigned t = 0; t < TERMS; t++) {
-            float x = t < j.k ? rounded(a[(size_t)row * j.k + t]) : 0.0f;
-            sum = make_float4(fmaf(x, w[t][0], sum.x), fmaf(x, w[t][1], sum.y),
-                              fmaf(x, w[t][2], sum.z), fmaf(x, w[t][3], sum.w));
+        for (unsigned i = 0; i < WARP_PAIRS; i++) {
+            unsigned col = (warp + i * WARPS) * PAIR + lane % 4 * 4;
+            if (col - lane % 4 * 4 >= j.n) break;
+            float c[2][4] = {};
+#pragma unroll
+            for (unsigned which = 0; which < 2; which++)
+                multiply_tile(c[which], a0, a1, a2, a3, b[i][which].x, b[i][which].y);
+            put_results(j, row, col, make_float4(c[0][0], c[0][1], c[1][0], c[1][1]));
+            put_results(j, row + 8, col, make_float4(c[0][2], c[0][3], c[1][2], c[1][3]));
         }
-        j.out.put4(at, sum);
     }
 }
 
 static bool multiply_few_terms(const wk_cuda_call *c, const wk_cuda_product *p)
 {
-    bool fits = p->k <= FEW && p->n % 4 == 0 && p->n <= 4 * WK_CUDA_THREADS && !p->transpose_a &&
+    bool fits = p->k <= FEW && p->n % 4 == 0 && p->n <= MOST_RESULTS && !p->transpose_a &&
                 (p->stacks == 1 || p->stride_c) && !(c->halves & 3) &&
                 (uintptr_t)c->out[0] % 16 == 0;
     if (!fits) return false;
@@ -310,23 +362,16 @@ static bool multiply_few_terms(const wk_cuda_call *c, const wk_cuda_product *p)
     j.b_term = p->transpose_b ? 1 : j.n;
     j.b_result = p->transpose_b ? j.k : 1;
     j.accumulate = p->accumulate;
-    size_t high = WK_CUDA_THREADS / (p->n / 4), blocks = (p->m + 2 * high - 1) / (2 * high);
-    size_t most = (132 * 8 + p->stacks - 1) / p->stacks;
-    dim3 grid((unsigned)(blocks < most ? blocks : most), (unsigned)p->stacks);
-    wk_launch(c,
-              p->k == 1    ? few_terms_kernel<1>
-              : p->k <= 6  ? few_terms_kernel<6>
-              : p->k <= 12 ? few_terms_kernel<12>
-                           : few_terms_kernel<FEW>,
-              grid, WK_CUDA_THREADS, j);
+    size_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS, most = (132 * 4 + p->stacks - 1) / p->stacks;
+    dim3 grid((unsigned)(tiles < most ? tiles : most), (unsigned)p->stacks);
+    wk_launch(c, few_terms_kernel, grid, WARPS * 32, j);
     return true;
 }
 
-// out[s] = a[s]' b[s] with few columns, sums over many rows: two neighbouring columns of a a
-// thread, with all their results in registers. Blocks take rows in turn and their sums are added in
-// order.
+// out[s] = a[s]' b[s] with few columns, as the gradient of a head's weights: sums over many rows.
+// Blocks take rows in turn, 16 at a time through shared memory, and their sums are added in order.
 
-enum { GRADIENT_ROWS = 64 };
+enum { MOST_WIDTH = 640, WARP_TILES = MOST_WIDTH / 16 / WARPS };
 
 typedef struct gradient_job {
     const __nv_bfloat16 *a;
@@ -336,67 +381,107 @@ typedef struct gradient_job {
     size_t stride_a, stride_b;
 } gradient_job;
 
-// Some rows of b, filled up with zeros.
-template <int RESULTS>
-static __device__ inline void load_results(const gradient_job &j, unsigned first, unsigned end,
-                                           float (&few)[GRADIENT_ROWS][RESULTS])
+// 16 rows of both operands.
+struct alignas(16) gradient_tile {
+    __nv_bfloat16 a[TILE_ROWS][MOST_WIDTH + 8];
+    __nv_bfloat16 b[FEW][TILE_ROWS + 8]; // transposed
+};
+
+static __device__ inline void start_tile(const gradient_job &j, unsigned first, unsigned end,
+                                         gradient_tile &tile)
 {
+    unsigned units = j.m / 8;
+    const __nv_bfloat16 *a = j.a + blockIdx.z * j.stride_a;
+    for (unsigned i = threadIdx.x; i < TILE_ROWS * units; i += WARPS * 32) {
+        unsigned row = i / units, unit = i - row * units, bytes = first + row < end ? 16 : 0;
+        const void *from = a + (size_t)(bytes ? first + row : 0) * j.m + unit * 8;
+        unsigned to = (unsigned)__cvta_generic_to_shared(&tile.a[row][unit * 8]);
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                     "r"(bytes));
+    }
+    asm volatile("cp.async.commit_group;");
+    unsigned row = threadIdx.x / FEW, col = threadIdx.x % FEW;
+    bool real = first + row < end && col < j.n;
     const float *b = j.b + blockIdx.z * j.stride_b;
-    for (unsigned i = threadIdx.x; i < GRADIENT_ROWS * RESULTS; i += blockDim.x) {
-        unsigned row = first + i / RESULTS, col = i % RESULTS;
-        bool real = row < end && col < j.n;
-        few[i / RESULTS][col] = real ? rounded(b[(size_t)row * j.n + col]) : 0.0f;
+    tile.b[col][row] = __float2bfloat16_rn(real ? b[(size_t)(first + row) * j.n + col] : 0.0f);
+}
+
+// The tile's columns first ... first+15 as rows of the left operand.
+static __device__ inline uint4 load_transposed(const gradient_tile &tile, unsigned first)
+{
+    unsigned lane = threadIdx.x % 32, row = lane % 8 + lane / 16 * 8,
+             col = first + lane / 8 % 2 * 8;
+    unsigned from = (unsigned)__cvta_generic_to_shared(&tile.a[row][col]);
+    uint4 v;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(from));
+    return v;
+}
+
+template <int TILES>
+static __device__ inline void add_tile(const gradient_job &j, const gradient_tile &tile,
+                                       float (&c)[WARP_TILES][TILES][4])
+{
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    unsigned b[TILES][2];
+#pragma unroll
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            b[t][half] = *(const unsigned *)&tile.b[8 * t + lane / 4][lane % 4 * 2 + 8 * half];
+#pragma unroll
+    for (unsigned i = 0; i < WARP_TILES; i++) {
+        unsigned first = (warp + i * WARPS) * 16;
+        if (first >= j.m) break;
+        uint4 a = load_transposed(tile, first);
+#pragma unroll
+        for (int t = 0; t < TILES; t++)
+            multiply_tile(c[i][t], a.x, a.y, a.z, a.w, b[t][0], b[t][1]);
     }
 }
 
-template <int RESULTS> static __global__ void few_gradient_kernel(gradient_job j)
+template <int TILES> static __global__ void few_gradient_kernel(gradient_job j)
 {
-    __shared__ __align__(16) float few[GRADIENT_ROWS][RESULTS];
+    __shared__ gradient_tile tile[2];
     wk_begin();
-    unsigned pair = blockIdx.x * blockDim.x + threadIdx.x, pairs = j.m / 2;
     unsigned begin = blockIdx.y * j.chunk_rows, end = min(begin + j.chunk_rows, j.rows);
-    const unsigned *a = (const unsigned *)(j.a + blockIdx.z * j.stride_a) + pair;
-    float low[RESULTS] = {}, high[RESULTS] = {};
-    for (unsigned first = begin; first < end; first += GRADIENT_ROWS) {
+    float c[WARP_TILES][TILES][4] = {};
+    start_tile(j, begin, end, tile[0]);
+    for (unsigned first = begin, now = 0; first < end; first += TILE_ROWS, now ^= 1) {
+        start_tile(j, first + TILE_ROWS, end, tile[now ^ 1]);
+        asm volatile("cp.async.wait_group 1;");
         __syncthreads();
-        load_results<RESULTS>(j, first, end, few);
+        add_tile<TILES>(j, tile[now], c);
         __syncthreads();
-        unsigned count = min(end - first, (unsigned)GRADIENT_ROWS);
-        if (pair >= pairs) continue;
-#pragma unroll 8
-        for (unsigned row = 0; row < count; row++) {
-            float2 x = wk_two_floats(a[(size_t)(first + row) * pairs]);
+    }
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float *to = j.partial + ((size_t)blockIdx.z * gridDim.y + blockIdx.y) * j.m * j.n;
 #pragma unroll
-            for (unsigned i = 0; i < RESULTS; i++) {
-                low[i] = fmaf(x.x, few[row][i], low[i]);
-                high[i] = fmaf(x.y, few[row][i], high[i]);
+    for (unsigned i = 0; i < WARP_TILES; i++)
+#pragma unroll
+        for (unsigned t = 0; t < TILES; t++)
+#pragma unroll
+            for (unsigned k = 0; k < 4; k++) {
+                unsigned row = (warp + i * WARPS) * 16 + lane / 4 + k / 2 * 8;
+                unsigned col = 8 * t + lane % 4 * 2 + k % 2;
+                if (row < j.m && col < j.n) to[(size_t)row * j.n + col] = c[i][t][k];
             }
-        }
-    }
-    if (pair >= pairs) return;
-    float *to =
-        j.partial + (((size_t)blockIdx.z * gridDim.y + blockIdx.y) * pairs + pair) * 2 * j.n;
-#pragma unroll
-    for (unsigned i = 0; i < RESULTS; i++) {
-        if (i >= j.n) break;
-        to[i] = low[i];
-        to[j.n + i] = high[i];
-    }
 }
 
 static bool multiply_few_gradient(const wk_cuda_call *c, const wk_cuda_product *p)
 {
-    enum { BLOCKS = 132 * 4, SHORTEST = 32 };
+    enum { BLOCKS = 132 * 4, FEWEST_ROWS = 64 };
     bool fits = p->transpose_a && !p->transpose_b && p->n <= FEW && p->m % 8 == 0 &&
-                p->k >= GRADIENT_ROWS && (c->numbers & 1) && (p->stacks == 1 || p->stride_c) &&
-                !p->accumulate && !(c->halves & 2) && (uintptr_t)c->in[0] % 32 == 0;
+                p->m <= MOST_WIDTH && p->k >= FEWEST_ROWS && (c->numbers & 1) &&
+                (p->stacks == 1 || p->stride_c) && !p->accumulate && !(c->halves & 2) &&
+                (uintptr_t)c->in[0] % 32 == 0;
     if (!fits) return false;
-    size_t wide = (p->m / 2 + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
-    size_t wanted = BLOCKS / (wide * p->stacks), most = p->k / SHORTEST;
-    size_t chunks = wanted < 1 ? 1 : wanted < most ? wanted : most;
-    size_t chunk_rows = (p->k + chunks - 1) / chunks;
-    chunks = (p->k + chunk_rows - 1) / chunk_rows;
-    size_t results = p->m * p->n;
+    size_t tiles = (p->k + TILE_ROWS - 1) / TILE_ROWS,
+           wanted = (BLOCKS + p->stacks - 1) / p->stacks;
+    size_t chunk_tiles = (tiles + wanted - 1) / wanted;
+    if (chunk_tiles < 2) chunk_tiles = 2;
+    size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles, results = p->m * p->n;
     gradient_job j = {};
     j.a = wk_cuda_half(c, wk_call_in(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
@@ -404,21 +489,16 @@ static bool multiply_few_gradient(const wk_cuda_call *c, const wk_cuda_product *
     if (chunks > 1)
         j.partial = (float *)wk_cuda_scratch(c, p->stacks * chunks * results * sizeof(float));
     j.rows = (unsigned)p->k;
-    j.chunk_rows = (unsigned)chunk_rows;
+    j.chunk_rows = (unsigned)(chunk_tiles * TILE_ROWS);
     j.m = (unsigned)p->m;
     j.n = (unsigned)p->n;
     j.stride_a = p->stride_a;
     j.stride_b = p->stride_b;
-    dim3 grid((unsigned)wide, (unsigned)chunks, (unsigned)p->stacks);
-    wk_launch(c,
-              p->n == 1    ? few_gradient_kernel<1>
-              : p->n <= 8  ? few_gradient_kernel<8>
-              : p->n <= 12 ? few_gradient_kernel<12>
-                           : few_gradient_kernel<FEW>,
-              grid, WK_CUDA_THREADS, j);
+    dim3 grid(1, (unsigned)chunks, (unsigned)p->stacks);
+    wk_launch(c, p->n <= 8 ? few_gradient_kernel<1> : few_gradient_kernel<2>, grid, WARPS * 32, j);
     if (chunks == 1) return true;
-    dim3 tiles((unsigned)((results + WK_TILE_COLS - 1) / WK_TILE_COLS), (unsigned)p->stacks);
-    wk_launch(c, wk_collect_kernel, tiles, dim3(WK_TILE_COLS, WK_COLLECT_ROWS), (unsigned)chunks,
+    dim3 columns((unsigned)((results + WK_TILE_COLS - 1) / WK_TILE_COLS), (unsigned)p->stacks);
+    wk_launch(c, wk_collect_kernel, columns, dim3(WK_TILE_COLS, WK_COLLECT_ROWS), (unsigned)chunks,
               (unsigned)results, (const float *)j.partial, wk_call_out(c, 0));
     return true;
 }
