@@ -163,7 +163,7 @@ static void place_in_concats(planner *p)
 {
     for (size_t step = 0; step < p->plan->node_count; step++) {
         const wk_node *node = step_node(p, step);
-        if (node->op != WK_OP_concat) continue;
+        if (node->op != WK_OP_concat || is_lazy(p, p->plan->nodes[step])) continue;
         wk_split split =
             wk_shape_split(wk_info(p->g, node->outputs)->type.shape, node->attrs.concat.axis, 1);
         if (split.outer != 1) continue;

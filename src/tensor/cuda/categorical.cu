@@ -219,8 +219,24 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
     wk_begin();
     unsigned first = blockIdx.x * SAMPLERS, count = min(groups - first, (unsigned)SAMPLERS) * N;
     size_t begin = (size_t)first * N;
-    for (unsigned i = threadIdx.x; i < count; i += SAMPLERS)
-        row[i / N][i % N] = x[begin + i];
+    if (count == SAMPLERS * N) {
+        float4 v[N / 4]; // all loads under way at once
+#pragma unroll
+        for (unsigned k = 0; k < N / 4; k++)
+            v[k] = ((const float4 *)(x + begin))[threadIdx.x + k * SAMPLERS];
+#pragma unroll
+        for (unsigned k = 0; k < N / 4; k++) {
+            unsigned i = 4 * (threadIdx.x + k * SAMPLERS);
+            float *to = &row[i / N][i % N];
+            to[0] = v[k].x;
+            to[1] = v[k].y;
+            to[2] = v[k].z;
+            to[3] = v[k].w;
+        }
+    } else {
+        for (unsigned i = threadIdx.x; i < count; i += SAMPLERS)
+            row[i / N][i % N] = x[begin + i];
+    }
     __syncthreads();
     unsigned g = first + threadIdx.x;
     if (g < groups) {
@@ -243,9 +259,11 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
         drawn[threadIdx.x] = min(below, N - 1); // N - 1: only for logits that are NaN
     }
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < count; i += SAMPLERS) {
-        probs[begin + i] = row[i / N][i % N];
-        onehot[begin + i] = i % N == drawn[i / N] ? 1.0f : 0.0f;
+    for (unsigned i = 4 * threadIdx.x; i < count; i += 4 * SAMPLERS) {
+        const float *from = &row[i / N][i % N];
+        unsigned one = drawn[i / N] - i % N; // of these four, or beyond them
+        ((float4 *)probs)[(begin + i) / 4] = make_float4(from[0], from[1], from[2], from[3]);
+        onehot.put4((begin + i) / 4, make_float4(one == 0, one == 1, one == 2, one == 3));
     }
 }
 
@@ -258,10 +276,11 @@ static bool sample_many(const wk_cuda_call *c, wk_rows r)
         : r.cols == 24 ? sample_kernel<24>
         : r.cols == 16 ? sample_kernel<16>
                        : NULL;
-    if (!kernel || r.rows < MANY) return false;
+    wk_out onehot = wk_call_store(c, 0);
+    bool aligned = ((uintptr_t)c->in[0] | (uintptr_t)c->out[1]) % 16 == 0 && onehot.aligned4();
+    if (!kernel || r.rows < MANY || !aligned) return false;
     wk_launch(c, kernel, (unsigned)((r.rows + SAMPLERS - 1) / SAMPLERS), SAMPLERS, (unsigned)r.rows,
-              c->node->attrs.random.key, c->in[1], wk_call_in(c, 0), wk_call_store(c, 0),
-              wk_call_out(c, 1));
+              c->node->attrs.random.key, c->in[1], wk_call_in(c, 0), onehot, wk_call_out(c, 1));
     return true;
 }
 

@@ -220,25 +220,40 @@ static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
 /// Input i for a kernel that can read both forms; storage.cu lists those inputs.
 wk_in wk_call_load(const wk_cuda_call *c, int i);
 
-/// One of the tensors that an input is the sum of: rows of numbers somewhere in it.
+/// One of the tensors that an input is the sum of: rows of numbers somewhere in it, zeros
+/// elsewhere.
 struct wk_term {
-    wk_in x;            // at the first
-    wk_divisor by_rows; // rows of a stack
-    size_t row, stack;  // from one to the next
-    bool wide;          // fours of numbers may be read at once
+    wk_in x;                 // at its row 0
+    wk_divisor by_rows;      // the input's rows come in stacks of these,
+    unsigned stack, first;   // which are so many rows of x apart, and begin here
+    unsigned before, height; // rows of zeros before those of x, and those of x
+    size_t row;              // from row to row of x
+    unsigned unit;           // 1, 2 or 4 numbers may be read at once
 
-    __device__ float4 get4(unsigned r, unsigned col) const
+    // Where row r begins; false if it is zero.
+    __device__ bool find(unsigned r, size_t *at) const
     {
         unsigned s = wk_quotient(r, by_rows);
-        size_t at = s * stack + (size_t)(r - s * by_rows.value) * row + col;
-        if (wide) return x.get4(at / 4);
-        return make_float4(x[at], x[at + 1], x[at + 2], x[at + 3]);
+        unsigned mine = s * stack + first + (r - s * by_rows.value) - before;
+        *at = mine * row;
+        return mine < height;
     }
 
     __device__ float get(unsigned r, unsigned col) const
     {
-        unsigned s = wk_quotient(r, by_rows);
-        return x[s * stack + (size_t)(r - s * by_rows.value) * row + col];
+        size_t at;
+        return find(r, &at) ? x[at + col] : 0.0f;
+    }
+
+    __device__ float4 get4(unsigned r, unsigned col) const
+    {
+        size_t at;
+        if (!find(r, &at)) return make_float4(0, 0, 0, 0);
+        at += col;
+        if (unit == 4) return x.get4(at / 4);
+        if (unit == 1) return make_float4(x[at], x[at + 1], x[at + 2], x[at + 3]);
+        float2 low = *(const float2 *)(x.x + at), high = *(const float2 *)(x.x + at + 2);
+        return make_float4(low.x, low.y, high.x, high.y);
     }
 };
 
