@@ -92,11 +92,11 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
 
 static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text *out)
 {
-    if (strcmp(s->device, "cpu") == 0)
+    if (s->device.number < 0)
         wk_text_printf(out, "preset %s on %d thread%s, %d updates\n\n", v->preset, s->threads,
                        s->threads == 1 ? "" : "s", s->iters);
     else
-        wk_text_printf(out, "preset %s on %s, %d updates, %d tasks\n\n", v->preset, s->device,
+        wk_text_printf(out, "preset %s on %s, %d updates, %d tasks\n\n", v->preset, s->device.name,
                        s->iters, v->tasks);
     print_times("reward-free update", &s->update, out);
     if (v->tasks > 0) print_times("task update", &s->tasks, out);
@@ -134,7 +134,7 @@ static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text 
     wk_json_string(&json, "exploration", v->exploration);
     wk_json_integer(&json, "tasks", v->tasks);
     wk_json_integer(&json, "actions", v->actions);
-    wk_json_string(&json, "device", s->device);
+    wk_json_string(&json, "device", s->device.name);
     wk_json_integer(&json, "threads", s->threads);
     wk_json_integer(&json, "iters", s->iters);
     json_times(&json, "update", &s->update);

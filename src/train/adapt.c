@@ -247,10 +247,10 @@ static void announce(const adapt *a)
     const wk_log *log = &a->control->log;
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
     wk_log_line(log, WK_LOG_INFO,
-                "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64 " updates, on %s; %" PRIu64
-                " episodes, %" PRIu64 " steps of data",
+                "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64
+                " updates, on %s: %s; %" PRIu64 " episodes, %" PRIu64 " steps of data",
                 a->subject.world.domain->name, a->subject.step, a->told.tasks, a->told.updates,
-                a->subject.device, stats.episodes, stats.steps);
+                a->subject.device.name, a->subject.device.why, stats.episodes, stats.steps);
     uint64_t ended = a->told.extent.begun - a->told.extent.n_running;
     if (stats.episodes < ended)
         wk_log_line(log, WK_LOG_WARN,
@@ -340,7 +340,8 @@ static void show(const adapt *a, bool last)
     p.seconds[WK_PHASE_REPLAY] = a->sampling;
     p.seconds[WK_PHASE_LEARN] = a->learning;
     p.seconds[WK_PHASE_LOG] = a->saving;
-    p.device = a->subject.device;
+    p.device = a->subject.device.name;
+    p.why = a->subject.device.why;
     if (last)
         wk_status_line_finish(a->control->line, &p);
     else

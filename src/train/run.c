@@ -122,14 +122,15 @@ static void close_parts(run *r)
 static void announce(const run *r)
 {
     char text[1024];
+    const wk_device *device = wk_trainer_device(r->trainer);
     wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
-             "%s, %s, %s, seed %" PRIu64 ", on %s; learner %zu bytes, replay at most %" PRIu64
+             "%s, %s, %s, seed %" PRIu64 ", on %s: %s; learner %zu bytes, replay at most %" PRIu64
              " bytes for %" PRIi64 " steps",
              wk_trainer_domain(r->trainer)->name,
              wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
-             r->config->exploration, r->config->seed, wk_trainer_device(r->trainer),
+             r->config->exploration, r->config->seed, device->name, device->why,
              memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity);
     say(r, WK_LOG_INFO, text);
     const char *trouble = wk_trainer_resume_note(r->trainer);
@@ -309,7 +310,8 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
         p.model_loss = done->learner.model_loss;
         p.mean_error = done->learner.disagreement;
     }
-    p.device = wk_trainer_device(r->trainer);
+    p.device = wk_trainer_device(r->trainer)->name;
+    p.why = wk_trainer_device(r->trainer)->why;
     if (last)
         wk_status_line_finish(r->control->line, &p);
     else

@@ -30,7 +30,7 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     if (!t->tasks) return wk_fail(err, WK_E_MEMORY, "no memory for a list of tasks");
     WK_TRY(wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err));
     WK_TRY(wk_pool_create(t->config.env_threads, &t->pool, err));
-    WK_TRY(wk_device_open(t->config.device, t->config.precision, t->pool, &t->backend, t->device,
+    WK_TRY(wk_device_open(t->config.device, t->config.precision, t->pool, &t->backend, &t->device,
                           err));
     wk_learner_config config;
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
@@ -430,9 +430,9 @@ const wk_run_config *wk_trainer_config(const wk_trainer *t)
     return &t->config;
 }
 
-const char *wk_trainer_device(const wk_trainer *t)
+const wk_device *wk_trainer_device(const wk_trainer *t)
 {
-    return t->device;
+    return &t->device;
 }
 
 const char *wk_trainer_task_name(const wk_trainer *t, int k)

@@ -10,6 +10,7 @@
 #include "agent/learner.h"
 #include "replay/log.h"
 #include "train/config.h"
+#include "train/device.h"
 #include "waker/curriculum.h"
 
 typedef struct wk_trainer wk_trainer;
@@ -78,7 +79,7 @@ wk_replay *wk_trainer_replay(wk_trainer *trainer);
 const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
 
 /// What it computes on: "cpu", "cuda:0 (NVIDIA H200, bf16)".
-const char *wk_trainer_device(const wk_trainer *trainer);
+const wk_device *wk_trainer_device(const wk_trainer *trainer);
 
 /// The domain's name of the learner's task k.
 const char *wk_trainer_task_name(const wk_trainer *trainer, int k);

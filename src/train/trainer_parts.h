@@ -21,7 +21,7 @@ struct wk_trainer {
     wk_vec *vec;
     wk_pool *pool;
     wk_backend *backend;
-    char device[WK_DEVICE_NAME_MAX]; // what the backend is, for people
+    wk_device device; // what the backend is, and why
     wk_learner *learner;
     wk_acting *acting;  // NULL when actions are random
     void *acting_state; // its recurrent states on their way to and from a checkpoint
