@@ -1,6 +1,7 @@
 #include "agent/learner.h"
 
 #include "agent/learner_parts.h"
+#include "agent/need.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,20 +159,20 @@ static wk_status list_state(wk_learner *learner, wk_error *err)
 static wk_status compile_units(wk_learner *learner, wk_error *err)
 {
     const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
-    size_t largest = 0, owned = 0;
+    size_t largest = 0;
     for (int i = 0; i < 3; i++) {
         if (!units[i]->program) continue;
         wk_program_stats stats = wk_program_get_stats(units[i]->program);
-        owned += stats.owned;
         if (stats.planned > largest) largest = stats.planned;
     }
+    WK_TRY(wk_learner_check_room(learner, largest, err));
     wk_status status = wk_buffer_create(learner->backend, largest, &learner->temporary, err);
     for (int i = 0; i < 3 && status == WK_OK; i++)
         if (units[i]->program)
             status = wk_program_compile(units[i]->program, learner->temporary, err);
     if (status == WK_E_MEMORY)
-        wk_fail_context(err, "a learner that needs %zu MiB beside its weights and optimiser",
-                        (largest + owned) >> 20);
+        wk_fail_context(err, "a learner that needs at least %zu MiB",
+                        wk_learner_need_total(wk_learner_get_need(learner, largest)) >> 20);
     return status;
 }
 

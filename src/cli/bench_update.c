@@ -13,7 +13,7 @@ enum { DEFAULT_ACTIONS = 6, DEFAULT_ITERS = 10 };
 
 typedef struct bench_values {
     const char *preset, *exploration, *device, *precision;
-    int tasks, actions, iters;
+    int tasks, actions, batch, iters;
     bool json;
 } bench_values;
 
@@ -36,6 +36,7 @@ static const wk_arg args[] = {
     {"tasks", "N", "task policies trained alongside (default 0)", WK_ARG_INT, AT(tasks), 0,
      WK_LEARNER_TASKS},
     {"actions", "N", "numbers in an action (default 6)", WK_ARG_INT, AT(actions), 1, 32},
+    {"batch", "N", "sequences of a batch (default: the preset's)", WK_ARG_INT, AT(batch), 1, 1024},
     {"iters", "N", "updates to time (default 10)", WK_ARG_INT, AT(iters), 1, 100000},
     {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
 };
@@ -45,6 +46,7 @@ static wk_status make_config(const bench_values *v, wk_learner_config *config, w
     WK_TRY(wk_learner_config_of_blocks(&v->preset, 1, config, err));
     config->action_size = v->actions;
     config->tasks = v->tasks;
+    if (v->batch > 0) config->batch = v->batch;
     static const char *const names[] = {
         [WK_EXPLORE_PLAN2EXPLORE] = "plan2explore", [WK_EXPLORE_RANDOM] = "random"};
     for (int i = 0; i < 2; i++) {

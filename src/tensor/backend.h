@@ -26,6 +26,13 @@ typedef struct wk_copy {
     size_t to_offset, from_offset, size; // bytes
 } wk_copy;
 
+/// What is known about a device's memory before a program is compiled.
+typedef struct wk_room {
+    size_t free, total; // bytes; total is 0 where nobody counts
+    size_t program;     // working memory of each program, at least
+    bool copies;        // what products read has a copy half as large
+} wk_room;
+
 /// What a backend can do. `trace` in run may be NULL; else it receives the seconds of every node of
 /// the plan, in order, added to what is there.
 typedef struct wk_backend_vtable {
@@ -50,6 +57,7 @@ typedef struct wk_backend_vtable {
     wk_status (*finish)(wk_executable *executable, wk_error *err);
     void (*executable_destroy)(wk_executable *executable);
     size_t (*allocated)(const wk_backend *backend); // bytes; NULL where nobody counts
+    wk_room (*room)(const wk_backend *backend);     // NULL where nobody counts
 } wk_backend_vtable;
 
 /// The head of every backend.
@@ -67,6 +75,8 @@ const char *wk_backend_name(const wk_backend *backend);
 
 /// Bytes of device memory in use, what programs need beside their buffers included; 0 if unknown.
 size_t wk_backend_allocated(const wk_backend *backend);
+/// What the device has left; zero if unknown.
+wk_room wk_backend_room(const wk_backend *backend);
 
 /// Zeroed device memory.
 wk_status wk_buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err);

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATH_CHARS = 4096, FAULTS_IN_A_ROW = 100 };
 static const double FIRST_CHECKPOINT_SECONDS = 60;
@@ -38,7 +39,8 @@ typedef struct run {
     int64_t next_checkpoint_step;
     uint64_t updates_at_start;
     double saving_seconds, logging_seconds;
-    int faults; // updates in a row with numbers that are not finite
+    int faults;         // updates in a row with numbers that are not finite
+    bool new_directory; // made by this run, whose lock it holds
 } run;
 
 static void say(const run *r, wk_log_level level, const char *text)
@@ -78,8 +80,10 @@ static wk_status write_config(const run *r, wk_error *err)
 
 static wk_status open_parts(run *r, wk_error *err)
 {
+    bool missing = !wk_path_exists(r->directory);
     WK_TRY(wk_dir_create(r->directory, err));
     WK_TRY(wk_lock_take(r->directory, &r->lock, err));
+    r->new_directory = missing;
     WK_TRY(check_config(r, err));
     WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
@@ -109,6 +113,17 @@ static wk_status open_parts(run *r, wk_error *err)
                                  .action_repeat = wk_trainer_domain(r->trainer)->action_repeat,
                                  .log = &r->control->log};
     return wk_metrics_open(&metrics, &r->note->metrics, &r->metrics, err);
+}
+
+// A run that could not begin leaves nothing behind; what holds more than the lock stays.
+static void remove_directory(const run *r)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
+    if (wk_path_exists(path)) return;
+    snprintf(path, sizeof path, "%s/lock", r->directory);
+    (void)unlink(path);
+    (void)rmdir(r->directory);
 }
 
 static void close_parts(run *r)
@@ -367,6 +382,7 @@ wk_status wk_run(const wk_run_config *config, const char *directory, const wk_ru
 {
     run r = {.config = config, .directory = directory, .control = control, .lock = WK_LOCK_NONE};
     wk_status status = open_parts(&r, err);
+    if (status != WK_OK && r.new_directory) remove_directory(&r);
     if (status == WK_OK) {
         announce(&r);
         status = loop(&r, end, err);

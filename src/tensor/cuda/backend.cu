@@ -96,6 +96,15 @@ static size_t allocated(const wk_backend *base)
     return ((const cuda_backend *)base)->allocated;
 }
 
+static wk_room room(const wk_backend *base)
+{
+    const cuda_backend *backend = (const cuda_backend *)base;
+    wk_room room = {0, 0, BLAS_WORKSPACE, backend->precision == WK_CUDA_BF16};
+    (void)cudaSetDevice(backend->device);
+    if (cudaMemGetInfo(&room.free, &room.total) != cudaSuccess) room.total = 0;
+    return room;
+}
+
 // Of the bf16 copies of a buffer.
 static size_t shadow_size(const wk_buffer *buffer)
 {
@@ -660,8 +669,8 @@ static void destroy(wk_backend *base)
 }
 
 static const wk_backend_vtable cuda_vtable = {
-    "cuda",  destroy, buffer_create, buffer_destroy, upload, download,           group,
-    compile, run,     copy,          start,          finish, executable_destroy, allocated};
+    "cuda", destroy, buffer_create, buffer_destroy,     upload,    download, group, compile, run,
+    copy,   start,   finish,        executable_destroy, allocated, room};
 
 static wk_status open(cuda_backend *backend, wk_error *err)
 {
