@@ -1,0 +1,36 @@
+// What the precision of the device that tests run on allows.
+//
+// On the CPU and in float32 on a GPU a test's own tolerance holds. Under
+// WAKER_TEST_DEVICE=cuda-bf16 matrix products and convolutions round what they read to 8
+// significant bits and sum in float32; all else is float32. A rounding is off by at most 2^-8 of a
+// number, by 2^-9.3 in the root of the mean square, and roundings are independent of each other: in
+// the Euclidean norm a sum of K products errs by sqrt(K) of them where it is itself of the size of
+// sqrt(K) products, so a product adds 2^-9 for each of its two operands, whatever K is, and
+// products in a row add up as squares:
+//
+//     |got - expected| <= 2^-9 sqrt(2 P) |expected|    behind P products, counted in the graph
+//
+// Twice that is allowed for what is not independent, and three times that for a single number,
+// which has no others to average with. A tensor behind no product has its float32 tolerance.
+#ifndef WK_TESTS_PRECISION_H
+#define WK_TESTS_PRECISION_H
+
+#include "tensor/node.h"
+
+/// Whether the tests run on a device that rounds to bf16.
+bool test_rounds(void);
+
+/// Matrix products and convolutions on the longest way to a tensor; 0 for none.
+int test_products(const wk_graph *g, wk_tensor x);
+
+/// The distance that is allowed behind so many products, as above; 0 where nothing is rounded.
+double test_allowance(int products, size_t count);
+
+/// |got - expected| / |expected|; NaN counts as infinitely far.
+double test_distance(const float *got, const float *expected, size_t count);
+
+/// Fails the test where numbers behind so many products are farther off than is allowed.
+void test_expect_near(const char *what, const float *got, const float *expected, size_t count,
+                      int products);
+
+#endif
