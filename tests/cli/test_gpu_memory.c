@@ -27,7 +27,7 @@ static void training_is_refused_and_leaves_nothing_behind(void **state)
 {
     (void)state;
     char path[512];
-    expect_refusal(program_run("train --logdir run --configs toy paper --batch 1024 --length 200 "
+    expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 1024 "
                                "--device cuda --quiet"));
     assert_int_not_equal(access(inside("run", path), F_OK), 0);
 }
