@@ -33,6 +33,15 @@ size_t wk_cuda_allocated(const wk_backend *base)
     return ((const wk_cuda_backend *)base)->allocated;
 }
 
+size_t wk_cuda_available(const wk_backend *base)
+{
+    size_t available = 0, total = 0;
+    (void)cudaSetDevice(((const wk_cuda_backend *)base)->device);
+    if (cudaMemGetInfo(&available, &total) == cudaSuccess) return available;
+    (void)cudaGetLastError();
+    return 0;
+}
+
 size_t wk_cuda_shadow_size(const wk_buffer *buffer)
 {
     return buffer->size / 2 + WK_CUDA_ALIGNMENT;
