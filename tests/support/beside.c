@@ -24,6 +24,7 @@ struct lazy_queue {
     wk_queue base;
     WK_ARRAY(item) items;
     size_t done;
+    lazy_queue *next; // of all queues
 };
 
 typedef struct lazy_mark {
@@ -36,15 +37,16 @@ static wk_backend_vtable vtables[2]; // by mode
 static const wk_backend_vtable *cpu;
 static size_t memory;
 static int buffers_left = INT_MAX;
+static lazy_queue *all;
 
 static void advance(lazy_queue *q, size_t position);
 
 static void execute(const item *x)
 {
     wk_error err = {0};
-    if (x->queue)
-        advance(x->queue, x->offset);
-    else if (x->executable)
+    if (x->queue) {
+        if (x->offset > 0) advance(x->queue, x->offset);
+    } else if (x->executable)
         assert_ok(cpu->run(x->executable, NULL, &err));
     else if (x->gather.to)
         for (size_t i = 0; i < x->gather.count; i++)
@@ -81,14 +83,29 @@ static wk_status create(wk_backend *backend, bool urgent, wk_queue **out, wk_err
     lazy_queue *q = calloc(1, sizeof *q);
     assert_non_null(q);
     q->base.backend = backend;
+    q->next = all;
+    all = q;
     *out = &q->base;
     return WK_OK;
+}
+
+// Nobody waits any more for what is done.
+static void forget(lazy_queue *q)
+{
+    lazy_queue **at = &all;
+    while (*at != q)
+        at = &(*at)->next;
+    *at = q->next;
+    for (lazy_queue *other = all; other; other = other->next)
+        for (size_t i = other->done; i < other->items.count; i++)
+            if (other->items.items[i].queue == q) other->items.items[i].offset = 0;
 }
 
 static void destroy(wk_queue *queue)
 {
     lazy_queue *q = (lazy_queue *)queue;
     advance(q, q->items.count);
+    forget(q);
     wk_array_free(&q->items);
     free(q);
 }
