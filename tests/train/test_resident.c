@@ -1,7 +1,9 @@
 // The replay's pictures on a device: batches gathered there have the bytes of batches unpacked on
 // the host, whatever was added and dropped before, and memory follows what is stored. The devices
-// are the CPU backend, and ones that do their work as late and as early as they may.
+// are the backend of support/backend.h, and ones that do their work as late and as early as they
+// may.
 #include "replay/script.h"
+#include "support/backend.h"
 #include "support/beside.h"
 #include "support/check.h"
 #include "train/resident.h"
@@ -23,8 +25,11 @@ static rig open_rig(int kind, uint64_t capacity)
 {
     wk_error err = {0};
     rig r = {.replay = script_store(capacity)};
-    assert_ok(wk_backend_cpu_create(NULL, &r.backend, &err));
     beside_set_memory(SIZE_MAX, INT_MAX);
+    if (kind == 0)
+        assert_ok(test_backend_create(NULL, &r.backend, &err));
+    else
+        assert_ok(wk_backend_cpu_create(NULL, &r.backend, &err));
     if (kind > 0) beside_make(r.backend, kind == 1 ? BESIDE_LATE : BESIDE_AT_ONCE);
     assert_ok(wk_queue_create(r.backend, false, &r.queue, &err));
     assert_ok(wk_buffer_create(r.backend, (size_t)B * T * WK_IMAGE_BYTES, &r.batch, &err));
