@@ -37,6 +37,7 @@ struct wk_plan {
     WK_ARRAY(wk_group) groups; // in order; made by the backend before tensors get their places
     wk_place *places;          // by tensor id
     size_t temporary_size, owned_size, live_peak, block_count;
+    bool urgent; // its nodes go before those of other programs that run at the same time
     wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
 };
 

@@ -79,9 +79,10 @@ static void resolve(wk_executable *e, const wk_plan *plan)
     }
 }
 
-static wk_status make_lane(wk_executable *e, wk_error *err)
+static wk_status make_lane(wk_executable *e, bool urgent, wk_error *err)
 {
-    TRY_CUDA(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), "making a stream");
+    // The captured nodes keep the stream's priority.
+    WK_TRY(wk_cuda_make_stream(urgent, &e->stream, err));
     WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &e->blas_workspace, err));
     cublasStatus_t status = cublasCreate(&e->lane.blas);
     if (!status) status = cublasLtCreate(&e->lane.light);
@@ -97,7 +98,7 @@ static wk_status make_lane(wk_executable *e, wk_error *err)
 
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    WK_TRY(make_lane(e, err));
+    WK_TRY(make_lane(e, plan->urgent, err));
     list_regions(e, plan);
     resolve(e, plan);
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
@@ -163,24 +164,10 @@ static wk_status run_traced(wk_executable *e, double *trace, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_cuda_start(wk_executable *e, const wk_copy *copies, size_t count, wk_error *err)
-{
-    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
-    for (size_t i = 0; i < count; i++)
-        TRY_CUDA(wk_cuda_put_copy(&copies[i], e->stream), "copying on the device");
-    return wk_cuda_fail(cudaGraphLaunch(e->graph, e->stream), "starting a graph", err);
-}
-
-wk_status wk_cuda_finish(wk_executable *e, wk_error *err)
-{
-    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
-    return wk_cuda_fail(cudaStreamSynchronize(e->stream), "running", err);
-}
-
 wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
     if (trace) return run_traced(e, trace, err);
-    WK_TRY(wk_cuda_start(e, NULL, 0, err));
-    return wk_cuda_finish(e, err);
+    TRY_CUDA(cudaGraphLaunch(e->graph, e->stream), "starting a graph");
+    return wk_cuda_fail(cudaStreamSynchronize(e->stream), "running", err);
 }
