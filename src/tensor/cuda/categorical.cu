@@ -81,7 +81,7 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
 }
 
 // Groups of 16 or 32 classes, four a thread: the lanes of a group are neighbours.
-static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y, const float4 *dy,
+static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y, wk_terms dy,
                           wk_out dx)
 {
     // Whole warps, so that all lanes of a group take part.
@@ -91,7 +91,7 @@ static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y
         float4 p = make_float4(0, 0, 0, 0), d = p;
         if (real) {
             p = y[i];
-            d = dy[i];
+            d = dy.get4(i);
         }
         float dot = p.x * d.x + p.y * d.y + (p.z * d.z + p.w * d.w);
         for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
@@ -106,15 +106,16 @@ void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
 {
     wk_rows r = groups_of(c);
     unsigned n = (unsigned)r.cols;
-    const float *y = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
+    const float *y = wk_call_in(c, 0);
+    wk_terms dy = wk_call_terms(c, 1);
     wk_out dx = wk_call_store(c, 0);
-    bool aligned = dx.aligned4() && ((uintptr_t)y | (uintptr_t)dy) % 16 == 0;
+    bool aligned = dx.aligned4() && (uintptr_t)y % 16 == 0 && dy.width % 4 == 0;
     if ((n == 16 || n == 32) && aligned) {
-        softmax_grad4(c, n / 4, (const float4 *)y, (const float4 *)dy, dx);
+        softmax_grad4(c, n / 4, (const float4 *)y, dy, dx);
         return;
     }
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
-        size_t at = (size_t)g * n;
+        unsigned at = g * n;
         float dot = 0;
         for (unsigned i = lane; i < n; i += 32)
             dot += y[at + i] * dy[at + i];

@@ -25,6 +25,7 @@ void wk_cuda_executable_destroy(wk_executable *e)
     wk_cuda_free(e->backend, WK_CUDA_WORKSPACE, e->blas_workspace);
     wk_array_free(&e->lane.regions);
     wk_array_free(&e->lane.fresh);
+    free(e->lane.lazy);
     for (size_t i = 0; i < e->chains.count; i++)
         free(e->chains.items[i]);
     wk_array_free(&e->chains);
@@ -104,9 +105,11 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
-    if (!wk_cuda_find_storage(e->calls, e->count))
+    if (!wk_cuda_keep_lazy(&e->lane, e->calls, e->count, plan) ||
+        !wk_cuda_find_storage(e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     wk_cuda_merge_adam(e->calls, e->count);
+    wk_cuda_merge_heads(e->calls, e->count);
     wk_cuda_merge_bias(e->calls, e->count);
     return wk_cuda_make_graph(e, err);
 }

@@ -32,7 +32,7 @@ static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
            has_whole_rows(g, wk_node_inputs(g, node)[i]);
 }
 
-// Whether a kernel reads input i through wk_call_load.
+// Whether a kernel reads input i through wk_call_load or wk_call_terms.
 static bool reads_either(const wk_node *node, int i)
 {
     switch (node->op) {
@@ -46,6 +46,10 @@ static bool reads_either(const wk_node *node, int i)
     case WK_OP_act_grad:
     case WK_OP_bias_act_grad:
         return i <= 1;
+    case WK_OP_softmax_grad:
+        return i == 1;
+    case WK_OP_gru_grad:
+        return i == 6 && !node->attrs.norm.params;
     default:
         return false;
     }
@@ -86,7 +90,7 @@ static void note_reads(const wk_cuda_call *call, readers *read)
     for (int i = 0; i < call->node->input_count; i++) {
         readers *r = &read[wk_info(g, inputs[i])->root];
         bool matrix = reads_matrix(g, call->node, i);
-        bool either = !call->chained && reads_either(call->node, i);
+        bool either = call->lazy || (!call->chained && reads_either(call->node, i));
         r->matrices |= matrix || passes;
         r->either |= either;
         // A convolution in another way may read both.
