@@ -217,10 +217,10 @@ static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out
     return cpu->buffer_create(backend, size, out, err);
 }
 
-static size_t available(const wk_backend *backend)
+static wk_room room(const wk_backend *backend)
 {
     (void)backend;
-    return memory;
+    return (wk_room){.free = memory}; // total 0: learners may take what they need
 }
 
 void beside_make(wk_backend *backend, beside_mode mode)
@@ -229,7 +229,7 @@ void beside_make(wk_backend *backend, beside_mode mode)
     vtables[mode] = *cpu;
     vtables[mode].queue = &queues;
     vtables[mode].buffer_create = buffer_create;
-    vtables[mode].available = available;
+    vtables[mode].room = room;
     backend->vtable = &vtables[mode];
 }
 
