@@ -41,6 +41,7 @@ struct wk_plan {
     bool *lazy;                // by node of the graph; chosen by the backend too
     wk_place *places;          // by tensor id
     size_t temporary_size, owned_size, live_peak, block_count;
+    bool urgent; // its nodes go before those of other programs that run at the same time
     wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
 };
 
