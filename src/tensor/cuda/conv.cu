@@ -179,7 +179,7 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
 static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x, const float *w,
                      const float *bias, float *y)
 {
-    if (wk_cuda_conv_direct(c, z, x, w, bias, y)) return;
+    if (wk_cuda_conv_planes(c, z, x, w, bias) || wk_cuda_conv_direct(c, z, x, w, bias, y)) return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
         (void)wk_cuda_gemm(c, &p, x, w, y);
@@ -258,7 +258,8 @@ static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigne
 static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                                 const float *w, const float *bias, float *y)
 {
-    if (wk_cuda_deconv_direct(c, z, x, w, bias, y)) return;
+    if (wk_cuda_deconv_planes(c, z, x, w, bias) || wk_cuda_deconv_direct(c, z, x, w, bias, y))
+        return;
     unsigned block = is_plain(z) ? z->batch : block_images(z, sizeof(float));
     size_t numbers = (size_t)block * z->pixels * z->patch;
     float *patches = is_plain(z) ? y : (float *)wk_cuda_scratch(c, numbers * sizeof(float));
@@ -313,7 +314,8 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                              const float *y, float *dw)
 {
-    if (wk_cuda_conv_weights_direct(c, z, x, y, dw)) return;
+    if (wk_cuda_conv_weights_planes(c, z, x, y, dw) || wk_cuda_conv_weights_direct(c, z, x, y, dw))
+        return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
         p.transpose_a = true;
