@@ -26,11 +26,11 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
                                  const float *small, float *dw);
 
 /// The same three on devices of capability 9.0, for outputs that are the call's whole first output
-/// (the first two). False for what they do not suit.
+/// (the first two take the weights from the call). False for what they do not suit.
 bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                         const float *w, const float *bias);
+                         const float *bias);
 bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                           const float *w, const float *bias);
+                           const float *bias);
 bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
                                  const float *small, float *dw);
 

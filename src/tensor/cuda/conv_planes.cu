@@ -1,5 +1,6 @@
 // Prepares convolutions for the kernels of capability 9.0 (hopper_conv.cu and
 // hopper_conv_weights.cu), where the device has it and the sizes suit.
+#include "tensor/cuda/columns.cuh"
 #include "tensor/cuda/hopper_conv.cuh"
 
 enum { CHUNK = 8, TERMS = 16, CHUNK_BYTES = 16, COLOURS = 3, MOST_TAPS = 64 };
@@ -114,30 +115,98 @@ static const __nv_bfloat16 *four_colours(const wk_cuda_call *c, const wk_conv_si
     return y;
 }
 
-// The weights [kernel][kernel][3][n] in the order of places of four colours: tap down, tap right,
-// row, column, colour.
-static const __nv_bfloat16 *colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                           const float *w)
+// A term and a column of the product, in the weights [kernel][kernel][large_c][small_c]: their
+// place, or that there is none.
+typedef struct weights_order {
+    unsigned kernel, large_c, small_c, columns, channels, taps[2];
+    bool transposed, joined, coloured;
+} weights_order;
+
+static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned k, unsigned n,
+                                 unsigned *place)
 {
-    unsigned taps = z->kernel / 2, kernel = z->kernel, width = z->small_c;
-    size_t count = (size_t)taps * taps * TERMS * width;
-    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, count * sizeof *y);
-    wk_cuda_each(c, count, [=] __device__(unsigned i) {
-        unsigned row = i / width, tap = row / TERMS, colour = row % 4;
-        unsigned down = tap / taps * 2 + row / CHUNK % 2, right = tap % taps * 2 + row / 4 % 2;
-        unsigned from = (down * kernel + right) * 3 + colour;
-        y[i] = __float2bfloat16_rn(colour < 3 ? w[(size_t)from * width + (i - row * width)] : 0);
-    });
-    return y;
+    unsigned down = kind / 2, right = kind % 2, tap = k / o.channels, channel = k % o.channels;
+    if (n >= o.columns) return false;
+    if (o.transposed) {
+        unsigned index = o.joined ? n / o.large_c : 0;
+        down += index / 2, right += index % 2;
+        unsigned wide = o.taps[right], u = tap / wide;
+        down += 2 * u, right += 2 * (tap - u * wide);
+        *place = ((down * o.kernel + right) * o.large_c + n - index * o.large_c) * o.small_c;
+        *place += channel;
+        return down < o.kernel;
+    }
+    if (!o.coloured) {
+        *place = k * o.small_c + n;
+        return tap < o.kernel * o.kernel;
+    }
+    // The terms of a tap are row, column and colour of a place.
+    down = tap / o.taps[0] * 2 + channel / CHUNK, right = tap % o.taps[0] * 2 + channel / 4 % 2;
+    *place = ((down * o.kernel + right) * COLOURS + channel % 4) * o.small_c + n;
+    return down < o.kernel && channel % 4 < COLOURS;
 }
 
-// The result, unless the kernels cannot give it so.
+// The weights as the kernels read them.
+static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed,
+                            wk_planes *j)
+{
+    weights_order o = {z->kernel,  z->large_c,  z->small_c,
+                       j->columns, j->channels, {j->taps[0], j->taps[1]},
+                       transposed, j->joined,   !transposed && z->large_c == COLOURS};
+    unsigned wide = wk_planes_columns(j), depth = WK_PLANES_DEPTH(wide);
+    unsigned blocks = (j->columns + wide - 1) / wide;
+    j->steps = (j->taps[0] * j->taps[0] * j->channels + depth - 1) / depth;
+    unsigned steps = j->steps;
+    wk_in w = wk_call_load(c, 1);
+    size_t chunks = (size_t)j->classes * blocks * steps * wide * depth / CHUNK;
+    uint4 *y = (uint4 *)wk_cuda_scratch(c, chunks * sizeof *y);
+    j->weights = (const __nv_bfloat16 *)y;
+    wk_cuda_each(c, chunks, [=] __device__(unsigned i) {
+        unsigned n = i % wide, k = i / wide % (depth / CHUNK) * CHUNK,
+                 step = i / (wide * depth / 8);
+        unsigned block = step / steps, kind = block / blocks;
+        n += block % blocks * wide;
+        k += step % steps * depth;
+        float v[CHUNK];
+        for (unsigned e = 0; e < CHUNK; e++) {
+            unsigned place;
+            v[e] = weight_at(o, kind, k + e, n, &place) ? w[place] : 0.0f;
+        }
+        y[i] = make_uint4(wk_two_halves(v[0], v[1]), wk_two_halves(v[2], v[3]),
+                          wk_two_halves(v[4], v[5]), wk_two_halves(v[6], v[7]));
+    });
+}
+
+// The result, unless the kernels cannot give it so. A merged call takes the slope at the layer's
+// output, and wants column sums.
 static bool choose_result(const wk_cuda_call *c, wk_planes *j)
 {
     wk_activation act = c->node->attrs.conv.activation;
-    j->out = wk_call_store(c, 0);
     j->elu = act == WK_ELU;
-    return act == WK_IDENTITY || (j->elu && !j->out.x && j->result_c != COLOURS);
+    j->sloped = c->merged;
+    j->out = wk_call_store(c + c->merged, 0);
+    if (j->sloped) j->slope = wk_call_load(c + 1, 1);
+    if (!j->out.aligned8() || !j->slope.aligned8()) return false;
+    if (j->result_c == COLOURS) return act == WK_IDENTITY && !j->sloped;
+    return act == WK_IDENTITY || (j->elu && !j->out.x);
+}
+
+static unsigned tiles_of(const wk_planes *j)
+{
+    return j->classes * ((j->x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS);
+}
+
+static void make_totals(const wk_cuda_call *c, wk_planes *j)
+{
+    if (j->sloped)
+        j->totals = (float *)wk_cuda_scratch(c, (size_t)tiles_of(j) * j->columns * sizeof(float));
+}
+
+static void collect_totals(const wk_cuda_call *c, const wk_planes *j)
+{
+    if (j->sloped)
+        wk_cuda_collect(c, 1, tiles_of(j) * (j->columns / j->result_c), j->result_c, j->totals,
+                        wk_call_out(c + 1, 1));
 }
 
 // The copy of the image; false when it does not fit.
@@ -153,7 +222,7 @@ static bool choose_copy(wk_planes *j, unsigned taps, unsigned reserved)
 enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the weights of the kernels take
 
 bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                         const float *w, const float *bias)
+                         const float *bias)
 {
     bool coloured = is_coloured(z);
     if (!suits(c, z, z->batch * z->small_count) || !(coloured || z->large_c % TERMS == 0))
@@ -163,7 +232,6 @@ bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
     j.kernel = z->kernel;
     j.taps[0] = coloured ? z->kernel / 2 : z->kernel;
     j.channels = coloured ? TERMS : z->large_c;
-    j.by_channels = wk_divisor_of(j.channels);
     j.columns = j.result_c = z->small_c;
     j.by_result_c = wk_divisor_of(j.result_c);
     j.result = z->small;
@@ -173,14 +241,16 @@ bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
         !choose_result(c, &j))
         return false;
     j.x.from = coloured ? four_colours(c, z, x) : wk_cuda_half(c, x, z->batch * z->large_count);
-    j.weights = coloured ? colour_weights(c, z, w) : wk_cuda_half(c, w, z->weights);
-    if (!aligned(j.x.from) || !aligned(j.weights) || !j.out.aligned8()) return false;
+    if (!aligned(j.x.from)) return false;
+    lay_out_weights(c, z, false, &j);
+    make_totals(c, &j);
     wk_cuda_planes_forward(c, &j);
+    collect_totals(c, &j);
     return true;
 }
 
 bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                           const float *w, const float *bias)
+                           const float *bias)
 {
     bool coloured = is_coloured(z);
     if (!suits(c, z, z->batch * z->large_count) || z->small_c % TERMS != 0 ||
@@ -191,7 +261,6 @@ bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     j.kernel = z->kernel;
     j.taps[0] = taps_of(z, 0), j.taps[1] = taps_of(z, 1);
     j.channels = z->small_c;
-    j.by_channels = wk_divisor_of(j.channels);
     j.result = z->large;
     j.result_c = z->large_c;
     j.by_result_c = wk_divisor_of(j.result_c);
@@ -201,9 +270,11 @@ bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     j.bias = bias;
     if (!choose_copy(&j, j.taps[0], STAGES_BYTES) || !choose_result(c, &j)) return false;
     j.x.from = wk_cuda_half(c, x, z->batch * z->small_count);
-    j.weights = wk_cuda_half(c, w, z->weights);
-    if (!aligned(j.x.from) || !aligned(j.weights) || !j.out.aligned8()) return false;
+    if (!aligned(j.x.from)) return false;
+    lay_out_weights(c, z, true, &j);
+    make_totals(c, &j);
     wk_cuda_planes_transposed(c, &j);
+    collect_totals(c, &j);
     return true;
 }
 
@@ -212,10 +283,28 @@ static unsigned divide_up(unsigned a, unsigned b)
     return (a + b - 1) / b;
 }
 
+static bool colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
+                           const float *small, float *dw)
+{
+    wk_colour_weights j = {};
+    j.x = large_colours(z);
+    j.x.from = four_colours(c, z, large);
+    j.small = wk_cuda_half(c, small, z->batch * z->small_count);
+    j.small_side = z->small;
+    j.small_c = z->small_c;
+    j.groups = MULTIPROCESSORS;
+    j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
+    if (!aligned(j.small) || !wk_cuda_colour_weights(c, &j, z->kernel / 2)) return false;
+    wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
+    return true;
+}
+
 bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
                                  const float *small, float *dw)
 {
-    if (!suits(c, z, z->weights) || z->large_c % CHUNK) return false;
+    if (!suits(c, z, z->weights)) return false;
+    if (is_coloured(z)) return colour_weights(c, z, large, small, dw);
+    if (z->large_c % CHUNK) return false;
     wk_planes_weights j = {};
     j.x = large_planes(z);
     j.kernel = z->kernel;
@@ -229,8 +318,8 @@ bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, 
     j.pitch = ((WK_WEIGHTS_DEPTH + further) | 1) * CHUNK_BYTES;
     j.row_blocks = divide_up(4 * z->large_c, WK_WEIGHTS_ROWS);
     j.column_blocks = divide_up(z->small_c, WK_WEIGHTS_COLS);
-    if (wk_cuda_planes_weights_bytes(&j) > SHARED || !mostly_inside(z, j.x.width) ||
-        z->kernel % 2 || !aligned(dw))
+    if (further > WK_WEIGHTS_FURTHER || wk_cuda_planes_weights_bytes(&j) > SHARED ||
+        !mostly_inside(z, j.x.width) || z->kernel % 2 || !aligned(dw))
         return false;
     unsigned blocks = j.row_blocks * j.column_blocks * divide_up(j.taps * j.taps, 2);
     unsigned groups = blocks < MULTIPROCESSORS ? MULTIPROCESSORS / blocks : 1;

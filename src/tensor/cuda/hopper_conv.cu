@@ -10,21 +10,18 @@
 // Small to large, the places of the image have zeros between lines and between images, so that a
 // tap to the left of a line finds the zeros behind the one before; results are the large pixels of
 // one class (their coordinates modulo the stride), or of all classes side by side.
-#include "tensor/cuda/hopper_wgmma.cuh"
 #include "tensor/cuda/hopper_conv.cuh"
+#include "tensor/cuda/hopper_wgmma.cuh"
 
 enum { THREADS = 256, GROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4, MOST_TAPS = 64 };
 enum { CHUNK_BYTES = CHUNK * sizeof(__nv_bfloat16) };
 #define OUTSIDE 0xffffffffu
 
-// Weights in shared memory: DEPTH terms of COLS columns a stage. Chunks that neighbouring threads
-// copy are an odd number of chunks apart, which spreads them over the banks.
-template <bool TRANSPOSED, int COLS> struct tile {
-    static const int depth = COLS > 96 ? 32 : 64;
-    static const int pitch = (TRANSPOSED ? COLS + 1 : depth + 1) * CHUNK_BYTES;
-    static const int stage = (TRANSPOSED ? depth : COLS) / CHUNK * pitch;
-    static const int chunks = depth * COLS / CHUNK; // of a stage
-    static const int passes = (chunks + THREADS - 1) / THREADS;
+// Weights in shared memory: `depth` terms of COLS columns a stage, as they were laid out before.
+template <int COLS> struct tile {
+    static const int depth = WK_PLANES_DEPTH(COLS);
+    static const int pitch = COLS * CHUNK_BYTES; // from 8 terms to the next
+    static const int stage = depth / CHUNK * pitch;
     static const int part = COLS > 96 ? 96 : COLS; // columns of one instruction
     static const int parts = COLS / part;
     static const int line = COLS + 4; // of the results
@@ -39,6 +36,7 @@ template <int COLS> struct sums {
 typedef struct front {
     unsigned place[ROWS]; // where a row's results begin, with edges in its low bits, or OUTSIDE
     int tap[MOST_TAPS];   // bytes from the copy's beginning to a tap's first chunk
+    uint64_t full[STAGES], empty[STAGES];
 } front;
 
 // What a block works on.
@@ -114,80 +112,16 @@ static __device__ void copy_images(const wk_planes &j, const block_work &b, unsi
     }
 }
 
-// Where a thread's chunks of the weights come from: its columns', or its rows', beginning.
-template <int PASSES> struct weights_source {
-    unsigned from[PASSES]; // OUTSIDE for none
-};
-
-template <bool TRANSPOSED, int COLS>
-static __device__ weights_source<tile<TRANSPOSED, COLS>::passes> source_of(const wk_planes &j,
-                                                                           const block_work &b)
-{
-    typedef tile<TRANSPOSED, COLS> t;
-    weights_source<t::passes> s;
-#pragma unroll
-    for (int i = 0; i < t::passes; i++) {
-        unsigned id = threadIdx.x + i * THREADS;
-        s.from[i] = OUTSIDE;
-        if (id >= t::chunks) continue;
-        if (TRANSPOSED) {
-            unsigned column = blockIdx.y * COLS + id / (t::depth / CHUNK);
-            if (column >= j.columns) continue;
-            unsigned at = j.joined ? wk_quotient(column, j.by_result_c) : 0;
-            unsigned channel = column - at * j.result_c;
-            unsigned down = b.down + at / 2, right = b.right + at % 2;
-            s.from[i] = ((down * j.kernel + right) * j.result_c + channel) * j.channels;
-        } else {
-            unsigned column = blockIdx.y * COLS + id % (COLS / CHUNK) * CHUNK;
-            if (column < j.columns) s.from[i] = id / (COLS / CHUNK) * j.columns + column;
-        }
-    }
-    return s;
-}
-
-// The weights of terms k ... k + depth - 1.
-template <bool TRANSPOSED, int COLS>
-static __device__ void copy_weights(const wk_planes &j, const block_work &b,
-                                    const weights_source<tile<TRANSPOSED, COLS>::passes> &s,
-                                    unsigned k, unsigned to)
-{
-    typedef tile<TRANSPOSED, COLS> t;
-    unsigned offset = k * j.columns, chunk = 0;
-    bool inside = true;
-    if (TRANSPOSED) {
-        chunk = threadIdx.x % (t::depth / CHUNK);
-        k += chunk * CHUNK;
-        unsigned tap = wk_quotient(k, j.by_channels), channel = k - tap * j.channels;
-        unsigned u = tap / b.taps_right, v = tap - u * b.taps_right;
-        offset = (u * j.kernel + v) * 2 * j.result_c * j.channels + channel;
-        inside = k < b.depth;
-    }
-#pragma unroll
-    for (int i = 0; i < t::passes; i++) {
-        unsigned id = threadIdx.x + i * THREADS, there;
-        if (t::chunks % THREADS && id >= t::chunks) break;
-        if (TRANSPOSED) {
-            there = chunk * t::pitch + id / (t::depth / CHUNK) * CHUNK_BYTES;
-        } else {
-            unsigned row = id / (COLS / CHUNK);
-            there = id % (COLS / CHUNK) * t::pitch + row * CHUNK_BYTES;
-            inside = k + row < b.depth;
-        }
-        bool real = inside && s.from[i] != OUTSIDE;
-        wk_copy_chunk(to + there, j.weights + (real ? s.from[i] + offset : 0), real);
-    }
-}
-
 // The product's place along the sum.
 typedef struct along {
     unsigned tap, chunk;
 } along;
 
-template <bool TRANSPOSED, int COLS>
+template <int COLS>
 static __device__ void multiply(const wk_planes &j, const front *f, unsigned images,
                                 unsigned weights, along *a, unsigned taps, sums<COLS> &sum)
 {
-    typedef tile<TRANSPOSED, COLS> t;
+    typedef tile<COLS> t;
     wk_wgmma_begin();
 #pragma unroll
     for (unsigned k = 0; k < t::depth; k += 16) {
@@ -196,11 +130,8 @@ static __device__ void multiply(const wk_planes &j, const front *f, unsigned ima
         uint64_t left = wk_operand(images + f->tap[tap] + a->chunk * j.pitch, j.pitch, 128);
 #pragma unroll
         for (unsigned i = 0; i < t::parts; i++) {
-            unsigned at = TRANSPOSED ? k / CHUNK * t::pitch + i * t::part * CHUNK_BYTES
-                                     : i * t::part / CHUNK * t::pitch + k * CHUNK_BYTES;
-            unsigned terms = TRANSPOSED ? t::pitch : 128, others = TRANSPOSED ? 128 : t::pitch;
-            wk_wgmma<0, TRANSPOSED ? 0 : 1>(sum.v[i], left,
-                                            wk_operand(weights + at, terms, others));
+            unsigned at = k / CHUNK * t::pitch + i * t::part * CHUNK_BYTES;
+            wk_wgmma<0, 0>(sum.v[i], left, wk_operand(weights + at, t::pitch, 128));
         }
         a->chunk += 2;
         if (a->chunk == j.channels / CHUNK) a->chunk = 0, a->tap++;
@@ -209,10 +140,9 @@ static __device__ void multiply(const wk_planes &j, const front *f, unsigned ima
 }
 
 // Results leave the registers through shared memory.
-template <bool TRANSPOSED, int COLS>
-static __device__ void put_down(const sums<COLS> &sum, float *to)
+template <int COLS> static __device__ void put_down(const sums<COLS> &sum, float *to)
 {
-    typedef tile<TRANSPOSED, COLS> t;
+    typedef tile<COLS> t;
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     float *at = to + (warp * 16 + lane / 4) * t::line + lane % 4 * 2;
 #pragma unroll
@@ -252,7 +182,7 @@ static __device__ void finish_eight(const wk_planes &j, size_t place, const floa
 template <bool TRANSPOSED, int COLS>
 static __device__ void store(const wk_planes &j, const front *f, const float *from, float *part)
 {
-    typedef tile<TRANSPOSED, COLS> t;
+    typedef tile<COLS> t;
     const unsigned across = COLS / CHUNK, high = THREADS / across;
     unsigned at = threadIdx.x % across * CHUNK, first = threadIdx.x / across;
     unsigned column = blockIdx.y * COLS + at, channel = column, offset = column, edges = 0;
@@ -304,7 +234,7 @@ static __device__ void store(const wk_planes &j, const front *f, const float *fr
 // Three colours of four classes: two neighbouring pixels of a line are six numbers.
 static __device__ void store_colours(const wk_planes &j, const front *f, const float *from)
 {
-    const unsigned line = tile<true, 16>::line;
+    const unsigned line = tile<16>::line;
     unsigned row = threadIdx.x / 2, down = threadIdx.x % 2, place = f->place[row];
     if (place == OUTSIDE) return;
     place += down * j.result * 3;
@@ -319,28 +249,59 @@ static __device__ void store_colours(const wk_planes &j, const front *f, const f
     }
 }
 
+// The weights' way to shared memory; one thread sees to it.
+typedef struct supply {
+    const __nv_bfloat16 *from;
+    unsigned to, full, empty, steps;
+} supply;
+
+template <int COLS> static __device__ supply supply_of(const wk_planes &j, front *f, unsigned to)
+{
+    unsigned block = blockIdx.z * gridDim.y + blockIdx.y;
+    const size_t numbers = tile<COLS>::stage / sizeof(__nv_bfloat16);
+    supply s = {j.weights + block * j.steps * numbers, to,
+                (unsigned)__cvta_generic_to_shared(f->full),
+                (unsigned)__cvta_generic_to_shared(f->empty), j.steps};
+    return s;
+}
+
+template <int COLS> static __device__ void bring(const supply &s, unsigned step)
+{
+    const unsigned bytes = tile<COLS>::stage;
+    wk_copy_bulk(s.to + step % STAGES * bytes, (const char *)s.from + (size_t)step * bytes, bytes,
+                 s.full + step % STAGES * 8);
+}
+
+static __device__ void begin_barriers(const supply &s)
+{
+    for (unsigned i = 0; i < STAGES; i++) {
+        wk_barrier_init(s.full + i * 8, 1);
+        wk_barrier_init(s.empty + i * 8, THREADS / 32);
+    }
+    wk_publish_shared();
+}
+
 template <bool TRANSPOSED, int COLS>
 static __global__ void __launch_bounds__(THREADS, 2) planes_kernel(const wk_planes j)
 {
     extern __shared__ __align__(128) char memory[];
-    typedef tile<TRANSPOSED, COLS> t;
-    wk_begin();
+    typedef tile<COLS> t;
     front *f = (front *)memory;
     const block_work b = work_of<TRANSPOSED>(j);
     unsigned images = (unsigned)__cvta_generic_to_shared(memory) + sizeof(front);
-    unsigned weights = images + j.copied_bytes, taps = b.taps_down * b.taps_right;
+    unsigned taps = b.taps_down * b.taps_right;
     unsigned steps = (b.depth + t::depth - 1) / t::depth;
-    weights_source<t::passes> s = source_of<TRANSPOSED, COLS>(j, b);
-    auto load = [&](unsigned step) {
-        if (step < steps)
-            copy_weights<TRANSPOSED, COLS>(j, b, s, step * t::depth,
-                                           weights + step % STAGES * t::stage);
-        asm volatile("cp.async.commit_group;");
-    };
+    const supply s = supply_of<COLS>(j, f, images + j.copied_bytes);
+    if (threadIdx.x == 0) begin_barriers(s);
     prepare<TRANSPOSED>(j, b, f);
+    wk_begin();
+    if (threadIdx.x == 0)
+        for (unsigned step = 0; step < STAGES && step < steps; step++)
+            bring<COLS>(s, step);
     copy_images(j, b, images);
-    for (unsigned step = 0; step < STAGES - 2; step++)
-        load(step);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    wk_publish_shared();
+    __syncthreads();
     sums<COLS> sum = {};
     for (int i = 0; i < t::parts; i++)
         wk_wgmma_hold(sum.v[i]);
@@ -348,20 +309,24 @@ static __global__ void __launch_bounds__(THREADS, 2) planes_kernel(const wk_plan
     unsigned mine = images + threadIdx.x / GROUP * 64 * CHUNK_BYTES;
 #pragma unroll 1
     for (unsigned step = 0; step < steps; step++) {
-        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 3));
-        wk_publish_shared();
-        __syncthreads(); // the stage is there, and nobody reads the one before the last any more
-        multiply<TRANSPOSED, COLS>(j, f, mine, weights + step % STAGES * t::stage, &a, taps, sum);
-        load(step + STAGES - 2);
+        unsigned at = step % STAGES, before = (step - 1) % STAGES;
+        wk_barrier_wait(s.full + at * 8, step / STAGES % 2);
+        multiply<COLS>(j, f, mine, s.to + at * t::stage, &a, taps, sum);
         wk_wgmma_wait<1>();
+        if (step == 0) continue;
+        if (threadIdx.x % 32 == 0) wk_barrier_arrive(s.empty + before * 8);
+        if (threadIdx.x == 0 && step - 1 + STAGES < steps) {
+            wk_barrier_wait(s.empty + before * 8, (step - 1) / STAGES % 2);
+            bring<COLS>(s, step - 1 + STAGES);
+        }
+        __syncwarp();
     }
     wk_wgmma_wait<0>();
     for (int i = 0; i < t::parts; i++)
         wk_wgmma_hold(sum.v[i]);
-    asm volatile("cp.async.wait_group 0;");
     __syncthreads();
     float *result = (float *)(memory + sizeof(front));
-    put_down<TRANSPOSED, COLS>(sum, result);
+    put_down<COLS>(sum, result);
     __syncthreads();
     if constexpr (COLS == 16)
         store_colours(j, f, result);
@@ -371,7 +336,7 @@ static __global__ void __launch_bounds__(THREADS, 2) planes_kernel(const wk_plan
 
 template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, const wk_planes &j)
 {
-    typedef tile<TRANSPOSED, COLS> t;
+    typedef tile<COLS> t;
     unsigned bytes = j.copied_bytes + STAGES * t::stage, results = ROWS * t::line * sizeof(float);
     wk_launch_shared(c, planes_kernel<TRANSPOSED, COLS>,
                      dim3((j.x.places + ROWS - 1) / ROWS, (j.columns + COLS - 1) / COLS, j.classes),
@@ -380,20 +345,25 @@ template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, c
 
 void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j)
 {
-    if (j->columns <= 48)
-        launch<false, 48>(c, *j);
-    else if (j->columns <= 96)
-        launch<false, 96>(c, *j);
-    else
-        launch<false, 192>(c, *j);
+    switch (wk_planes_columns(j)) {
+    case 48:
+        return launch<false, 48>(c, *j);
+    case 96:
+        return launch<false, 96>(c, *j);
+    default:
+        return launch<false, 192>(c, *j);
+    }
 }
 
 void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j)
 {
-    if (j->result_c == 3)
-        launch<true, 16>(c, *j);
-    else if (j->columns <= 96)
-        launch<true, 96>(c, *j);
-    else
-        launch<true, 192>(c, *j);
+    switch (wk_planes_columns(j)) {
+    case 16:
+        return launch<true, 16>(c, *j);
+    case 48:
+    case 96:
+        return launch<true, 96>(c, *j);
+    default:
+        return launch<true, 192>(c, *j);
+    }
 }

@@ -4,6 +4,7 @@
 #define WK_TENSOR_CUDA_HOPPER_CONV_CUH
 
 #include "tensor/cuda/conv.cuh"
+#include <stdlib.h>
 
 /// An image in bf16 as planes of places. Offsets are in numbers.
 typedef struct wk_planes_image {
@@ -20,7 +21,10 @@ typedef struct wk_planes_image {
 /// slope of ELU at the layer's output.
 typedef struct wk_planes {
     wk_planes_image x;
+    // For each class, block of columns and stage: [terms / 8][columns][8], zeros where there are
+    // none.
     const __nv_bfloat16 *weights;
+    unsigned steps;                       // stages of a block
     unsigned copied, pitch, copied_bytes; // places in shared memory, from chunk to chunk, in all
     unsigned channels;                    // terms of a tap
     unsigned kernel, taps[2];             // taps along an axis, by class
@@ -28,7 +32,7 @@ typedef struct wk_planes {
     bool joined;                          // transposed: the classes are columns
     unsigned classes;                     // otherwise their number
     unsigned result, result_c;            // the result's side and channels
-    wk_divisor by_channels, by_result_c;
+    wk_divisor by_result_c;
     const float *bias;
     bool elu, sloped;
     wk_in slope; // ELU's output where `sloped`
@@ -38,6 +42,16 @@ typedef struct wk_planes {
 
 /// Rows of a tile: `totals` has one for each so many places of each class.
 enum { WK_PLANES_ROWS = 128 };
+
+/// Columns of a block.
+static inline unsigned wk_planes_columns(const wk_planes *j)
+{
+    if (j->result_c == 3) return 16;
+    return j->columns <= 48 && j->classes == 1 && !j->joined ? 48 : j->columns <= 96 ? 96 : 192;
+}
+
+/// Terms of a stage.
+#define WK_PLANES_DEPTH(columns) ((columns) > 96 ? 32 : 64)
 
 void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j);
 void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j);
@@ -54,11 +68,29 @@ typedef struct wk_planes_weights {
     size_t weights;
 } wk_planes_weights;
 
-enum { WK_WEIGHTS_ROWS = 192, WK_WEIGHTS_COLS = 96, WK_WEIGHTS_DEPTH = 64 };
+enum {
+    WK_WEIGHTS_ROWS = 192,
+    WK_WEIGHTS_COLS = 96,
+    WK_WEIGHTS_DEPTH = 64,
+    WK_WEIGHTS_FURTHER = 64
+};
 
 /// Bytes of shared memory it takes.
 unsigned wk_cuda_planes_weights_bytes(const wk_planes_weights *j);
 void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j);
+
+/// The same for large images of three colours, held as four.
+typedef struct wk_colour_weights {
+    wk_planes_image x;
+    const __nv_bfloat16 *small;
+    unsigned small_side, small_c;
+    unsigned groups;              // sums apart
+    unsigned group, reach, pitch; // set by the kernel: places of a group, of the taps, of a chunk
+    float *sums;                  // [group][weights]
+} wk_colour_weights;
+
+/// False, and nothing is done, for sizes that do not suit.
+bool wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
 
 /// As wk_launch, with shared memory.
 template <class... P, class... A>
@@ -76,7 +108,7 @@ static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 g
     config.dynamicSmemBytes = bytes;
     config.stream = c->stream;
     config.attrs = &attribute;
-    config.numAttrs = c->programmatic ? 1 : 0;
+    config.numAttrs = getenv("WK_PDL") && c->programmatic ? 1 : 0;
     (void)cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 

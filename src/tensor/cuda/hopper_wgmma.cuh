@@ -48,6 +48,47 @@ static __device__ inline void wk_publish_shared(void)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/// Barriers in shared memory that count arrivals and bytes (mbarrier), by address.
+static __device__ inline void wk_barrier_init(unsigned barrier, unsigned arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
+}
+
+static __device__ inline void wk_barrier_arrive(unsigned barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/// Arrives when all chunks that this thread began to copy have come.
+static __device__ inline void wk_barrier_arrive_copied(unsigned barrier)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
+/// Waits for the end of the phase of this parity.
+static __device__ inline void wk_barrier_wait(unsigned barrier, unsigned parity)
+{
+    asm volatile("{.reg .pred done;\n"
+                 "again%=: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again%=;}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+
+/// Arrives, and begins to copy bytes, a multiple of 16, that complete the phase when they have
+/// come.
+static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsigned bytes,
+                                           unsigned barrier)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
 // d += a b, with the sums of 64 rows and N = 2 * (numbers of d) columns spread over the warp group:
 // number i of a lane is row warp * 16 + lane / 4 + i / 2 % 2 * 8, column i / 4 * 8 + lane % 4 * 2 +
 // i % 2. TA and TB: the operand's chunks run along rows or columns instead of along the sum.
@@ -62,6 +103,19 @@ static __device__ inline void wk_wgmma(float (&d)[8], uint64_t a, uint64_t b)
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
           "+f"(d[7])
         : "l"(a), "l"(b), "n"(TA), "n"(TB));
+}
+
+template <int TA, int TB>
+static __device__ inline void wk_wgmma(float (&d)[16], uint64_t a, uint64_t b)
+{
+    asm volatile("{.reg .pred p; setp.eq.u32 p, 0, 0; "
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+                 "}, %16, %17, p, 1, 1, %18, %19;}"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+                 : "l"(a), "l"(b), "n"(TA), "n"(TB));
 }
 
 template <int TA, int TB>
