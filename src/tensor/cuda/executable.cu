@@ -111,6 +111,7 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     wk_cuda_merge_adam(e->calls, e->count);
     wk_cuda_merge_heads(e->calls, e->count);
     wk_cuda_merge_bias(e->calls, e->count);
+    wk_cuda_merge_slope(e->calls, e->count);
     return wk_cuda_make_graph(e, err);
 }
 

@@ -72,5 +72,7 @@ void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
 void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
 /// Lets products add the bias of a layer without activation.
 void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
+/// Lets the gradient of an image be multiplied by the slope of the layer before it.
+void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count);
 
 #endif
