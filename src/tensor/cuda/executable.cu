@@ -25,6 +25,7 @@ void wk_cuda_executable_destroy(wk_executable *e)
     wk_cuda_free(e->backend, WK_CUDA_WORKSPACE, e->blas_workspace);
     wk_array_free(&e->lane.regions);
     wk_array_free(&e->lane.fresh);
+    free(e->lane.padded);
     free(e->lane.lazy);
     for (size_t i = 0; i < e->chains.count; i++)
         free(e->chains.items[i]);
