@@ -21,6 +21,12 @@ wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err
     return refuse(err);
 }
 
+void wk_backend_cuda_one_stream(wk_backend *backend, bool one)
+{
+    (void)backend;
+    (void)one;
+}
+
 wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_backend **out,
                                  wk_error *err)
 {

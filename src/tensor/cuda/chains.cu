@@ -22,6 +22,8 @@ static wk_status find_chains(const wk_cuda_backend *backend, wk_plan *plan, int 
 wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
 {
     const wk_cuda_backend *backend = (const wk_cuda_backend *)base;
+    for (size_t step = 0; step < plan->node_count; step++)
+        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
     if (backend->precision != WK_CUDA_BF16 || backend->capability < 80) return WK_OK;
     int *last_use = (int *)malloc(plan->graph->tensors.count * sizeof *last_use);
     wk_recurrence *chain = (wk_recurrence *)malloc(sizeof *chain);

@@ -31,6 +31,9 @@ wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err
 /// The backend on one device. WK_E_UNSUPPORTED without such a device or without CUDA in the build.
 wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_backend **out,
                                  wk_error *err);
+/// Whether programs made from now on run everything on one stream, branches or not: for comparing.
+/// The results are the same.
+void wk_backend_cuda_one_stream(wk_backend *backend, bool one);
 
 #ifdef __cplusplus
 }
