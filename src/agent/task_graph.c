@@ -42,15 +42,13 @@ static void record_policies(wk_learner *learner, wk_latent start, wk_tensor coun
     t->actor_loss = b.actor_loss;
     t->entropy = b.entropy;
 
+    wk_tensor objective = wk_actor_objective(g, c, &run, &b);
     wk_graph_branch(g, WK_BRANCH_CRITIC);
     t->critic_loss = wk_critic_loss(policy.critic, c, &run, b.returns, &t->value);
     wk_graph_section(g, "optimiser");
     t->critic_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_CRITIC], policy.critic,
                                          wk_graph_sum_all(g, t->critic_loss), (wk_tensor){0});
     wk_graph_branch(g, WK_BRANCH_MAIN);
-
-    wk_graph_section(g, "policy");
-    wk_tensor objective = wk_actor_objective(g, c, &run, &b);
     wk_graph_section(g, "optimiser");
     t->actor_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_ACTOR], policy.actor,
                                         objective, (wk_tensor){0});

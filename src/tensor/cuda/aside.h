@@ -1,0 +1,13 @@
+// Work that nothing waits for until the end of a backward pass: gradients of weights, which only
+// the optimiser reads. Put aside on a branch, they run beside the chain of gradients that goes on
+// through the layers, and fill the processors that its small kernels and recurrences leave free.
+#ifndef WK_TENSOR_CUDA_ASIDE_H
+#define WK_TENSOR_CUDA_ASIDE_H
+
+#include "tensor/plan.h"
+
+/// Moves such steps of branch 0 that are in no group to `branch`. Returns how many, -1 when memory
+/// ran out.
+int wk_plan_put_aside(wk_plan *plan, int branch);
+
+#endif
