@@ -6,8 +6,9 @@
 
 #include "tensor/plan.h"
 
-/// Moves such steps of branch 0 that are in no group to `branch`. Returns how many, -1 when memory
-/// ran out.
+/// Gives such steps of branch 0 that are in no group to `branch`. Those that come before a group,
+/// which runs as one kernel on a part of the processors, move behind it. Returns how many there
+/// are, -1 when memory ran out.
 int wk_plan_put_aside(wk_plan *plan, int branch);
 
 #endif
