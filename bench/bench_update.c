@@ -43,7 +43,7 @@ static wk_status open_backend(bench *b, const char *device, wk_error *err)
         return wk_backend_cuda_create(0, WK_CUDA_BF16, &b->backend, err);
     if (strcmp(device, "cuda-one") == 0) {
         WK_TRY(wk_backend_cuda_create(0, WK_CUDA_BF16, &b->backend, err));
-        wk_backend_cuda_one_stream(b->backend, true);
+        wk_backend_cuda_streams(b->backend, WK_CUDA_STREAM_ONE);
         return WK_OK;
     }
     if (strcmp(device, "cuda-f32") == 0)

@@ -21,7 +21,7 @@ typedef struct wk_cuda_backend {
     cudaEvent_t sent[2];      // half of the staging memory can be used again
     char *staging;            // pinned, two halves
     size_t allocated;         // bytes of device memory in use
-    bool one_stream;          // for all branches
+    wk_cuda_streams streams;
 } wk_cuda_backend;
 
 // A buffer has room for bf16 copies beside it once a program wants them; all programs share it.

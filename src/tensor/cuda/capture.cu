@@ -181,6 +181,20 @@ static wk_status wait_for(const wk_executable *e, const timetable *table, size_t
     return waits ? wk_cuda_fail(fence(e->calls[i].stream), "capturing", err) : WK_OK;
 }
 
+__global__ void delay_kernel(unsigned nanoseconds)
+{
+    __nanosleep(nanoseconds);
+}
+
+// Holds up every fourth step or so, on whatever stream it is.
+static void hold_up(const wk_executable *e, size_t i)
+{
+    enum { FOURTH = 4, LONGEST = 30000 };
+    uint32_t word = wk_philox_at(e->count, 0, i).v[0];
+    if (e->backend->streams == WK_CUDA_STREAMS_UNEVEN && word % FOURTH == 0)
+        delay_kernel<<<1, 1, 0, e->calls[i].stream>>>(word / FOURTH % LONGEST);
+}
+
 static wk_status note_order(const wk_executable *e, const timetable *table, size_t i, wk_error *err)
 {
     wk_moment *waits = &table->waits[i];
@@ -201,8 +215,9 @@ static wk_status capture_step(wk_executable *e, const timetable *table, size_t i
         WK_TRY(wk_cuda_check(e, err));
         return note_order(e, table, i, err);
     }
-    if (follows_chain(e, i) && !getenv("WK_NO_GATE")) WK_TRY(wait_for_start(e, table, i, err));
+    if (follows_chain(e, i)) WK_TRY(wait_for_start(e, table, i, err));
     WK_TRY(wait_for(e, table, i, err));
+    hold_up(e, i);
     const wk_recurrence *chain = wk_cuda_chain_at(e, i);
     bool followed = chain && follows_chain(e, (size_t)chain->end + 1);
     e->calls[i].lane->started = followed ? table->started : NULL;

@@ -68,7 +68,7 @@ static const wk_node *plan_node(const wk_plan *plan, size_t step)
 
 static wk_cuda_lane *lane_of(wk_executable *e, const wk_plan *plan, size_t step)
 {
-    return &e->lanes[e->backend->one_stream ? 0 : plan->branches[step]];
+    return &e->lanes[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->branches[step]];
 }
 
 static void resolve(wk_executable *e, const wk_plan *plan)
