@@ -46,12 +46,24 @@ static void note_writes(const wk_cuda_call *c)
         wk_cuda_writes(c->lane, c->out[i], wk_type_size(wk_info(c->g, c->node->outputs + i)->type));
 }
 
-static void note_reads(const wk_cuda_call *c)
+// In the place of a lazy result its inputs are read.
+static void note_inputs(wk_cuda_lane *lane, const wk_cuda_call *c)
 {
     const int *inputs = wk_node_inputs(c->g, c->node);
-    for (int i = 0; i < c->node->input_count; i++)
-        if (inputs[i])
-            wk_cuda_reads(c->lane, c->in[i], wk_type_size(wk_info(c->g, inputs[i])->type));
+    for (int i = 0; i < c->node->input_count; i++) {
+        if (!inputs[i]) continue;
+        const wk_tensor_info *info = wk_info(c->g, inputs[i]);
+        const wk_cuda_call *lazy = lane->lazy ? lane->lazy[info->root] : NULL;
+        if (lazy)
+            note_inputs(lane, lazy);
+        else
+            wk_cuda_reads(lane, c->in[i], wk_type_size(info->type));
+    }
+}
+
+static void note_reads(const wk_cuda_call *c)
+{
+    note_inputs(c->lane, c);
 }
 
 // All of a chain, in the place of its first step.

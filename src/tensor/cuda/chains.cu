@@ -1,5 +1,6 @@
 // The groups of a plan: unrolled recurrences (recurrence.h) that run as one kernel each, which
-// multiplies in bf16. And its branches: those of the graph, and what can be put aside.
+// multiplies in bf16. Its lazy nodes. And its branches: those of the graph, and what can be put
+// aside.
 #include "tensor/cuda/backend.cuh"
 
 extern "C" {
@@ -33,7 +34,9 @@ static wk_status find_groups(const wk_cuda_backend *backend, wk_plan *plan, wk_e
                            : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     free(last_use);
     free(chain);
-    return status;
+    WK_TRY(status);
+    return wk_cuda_find_lazy(plan) ? WK_OK
+                                   : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
 wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)

@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-// Of cuBLAS.
-enum { WORKSPACE = 32 << 20 };
-
 static void destroy_events(wk_executable *e)
 {
     for (size_t i = 0; e->events && i <= e->count; i++)
@@ -21,7 +18,7 @@ static void destroy_lane(wk_cuda_backend *backend, wk_cuda_lane *lane)
     if (lane->light) (void)cublasLtDestroy(lane->light);
     if (lane->stream) (void)cudaStreamDestroy(lane->stream);
     wk_cuda_free(backend, lane->scratch_size, lane->scratch);
-    wk_cuda_free(backend, WORKSPACE, lane->workspace);
+    wk_cuda_free(backend, WK_CUDA_WORKSPACE, lane->workspace);
 }
 
 void wk_cuda_executable_destroy(wk_executable *e)
@@ -32,6 +29,7 @@ void wk_cuda_executable_destroy(wk_executable *e)
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
     for (int i = 0; i < WK_BRANCHES; i++)
         destroy_lane(e->backend, &e->lanes[i]);
+    free(e->lanes[0].lazy);
     wk_array_free(&e->copies.regions);
     wk_array_free(&e->copies.fresh);
     wk_array_free(&e->copies.touched);
@@ -94,20 +92,17 @@ static void resolve(wk_executable *e, const wk_plan *plan)
     }
 }
 
-static wk_status make_lane(wk_executable *e, wk_cuda_lane *lane, wk_error *err)
+static wk_status make_lane(wk_executable *e, wk_cuda_lane *lane, wk_cuda_priority priority,
+                           wk_error *err)
 {
-    // What runs beside branch 0 takes the room that it leaves.
-    int least = 0, greatest = 0;
-    TRY_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest), "making a stream");
-    int priority = lane == e->lanes ? greatest : least;
-    TRY_CUDA(cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, priority),
-             "making a stream");
-    WK_TRY(wk_cuda_alloc(e->backend, WORKSPACE, &lane->workspace, err));
-    lane->workspace_size = WORKSPACE;
+    // The captured nodes keep the stream's priority.
+    WK_TRY(wk_cuda_make_stream(priority, &lane->stream, err));
+    WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &lane->workspace, err));
+    lane->workspace_size = WK_CUDA_WORKSPACE;
     cublasStatus_t status = cublasCreate(&lane->blas);
     if (!status) status = cublasLtCreate(&lane->light);
     if (!status) status = cublasSetStream(lane->blas, lane->stream);
-    if (!status) status = cublasSetWorkspace(lane->blas, lane->workspace, WORKSPACE);
+    if (!status) status = cublasSetWorkspace(lane->blas, lane->workspace, WK_CUDA_WORKSPACE);
     lane->copies = &e->copies;
     if (status)
         return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
@@ -117,10 +112,10 @@ static wk_status make_lane(wk_executable *e, wk_cuda_lane *lane, wk_error *err)
 
 static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    WK_TRY(make_lane(e, e->lanes, err));
+    WK_TRY(make_lane(e, e->lanes, plan->urgent ? WK_CUDA_URGENT : WK_CUDA_USUAL, err));
     for (size_t i = 0; i < plan->node_count; i++) {
         wk_cuda_lane *lane = lane_of(e, plan, i);
-        if (!lane->stream) WK_TRY(make_lane(e, lane, err));
+        if (!lane->stream) WK_TRY(make_lane(e, lane, WK_CUDA_ASIDE, err));
     }
     return WK_OK;
 }
@@ -145,10 +140,15 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
-    if (!wk_cuda_find_storage(e->calls, e->count))
+    if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan) ||
+        !wk_cuda_find_storage(e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    for (int i = 1; i < WK_BRANCHES; i++)
+        e->lanes[i].lazy = e->lanes[0].lazy;
     wk_cuda_merge_adam(e->calls, e->count);
+    wk_cuda_merge_heads(e->calls, e->count);
     wk_cuda_merge_bias(e->calls, e->count);
+    wk_cuda_merge_slope(e->calls, e->count);
     gather_merged(e);
     return wk_cuda_make_graph(e, err);
 }
@@ -208,24 +208,10 @@ static wk_status run_traced(wk_executable *e, double *trace, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_cuda_start(wk_executable *e, const wk_copy *copies, size_t count, wk_error *err)
-{
-    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
-    for (size_t i = 0; i < count; i++)
-        TRY_CUDA(wk_cuda_put_copy(&copies[i], e->lanes[0].stream), "copying on the device");
-    return wk_cuda_fail(cudaGraphLaunch(e->graph, e->lanes[0].stream), "starting a graph", err);
-}
-
-wk_status wk_cuda_finish(wk_executable *e, wk_error *err)
-{
-    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
-    return wk_cuda_fail(cudaStreamSynchronize(e->lanes[0].stream), "running", err);
-}
-
 wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
     if (trace) return run_traced(e, trace, err);
-    WK_TRY(wk_cuda_start(e, NULL, 0, err));
-    return wk_cuda_finish(e, err);
+    TRY_CUDA(cudaGraphLaunch(e->graph, e->lanes[0].stream), "starting a graph");
+    return wk_cuda_fail(cudaStreamSynchronize(e->lanes[0].stream), "running", err);
 }
