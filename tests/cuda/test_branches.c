@@ -50,7 +50,8 @@ static wk_learner_batch make_batch(const wk_learner_config *c)
         action[i] = (float)wk_rng_uniform(&rng, -1, 1);
     for (size_t i = 0; i < rewards; i++)
         reward[i] = (float)wk_rng_uniform(&rng, 0, 1);
-    return (wk_learner_batch){images, action, first, reward};
+    return (wk_learner_batch){
+        .images = images, .actions = action, .first = first, .rewards = reward};
 }
 
 static bytes train(wk_cuda_precision precision, wk_cuda_streams streams)

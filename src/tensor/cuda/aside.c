@@ -87,12 +87,26 @@ static bool is_product(const wk_node *node)
     }
 }
 
-// The first place at which a step can run. Not inside a group, nor between a product and what
-// takes its result further, which may be done as one.
+static bool share_inputs(const wk_plan *plan, int a, int b)
+{
+    const wk_graph *g = plan->graph;
+    const wk_node *x = step_node(plan, a), *y = step_node(plan, b);
+    for (int i = 0; i < x->input_count; i++)
+        for (int k = 0; k < y->input_count; k++) {
+            int root = wk_info(g, wk_node_inputs(g, x)[i])->root;
+            if (root && root == wk_info(g, wk_node_inputs(g, y)[k])->root) return true;
+        }
+    return false;
+}
+
+// The first place at which a step can run: when its inputs are there, and what does not wait has
+// read them too, because the first reader may have to round them for all. Not inside a group, nor
+// between a product and what takes its result further, which may be done as one.
 static int earliest(const wk_plan *plan, int step)
 {
-    int at = step;
-    while (at > 0 && !needs(plan, step, at - 1))
+    int at = step, aside = plan->branches[step];
+    while (at > 0 && !needs(plan, step, at - 1) &&
+           (plan->branches[at - 1] == aside || !share_inputs(plan, step, at - 1)))
         at--;
     for (size_t i = 0; i < plan->groups.count; i++) {
         wk_group group = plan->groups.items[i];

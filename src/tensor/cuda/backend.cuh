@@ -13,7 +13,7 @@ extern "C" {
 
 // Pieces of half a mebibyte stay in the processor's cache on their way.
 enum { WK_CUDA_STAGING = 1 << 20, WK_CUDA_ALIGNMENT = 256 };
-// Of cuBLAS, for each executable.
+// Of cuBLAS, for each stream of an executable.
 enum { WK_CUDA_WORKSPACE = 32 << 20 };
 
 typedef struct wk_cuda_backend {
@@ -75,7 +75,7 @@ wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *e
 /// The chain that step i belongs to, or NULL.
 const wk_recurrence *wk_cuda_chain_at(const wk_executable *e, size_t i);
 
-/// Puts node i on its stream.
+/// Puts node i on its stream, and lists in e->copies.touched what it touches.
 void wk_cuda_put(wk_executable *e, size_t i);
 /// Whether all that was put there could be.
 wk_status wk_cuda_check(const wk_executable *e, wk_error *err);
