@@ -183,7 +183,7 @@ static void pictures_that_must_and_cannot_are_refused_before_the_run(void **stat
     beside_set_memory((size_t)1 << 30, INT_MAX);
     assert_refused(wk_trainer_create(&config, folder, false, &t, &err), WK_E_MEMORY, "0.0 GB for");
     mode = -1;
-    assert_refused(wk_trainer_create(&config, folder, false, &t, &err), WK_E_MEMORY, "no GPU");
+    assert_refused(wk_trainer_create(&config, folder, false, &t, &err), WK_E_UNSUPPORTED, "CPU");
     remove_tree(folder);
 }
 
