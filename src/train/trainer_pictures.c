@@ -45,7 +45,12 @@ wk_status wk_trainer_place_pictures(wk_trainer *t, bool *hold, wk_error *err)
 
 wk_status wk_trainer_hold_pictures(wk_trainer *t, wk_error *err)
 {
-    return wk_resident_create(t->replay, wk_learner_transfers(t->learner), &t->resident, err);
+    wk_queue *transfers = wk_learner_transfers(t->learner);
+    wk_status status = wk_resident_create(t->replay, transfers, &t->resident, err);
+    if (status != WK_E_MEMORY || strcmp(t->config.replay_resident, "on") == 0) return status;
+    // Somebody took the room since it was measured.
+    snprintf(t->pictures, sizeof t->pictures, "on the host (%.300s)", err->message);
+    return WK_OK;
 }
 
 void wk_trainer_check_pictures(wk_trainer *t)
