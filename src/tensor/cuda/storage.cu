@@ -221,13 +221,13 @@ static void find_halves(wk_cuda_call *calls, size_t count, const readers *read)
 }
 
 // Backwards, so that the readers of a concatenation in place are known before its inputs.
-bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count)
+bool wk_cuda_find_storage(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count)
 {
     if (count == 0 || calls[0].precision != WK_CUDA_BF16) return true;
     size_t tensors = calls[0].g->tensors.count;
     readers *read = (readers *)calloc(tensors, sizeof *read); // by root
     const wk_cuda_call **producers = (const wk_cuda_call **)calloc(tensors, sizeof *producers);
-    bool *padded = calls[0].lane->padded = (bool *)calloc(tensors, sizeof *padded);
+    bool *padded = lane->padded = (bool *)calloc(tensors, sizeof *padded);
     bool ok = read && producers && padded;
     if (ok) find_padded(calls, count, padded);
     for (size_t step = 0; ok && step < count; step++)
