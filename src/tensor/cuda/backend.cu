@@ -470,6 +470,7 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.precision = e->backend->precision;
         call.lane = &e->lane;
         call.programmatic = e->backend->capability >= 90;
+        call.hopper = e->backend->capability == 90;
         e->calls[step] = call;
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);

@@ -33,6 +33,7 @@ typedef struct wk_cuda_call {
     wk_cuda_precision precision;
     wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
     bool programmatic;  // kernels may be set up while the one before them still runs
+    bool hopper;        // compute capability 9.0, whose own instructions may be used
     unsigned matrices;  // a bit for each output that matrix products read
     unsigned numbers;   // a bit for each output that must exist in float32
     unsigned halves;    // a bit for each input that may exist in bf16 alone
