@@ -228,7 +228,7 @@ static double worst(const std::vector<float> &expected, const std::vector<unsign
     double most = 0;
     for (size_t i = 0; i < expected.size(); i++) {
         float got = as_float(&all[GUARD + i * (half ? 2 : 4)], half);
-        double limit = 3e-6 * sqrt(terms) + fabs(expected[i]) * (half ? 0.0045 : 1e-6);
+        double limit = 1e-5 * sqrt(terms) + fabs(expected[i]) * (half ? 0.0045 : 1e-6);
         double error = fabs((double)got - expected[i]) / limit;
         if (!(error <= most)) most = error;
     }

@@ -552,7 +552,7 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     if (!wk_cuda_find_storage(e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     wk_cuda_merge_adam(e->calls, e->count);
-    wk_cuda_merge_bias(e->calls, e->count);
+    wk_cuda_merge_products(e->calls, e->count);
     return make_graph(e, err);
 }
 

@@ -106,11 +106,13 @@ static __device__ inline void barrier_expect(unsigned barrier, unsigned bytes)
                  : "memory");
 }
 
-// Arrives at the same barrier of block `rank` of the cluster.
+// Arrives at the same barrier of block `rank` of the cluster. What is released was read by finished
+// products only, so no writes need to become visible: a release for the cluster costs a
+// microsecond.
 static __device__ inline void barrier_arrive(unsigned barrier, unsigned rank)
 {
     asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
+                 "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
                  "r"(rank)
                  : "memory");
 }
@@ -220,19 +222,21 @@ static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full
     }
 }
 
-static __device__ inline float elu(bool rounded, float x)
-{
-    return rounded ? wk_activate_half(WK_ELU, x) : wk_activate(WK_ELU, x);
-}
-
 static __device__ inline float4 plus4(float4 a, float4 b)
 {
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-static __device__ inline float4 elu4(bool rounded, float4 v)
+static __device__ inline float4 elu4(float4 v)
 {
-    return make_float4(elu(rounded, v.x), elu(rounded, v.y), elu(rounded, v.z), elu(rounded, v.w));
+    return make_float4(wk_activate(WK_ELU, v.x), wk_activate(WK_ELU, v.y), wk_activate(WK_ELU, v.z),
+                       wk_activate(WK_ELU, v.w));
+}
+
+static __device__ inline float4 elu_half4(float4 v)
+{
+    return make_float4(wk_activate_half(WK_ELU, v.x), wk_activate_half(WK_ELU, v.y),
+                       wk_activate_half(WK_ELU, v.z), wk_activate_half(WK_ELU, v.w));
 }
 
 static __device__ inline float4 slope4(float4 v, float4 y)
@@ -241,31 +245,45 @@ static __device__ inline float4 slope4(float4 v, float4 y)
                        v.z * wk_activate_slope(WK_ELU, y.z), v.w * wk_activate_slope(WK_ELU, y.w));
 }
 
-// Eight neighbouring results at element `at` of the output and column `col` of stack `stack`.
-static __device__ inline void finish8(const hopper_job &j, wk_eight v, unsigned stack, unsigned col,
-                                      size_t at)
+// Results of a warp: sixteen rows from `row` on, of columns from `col` on, in matrix `stack`.
+struct patch {
+    unsigned row, col, stack;
+};
+
+// Of eight neighbouring results: item i of the patch.
+struct item {
+    unsigned row, col; // in the patch
+    bool inside;
+    unsigned at; // in eights from the begin of the output, where rows are whole
+};
+
+template <int COLS>
+static __device__ inline item item_of(const hopper_job &j, const patch &p, unsigned i)
 {
-    if (j.bias) {
-        const float4 *bias = (const float4 *)(j.bias + stack * j.stride_bias + col);
-        v = {plus4(v.a, bias[0]), plus4(v.b, bias[1])};
-    }
-    if (j.add) {
-        const float4 *add = (const float4 *)(j.add + at);
-        v = {plus4(v.a, add[0]), plus4(v.b, add[1])};
-    }
-    if (j.elu) v = {elu4(!j.out.x, v.a), elu4(!j.out.x, v.b)};
-    if (j.slope) {
-        wk_eight y = j.y.get8(at / 8);
-        v = {slope4(v.a, y.a), slope4(v.b, y.b)};
-    }
-    j.out.put8(at / 8, v);
+    unsigned row = i / (COLS / 8), col = i % (COLS / 8) * 8;
+    bool inside = row < 16 && p.row + row < j.m && p.col + col < j.n;
+    return {row, col, inside, (p.stack * j.m + p.row + row) * (j.n / 8) + (p.col + col) / 8};
 }
 
-// The same where rows end inside the eight: plain sums of an even number of columns.
-static __device__ inline void finish_ragged(const hopper_job &j, const float *v, unsigned col,
-                                            size_t at)
+static __device__ inline wk_eight with_sums(const hopper_job &j, wk_eight v, const patch &p, item k)
 {
-    for (unsigned i = 0; i < 8 && col + i < j.n; i += 2) {
+    if (j.bias) {
+        const float4 *bias = (const float4 *)(j.bias + p.stack * j.stride_bias + p.col + k.col);
+        v = {plus4(v.a, __ldg(bias)), plus4(v.b, __ldg(bias + 1))};
+    }
+    if (j.add) {
+        const float4 *add = (const float4 *)j.add + 2 * (size_t)k.at;
+        v = {plus4(v.a, add[0]), plus4(v.b, add[1])};
+    }
+    return v;
+}
+
+// Rows that end inside the eight: plain sums of an even number of columns.
+static __device__ inline void finish_ragged(const hopper_job &j, const float *v, const patch &p,
+                                            item k)
+{
+    size_t at = ((size_t)p.stack * j.m + p.row + k.row) * j.n + p.col + k.col;
+    for (unsigned i = 0; i < 8 && p.col + k.col + i < j.n; i += 2) {
         float2 pair = *(const float2 *)(v + i);
         if (j.add) {
             float2 add = *(const float2 *)(j.add + at + i);
@@ -275,31 +293,81 @@ static __device__ inline void finish_ragged(const hopper_job &j, const float *v,
     }
 }
 
-// Sixteen rows of `COLS` results of a warp, from its piece of shared memory.
+// What is rare, in little code: ragged rows, ELU in float32, slopes of float32.
 template <int COLS, int PITCH>
-static __device__ inline void finish(const hopper_job &j, const float *piece, unsigned row,
-                                     unsigned col, unsigned stack)
+static __device__ inline void finish_slowly(const hopper_job &j, const float *piece, const patch &p)
 {
-    bool ragged = j.n % 8 != 0;
+#pragma unroll 1
     for (unsigned i = threadIdx.x % 32; i < 16 * (COLS / 8); i += 32) {
-        unsigned r = i / (COLS / 8), c = i % (COLS / 8) * 8;
-        if (row + r >= j.m || col + c >= j.n) continue;
-        const float *v = piece + r * PITCH + c;
-        size_t at = ((size_t)stack * j.m + row + r) * j.n + col + c;
-        if (ragged)
-            finish_ragged(j, v, col + c, at);
-        else
-            finish8(j, {((const float4 *)v)[0], ((const float4 *)v)[1]}, stack, col + c, at);
+        item k = item_of<COLS>(j, p, i);
+        const float *from = piece + k.row * PITCH + k.col;
+        if (!k.inside) continue;
+        if (j.n % 8 != 0) {
+            finish_ragged(j, from, p, k);
+            continue;
+        }
+        wk_eight v = with_sums(j, {((const float4 *)from)[0], ((const float4 *)from)[1]}, p, k);
+        if (j.elu) v = {elu4(v.a), elu4(v.b)};
+        if (j.slope) {
+            wk_eight y = j.y.get8(k.at);
+            v = {slope4(v.a, y.a), slope4(v.b, y.b)};
+        }
+        j.out.put8(k.at, v);
     }
 }
 
-// All columns from FIRST on: chunk after chunk through the piece.
+// Items of a lane at most.
+enum { ITEMS = 4 };
+
+static __device__ inline bool is_fast(const hopper_job &j)
+{
+    return j.n % 8 == 0 && !(j.elu && j.out.x) && !(j.slope && j.y.x);
+}
+
+// Fetches what the slopes of a patch are taken from.
+template <int COLS>
+static __device__ inline void load_slopes(const hopper_job &j, const patch &p, uint4 (&y)[ITEMS])
+{
+    if (!j.slope || !is_fast(j)) return;
+#pragma unroll
+    for (unsigned i = 0; i < ITEMS; i++) {
+        item k = item_of<COLS>(j, p, threadIdx.x % 32 + 32 * i);
+        y[i] = k.inside ? ((const uint4 *)j.y.half)[k.at] : make_uint4(0, 0, 0, 0);
+    }
+}
+
+template <int COLS, int PITCH>
+static __device__ inline void finish(const hopper_job &j, const float *piece, const patch &p,
+                                     const uint4 (&y)[ITEMS])
+{
+    if (!is_fast(j)) {
+        finish_slowly<COLS, PITCH>(j, piece, p);
+        return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < ITEMS; i++) {
+        item k = item_of<COLS>(j, p, threadIdx.x % 32 + 32 * i);
+        const float4 *from = (const float4 *)(piece + k.row * PITCH + k.col);
+        if (!k.inside) continue;
+        wk_eight v = with_sums(j, {from[0], from[1]}, p, k);
+        if (j.elu) v = {elu_half4(v.a), elu_half4(v.b)};
+        if (j.slope) {
+            float2 a = wk_two_floats(y[i].x), b = wk_two_floats(y[i].y);
+            float2 c = wk_two_floats(y[i].z), d = wk_two_floats(y[i].w);
+            v = {slope4(v.a, make_float4(a.x, a.y, b.x, b.y)),
+                 slope4(v.b, make_float4(c.x, c.y, d.x, d.y))};
+        }
+        j.out.put8(k.at, v);
+    }
+}
+
+// All columns from FIRST on, chunk after chunk through the piece; y was fetched for the first.
 template <int FIRST, int N, int CHUNK>
 static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], float *piece,
-                                    unsigned row, unsigned col, unsigned stack)
+                                    const patch &p, const uint4 (&y)[ITEMS])
 {
     if constexpr (FIRST < N) {
-        constexpr int COLS = N - FIRST < CHUNK ? N - FIRST : CHUNK;
+        constexpr int COLS = N - FIRST < CHUNK ? N - FIRST : CHUNK, NEXT = FIRST + COLS;
         unsigned lane = threadIdx.x % 32;
         float *to = piece + lane / 4 * CHUNK + lane % 4 * 2;
 #pragma unroll
@@ -308,10 +376,27 @@ static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], floa
             *(float2 *)(to + 8 * i) = make_float2(d[from], d[from + 1]);
             *(float2 *)(to + 8 * CHUNK + 8 * i) = make_float2(d[from + 2], d[from + 3]);
         }
+        patch after = {p.row, p.col + COLS, p.stack};
+        uint4 ahead[ITEMS];
+        if constexpr (NEXT < N) load_slopes<(N - NEXT < CHUNK ? N - NEXT : CHUNK)>(j, after, ahead);
         __syncwarp();
-        finish<COLS, CHUNK>(j, piece, row, col + FIRST, stack);
+        finish<COLS, CHUNK>(j, piece, p, y);
         __syncwarp();
-        write<FIRST + COLS, N, CHUNK>(j, d, piece, row, col, stack);
+        write<NEXT, N, CHUNK>(j, d, piece, after, ahead);
+    }
+}
+
+// Has the second-level cache fetch what the slopes of a warpgroup's rows need.
+template <int N> static __device__ inline void prefetch_slopes(const hopper_job &j, const patch &p)
+{
+    enum { LINE = 64, LINES = (N + LINE - 1) / LINE + 1 }; // of 128 bytes
+    if (!j.slope || !is_fast(j)) return;
+    for (unsigned i = threadIdx.x % 32; i < 16 * LINES; i += 32) {
+        unsigned row = p.row + i / LINES, col = p.col + i % LINES * LINE;
+        if (col >= p.col + N) col = p.col + N - 8;
+        if (row >= j.m || col >= j.n) continue;
+        const __nv_bfloat16 *at = j.y.half + ((size_t)p.stack * j.m + row) * j.n + col;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
     }
 }
 
@@ -344,6 +429,9 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
     unsigned group = threadIdx.x / 128, warp = threadIdx.x / 32, stage = 0, round = 0;
     float *piece = pieces + warp * 16 * T::CHUNK;
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
+        place at = place_of<T>(j, t, N);
+        patch mine = {at.row + warp * 16, at.col, at.stack};
+        prefetch_slopes<N>(j, mine);
         float d[N / 2];
         int add = 0;
         unsigned held = 0; // the stage that products under way still read, if add
@@ -382,10 +470,11 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 }
             }
         }
+        uint4 y[ITEMS];
+        load_slopes<(N < T::CHUNK ? N : T::CHUNK)>(j, mine, y);
         wait_products(0);
         release(empty + 8 * held);
-        place at = place_of<T>(j, t, N);
-        write<0, N, T::CHUNK>(j, d, piece, at.row + warp * 16, at.col, at.stack);
+        write<0, N, T::CHUNK>(j, d, piece, mine, y);
     }
 }
 
@@ -540,7 +629,9 @@ static bool fits(const wk_cuda_call *c, const wk_hopper_product *p)
                  (p->slope == WK_IDENTITY || p->slope == WK_ELU);
     bool even =
         plain && p->n % 2 == 0 && (uintptr_t)p->out.x % 8 == 0 && (uintptr_t)p->add % 8 == 0;
-    return known && (whole || even) && p->m > 0 && !(p->reduce && p->terms > 1);
+    size_t stacks = p->reduce ? 1 : p->stacks;
+    return known && (whole || even) && p->m > 0 && !(p->reduce && p->terms > 1) &&
+           stacks * p->m * p->n < (size_t)1 << 34;
 }
 
 // The time of a shape in cycles, about: rounds over the processors, each limited by the tensor

@@ -56,7 +56,8 @@ bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node);
 bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
 /// Lets runs of adam nodes be done by the first of each.
 void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
-/// Lets products add the bias of a layer without activation.
-void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
+/// Lets products do the work of the nodes around them: the product they add to, and the bias,
+/// activation or slope that follows.
+void wk_cuda_merge_products(wk_cuda_call *calls, size_t count);
 
 #endif
