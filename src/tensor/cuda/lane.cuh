@@ -46,6 +46,8 @@ __nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x);
 bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
 void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
+/// Notes that the originals of bytes are written: copies of them are out of date.
+void wk_cuda_forget(wk_cuda_lane *lane, const void *begin, size_t size);
 
 /// Whether a node joins its inputs along the leading axis, where they may lie already.
 bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
