@@ -15,7 +15,14 @@ enum {
     N_BOX = 32,   // columns of b that the copy engine brings at once when they are contiguous
     CLUSTER = 2,  // blocks
     SHARED = 227 * 1024,
+    LAG = 2,           // blocks of terms
+    CHUNK = 64,        // columns that a warp finishes at once
+    PITCH = CHUNK + 8, // of a row of them in shared memory, so that banks differ
 };
+
+// What happens to results, where that has code of its own: ELU and slopes of bf16 results, sums in
+// any form, and all the rest.
+enum finish_kind { FINISH_ELU, FINISH_SLOPE, FINISH_SUM, FINISH_ANY };
 
 struct hopper_job {
     CUtensorMap a[2], b[2];
@@ -24,6 +31,7 @@ struct hopper_job {
     unsigned segments;             // matrices of term 0 that are summed
     unsigned blocks[2], tail[2];   // blocks of terms, and steps of the last
     unsigned move_a[2], move_b[2]; // 0 where the stack shares the operand
+    finish_kind kind;
     bool elu, slope;
     unsigned stride_bias;
     const float *bias, *add;
@@ -39,12 +47,11 @@ template <int GROUPS, int N, bool K_MAJOR> struct tile {
         BYTES_A = ROWS * K_BLOCK * 2,
         BYTES_B = (K_MAJOR ? N : BOXES * N_BOX) * K_BLOCK * 2,
         STAGE = BYTES_A + BYTES_B,
-        CHUNK = N % 56 == 40 ? 56 : 40, // columns that a warp finishes at once
-        STAGING = 4 * GROUPS * 16 * CHUNK * 4,
+        STAGING = 4 * GROUPS * 16 * PITCH * 4,
         FIT = (SHARED - 2048 - STAGING) / STAGE,
         STAGES = FIT < 8 ? FIT : 8,
         TOTAL = 1024 + STAGES * STAGE + STAGING + 2 * STAGES * 8,
-        THREADS = 128 * GROUPS + 32,
+        THREADS = 128 * GROUPS + 128,
     };
 };
 
@@ -250,40 +257,60 @@ struct patch {
     unsigned row, col, stack;
 };
 
-// Of eight neighbouring results: item i of the patch.
-struct item {
-    unsigned row, col; // in the patch
-    bool inside;
-    unsigned at; // in eights from the begin of the output, where rows are whole
+// Eight neighbouring results of a lane, and of the rows STEP and more below: sixteen rows of COLS
+// results are a warp's.
+template <int COLS> struct eights {
+    enum { GROUPS = COLS / 8, STEP = 32 / GROUPS, COUNT = 16 / STEP };
+    unsigned row, col, stack; // of the first
+    unsigned in_row, in_col;  // in the warp's sixteen rows
+
+    __device__ eights(const patch &p)
+        : row(p.row + threadIdx.x % 32 / GROUPS), col(p.col + threadIdx.x % GROUPS * 8),
+          stack(p.stack), in_row(threadIdx.x % 32 / GROUPS), in_col(threadIdx.x % GROUPS * 8)
+    {
+    }
+
+    __device__ bool inside(const hopper_job &j, int i) const
+    {
+        return col < j.n && row + i * STEP < j.m;
+    }
+
+    // In eights from the begin of the output, where rows are whole.
+    __device__ unsigned at(const hopper_job &j, int i) const
+    {
+        return (stack * j.m + row + i * STEP) * (j.n / 8) + col / 8;
+    }
+
+    __device__ const float4 *in(const float *piece, int i) const
+    {
+        return (const float4 *)(piece + (in_row + i * STEP) * PITCH + in_col);
+    }
 };
 
-template <int COLS>
-static __device__ inline item item_of(const hopper_job &j, const patch &p, unsigned i)
+static __device__ inline wk_eight plus8(wk_eight v, wk_eight w)
 {
-    unsigned row = i / (COLS / 8), col = i % (COLS / 8) * 8;
-    bool inside = row < 16 && p.row + row < j.m && p.col + col < j.n;
-    return {row, col, inside, (p.stack * j.m + p.row + row) * (j.n / 8) + (p.col + col) / 8};
+    return {plus4(v.a, w.a), plus4(v.b, w.b)};
 }
 
-static __device__ inline wk_eight with_sums(const hopper_job &j, wk_eight v, const patch &p, item k)
+static __device__ inline wk_eight bias_at(const hopper_job &j, unsigned stack, unsigned col)
 {
-    if (j.bias) {
-        const float4 *bias = (const float4 *)(j.bias + p.stack * j.stride_bias + p.col + k.col);
-        v = {plus4(v.a, __ldg(bias)), plus4(v.b, __ldg(bias + 1))};
-    }
-    if (j.add) {
-        const float4 *add = (const float4 *)j.add + 2 * (size_t)k.at;
-        v = {plus4(v.a, add[0]), plus4(v.b, add[1])};
-    }
-    return v;
+    if (!j.bias || col >= j.n) return {};
+    const float4 *bias = (const float4 *)(j.bias + stack * j.stride_bias + col);
+    return {__ldg(bias), __ldg(bias + 1)};
+}
+
+static __device__ inline wk_eight eight_at(const float *x, unsigned at)
+{
+    const float4 *from = (const float4 *)x + 2 * (size_t)at;
+    return {from[0], from[1]};
 }
 
 // Rows that end inside the eight: plain sums of an even number of columns.
-static __device__ inline void finish_ragged(const hopper_job &j, const float *v, const patch &p,
-                                            item k)
+static __device__ inline void finish_ragged(const hopper_job &j, const float *v, unsigned row,
+                                            unsigned col)
 {
-    size_t at = ((size_t)p.stack * j.m + p.row + k.row) * j.n + p.col + k.col;
-    for (unsigned i = 0; i < 8 && p.col + k.col + i < j.n; i += 2) {
+    size_t at = (size_t)row * j.n + col;
+    for (unsigned i = 0; i < 8 && col + i < j.n; i += 2) {
         float2 pair = *(const float2 *)(v + i);
         if (j.add) {
             float2 add = *(const float2 *)(j.add + at + i);
@@ -293,111 +320,117 @@ static __device__ inline void finish_ragged(const hopper_job &j, const float *v,
     }
 }
 
-// What is rare, in little code: ragged rows, ELU in float32, slopes of float32.
-template <int COLS, int PITCH>
-static __device__ inline void finish_slowly(const hopper_job &j, const float *piece, const patch &p)
+// Whatever there is, in little code.
+template <int COLS>
+static __device__ inline void finish_any(const hopper_job &j, const float *piece, const patch &p)
 {
+    eights<COLS> e(p);
+    wk_eight bias = bias_at(j, e.stack, e.col);
 #pragma unroll 1
-    for (unsigned i = threadIdx.x % 32; i < 16 * (COLS / 8); i += 32) {
-        item k = item_of<COLS>(j, p, i);
-        const float *from = piece + k.row * PITCH + k.col;
-        if (!k.inside) continue;
+    for (int i = 0; i < e.COUNT; i++) {
+        if (!e.inside(j, i)) continue;
+        const float4 *from = e.in(piece, i);
         if (j.n % 8 != 0) {
-            finish_ragged(j, from, p, k);
+            finish_ragged(j, (const float *)from, e.stack * j.m + e.row + i * e.STEP, e.col);
             continue;
         }
-        wk_eight v = with_sums(j, {((const float4 *)from)[0], ((const float4 *)from)[1]}, p, k);
+        unsigned at = e.at(j, i);
+        wk_eight v = plus8({from[0], from[1]}, bias);
+        if (j.add) v = plus8(v, eight_at(j.add, at));
         if (j.elu) v = {elu4(v.a), elu4(v.b)};
         if (j.slope) {
-            wk_eight y = j.y.get8(k.at);
+            wk_eight y = j.y.get8(at);
             v = {slope4(v.a, y.a), slope4(v.b, y.b)};
         }
-        j.out.put8(k.at, v);
+        j.out.put8(at, v);
     }
 }
 
-// Items of a lane at most.
-enum { ITEMS = 4 };
+// What the slopes of a lane's eights are taken from.
+struct slopes {
+    uint4 y[CHUNK / 16];
+};
 
-static __device__ inline bool is_fast(const hopper_job &j)
-{
-    return j.n % 8 == 0 && !(j.elu && j.out.x) && !(j.slope && j.y.x);
-}
-
-// Fetches what the slopes of a patch are taken from.
 template <int COLS>
-static __device__ inline void load_slopes(const hopper_job &j, const patch &p, uint4 (&y)[ITEMS])
+static __device__ inline void load_slopes(const hopper_job &j, const patch &p, slopes *s)
 {
-    if (!j.slope || !is_fast(j)) return;
+    eights<COLS> e(p);
 #pragma unroll
-    for (unsigned i = 0; i < ITEMS; i++) {
-        item k = item_of<COLS>(j, p, threadIdx.x % 32 + 32 * i);
-        y[i] = k.inside ? ((const uint4 *)j.y.half)[k.at] : make_uint4(0, 0, 0, 0);
-    }
+    for (int i = 0; i < e.COUNT; i++)
+        s->y[i] = e.inside(j, i) ? ((const uint4 *)j.y.half)[e.at(j, i)] : make_uint4(0, 0, 0, 0);
 }
 
-template <int COLS, int PITCH>
-static __device__ inline void finish(const hopper_job &j, const float *piece, const patch &p,
-                                     const uint4 (&y)[ITEMS])
+static __device__ inline wk_eight times_slope(wk_eight v, uint4 y)
 {
-    if (!is_fast(j)) {
-        finish_slowly<COLS, PITCH>(j, piece, p);
+    float2 a = wk_two_floats(y.x), b = wk_two_floats(y.y);
+    float2 c = wk_two_floats(y.z), d = wk_two_floats(y.w);
+    return {slope4(v.a, make_float4(a.x, a.y, b.x, b.y)),
+            slope4(v.b, make_float4(c.x, c.y, d.x, d.y))};
+}
+
+template <finish_kind KIND, int COLS>
+static __device__ inline void finish(const hopper_job &j, const float *piece, const patch &p,
+                                     const slopes &s)
+{
+    if (KIND == FINISH_ANY) {
+        finish_any<COLS>(j, piece, p);
         return;
     }
+    eights<COLS> e(p);
+    wk_eight bias = KIND == FINISH_SLOPE ? wk_eight{} : bias_at(j, e.stack, e.col);
 #pragma unroll
-    for (unsigned i = 0; i < ITEMS; i++) {
-        item k = item_of<COLS>(j, p, threadIdx.x % 32 + 32 * i);
-        const float4 *from = (const float4 *)(piece + k.row * PITCH + k.col);
-        if (!k.inside) continue;
-        wk_eight v = with_sums(j, {from[0], from[1]}, p, k);
-        if (j.elu) v = {elu_half4(v.a), elu_half4(v.b)};
-        if (j.slope) {
-            float2 a = wk_two_floats(y[i].x), b = wk_two_floats(y[i].y);
-            float2 c = wk_two_floats(y[i].z), d = wk_two_floats(y[i].w);
-            v = {slope4(v.a, make_float4(a.x, a.y, b.x, b.y)),
-                 slope4(v.b, make_float4(c.x, c.y, d.x, d.y))};
-        }
-        j.out.put8(k.at, v);
+    for (int i = 0; i < e.COUNT; i++) {
+        const float4 *from = e.in(piece, i);
+        unsigned at = e.at(j, i);
+        wk_eight v = {from[0], from[1]};
+        if (KIND == FINISH_SLOPE) v = times_slope(v, s.y[i]);
+        if (KIND != FINISH_SLOPE) v = plus8(v, bias);
+        if (KIND == FINISH_ELU) v = {elu_half4(v.a), elu_half4(v.b)};
+        if (!e.inside(j, i)) continue;
+        if (KIND == FINISH_SUM && j.add) v = plus8(v, eight_at(j.add, at));
+        if (KIND == FINISH_SUM)
+            j.out.put8(at, v);
+        else
+            wk_out{NULL, j.out.half}.put8(at, v);
     }
 }
 
-// All columns from FIRST on, chunk after chunk through the piece; y was fetched for the first.
-template <int FIRST, int N, int CHUNK>
+// All columns from FIRST on, chunk after chunk through the piece; s was fetched for the first.
+template <finish_kind KIND, int FIRST, int N>
 static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], float *piece,
-                                    const patch &p, const uint4 (&y)[ITEMS])
+                                    const patch &p, const slopes &s)
 {
     if constexpr (FIRST < N) {
         constexpr int COLS = N - FIRST < CHUNK ? N - FIRST : CHUNK, NEXT = FIRST + COLS;
         unsigned lane = threadIdx.x % 32;
-        float *to = piece + lane / 4 * CHUNK + lane % 4 * 2;
+        float *to = piece + lane / 4 * PITCH + lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < COLS / 8; i++) {
             const int from = (FIRST / 8 + i) * 4;
             *(float2 *)(to + 8 * i) = make_float2(d[from], d[from + 1]);
-            *(float2 *)(to + 8 * CHUNK + 8 * i) = make_float2(d[from + 2], d[from + 3]);
+            *(float2 *)(to + 8 * PITCH + 8 * i) = make_float2(d[from + 2], d[from + 3]);
         }
         patch after = {p.row, p.col + COLS, p.stack};
-        uint4 ahead[ITEMS];
-        if constexpr (NEXT < N) load_slopes<(N - NEXT < CHUNK ? N - NEXT : CHUNK)>(j, after, ahead);
+        slopes ahead;
+        if constexpr (KIND == FINISH_SLOPE && NEXT < N)
+            load_slopes<(N - NEXT < CHUNK ? N - NEXT : CHUNK)>(j, after, &ahead);
         __syncwarp();
-        finish<COLS, CHUNK>(j, piece, p, y);
+        finish<KIND, COLS>(j, piece, p, s);
         __syncwarp();
-        write<NEXT, N, CHUNK>(j, d, piece, after, ahead);
+        write<KIND, NEXT, N>(j, d, piece, after, ahead);
     }
 }
 
-// Has the second-level cache fetch what the slopes of a warpgroup's rows need.
+// Has the second-level cache fetch what the slopes of a warp's rows need: half a row a lane.
 template <int N> static __device__ inline void prefetch_slopes(const hopper_job &j, const patch &p)
 {
-    enum { LINE = 64, LINES = (N + LINE - 1) / LINE + 1 }; // of 128 bytes
-    if (!j.slope || !is_fast(j)) return;
-    for (unsigned i = threadIdx.x % 32; i < 16 * LINES; i += 32) {
-        unsigned row = p.row + i / LINES, col = p.col + i % LINES * LINE;
-        if (col >= p.col + N) col = p.col + N - 8;
-        if (row >= j.m || col >= j.n) continue;
-        const __nv_bfloat16 *at = j.y.half + ((size_t)p.stack * j.m + row) * j.n + col;
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-    }
+    enum { LINE = 64 }; // numbers in 128 bytes
+    unsigned row = p.row + threadIdx.x % 32 / 2, first = p.col + threadIdx.x % 2 * (N / 2);
+    if (j.kind != FINISH_SLOPE || row >= j.m) return;
+    const __nv_bfloat16 *from = j.y.half + ((size_t)p.stack * j.m + row) * j.n;
+#pragma unroll
+    for (unsigned i = 0; i < N / 2; i += LINE)
+        if (first + i < j.n) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + first + i));
 }
 
 static __device__ inline void fence_products(void)
@@ -426,8 +459,11 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                                 float *pieces)
 {
     typedef tile<GROUPS, N, K_MAJOR> T;
-    unsigned group = threadIdx.x / 128, warp = threadIdx.x / 32, stage = 0, round = 0;
-    float *piece = pieces + warp * 16 * T::CHUNK;
+    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4, stage = 0, round = 0;
+    float *piece = pieces + warp * 16 * PITCH;
+    // The second warpgroup starts later and stays behind: one multiplies while the other writes.
+    if (group > 0 && blockIdx.x / CLUSTER < j.tiles && j.blocks[0] > LAG)
+        barrier_wait(full + 8 * LAG, 0);
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
         place at = place_of<T>(j, t, N);
         patch mine = {at.row + warp * 16, at.col, at.stack};
@@ -470,11 +506,23 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 }
             }
         }
-        uint4 y[ITEMS];
-        load_slopes<(N < T::CHUNK ? N : T::CHUNK)>(j, mine, y);
+        slopes first;
+        if (j.kind == FINISH_SLOPE) load_slopes<CHUNK>(j, mine, &first);
         wait_products(0);
         release(empty + 8 * held);
-        write<0, N, T::CHUNK>(j, d, piece, mine, y);
+        switch (j.kind) {
+        case FINISH_ELU:
+            write<FINISH_ELU, 0, N>(j, d, piece, mine, first);
+            break;
+        case FINISH_SLOPE:
+            write<FINISH_SLOPE, 0, N>(j, d, piece, mine, first);
+            break;
+        case FINISH_SUM:
+            write<FINISH_SUM, 0, N>(j, d, piece, mine, first);
+            break;
+        default:
+            write<FINISH_ANY, 0, N>(j, d, piece, mine, first);
+        }
     }
 }
 
@@ -496,11 +544,14 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
     }
     cluster_sync();
     wk_begin();
-    // The shuffle tells the compiler that a warp is of one mind.
+    // The shuffle tells the compiler that a warp is of one mind. The copying warpgroup gives its
+    // registers to two multiplying ones; one has enough.
     if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
-        if (threadIdx.x % 32 == 0)
+        if (GROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 128 * GROUPS)
             bring<GROUPS, N, K_MAJOR>(j, shared_address(memory), full, empty);
     } else {
+        if (GROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         multiply<GROUPS, N, K_MAJOR>(j, shared_address(memory), full, empty, pieces);
     }
     __syncwarp();
@@ -587,6 +638,11 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn 
     j.add = p->add;
     j.y = p->y;
     j.out = p->out;
+    bool whole = p->n % 8 == 0, rounded = whole && !p->out.x;
+    j.kind = FINISH_ANY;
+    if (j.elu && !j.slope && !j.add && rounded) j.kind = FINISH_ELU;
+    if (j.slope && p->y.half && !j.elu && !j.bias && !j.add && rounded) j.kind = FINISH_SLOPE;
+    if (!j.elu && !j.slope && whole) j.kind = FINISH_SUM;
     cudaLaunchAttribute attribute[2] = {};
     attribute[0].id = cudaLaunchAttributeClusterDimension;
     attribute[0].val.clusterDim = {CLUSTER, 1, 1};
