@@ -15,17 +15,16 @@ enum {
     N_BOX = 32,   // columns of b that the copy engine brings at once when they are contiguous
     CLUSTER = 2,  // blocks
     SHARED = 227 * 1024,
-    LAG = 2,           // blocks of terms
     CHUNK = 64,        // columns that a warp finishes at once
     PITCH = CHUNK + 8, // of a row of them in shared memory, so that banks differ
 };
 
-// What happens to results, where that has code of its own: ELU and slopes of bf16 results, sums in
-// any form, and all the rest.
-enum finish_kind { FINISH_ELU, FINISH_SLOPE, FINISH_SUM, FINISH_ANY };
+// What happens to results: bf16 alone after bias and ELU, bias, or slopes; sums in float32; or any
+// other mixture.
+enum finish_kind { FINISH_ELU, FINISH_BIAS, FINISH_SLOPE, FINISH_SUM, FINISH_ANY };
 
 struct hopper_job {
-    CUtensorMap a[2], b[2];
+    CUtensorMap a[2], b[2], y_map, out_map;
     unsigned m, n, stacks;         // of the result
     unsigned tiles, tiles_n;       // tiles of a cluster, and columns of them
     unsigned segments;             // matrices of term 0 that are summed
@@ -47,10 +46,14 @@ template <int GROUPS, int N, bool K_MAJOR> struct tile {
         BYTES_A = ROWS * K_BLOCK * 2,
         BYTES_B = (K_MAJOR ? N : BOXES * N_BOX) * K_BLOCK * 2,
         STAGE = BYTES_A + BYTES_B,
-        STAGING = 4 * GROUPS * 16 * PITCH * 4,
+        WARPS = 4 * GROUPS,
+        BUFFERS = K_MAJOR ? 2 : 1, // halves of a warp's bf16 results that have a place of their own
+        BUFFER = 16 * (N / 2) * 2,
+        PIECES = WARPS * 16 * PITCH * 4,
+        STAGING = WARPS * BUFFERS * BUFFER > PIECES ? WARPS *BUFFERS *BUFFER : PIECES,
         FIT = (SHARED - 2048 - STAGING) / STAGE,
         STAGES = FIT < 8 ? FIT : 8,
-        TOTAL = 1024 + STAGES * STAGE + STAGING + 2 * STAGES * 8,
+        TOTAL = 1024 + STAGES * STAGE + STAGING + (2 * STAGES + WARPS) * 8,
         THREADS = 128 * GROUPS + 128,
     };
 };
@@ -240,12 +243,6 @@ static __device__ inline float4 elu4(float4 v)
                        wk_activate(WK_ELU, v.w));
 }
 
-static __device__ inline float4 elu_half4(float4 v)
-{
-    return make_float4(wk_activate_half(WK_ELU, v.x), wk_activate_half(WK_ELU, v.y),
-                       wk_activate_half(WK_ELU, v.z), wk_activate_half(WK_ELU, v.w));
-}
-
 static __device__ inline float4 slope4(float4 v, float4 y)
 {
     return make_float4(v.x * wk_activate_slope(WK_ELU, y.x), v.y * wk_activate_slope(WK_ELU, y.y),
@@ -346,62 +343,29 @@ static __device__ inline void finish_any(const hopper_job &j, const float *piece
     }
 }
 
-// What the slopes of a lane's eights are taken from.
-struct slopes {
-    uint4 y[CHUNK / 16];
-};
-
 template <int COLS>
-static __device__ inline void load_slopes(const hopper_job &j, const patch &p, slopes *s)
+static __device__ inline void finish_sums(const hopper_job &j, const float *piece, const patch &p)
 {
     eights<COLS> e(p);
-#pragma unroll
-    for (int i = 0; i < e.COUNT; i++)
-        s->y[i] = e.inside(j, i) ? ((const uint4 *)j.y.half)[e.at(j, i)] : make_uint4(0, 0, 0, 0);
-}
-
-static __device__ inline wk_eight times_slope(wk_eight v, uint4 y)
-{
-    float2 a = wk_two_floats(y.x), b = wk_two_floats(y.y);
-    float2 c = wk_two_floats(y.z), d = wk_two_floats(y.w);
-    return {slope4(v.a, make_float4(a.x, a.y, b.x, b.y)),
-            slope4(v.b, make_float4(c.x, c.y, d.x, d.y))};
-}
-
-template <finish_kind KIND, int COLS>
-static __device__ inline void finish(const hopper_job &j, const float *piece, const patch &p,
-                                     const slopes &s)
-{
-    if (KIND == FINISH_ANY) {
-        finish_any<COLS>(j, piece, p);
-        return;
-    }
-    eights<COLS> e(p);
-    wk_eight bias = KIND == FINISH_SLOPE ? wk_eight{} : bias_at(j, e.stack, e.col);
+    wk_eight bias = bias_at(j, e.stack, e.col);
 #pragma unroll
     for (int i = 0; i < e.COUNT; i++) {
         const float4 *from = e.in(piece, i);
         unsigned at = e.at(j, i);
-        wk_eight v = {from[0], from[1]};
-        if (KIND == FINISH_SLOPE) v = times_slope(v, s.y[i]);
-        if (KIND != FINISH_SLOPE) v = plus8(v, bias);
-        if (KIND == FINISH_ELU) v = {elu_half4(v.a), elu_half4(v.b)};
+        wk_eight v = plus8({from[0], from[1]}, bias);
         if (!e.inside(j, i)) continue;
-        if (KIND == FINISH_SUM && j.add) v = plus8(v, eight_at(j.add, at));
-        if (KIND == FINISH_SUM)
-            j.out.put8(at, v);
-        else
-            wk_out{NULL, j.out.half}.put8(at, v);
+        if (j.add) v = plus8(v, eight_at(j.add, at));
+        j.out.put8(at, v);
     }
 }
 
-// All columns from FIRST on, chunk after chunk through the piece; s was fetched for the first.
+// All columns from FIRST on, chunk after chunk through the warp's piece of shared memory.
 template <finish_kind KIND, int FIRST, int N>
 static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], float *piece,
-                                    const patch &p, const slopes &s)
+                                    const patch &p)
 {
     if constexpr (FIRST < N) {
-        constexpr int COLS = N - FIRST < CHUNK ? N - FIRST : CHUNK, NEXT = FIRST + COLS;
+        constexpr int COLS = N - FIRST < CHUNK ? N - FIRST : CHUNK;
         unsigned lane = threadIdx.x % 32;
         float *to = piece + lane / 4 * PITCH + lane % 4 * 2;
 #pragma unroll
@@ -410,27 +374,115 @@ static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], floa
             *(float2 *)(to + 8 * i) = make_float2(d[from], d[from + 1]);
             *(float2 *)(to + 8 * PITCH + 8 * i) = make_float2(d[from + 2], d[from + 3]);
         }
-        patch after = {p.row, p.col + COLS, p.stack};
-        slopes ahead;
-        if constexpr (KIND == FINISH_SLOPE && NEXT < N)
-            load_slopes<(N - NEXT < CHUNK ? N - NEXT : CHUNK)>(j, after, &ahead);
         __syncwarp();
-        finish<KIND, COLS>(j, piece, p, s);
+        if (KIND == FINISH_SUM)
+            finish_sums<COLS>(j, piece, p);
+        else
+            finish_any<COLS>(j, piece, p);
         __syncwarp();
-        write<KIND, NEXT, N>(j, d, piece, after, ahead);
+        write<KIND, FIRST + COLS, N>(j, d, piece, {p.row, p.col + COLS, p.stack});
     }
 }
 
-// Has the second-level cache fetch what the slopes of a warp's rows need: half a row a lane.
-template <int N> static __device__ inline void prefetch_slopes(const hopper_job &j, const patch &p)
+// Results in bf16 alone are finished where they are, in registers, and stored by the copy engine
+// from a buffer of the warp: two halves of its columns, one after the other. The numbers that
+// slopes are taken from come to the same buffers first.
+
+template <int LEFT> static __device__ inline void wait_stores_read(void)
 {
-    enum { LINE = 64 }; // numbers in 128 bytes
-    unsigned row = p.row + threadIdx.x % 32 / 2, first = p.col + threadIdx.x % 2 * (N / 2);
-    if (j.kind != FINISH_SLOPE || row >= j.m) return;
-    const __nv_bfloat16 *from = j.y.half + ((size_t)p.stack * j.m + row) * j.n;
+    if (threadIdx.x % 32 == 0)
+        asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
+}
+
+template <class T, int N>
+static __device__ inline void request_slopes(const hopper_job &j, unsigned buffer, unsigned ready,
+                                             const patch &p)
+{
+    if (threadIdx.x % 32 != 0) return;
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    barrier_expect(ready, 2 * T::BUFFER);
+    for (int i = 0; i < 2; i++)
+        fetch(buffer + i * T::BUFFER, &j.y_map, ready, (int)(p.col + i * (N / 2)), (int)p.row,
+              (int)p.stack);
+}
+
+static __device__ inline float2 bias_pair(const hopper_job &j, unsigned stack, unsigned col)
+{
+    if (!j.bias || col >= j.n) return make_float2(0, 0);
+    return __ldg((const float2 *)(j.bias + stack * j.stride_bias + col));
+}
+
+// Two neighbouring results; y is the word of the buffer where they will lie.
+template <finish_kind KIND>
+static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
+{
+    if (KIND == FINISH_SLOPE) {
+        float2 of = wk_two_floats(y);
+        return wk_two_halves(a * wk_activate_slope(WK_ELU, of.x),
+                             b * wk_activate_slope(WK_ELU, of.y));
+    }
+    a += bias.x;
+    b += bias.y;
+    if (KIND == FINISH_ELU)
+        return wk_two_halves(wk_activate_half(WK_ELU, a), wk_activate_half(WK_ELU, b));
+    return wk_two_halves(a, b);
+}
+
+static __device__ inline unsigned load_word(unsigned address)
+{
+    unsigned word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
+    return word;
+}
+
+static __device__ inline void store_word(unsigned address, unsigned word)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+
+static __device__ inline void send(const CUtensorMap *map, unsigned from, const patch &p)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
+                 "cp.async.bulk.commit_group;" ::"l"(map),
+                 "r"(from), "r"(p.col), "r"(p.row), "r"(p.stack)
+                 : "memory");
+}
+
+template <class T, finish_kind KIND, int N>
+static __device__ inline void write_halves(const hopper_job &j, float (&d)[N / 2], unsigned buffer,
+                                           const patch &p)
+{
+    enum { HALF = N / 2, BLOCKS = HALF / 8, ROW = HALF * 2 };
+    unsigned lane = threadIdx.x % 32, at = lane / 4 * ROW + lane % 4 * 4;
 #pragma unroll
-    for (unsigned i = 0; i < N / 2; i += LINE)
-        if (first + i < j.n) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + first + i));
+    for (int half = 0; half < 2; half++) {
+        unsigned from = buffer + half % T::BUFFERS * T::BUFFER, word[2 * BLOCKS];
+        patch mine = {p.row, p.col + half * HALF, p.stack};
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            const float *of = d + (half * BLOCKS + i) * 4;
+            float2 bias = KIND == FINISH_SLOPE
+                              ? make_float2(0, 0)
+                              : bias_pair(j, p.stack, mine.col + 8 * i + lane % 4 * 2);
+            unsigned y[2] = {};
+            if (KIND == FINISH_SLOPE) {
+                y[0] = load_word(from + at + 16 * i);
+                y[1] = load_word(from + at + 16 * i + 8 * ROW);
+            }
+            word[2 * i] = finish_pair<KIND>(of[0], of[1], bias, y[0]);
+            word[2 * i + 1] = finish_pair<KIND>(of[2], of[3], bias, y[1]);
+        }
+        if (KIND != FINISH_SLOPE) wait_stores_read<T::BUFFERS - 1>();
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            store_word(from + at + 16 * i, word[2 * i]);
+            store_word(from + at + 16 * i + 8 * ROW, word[2 * i + 1]);
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncwarp();
+        if (lane == 0) send(&j.out_map, from, mine);
+    }
 }
 
 static __device__ inline void fence_products(void)
@@ -461,13 +513,11 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
     typedef tile<GROUPS, N, K_MAJOR> T;
     unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4, stage = 0, round = 0;
     float *piece = pieces + warp * 16 * PITCH;
-    // The second warpgroup starts later and stays behind: one multiplies while the other writes.
-    if (group > 0 && blockIdx.x / CLUSTER < j.tiles && j.blocks[0] > LAG)
-        barrier_wait(full + 8 * LAG, 0);
+    unsigned buffer = shared_address(pieces) + warp * T::BUFFERS * T::BUFFER;
+    unsigned ready = empty + 8 * (T::STAGES + warp), parity = 0;
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
         place at = place_of<T>(j, t, N);
         patch mine = {at.row + warp * 16, at.col, at.stack};
-        prefetch_slopes<N>(j, mine);
         float d[N / 2];
         int add = 0;
         unsigned held = 0; // the stage that products under way still read, if add
@@ -498,6 +548,9 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                     wait_products(1);
                     release(empty + 8 * held);
                 }
+                // Once per tile, when the last one's results have surely left the buffer.
+                if (j.kind == FINISH_SLOPE && segment == 0 && block == (blocks > 1 ? 1 : 0))
+                    request_slopes<T, N>(j, buffer, ready, mine);
                 add = 1;
                 held = stage;
                 if (++stage == T::STAGES) {
@@ -506,24 +559,28 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 }
             }
         }
-        slopes first;
-        if (j.kind == FINISH_SLOPE) load_slopes<CHUNK>(j, mine, &first);
         wait_products(0);
         release(empty + 8 * held);
         switch (j.kind) {
         case FINISH_ELU:
-            write<FINISH_ELU, 0, N>(j, d, piece, mine, first);
+            write_halves<T, FINISH_ELU, N>(j, d, buffer, mine);
+            break;
+        case FINISH_BIAS:
+            write_halves<T, FINISH_BIAS, N>(j, d, buffer, mine);
             break;
         case FINISH_SLOPE:
-            write<FINISH_SLOPE, 0, N>(j, d, piece, mine, first);
+            barrier_wait(ready, parity);
+            parity ^= 1;
+            write_halves<T, FINISH_SLOPE, N>(j, d, buffer, mine);
             break;
         case FINISH_SUM:
-            write<FINISH_SUM, 0, N>(j, d, piece, mine, first);
+            write<FINISH_SUM, 0, N>(j, d, piece, mine);
             break;
         default:
-            write<FINISH_ANY, 0, N>(j, d, piece, mine, first);
+            write<FINISH_ANY, 0, N>(j, d, piece, mine);
         }
     }
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
 template <int GROUPS, int N, bool K_MAJOR>
@@ -540,6 +597,8 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
             barrier_init(full + 8 * i, 1);
             barrier_init(empty + 8 * i, CLUSTER * GROUPS);
         }
+        for (unsigned i = 0; i < T::WARPS; i++)
+            barrier_init(empty + 8 * (T::STAGES + i), 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     cluster_sync();
@@ -589,8 +648,9 @@ static bool encode(encode_fn *call, const operand_map *o, CUtensorMap *map)
     size_t stride = o->count > 1 ? o->stride : o->rows * o->row;
     cuuint64_t strides[2] = {o->row * sizeof *o->x, stride * sizeof *o->x};
     cuuint32_t box[3] = {o->box_cols, o->box_rows, 1}, steps[3] = {1, 1, 1};
-    CUtensorMapSwizzle swizzle =
-        o->box_cols == K_BLOCK ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
+    CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
+    if (o->box_cols == K_BLOCK) swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+    if (o->box_cols == N_BOX) swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
     return call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, (void *)o->x, dims, strides, box, steps,
                 CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
@@ -617,6 +677,26 @@ static bool map_term(encode_fn *call, const wk_hopper_product *p, int i, unsigne
     return encode(call, &a, &j->a[i]) && encode(call, &b, &j->b[i]);
 }
 
+static finish_kind kind_of(const wk_hopper_product *p)
+{
+    bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
+    if (p->n % 8 != 0) return FINISH_ANY;
+    if (!p->out.x && !p->add && !slope) return elu ? FINISH_ELU : FINISH_BIAS;
+    if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
+        return FINISH_SLOPE;
+    return elu || slope ? FINISH_ANY : FINISH_SUM;
+}
+
+// The maps of what is read and written by the copy engine at the end of a tile.
+static bool map_results(encode_fn *call, const wk_hopper_product *p, unsigned cols, hopper_job *j)
+{
+    enum { ROWS = 16 };
+    operand_map o = {p->out.half, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
+    if (j->kind <= FINISH_SLOPE && !encode(call, &o, &j->out_map)) return false;
+    o.x = p->y.half;
+    return j->kind != FINISH_SLOPE || encode(call, &o, &j->y_map);
+}
+
 template <int GROUPS, int N, bool K_MAJOR>
 static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call,
                    int processors)
@@ -638,11 +718,8 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn 
     j.add = p->add;
     j.y = p->y;
     j.out = p->out;
-    bool whole = p->n % 8 == 0, rounded = whole && !p->out.x;
-    j.kind = FINISH_ANY;
-    if (j.elu && !j.slope && !j.add && rounded) j.kind = FINISH_ELU;
-    if (j.slope && p->y.half && !j.elu && !j.bias && !j.add && rounded) j.kind = FINISH_SLOPE;
-    if (!j.elu && !j.slope && whole) j.kind = FINISH_SUM;
+    j.kind = kind_of(p);
+    if (!map_results(call, p, N / 2, &j)) return false;
     cudaLaunchAttribute attribute[2] = {};
     attribute[0].id = cudaLaunchAttributeClusterDimension;
     attribute[0].val.clusterDim = {CLUSTER, 1, 1};
