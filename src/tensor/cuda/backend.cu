@@ -38,10 +38,10 @@ static const wk_backend_vtable cuda_vtable = {
     wk_cuda_compile,
     wk_cuda_run,
     wk_cuda_copy,
-    wk_cuda_start,
-    wk_cuda_finish,
     wk_cuda_executable_destroy,
     wk_cuda_allocated,
+    wk_cuda_room,
+    &wk_cuda_queues,
 };
 
 static wk_status open(wk_cuda_backend *backend, wk_error *err)

@@ -4,12 +4,17 @@
 #ifndef WK_TENSOR_CUDA_BACKEND_CUH
 #define WK_TENSOR_CUDA_BACKEND_CUH
 
+extern "C" {
+#include "tensor/queue.h"
+}
 #include "tensor/cuda/observe.cuh"
 
 #include <pthread.h>
 
 // Pieces of half a mebibyte stay in the processor's cache on their way.
 enum { WK_CUDA_STAGING = 1 << 20, WK_CUDA_ALIGNMENT = 256 };
+// Of cuBLAS, for each executable.
+enum { WK_CUDA_WORKSPACE = 32 << 20 };
 
 typedef struct wk_cuda_backend {
     wk_backend base;
@@ -57,6 +62,9 @@ size_t wk_cuda_shadow_size(const wk_buffer *buffer);
 /// Puts a copy between buffers on a stream.
 cudaError_t wk_cuda_put_copy(const wk_copy *c, cudaStream_t stream);
 
+/// A stream of the chosen device.
+wk_status wk_cuda_make_stream(bool urgent, cudaStream_t *out, wk_error *err);
+
 /// Keeps the chains that the plan's groups are.
 wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err);
 /// The chain that step i belongs to, or NULL.
@@ -81,9 +89,9 @@ wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable *
                           wk_error *err);
 wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err);
 wk_status wk_cuda_copy(const wk_copy *c, wk_error *err);
-wk_status wk_cuda_start(wk_executable *e, const wk_copy *copies, size_t count, wk_error *err);
-wk_status wk_cuda_finish(wk_executable *e, wk_error *err);
 void wk_cuda_executable_destroy(wk_executable *e);
 size_t wk_cuda_allocated(const wk_backend *base);
+wk_room wk_cuda_room(const wk_backend *base);
+extern const wk_queue_vtable wk_cuda_queues; // queue.cu
 
 #endif

@@ -1,5 +1,5 @@
-// The groups of a plan: unrolled recurrences (recurrence.h) that run as one kernel each.
-// That kernel multiplies in bf16.
+// The groups of a plan, and its lazy nodes: unrolled recurrences (recurrence.h) that run as one
+// kernel each. That kernel multiplies in bf16.
 #include "tensor/cuda/backend.cuh"
 
 #include <stdlib.h>
@@ -30,7 +30,9 @@ wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
                            : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     free(last_use);
     free(chain);
-    return status;
+    WK_TRY(status);
+    return wk_cuda_find_lazy(plan) ? WK_OK
+                                   : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
 // Finds the plan's groups once more, to keep what they are.

@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-// Of cuBLAS.
-enum { WORKSPACE = 32 << 20 };
-
 static void destroy_events(wk_executable *e)
 {
     for (size_t i = 0; e->events && i <= e->count; i++)
@@ -25,9 +22,10 @@ void wk_cuda_executable_destroy(wk_executable *e)
     if (e->lane.light) (void)cublasLtDestroy(e->lane.light);
     if (e->stream) (void)cudaStreamDestroy(e->stream);
     wk_cuda_free(e->backend, e->scratch_size, e->lane.scratch);
-    wk_cuda_free(e->backend, WORKSPACE, e->blas_workspace);
+    wk_cuda_free(e->backend, WK_CUDA_WORKSPACE, e->blas_workspace);
     wk_array_free(&e->lane.regions);
     wk_array_free(&e->lane.fresh);
+    free(e->lane.lazy);
     for (size_t i = 0; i < e->chains.count; i++)
         free(e->chains.items[i]);
     wk_array_free(&e->chains);
@@ -83,16 +81,17 @@ static void resolve(wk_executable *e, const wk_plan *plan)
     }
 }
 
-static wk_status make_lane(wk_executable *e, wk_error *err)
+static wk_status make_lane(wk_executable *e, bool urgent, wk_error *err)
 {
-    TRY_CUDA(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), "making a stream");
-    WK_TRY(wk_cuda_alloc(e->backend, WORKSPACE, &e->blas_workspace, err));
+    // The captured nodes keep the stream's priority.
+    WK_TRY(wk_cuda_make_stream(urgent, &e->stream, err));
+    WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &e->blas_workspace, err));
     cublasStatus_t status = cublasCreate(&e->lane.blas);
     if (!status) status = cublasLtCreate(&e->lane.light);
     if (!status) status = cublasSetStream(e->lane.blas, e->stream);
-    if (!status) status = cublasSetWorkspace(e->lane.blas, e->blas_workspace, WORKSPACE);
+    if (!status) status = cublasSetWorkspace(e->lane.blas, e->blas_workspace, WK_CUDA_WORKSPACE);
     e->lane.workspace = e->blas_workspace;
-    e->lane.workspace_size = WORKSPACE;
+    e->lane.workspace_size = WK_CUDA_WORKSPACE;
     if (status)
         return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
                        cublasGetStatusString(status));
@@ -101,16 +100,19 @@ static wk_status make_lane(wk_executable *e, wk_error *err)
 
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    WK_TRY(make_lane(e, err));
+    WK_TRY(make_lane(e, plan->urgent, err));
     list_regions(e, plan);
     resolve(e, plan);
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
-    if (!wk_cuda_find_storage(e->calls, e->count))
+    if (!wk_cuda_keep_lazy(&e->lane, e->calls, e->count, plan) ||
+        !wk_cuda_find_storage(e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     wk_cuda_merge_adam(e->calls, e->count);
+    wk_cuda_merge_heads(e->calls, e->count);
     wk_cuda_merge_products(e->calls, e->count);
+    wk_cuda_merge_slope(e->calls, e->count);
     return wk_cuda_make_graph(e, err);
 }
 
@@ -167,24 +169,10 @@ static wk_status run_traced(wk_executable *e, double *trace, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_cuda_start(wk_executable *e, const wk_copy *copies, size_t count, wk_error *err)
-{
-    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
-    for (size_t i = 0; i < count; i++)
-        TRY_CUDA(wk_cuda_put_copy(&copies[i], e->stream), "copying on the device");
-    return wk_cuda_fail(cudaGraphLaunch(e->graph, e->stream), "starting a graph", err);
-}
-
-wk_status wk_cuda_finish(wk_executable *e, wk_error *err)
-{
-    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
-    return wk_cuda_fail(cudaStreamSynchronize(e->stream), "running", err);
-}
-
 wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
     if (trace) return run_traced(e, trace, err);
-    WK_TRY(wk_cuda_start(e, NULL, 0, err));
-    return wk_cuda_finish(e, err);
+    TRY_CUDA(cudaGraphLaunch(e->graph, e->stream), "starting a graph");
+    return wk_cuda_fail(cudaStreamSynchronize(e->stream), "running", err);
 }

@@ -33,6 +33,15 @@ size_t wk_cuda_allocated(const wk_backend *base)
     return ((const wk_cuda_backend *)base)->allocated;
 }
 
+wk_room wk_cuda_room(const wk_backend *base)
+{
+    const wk_cuda_backend *backend = (const wk_cuda_backend *)base;
+    wk_room room = {0, 0, WK_CUDA_WORKSPACE, backend->precision == WK_CUDA_BF16};
+    (void)cudaSetDevice(backend->device);
+    if (cudaMemGetInfo(&room.free, &room.total) != cudaSuccess) room.total = 0;
+    return room;
+}
+
 size_t wk_cuda_shadow_size(const wk_buffer *buffer)
 {
     return buffer->size / 2 + WK_CUDA_ALIGNMENT;

@@ -126,7 +126,7 @@ static wk_cuda_call *find_tail(wk_cuda_call *product, const wk_cuda_call *end)
 // Whether a call adds its product to that of the call before it.
 static bool adds_to(const wk_cuda_call *c, const wk_cuda_call *before)
 {
-    if (before->node->op != WK_OP_matmul || before->chained || before->before || before->tail)
+    if (before->node->op != WK_OP_matmul || before->chained || before->merged || before->tail)
         return false;
     if (c->node->input_count < 3 || before->node->input_count > 2 || !replaces(c, 2, before))
         return false;
@@ -141,7 +141,7 @@ void wk_cuda_merge_products(wk_cuda_call *calls, size_t count)
     for (size_t i = 0; i < count; i++) {
         wk_cuda_call *c = &calls[i];
         bool product = c->node->op == WK_OP_matmul && c->precision == WK_CUDA_BF16 && !c->chained;
-        if (!product || c->skipped) continue;
+        if (!product || c->skipped || c->merged) continue;
         if (c->hopper && i > 0 && adds_to(c, c - 1)) {
             c->before = c - 1;
             calls[i - 1].skipped = true;
