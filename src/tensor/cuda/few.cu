@@ -497,9 +497,8 @@ static bool multiply_few_gradient(const wk_cuda_call *c, const wk_cuda_product *
     dim3 grid(1, (unsigned)chunks, (unsigned)p->stacks);
     wk_launch(c, p->n <= 8 ? few_gradient_kernel<1> : few_gradient_kernel<2>, grid, WARPS * 32, j);
     if (chunks == 1) return true;
-    dim3 columns((unsigned)((results + WK_TILE_COLS - 1) / WK_TILE_COLS), (unsigned)p->stacks);
-    wk_launch(c, wk_collect_kernel, columns, dim3(WK_TILE_COLS, WK_COLLECT_ROWS), (unsigned)chunks,
-              (unsigned)results, (const float *)j.partial, wk_call_out(c, 0));
+    wk_cuda_collect(c, p->stacks, (unsigned)chunks, (unsigned)results, j.partial,
+                    wk_call_out(c, 0));
     return true;
 }
 
