@@ -406,11 +406,22 @@ static __device__ inline void request_slopes(const hopper_job &j, unsigned buffe
               (int)p.stack);
 }
 
-static __device__ inline float2 bias_pair(const hopper_job &j, unsigned stack, unsigned col)
-{
-    if (!j.bias || col >= j.n) return make_float2(0, 0);
-    return __ldg((const float2 *)(j.bias + stack * j.stride_bias + col));
-}
+// The biases of a lane's columns in eights from `col` on; zeros beyond the last column.
+struct biases {
+    const float2 *at; // NULL: none
+    unsigned eights;
+
+    __device__ biases(const hopper_job &j, unsigned stack, unsigned col)
+        : at(NULL), eights(col < j.n ? (j.n - col) / 8 : 0)
+    {
+        if (j.bias) at = (const float2 *)(j.bias + stack * j.stride_bias + col) + threadIdx.x % 4;
+    }
+
+    __device__ float2 operator[](unsigned i) const
+    {
+        return at && i < eights ? __ldg(at + 4 * i) : make_float2(0, 0);
+    }
+};
 
 // Two neighbouring results; y is the word of the buffer where they will lie.
 template <finish_kind KIND>
@@ -458,12 +469,11 @@ static __device__ inline void write_halves(const hopper_job &j, float (&d)[N / 2
     for (int half = 0; half < 2; half++) {
         unsigned from = buffer + half % T::BUFFERS * T::BUFFER, word[2 * BLOCKS];
         patch mine = {p.row, p.col + half * HALF, p.stack};
+        biases columns(j, p.stack, mine.col);
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
             const float *of = d + (half * BLOCKS + i) * 4;
-            float2 bias = KIND == FINISH_SLOPE
-                              ? make_float2(0, 0)
-                              : bias_pair(j, p.stack, mine.col + 8 * i + lane % 4 * 2);
+            float2 bias = KIND == FINISH_SLOPE ? make_float2(0, 0) : columns[i];
             unsigned y[2] = {};
             if (KIND == FINISH_SLOPE) {
                 y[0] = load_word(from + at + 16 * i);

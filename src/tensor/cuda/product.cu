@@ -3,7 +3,11 @@
 #include "tensor/cuda/hopper.cuh"
 #include "tensor/cuda/lane.cuh"
 
-enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
+enum {
+    ROW_UNIT = 8,      // bf16 numbers in 16 bytes
+    MOST_TERMS = 1024, // beyond, a library's product and a pass over its result take less time
+    FEW_TERMS = 16,    // a product of so few is done with another
+};
 
 static wk_hopper_term term_of(const wk_cuda_call *c, const wk_cuda_product *p)
 {
@@ -36,7 +40,8 @@ bool wk_cuda_multiply_fused(const wk_cuda_call *c, const wk_cuda_product *given)
 {
     wk_cuda_product p = wk_cuda_joined(*given);
     bool summed = p.stacks > 1 && p.stride_c == 0;
-    if (!c->hopper || p.transpose_a || !(c->tail || c->before || summed)) return false;
+    bool active = c->tail && c->tail->node->attrs.bias_act.activation != WK_IDENTITY;
+    if (!c->hopper || p.transpose_a || !(active || c->before || summed)) return false;
     if (c->precision != WK_CUDA_BF16 || (summed && !(p.stride_a && p.stride_b))) return false;
     wk_hopper_product h = {};
     h.stacks = p.stacks;
@@ -98,8 +103,8 @@ static bool can_finish(const wk_cuda_call *c, const wk_cuda_call *product)
     wk_activation activation = c->node->attrs.bias_act.activation;
     if ((size_t)to.dim[to.rank - 1] != p.n || p.n % ROW_UNIT != 0 || p.transpose_a) return false;
     if (layer && !bias_fits(c, &p)) return false;
-    if (!product->hopper) return adds_only_bias(c, product);
-    return activation == WK_IDENTITY || activation == WK_ELU;
+    if (adds_only_bias(c, product)) return true;
+    return product->hopper && activation == WK_ELU && p.k <= MOST_TERMS;
 }
 
 // Whether what a call reads beside the product is there before the product runs.
@@ -133,7 +138,7 @@ static bool adds_to(const wk_cuda_call *c, const wk_cuda_call *before)
     wk_cuda_product p = wk_cuda_product_of(c), q = wk_cuda_product_of(before);
     bool plain = !p.transpose_a && !q.transpose_a && p.transpose_b == q.transpose_b;
     return plain && p.stacks == 1 && q.stacks == 1 && p.m == q.m && p.n == q.n &&
-           p.n % ROW_UNIT == 0;
+           p.n % ROW_UNIT == 0 && p.k <= MOST_TERMS && q.k <= FEW_TERMS;
 }
 
 void wk_cuda_merge_products(wk_cuda_call *calls, size_t count)
