@@ -249,14 +249,31 @@ struct wk_term {
         return find(r, &at) ? x[at + col] : 0.0f;
     }
 
-    __device__ float4 get4(unsigned r, unsigned col) const
+    // Four numbers as they lie; what they are is another step, so that loads do not wait.
+    __device__ uint4 load4(unsigned r, unsigned col) const
     {
         size_t at;
-        if (!find(r, &at)) return make_float4(0, 0, 0, 0);
+        if (!find(r, &at)) return make_uint4(0, 0, 0, 0);
         at += col;
-        if (unit == 4) return x.get4(at / 4);
-        if (unit == 1) return make_float4(x[at], x[at + 1], x[at + 2], x[at + 3]);
-        float2 low = *(const float2 *)(x.x + at), high = *(const float2 *)(x.x + at + 2);
+        if (unit == 4 && !x.half) return *(const uint4 *)(x.x + at);
+        if (unit == 4) {
+            uint2 v = *(const uint2 *)(x.half + at);
+            return make_uint4(v.x, v.y, 0, 0);
+        }
+        if (unit == 2) {
+            uint2 low = *(const uint2 *)(x.x + at), high = *(const uint2 *)(x.x + at + 2);
+            return make_uint4(low.x, low.y, high.x, high.y);
+        }
+        return make_uint4(__float_as_uint(x[at]), __float_as_uint(x[at + 1]),
+                          __float_as_uint(x[at + 2]), __float_as_uint(x[at + 3]));
+    }
+
+    __device__ float4 value4(uint4 v) const
+    {
+        if (!x.half || unit != 4)
+            return make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z),
+                               __uint_as_float(v.w));
+        float2 low = wk_two_floats(v.x), high = wk_two_floats(v.y);
         return make_float4(low.x, low.y, high.x, high.y);
     }
 };
@@ -280,12 +297,16 @@ struct wk_terms {
     /// Columns col ... col+3 of a row.
     __device__ float4 at4(unsigned r, unsigned col) const
     {
-        float4 sum = item[0].get4(r, col);
+        uint4 v[WK_TERMS];
+#pragma unroll
+        for (unsigned k = 0; k < WK_TERMS; k++)
+            if (k < count) v[k] = item[k].load4(r, col);
+        float4 sum = item[0].value4(v[0]);
 #pragma unroll
         for (unsigned k = 1; k < WK_TERMS; k++) {
             if (k >= count) break;
-            float4 v = item[k].get4(r, col);
-            sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+            float4 more = item[k].value4(v[k]);
+            sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
         }
         return sum;
     }

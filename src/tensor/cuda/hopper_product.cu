@@ -1,11 +1,12 @@
-// The product of hopper.cuh. A block of one or two warpgroups owns a tile of 64 or 128 rows, one
-// more warp has the copy engine fill a ring of operand tiles ahead of them. Two blocks of a cluster
-// have the same columns of neighbouring rows: each fetches half of b's tile for both. Blocks stay
-// and take tile after tile, so the ring fills while results are written.
+// The product of hopper.cuh. One or two warpgroups of a block multiply a tile of 64 or 128 rows; a
+// thread of another has the copy engine fill a ring of operand tiles ahead of them. Two blocks of a
+// cluster have the same columns of neighbouring rows: each fetches half of b's tile for both.
+// Blocks stay and take tile after tile, so the ring fills while results are written.
 //
 // Results go through a small piece of shared memory of their own warp, so that bias, activation and
 // slope stand once in the code and global memory is accessed by whole chunks.
 #include "tensor/cuda/hopper.cuh"
+#include "tensor/cuda/hopper_wgmma.cuh"
 
 #include <cuda.h>
 
@@ -105,11 +106,6 @@ static __device__ inline unsigned shared_address(const void *x)
     return (unsigned)__cvta_generic_to_shared(x);
 }
 
-static __device__ inline void barrier_init(unsigned barrier, unsigned count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count));
-}
-
 static __device__ inline void barrier_expect(unsigned barrier, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
@@ -124,15 +120,6 @@ static __device__ inline void barrier_arrive(unsigned barrier, unsigned rank)
     asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"
                  "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
                  "r"(rank)
-                 : "memory");
-}
-
-static __device__ inline void barrier_wait(unsigned barrier, unsigned parity)
-{
-    asm volatile("{ .reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again; }" ::"r"(barrier),
-                 "r"(parity)
                  : "memory");
 }
 
@@ -210,7 +197,7 @@ static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full
                 unsigned a = memory + stage * T::STAGE, b = a + T::BYTES_A,
                          ready = full + 8 * stage;
                 int k = (int)(block * K_BLOCK);
-                barrier_wait(empty + 8 * stage, (round & 1) ^ 1);
+                wk_barrier_wait(empty + 8 * stage, (round & 1) ^ 1);
                 barrier_expect(ready, T::STAGE);
                 fetch(a, &j.a[term], ready, k, (int)at.row, (int)(matrix * j.move_a[term]));
                 if (K_MAJOR) {
@@ -489,23 +476,10 @@ static __device__ inline void write_halves(const hopper_job &j, float (&d)[N / 2
             store_word(from + at + 16 * i, word[2 * i]);
             store_word(from + at + 16 * i + 8 * ROW, word[2 * i + 1]);
         }
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        wk_publish_shared();
         __syncwarp();
         if (lane == 0) send(&j.out_map, from, mine);
     }
-}
-
-static __device__ inline void fence_products(void)
-{
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-static __device__ inline void wait_products(int left)
-{
-    if (left)
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-    else
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
 // Says to both blocks that this warpgroup has read a stage.
@@ -541,21 +515,21 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 const int step_a = K_STEP * 2 >> 4;
                 const int step_b = (K_MAJOR ? K_STEP * 2 : K_STEP * N_BOX * 2) >> 4;
                 unsigned steps = block + 1 == blocks ? j.tail[term] : K_BLOCK / K_STEP;
-                barrier_wait(full + 8 * stage, round & 1);
+                wk_barrier_wait(full + 8 * stage, round & 1);
                 if (steps == K_BLOCK / K_STEP) {
-                    fence_products();
+                    wk_wgmma_begin();
 #pragma unroll
                     for (int i = 0; i < K_BLOCK / K_STEP; i++)
                         wgmma<N, K_MAJOR>::run(d, a + i * step_a, b + i * step_b, add | i);
                 } else {
                     for (unsigned i = 0; i < steps; i++) {
-                        fence_products();
+                        wk_wgmma_begin();
                         wgmma<N, K_MAJOR>::run(d, a + i * step_a, b + i * step_b, add | (int)i);
                     }
                 }
-                asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+                wk_wgmma_commit();
                 if (add) {
-                    wait_products(1);
+                    wk_wgmma_wait<1>();
                     release(empty + 8 * held);
                 }
                 // Once per tile, when the last one's results have surely left the buffer.
@@ -569,7 +543,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 }
             }
         }
-        wait_products(0);
+        wk_wgmma_wait<0>();
         release(empty + 8 * held);
         switch (j.kind) {
         case FINISH_ELU:
@@ -579,7 +553,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
             write_halves<T, FINISH_BIAS, N>(j, d, buffer, mine);
             break;
         case FINISH_SLOPE:
-            barrier_wait(ready, parity);
+            wk_barrier_wait(ready, parity);
             parity ^= 1;
             write_halves<T, FINISH_SLOPE, N>(j, d, buffer, mine);
             break;
@@ -604,11 +578,11 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
     unsigned full = shared_address(pieces) + T::STAGING, empty = full + 8 * T::STAGES;
     if (threadIdx.x == 0) {
         for (unsigned i = 0; i < T::STAGES; i++) {
-            barrier_init(full + 8 * i, 1);
-            barrier_init(empty + 8 * i, CLUSTER * GROUPS);
+            wk_barrier_init(full + 8 * i, 1);
+            wk_barrier_init(empty + 8 * i, CLUSTER * GROUPS);
         }
         for (unsigned i = 0; i < T::WARPS; i++)
-            barrier_init(empty + 8 * (T::STAGES + i), 1);
+            wk_barrier_init(empty + 8 * (T::STAGES + i), 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     cluster_sync();
