@@ -1,8 +1,9 @@
 // One update of the learner on any backend, without the environments: median and least time, device
 // memory, and with WAKER_TRACE=1 where the time goes.
 //
-// usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32] [TASKS] [UPDATES]
-#include "agent/learner.h"
+// usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
+// cuda-one has one stream for all branches of a graph.
+#include "agent/learner_parts.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "sizes.h"
@@ -40,10 +41,16 @@ static wk_status open_backend(bench *b, const char *device, wk_error *err)
 {
     if (strcmp(device, "cuda") == 0)
         return wk_backend_cuda_create(0, WK_CUDA_BF16, &b->backend, err);
+    if (strcmp(device, "cuda-one") == 0) {
+        WK_TRY(wk_backend_cuda_create(0, WK_CUDA_BF16, &b->backend, err));
+        wk_backend_cuda_streams(b->backend, WK_CUDA_STREAM_ONE);
+        return WK_OK;
+    }
     if (strcmp(device, "cuda-f32") == 0)
         return wk_backend_cuda_create(0, WK_CUDA_F32, &b->backend, err);
     if (strcmp(device, "cpu") != 0)
-        return wk_fail(err, WK_E_INPUT, "the device is cpu, cuda or cuda-f32, not '%s'", device);
+        return wk_fail(err, WK_E_INPUT, "the device is cpu, cuda, cuda-f32 or cuda-one, not '%s'",
+                       device);
     WK_TRY(wk_pool_create(0, &b->pool, err));
     return wk_backend_cpu_create(b->pool, &b->backend, err);
 }
@@ -63,7 +70,7 @@ static wk_learner_batch make_batch(const wk_learner_config *c)
         action[i] = (float)wk_rng_uniform(&rng, -1, 1);
     for (size_t i = 0; i < rewards; i++)
         reward[i] = (float)wk_rng_uniform(&rng, 0, 1);
-    return (wk_learner_batch){images, action, first, reward};
+    return (wk_learner_batch){images, action, first, reward, NULL};
 }
 
 static void free_batch(wk_learner_batch batch)
@@ -87,10 +94,44 @@ static void print_times(const char *what, double *seconds, int count)
            1e3 * seconds[0]);
 }
 
+// A sum over the bytes of all weights: the same for the same updates, whatever the streams.
+static uint64_t weights_sum(const wk_learner *learner)
+{
+    wk_error err = {0};
+    uint64_t sum = 14695981039346656037u;
+    for (int set = 0; set < WK_SETS; set++) {
+        if (!learner->params[set]) continue;
+        const wk_buffer *buffer = wk_params_buffer(learner->params[set]);
+        uint8_t *bytes = room(buffer->size);
+        check(wk_buffer_download(buffer, 0, bytes, buffer->size, &err), &err);
+        for (size_t i = 0; i < buffer->size; i++)
+            sum = (sum ^ bytes[i]) * 1099511628211u;
+        free(bytes);
+    }
+    return sum;
+}
+
+static void print_figures(const char *which, const wk_learner_metrics *m, const wk_task_metrics *t,
+                          int tasks)
+{
+    printf(
+        "%s: model loss %g norm %g, kl %g, ensemble loss %g, actor loss %g norm %g, critic loss %g "
+        "norm %g\n",
+        which, (double)m->model_loss, (double)m->model_norm, (double)m->kl,
+        (double)m->ensemble_loss, (double)m->explore.actor_loss, (double)m->explore.actor_norm,
+        (double)m->explore.critic_loss, (double)m->explore.critic_norm);
+    for (int i = 0; i < tasks; i++)
+        printf("  task %d: reward loss %g norm %g, actor loss %g norm %g, critic loss %g norm %g\n",
+               i, (double)t->reward_loss[i], (double)t->reward_norm[i],
+               (double)t->policy[i].actor_loss, (double)t->policy[i].actor_norm,
+               (double)t->policy[i].critic_loss, (double)t->policy[i].critic_norm);
+}
+
 static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
 {
     wk_error err = {0};
     wk_learner_metrics metrics = {0};
+    wk_task_metrics of_tasks = {0};
     double *update = room((size_t)updates * sizeof *update);
     double *tasks = room((size_t)updates * sizeof *tasks);
     double *launch = room((size_t)updates * sizeof *launch);
@@ -102,9 +143,10 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
         check(wk_learner_finish(b->learner, &metrics, NULL, &err), &err);
         double middle = wk_clock_seconds();
         if (b->config.tasks > 0)
-            check(wk_learner_update_tasks(b->learner, batch, NULL, &err), &err);
+            check(wk_learner_update_tasks(b->learner, batch, &of_tasks, &err), &err);
         double end = wk_clock_seconds();
         check(wk_program_run(wk_learner_program(b->learner), &err), &err);
+        if (i == -WARM_UP) print_figures("first", &metrics, &of_tasks, b->config.tasks);
         if (i < 0) continue;
         update[i] = middle - start;
         tasks[i] = end - middle;
@@ -113,8 +155,8 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
     print_times("reward-free update", update, updates);
     print_times("  of it the graph", launch, updates);
     if (b->config.tasks > 0) print_times("task update", tasks, updates);
-    printf("model loss %g, kl %g, actor loss %g\n", (double)metrics.model_loss, (double)metrics.kl,
-           (double)metrics.explore.actor_loss);
+    print_figures("last", &metrics, &of_tasks, b->config.tasks);
+    printf("weights %016llx\n", (unsigned long long)weights_sum(b->learner));
     free(update);
     free(tasks);
     free(launch);

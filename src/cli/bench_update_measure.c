@@ -40,7 +40,7 @@ static wk_status make_batch(bench *b, const wk_learner_config *c, wk_error *err)
         b->actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
     for (size_t i = 0; i < rewards; i++)
         b->rewards[i] = (float)wk_rng_uniform(&rng, 0, 1);
-    b->batch = (wk_learner_batch){b->images, b->actions, b->first, b->rewards};
+    b->batch = (wk_learner_batch){b->images, b->actions, b->first, b->rewards, NULL};
     return WK_OK;
 }
 

@@ -11,6 +11,7 @@
 typedef struct wk_backend wk_backend;
 typedef struct wk_plan wk_plan;
 typedef struct wk_executable wk_executable;
+typedef struct wk_queue_vtable wk_queue_vtable; // tensor/queue.h
 
 /// Device memory. A backend may embed it in a larger struct.
 struct wk_buffer {
@@ -44,20 +45,17 @@ typedef struct wk_backend_vtable {
                         wk_error *err);
     wk_status (*download)(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
                           wk_error *err);
-    /// Chooses plan->groups; only the plan's graph and nodes are there. NULL: there are none.
+    /// Chooses plan->groups, plan->branches and plan->lazy, and may change the order of nodes that
+    /// do not need each other; only the plan's graph and nodes are there. NULL: there are none.
     wk_status (*group)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
                          wk_error *err);
     wk_status (*run)(wk_executable *executable, double *trace, wk_error *err);
     wk_status (*copy)(const wk_copy *copy, wk_error *err);
-    /// Makes the copies and begins a run, and waits for its end. NULL for a device that runs only
-    /// while it is waited for.
-    wk_status (*start)(wk_executable *executable, const wk_copy *copies, size_t count,
-                       wk_error *err);
-    wk_status (*finish)(wk_executable *executable, wk_error *err);
     void (*executable_destroy)(wk_executable *executable);
     size_t (*allocated)(const wk_backend *backend); // bytes; NULL where nobody counts
     wk_room (*room)(const wk_backend *backend);     // NULL where nobody counts
+    const wk_queue_vtable *queue; // NULL for a device that works only while it is waited for
 } wk_backend_vtable;
 
 /// The head of every backend.

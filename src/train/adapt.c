@@ -192,7 +192,7 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
     wk_run_data_limit(a->replay, wanted);
     WK_TRY(check_data(a, known, err));
     a->told.rows = wk_replay_get_stats(a->replay).rows;
-    return wk_samples_create(&s->config, s->world.domain, &a->samples, err);
+    return wk_samples_create(&s->config, s->world.domain, s->backend, &a->samples, err);
 }
 
 static wk_status open_metrics(adapt *a, wk_error *err)
@@ -287,7 +287,7 @@ static wk_status update(adapt *a, wk_error *err)
 {
     wk_subject *s = &a->subject;
     double began = wk_clock_seconds();
-    WK_TRY(wk_samples_draw(&a->samples, a->replay, a->told.seed, a->done, err));
+    WK_TRY(wk_samples_draw(&a->samples, a->replay, NULL, a->told.seed, a->done, err));
     wk_samples_choose(&a->samples, s->tasks, s->n_tasks);
     a->sampling += wk_clock_seconds() - began;
     began = wk_clock_seconds();

@@ -41,6 +41,7 @@ typedef struct run {
     double saving_seconds, logging_seconds;
     int faults;         // updates in a row with numbers that are not finite
     bool new_directory; // made by this run, whose lock it holds
+    bool told;          // that the pictures left the device
 } run;
 
 static void say(const run *r, wk_log_level level, const char *text)
@@ -142,11 +143,12 @@ static void announce(const run *r)
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
              "%s, %s, %s, seed %" PRIu64 ", on %s: %s; learner %zu bytes, replay at most %" PRIu64
-             " bytes for %" PRIi64 " steps",
+             " bytes for %" PRIi64 " steps, its pictures for batches %s",
              wk_trainer_domain(r->trainer)->name,
              wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
              r->config->exploration, r->config->seed, device->name, device->why,
-             memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity);
+             memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity,
+             wk_trainer_pictures(r->trainer, NULL));
     say(r, WK_LOG_INFO, text);
     const char *trouble = wk_trainer_resume_note(r->trainer);
     if (*trouble) {
@@ -284,6 +286,17 @@ static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
     return WK_OK;
 }
 
+static void watch_pictures(run *r)
+{
+    bool lost;
+    char text[512];
+    const char *place = wk_trainer_pictures(r->trainer, &lost);
+    if (!lost || r->told) return;
+    snprintf(text, sizeof text, "the replay's pictures for batches are now %s", place);
+    say(r, WK_LOG_WARN, text);
+    r->told = true;
+}
+
 // Numbers that are not finite skip their update; a learner that gives nothing else is beyond help.
 static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
 {
@@ -362,6 +375,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     while (!should_end(r, &now, end)) {
         WK_TRY(wk_trainer_step(r->trainer, &done, err));
         now = wk_trainer_standing(r->trainer);
+        watch_pictures(r);
         WK_TRY(watch(r, done, err));
         WK_TRY(record(r, done, &now, err));
         WK_TRY(evaluate_if_due(r, err));

@@ -27,7 +27,10 @@ struct wk_trainer {
     void *acting_state; // its recurrent states on their way to and from a checkpoint
     wk_replay *replay;
     wk_replay_log *replay_log;
-    int count; // environments
+    wk_resident *resident; // its pictures on the device; NULL: batches come from the host
+    char pictures[400];    // where they are and why, for people
+    bool lost;             // the device had no more room for them
+    int count;             // environments
 
     wk_trainer_counters counters;
     wk_lane *lanes;  // [count]
@@ -50,6 +53,15 @@ struct wk_trainer {
     int64_t resumed_from;
     char resume_note[1024];
 };
+
+/// Decides by config.replay_resident and the device's memory whether the replay's pictures are to
+/// lie on the device. WK_E_MEMORY where they must and do not fit.
+wk_status wk_trainer_place_pictures(wk_trainer *trainer, bool *hold, wk_error *err);
+/// Brings them there, and holds them from now on; where there is no room after all they stay on the
+/// host, unless they must not.
+wk_status wk_trainer_hold_pictures(wk_trainer *trainer, wk_error *err);
+/// Goes on with pictures from the host when the device has no more room.
+void wk_trainer_check_pictures(wk_trainer *trainer);
 
 /// Makes a fresh replay buffer in place of the one before.
 wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);

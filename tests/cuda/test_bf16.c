@@ -145,6 +145,19 @@ static void products_match_the_cpu_on_exact_inputs(void **state)
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
+// Heads of actors and critics, and the numbers of an action: forward few results or few terms, and
+// so are their gradients.
+static void products_of_few_match_the_cpu_on_exact_inputs(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {
+        P(0, 0, 800, 400, 12),  P(5, 5, 900, 400, 12), P(5, 5, 1500, 400, 1), P(0, 0, 800, 6, 600),
+        P(3, 0, 130, 6, 600),   P(2, 2, 77, 1, 64),    P(0, 0, 5, 640, 16),   P(1, 4, 100, 48, 7),
+        P(0, 0, 4000, 600, 16), P(1, 1, 333, 24, 3),   P(2, 2, 640, 12, 40),  P(0, 0, 3, 8, 1),
+    };
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
 #define C(...)                                                                                     \
     {                                                                                              \
         CONV, 0, 0, 0, 0, 0, __VA_ARGS__                                                           \
@@ -162,8 +175,107 @@ static void convolutions_match_the_cpu_on_exact_inputs(void **state)
         C(4, 6, 16, 24, 6, 2),    C(3, 11, 3, 5, 4, 2),    D(2, 64, 3, 48, 6, 2),
         D(3, 30, 48, 96, 6, 2),   D(5, 13, 96, 192, 5, 2), D(3, 5, 16, 32, 5, 2),
         D(3, 9, 8, 8, 3, 1),      D(2, 15, 3, 16, 5, 2),   D(3, 11, 24, 40, 4, 2),
+        C(17, 31, 48, 96, 4, 2),  D(11, 30, 48, 96, 6, 2), D(4, 31, 16, 32, 3, 2),
+        C(7, 13, 96, 192, 5, 2),  C(3, 20, 32, 64, 4, 2),  D(7, 12, 64, 16, 2, 2),
+        C(5, 30, 3, 200, 6, 2),   D(9, 22, 104, 48, 4, 2),
     };
     check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+// Two layers with bias and ELU, forward or transposed, whose results and gradients between them are
+// kept in bf16. The shapes are those of the first layer; the second has the same kernel and stride.
+typedef struct chain_case {
+    bool transposed;
+    int batch, side, channels[3], kernel;
+} chain_case;
+
+enum { CHAIN = 5 }; // images, and weights and bias of both layers
+
+static wk_tensor chain_layer(wk_graph *g, const chain_case *c, int i, wk_tensor x, wk_tensor *made)
+{
+    int from = c->channels[i], to = c->channels[i + 1];
+    wk_shape shape = c->transposed ? WK_SHAPE(c->kernel, c->kernel, to, from)
+                                   : WK_SHAPE(c->kernel, c->kernel, from, to);
+    made[0] = wk_graph_input(g, WK_F32, shape, "w");
+    made[1] = wk_graph_input(g, WK_F32, WK_SHAPE(to), "b");
+    // Small weights keep ELU at both sides of zero.
+    wk_tensor w = wk_graph_affine(g, made[0], 1.0f / 16, 0);
+    return c->transposed ? wk_graph_deconv(g, x, w, made[1], 2, WK_ELU)
+                         : wk_graph_conv(g, x, w, made[1], 2, WK_ELU);
+}
+
+// The gradients of sum(weight * y), one behind the other, with their counts.
+static float *run_chain(wk_backend *backend, const chain_case *c, size_t counts[CHAIN])
+{
+    wk_error err = {0};
+    wk_graph *g;
+    wk_program *program;
+    assert_ok(wk_graph_create(&g, &err));
+    wk_tensor x[CHAIN], dx[CHAIN];
+    x[0] = wk_graph_input(g, WK_F32, WK_SHAPE(c->batch, c->side, c->side, c->channels[0]), "x");
+    wk_tensor y = chain_layer(g, c, 0, x[0], x + 1);
+    y = chain_layer(g, c, 1, y, x + 3);
+    wk_tensor weight = wk_graph_input(g, WK_F32, wk_graph_shape(g, y), "weight");
+    wk_graph_gradients(g, wk_graph_sum_all(g, wk_graph_mul(g, y, weight)), x, CHAIN, dx);
+    size_t total = 0;
+    for (int i = 0; i < CHAIN; i++) {
+        wk_graph_output(g, dx[i]);
+        total += counts[i] = wk_shape_count(wk_graph_shape(g, dx[i]));
+    }
+    assert_ok(wk_program_create(g, backend, &program, &err));
+    for (int i = 0; i < CHAIN; i++)
+        fill(program, x[i], counts[i], (uint64_t)i);
+    fill(program, weight, wk_shape_count(wk_graph_shape(g, y)), CHAIN);
+    for (int i = 0; i < 2; i++)
+        assert_ok(wk_program_run(program, &err));
+    float *values = malloc(total * sizeof *values), *at = values;
+    assert_non_null(values);
+    for (int i = 0; i < CHAIN; at += counts[i++])
+        assert_ok(wk_program_download(program, dx[i], at, counts[i] * sizeof *at, &err));
+    wk_program_destroy(program);
+    wk_graph_destroy(g);
+    return values;
+}
+
+// The root of the mean squared difference over that of the values.
+static double difference(const float *truth, const float *ours, size_t count)
+{
+    double apart = 0, size = 0;
+    for (size_t i = 0; i < count; i++) {
+        double d = (double)ours[i] - (double)truth[i];
+        apart += d * d;
+        size += (double)truth[i] * (double)truth[i];
+    }
+    return sqrt(apart / size);
+}
+
+static void gradients_through_two_layers_are_within_the_rounding_of_bf16(void **state)
+{
+    (void)state;
+    static const chain_case cases[] = {
+        {false, 3, 31, {48, 96, 192}, 4}, {false, 5, 14, {96, 192, 384}, 4},
+        {false, 2, 64, {3, 48, 96}, 4},   {true, 3, 13, {96, 48, 3}, 6},
+        {true, 3, 5, {192, 96, 48}, 5},   {true, 2, 7, {32, 16, 8}, 6},
+    };
+    wk_error err = {0};
+    wk_backend *cpu, *gpu;
+    assert_ok(wk_backend_cpu_create(NULL, &cpu, &err));
+    assert_ok(wk_backend_cuda_create(0, WK_CUDA_BF16, &gpu, &err));
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        size_t counts[CHAIN], at = 0;
+        float *truth = run_chain(cpu, &cases[k], counts), *ours = run_chain(gpu, &cases[k], counts);
+        float *again = run_chain(gpu, &cases[k], counts);
+        for (int i = 0; i < CHAIN; at += counts[i++]) {
+            double d = difference(truth + at, ours + at, counts[i]);
+            printf("case %zu: gradient %d is off by %g\n", k, i, d);
+        }
+        assert_memory_equal(ours, again, at * sizeof *ours);
+        free(truth);
+        free(ours);
+        free(again);
+    }
+    wk_backend_destroy(gpu);
+    wk_backend_destroy(cpu);
 }
 
 int main(void)
@@ -174,7 +286,9 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_match_the_cpu_on_exact_inputs),
+        cmocka_unit_test(products_of_few_match_the_cpu_on_exact_inputs),
         cmocka_unit_test(convolutions_match_the_cpu_on_exact_inputs),
+        cmocka_unit_test(gradients_through_two_layers_are_within_the_rounding_of_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

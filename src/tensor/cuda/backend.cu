@@ -38,11 +38,10 @@ static const wk_backend_vtable cuda_vtable = {
     wk_cuda_compile,
     wk_cuda_run,
     wk_cuda_copy,
-    wk_cuda_start,
-    wk_cuda_finish,
     wk_cuda_executable_destroy,
     wk_cuda_allocated,
     wk_cuda_room,
+    &wk_cuda_queues,
 };
 
 static wk_status open(wk_cuda_backend *backend, wk_error *err)
@@ -97,6 +96,11 @@ extern "C" wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk
     out->processors = properties.multiProcessorCount;
     TRY_CUDA(cudaSetDevice(device), "choosing the device");
     return wk_cuda_fail(cudaMemGetInfo(&out->memory_free, &out->memory), "asking for memory", err);
+}
+
+extern "C" void wk_backend_cuda_streams(wk_backend *backend, wk_cuda_streams streams)
+{
+    ((wk_cuda_backend *)backend)->streams = streams;
 }
 
 extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision,

@@ -45,34 +45,47 @@ __global__ void wk_columns_kernel(wk_column_cut cut, float scale, F value, float
     partial[((size_t)blockIdx.z * cut.chunks + blockIdx.y) * cut.cols + col] = scale * sum;
 }
 
-// y[outer][col] = sum of partial[outer][chunk][col] over the chunks.
-enum { WK_COLLECT_ROWS = 16 };
+// y[outer][col] = sum of partial[outer][chunk][col] over the chunks. A block is as many columns
+// wide as it has threads along x.
+enum { WK_COLLECT = 512 };
 static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const float *partial,
                                          float *y)
 {
     enum { AHEAD = 16 }; // loads under way at once
-    __shared__ float part[WK_COLLECT_ROWS][WK_TILE_COLS + 1];
+    __shared__ float part[WK_COLLECT];
     wk_begin();
-    unsigned col = blockIdx.x * WK_TILE_COLS + threadIdx.x;
+    const unsigned high = blockDim.y;
+    unsigned col = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
     const float *from = partial + (size_t)blockIdx.y * chunks * cols + col;
     float sum = 0;
-    for (unsigned k = threadIdx.y; col < cols && k < chunks; k += AHEAD * WK_COLLECT_ROWS) {
+    for (unsigned k = threadIdx.y; col < cols && k < chunks; k += AHEAD * high) {
         float v[AHEAD];
 #pragma unroll
         for (unsigned i = 0; i < AHEAD; i++) {
-            unsigned chunk = k + i * WK_COLLECT_ROWS;
+            unsigned chunk = k + i * high;
             v[i] = chunk < chunks ? from[(size_t)chunk * cols] : 0.0f;
         }
 #pragma unroll
         for (unsigned i = 0; i < AHEAD; i++)
             sum += v[i];
     }
-    part[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y > 0 || col >= cols) return;
-    for (int i = 1; i < WK_COLLECT_ROWS; i++)
-        sum += part[i][threadIdx.x];
-    y[(size_t)blockIdx.y * cols + col] = sum;
+    part[at] = sum;
+    for (unsigned left = high / 2; left > 0; left /= 2) {
+        __syncthreads();
+        if (threadIdx.y < left) part[at] += part[at + left * blockDim.x];
+    }
+    if (threadIdx.y == 0 && col < cols) y[(size_t)blockIdx.y * cols + col] = part[at];
+}
+
+/// y[outer][col] = sum of partial[outer][chunk][col] over the chunks: many chunks of few columns
+/// are taken by narrow blocks.
+static inline void wk_cuda_collect(const wk_cuda_call *c, size_t outer, unsigned chunks,
+                                   unsigned cols, const float *partial, float *y)
+{
+    unsigned wide = chunks >= 256 && outer * cols <= 8 * 132 ? 8 : WK_TILE_COLS;
+    wk_launch(c, wk_collect_kernel, dim3((cols + wide - 1) / wide, (unsigned)outer),
+              dim3(wide, WK_COLLECT / wide), chunks, cols, partial, y);
 }
 
 // Four columns a thread. A block is `wide` threads along a row by `high` rows.
@@ -136,9 +149,7 @@ static void wk_cuda_quads(const wk_cuda_call *c, size_t outer, size_t rows, size
     wk_launch(c, wk_quads_kernel<F>, grid, WK_QUADS, cut, scale, value, (float4 *)partial);
     if (whole) return;
     unsigned width = (unsigned)(cols / fold);
-    dim3 tiles((width + WK_TILE_COLS - 1) / WK_TILE_COLS, (unsigned)outer);
-    wk_launch(c, wk_collect_kernel, tiles, dim3(WK_TILE_COLS, WK_COLLECT_ROWS),
-              (unsigned)(cut.chunks * fold), width, (const float *)partial, y);
+    wk_cuda_collect(c, outer, (unsigned)(cut.chunks * fold), width, partial, y);
 }
 
 /// y[o][col] = scale * sum over the rows of matrix o of value(row, col), value a __device__ lambda
@@ -154,8 +165,7 @@ static void wk_cuda_columns(const wk_cuda_call *c, size_t outer, size_t rows, si
         cut.chunks > 1 ? (float *)wk_cuda_scratch(c, outer * cut.chunks * cols * sizeof *y) : y;
     wk_launch(c, wk_columns_kernel<F>, grid, block, cut, scale, value, partial);
     if (cut.chunks == 1) return;
-    wk_launch(c, wk_collect_kernel, dim3(grid.x, (unsigned)outer),
-              dim3(WK_TILE_COLS, WK_COLLECT_ROWS), cut.chunks, cut.cols, partial, y);
+    wk_cuda_collect(c, outer, cut.chunks, cut.cols, partial, y);
 }
 
 #endif

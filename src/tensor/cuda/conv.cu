@@ -8,6 +8,7 @@
 // fixed order. Weight gradients are summed over groups of images apart, for more parallel work, and
 // then over groups.
 #include "tensor/cuda/conv.cuh"
+#include "tensor/cuda/lane.cuh"
 
 // Bytes of patches in one block of images; the cache holds 60 MB on an H200.
 enum { BLOCK_BYTES = 48 << 20 };
@@ -175,16 +176,18 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
     });
 }
 
-// y = act(conv(x, w) + bias): large to small, one stack member.
-static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x, const float *w,
+// y = act(conv(x, w) + bias): large to small, one stack member. This and the next say whether a
+// slope that was merged is taken too.
+static bool convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x, const float *w,
                      const float *bias, float *y)
 {
-    if (wk_cuda_conv_direct(c, z, x, w, bias, y)) return;
+    if (wk_cuda_conv_planes(c, z, x, bias)) return true;
+    if (wk_cuda_conv_direct(c, z, x, w, bias, y)) return false;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
         (void)wk_cuda_gemm(c, &p, x, w, y);
         finish(c, z->batch * z->small_count, z->small_c, bias, y);
-        return;
+        return false;
     }
     unsigned block = block_images(z, patch_width(c));
     void *patches = wk_cuda_scratch(c, (size_t)block * z->pixels * z->patch * patch_width(c));
@@ -197,6 +200,7 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float 
         (void)wk_cuda_gemm(c, &p, patches, w, out);
         finish(c, images * z->small_count, z->small_c, bias, out);
     }
+    return false;
 }
 
 // The terms of a place on the large side: kernel rows (or columns) k = first, first + stride, ...
@@ -255,10 +259,11 @@ static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigne
 }
 
 // y = act(transposed conv(x, w) + bias): small to large, one stack member.
-static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
+static bool convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                                 const float *w, const float *bias, float *y)
 {
-    if (wk_cuda_deconv_direct(c, z, x, w, bias, y)) return;
+    if (wk_cuda_deconv_planes(c, z, x, bias)) return true;
+    if (wk_cuda_deconv_direct(c, z, x, w, bias, y)) return false;
     unsigned block = is_plain(z) ? z->batch : block_images(z, sizeof(float));
     size_t numbers = (size_t)block * z->pixels * z->patch;
     float *patches = is_plain(z) ? y : (float *)wk_cuda_scratch(c, numbers * sizeof(float));
@@ -275,6 +280,7 @@ static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, c
         else
             gather_by<1>(c, z, images, patches, bias, out);
     }
+    return false;
 }
 
 // How weight gradients are cut: `groups` sums side by side, each over `images` images of a block.
@@ -313,7 +319,8 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                              const float *y, float *dw)
 {
-    if (wk_cuda_conv_weights_direct(c, z, x, y, dw)) return;
+    if (wk_cuda_conv_weights_planes(c, z, x, y, dw) || wk_cuda_conv_weights_direct(c, z, x, y, dw))
+        return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
         p.transpose_a = true;
@@ -350,7 +357,7 @@ bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node)
     return x.rank == 4 && wk_cuda_conv_suits(&z, transposed);
 }
 
-typedef void conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
+typedef bool conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                            const float *w, const float *bias, float *y);
 
 // Runs one of the two directions for every stack member.
@@ -361,9 +368,33 @@ static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
     const wk_conv_sizes z = sizes_of(large, w, c->node->attrs.conv.stride);
     size_t stacks = stacks_of(x), dx = wk_shape_count(x) / stacks, dy = wk_shape_count(y) / stacks;
     const float *bias = wk_call_in(c, 2);
+    bool sloped = false; // one member's at most: a merged call has no stack
     for (size_t s = 0; s < stacks; s++)
-        f(c, &z, wk_call_in(c, 0) + s * dx, wk_call_in(c, 1) + s * z.weights,
-          bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL, wk_call_out(c, 0) + s * dy);
+        sloped = f(c, &z, wk_call_in(c, 0) + s * dx, wk_call_in(c, 1) + s * z.weights,
+                   bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL, wk_call_out(c, 0) + s * dy);
+    if (c->merged && !sloped) wk_cuda_call_bias_act_grad(c + 1);
+}
+
+// Whether a call takes the slope of ELU in the place of an image's gradient, and sums its columns.
+static bool slopes(const wk_cuda_call *c, const wk_cuda_call *gradient)
+{
+    if (c->node->op != WK_OP_bias_act_grad || c->chained) return false;
+    bool image = gradient->node->op == WK_OP_conv_dx || gradient->node->op == WK_OP_deconv_dx;
+    return image && c->precision == WK_CUDA_BF16 && c->node->attrs.bias_act.activation == WK_ELU &&
+           c->node->attrs.bias_act.stack == 1 && c->in[0] == gradient->out[0] &&
+           c->out[0] == gradient->out[0] &&
+           wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == gradient->node->outputs &&
+           wk_call_count(c) == wk_call_count(gradient) &&
+           wk_call_input_shape(gradient, 0).rank == 4;
+}
+
+void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count)
+{
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (!slopes(&calls[i + 1], &calls[i])) continue;
+        calls[i].merged = 1;
+        calls[i + 1].skipped = true;
+    }
 }
 
 void wk_cuda_call_conv(const wk_cuda_call *c)

@@ -1,0 +1,369 @@
+// Convolutions in bf16 on capability 9.0, in both directions. A block of threads copies the part of
+// the images that its tile needs into shared memory once, and every tap of the kernel is a product
+// that begins at another place of that copy: wgmma reads chunks of 8 channels of neighbouring
+// places, wherever the first lies.
+//
+// For that, places are counted through: place = (image * height + row) * width + column, and the
+// tap one below and one to the right is width + 1 further on. Large to small, the image is seen as
+// stride * stride planes of every other pixel, in each of which neighbouring results read
+// neighbouring places; results whose place lies beyond the small image's edge are made and dropped.
+// Small to large, the places of the image have zeros between lines and between images, so that a
+// tap to the left of a line finds the zeros behind the one before; results are the large pixels of
+// one class (their coordinates modulo the stride), or of all classes side by side.
+#include "tensor/cuda/hopper_conv.cuh"
+#include "tensor/cuda/hopper_wgmma.cuh"
+
+enum { THREADS = 256, GROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4, MOST_TAPS = 64 };
+enum { CHUNK_BYTES = CHUNK * sizeof(__nv_bfloat16) };
+#define OUTSIDE 0xffffffffu
+
+// Weights in shared memory: `depth` terms of COLS columns a stage, as they were laid out before.
+template <int COLS> struct tile {
+    static const int depth = WK_PLANES_DEPTH(COLS);
+    static const int pitch = COLS * CHUNK_BYTES; // from 8 terms to the next
+    static const int stage = depth / CHUNK * pitch;
+    static const int part = COLS > 96 ? 96 : COLS; // columns of one instruction
+    static const int parts = COLS / part;
+    static const int line = COLS + 4; // of the results
+};
+
+template <int COLS> struct sums {
+    static const int part = COLS > 96 ? 96 : COLS;
+    float v[COLS / part][part / 2];
+};
+
+// The beginning of shared memory, before the image and the weights.
+typedef struct front {
+    unsigned place[ROWS]; // where a row's results begin, with edges in its low bits, or OUTSIDE
+    int tap[MOST_TAPS];   // bytes from the copy's beginning to a tap's first chunk
+    uint64_t full[STAGES], empty[STAGES];
+} front;
+
+// What a block works on.
+typedef struct block_work {
+    unsigned down, right; // TRANSPOSED: the class, or the first of all
+    unsigned taps_down, taps_right;
+    unsigned depth; // terms
+    int first;      // the copy's first place
+} block_work;
+
+template <bool TRANSPOSED> static __device__ block_work work_of(const wk_planes &j)
+{
+    block_work b = {};
+    b.taps_down = j.taps[0], b.taps_right = j.taps[0];
+    b.first = (int)(blockIdx.x * ROWS);
+    if (TRANSPOSED) {
+        b.down = blockIdx.z / 2, b.right = blockIdx.z % 2;
+        b.taps_down = j.taps[b.down], b.taps_right = j.taps[b.right];
+        b.first -= (int)((b.taps_down - 1) * j.x.width + b.taps_right - 1);
+    }
+    b.depth = b.taps_down * b.taps_right * j.channels;
+    return b;
+}
+
+// The places of the results and of the taps, by different threads.
+template <bool TRANSPOSED>
+static __device__ void prepare(const wk_planes &j, const block_work &b, front *f)
+{
+    if (threadIdx.x < ROWS) {
+        unsigned place = blockIdx.x * ROWS + threadIdx.x, image, row, column, at = OUTSIDE;
+        wk_locate(j.x, place, &image, &row, &column);
+        unsigned step = TRANSPOSED ? 2 : 1;
+        row *= step, column *= step;
+        if (place < j.x.places && row < j.result && column < j.result) {
+            at = ((image * j.result + row) * j.result + column) * j.result_c;
+            if (TRANSPOSED && j.result_c % CHUNK == 0)
+                at |= (row + 1 < j.result ? 1 : 0) | (column + 1 < j.result ? 2 : 0);
+        }
+        f->place[threadIdx.x] = at;
+        return;
+    }
+    unsigned tap = threadIdx.x - ROWS;
+    if (tap >= b.taps_down * b.taps_right) return;
+    unsigned u = tap / b.taps_right, v = tap - u * b.taps_right, plane = 0;
+    if (TRANSPOSED) {
+        u = b.taps_down - 1 - u, v = b.taps_right - 1 - v;
+    } else if (j.x.split == 2) {
+        plane = u % 2 * 2 + v % 2;
+        u /= 2, v /= 2;
+    }
+    f->tap[tap] = (int)(plane * j.x.plane_chunks * j.pitch + (u * j.x.width + v) * CHUNK_BYTES);
+}
+
+// The images' part, all channels of a place by neighbouring threads.
+static __device__ void copy_images(const wk_planes &j, const block_work &b, unsigned to)
+{
+    unsigned planes = j.x.split * j.x.split;
+    for (unsigned id = threadIdx.x; id < j.copied * j.x.plane_chunks; id += THREADS) {
+        unsigned at = wk_quotient(id, j.x.by_chunks), chunk = id - at * j.x.plane_chunks;
+        int place = b.first + (int)at;
+        unsigned image, row, column;
+        bool real = place >= 0 && (unsigned)place < j.x.places;
+        wk_locate(j.x, real ? (unsigned)place : 0, &image, &row, &column);
+        unsigned from = image * j.x.image + row * j.x.down + column * j.x.right + chunk * j.x.chunk;
+        unsigned there = to + chunk * j.pitch + at * CHUNK_BYTES;
+        row *= j.x.split, column *= j.x.split;
+        for (unsigned p = 0; p < planes; p++) {
+            unsigned y = j.x.split == 2 ? p / 2 : 0, x = j.x.split == 2 ? p % 2 : 0;
+            bool inside = real && row + y < j.x.side && column + x < j.x.side;
+            unsigned offset = inside ? from + y * j.x.plane_down + x * j.x.plane_right : 0;
+            wk_copy_chunk(there + p * j.x.plane_chunks * j.pitch, j.x.from + offset, inside);
+        }
+    }
+}
+
+// The product's place along the sum.
+typedef struct along {
+    unsigned tap, chunk;
+} along;
+
+template <int COLS>
+static __device__ void multiply(const wk_planes &j, const front *f, unsigned images,
+                                unsigned weights, along *a, unsigned taps, sums<COLS> &sum)
+{
+    typedef tile<COLS> t;
+    wk_wgmma_begin();
+#pragma unroll
+    for (unsigned k = 0; k < t::depth; k += 16) {
+        // Behind the last term weights are zeros, and any images will do.
+        unsigned tap = a->tap < taps ? a->tap : taps - 1;
+        uint64_t left = wk_operand(images + f->tap[tap] + a->chunk * j.pitch, j.pitch, 128);
+#pragma unroll
+        for (unsigned i = 0; i < t::parts; i++) {
+            unsigned at = k / CHUNK * t::pitch + i * t::part * CHUNK_BYTES;
+            wk_wgmma<0, 0>(sum.v[i], left, wk_operand(weights + at, t::pitch, 128));
+        }
+        a->chunk += 2;
+        if (a->chunk == j.channels / CHUNK) a->chunk = 0, a->tap++;
+    }
+    wk_wgmma_commit();
+}
+
+// Results leave the registers through shared memory.
+template <int COLS> static __device__ void put_down(const sums<COLS> &sum, float *to)
+{
+    typedef tile<COLS> t;
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    float *at = to + (warp * 16 + lane / 4) * t::line + lane % 4 * 2;
+#pragma unroll
+    for (int p = 0; p < t::parts; p++)
+#pragma unroll
+        for (int i = 0; i < t::part / 2; i += 2)
+            *(float2 *)(at + i / 2 % 2 * 8 * t::line + p * t::part + i / 4 * 8) =
+                make_float2(sum.v[p][i], sum.v[p][i + 1]);
+}
+
+static __device__ wk_eight load_eight(const float *x)
+{
+    return {((const float4 *)x)[0], ((const float4 *)x)[1]};
+}
+
+// act(x + bias), or x times the slope at `y` where there is a slope to take.
+static __device__ void finish_eight(const wk_planes &j, size_t place, const float (&bias)[CHUNK],
+                                    float (&v)[CHUNK])
+{
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++)
+        v[i] += bias[i];
+    if (j.sloped) {
+        wk_eight y = j.slope.get8(place / CHUNK);
+        const float at[CHUNK] = {y.a.x, y.a.y, y.a.z, y.a.w, y.b.x, y.b.y, y.b.z, y.b.w};
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            v[i] *= wk_activate_slope(WK_ELU, at[i]);
+    } else if (j.elu) {
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            v[i] = wk_activate_half(WK_ELU, v[i]);
+    }
+}
+
+// A thread has eight columns of every so manieth row.
+template <bool TRANSPOSED, int COLS>
+static __device__ void store(const wk_planes &j, const front *f, const float *from, float *part)
+{
+    typedef tile<COLS> t;
+    const unsigned across = COLS / CHUNK, high = THREADS / across;
+    unsigned at = threadIdx.x % across * CHUNK, first = threadIdx.x / across;
+    unsigned column = blockIdx.y * COLS + at, channel = column, offset = column, edges = 0;
+    bool mine = first < high && column < j.columns;
+    if (TRANSPOSED) {
+        unsigned down = blockIdx.z / 2, right = blockIdx.z % 2;
+        if (j.joined) {
+            unsigned index = wk_quotient(column, j.by_result_c);
+            channel = column - index * j.result_c;
+            down = index / 2, right = index % 2;
+        }
+        offset = (down * j.result + right) * j.result_c + channel;
+        edges = down | right << 1;
+    }
+    float bias[CHUNK], total[CHUNK] = {};
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++)
+        bias[i] = j.bias && mine ? j.bias[channel + i] : 0.0f;
+#pragma unroll 1
+    for (unsigned row = first; mine && row < ROWS; row += high) {
+        unsigned place = f->place[row];
+        if (place == OUTSIDE || (TRANSPOSED && (place & edges) != edges)) continue;
+        if (TRANSPOSED) place &= ~3u;
+        wk_eight x = load_eight(from + row * t::line + at);
+        float v[CHUNK] = {x.a.x, x.a.y, x.a.z, x.a.w, x.b.x, x.b.y, x.b.z, x.b.w};
+        finish_eight(j, place + offset, bias, v);
+        j.out.put8((place + offset) / CHUNK,
+                   {make_float4(v[0], v[1], v[2], v[3]), make_float4(v[4], v[5], v[6], v[7])});
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            total[i] += v[i];
+    }
+    if (!j.totals) return;
+    // Column sums of the tile, in a fixed order.
+    __syncthreads();
+    if (first < high)
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            part[first * COLS + at + i] = total[i];
+    __syncthreads();
+    if (threadIdx.x >= COLS || blockIdx.y * COLS + threadIdx.x >= j.columns) return;
+    float sum = 0;
+    for (unsigned i = 0; i < high; i++)
+        sum += part[i * COLS + threadIdx.x];
+    j.totals[(size_t)(blockIdx.z * gridDim.x + blockIdx.x) * j.columns + blockIdx.y * COLS +
+             threadIdx.x] = sum;
+}
+
+// Three colours of four classes: two neighbouring pixels of a line are six numbers.
+static __device__ void store_colours(const wk_planes &j, const front *f, const float *from)
+{
+    const unsigned line = tile<16>::line;
+    unsigned row = threadIdx.x / 2, down = threadIdx.x % 2, place = f->place[row];
+    if (place == OUTSIDE) return;
+    place += down * j.result * 3;
+    float v[6];
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        v[i] = from[row * line + down * 6 + i] + (j.bias ? j.bias[i % 3] : 0.0f);
+#pragma unroll
+    for (int i = 0; i < 6; i += 2) {
+        if (j.out.x) *(float2 *)(j.out.x + place + i) = make_float2(v[i], v[i + 1]);
+        if (j.out.half) *(unsigned *)(j.out.half + place + i) = wk_two_halves(v[i], v[i + 1]);
+    }
+}
+
+// The weights' way to shared memory; one thread sees to it.
+typedef struct supply {
+    const __nv_bfloat16 *from;
+    unsigned to, full, empty, steps;
+} supply;
+
+template <int COLS> static __device__ supply supply_of(const wk_planes &j, front *f, unsigned to)
+{
+    unsigned block = blockIdx.z * gridDim.y + blockIdx.y;
+    const size_t numbers = tile<COLS>::stage / sizeof(__nv_bfloat16);
+    supply s = {j.weights + block * j.steps * numbers, to,
+                (unsigned)__cvta_generic_to_shared(f->full),
+                (unsigned)__cvta_generic_to_shared(f->empty), j.steps};
+    return s;
+}
+
+template <int COLS> static __device__ void bring(const supply &s, unsigned step)
+{
+    const unsigned bytes = tile<COLS>::stage;
+    wk_copy_bulk(s.to + step % STAGES * bytes, (const char *)s.from + (size_t)step * bytes, bytes,
+                 s.full + step % STAGES * 8);
+}
+
+static __device__ void begin_barriers(const supply &s)
+{
+    for (unsigned i = 0; i < STAGES; i++) {
+        wk_barrier_init(s.full + i * 8, 1);
+        wk_barrier_init(s.empty + i * 8, THREADS / 32);
+    }
+    wk_publish_shared();
+}
+
+template <bool TRANSPOSED, int COLS>
+static __global__ void __launch_bounds__(THREADS, 2) planes_kernel(const wk_planes j)
+{
+    extern __shared__ __align__(128) char memory[];
+    typedef tile<COLS> t;
+    front *f = (front *)memory;
+    const block_work b = work_of<TRANSPOSED>(j);
+    unsigned images = (unsigned)__cvta_generic_to_shared(memory) + sizeof(front);
+    unsigned taps = b.taps_down * b.taps_right;
+    unsigned steps = (b.depth + t::depth - 1) / t::depth;
+    const supply s = supply_of<COLS>(j, f, images + j.copied_bytes);
+    if (threadIdx.x == 0) begin_barriers(s);
+    prepare<TRANSPOSED>(j, b, f);
+    wk_begin();
+    if (threadIdx.x == 0)
+        for (unsigned step = 0; step < STAGES && step < steps; step++)
+            bring<COLS>(s, step);
+    copy_images(j, b, images);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    wk_publish_shared();
+    __syncthreads();
+    sums<COLS> sum = {};
+    for (int i = 0; i < t::parts; i++)
+        wk_wgmma_hold(sum.v[i]);
+    along a = {};
+    unsigned mine = images + threadIdx.x / GROUP * 64 * CHUNK_BYTES;
+#pragma unroll 1
+    for (unsigned step = 0; step < steps; step++) {
+        unsigned at = step % STAGES, before = (step - 1) % STAGES;
+        wk_barrier_wait(s.full + at * 8, step / STAGES % 2);
+        multiply<COLS>(j, f, mine, s.to + at * t::stage, &a, taps, sum);
+        wk_wgmma_wait<1>();
+        if (step == 0) continue;
+        if (threadIdx.x % 32 == 0) wk_barrier_arrive(s.empty + before * 8);
+        if (threadIdx.x == 0 && step - 1 + STAGES < steps) {
+            wk_barrier_wait(s.empty + before * 8, (step - 1) / STAGES % 2);
+            bring<COLS>(s, step - 1 + STAGES);
+        }
+        __syncwarp();
+    }
+    wk_wgmma_wait<0>();
+    for (int i = 0; i < t::parts; i++)
+        wk_wgmma_hold(sum.v[i]);
+    __syncthreads();
+    float *result = (float *)(memory + sizeof(front));
+    put_down<COLS>(sum, result);
+    __syncthreads();
+    if constexpr (COLS == 16)
+        store_colours(j, f, result);
+    else
+        store<TRANSPOSED, COLS>(j, f, result, result);
+}
+
+template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, const wk_planes &j)
+{
+    typedef tile<COLS> t;
+    unsigned bytes = j.copied_bytes + STAGES * t::stage, results = ROWS * t::line * sizeof(float);
+    wk_launch_shared(c, planes_kernel<TRANSPOSED, COLS>,
+                     dim3((j.x.places + ROWS - 1) / ROWS, (j.columns + COLS - 1) / COLS, j.classes),
+                     THREADS, sizeof(front) + (bytes > results ? bytes : results), j);
+}
+
+void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j)
+{
+    switch (wk_planes_columns(j)) {
+    case 48:
+        return launch<false, 48>(c, *j);
+    case 96:
+        return launch<false, 96>(c, *j);
+    default:
+        return launch<false, 192>(c, *j);
+    }
+}
+
+void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j)
+{
+    switch (wk_planes_columns(j)) {
+    case 16:
+        return launch<true, 16>(c, *j);
+    case 48:
+    case 96:
+        return launch<true, 96>(c, *j);
+    default:
+        return launch<true, 192>(c, *j);
+    }
+}

@@ -1,0 +1,132 @@
+// What the convolutions of capability 9.0 are told: see hopper_conv.cu for what planes and
+// places are.
+#ifndef WK_TENSOR_CUDA_HOPPER_CONV_CUH
+#define WK_TENSOR_CUDA_HOPPER_CONV_CUH
+
+#include "tensor/cuda/conv.cuh"
+#include <stdlib.h>
+
+/// An image in bf16 as planes of places. Offsets are in numbers.
+typedef struct wk_planes_image {
+    const __nv_bfloat16 *from;
+    unsigned split;        // planes along each axis
+    unsigned side;         // pixels along each axis, in all planes together
+    unsigned plane_chunks; // chunks of 8 channels in a plane
+    unsigned image, down, right, chunk, plane_down, plane_right; // from one to the next
+    unsigned width, height, places;                              // of all images
+    wk_divisor by_width, by_height, by_chunks;
+} wk_planes_image;
+
+/// A convolution in either direction. Results are act(product + bias), or the product times the
+/// slope of ELU at the layer's output.
+typedef struct wk_planes {
+    wk_planes_image x;
+    // For each class, block of columns and stage: [terms / 8][columns][8], zeros where there are
+    // none.
+    const __nv_bfloat16 *weights;
+    unsigned steps;                       // stages of a block
+    unsigned copied, pitch, copied_bytes; // places in shared memory, from chunk to chunk, in all
+    unsigned channels;                    // terms of a tap
+    unsigned kernel, taps[2];             // taps along an axis, by class
+    unsigned columns;                     // of the product
+    bool joined;                          // transposed: the classes are columns
+    unsigned classes;                     // otherwise their number
+    unsigned result, result_c;            // the result's side and channels
+    wk_divisor by_result_c;
+    const float *bias;
+    bool elu, sloped;
+    wk_in slope; // ELU's output where `sloped`
+    wk_out out;
+    float *totals; // column sums of every tile [class][tile][column], or NULL
+} wk_planes;
+
+/// Rows of a tile: `totals` has one for each so many places of each class.
+enum { WK_PLANES_ROWS = 128 };
+
+/// Columns of a block.
+static inline unsigned wk_planes_columns(const wk_planes *j)
+{
+    if (j->result_c == 3) return 16;
+    return j->columns <= 48 && j->classes == 1 && !j->joined ? 48 : j->columns <= 96 ? 96 : 192;
+}
+
+/// Terms of a stage.
+#define WK_PLANES_DEPTH(columns) ((columns) > 96 ? 32 : 64)
+
+void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j);
+void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j);
+
+/// The weights' gradient: sums over places of the large image's planes times the small image.
+typedef struct wk_planes_weights {
+    wk_planes_image x;
+    const __nv_bfloat16 *small;
+    unsigned small_side, small_c, channels, kernel, taps;
+    unsigned row_blocks, column_blocks; // in blocks of WK_WEIGHTS_ROWS and WK_WEIGHTS_COLS
+    unsigned pitch;                     // of the copied planes, from chunk to chunk
+    unsigned groups, group;             // sums apart, and places of each: a multiple of 64
+    float *sums;                        // [group][weights]
+    size_t weights;
+} wk_planes_weights;
+
+enum {
+    WK_WEIGHTS_ROWS = 192,
+    WK_WEIGHTS_COLS = 96,
+    WK_WEIGHTS_DEPTH = 64,
+    WK_WEIGHTS_FURTHER = 64
+};
+
+/// Bytes of shared memory it takes.
+unsigned wk_cuda_planes_weights_bytes(const wk_planes_weights *j);
+void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j);
+
+/// The same for large images of three colours, held as four.
+typedef struct wk_colour_weights {
+    wk_planes_image x;
+    const __nv_bfloat16 *small;
+    unsigned small_side, small_c;
+    unsigned groups;              // sums apart
+    unsigned group, reach, pitch; // set by the kernel: places of a group, of the taps, of a chunk
+    float *sums;                  // [group][weights]
+} wk_colour_weights;
+
+/// False, and nothing is done, for sizes that do not suit.
+bool wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
+
+/// As wk_launch, with shared memory.
+template <class... P, class... A>
+static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block,
+                             unsigned bytes, A... args)
+{
+    // Errors stay for cudaGetLastError.
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = bytes;
+    config.stream = c->stream;
+    config.attrs = &attribute;
+    config.numAttrs = getenv("WK_PDL") && c->programmatic ? 1 : 0;
+    (void)cudaLaunchKernelEx(&config, kernel, P(args)...);
+}
+
+/// Where a place lies.
+static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place, unsigned *image,
+                                        unsigned *row, unsigned *column)
+{
+    unsigned line = wk_quotient(place, x.by_width);
+    *column = place - line * x.width;
+    *image = wk_quotient(line, x.by_height);
+    *row = line - *image * x.height;
+}
+
+/// Begins to copy a chunk, or zeros, to shared memory.
+static __device__ inline void wk_copy_chunk(unsigned to, const __nv_bfloat16 *from, bool real)
+{
+    int bytes = real ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+
+#endif
