@@ -102,17 +102,10 @@ static wk_planes_image small_plane(const wk_conv_sizes *z)
     return x;
 }
 
-// Pixels of three floats as four bf16, the last zero.
 static const __nv_bfloat16 *four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
                                          const float *x)
 {
-    size_t pixels = (size_t)z->batch * z->large * z->large;
-    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, pixels * 4 * sizeof *y);
-    wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
-        const float *p = x + (size_t)i * 3;
-        ((uint2 *)y)[i] = make_uint2(wk_two_halves(p[0], p[1]), wk_two_halves(p[2], 0.0f));
-    });
-    return y;
+    return wk_cuda_four_colours(c, (size_t)z->batch * z->large * z->large, x);
 }
 
 // A term and a column of the product, in the weights [kernel][kernel][large_c][small_c]: their
