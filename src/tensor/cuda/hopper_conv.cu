@@ -35,7 +35,8 @@ template <int COLS> struct sums {
 // The beginning of shared memory, before the image and the weights.
 typedef struct front {
     unsigned place[ROWS]; // where a row's results begin, with edges in its low bits, or OUTSIDE
-    int tap[MOST_TAPS];   // bytes from the copy's beginning to a tap's first chunk
+    unsigned copied[ROWS + WK_PLANES_HALO]; // where the copied places begin
+    int tap[MOST_TAPS]; // bytes from the copy's beginning to a tap's first chunk
     uint64_t full[STAGES], empty[STAGES];
 } front;
 
@@ -90,25 +91,29 @@ static __device__ void prepare(const wk_planes &j, const block_work &b, front *f
     f->tap[tap] = (int)(plane * j.x.plane_chunks * j.pitch + (u * j.x.width + v) * CHUNK_BYTES);
 }
 
-// The images' part, all channels of a place by neighbouring threads.
-static __device__ void copy_images(const wk_planes &j, const block_work &b, unsigned to)
+// Finds the places to copy.
+static __device__ void locate_images(const wk_planes &j, const block_work &b, front *f)
 {
-    unsigned planes = j.x.split * j.x.split;
+    for (unsigned i = threadIdx.x; i < j.copied; i += THREADS) {
+        int place = b.first + (int)i; // before the first there is none
+        f->copied[i] = place < 0 ? 0 : wk_place_of(j.x, (unsigned)place);
+    }
+}
+
+// The images' part, all channels of a place by neighbouring threads.
+static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
+{
+    unsigned plane = j.x.plane_chunks * j.pitch;
     for (unsigned id = threadIdx.x; id < j.copied * j.x.plane_chunks; id += THREADS) {
         unsigned at = wk_quotient(id, j.x.by_chunks), chunk = id - at * j.x.plane_chunks;
-        int place = b.first + (int)at;
-        unsigned image, row, column;
-        bool real = place >= 0 && (unsigned)place < j.x.places;
-        wk_locate(j.x, real ? (unsigned)place : 0, &image, &row, &column);
-        unsigned from = image * j.x.image + row * j.x.down + column * j.x.right + chunk * j.x.chunk;
-        unsigned there = to + chunk * j.pitch + at * CHUNK_BYTES;
-        row *= j.x.split, column *= j.x.split;
-        for (unsigned p = 0; p < planes; p++) {
-            unsigned y = j.x.split == 2 ? p / 2 : 0, x = j.x.split == 2 ? p % 2 : 0;
-            bool inside = real && row + y < j.x.side && column + x < j.x.side;
-            unsigned offset = inside ? from + y * j.x.plane_down + x * j.x.plane_right : 0;
-            wk_copy_chunk(there + p * j.x.plane_chunks * j.pitch, j.x.from + offset, inside);
-        }
+        unsigned place = f->copied[at], there = to + chunk * j.pitch + at * CHUNK_BYTES;
+        const __nv_bfloat16 *from = j.x.from + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
+        wk_copy_chunk(there, from, place);
+        if (j.x.split == 1) continue;
+        bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
+        wk_copy_chunk(there + plane, from + j.x.plane_right, right);
+        wk_copy_chunk(there + 2 * plane, from + j.x.plane_down, below);
+        wk_copy_chunk(there + 3 * plane, from + j.x.plane_down + j.x.plane_right, below && right);
     }
 }
 
@@ -294,11 +299,13 @@ static __global__ void __launch_bounds__(THREADS, 2) planes_kernel(const wk_plan
     const supply s = supply_of<COLS>(j, f, images + j.copied_bytes);
     if (threadIdx.x == 0) begin_barriers(s);
     prepare<TRANSPOSED>(j, b, f);
+    locate_images(j, b, f);
+    __syncthreads();
     wk_begin();
     if (threadIdx.x == 0)
         for (unsigned step = 0; step < STAGES && step < steps; step++)
             bring<COLS>(s, step);
-    copy_images(j, b, images);
+    copy_images(j, f, images);
     asm volatile("cp.async.wait_all;" ::: "memory");
     wk_publish_shared();
     __syncthreads();

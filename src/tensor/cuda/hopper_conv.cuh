@@ -40,8 +40,9 @@ typedef struct wk_planes {
     float *totals; // column sums of every tile [class][tile][column], or NULL
 } wk_planes;
 
-/// Rows of a tile: `totals` has one for each so many places of each class.
-enum { WK_PLANES_ROWS = 128 };
+/// The most places that a tile copies beside its rows, and rows of a tile: `totals` has one for
+/// each so many places of each class.
+enum { WK_PLANES_ROWS = 128, WK_PLANES_HALO = 128 };
 
 /// Columns of a block.
 static inline unsigned wk_planes_columns(const wk_planes *j)
@@ -127,6 +128,37 @@ static __device__ inline void wk_copy_chunk(unsigned to, const __nv_bfloat16 *fr
 {
     int bytes = real ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+
+/// What the low bits of a place's beginning say: that it is there, and whether the planes of the
+/// lower row and of the right column have it too.
+enum { WK_PLACE = 4, WK_PLACE_BELOW = 1, WK_PLACE_RIGHT = 2, WK_PLACE_BITS = 7 };
+
+/// Where a place of the image begins, with its bits; 0 for places outside.
+static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned place)
+{
+    unsigned image, row, column;
+    wk_locate(x, place, &image, &row, &column);
+    if (place >= x.places || row * x.split >= x.side || column * x.split >= x.side) return 0;
+    unsigned at = image * x.image + row * x.down + column * x.right;
+    at |= row * x.split + 1 < x.side ? WK_PLACE_BELOW : 0;
+    return at | (column * x.split + 1 < x.side ? WK_PLACE_RIGHT : 0) | WK_PLACE;
+}
+
+/// Begins to copy the same chunk of COUNT places, `step` apart, those that have all bits `need`,
+/// and zeros for the others. The places are read before, all at once: the way through shared memory
+/// and the copy's address is long.
+template <int COUNT>
+static __device__ inline void wk_copy_places(const unsigned *places, unsigned step, unsigned need,
+                                             const __nv_bfloat16 *from, unsigned to)
+{
+    unsigned at[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        at[i] = places[i * step];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        wk_copy_chunk(to + i * step * 16, from + (at[i] & ~WK_PLACE_BITS), (at[i] & need) == need);
 }
 
 #endif
