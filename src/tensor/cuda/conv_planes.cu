@@ -209,7 +209,8 @@ static bool choose_copy(wk_planes *j, unsigned taps, unsigned reserved)
     j->copied = WK_PLANES_ROWS + (taps - 1) * (j->x.width + 1);
     j->pitch = (j->copied | 1) * CHUNK_BYTES;
     j->copied_bytes = chunks * j->pitch;
-    return j->copied_bytes + reserved <= SHARED && j->copied <= WK_PLANES_ROWS + WK_PLANES_HALO;
+    return j->copied_bytes + reserved <= SHARED && j->copied <= WK_PLANES_ROWS + WK_PLANES_HALO &&
+           j->taps[0] * j->taps[0] * j->channels <= WK_PLANES_TERMS - 64;
 }
 
 enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the weights of the kernels take

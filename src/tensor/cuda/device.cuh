@@ -415,8 +415,8 @@ static __device__ inline float wk_activate(wk_activation act, float x)
 static __device__ inline float wk_activate_half(wk_activation act, float x)
 {
     if (act != WK_ELU) return wk_activate(act, x);
-    float near = x * fmaf(x, fmaf(x, fmaf(x, 1.0f / 24, 1.0f / 6), 0.5f), 1.0f);
-    float below = x > -0.25f ? near : __expf(x) - 1.0f;
+    float near = fmaf(0.5f * x, x, x); // the difference below would lose digits
+    float below = x > -0.015625f ? near : __expf(x) - 1.0f;
     return x > 0.0f ? x : below;
 }
 

@@ -51,7 +51,8 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
     return j->columns <= 48 && j->classes == 1 && !j->joined ? 48 : j->columns <= 96 ? 96 : 192;
 }
 
-/// Terms of a stage.
+/// The most terms, and terms of a stage.
+enum { WK_PLANES_TERMS = 4096 };
 #define WK_PLANES_DEPTH(columns) ((columns) > 96 ? 32 : 64)
 
 void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j);

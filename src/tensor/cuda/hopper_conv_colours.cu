@@ -6,7 +6,7 @@
 #include "tensor/cuda/hopper_wgmma.cuh"
 
 enum { DEPTH = 128, STAGES = 3, CHUNK = 8, CHUNK_BYTES = 16, MOST_REACH = 128 };
-enum { MULTIPLYING = 256, COPYING = 96, THREADS = MULTIPLYING + COPYING };
+enum { MULTIPLYING = 256, COPYING = 192, THREADS = MULTIPLYING + COPYING };
 enum { ROWS = 64, ROW_CHUNKS = ROWS / CHUNK, SMALL_PITCH = (DEPTH + 1) * CHUNK_BYTES };
 enum { SMALL = ROW_CHUNKS * SMALL_PITCH };
 
@@ -54,9 +54,8 @@ static __device__ void copy_stage(const wk_colour_weights &j, const unsigned *la
     const __nv_bfloat16 *from = j.small + chunk * CHUNK;
     unsigned at = to + chunk * SMALL_PITCH;
     if (chunk * CHUNK < j.small_c) {
-#pragma unroll
-        for (unsigned k = 0; k < DEPTH / (5 * HIGH); k++, i += 5 * HIGH)
-            wk_copy_places<5>(small + i, HIGH, WK_PLACE, from, at + i * CHUNK_BYTES);
+        wk_copy_places<DEPTH / HIGH>(small + i, HIGH, WK_PLACE, from, at + i * CHUNK_BYTES);
+        i += DEPTH / HIGH * HIGH;
         if (i < DEPTH) wk_copy_places<1>(small + i, 0, WK_PLACE, from, at + i * CHUNK_BYTES);
     }
     chunk = id % WIDE, i = id / WIDE;

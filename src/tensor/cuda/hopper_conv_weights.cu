@@ -2,13 +2,13 @@
 // planes and of the small image go through shared memory, 64 at a time; a block of threads has some
 // channels of all planes as rows, some of the small channels as columns, and makes the sums of two
 // taps, which begin at different places of the same copy. At places that the small
-// image does not have, it is zero. Three warp groups multiply, three more warps copy.
+// image does not have, it is zero. Three warp groups multiply, four more warps copy.
 #include "tensor/cuda/hopper_conv.cuh"
 #include "tensor/cuda/hopper_wgmma.cuh"
 
 enum { ROWS = WK_WEIGHTS_ROWS, COLS = WK_WEIGHTS_COLS, DEPTH = WK_WEIGHTS_DEPTH };
 enum { CHUNK = 8, CHUNK_BYTES = 16, STAGES = 5, TAPS = 2 };
-enum { MULTIPLYING = ROWS / 64 * 128, COPYING = 96, THREADS = MULTIPLYING + COPYING };
+enum { MULTIPLYING = ROWS / 64 * 128, COPYING = 128, THREADS = MULTIPLYING + COPYING };
 enum { LEFT_CHUNKS = ROWS / CHUNK, RIGHT_CHUNKS = COLS / CHUNK };
 enum { RIGHT_PITCH = (DEPTH + 1) * CHUNK_BYTES, RIGHT = RIGHT_CHUNKS * RIGHT_PITCH };
 
@@ -61,15 +61,15 @@ static __device__ void locate_stage(const wk_planes_weights &j, const share &s, 
     }
 }
 
-// A thread's chunk on a side, the same for every place, and the bits that the place must have.
+// A chunk on a side, the same for every place, and the bits that the place must have.
 typedef struct chunk {
     const __nv_bfloat16 *from;
     unsigned need;
 } chunk;
 
-static __device__ chunk left_chunk(const wk_planes_weights &j, const share &s, unsigned id)
+static __device__ chunk left_chunk(const wk_planes_weights &j, const share &s, unsigned at)
 {
-    unsigned at = s.rows * LEFT_CHUNKS + id % LEFT_CHUNKS;
+    at += s.rows * LEFT_CHUNKS;
     unsigned plane = wk_quotient(at, j.x.by_chunks), y = plane / 2, x = plane % 2;
     at -= plane * j.x.plane_chunks;
     chunk c = {j.x.from + y * j.x.plane_down + x * j.x.plane_right + at * CHUNK,
@@ -78,29 +78,46 @@ static __device__ chunk left_chunk(const wk_planes_weights &j, const share &s, u
     return c;
 }
 
-static __device__ chunk right_chunk(const wk_planes_weights &j, const share &s, unsigned id)
+static __device__ chunk right_chunk(const wk_planes_weights &j, const share &s, unsigned at)
 {
-    unsigned column = s.columns * COLS + id % RIGHT_CHUNKS * CHUNK;
+    unsigned column = s.columns * COLS + at * CHUNK;
     chunk c = {j.small + column, WK_PLACE};
     if (column >= j.small_c) c.from = j.small, c.need = ~0u;
     return c;
 }
 
-static __device__ void copy_stage(const wk_planes_weights &j, const share &s, chunk l, chunk r,
+// A thread has three chunks on each side.
+enum { PARTS = 3, LEFT_WIDE = LEFT_CHUNKS / PARTS, RIGHT_WIDE = RIGHT_CHUNKS / PARTS };
+typedef struct chunks {
+    chunk left[PARTS], right[PARTS];
+} chunks;
+
+static __device__ chunks chunks_of(const wk_planes_weights &j, const share &s, unsigned id)
+{
+    chunks c;
+#pragma unroll
+    for (unsigned p = 0; p < PARTS; p++) {
+        c.left[p] = left_chunk(j, s, p * LEFT_WIDE + id % LEFT_WIDE);
+        c.right[p] = right_chunk(j, s, p * RIGHT_WIDE + id % RIGHT_WIDE);
+    }
+    return c;
+}
+
+static __device__ void copy_stage(const wk_planes_weights &j, const share &s, const chunks &c,
                                   const unsigned *left, const unsigned *right, unsigned to)
 {
-    enum { HIGH = COPYING / LEFT_CHUNKS, RIGHT_HIGH = COPYING / RIGHT_CHUNKS, BATCH = 8 };
-    unsigned id = threadIdx.x - MULTIPLYING, first = id / LEFT_CHUNKS, i;
-    unsigned at = to + RIGHT + id % LEFT_CHUNKS * j.pitch;
+    enum { HIGH = COPYING / LEFT_WIDE, RIGHT_HIGH = COPYING / RIGHT_WIDE };
+    unsigned id = threadIdx.x - MULTIPLYING, first = id / LEFT_WIDE, other = id / RIGHT_WIDE;
 #pragma unroll
-    for (i = 0; i < DEPTH; i += BATCH * HIGH)
-        wk_copy_places<BATCH>(left + first + i, HIGH, l.need, l.from,
-                              at + (first + i) * CHUNK_BYTES);
-    for (i = DEPTH + first; i < DEPTH + s.further; i += HIGH)
-        wk_copy_places<1>(left + i, 0, l.need, l.from, at + i * CHUNK_BYTES);
-    first = id / RIGHT_CHUNKS;
-    at = to + id % RIGHT_CHUNKS * RIGHT_PITCH + first * CHUNK_BYTES;
-    wk_copy_places<DEPTH / RIGHT_HIGH>(right + first, RIGHT_HIGH, r.need, r.from, at);
+    for (unsigned p = 0; p < PARTS; p++) {
+        unsigned at = to + RIGHT + (p * LEFT_WIDE + id % LEFT_WIDE) * j.pitch;
+        chunk l = c.left[p], r = c.right[p];
+        wk_copy_places<DEPTH / HIGH>(left + first, HIGH, l.need, l.from, at + first * CHUNK_BYTES);
+        for (unsigned i = DEPTH + first; i < DEPTH + s.further; i += HIGH)
+            wk_copy_places<1>(left + i, 0, l.need, l.from, at + i * CHUNK_BYTES);
+        at = to + (p * RIGHT_WIDE + id % RIGHT_WIDE) * RIGHT_PITCH + other * CHUNK_BYTES;
+        wk_copy_places<DEPTH / RIGHT_HIGH>(right + other, RIGHT_HIGH, r.need, r.from, at);
+    }
 }
 
 static __device__ void copy_all(const wk_planes_weights &j, const share &s, front *f,
@@ -108,15 +125,14 @@ static __device__ void copy_all(const wk_planes_weights &j, const share &s, fron
 {
     unsigned full = (unsigned)__cvta_generic_to_shared(f->full);
     unsigned empty = (unsigned)__cvta_generic_to_shared(f->empty);
-    const chunk l = left_chunk(j, s, threadIdx.x - MULTIPLYING);
-    const chunk r = right_chunk(j, s, threadIdx.x - MULTIPLYING);
+    const chunks c = chunks_of(j, s, threadIdx.x - MULTIPLYING);
 #pragma unroll 1
     for (unsigned step = 0; step < s.steps; step++) {
         unsigned at = step % STAGES, *left = f->left[step % 2], *right = f->right[step % 2];
         locate_stage(j, s, s.begin + step * DEPTH, left, right);
         asm volatile("bar.sync 1, %0;" ::"n"((int)COPYING) : "memory"); // of these warps alone
         if (step >= STAGES) wk_barrier_wait(empty + at * 8, (step / STAGES - 1) % 2);
-        copy_stage(j, s, l, r, left, right, stages + at * stage);
+        copy_stage(j, s, c, left, right, stages + at * stage);
         wk_barrier_arrive_copied(full + at * 8);
     }
 }
