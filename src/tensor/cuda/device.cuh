@@ -38,6 +38,7 @@ typedef struct wk_cuda_call {
     unsigned halves;    // a bit for each input that may exist in bf16 alone
     unsigned merged;    // calls after this one that are done with it
     bool skipped;       // done with one before it
+    bool lazy;          // never done: who reads its result reads its inputs
     bool chained;       // part of a recurrence that runs as one kernel, in float32
 } wk_cuda_call;
 
@@ -197,8 +198,104 @@ struct wk_in {
     }
 };
 
+/// Division of numbers below 2^31 by a constant: a multiplication and a shift.
+typedef struct wk_divisor {
+    unsigned value, factor, shift;
+} wk_divisor;
+
+static inline wk_divisor wk_divisor_of(unsigned value)
+{
+    wk_divisor d = {value, 0, 0};
+    while ((1ull << d.shift) < value)
+        d.shift++;
+    d.factor = (unsigned)(((1ull << 32) * ((1ull << d.shift) - value)) / value + 1);
+    return d;
+}
+
+static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
+{
+    return (__umulhi(x, d.factor) + x) >> d.shift;
+}
+
 /// Input i for a kernel that can read both forms; storage.cu lists those inputs.
 wk_in wk_call_load(const wk_cuda_call *c, int i);
+
+/// One of the tensors that an input is the sum of: rows of numbers somewhere in it, zeros
+/// elsewhere.
+struct wk_term {
+    wk_in x;                 // at its row 0
+    wk_divisor by_rows;      // the input's rows come in stacks of these,
+    unsigned stack, first;   // which are so many rows of x apart, and begin here
+    unsigned before, height; // rows of zeros before those of x, and those of x
+    size_t row;              // from row to row of x
+    unsigned unit;           // 1, 2 or 4 numbers may be read at once
+
+    // Where row r begins; false if it is zero.
+    __device__ bool find(unsigned r, size_t *at) const
+    {
+        unsigned s = wk_quotient(r, by_rows);
+        unsigned mine = s * stack + first + (r - s * by_rows.value) - before;
+        *at = mine * row;
+        return mine < height;
+    }
+
+    __device__ float get(unsigned r, unsigned col) const
+    {
+        size_t at;
+        return find(r, &at) ? x[at + col] : 0.0f;
+    }
+
+    __device__ float4 get4(unsigned r, unsigned col) const
+    {
+        size_t at;
+        if (!find(r, &at)) return make_float4(0, 0, 0, 0);
+        at += col;
+        if (unit == 4) return x.get4(at / 4);
+        if (unit == 1) return make_float4(x[at], x[at + 1], x[at + 2], x[at + 3]);
+        float2 low = *(const float2 *)(x.x + at), high = *(const float2 *)(x.x + at + 2);
+        return make_float4(low.x, low.y, high.x, high.y);
+    }
+};
+
+/// An input of rows of `width` numbers as a sum of tensors. Kernels index it like a pointer.
+enum { WK_TERMS = 6 };
+struct wk_terms {
+    unsigned count, width;
+    wk_divisor by_width;
+    wk_term item[WK_TERMS];
+
+    __device__ float operator[](unsigned i) const
+    {
+        unsigned r = wk_quotient(i, by_width), col = i - r * width;
+        float sum = item[0].get(r, col);
+        for (unsigned k = 1; k < count; k++)
+            sum += item[k].get(r, col);
+        return sum;
+    }
+
+    /// Columns col ... col+3 of a row.
+    __device__ float4 at4(unsigned r, unsigned col) const
+    {
+        float4 sum = item[0].get4(r, col);
+#pragma unroll
+        for (unsigned k = 1; k < WK_TERMS; k++) {
+            if (k >= count) break;
+            float4 v = item[k].get4(r, col);
+            sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+        }
+        return sum;
+    }
+
+    /// Elements 4i ... 4i+3, where the width is a multiple of 4.
+    __device__ float4 get4(unsigned i) const
+    {
+        unsigned r = wk_quotient(4 * i, by_width);
+        return at4(r, 4 * i - r * width);
+    }
+};
+
+/// Input i for a kernel that takes it as a sum; lazy.cu lists those inputs.
+wk_terms wk_call_terms(const wk_cuda_call *c, int i);
 
 /// Output i for a kernel that writes all of it once and does not read it.
 wk_out wk_call_store(const wk_cuda_call *c, int i);
@@ -249,25 +346,6 @@ void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_
 /// y[i] = scale * sum over cols of x [rows,cols].
 void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float scale, const float *x,
                       float *y);
-
-/// Division of numbers below 2^31 by a constant: a multiplication and a shift.
-typedef struct wk_divisor {
-    unsigned value, factor, shift;
-} wk_divisor;
-
-static inline wk_divisor wk_divisor_of(unsigned value)
-{
-    wk_divisor d = {value, 0, 0};
-    while ((1ull << d.shift) < value)
-        d.shift++;
-    d.factor = (unsigned)(((1ull << 32) * ((1ull << d.shift) - value)) / value + 1);
-    return d;
-}
-
-static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
-{
-    return (__umulhi(x, d.factor) + x) >> d.shift;
-}
 
 // Launching.
 
@@ -415,8 +493,8 @@ static __device__ inline float wk_activate(wk_activation act, float x)
 static __device__ inline float wk_activate_half(wk_activation act, float x)
 {
     if (act != WK_ELU) return wk_activate(act, x);
-    float near = fmaf(0.5f * x, x, x); // the difference below would lose digits
-    float below = x > -0.015625f ? near : __expf(x) - 1.0f;
+    float near = x * fmaf(x, fmaf(x, fmaf(x, 1.0f / 24, 1.0f / 6), 0.5f), 1.0f);
+    float below = x > -0.25f ? near : __expf(x) - 1.0f;
     return x > 0.0f ? x : below;
 }
 
