@@ -63,7 +63,7 @@ static wk_learner_batch make_batch(const wk_learner_config *c)
         action[i] = (float)wk_rng_uniform(&rng, -1, 1);
     for (size_t i = 0; i < rewards; i++)
         reward[i] = (float)wk_rng_uniform(&rng, 0, 1);
-    return (wk_learner_batch){images, action, first, reward};
+    return (wk_learner_batch){images, action, first, reward, NULL};
 }
 
 static void free_batch(wk_learner_batch batch)
@@ -87,10 +87,27 @@ static void print_times(const char *what, double *seconds, int count)
            1e3 * seconds[0]);
 }
 
+static void print_figures(const char *which, const wk_learner_metrics *m, const wk_task_metrics *t,
+                          int tasks)
+{
+    printf(
+        "%s: model loss %g norm %g, kl %g, ensemble loss %g, actor loss %g norm %g, critic loss %g "
+        "norm %g\n",
+        which, (double)m->model_loss, (double)m->model_norm, (double)m->kl,
+        (double)m->ensemble_loss, (double)m->explore.actor_loss, (double)m->explore.actor_norm,
+        (double)m->explore.critic_loss, (double)m->explore.critic_norm);
+    for (int i = 0; i < tasks; i++)
+        printf("  task %d: reward loss %g norm %g, actor loss %g norm %g, critic loss %g norm %g\n",
+               i, (double)t->reward_loss[i], (double)t->reward_norm[i],
+               (double)t->policy[i].actor_loss, (double)t->policy[i].actor_norm,
+               (double)t->policy[i].critic_loss, (double)t->policy[i].critic_norm);
+}
+
 static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
 {
     wk_error err = {0};
     wk_learner_metrics metrics = {0};
+    wk_task_metrics of_tasks = {0};
     double *update = room((size_t)updates * sizeof *update);
     double *tasks = room((size_t)updates * sizeof *tasks);
     double *launch = room((size_t)updates * sizeof *launch);
@@ -102,9 +119,10 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
         check(wk_learner_finish(b->learner, &metrics, NULL, &err), &err);
         double middle = wk_clock_seconds();
         if (b->config.tasks > 0)
-            check(wk_learner_update_tasks(b->learner, batch, NULL, &err), &err);
+            check(wk_learner_update_tasks(b->learner, batch, &of_tasks, &err), &err);
         double end = wk_clock_seconds();
         check(wk_program_run(wk_learner_program(b->learner), &err), &err);
+        if (i == -WARM_UP) print_figures("first", &metrics, &of_tasks, b->config.tasks);
         if (i < 0) continue;
         update[i] = middle - start;
         tasks[i] = end - middle;
@@ -113,8 +131,7 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
     print_times("reward-free update", update, updates);
     print_times("  of it the graph", launch, updates);
     if (b->config.tasks > 0) print_times("task update", tasks, updates);
-    printf("model loss %g, kl %g, actor loss %g\n", (double)metrics.model_loss, (double)metrics.kl,
-           (double)metrics.explore.actor_loss);
+    print_figures("last", &metrics, &of_tasks, b->config.tasks);
     free(update);
     free(tasks);
     free(launch);

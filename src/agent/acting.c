@@ -5,19 +5,24 @@
 #include "model/vision.h"
 #include "nn/losses.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct wk_acting {
     wk_learner *learner;
     int count, policy;
     wk_unit unit;
+    wk_mirror mirror;  // the weights it reads
     wk_buffer *memory; // counter (padded to 64 bytes), stoch [N,flat], deter [N,deter]
+    wk_buffer *inbox;  // images, actions [N,A], keep [N]
+    void *outgoing;    // the same in host memory of the backend
+    float *chosen;     // actions [N,A] there
+    wk_queue *queue;
+    wk_mark *done;
     wk_tensor image, action, keep;
     wk_tensor sampled, mode; // [S,N,A]
-    int stack;
-    float *scratch; // [S,N,A]
 };
 
-enum { COUNTER_BYTES = 64 };
+enum { COUNTER_BYTES = 64, PICTURE_BYTES = 64 * 64 * 3 };
 
 static size_t stoch_bytes(const wk_acting *a)
 {
@@ -28,6 +33,22 @@ size_t wk_acting_state_size(const wk_acting *a)
 {
     size_t deter = (size_t)a->count * (size_t)a->learner->config.deter * sizeof(float);
     return COUNTER_BYTES + stoch_bytes(a) + deter;
+}
+
+static size_t action_bytes(const wk_acting *a)
+{
+    return (size_t)a->count * (size_t)a->learner->config.action_size * sizeof(float);
+}
+
+// Where what the environments show and did lies in the inbox.
+typedef struct inbox {
+    size_t actions, keep, total; // images come first
+} inbox;
+
+static inbox inbox_of(const wk_acting *a)
+{
+    size_t images = (size_t)a->count * PICTURE_BYTES, keep = images + action_bytes(a);
+    return (inbox){images, keep, keep + (size_t)a->count * sizeof(float)};
 }
 
 // Moves the states on by one image; gives features [1,N,F].
@@ -61,19 +82,24 @@ static wk_status record(wk_acting *a, wk_set_id actor, wk_error *err)
     WK_TRY(wk_unit_begin(&a->unit, a->learner, (const wk_set_id[]){WK_SET_MODEL, actor}, 2, err));
     wk_graph *g = a->unit.graph;
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", a->memory, 0);
-    a->image = wk_graph_input(g, WK_U8, WK_SHAPE(a->count, 64, 64, 3), "image");
-    a->action = wk_graph_input(g, WK_F32, WK_SHAPE(a->count, c->action_size), "action");
-    a->keep = wk_graph_input(g, WK_F32, WK_SHAPE(a->count), "keep");
+    inbox at = inbox_of(a);
+    a->image = wk_graph_persistent(g, WK_U8, WK_SHAPE(a->count, 64, 64, 3), "image", a->inbox, 0);
+    a->action = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count, c->action_size), "action",
+                                    a->inbox, at.actions);
+    a->keep = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count), "keep", a->inbox, at.keep);
     wk_tensor features = record_state(a, counter);
     wk_tensor raw = wk_actor_head(a->unit.scope[actor], c, features);
-    a->stack = wk_graph_shape(g, raw).dim[0];
     a->sampled = wk_graph_truncated_normal_sample(
         g, raw, wk_nn_random(counter, c->seed, "act/action", a->policy));
     a->mode = wk_graph_truncated_normal_mode(g, raw);
     wk_graph_output(g, a->sampled);
     wk_graph_output(g, a->mode);
     wk_graph_count(g, counter, 1);
-    return wk_unit_finish(&a->unit, a->learner, err);
+    WK_TRY(wk_unit_bind(&a->unit, a->learner, err));
+    WK_TRY(wk_mirror_open(&a->mirror, a->learner, &a->unit, err));
+    WK_TRY(wk_program_plan(g, a->learner->backend, &a->unit.program, err));
+    wk_program_set_urgent(a->unit.program);
+    return wk_program_compile(a->unit.program, NULL, err);
 }
 
 static wk_status build(wk_acting *a, wk_error *err)
@@ -86,11 +112,13 @@ static wk_status build(wk_acting *a, wk_error *err)
                        explore ? "this learner explores by random actions and has no policy to act"
                                : "this learner has no policy for task %d (it has %d)",
                        a->policy, c->tasks);
-    size_t stack = explore ? 1 : (size_t)c->tasks;
-    size_t numbers = stack * (size_t)a->count * (size_t)c->action_size;
-    a->scratch = malloc(numbers * sizeof(float));
-    if (!a->scratch) return wk_fail(err, WK_E_MEMORY, "no memory for %zu actions", numbers);
-    WK_TRY(wk_buffer_create(a->learner->backend, wk_acting_state_size(a), &a->memory, err));
+    wk_backend *backend = a->learner->backend;
+    WK_TRY(wk_buffer_create(backend, wk_acting_state_size(a), &a->memory, err));
+    WK_TRY(wk_buffer_create(backend, inbox_of(a).total, &a->inbox, err));
+    WK_TRY(wk_host_create(backend, inbox_of(a).total, &a->outgoing, err));
+    WK_TRY(wk_host_create(backend, action_bytes(a), (void **)&a->chosen, err));
+    WK_TRY(wk_queue_create(backend, true, &a->queue, err));
+    WK_TRY(wk_mark_create(backend, &a->done, err));
     return record(a, actor, err);
 }
 
@@ -114,9 +142,14 @@ wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting
 void wk_acting_destroy(wk_acting *a)
 {
     if (!a) return;
+    wk_queue_destroy(a->queue);
     wk_unit_free(&a->unit);
+    wk_mirror_close(&a->mirror);
     wk_buffer_destroy(a->memory);
-    free(a->scratch);
+    wk_buffer_destroy(a->inbox);
+    wk_host_destroy(a->learner->backend, a->outgoing);
+    wk_host_destroy(a->learner->backend, a->chosen);
+    wk_mark_destroy(a->done);
     free(a);
 }
 
@@ -130,22 +163,33 @@ wk_status wk_acting_begin(wk_acting *a, uint64_t counter, wk_error *err)
     return status;
 }
 
+static void fill_inbox(wk_acting *a, const uint8_t *images, const float *previous,
+                       const uint8_t *first)
+{
+    inbox at = inbox_of(a);
+    char *bytes = a->outgoing;
+    float *keep = (float *)(void *)(bytes + at.keep);
+    memcpy(bytes, images, at.actions);
+    memcpy(bytes + at.actions, previous, at.keep - at.actions);
+    for (int i = 0; i < a->count; i++)
+        keep[i] = first[i] ? 0.0f : 1.0f;
+}
+
 wk_status wk_acting_step(wk_acting *a, const uint8_t *images, const float *previous,
                          const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err)
 {
     wk_program *program = a->unit.program;
-    size_t n = (size_t)a->count, width = (size_t)a->learner->config.action_size;
-    for (size_t i = 0; i < n; i++)
-        a->scratch[i] = first[i] ? 0.0f : 1.0f;
-    WK_TRY(wk_program_upload(program, a->keep, a->scratch, n * sizeof(float), err));
-    WK_TRY(wk_program_upload(program, a->image, images, n * 64 * 64 * 3, err));
-    WK_TRY(wk_program_upload(program, a->action, previous, n * width * sizeof(float), err));
-    WK_TRY(wk_program_run(program, err));
-    WK_TRY(wk_program_download(program, mode == WK_ACT_MODE ? a->mode : a->sampled, a->scratch,
-                               (size_t)a->stack * n * width * sizeof(float), err));
-    size_t member = a->policy < 0 ? 0 : (size_t)a->policy;
-    for (size_t i = 0; i < n * width; i++)
-        actions[i] = a->scratch[member * n * width + i];
+    size_t bytes = action_bytes(a), member = a->policy < 0 ? 0 : (size_t)a->policy;
+    fill_inbox(a, images, previous, first);
+    WK_TRY(wk_queue_upload(a->queue, a->inbox, 0, a->outgoing, inbox_of(a).total, err));
+    WK_TRY(wk_mirror_read(&a->mirror, a->queue, err));
+    WK_TRY(wk_program_put(program, a->queue, err));
+    wk_location at = wk_program_locate(program, mode == WK_ACT_MODE ? a->mode : a->sampled);
+    WK_TRY(
+        wk_queue_download(a->queue, at.buffer, at.offset + member * bytes, a->chosen, bytes, err));
+    WK_TRY(wk_queue_mark(a->queue, a->done, err));
+    WK_TRY(wk_mark_wait(a->done, err));
+    memcpy(actions, a->chosen, bytes);
     return WK_OK;
 }
 

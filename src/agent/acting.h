@@ -1,6 +1,7 @@
 // Acting: a policy of a learner as the mind of N environments. It keeps their recurrent states on
-// the device and turns images into actions, in a small graph of its own that shares the learner's
-// weights.
+// the device and turns images into actions, in a small graph of its own. While an update runs
+// beside it, it reads a copy of the weights as they were before; else the learner's own, as they
+// are.
 #ifndef WK_AGENT_ACTING_H
 #define WK_AGENT_ACTING_H
 

@@ -1,10 +1,14 @@
 #include "agent/learner.h"
 
 #include "agent/learner_parts.h"
+#include "agent/need.h"
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PICTURE_BYTES = 64 * 64 * 3 };
 
 // What each set is, given a config.
 typedef struct set_row {
@@ -80,7 +84,7 @@ wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_i
     return WK_OK;
 }
 
-wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err)
+wk_status wk_unit_bind(wk_unit *unit, const wk_learner *learner, wk_error *err)
 {
     for (int id = 0; id < WK_SETS; id++)
         if (unit->scope[id]) WK_TRY(wk_scope_bind(unit->scope[id], learner->backend, err));
@@ -91,6 +95,12 @@ wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err)
         if (trains && learner->optimizers[id])
             WK_TRY(wk_optimizer_bind(learner->optimizers[id], learner->backend, err));
     }
+    return WK_OK;
+}
+
+wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err)
+{
+    WK_TRY(wk_unit_bind(unit, learner, err));
     return wk_program_plan(unit->graph, learner->backend, &unit->program, err);
 }
 
@@ -158,33 +168,60 @@ static wk_status list_state(wk_learner *learner, wk_error *err)
 static wk_status compile_units(wk_learner *learner, wk_error *err)
 {
     const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
-    size_t largest = 0, owned = 0;
+    size_t largest = 0;
     for (int i = 0; i < 3; i++) {
         if (!units[i]->program) continue;
         wk_program_stats stats = wk_program_get_stats(units[i]->program);
-        owned += stats.owned;
         if (stats.planned > largest) largest = stats.planned;
     }
+    WK_TRY(wk_learner_check_room(learner, largest, err));
     wk_status status = wk_buffer_create(learner->backend, largest, &learner->temporary, err);
     for (int i = 0; i < 3 && status == WK_OK; i++)
         if (units[i]->program)
             status = wk_program_compile(units[i]->program, learner->temporary, err);
     if (status == WK_E_MEMORY)
-        wk_fail_context(err, "a learner that needs %zu MiB beside its weights and optimiser",
-                        (largest + owned) >> 20);
+        wk_fail_context(err, "a learner that needs at least %zu MiB",
+                        wk_learner_need_total(wk_learner_get_need(learner, largest)) >> 20);
     return status;
 }
 
 // Where the parts of a batch lie in the memory for the next one, in bytes.
 typedef struct incoming {
-    size_t actions, keep, total; // images come first
+    size_t actions, keep, rewards, total; // images come first
 } incoming;
 
 static incoming incoming_of(const wk_learner_config *c)
 {
-    size_t rows = (size_t)wk_config_rows(c), images = rows * 64 * 64 * 3;
-    size_t actions = rows * (size_t)c->action_size * sizeof(float);
-    return (incoming){images, images + actions, images + actions + rows * sizeof(float)};
+    size_t rows = (size_t)wk_config_rows(c), number = rows * sizeof(float);
+    incoming at = {.actions = rows * PICTURE_BYTES};
+    at.keep = at.actions + number * (size_t)c->action_size;
+    at.rewards = at.keep + number;
+    at.total = at.rewards + number * (size_t)c->tasks;
+    return at;
+}
+
+// Of a batch's small parts on the host: where each picture is on the device, then the numbers as
+// they will lie there.
+static size_t outgoing_bytes(const wk_learner_config *c)
+{
+    incoming at = incoming_of(c);
+    return (size_t)wk_config_rows(c) * sizeof(void *) + at.total - at.actions;
+}
+
+static wk_status make_queues(wk_learner *learner, wk_error *err)
+{
+    const wk_learner_config *c = &learner->config;
+    wk_backend *backend = learner->backend;
+    WK_TRY(wk_queue_create(backend, false, &learner->work, err));
+    WK_TRY(wk_queue_create(backend, false, &learner->transfers, err));
+    WK_TRY(wk_mark_create(backend, &learner->done, err));
+    for (int i = 0; i < 2; i++) {
+        WK_TRY(wk_mark_create(backend, &learner->staged[i], err));
+        WK_TRY(wk_mark_create(backend, &learner->taken[i], err));
+        WK_TRY(wk_host_create(backend, outgoing_bytes(c), &learner->outgoing[i], err));
+        WK_TRY(wk_buffer_create(backend, incoming_of(c).total, &learner->incoming[i], err));
+    }
+    return WK_OK;
 }
 
 static wk_status build(wk_learner *learner, wk_error *err)
@@ -200,9 +237,7 @@ static wk_status build(wk_learner *learner, wk_error *err)
     learner->scratch = malloc(most * sizeof(float));
     if (!learner->scratch)
         return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", most);
-    for (int i = 0; i < 2; i++)
-        WK_TRY(
-            wk_buffer_create(learner->backend, incoming_of(c).total, &learner->incoming[i], err));
+    WK_TRY(make_queues(learner, err));
     WK_TRY(wk_learner_record_learn(learner, err));
     WK_TRY(wk_learner_record_observe(learner, err));
     if (c->tasks > 0) WK_TRY(wk_learner_record_tasks(learner, err));
@@ -214,8 +249,8 @@ static wk_status build(wk_learner *learner, wk_error *err)
         WK_TRY(wk_params_copy(learner->params[WK_SET_TASK_SLOW],
                               learner->params[WK_SET_TASK_CRITIC], err));
     size_t figures = learner->learn_t.figures.total + learner->task_t.figures.total;
-    learner->figures = malloc(figures * sizeof(float));
-    if (!learner->figures) return wk_fail(err, WK_E_MEMORY, "no memory for %zu figures", figures);
+    WK_TRY(
+        wk_host_create(learner->backend, figures * sizeof(float), (void **)&learner->figures, err));
     return list_state(learner, err);
 }
 
@@ -239,6 +274,9 @@ wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend
 void wk_learner_destroy(wk_learner *learner)
 {
     if (!learner) return;
+    assert(!learner->mirrors);
+    wk_queue_destroy(learner->work);
+    wk_queue_destroy(learner->transfers);
     wk_state_destroy(learner->state);
     wk_state_destroy(learner->weights);
     wk_unit_free(&learner->learn);
@@ -251,10 +289,15 @@ void wk_learner_destroy(wk_learner *learner)
     wk_buffer_destroy(learner->latent);
     wk_buffer_destroy(learner->counters);
     wk_buffer_destroy(learner->temporary);
-    for (int i = 0; i < 2; i++)
+    wk_mark_destroy(learner->done);
+    for (int i = 0; i < 2; i++) {
         wk_buffer_destroy(learner->incoming[i]);
+        wk_host_destroy(learner->backend, learner->outgoing[i]);
+        wk_mark_destroy(learner->staged[i]);
+        wk_mark_destroy(learner->taken[i]);
+    }
     free(learner->scratch);
-    free(learner->figures);
+    wk_host_destroy(learner->backend, learner->figures);
     free(learner);
 }
 
@@ -270,18 +313,24 @@ static wk_status upload_batch(wk_learner *learner, wk_program *program,
     size_t rows = (size_t)wk_config_rows(&learner->config);
     for (size_t i = 0; i < rows; i++)
         learner->scratch[i] = batch->first[i] ? 0.0f : 1.0f;
-    WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * 64 * 64 * 3, err));
+    WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * PICTURE_BYTES, err));
     WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
                              rows * (size_t)learner->config.action_size * sizeof(float), err));
     return wk_program_upload(program, inputs->keep, learner->scratch, rows * sizeof(float), err);
 }
 
-// Reads all figures of a program into the learner's memory.
-static wk_status read_figures(const wk_learner *learner, const wk_unit *unit,
-                              const wk_figures *figures, wk_error *err)
+// Those of the task program lie behind those of the other.
+static float *task_figures(const wk_learner *learner)
 {
-    return wk_program_download(unit->program, figures->joined, learner->figures,
-                               figures->total * sizeof(float), err);
+    return learner->figures + learner->learn_t.figures.total;
+}
+
+// Brings all figures of a program into the host's memory, once it has run.
+static wk_status put_figures(const wk_learner *learner, const wk_unit *unit,
+                             const wk_figures *figures, float *to, wk_error *err)
+{
+    wk_location at = wk_program_locate(unit->program, figures->joined);
+    return wk_queue_download(learner->work, at.buffer, at.offset, to, at.size, err);
 }
 
 static float mean_of(const float *values, int count)
@@ -322,37 +371,112 @@ static void fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
     }
 }
 
-wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
+// The rewards of each task one behind the other.
+static void turn_rewards(const wk_learner_config *c, const float *rewards, float *out)
+{
+    size_t tasks = (size_t)c->tasks, rows = (size_t)wk_config_rows(c);
+    for (size_t k = 0; k < tasks; k++)
+        for (size_t i = 0; i < rows; i++)
+            out[k * rows + i] = rewards[i * tasks + k];
+}
+
+static void fill_numbers(const wk_learner_config *c, const wk_learner_batch *batch, float *out)
+{
+    size_t rows = (size_t)wk_config_rows(c), actions = rows * (size_t)c->action_size;
+    memcpy(out, batch->actions, actions * sizeof *out);
+    for (size_t i = 0; i < rows; i++)
+        out[actions + i] = batch->first[i] ? 0.0f : 1.0f;
+    if (c->tasks > 0 && batch->rewards) turn_rewards(c, batch->rewards, out + actions + rows);
+}
+
+static wk_status put_pictures(wk_learner *learner, const wk_learner_batch *batch, const void **list,
+                              wk_error *err)
 {
     size_t rows = (size_t)wk_config_rows(&learner->config);
+    wk_buffer *to = learner->incoming[learner->side];
+    if (!batch->frames)
+        return wk_queue_upload(learner->transfers, to, 0, batch->images, rows * PICTURE_BYTES, err);
+    memcpy(list, batch->frames, rows * sizeof *list);
+    wk_gather gather = {to, 0, PICTURE_BYTES, list, rows};
+    return wk_queue_gather(learner->transfers, &gather, err);
+}
+
+wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
+{
+    int side = learner->side;
     incoming at = incoming_of(&learner->config);
-    wk_buffer *buffer = learner->incoming[learner->side];
-    for (size_t i = 0; i < rows; i++)
-        learner->scratch[i] = batch->first[i] ? 0.0f : 1.0f;
-    WK_TRY(wk_buffer_upload(buffer, 0, batch->images, at.actions, err));
-    WK_TRY(wk_buffer_upload(buffer, at.actions, batch->actions, at.keep - at.actions, err));
-    return wk_buffer_upload(buffer, at.keep, learner->scratch, at.total - at.keep, err);
+    const void **list = learner->outgoing[side];
+    float *numbers = (float *)(void *)(list + wk_config_rows(&learner->config));
+    // A batch that was staged here and never used may still be on its way.
+    WK_TRY(wk_mark_wait(learner->staged[side], err));
+    WK_TRY(wk_queue_after(learner->transfers, learner->taken[side], err));
+    fill_numbers(&learner->config, batch, numbers);
+    WK_TRY(put_pictures(learner, batch, list, err));
+    WK_TRY(wk_queue_upload(learner->transfers, learner->incoming[side], at.actions, numbers,
+                           at.total - at.actions, err));
+    return wk_queue_mark(learner->transfers, learner->staged[side], err);
+}
+
+// Copies a part of the staged batch into an input of a program.
+static wk_status feed(const wk_learner *learner, const wk_unit *unit, wk_tensor x, size_t offset,
+                      wk_error *err)
+{
+    wk_location to = wk_program_locate(unit->program, x);
+    if (!to.buffer) return WK_OK;
+    wk_copy copy = {to.buffer, learner->incoming[learner->side], to.offset, offset, to.size};
+    return wk_queue_copy(learner->work, &copy, 1, err);
+}
+
+static wk_status put_learn(wk_learner *learner, wk_error *err)
+{
+    const wk_unit *unit = &learner->learn;
+    const wk_batch_tensors *inputs = &learner->learn_t.batch;
+    incoming at = incoming_of(&learner->config);
+    WK_TRY(feed(learner, unit, inputs->image, 0, err));
+    WK_TRY(feed(learner, unit, inputs->action, at.actions, err));
+    WK_TRY(feed(learner, unit, inputs->keep, at.keep, err));
+    WK_TRY(wk_program_put(unit->program, learner->work, err));
+    return put_figures(learner, unit, &learner->learn_t.figures, learner->figures, err);
+}
+
+static wk_status put_tasks(wk_learner *learner, wk_error *err)
+{
+    const wk_unit *unit = &learner->tasks;
+    WK_TRY(feed(learner, unit, learner->task_t.reward, incoming_of(&learner->config).rewards, err));
+    WK_TRY(wk_program_put(unit->program, learner->work, err));
+    return put_figures(learner, unit, &learner->task_t.figures, task_figures(learner), err);
+}
+
+static wk_status start(wk_learner *learner, bool tasks, wk_error *err)
+{
+    int side = learner->side;
+    assert(!learner->running);
+    WK_TRY(wk_mirrors_keep(learner, err));
+    WK_TRY(wk_queue_after(learner->work, learner->staged[side], err));
+    learner->running = true;
+    WK_TRY(put_learn(learner, err));
+    if (tasks) WK_TRY(put_tasks(learner, err));
+    learner->side = !side;
+    WK_TRY(wk_queue_mark(learner->work, learner->taken[side], err));
+    return wk_queue_mark(learner->work, learner->done, err);
 }
 
 wk_status wk_learner_start(wk_learner *learner, wk_error *err)
 {
-    const wk_buffer *from = learner->incoming[learner->side];
-    const wk_batch_tensors *inputs = &learner->learn_t.batch;
-    incoming at = incoming_of(&learner->config);
-    const wk_feed feeds[] = {{inputs->image, from, 0},
-                             {inputs->action, from, at.actions},
-                             {inputs->keep, from, at.keep}};
-    learner->side = !learner->side;
-    return wk_program_start(learner->learn.program, feeds, sizeof feeds / sizeof *feeds, err);
+    return start(learner, false, err);
+}
+
+wk_status wk_learner_start_with_tasks(wk_learner *learner, wk_error *err)
+{
+    return start(learner, learner->config.tasks > 0, err);
 }
 
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
                             wk_error *err)
 {
     const wk_learn_tensors *t = &learner->learn_t;
-    WK_TRY(wk_program_finish(learner->learn.program, err));
-    if (!metrics && !delta) return WK_OK;
-    WK_TRY(read_figures(learner, &learner->learn, &t->figures, err));
+    learner->running = false;
+    WK_TRY(wk_mark_wait(learner->done, err));
     if (metrics) fill_metrics(learner, metrics);
     if (delta)
         memcpy(delta, wk_figures_at(&t->figures, learner->figures, t->delta),
@@ -375,7 +499,7 @@ wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch,
     return wk_program_run(program, err);
 }
 
-static void fill_task_metrics(const wk_learner *learner, wk_task_metrics *m)
+void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *m)
 {
     const wk_task_tensors *t = &learner->task_t;
     for (int k = 0; k < learner->config.tasks; k++) {
@@ -394,26 +518,27 @@ static void fill_task_metrics(const wk_learner *learner, wk_task_metrics *m)
             {t->entropy, &p->entropy},
         };
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-            *figures[i].to = wk_figures_at(&t->figures, learner->figures, figures[i].x)[k];
+            *figures[i].to = wk_figures_at(&t->figures, task_figures(learner), figures[i].x)[k];
     }
 }
 
 wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *batch,
                                   wk_task_metrics *metrics, wk_error *err)
 {
-    size_t tasks = (size_t)learner->config.tasks, rows = (size_t)wk_config_rows(&learner->config);
-    if (tasks == 0)
-        return wk_fail(err, WK_E_INPUT, "this learner was made without tasks; set tasks above 0");
-    for (size_t k = 0; k < tasks; k++)
-        for (size_t i = 0; i < rows; i++)
-            learner->scratch[k * rows + i] = batch->rewards[i * tasks + k];
+    const wk_learner_config *c = &learner->config;
     wk_program *program = learner->tasks.program;
+    if (c->tasks == 0)
+        return wk_fail(err, WK_E_INPUT, "this learner was made without tasks; set tasks above 0");
+    turn_rewards(c, batch->rewards, learner->scratch);
+    size_t numbers = (size_t)c->tasks * (size_t)wk_config_rows(c);
     WK_TRY(wk_program_upload(program, learner->task_t.reward, learner->scratch,
-                             tasks * rows * sizeof(float), err));
+                             numbers * sizeof(float), err));
     WK_TRY(wk_program_run(program, err));
     if (!metrics) return WK_OK;
-    WK_TRY(read_figures(learner, &learner->tasks, &learner->task_t.figures, err));
-    fill_task_metrics(learner, metrics);
+    const wk_figures *figures = &learner->task_t.figures;
+    WK_TRY(wk_program_download(program, figures->joined, task_figures(learner),
+                               figures->total * sizeof(float), err));
+    wk_learner_read_tasks(learner, metrics);
     return WK_OK;
 }
 
@@ -479,6 +604,11 @@ wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
     for (int i = 0; i < 3; i++)
         if (units[i]->program) memory.planned += wk_program_get_stats(units[i]->program).owned;
     return memory;
+}
+
+wk_queue *wk_learner_transfers(wk_learner *learner)
+{
+    return learner->transfers;
 }
 
 wk_program *wk_learner_program(wk_learner *learner)

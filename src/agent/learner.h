@@ -27,10 +27,11 @@ const wk_learner_config *wk_learner_get_config(const wk_learner *learner);
 
 /// A batch of B sequences of T steps, time-major, borrowed for the call.
 typedef struct wk_learner_batch {
-    const uint8_t *images; // [T,B,64,64,3]
-    const float *actions;  // [T,B,A], the one that led to the row
-    const uint8_t *first;  // [T,B], nonzero where the state starts from zero
-    const float *rewards;  // [T,B,tasks], received on arriving; unused without tasks
+    const uint8_t *images;     // [T,B,64,64,3]
+    const float *actions;      // [T,B,A], the one that led to the row
+    const uint8_t *first;      // [T,B], nonzero where the state starts from zero
+    const float *rewards;      // [T,B,tasks], received on arriving; unused without tasks
+    const void *const *frames; // [T,B], where each picture is on the device; NULL: take `images`
 } wk_learner_batch;
 
 /// One actor-critic's figures of an update.
@@ -59,13 +60,25 @@ wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
                             wk_learner_metrics *metrics, float *delta, wk_error *err);
 
 /// The same in three parts, so that the host can prepare a batch while the device works on the one
-/// before. Staging copies a batch to the device; starting begins the update on the batch that was
-/// staged last; finishing waits for it. Between the last two only staging is allowed. Either result
-/// may be NULL.
+/// before. Staging brings a batch to the device; starting begins the update on the batch that was
+/// staged last; finishing waits for it. Between the last two only staging and acting are allowed.
+/// Pictures in memory of wk_host_create are copied while the host goes on: they must stay until
+/// their update is finished, or others are staged. Frames on the device must stay as long; work in
+/// the transfers' queue may replace them behind that. Either result may be NULL.
 wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
 wk_status wk_learner_start(wk_learner *learner, wk_error *err);
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
                             wk_error *err);
+
+/// Begins the update and right behind it, without the host, the task update (if there are tasks)
+/// for the rewards of the staged batch; wk_learner_finish then waits for both. And the figures of
+/// that task update.
+wk_status wk_learner_start_with_tasks(wk_learner *learner, wk_error *err);
+void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *metrics);
+
+/// The queue in which batches come to the device; pictures that later batches refer to are brought
+/// there in it.
+wk_queue *wk_learner_transfers(wk_learner *learner);
 
 /// Trains reward heads and task policies on the states of the last wk_learner_update or
 /// wk_learner_observe, with the batch's rewards.

@@ -4,9 +4,11 @@
 #define WK_AGENT_LEARNER_PARTS_H
 
 #include "agent/learner.h"
+#include "base/array.h"
 #include "model/world_model.h"
 #include "nn/optimizer.h"
 #include "nn/state.h"
+#include "tensor/queue.h"
 
 /// The parameter sets. Slow critics have no optimiser.
 typedef enum wk_set_id {
@@ -66,6 +68,16 @@ typedef struct wk_task_tensors {
     wk_tensor actor_loss, critic_loss, actor_norm, critic_norm, value, entropy; // [tasks] each
 } wk_task_tensors;
 
+/// A copy of the weights that a graph reads, so that it may run beside an update that changes them.
+/// Where nothing runs beside the host there is none, and the graph reads the weights themselves.
+typedef struct wk_mirror {
+    wk_learner *learner;
+    wk_buffer *buffer; // NULL: no copy is needed
+    WK_ARRAY(wk_copy) copies;
+    wk_mark *made; // the copy for those who read while an update runs
+    struct wk_mirror *next;
+} wk_mirror;
+
 struct wk_learner {
     wk_learner_config config;
     wk_backend *backend;
@@ -80,10 +92,18 @@ struct wk_learner {
     wk_state *state;        // everything that a checkpoint holds
     wk_state *weights;      // the weights alone
     float *scratch;         // host memory for batches in the graph's layout
-    float *figures;         // host memory for what one run gives
+    float *figures;         // host memory for what one run of each program gives
     wk_buffer *temporary;   // of the three programs in turn
+    wk_queue *work;         // updates
+    wk_queue *transfers;    // batches on their way to the device
     wk_buffer *incoming[2]; // batches on the device: of the running update, and of the next
+    void *outgoing[2];      // the small parts of these batches, in host memory of the backend
+    wk_mark *staged[2];     // the batch is on the device
+    wk_mark *taken[2];      // it was copied into the program
+    wk_mark *done;          // the update that was started last
     int side;               // which of them the next wk_learner_start takes
+    bool running;           // an update was started and not waited for
+    wk_mirror *mirrors;     // copies of weights that others read while an update runs
 };
 
 /// Which counter a graph advances.
@@ -97,10 +117,20 @@ typedef enum wk_counter_id {
 /// Starts a unit: an empty graph and scopes of the given sets.
 wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_id *sets,
                         size_t count, wk_error *err);
-/// Binds weights and optimisers and plans the program; or makes all of it.
+/// Binds weights and optimisers to their memory; and plans the program; and compiles it.
+wk_status wk_unit_bind(wk_unit *unit, const wk_learner *learner, wk_error *err);
 wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err);
 wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err);
 void wk_unit_free(wk_unit *unit);
+
+/// Binds the unit's weights to a copy of them, after wk_unit_bind. Until it is freed, updates leave
+/// the weights of the last finished one in the copy while they run.
+wk_status wk_mirror_open(wk_mirror *mirror, wk_learner *learner, wk_unit *unit, wk_error *err);
+void wk_mirror_close(wk_mirror *mirror);
+/// Makes what is put into `queue` next read the weights of the last finished update.
+wk_status wk_mirror_read(const wk_mirror *mirror, wk_queue *queue, wk_error *err);
+/// Before an update is put into the learner's queue: keeps the weights as they are.
+wk_status wk_mirrors_keep(const wk_learner *learner, wk_error *err);
 
 /// Records a training step of the set on an objective [1], or [S] for a stack, in the section
 /// "optimiser". A loss that is not finite skips the step; it mostly is the objective. Gives the

@@ -13,7 +13,7 @@ enum { DEFAULT_ACTIONS = 6, DEFAULT_ITERS = 10 };
 
 typedef struct bench_values {
     const char *preset, *exploration, *device, *precision;
-    int tasks, actions, iters;
+    int tasks, actions, batch, iters;
     bool json;
 } bench_values;
 
@@ -36,6 +36,7 @@ static const wk_arg args[] = {
     {"tasks", "N", "task policies trained alongside (default 0)", WK_ARG_INT, AT(tasks), 0,
      WK_LEARNER_TASKS},
     {"actions", "N", "numbers in an action (default 6)", WK_ARG_INT, AT(actions), 1, 32},
+    {"batch", "N", "sequences of a batch (default: the preset's)", WK_ARG_INT, AT(batch), 1, 1024},
     {"iters", "N", "updates to time (default 10)", WK_ARG_INT, AT(iters), 1, 100000},
     {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
 };
@@ -45,6 +46,7 @@ static wk_status make_config(const bench_values *v, wk_learner_config *config, w
     WK_TRY(wk_learner_config_of_blocks(&v->preset, 1, config, err));
     config->action_size = v->actions;
     config->tasks = v->tasks;
+    if (v->batch > 0) config->batch = v->batch;
     static const char *const names[] = {
         [WK_EXPLORE_PLAN2EXPLORE] = "plan2explore", [WK_EXPLORE_RANDOM] = "random"};
     for (int i = 0; i < 2; i++) {
@@ -92,11 +94,11 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
 
 static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text *out)
 {
-    if (strcmp(s->device, "cpu") == 0)
+    if (s->device.number < 0)
         wk_text_printf(out, "preset %s on %d thread%s, %d updates\n\n", v->preset, s->threads,
                        s->threads == 1 ? "" : "s", s->iters);
     else
-        wk_text_printf(out, "preset %s on %s, %d updates, %d tasks\n\n", v->preset, s->device,
+        wk_text_printf(out, "preset %s on %s, %d updates, %d tasks\n\n", v->preset, s->device.name,
                        s->iters, v->tasks);
     print_times("reward-free update", &s->update, out);
     if (v->tasks > 0) print_times("task update", &s->tasks, out);
@@ -134,7 +136,7 @@ static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text 
     wk_json_string(&json, "exploration", v->exploration);
     wk_json_integer(&json, "tasks", v->tasks);
     wk_json_integer(&json, "actions", v->actions);
-    wk_json_string(&json, "device", s->device);
+    wk_json_string(&json, "device", s->device.name);
     wk_json_integer(&json, "threads", s->threads);
     wk_json_integer(&json, "iters", s->iters);
     json_times(&json, "update", &s->update);

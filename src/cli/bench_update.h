@@ -23,9 +23,9 @@ typedef struct wk_update_times {
 
 /// What was measured.
 typedef struct wk_update_speed {
-    wk_update_times update;          // reward-free
-    wk_update_times tasks;           // zero without tasks
-    char device[WK_DEVICE_NAME_MAX]; // and precision, for people
+    wk_update_times update; // reward-free
+    wk_update_times tasks;  // zero without tasks
+    wk_device device;
     int threads, iters;
     double setup;             // seconds to build the networks and record the graphs
     wk_learner_memory memory; // of the device

@@ -40,7 +40,7 @@ static wk_status make_batch(bench *b, const wk_learner_config *c, wk_error *err)
         b->actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
     for (size_t i = 0; i < rewards; i++)
         b->rewards[i] = (float)wk_rng_uniform(&rng, 0, 1);
-    b->batch = (wk_learner_batch){b->images, b->actions, b->first, b->rewards};
+    b->batch = (wk_learner_batch){b->images, b->actions, b->first, b->rewards, NULL};
     return WK_OK;
 }
 
@@ -57,14 +57,13 @@ static wk_status allocate(bench *b, size_t iters, wk_error *err)
 static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed *out, wk_error *err)
 {
     WK_TRY(allocate(b, (size_t)what->iters, err));
-    WK_TRY(make_batch(b, &what->config, err));
     WK_TRY(wk_pool_create(what->threads, &b->pool, err));
     out->threads = wk_pool_threads(b->pool);
-    WK_TRY(wk_device_open(what->device, what->precision, b->pool, &b->backend, out->device, err));
+    WK_TRY(wk_device_open(what->device, what->precision, b->pool, &b->backend, &out->device, err));
     double start = wk_clock_seconds();
     WK_TRY(wk_learner_create(&what->config, b->backend, &b->learner, err));
     out->setup = wk_clock_seconds() - start;
-    return WK_OK;
+    return make_batch(b, &what->config, err); // after what may be refused: it can be large
 }
 
 // One update; the batch of the next is copied meanwhile.

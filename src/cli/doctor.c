@@ -27,6 +27,7 @@ static const struct {
     {"zlib", wk_examine_zlib},
     {"BLAS", wk_examine_blas},
     {"CUDA", wk_examine_cuda},
+    {"device", wk_examine_device},
     {"OSMesa", wk_examine_osmesa},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };

@@ -27,6 +27,8 @@ void wk_examine_collider(wk_examination *e);
 void wk_examine_zlib(wk_examination *e);
 void wk_examine_blas(wk_examination *e);
 void wk_examine_cuda(wk_examination *e);
+/// Which device a run takes unless it is told, and why.
+void wk_examine_device(wk_examination *e);
 void wk_examine_osmesa(wk_examination *e);
 /// Makes every built-in domain, takes a step in it and draws it.
 void wk_examine_domains(wk_examination *e);

@@ -1,8 +1,9 @@
 // CUDA as waker doctor sees it: through the driver's own library, loaded if it is there, so that a
 // build without CUDA sees it too; the few entry points and numbers used here are fixed by the
-// driver's ABI. Whether a run can use a device is asked of the backend.
+// driver's ABI. Which device a run takes is asked of what opens it.
 #include "cli/doctor.h"
 #include "tensor/cuda/cuda.h"
+#include "train/device.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -68,21 +69,6 @@ static void append_device(const driver *d, int i, char *text, size_t size)
              (double)bytes / (1 << 30), major, minor);
 }
 
-// Which device a run takes unless it is told, or why none.
-static void append_choice(wk_examination *e)
-{
-    wk_cuda_device device;
-    wk_error err = {0};
-    size_t used = strlen(e->found);
-    if (wk_cuda_device_describe(0, &device, &err) != WK_OK) {
-        snprintf(e->advice, sizeof e->advice, "a run takes the CPU: %.400s", err.message);
-        return;
-    }
-    snprintf(e->found + used, sizeof e->found - used,
-             "; --device auto takes 0 in bf16 (%.1f GiB free)",
-             (double)device.memory_free / (1 << 30));
-}
-
 static void describe_devices(const driver *d, wk_examination *e)
 {
     int version = 0, count = 0;
@@ -100,9 +86,7 @@ static void describe_devices(const driver *d, wk_examination *e)
              version % 1000 / 10, count, count == 1 ? "" : "s");
     for (int i = 0; i < count; i++)
         append_device(d, i, e->found, sizeof e->found);
-    if (built_with_cuda())
-        append_choice(e);
-    else
+    if (!built_with_cuda())
         snprintf(
             e->advice, sizeof e->advice,
             "this build is without CUDA and runs on the CPU; to use the device: cmake --preset "
@@ -123,4 +107,22 @@ void wk_examine_cuda(wk_examination *e)
                  "not needed: everything runs on the CPU; install the NVIDIA driver to use a GPU");
     }
     if (library) dlclose(library);
+}
+
+void wk_examine_device(wk_examination *e)
+{
+    wk_device device = {0};
+    wk_cuda_device about = {0};
+    wk_error err = {0};
+    if (wk_device_choose("auto", "auto", &device, &err) != WK_OK) {
+        e->health = WK_HEALTH_BROKEN;
+        snprintf(e->found, sizeof e->found, "none");
+        snprintf(e->advice, sizeof e->advice, "%.500s", err.message);
+        return;
+    }
+    snprintf(e->found, sizeof e->found, "%s: %s", device.name, device.why);
+    if (device.number < 0 || wk_cuda_device_describe(device.number, &about, &err) != WK_OK) return;
+    size_t used = strlen(e->found);
+    snprintf(e->found + used, sizeof e->found - used, "; %.1f GiB free",
+             (double)about.memory_free / (1 << 30));
 }

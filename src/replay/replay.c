@@ -213,8 +213,14 @@ static uint64_t steps_of(const wk_stored_episode *episode)
     return episode->info.rows > 0 ? episode->info.rows - 1 : 0;
 }
 
+void wk_replay_watch(wk_replay *replay, const wk_replay_watcher *watcher)
+{
+    replay->watcher = watcher;
+}
+
 void wk_replay_drop_episode(wk_replay *replay, wk_stored_episode *episode)
 {
+    if (replay->watcher) replay->watcher->dropped(replay->watcher->context, episode->info.id);
     for (size_t i = 0; i < episode->blocks.count; i++) {
         size_t place = episode->blocks.items[i], size;
         wk_block_view view;
@@ -483,6 +489,9 @@ wk_status wk_replay_append(wk_replay *replay, int slot_index, const wk_replay_ro
     episode->info.rows++;
     replay->stats.rows++;
     replay->stats.steps += more_steps;
+    if (replay->watcher)
+        replay->watcher->added(replay->watcher->context, episode->info.id, episode->info.rows - 1,
+                               row->image);
     if (ended) wk_replay_finish_episode(replay, episode);
     return WK_OK;
 }

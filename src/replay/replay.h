@@ -100,6 +100,24 @@ size_t wk_replay_sampleable(const wk_replay *replay, int T);
 void wk_replay_read(wk_replay *replay, size_t i, uint32_t start, uint32_t count,
                     const wk_replay_batch *out);
 
+/// Rows start ... start + count - 1 of episode number `episode`, and where their pictures go.
+typedef struct wk_replay_stretch {
+    size_t episode;
+    uint32_t start, count;
+    uint8_t *images; // [count,64,64,3]
+} wk_replay_stretch;
+/// Copies the pictures of several stretches, spread over the pool.
+void wk_replay_read_images(wk_replay *replay, const wk_replay_stretch *stretches, size_t count);
+
+/// Hears of every row when it has been added, and of every episode that leaves the store.
+typedef struct wk_replay_watcher {
+    void *context;
+    void (*added)(void *context, uint64_t episode, uint32_t row, const uint8_t *image);
+    void (*dropped)(void *context, uint64_t episode);
+} wk_replay_watcher;
+/// Lets `watcher` (borrowed; NULL: nobody) hear of what changes from now on.
+void wk_replay_watch(wk_replay *replay, const wk_replay_watcher *watcher);
+
 /// Exact figures of the moment.
 typedef struct wk_replay_stats {
     uint64_t episodes, running; // in the store; running is part of episodes

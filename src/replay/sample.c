@@ -176,3 +176,25 @@ void wk_replay_read(wk_replay *replay, size_t i, uint32_t start, uint32_t count,
     sequences job = {replay, &pick, out, 1, count};
     unpack_sequence(&job, 0, 0);
 }
+
+typedef struct stretches {
+    wk_replay *replay;
+    const wk_replay_stretch *items;
+} stretches;
+
+static void unpack_stretch(void *context, size_t i, int thread)
+{
+    const stretches *job = context;
+    const wk_replay_stretch *s = &job->items[i];
+    wk_replay_batch out = {.images = s->images};
+    wk_pick pick = {job->replay->episodes.items[s->episode], s->start};
+    assert(s->start + s->count <= pick.episode->info.rows);
+    sequences one = {job->replay, &pick, &out, 1, s->count};
+    unpack_sequence(&one, 0, thread);
+}
+
+void wk_replay_read_images(wk_replay *replay, const wk_replay_stretch *items, size_t count)
+{
+    stretches job = {replay, items};
+    wk_pool_run(replay->config.pool, count, unpack_stretch, &job);
+}

@@ -60,6 +60,7 @@ struct wk_replay {
     unsigned char *pack_scratch;
     unsigned char *unpacked; // frames of a block for each thread
     const wk_journal *journal;
+    const wk_replay_watcher *watcher;
     wk_replay_stats stats; // counters only
 };
 

@@ -17,6 +17,11 @@ size_t wk_backend_allocated(const wk_backend *backend)
     return backend->vtable->allocated ? backend->vtable->allocated(backend) : 0;
 }
 
+wk_room wk_backend_room(const wk_backend *backend)
+{
+    return backend->vtable->room ? backend->vtable->room(backend) : (wk_room){0};
+}
+
 wk_status wk_buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
 {
     return backend->vtable->buffer_create(backend, size, out, err);

@@ -11,6 +11,7 @@
 typedef struct wk_backend wk_backend;
 typedef struct wk_plan wk_plan;
 typedef struct wk_executable wk_executable;
+typedef struct wk_queue_vtable wk_queue_vtable; // tensor/queue.h
 
 /// Device memory. A backend may embed it in a larger struct.
 struct wk_buffer {
@@ -26,6 +27,13 @@ typedef struct wk_copy {
     size_t to_offset, from_offset, size; // bytes
 } wk_copy;
 
+/// What is known about a device's memory before a program is compiled.
+typedef struct wk_room {
+    size_t free, total; // bytes; total is 0 where nobody counts
+    size_t program;     // working memory of each program, at least
+    bool copies;        // what products read has a copy half as large
+} wk_room;
+
 /// What a backend can do. `trace` in run may be NULL; else it receives the seconds of every node of
 /// the plan, in order, added to what is there.
 typedef struct wk_backend_vtable {
@@ -37,19 +45,17 @@ typedef struct wk_backend_vtable {
                         wk_error *err);
     wk_status (*download)(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
                           wk_error *err);
-    /// Chooses plan->groups; only the plan's graph and nodes are there. NULL: there are none.
+    /// Chooses plan->groups and plan->lazy; only the plan's graph and nodes are there. NULL: there
+    /// are none.
     wk_status (*group)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
                          wk_error *err);
     wk_status (*run)(wk_executable *executable, double *trace, wk_error *err);
     wk_status (*copy)(const wk_copy *copy, wk_error *err);
-    /// Makes the copies and begins a run, and waits for its end. NULL for a device that runs only
-    /// while it is waited for.
-    wk_status (*start)(wk_executable *executable, const wk_copy *copies, size_t count,
-                       wk_error *err);
-    wk_status (*finish)(wk_executable *executable, wk_error *err);
     void (*executable_destroy)(wk_executable *executable);
     size_t (*allocated)(const wk_backend *backend); // bytes; NULL where nobody counts
+    wk_room (*room)(const wk_backend *backend);     // NULL where nobody counts
+    const wk_queue_vtable *queue; // NULL for a device that works only while it is waited for
 } wk_backend_vtable;
 
 /// The head of every backend.
@@ -67,6 +73,8 @@ const char *wk_backend_name(const wk_backend *backend);
 
 /// Bytes of device memory in use, what programs need beside their buffers included; 0 if unknown.
 size_t wk_backend_allocated(const wk_backend *backend);
+/// What the device has left; zero if unknown.
+wk_room wk_backend_room(const wk_backend *backend);
 
 /// Zeroed device memory.
 wk_status wk_buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err);

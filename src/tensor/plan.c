@@ -104,6 +104,25 @@ static void find_lifetimes(planner *p)
     }
 }
 
+static bool is_lazy(const planner *p, int node)
+{
+    return node >= 0 && p->plan->lazy[node];
+}
+
+// Backwards, because a lazy node may read another.
+static void keep_for_lazy(planner *p)
+{
+    for (size_t step = p->plan->node_count; step-- > 0;) {
+        if (!is_lazy(p, p->plan->nodes[step])) continue;
+        const wk_node *node = step_node(p, step);
+        int end = p->storages[node->outputs].end;
+        for (int i = 0; i < node->input_count; i++) {
+            storage *s = &p->storages[wk_info(p->g, wk_node_inputs(p->g, node)[i])->root];
+            if (s->end < end) s->end = end;
+        }
+    }
+}
+
 // The head of the block that a root lies in, and its byte there; shortens the path it walked.
 static int find_head(planner *p, int root, size_t *at)
 {
@@ -144,7 +163,7 @@ static void place_in_concats(planner *p)
 {
     for (size_t step = 0; step < p->plan->node_count; step++) {
         const wk_node *node = step_node(p, step);
-        if (node->op != WK_OP_concat) continue;
+        if (node->op != WK_OP_concat || is_lazy(p, p->plan->nodes[step])) continue;
         wk_split split =
             wk_shape_split(wk_info(p->g, node->outputs)->type.shape, node->attrs.concat.axis, 1);
         if (split.outer != 1) continue;
@@ -202,7 +221,8 @@ static bool make_blocks(planner *p)
         storage *s = &p->storages[i];
         if (s->begin < 0 || s->into) continue;
         s->block = (int)p->blocks.count;
-        size_t size = aligned(wk_type_size(wk_info(p->g, (int)i)->type));
+        const wk_tensor_info *info = wk_info(p->g, (int)i);
+        size_t size = is_lazy(p, info->producer) ? ALIGNMENT : aligned(wk_type_size(info->type));
         if (!wk_array_push(&p->blocks, (wk_block){size, s->begin, s->end, 0})) return false;
     }
     p->plan->block_count = p->blocks.count;
@@ -259,6 +279,7 @@ static wk_status plan(planner *p, const wk_backend *backend, wk_error *err)
     if (backend && backend->vtable->group) WK_TRY(backend->vtable->group(backend, p->plan, err));
     find_spans(p);
     find_lifetimes(p);
+    keep_for_lazy(p);
     place_in_concats(p);
     place_in_place(p);
     if (!make_blocks(p)) return no_memory(p->g, err);
@@ -276,9 +297,11 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
         p.plan->graph = g;
         p.plan->nodes = calloc(g->nodes.count + 1, sizeof *p.plan->nodes);
         p.plan->places = calloc(g->tensors.count, sizeof *p.plan->places);
+        p.plan->lazy = calloc(g->nodes.count + 1, sizeof *p.plan->lazy);
     }
     p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
-    bool room = p.plan && p.plan->nodes && p.plan->places && p.needed && p.storages && p.spans;
+    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->lazy && p.needed &&
+                p.storages && p.spans;
     wk_status status = room ? plan(&p, backend, err) : no_memory(g, err);
     free(p.needed);
     free(p.storages);
@@ -298,6 +321,7 @@ void wk_plan_destroy(wk_plan *plan)
     wk_array_free(&plan->groups);
     free(plan->nodes);
     free(plan->places);
+    free(plan->lazy);
     free(plan);
 }
 

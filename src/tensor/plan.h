@@ -5,6 +5,9 @@
 // goes into a leading-axis concatenation is produced in its place there, and the result of an
 // elementwise node takes the place of an operand that nobody needs any more: neither copies. What a
 // node produces begins at a multiple of 16 bytes; views begin anywhere.
+//
+// The result of a lazy node is never written: whoever reads it reads the node's inputs instead,
+// which are kept until then.
 #ifndef WK_TENSOR_PLAN_H
 #define WK_TENSOR_PLAN_H
 
@@ -35,13 +38,15 @@ struct wk_plan {
     int *nodes; // those that run, in order
     size_t node_count;
     WK_ARRAY(wk_group) groups; // in order; made by the backend before tensors get their places
+    bool *lazy;                // by node of the graph; chosen by the backend too
     wk_place *places;          // by tensor id
     size_t temporary_size, owned_size, live_peak, block_count;
+    bool urgent; // its nodes go before those of other programs that run at the same time
     wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
 };
 
 /// Plans what the graph's outputs and writing nodes need. The backend, which may be NULL, chooses
-/// the groups.
+/// the groups and the lazy nodes.
 wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan **out,
                          wk_error *err);
 /// NULL is allowed; the buffers are not the plan's.

@@ -104,36 +104,25 @@ static wk_buffer *buffer_of(const wk_program *p, wk_tensor x)
     return NULL;
 }
 
-enum { FEEDS = 16 };
-
-static wk_status make_copies(const wk_copy *copies, size_t count, wk_error *err)
+wk_status wk_program_put(wk_program *p, wk_queue *queue, wk_error *err)
 {
-    for (size_t i = 0; i < count; i++)
-        WK_TRY(copies[i].to->backend->vtable->copy(&copies[i], err));
-    return WK_OK;
-}
-
-wk_status wk_program_start(wk_program *p, const wk_feed *feeds, size_t count, wk_error *err)
-{
-    const wk_backend_vtable *backend = p->backend->vtable;
-    wk_copy copies[FEEDS];
-    assert(count <= FEEDS);
-    for (size_t i = 0; i < count; i++) {
-        const wk_tensor_info *info = wk_info(p->plan->graph, feeds[i].x.id);
-        assert(info->kind == WK_INPUT);
-        copies[i] = (wk_copy){buffer_of(p, feeds[i].x), feeds[i].from,
-                              p->plan->places[feeds[i].x.id].offset, feeds[i].offset,
-                              wk_type_size(info->type)};
-    }
-    if (backend->start && !p->seconds) return backend->start(p->executable, copies, count, err);
-    WK_TRY(make_copies(copies, count, err));
+    const wk_queue_vtable *queues = p->backend->vtable->queue;
+    if (queues && !p->seconds) return queues->run(queue, p->executable, err);
+    WK_TRY(wk_queue_drain(queue, err));
     return wk_program_run(p, err);
 }
 
-wk_status wk_program_finish(wk_program *p, wk_error *err)
+void wk_program_set_urgent(wk_program *p)
 {
-    const wk_backend_vtable *backend = p->backend->vtable;
-    return backend->finish && !p->seconds ? backend->finish(p->executable, err) : WK_OK;
+    assert(!p->executable);
+    p->plan->urgent = true;
+}
+
+wk_location wk_program_locate(const wk_program *p, wk_tensor x)
+{
+    const wk_tensor_info *info = wk_info(p->plan->graph, x.id);
+    assert(info->kind != WK_TEMPORARY || wk_info(p->plan->graph, info->root)->output);
+    return (wk_location){buffer_of(p, x), p->plan->places[x.id].offset, wk_type_size(info->type)};
 }
 
 wk_status wk_program_upload(wk_program *p, wk_tensor x, const void *bytes, size_t size,

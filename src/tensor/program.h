@@ -7,6 +7,7 @@
 
 #include "tensor/backend.h"
 #include "tensor/graph.h"
+#include "tensor/queue.h"
 
 typedef struct wk_program wk_program;
 
@@ -26,19 +27,21 @@ void wk_program_destroy(wk_program *program);
 /// Runs every node once and returns when the results are there.
 wk_status wk_program_run(wk_program *program, wk_error *err);
 
-/// An input that is taken from a buffer, `offset` bytes from its beginning.
-typedef struct wk_feed {
-    wk_tensor x;
-    const wk_buffer *from;
-    size_t offset;
-} wk_feed;
+/// Puts one run into a queue. Until it is done the program's tensors and the buffers they are bound
+/// to may not be used outside the queue. While the program is traced the run is done on return.
+wk_status wk_program_put(wk_program *program, wk_queue *queue, wk_error *err);
 
-/// Fills inputs from buffers of the backend, and begins a run; where the device can, it goes on
-/// while the host does other work. Until wk_program_finish the program's tensors and the buffers
-/// they are bound to may not be used.
-wk_status wk_program_start(wk_program *program, const wk_feed *feeds, size_t count, wk_error *err);
-/// Returns when the results of the run that was started are there.
-wk_status wk_program_finish(wk_program *program, wk_error *err);
+/// Lets the nodes of a planned program, not yet compiled, go before those of others that run at the
+/// same time: for a short one that somebody waits for.
+void wk_program_set_urgent(wk_program *program);
+
+/// Where an input, output or persistent tensor lies, for copies in a queue; the buffer is NULL for
+/// one that no node needs.
+typedef struct wk_location {
+    wk_buffer *buffer;
+    size_t offset, size; // bytes
+} wk_location;
+wk_location wk_program_locate(const wk_program *program, wk_tensor x);
 
 /// Fills an input or persistent tensor; `size` is its exact size in bytes. An input that no node
 /// needs is accepted and ignored.

@@ -192,7 +192,7 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
     wk_run_data_limit(a->replay, wanted);
     WK_TRY(check_data(a, known, err));
     a->told.rows = wk_replay_get_stats(a->replay).rows;
-    return wk_samples_create(&s->config, s->world.domain, &a->samples, err);
+    return wk_samples_create(&s->config, s->world.domain, s->backend, &a->samples, err);
 }
 
 static wk_status open_metrics(adapt *a, wk_error *err)
@@ -247,10 +247,10 @@ static void announce(const adapt *a)
     const wk_log *log = &a->control->log;
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
     wk_log_line(log, WK_LOG_INFO,
-                "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64 " updates, on %s; %" PRIu64
-                " episodes, %" PRIu64 " steps of data",
+                "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64
+                " updates, on %s: %s; %" PRIu64 " episodes, %" PRIu64 " steps of data",
                 a->subject.world.domain->name, a->subject.step, a->told.tasks, a->told.updates,
-                a->subject.device, stats.episodes, stats.steps);
+                a->subject.device.name, a->subject.device.why, stats.episodes, stats.steps);
     uint64_t ended = a->told.extent.begun - a->told.extent.n_running;
     if (stats.episodes < ended)
         wk_log_line(log, WK_LOG_WARN,
@@ -287,7 +287,7 @@ static wk_status update(adapt *a, wk_error *err)
 {
     wk_subject *s = &a->subject;
     double began = wk_clock_seconds();
-    WK_TRY(wk_samples_draw(&a->samples, a->replay, a->told.seed, a->done, err));
+    WK_TRY(wk_samples_draw(&a->samples, a->replay, NULL, a->told.seed, a->done, err));
     wk_samples_choose(&a->samples, s->tasks, s->n_tasks);
     a->sampling += wk_clock_seconds() - began;
     began = wk_clock_seconds();
@@ -340,7 +340,8 @@ static void show(const adapt *a, bool last)
     p.seconds[WK_PHASE_REPLAY] = a->sampling;
     p.seconds[WK_PHASE_LEARN] = a->learning;
     p.seconds[WK_PHASE_LOG] = a->saving;
-    p.device = a->subject.device;
+    p.device = a->subject.device.name;
+    p.why = a->subject.device.why;
     if (last)
         wk_status_line_finish(a->control->line, &p);
     else

@@ -87,6 +87,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "GiB the replay buffer may take; 0: the machine's free memory")                              \
     X(INT, replay_frame_bytes, "replay.frame_bytes", 1800, 16, 100000, FREE, "", "",               \
       "expected size of a compressed picture, for planning the memory")                            \
+    X(TEXT, replay_resident, "replay.resident", "auto", 0, "auto|on|off", FREE, "", "",            \
+      "pictures also in GPU memory, whence batches are taken; auto: if they fit")                  \
     X(INT, encoder_depth, "encoder.depth", 48, 1, 512, FIXED, "=", "=",                            \
       "channels of the first convolution")                                                         \
     X(INT, rssm_deter, "rssm.deter", 600, 1, 8192, FIXED, "=", "=",                                \

@@ -55,6 +55,9 @@ static wk_status check_device(const wk_run_config *config, wk_error *err)
     if (strcmp(device, "cpu") == 0 && strcmp(config->precision, "bf16") == 0)
         return wk_fail(err, WK_E_INPUT,
                        "precision bf16 needs a GPU; with device cpu use f32 (or auto)");
+    if (strcmp(device, "cpu") == 0 && strcmp(config->replay_resident, "on") == 0)
+        return wk_fail(err, WK_E_INPUT,
+                       "replay.resident on needs a GPU; with device cpu use off (or auto)");
     return WK_OK;
 }
 

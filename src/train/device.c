@@ -5,29 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static wk_status open_cpu(const char *precision, wk_pool *pool, wk_backend **out,
-                          char name[WK_DEVICE_NAME_MAX], wk_error *err)
+static wk_status choose_cpu(const char *precision, wk_device *out, wk_error *err)
 {
     if (strcmp(precision, "bf16") == 0)
-        return wk_fail(err, WK_E_UNSUPPORTED,
-                       "precision bf16 needs a GPU and this run is on the CPU; use precision f32");
-    snprintf(name, WK_DEVICE_NAME_MAX, "cpu");
-    return wk_backend_cpu_create(pool, out, err);
+        return wk_fail(
+            err, WK_E_UNSUPPORTED,
+            "precision bf16 needs a GPU and this run is on the CPU (%s); use precision f32",
+            out->why);
+    out->number = -1;
+    out->bf16 = false;
+    snprintf(out->name, sizeof out->name, "cpu");
+    return WK_OK;
 }
 
-static wk_status open_cuda(int number, const char *precision, wk_backend **out,
-                           char name[WK_DEVICE_NAME_MAX], wk_error *err)
+static wk_status choose_cuda(int number, const char *precision, wk_device *out, wk_error *err)
 {
-    bool f32 = strcmp(precision, "f32") == 0;
     wk_cuda_device found;
-    WK_TRY(wk_backend_cuda_create(number, f32 ? WK_CUDA_F32 : WK_CUDA_BF16, out, err));
-    wk_status status = wk_cuda_device_describe(number, &found, err);
-    if (status != WK_OK) {
-        wk_backend_destroy(*out);
-        return status;
-    }
-    snprintf(name, WK_DEVICE_NAME_MAX, "cuda:%d (%s, %s)", number, found.name,
-             f32 ? "f32" : "bf16");
+    WK_TRY(wk_cuda_device_describe(number, &found, err));
+    out->number = number;
+    out->bf16 = strcmp(precision, "f32") != 0;
+    snprintf(out->name, sizeof out->name, "cuda:%d (%s, %s)", number, found.name,
+             out->bf16 ? "bf16" : "f32");
     return WK_OK;
 }
 
@@ -41,14 +39,34 @@ static int cuda_number(const char *device)
     return *end || end == device + 5 || number < 0 || number > 1024 ? -1 : (int)number;
 }
 
-wk_status wk_device_open(const char *device, const char *precision, wk_pool *pool, wk_backend **out,
-                         char name[WK_DEVICE_NAME_MAX], wk_error *err)
+static wk_status choose_automatically(const char *precision, wk_device *out, wk_error *err)
 {
-    bool automatic = strcmp(device, "auto") == 0;
-    if (strcmp(device, "cpu") == 0 || (automatic && wk_cuda_device_count() == 0))
-        return open_cpu(precision, pool, out, name, err);
-    int number = automatic ? 0 : cuda_number(device);
+    int count = wk_cuda_device_count();
+    if (count == 0) {
+        snprintf(out->why, sizeof out->why, "device auto, %s", wk_cuda_absence());
+        return choose_cpu(precision, out, err);
+    }
+    snprintf(out->why, sizeof out->why, "device auto, first of %d GPU%s", count,
+             count == 1 ? "" : "s");
+    return choose_cuda(0, precision, out, err);
+}
+
+wk_status wk_device_choose(const char *device, const char *precision, wk_device *out, wk_error *err)
+{
+    if (strcmp(device, "auto") == 0) return choose_automatically(precision, out, err);
+    snprintf(out->why, sizeof out->why, "device %.100s was asked for", device);
+    if (strcmp(device, "cpu") == 0) return choose_cpu(precision, out, err);
+    int number = cuda_number(device);
     if (number < 0)
         return wk_fail(err, WK_E_INPUT, "device '%s': use auto, cpu, cuda or cuda:N", device);
-    return open_cuda(number, precision, out, name, err);
+    return choose_cuda(number, precision, out, err);
+}
+
+wk_status wk_device_open(const char *device, const char *precision, wk_pool *pool, wk_backend **out,
+                         wk_device *chosen, wk_error *err)
+{
+    WK_TRY(wk_device_choose(device, precision, chosen, err));
+    if (chosen->number < 0) return wk_backend_cpu_create(pool, out, err);
+    return wk_backend_cuda_create(chosen->number, chosen->bf16 ? WK_CUDA_BF16 : WK_CUDA_F32, out,
+                                  err);
 }

@@ -114,10 +114,14 @@ void wk_measure_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_itera
                         const wk_standing *now)
 {
     const wk_learner_metrics *m = &done->learner;
+    uint64_t updates, skipped;
+    wk_error ignored = {0};
+    if (wk_learner_counts(wk_trainer_learner(trainer), &updates, &skipped, &ignored) != WK_OK)
+        skipped = 0;
     wk_metrics_scalar(metrics, "train_total_steps", (double)now->steps);
     wk_metrics_scalar(metrics, "train_total_episodes", (double)now->episodes);
     wk_metrics_scalar(metrics, "train_updates", (double)now->updates);
-    wk_metrics_scalar(metrics, "train/skipped_updates", (double)now->skipped);
+    wk_metrics_scalar(metrics, "train/skipped_updates", (double)skipped);
     wk_metrics_scalar(metrics, "train/model_loss", m->model_loss);
     wk_metrics_scalar(metrics, "train/image_loss", m->image_loss);
     wk_metrics_scalar(metrics, "train/kl_loss", (double)m->model_loss - (double)m->image_loss);

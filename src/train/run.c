@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATH_CHARS = 4096, FAULTS_IN_A_ROW = 100 };
 static const double FIRST_CHECKPOINT_SECONDS = 60;
@@ -38,7 +39,9 @@ typedef struct run {
     int64_t next_checkpoint_step;
     uint64_t updates_at_start;
     double saving_seconds, logging_seconds;
-    int faults; // updates in a row with numbers that are not finite
+    int faults;         // updates in a row with numbers that are not finite
+    bool new_directory; // made by this run, whose lock it holds
+    bool told;          // that the pictures left the device
 } run;
 
 static void say(const run *r, wk_log_level level, const char *text)
@@ -78,8 +81,10 @@ static wk_status write_config(const run *r, wk_error *err)
 
 static wk_status open_parts(run *r, wk_error *err)
 {
+    bool missing = !wk_path_exists(r->directory);
     WK_TRY(wk_dir_create(r->directory, err));
     WK_TRY(wk_lock_take(r->directory, &r->lock, err));
+    r->new_directory = missing;
     WK_TRY(check_config(r, err));
     WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
@@ -111,6 +116,17 @@ static wk_status open_parts(run *r, wk_error *err)
     return wk_metrics_open(&metrics, &r->note->metrics, &r->metrics, err);
 }
 
+// A run that could not begin leaves nothing behind; what holds more than the lock stays.
+static void remove_directory(const run *r)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
+    if (wk_path_exists(path)) return;
+    snprintf(path, sizeof path, "%s/lock", r->directory);
+    (void)unlink(path);
+    (void)rmdir(r->directory);
+}
+
 static void close_parts(run *r)
 {
     wk_metrics_close(r->metrics);
@@ -122,15 +138,17 @@ static void close_parts(run *r)
 static void announce(const run *r)
 {
     char text[1024];
+    const wk_device *device = wk_trainer_device(r->trainer);
     wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
-             "%s, %s, %s, seed %" PRIu64 ", on %s; learner %zu bytes, replay at most %" PRIu64
-             " bytes for %" PRIi64 " steps",
+             "%s, %s, %s, seed %" PRIu64 ", on %s: %s; learner %zu bytes, replay at most %" PRIu64
+             " bytes for %" PRIi64 " steps, its pictures for batches %s",
              wk_trainer_domain(r->trainer)->name,
              wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
-             r->config->exploration, r->config->seed, wk_trainer_device(r->trainer),
-             memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity);
+             r->config->exploration, r->config->seed, device->name, device->why,
+             memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity,
+             wk_trainer_pictures(r->trainer, NULL));
     say(r, WK_LOG_INFO, text);
     const char *trouble = wk_trainer_resume_note(r->trainer);
     if (*trouble) {
@@ -268,6 +286,17 @@ static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
     return WK_OK;
 }
 
+static void watch_pictures(run *r)
+{
+    bool lost;
+    char text[512];
+    const char *place = wk_trainer_pictures(r->trainer, &lost);
+    if (!lost || r->told) return;
+    snprintf(text, sizeof text, "the replay's pictures for batches are now %s", place);
+    say(r, WK_LOG_WARN, text);
+    r->told = true;
+}
+
 // Numbers that are not finite skip their update; a learner that gives nothing else is beyond help.
 static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
 {
@@ -309,7 +338,8 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
         p.model_loss = done->learner.model_loss;
         p.mean_error = done->learner.disagreement;
     }
-    p.device = wk_trainer_device(r->trainer);
+    p.device = wk_trainer_device(r->trainer)->name;
+    p.why = wk_trainer_device(r->trainer)->why;
     if (last)
         wk_status_line_finish(r->control->line, &p);
     else
@@ -345,6 +375,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     while (!should_end(r, &now, end)) {
         WK_TRY(wk_trainer_step(r->trainer, &done, err));
         now = wk_trainer_standing(r->trainer);
+        watch_pictures(r);
         WK_TRY(watch(r, done, err));
         WK_TRY(record(r, done, &now, err));
         WK_TRY(evaluate_if_due(r, err));
@@ -365,6 +396,7 @@ wk_status wk_run(const wk_run_config *config, const char *directory, const wk_ru
 {
     run r = {.config = config, .directory = directory, .control = control, .lock = WK_LOCK_NONE};
     wk_status status = open_parts(&r, err);
+    if (status != WK_OK && r.new_directory) remove_directory(&r);
     if (status == WK_OK) {
         announce(&r);
         status = loop(&r, end, err);

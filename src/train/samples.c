@@ -3,41 +3,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain, wk_samples *s,
-                            wk_error *err)
+wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain,
+                            wk_backend *backend, wk_samples *s, wk_error *err)
 {
     size_t rows = (size_t)config->batch * (size_t)config->length;
     s->batch = config->batch;
     s->length = config->length;
     s->n_tasks = (size_t)domain->n_tasks;
-    s->images = calloc(rows, WK_IMAGE_BYTES);
+    s->backend = backend;
+    WK_TRY(wk_host_create(backend, rows * WK_IMAGE_BYTES, (void **)&s->images, err));
     s->first = calloc(rows, 1);
     s->actions = calloc(rows * (size_t)domain->action_size, sizeof *s->actions);
     s->rewards = calloc(rows * s->n_tasks, sizeof *s->rewards);
     s->spaces = calloc((size_t)s->batch, sizeof *s->spaces);
-    bool all = s->images && s->first && s->actions && s->rewards && s->spaces;
+    s->episodes = calloc((size_t)s->batch, sizeof *s->episodes);
+    s->starts = calloc((size_t)s->batch, sizeof *s->starts);
+    s->frames = calloc(rows, sizeof *s->frames);
+    bool all =
+        s->first && s->actions && s->rewards && s->spaces && s->episodes && s->starts && s->frames;
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
 }
 
 void wk_samples_free(wk_samples *s)
 {
-    free(s->images);
+    wk_host_destroy(s->backend, s->images);
     free(s->first);
     free(s->actions);
     free(s->rewards);
     free(s->spaces);
+    free(s->episodes);
+    free(s->starts);
+    free(s->frames);
     *s = (wk_samples){0};
 }
 
-wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, uint64_t seed, uint64_t counter,
-                          wk_error *err)
+wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_resident *resident,
+                          uint64_t seed, uint64_t counter, wk_error *err)
 {
-    wk_replay_batch out = {.images = s->images,
+    wk_replay_batch out = {.images = resident ? NULL : s->images,
                            .actions = s->actions,
                            .rewards = s->rewards,
                            .first = s->first,
+                           .episodes = s->episodes,
+                           .starts = s->starts,
                            .spaces = s->spaces};
-    return wk_replay_sample(replay, seed, counter, s->batch, s->length, &out, err);
+    WK_TRY(wk_replay_sample(replay, seed, counter, s->batch, s->length, &out, err));
+    s->held = resident != NULL;
+    if (s->held)
+        wk_resident_locate(resident, s->episodes, s->starts, s->batch, s->length, s->frames);
+    return WK_OK;
 }
 
 void wk_samples_choose(wk_samples *s, const int *tasks, int count)
@@ -53,5 +67,9 @@ void wk_samples_choose(wk_samples *s, const int *tasks, int count)
 
 wk_learner_batch wk_samples_view(const wk_samples *s)
 {
-    return (wk_learner_batch){s->images, s->actions, s->first, s->rewards};
+    return (wk_learner_batch){.images = s->images,
+                              .actions = s->actions,
+                              .first = s->first,
+                              .rewards = s->rewards,
+                              .frames = s->held ? s->frames : NULL};
 }

@@ -1,10 +1,12 @@
-// Memory for one batch of sequences from a replay store, in the layout the learner takes.
+// Memory for one batch of sequences from a replay store, in the layout the learner takes. Pictures
+// are on the host, in memory of the backend, or already on the device.
 #ifndef WK_TRAIN_SAMPLES_H
 #define WK_TRAIN_SAMPLES_H
 
 #include "agent/learner.h"
 #include "replay/replay.h"
 #include "train/config.h"
+#include "train/resident.h"
 
 /// Zero-initialise; free it also after a failed create.
 typedef struct wk_samples {
@@ -12,16 +14,23 @@ typedef struct wk_samples {
     size_t n_tasks; // of the domain: rewards in a row as drawn
     uint8_t *images, *first;
     float *actions, *rewards;
-    int64_t *spaces; // [batch], index of θ
+    int64_t *spaces;     // [batch], index of θ
+    uint64_t *episodes;  // [batch]
+    uint32_t *starts;    // [batch]
+    const void **frames; // [length,batch] on the device
+    bool held;           // the batch just drawn has its pictures there
+    wk_backend *backend;
 } wk_samples;
 
-wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain, wk_samples *out,
-                            wk_error *err);
+/// The learner's backend is borrowed.
+wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain,
+                            wk_backend *backend, wk_samples *out, wk_error *err);
 void wk_samples_free(wk_samples *samples);
 
-/// Fills it with batch `counter` of the stream of `seed`.
-wk_status wk_samples_draw(wk_samples *samples, wk_replay *replay, uint64_t seed, uint64_t counter,
-                          wk_error *err);
+/// Fills it with batch `counter` of the stream of `seed`. Pictures that are `resident`, if it is
+/// not NULL, are only located.
+wk_status wk_samples_draw(wk_samples *samples, wk_replay *replay, const wk_resident *resident,
+                          uint64_t seed, uint64_t counter, wk_error *err);
 
 /// A learner's tasks are a choice of the domain's: keeps their rewards, `tasks` by number, of the
 /// batch just drawn.

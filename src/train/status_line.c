@@ -51,10 +51,10 @@ static void put_count(char *out, size_t size, int64_t value)
 }
 
 // The parts of the line, in the order they are shown.
-typedef enum part { STEPS, PERCENT, SPEED, SPLIT, LOSS, ERROR, LEFT, DEVICE, PARTS } part;
+typedef enum part { STEPS, PERCENT, SPEED, SPLIT, LOSS, ERROR, LEFT, DEVICE, WHY, PARTS } part;
 
 // Which part goes first when there is no room.
-static const part first_to_go[] = {SPLIT, DEVICE, ERROR, LOSS, PERCENT, LEFT, SPEED};
+static const part first_to_go[] = {WHY, SPLIT, DEVICE, ERROR, LOSS, PERCENT, LEFT, SPEED};
 
 static void make_steps(const wk_progress *p, char *out)
 {
@@ -102,6 +102,7 @@ static void make_parts(const wk_progress *p, char parts[PARTS][PART_MAX])
     if (!isnan(p->mean_error)) snprintf(parts[ERROR], PART_MAX, "error %.3g", p->mean_error);
     make_left(p, parts[LEFT]);
     if (p->device) snprintf(parts[DEVICE], PART_MAX, "%s", p->device);
+    if (p->device && p->why) snprintf(parts[WHY], PART_MAX, "%s", p->why);
 }
 
 static size_t total_width(char parts[PARTS][PART_MAX])
@@ -122,7 +123,7 @@ void wk_progress_text(const wk_progress *progress, int width, wk_text *out)
     const char *gap = "";
     for (int i = 0; i < PARTS; i++) {
         if (!parts[i][0]) continue;
-        wk_text_puts(out, gap);
+        wk_text_puts(out, i == WHY ? ": " : gap);
         size_t length = strlen(parts[i]);
         wk_text_append(out, parts[i], length < room ? length : room);
         gap = "  ";

@@ -32,7 +32,7 @@ typedef struct wk_progress {
     double seconds[WK_PHASES]; // time in each phase, any unit
     double seconds_left;
     double model_loss, mean_error;
-    const char *device; // NULL: left out
+    const char *device, *why; // which device, and why that; NULL: left out
 } wk_progress;
 
 /// A progress with nothing known.

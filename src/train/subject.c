@@ -35,7 +35,7 @@ static wk_status choose_device(const wk_subject_config *config, wk_subject *s, w
     if (config->device) snprintf(s->config.device, sizeof s->config.device, "%s", config->device);
     if (config->threads > 0) s->config.env_threads = config->threads;
     WK_TRY(wk_pool_create(s->config.env_threads, &s->pool, err));
-    return wk_device_open(s->config.device, s->config.precision, s->pool, &s->backend, s->device,
+    return wk_device_open(s->config.device, s->config.precision, s->pool, &s->backend, &s->device,
                           err);
 }
 

@@ -28,7 +28,7 @@ typedef struct wk_subject {
     wk_run_world world;
     wk_pool *pool;
     wk_backend *backend;
-    char device[WK_DEVICE_NAME_MAX]; // for people
+    wk_device device; // the backend's, and why
     wk_learner *learner;
     int tasks[WK_TASKS_MAX], n_tasks; // the domain's task of each task policy of the learner
     wk_weights_kind kind;

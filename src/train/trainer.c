@@ -6,6 +6,7 @@
 #include "train/config_parts.h"
 #include "train/device.h"
 #include "train/trainer_parts.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,10 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     if (!t->tasks) return wk_fail(err, WK_E_MEMORY, "no memory for a list of tasks");
     WK_TRY(wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err));
     WK_TRY(wk_pool_create(t->config.env_threads, &t->pool, err));
-    WK_TRY(wk_device_open(t->config.device, t->config.precision, t->pool, &t->backend, t->device,
+    WK_TRY(wk_device_open(t->config.device, t->config.precision, t->pool, &t->backend, &t->device,
                           err));
+    for (int i = 0; i < 2; i++)
+        WK_TRY(wk_samples_create(&t->config, t->domain, t->backend, &t->samples[i], err));
     wk_learner_config config;
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
     WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
@@ -80,16 +83,11 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     bool all =
         t->lanes && t->actions && t->images && t->first && t->ended && t->delta && t->delta_space;
     if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
-    for (int i = 0; i < 2; i++)
-        WK_TRY(wk_samples_create(&t->config, t->domain, &t->samples[i], err));
     return WK_OK;
 }
 
-static wk_status build(wk_trainer *t, bool resume, wk_error *err)
+static wk_status open_replay(wk_trainer *t, bool resume, wk_error *err)
 {
-    WK_TRY(make_worlds(t, err));
-    WK_TRY(allocate(t, err));
-    WK_TRY(make_learner(t, err));
     if (resume) WK_TRY(wk_checkpoint_resume(t, err));
     if (t->replay_log) return WK_OK;
     WK_TRY(wk_trainer_make_replay(t, err));
@@ -98,6 +96,52 @@ static wk_status build(wk_trainer *t, bool resume, wk_error *err)
     wk_replay_log_config log = {.directory = path};
     wk_replay_mark beginning = {0};
     return wk_replay_log_open(&log, &beginning, t->replay, &t->replay_log, err);
+}
+
+wk_status wk_trainer_hold_pictures(wk_trainer *t, wk_error *err)
+{
+    return wk_resident_create(t->replay, wk_learner_transfers(t->learner), &t->resident, err);
+}
+
+// Whether the replay's pictures are to lie on the device, with the reason in t->pictures.
+static bool can_hold_pictures(wk_trainer *t, bool wanted)
+{
+    // For what comes later: evaluations, predictions, other users of the device.
+    static const double margin = 1 << 30;
+    wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
+    double need = (double)wk_resident_plan(&config), room;
+    room = (double)wk_backend_room(t->backend).free;
+    bool device = wk_backend_works_beside(t->backend), fits = need + margin <= room;
+    if (!wanted || !device)
+        snprintf(t->pictures, sizeof t->pictures, "on the host (%s)",
+                 device ? "replay.resident is off" : "there is no GPU");
+    else
+        snprintf(t->pictures, sizeof t->pictures,
+                 "%s (%.1f GB for %" PRIi64 " steps, and the GPU has %.1f GB free)",
+                 fits ? "in GPU memory" : "on the host", need / 1e9, t->config.replay_capacity,
+                 room / 1e9);
+    return wanted && device && fits;
+}
+
+static wk_status place_pictures(wk_trainer *t, wk_error *err)
+{
+    const char *told = t->config.replay_resident;
+    bool must = strcmp(told, "on") == 0;
+    if (can_hold_pictures(t, strcmp(told, "off") != 0)) return wk_trainer_hold_pictures(t, err);
+    if (!must) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY,
+                   "replay.resident is on, but the replay's pictures must stay %s; use auto, or a "
+                   "smaller replay.capacity",
+                   t->pictures);
+}
+
+static wk_status build(wk_trainer *t, bool resume, wk_error *err)
+{
+    WK_TRY(make_worlds(t, err));
+    WK_TRY(allocate(t, err));
+    WK_TRY(make_learner(t, err));
+    WK_TRY(open_replay(t, resume, err));
+    return place_pictures(t, err);
 }
 
 wk_status wk_trainer_create(const wk_run_config *config, const char *directory, bool resume,
@@ -124,8 +168,11 @@ wk_status wk_trainer_create(const wk_run_config *config, const char *directory, 
 void wk_trainer_destroy(wk_trainer *t)
 {
     if (!t) return;
+    wk_resident_destroy(t->resident);
     wk_acting_destroy(t->acting);
     wk_learner_destroy(t->learner);
+    for (int i = 0; i < 2; i++)
+        wk_samples_free(&t->samples[i]);
     wk_backend_destroy(t->backend);
     wk_replay_log_close(t->replay_log);
     wk_replay_destroy(t->replay);
@@ -140,8 +187,6 @@ void wk_trainer_destroy(wk_trainer *t)
     free(t->images);
     free(t->first);
     free(t->ended);
-    for (int i = 0; i < 2; i++)
-        wk_samples_free(&t->samples[i]);
     free(t->delta);
     free(t->delta_space);
     free(t->tasks);
@@ -154,16 +199,12 @@ static bool prefilling(const wk_trainer *t)
     return t->counters.steps < (uint64_t)t->config.prefill;
 }
 
-// Gives every environment without an episode its next θ; returns how many will step.
-static wk_status begin_episodes(wk_trainer *t, int *stepping, wk_error *err)
+// Gives every environment without an episode its next θ.
+static wk_status begin_episodes(wk_trainer *t, wk_error *err)
 {
-    *stepping = 0;
     for (int i = 0; i < t->count; i++) {
         wk_lane *lane = &t->lanes[i];
-        if (lane->active) {
-            ++*stepping;
-            continue;
-        }
+        if (lane->active) continue;
         *lane = (wk_lane){.episode = t->counters.episodes++};
         size_t space;
         WK_TRY(wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta, &space,
@@ -209,12 +250,14 @@ static void report_errors(wk_trainer *t, const wk_samples *b)
     wk_curriculum_report(t->curriculum, t->delta_space, t->delta, count);
 }
 
-// Draws the batch of update `number` from the store as it is now, and copies it to the device.
+// Draws the batch of update `number` from the store as it is now, and brings it to the device.
 static wk_status prepare_batch(wk_trainer *t, uint64_t number, wk_error *err)
 {
     double began = wk_clock_seconds();
     wk_samples *b = &t->samples[t->side];
-    WK_TRY(wk_samples_draw(b, t->replay, t->config.seed, number, err));
+    WK_TRY(wk_samples_draw(b, t->replay, t->resident, t->config.seed, number, err));
+    int tasks = wk_learner_get_config(t->learner)->tasks;
+    if (tasks > 0) wk_samples_choose(b, t->tasks, tasks);
     wk_learner_batch batch = wk_samples_view(b);
     WK_TRY(wk_learner_stage(t->learner, &batch, err));
     t->staged = true;
@@ -229,27 +272,21 @@ static wk_status open_update(wk_trainer *t, wk_error *err)
     double began = wk_clock_seconds();
     t->side = !t->side;
     t->staged = false;
-    WK_TRY(wk_learner_start(t->learner, err));
     t->open = true;
+    WK_TRY(wk_learner_start_with_tasks(t->learner, err));
     t->times.learn += wk_clock_seconds() - began;
     return WK_OK;
 }
 
-// Waits for the update that runs, if any, trains the tasks and reports its errors.
+// Waits for the update that runs, if any, and reports its errors.
 static wk_status close_update(wk_trainer *t, wk_error *err)
 {
     if (!t->open) return WK_OK;
     double began = wk_clock_seconds();
-    wk_samples *b = &t->samples[!t->side];
     t->open = false;
     WK_TRY(wk_learner_finish(t->learner, &t->iteration.learner, t->delta, err));
-    int tasks = wk_learner_get_config(t->learner)->tasks;
-    if (tasks > 0) {
-        wk_samples_choose(b, t->tasks, tasks);
-        wk_learner_batch batch = wk_samples_view(b);
-        WK_TRY(wk_learner_update_tasks(t->learner, &batch, &t->iteration.tasks, err));
-    }
-    report_errors(t, b);
+    wk_learner_read_tasks(t->learner, &t->iteration.tasks);
+    report_errors(t, &t->samples[!t->side]);
     t->counters.updates++;
     t->iteration.updates++;
     t->times.learn += wk_clock_seconds() - began;
@@ -261,19 +298,25 @@ static bool can_learn(const wk_trainer *t)
     return !prefilling(t) && wk_replay_sampleable(t->replay, t->config.length) > 0;
 }
 
-// One update for each config.train_every steps, once there is something to learn from. While the
-// device works on one, the host prepares the next: between them the store does not change. The last
-// one is left open.
-static wk_status learn(wk_trainer *t, int stepping, wk_error *err)
+// How many updates this iteration has: one for each config.train_every steps, once there is
+// something to learn from.
+static uint64_t count_updates(wk_trainer *t)
 {
-    if (prefilling(t)) return WK_OK;
-    t->counters.debt += (uint64_t)stepping;
+    if (prefilling(t)) return 0;
+    for (int i = 0; i < t->count; i++)
+        t->counters.debt += t->lanes[i].active != 0;
     uint64_t updates = t->counters.debt / (uint64_t)t->config.train_every;
     t->counters.debt %= (uint64_t)t->config.train_every;
-    if (!can_learn(t)) return WK_OK;
+    return can_learn(t) ? updates : 0;
+}
+
+// Makes the updates; the first may be open already. While the device works on one, the host
+// prepares the next: between them the store does not change. The last one is left open.
+static wk_status learn(wk_trainer *t, uint64_t updates, wk_error *err)
+{
     for (uint64_t i = 0; i < updates; i++) {
-        WK_TRY(close_update(t, err));
-        WK_TRY(open_update(t, err));
+        if (i > 0) WK_TRY(close_update(t, err));
+        if (!t->open) WK_TRY(open_update(t, err));
         if (i + 1 < updates) WK_TRY(prepare_batch(t, t->counters.updates + 1, err));
     }
     return WK_OK;
@@ -331,6 +374,18 @@ static wk_status store_row(wk_trainer *t, int i, wk_error *err)
     return WK_OK;
 }
 
+// Goes on with pictures from the host when the device has no more room for them.
+static void give_up_pictures(wk_trainer *t)
+{
+    const wk_error *fault = t->resident ? wk_resident_fault(t->resident) : NULL;
+    if (!fault) return;
+    snprintf(t->pictures, sizeof t->pictures, "on the host (they filled the device: %.300s)",
+             fault->message);
+    wk_resident_destroy(t->resident);
+    t->resident = NULL;
+    t->lost = true;
+}
+
 // Stores what all environments showed, and draws the batch of the next update while the device
 // still works: until then the store does not change any more.
 static wk_status store_rows(wk_trainer *t, wk_error *err)
@@ -339,36 +394,55 @@ static wk_status store_rows(wk_trainer *t, wk_error *err)
     t->staged = false;
     for (int i = 0; i < t->count; i++)
         WK_TRY(store_row(t, i, err));
+    give_up_pictures(t);
     t->times.store += wk_clock_seconds() - began;
     if (!t->open || !can_learn(t)) return WK_OK;
     return prepare_batch(t, t->counters.updates + 1, err);
 }
 
+static wk_status send_environments(wk_trainer *t, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    WK_TRY(begin_episodes(t, err));
+    WK_TRY(choose_actions(t, err));
+    t->times.act += wk_clock_seconds() - began;
+    return wk_vec_step_begin(t->vec, t->actions, err);
+}
+
+static wk_status await_environments(wk_trainer *t, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    wk_status status = wk_vec_step_finish(t->vec, err);
+    t->times.env_wait += wk_clock_seconds() - began;
+    return status;
+}
+
+// A device that works by itself begins with the update: acting goes on beside it with the weights
+// before. Where it does not, environments are sent off first, so that they have something to do.
+static wk_status move(wk_trainer *t, wk_error *err)
+{
+    uint64_t updates = count_updates(t);
+    if (updates > 0 && wk_backend_works_beside(t->backend)) WK_TRY(open_update(t, err));
+    WK_TRY(send_environments(t, err));
+    wk_error step_error = {0};
+    wk_status learned = learn(t, updates, err);
+    wk_status stepped = await_environments(t, learned == WK_OK ? err : &step_error);
+    WK_TRY(learned);
+    WK_TRY(stepped);
+    return store_rows(t, err);
+}
+
 wk_status wk_trainer_step(wk_trainer *t, const wk_iteration **done, wk_error *err)
 {
     double began = wk_clock_seconds();
-    int stepping;
     t->iteration.updates = 0;
     t->iteration.n_ended = 0;
     t->iteration.ended = t->ended;
-    WK_TRY(begin_episodes(t, &stepping, err));
-    WK_TRY(choose_actions(t, err));
-    double acted = wk_clock_seconds();
-    t->times.act += acted - began;
-
-    WK_TRY(wk_vec_step_begin(t->vec, t->actions, err));
-    wk_status learned = learn(t, stepping, err);
-    double waiting = wk_clock_seconds();
-    wk_error step_error = {0};
-    wk_status stepped = wk_vec_step_finish(t->vec, learned == WK_OK ? err : &step_error);
-    t->times.env_wait += wk_clock_seconds() - waiting;
-    wk_status status = learned != WK_OK ? learned : stepped;
-    if (status == WK_OK) status = store_rows(t, err);
+    wk_status status = move(t, err);
     wk_error close_error = {0};
     wk_status closed = close_update(t, status == WK_OK ? err : &close_error);
-    if (status == WK_OK) status = closed;
-    if (status != WK_OK) return status;
-
+    WK_TRY(status);
+    WK_TRY(closed);
     wk_curriculum_advance(t->curriculum, t->counters.steps);
     t->counters.iterations++;
     t->times.total += wk_clock_seconds() - began;
@@ -385,9 +459,6 @@ wk_standing wk_trainer_standing(const wk_trainer *t)
                      .diverged = t->counters.diverged,
                      .prefilling = prefilling(t),
                      .finished = t->counters.steps >= (uint64_t)t->config.steps};
-    uint64_t updates;
-    wk_error ignored = {0};
-    if (wk_learner_counts(t->learner, &updates, &p.skipped, &ignored) != WK_OK) p.skipped = 0;
     return p;
 }
 
@@ -430,9 +501,15 @@ const wk_run_config *wk_trainer_config(const wk_trainer *t)
     return &t->config;
 }
 
-const char *wk_trainer_device(const wk_trainer *t)
+const wk_device *wk_trainer_device(const wk_trainer *t)
 {
-    return t->device;
+    return &t->device;
+}
+
+const char *wk_trainer_pictures(const wk_trainer *t, bool *lost)
+{
+    if (lost) *lost = t->lost;
+    return t->pictures;
 }
 
 const char *wk_trainer_task_name(const wk_trainer *t, int k)

@@ -10,6 +10,7 @@
 #include "agent/learner.h"
 #include "replay/log.h"
 #include "train/config.h"
+#include "train/device.h"
 #include "waker/curriculum.h"
 
 typedef struct wk_trainer wk_trainer;
@@ -56,7 +57,6 @@ typedef struct wk_standing {
     uint64_t episodes; // begun
     uint64_t updates;
     uint64_t diverged; // episodes that ended by divergence
-    uint64_t skipped;  // optimiser steps left out because numbers were not finite
     bool prefilling;
     bool finished; // config.steps reached
 } wk_standing;
@@ -78,7 +78,11 @@ wk_replay *wk_trainer_replay(wk_trainer *trainer);
 const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
 
 /// What it computes on: "cpu", "cuda:0 (NVIDIA H200, bf16)".
-const char *wk_trainer_device(const wk_trainer *trainer);
+const wk_device *wk_trainer_device(const wk_trainer *trainer);
+
+/// Where batches take their pictures from, and why: "in GPU memory, ...". It changes once, to
+/// another place, when the device turns out to have no room (`lost`, may be NULL).
+const char *wk_trainer_pictures(const wk_trainer *trainer, bool *lost);
 
 /// The domain's name of the learner's task k.
 const char *wk_trainer_task_name(const wk_trainer *trainer, int k);

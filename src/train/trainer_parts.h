@@ -21,13 +21,16 @@ struct wk_trainer {
     wk_vec *vec;
     wk_pool *pool;
     wk_backend *backend;
-    char device[WK_DEVICE_NAME_MAX]; // what the backend is, for people
+    wk_device device; // what the backend is, and why
     wk_learner *learner;
     wk_acting *acting;  // NULL when actions are random
     void *acting_state; // its recurrent states on their way to and from a checkpoint
     wk_replay *replay;
     wk_replay_log *replay_log;
-    int count; // environments
+    wk_resident *resident; // its pictures on the device; NULL: batches come from the host
+    char pictures[400];    // where they are and why, for people
+    bool lost;             // the device had no more room for them
+    int count;             // environments
 
     wk_trainer_counters counters;
     wk_lane *lanes;  // [count]
@@ -50,6 +53,9 @@ struct wk_trainer {
     int64_t resumed_from;
     char resume_note[1024];
 };
+
+/// Brings the replay's pictures to the device, and holds them there from now on.
+wk_status wk_trainer_hold_pictures(wk_trainer *trainer, wk_error *err);
 
 /// Makes a fresh replay buffer in place of the one before.
 wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);

@@ -124,7 +124,7 @@ school_batch school_batch_open(int length, int size)
     b.actions = malloc(rows * SCHOOL_ACTIONS * sizeof(float));
     b.rewards = malloc(rows * SCHOOL_TASKS * sizeof(float));
     assert_true(b.images && b.first && b.actions && b.rewards);
-    b.view = (wk_learner_batch){b.images, b.actions, b.first, b.rewards};
+    b.view = (wk_learner_batch){b.images, b.actions, b.first, b.rewards, NULL};
     return b;
 }
 

@@ -73,7 +73,7 @@ static batch *make_batch(uint64_t number)
 
 static wk_learner_batch view(const batch *b)
 {
-    return (wk_learner_batch){b->images, b->actions, b->first, b->rewards};
+    return (wk_learner_batch){b->images, b->actions, b->first, b->rewards, NULL};
 }
 
 // What updates report; compared as bytes, so it has no padding.

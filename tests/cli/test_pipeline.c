@@ -1,13 +1,17 @@
 // From nothing to a page: runs of two curricula with two seeds each are trained on the toy domain,
-// adapted, evaluated, measured and reported, all by the program. The report's numbers are those
-// that Python computes from the episodes themselves.
+// adapted, evaluated, measured and reported, all by the program, on the device that
+// support/backend.h names. The report's numbers are those that Python computes from the episodes
+// themselves.
+#include "support/backend.h"
 #include "support/program.h"
+#include "tensor/cuda/cuda.h"
 #include "train/runs.h"
 #include <glob.h>
 
 static char home[] = "pipeline-XXXXXX", place[400]; // a folder of our own; where programs run in it
 static const char *const runs[] = {"runs/dr/0", "runs/dr/1", "runs/waker-m/0", "runs/waker-m/1"};
 enum { RUNS = sizeof runs / sizeof *runs };
+static const char *device = "cpu", *precision = "auto";
 
 static int setup(void **state)
 {
@@ -33,11 +37,14 @@ static void train_and_measure(const char *run)
     snprintf(rule, sizeof rule, "%.*s", (int)strcspn(run + 5, "/"), run + 5);
     program_expect_success(program_run("train " TINY_OPTIONS
                                        " --log.tensorboard false --log.images_every 0 --quiet "
-                                       "--curriculum.rule %s --seed %s --logdir %s",
-                                       rule, strrchr(run, '/') + 1, run));
-    program_expect_success(program_run("adapt %s --task all --updates 10 --quiet", run));
-    program_expect_success(program_run("eval %s --envs 12 --quiet", run));
-    program_expect_success(program_run("model-error %s --envs 6 --steps 10 --quiet", run));
+                                       "--curriculum.rule %s --seed %s --logdir %s --device %s "
+                                       "--precision %s",
+                                       rule, strrchr(run, '/') + 1, run, device, precision));
+    program_expect_success(
+        program_run("adapt %s --task all --updates 10 --quiet --device %s", run, device));
+    program_expect_success(program_run("eval %s --envs 12 --quiet --device %s", run, device));
+    program_expect_success(
+        program_run("model-error %s --envs 6 --steps 10 --quiet --device %s", run, device));
 }
 
 // CVaR and average of every task and case from the episodes, over seeds, beside the report's.
@@ -87,10 +94,41 @@ static void runs_become_a_report_with_their_numbers(void **state)
     free(page);
 }
 
+// After the report, whose runs they would change.
+static void a_run_is_shown_and_trained_further(void **state)
+{
+    (void)state;
+    unsigned long size;
+    program_expect_success(
+        program_run("openloop %s --context 3 --steps 10 --out imagined.gif --quiet "
+                    "--device %s",
+                    runs[0], device));
+    unsigned char *picture = program_read("imagined.gif", &size);
+    assert_non_null(picture);
+    free(picture);
+    program_expect_success(
+        program_run("finetune %s --task east --steps 100 --quiet --device %s", runs[0], device));
+}
+
+// What WAKER_TEST_DEVICE says, in the program's words; false where there is no such device.
+static bool choose_device(void)
+{
+    const char *asked = getenv("WAKER_TEST_DEVICE");
+    if (!asked || strcmp(asked, "cpu") == 0) return true;
+    device = "cuda";
+    precision = strcmp(asked, "cuda-bf16") == 0 ? "bf16" : "f32";
+    return wk_cuda_device_count() > 0;
+}
+
 int main(void)
 {
+    if (!choose_device()) {
+        puts("skipped: no GPU");
+        return TEST_SKIPPED;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_become_a_report_with_their_numbers),
+        cmocka_unit_test(a_run_is_shown_and_trained_further),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

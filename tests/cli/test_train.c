@@ -106,6 +106,15 @@ static void wrong_settings_name_the_key(void **state)
     program_expect_error(program_run("train --logdir /proc/no --configs toy"), 2, "/proc/no");
 }
 
+static void a_run_that_cannot_begin_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    char path[512];
+    program_expect_error(
+        program_run("train --logdir run-none " QUIET_OPTIONS " --device cuda:1000"), 2, "");
+    assert_int_not_equal(access(inside("run-none", path), F_OK), 0);
+}
+
 static void the_curriculum_of_a_run_is_shown_as_text_json_and_picture(void **state)
 {
     (void)state;
@@ -167,6 +176,7 @@ int main(void)
         cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
         cmocka_unit_test(a_directory_in_use_or_with_another_run_is_refused),
         cmocka_unit_test(wrong_settings_name_the_key),
+        cmocka_unit_test(a_run_that_cannot_begin_leaves_nothing_behind),
         cmocka_unit_test(the_curriculum_of_a_run_is_shown_as_text_json_and_picture),
         cmocka_unit_test(checkpoints_are_listed_and_damage_is_found),
         cmocka_unit_test(episodes_are_exported_the_same_way_twice),

@@ -145,6 +145,19 @@ static void products_match_the_cpu_on_exact_inputs(void **state)
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
+// Heads of actors and critics, and the numbers of an action: forward few results or few terms, and
+// so are their gradients.
+static void products_of_few_match_the_cpu_on_exact_inputs(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {
+        P(0, 0, 800, 400, 12),  P(5, 5, 900, 400, 12), P(5, 5, 1500, 400, 1), P(0, 0, 800, 6, 600),
+        P(3, 0, 130, 6, 600),   P(2, 2, 77, 1, 64),    P(0, 0, 5, 640, 16),   P(1, 4, 100, 48, 7),
+        P(0, 0, 4000, 600, 16), P(1, 1, 333, 24, 3),   P(2, 2, 640, 12, 40),  P(0, 0, 3, 8, 1),
+    };
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
 #define C(...)                                                                                     \
     {                                                                                              \
         CONV, 0, 0, 0, 0, 0, __VA_ARGS__                                                           \
@@ -273,6 +286,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_match_the_cpu_on_exact_inputs),
+        cmocka_unit_test(products_of_few_match_the_cpu_on_exact_inputs),
         cmocka_unit_test(convolutions_match_the_cpu_on_exact_inputs),
         cmocka_unit_test(gradients_through_two_layers_are_within_the_rounding_of_bf16),
     };

@@ -3,6 +3,7 @@
 #include "nn/safetensors.h"
 #include "support/backend.h"
 #include "support/check.h"
+#include "support/precision.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -169,15 +170,9 @@ static void upload(golden *file, wk_program *program, const pair *given)
     free(values);
 }
 
-static void compare(golden *file, const wk_program *program, const pair *expected)
+static void compare_elements(const pair *expected, const float *got, const float *want,
+                             size_t count)
 {
-    wk_error err = {0};
-    size_t count = wk_shape_count(golden_shape(file, expected->name));
-    if (wk_shape_count(wk_graph_shape(file->g, expected->tensor)) != count)
-        fail_msg("%s: the file has %zu elements", expected->name, count);
-    float *want = golden_values(file, expected->name), *got = malloc(count * sizeof *got);
-    assert_non_null(got);
-    assert_ok(wk_program_download(program, expected->tensor, got, count * sizeof *got, &err));
     double largest = 0, worst = 0;
     size_t where = 0;
     for (size_t i = 0; i < count; i++) {
@@ -190,6 +185,22 @@ static void compare(golden *file, const wk_program *program, const pair *expecte
     if (!(worst <= expected->tolerance * largest))
         fail_msg("%s: element %zu is %.9g, expected %.9g; tolerance %g of %g", expected->name,
                  where, got[where], want[where], expected->tolerance, largest);
+}
+
+static void compare(golden *file, const wk_program *program, const pair *expected)
+{
+    wk_error err = {0};
+    size_t count = wk_shape_count(golden_shape(file, expected->name));
+    if (wk_shape_count(wk_graph_shape(file->g, expected->tensor)) != count)
+        fail_msg("%s: the file has %zu elements", expected->name, count);
+    float *want = golden_values(file, expected->name), *got = malloc(count * sizeof *got);
+    assert_non_null(got);
+    assert_ok(wk_program_download(program, expected->tensor, got, count * sizeof *got, &err));
+    int products = test_products(file->g, expected->tensor);
+    if (test_rounds() && products > 0)
+        test_expect_near(expected->name, got, want, count, products);
+    else
+        compare_elements(expected, got, want, count);
     free(want);
     free(got);
 }

@@ -263,8 +263,13 @@ static float run_scaled(scaled *s, const wk_buffer *from, size_t offset)
 {
     wk_error err = {0};
     float sum;
-    assert_ok(wk_program_start(s->program, &(wk_feed){s->x, from, offset}, 1, &err));
-    assert_ok(wk_program_finish(s->program, &err));
+    wk_queue *queue;
+    wk_location to = wk_program_locate(s->program, s->x);
+    wk_copy copy = {to.buffer, from, to.offset, offset, to.size};
+    assert_ok(wk_queue_create(from->backend, false, &queue, &err));
+    assert_ok(wk_queue_copy(queue, &copy, 1, &err));
+    assert_ok(wk_program_put(s->program, queue, &err));
+    wk_queue_destroy(queue);
     assert_ok(wk_program_download(s->program, s->y, &sum, sizeof sum, &err));
     return sum;
 }

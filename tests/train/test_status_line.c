@@ -17,12 +17,13 @@ static wk_progress sample(void)
         .model_loss = 4321.5,
         .mean_error = 0.1234,
         .device = "cuda:0 H200",
+        .why = "device auto, first of 2 GPUs",
     };
 }
 
 static const char whole[] =
     "1,234,560/7,400,000 steps  16.7%  52.1 updates/s  env 5% render 2% replay 3% learn 88% "
-    "log 2%  loss 4322  error 0.123  2h13m left  cuda:0 H200";
+    "log 2%  loss 4322  error 0.123  2h13m left  cuda:0 H200: device auto, first of 2 GPUs";
 
 static void a_line_says_everything_that_is_known(void **state)
 {

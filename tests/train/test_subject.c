@@ -120,7 +120,7 @@ static void a_subject_says_what_it_is(void **state)
     assert_ok(wk_subject_open(&config, &subject, &err));
     assert_int_equal(subject.step, newest_step(RUN));
     assert_string_equal(subject.world.domain->name, "toy");
-    assert_string_equal(subject.device, "cpu");
+    assert_string_equal(subject.device.name, "cpu");
     assert_int_equal(subject.n_tasks, subject.world.domain->n_tasks);
     assert_ok(wk_subject_policy(&subject, 1, &policy, &err));
     assert_int_equal(policy, 1);

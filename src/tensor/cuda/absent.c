@@ -14,6 +14,11 @@ int wk_cuda_device_count(void)
     return 0;
 }
 
+const char *wk_cuda_absence(void)
+{
+    return "built without CUDA";
+}
+
 wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err)
 {
     (void)device;

@@ -81,7 +81,7 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
 }
 
 // Groups of 16 or 32 classes, four a thread: the lanes of a group are neighbours.
-static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y, const float4 *dy,
+static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y, wk_terms dy,
                           wk_out dx)
 {
     // Whole warps, so that all lanes of a group take part.
@@ -91,7 +91,7 @@ static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y
         float4 p = make_float4(0, 0, 0, 0), d = p;
         if (real) {
             p = y[i];
-            d = dy[i];
+            d = dy.get4(i);
         }
         float dot = p.x * d.x + p.y * d.y + (p.z * d.z + p.w * d.w);
         for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
@@ -106,15 +106,16 @@ void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
 {
     wk_rows r = groups_of(c);
     unsigned n = (unsigned)r.cols;
-    const float *y = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
+    const float *y = wk_call_in(c, 0);
+    wk_terms dy = wk_call_terms(c, 1);
     wk_out dx = wk_call_store(c, 0);
-    bool aligned = dx.aligned4() && ((uintptr_t)y | (uintptr_t)dy) % 16 == 0;
+    bool aligned = dx.aligned4() && (uintptr_t)y % 16 == 0 && dy.width % 4 == 0;
     if ((n == 16 || n == 32) && aligned) {
-        softmax_grad4(c, n / 4, (const float4 *)y, (const float4 *)dy, dx);
+        softmax_grad4(c, n / 4, (const float4 *)y, dy, dx);
         return;
     }
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
-        size_t at = (size_t)g * n;
+        unsigned at = g * n;
         float dot = 0;
         for (unsigned i = lane; i < n; i += 32)
             dot += y[at + i] * dy[at + i];
@@ -218,8 +219,24 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
     wk_begin();
     unsigned first = blockIdx.x * SAMPLERS, count = min(groups - first, (unsigned)SAMPLERS) * N;
     size_t begin = (size_t)first * N;
-    for (unsigned i = threadIdx.x; i < count; i += SAMPLERS)
-        row[i / N][i % N] = x[begin + i];
+    if (count == SAMPLERS * N) {
+        float4 v[N / 4]; // all loads under way at once
+#pragma unroll
+        for (unsigned k = 0; k < N / 4; k++)
+            v[k] = ((const float4 *)(x + begin))[threadIdx.x + k * SAMPLERS];
+#pragma unroll
+        for (unsigned k = 0; k < N / 4; k++) {
+            unsigned i = 4 * (threadIdx.x + k * SAMPLERS);
+            float *to = &row[i / N][i % N];
+            to[0] = v[k].x;
+            to[1] = v[k].y;
+            to[2] = v[k].z;
+            to[3] = v[k].w;
+        }
+    } else {
+        for (unsigned i = threadIdx.x; i < count; i += SAMPLERS)
+            row[i / N][i % N] = x[begin + i];
+    }
     __syncthreads();
     unsigned g = first + threadIdx.x;
     if (g < groups) {
@@ -242,9 +259,11 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
         drawn[threadIdx.x] = min(below, N - 1); // N - 1: only for logits that are NaN
     }
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < count; i += SAMPLERS) {
-        probs[begin + i] = row[i / N][i % N];
-        onehot[begin + i] = i % N == drawn[i / N] ? 1.0f : 0.0f;
+    for (unsigned i = 4 * threadIdx.x; i < count; i += 4 * SAMPLERS) {
+        const float *from = &row[i / N][i % N];
+        unsigned one = drawn[i / N] - i % N; // of these four, or beyond them
+        ((float4 *)probs)[(begin + i) / 4] = make_float4(from[0], from[1], from[2], from[3]);
+        onehot.put4((begin + i) / 4, make_float4(one == 0, one == 1, one == 2, one == 3));
     }
 }
 
@@ -257,10 +276,11 @@ static bool sample_many(const wk_cuda_call *c, wk_rows r)
         : r.cols == 24 ? sample_kernel<24>
         : r.cols == 16 ? sample_kernel<16>
                        : NULL;
-    if (!kernel || r.rows < MANY) return false;
+    wk_out onehot = wk_call_store(c, 0);
+    bool aligned = ((uintptr_t)c->in[0] | (uintptr_t)c->out[1]) % 16 == 0 && onehot.aligned4();
+    if (!kernel || r.rows < MANY || !aligned) return false;
     wk_launch(c, kernel, (unsigned)((r.rows + SAMPLERS - 1) / SAMPLERS), SAMPLERS, (unsigned)r.rows,
-              c->node->attrs.random.key, c->in[1], wk_call_in(c, 0), wk_call_store(c, 0),
-              wk_call_out(c, 1));
+              c->node->attrs.random.key, c->in[1], wk_call_in(c, 0), onehot, wk_call_out(c, 1));
     return true;
 }
 

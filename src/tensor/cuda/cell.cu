@@ -105,7 +105,7 @@ static __global__ void forward_kernel(wk_cuda_cell k, float epsilon, wk_out y, f
 }
 
 static __global__ void backward_kernel(wk_cuda_cell k, const float *means, const float *rstds,
-                                       const float *dy, wk_out dpre, float *dh)
+                                       wk_terms dy, wk_out dpre, float *dh)
 {
     wk_begin();
     unsigned row = blockIdx.x, quad = threadIdx.x;
@@ -115,7 +115,8 @@ static __global__ void backward_kernel(wk_cuda_cell k, const float *means, const
     size_t at = (size_t)row * k.hidden;
     if (real) {
         h = load4(k.h + at, quad);
-        d = load4(dy + at, quad);
+        float4 v = dy.at4(row, 4 * quad);
+        d = {{v.x, v.y, v.z, v.w}};
     }
     float mean = means[row], rstd = rstds[row], sum = 0, dot = 0;
     four parts[3], gain[3], direct;
@@ -188,9 +189,9 @@ bool wk_cuda_cell_forward(const wk_cuda_call *c, const wk_cuda_cell *k, float ep
 }
 
 bool wk_cuda_cell_backward(const wk_cuda_call *c, const wk_cuda_cell *k, const float *means,
-                           const float *dy, wk_out dpre, float *dh)
+                           const wk_terms &dy, wk_out dpre, float *dh)
 {
-    if (!fits(c, k) || !dpre.aligned4() || !aligned(dy) || !aligned(dh)) return false;
+    if (!fits(c, k) || !dpre.aligned4() || dy.width != k->hidden || !aligned(dh)) return false;
     wk_launch(c, backward_kernel, k->rows, threads_of(k), *k, means, means + k->rows, dy, dpre, dh);
     return true;
 }

@@ -18,6 +18,6 @@ bool wk_cuda_cell_forward(const wk_cuda_call *c, const wk_cuda_cell *k, float ep
                           float *means);
 /// The gradients of pre and, by the direct path, of h. False as above.
 bool wk_cuda_cell_backward(const wk_cuda_call *c, const wk_cuda_cell *k, const float *means,
-                           const float *dy, wk_out dpre, float *dh);
+                           const wk_terms &dy, wk_out dpre, float *dh);
 
 #endif

@@ -410,78 +410,7 @@ static bool multiply_layer(const wk_cuda_call *c, const wk_cuda_product *given)
     return true;
 }
 
-static __device__ inline float rounded(float x)
-{
-    return __bfloat162float(__float2bfloat16_rn(x));
-}
-
-// A sum over few terms, as of the numbers of an action: four neighbouring results a thread. cuBLAS
-// needs both operands padded for it.
-static bool multiply_few_terms(const wk_cuda_call *c, const wk_cuda_product *given, float *out)
-{
-    wk_cuda_product p = joined(*given);
-    const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
-    bool fits = p.k <= ROW_UNIT && p.n % 4 == 0 && p.stacks == 1 && !p.transpose_a &&
-                !p.transpose_b && !(c->halves & 3) && ((uintptr_t)b | (uintptr_t)out) % 16 == 0;
-    if (!fits) return false;
-    unsigned k = (unsigned)p.k, n4 = (unsigned)p.n / 4;
-    bool accumulate = p.accumulate;
-    wk_divisor by_row = wk_divisor_of(n4);
-    wk_cuda_each(c, p.m * n4, [=] __device__(unsigned i) {
-        unsigned row = wk_quotient(i, by_row), col = i - row * n4;
-        float4 sum = accumulate ? ((const float4 *)out)[i] : make_float4(0, 0, 0, 0);
-        for (unsigned t = 0; t < k; t++) {
-            float x = rounded(a[(size_t)row * k + t]);
-            float4 w = ((const float4 *)b)[t * n4 + col];
-            sum = make_float4(fmaf(x, rounded(w.x), sum.x), fmaf(x, rounded(w.y), sum.y),
-                              fmaf(x, rounded(w.z), sum.z), fmaf(x, rounded(w.w), sum.w));
-        }
-        ((float4 *)out)[i] = sum;
-    });
-    return true;
-}
-
-// Few results a row, as the numbers of a choice: a warp for each row. Beyond some thousand rows
-// cuBLAS is faster.
-enum { FEW_RESULTS = 16, FEW_ROWS = 8192 };
-static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p, float *out)
-{
-    size_t rows = p->stacks * p->m;
-    bool fits = p->n > 1 && p->n <= FEW_RESULTS && p->k % ROW_UNIT == 0 && rows <= FEW_ROWS &&
-                !p->transpose_a && !p->transpose_b && !p->accumulate && p->stride_c &&
-                (p->stacks == 1 || p->stride_a) && !(c->halves & 2);
-    if (!fits) return false;
-    unsigned m = (unsigned)p->m, n = (unsigned)p->n, k = (unsigned)p->k;
-    size_t stride_b = p->stride_b;
-    const __nv_bfloat16 *a = wk_cuda_half(c, wk_call_in(c, 0), rows * p->k);
-    const float *b = wk_call_in(c, 1);
-    wk_cuda_warps(c, rows, [=] __device__(unsigned row, unsigned lane) {
-        const float *w = b + row / m * stride_b;
-        float sum[FEW_RESULTS] = {};
-        for (unsigned t = lane; t < k; t += 32) {
-            float x = __bfloat162float(a[(size_t)row * k + t]);
-#pragma unroll
-            for (unsigned j = 0; j < FEW_RESULTS; j++)
-                if (j < n) sum[j] = fmaf(x, rounded(w[t * n + j]), sum[j]);
-        }
-#pragma unroll
-        for (unsigned j = 0; j < FEW_RESULTS; j++) {
-            if (j >= n) break;
-            float all = wk_warp_sum(sum[j]);
-            if (lane == j) out[(size_t)row * n + j] = all;
-        }
-    });
-    return true;
-}
-
-static bool multiply_few(const wk_cuda_call *c, const wk_cuda_product *p)
-{
-    if (c->precision != WK_CUDA_BF16 || c->merged || !(c->numbers & 1)) return false;
-    float *out = wk_call_out(c, 0);
-    return multiply_few_terms(c, p, out) || multiply_few_results(c, p, out);
-}
-
-void wk_cuda_call_matmul(const wk_cuda_call *c)
+wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c)
 {
     bool transpose_a = c->node->attrs.matmul.transpose_a;
     bool transpose_b = c->node->attrs.matmul.transpose_b;
@@ -498,10 +427,16 @@ void wk_cuda_call_matmul(const wk_cuda_call *c)
     p.stride_b = z.shared_b ? 0 : p.k * p.n;
     p.stride_c = c->node->attrs.matmul.reduce ? 0 : p.m * p.n;
     p.accumulate = c->node->input_count > 2;
+    return p;
+}
+
+void wk_cuda_call_matmul(const wk_cuda_call *c)
+{
+    wk_cuda_product p = wk_cuda_product_of(c);
     if (p.accumulate && c->in[2] != c->out[0])
         wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
+    if (wk_cuda_multiply_few(c, &p)) return;
     if (c->merged && multiply_layer(c, &p)) return;
-    if (multiply_few(c, &p)) return;
     void *out = c->out[0];
     if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
         p.half_c = true;
@@ -530,7 +465,9 @@ static bool adds_bias_to(const wk_cuda_call *c, const wk_cuda_call *product)
 void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count)
 {
     for (size_t i = 0; i + 1 < count; i++) {
-        if (calls[i].precision != WK_CUDA_BF16 || !adds_bias_to(&calls[i + 1], &calls[i])) continue;
+        if (calls[i].precision != WK_CUDA_BF16 || calls[i].merged ||
+            !adds_bias_to(&calls[i + 1], &calls[i]))
+            continue;
         calls[i].merged = 1;
         calls[i + 1].skipped = true;
     }

@@ -38,6 +38,7 @@ struct wk_cuda_lane {
     unsigned emitted;      // a bit for each output whose bf16 copy this call writes itself
     WK_ARRAY(wk_cuda_region) regions;
     WK_ARRAY(wk_cuda_span) fresh;
+    const wk_cuda_call **lazy; // by tensor: the lazy call whose result it would be, or NULL
 };
 
 /// Where the bf16 copy of floats lies; NULL for floats outside all buffers.
@@ -46,6 +47,13 @@ __nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x);
 bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
 void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
+/// Notes that the originals of bytes are written: copies of them are out of date.
+void wk_cuda_forget(wk_cuda_lane *lane, const void *begin, size_t size);
+
+/// The product that a matmul node asks for.
+wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
+/// A product of few results, terms or columns by a kernel of its own; false if it is none.
+bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p);
 
 /// Whether a node joins its inputs along the leading axis, where they may lie already.
 bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
@@ -54,8 +62,14 @@ bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
 bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node);
 /// Fills in matrices, numbers and halves of all calls of a graph; false when memory ran out.
 bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
+/// Chooses the lazy nodes of a plan whose groups are there; false when memory ran out.
+bool wk_cuda_find_lazy(wk_plan *plan);
+/// Tells calls and lane which nodes are lazy; false when memory ran out.
+bool wk_cuda_keep_lazy(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count, const wk_plan *plan);
 /// Lets runs of adam nodes be done by the first of each.
 void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
+/// Lets products of few results add their bias and draw an actor's actions.
+void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
 /// Lets products add the bias of a layer without activation.
 void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
 /// Lets the gradient of an image be multiplied by the slope of the layer before it.

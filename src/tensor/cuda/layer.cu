@@ -392,7 +392,7 @@ void wk_cuda_call_gru_grad(const wk_cuda_call *c)
     cell k = cell_of(c);
     wk_rows r = cell_rows(c);
     const float *means = wk_call_in(c, 5), *rstds = means + r.stacks * r.rows;
-    const float *dy = wk_call_in(c, 6);
+    wk_terms dy = wk_call_terms(c, 6);
     wk_out dpre = wk_call_store(c, 0);
     if (c->node->attrs.norm.params) dpre.x = wk_call_out(c, 0); // summed by columns below
     float *dh = wk_call_out(c, 1), update_bias = UPDATE_BIAS;
@@ -407,8 +407,7 @@ void wk_cuda_call_gru_grad(const wk_cuda_call *c)
         w.rstd = rstds[row];
         float *d = dparts + (size_t)row * 3 * w.hidden;
         for (unsigned i = threadIdx.x; i < w.hidden; i += WK_CUDA_THREADS)
-            gates_grad(w, dy[(size_t)row * w.hidden + i], i, d, dh + (size_t)row * w.hidden,
-                       update_bias);
+            gates_grad(w, dy[row * w.hidden + i], i, d, dh + (size_t)row * w.hidden, update_bias);
         __syncthreads();
         normalise_grad(
             3 * w.hidden, w.rstd, [=](unsigned i) { return d[i] * w.gain[i]; },

@@ -20,13 +20,26 @@ static bool whole_units(size_t bytes, size_t width, size_t row, const void *x, c
            ((uintptr_t)x | (uintptr_t)y) % sizeof(uint4) == 0;
 }
 
-// The bf16 copy of input 0 if it is up to date.
-static const __nv_bfloat16 *fresh_half(const wk_cuda_call *c)
+// Input 0 in bf16 if it exists so alone, or if that copy is up to date and all that is asked for.
+static wk_in load_for(const wk_cuda_call *c, wk_out y)
 {
-    const char *x = (const char *)c->in[0];
+    wk_in in = wk_call_load(c, 0);
+    if (in.half || y.x) return in;
+    const char *x = (const char *)in.x;
     size_t size = wk_shape_count(wk_call_input_shape(c, 0)) * sizeof(float);
-    const __nv_bfloat16 *half = wk_cuda_shadow(c->lane, (const float *)x);
-    return half && wk_cuda_is_fresh(c->lane, {x, x + size}) ? half : NULL;
+    const __nv_bfloat16 *half = wk_cuda_shadow(c->lane, in.x);
+    return half && wk_cuda_is_fresh(c->lane, {x, x + size}) ? wk_in{NULL, half} : in;
+}
+
+// Rows of `width` from rows of `row`, four numbers a thread.
+static void slice4(const wk_cuda_call *c, size_t width, size_t row, wk_in x, wk_out y)
+{
+    wk_divisor by_quads = wk_divisor_of((unsigned)width / 4);
+    size_t from = row / 4;
+    wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
+        unsigned r = wk_quotient(i, by_quads);
+        y.put4(i, x.get4(r * from + (i - r * by_quads.value)));
+    });
 }
 
 void wk_cuda_call_slice(const wk_cuda_call *c)
@@ -34,28 +47,37 @@ void wk_cuda_call_slice(const wk_cuda_call *c)
     wk_split from = wk_shape_split(wk_call_input_shape(c, 0), c->node->attrs.slice.axis, 1);
     size_t start = (size_t)c->node->attrs.slice.start * from.inner;
     size_t wide = (size_t)c->node->attrs.slice.count * from.inner, whole = from.length * from.inner;
-    const float *x = wk_call_in(c, 0) + start;
     wk_out y = wk_call_store(c, 0);
-    const __nv_bfloat16 *half = y.x ? NULL : fresh_half(c);
-    if (half && whole_units(sizeof *half, wide, whole, half + start, y.half)) {
-        slice_wide(c, sizeof *half, wide, whole, half + start, y.half);
+    wk_in all = load_for(c, y);
+    wk_in x = {all.x ? all.x + start : NULL, all.half ? all.half + start : NULL};
+    if (x.half && !y.x && whole_units(sizeof *x.half, wide, whole, x.half, y.half)) {
+        slice_wide(c, sizeof *x.half, wide, whole, x.half, y.half);
         return;
     }
-    if (!y.half && whole_units(sizeof *x, wide, whole, x, y.x)) {
-        slice_wide(c, sizeof *x, wide, whole, x, y.x);
+    if (x.x && !y.half && whole_units(sizeof *x.x, wide, whole, x.x, y.x)) {
+        slice_wide(c, sizeof *x.x, wide, whole, x.x, y.x);
         return;
     }
-    unsigned width = (unsigned)wide, row = (unsigned)whole;
+    if (wide % 4 == 0 && whole % 4 == 0 && x.aligned4() && y.aligned4()) {
+        slice4(c, wide, whole, x, y);
+        return;
+    }
+    wk_divisor by_width = wk_divisor_of((unsigned)wide);
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
-        unsigned r = i / width;
-        y[i] = x[(size_t)r * row + (i - r * width)];
+        unsigned r = wk_quotient(i, by_width);
+        y[i] = x[(size_t)r * whole + (i - r * by_width.value)];
     });
 }
 
 // What goes into one place of every row of a concatenation: columns of a tensor, or zeros.
 typedef struct piece {
-    const float *x; // NULL for zeros
+    wk_in x; // nothing for zeros
     size_t begin, width;
+
+    __host__ __device__ bool is_zero() const
+    {
+        return !x.x && !x.half;
+    }
 } piece;
 
 enum { PIECES = 64 };
@@ -71,7 +93,7 @@ static __global__ void lay_kernel(pieces p, unsigned rows, size_t row, wk_out y)
     unsigned step = gridDim.x * blockDim.x, count = (unsigned)(rows * q.width);
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
         unsigned r = i / (unsigned)q.width;
-        y[r * row + q.begin + (i - r * (unsigned)q.width)] = q.x ? q.x[i] : 0.0f;
+        y[r * row + q.begin + (i - r * (unsigned)q.width)] = q.is_zero() ? 0.0f : q.x[i];
     }
 }
 
@@ -83,7 +105,7 @@ static __global__ void lay4_kernel(pieces p, unsigned rows, size_t row, wk_out y
     unsigned step = gridDim.x * blockDim.x, width = (unsigned)q.width, count = rows * width;
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
         unsigned r = i / width;
-        float4 v = q.x ? ((const float4 *)q.x)[i] : make_float4(0, 0, 0, 0);
+        float4 v = q.is_zero() ? make_float4(0, 0, 0, 0) : q.x.get4(i);
         y.put4(r * row + q.begin + (i - r * width), v);
     }
 }
@@ -96,7 +118,7 @@ static bool lay4(const wk_cuda_call *c, const pieces *p, wk_split to, wk_out y)
     pieces fours = *p;
     for (unsigned i = 0; i < p->count && fits; i++) {
         piece *q = &fours.item[i];
-        fits = q->begin % 4 == 0 && q->width % 4 == 0 && (uintptr_t)q->x % 16 == 0;
+        fits = q->begin % 4 == 0 && q->width % 4 == 0 && q->x.aligned4();
         q->begin /= 4;
         q->width /= 4;
         if (q->width > widest) widest = q->width;
@@ -129,7 +151,7 @@ static void lay(const wk_cuda_call *c, pieces *p, wk_split to, wk_out y)
 static void add_piece(const wk_cuda_call *c, pieces *p, wk_split to, wk_out y, piece q)
 {
     // An input that the plan put in its place is there already.
-    bool in_place = to.outer == 1 && q.x == wk_call_out(c, 0) + q.begin;
+    bool in_place = to.outer == 1 && q.x.x == wk_call_out(c, 0) + q.begin;
     if (q.width == 0 || in_place) return;
     p->item[p->count++] = q;
     if (p->count == PIECES) lay(c, p, to, y);
@@ -141,18 +163,20 @@ void wk_cuda_call_concat(const wk_cuda_call *c)
     const int *starts = c->g->extents.items + c->node->attrs.concat.starts;
     wk_split to = wk_shape_split(wk_call_output_shape(c, 0), axis, 1);
     // Where inputs lie in place already nothing writes them here, and bf16 copies stay theirs.
-    wk_out y = to.outer == 1 ? wk_out{wk_call_out(c, 0), NULL} : wk_call_store(c, 0);
+    bool joined = to.outer == 1;
+    wk_out y = joined ? wk_out{wk_call_out(c, 0), NULL} : wk_call_store(c, 0);
     pieces p = {};
     size_t covered = 0;
     for (int i = 0; i < c->node->input_count; i++) {
         size_t begin = (size_t)starts[i] * to.inner;
         size_t width = (size_t)wk_call_input_shape(c, i).dim[axis] * to.inner;
-        if (begin > covered) add_piece(c, &p, to, y, {NULL, covered, begin - covered});
-        add_piece(c, &p, to, y, {wk_call_in(c, i), begin, width});
+        if (begin > covered) add_piece(c, &p, to, y, {{}, covered, begin - covered});
+        wk_in x = joined ? wk_in{wk_call_in(c, i), NULL} : wk_call_load(c, i);
+        add_piece(c, &p, to, y, {x, begin, width});
         covered = begin + width;
     }
     if (to.length * to.inner > covered)
-        add_piece(c, &p, to, y, {NULL, covered, to.length * to.inner - covered});
+        add_piece(c, &p, to, y, {{}, covered, to.length * to.inner - covered});
     lay(c, &p, to, y);
 }
 
@@ -160,11 +184,20 @@ void wk_cuda_call_repeat(const wk_cuda_call *c)
 {
     wk_split to = wk_shape_split(wk_call_output_shape(c, 0), c->node->attrs.repeat.axis, 1);
     float scale = c->node->attrs.repeat.scale;
-    unsigned inner = (unsigned)to.inner, block = (unsigned)(to.length * to.inner);
     const float *x = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
-    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
-        y[i] = scale * x[(size_t)(i / block) * inner + i % inner];
+    wk_out y = wk_call_store(c, 0);
+    bool fours = to.inner % 4 == 0 && (uintptr_t)x % 16 == 0 && y.aligned4();
+    unsigned unit = fours ? 4 : 1, inner = (unsigned)to.inner / unit;
+    wk_divisor by_inner = wk_divisor_of(inner), by_copies = wk_divisor_of((unsigned)to.length);
+    wk_cuda_each(c, wk_call_count(c) / unit, [=] __device__(unsigned i) {
+        unsigned row = wk_quotient(i, by_inner), at = i - row * inner;
+        size_t from = (size_t)wk_quotient(row, by_copies) * inner + at;
+        if (unit == 1) {
+            y[i] = scale * x[from];
+            return;
+        }
+        float4 v = ((const float4 *)x)[from];
+        y.put4(i, make_float4(scale * v.x, scale * v.y, scale * v.z, scale * v.w));
     });
 }
 

@@ -32,7 +32,10 @@ static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
            has_whole_rows(g, wk_node_inputs(g, node)[i]);
 }
 
-// Whether a kernel reads input i through wk_call_load.
+// Of wk_cuda_call.halves.
+enum { MOST_HALVES = 32 };
+
+// Whether a kernel reads input i through wk_call_load or wk_call_terms.
 static bool reads_either(const wk_node *node, int i)
 {
     switch (node->op) {
@@ -46,6 +49,14 @@ static bool reads_either(const wk_node *node, int i)
     case WK_OP_act_grad:
     case WK_OP_bias_act_grad:
         return i <= 1;
+    case WK_OP_slice:
+        return true;
+    case WK_OP_concat: // note_reads has those in place
+        return node->input_count <= MOST_HALVES;
+    case WK_OP_softmax_grad:
+        return i == 1;
+    case WK_OP_gru_grad:
+        return i == 6 && !node->attrs.norm.params;
     default:
         return false;
     }
@@ -64,7 +75,12 @@ static bool stores_either(const wk_graph *g, const wk_node *node)
     case WK_OP_bias_act_grad:
     case WK_OP_disagreement_grad:
     case WK_OP_half_squared_error_grad:
+    case WK_OP_slice:
+    case WK_OP_repeat:
+    case WK_OP_sample_onehot:
         return true;
+    case WK_OP_concat:
+        return !wk_cuda_joined_in_place(g, node);
     default:
         return false;
     }
@@ -78,16 +94,29 @@ typedef struct readers {
     bool half;     // the answer: it may exist in bf16 alone
 } readers;
 
+// What is joined in place must exist as the whole does.
+static void note_joined(const wk_cuda_call *call, readers *read)
+{
+    for (int i = 0; i < call->node->input_count; i++) {
+        readers *r = &read[wk_info(call->g, wk_node_inputs(call->g, call->node)[i])->root];
+        r->matrices |= call->matrices & 1;
+        r->numbers |= call->numbers & 1;
+    }
+}
+
 static void note_reads(const wk_cuda_call *call, readers *read)
 {
     const wk_graph *g = call->g;
     const int *inputs = wk_node_inputs(g, call->node);
-    bool passes = wk_cuda_joined_in_place(g, call->node) && call->matrices;
+    if (wk_cuda_joined_in_place(g, call->node) && !call->lazy) {
+        note_joined(call, read);
+        return;
+    }
     for (int i = 0; i < call->node->input_count; i++) {
         readers *r = &read[wk_info(g, inputs[i])->root];
         bool matrix = reads_matrix(g, call->node, i);
-        bool either = !call->chained && reads_either(call->node, i);
-        r->matrices |= matrix || passes;
+        bool either = call->lazy || (!call->chained && reads_either(call->node, i));
+        r->matrices |= matrix;
         r->either |= either;
         // A convolution in another way may read both.
         bool alone =
@@ -96,14 +125,40 @@ static void note_reads(const wk_cuda_call *call, readers *read)
     }
 }
 
-static void decide(wk_cuda_call *call, readers *read)
+static bool is_able(const wk_cuda_call *call, int output)
+{
+    return output == 0 && !call->chained && stores_either(call->g, call->node) &&
+           has_whole_rows(call->g, call->node->outputs);
+}
+
+// Whether all that is joined in place is produced there, by kernels that write bf16 whatever else
+// they write.
+static bool joins_halves(const wk_cuda_call *call, const wk_cuda_call *const *producers)
+{
+    const wk_graph *g = call->g;
+    if (!wk_cuda_joined_in_place(g, call->node)) return false;
+    const int *starts = g->extents.items + call->node->attrs.concat.starts;
+    size_t inner =
+        wk_shape_split(wk_call_output_shape(call, 0), call->node->attrs.concat.axis, 1).inner;
+    size_t covered = 0;
+    for (int i = 0; i < call->node->input_count; i++) {
+        int root = wk_info(g, wk_node_inputs(g, call->node)[i])->root;
+        const wk_cuda_call *from = producers[root];
+        bool able = from && from->node->outputs == root && from->node->op != WK_OP_matmul &&
+                    !is_conv(from->node) && is_able(from, 0);
+        if (!able || call->in[i] != wk_call_out(call, 0) + (size_t)starts[i] * inner) return false;
+        covered += wk_shape_count(wk_call_input_shape(call, i));
+    }
+    return covered == wk_call_count(call) && has_whole_rows(g, call->node->outputs);
+}
+
+static void decide(wk_cuda_call *call, readers *read, const wk_cuda_call *const *producers)
 {
     const wk_graph *g = call->g;
     for (int i = 0; i < call->node->output_count; i++) {
         int id = call->node->outputs + i;
         readers *r = &read[id];
-        bool able =
-            i == 0 && !call->chained && stores_either(g, call->node) && has_whole_rows(g, id);
+        bool able = is_able(call, i) || joins_halves(call, producers);
         // Of those that are not able, some write float32 always.
         bool stuck =
             r->either || call->node->op == WK_OP_matmul || is_conv(call->node) || call->chained;
@@ -115,23 +170,34 @@ static void decide(wk_cuda_call *call, readers *read)
     }
 }
 
+static void find_halves(wk_cuda_call *calls, size_t count, const readers *read)
+{
+    for (size_t step = 0; step < count; step++) {
+        const wk_graph *g = calls[step].g;
+        const wk_node *node = calls[step].node;
+        for (int i = 0; i < node->input_count && i < MOST_HALVES; i++)
+            if (read[wk_info(g, wk_node_inputs(g, node)[i])->root].half)
+                calls[step].halves |= 1u << i;
+    }
+}
+
 // Backwards, so that the readers of a concatenation in place are known before its inputs.
 bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count)
 {
     if (count == 0 || calls[0].precision != WK_CUDA_BF16) return true;
-    const wk_graph *g = calls[0].g;
-    readers *read = (readers *)calloc(g->tensors.count, sizeof *read); // by root
-    if (!read) return false;
-    for (size_t step = count; step-- > 0;) {
-        decide(&calls[step], read);
+    size_t tensors = calls[0].g->tensors.count;
+    readers *read = (readers *)calloc(tensors, sizeof *read); // by root
+    const wk_cuda_call **producers = (const wk_cuda_call **)calloc(tensors, sizeof *producers);
+    bool ok = read && producers;
+    for (size_t step = 0; ok && step < count; step++)
+        for (int i = 0; i < calls[step].node->output_count; i++)
+            producers[calls[step].node->outputs + i] = &calls[step];
+    for (size_t step = count; ok && step-- > 0;) {
+        if (!calls[step].lazy) decide(&calls[step], read, producers);
         note_reads(&calls[step], read);
     }
-    for (size_t step = 0; step < count; step++) {
-        const wk_node *node = calls[step].node;
-        for (int i = 0; i < node->input_count && i < 32; i++)
-            if (read[wk_info(g, wk_node_inputs(g, node)[i])->root].half)
-                calls[step].halves |= 1u << i;
-    }
+    if (ok) find_halves(calls, count, read);
     free(read);
-    return true;
+    free(producers);
+    return ok;
 }

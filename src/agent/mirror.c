@@ -1,0 +1,107 @@
+// Copies of weights for graphs that run beside an update. An update first copies, on the device,
+// what the graphs read, and then changes the originals; the host never waits for that. The copy is
+// not being read at that time: whoever reads it waits for the end before the next update is
+// started.
+#include "agent/learner_parts.h"
+
+#include <assert.h>
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static bool uses(const wk_scope *scope, const wk_weight *weight)
+{
+    for (size_t i = 0; i < wk_scope_count(scope); i++)
+        if (wk_scope_param(scope, i) == weight) return true;
+    return false;
+}
+
+// Adds the used weights of a set, one behind the other; neighbours are one copy.
+static bool list_copies(wk_mirror *m, const wk_scope *scope, size_t *total)
+{
+    const wk_params *params = wk_scope_params(scope);
+    wk_buffer *from = wk_params_buffer(params);
+    for (size_t i = 0; i < wk_params_count(params); i++) {
+        const wk_weight *weight = wk_params_at(params, i);
+        if (!uses(scope, weight)) continue;
+        size_t size = padded(weight->count * sizeof(float));
+        wk_copy *last = m->copies.count ? &m->copies.items[m->copies.count - 1] : NULL;
+        if (last && last->from == from && last->from_offset + last->size == weight->offset) {
+            last->size += size;
+        } else {
+            wk_copy copy = {NULL, from, *total, weight->offset, size};
+            if (!wk_array_push(&m->copies, copy)) return false;
+        }
+        *total += size;
+    }
+    return true;
+}
+
+static size_t place_of(const wk_mirror *m, const wk_buffer *from, size_t offset)
+{
+    for (size_t i = 0;; i++) {
+        const wk_copy *c = &m->copies.items[i];
+        if (c->from != from || offset < c->from_offset || offset >= c->from_offset + c->size)
+            continue;
+        return c->to_offset + (offset - c->from_offset);
+    }
+}
+
+static void bind(const wk_mirror *m, const wk_unit *unit, const wk_scope *scope)
+{
+    const wk_buffer *from = wk_params_buffer(wk_scope_params(scope));
+    for (size_t i = 0; i < wk_scope_count(scope); i++)
+        wk_graph_bind(unit->graph, wk_scope_tensors(scope)[i], m->buffer,
+                      place_of(m, from, wk_scope_param(scope, i)->offset));
+}
+
+wk_status wk_mirror_open(wk_mirror *m, wk_learner *learner, wk_unit *unit, wk_error *err)
+{
+    assert(!learner->running);
+    *m = (wk_mirror){.learner = learner};
+    if (!wk_backend_works_beside(learner->backend)) return WK_OK;
+    size_t total = 0;
+    for (int id = 0; id < WK_SETS; id++)
+        if (unit->scope[id] && !list_copies(m, unit->scope[id], &total))
+            return wk_fail(err, WK_E_MEMORY, "no memory to copy weights");
+    WK_TRY(wk_mark_create(learner->backend, &m->made, err));
+    WK_TRY(wk_buffer_create(learner->backend, total, &m->buffer, err));
+    for (size_t i = 0; i < m->copies.count; i++)
+        m->copies.items[i].to = m->buffer;
+    for (int id = 0; id < WK_SETS; id++)
+        if (unit->scope[id]) bind(m, unit, unit->scope[id]);
+    m->next = learner->mirrors;
+    learner->mirrors = m;
+    return WK_OK;
+}
+
+void wk_mirror_close(wk_mirror *m)
+{
+    for (wk_mirror **at = m->buffer ? &m->learner->mirrors : NULL; at && *at; at = &(*at)->next) {
+        if (*at != m) continue;
+        *at = m->next;
+        break;
+    }
+    wk_buffer_destroy(m->buffer);
+    wk_mark_destroy(m->made);
+    wk_array_free(&m->copies);
+    *m = (wk_mirror){0};
+}
+
+wk_status wk_mirror_read(const wk_mirror *m, wk_queue *queue, wk_error *err)
+{
+    if (!m->buffer) return WK_OK;
+    if (m->learner->running) return wk_queue_after(queue, m->made, err);
+    return wk_queue_copy(queue, m->copies.items, m->copies.count, err);
+}
+
+wk_status wk_mirrors_keep(const wk_learner *learner, wk_error *err)
+{
+    for (wk_mirror *m = learner->mirrors; m; m = m->next) {
+        WK_TRY(wk_queue_copy(learner->work, m->copies.items, m->copies.count, err));
+        WK_TRY(wk_queue_mark(learner->work, m->made, err));
+    }
+    return WK_OK;
+}

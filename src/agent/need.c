@@ -1,0 +1,76 @@
+#include "agent/need.h"
+
+static size_t buffer_size(const wk_buffer *buffer)
+{
+    return buffer ? buffer->size : 0;
+}
+
+static size_t weight_bytes(const wk_learner *learner)
+{
+    size_t sum = 0;
+    for (int id = 0; id < WK_SETS; id++)
+        if (learner->params[id]) sum += buffer_size(wk_params_buffer(learner->params[id]));
+    return sum;
+}
+
+static size_t optimizer_bytes(const wk_learner *learner)
+{
+    size_t sum = 0;
+    for (int id = 0; id < WK_SETS; id++)
+        if (learner->optimizers[id])
+            sum += buffer_size(wk_optimizer_buffer(learner->optimizers[id]));
+    return sum;
+}
+
+// Of the planned memory, what is there before the programs are compiled.
+static size_t early_bytes(const wk_learner *learner)
+{
+    size_t sum = buffer_size(learner->counters) + buffer_size(learner->latent);
+    for (int i = 0; i < 2; i++)
+        sum += buffer_size(learner->incoming[i]);
+    return sum;
+}
+
+wk_learner_need wk_learner_get_need(const wk_learner *learner, size_t temporary)
+{
+    wk_room room = wk_backend_room(learner->backend);
+    size_t weights = weight_bytes(learner);
+    wk_learner_need need = {.state = weights + optimizer_bytes(learner),
+                            .planned = temporary + early_bytes(learner),
+                            .copies = room.copies ? (weights + temporary) / 2 : 0};
+    const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
+    for (int i = 0; i < 3; i++) {
+        if (!units[i]->program) continue;
+        need.planned += wk_program_get_stats(units[i]->program).owned;
+        need.working += room.program;
+    }
+    return need;
+}
+
+size_t wk_learner_need_total(wk_learner_need need)
+{
+    return need.state + need.planned + need.copies + need.working;
+}
+
+// In whole MiB, rounded up.
+static size_t mebibytes(size_t bytes)
+{
+    return (bytes + (1 << 20) - 1) >> 20;
+}
+
+wk_status wk_learner_check_room(const wk_learner *learner, size_t temporary, wk_error *err)
+{
+    wk_room room = wk_backend_room(learner->backend);
+    if (room.total == 0) return WK_OK;
+    wk_learner_need need = wk_learner_get_need(learner, temporary);
+    size_t total = wk_learner_need_total(need);
+    size_t there = need.state + early_bytes(learner);
+    if (total - there <= room.free) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY,
+                   "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
+                   "%zu temporaries and inputs, %zu bf16 copies, %zu working memory), and %zu of "
+                   "its %zu MiB are free; use a smaller batch, smaller networks or another device",
+                   mebibytes(total), mebibytes(need.state), mebibytes(need.planned),
+                   mebibytes(need.copies), mebibytes(need.working), (room.free + there) >> 20,
+                   room.total >> 20);
+}

@@ -1,0 +1,22 @@
+// What a learner needs of its device's memory: added up after its graphs were planned and before
+// anything large is allocated, so that a learner too large is refused with its whole need.
+#ifndef WK_AGENT_NEED_H
+#define WK_AGENT_NEED_H
+
+#include "agent/learner_parts.h"
+
+/// Bytes. Scratch memory of single kernels is not known before they are compiled and comes on top.
+typedef struct wk_learner_need {
+    size_t state;   // weights and optimiser
+    size_t planned; // temporaries, inputs, batches, the states kept for task policies
+    size_t copies;  // bf16 copies of weights and temporaries
+    size_t working; // of matrix products
+} wk_learner_need;
+
+/// The need of a learner whose programs are planned; `temporary` bytes are shared by them.
+wk_learner_need wk_learner_get_need(const wk_learner *learner, size_t temporary);
+size_t wk_learner_need_total(wk_learner_need need);
+/// WK_E_MEMORY where the device has less free than is needed beside what the learner has already.
+wk_status wk_learner_check_room(const wk_learner *learner, size_t temporary, wk_error *err);
+
+#endif

@@ -1,0 +1,177 @@
+// Executables: a plan resolved to addresses and captured, and its runs. Running one is one launch;
+// only tracing puts the nodes on the stream one by one, with events between them.
+#include "tensor/cuda/backend.cuh"
+
+#include <stdlib.h>
+
+static void destroy_events(wk_executable *e)
+{
+    for (size_t i = 0; e->events && i <= e->count; i++)
+        if (e->events[i]) (void)cudaEventDestroy(e->events[i]);
+    free(e->events);
+    e->events = NULL;
+}
+
+void wk_cuda_executable_destroy(wk_executable *e)
+{
+    if (!e) return;
+    (void)cudaSetDevice(e->backend->device);
+    destroy_events(e);
+    if (e->graph) (void)cudaGraphExecDestroy(e->graph);
+    if (e->lane.blas) (void)cublasDestroy(e->lane.blas);
+    if (e->lane.light) (void)cublasLtDestroy(e->lane.light);
+    if (e->stream) (void)cudaStreamDestroy(e->stream);
+    wk_cuda_free(e->backend, e->scratch_size, e->lane.scratch);
+    wk_cuda_free(e->backend, WK_CUDA_WORKSPACE, e->blas_workspace);
+    wk_array_free(&e->lane.regions);
+    wk_array_free(&e->lane.fresh);
+    free(e->lane.lazy);
+    for (size_t i = 0; i < e->chains.count; i++)
+        free(e->chains.items[i]);
+    wk_array_free(&e->chains);
+    free(e->calls);
+    free(e->addresses);
+    free(e);
+}
+
+static void add_region(wk_executable *e, wk_buffer *buffer)
+{
+    wk_cuda_lane *lane = &e->lane;
+    for (size_t i = 0; i < lane->regions.count; i++)
+        if (lane->regions.items[i].base == buffer->address) return;
+    wk_cuda_region region = {(char *)buffer->address, buffer->size, NULL, false, buffer};
+    if (!wk_array_push(&lane->regions, region)) lane->failed = true;
+}
+
+static void list_regions(wk_executable *e, const wk_plan *plan)
+{
+    add_region(e, plan->temporary);
+    add_region(e, plan->owned);
+    for (size_t i = 1; i < plan->graph->tensors.count; i++)
+        if (plan->places[i].region == WK_REGION_BOUND)
+            add_region(e, wk_info(plan->graph, wk_info(plan->graph, (int)i)->root)->buffer);
+}
+
+static const wk_node *plan_node(const wk_plan *plan, size_t step)
+{
+    return &plan->graph->nodes.items[plan->nodes[step]];
+}
+
+static void resolve(wk_executable *e, const wk_plan *plan)
+{
+    const wk_graph *g = plan->graph;
+    void **address = e->addresses;
+    for (size_t step = 0; step < plan->node_count; step++) {
+        const wk_node *node = plan_node(plan, step);
+        wk_cuda_call call = {};
+        call.g = g;
+        call.node = node;
+        call.in = address;
+        call.out = address + node->input_count;
+        call.stream = e->stream;
+        call.precision = e->backend->precision;
+        call.lane = &e->lane;
+        call.programmatic = e->backend->capability >= 90;
+        e->calls[step] = call;
+        for (int i = 0; i < node->input_count; i++)
+            *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
+        for (int i = 0; i < node->output_count; i++)
+            *address++ = wk_plan_address(plan, node->outputs + i);
+    }
+}
+
+static wk_status make_lane(wk_executable *e, bool urgent, wk_error *err)
+{
+    // The captured nodes keep the stream's priority.
+    WK_TRY(wk_cuda_make_stream(urgent, &e->stream, err));
+    WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &e->blas_workspace, err));
+    cublasStatus_t status = cublasCreate(&e->lane.blas);
+    if (!status) status = cublasLtCreate(&e->lane.light);
+    if (!status) status = cublasSetStream(e->lane.blas, e->stream);
+    if (!status) status = cublasSetWorkspace(e->lane.blas, e->blas_workspace, WK_CUDA_WORKSPACE);
+    e->lane.workspace = e->blas_workspace;
+    e->lane.workspace_size = WK_CUDA_WORKSPACE;
+    if (status)
+        return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
+                       cublasGetStatusString(status));
+    return WK_OK;
+}
+
+static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    WK_TRY(make_lane(e, plan->urgent, err));
+    list_regions(e, plan);
+    resolve(e, plan);
+    WK_TRY(wk_cuda_keep_chains(e, plan, err));
+    for (size_t i = 0; i < e->count; i++)
+        e->calls[i].chained = wk_cuda_chain_at(e, i);
+    if (!wk_cuda_keep_lazy(&e->lane, e->calls, e->count, plan) ||
+        !wk_cuda_find_storage(e->calls, e->count))
+        return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    wk_cuda_merge_adam(e->calls, e->count);
+    wk_cuda_merge_heads(e->calls, e->count);
+    wk_cuda_merge_bias(e->calls, e->count);
+    wk_cuda_merge_slope(e->calls, e->count);
+    return wk_cuda_make_graph(e, err);
+}
+
+wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable **out, wk_error *err)
+{
+    wk_cuda_backend *backend = (wk_cuda_backend *)base;
+    TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
+    size_t addresses = 0;
+    for (size_t i = 0; i < plan->node_count; i++)
+        addresses += (size_t)(plan_node(plan, i)->input_count + plan_node(plan, i)->output_count);
+    wk_executable *e = (wk_executable *)calloc(1, sizeof *e);
+    if (!e) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    e->backend = backend;
+    e->count = plan->node_count;
+    e->calls = (wk_cuda_call *)calloc(plan->node_count + 1, sizeof *e->calls);
+    e->addresses = (void **)calloc(addresses + 1, sizeof *e->addresses);
+    wk_status status = e->calls && e->addresses
+                           ? build(e, plan, err)
+                           : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    if (status != WK_OK) {
+        wk_cuda_executable_destroy(e);
+        return status;
+    }
+    *out = e;
+    return WK_OK;
+}
+
+static wk_status make_events(wk_executable *e, wk_error *err)
+{
+    if (e->events) return WK_OK;
+    e->events = (cudaEvent_t *)calloc(e->count + 1, sizeof *e->events);
+    if (!e->events) return wk_fail(err, WK_E_MEMORY, "no memory to trace a graph");
+    for (size_t i = 0; i <= e->count; i++)
+        TRY_CUDA(cudaEventCreate(&e->events[i]), "making an event");
+    return WK_OK;
+}
+
+static wk_status run_traced(wk_executable *e, double *trace, wk_error *err)
+{
+    WK_TRY(make_events(e, err));
+    e->lane.fresh.count = 0;
+    TRY_CUDA(cudaEventRecord(e->events[0], e->stream), "tracing");
+    for (size_t i = 0; i < e->count; i++) {
+        wk_cuda_put(e, i);
+        TRY_CUDA(cudaEventRecord(e->events[i + 1], e->stream), "tracing");
+    }
+    WK_TRY(wk_cuda_check_lane(&e->lane, err));
+    TRY_CUDA(cudaStreamSynchronize(e->stream), "running");
+    for (size_t i = 0; i < e->count; i++) {
+        float milliseconds = 0;
+        TRY_CUDA(cudaEventElapsedTime(&milliseconds, e->events[i], e->events[i + 1]), "tracing");
+        trace[i] += milliseconds * 1e-3;
+    }
+    return WK_OK;
+}
+
+wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err)
+{
+    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
+    if (trace) return run_traced(e, trace, err);
+    TRY_CUDA(cudaGraphLaunch(e->graph, e->stream), "starting a graph");
+    return wk_cuda_fail(cudaStreamSynchronize(e->stream), "running", err);
+}

@@ -1,0 +1,76 @@
+// What calls ask of their lane while they are captured: scratch memory, the places of bf16 copies,
+// and which of those are up to date.
+#include "tensor/cuda/backend.cuh"
+
+void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes)
+{
+    wk_cuda_lane *lane = c->lane;
+    // While the need is measured nothing runs, and any address will do.
+    char *base = lane->scratch ? lane->scratch : (char *)(uintptr_t)WK_CUDA_ALIGNMENT;
+    void *memory = base + lane->used;
+    lane->used += (bytes + WK_CUDA_ALIGNMENT - 1) / WK_CUDA_ALIGNMENT * WK_CUDA_ALIGNMENT;
+    if (lane->used > lane->peak) lane->peak = lane->used;
+    return memory;
+}
+
+__nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x)
+{
+    for (size_t i = 0; i < lane->regions.count; i++) {
+        wk_cuda_region *region = &lane->regions.items[i];
+        const char *at = (const char *)x;
+        if (at < region->base || at >= region->base + region->size) continue;
+        region->wanted = true;
+        char *shadow = region->shadow ? region->shadow : (char *)(uintptr_t)WK_CUDA_ALIGNMENT;
+        return (__nv_bfloat16 *)(shadow + (size_t)(at - region->base) / 2);
+    }
+    return NULL;
+}
+
+// Several copies together may cover the span.
+bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span)
+{
+    for (bool grown = true; grown && span.begin < span.end;) {
+        grown = false;
+        for (size_t i = 0; i < lane->fresh.count; i++) {
+            wk_cuda_span known = lane->fresh.items[i];
+            if (known.begin > span.begin || known.end <= span.begin) continue;
+            span.begin = known.end;
+            grown = true;
+        }
+    }
+    return span.begin >= span.end;
+}
+
+void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span)
+{
+    if (!wk_array_push(&lane->fresh, span)) lane->failed = true;
+}
+
+void wk_cuda_forget(wk_cuda_lane *lane, const void *begin, size_t size)
+{
+    const char *first = (const char *)begin, *past = first + size;
+    size_t kept = 0;
+    for (size_t i = 0; i < lane->fresh.count; i++) {
+        wk_cuda_span span = lane->fresh.items[i];
+        if (span.end <= first || span.begin >= past) lane->fresh.items[kept++] = span;
+    }
+    lane->fresh.count = kept;
+}
+
+wk_out wk_call_store(const wk_cuda_call *c, int i)
+{
+    wk_out out = {wk_call_out(c, i), NULL};
+    if (c->precision != WK_CUDA_BF16 || !(c->matrices >> i & 1)) return out;
+    out.half = wk_cuda_shadow(c->lane, out.x);
+    c->lane->emitted |= 1u << i;
+    if (!(c->numbers >> i & 1)) out.x = NULL;
+    return out;
+}
+
+wk_in wk_call_load(const wk_cuda_call *c, int i)
+{
+    wk_in in = {wk_call_in(c, i), NULL};
+    if (c->precision == WK_CUDA_BF16 && c->halves >> i & 1)
+        in = {NULL, wk_cuda_shadow(c->lane, in.x)};
+    return in;
+}

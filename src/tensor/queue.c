@@ -1,0 +1,133 @@
+#include "tensor/queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool wk_backend_works_beside(const wk_backend *backend)
+{
+    return backend->vtable->queue != NULL;
+}
+
+wk_status wk_queue_create(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err)
+{
+    if (backend->vtable->queue) return backend->vtable->queue->create(backend, urgent, out, err);
+    wk_queue *queue = malloc(sizeof *queue);
+    if (!queue) return wk_fail(err, WK_E_MEMORY, "no memory for a queue");
+    *queue = (wk_queue){backend};
+    *out = queue;
+    return WK_OK;
+}
+
+void wk_queue_destroy(wk_queue *queue)
+{
+    if (!queue) return;
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    if (vtable)
+        vtable->destroy(queue);
+    else
+        free(queue);
+}
+
+wk_status wk_queue_upload(wk_queue *queue, wk_buffer *buffer, size_t offset, const void *bytes,
+                          size_t size, wk_error *err)
+{
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    assert(offset <= buffer->size && size <= buffer->size - offset);
+    if (!vtable) return wk_buffer_upload(buffer, offset, bytes, size, err);
+    return vtable->upload(queue, buffer, offset, bytes, size, err);
+}
+
+wk_status wk_queue_download(wk_queue *queue, const wk_buffer *buffer, size_t offset, void *bytes,
+                            size_t size, wk_error *err)
+{
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    assert(offset <= buffer->size && size <= buffer->size - offset);
+    if (!vtable) return wk_buffer_download(buffer, offset, bytes, size, err);
+    return vtable->download(queue, buffer, offset, bytes, size, err);
+}
+
+wk_status wk_queue_copy(wk_queue *queue, const wk_copy *copies, size_t count, wk_error *err)
+{
+    const wk_backend_vtable *backend = queue->backend->vtable;
+    for (size_t i = 0; i < count; i++) {
+        const wk_copy *c = &copies[i];
+        assert(c->to_offset + c->size <= c->to->size && c->from_offset + c->size <= c->from->size);
+        WK_TRY(backend->queue ? backend->queue->copy(queue, c, err) : backend->copy(c, err));
+    }
+    return WK_OK;
+}
+
+wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *err)
+{
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    assert(gather->row % 16 == 0 && gather->offset % 16 == 0);
+    assert(gather->offset + gather->count * gather->row <= gather->to->size);
+    if (vtable) return vtable->gather(queue, gather, err);
+    char *to = (char *)gather->to->address + gather->offset;
+    for (size_t i = 0; i < gather->count; i++)
+        memcpy(to + i * gather->row, gather->rows[i], gather->row);
+    return WK_OK;
+}
+
+wk_status wk_mark_create(wk_backend *backend, wk_mark **out, wk_error *err)
+{
+    if (backend->vtable->queue) return backend->vtable->queue->mark_create(backend, out, err);
+    wk_mark *mark = malloc(sizeof *mark);
+    if (!mark) return wk_fail(err, WK_E_MEMORY, "no memory for a mark");
+    *mark = (wk_mark){backend};
+    *out = mark;
+    return WK_OK;
+}
+
+void wk_mark_destroy(wk_mark *mark)
+{
+    if (!mark) return;
+    const wk_queue_vtable *vtable = mark->backend->vtable->queue;
+    if (vtable)
+        vtable->mark_destroy(mark);
+    else
+        free(mark);
+}
+
+wk_status wk_queue_mark(wk_queue *queue, wk_mark *mark, wk_error *err)
+{
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    return vtable ? vtable->mark(queue, mark, err) : WK_OK;
+}
+
+wk_status wk_queue_after(wk_queue *queue, const wk_mark *mark, wk_error *err)
+{
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    return vtable ? vtable->after(queue, mark, err) : WK_OK;
+}
+
+wk_status wk_mark_wait(const wk_mark *mark, wk_error *err)
+{
+    const wk_queue_vtable *vtable = mark->backend->vtable->queue;
+    return vtable ? vtable->wait(mark, err) : WK_OK;
+}
+
+wk_status wk_queue_drain(wk_queue *queue, wk_error *err)
+{
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    return vtable ? vtable->drain(queue, err) : WK_OK;
+}
+
+wk_status wk_host_create(wk_backend *backend, size_t size, void **out, wk_error *err)
+{
+    const wk_queue_vtable *vtable = backend->vtable->queue;
+    if (vtable) return vtable->host_create(backend, size, out, err);
+    *out = calloc(1, size ? size : 1);
+    return *out ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %zu KiB", size >> 10);
+}
+
+void wk_host_destroy(wk_backend *backend, void *memory)
+{
+    if (!memory) return;
+    const wk_queue_vtable *vtable = backend->vtable->queue;
+    if (vtable)
+        vtable->host_destroy(backend, memory);
+    else
+        free(memory);
+}

@@ -1,0 +1,87 @@
+// Queues: work for a device in the order it was put, beside the host and beside other queues.
+//
+// Putting returns at once where the device works by itself; a mark says when everything put so far
+// is done, to the host or to another queue. A backend that computes only while it is waited for
+// (the CPU) has no queues of its own: there everything is done when it is put, and the same calls
+// give the same bytes.
+#ifndef WK_TENSOR_QUEUE_H
+#define WK_TENSOR_QUEUE_H
+
+#include "tensor/backend.h"
+
+/// Both may be embedded in larger structs by a backend.
+typedef struct wk_queue {
+    wk_backend *backend;
+} wk_queue;
+typedef struct wk_mark {
+    wk_backend *backend;
+} wk_mark;
+
+/// Rows of equal size from anywhere in device memory, laid one behind the other.
+typedef struct wk_gather {
+    wk_buffer *to;
+    size_t offset;           // of the first row
+    size_t row;              // bytes of one, a multiple of 16
+    const void *const *rows; // [count], device addresses, in memory of wk_host_create
+    size_t count;
+} wk_gather;
+
+/// What a backend with queues can do; wk_backend_vtable.queue. The calls are those below.
+struct wk_queue_vtable {
+    wk_status (*create)(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err);
+    void (*destroy)(wk_queue *queue);
+    wk_status (*upload)(wk_queue *queue, wk_buffer *buffer, size_t offset, const void *bytes,
+                        size_t size, wk_error *err);
+    wk_status (*download)(wk_queue *queue, const wk_buffer *buffer, size_t offset, void *bytes,
+                          size_t size, wk_error *err);
+    wk_status (*copy)(wk_queue *queue, const wk_copy *copy, wk_error *err);
+    wk_status (*gather)(wk_queue *queue, const wk_gather *gather, wk_error *err);
+    wk_status (*run)(wk_queue *queue, wk_executable *executable, wk_error *err);
+    wk_status (*mark_create)(wk_backend *backend, wk_mark **out, wk_error *err);
+    void (*mark_destroy)(wk_mark *mark);
+    wk_status (*mark)(wk_queue *queue, wk_mark *mark, wk_error *err);
+    wk_status (*after)(wk_queue *queue, const wk_mark *mark, wk_error *err);
+    wk_status (*wait)(const wk_mark *mark, wk_error *err);
+    wk_status (*drain)(wk_queue *queue, wk_error *err);
+    wk_status (*host_create)(wk_backend *backend, size_t size, void **out, wk_error *err);
+    void (*host_destroy)(wk_backend *backend, void *memory);
+};
+
+/// Whether the device works while the host does something else.
+bool wk_backend_works_beside(const wk_backend *backend);
+
+/// A queue of the backend. An urgent one goes before others that wait for the same processors.
+wk_status wk_queue_create(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err);
+/// Waits for what was put. NULL is allowed.
+void wk_queue_destroy(wk_queue *queue);
+
+/// Copies host bytes into a buffer, and back. The bytes must stay as they are, and there, until it
+/// is done; in memory of wk_host_create the host does not wait.
+wk_status wk_queue_upload(wk_queue *queue, wk_buffer *buffer, size_t offset, const void *bytes,
+                          size_t size, wk_error *err);
+wk_status wk_queue_download(wk_queue *queue, const wk_buffer *buffer, size_t offset, void *bytes,
+                            size_t size, wk_error *err);
+/// Copies between buffers of the backend.
+wk_status wk_queue_copy(wk_queue *queue, const wk_copy *copies, size_t count, wk_error *err);
+/// Lays rows together; the list must stay until it is done.
+wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *err);
+
+/// A mark that nothing was put before.
+wk_status wk_mark_create(wk_backend *backend, wk_mark **out, wk_error *err);
+/// NULL is allowed.
+void wk_mark_destroy(wk_mark *mark);
+/// Moves the mark behind everything put into the queue so far.
+wk_status wk_queue_mark(wk_queue *queue, wk_mark *mark, wk_error *err);
+/// What is put into the queue from now on waits until the mark, as it stands now, is reached.
+wk_status wk_queue_after(wk_queue *queue, const wk_mark *mark, wk_error *err);
+/// Returns when the mark is reached, or everything in the queue is done.
+wk_status wk_mark_wait(const wk_mark *mark, wk_error *err);
+wk_status wk_queue_drain(wk_queue *queue, wk_error *err);
+
+/// Zeroed host memory from which the device copies by itself: page-locked where that means
+/// something.
+wk_status wk_host_create(wk_backend *backend, size_t size, void **out, wk_error *err);
+/// NULL memory is allowed.
+void wk_host_destroy(wk_backend *backend, void *memory);
+
+#endif

@@ -1,0 +1,167 @@
+// The memory that a learner asks for before it takes any: on a backend that counts as a GPU does
+// and has just enough, or one byte less.
+#include "agent/need.h"
+#include "support/check.h"
+#include <stdio.h>
+
+enum { WORKING = 3 << 20 };
+
+// The CPU's backend, which says that it has `room`, and counts what it gave.
+typedef struct device {
+    wk_backend *backend;
+    const wk_backend_vtable *inner;
+    wk_backend_vtable vtable;
+    wk_room room;
+    size_t given;
+} device;
+
+static device the_device;
+
+static wk_room tell_room(const wk_backend *backend)
+{
+    (void)backend;
+    return the_device.room;
+}
+
+static wk_status give(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
+{
+    the_device.given += size;
+    return the_device.inner->buffer_create(backend, size, out, err);
+}
+
+static int open_device(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    the_device = (device){.room = {.free = SIZE_MAX, .total = SIZE_MAX, .program = WORKING}};
+    assert_ok(wk_backend_cpu_create(NULL, &the_device.backend, &err));
+    the_device.inner = the_device.backend->vtable;
+    the_device.vtable = *the_device.inner;
+    the_device.vtable.room = tell_room;
+    the_device.vtable.buffer_create = give;
+    the_device.backend->vtable = &the_device.vtable;
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    wk_backend_destroy(the_device.backend);
+    return 0;
+}
+
+static wk_learner_config tiny(int tasks)
+{
+    wk_learner_config c = wk_learner_config_default();
+    c.depth = 2, c.deter = 10, c.hidden = 9, c.stoch = 3, c.classes = 5, c.units = 8, c.layers = 2;
+    c.ensemble = 3, c.batch = 2, c.length = 4, c.horizon = 3, c.action_size = 2, c.tasks = tasks;
+    return c;
+}
+
+static size_t shared_temporaries(const wk_learner *learner)
+{
+    return learner->temporary->size;
+}
+
+static void the_need_is_what_is_allocated_and_what_the_backend_adds(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_learner *learner = NULL;
+    for (int tasks = 0; tasks <= 2; tasks += 2) {
+        wk_learner_config config = tiny(tasks);
+        the_device.given = 0;
+        assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+        size_t temporary = shared_temporaries(learner), programs = tasks ? 3 : 2;
+        wk_learner_need need = wk_learner_get_need(learner, temporary);
+        assert_int_equal(need.state + need.planned, the_device.given);
+        assert_true(need.state >= wk_learner_get_memory(learner).state - WK_COUNTERS * 8);
+        assert_int_equal(need.working, programs * WORKING);
+        assert_int_equal(need.copies, 0);
+        wk_learner_destroy(learner);
+    }
+}
+
+static void copies_take_half_of_what_products_read(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_learner *learner = NULL;
+    wk_learner_config config = tiny(0);
+    the_device.room.copies = true;
+    assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+    size_t temporary = shared_temporaries(learner), weights = 0;
+    for (int id = 0; id < WK_SETS; id++)
+        if (learner->params[id]) weights += wk_params_buffer(learner->params[id])->size;
+    assert_int_equal(wk_learner_get_need(learner, temporary).copies, (temporary + weights) / 2);
+    wk_learner_destroy(learner);
+}
+
+// What has to be free when the check is made: all but what was allocated before it.
+static size_t still_needed(const wk_learner *learner)
+{
+    size_t there = learner->counters->size + learner->latent->size + 2 * learner->incoming[0]->size;
+    wk_learner_need need = wk_learner_get_need(learner, shared_temporaries(learner));
+    return wk_learner_need_total(need) - need.state - there;
+}
+
+static void a_learner_that_does_not_fit_is_refused_before_the_large_pieces(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_learner *learner = NULL;
+    wk_learner_config config = tiny(2);
+    the_device.room.copies = true;
+    assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+    size_t needed = still_needed(learner), temporary = shared_temporaries(learner);
+    size_t all = the_device.given;
+    wk_learner_destroy(learner);
+
+    the_device.room.free = needed;
+    assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+    wk_learner_destroy(learner);
+
+    the_device.room.free = needed - 1;
+    the_device.given = 0;
+    assert_refused(wk_learner_create(&config, the_device.backend, &learner, &err), WK_E_MEMORY,
+                   "smaller batch");
+    assert_true(the_device.given <= all - temporary);
+}
+
+static void the_message_names_the_need_and_what_is_free(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_learner *learner = NULL;
+    wk_learner_config config = tiny(0);
+    config.batch = 100, config.length = 20;
+    the_device.room = (wk_room){10 << 20, 800 << 20, WORKING, true};
+    assert_refused(wk_learner_create(&config, the_device.backend, &learner, &err), WK_E_MEMORY,
+                   "of its 800 MiB are free");
+    size_t total, state_need, planned, copies, working;
+    assert_int_equal(sscanf(err.message,
+                            "the learner needs at least %zu MiB on the device (%zu weights and "
+                            "optimiser, %zu temporaries and inputs, %zu bf16 copies, %zu working",
+                            &total, &state_need, &planned, &copies, &working),
+                     5);
+    assert_int_equal(working, 2 * WORKING >> 20);
+    assert_true(total + 4 >= state_need + planned + copies + working); // each is rounded up
+    assert_true(total <= state_need + planned + copies + working);
+    assert_true(planned > 2 * 100 * 20 * 64 * 64 * 3 >> 20); // two batches of images at least
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_need_is_what_is_allocated_and_what_the_backend_adds,
+                                        open_device, close_device),
+        cmocka_unit_test_setup_teardown(copies_take_half_of_what_products_read, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(
+            a_learner_that_does_not_fit_is_refused_before_the_large_pieces, open_device,
+            close_device),
+        cmocka_unit_test_setup_teardown(the_message_names_the_need_and_what_is_free, open_device,
+                                        close_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

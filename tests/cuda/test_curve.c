@@ -1,0 +1,96 @@
+// Training in bf16 against training in float32, both on the GPU: the same first weights, the same
+// random bits and the same 200 batches, each drawn anew from episodes of the toy domain. Single
+// updates differ, and more so the longer the two go on, because a rounding can turn a sample; what
+// must agree is how well they learn: losses in the mean over a window of updates.
+#include "agent/school.h"
+#include "support/backend.h"
+#include "support/check.h"
+#include <stdlib.h>
+
+enum { UPDATES = 200, WINDOW = 20, ROUNDS = 8, LENGTH = 16, BATCH = 16, SEED = 3 };
+
+// How far apart the means over a window may be, relative to float32.
+static const double CLOSE = 0.02;
+
+static wk_error err;
+
+typedef struct curve {
+    float model[UPDATES], image[UPDATES], ensemble[UPDATES];
+} curve;
+
+// The sizes of the preset "quick", for which the recurrence has a kernel.
+static wk_learner_config sizes(void)
+{
+    wk_learner_config c = wk_learner_config_default();
+    c.depth = 12, c.deter = 128, c.hidden = 128, c.stoch = 16, c.classes = 16, c.units = 128;
+    c.layers = 2, c.ensemble = 5, c.batch = BATCH, c.length = LENGTH, c.horizon = 8;
+    c.action_size = SCHOOL_ACTIONS, c.seed = SEED;
+    return c;
+}
+
+static void train(bool bf16, const school *data, curve *out)
+{
+    wk_backend *backend = NULL;
+    wk_learner *learner = NULL;
+    wk_learner_config config = sizes();
+    assert_ok(test_cuda_create(bf16, &backend, &err));
+    assert_ok(wk_learner_create(&config, backend, &learner, &err));
+    school_batch batch = school_batch_open(LENGTH, BATCH);
+    wk_rng rng = wk_rng_stream(SEED, "batches", 0);
+    for (int i = 0; i < UPDATES; i++) {
+        wk_learner_metrics m;
+        school_batch_draw(&batch, data, &rng);
+        assert_ok(wk_learner_update(learner, &batch.view, &m, NULL, &err));
+        assert_null(wk_learner_metrics_fault(&m));
+        out->model[i] = m.model_loss;
+        out->image[i] = m.image_loss;
+        out->ensemble[i] = m.ensemble_loss;
+    }
+    school_batch_close(&batch);
+    wk_learner_destroy(learner);
+    wk_backend_destroy(backend);
+}
+
+static double mean_of(const float *values)
+{
+    double sum = 0;
+    for (int i = 0; i < WINDOW; i++)
+        sum += values[i];
+    return sum / WINDOW;
+}
+
+static void expect_close(const char *what, const float *bf16, const float *f32)
+{
+    double worst = 0;
+    for (int i = 0; i + WINDOW <= UPDATES; i++) {
+        double expected = mean_of(f32 + i), off = fabs(mean_of(bf16 + i) / expected - 1);
+        worst = fmax(worst, off);
+        if (!(off <= CLOSE))
+            fail_msg("%s: updates %d to %d have %g in the mean, and %g in float32", what, i,
+                     i + WINDOW, mean_of(bf16 + i), expected);
+    }
+    print_message("%s: from %g to %g, at most %.2f %% apart\n", what, mean_of(f32),
+                  mean_of(f32 + UPDATES - WINDOW), 100 * worst);
+}
+
+static void bf16_learns_as_float32_does(void **state)
+{
+    (void)state;
+    school data = school_open(SEED);
+    for (int i = 0; i < ROUNDS; i++)
+        school_collect(&data, school_random, 0, 1);
+    curve f32, bf16;
+    train(false, &data, &f32);
+    train(true, &data, &bf16);
+    expect_close("model loss", bf16.model, f32.model);
+    expect_close("image loss", bf16.image, f32.image);
+    expect_close("ensemble loss", bf16.ensemble, f32.ensemble);
+    assert_true(mean_of(f32.model + UPDATES - WINDOW) < mean_of(f32.model) / 2); // it learned
+    school_close(&data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bf16_learns_as_float32_does)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

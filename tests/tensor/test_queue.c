@@ -1,0 +1,153 @@
+// Work put into queues: order within one, marks between two, gathers. On the CPU everything is done
+// when it is put; on a GPU (WAKER_TEST_DEVICE) the same calls must give the same bytes.
+#include "support/backend.h"
+#include "support/check.h"
+#include "tensor/queue.h"
+#include <stdlib.h>
+
+enum { SIZE = 1 << 20, ROW = 48, ROWS = 37 };
+
+static wk_error err;
+
+static wk_backend *open_backend(void)
+{
+    wk_backend *backend;
+    assert_ok(test_backend_create(NULL, &backend, &err));
+    return backend;
+}
+
+static wk_queue *open_queue(wk_backend *backend, bool urgent)
+{
+    wk_queue *queue;
+    assert_ok(wk_queue_create(backend, urgent, &queue, &err));
+    return queue;
+}
+
+static wk_buffer *open_buffer(wk_backend *backend, size_t size)
+{
+    wk_buffer *buffer;
+    assert_ok(wk_buffer_create(backend, size, &buffer, &err));
+    return buffer;
+}
+
+static unsigned char *open_host(wk_backend *backend, size_t size)
+{
+    void *memory;
+    assert_ok(wk_host_create(backend, size, &memory, &err));
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(((unsigned char *)memory)[i], 0);
+    return memory;
+}
+
+static void fill(unsigned char *bytes, size_t size, unsigned seed)
+{
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)((i * 2654435761u + seed * 97) >> 7);
+}
+
+static void what_is_put_into_a_queue_is_done_in_order(void **state)
+{
+    (void)state;
+    wk_backend *backend = open_backend();
+    wk_queue *queue = open_queue(backend, false);
+    wk_buffer *a = open_buffer(backend, SIZE), *b = open_buffer(backend, SIZE);
+    unsigned char *in = open_host(backend, 2 * SIZE), *out = open_host(backend, 2 * SIZE);
+    fill(in, SIZE, 1);
+    fill(in + SIZE, SIZE, 2);
+    for (int round = 0; round < 20; round++) {
+        memset(out, 0, 2 * SIZE);
+        wk_copy copy = {b, a, 64, 0, SIZE - 64};
+        assert_ok(wk_queue_upload(queue, a, 0, in, SIZE, &err));
+        assert_ok(wk_queue_copy(queue, &copy, 1, &err));
+        assert_ok(wk_queue_upload(queue, a, 0, in + SIZE, SIZE, &err));
+        assert_ok(wk_queue_download(queue, b, 64, out, SIZE - 64, &err));
+        assert_ok(wk_queue_download(queue, a, 0, out + SIZE, SIZE, &err));
+        assert_ok(wk_queue_drain(queue, &err));
+        assert_memory_equal(out, in, SIZE - 64);
+        assert_memory_equal(out + SIZE, in + SIZE, SIZE);
+    }
+    wk_queue_destroy(queue);
+    wk_buffer_destroy(a);
+    wk_buffer_destroy(b);
+    wk_host_destroy(backend, in);
+    wk_host_destroy(backend, out);
+    wk_backend_destroy(backend);
+}
+
+static void a_queue_goes_on_after_the_mark_of_another(void **state)
+{
+    (void)state;
+    wk_backend *backend = open_backend();
+    wk_queue *one = open_queue(backend, false), *two = open_queue(backend, true);
+    wk_buffer *a = open_buffer(backend, SIZE), *b = open_buffer(backend, SIZE);
+    unsigned char *in = open_host(backend, SIZE), *out = open_host(backend, SIZE);
+    wk_mark *sent, *taken;
+    assert_ok(wk_mark_create(backend, &sent, &err));
+    assert_ok(wk_mark_create(backend, &taken, &err));
+    assert_ok(wk_mark_wait(sent, &err)); // nothing was put before it
+    for (unsigned round = 0; round < 50; round++) {
+        fill(in, SIZE, round);
+        wk_copy copy = {b, a, 0, 0, SIZE};
+        assert_ok(wk_queue_after(one, taken, &err));
+        assert_ok(wk_queue_upload(one, a, 0, in, SIZE, &err));
+        assert_ok(wk_queue_mark(one, sent, &err));
+        assert_ok(wk_queue_after(two, sent, &err));
+        assert_ok(wk_queue_copy(two, &copy, 1, &err));
+        assert_ok(wk_queue_download(two, b, 0, out, SIZE, &err));
+        assert_ok(wk_queue_mark(two, taken, &err));
+        assert_ok(wk_mark_wait(taken, &err));
+        assert_memory_equal(out, in, SIZE);
+    }
+    wk_mark_destroy(sent);
+    wk_mark_destroy(taken);
+    wk_queue_destroy(one);
+    wk_queue_destroy(two);
+    wk_buffer_destroy(a);
+    wk_buffer_destroy(b);
+    wk_host_destroy(backend, in);
+    wk_host_destroy(backend, out);
+    wk_backend_destroy(backend);
+}
+
+// Guard bytes lie on both sides of the result.
+static void a_gather_lays_rows_of_several_buffers_together(void **state)
+{
+    (void)state;
+    enum { GUARD = 16, BYTES = ROWS * ROW };
+    wk_backend *backend = open_backend();
+    wk_queue *queue = open_queue(backend, false);
+    wk_buffer *from[2] = {open_buffer(backend, BYTES), open_buffer(backend, BYTES)};
+    wk_buffer *to = open_buffer(backend, BYTES + 2 * GUARD);
+    unsigned char in[2][BYTES], out[BYTES + 2 * GUARD];
+    const void **rows = (const void **)(void *)open_host(backend, ROWS * sizeof *rows);
+    for (int k = 0; k < 2; k++) {
+        fill(in[k], BYTES, (unsigned)k);
+        assert_ok(wk_buffer_upload(from[k], 0, in[k], BYTES, &err));
+    }
+    for (size_t i = 0; i < ROWS; i++)
+        rows[i] = (const char *)from[i % 2]->address + i * 5 % ROWS * ROW;
+    wk_gather gather = {to, GUARD, ROW, rows, ROWS};
+    assert_ok(wk_queue_gather(queue, &gather, &err));
+    assert_ok(wk_queue_drain(queue, &err));
+    assert_ok(wk_buffer_download(to, 0, out, sizeof out, &err));
+    for (size_t i = 0; i < ROWS; i++)
+        assert_memory_equal(out + GUARD + i * ROW, in[i % 2] + i * 5 % ROWS * ROW, ROW);
+    for (int i = 0; i < GUARD; i++)
+        assert_true(out[i] == 0 && out[GUARD + BYTES + i] == 0);
+    wk_queue_destroy(queue);
+    wk_buffer_destroy(from[0]);
+    wk_buffer_destroy(from[1]);
+    wk_buffer_destroy(to);
+    wk_host_destroy(backend, (void *)rows);
+    wk_backend_destroy(backend);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_put_into_a_queue_is_done_in_order),
+        cmocka_unit_test(a_queue_goes_on_after_the_mark_of_another),
+        cmocka_unit_test(a_gather_lays_rows_of_several_buffers_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
