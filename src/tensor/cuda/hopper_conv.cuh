@@ -4,7 +4,6 @@
 #define WK_TENSOR_CUDA_HOPPER_CONV_CUH
 
 #include "tensor/cuda/conv.cuh"
-#include <stdlib.h>
 
 /// An image in bf16 as planes of places. Offsets are in numbers.
 typedef struct wk_planes_image {
@@ -93,26 +92,6 @@ typedef struct wk_colour_weights {
 
 /// False, and nothing is done, for sizes that do not suit.
 bool wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
-
-/// As wk_launch, with shared memory.
-template <class... P, class... A>
-static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block,
-                             unsigned bytes, A... args)
-{
-    // Errors stay for cudaGetLastError.
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = bytes;
-    config.stream = c->stream;
-    config.attrs = &attribute;
-    config.numAttrs = getenv("WK_PDL") && c->programmatic ? 1 : 0;
-    (void)cudaLaunchKernelEx(&config, kernel, P(args)...);
-}
 
 /// Where a place lies.
 static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place, unsigned *image,
