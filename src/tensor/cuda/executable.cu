@@ -85,6 +85,7 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.stream = call.lane->stream;
         call.precision = e->backend->precision;
         call.programmatic = e->backend->capability >= 90;
+        call.hopper = e->backend->capability == 90;
         e->calls[step] = call;
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
@@ -150,7 +151,7 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     }
     wk_cuda_merge_adam(e->calls, e->count);
     wk_cuda_merge_heads(e->calls, e->count);
-    wk_cuda_merge_bias(e->calls, e->count);
+    wk_cuda_merge_products(e->calls, e->count);
     wk_cuda_merge_slope(e->calls, e->count);
     gather_merged(e);
     return wk_cuda_make_graph(e, err);

@@ -91,8 +91,9 @@ bool wk_cuda_keep_lazy(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count, co
 void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
 /// Lets products of few results add their bias and draw an actor's actions.
 void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
-/// Lets products add the bias of a layer without activation.
-void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
+/// Lets products do the work of the nodes around them: the product they add to, and the bias,
+/// activation or slope that follows.
+void wk_cuda_merge_products(wk_cuda_call *calls, size_t count);
 /// Lets the gradient of an image be multiplied by the slope of the layer before it.
 void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count);
 
