@@ -387,20 +387,33 @@ void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float sca
 
 enum { WK_CUDA_THREADS = 256 };
 
-/// Puts a kernel on the stream. The kernel begins with wk_begin.
+/// Puts a kernel that takes so many bytes of shared memory on the stream. The kernel begins with
+/// wk_begin. An error stays for cudaGetLastError.
 template <class... P, class... A>
-static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block, A... args)
+static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block,
+                             unsigned bytes, A... args)
 {
+    enum { ALWAYS_ALLOWED = 48 << 10 };
+    if (bytes > ALWAYS_ALLOWED)
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = grid;
     config.blockDim = block;
+    config.dynamicSmemBytes = bytes;
     config.stream = c->stream;
     config.attrs = &attribute;
     config.numAttrs = c->programmatic ? 1 : 0;
-    (void)cudaLaunchKernelEx(&config, kernel, P(args)...); // an error stays for cudaGetLastError
+    (void)cudaLaunchKernelEx(&config, kernel, P(args)...);
+}
+
+/// The same without shared memory beyond the kernel's own.
+template <class... P, class... A>
+static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block, A... args)
+{
+    wk_launch_shared(c, kernel, grid, block, 0, args...);
 }
 
 /// Waits for the kernel before, whose end the launch did not wait for, and lets the next one be set

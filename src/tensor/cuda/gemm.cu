@@ -69,10 +69,23 @@ static void round_padded(const wk_cuda_call *c, operand *m)
     m->stride = m->stride ? m->rows * row : 0;
 }
 
+// Rows that were laid out padded.
+static bool take_padded(const wk_cuda_call *c, operand *m)
+{
+    for (int i = 0; i <= 1 && c->node->op == WK_OP_matmul; i++) {
+        if (c->in[i] != m->x || !wk_cuda_is_padded(c, i)) continue;
+        m->row = padded(m->cols);
+        m->stride = m->stride ? m->rows * m->row : 0;
+        return true;
+    }
+    return false;
+}
+
 // Replaces floats by their bf16 copy: in the shadow of their buffer, where it may be up to date
 // already, or in scratch memory if they lie there themselves.
 static void round_operand(const wk_cuda_call *c, operand *m)
 {
+    if (take_padded(c, m)) return;
     if (m->cols % ROW_UNIT != 0 && is_dense(m)) {
         round_padded(c, m);
         return;
