@@ -56,6 +56,13 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
     return x;
 }
 
+static void divide_chunks(wk_planes_image *x, unsigned beside)
+{
+    x->beside = x->plane_chunks % 2 ? 1 : beside;
+    x->by_chunks = wk_divisor_of(x->plane_chunks);
+    x->by_across = wk_divisor_of(x->plane_chunks / x->beside);
+}
+
 // The large image as four planes of every other pixel.
 static wk_planes_image large_planes(const wk_conv_sizes *z)
 {
@@ -68,7 +75,7 @@ static wk_planes_image large_planes(const wk_conv_sizes *z)
     x.down = 2 * line, x.right = 2 * z->large_c;
     x.chunk = CHUNK;
     x.plane_down = line, x.plane_right = z->large_c;
-    x.by_chunks = wk_divisor_of(x.plane_chunks);
+    divide_chunks(&x, 2);
     return x;
 }
 
@@ -84,7 +91,7 @@ static wk_planes_image large_colours(const wk_conv_sizes *z)
     x.image = z->large * line;
     x.down = 2 * line, x.right = CHUNK;
     x.chunk = line;
-    x.by_chunks = wk_divisor_of(2);
+    divide_chunks(&x, 1);
     return x;
 }
 
@@ -98,7 +105,7 @@ static wk_planes_image small_plane(const wk_conv_sizes *z)
     x.image = (unsigned)z->small_count;
     x.down = z->small * z->small_c, x.right = z->small_c;
     x.chunk = CHUNK;
-    x.by_chunks = wk_divisor_of(x.plane_chunks);
+    divide_chunks(&x, 2);
     return x;
 }
 

@@ -105,12 +105,17 @@ static __device__ void locate_images(const wk_planes &j, const block_work &b, fr
     }
 }
 
-// The images' part, all channels of a place by neighbouring threads.
+// The images' part. A warp copies neighbouring places, which lie side by side in shared memory, and
+// as many chunks of each (`beside`) as make a whole sector of global memory.
 static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
 {
-    unsigned plane = j.x.plane_chunks * j.pitch;
-    for (unsigned id = threadIdx.x; id < j.copied * j.x.plane_chunks; id += THREADS) {
-        unsigned at = wk_quotient(id, j.x.by_chunks), chunk = id - at * j.x.plane_chunks;
+    unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.pitch;
+    unsigned high = 32 / j.x.beside, across = j.x.plane_chunks / j.x.beside;
+    unsigned tasks = (j.copied + high - 1) / high * across;
+    for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
+        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + lane / j.x.beside;
+        unsigned chunk = (task - group * across) * j.x.beside + lane % j.x.beside;
+        if (at >= j.copied) continue;
         unsigned place = f->copied[at], there = to + chunk * j.pitch + at * CHUNK_BYTES;
         const __nv_bfloat16 *from = j.x.from + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
         wk_copy_chunk(there, from, place);
