@@ -1,8 +1,9 @@
 // One update of the learner on any backend, without the environments: median and least time, device
 // memory, and with WAKER_TRACE=1 where the time goes.
 //
-// usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32] [TASKS] [UPDATES]
-#include "agent/learner.h"
+// usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
+// cuda-one has one stream for all branches of a graph.
+#include "agent/learner_parts.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "sizes.h"
@@ -40,10 +41,16 @@ static wk_status open_backend(bench *b, const char *device, wk_error *err)
 {
     if (strcmp(device, "cuda") == 0)
         return wk_backend_cuda_create(0, WK_CUDA_BF16, &b->backend, err);
+    if (strcmp(device, "cuda-one") == 0) {
+        WK_TRY(wk_backend_cuda_create(0, WK_CUDA_BF16, &b->backend, err));
+        wk_backend_cuda_streams(b->backend, WK_CUDA_STREAM_ONE);
+        return WK_OK;
+    }
     if (strcmp(device, "cuda-f32") == 0)
         return wk_backend_cuda_create(0, WK_CUDA_F32, &b->backend, err);
     if (strcmp(device, "cpu") != 0)
-        return wk_fail(err, WK_E_INPUT, "the device is cpu, cuda or cuda-f32, not '%s'", device);
+        return wk_fail(err, WK_E_INPUT, "the device is cpu, cuda, cuda-f32 or cuda-one, not '%s'",
+                       device);
     WK_TRY(wk_pool_create(0, &b->pool, err));
     return wk_backend_cpu_create(b->pool, &b->backend, err);
 }
@@ -85,6 +92,23 @@ static void print_times(const char *what, double *seconds, int count)
     qsort(seconds, (size_t)count, sizeof *seconds, by_size);
     printf("%s: %.3f ms (median), %.3f ms (least)\n", what, 1e3 * seconds[count / 2],
            1e3 * seconds[0]);
+}
+
+// A sum over the bytes of all weights: the same for the same updates, whatever the streams.
+static uint64_t weights_sum(const wk_learner *learner)
+{
+    wk_error err = {0};
+    uint64_t sum = 14695981039346656037u;
+    for (int set = 0; set < WK_SETS; set++) {
+        if (!learner->params[set]) continue;
+        const wk_buffer *buffer = wk_params_buffer(learner->params[set]);
+        uint8_t *bytes = room(buffer->size);
+        check(wk_buffer_download(buffer, 0, bytes, buffer->size, &err), &err);
+        for (size_t i = 0; i < buffer->size; i++)
+            sum = (sum ^ bytes[i]) * 1099511628211u;
+        free(bytes);
+    }
+    return sum;
 }
 
 static void print_figures(const char *which, const wk_learner_metrics *m, const wk_task_metrics *t,
@@ -132,6 +156,7 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
     print_times("  of it the graph", launch, updates);
     if (b->config.tasks > 0) print_times("task update", tasks, updates);
     print_figures("last", &metrics, &of_tasks, b->config.tasks);
+    printf("weights %016llx\n", (unsigned long long)weights_sum(b->learner));
     free(update);
     free(tasks);
     free(launch);

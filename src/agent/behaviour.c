@@ -113,6 +113,13 @@ static wk_tensor through_choices(wk_graph *g, const wk_learner_config *c, const 
     return wk_graph_sum_all(g, wk_graph_mul(g, choices, all));
 }
 
+wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *c, const wk_imagined *run,
+                             const wk_behaviour *b)
+{
+    return wk_graph_add(g, through_choices(g, c, run, b->return_loss, b->choices),
+                        wk_graph_sum_all(g, b->entropy_loss));
+}
+
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *c,
                                  const wk_imagined *run, wk_tensor reward)
 {
@@ -125,23 +132,27 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
                                        WK_SHAPE(stack, steps + 1, starts));
     out.returns = wk_graph_lambda_return(g, reward, value, c->discount, c->lambda);
     wk_tensor seen = wk_graph_stop_gradient(g, run->features);
-    wk_tensor choices = at_steps(wk_actor_head, policy->actor, c, run, seen, 0);
-    wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, choices),
+    out.choices = at_steps(wk_actor_head, policy->actor, c, run, seen, 0);
+    wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, out.choices),
                                          WK_SHAPE(stack, steps, starts));
-    wk_tensor return_loss = as_loss(g, out.returns, weight);
-    wk_tensor entropy_loss = wk_graph_affine(g, as_loss(g, entropy, weight), c->entropy_scale, 0);
-    out.actor_loss = wk_graph_add(g, return_loss, entropy_loss);
-    out.actor_objective = wk_graph_add(g, through_choices(g, c, run, return_loss, choices),
-                                       wk_graph_sum_all(g, entropy_loss));
-
-    wk_shape single = WK_SHAPE(stack, steps, starts, 1);
-    wk_tensor estimate =
-        wk_graph_reshape(g, at_steps(wk_scalar_head, policy->critic, c, run, seen, 0), single);
-    wk_tensor target = wk_graph_reshape(g, wk_graph_stop_gradient(g, out.returns), single);
-    wk_tensor error = wk_graph_half_squared_error(g, estimate, target, 1);
-    out.critic_loss = mean_of_policy(g, wk_graph_scale_rows(g, error, weight));
-
-    out.value = mean_of_policy(g, wk_graph_reshape(g, estimate, WK_SHAPE(stack, steps, starts)));
+    out.return_loss = as_loss(g, out.returns, weight);
+    out.entropy_loss = wk_graph_affine(g, as_loss(g, entropy, weight), c->entropy_scale, 0);
+    out.actor_loss = wk_graph_add(g, out.return_loss, out.entropy_loss);
     out.entropy = mean_of_policy(g, entropy);
     return out;
+}
+
+wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *c, const wk_imagined *run,
+                         wk_tensor returns, wk_tensor *value)
+{
+    wk_graph *g = wk_scope_graph(critic);
+    int stack = run->stack, steps = c->horizon, starts = run->starts;
+    wk_shape single = WK_SHAPE(stack, steps, starts, 1);
+    wk_tensor seen = wk_graph_stop_gradient(g, run->features);
+    wk_tensor estimate =
+        wk_graph_reshape(g, at_steps(wk_scalar_head, critic, c, run, seen, 0), single);
+    wk_tensor target = wk_graph_reshape(g, wk_graph_stop_gradient(g, returns), single);
+    wk_tensor error = wk_graph_half_squared_error(g, estimate, target, 1);
+    *value = mean_of_policy(g, wk_graph_reshape(g, estimate, WK_SHAPE(stack, steps, starts)));
+    return mean_of_policy(g, wk_graph_scale_rows(g, error, discounts(g, c, stack)));
 }

@@ -34,16 +34,25 @@ typedef struct wk_policy_scopes {
     wk_scope *actor, *critic, *slow;
 } wk_policy_scopes;
 
-/// Losses of S actors and critics, [S] each, and what they were made from.
+/// Losses of S actors, [S] each, and what they were made from.
 typedef struct wk_behaviour {
-    wk_tensor actor_loss, critic_loss; // [S]
-    wk_tensor actor_objective;         // [1], its gradient is that of the sum of actor_loss
-    wk_tensor returns;                 // [S,H,N]
-    wk_tensor value, entropy;          // [S], means for the logs
+    wk_tensor actor_loss;                // the sum of the next two
+    wk_tensor return_loss, entropy_loss; // [S]
+    wk_tensor choices;                   // [S,H*N,2A] at all steps
+    wk_tensor returns;                   // [S,H,N]
+    wk_tensor entropy;                   // [S], mean for the logs
 } wk_behaviour;
 
 /// Records the losses for rewards [S,H,N] received by steps 0...H-1.
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *config,
                                  const wk_imagined *run, wk_tensor reward);
+/// The loss of S critics for these returns, [S], and their mean values, [S], for the logs. Needs
+/// nothing of the actors' objective, nor that of it.
+wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *config, const wk_imagined *run,
+                         wk_tensor returns, wk_tensor *value);
+/// A number [1] whose gradient for the actors is that of the sum of their losses; takes the
+/// gradient of the returns back through the imagined steps.
+wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *config, const wk_imagined *run,
+                             const wk_behaviour *b);
 
 #endif

@@ -73,6 +73,7 @@ static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor c
     wk_graph_section(g, "imagination");
     wk_rssm rssm = wk_rssm_use(unit->scope[WK_SET_MODEL], c);
     wk_imagined run = wk_imagine(&rssm, actor, start, "explore", counter);
+    wk_graph_meet(g);
     wk_graph_section(g, "ensemble reward");
     wk_tensor reward = exploration_reward(unit->scope[WK_SET_ENSEMBLE], c, &run);
     wk_tensor by_start = wk_graph_reshape(g, reward, WK_SHAPE(c->horizon, run.starts));
@@ -85,25 +86,33 @@ static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor c
                                unit->scope[WK_SET_EXPLORE_SLOW]};
     wk_behaviour b = wk_behaviour_record(&policy, c, &run, reward);
     t->actor_loss = b.actor_loss;
-    t->critic_loss = b.critic_loss;
-    t->value = b.value;
     t->entropy = b.entropy;
-    t->actor_norm =
-        wk_learner_train(learner, unit, WK_SET_EXPLORE_ACTOR, b.actor_loss, b.actor_objective);
+
+    wk_graph_branch(g, WK_BRANCH_CRITIC);
+    t->critic_loss = wk_critic_loss(policy.critic, c, &run, b.returns, &t->value);
     t->critic_norm =
-        wk_learner_train(learner, unit, WK_SET_EXPLORE_CRITIC, b.critic_loss, b.critic_loss);
+        wk_learner_train(learner, unit, WK_SET_EXPLORE_CRITIC, t->critic_loss, t->critic_loss);
+    wk_graph_branch(g, WK_BRANCH_MAIN);
+
+    wk_graph_section(g, "policy");
+    wk_tensor objective = wk_actor_objective(g, c, &run, &b);
+    t->actor_norm = wk_learner_train(learner, unit, WK_SET_EXPLORE_ACTOR, b.actor_loss, objective);
 }
 
-static void record_ensemble(wk_learner *learner)
+// The ensemble's loss and gradients. Exploration is rewarded by the ensemble as it is before the
+// step.
+static wk_prepared record_ensemble(wk_learner *learner)
 {
     wk_unit *unit = &learner->learn;
     wk_learn_tensors *t = &learner->learn_t;
     wk_scope *ensemble = unit->scope[WK_SET_ENSEMBLE];
     wk_graph_section(unit->graph, "ensemble");
-    wk_tensor losses =
+    t->ensemble_loss =
         wk_ensemble_loss(ensemble, &learner->config, t->model.features, t->batch.action);
-    t->ensemble_loss = losses;
-    t->ensemble_norm = wk_learner_train(learner, unit, WK_SET_ENSEMBLE, losses, losses);
+    wk_prepared prepared =
+        wk_learner_prepare(learner, unit, WK_SET_ENSEMBLE, t->ensemble_loss, t->ensemble_loss);
+    t->ensemble_norm = prepared.norm;
+    return prepared;
 }
 
 wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
@@ -120,8 +129,13 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     t->model = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
     wk_latent start = keep_latent(learner, g, t->model.latent);
     t->model_norm = wk_learner_train(learner, unit, WK_SET_MODEL, t->model.total, t->model.total);
+    wk_graph_branch(g, WK_BRANCH_HEADS);
+    wk_prepared ensemble = record_ensemble(learner);
+    wk_graph_branch(g, WK_BRANCH_MAIN);
     record_exploration(learner, start, counter);
-    record_ensemble(learner);
+    wk_graph_branch(g, WK_BRANCH_HEADS);
+    wk_learner_step(learner, unit, WK_SET_ENSEMBLE, ensemble);
+    wk_graph_branch(g, WK_BRANCH_MAIN);
 
     wk_graph_count(g, counter, 1);
     if (unit->scope[WK_SET_EXPLORE_SLOW])

@@ -124,8 +124,8 @@ wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_
                                (size_t)which * sizeof(uint64_t));
 }
 
-wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss,
-                           wk_tensor objective)
+wk_prepared wk_learner_prepare(const wk_learner *learner, wk_unit *unit, wk_set_id set,
+                               wk_tensor loss, wk_tensor objective)
 {
     wk_graph *g = unit->graph;
     wk_shape single = WK_SHAPE(1);
@@ -133,8 +133,23 @@ wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id s
     wk_graph_store(g, flag, wk_graph_persistent(g, WK_U64, single, "zero", NULL, 0));
     wk_graph_check_finite(g, loss, flag);
     wk_graph_section(g, "optimiser");
-    return wk_optimizer_record(learner->optimizers[set], unit->scope[set],
-                               wk_graph_sum_all(g, objective), flag);
+    wk_tensor norm = wk_optimizer_gradients(learner->optimizers[set], unit->scope[set],
+                                            wk_graph_sum_all(g, objective));
+    return (wk_prepared){norm, flag};
+}
+
+void wk_learner_step(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_prepared prepared)
+{
+    wk_graph_section(unit->graph, "optimiser");
+    wk_optimizer_step(learner->optimizers[set], prepared.flag);
+}
+
+wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss,
+                           wk_tensor objective)
+{
+    wk_prepared prepared = wk_learner_prepare(learner, unit, set, loss, objective);
+    wk_learner_step(learner, unit, set, prepared);
+    return prepared.norm;
 }
 
 wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)

@@ -137,6 +137,17 @@ wk_status wk_mirrors_keep(const wk_learner *learner, wk_error *err);
 /// gradient's norm.
 wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss,
                            wk_tensor objective);
+/// The same in two parts, between which the weights may be read. Gives the gradient's norm, and
+/// what the second part needs.
+typedef struct wk_prepared {
+    wk_tensor norm, flag;
+} wk_prepared;
+wk_prepared wk_learner_prepare(const wk_learner *learner, wk_unit *unit, wk_set_id set,
+                               wk_tensor loss, wk_tensor objective);
+void wk_learner_step(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_prepared prepared);
+
+/// Branches of the graphs: what runs beside the imagination, forward and backward.
+enum { WK_BRANCH_MAIN, WK_BRANCH_HEADS, WK_BRANCH_CRITIC };
 
 /// The counter as a tensor of the unit's graph.
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);

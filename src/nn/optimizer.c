@@ -11,7 +11,8 @@ struct wk_optimizer {
     wk_graph *g; // the one graph it was recorded in, or NULL
     wk_scope *scope;
     WK_ARRAY(wk_tensor) moments; // m and v of each weight of the scope, in turn
-    wk_tensor counts;
+    WK_ARRAY(wk_tensor) gradients;
+    wk_tensor norm, counts;
     bool failed;
     wk_buffer *buffer;
 };
@@ -34,6 +35,7 @@ void wk_optimizer_destroy(wk_optimizer *optimizer)
     if (!optimizer) return;
     wk_buffer_destroy(optimizer->buffer);
     wk_array_free(&optimizer->moments);
+    wk_array_free(&optimizer->gradients);
     free(optimizer);
 }
 
@@ -61,37 +63,45 @@ static wk_tensor counts_tensor(wk_optimizer *optimizer)
                                0);
 }
 
-static void record_steps(wk_optimizer *optimizer, const wk_tensor *grads, wk_tensor step)
-{
-    const wk_scope *scope = optimizer->scope;
-    for (size_t i = 0; i < wk_scope_count(scope); i++) {
-        const wk_weight *param = wk_scope_param(scope, i);
-        wk_tensor m = moment(optimizer, param, "m"), v = moment(optimizer, param, "v");
-        wk_graph_adam(optimizer->g, wk_scope_tensors(scope)[i], m, v, grads[i], step,
-                      optimizer->config.adam);
-    }
-}
-
-wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
-                              wk_tensor flag)
+wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss)
 {
     assert(wk_scope_params(scope) == optimizer->params && !optimizer->g);
     wk_graph *g = optimizer->g = wk_scope_graph(scope);
     optimizer->scope = scope;
     optimizer->counts = counts_tensor(optimizer);
     size_t count = wk_scope_count(scope);
-    wk_tensor *grads = malloc((count + 1) * sizeof *grads);
-    if (!grads) {
+    if (!wk_array_reserve(&optimizer->gradients, count + 1)) {
         optimizer->failed = true;
         return loss;
     }
-    wk_graph_gradients(g, loss, wk_scope_tensors(scope), count, grads);
-    wk_tensor norm = wk_graph_global_norm(g, grads, count, members(optimizer));
+    optimizer->gradients.count = count;
+    wk_graph_gradients(g, loss, wk_scope_tensors(scope), count, optimizer->gradients.items);
+    optimizer->norm =
+        wk_graph_global_norm(g, optimizer->gradients.items, count, members(optimizer));
+    return optimizer->norm;
+}
+
+void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag)
+{
+    if (optimizer->failed) return;
+    wk_graph *g = optimizer->g;
+    const wk_scope *scope = optimizer->scope;
+    const wk_adam_config *adam = &optimizer->config.adam;
     wk_tensor rate = wk_graph_fill(g, WK_SHAPE(1), optimizer->config.rate);
-    record_steps(
-        optimizer, grads,
-        wk_graph_adam_begin(g, norm, rate, optimizer->counts, flag, optimizer->config.adam));
-    free(grads);
+    wk_tensor step = wk_graph_adam_begin(g, optimizer->norm, rate, optimizer->counts, flag, *adam);
+    for (size_t i = 0; i < optimizer->gradients.count; i++) {
+        const wk_weight *param = wk_scope_param(scope, i);
+        wk_tensor m = moment(optimizer, param, "m"), v = moment(optimizer, param, "v");
+        wk_graph_adam(g, wk_scope_tensors(scope)[i], m, v, optimizer->gradients.items[i], step,
+                      *adam);
+    }
+}
+
+wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
+                              wk_tensor flag)
+{
+    wk_tensor norm = wk_optimizer_gradients(optimizer, scope, loss);
+    wk_optimizer_step(optimizer, flag);
     return norm;
 }
 

@@ -26,6 +26,10 @@ void wk_optimizer_destroy(wk_optimizer *optimizer);
 /// members.
 wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
                               wk_tensor flag);
+/// The same in two parts, between which the weights may be read: the gradients and their norm, and
+/// then the step.
+wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
+void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag);
 
 /// Places moments and counters in memory, at zero, and binds them; after wk_scope_bind of the scope
 /// it was recorded with, before a program is made.

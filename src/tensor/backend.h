@@ -45,8 +45,8 @@ typedef struct wk_backend_vtable {
                         wk_error *err);
     wk_status (*download)(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
                           wk_error *err);
-    /// Chooses plan->groups and plan->lazy; only the plan's graph and nodes are there. NULL: there
-    /// are none.
+    /// Chooses plan->groups, plan->branches and plan->lazy, and may change the order of nodes that
+    /// do not need each other; only the plan's graph and nodes are there. NULL: there are none.
     wk_status (*group)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
                          wk_error *err);

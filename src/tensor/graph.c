@@ -37,6 +37,7 @@ void wk_graph_destroy(wk_graph *g)
     wk_array_free(&g->links);
     wk_array_free(&g->extents);
     wk_array_free(&g->sections);
+    wk_array_free(&g->meets);
     wk_arena_reset(&g->names);
     free(g);
 }
@@ -77,6 +78,17 @@ void wk_graph_section(wk_graph *g, const char *name)
         return;
     }
     g->section = (int)g->sections.count - 1;
+}
+
+void wk_graph_branch(wk_graph *g, int branch)
+{
+    assert(branch >= 0 && branch < WK_BRANCHES);
+    g->branch = branch;
+}
+
+void wk_graph_meet(wk_graph *g)
+{
+    if (!wk_array_push(&g->meets, (int)g->nodes.count)) g->failed = true;
 }
 
 void wk_graph_name(wk_graph *g, wk_tensor x, const char *name)
@@ -195,6 +207,7 @@ static wk_node *push_node(wk_graph *g, wk_op op, wk_attrs attrs, const wk_tensor
     wk_node *node = &g->nodes.items[g->nodes.count++];
     *node = (wk_node){.op = op,
                       .section = g->section,
+                      .branch = g->branch,
                       .inputs = (int)g->links.count,
                       .input_count = (int)count,
                       .outputs = (int)g->tensors.count,

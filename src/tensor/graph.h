@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WK_MAX_RANK = 5 };
+enum { WK_MAX_RANK = 5, WK_BRANCHES = 4 };
 
 typedef struct wk_graph wk_graph;
 typedef struct wk_buffer wk_buffer;
@@ -70,6 +70,13 @@ size_t wk_graph_node_count(const wk_graph *g);
 /// Nodes recorded from now on belong to this part ("encoder", "actor"), for dumps and timing;
 /// gradient nodes belong to the part of the node they come from. The name is copied.
 void wk_graph_section(wk_graph *g, const char *name);
+/// Nodes recorded from now on belong to this branch, 0 ... WK_BRANCHES-1; 0 to begin with. A
+/// backend may run a branch beside what else is recorded from here on, as far as its nodes do not
+/// need each other: results are the same. Gradient nodes belong to the branch of the node they come
+/// from.
+void wk_graph_branch(wk_graph *g, int branch);
+/// What the branches have recorded should be done here, and its memory of use to others.
+void wk_graph_meet(wk_graph *g);
 /// Names a tensor for dumps. The name is copied.
 void wk_graph_name(wk_graph *g, wk_tensor x, const char *name);
 /// The whole graph as text, one node a line.

@@ -108,7 +108,8 @@ typedef union wk_attrs {
 /// One step of the computation.
 typedef struct wk_node {
     wk_op op;
-    int section;               // wk_graph.sections
+    int section; // wk_graph.sections
+    int branch;
     int inputs, input_count;   // wk_graph.links[inputs ...] are tensor ids; 0 is an absent input
     int outputs, output_count; // tensor ids outputs, outputs+1, ...
     wk_attrs attrs;
@@ -144,9 +145,10 @@ struct wk_graph {
     WK_ARRAY(int) links;
     WK_ARRAY(int) extents;
     WK_ARRAY(const char *) sections; // [0] is ""
-    int section;
-    wk_arena names; // and the values of constants
-    bool failed;    // memory ran out while recording
+    int section, branch;             // of the nodes recorded next
+    WK_ARRAY(int) meets;             // the next node at each wk_graph_meet
+    wk_arena names;                  // and the values of constants
+    bool failed;                     // memory ran out while recording
 };
 
 static inline const wk_tensor_info *wk_info(const wk_graph *g, int id)

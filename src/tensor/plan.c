@@ -1,5 +1,6 @@
 #include "tensor/plan.h"
 #include "tensor/shape.h"
+#include "tensor/window.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,8 +18,10 @@ static size_t aligned(size_t size)
 // Lifetimes while planning, by tensor id; only roots that are temporaries of the program matter.
 // Such a tensor is either the head of a block or lies in `into` at byte `at`.
 typedef struct storage {
-    int begin, end; // steps; begin -1: not in the program
-    int into;       // tensor id, 0 for the head of a block
+    int begin, end;  // steps; begin -1: not in the program
+    wk_group window; // when those steps may run
+    int branch;      // of all that use it, or -1
+    int into;        // tensor id, 0 for the head of a block
     size_t at;
     int block; // of a head
 } storage;
@@ -26,8 +29,9 @@ typedef struct storage {
 typedef struct planner {
     const wk_graph *g;
     wk_plan *plan;
-    wk_group *spans; // by step: the steps that run with it
-    bool *needed;    // by tensor
+    wk_group *spans;   // by step: the steps that run with it
+    wk_group *windows; // by step: when it may run
+    bool *needed;      // by tensor
     storage *storages;
     WK_ARRAY(wk_block) blocks;
 } planner;
@@ -81,6 +85,12 @@ static void find_spans(planner *p)
     }
 }
 
+static void widen(wk_group *range, wk_group by)
+{
+    if (by.begin < range->begin) range->begin = by.begin;
+    if (by.end > range->end) range->end = by.end;
+}
+
 static void find_lifetimes(planner *p)
 {
     for (size_t i = 0; i < p->g->tensors.count; i++)
@@ -94,12 +104,17 @@ static void find_lifetimes(planner *p)
             // Outputs stay until the end of the run.
             bool kept = wk_info(p->g, node->outputs + i)->output;
             s->end = kept ? (int)p->plan->node_count : span.end;
+            s->window = p->windows[step];
+            widen(&s->window, (wk_group){s->begin, s->end});
+            s->branch = p->plan->branches[step];
         }
         for (int i = 0; i < node->input_count; i++) {
             int tensor = wk_node_inputs(p->g, node)[i];
             if (!is_temporary(p, tensor)) continue;
             storage *s = &p->storages[wk_info(p->g, tensor)->root];
             if (s->end < span.end) s->end = span.end;
+            widen(&s->window, p->windows[step]);
+            if (s->branch != p->plan->branches[step]) s->branch = -1;
         }
     }
 }
@@ -115,10 +130,12 @@ static void keep_for_lazy(planner *p)
     for (size_t step = p->plan->node_count; step-- > 0;) {
         if (!is_lazy(p, p->plan->nodes[step])) continue;
         const wk_node *node = step_node(p, step);
-        int end = p->storages[node->outputs].end;
+        const storage *result = &p->storages[node->outputs];
         for (int i = 0; i < node->input_count; i++) {
             storage *s = &p->storages[wk_info(p->g, wk_node_inputs(p->g, node)[i])->root];
-            if (s->end < end) s->end = end;
+            if (s->end < result->end) s->end = result->end;
+            widen(&s->window, result->window);
+            if (s->branch != result->branch) s->branch = -1;
         }
     }
 }
@@ -156,6 +173,8 @@ static void move_block(planner *p, int root, int target, size_t at)
     from->at = at + target_at;
     if (from->begin < to->begin) to->begin = from->begin;
     if (from->end > to->end) to->end = from->end;
+    widen(&to->window, from->window);
+    if (from->branch != to->branch) to->branch = -1;
 }
 
 // Lets the inputs of leading-axis concatenations be produced in their place.
@@ -209,6 +228,8 @@ static void place_in_place(planner *p)
         bool alone = p->spans[step].begin == p->spans[step].end;
         if (!tensor || !alone || !is_whole_block(p, tensor)) continue;
         int root = wk_info(p->g, tensor)->root;
+        // What other branches read they may read later.
+        if (p->storages[root].branch != p->plan->branches[step]) continue;
         const wk_type a = wk_info(p->g, root)->type, b = wk_info(p->g, node->outputs)->type;
         if (p->storages[root].end != (int)step || wk_type_size(a) != wk_type_size(b)) continue;
         if (!others_use(p, node, index, root)) move_block(p, root, node->outputs, 0);
@@ -223,7 +244,8 @@ static bool make_blocks(planner *p)
         s->block = (int)p->blocks.count;
         const wk_tensor_info *info = wk_info(p->g, (int)i);
         size_t size = is_lazy(p, info->producer) ? ALIGNMENT : aligned(wk_type_size(info->type));
-        if (!wk_array_push(&p->blocks, (wk_block){size, s->begin, s->end, 0})) return false;
+        wk_block block = {size, s->window.begin, s->window.end, 0};
+        if (!wk_array_push(&p->blocks, block)) return false;
     }
     p->plan->block_count = p->blocks.count;
     return wk_place_blocks(p->blocks.items, p->blocks.count, &p->plan->temporary_size,
@@ -278,6 +300,7 @@ static wk_status plan(planner *p, const wk_backend *backend, wk_error *err)
     find_needed(p);
     if (backend && backend->vtable->group) WK_TRY(backend->vtable->group(backend, p->plan, err));
     find_spans(p);
+    if (!wk_plan_windows(p->plan, p->spans, p->windows)) return no_memory(p->g, err);
     find_lifetimes(p);
     keep_for_lazy(p);
     place_in_concats(p);
@@ -297,15 +320,18 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
         p.plan->graph = g;
         p.plan->nodes = calloc(g->nodes.count + 1, sizeof *p.plan->nodes);
         p.plan->places = calloc(g->tensors.count, sizeof *p.plan->places);
+        p.plan->branches = calloc(g->nodes.count + 1, sizeof *p.plan->branches);
         p.plan->lazy = calloc(g->nodes.count + 1, sizeof *p.plan->lazy);
     }
     p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
-    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->lazy && p.needed &&
-                p.storages && p.spans;
+    p.windows = malloc((g->nodes.count + 1) * sizeof *p.windows);
+    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->branches && p.plan->lazy &&
+                p.needed && p.storages && p.spans && p.windows;
     wk_status status = room ? plan(&p, backend, err) : no_memory(g, err);
     free(p.needed);
     free(p.storages);
     free(p.spans);
+    free(p.windows);
     wk_array_free(&p.blocks);
     if (status != WK_OK) {
         wk_plan_destroy(p.plan);
@@ -321,6 +347,7 @@ void wk_plan_destroy(wk_plan *plan)
     wk_array_free(&plan->groups);
     free(plan->nodes);
     free(plan->places);
+    free(plan->branches);
     free(plan->lazy);
     free(plan);
 }

@@ -6,6 +6,10 @@
 // elementwise node takes the place of an operand that nobody needs any more: neither copies. What a
 // node produces begins at a multiple of 16 bytes; views begin anywhere.
 //
+// A branch's node may run at any time from the first of its neighbours on the branch until another
+// branch needs it or they meet. What it uses is kept through all of that: if it is not, the backend
+// has to wait for the memory.
+//
 // The result of a lazy node is never written: whoever reads it reads the node's inputs instead,
 // which are kept until then.
 #ifndef WK_TENSOR_PLAN_H
@@ -37,6 +41,7 @@ struct wk_plan {
     const wk_graph *graph;
     int *nodes; // those that run, in order
     size_t node_count;
+    int *branches; // by step; all 0 unless the backend says so before tensors get their places
     WK_ARRAY(wk_group) groups; // in order; made by the backend before tensors get their places
     bool *lazy;                // by node of the graph; chosen by the backend too
     wk_place *places;          // by tensor id
@@ -46,7 +51,7 @@ struct wk_plan {
 };
 
 /// Plans what the graph's outputs and writing nodes need. The backend, which may be NULL, chooses
-/// the groups and the lazy nodes.
+/// the groups, branches and lazy nodes.
 wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan **out,
                          wk_error *err);
 /// NULL is allowed; the buffers are not the plan's.

@@ -6,7 +6,6 @@
 #include "train/config_parts.h"
 #include "train/device.h"
 #include "train/trainer_parts.h"
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,50 +97,15 @@ static wk_status open_replay(wk_trainer *t, bool resume, wk_error *err)
     return wk_replay_log_open(&log, &beginning, t->replay, &t->replay_log, err);
 }
 
-wk_status wk_trainer_hold_pictures(wk_trainer *t, wk_error *err)
-{
-    return wk_resident_create(t->replay, wk_learner_transfers(t->learner), &t->resident, err);
-}
-
-// Whether the replay's pictures are to lie on the device, with the reason in t->pictures.
-static bool can_hold_pictures(wk_trainer *t, bool wanted)
-{
-    // For what comes later: evaluations, predictions, other users of the device.
-    static const double margin = 1 << 30;
-    wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
-    double need = (double)wk_resident_plan(&config), room;
-    room = (double)wk_backend_room(t->backend).free;
-    bool device = wk_backend_works_beside(t->backend), fits = need + margin <= room;
-    if (!wanted || !device)
-        snprintf(t->pictures, sizeof t->pictures, "on the host (%s)",
-                 device ? "replay.resident is off" : "there is no GPU");
-    else
-        snprintf(t->pictures, sizeof t->pictures,
-                 "%s (%.1f GB for %" PRIi64 " steps, and the GPU has %.1f GB free)",
-                 fits ? "in GPU memory" : "on the host", need / 1e9, t->config.replay_capacity,
-                 room / 1e9);
-    return wanted && device && fits;
-}
-
-static wk_status place_pictures(wk_trainer *t, wk_error *err)
-{
-    const char *told = t->config.replay_resident;
-    bool must = strcmp(told, "on") == 0;
-    if (can_hold_pictures(t, strcmp(told, "off") != 0)) return wk_trainer_hold_pictures(t, err);
-    if (!must) return WK_OK;
-    return wk_fail(err, WK_E_MEMORY,
-                   "replay.resident is on, but the replay's pictures must stay %s; use auto, or a "
-                   "smaller replay.capacity",
-                   t->pictures);
-}
-
 static wk_status build(wk_trainer *t, bool resume, wk_error *err)
 {
     WK_TRY(make_worlds(t, err));
     WK_TRY(allocate(t, err));
     WK_TRY(make_learner(t, err));
+    bool hold; // known before anything is written
+    WK_TRY(wk_trainer_place_pictures(t, &hold, err));
     WK_TRY(open_replay(t, resume, err));
-    return place_pictures(t, err);
+    return hold ? wk_trainer_hold_pictures(t, err) : WK_OK;
 }
 
 wk_status wk_trainer_create(const wk_run_config *config, const char *directory, bool resume,
@@ -374,18 +338,6 @@ static wk_status store_row(wk_trainer *t, int i, wk_error *err)
     return WK_OK;
 }
 
-// Goes on with pictures from the host when the device has no more room for them.
-static void give_up_pictures(wk_trainer *t)
-{
-    const wk_error *fault = t->resident ? wk_resident_fault(t->resident) : NULL;
-    if (!fault) return;
-    snprintf(t->pictures, sizeof t->pictures, "on the host (they filled the device: %.300s)",
-             fault->message);
-    wk_resident_destroy(t->resident);
-    t->resident = NULL;
-    t->lost = true;
-}
-
 // Stores what all environments showed, and draws the batch of the next update while the device
 // still works: until then the store does not change any more.
 static wk_status store_rows(wk_trainer *t, wk_error *err)
@@ -394,7 +346,7 @@ static wk_status store_rows(wk_trainer *t, wk_error *err)
     t->staged = false;
     for (int i = 0; i < t->count; i++)
         WK_TRY(store_row(t, i, err));
-    give_up_pictures(t);
+    wk_trainer_check_pictures(t);
     t->times.store += wk_clock_seconds() - began;
     if (!t->open || !can_learn(t)) return WK_OK;
     return prepare_batch(t, t->counters.updates + 1, err);
@@ -504,12 +456,6 @@ const wk_run_config *wk_trainer_config(const wk_trainer *t)
 const wk_device *wk_trainer_device(const wk_trainer *t)
 {
     return &t->device;
-}
-
-const char *wk_trainer_pictures(const wk_trainer *t, bool *lost)
-{
-    if (lost) *lost = t->lost;
-    return t->pictures;
 }
 
 const char *wk_trainer_task_name(const wk_trainer *t, int k)

@@ -54,8 +54,14 @@ struct wk_trainer {
     char resume_note[1024];
 };
 
-/// Brings the replay's pictures to the device, and holds them there from now on.
+/// Decides by config.replay_resident and the device's memory whether the replay's pictures are to
+/// lie on the device. WK_E_MEMORY where they must and do not fit.
+wk_status wk_trainer_place_pictures(wk_trainer *trainer, bool *hold, wk_error *err);
+/// Brings them there, and holds them from now on; where there is no room after all they stay on the
+/// host, unless they must not.
 wk_status wk_trainer_hold_pictures(wk_trainer *trainer, wk_error *err);
+/// Goes on with pictures from the host when the device has no more room.
+void wk_trainer_check_pictures(wk_trainer *trainer);
 
 /// Makes a fresh replay buffer in place of the one before.
 wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);

@@ -1,5 +1,6 @@
 // Sampling: uniform over episodes and starts, the right rows in the right places, and a pure
-// function of (seed, counter) whatever the number of threads.
+// function of (seed, counter) whatever the number of threads. Reading many pictures at once, and
+// hearing of what changes.
 #include "replay/episodes.h"
 #include "support/check.h"
 #include <stdlib.h>
@@ -189,12 +190,90 @@ static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **
     wk_pool_destroy(pool);
 }
 
+static void pictures_of_many_stretches_are_read_by_all_threads(void **state)
+{
+    (void)state;
+    enum { MOST = 30 };
+    wk_error err = {0};
+    wk_pool *pool = NULL;
+    assert_ok(wk_pool_create(3, &pool, &err));
+    wk_replay *replay = make(pool);
+    size_t count = wk_replay_count(replay);
+    uint8_t *images = malloc(count * MOST * WK_IMAGE_BYTES), expected[WK_IMAGE_BYTES];
+    wk_replay_stretch stretches[31];
+    assert_non_null(images);
+    assert_in_range(count, 1, 31);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t rows = wk_replay_at(replay, i).rows, start = (uint32_t)i % 7;
+        stretches[i] = (wk_replay_stretch){i, start, rows - start > MOST ? MOST : rows - start,
+                                           images + i * MOST * WK_IMAGE_BYTES};
+    }
+    wk_replay_read_images(replay, stretches, count);
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < stretches[i].count; k++) {
+            episode_image(i, stretches[i].start + k, false, expected);
+            assert_memory_equal(stretches[i].images + k * WK_IMAGE_BYTES, expected,
+                                sizeof expected);
+        }
+    free(images);
+    wk_replay_destroy(replay);
+    wk_pool_destroy(pool);
+}
+
+typedef struct heard {
+    uint64_t rows, dropped, last_row, last_dropped;
+    bool image_fits;
+} heard;
+
+static void hear_row(void *context, uint64_t episode, uint32_t row, const uint8_t *image)
+{
+    heard *h = context;
+    uint8_t expected[WK_IMAGE_BYTES];
+    episode_image(episode, row, false, expected);
+    h->image_fits = memcmp(image, expected, sizeof expected) == 0;
+    h->rows++;
+    h->last_row = row;
+}
+
+static void hear_drop(void *context, uint64_t episode)
+{
+    heard *h = context;
+    h->dropped++;
+    h->last_dropped = episode;
+}
+
+static void a_watcher_hears_of_rows_and_of_episodes_that_leave(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = episode_config(100, 2);
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    heard h = {0};
+    wk_replay_watcher watcher = {&h, hear_row, hear_drop};
+    wk_replay_watch(replay, &watcher);
+    for (uint64_t i = 0; i < 3; i++) // 40 steps each: the third pushes the first out
+        assert_ok(episode_write(replay, 0, i, 41, &err));
+    assert_int_equal(h.rows, 3 * 41);
+    assert_int_equal(h.last_row, 40);
+    assert_true(h.image_fits);
+    assert_int_equal(h.dropped, 1);
+    assert_int_equal(h.last_dropped, 0);
+    wk_replay_watch(replay, NULL);
+    assert_ok(episode_write(replay, 0, 3, 41, &err));
+    assert_int_equal(h.rows, 3 * 41);
+    assert_int_equal(h.dropped, 1);
+    wk_replay_destroy(replay);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sequences_are_consecutive_rows_of_one_episode),
         cmocka_unit_test(the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads),
         cmocka_unit_test(what_is_kept_under_a_memory_limit_does_not_depend_on_threads),
+        cmocka_unit_test(pictures_of_many_stretches_are_read_by_all_threads),
+        cmocka_unit_test(a_watcher_hears_of_rows_and_of_episodes_that_leave),
         cmocka_unit_test(episodes_and_starts_are_uniform),
         cmocka_unit_test(episodes_shorter_than_a_sequence_are_never_chosen),
     };

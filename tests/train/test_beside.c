@@ -140,6 +140,28 @@ static void a_device_that_fills_up_gives_way_to_the_host(void **state)
     remove_tree(other);
 }
 
+static void room_that_is_gone_when_a_run_is_resumed_leaves_pictures_on_the_host(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = quiet_run();
+    char folder[64];
+    beside_set_memory(0, INT_MAX);
+    wk_trainer *t = open_trainer(&config, BESIDE_LATE, folder);
+    for (int i = 0; i < 60; i++)
+        assert_ok(wk_trainer_step(t, NULL, &err));
+    beside_set_memory(0, 1);
+    assert_ok(wk_trainer_hold_pictures(t, &err));
+    assert_null(t->resident);
+    assert_non_null(strstr(wk_trainer_pictures(t, NULL), "full"));
+    snprintf(t->config.replay_resident, sizeof t->config.replay_resident, "on");
+    beside_set_memory(0, 1);
+    assert_refused(wk_trainer_hold_pictures(t, &err), WK_E_MEMORY, "full");
+    assert_ok(wk_trainer_step(t, NULL, &err));
+    wk_trainer_destroy(t);
+    remove_tree(folder);
+}
+
 static bool holds(const char *told, int how, size_t available)
 {
     wk_error err = {0};
@@ -183,7 +205,7 @@ static void pictures_that_must_and_cannot_are_refused_before_the_run(void **stat
     beside_set_memory((size_t)1 << 30, INT_MAX);
     assert_refused(wk_trainer_create(&config, folder, false, &t, &err), WK_E_MEMORY, "0.0 GB for");
     mode = -1;
-    assert_refused(wk_trainer_create(&config, folder, false, &t, &err), WK_E_MEMORY, "no GPU");
+    assert_refused(wk_trainer_create(&config, folder, false, &t, &err), WK_E_UNSUPPORTED, "CPU");
     remove_tree(folder);
 }
 
@@ -194,6 +216,7 @@ int main(void)
         cmocka_unit_test(several_updates_in_an_iteration_do_too),
         cmocka_unit_test(a_run_resumed_with_and_without_resident_pictures_does_too),
         cmocka_unit_test(a_device_that_fills_up_gives_way_to_the_host),
+        cmocka_unit_test(room_that_is_gone_when_a_run_is_resumed_leaves_pictures_on_the_host),
         cmocka_unit_test(pictures_lie_on_the_device_when_told_or_when_they_fit),
         cmocka_unit_test(pictures_that_must_and_cannot_are_refused_before_the_run),
     };

@@ -26,6 +26,12 @@ wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err
     return refuse(err);
 }
 
+void wk_backend_cuda_streams(wk_backend *backend, wk_cuda_streams streams)
+{
+    (void)backend;
+    (void)streams;
+}
+
 wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_backend **out,
                                  wk_error *err)
 {

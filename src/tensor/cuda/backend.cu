@@ -98,6 +98,11 @@ extern "C" wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk
     return wk_cuda_fail(cudaMemGetInfo(&out->memory_free, &out->memory), "asking for memory", err);
 }
 
+extern "C" void wk_backend_cuda_streams(wk_backend *backend, wk_cuda_streams streams)
+{
+    ((wk_cuda_backend *)backend)->streams = streams;
+}
+
 extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision,
                                             wk_backend **out, wk_error *err)
 {

@@ -1,6 +1,6 @@
 // The parts of the CUDA backend among themselves: a backend holds memory and its transfers
 // (memory.cu); an executable is a plan's list of nodes, resolved (executable.cu), its recurrences
-// found (chains.cu), and captured into one CUDA graph (capture.cu).
+// found (chains.cu), and captured into one CUDA graph (capture.cu), a stream for each branch.
 #ifndef WK_TENSOR_CUDA_BACKEND_CUH
 #define WK_TENSOR_CUDA_BACKEND_CUH
 
@@ -13,7 +13,7 @@ extern "C" {
 
 // Pieces of half a mebibyte stay in the processor's cache on their way.
 enum { WK_CUDA_STAGING = 1 << 20, WK_CUDA_ALIGNMENT = 256 };
-// Of cuBLAS, for each executable.
+// Of cuBLAS, for each stream of an executable.
 enum { WK_CUDA_WORKSPACE = 32 << 20 };
 
 typedef struct wk_cuda_backend {
@@ -26,6 +26,7 @@ typedef struct wk_cuda_backend {
     cudaEvent_t sent[2];      // half of the staging memory can be used again
     char *staging;            // pinned, two halves
     size_t allocated;         // bytes of device memory in use
+    wk_cuda_streams streams;
 } wk_cuda_backend;
 
 // A buffer has room for bf16 copies beside it once a program wants them; all programs share it.
@@ -39,10 +40,8 @@ struct wk_executable {
     size_t count;
     wk_cuda_call *calls;
     void **addresses;
-    wk_cuda_lane lane;
-    void *blas_workspace;
-    size_t scratch_size;
-    cudaStream_t stream;
+    wk_cuda_lane lanes[WK_BRANCHES];
+    wk_cuda_copies copies;
     cudaGraphExec_t graph;
     cudaEvent_t *events;              // count + 1, made by the first traced run
     WK_ARRAY(wk_recurrence *) chains; // the plan's groups
@@ -62,18 +61,24 @@ size_t wk_cuda_shadow_size(const wk_buffer *buffer);
 /// Puts a copy between buffers on a stream.
 cudaError_t wk_cuda_put_copy(const wk_copy *c, cudaStream_t stream);
 
+/// Who goes first where two streams want the same processors.
+typedef enum wk_cuda_priority {
+    WK_CUDA_ASIDE, // what takes the room that others leave
+    WK_CUDA_USUAL,
+    WK_CUDA_URGENT,
+} wk_cuda_priority;
 /// A stream of the chosen device.
-wk_status wk_cuda_make_stream(bool urgent, cudaStream_t *out, wk_error *err);
+wk_status wk_cuda_make_stream(wk_cuda_priority priority, cudaStream_t *out, wk_error *err);
 
 /// Keeps the chains that the plan's groups are.
 wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err);
 /// The chain that step i belongs to, or NULL.
 const wk_recurrence *wk_cuda_chain_at(const wk_executable *e, size_t i);
 
-/// Puts node i on the stream.
+/// Puts node i on its stream, and lists in e->copies.touched what it touches.
 void wk_cuda_put(wk_executable *e, size_t i);
 /// Whether all that was put there could be.
-wk_status wk_cuda_check_lane(const wk_cuda_lane *lane, wk_error *err);
+wk_status wk_cuda_check(const wk_executable *e, wk_error *err);
 /// Captures all nodes, and allocates what they need.
 wk_status wk_cuda_make_graph(wk_executable *e, wk_error *err);
 

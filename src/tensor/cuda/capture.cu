@@ -1,114 +1,192 @@
-// Putting the nodes on the stream, and capturing them into one CUDA graph.
+// Capturing the nodes of an executable into one CUDA graph.
 //
 // Capturing goes twice over the nodes: the first pass finds out how much scratch memory they ask
-// for and which buffers need bf16 copies, the second has the addresses. Neither runs anything, so
-// compiling leaves the state as it is.
+// for, which buffers need bf16 copies, and which nodes of one stream must wait for which of another
+// (order.h); the second has the addresses and the waits. Neither runs anything, so compiling leaves
+// the state as it is.
 #include "tensor/cuda/backend.cuh"
 
-// Ops that are views wherever they stand.
-#define wk_cuda_call_reshape NULL
-#define wk_cuda_call_stop_gradient NULL
-static wk_cuda_fn *const table[WK_OP_COUNT] = {
-#define OP(name, fewest, most, outputs, gradient, traits) wk_cuda_call_##name,
-#include "tensor/ops.def"
-#undef OP
-};
+#include <stdlib.h>
 
-// A concatenation leaves alone what lies in its place already.
-static void forget_concat(const wk_cuda_call *c)
+wk_status wk_cuda_check(const wk_executable *e, wk_error *err)
 {
-    int axis = c->node->attrs.concat.axis;
-    const int *starts = c->g->extents.items + c->node->attrs.concat.starts;
-    wk_split to = wk_shape_split(wk_call_output_shape(c, 0), axis, 1);
-    size_t covered = 0, length = to.length * to.inner;
-    float *y = wk_call_out(c, 0);
-    for (int i = 0; i <= c->node->input_count; i++) {
-        bool last = i == c->node->input_count;
-        size_t begin = last ? length : (size_t)starts[i] * to.inner;
-        size_t count = last ? 0 : wk_shape_count(wk_call_input_shape(c, i));
-        if (begin > covered) wk_cuda_forget(c->lane, y + covered, (begin - covered) * sizeof *y);
-        if (!last && c->in[i] != y + begin) wk_cuda_forget(c->lane, y + begin, count * sizeof *y);
-        covered = begin + count;
+    for (int i = 0; i < WK_BRANCHES; i++) {
+        const wk_cuda_lane *lane = &e->lanes[i];
+        if (lane->status != CUBLAS_STATUS_SUCCESS)
+            return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS refused a matrix product: %s",
+                           cublasGetStatusString(lane->status));
+        if (lane->failed) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     }
-}
-
-static void forget_writes(const wk_cuda_call *c)
-{
-    const int *inputs = wk_node_inputs(c->g, c->node);
-    unsigned writes = wk_op_writes(c->node->op);
-    for (int i = 0; i < c->node->input_count; i++)
-        if (writes >> i & 1)
-            wk_cuda_forget(c->lane, c->in[i], wk_type_size(wk_info(c->g, inputs[i])->type));
-    for (int i = 0; i < c->node->output_count; i++)
-        wk_cuda_forget(c->lane, c->out[i], wk_type_size(wk_info(c->g, c->node->outputs + i)->type));
-}
-
-// All of a chain, in the place of its first step.
-static void put_chain(wk_executable *e, const wk_recurrence *chain)
-{
-    e->lane.used = 0;
-    for (int i = chain->begin; i <= chain->end; i++)
-        forget_writes(&e->calls[i]);
-    wk_cuda_observe(e->calls, chain);
-}
-
-void wk_cuda_put(wk_executable *e, size_t i)
-{
-    const wk_recurrence *chain = wk_cuda_chain_at(e, i);
-    if (chain && (int)i == chain->begin) put_chain(e, chain);
-    if (chain) return;
-    wk_cuda_call *call = &e->calls[i];
-    if (call->skipped) return;
-    e->lane.used = 0;
-    e->lane.emitted = 0;
-    assert(table[call->node->op]);
-    table[call->node->op](call);
-    for (unsigned k = 0; k <= call->merged; k++) {
-        if (wk_cuda_joined_in_place(call->g, call[k].node))
-            forget_concat(&call[k]);
-        else
-            forget_writes(&call[k]);
-    }
-    for (int k = 0; k < call->node->output_count; k++) {
-        if (!(e->lane.emitted >> k & 1)) continue;
-        size_t size = wk_type_size(wk_info(call->g, call->node->outputs + k)->type);
-        const char *out = (const char *)call->out[k];
-        wk_cuda_refreshed(&e->lane, {out, out + size});
-    }
-}
-
-wk_status wk_cuda_check_lane(const wk_cuda_lane *lane, wk_error *err)
-{
-    if (lane->status != CUBLAS_STATUS_SUCCESS)
-        return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS refused a matrix product: %s",
-                       cublasGetStatusString(lane->status));
-    if (lane->failed) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     return wk_cuda_fail(cudaGetLastError(), "launching a kernel", err);
 }
 
-static wk_status capture(wk_executable *e, cudaGraph_t *graph, wk_error *err)
+// What the first pass finds out for the second, by step.
+typedef struct timetable {
+    wk_order *order;   // in the first pass
+    wk_moment *waits;  // for which steps of other lanes each waits
+    cudaEvent_t *done; // of those that are waited for
+    cudaEvent_t started;
+} timetable;
+
+// Lets all that comes on a stream wait for the end of what it has waited for so far. A kernel that
+// is set up early (`programmatic`) would otherwise not wait for the other streams.
+static cudaError_t fence(cudaStream_t stream)
 {
-    e->lane.fresh.count = 0;
-    // Relaxed: the first use of a kernel may load its code.
-    TRY_CUDA(cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeRelaxed), "capturing");
-    wk_status status = WK_OK;
-    for (size_t i = 0; i < e->count && status == WK_OK; i++) {
-        wk_cuda_put(e, i);
-        status = wk_cuda_check_lane(&e->lane, err);
-        if (status != WK_OK) wk_fail_context(err, "%s", wk_op_table[e->calls[i].node->op].name);
+    cudaStreamCaptureStatus status;
+    cudaGraph_t graph;
+    const cudaGraphNode_t *before;
+    cudaGraphNode_t node;
+    size_t count = 0;
+#if CUDART_VERSION >= 13000
+    const cudaGraphEdgeData *edges;
+    cudaError_t error =
+        cudaStreamGetCaptureInfo(stream, &status, NULL, &graph, &before, &edges, &count);
+#else
+    cudaError_t error = cudaStreamGetCaptureInfo_v2(stream, &status, NULL, &graph, &before, &count);
+#endif
+    if (!error) error = cudaGraphAddEmptyNode(&node, graph, before, count);
+#if CUDART_VERSION >= 13000
+    return error ? error
+                 : cudaStreamUpdateCaptureDependencies(stream, &node, NULL, 1,
+                                                       cudaStreamSetCaptureDependencies);
+#else
+    return error ? error
+                 : cudaStreamUpdateCaptureDependencies(stream, &node, 1,
+                                                       cudaStreamSetCaptureDependencies);
+#endif
+}
+
+// Whether a chain goes before step i, and i is on another stream.
+static bool follows_chain(const wk_executable *e, size_t i)
+{
+    if (i == 0 || i >= e->count) return false;
+    const wk_recurrence *chain = wk_cuda_chain_at(e, i - 1);
+    return chain && (int)i > chain->end && e->calls[i].lane != e->calls[i - 1].lane &&
+           e->calls[i].programmatic;
+}
+
+__global__ void gate_kernel(void) {}
+
+// What follows a chain of another stream comes after its start: a chain needs many processors at
+// once, and would have to wait until they are free. A kernel in between, because the order of
+// starts exists between kernels alone, and other kernels would wait for the end (wk_begin).
+static wk_status wait_for_start(const wk_executable *e, const timetable *table, size_t i,
+                                wk_error *err)
+{
+    cudaStream_t stream = e->calls[i].stream;
+    TRY_CUDA(cudaStreamWaitEvent(stream, table->started, 0), "capturing");
+    gate_kernel<<<1, 1, 0, stream>>>();
+    return wk_cuda_fail(fence(stream), "capturing", err);
+}
+
+static wk_status wait_for(const wk_executable *e, const timetable *table, size_t i, wk_error *err)
+{
+    bool waits = false;
+    for (int k = 0; k < WK_BRANCHES; k++) {
+        int step = table->waits[i].step[k];
+        if (step < 0) continue;
+        TRY_CUDA(cudaStreamWaitEvent(e->calls[i].stream, table->done[step], 0), "capturing");
+        waits = true;
     }
-    cudaError_t error = cudaStreamEndCapture(e->stream, graph);
+    return waits ? wk_cuda_fail(fence(e->calls[i].stream), "capturing", err) : WK_OK;
+}
+
+__global__ void delay_kernel(unsigned nanoseconds)
+{
+    __nanosleep(nanoseconds);
+}
+
+// Holds up every fourth step or so, on whatever stream it is.
+static void hold_up(const wk_executable *e, size_t i)
+{
+    enum { FOURTH = 4, LONGEST = 30000 };
+    uint32_t word = wk_philox_at(e->count, 0, i).v[0];
+    if (e->backend->streams == WK_CUDA_STREAMS_UNEVEN && word % FOURTH == 0)
+        delay_kernel<<<1, 1, 0, e->calls[i].stream>>>(word / FOURTH % LONGEST);
+}
+
+static wk_status note_order(const wk_executable *e, const timetable *table, size_t i, wk_error *err)
+{
+    wk_moment *waits = &table->waits[i];
+    if (!wk_order_step(table->order, (int)(e->calls[i].lane - e->lanes), e->copies.touched.items,
+                       e->copies.touched.count, waits))
+        return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    for (int k = 0; k < WK_BRANCHES; k++)
+        if (waits->step[k] >= 0 && !table->done[waits->step[k]])
+            TRY_CUDA(cudaEventCreateWithFlags(&table->done[waits->step[k]], cudaEventDisableTiming),
+                     "making an event");
+    return WK_OK;
+}
+
+static wk_status capture_step(wk_executable *e, const timetable *table, size_t i, wk_error *err)
+{
+    if (table->order) {
+        wk_cuda_put(e, i);
+        WK_TRY(wk_cuda_check(e, err));
+        return note_order(e, table, i, err);
+    }
+    if (follows_chain(e, i)) WK_TRY(wait_for_start(e, table, i, err));
+    WK_TRY(wait_for(e, table, i, err));
+    hold_up(e, i);
+    const wk_recurrence *chain = wk_cuda_chain_at(e, i);
+    bool followed = chain && follows_chain(e, (size_t)chain->end + 1);
+    e->calls[i].lane->started = followed ? table->started : NULL;
+    wk_cuda_put(e, i);
+    WK_TRY(wk_cuda_check(e, err));
+    if (!table->done[i]) return WK_OK;
+    return wk_cuda_fail(cudaEventRecord(table->done[i], e->calls[i].stream), "capturing", err);
+}
+
+// Lets `to` wait for all that is on `from`.
+static wk_status follow(cudaStream_t from, cudaStream_t to, wk_error *err)
+{
+    cudaEvent_t event;
+    TRY_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+    cudaError_t error = cudaEventRecord(event, from);
+    if (!error) error = cudaStreamWaitEvent(to, event, 0);
+    (void)cudaEventDestroy(event);
+    return wk_cuda_fail(error, "capturing", err);
+}
+
+static wk_status capture_steps(wk_executable *e, const timetable *table, wk_error *err)
+{
+    cudaStream_t main = e->lanes[0].stream;
+    e->copies.fresh.count = 0;
+    for (int k = 1; k < WK_BRANCHES; k++)
+        if (e->lanes[k].stream) WK_TRY(follow(main, e->lanes[k].stream, err));
+    for (size_t i = 0; i < e->count; i++) {
+        wk_status status = capture_step(e, table, i, err);
+        if (status == WK_OK) continue;
+        wk_fail_context(err, "%s", wk_op_table[e->calls[i].node->op].name);
+        return status;
+    }
+    for (int k = 1; k < WK_BRANCHES; k++)
+        if (e->lanes[k].stream) WK_TRY(follow(e->lanes[k].stream, main, err));
+    return WK_OK;
+}
+
+static wk_status capture(wk_executable *e, const timetable *table, cudaGraph_t *graph,
+                         wk_error *err)
+{
+    // Relaxed: the first use of a kernel may load its code.
+    TRY_CUDA(cudaStreamBeginCapture(e->lanes[0].stream, cudaStreamCaptureModeRelaxed), "capturing");
+    wk_status status = capture_steps(e, table, err);
+    cudaError_t error = cudaStreamEndCapture(e->lanes[0].stream, graph);
     WK_TRY(status);
     return wk_cuda_fail(error, "capturing", err);
 }
 
 static wk_status allocate(wk_executable *e, wk_error *err)
 {
-    WK_TRY(wk_cuda_alloc(e->backend, e->lane.peak + WK_CUDA_ALIGNMENT, (void **)&e->lane.scratch,
-                         err));
-    e->scratch_size = e->lane.peak + WK_CUDA_ALIGNMENT;
-    for (size_t i = 0; i < e->lane.regions.count; i++) {
-        wk_cuda_region *region = &e->lane.regions.items[i];
+    for (int i = 0; i < WK_BRANCHES; i++) {
+        wk_cuda_lane *lane = &e->lanes[i];
+        if (!lane->stream) continue;
+        size_t size = lane->peak + WK_CUDA_ALIGNMENT;
+        WK_TRY(wk_cuda_alloc(e->backend, size, (void **)&lane->scratch, err));
+        lane->scratch_size = size;
+    }
+    for (size_t i = 0; i < e->copies.regions.count; i++) {
+        wk_cuda_region *region = &e->copies.regions.items[i];
         wk_cuda_buffer *buffer = (wk_cuda_buffer *)region->buffer;
         if (!region->wanted) continue;
         if (!buffer->shadow)
@@ -119,16 +197,36 @@ static wk_status allocate(wk_executable *e, wk_error *err)
     return WK_OK;
 }
 
+static wk_status capture_twice(wk_executable *e, timetable *table, cudaGraph_t *graph,
+                               wk_error *err)
+{
+    if (!table->order || !table->waits || !table->done)
+        return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    TRY_CUDA(cudaEventCreateWithFlags(&table->started, cudaEventDisableTiming), "making an event");
+    WK_TRY(capture(e, table, graph, err));
+    (void)cudaGraphDestroy(*graph);
+    wk_order_destroy(table->order);
+    table->order = NULL;
+    WK_TRY(allocate(e, err));
+    return capture(e, table, graph, err);
+}
+
 wk_status wk_cuda_make_graph(wk_executable *e, wk_error *err)
 {
     cudaGraph_t graph = NULL;
-    WK_TRY(capture(e, &graph, err));
-    (void)cudaGraphDestroy(graph);
-    graph = NULL;
-    WK_TRY(allocate(e, err));
-    WK_TRY(capture(e, &graph, err));
+    timetable table = {wk_order_create(), (wk_moment *)calloc(e->count + 1, sizeof *table.waits),
+                       (cudaEvent_t *)calloc(e->count + 1, sizeof *table.done), NULL};
+    wk_status status = capture_twice(e, &table, &graph, err);
+    wk_order_destroy(table.order);
+    for (size_t i = 0; table.done && i < e->count; i++)
+        if (table.done[i]) (void)cudaEventDestroy(table.done[i]);
+    if (table.started) (void)cudaEventDestroy(table.started);
+    free(table.waits);
+    free(table.done);
+    WK_TRY(status);
     cudaError_t error = cudaGraphInstantiate(&e->graph, graph, 0);
     (void)cudaGraphDestroy(graph);
     WK_TRY(wk_cuda_fail(error, "making a graph", err));
-    return wk_cuda_fail(cudaGraphUpload(e->graph, e->stream), "placing a graph on the device", err);
+    return wk_cuda_fail(cudaGraphUpload(e->graph, e->lanes[0].stream),
+                        "placing a graph on the device", err);
 }

@@ -1,6 +1,11 @@
-// The groups of a plan, and its lazy nodes: unrolled recurrences (recurrence.h) that run as one
-// kernel each. That kernel multiplies in bf16.
+// The groups of a plan: unrolled recurrences (recurrence.h) that run as one kernel each, which
+// multiplies in bf16. Its lazy nodes. And its branches: those of the graph, and what can be put
+// aside.
 #include "tensor/cuda/backend.cuh"
+
+extern "C" {
+#include "tensor/cuda/aside.h"
+}
 
 #include <stdlib.h>
 
@@ -19,9 +24,8 @@ static wk_status find_chains(const wk_cuda_backend *backend, wk_plan *plan, int 
     return WK_OK;
 }
 
-wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
+static wk_status find_groups(const wk_cuda_backend *backend, wk_plan *plan, wk_error *err)
 {
-    const wk_cuda_backend *backend = (const wk_cuda_backend *)base;
     if (backend->precision != WK_CUDA_BF16 || backend->capability < 80) return WK_OK;
     int *last_use = (int *)malloc(plan->graph->tensors.count * sizeof *last_use);
     wk_recurrence *chain = (wk_recurrence *)malloc(sizeof *chain);
@@ -33,6 +37,16 @@ wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
     WK_TRY(status);
     return wk_cuda_find_lazy(plan) ? WK_OK
                                    : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+}
+
+wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
+{
+    WK_TRY(find_groups((const wk_cuda_backend *)base, plan, err));
+    for (size_t step = 0; step < plan->node_count; step++)
+        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
+    if (wk_plan_put_aside(plan, WK_BRANCHES - 1) < 0)
+        return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    return WK_OK;
 }
 
 // Finds the plan's groups once more, to keep what they are.

@@ -288,14 +288,17 @@ static bool colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
                            const float *small, float *dw)
 {
     wk_colour_weights j = {};
+    unsigned taps = z->kernel / 2;
     j.x = large_colours(z);
-    j.x.from = four_colours(c, z, large);
     j.small = wk_cuda_half(c, small, z->batch * z->small_count);
+    if (!wk_cuda_colour_weights_suit(taps, z->small_c, j.x.width) || !aligned(j.small))
+        return false;
+    j.x.from = four_colours(c, z, large);
     j.small_side = z->small;
     j.small_c = z->small_c;
     j.groups = MULTIPROCESSORS;
     j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
-    if (!aligned(j.small) || !wk_cuda_colour_weights(c, &j, z->kernel / 2)) return false;
+    wk_cuda_colour_weights(c, &j, taps);
     wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
     return true;
 }
@@ -319,8 +322,8 @@ bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, 
     j.pitch = ((WK_WEIGHTS_DEPTH + further) | 1) * CHUNK_BYTES;
     j.row_blocks = divide_up(4 * z->large_c, WK_WEIGHTS_ROWS);
     j.column_blocks = divide_up(z->small_c, WK_WEIGHTS_COLS);
-    if (further > WK_WEIGHTS_FURTHER || wk_cuda_planes_weights_bytes(&j) > SHARED ||
-        !mostly_inside(z, j.x.width) || z->kernel % 2 || !aligned(dw))
+    if (wk_cuda_planes_weights_bytes(&j) > SHARED || !mostly_inside(z, j.x.width) ||
+        z->kernel % 2 || !aligned(dw))
         return false;
     unsigned blocks = j.row_blocks * j.column_blocks * divide_up(j.taps * j.taps, 2);
     unsigned groups = blocks < MULTIPROCESSORS ? MULTIPROCESSORS / blocks : 1;

@@ -33,6 +33,13 @@ wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err
 /// The backend on one device. WK_E_UNSUPPORTED without such a device or without CUDA in the build.
 wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_backend **out,
                                  wk_error *err);
+/// How programs made from now on run their branches. The results are the same.
+typedef enum wk_cuda_streams {
+    WK_CUDA_STREAM_EACH,    // each on a stream of its own
+    WK_CUDA_STREAM_ONE,     // all on one: for comparing
+    WK_CUDA_STREAMS_UNEVEN, // each on its own, held up here and there: for finding missing waits
+} wk_cuda_streams;
+void wk_backend_cuda_streams(wk_backend *backend, wk_cuda_streams streams);
 
 #ifdef __cplusplus
 }

@@ -24,23 +24,27 @@ extern "C" {
 typedef struct wk_cuda_lane wk_cuda_lane;
 
 /// One node about to be captured. Absent inputs are NULL.
-typedef struct wk_cuda_call {
+typedef struct wk_cuda_call wk_cuda_call;
+struct wk_cuda_call {
     const wk_graph *g;
     const wk_node *node;
     void *const *in;  // device addresses
     void *const *out; // device addresses
     cudaStream_t stream;
     wk_cuda_precision precision;
-    wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
-    bool programmatic;  // kernels may be set up while the one before them still runs
-    unsigned matrices;  // a bit for each output that matrix products read
-    unsigned numbers;   // a bit for each output that must exist in float32
-    unsigned halves;    // a bit for each input that may exist in bf16 alone
-    unsigned merged;    // calls after this one that are done with it
-    bool skipped;       // done with one before it
-    bool lazy;          // never done: who reads its result reads its inputs
-    bool chained;       // part of a recurrence that runs as one kernel, in float32
-} wk_cuda_call;
+    wk_cuda_lane *lane;         // cuBLAS and scratch memory of the stream
+    bool programmatic;          // kernels may be set up while the one before them still runs
+    bool hopper;                // compute capability 9.0, whose own instructions may be used
+    unsigned matrices;          // a bit for each output that matrix products read
+    unsigned numbers;           // a bit for each output that must exist in float32
+    unsigned halves;            // a bit for each input that may exist in bf16 alone
+    unsigned merged;            // calls after this one that are done with it
+    bool skipped;               // done with another
+    bool lazy;                  // never done: who reads its result reads its inputs
+    bool chained;               // part of a recurrence that runs as one kernel, in float32
+    const wk_cuda_call *before; // of a product: the product it adds to, done with it
+    const wk_cuda_call *tail;   // of a product: what finishes its result, done with it
+};
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
 
@@ -245,14 +249,31 @@ struct wk_term {
         return find(r, &at) ? x[at + col] : 0.0f;
     }
 
-    __device__ float4 get4(unsigned r, unsigned col) const
+    // Four numbers as they lie; what they are is another step, so that loads do not wait.
+    __device__ uint4 load4(unsigned r, unsigned col) const
     {
         size_t at;
-        if (!find(r, &at)) return make_float4(0, 0, 0, 0);
+        if (!find(r, &at)) return make_uint4(0, 0, 0, 0);
         at += col;
-        if (unit == 4) return x.get4(at / 4);
-        if (unit == 1) return make_float4(x[at], x[at + 1], x[at + 2], x[at + 3]);
-        float2 low = *(const float2 *)(x.x + at), high = *(const float2 *)(x.x + at + 2);
+        if (unit == 4 && !x.half) return *(const uint4 *)(x.x + at);
+        if (unit == 4) {
+            uint2 v = *(const uint2 *)(x.half + at);
+            return make_uint4(v.x, v.y, 0, 0);
+        }
+        if (unit == 2) {
+            uint2 low = *(const uint2 *)(x.x + at), high = *(const uint2 *)(x.x + at + 2);
+            return make_uint4(low.x, low.y, high.x, high.y);
+        }
+        return make_uint4(__float_as_uint(x[at]), __float_as_uint(x[at + 1]),
+                          __float_as_uint(x[at + 2]), __float_as_uint(x[at + 3]));
+    }
+
+    __device__ float4 value4(uint4 v) const
+    {
+        if (!x.half || unit != 4)
+            return make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z),
+                               __uint_as_float(v.w));
+        float2 low = wk_two_floats(v.x), high = wk_two_floats(v.y);
         return make_float4(low.x, low.y, high.x, high.y);
     }
 };
@@ -276,12 +297,16 @@ struct wk_terms {
     /// Columns col ... col+3 of a row.
     __device__ float4 at4(unsigned r, unsigned col) const
     {
-        float4 sum = item[0].get4(r, col);
+        uint4 v[WK_TERMS];
+#pragma unroll
+        for (unsigned k = 0; k < WK_TERMS; k++)
+            if (k < count) v[k] = item[k].load4(r, col);
+        float4 sum = item[0].value4(v[0]);
 #pragma unroll
         for (unsigned k = 1; k < WK_TERMS; k++) {
             if (k >= count) break;
-            float4 v = item[k].get4(r, col);
-            sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+            float4 more = item[k].value4(v[k]);
+            sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
         }
         return sum;
     }
@@ -334,6 +359,17 @@ typedef struct wk_cuda_product {
 bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
                   void *out);
 
+/// The product that a matmul node asks for.
+wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
+/// As one product where a stack of operands lies so that it is one.
+wk_cuda_product wk_cuda_joined(wk_cuda_product p);
+/// The node's product together with its `before` and `tail`, by an own kernel; false if there is
+/// nothing to gain, or no kernel for it.
+bool wk_cuda_multiply_fused(const wk_cuda_call *c, const wk_cuda_product *p);
+
+/// The bf16 copy of rows of floats, with the distance from row to row: that of whole 16 bytes.
+const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, size_t rows,
+                                       size_t cols, size_t *row);
 /// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
 const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);
 
@@ -502,13 +538,14 @@ static __device__ inline float wk_activate(wk_activation act, float x)
     }
 }
 
-/// The same for a result that is rounded to bf16: within 2e-4 of its size.
+/// The same for a result that is rounded to bf16: within 5e-4 of its size, as next to zero ELU is
+/// x, and before that the exponential's last bit is small enough.
 static __device__ inline float wk_activate_half(wk_activation act, float x)
 {
     if (act != WK_ELU) return wk_activate(act, x);
-    float near = x * fmaf(x, fmaf(x, fmaf(x, 1.0f / 24, 1.0f / 6), 0.5f), 1.0f);
-    float below = x > -0.25f ? near : __expf(x) - 1.0f;
-    return x > 0.0f ? x : below;
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+    return x > -0x1p-11f ? x : power - 1.0f;
 }
 
 /// The derivative of an activation from its output.

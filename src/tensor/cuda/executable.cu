@@ -12,20 +12,28 @@ static void destroy_events(wk_executable *e)
     e->events = NULL;
 }
 
+static void destroy_lane(wk_cuda_backend *backend, wk_cuda_lane *lane)
+{
+    if (lane->blas) (void)cublasDestroy(lane->blas);
+    if (lane->light) (void)cublasLtDestroy(lane->light);
+    if (lane->stream) (void)cudaStreamDestroy(lane->stream);
+    wk_cuda_free(backend, lane->scratch_size, lane->scratch);
+    wk_cuda_free(backend, WK_CUDA_WORKSPACE, lane->workspace);
+}
+
 void wk_cuda_executable_destroy(wk_executable *e)
 {
     if (!e) return;
     (void)cudaSetDevice(e->backend->device);
     destroy_events(e);
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
-    if (e->lane.blas) (void)cublasDestroy(e->lane.blas);
-    if (e->lane.light) (void)cublasLtDestroy(e->lane.light);
-    if (e->stream) (void)cudaStreamDestroy(e->stream);
-    wk_cuda_free(e->backend, e->scratch_size, e->lane.scratch);
-    wk_cuda_free(e->backend, WK_CUDA_WORKSPACE, e->blas_workspace);
-    wk_array_free(&e->lane.regions);
-    wk_array_free(&e->lane.fresh);
-    free(e->lane.lazy);
+    for (int i = 0; i < WK_BRANCHES; i++)
+        destroy_lane(e->backend, &e->lanes[i]);
+    free(e->lanes[0].padded);
+    free(e->lanes[0].lazy);
+    wk_array_free(&e->copies.regions);
+    wk_array_free(&e->copies.fresh);
+    wk_array_free(&e->copies.touched);
     for (size_t i = 0; i < e->chains.count; i++)
         free(e->chains.items[i]);
     wk_array_free(&e->chains);
@@ -36,11 +44,11 @@ void wk_cuda_executable_destroy(wk_executable *e)
 
 static void add_region(wk_executable *e, wk_buffer *buffer)
 {
-    wk_cuda_lane *lane = &e->lane;
-    for (size_t i = 0; i < lane->regions.count; i++)
-        if (lane->regions.items[i].base == buffer->address) return;
+    wk_cuda_copies *copies = &e->copies;
+    for (size_t i = 0; i < copies->regions.count; i++)
+        if (copies->regions.items[i].base == buffer->address) return;
     wk_cuda_region region = {(char *)buffer->address, buffer->size, NULL, false, buffer};
-    if (!wk_array_push(&lane->regions, region)) lane->failed = true;
+    if (!wk_array_push(&copies->regions, region)) e->lanes[0].failed = true;
 }
 
 static void list_regions(wk_executable *e, const wk_plan *plan)
@@ -57,6 +65,11 @@ static const wk_node *plan_node(const wk_plan *plan, size_t step)
     return &plan->graph->nodes.items[plan->nodes[step]];
 }
 
+static wk_cuda_lane *lane_of(wk_executable *e, const wk_plan *plan, size_t step)
+{
+    return &e->lanes[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->branches[step]];
+}
+
 static void resolve(wk_executable *e, const wk_plan *plan)
 {
     const wk_graph *g = plan->graph;
@@ -68,10 +81,11 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.node = node;
         call.in = address;
         call.out = address + node->input_count;
-        call.stream = e->stream;
+        call.lane = lane_of(e, plan, step);
+        call.stream = call.lane->stream;
         call.precision = e->backend->precision;
-        call.lane = &e->lane;
         call.programmatic = e->backend->capability >= 90;
+        call.hopper = e->backend->capability == 90;
         e->calls[step] = call;
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
@@ -80,38 +94,66 @@ static void resolve(wk_executable *e, const wk_plan *plan)
     }
 }
 
-static wk_status make_lane(wk_executable *e, bool urgent, wk_error *err)
+static wk_status make_lane(wk_executable *e, wk_cuda_lane *lane, wk_cuda_priority priority,
+                           wk_error *err)
 {
     // The captured nodes keep the stream's priority.
-    WK_TRY(wk_cuda_make_stream(urgent, &e->stream, err));
-    WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &e->blas_workspace, err));
-    cublasStatus_t status = cublasCreate(&e->lane.blas);
-    if (!status) status = cublasLtCreate(&e->lane.light);
-    if (!status) status = cublasSetStream(e->lane.blas, e->stream);
-    if (!status) status = cublasSetWorkspace(e->lane.blas, e->blas_workspace, WK_CUDA_WORKSPACE);
-    e->lane.workspace = e->blas_workspace;
-    e->lane.workspace_size = WK_CUDA_WORKSPACE;
+    WK_TRY(wk_cuda_make_stream(priority, &lane->stream, err));
+    WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &lane->workspace, err));
+    lane->workspace_size = WK_CUDA_WORKSPACE;
+    cublasStatus_t status = cublasCreate(&lane->blas);
+    if (!status) status = cublasLtCreate(&lane->light);
+    if (!status) status = cublasSetStream(lane->blas, lane->stream);
+    if (!status) status = cublasSetWorkspace(lane->blas, lane->workspace, WK_CUDA_WORKSPACE);
+    lane->copies = &e->copies;
     if (status)
         return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
                        cublasGetStatusString(status));
     return WK_OK;
 }
 
+static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    WK_TRY(make_lane(e, e->lanes, plan->urgent ? WK_CUDA_URGENT : WK_CUDA_USUAL, err));
+    for (size_t i = 0; i < plan->node_count; i++) {
+        wk_cuda_lane *lane = lane_of(e, plan, i);
+        if (!lane->stream) WK_TRY(make_lane(e, lane, WK_CUDA_ASIDE, err));
+    }
+    return WK_OK;
+}
+
+// What is done with another call is done on its stream.
+static void gather_merged(wk_executable *e)
+{
+    for (size_t i = 1; i < e->count; i++) {
+        const wk_recurrence *chain = wk_cuda_chain_at(e, i);
+        wk_cuda_call *call = &e->calls[i];
+        if (!call->skipped && (!chain || (int)i == chain->begin)) continue;
+        call->lane = call[-1].lane;
+        call->stream = call[-1].stream;
+    }
+}
+
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    WK_TRY(make_lane(e, plan->urgent, err));
+    WK_TRY(make_lanes(e, plan, err));
     list_regions(e, plan);
     resolve(e, plan);
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
-    if (!wk_cuda_keep_lazy(&e->lane, e->calls, e->count, plan) ||
-        !wk_cuda_find_storage(e->calls, e->count))
+    if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan) ||
+        !wk_cuda_find_storage(e->lanes, e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    for (int i = 1; i < WK_BRANCHES; i++) {
+        e->lanes[i].lazy = e->lanes[0].lazy;
+        e->lanes[i].padded = e->lanes[0].padded;
+    }
     wk_cuda_merge_adam(e->calls, e->count);
     wk_cuda_merge_heads(e->calls, e->count);
-    wk_cuda_merge_bias(e->calls, e->count);
+    wk_cuda_merge_products(e->calls, e->count);
     wk_cuda_merge_slope(e->calls, e->count);
+    gather_merged(e);
     return wk_cuda_make_graph(e, err);
 }
 
@@ -152,14 +194,16 @@ static wk_status make_events(wk_executable *e, wk_error *err)
 static wk_status run_traced(wk_executable *e, double *trace, wk_error *err)
 {
     WK_TRY(make_events(e, err));
-    e->lane.fresh.count = 0;
-    TRY_CUDA(cudaEventRecord(e->events[0], e->stream), "tracing");
+    e->copies.fresh.count = 0;
+    TRY_CUDA(cudaEventRecord(e->events[0], e->lanes[0].stream), "tracing");
     for (size_t i = 0; i < e->count; i++) {
+        cudaStream_t stream = e->calls[i].stream;
+        TRY_CUDA(cudaStreamWaitEvent(stream, e->events[i], 0), "tracing");
         wk_cuda_put(e, i);
-        TRY_CUDA(cudaEventRecord(e->events[i + 1], e->stream), "tracing");
+        TRY_CUDA(cudaEventRecord(e->events[i + 1], stream), "tracing");
     }
-    WK_TRY(wk_cuda_check_lane(&e->lane, err));
-    TRY_CUDA(cudaStreamSynchronize(e->stream), "running");
+    WK_TRY(wk_cuda_check(e, err));
+    TRY_CUDA(cudaEventSynchronize(e->events[e->count]), "running");
     for (size_t i = 0; i < e->count; i++) {
         float milliseconds = 0;
         TRY_CUDA(cudaEventElapsedTime(&milliseconds, e->events[i], e->events[i + 1]), "tracing");
@@ -172,6 +216,6 @@ wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
     if (trace) return run_traced(e, trace, err);
-    TRY_CUDA(cudaGraphLaunch(e->graph, e->stream), "starting a graph");
-    return wk_cuda_fail(cudaStreamSynchronize(e->stream), "running", err);
+    TRY_CUDA(cudaGraphLaunch(e->graph, e->lanes[0].stream), "starting a graph");
+    return wk_cuda_fail(cudaStreamSynchronize(e->lanes[0].stream), "running", err);
 }

@@ -70,12 +70,7 @@ typedef struct wk_planes_weights {
     size_t weights;
 } wk_planes_weights;
 
-enum {
-    WK_WEIGHTS_ROWS = 192,
-    WK_WEIGHTS_COLS = 96,
-    WK_WEIGHTS_DEPTH = 64,
-    WK_WEIGHTS_FURTHER = 64
-};
+enum { WK_WEIGHTS_ROWS = 192, WK_WEIGHTS_COLS = 96, WK_WEIGHTS_DEPTH = 64 };
 
 /// Bytes of shared memory it takes.
 unsigned wk_cuda_planes_weights_bytes(const wk_planes_weights *j);
@@ -91,8 +86,9 @@ typedef struct wk_colour_weights {
     float *sums;                  // [group][weights]
 } wk_colour_weights;
 
-/// False, and nothing is done, for sizes that do not suit.
-bool wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
+/// Whether the kernel has the taps, the channels of the small image and the width of places.
+bool wk_cuda_colour_weights_suit(unsigned taps, unsigned small_c, unsigned width);
+void wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
 
 /// Where a place lies.
 static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place, unsigned *image,

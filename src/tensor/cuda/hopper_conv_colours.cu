@@ -198,13 +198,15 @@ template <int TAPS> static void launch(const wk_cuda_call *c, wk_colour_weights 
                      sizeof(front) + STAGES * (SMALL + 2 * TAPS * j.pitch), j);
 }
 
-bool wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps)
+bool wk_cuda_colour_weights_suit(unsigned taps, unsigned small_c, unsigned width)
 {
-    if (taps < 2 || taps > 3 || j->small_c > ROWS || (taps - 1) * (j->x.width + 1) > MOST_REACH)
-        return false;
+    return (taps == 2 || taps == 3) && small_c <= ROWS && (taps - 1) * (width + 1) <= MOST_REACH;
+}
+
+void wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps)
+{
     if (taps == 2)
         launch<2>(c, *j);
     else
         launch<3>(c, *j);
-    return true;
 }

@@ -15,9 +15,6 @@ enum { RIGHT_PITCH = (DEPTH + 1) * CHUNK_BYTES, RIGHT = RIGHT_CHUNKS * RIGHT_PIT
 // The beginning of shared memory, before the stages.
 typedef struct front {
     uint64_t full[STAGES], empty[STAGES];
-    // Where the places of a stage begin on both sides, for two stages in turn; with edges in the
-    // low bits on the left, or OUTSIDE.
-    unsigned left[2][DEPTH + WK_WEIGHTS_FURTHER], right[2][DEPTH];
 } front;
 
 // A block's part of the product.

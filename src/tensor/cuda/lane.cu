@@ -15,8 +15,8 @@ void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes)
 
 __nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x)
 {
-    for (size_t i = 0; i < lane->regions.count; i++) {
-        wk_cuda_region *region = &lane->regions.items[i];
+    for (size_t i = 0; i < lane->copies->regions.count; i++) {
+        wk_cuda_region *region = &lane->copies->regions.items[i];
         const char *at = (const char *)x;
         if (at < region->base || at >= region->base + region->size) continue;
         region->wanted = true;
@@ -31,8 +31,8 @@ bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span)
 {
     for (bool grown = true; grown && span.begin < span.end;) {
         grown = false;
-        for (size_t i = 0; i < lane->fresh.count; i++) {
-            wk_cuda_span known = lane->fresh.items[i];
+        for (size_t i = 0; i < lane->copies->fresh.count; i++) {
+            wk_cuda_span known = lane->copies->fresh.items[i];
             if (known.begin > span.begin || known.end <= span.begin) continue;
             span.begin = known.end;
             grown = true;
@@ -41,20 +41,39 @@ bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span)
     return span.begin >= span.end;
 }
 
-void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span)
+// For the order of steps, copies are memory of their own, in the upper half of all addresses.
+static void touch(wk_cuda_lane *lane, wk_cuda_span span, bool copy, bool write)
 {
-    if (!wk_array_push(&lane->fresh, span)) lane->failed = true;
+    uint64_t half = copy ? (uint64_t)1 << 63 : 0;
+    wk_access access = {(uintptr_t)span.begin + half, (uintptr_t)span.end + half, write};
+    if (!wk_array_push(&lane->copies->touched, access)) lane->failed = true;
 }
 
-void wk_cuda_forget(wk_cuda_lane *lane, const void *begin, size_t size)
+void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span)
 {
-    const char *first = (const char *)begin, *past = first + size;
+    touch(lane, span, true, true);
+    if (!wk_array_push(&lane->copies->fresh, span)) lane->failed = true;
+}
+
+void wk_cuda_reads(wk_cuda_lane *lane, const void *begin, size_t size)
+{
+    wk_cuda_span span = {(const char *)begin, (const char *)begin + size};
+    touch(lane, span, false, false);
+    touch(lane, span, true, false);
+}
+
+void wk_cuda_writes(wk_cuda_lane *lane, const void *begin, size_t size)
+{
+    wk_cuda_span span = {(const char *)begin, (const char *)begin + size};
+    touch(lane, span, false, true);
+    touch(lane, span, true, true);
     size_t kept = 0;
-    for (size_t i = 0; i < lane->fresh.count; i++) {
-        wk_cuda_span span = lane->fresh.items[i];
-        if (span.end <= first || span.begin >= past) lane->fresh.items[kept++] = span;
+    for (size_t i = 0; i < lane->copies->fresh.count; i++) {
+        wk_cuda_span known = lane->copies->fresh.items[i];
+        if (known.end <= span.begin || known.begin >= span.end)
+            lane->copies->fresh.items[kept++] = known;
     }
-    lane->fresh.count = kept;
+    lane->copies->fresh.count = kept;
 }
 
 wk_out wk_call_store(const wk_cuda_call *c, int i)

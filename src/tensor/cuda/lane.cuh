@@ -1,5 +1,5 @@
-// What one executable gives its calls while they are captured: cuBLAS, scratch memory, and the bf16
-// copies of matrix operands.
+// What an executable gives its calls while they are captured. Each of its streams has a lane:
+// cuBLAS and scratch memory. The bf16 copies of matrix operands are those of all lanes.
 //
 // A bf16 copy of a float at byte offset o of a buffer lies at offset o/2 of the buffer's shadow.
 // Tensors that live at the same time do not overlap, so neither do their copies; a copy holds until
@@ -9,6 +9,10 @@
 #define WK_TENSOR_CUDA_LANE_CUH
 
 #include "tensor/cuda/device.cuh"
+
+extern "C" {
+#include "tensor/cuda/order.h"
+}
 
 #include <cublasLt.h>
 
@@ -26,19 +30,30 @@ typedef struct wk_cuda_span {
     const char *begin, *end;
 } wk_cuda_span;
 
+/// The bf16 copies of an executable.
+typedef struct wk_cuda_copies {
+    WK_ARRAY(wk_cuda_region) regions;
+    WK_ARRAY(wk_cuda_span) fresh;
+    WK_ARRAY(wk_access) touched; // by the call that is being put on its stream
+} wk_cuda_copies;
+
 struct wk_cuda_lane {
+    cudaStream_t stream; // NULL: no call uses this lane
+    cudaEvent_t started; // the next cooperative kernel records it when all its blocks run, or NULL
     cublasHandle_t blas;
     cublasLtHandle_t light;
     void *workspace; // of both
     size_t workspace_size;
     cublasStatus_t status; // the first failure
     char *scratch;         // NULL while the need is being measured
-    size_t used, peak;     // bytes of scratch in this call, and at most in any
-    bool failed;           // memory of the host ran out
-    unsigned emitted;      // a bit for each output whose bf16 copy this call writes itself
-    WK_ARRAY(wk_cuda_region) regions;
-    WK_ARRAY(wk_cuda_span) fresh;
+    size_t scratch_size;
+    size_t used, peak; // bytes of scratch in this call, and at most in any
+    bool failed;       // memory of the host ran out
+    unsigned emitted;  // a bit for each output whose bf16 copy this call writes itself
+    wk_cuda_copies *copies;
+    // The same for all lanes.
     const wk_cuda_call **lazy; // by tensor: the lazy call whose result it would be, or NULL
+    bool *padded;              // by root: see wk_cuda_is_padded
 };
 
 /// Where the bf16 copy of floats lies; NULL for floats outside all buffers.
@@ -47,8 +62,10 @@ __nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x);
 bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
 void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
-/// Notes that the originals of bytes are written: copies of them are out of date.
-void wk_cuda_forget(wk_cuda_lane *lane, const void *begin, size_t size);
+/// Notes that a call reads these bytes or their copies.
+void wk_cuda_reads(wk_cuda_lane *lane, const void *begin, size_t size);
+/// Notes that a call writes these bytes: the copies that there were are out of date.
+void wk_cuda_writes(wk_cuda_lane *lane, const void *begin, size_t size);
 
 /// The product that a matmul node asks for.
 wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
@@ -60,8 +77,12 @@ bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
 /// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
 /// its result so.
 bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node);
-/// Fills in matrices, numbers and halves of all calls of a graph; false when memory ran out.
-bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
+/// Whether input i lies in its place as bf16 rows, each filled up with zeros to whole 16 bytes:
+/// ragged rows that only matrix products read.
+bool wk_cuda_is_padded(const wk_cuda_call *c, int i);
+/// Fills in matrices, numbers and halves of all calls of a graph, and what the lane says of its
+/// tensors; false when memory ran out.
+bool wk_cuda_find_storage(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count);
 /// Chooses the lazy nodes of a plan whose groups are there; false when memory ran out.
 bool wk_cuda_find_lazy(wk_plan *plan);
 /// Tells calls and lane which nodes are lazy; false when memory ran out.
@@ -70,8 +91,9 @@ bool wk_cuda_keep_lazy(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count, co
 void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
 /// Lets products of few results add their bias and draw an actor's actions.
 void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
-/// Lets products add the bias of a layer without activation.
-void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
+/// Lets products do the work of the nodes around them: the product they add to, and the bias,
+/// activation or slope that follows.
+void wk_cuda_merge_products(wk_cuda_call *calls, size_t count);
 /// Lets the gradient of an image be multiplied by the slope of the layer before it.
 void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count);
 

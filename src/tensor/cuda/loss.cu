@@ -234,10 +234,58 @@ static __device__ float spread_in(const spread &p, float variance)
     return p.deviation ? sqrtf(variance) : variance;
 }
 
+// The spread of eight neighbouring columns of bf16 numbers, added up: what all members have of them
+// is under way at once.
+static __device__ float spread8(const spread &p, size_t i)
+{
+    const uint4 *x = (const uint4 *)p.x.half + i;
+    size_t step = p.step / 8;
+    float part = 1.0f / (float)p.stacks, all = 0;
+    uint4 v[HELD];
+#pragma unroll
+    for (unsigned s = 0; s < HELD; s++)
+        v[s] = s < p.stacks ? x[s * step] : make_uint4(0, 0, 0, 0);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        float2 sum = make_float2(0, 0), squares = sum;
+#pragma unroll
+        for (unsigned s = 0; s < HELD; s++) {
+            float2 one = wk_two_floats((&v[s].x)[k]);
+            sum = make_float2(sum.x + one.x, sum.y + one.y);
+        }
+        float2 mean = make_float2(sum.x * part, sum.y * part);
+#pragma unroll
+        for (unsigned s = 0; s < HELD; s++) {
+            if (s >= p.stacks) break;
+            float2 one = wk_two_floats((&v[s].x)[k]);
+            float dx = one.x - mean.x, dy = one.y - mean.y;
+            squares = make_float2(squares.x + dx * dx, squares.y + dy * dy);
+        }
+        all += spread_in(p, squares.x * part) + spread_in(p, squares.y * part);
+    }
+    return all;
+}
+
+// A block for each row, a thread for every eight columns.
+static void disagreement8(const wk_cuda_call *c, const spread &p, float scale, float *y)
+{
+    wk_cuda_blocks(c, p.rows, [=] __device__(unsigned row) {
+        float sum = 0;
+        for (unsigned i = threadIdx.x; i < p.cols / 8; i += WK_CUDA_THREADS)
+            sum += spread8(p, (size_t)row * (p.cols / 8) + i);
+        sum = wk_block_sum(sum);
+        if (threadIdx.x == 0) y[row] = scale * sum;
+    });
+}
+
 void wk_cuda_call_disagreement(const wk_cuda_call *c)
 {
     spread p = spread_of(c);
     float scale = p.scale / (float)p.cols, *y = wk_call_out(c, 0);
+    if (p.x.half && p.cols % 8 == 0 && p.stacks <= HELD && p.x.aligned8()) {
+        disagreement8(c, p, scale, y);
+        return;
+    }
     wk_cuda_blocks(c, p.rows, [=] __device__(unsigned row) {
         float sum = 0;
         size_t at = (size_t)row * p.cols;

@@ -352,16 +352,18 @@ template <class Job>
 static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Job> &v,
                               const Job &job)
 {
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeCooperative;
-    attribute.val.cooperative = 1;
+    cudaLaunchAttribute attributes[2] = {};
+    attributes[0].id = cudaLaunchAttributeCooperative;
+    attributes[0].val.cooperative = 1;
+    attributes[1].id = cudaLaunchAttributeLaunchCompletionEvent;
+    attributes[1].val.launchCompletionEvent.event = c->lane->started;
     cudaLaunchConfig_t config = {};
     config.gridDim = (unsigned)v.blocks;
     config.blockDim = THREADS;
     config.dynamicSmemBytes = v.shared;
     config.stream = c->stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
+    config.attrs = attributes;
+    config.numAttrs = c->lane->started ? 2 : 1;
     (void)cudaFuncSetAttribute((const void *)v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)v.shared);
     (void)cudaLaunchKernelEx(&config, v.kernel, job); // an error stays for cudaGetLastError

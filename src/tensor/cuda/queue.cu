@@ -31,13 +31,13 @@ static wk_status choose(const wk_backend *base, wk_error *err)
                         "choosing the device", err);
 }
 
-wk_status wk_cuda_make_stream(bool urgent, cudaStream_t *out, wk_error *err)
+wk_status wk_cuda_make_stream(wk_cuda_priority priority, cudaStream_t *out, wk_error *err)
 {
     int least = 0, greatest = 0;
     TRY_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for the device");
-    return wk_cuda_fail(
-        cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, urgent ? greatest : least),
-        "making a stream", err);
+    int level = least + (greatest - least) * (int)priority / WK_CUDA_URGENT;
+    return wk_cuda_fail(cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, level),
+                        "making a stream", err);
 }
 
 static wk_status create(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err)
@@ -46,7 +46,8 @@ static wk_status create(wk_backend *backend, bool urgent, wk_queue **out, wk_err
     cuda_queue *queue = (cuda_queue *)calloc(1, sizeof *queue);
     if (!queue) return wk_fail(err, WK_E_MEMORY, "no memory for a queue");
     queue->base.backend = backend;
-    wk_status status = wk_cuda_make_stream(urgent, &queue->stream, err);
+    wk_status status =
+        wk_cuda_make_stream(urgent ? WK_CUDA_URGENT : WK_CUDA_USUAL, &queue->stream, err);
     if (status != WK_OK) {
         free(queue);
         return status;

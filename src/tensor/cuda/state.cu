@@ -191,7 +191,7 @@ void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count)
         wk_cuda_call *c = &calls[i];
         if (c->node->op != WK_OP_adam) continue;
         while (i + 1 < count && calls[i + 1].node->op == WK_OP_adam &&
-               calls[i + 1].in[4] == c->in[4]) {
+               calls[i + 1].in[4] == c->in[4] && calls[i + 1].lane == c->lane) {
             calls[++i].skipped = true;
             c->merged++;
         }

@@ -1,0 +1,143 @@
+#include "tensor/window.h"
+
+#include <stdlib.h>
+
+// One step needs another, of another branch.
+typedef struct edge {
+    int from, to;
+} edge;
+
+// Who touched a tensor last, by root and branch; -1 for nobody.
+typedef struct touches {
+    int read[WK_BRANCHES], written[WK_BRANCHES];
+} touches;
+
+typedef struct finder {
+    const wk_plan *plan;
+    const wk_group *spans;
+    wk_group *windows;
+    touches *touches;
+    WK_ARRAY(edge) edges; // by `to`
+    bool failed;
+} finder;
+
+static const wk_node *step_node(const wk_plan *plan, int step)
+{
+    return &plan->graph->nodes.items[plan->nodes[step]];
+}
+
+static void add_edges(finder *f, const int *from, int to)
+{
+    for (int i = 0; i < WK_BRANCHES; i++) {
+        if (from[i] < 0 || i == f->plan->branches[to]) continue;
+        if (!wk_array_push(&f->edges, (edge){from[i], to})) f->failed = true;
+    }
+}
+
+static void read_tensor(finder *f, int tensor, int step)
+{
+    touches *t = &f->touches[wk_info(f->plan->graph, tensor)->root];
+    add_edges(f, t->written, step);
+    t->read[f->plan->branches[step]] = step;
+}
+
+static void write_tensor(finder *f, int tensor, int step)
+{
+    touches *t = &f->touches[wk_info(f->plan->graph, tensor)->root];
+    add_edges(f, t->written, step);
+    add_edges(f, t->read, step);
+    for (int i = 0; i < WK_BRANCHES; i++)
+        t->read[i] = t->written[i] = -1;
+    t->written[f->plan->branches[step]] = step;
+}
+
+static void find_edges(finder *f)
+{
+    const wk_graph *g = f->plan->graph;
+    for (size_t i = 0; i < g->tensors.count; i++)
+        for (int k = 0; k < WK_BRANCHES; k++)
+            f->touches[i].read[k] = f->touches[i].written[k] = -1;
+    for (int step = 0; step < (int)f->plan->node_count; step++) {
+        const wk_node *node = step_node(f->plan, step);
+        const int *inputs = wk_node_inputs(g, node);
+        unsigned writes = wk_op_writes(node->op);
+        for (int i = 0; i < node->input_count; i++)
+            if (inputs[i]) read_tensor(f, inputs[i], step);
+        for (int i = 0; writes >> i; i++)
+            if (writes >> i & 1) write_tensor(f, inputs[i], step);
+        for (int i = 0; i < node->output_count; i++)
+            write_tensor(f, node->outputs + i, step);
+    }
+}
+
+// What comes before a step on its own branch: of branch 0 nothing else matters, of others what the
+// last one had to wait for, and the beginning of the unbroken run of steps, or of the group that
+// the run follows.
+static void find_beginnings(finder *f)
+{
+    int latest[WK_BRANCHES] = {0};
+    size_t at = 0;
+    for (int step = 0; step < (int)f->plan->node_count; step++) {
+        int branch = f->plan->branches[step];
+        wk_group *w = &f->windows[step];
+        *w = f->spans[step];
+        int begin = latest[branch];
+        if (step == 0 || f->plan->branches[step - 1] != branch) {
+            bool follows = step > 0 && f->spans[step - 1].begin < step - 1;
+            int run = follows ? f->spans[step - 1].begin : step;
+            if (run > begin) begin = run;
+        }
+        for (; at < f->edges.count && f->edges.items[at].to == step; at++) {
+            int from = f->edges.items[at].from;
+            int past = f->plan->branches[from] ? f->windows[from].begin : f->spans[from].end + 1;
+            if (past > begin) begin = past;
+        }
+        latest[branch] = begin;
+        if (branch && begin < w->begin) w->begin = begin;
+    }
+}
+
+static int by_from(const void *a, const void *b)
+{
+    const edge *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+// The other way round: until somebody needs it, or the branches meet.
+static void find_ends(finder *f)
+{
+    int count = (int)f->plan->node_count, earliest[WK_BRANCHES];
+    const wk_graph *g = f->plan->graph;
+    size_t left = f->edges.count, meet = g->meets.count;
+    for (int i = 0; i < WK_BRANCHES; i++)
+        earliest[i] = count - 1;
+    if (left > 0) qsort(f->edges.items, left, sizeof *f->edges.items, by_from);
+    for (int step = count - 1; step >= 0; step--) {
+        int branch = f->plan->branches[step];
+        wk_group *w = &f->windows[step];
+        for (; meet > 0 && g->meets.items[meet - 1] > f->plan->nodes[step]; meet--)
+            for (int i = 0; i < WK_BRANCHES; i++)
+                if (step < earliest[i]) earliest[i] = step;
+        int end = earliest[branch];
+        for (; left > 0 && f->edges.items[left - 1].from == step; left--) {
+            int to = f->edges.items[left - 1].to;
+            int before = f->plan->branches[to] ? f->windows[to].end : f->spans[to].begin - 1;
+            if (before < end) end = before;
+        }
+        earliest[branch] = end;
+        if (branch && end > w->end) w->end = end;
+    }
+}
+
+bool wk_plan_windows(const wk_plan *plan, const wk_group *spans, wk_group *windows)
+{
+    finder f = {.plan = plan, .spans = spans, .windows = windows};
+    f.touches = malloc(plan->graph->tensors.count * sizeof *f.touches);
+    if (!f.touches) return false;
+    find_edges(&f);
+    find_beginnings(&f);
+    find_ends(&f);
+    free(f.touches);
+    wk_array_free(&f.edges);
+    return !f.failed;
+}

@@ -1,0 +1,187 @@
+// Weight gradients put aside in the learner's own graphs: the order of whatever touches the same
+// tensor stays, recurrences stay whole, and what was before one runs beside it. Needs no GPU.
+#include "agent/learner_parts.h"
+#include "support/check.h"
+#include "tensor/cuda/aside.h"
+#include "tensor/cuda/recurrence.h"
+#include "tensor/program_internal.h"
+
+#include <stdlib.h>
+
+enum { ASIDE = WK_BRANCHES - 1 };
+
+static wk_learner_config small_config(void)
+{
+    wk_learner_config c = wk_learner_config_default();
+    c.deter = c.hidden = 128, c.stoch = c.classes = 16, c.depth = 2, c.units = 16, c.layers = 1;
+    c.ensemble = 2, c.batch = 3, c.length = 5, c.horizon = 2, c.action_size = 2, c.tasks = 2;
+    return c;
+}
+
+static void find_groups(wk_plan *plan)
+{
+    int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use);
+    wk_recurrence *r = malloc(sizeof *r);
+    assert_true(last_use && r);
+    wk_recurrence_last_use(plan, last_use);
+    for (int step = 0; step < (int)plan->node_count; step++) {
+        if (!wk_recurrence_find(plan, last_use, step, r)) continue;
+        assert_true(wk_array_push(&plan->groups, (wk_group){step, r->end}));
+        step = r->end;
+    }
+    free(r);
+    free(last_use);
+}
+
+static wk_status group_and_put_aside(const wk_backend *backend, wk_plan *plan, wk_error *err)
+{
+    (void)backend;
+    (void)err;
+    find_groups(plan);
+    assert_true(wk_plan_put_aside(plan, ASIDE) > 0);
+    return WK_OK;
+}
+
+typedef struct fixture {
+    wk_backend *backend;
+    wk_learner *learner;
+    wk_plan *plan;
+} fixture;
+
+static fixture open_fixture(bool tasks)
+{
+    fixture f;
+    wk_error err = {0};
+    wk_learner_config c = small_config();
+    assert_ok(wk_backend_cpu_create(NULL, &f.backend, &err));
+    assert_ok(wk_learner_create(&c, f.backend, &f.learner, &err));
+    const wk_backend_vtable vtable = {.name = "aside", .group = group_and_put_aside};
+    const wk_backend aside = {.vtable = &vtable};
+    const wk_unit *unit = tasks ? &f.learner->tasks : &f.learner->learn;
+    assert_ok(wk_plan_create(unit->graph, &aside, &f.plan, &err));
+    return f;
+}
+
+static void close_fixture(fixture *f)
+{
+    wk_plan_destroy(f->plan);
+    wk_learner_destroy(f->learner);
+    wk_backend_destroy(f->backend);
+}
+
+static const wk_node *step_node(const wk_plan *plan, int step)
+{
+    return &plan->graph->nodes.items[plan->nodes[step]];
+}
+
+// Nodes that touch a root, in the order of the plan: writers in recorded order, and every reader
+// between the same writers as in the recording.
+static void check_root(const wk_plan *plan, int root)
+{
+    const wk_graph *g = plan->graph;
+    int latest = -1, writer = wk_info(g, root)->producer;
+    for (int step = 0; step < (int)plan->node_count; step++) {
+        const wk_node *node = step_node(plan, step);
+        int index = plan->nodes[step];
+        bool reads = false, writes = index == wk_info(g, root)->producer;
+        for (int i = 0; i < node->input_count; i++) {
+            if (wk_info(g, wk_node_inputs(g, node)[i])->root != root) continue;
+            reads = true;
+            writes |= wk_op_writes(node->op) >> i & 1;
+        }
+        if (!reads && !writes) continue;
+        // Recorded after the last writer that ran; a writer after all that ran.
+        assert_true(index >= writer);
+        if (writes) {
+            assert_true(index > latest || latest < 0);
+            writer = index;
+        }
+        if (index > latest) latest = index;
+    }
+}
+
+static void what_touches_the_same_keeps_its_order(void **state)
+{
+    (void)state;
+    for (int tasks = 0; tasks < 2; tasks++) {
+        fixture f = open_fixture(tasks);
+        for (int root = 1; root < (int)f.plan->graph->tensors.count; root++)
+            if (wk_info(f.plan->graph, root)->root == root) check_root(f.plan, root);
+        close_fixture(&f);
+    }
+}
+
+static void the_recurrences_stay_whole(void **state)
+{
+    (void)state;
+    fixture f = open_fixture(false);
+    int *last_use = malloc(f.plan->graph->tensors.count * sizeof *last_use);
+    wk_recurrence *r = malloc(sizeof *r);
+    assert_true(last_use && r);
+    wk_recurrence_last_use(f.plan, last_use);
+    assert_int_equal(f.plan->groups.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        wk_group group = f.plan->groups.items[i];
+        assert_true(wk_recurrence_find(f.plan, last_use, group.begin, r));
+        assert_int_equal(r->end, group.end);
+        assert_int_equal(r->backward, i == 1);
+        for (int step = group.begin; step <= group.end; step++)
+            assert_int_equal(f.plan->branches[step], 0);
+    }
+    free(r);
+    free(last_use);
+    close_fixture(&f);
+}
+
+static void the_decoder_s_weight_gradients_run_beside_the_recurrence(void **state)
+{
+    (void)state;
+    fixture f = open_fixture(false);
+    wk_group backward = f.plan->groups.items[1];
+    int before = 0, behind = 0;
+    for (int step = 0; step < (int)f.plan->node_count; step++) {
+        if (step_node(f.plan, step)->op != WK_OP_conv_dw) continue;
+        assert_int_equal(f.plan->branches[step], ASIDE);
+        before += step < backward.begin;
+        behind += step > backward.end;
+    }
+    assert_int_equal(before, 0);
+    assert_int_equal(behind, 8);
+    // They follow it at once, so that they know its start.
+    assert_int_equal(f.plan->branches[backward.end + 1], ASIDE);
+    close_fixture(&f);
+}
+
+static void the_step_of_a_weight_that_is_read_again_is_not_put_aside(void **state)
+{
+    (void)state;
+    fixture f = open_fixture(false);
+    int aside = 0, not_aside = 0;
+    for (int step = 0; step < (int)f.plan->node_count; step++) {
+        const wk_node *node = step_node(f.plan, step);
+        if (node->op != WK_OP_adam) continue;
+        int weight = wk_info(f.plan->graph, wk_node_inputs(f.plan->graph, node)[0])->root;
+        bool again = false;
+        for (int later = step + 1; later < (int)f.plan->node_count; later++) {
+            const wk_node *other = step_node(f.plan, later);
+            for (int i = 0; i < other->input_count; i++)
+                again |= wk_node_inputs(f.plan->graph, other)[i] == weight;
+        }
+        if (again) assert_int_equal(f.plan->branches[step], 0);
+        aside += f.plan->branches[step] == ASIDE;
+        not_aside += again;
+    }
+    assert_true(aside > 0 && not_aside > 0);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_touches_the_same_keeps_its_order),
+        cmocka_unit_test(the_recurrences_stay_whole),
+        cmocka_unit_test(the_decoder_s_weight_gradients_run_beside_the_recurrence),
+        cmocka_unit_test(the_step_of_a_weight_that_is_read_again_is_not_put_aside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+// Branches on streams of their own against everything on one stream: whole updates of the learner,
+// reward-free and of tasks, leave the same bytes in all weights and moments. Repeated, and with
+// nodes held up, because what is missing a wait is mostly lucky.
+#include "agent/learner_parts.h"
+#include "base/rng.h"
+#include "support/check.h"
+#include "tensor/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIXELS = 64 * 64 * 3, TASKS = 2, UPDATES = 6, REPEATS = 4 };
+
+// The sizes of the quick preset's recurrence, so that it runs as one kernel.
+static wk_learner_config config(void)
+{
+    wk_learner_config c = wk_learner_config_default();
+    c.deter = c.hidden = 128, c.stoch = c.classes = 16, c.depth = 8, c.units = 64, c.layers = 2;
+    c.ensemble = 3, c.batch = 8, c.length = 10, c.horizon = 5, c.action_size = 3, c.tasks = TASKS;
+    return c;
+}
+
+typedef struct bytes {
+    char *items;
+    size_t count;
+} bytes;
+
+static void append(bytes *all, const wk_buffer *buffer)
+{
+    wk_error err = {0};
+    all->items = realloc(all->items, all->count + buffer->size);
+    assert_non_null(all->items);
+    assert_ok(wk_buffer_download(buffer, 0, all->items + all->count, buffer->size, &err));
+    all->count += buffer->size;
+}
+
+static wk_learner_batch make_batch(const wk_learner_config *c)
+{
+    size_t rows = (size_t)c->batch * (size_t)c->length;
+    size_t actions = rows * (size_t)c->action_size, rewards = rows * TASKS;
+    uint8_t *images = malloc(rows * PIXELS), *first = calloc(rows, 1);
+    float *action = malloc(actions * sizeof *action), *reward = malloc(rewards * sizeof *reward);
+    assert_true(images && first && action && reward);
+    wk_rng rng = wk_rng_stream(0, "branches", 0);
+    for (size_t i = 0; i < rows * PIXELS; i++)
+        images[i] = (uint8_t)wk_rng_uniform(&rng, 0, 256);
+    memset(first, 1, (size_t)c->batch);
+    for (size_t i = 0; i < actions; i++)
+        action[i] = (float)wk_rng_uniform(&rng, -1, 1);
+    for (size_t i = 0; i < rewards; i++)
+        reward[i] = (float)wk_rng_uniform(&rng, 0, 1);
+    return (wk_learner_batch){
+        .images = images, .actions = action, .first = first, .rewards = reward};
+}
+
+static bytes train(wk_cuda_precision precision, wk_cuda_streams streams)
+{
+    wk_error err = {0};
+    wk_backend *backend;
+    wk_learner *learner;
+    wk_learner_config c = config();
+    wk_learner_batch batch = make_batch(&c);
+    assert_ok(wk_backend_cuda_create(0, precision, &backend, &err));
+    wk_backend_cuda_streams(backend, streams);
+    assert_ok(wk_learner_create(&c, backend, &learner, &err));
+    for (int i = 0; i < UPDATES; i++) {
+        assert_ok(wk_learner_update(learner, &batch, NULL, NULL, &err));
+        assert_ok(wk_learner_update_tasks(learner, &batch, NULL, &err));
+    }
+    bytes all = {0};
+    for (int i = 0; i < WK_SETS; i++) {
+        append(&all, wk_params_buffer(learner->params[i]));
+        if (learner->optimizers[i]) append(&all, wk_optimizer_buffer(learner->optimizers[i]));
+    }
+    wk_learner_destroy(learner);
+    wk_backend_destroy(backend);
+    free((void *)batch.images);
+    free((void *)batch.first);
+    free((void *)batch.actions);
+    free((void *)batch.rewards);
+    return all;
+}
+
+static void compare(wk_cuda_precision precision)
+{
+    bytes one = train(precision, WK_CUDA_STREAM_ONE);
+    for (int i = 0; i < REPEATS; i++) {
+        bytes many = train(precision, i % 2 ? WK_CUDA_STREAM_EACH : WK_CUDA_STREAMS_UNEVEN);
+        assert_int_equal(one.count, many.count);
+        assert_memory_equal(one.items, many.items, one.count);
+        free(many.items);
+    }
+    free(one.items);
+}
+
+static void streams_do_not_change_a_byte_in_bf16(void **state)
+{
+    (void)state;
+    compare(WK_CUDA_BF16);
+}
+
+static void streams_do_not_change_a_byte_in_float32(void **state)
+{
+    (void)state;
+    compare(WK_CUDA_F32);
+}
+
+int main(void)
+{
+    if (wk_cuda_device_count() == 0) {
+        printf("no GPU: skipped\n");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_do_not_change_a_byte_in_bf16),
+        cmocka_unit_test(streams_do_not_change_a_byte_in_float32),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
