@@ -7,15 +7,6 @@ enum { CHUNK = 8, TERMS = 16, CHUNK_BYTES = 16, COLOURS = 3, MOST_TAPS = 64 };
 enum { SHARED = 226 << 10 };    // bytes of shared memory that a block can have
 enum { MULTIPROCESSORS = 132 }; // of an H200
 
-static bool has_wgmma(void)
-{
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
-               cudaSuccess &&
-           major == 9;
-}
-
 static bool aligned(const void *x)
 {
     return (uintptr_t)x % 16 == 0;
@@ -33,7 +24,7 @@ static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, size_t count)
     return c->precision == WK_CUDA_BF16 && z->stride == 2 && z->large > z->kernel &&
            z->kernel >= 2 && z->kernel * z->kernel <= MOST_TAPS && z->small_c % CHUNK == 0 &&
            z->batch * z->large_count < (size_t)1 << 31 &&
-           z->batch * z->small_count < (size_t)1 << 31 && count == wk_call_count(c) && has_wgmma();
+           z->batch * z->small_count < (size_t)1 << 31 && count == wk_call_count(c) && c->hopper;
 }
 
 static bool is_coloured(const wk_conv_sizes *z)
