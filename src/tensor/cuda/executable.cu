@@ -29,6 +29,7 @@ void wk_cuda_executable_destroy(wk_executable *e)
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
     for (int i = 0; i < WK_BRANCHES; i++)
         destroy_lane(e->backend, &e->lanes[i]);
+    free(e->lanes[0].padded);
     free(e->lanes[0].lazy);
     wk_array_free(&e->copies.regions);
     wk_array_free(&e->copies.fresh);
@@ -84,6 +85,7 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.stream = call.lane->stream;
         call.precision = e->backend->precision;
         call.programmatic = e->backend->capability >= 90;
+        call.hopper = e->backend->capability == 90;
         e->calls[step] = call;
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
@@ -141,13 +143,15 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
     if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan) ||
-        !wk_cuda_find_storage(e->calls, e->count))
+        !wk_cuda_find_storage(e->lanes, e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    for (int i = 1; i < WK_BRANCHES; i++)
+    for (int i = 1; i < WK_BRANCHES; i++) {
         e->lanes[i].lazy = e->lanes[0].lazy;
+        e->lanes[i].padded = e->lanes[0].padded;
+    }
     wk_cuda_merge_adam(e->calls, e->count);
     wk_cuda_merge_heads(e->calls, e->count);
-    wk_cuda_merge_bias(e->calls, e->count);
+    wk_cuda_merge_products(e->calls, e->count);
     wk_cuda_merge_slope(e->calls, e->count);
     gather_merged(e);
     return wk_cuda_make_graph(e, err);
