@@ -393,7 +393,7 @@ void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay
 {
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
     size_t K = (size_t)replay->shape.n_tasks;
-    wk_rows *rows = &slot->rows;
+    wk_block_rows *rows = &slot->rows;
     copy_or_zero(rows->actions + i * A, row->action, A);
     copy_or_zero(rows->rewards + i * K, row->rewards, K);
     copy_or_zero(rows->completion + i * K, row->completion, K);

@@ -17,7 +17,7 @@ typedef struct wk_stored_episode {
 /// Rows of a running episode that do not fill a block yet.
 typedef struct wk_slot {
     wk_stored_episode *episode; // NULL: none runs
-    wk_rows rows;
+    wk_block_rows rows;
     size_t count;
 } wk_slot;
 
