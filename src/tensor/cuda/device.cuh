@@ -33,6 +33,7 @@ typedef struct wk_cuda_call {
     wk_cuda_precision precision;
     wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
     bool programmatic;  // kernels may be set up while the one before them still runs
+    int processors;     // multiprocessors that are there for it; a kernel may fill more
     unsigned matrices;  // a bit for each output that matrix products read
     unsigned numbers;   // a bit for each output that must exist in float32
     unsigned halves;    // a bit for each input that may exist in bf16 alone

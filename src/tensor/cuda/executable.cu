@@ -132,6 +132,21 @@ static void gather_merged(wk_executable *e)
     }
 }
 
+// What runs beside a chain has the processors that the chain leaves: it must not take those that
+// are free at its end, which others wait for.
+static void share_processors(wk_executable *e, const wk_plan *plan)
+{
+    const wk_cuda_backend *backend = e->backend;
+    int free = backend->processors;
+    for (size_t i = 0; i < e->count; i++) {
+        const wk_recurrence *before = i > 0 ? wk_cuda_chain_at(e, i - 1) : NULL;
+        if (i > 0 && plan->branches[i] != plan->branches[i - 1]) free = backend->processors;
+        if (before && plan->branches[i] != plan->branches[i - 1])
+            free -= wk_cuda_observe_blocks(before, backend->shared_memory, backend->processors);
+        e->calls[i].processors = free > 0 ? free : backend->processors;
+    }
+}
+
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
     WK_TRY(make_lanes(e, plan, err));
@@ -140,6 +155,7 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
+    share_processors(e, plan);
     if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan) ||
         !wk_cuda_find_storage(e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
