@@ -44,7 +44,7 @@ wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
     WK_TRY(find_groups((const wk_cuda_backend *)base, plan, err));
     for (size_t step = 0; step < plan->node_count; step++)
         plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    if (wk_plan_put_aside(plan, WK_BRANCHES - 1) < 0)
+    if (wk_plan_put_aside(plan, WK_CUDA_ASIDE_BRANCH) < 0)
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     return WK_OK;
 }

@@ -115,7 +115,8 @@ static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err
     WK_TRY(make_lane(e, e->lanes, plan->urgent ? WK_CUDA_URGENT : WK_CUDA_USUAL, err));
     for (size_t i = 0; i < plan->node_count; i++) {
         wk_cuda_lane *lane = lane_of(e, plan, i);
-        if (!lane->stream) WK_TRY(make_lane(e, lane, WK_CUDA_ASIDE, err));
+        bool aside = lane == &e->lanes[WK_CUDA_ASIDE_BRANCH];
+        if (!lane->stream) WK_TRY(make_lane(e, lane, aside ? WK_CUDA_ASIDE : WK_CUDA_BESIDE, err));
     }
     return WK_OK;
 }
