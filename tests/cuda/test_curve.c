@@ -1,7 +1,8 @@
 // Training in bf16 against training in float32, both on the GPU: the same first weights, the same
-// random bits and the same 200 batches, each drawn anew from episodes of the toy domain. Single
-// updates differ, and more so the longer the two go on, because a rounding can turn a sample; what
-// must agree is how well they learn: losses in the mean over a window of updates.
+// random bits and the same 200 batches, each drawn anew from episodes of the toy domain. The two
+// drift apart because a rounding can turn a sample, and so does float32 from itself when anything
+// is rounded otherwise: a third training, in float32 with a learning rate 1e-5 larger, shows how
+// far. In the mean over a window of updates bf16 may be 2 % off, or twice as far as that one.
 #include "agent/school.h"
 #include "support/backend.h"
 #include "support/check.h"
@@ -9,7 +10,6 @@
 
 enum { UPDATES = 200, WINDOW = 20, ROUNDS = 8, LENGTH = 16, BATCH = 16, SEED = 3 };
 
-// How far apart the means over a window may be, relative to float32.
 static const double CLOSE = 0.02;
 
 static wk_error err;
@@ -28,11 +28,12 @@ static wk_learner_config sizes(void)
     return c;
 }
 
-static void train(bool bf16, const school *data, curve *out)
+static void train(bool bf16, float rate, const school *data, curve *out)
 {
     wk_backend *backend = NULL;
     wk_learner *learner = NULL;
     wk_learner_config config = sizes();
+    config.model_rate *= rate;
     assert_ok(test_cuda_create(bf16, &backend, &err));
     assert_ok(wk_learner_create(&config, backend, &learner, &err));
     school_batch batch = school_batch_open(LENGTH, BATCH);
@@ -59,18 +60,22 @@ static double mean_of(const float *values)
     return sum / WINDOW;
 }
 
-static void expect_close(const char *what, const float *bf16, const float *f32)
+// The largest difference of the means over a window, relative to those of `truth`.
+static double apart(const float *values, const float *truth)
 {
     double worst = 0;
-    for (int i = 0; i + WINDOW <= UPDATES; i++) {
-        double expected = mean_of(f32 + i), off = fabs(mean_of(bf16 + i) / expected - 1);
-        worst = fmax(worst, off);
-        if (!(off <= CLOSE))
-            fail_msg("%s: updates %d to %d have %g in the mean, and %g in float32", what, i,
-                     i + WINDOW, mean_of(bf16 + i), expected);
-    }
-    print_message("%s: from %g to %g, at most %.2f %% apart\n", what, mean_of(f32),
-                  mean_of(f32 + UPDATES - WINDOW), 100 * worst);
+    for (int i = 0; i + WINDOW <= UPDATES; i++)
+        worst = fmax(worst, fabs(mean_of(values + i) / mean_of(truth + i) - 1));
+    return worst;
+}
+
+static void expect_close(const char *what, const float *bf16, const float *other, const float *f32)
+{
+    double off = apart(bf16, f32), drift = apart(other, f32);
+    print_message("%s: from %g to %g; bf16 at most %.2f %% off, float32 %.2f %%\n", what,
+                  mean_of(f32), mean_of(f32 + UPDATES - WINDOW), 100 * off, 100 * drift);
+    if (!(off <= fmax(CLOSE, 2 * drift)))
+        fail_msg("%s: bf16 is %g off float32, which is %g off itself", what, off, drift);
 }
 
 static void bf16_learns_as_float32_does(void **state)
@@ -79,12 +84,13 @@ static void bf16_learns_as_float32_does(void **state)
     school data = school_open(SEED);
     for (int i = 0; i < ROUNDS; i++)
         school_collect(&data, school_random, 0, 1);
-    curve f32, bf16;
-    train(false, &data, &f32);
-    train(true, &data, &bf16);
-    expect_close("model loss", bf16.model, f32.model);
-    expect_close("image loss", bf16.image, f32.image);
-    expect_close("ensemble loss", bf16.ensemble, f32.ensemble);
+    curve f32, other, bf16;
+    train(false, 1, &data, &f32);
+    train(false, 1.00001f, &data, &other);
+    train(true, 1, &data, &bf16);
+    expect_close("model loss", bf16.model, other.model, f32.model);
+    expect_close("image loss", bf16.image, other.image, f32.image);
+    expect_close("ensemble loss", bf16.ensemble, other.ensemble, f32.ensemble);
     assert_true(mean_of(f32.model + UPDATES - WINDOW) < mean_of(f32.model) / 2); // it learned
     school_close(&data);
 }

@@ -338,6 +338,45 @@ static void what_a_group_needs_is_kept_through_all_of_it(void **state)
     engine_close(&e);
 }
 
+static wk_status leave_sums_and_slices(const wk_backend *backend, wk_plan *plan, wk_error *err)
+{
+    (void)backend;
+    (void)err;
+    for (size_t i = 0; i < plan->node_count; i++) {
+        wk_op op = plan->graph->nodes.items[plan->nodes[i]].op;
+        plan->lazy[plan->nodes[i]] = op == WK_OP_add_n || op == WK_OP_slice;
+    }
+    return WK_OK;
+}
+
+static void what_a_lazy_node_reads_is_kept_until_its_reader(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_error err = {0};
+    wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), later = x;
+    wk_tensor terms[] = {wk_graph_matmul(e.g, x, x), wk_graph_matmul(e.g, x, x)};
+    wk_tensor part = wk_graph_slice(e.g, wk_graph_add_n(e.g, terms, 2), 1, 4, 8);
+    wk_tensor chain[4];
+    for (int i = 0; i < 4; i++)
+        later = chain[i] = wk_graph_matmul(e.g, later, x);
+    wk_graph_output(e.g, wk_graph_matmul(e.g, later, part));
+    const wk_backend_vtable vtable = {.name = "lazy", .group = leave_sums_and_slices};
+    const wk_backend backend = {.vtable = &vtable};
+    wk_plan *plan = NULL;
+    assert_ok(wk_plan_create(e.g, &backend, &plan, &err));
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 2; k++)
+            assert_int_not_equal(place_of(plan, chain[i])->offset,
+                                 place_of(plan, terms[k])->offset);
+    // Two terms, two of the chain at a time, the result; and next to nothing for what is not
+    // written.
+    size_t matrix = 16 * 16 * sizeof(float);
+    assert_true(plan->temporary_size < 5 * matrix);
+    wk_plan_destroy(plan);
+    engine_close(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +390,7 @@ int main(void)
         cmocka_unit_test(an_elementwise_chain_stays_in_place),
         cmocka_unit_test(an_operand_used_later_is_not_taken_in_place),
         cmocka_unit_test(what_a_group_needs_is_kept_through_all_of_it),
+        cmocka_unit_test(what_a_lazy_node_reads_is_kept_until_its_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

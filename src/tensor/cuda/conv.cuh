@@ -14,6 +14,8 @@ typedef struct wk_conv_sizes {
 /// Whether tensor cores can do products of these sizes in bf16; addresses at multiples of 16 bytes
 /// are asked for too.
 bool wk_cuda_conv_suits(const wk_conv_sizes *z, bool transposed);
+/// Pixels of three colours in bf16 as of four, the last zero.
+const __nv_bfloat16 *wk_cuda_four_colours(const wk_cuda_call *c, size_t pixels, const float *x);
 /// y = act(conv(x, w) + bias), large to small, by tensor cores that read bf16 images in place.
 /// False, and nothing is done, for sizes, addresses or a precision that this does not suit.
 bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,

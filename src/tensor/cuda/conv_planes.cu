@@ -101,17 +101,10 @@ static wk_planes_image small_plane(const wk_conv_sizes *z)
     return x;
 }
 
-// Pixels of three floats as four bf16, the last zero.
 static const __nv_bfloat16 *four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
                                          const float *x)
 {
-    size_t pixels = (size_t)z->batch * z->large * z->large;
-    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, pixels * 4 * sizeof *y);
-    wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
-        const float *p = x + (size_t)i * 3;
-        ((uint2 *)y)[i] = make_uint2(wk_two_halves(p[0], p[1]), wk_two_halves(p[2], 0.0f));
-    });
-    return y;
+    return wk_cuda_four_colours(c, (size_t)z->batch * z->large * z->large, x);
 }
 
 // A term and a column of the product, in the weights [kernel][kernel][large_c][small_c]: their
@@ -215,7 +208,8 @@ static bool choose_copy(wk_planes *j, unsigned taps, unsigned reserved)
     j->copied = WK_PLANES_ROWS + (taps - 1) * (j->x.width + 1);
     j->pitch = (j->copied | 1) * CHUNK_BYTES;
     j->copied_bytes = chunks * j->pitch;
-    return j->copied_bytes + reserved <= SHARED;
+    return j->copied_bytes + reserved <= SHARED && j->copied <= WK_PLANES_ROWS + WK_PLANES_HALO &&
+           j->taps[0] * j->taps[0] * j->channels <= WK_PLANES_TERMS - 64;
 }
 
 enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the weights of the kernels take

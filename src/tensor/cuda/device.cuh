@@ -24,24 +24,28 @@ extern "C" {
 typedef struct wk_cuda_lane wk_cuda_lane;
 
 /// One node about to be captured. Absent inputs are NULL.
-typedef struct wk_cuda_call {
+typedef struct wk_cuda_call wk_cuda_call;
+struct wk_cuda_call {
     const wk_graph *g;
     const wk_node *node;
     void *const *in;  // device addresses
     void *const *out; // device addresses
     cudaStream_t stream;
     wk_cuda_precision precision;
-    wk_cuda_lane *lane; // cuBLAS and scratch memory of the stream
-    bool programmatic;  // kernels may be set up while the one before them still runs
-    int processors;     // multiprocessors that are there for it; a kernel may fill more
-    unsigned matrices;  // a bit for each output that matrix products read
-    unsigned numbers;   // a bit for each output that must exist in float32
-    unsigned halves;    // a bit for each input that may exist in bf16 alone
-    unsigned merged;    // calls after this one that are done with it
-    bool skipped;       // done with one before it
-    bool lazy;          // never done: who reads its result reads its inputs
-    bool chained;       // part of a recurrence that runs as one kernel, in float32
-} wk_cuda_call;
+    wk_cuda_lane *lane;         // cuBLAS and scratch memory of the stream
+    bool programmatic;          // kernels may be set up while the one before them still runs
+    int processors;             // multiprocessors that are there for it; a kernel may fill more
+    bool hopper;                // compute capability 9.0, whose own instructions may be used
+    unsigned matrices;          // a bit for each output that matrix products read
+    unsigned numbers;           // a bit for each output that must exist in float32
+    unsigned halves;            // a bit for each input that may exist in bf16 alone
+    unsigned merged;            // calls after this one that are done with it
+    bool skipped;               // done with another
+    bool lazy;                  // never done: who reads its result reads its inputs
+    bool chained;               // part of a recurrence that runs as one kernel, in float32
+    const wk_cuda_call *before; // of a product: the product it adds to, done with it
+    const wk_cuda_call *tail;   // of a product: what finishes its result, done with it
+};
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
 
@@ -356,6 +360,17 @@ typedef struct wk_cuda_product {
 bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
                   void *out);
 
+/// The product that a matmul node asks for.
+wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
+/// As one product where a stack of operands lies so that it is one.
+wk_cuda_product wk_cuda_joined(wk_cuda_product p);
+/// The node's product together with its `before` and `tail`, by an own kernel; false if there is
+/// nothing to gain, or no kernel for it.
+bool wk_cuda_multiply_fused(const wk_cuda_call *c, const wk_cuda_product *p);
+
+/// The bf16 copy of rows of floats, with the distance from row to row: that of whole 16 bytes.
+const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, size_t rows,
+                                       size_t cols, size_t *row);
 /// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
 const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);
 
@@ -373,20 +388,33 @@ void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float sca
 
 enum { WK_CUDA_THREADS = 256 };
 
-/// Puts a kernel on the stream. The kernel begins with wk_begin.
+/// Puts a kernel that takes so many bytes of shared memory on the stream. The kernel begins with
+/// wk_begin. An error stays for cudaGetLastError.
 template <class... P, class... A>
-static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block, A... args)
+static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block,
+                             unsigned bytes, A... args)
 {
+    enum { ALWAYS_ALLOWED = 48 << 10 };
+    if (bytes > ALWAYS_ALLOWED)
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = grid;
     config.blockDim = block;
+    config.dynamicSmemBytes = bytes;
     config.stream = c->stream;
     config.attrs = &attribute;
     config.numAttrs = c->programmatic ? 1 : 0;
-    (void)cudaLaunchKernelEx(&config, kernel, P(args)...); // an error stays for cudaGetLastError
+    (void)cudaLaunchKernelEx(&config, kernel, P(args)...);
+}
+
+/// The same without shared memory beyond the kernel's own.
+template <class... P, class... A>
+static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block, A... args)
+{
+    wk_launch_shared(c, kernel, grid, block, 0, args...);
 }
 
 /// Waits for the kernel before, whose end the launch did not wait for, and lets the next one be set
@@ -511,13 +539,14 @@ static __device__ inline float wk_activate(wk_activation act, float x)
     }
 }
 
-/// The same for a result that is rounded to bf16: within 2e-4 of its size.
+/// The same for a result that is rounded to bf16: within 5e-4 of its size, as next to zero ELU is
+/// x, and before that the exponential's last bit is small enough.
 static __device__ inline float wk_activate_half(wk_activation act, float x)
 {
     if (act != WK_ELU) return wk_activate(act, x);
-    float near = x * fmaf(x, fmaf(x, fmaf(x, 1.0f / 24, 1.0f / 6), 0.5f), 1.0f);
-    float below = x > -0.25f ? near : __expf(x) - 1.0f;
-    return x > 0.0f ? x : below;
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+    return x > -0x1p-11f ? x : power - 1.0f;
 }
 
 /// The derivative of an activation from its output.

@@ -29,6 +29,7 @@ void wk_cuda_executable_destroy(wk_executable *e)
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
     for (int i = 0; i < WK_BRANCHES; i++)
         destroy_lane(e->backend, &e->lanes[i]);
+    free(e->lanes[0].padded);
     free(e->lanes[0].lazy);
     wk_array_free(&e->copies.regions);
     wk_array_free(&e->copies.fresh);
@@ -84,6 +85,7 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.stream = call.lane->stream;
         call.precision = e->backend->precision;
         call.programmatic = e->backend->capability >= 90;
+        call.hopper = e->backend->capability == 90;
         e->calls[step] = call;
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
@@ -121,15 +123,24 @@ static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err
     return WK_OK;
 }
 
+static void join(wk_executable *e, const wk_cuda_call *part, const wk_cuda_call *whole)
+{
+    wk_cuda_call *call = &e->calls[part - e->calls];
+    call->lane = whole->lane;
+    call->stream = whole->stream;
+}
+
 // What is done with another call is done on its stream.
 static void gather_merged(wk_executable *e)
 {
-    for (size_t i = 1; i < e->count; i++) {
+    for (size_t i = 0; i < e->count; i++) {
+        const wk_cuda_call *call = &e->calls[i];
         const wk_recurrence *chain = wk_cuda_chain_at(e, i);
-        wk_cuda_call *call = &e->calls[i];
-        if (!call->skipped && (!chain || (int)i == chain->begin)) continue;
-        call->lane = call[-1].lane;
-        call->stream = call[-1].stream;
+        if (chain && (int)i > chain->begin) join(e, call, call - 1);
+        for (unsigned k = 1; k <= call->merged; k++)
+            join(e, call + k, call);
+        if (call->before) join(e, call->before, call);
+        if (call->tail) join(e, call->tail, call);
     }
 }
 
@@ -158,13 +169,15 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
     share_processors(e, plan);
     if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan) ||
-        !wk_cuda_find_storage(e->calls, e->count))
+        !wk_cuda_find_storage(e->lanes, e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    for (int i = 1; i < WK_BRANCHES; i++)
+    for (int i = 1; i < WK_BRANCHES; i++) {
         e->lanes[i].lazy = e->lanes[0].lazy;
+        e->lanes[i].padded = e->lanes[0].padded;
+    }
     wk_cuda_merge_adam(e->calls, e->count);
     wk_cuda_merge_heads(e->calls, e->count);
-    wk_cuda_merge_bias(e->calls, e->count);
+    wk_cuda_merge_products(e->calls, e->count);
     wk_cuda_merge_slope(e->calls, e->count);
     gather_merged(e);
     return wk_cuda_make_graph(e, err);

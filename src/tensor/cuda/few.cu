@@ -226,7 +226,8 @@ static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p
 // Whether a call adds a bias and nothing else to the product before it, in its place.
 static bool adds_bias(const wk_cuda_call *c, const wk_cuda_call *product, const wk_cuda_product *p)
 {
-    if (c->node->op != WK_OP_bias_act || c->chained || c->node->input_count < 2 || !c->in[1])
+    if (c->node->op != WK_OP_bias_act || c->chained || c->lane != product->lane ||
+        c->node->input_count < 2 || !c->in[1])
         return false;
     wk_shape to = wk_call_output_shape(c, 0);
     size_t stacks = wk_shape_count(wk_call_input_shape(c, 1)) / p->n;
@@ -248,7 +249,9 @@ static bool meets(const wk_cuda_call *c, int input, const void *out, size_t size
 static bool draws_action(const wk_cuda_call *c, const wk_cuda_call *choice,
                          const wk_cuda_call *product)
 {
-    if (c->node->op != WK_OP_truncated_normal_sample || c->in[0] != choice->out[0]) return false;
+    if (c->node->op != WK_OP_truncated_normal_sample || c->in[0] != choice->out[0] ||
+        c->lane != product->lane)
+        return false;
     if (wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root !=
         wk_info(c->g, choice->node->outputs)->root)
         return false;

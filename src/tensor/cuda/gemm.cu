@@ -69,10 +69,23 @@ static void round_padded(const wk_cuda_call *c, operand *m)
     m->stride = m->stride ? m->rows * row : 0;
 }
 
+// Rows that were laid out padded.
+static bool take_padded(const wk_cuda_call *c, operand *m)
+{
+    for (int i = 0; i <= 1 && c->node->op == WK_OP_matmul; i++) {
+        if (c->in[i] != m->x || !wk_cuda_is_padded(c, i)) continue;
+        m->row = padded(m->cols);
+        m->stride = m->stride ? m->rows * m->row : 0;
+        return true;
+    }
+    return false;
+}
+
 // Replaces floats by their bf16 copy: in the shadow of their buffer, where it may be up to date
 // already, or in scratch memory if they lie there themselves.
 static void round_operand(const wk_cuda_call *c, operand *m)
 {
+    if (take_padded(c, m)) return;
     if (m->cols % ROW_UNIT != 0 && is_dense(m)) {
         round_padded(c, m);
         return;
@@ -160,16 +173,23 @@ static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, oper
     p->stacks = 1;
 }
 
+const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, size_t rows,
+                                       size_t cols, size_t *row)
+{
+    operand m = {x, 1, rows, cols, cols, 0};
+    round_operand(c, &m);
+    *row = m.row;
+    return (const __nv_bfloat16 *)m.x;
+}
+
 const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n)
 {
-    operand m = {x, 1, 1, n, n, 0};
-    round_operand(c, &m);
-    return (const __nv_bfloat16 *)m.x;
+    return wk_cuda_half_rows(c, x, 1, n, &n);
 }
 
 // Joins a stack into one product where the operands lie so that they make one: along the rows when
 // b is shared, along the sum when the products are added up.
-static wk_cuda_product joined(wk_cuda_product p)
+wk_cuda_product wk_cuda_joined(wk_cuda_product p)
 {
     if (p.stacks <= 1) return p;
     if (p.stride_b == 0 && p.stride_a == p.m * p.k && !p.transpose_a && p.stride_c == p.m * p.n) {
@@ -366,7 +386,7 @@ static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t 
 bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
                   void *out)
 {
-    wk_cuda_product p = joined(*given);
+    wk_cuda_product p = wk_cuda_joined(*given);
     operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
     operand b = operand_of(y, p.stacks, p.stride_b, p.transpose_b, p.k, p.n);
     if (c->precision == WK_CUDA_BF16) {
@@ -390,23 +410,26 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const voi
     return true;
 }
 
-// The product together with the bias of the call after it.
+// The product together with the bias of its tail, by cublasLt.
 static bool multiply_layer(const wk_cuda_call *c, const wk_cuda_product *given)
 {
+    const wk_cuda_call *tail = c->tail;
     wk_cuda_product p = *given;
-    wk_shape bias = wk_call_input_shape(c + 1, 1);
-    size_t stacks = wk_shape_count(bias) / p.n;
-    if (stacks != 1 && (stacks != p.stacks || p.stride_b == 0)) return false;
-    p.bias = wk_call_in(c + 1, 1);
-    p.stride_bias = stacks > 1 ? p.n : 0;
+    bool both = (tail->matrices & 1) && (tail->numbers & 1);
+    bool plain = tail->node->op == WK_OP_bias_act && wk_call_in(tail, 1) && !both &&
+                 tail->node->attrs.bias_act.activation == WK_IDENTITY;
+    if (!plain || p.accumulate || !p.stride_c) return false;
+    wk_shape bias = wk_call_input_shape(tail, 1);
+    p.bias = wk_call_in(tail, 1);
+    p.stride_bias = wk_shape_count(bias) > p.n ? p.n : 0;
     void *out = c->out[0];
-    if (!((c + 1)->numbers & 1)) {
+    if (!(tail->numbers & 1)) {
         p.half_c = true;
         p.bias = wk_cuda_half(c, (const float *)p.bias, wk_shape_count(bias));
         out = wk_cuda_shadow(c->lane, (const float *)out);
     }
     if (!wk_cuda_gemm(c, &p, c->in[0], c->in[1], out)) return false;
-    if (p.half_c) (void)wk_call_store(c + 1, 0); // says that the copy is there
+    if (p.half_c) (void)wk_call_store(tail, 0); // says that the copy is there
     return true;
 }
 
@@ -430,45 +453,35 @@ wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c)
     return p;
 }
 
+static void finish(const wk_cuda_call *tail)
+{
+    tail->lane->emitted = 0; // of the result before it is finished
+    if (tail->node->op == WK_OP_bias_act)
+        wk_cuda_call_bias_act(tail);
+    else
+        wk_cuda_call_act_grad(tail);
+}
+
 void wk_cuda_call_matmul(const wk_cuda_call *c)
 {
     wk_cuda_product p = wk_cuda_product_of(c);
+    if (wk_cuda_multiply_fused(c, &p)) return;
+    if (c->before) {
+        wk_cuda_call_matmul(c->before);
+        c->lane->emitted = 0;
+    }
     if (p.accumulate && c->in[2] != c->out[0])
         wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
-    if (wk_cuda_multiply_few(c, &p)) return;
-    if (c->merged && multiply_layer(c, &p)) return;
+    if (wk_cuda_multiply_few(c, &p)) {
+        if (c->tail) finish(c->tail);
+        return;
+    }
+    if (c->tail && multiply_layer(c, &p)) return;
     void *out = c->out[0];
     if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
         p.half_c = true;
         out = wk_call_store(c, 0).half;
     }
     (void)wk_cuda_gemm(c, &p, c->in[0], c->in[1], out);
-    if (c->merged) wk_cuda_call_bias_act(c + 1);
-}
-
-// Whether a call adds a bias and nothing else, in the place of the product before it, and gives one
-// of the two forms.
-static bool adds_bias_to(const wk_cuda_call *c, const wk_cuda_call *product)
-{
-    if (c->node->op != WK_OP_bias_act || product->node->op != WK_OP_matmul || c->chained)
-        return false;
-    bool plain = c->node->attrs.bias_act.activation == WK_IDENTITY && c->node->input_count > 1 &&
-                 c->in[1] && c->in[0] == product->out[0] && c->out[0] == product->out[0] &&
-                 wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == product->node->outputs;
-    wk_shape from = wk_call_output_shape(product, 0), to = wk_call_output_shape(c, 0);
-    bool both = (c->matrices & 1) && (c->numbers & 1);
-    return plain && !both && from.dim[from.rank - 1] == to.dim[to.rank - 1] &&
-           from.dim[from.rank - 1] % ROW_UNIT == 0 && product->node->input_count <= 2 &&
-           !product->node->attrs.matmul.reduce;
-}
-
-void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count)
-{
-    for (size_t i = 0; i + 1 < count; i++) {
-        if (calls[i].precision != WK_CUDA_BF16 || calls[i].merged ||
-            !adds_bias_to(&calls[i + 1], &calls[i]))
-            continue;
-        calls[i].merged = 1;
-        calls[i + 1].skipped = true;
-    }
+    if (c->tail) finish(c->tail);
 }

@@ -13,7 +13,7 @@
 #include "tensor/cuda/hopper_conv.cuh"
 #include "tensor/cuda/hopper_wgmma.cuh"
 
-enum { THREADS = 256, GROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4, MOST_TAPS = 64 };
+enum { THREADS = 256, GROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4 };
 enum { CHUNK_BYTES = CHUNK * sizeof(__nv_bfloat16) };
 #define OUTSIDE 0xffffffffu
 
@@ -35,7 +35,8 @@ template <int COLS> struct sums {
 // The beginning of shared memory, before the image and the weights.
 typedef struct front {
     unsigned place[ROWS]; // where a row's results begin, with edges in its low bits, or OUTSIDE
-    int tap[MOST_TAPS];   // bytes from the copy's beginning to a tap's first chunk
+    unsigned copied[ROWS + WK_PLANES_HALO]; // where the copied places begin
+    uint4 terms[WK_PLANES_TERMS / 64];      // where every 16 terms begin in the copy, in chunks
     uint64_t full[STAGES], empty[STAGES];
 } front;
 
@@ -61,80 +62,84 @@ template <bool TRANSPOSED> static __device__ block_work work_of(const wk_planes 
     return b;
 }
 
-// The places of the results and of the taps, by different threads.
-template <bool TRANSPOSED>
-static __device__ void prepare(const wk_planes &j, const block_work &b, front *f)
+// The first numbers of the tile's results.
+template <bool TRANSPOSED> static __device__ void locate_results(const wk_planes &j, front *f)
 {
-    if (threadIdx.x < ROWS) {
-        unsigned place = blockIdx.x * ROWS + threadIdx.x, image, row, column, at = OUTSIDE;
-        wk_locate(j.x, place, &image, &row, &column);
-        unsigned step = TRANSPOSED ? 2 : 1;
-        row *= step, column *= step;
-        if (place < j.x.places && row < j.result && column < j.result) {
-            at = ((image * j.result + row) * j.result + column) * j.result_c;
-            if (TRANSPOSED && j.result_c % CHUNK == 0)
-                at |= (row + 1 < j.result ? 1 : 0) | (column + 1 < j.result ? 2 : 0);
+    if (threadIdx.x >= ROWS) return;
+    unsigned place = blockIdx.x * ROWS + threadIdx.x, image, row, column, at = OUTSIDE;
+    wk_locate(j.x, place, &image, &row, &column);
+    if (TRANSPOSED) row *= 2, column *= 2;
+    if (place < j.x.places && row < j.result && column < j.result) {
+        at = ((image * j.result + row) * j.result + column) * j.result_c;
+        if (TRANSPOSED && j.result_c % CHUNK == 0)
+            at |= (row + 1 < j.result ? 1 : 0) | (column + 1 < j.result ? 2 : 0);
+    }
+    f->place[threadIdx.x] = at;
+}
+
+// Where 16 terms begin in the copy. Behind the last the weights are zeros, and any images will do.
+template <bool TRANSPOSED>
+static __device__ void locate_terms(const wk_planes &j, const block_work &b, front *f)
+{
+    unsigned *terms = (unsigned *)f->terms;
+    for (unsigned i = threadIdx.x; i < WK_PLANES_TERMS / 16; i += THREADS) {
+        unsigned k = min(i * 16, b.depth - 16), tap = k / j.channels, channel = k % j.channels;
+        unsigned u = tap / b.taps_right, v = tap - u * b.taps_right, plane = 0;
+        if (TRANSPOSED) {
+            u = b.taps_down - 1 - u, v = b.taps_right - 1 - v;
+        } else if (j.x.split == 2) {
+            plane = u % 2 * 2 + v % 2;
+            u /= 2, v /= 2;
         }
-        f->place[threadIdx.x] = at;
-        return;
+        unsigned chunk = plane * j.x.plane_chunks + channel / CHUNK;
+        terms[i] = chunk * (j.pitch / CHUNK_BYTES) + u * j.x.width + v;
     }
-    unsigned tap = threadIdx.x - ROWS;
-    if (tap >= b.taps_down * b.taps_right) return;
-    unsigned u = tap / b.taps_right, v = tap - u * b.taps_right, plane = 0;
-    if (TRANSPOSED) {
-        u = b.taps_down - 1 - u, v = b.taps_right - 1 - v;
-    } else if (j.x.split == 2) {
-        plane = u % 2 * 2 + v % 2;
-        u /= 2, v /= 2;
+}
+
+// Finds the places to copy.
+static __device__ void locate_images(const wk_planes &j, const block_work &b, front *f)
+{
+    for (unsigned i = threadIdx.x; i < j.copied; i += THREADS) {
+        int place = b.first + (int)i; // before the first there is none
+        f->copied[i] = place < 0 ? 0 : wk_place_of(j.x, (unsigned)place);
     }
-    f->tap[tap] = (int)(plane * j.x.plane_chunks * j.pitch + (u * j.x.width + v) * CHUNK_BYTES);
 }
 
 // The images' part, all channels of a place by neighbouring threads.
-static __device__ void copy_images(const wk_planes &j, const block_work &b, unsigned to)
+static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
 {
-    unsigned planes = j.x.split * j.x.split;
+    unsigned plane = j.x.plane_chunks * j.pitch;
     for (unsigned id = threadIdx.x; id < j.copied * j.x.plane_chunks; id += THREADS) {
         unsigned at = wk_quotient(id, j.x.by_chunks), chunk = id - at * j.x.plane_chunks;
-        int place = b.first + (int)at;
-        unsigned image, row, column;
-        bool real = place >= 0 && (unsigned)place < j.x.places;
-        wk_locate(j.x, real ? (unsigned)place : 0, &image, &row, &column);
-        unsigned from = image * j.x.image + row * j.x.down + column * j.x.right + chunk * j.x.chunk;
-        unsigned there = to + chunk * j.pitch + at * CHUNK_BYTES;
-        row *= j.x.split, column *= j.x.split;
-        for (unsigned p = 0; p < planes; p++) {
-            unsigned y = j.x.split == 2 ? p / 2 : 0, x = j.x.split == 2 ? p % 2 : 0;
-            bool inside = real && row + y < j.x.side && column + x < j.x.side;
-            unsigned offset = inside ? from + y * j.x.plane_down + x * j.x.plane_right : 0;
-            wk_copy_chunk(there + p * j.x.plane_chunks * j.pitch, j.x.from + offset, inside);
-        }
+        unsigned place = f->copied[at], there = to + chunk * j.pitch + at * CHUNK_BYTES;
+        const __nv_bfloat16 *from = j.x.from + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
+        wk_copy_chunk(there, from, place);
+        if (j.x.split == 1) continue;
+        bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
+        wk_copy_chunk(there + plane, from + j.x.plane_right, right);
+        wk_copy_chunk(there + 2 * plane, from + j.x.plane_down, below);
+        wk_copy_chunk(there + 3 * plane, from + j.x.plane_down + j.x.plane_right, below && right);
     }
 }
 
-// The product's place along the sum.
-typedef struct along {
-    unsigned tap, chunk;
-} along;
-
+// Multiplies a stage. `left` is the first operand's description, to which the terms' chunks are
+// added.
 template <int COLS>
-static __device__ void multiply(const wk_planes &j, const front *f, unsigned images,
-                                unsigned weights, along *a, unsigned taps, sums<COLS> &sum)
+static __device__ void multiply(const front *f, unsigned step, uint64_t left, unsigned weights,
+                                sums<COLS> &sum)
 {
     typedef tile<COLS> t;
+    uint2 terms[2]; // of 64 or 32
+    for (int i = 0; i < t::depth / 32; i++)
+        terms[i] = ((const uint2 *)f->terms)[step * (t::depth / 32) + i];
+    uint64_t right = wk_operand(weights, t::pitch, 128);
     wk_wgmma_begin();
 #pragma unroll
-    for (unsigned k = 0; k < t::depth; k += 16) {
-        // Behind the last term weights are zeros, and any images will do.
-        unsigned tap = a->tap < taps ? a->tap : taps - 1;
-        uint64_t left = wk_operand(images + f->tap[tap] + a->chunk * j.pitch, j.pitch, 128);
+    for (unsigned k = 0; k < t::depth / 16; k++) {
+        unsigned at = k % 2 ? terms[k / 2].y : terms[k / 2].x;
 #pragma unroll
-        for (unsigned i = 0; i < t::parts; i++) {
-            unsigned at = k / CHUNK * t::pitch + i * t::part * CHUNK_BYTES;
-            wk_wgmma<0, 0>(sum.v[i], left, wk_operand(weights + at, t::pitch, 128));
-        }
-        a->chunk += 2;
-        if (a->chunk == j.channels / CHUNK) a->chunk = 0, a->tap++;
+        for (unsigned i = 0; i < t::parts; i++)
+            wk_wgmma<0, 0>(sum.v[i], left + at, right + k * 2 * COLS + i * t::part);
     }
     wk_wgmma_commit();
 }
@@ -289,29 +294,30 @@ static __global__ void __launch_bounds__(THREADS, 2) planes_kernel(const wk_plan
     front *f = (front *)memory;
     const block_work b = work_of<TRANSPOSED>(j);
     unsigned images = (unsigned)__cvta_generic_to_shared(memory) + sizeof(front);
-    unsigned taps = b.taps_down * b.taps_right;
     unsigned steps = (b.depth + t::depth - 1) / t::depth;
     const supply s = supply_of<COLS>(j, f, images + j.copied_bytes);
     if (threadIdx.x == 0) begin_barriers(s);
-    prepare<TRANSPOSED>(j, b, f);
+    locate_results<TRANSPOSED>(j, f);
+    locate_terms<TRANSPOSED>(j, b, f);
+    locate_images(j, b, f);
+    __syncthreads();
     wk_begin();
     if (threadIdx.x == 0)
         for (unsigned step = 0; step < STAGES && step < steps; step++)
             bring<COLS>(s, step);
-    copy_images(j, b, images);
+    copy_images(j, f, images);
     asm volatile("cp.async.wait_all;" ::: "memory");
     wk_publish_shared();
     __syncthreads();
     sums<COLS> sum = {};
     for (int i = 0; i < t::parts; i++)
         wk_wgmma_hold(sum.v[i]);
-    along a = {};
-    unsigned mine = images + threadIdx.x / GROUP * 64 * CHUNK_BYTES;
+    uint64_t left = wk_operand(images + threadIdx.x / GROUP * 64 * CHUNK_BYTES, j.pitch, 128);
 #pragma unroll 1
     for (unsigned step = 0; step < steps; step++) {
         unsigned at = step % STAGES, before = (step - 1) % STAGES;
         wk_barrier_wait(s.full + at * 8, step / STAGES % 2);
-        multiply<COLS>(j, f, mine, s.to + at * t::stage, &a, taps, sum);
+        multiply<COLS>(f, step, left, s.to + at * t::stage, sum);
         wk_wgmma_wait<1>();
         if (step == 0) continue;
         if (threadIdx.x % 32 == 0) wk_barrier_arrive(s.empty + before * 8);

@@ -4,7 +4,6 @@
 #define WK_TENSOR_CUDA_HOPPER_CONV_CUH
 
 #include "tensor/cuda/conv.cuh"
-#include <stdlib.h>
 
 /// An image in bf16 as planes of places. Offsets are in numbers.
 typedef struct wk_planes_image {
@@ -40,8 +39,9 @@ typedef struct wk_planes {
     float *totals; // column sums of every tile [class][tile][column], or NULL
 } wk_planes;
 
-/// Rows of a tile: `totals` has one for each so many places of each class.
-enum { WK_PLANES_ROWS = 128 };
+/// The most places that a tile copies beside its rows, and rows of a tile: `totals` has one for
+/// each so many places of each class.
+enum { WK_PLANES_ROWS = 128, WK_PLANES_HALO = 128 };
 
 /// Columns of a block.
 static inline unsigned wk_planes_columns(const wk_planes *j)
@@ -50,7 +50,8 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
     return j->columns <= 48 && j->classes == 1 && !j->joined ? 48 : j->columns <= 96 ? 96 : 192;
 }
 
-/// Terms of a stage.
+/// The most terms, and terms of a stage.
+enum { WK_PLANES_TERMS = 4096 };
 #define WK_PLANES_DEPTH(columns) ((columns) > 96 ? 32 : 64)
 
 void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j);
@@ -92,26 +93,6 @@ typedef struct wk_colour_weights {
 /// False, and nothing is done, for sizes that do not suit.
 bool wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
 
-/// As wk_launch, with shared memory.
-template <class... P, class... A>
-static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block,
-                             unsigned bytes, A... args)
-{
-    // Errors stay for cudaGetLastError.
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = bytes;
-    config.stream = c->stream;
-    config.attrs = &attribute;
-    config.numAttrs = getenv("WK_PDL") && c->programmatic ? 1 : 0;
-    (void)cudaLaunchKernelEx(&config, kernel, P(args)...);
-}
-
 /// Where a place lies.
 static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place, unsigned *image,
                                         unsigned *row, unsigned *column)
@@ -127,6 +108,37 @@ static __device__ inline void wk_copy_chunk(unsigned to, const __nv_bfloat16 *fr
 {
     int bytes = real ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+
+/// What the low bits of a place's beginning say: that it is there, and whether the planes of the
+/// lower row and of the right column have it too.
+enum { WK_PLACE = 4, WK_PLACE_BELOW = 1, WK_PLACE_RIGHT = 2, WK_PLACE_BITS = 7 };
+
+/// Where a place of the image begins, with its bits; 0 for places outside.
+static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned place)
+{
+    unsigned image, row, column;
+    wk_locate(x, place, &image, &row, &column);
+    if (place >= x.places || row * x.split >= x.side || column * x.split >= x.side) return 0;
+    unsigned at = image * x.image + row * x.down + column * x.right;
+    at |= row * x.split + 1 < x.side ? WK_PLACE_BELOW : 0;
+    return at | (column * x.split + 1 < x.side ? WK_PLACE_RIGHT : 0) | WK_PLACE;
+}
+
+/// Begins to copy the same chunk of COUNT places, `step` apart, those that have all bits `need`,
+/// and zeros for the others. The places are read before, all at once: the way through shared memory
+/// and the copy's address is long.
+template <int COUNT>
+static __device__ inline void wk_copy_places(const unsigned *places, unsigned step, unsigned need,
+                                             const __nv_bfloat16 *from, unsigned to)
+{
+    unsigned at[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        at[i] = places[i * step];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        wk_copy_chunk(to + i * step * 16, from + (at[i] & ~WK_PLACE_BITS), (at[i] & need) == need);
 }
 
 #endif

@@ -6,10 +6,9 @@
 #include "tensor/cuda/hopper_wgmma.cuh"
 
 enum { DEPTH = 128, STAGES = 3, CHUNK = 8, CHUNK_BYTES = 16, MOST_REACH = 128 };
-enum { MULTIPLYING = 256, COPYING = 96, THREADS = MULTIPLYING + COPYING };
+enum { MULTIPLYING = 256, COPYING = 192, THREADS = MULTIPLYING + COPYING };
 enum { ROWS = 64, ROW_CHUNKS = ROWS / CHUNK, SMALL_PITCH = (DEPTH + 1) * CHUNK_BYTES };
 enum { SMALL = ROW_CHUNKS * SMALL_PITCH };
-#define OUTSIDE 0xffffffffu
 
 typedef struct front {
     uint64_t full[STAGES], empty[STAGES];
@@ -37,11 +36,11 @@ static __device__ void locate_stage(const wk_colour_weights &j, const share &s, 
     for (unsigned i = threadIdx.x - MULTIPLYING; i < DEPTH + j.reach; i += COPYING) {
         wk_locate(j.x, place + i, &image, &row, &column);
         unsigned at = image * j.x.image + row * j.x.down + column * j.x.right;
-        large[i] = place + i < j.x.places ? at : OUTSIDE;
+        large[i] = place + i < j.x.places ? at | WK_PLACE : 0;
         if (i >= DEPTH) continue;
         bool real = place + i < s.end && row < j.small_side && column < j.small_side;
         at = ((image * j.small_side + row) * j.small_side + column) * j.small_c;
-        small[i] = real ? at : OUTSIDE;
+        small[i] = real ? at | WK_PLACE : 0;
     }
 }
 
@@ -50,23 +49,24 @@ template <int TAPS>
 static __device__ void copy_stage(const wk_colour_weights &j, const unsigned *large,
                                   const unsigned *small, unsigned to)
 {
-    unsigned id = threadIdx.x - MULTIPLYING, chunk = id % ROW_CHUNKS;
-    if (chunk * CHUNK < j.small_c)
-#pragma unroll 4
-        for (unsigned i = id / ROW_CHUNKS; i < DEPTH; i += COPYING / ROW_CHUNKS) {
-            bool real = small[i] != OUTSIDE;
-            wk_copy_chunk(to + chunk * SMALL_PITCH + i * CHUNK_BYTES,
-                          j.small + (real ? small[i] + chunk * CHUNK : 0), real);
-        }
-    chunk = id % (2 * TAPS);
-    unsigned tap = chunk / 2, offset = chunk % 2 * j.x.chunk;
-#pragma unroll 4
-    for (unsigned i = id / (2 * TAPS); i < DEPTH + j.reach - TAPS + 1; i += COPYING / (2 * TAPS)) {
-        unsigned from = large[i + tap];
-        bool real = from != OUTSIDE;
-        wk_copy_chunk(to + SMALL + chunk * j.pitch + i * CHUNK_BYTES,
-                      j.x.from + (real ? from + offset : 0), real);
+    enum { HIGH = COPYING / ROW_CHUNKS, WIDE = 2 * TAPS, LARGE_HIGH = COPYING / WIDE, BATCH = 4 };
+    unsigned id = threadIdx.x - MULTIPLYING, chunk = id % ROW_CHUNKS, i = id / ROW_CHUNKS;
+    const __nv_bfloat16 *from = j.small + chunk * CHUNK;
+    unsigned at = to + chunk * SMALL_PITCH;
+    if (chunk * CHUNK < j.small_c) {
+        wk_copy_places<DEPTH / HIGH>(small + i, HIGH, WK_PLACE, from, at + i * CHUNK_BYTES);
+        i += DEPTH / HIGH * HIGH;
+        if (i < DEPTH) wk_copy_places<1>(small + i, 0, WK_PLACE, from, at + i * CHUNK_BYTES);
     }
+    chunk = id % WIDE, i = id / WIDE;
+    from = j.x.from + chunk % 2 * j.x.chunk;
+    at = to + SMALL + chunk * j.pitch;
+    large += chunk / 2; // the tap
+    unsigned rows = DEPTH + (TAPS - 1) * j.x.width;
+    for (; i + (BATCH - 1) * LARGE_HIGH < rows; i += BATCH * LARGE_HIGH)
+        wk_copy_places<BATCH>(large + i, LARGE_HIGH, WK_PLACE, from, at + i * CHUNK_BYTES);
+    for (; i < rows; i += LARGE_HIGH)
+        wk_copy_places<1>(large + i, 0, WK_PLACE, from, at + i * CHUNK_BYTES);
 }
 
 template <int TAPS>

@@ -2,16 +2,15 @@
 // planes and of the small image go through shared memory, 64 at a time; a block of threads has some
 // channels of all planes as rows, some of the small channels as columns, and makes the sums of two
 // taps, which begin at different places of the same copy. At places that the small
-// image does not have, it is zero. Three warp groups multiply, three more warps copy.
+// image does not have, it is zero. Three warp groups multiply, four more warps copy.
 #include "tensor/cuda/hopper_conv.cuh"
 #include "tensor/cuda/hopper_wgmma.cuh"
 
 enum { ROWS = WK_WEIGHTS_ROWS, COLS = WK_WEIGHTS_COLS, DEPTH = WK_WEIGHTS_DEPTH };
 enum { CHUNK = 8, CHUNK_BYTES = 16, STAGES = 5, TAPS = 2 };
-enum { MULTIPLYING = ROWS / 64 * 128, COPYING = 96, THREADS = MULTIPLYING + COPYING };
+enum { MULTIPLYING = ROWS / 64 * 128, COPYING = 128, THREADS = MULTIPLYING + COPYING };
 enum { LEFT_CHUNKS = ROWS / CHUNK, RIGHT_CHUNKS = COLS / CHUNK };
 enum { RIGHT_PITCH = (DEPTH + 1) * CHUNK_BYTES, RIGHT = RIGHT_CHUNKS * RIGHT_PITCH };
-#define OUTSIDE 0xffffffffu
 
 // The beginning of shared memory, before the stages.
 typedef struct front {
@@ -51,57 +50,73 @@ static __device__ share share_of(const wk_planes_weights &j)
 static __device__ void locate_stage(const wk_planes_weights &j, const share &s, unsigned place,
                                     unsigned *left, unsigned *right)
 {
-    unsigned image, row, column;
-    for (unsigned i = threadIdx.x - MULTIPLYING; i < DEPTH + s.further; i += COPYING) {
-        unsigned at = place + s.shift + i, to = OUTSIDE;
-        wk_locate(j.x, at, &image, &row, &column);
-        if (at < j.x.places) {
-            to = image * j.x.image + row * j.x.down + column * j.x.right;
-            to |= (row * 2 + 1 < j.x.side ? 1 : 0) | (column * 2 + 1 < j.x.side ? 2 : 0);
-        }
-        left[i] = to;
-    }
-    for (unsigned i = threadIdx.x - MULTIPLYING; i < DEPTH; i += COPYING) {
+    unsigned id = threadIdx.x - MULTIPLYING, image, row, column;
+    for (unsigned i = id; i < DEPTH + s.further; i += COPYING)
+        left[i] = wk_place_of(j.x, place + s.shift + i);
+    for (unsigned i = id; i < DEPTH; i += COPYING) {
         wk_locate(j.x, place + i, &image, &row, &column);
         bool real = place + i < s.end && row < j.small_side && column < j.small_side;
-        right[i] =
-            real ? ((image * j.small_side + row) * j.small_side + column) * j.small_c : OUTSIDE;
+        unsigned at = ((image * j.small_side + row) * j.small_side + column) * j.small_c;
+        right[i] = real ? at | WK_PLACE : 0;
     }
 }
 
-// A thread's chunk of the left side, the same for every place: its offset, and the edges that its
-// plane needs.
-typedef struct left_chunk {
-    unsigned offset, edges;
-} left_chunk;
+// A chunk on a side, the same for every place, and the bits that the place must have.
+typedef struct chunk {
+    const __nv_bfloat16 *from;
+    unsigned need;
+} chunk;
 
-static __device__ left_chunk left_chunk_of(const wk_planes_weights &j, const share &s)
+static __device__ chunk left_chunk(const wk_planes_weights &j, const share &s, unsigned at)
 {
-    unsigned chunk = s.rows * LEFT_CHUNKS + threadIdx.x % LEFT_CHUNKS;
-    unsigned plane = wk_quotient(chunk, j.x.by_chunks), y = plane / 2, x = plane % 2;
-    chunk -= plane * j.x.plane_chunks;
-    left_chunk l = {y * j.x.plane_down + x * j.x.plane_right + chunk * CHUNK, y | x << 1};
-    if (plane >= 4) l.edges = 4; // no place has it
-    return l;
+    at += s.rows * LEFT_CHUNKS;
+    unsigned plane = wk_quotient(at, j.x.by_chunks), y = plane / 2, x = plane % 2;
+    at -= plane * j.x.plane_chunks;
+    chunk c = {j.x.from + y * j.x.plane_down + x * j.x.plane_right + at * CHUNK,
+               WK_PLACE | y * WK_PLACE_BELOW | x * WK_PLACE_RIGHT};
+    if (plane >= 4) c.from = j.x.from, c.need = ~0u; // no place has it
+    return c;
 }
 
-static __device__ void copy_stage(const wk_planes_weights &j, const share &s, const left_chunk &l,
+static __device__ chunk right_chunk(const wk_planes_weights &j, const share &s, unsigned at)
+{
+    unsigned column = s.columns * COLS + at * CHUNK;
+    chunk c = {j.small + column, WK_PLACE};
+    if (column >= j.small_c) c.from = j.small, c.need = ~0u;
+    return c;
+}
+
+// A thread has three chunks on each side.
+enum { PARTS = 3, LEFT_WIDE = LEFT_CHUNKS / PARTS, RIGHT_WIDE = RIGHT_CHUNKS / PARTS };
+typedef struct chunks {
+    chunk left[PARTS], right[PARTS];
+} chunks;
+
+static __device__ chunks chunks_of(const wk_planes_weights &j, const share &s, unsigned id)
+{
+    chunks c;
+#pragma unroll
+    for (unsigned p = 0; p < PARTS; p++) {
+        c.left[p] = left_chunk(j, s, p * LEFT_WIDE + id % LEFT_WIDE);
+        c.right[p] = right_chunk(j, s, p * RIGHT_WIDE + id % RIGHT_WIDE);
+    }
+    return c;
+}
+
+static __device__ void copy_stage(const wk_planes_weights &j, const share &s, const chunks &c,
                                   const unsigned *left, const unsigned *right, unsigned to)
 {
-    unsigned id = threadIdx.x - MULTIPLYING, at = to + RIGHT + id % LEFT_CHUNKS * j.pitch;
-#pragma unroll 4
-    for (unsigned i = id / LEFT_CHUNKS; i < DEPTH + s.further; i += COPYING / LEFT_CHUNKS) {
-        unsigned from = left[i];
-        bool real = from != OUTSIDE && (from & l.edges) == l.edges;
-        wk_copy_chunk(at + i * CHUNK_BYTES, j.x.from + (real ? (from & ~3u) + l.offset : 0), real);
-    }
-    unsigned column = s.columns * COLS + id % RIGHT_CHUNKS * CHUNK;
-    at = to + id % RIGHT_CHUNKS * RIGHT_PITCH;
-#pragma unroll 4
-    for (unsigned i = id / RIGHT_CHUNKS; i < DEPTH; i += COPYING / RIGHT_CHUNKS) {
-        unsigned from = right[i];
-        bool real = from != OUTSIDE && column < j.small_c;
-        wk_copy_chunk(at + i * CHUNK_BYTES, j.small + (real ? from + column : 0), real);
+    enum { HIGH = COPYING / LEFT_WIDE, RIGHT_HIGH = COPYING / RIGHT_WIDE };
+    unsigned id = threadIdx.x - MULTIPLYING, first = id / LEFT_WIDE, other = id / RIGHT_WIDE;
+#pragma unroll
+    for (unsigned p = 0; p < PARTS; p++) {
+        unsigned at = to + RIGHT + (p * LEFT_WIDE + id % LEFT_WIDE) * j.pitch;
+        chunk l = c.left[p], r = c.right[p];
+        wk_copy_places<DEPTH / HIGH>(left + first, HIGH, l.need, l.from, at + first * CHUNK_BYTES);
+        for (unsigned i = DEPTH + first; i < DEPTH + s.further; i += HIGH)
+            wk_copy_places<1>(left + i, 0, l.need, l.from, at + i * CHUNK_BYTES);
+        at = to + (p * RIGHT_WIDE + id % RIGHT_WIDE) * RIGHT_PITCH + other * CHUNK_BYTES;
+        wk_copy_places<DEPTH / RIGHT_HIGH>(right + other, RIGHT_HIGH, r.need, r.from, at);
     }
 }
 
@@ -110,14 +125,14 @@ static __device__ void copy_all(const wk_planes_weights &j, const share &s, fron
 {
     unsigned full = (unsigned)__cvta_generic_to_shared(f->full);
     unsigned empty = (unsigned)__cvta_generic_to_shared(f->empty);
-    const left_chunk l = left_chunk_of(j, s);
+    const chunks c = chunks_of(j, s, threadIdx.x - MULTIPLYING);
 #pragma unroll 1
     for (unsigned step = 0; step < s.steps; step++) {
         unsigned at = step % STAGES, *left = f->left[step % 2], *right = f->right[step % 2];
         locate_stage(j, s, s.begin + step * DEPTH, left, right);
         asm volatile("bar.sync 1, %0;" ::"n"((int)COPYING) : "memory"); // of these warps alone
         if (step >= STAGES) wk_barrier_wait(empty + at * 8, (step / STAGES - 1) % 2);
-        copy_stage(j, s, l, left, right, stages + at * stage);
+        copy_stage(j, s, c, left, right, stages + at * stage);
         wk_barrier_arrive_copied(full + at * 8);
     }
 }
@@ -145,16 +160,16 @@ static __device__ void store(const wk_planes_weights &j, const share &s,
     unsigned row = s.rows * ROWS + threadIdx.x / 32 * 16 + lane / 4;
 #pragma unroll
     for (unsigned half = 0; half < 2; half++) { // the lane's rows are eight apart
-        unsigned chunk = row / CHUNK + half, plane = wk_quotient(chunk, j.x.by_chunks);
-        unsigned channel = (chunk - plane * j.x.plane_chunks) * CHUNK + row % CHUNK;
+        unsigned at = row / CHUNK + half, plane = wk_quotient(at, j.x.by_chunks);
+        unsigned channel = (at - plane * j.x.plane_chunks) * CHUNK + row % CHUNK;
         if (plane >= 4) continue;
 #pragma unroll
         for (unsigned i = 0; i < TAPS; i++) {
             unsigned down = (s.tap + i) / j.taps * 2 + plane / 2;
             unsigned right = (s.tap + i) % j.taps * 2 + plane % 2;
             if (i >= s.count || down >= j.kernel || right >= j.kernel) continue;
-            unsigned at = (down * j.kernel + right) * j.channels + channel;
-            float *to = y + (size_t)at * j.small_c + column;
+            unsigned line = (down * j.kernel + right) * j.channels + channel;
+            float *to = y + (size_t)line * j.small_c + column;
 #pragma unroll
             for (unsigned n = 0; n < COLS / 8; n++)
                 if (column + n * 8 < j.small_c)

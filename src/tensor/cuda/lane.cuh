@@ -51,8 +51,9 @@ struct wk_cuda_lane {
     bool failed;       // memory of the host ran out
     unsigned emitted;  // a bit for each output whose bf16 copy this call writes itself
     wk_cuda_copies *copies;
-    const wk_cuda_call **lazy; // by tensor: the lazy call whose result it would be, or NULL; the
-                               // same for all lanes
+    // The same for all lanes.
+    const wk_cuda_call **lazy; // by tensor: the lazy call whose result it would be, or NULL
+    bool *padded;              // by root: see wk_cuda_is_padded
 };
 
 /// Where the bf16 copy of floats lies; NULL for floats outside all buffers.
@@ -76,8 +77,12 @@ bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
 /// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
 /// its result so.
 bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node);
-/// Fills in matrices, numbers and halves of all calls of a graph; false when memory ran out.
-bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count);
+/// Whether input i lies in its place as bf16 rows, each filled up with zeros to whole 16 bytes:
+/// ragged rows that only matrix products read.
+bool wk_cuda_is_padded(const wk_cuda_call *c, int i);
+/// Fills in matrices, numbers and halves of all calls of a graph, and what the lane says of its
+/// tensors; false when memory ran out.
+bool wk_cuda_find_storage(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count);
 /// Chooses the lazy nodes of a plan whose groups are there; false when memory ran out.
 bool wk_cuda_find_lazy(wk_plan *plan);
 /// Tells calls and lane which nodes are lazy; false when memory ran out.
@@ -86,8 +91,9 @@ bool wk_cuda_keep_lazy(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count, co
 void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
 /// Lets products of few results add their bias and draw an actor's actions.
 void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
-/// Lets products add the bias of a layer without activation.
-void wk_cuda_merge_bias(wk_cuda_call *calls, size_t count);
+/// Lets products do the work of the nodes around them: the product they add to, and the bias,
+/// activation or slope that follows.
+void wk_cuda_merge_products(wk_cuda_call *calls, size_t count);
 /// Lets the gradient of an image be multiplied by the slope of the layer before it.
 void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count);
 

@@ -86,6 +86,9 @@ static void put_call(const wk_cuda_call *call)
         else
             note_writes(&call[k]);
     }
+    // Both leave their result in the call's own place.
+    if (call->before) note_inputs(lane, call->before);
+    if (call->tail) note_inputs(lane, call->tail);
     for (int k = 0; k < call->node->output_count; k++) {
         if (!(lane->emitted >> k & 1)) continue;
         size_t size = wk_type_size(wk_info(call->g, call->node->outputs + k)->type);

@@ -157,8 +157,60 @@ static void add_piece(const wk_cuda_call *c, pieces *p, wk_split to, wk_out y, p
     if (p->count == PIECES) lay(c, p, to, y);
 }
 
+// Row r's elements first ... first+7 of a concatenation; beyond the last piece there are zeros.
+static __device__ uint4 lay_unit(const pieces &p, unsigned r, unsigned first)
+{
+    float v[8] = {};
+    for (unsigned k = 0; k < p.count; k++) {
+        const piece &q = p.item[k];
+        size_t row = (size_t)r * q.width;
+        if (q.begin >= first + 8 || q.begin + q.width <= first) continue;
+        bool inside = q.begin <= first && q.begin + q.width >= first + 8;
+        const __nv_bfloat16 *half = q.x.half + row + (first - q.begin);
+        if (inside && q.x.half && (uintptr_t)half % 16 == 0) return *(const uint4 *)half;
+#pragma unroll
+        for (unsigned i = 0; i < 8; i++)
+            if (first + i >= q.begin && first + i < q.begin + q.width && !q.is_zero())
+                v[i] = q.x[row + (first + i - q.begin)];
+    }
+    return make_uint4(wk_two_halves(v[0], v[1]), wk_two_halves(v[2], v[3]),
+                      wk_two_halves(v[4], v[5]), wk_two_halves(v[6], v[7]));
+}
+
+static __global__ void lay_padded_kernel(const __grid_constant__ pieces p, unsigned count,
+                                         wk_divisor by_units, uint4 *y)
+{
+    wk_begin();
+    unsigned step = gridDim.x * blockDim.x;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        unsigned r = wk_quotient(i, by_units);
+        y[i] = lay_unit(p, r, 8 * (i - r * by_units.value));
+    }
+}
+
+// Rows of bf16 numbers in the place of the floats, each filled up to whole 16 bytes.
+static void lay_padded(const wk_cuda_call *c)
+{
+    const int *starts = c->g->extents.items + c->node->attrs.concat.starts;
+    wk_split to = wk_shape_split(wk_call_output_shape(c, 0), c->node->attrs.concat.axis, 1);
+    pieces p = {};
+    for (int i = 0; i < c->node->input_count; i++) {
+        size_t width = wk_shape_count(wk_call_input_shape(c, i)) / to.outer;
+        p.item[p.count++] = {wk_call_load(c, i), (size_t)starts[i] * to.inner, width};
+    }
+    size_t units = (to.length * to.inner + 7) / 8, count = to.outer * units;
+    size_t blocks = (count + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
+    if (blocks > 132 * 16) blocks = 132 * 16;
+    wk_launch(c, lay_padded_kernel, (unsigned)blocks, WK_CUDA_THREADS, p, (unsigned)count,
+              wk_divisor_of((unsigned)units), (uint4 *)c->out[0]);
+}
+
 void wk_cuda_call_concat(const wk_cuda_call *c)
 {
+    if (c->lane->padded && c->lane->padded[c->node->outputs]) {
+        lay_padded(c);
+        return;
+    }
     int axis = c->node->attrs.concat.axis;
     const int *starts = c->g->extents.items + c->node->attrs.concat.starts;
     wk_split to = wk_shape_split(wk_call_output_shape(c, 0), axis, 1);

@@ -170,6 +170,45 @@ static void decide(wk_cuda_call *call, readers *read, const wk_cuda_call *const 
     }
 }
 
+// Ragged rows that are longer than what few.cu takes.
+static bool has_ragged_rows(const wk_graph *g, int tensor)
+{
+    wk_shape shape = wk_info(g, tensor)->type.shape;
+    return !has_whole_rows(g, tensor) && shape.dim[shape.rank - 1] > 64;
+}
+
+static bool reads_padded(const wk_cuda_call *call, int i)
+{
+    const wk_graph *g = call->g;
+    int tensor = wk_node_inputs(g, call->node)[i], root = wk_info(g, tensor)->root;
+    wk_shape a = wk_info(g, tensor)->type.shape, b = wk_info(g, root)->type.shape;
+    return call->node->op == WK_OP_matmul && !call->chained && i <= 1 &&
+           wk_shape_count(a) == wk_shape_count(b) && a.dim[a.rank - 1] == b.dim[b.rank - 1];
+}
+
+static void find_padded(const wk_cuda_call *calls, size_t count, bool *padded)
+{
+    const wk_graph *g = calls[0].g;
+    for (size_t step = 0; step < count; step++) {
+        const wk_node *node = calls[step].node;
+        padded[node->outputs] =
+            node->op == WK_OP_concat && !calls[step].lazy && !calls[step].chained &&
+            !wk_cuda_joined_in_place(g, node) &&
+            node->attrs.concat.axis == wk_info(g, node->outputs)->type.shape.rank - 1 &&
+            !wk_info(g, node->outputs)->output && node->input_count <= MOST_HALVES &&
+            has_ragged_rows(g, node->outputs);
+        for (int i = 0; i < node->input_count; i++)
+            if (!reads_padded(&calls[step], i))
+                padded[wk_info(g, wk_node_inputs(g, node)[i])->root] = false;
+    }
+}
+
+bool wk_cuda_is_padded(const wk_cuda_call *c, int i)
+{
+    return c->lane->padded &&
+           c->lane->padded[wk_info(c->g, wk_node_inputs(c->g, c->node)[i])->root];
+}
+
 static void find_halves(wk_cuda_call *calls, size_t count, const readers *read)
 {
     for (size_t step = 0; step < count; step++) {
@@ -182,13 +221,15 @@ static void find_halves(wk_cuda_call *calls, size_t count, const readers *read)
 }
 
 // Backwards, so that the readers of a concatenation in place are known before its inputs.
-bool wk_cuda_find_storage(wk_cuda_call *calls, size_t count)
+bool wk_cuda_find_storage(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count)
 {
     if (count == 0 || calls[0].precision != WK_CUDA_BF16) return true;
     size_t tensors = calls[0].g->tensors.count;
     readers *read = (readers *)calloc(tensors, sizeof *read); // by root
     const wk_cuda_call **producers = (const wk_cuda_call **)calloc(tensors, sizeof *producers);
-    bool ok = read && producers;
+    bool *padded = lane->padded = (bool *)calloc(tensors, sizeof *padded);
+    bool ok = read && producers && padded;
+    if (ok) find_padded(calls, count, padded);
     for (size_t step = 0; ok && step < count; step++)
         for (int i = 0; i < calls[step].node->output_count; i++)
             producers[calls[step].node->outputs + i] = &calls[step];

@@ -1,0 +1,278 @@
+// Learners in files: what was saved continues, fits where it should, and is refused where it does
+// not, or is damaged.
+#include "agent/rig.h"
+#include "base/file.h"
+#include <stdio.h>
+#include <unistd.h>
+
+#define PATH "test_weights.tmp.safetensors"
+
+static void a_restored_learner_continues_bit_for_bit(void **state)
+{
+    (void)state;
+    wk_learner_config config = tiny(TASKS);
+    rig a = open_rig(config, 1);
+    for (uint64_t n = 0; n < UPDATES; n++)
+        update(&a, n);
+    assert_ok(wk_learner_save(a.learner, PATH, &err));
+    config.seed = 5;
+    rig b = open_rig(config, 1);
+    update(&b, 77); // another past, to be forgotten
+    assert_ok(wk_learner_restore(b.learner, PATH, &err));
+    assert_same_weights(&a, &b);
+    for (uint64_t n = UPDATES; n < 2 * UPDATES; n++) {
+        record x = update(&a, n), y = update(&b, n);
+        assert_memory_equal(&x, &y, sizeof x);
+    }
+    assert_same_weights(&a, &b);
+    close_rig(&a);
+    close_rig(&b);
+    remove(PATH);
+}
+
+static void a_snapshot_of_another_size_is_refused_and_changes_nothing(void **state)
+{
+    (void)state;
+    wk_learner_config other = tiny(TASKS);
+    other.deter++;
+    rig big = open_rig(other, 1), a = open_rig(tiny(TASKS), 1), twin = open_rig(tiny(TASKS), 1);
+    assert_ok(wk_learner_save(big.learner, PATH, &err));
+    assert_refused(wk_learner_restore(a.learner, PATH, &err), WK_E_FORMAT, "model/");
+    assert_same_weights(&a, &twin);
+    record x = update(&a, 0), y = update(&twin, 0);
+    assert_memory_equal(&x, &y, sizeof x);
+    close_rig(&big);
+    close_rig(&a);
+    close_rig(&twin);
+    remove(PATH);
+}
+
+static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(0), 1), twin = open_rig(tiny(0), 1), other = open_rig(tiny(0), 1);
+    update(&other, 0);
+    assert_ok(wk_learner_save(other.learner, PATH, &err));
+    char *bytes;
+    size_t size;
+    assert_ok(wk_file_read(PATH, 1 << 24, &bytes, &size, &err));
+    free(bytes);
+    const size_t cuts[] = {0, 7, 100, size / 2, size - 1};
+    for (size_t i = sizeof cuts / sizeof *cuts; i-- > 0;) {
+        assert_int_equal(truncate(PATH, (off_t)cuts[i]), 0);
+        assert_int_not_equal(wk_learner_restore(a.learner, PATH, &err), WK_OK);
+        assert_same_weights(&a, &twin);
+    }
+    assert_refused(wk_learner_restore(a.learner, "no such file", &err), WK_E_NOT_FOUND,
+                   "no such file");
+    close_rig(&a);
+    close_rig(&twin);
+    close_rig(&other);
+    remove(PATH);
+}
+
+static void save_labelled(const rig *r)
+{
+    const wk_weights_label labels[] = {{"domain", "pond"}, {"step", "300"}};
+    assert_ok(wk_learner_save_weights(r->learner, PATH, labels, 2, &err));
+}
+
+static bool same_set(const rig *a, const rig *b, wk_set_id set)
+{
+    size_t size, other;
+    uint8_t *x = weights(a, set, &size), *y = weights(b, set, &other);
+    bool same = size == other && memcmp(x, y, size) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+static void weights_are_restored_whole_or_in_parts(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(TASKS), 1);
+    for (uint64_t n = 0; n < UPDATES; n++)
+        update(&a, n);
+    save_labelled(&a);
+    rig whole = open_rig(tiny(TASKS), 1), world = open_rig(tiny(TASKS), 1);
+    assert_ok(
+        wk_learner_restore_weights(whole.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &whole);
+    assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    for (int set = 0; set < WK_SETS; set++)
+        assert_int_equal(same_set(&a, &world, set), set < WK_SET_REWARD);
+    assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &world);
+    close_rig(&a);
+    close_rig(&whole);
+    close_rig(&world);
+    remove(PATH);
+}
+
+static void a_world_model_fits_learners_with_other_tasks(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(0), 1), b = open_rig(tiny(TASKS), 1), none = open_rig(tiny(0), 1);
+    update(&a, 0);
+    save_labelled(&a);
+    assert_ok(wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    assert_same_weights(&a, &b);
+    update(&b, 1);
+    save_labelled(&b);
+    assert_ok(wk_learner_restore_weights(none.learner, PATH, WK_WEIGHTS_WORLD, &err));
+    assert_same_weights(&b, &none);
+    close_rig(&a);
+    close_rig(&b);
+    close_rig(&none);
+    remove(PATH);
+}
+
+static void weights_are_read_from_a_checkpoint_too(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(TASKS), 1), b = open_rig(tiny(TASKS), 1);
+    update(&a, 0);
+    assert_ok(wk_learner_save(a.learner, PATH, &err));
+    assert_ok(
+        wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
+    assert_same_weights(&a, &b);
+    uint64_t updates, skipped;
+    assert_ok(wk_learner_counts(b.learner, &updates, &skipped, &err));
+    assert_int_equal(updates, 0);
+    close_rig(&a);
+    close_rig(&b);
+    remove(PATH);
+}
+
+// Saves weights of `other` and finds that a learner of `config` refuses them and stays as it was.
+static void assert_foreign(wk_learner_config other, wk_learner_config config, unsigned parts,
+                           const char *part)
+{
+    rig from = open_rig(other, 1), to = open_rig(config, 1), twin = open_rig(config, 1);
+    update(&from, 0);
+    save_labelled(&from);
+    assert_refused(wk_learner_restore_weights(to.learner, PATH, parts, &err), WK_E_FORMAT, part);
+    assert_non_null(strstr(err.message, "domain pond, step 300"));
+    assert_same_weights(&to, &twin);
+    close_rig(&from);
+    close_rig(&to);
+    close_rig(&twin);
+    remove(PATH);
+}
+
+static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
+{
+    (void)state;
+    wk_learner_config other = tiny(TASKS);
+    assert_foreign(tiny(0), tiny(TASKS), WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, "missing: reward/");
+    assert_foreign(tiny(1), tiny(TASKS), WK_WEIGHTS_TASKS, "different: reward/");
+    other.layers++;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "unexpected: ensemble/");
+    other = tiny(TASKS);
+    other.hidden++;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "different: model/");
+    other = tiny(TASKS);
+    other.exploration = WK_EXPLORE_RANDOM;
+    assert_foreign(other, tiny(TASKS), WK_WEIGHTS_WORLD, "missing: explore.actor/");
+    assert_foreign(tiny(TASKS), other, WK_WEIGHTS_WORLD, "unexpected: explore.");
+}
+
+// One task's networks out of a file with several: what is left of each stack is that member.
+static void a_single_task_is_taken_from_a_file_with_several(void **state)
+{
+    (void)state;
+    rig all = open_rig(tiny(TASKS), 1), one = open_rig(tiny(1), 1), twin = open_rig(tiny(1), 1);
+    for (uint64_t n = 0; n < UPDATES; n++)
+        update(&all, n);
+    save_labelled(&all);
+    assert_refused(wk_learner_restore_task(one.learner, PATH, TASKS, &err), WK_E_FORMAT, "reward/");
+    assert_same_weights(&one, &twin);
+    assert_ok(wk_learner_restore_task(one.learner, PATH, 1, &err));
+    for (int set = WK_SET_REWARD; set < WK_SETS; set++) {
+        size_t size, other;
+        uint8_t *x = weights(&all, set, &size), *y = weights(&one, set, &other);
+        for (size_t i = 0; i < wk_params_count(one.learner->params[set]); i++) {
+            const wk_weight *from = wk_params_at(all.learner->params[set], i),
+                            *to = wk_params_at(one.learner->params[set], i);
+            size_t bytes = to->count * sizeof(float);
+            assert_int_equal(from->count, TASKS * to->count);
+            assert_memory_equal(x + from->offset + bytes, y + to->offset, bytes);
+        }
+        free(x);
+        free(y);
+    }
+    assert_true(same_set(&one, &twin, WK_SET_MODEL));
+    close_rig(&all);
+    close_rig(&one);
+    close_rig(&twin);
+    remove(PATH);
+}
+
+static void damaged_weights_are_refused_and_change_nothing(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(0), 1), b = open_rig(tiny(0), 1), twin = open_rig(tiny(0), 1);
+    update(&a, 0);
+    save_labelled(&a);
+    FILE *file = fopen(PATH, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    int last = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    fputc(last ^ 1, file);
+    fclose(file);
+    assert_refused(wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD, &err), WK_E_FORMAT,
+                   "damaged");
+    assert_same_weights(&b, &twin);
+    close_rig(&a);
+    close_rig(&b);
+    close_rig(&twin);
+    remove(PATH);
+}
+
+// Training the tasks on observed states changes the task networks and nothing else.
+static void tasks_can_be_trained_from_a_snapshot(void **state)
+{
+    (void)state;
+    rig a = open_rig(tiny(TASKS), 1), twin = open_rig(tiny(TASKS), 1);
+    batch *b = make_batch(0);
+    wk_learner_batch v = view(b);
+    wk_task_metrics tasks;
+    assert_ok(wk_learner_observe(a.learner, &v, &err));
+    assert_ok(wk_learner_update_tasks(a.learner, &v, &tasks, &err));
+    for (int k = 0; k < TASKS; k++)
+        assert_true(tasks.reward_loss[k] > 0 && tasks.policy[k].actor_norm > 0);
+    for (int set = 0; set < WK_SET_REWARD; set++) {
+        size_t size;
+        uint8_t *x = weights(&a, set, &size), *y = weights(&twin, set, &size);
+        assert_memory_equal(x, y, size);
+        free(x);
+        free(y);
+    }
+    size_t size;
+    uint8_t *x = weights(&a, WK_SET_TASK_ACTOR, &size),
+            *y = weights(&twin, WK_SET_TASK_ACTOR, &size);
+    assert_memory_not_equal(x, y, size);
+    free(x);
+    free(y);
+    free(b);
+    close_rig(&a);
+    close_rig(&twin);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_restored_learner_continues_bit_for_bit),
+        cmocka_unit_test(a_snapshot_of_another_size_is_refused_and_changes_nothing),
+        cmocka_unit_test(a_truncated_snapshot_is_refused_and_changes_nothing),
+        cmocka_unit_test(weights_are_restored_whole_or_in_parts),
+        cmocka_unit_test(a_world_model_fits_learners_with_other_tasks),
+        cmocka_unit_test(weights_are_read_from_a_checkpoint_too),
+        cmocka_unit_test(weights_that_do_not_fit_are_refused_and_name_their_run),
+        cmocka_unit_test(a_single_task_is_taken_from_a_file_with_several),
+        cmocka_unit_test(damaged_weights_are_refused_and_change_nothing),
+        cmocka_unit_test(tasks_can_be_trained_from_a_snapshot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
