@@ -4,8 +4,7 @@
 #include "tensor/cuda/hopper_conv.cuh"
 
 enum { CHUNK = 8, TERMS = 16, CHUNK_BYTES = 16, COLOURS = 3, MOST_TAPS = 64 };
-enum { SHARED = 226 << 10 };    // bytes of shared memory that a block can have
-enum { MULTIPROCESSORS = 132 }; // of an H200
+enum { SHARED = 226 << 10 }; // bytes of shared memory that a block can have
 
 static bool aligned(const void *x)
 {
@@ -287,7 +286,7 @@ static bool colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     j.x.from = four_colours(c, z, large);
     j.small_side = z->small;
     j.small_c = z->small_c;
-    j.groups = MULTIPROCESSORS;
+    j.groups = (unsigned)c->processors;
     j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
     wk_cuda_colour_weights(c, &j, taps);
     wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
@@ -317,7 +316,8 @@ bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, 
         z->kernel % 2 || !aligned(dw))
         return false;
     unsigned blocks = j.row_blocks * j.column_blocks * divide_up(j.taps * j.taps, 2);
-    unsigned groups = blocks < MULTIPROCESSORS ? MULTIPROCESSORS / blocks : 1;
+    unsigned processors = (unsigned)c->processors;
+    unsigned groups = blocks < processors ? processors / blocks : 1;
     unsigned steps = divide_up(j.x.places, WK_WEIGHTS_DEPTH), group = divide_up(steps, groups);
     j.group = group * WK_WEIGHTS_DEPTH;
     j.groups = divide_up(steps, group);
