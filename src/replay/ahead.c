@@ -55,7 +55,7 @@ void wk_replay_check_ahead(wk_replay *replay, const wk_slot *slot, const wk_repl
     if (!ahead) return;
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
     size_t K = (size_t)replay->shape.n_tasks;
-    const wk_rows *rows = &slot->rows;
+    const wk_block_rows *rows = &slot->rows;
     bool same = ahead->count == i + 1 && rows->flags[i] == row->flags &&
                 same_numbers(rows->actions + i * A, row->action, A) &&
                 same_numbers(rows->rewards + i * K, row->rewards, K) &&

@@ -407,7 +407,7 @@ static wk_status stage_row(wk_replay *replay, wk_slot *slot, const wk_replay_row
 {
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
     size_t K = (size_t)replay->shape.n_tasks;
-    wk_rows *rows = &slot->rows;
+    wk_block_rows *rows = &slot->rows;
     wk_replay_check_ahead(replay, slot, row);
     wk_replay_stage_row(replay, slot, row);
     wk_block_view view = {rows->actions + i * A,
