@@ -6,15 +6,6 @@
 enum { CHUNK = 8, TERMS = 16, CHUNK_BYTES = 16, COLOURS = 3, MOST_TAPS = 64 };
 enum { SHARED = 226 << 10 }; // bytes of shared memory that a block can have
 
-static bool has_wgmma(void)
-{
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
-               cudaSuccess &&
-           major == 9;
-}
-
 static bool aligned(const void *x)
 {
     return (uintptr_t)x % 16 == 0;
@@ -32,7 +23,7 @@ static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, size_t count)
     return c->precision == WK_CUDA_BF16 && z->stride == 2 && z->large > z->kernel &&
            z->kernel >= 2 && z->kernel * z->kernel <= MOST_TAPS && z->small_c % CHUNK == 0 &&
            z->batch * z->large_count < (size_t)1 << 31 &&
-           z->batch * z->small_count < (size_t)1 << 31 && count == wk_call_count(c) && has_wgmma();
+           z->batch * z->small_count < (size_t)1 << 31 && count == wk_call_count(c) && c->hopper;
 }
 
 static bool is_coloured(const wk_conv_sizes *z)
@@ -55,6 +46,13 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
     return x;
 }
 
+static void divide_chunks(wk_planes_image *x, unsigned beside)
+{
+    x->beside = x->plane_chunks % 2 ? 1 : beside;
+    x->by_chunks = wk_divisor_of(x->plane_chunks);
+    x->by_across = wk_divisor_of(x->plane_chunks / x->beside);
+}
+
 // The large image as four planes of every other pixel.
 static wk_planes_image large_planes(const wk_conv_sizes *z)
 {
@@ -67,7 +65,7 @@ static wk_planes_image large_planes(const wk_conv_sizes *z)
     x.down = 2 * line, x.right = 2 * z->large_c;
     x.chunk = CHUNK;
     x.plane_down = line, x.plane_right = z->large_c;
-    x.by_chunks = wk_divisor_of(x.plane_chunks);
+    divide_chunks(&x, 2);
     return x;
 }
 
@@ -83,7 +81,7 @@ static wk_planes_image large_colours(const wk_conv_sizes *z)
     x.image = z->large * line;
     x.down = 2 * line, x.right = CHUNK;
     x.chunk = line;
-    x.by_chunks = wk_divisor_of(2);
+    divide_chunks(&x, 1);
     return x;
 }
 
@@ -97,7 +95,7 @@ static wk_planes_image small_plane(const wk_conv_sizes *z)
     x.image = (unsigned)z->small_count;
     x.down = z->small * z->small_c, x.right = z->small_c;
     x.chunk = CHUNK;
-    x.by_chunks = wk_divisor_of(x.plane_chunks);
+    divide_chunks(&x, 2);
     return x;
 }
 
@@ -280,14 +278,17 @@ static bool colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
                            const float *small, float *dw)
 {
     wk_colour_weights j = {};
+    unsigned taps = z->kernel / 2;
     j.x = large_colours(z);
-    j.x.from = four_colours(c, z, large);
     j.small = wk_cuda_half(c, small, z->batch * z->small_count);
+    if (!wk_cuda_colour_weights_suit(taps, z->small_c, j.x.width) || !aligned(j.small))
+        return false;
+    j.x.from = four_colours(c, z, large);
     j.small_side = z->small;
     j.small_c = z->small_c;
     j.groups = (unsigned)c->processors;
     j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
-    if (!aligned(j.small) || !wk_cuda_colour_weights(c, &j, z->kernel / 2)) return false;
+    wk_cuda_colour_weights(c, &j, taps);
     wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
     return true;
 }
@@ -311,8 +312,8 @@ bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, 
     j.pitch = ((WK_WEIGHTS_DEPTH + further) | 1) * CHUNK_BYTES;
     j.row_blocks = divide_up(4 * z->large_c, WK_WEIGHTS_ROWS);
     j.column_blocks = divide_up(z->small_c, WK_WEIGHTS_COLS);
-    if (further > WK_WEIGHTS_FURTHER || wk_cuda_planes_weights_bytes(&j) > SHARED ||
-        !mostly_inside(z, j.x.width) || z->kernel % 2 || !aligned(dw))
+    if (wk_cuda_planes_weights_bytes(&j) > SHARED || !mostly_inside(z, j.x.width) ||
+        z->kernel % 2 || !aligned(dw))
         return false;
     unsigned blocks = j.row_blocks * j.column_blocks * divide_up(j.taps * j.taps, 2);
     unsigned processors = (unsigned)c->processors;

@@ -105,12 +105,17 @@ static __device__ void locate_images(const wk_planes &j, const block_work &b, fr
     }
 }
 
-// The images' part, all channels of a place by neighbouring threads.
+// The images' part. A warp copies neighbouring places, which lie side by side in shared memory, and
+// as many chunks of each (`beside`) as make a whole sector of global memory.
 static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
 {
-    unsigned plane = j.x.plane_chunks * j.pitch;
-    for (unsigned id = threadIdx.x; id < j.copied * j.x.plane_chunks; id += THREADS) {
-        unsigned at = wk_quotient(id, j.x.by_chunks), chunk = id - at * j.x.plane_chunks;
+    unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.pitch;
+    unsigned high = 32 / j.x.beside, across = j.x.plane_chunks / j.x.beside;
+    unsigned tasks = (j.copied + high - 1) / high * across;
+    for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
+        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + lane / j.x.beside;
+        unsigned chunk = (task - group * across) * j.x.beside + lane % j.x.beside;
+        if (at >= j.copied) continue;
         unsigned place = f->copied[at], there = to + chunk * j.pitch + at * CHUNK_BYTES;
         const __nv_bfloat16 *from = j.x.from + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
         wk_copy_chunk(there, from, place);
@@ -164,14 +169,13 @@ static __device__ wk_eight load_eight(const float *x)
 }
 
 // act(x + bias), or x times the slope at `y` where there is a slope to take.
-static __device__ void finish_eight(const wk_planes &j, size_t place, const float (&bias)[CHUNK],
-                                    float (&v)[CHUNK])
+static __device__ void finish_eight(const wk_planes &j, const wk_eight &y,
+                                    const float (&bias)[CHUNK], float (&v)[CHUNK])
 {
 #pragma unroll
     for (int i = 0; i < CHUNK; i++)
         v[i] += bias[i];
     if (j.sloped) {
-        wk_eight y = j.slope.get8(place / CHUNK);
         const float at[CHUNK] = {y.a.x, y.a.y, y.a.z, y.a.w, y.b.x, y.b.y, y.b.z, y.b.w};
 #pragma unroll
         for (int i = 0; i < CHUNK; i++)
@@ -183,57 +187,94 @@ static __device__ void finish_eight(const wk_planes &j, size_t place, const floa
     }
 }
 
-// A thread has eight columns of every so manieth row.
-template <bool TRANSPOSED, int COLS>
-static __device__ void store(const wk_planes &j, const front *f, const float *from, float *part)
+// A thread's eight columns: where they begin in a row's results, and which edges they need.
+typedef struct result_chunk {
+    unsigned column, channel, offset, edges;
+} result_chunk;
+
+template <bool TRANSPOSED>
+static __device__ result_chunk result_chunk_of(const wk_planes &j, unsigned column)
 {
-    typedef tile<COLS> t;
-    const unsigned across = COLS / CHUNK, high = THREADS / across;
-    unsigned at = threadIdx.x % across * CHUNK, first = threadIdx.x / across;
-    unsigned column = blockIdx.y * COLS + at, channel = column, offset = column, edges = 0;
-    bool mine = first < high && column < j.columns;
-    if (TRANSPOSED) {
-        unsigned down = blockIdx.z / 2, right = blockIdx.z % 2;
-        if (j.joined) {
-            unsigned index = wk_quotient(column, j.by_result_c);
-            channel = column - index * j.result_c;
-            down = index / 2, right = index % 2;
-        }
-        offset = (down * j.result + right) * j.result_c + channel;
-        edges = down | right << 1;
+    result_chunk r = {column, column, column, 0};
+    if (!TRANSPOSED) return r;
+    unsigned down = blockIdx.z / 2, right = blockIdx.z % 2;
+    if (j.joined) {
+        unsigned index = wk_quotient(column, j.by_result_c);
+        r.channel = column - index * j.result_c;
+        down = index / 2, right = index % 2;
     }
-    float bias[CHUNK], total[CHUNK] = {};
+    r.offset = (down * j.result + right) * j.result_c + r.channel;
+    r.edges = down | right << 1;
+    return r;
+}
+
+// Finishes and stores a thread's columns of every so manieth row, and adds them up. What slopes are
+// taken at is read for several rows ahead.
+template <int COLS>
+static __device__ void store_rows(const wk_planes &j, const front *f, const result_chunk &r,
+                                  unsigned first, const float *from, float (&total)[CHUNK])
+{
+    const unsigned high = THREADS / (COLS / CHUNK), ahead = 4;
+    float bias[CHUNK];
 #pragma unroll
     for (int i = 0; i < CHUNK; i++)
-        bias[i] = j.bias && mine ? j.bias[channel + i] : 0.0f;
+        bias[i] = j.bias ? j.bias[r.channel + i] : 0.0f;
 #pragma unroll 1
-    for (unsigned row = first; mine && row < ROWS; row += high) {
-        unsigned place = f->place[row];
-        if (place == OUTSIDE || (TRANSPOSED && (place & edges) != edges)) continue;
-        if (TRANSPOSED) place &= ~3u;
-        wk_eight x = load_eight(from + row * t::line + at);
-        float v[CHUNK] = {x.a.x, x.a.y, x.a.z, x.a.w, x.b.x, x.b.y, x.b.z, x.b.w};
-        finish_eight(j, place + offset, bias, v);
-        j.out.put8((place + offset) / CHUNK,
-                   {make_float4(v[0], v[1], v[2], v[3]), make_float4(v[4], v[5], v[6], v[7])});
+    for (unsigned row = first; row < ROWS; row += ahead * high) {
+        unsigned place[ahead];
+        wk_eight y[ahead];
 #pragma unroll
-        for (int i = 0; i < CHUNK; i++)
-            total[i] += v[i];
+        for (unsigned i = 0; i < ahead; i++) {
+            unsigned at = row + i * high < ROWS ? f->place[row + i * high] : OUTSIDE;
+            bool real = at != OUTSIDE && (at & r.edges) == r.edges;
+            place[i] = real ? (at & ~3u) + r.offset : OUTSIDE;
+            if (j.sloped && real) y[i] = j.slope.get8(place[i] / CHUNK);
+        }
+#pragma unroll
+        for (unsigned i = 0; i < ahead; i++) {
+            if (place[i] == OUTSIDE) continue;
+            wk_eight x = load_eight(from + (row + i * high) * tile<COLS>::line);
+            float v[CHUNK] = {x.a.x, x.a.y, x.a.z, x.a.w, x.b.x, x.b.y, x.b.z, x.b.w};
+            finish_eight(j, y[i], bias, v);
+            j.out.put8(place[i] / CHUNK,
+                       {make_float4(v[0], v[1], v[2], v[3]), make_float4(v[4], v[5], v[6], v[7])});
+#pragma unroll
+            for (int k = 0; k < CHUNK; k++)
+                total[k] += v[k];
+        }
     }
-    if (!j.totals) return;
-    // Column sums of the tile, in a fixed order.
+}
+
+// Column sums of the tile, in a fixed order.
+template <int COLS>
+static __device__ void store_totals(const wk_planes &j, unsigned first, unsigned at,
+                                    const float (&total)[CHUNK], float *part)
+{
+    const unsigned high = THREADS / (COLS / CHUNK);
     __syncthreads();
     if (first < high)
 #pragma unroll
         for (int i = 0; i < CHUNK; i++)
             part[first * COLS + at + i] = total[i];
     __syncthreads();
-    if (threadIdx.x >= COLS || blockIdx.y * COLS + threadIdx.x >= j.columns) return;
+    unsigned column = blockIdx.y * COLS + threadIdx.x;
+    if (threadIdx.x >= COLS || column >= j.columns) return;
     float sum = 0;
     for (unsigned i = 0; i < high; i++)
         sum += part[i * COLS + threadIdx.x];
-    j.totals[(size_t)(blockIdx.z * gridDim.x + blockIdx.x) * j.columns + blockIdx.y * COLS +
-             threadIdx.x] = sum;
+    j.totals[(size_t)(blockIdx.z * gridDim.x + blockIdx.x) * j.columns + column] = sum;
+}
+
+// A thread has eight columns.
+template <bool TRANSPOSED, int COLS>
+static __device__ void store(const wk_planes &j, const front *f, float *results)
+{
+    const unsigned across = COLS / CHUNK, high = THREADS / across;
+    unsigned at = threadIdx.x % across * CHUNK, first = threadIdx.x / across;
+    const result_chunk r = result_chunk_of<TRANSPOSED>(j, blockIdx.y * COLS + at);
+    float total[CHUNK] = {};
+    if (first < high && r.column < j.columns) store_rows<COLS>(j, f, r, first, results + at, total);
+    if (j.totals) store_totals<COLS>(j, first, at, total, results);
 }
 
 // Three colours of four classes: two neighbouring pixels of a line are six numbers.
@@ -287,7 +328,8 @@ static __device__ void begin_barriers(const supply &s)
 }
 
 template <bool TRANSPOSED, int COLS>
-static __global__ void __launch_bounds__(THREADS, 2) planes_kernel(const wk_planes j)
+static __global__ void __launch_bounds__(THREADS, COLS <= 48 ? 4 : 2)
+    planes_kernel(const wk_planes j)
 {
     extern __shared__ __align__(128) char memory[];
     typedef tile<COLS> t;
@@ -337,7 +379,7 @@ static __global__ void __launch_bounds__(THREADS, 2) planes_kernel(const wk_plan
     if constexpr (COLS == 16)
         store_colours(j, f, result);
     else
-        store<TRANSPOSED, COLS>(j, f, result, result);
+        store<TRANSPOSED, COLS>(j, f, result);
 }
 
 template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, const wk_planes &j)

@@ -13,7 +13,8 @@ typedef struct wk_planes_image {
     unsigned plane_chunks; // chunks of 8 channels in a plane
     unsigned image, down, right, chunk, plane_down, plane_right; // from one to the next
     unsigned width, height, places;                              // of all images
-    wk_divisor by_width, by_height, by_chunks;
+    unsigned beside; // chunks of a place that lie side by side in pairs: 2, or else 1
+    wk_divisor by_width, by_height, by_chunks, by_across; // by_across: plane_chunks / beside
 } wk_planes_image;
 
 /// A convolution in either direction. Results are act(product + bias), or the product times the
@@ -69,12 +70,7 @@ typedef struct wk_planes_weights {
     size_t weights;
 } wk_planes_weights;
 
-enum {
-    WK_WEIGHTS_ROWS = 192,
-    WK_WEIGHTS_COLS = 96,
-    WK_WEIGHTS_DEPTH = 64,
-    WK_WEIGHTS_FURTHER = 64
-};
+enum { WK_WEIGHTS_ROWS = 192, WK_WEIGHTS_COLS = 96, WK_WEIGHTS_DEPTH = 64 };
 
 /// Bytes of shared memory it takes.
 unsigned wk_cuda_planes_weights_bytes(const wk_planes_weights *j);
@@ -90,8 +86,9 @@ typedef struct wk_colour_weights {
     float *sums;                  // [group][weights]
 } wk_colour_weights;
 
-/// False, and nothing is done, for sizes that do not suit.
-bool wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
+/// Whether the kernel has the taps, the channels of the small image and the width of places.
+bool wk_cuda_colour_weights_suit(unsigned taps, unsigned small_c, unsigned width);
+void wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
 
 /// Where a place lies.
 static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place, unsigned *image,
@@ -123,22 +120,6 @@ static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned
     unsigned at = image * x.image + row * x.down + column * x.right;
     at |= row * x.split + 1 < x.side ? WK_PLACE_BELOW : 0;
     return at | (column * x.split + 1 < x.side ? WK_PLACE_RIGHT : 0) | WK_PLACE;
-}
-
-/// Begins to copy the same chunk of COUNT places, `step` apart, those that have all bits `need`,
-/// and zeros for the others. The places are read before, all at once: the way through shared memory
-/// and the copy's address is long.
-template <int COUNT>
-static __device__ inline void wk_copy_places(const unsigned *places, unsigned step, unsigned need,
-                                             const __nv_bfloat16 *from, unsigned to)
-{
-    unsigned at[COUNT];
-#pragma unroll
-    for (int i = 0; i < COUNT; i++)
-        at[i] = places[i * step];
-#pragma unroll
-    for (int i = 0; i < COUNT; i++)
-        wk_copy_chunk(to + i * step * 16, from + (at[i] & ~WK_PLACE_BITS), (at[i] & need) == need);
 }
 
 #endif

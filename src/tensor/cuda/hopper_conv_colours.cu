@@ -44,29 +44,31 @@ static __device__ void locate_stage(const wk_colour_weights &j, const share &s, 
     }
 }
 
-// The small image's chunks, as many as it has, and those of the large one for every tap of a line.
+// The small image's chunks, as many as it has, in pairs of 16 places, and those of the large one
+// for every tap of a line: a warp's places lie side by side in shared memory.
 template <int TAPS>
 static __device__ void copy_stage(const wk_colour_weights &j, const unsigned *large,
                                   const unsigned *small, unsigned to)
 {
-    enum { HIGH = COPYING / ROW_CHUNKS, WIDE = 2 * TAPS, LARGE_HIGH = COPYING / WIDE, BATCH = 4 };
-    unsigned id = threadIdx.x - MULTIPLYING, chunk = id % ROW_CHUNKS, i = id / ROW_CHUNKS;
-    const __nv_bfloat16 *from = j.small + chunk * CHUNK;
-    unsigned at = to + chunk * SMALL_PITCH;
-    if (chunk * CHUNK < j.small_c) {
-        wk_copy_places<DEPTH / HIGH>(small + i, HIGH, WK_PLACE, from, at + i * CHUNK_BYTES);
-        i += DEPTH / HIGH * HIGH;
-        if (i < DEPTH) wk_copy_places<1>(small + i, 0, WK_PLACE, from, at + i * CHUNK_BYTES);
+    enum { WARPS = COPYING / 32, HIGH = 16 };
+    unsigned warp = (threadIdx.x - MULTIPLYING) / 32, lane = threadIdx.x % 32;
+    unsigned tasks = (j.small_c / CHUNK + 1) / 2 * (DEPTH / HIGH);
+    for (unsigned task = warp; task < tasks; task += WARPS) {
+        unsigned at = task % (DEPTH / HIGH) * HIGH + lane / 2;
+        unsigned chunk = task / (DEPTH / HIGH) * 2 + lane % 2, place = small[at];
+        if (chunk * CHUNK >= j.small_c) continue;
+        wk_copy_chunk(to + chunk * SMALL_PITCH + at * CHUNK_BYTES,
+                      j.small + (place & ~WK_PLACE_BITS) + chunk * CHUNK, place);
     }
-    chunk = id % WIDE, i = id / WIDE;
-    from = j.x.from + chunk % 2 * j.x.chunk;
-    at = to + SMALL + chunk * j.pitch;
-    large += chunk / 2; // the tap
     unsigned rows = DEPTH + (TAPS - 1) * j.x.width;
-    for (; i + (BATCH - 1) * LARGE_HIGH < rows; i += BATCH * LARGE_HIGH)
-        wk_copy_places<BATCH>(large + i, LARGE_HIGH, WK_PLACE, from, at + i * CHUNK_BYTES);
-    for (; i < rows; i += LARGE_HIGH)
-        wk_copy_places<1>(large + i, 0, WK_PLACE, from, at + i * CHUNK_BYTES);
+    for (unsigned at = warp * 32 + lane; at < rows; at += COPYING) {
+#pragma unroll
+        for (unsigned chunk = 0; chunk < 2 * TAPS; chunk++) {
+            unsigned place = large[at + chunk / 2];
+            wk_copy_chunk(to + SMALL + chunk * j.pitch + at * CHUNK_BYTES,
+                          j.x.from + (place & ~WK_PLACE_BITS) + chunk % 2 * j.x.chunk, place);
+        }
+    }
 }
 
 template <int TAPS>
@@ -196,13 +198,15 @@ template <int TAPS> static void launch(const wk_cuda_call *c, wk_colour_weights 
                      sizeof(front) + STAGES * (SMALL + 2 * TAPS * j.pitch), j);
 }
 
-bool wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps)
+bool wk_cuda_colour_weights_suit(unsigned taps, unsigned small_c, unsigned width)
 {
-    if (taps < 2 || taps > 3 || j->small_c > ROWS || (taps - 1) * (j->x.width + 1) > MOST_REACH)
-        return false;
+    return (taps == 2 || taps == 3) && small_c <= ROWS && (taps - 1) * (width + 1) <= MOST_REACH;
+}
+
+void wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps)
+{
     if (taps == 2)
         launch<2>(c, *j);
     else
         launch<3>(c, *j);
-    return true;
 }

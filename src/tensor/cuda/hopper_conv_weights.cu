@@ -15,9 +15,6 @@ enum { RIGHT_PITCH = (DEPTH + 1) * CHUNK_BYTES, RIGHT = RIGHT_CHUNKS * RIGHT_PIT
 // The beginning of shared memory, before the stages.
 typedef struct front {
     uint64_t full[STAGES], empty[STAGES];
-    // Where the places of a stage begin on both sides, for two stages in turn; with edges in the
-    // low bits on the left, or OUTSIDE.
-    unsigned left[2][DEPTH + WK_WEIGHTS_FURTHER], right[2][DEPTH];
 } front;
 
 // A block's part of the product.
@@ -46,78 +43,72 @@ static __device__ share share_of(const wk_planes_weights &j)
     return s;
 }
 
-// Finds the places of a stage, one a thread.
-static __device__ void locate_stage(const wk_planes_weights &j, const share &s, unsigned place,
-                                    unsigned *left, unsigned *right)
-{
-    unsigned id = threadIdx.x - MULTIPLYING, image, row, column;
-    for (unsigned i = id; i < DEPTH + s.further; i += COPYING)
-        left[i] = wk_place_of(j.x, place + s.shift + i);
-    for (unsigned i = id; i < DEPTH; i += COPYING) {
-        wk_locate(j.x, place + i, &image, &row, &column);
-        bool real = place + i < s.end && row < j.small_side && column < j.small_side;
-        unsigned at = ((image * j.small_side + row) * j.small_side + column) * j.small_c;
-        right[i] = real ? at | WK_PLACE : 0;
-    }
-}
-
-// A chunk on a side, the same for every place, and the bits that the place must have.
-typedef struct chunk {
-    const __nv_bfloat16 *from;
-    unsigned need;
-} chunk;
-
-static __device__ chunk left_chunk(const wk_planes_weights &j, const share &s, unsigned at)
-{
-    at += s.rows * LEFT_CHUNKS;
-    unsigned plane = wk_quotient(at, j.x.by_chunks), y = plane / 2, x = plane % 2;
-    at -= plane * j.x.plane_chunks;
-    chunk c = {j.x.from + y * j.x.plane_down + x * j.x.plane_right + at * CHUNK,
-               WK_PLACE | y * WK_PLACE_BELOW | x * WK_PLACE_RIGHT};
-    if (plane >= 4) c.from = j.x.from, c.need = ~0u; // no place has it
-    return c;
-}
-
-static __device__ chunk right_chunk(const wk_planes_weights &j, const share &s, unsigned at)
-{
-    unsigned column = s.columns * COLS + at * CHUNK;
-    chunk c = {j.small + column, WK_PLACE};
-    if (column >= j.small_c) c.from = j.small, c.need = ~0u;
-    return c;
-}
-
-// A thread has three chunks on each side.
-enum { PARTS = 3, LEFT_WIDE = LEFT_CHUNKS / PARTS, RIGHT_WIDE = RIGHT_CHUNKS / PARTS };
+// A thread copies every other chunk of one place: a warp has 16 places, which lie side by side in
+// shared memory, and pairs of chunks, which are a whole sector of global memory.
+enum { PAIRS = LEFT_CHUNKS / 2, RIGHT_PAIRS = RIGHT_CHUNKS / 2, HIGH = 16 };
 typedef struct chunks {
-    chunk left[PARTS], right[PARTS];
+    unsigned left[PAIRS]; // where they begin in a place, with the bits that the place must have
+    unsigned live;        // a bit for each that exists
+    unsigned right;       // where the first begins on the right
 } chunks;
 
-static __device__ chunks chunks_of(const wk_planes_weights &j, const share &s, unsigned id)
+static __device__ chunks chunks_of(const wk_planes_weights &j, const share &s)
 {
-    chunks c;
+    chunks c = {};
+    unsigned odd = threadIdx.x % 2;
 #pragma unroll
-    for (unsigned p = 0; p < PARTS; p++) {
-        c.left[p] = left_chunk(j, s, p * LEFT_WIDE + id % LEFT_WIDE);
-        c.right[p] = right_chunk(j, s, p * RIGHT_WIDE + id % RIGHT_WIDE);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        unsigned at = s.rows * LEFT_CHUNKS + i * 2 + odd, plane = wk_quotient(at, j.x.by_chunks);
+        unsigned y = plane / 2, x = plane % 2;
+        at -= plane * j.x.plane_chunks;
+        c.left[i] = y * j.x.plane_down + x * j.x.plane_right + at * CHUNK;
+        c.left[i] |= WK_PLACE | y * WK_PLACE_BELOW | x * WK_PLACE_RIGHT;
+        if (plane < 4) c.live |= 1u << i;
     }
+    c.right = s.columns * COLS + odd * CHUNK;
     return c;
+}
+
+// Left chunks FIRST, FIRST + STEP ... of a place.
+template <int STEP>
+static __device__ void copy_left(const wk_planes_weights &j, const chunks &c, unsigned first,
+                                 unsigned place, unsigned to)
+{
+#pragma unroll
+    for (unsigned i = 0; i < PAIRS; i++) {
+        if (STEP > 1 && i % STEP != first) continue;
+        unsigned need = c.left[i] & WK_PLACE_BITS, offset = c.left[i] & ~WK_PLACE_BITS;
+        bool real = (place & need) == need && (c.live >> i & 1);
+        wk_copy_chunk(to + i * 2 * j.pitch,
+                      j.x.from + (real ? (place & ~WK_PLACE_BITS) + offset : 0), real);
+    }
+}
+
+static __device__ void copy_right(const wk_planes_weights &j, const share &s, const chunks &c,
+                                  unsigned place, unsigned to)
+{
+    unsigned image, row, column;
+    wk_locate(j.x, place, &image, &row, &column);
+    bool inside = place < s.end && row < j.small_side && column < j.small_side;
+    unsigned from = ((image * j.small_side + row) * j.small_side + column) * j.small_c + c.right;
+#pragma unroll
+    for (unsigned i = 0; i < RIGHT_PAIRS; i++) {
+        bool real = inside && c.right + i * 2 * CHUNK < j.small_c;
+        wk_copy_chunk(to + i * 2 * RIGHT_PITCH, j.small + (real ? from + i * 2 * CHUNK : 0), real);
+    }
 }
 
 static __device__ void copy_stage(const wk_planes_weights &j, const share &s, const chunks &c,
-                                  const unsigned *left, const unsigned *right, unsigned to)
+                                  unsigned place, unsigned to)
 {
-    enum { HIGH = COPYING / LEFT_WIDE, RIGHT_HIGH = COPYING / RIGHT_WIDE };
-    unsigned id = threadIdx.x - MULTIPLYING, first = id / LEFT_WIDE, other = id / RIGHT_WIDE;
-#pragma unroll
-    for (unsigned p = 0; p < PARTS; p++) {
-        unsigned at = to + RIGHT + (p * LEFT_WIDE + id % LEFT_WIDE) * j.pitch;
-        chunk l = c.left[p], r = c.right[p];
-        wk_copy_places<DEPTH / HIGH>(left + first, HIGH, l.need, l.from, at + first * CHUNK_BYTES);
-        for (unsigned i = DEPTH + first; i < DEPTH + s.further; i += HIGH)
-            wk_copy_places<1>(left + i, 0, l.need, l.from, at + i * CHUNK_BYTES);
-        at = to + (p * RIGHT_WIDE + id % RIGHT_WIDE) * RIGHT_PITCH + other * CHUNK_BYTES;
-        wk_copy_places<DEPTH / RIGHT_HIGH>(right + other, RIGHT_HIGH, r.need, r.from, at);
-    }
+    unsigned id = threadIdx.x - MULTIPLYING, odd = id % 2, at = id / 2;
+    unsigned left = to + RIGHT + odd * j.pitch;
+    copy_left<1>(j, c, 0, wk_place_of(j.x, place + s.shift + at), left + at * CHUNK_BYTES);
+    copy_right(j, s, c, place + at, to + odd * RIGHT_PITCH + at * CHUNK_BYTES);
+    // The places that the second tap needs beyond: all warps copy a part of their chunks.
+    for (at = DEPTH + at % HIGH; at < DEPTH + s.further; at += HIGH)
+        copy_left<COPYING / 32>(j, c, id / 32, wk_place_of(j.x, place + s.shift + at),
+                                left + at * CHUNK_BYTES);
 }
 
 static __device__ void copy_all(const wk_planes_weights &j, const share &s, front *f,
@@ -125,14 +116,12 @@ static __device__ void copy_all(const wk_planes_weights &j, const share &s, fron
 {
     unsigned full = (unsigned)__cvta_generic_to_shared(f->full);
     unsigned empty = (unsigned)__cvta_generic_to_shared(f->empty);
-    const chunks c = chunks_of(j, s, threadIdx.x - MULTIPLYING);
+    const chunks c = chunks_of(j, s);
 #pragma unroll 1
     for (unsigned step = 0; step < s.steps; step++) {
-        unsigned at = step % STAGES, *left = f->left[step % 2], *right = f->right[step % 2];
-        locate_stage(j, s, s.begin + step * DEPTH, left, right);
-        asm volatile("bar.sync 1, %0;" ::"n"((int)COPYING) : "memory"); // of these warps alone
+        unsigned at = step % STAGES;
         if (step >= STAGES) wk_barrier_wait(empty + at * 8, (step / STAGES - 1) % 2);
-        copy_stage(j, s, c, left, right, stages + at * stage);
+        copy_stage(j, s, c, s.begin + step * DEPTH, stages + at * stage);
         wk_barrier_arrive_copied(full + at * 8);
     }
 }
