@@ -1,5 +1,5 @@
 // Prepares convolutions for the kernels of capability 9.0 (hopper_conv.cu and
-// hopper_conv_weights.cu), where the device has it and the sizes suit.
+// hopper_conv_colours.cu), where the device has it and the sizes suit.
 #include "tensor/cuda/columns.cuh"
 #include "tensor/cuda/hopper_conv.cuh"
 
@@ -50,7 +50,6 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
 static void divide_chunks(wk_planes_image *x, unsigned beside)
 {
     x->beside = x->plane_chunks % 2 ? 1 : beside;
-    x->by_chunks = wk_divisor_of(x->plane_chunks);
     x->by_across = wk_divisor_of(x->plane_chunks / x->beside);
 }
 
@@ -270,20 +269,17 @@ bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     return true;
 }
 
-static unsigned divide_up(unsigned a, unsigned b)
+bool wk_cuda_colour_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                   const float *large, const float *small, float *dw)
 {
-    return (a + b - 1) / b;
-}
-
-static bool colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
-                           const float *small, float *dw)
-{
-    wk_colour_weights j = {};
     unsigned taps = z->kernel / 2;
+    if (!suits(c, z, z->weights) || !is_coloured(z) ||
+        !wk_cuda_colour_weights_suit(taps, z->small_c, z->large / 2))
+        return false;
+    wk_colour_weights j = {};
     j.x = large_colours(z);
     j.small = wk_cuda_half(c, small, z->batch * z->small_count);
-    if (!wk_cuda_colour_weights_suit(taps, z->small_c, j.x.width) || !aligned(j.small))
-        return false;
+    if (!aligned(j.small)) return false;
     j.x.from = four_colours(c, z, large);
     j.small_side = z->small;
     j.small_c = z->small_c;
@@ -291,41 +287,5 @@ static bool colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
     wk_cuda_colour_weights(c, &j, taps);
     wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
-    return true;
-}
-
-bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
-                                 const float *small, float *dw)
-{
-    if (!suits(c, z, z->weights)) return false;
-    if (is_coloured(z)) return colour_weights(c, z, large, small, dw);
-    if (z->large_c % CHUNK) return false;
-    wk_planes_weights j = {};
-    j.x = large_planes(z);
-    j.kernel = z->kernel;
-    j.taps = taps_of(z, 0);
-    j.channels = z->large_c;
-    j.small_side = z->small;
-    j.small_c = z->small_c;
-    j.weights = z->weights;
-    j.sums = dw;
-    unsigned further = j.taps % 2 ? j.x.width - j.taps + 1 : 1; // between the taps of a block
-    j.pitch = ((WK_WEIGHTS_DEPTH + further) | 1) * CHUNK_BYTES;
-    j.row_blocks = divide_up(4 * z->large_c, WK_WEIGHTS_ROWS);
-    j.column_blocks = divide_up(z->small_c, WK_WEIGHTS_COLS);
-    if (wk_cuda_planes_weights_bytes(&j) > SHARED || !mostly_inside(z, j.x.width) ||
-        z->kernel % 2 || !aligned(dw))
-        return false;
-    unsigned blocks = j.row_blocks * j.column_blocks * divide_up(j.taps * j.taps, 2);
-    unsigned groups = blocks < MULTIPROCESSORS ? MULTIPROCESSORS / blocks : 1;
-    unsigned steps = divide_up(j.x.places, WK_WEIGHTS_DEPTH), group = divide_up(steps, groups);
-    j.group = group * WK_WEIGHTS_DEPTH;
-    j.groups = divide_up(steps, group);
-    j.x.from = wk_cuda_half(c, large, z->batch * z->large_count);
-    j.small = wk_cuda_half(c, small, z->batch * z->small_count);
-    if (!aligned(j.x.from) || !aligned(j.small)) return false;
-    if (j.groups > 1) j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
-    wk_cuda_planes_weights(c, &j);
-    if (j.groups > 1) wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
     return true;
 }
