@@ -55,9 +55,9 @@ static void place_shapes(wk_lit_scene *lit, const mjModel *model, const mjData *
 {
     lit->count = 0;
     for (int i = 0; i < (int)model->ngeom; i++)
-        if (wk_shape_drawable(model, i) && (model->geom_bodyid[i] == 0) == fixed) {
-            assert(lit->count < WK_SHAPES_MAX);
-            wk_shape_make(lit->view, model, data, i, &lit->shapes[lit->count++]);
+        if (wk_solid_drawable(model, i) && (model->geom_bodyid[i] == 0) == fixed) {
+            assert(lit->count < WK_SOLIDS_MAX);
+            wk_solid_make(lit->view, model, data, i, &lit->solids[lit->count++]);
         }
 }
 
@@ -68,25 +68,25 @@ static void look(wk_lit_scene *lit, const wk_view *view, const mjModel *model, c
     lit->view = view;
     place_shapes(lit, model, data, fixed);
     wk_lights_make(view, model, data, false, &lit->lights);
-    wk_shadows_make(&lit->lights, lit->shapes, lit->count, &lit->shadows);
+    wk_shadows_make(&lit->lights, lit->solids, lit->count, &lit->shadows);
 }
 
-static bool is_translucent(const wk_shape *shape)
+static bool is_translucent(const wk_solid *solid)
 {
-    return shape->material.rgba[3] < 0.995f; // MuJoCo's own limit
+    return solid->material.rgba[3] < 0.995f; // MuJoCo's own limit
 }
 
 static void cast_opaque(wk_cleanup_scene *scene, wk_lit_scene *lit)
 {
     scene->kernels->clear(&scene->tile);
     for (int i = 0; i < lit->count; i++)
-        if (!is_translucent(&lit->shapes[i])) scene->kernels->cast(&scene->tile, lit, i);
+        if (!is_translucent(&lit->solids[i])) scene->kernels->cast(&scene->tile, lit, i);
 }
 
 static void shade_opaque(wk_cleanup_scene *scene, const wk_lit_scene *lit)
 {
     for (int i = 0; i < lit->count; i++)
-        if (!is_translucent(&lit->shapes[i])) scene->kernels->shade(&scene->tile, lit, i);
+        if (!is_translucent(&lit->solids[i])) scene->kernels->shade(&scene->tile, lit, i);
 }
 
 static void make_backdrop(wk_cleanup_scene *scene, wk_backdrop *out)
@@ -98,7 +98,7 @@ static void make_backdrop(wk_cleanup_scene *scene, wk_backdrop *out)
     k->fill(&scene->tile, NULL, NULL);
     shade_opaque(scene, lit);
     for (int i = 0; i < lit->count; i++)
-        if (is_translucent(&lit->shapes[i])) {
+        if (is_translucent(&lit->solids[i])) {
             k->cast(&scene->tile, lit, i);
             k->blend(&scene->tile, lit, i);
         }

@@ -96,9 +96,9 @@ static void place_shapes(wk_terrain_scene *scene, const mjModel *model, const mj
     wk_lit_scene *lit = &scene->lit;
     lit->count = 0;
     for (int i = 0; i < (int)model->ngeom; i++)
-        if (wk_shape_drawable(model, i)) {
-            assert(lit->count < WK_SHAPES_MAX);
-            wk_shape_make(lit->view, model, data, i, &lit->shapes[lit->count++]);
+        if (wk_solid_drawable(model, i)) {
+            assert(lit->count < WK_SOLIDS_MAX);
+            wk_solid_make(lit->view, model, data, i, &lit->solids[lit->count++]);
         }
 }
 
@@ -107,7 +107,7 @@ static void look(wk_terrain_scene *scene, const mjModel *model, const mjData *da
     wk_lit_scene *lit = &scene->lit;
     place_shapes(scene, model, data);
     wk_lights_make(lit->view, model, data, scene->config.shadows, &lit->lights);
-    wk_shadows_make(&lit->lights, lit->shapes, lit->count, &lit->shadows);
+    wk_shadows_make(&lit->lights, lit->solids, lit->count, &lit->shadows);
     int caster = lit->shadows.light;
     wk_profile_look(&scene->profile, lit->view, caster < 0 ? NULL : &lit->lights.lights[caster]);
 }

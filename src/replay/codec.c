@@ -25,14 +25,14 @@ size_t wk_rows_bytes(const wk_row_shape *shape)
     return BLOCK_FRAMES_BYTES + wk_row_numbers_bytes(shape, WK_BLOCK_ROWS);
 }
 
-wk_rows wk_rows_place(const wk_row_shape *shape, void *memory)
+wk_block_rows wk_rows_place(const wk_row_shape *shape, void *memory)
 {
     uint8_t *images = memory;
     float *actions = (float *)(void *)(images + BLOCK_FRAMES_BYTES);
     float *rewards = actions + (size_t)WK_BLOCK_ROWS * shape->action_size;
     float *completion = rewards + (size_t)WK_BLOCK_ROWS * shape->n_tasks;
     float *end = completion + (size_t)WK_BLOCK_ROWS * shape->n_tasks;
-    return (wk_rows){images, actions, rewards, completion, (uint8_t *)end};
+    return (wk_block_rows){images, actions, rewards, completion, (uint8_t *)end};
 }
 
 size_t wk_block_bytes_most(const wk_row_shape *shape)
@@ -51,8 +51,8 @@ static unsigned char *append(unsigned char *to, const void *bytes, size_t size)
     return to + size;
 }
 
-size_t wk_block_pack(const wk_row_shape *shape, const wk_rows *rows, size_t count, void *scratch,
-                     void *block)
+size_t wk_block_pack(const wk_row_shape *shape, const wk_block_rows *rows, size_t count,
+                     void *scratch, void *block)
 {
     assert(count > 0 && count <= WK_BLOCK_ROWS);
     size_t action = (size_t)shape->action_size * sizeof(float);

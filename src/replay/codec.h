@@ -15,13 +15,13 @@ typedef struct wk_row_shape {
 } wk_row_shape;
 
 /// Rows of one block, unpacked; each array has WK_BLOCK_ROWS rows.
-typedef struct wk_rows {
+typedef struct wk_block_rows {
     uint8_t *images;   // [rows,64,64,3]
     float *actions;    // [rows,A]
     float *rewards;    // [rows,K]
     float *completion; // [rows,K]
     uint8_t *flags;    // [rows]
-} wk_rows;
+} wk_block_rows;
 
 /// Where the numbers of a packed block lie; they are 4-byte aligned when the block is.
 typedef struct wk_block_view {
@@ -33,7 +33,7 @@ typedef struct wk_block_view {
 
 /// Bytes of one unpacked block, and the arrays in memory of that size.
 size_t wk_rows_bytes(const wk_row_shape *shape);
-wk_rows wk_rows_place(const wk_row_shape *shape, void *memory);
+wk_block_rows wk_rows_place(const wk_row_shape *shape, void *memory);
 
 /// Bytes of the numbers of `rows` rows.
 size_t wk_row_numbers_bytes(const wk_row_shape *shape, size_t rows);
@@ -45,8 +45,8 @@ size_t wk_block_bytes_most(const wk_row_shape *shape);
 size_t wk_block_scratch_bytes(void);
 
 /// Packs `count` rows into `block` (wk_block_bytes_most bytes); returns the bytes used.
-size_t wk_block_pack(const wk_row_shape *shape, const wk_rows *rows, size_t count, void *scratch,
-                     void *block);
+size_t wk_block_pack(const wk_row_shape *shape, const wk_block_rows *rows, size_t count,
+                     void *scratch, void *block);
 
 /// Splits a packed block of `count` rows; false when it is too short to be one.
 bool wk_block_split(const wk_row_shape *shape, const void *block, size_t size, size_t count,

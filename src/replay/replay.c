@@ -25,7 +25,7 @@ uint64_t wk_replay_table_bytes(uint64_t episodes, uint64_t blocks)
 
 // Offsets of the fixed memory inside its region.
 typedef struct layout {
-    uint64_t slots, rows, packed, pack_scratch, unpacked, ring, end;
+    uint64_t slots, rows, packed, pack_scratch, unpacked, ahead, ring, end;
 } layout;
 
 static layout lay_out(const wk_replay_config *config, uint64_t ring_bytes, uint64_t threads)
@@ -37,7 +37,8 @@ static layout lay_out(const wk_replay_config *config, uint64_t ring_bytes, uint6
     at.packed = at.rows + slots * align64(wk_rows_bytes(&shape));
     at.pack_scratch = at.packed + align64(wk_block_bytes_most(&shape));
     at.unpacked = at.pack_scratch + align64(wk_block_scratch_bytes());
-    at.ring = at.unpacked + threads * align64(WK_BLOCK_ROWS * WK_IMAGE_BYTES);
+    at.ahead = at.unpacked + threads * align64(WK_BLOCK_ROWS * WK_IMAGE_BYTES);
+    at.ring = at.ahead + threads * wk_ahead_bytes(&shape);
     at.end = at.ring + align64(ring_bytes);
     return at;
 }
@@ -114,6 +115,9 @@ static void divide_region(wk_replay *replay)
     replay->packed = replay->region + at.packed;
     replay->pack_scratch = replay->region + at.pack_scratch;
     replay->unpacked = replay->region + at.unpacked;
+    replay->ahead = replay->region + at.ahead;
+    for (uint64_t i = 0; i < threads; i++)
+        *(wk_ahead *)(void *)(replay->ahead + i * wk_ahead_bytes(&replay->shape)) = (wk_ahead){0};
     wk_ring_init(&replay->ring, replay->region + at.ring, replay->block_budget, longest,
                  block_moved, replay);
 }
@@ -385,18 +389,27 @@ static void copy_or_zero(float *to, const float *from, size_t count)
         memset(to, 0, count * sizeof *to);
 }
 
-// Puts the row behind those of the slot without counting it, so that a failure leaves no trace.
-static wk_status stage_row(wk_replay *replay, wk_slot *slot, const wk_replay_row *row,
-                           wk_error *err)
+void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay_row *row)
 {
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
     size_t K = (size_t)replay->shape.n_tasks;
-    wk_rows *rows = &slot->rows;
+    wk_block_rows *rows = &slot->rows;
     copy_or_zero(rows->actions + i * A, row->action, A);
     copy_or_zero(rows->rewards + i * K, row->rewards, K);
     copy_or_zero(rows->completion + i * K, row->completion, K);
     rows->flags[i] = row->flags;
     memcpy(rows->images + i * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+}
+
+// So that a failure leaves no trace, the row is not counted.
+static wk_status stage_row(wk_replay *replay, wk_slot *slot, const wk_replay_row *row,
+                           wk_error *err)
+{
+    size_t i = slot->count, A = (size_t)replay->shape.action_size;
+    size_t K = (size_t)replay->shape.n_tasks;
+    wk_block_rows *rows = &slot->rows;
+    wk_replay_check_ahead(replay, slot, row);
+    wk_replay_stage_row(replay, slot, row);
     wk_block_view view = {rows->actions + i * A,
                           rows->rewards + i * K,
                           rows->completion + i * K,
@@ -426,7 +439,7 @@ void wk_replay_put_block(wk_replay *replay, wk_stored_episode *episode, const vo
 }
 
 static wk_status record_rows(wk_replay *replay, const wk_slot *slot, size_t count, bool ended,
-                             bool open, size_t size, wk_error *err)
+                             bool open, const void *block, size_t size, wk_error *err)
 {
     if (!replay->journal) return WK_OK;
     const wk_stored_episode *episode = slot->episode;
@@ -435,7 +448,7 @@ static wk_status record_rows(wk_replay *replay, const wk_slot *slot, size_t coun
                              .count = (uint32_t)count,
                              .ended = ended,
                              .open = open,
-                             .block = replay->packed,
+                             .block = block,
                              .size = size};
     return replay->journal->rows(replay->journal->context, &record, err);
 }
@@ -444,12 +457,17 @@ static wk_status record_rows(wk_replay *replay, const wk_slot *slot, size_t coun
 static wk_status store_block(wk_replay *replay, wk_slot *slot, size_t count, bool ended,
                              wk_error *err)
 {
-    size_t size =
-        wk_block_pack(&replay->shape, &slot->rows, count, replay->pack_scratch, replay->packed);
+    size_t size;
+    const void *block = wk_replay_take_ahead(replay, slot, count, &size);
+    if (!block) {
+        block = replay->packed;
+        size =
+            wk_block_pack(&replay->shape, &slot->rows, count, replay->pack_scratch, replay->packed);
+    }
     WK_TRY(fit_memory(replay, 0, wk_ring_span(size), err));
     WK_TRY(wk_replay_reserve_block(slot->episode, err));
-    WK_TRY(record_rows(replay, slot, count, ended, false, size, err));
-    wk_replay_put_block(replay, slot->episode, replay->packed, size, count);
+    WK_TRY(record_rows(replay, slot, count, ended, false, block, size, err));
+    wk_replay_put_block(replay, slot->episode, block, size, count);
     slot->count = 0;
     return WK_OK;
 }
@@ -505,7 +523,7 @@ wk_status wk_replay_end(wk_replay *replay, int slot_index, wk_error *err)
     if (slot->count > 0)
         WK_TRY(store_block(replay, slot, slot->count, true, err));
     else
-        WK_TRY(record_rows(replay, slot, 0, true, false, 0, err));
+        WK_TRY(record_rows(replay, slot, 0, true, false, NULL, 0, err));
     wk_replay_finish_episode(replay, episode);
     return WK_OK;
 }
@@ -517,7 +535,7 @@ wk_status wk_replay_record_open(wk_replay *replay, wk_error *err)
         if (!slot->episode || slot->count == 0) continue;
         size_t size = wk_block_pack(&replay->shape, &slot->rows, slot->count, replay->pack_scratch,
                                     replay->packed);
-        WK_TRY(record_rows(replay, slot, slot->count, false, true, size, err));
+        WK_TRY(record_rows(replay, slot, slot->count, false, true, replay->packed, size, err));
     }
     return WK_OK;
 }

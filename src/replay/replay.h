@@ -25,8 +25,8 @@ typedef struct wk_replay_config {
 /// The paper's 3,000,000 steps in 8 slots; action_size, n_tasks and n_params are left to set.
 wk_replay_config wk_replay_config_default(void);
 
-/// Bytes that a full store takes when frames compress as expected, without the 192 KiB that each
-/// thread of the pool needs to sample.
+/// Bytes that a full store takes when frames compress as expected, without the 650 KiB that each
+/// thread of the pool needs to pack and unpack.
 uint64_t wk_replay_plan(const wk_replay_config *config);
 
 typedef struct wk_replay wk_replay;
@@ -52,6 +52,10 @@ wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int6
                           wk_error *err);
 /// Adds a row to the slot's episode. A failed call adds nothing; it may be made again.
 wk_status wk_replay_append(wk_replay *replay, int slot, const wk_replay_row *row, wk_error *err);
+/// Packs, on all threads of the pool, blocks that will be full when these rows [slots], by slot,
+/// are appended; rows without an image are left out. Nothing is stored, but appending the same rows
+/// next is then quick. Blocks of several slots mostly fill up at the same time.
+void wk_replay_pack_ahead(wk_replay *replay, const wk_replay_row *rows);
 /// Ends the slot's episode without WK_IS_LAST (the run stops); one without rows is dropped.
 wk_status wk_replay_end(wk_replay *replay, int slot, wk_error *err);
 /// Whether the slot has a running episode.

@@ -64,7 +64,7 @@ static void copy_packed(const sequences *job, target to, size_t place, size_t co
     copy_images(job, to, images);
 }
 
-static void copy_staged(const sequences *job, target to, const wk_rows *rows)
+static void copy_staged(const sequences *job, target to, const wk_block_rows *rows)
 {
     wk_block_view view = {rows->actions, rows->rewards, rows->completion, rows->flags, NULL, 0};
     copy_numbers(job, to, &view);

@@ -87,18 +87,37 @@ static void markdown_cell(const wk_sheet_cell *cell, wk_text *out)
     if (cell->best) wk_text_puts(out, "**");
 }
 
+// LaTeX's own fonts have other glyphs where ASCII has these.
+static const struct {
+    const char *text, *latex;
+} latex_signs[] = {
+    {"±", "$\\pm$"},
+    {"\\", "\\textbackslash{}"},
+    {"^", "\\textasciicircum{}"},
+    {"~", "\\textasciitilde{}"},
+    {"<", "\\textless{}"},
+    {">", "\\textgreater{}"},
+    {"|", "\\textbar{}"},
+};
+
+// Appends the sign at `text` if it is one of those; gives its length, or 0.
+static size_t latex_sign(const char *text, wk_text *out)
+{
+    for (size_t i = 0; i < sizeof latex_signs / sizeof *latex_signs; i++) {
+        size_t length = strlen(latex_signs[i].text);
+        if (strncmp(text, latex_signs[i].text, length) != 0) continue;
+        wk_text_puts(out, latex_signs[i].latex);
+        return length;
+    }
+    return 0;
+}
+
 static void latex_text(const char *text, wk_text *out)
 {
-    static const char plus_minus[] = "±";
-    for (const char *c = text; *c; c++) {
-        if (strncmp(c, plus_minus, sizeof plus_minus - 1) == 0) {
-            wk_text_puts(out, "$\\pm$");
-            c += sizeof plus_minus - 2;
-        } else if (strchr("\\^~", *c)) {
-            wk_text_printf(out, "\\char`\\%c ", *c);
-        } else {
-            wk_text_printf(out, strchr("#$%&_{}", *c) ? "\\%c" : "%c", *c);
-        }
+    for (size_t i = 0; text[i];) {
+        size_t sign = latex_sign(text + i, out);
+        if (sign == 0) wk_text_printf(out, strchr("#$%&_{}", text[i]) ? "\\%c" : "%c", text[i]);
+        i += sign ? sign : 1;
     }
 }
 

@@ -27,7 +27,7 @@ struct wk_metrics {
     known_name *names; // open-addressed by hash, at most half full
     size_t n_names, names_capacity;
     WK_ARRAY(wk_scalar) scalars;
-    WK_ARRAY(wk_picture) pictures;
+    WK_ARRAY(wk_metric_picture) pictures;
     bool short_of_memory; // something could not be noted; the next write says so
 };
 
@@ -151,7 +151,7 @@ static wk_status note_picture(wk_metrics *metrics, const char *name, const wk_im
         free(bytes);
         return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
     }
-    wk_picture *picture = &metrics->pictures.items[metrics->pictures.count++];
+    wk_metric_picture *picture = &metrics->pictures.items[metrics->pictures.count++];
     picture->name = copy;
     picture->width = shape->width;
     picture->height = shape->height;

@@ -21,12 +21,12 @@ typedef struct wk_scalar {
 } wk_scalar;
 
 /// An encoded picture: a PNG still or an animated GIF.
-typedef struct wk_picture {
+typedef struct wk_metric_picture {
     const char *name;
     int width, height;
     const uint8_t *bytes;
     size_t size;
-} wk_picture;
+} wk_metric_picture;
 
 /// Everything that is written at one step.
 typedef struct wk_metrics_record {
@@ -34,7 +34,7 @@ typedef struct wk_metrics_record {
     int64_t agent_step; // actions
     const wk_scalar *scalars;
     size_t n_scalars;
-    const wk_picture *pictures;
+    const wk_metric_picture *pictures;
     size_t n_pictures;
 } wk_metrics_record;
 

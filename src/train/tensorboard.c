@@ -100,7 +100,7 @@ static void put_scalar(wk_text *summary, const wk_scalar *scalar)
     put_message(summary, SUMMARY_VALUE, &value);
 }
 
-static void put_picture(wk_text *summary, const wk_picture *picture)
+static void put_picture(wk_text *summary, const wk_metric_picture *picture)
 {
     wk_text value = {0}, image = {0};
     put_integer(&image, IMAGE_HEIGHT, picture->height);

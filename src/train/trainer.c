@@ -76,11 +76,12 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     t->actions = calloc(n * width, sizeof *t->actions);
     t->images = calloc(n, WK_IMAGE_BYTES);
     t->first = calloc(n, 1);
+    t->rows = calloc(n, sizeof *t->rows);
     t->ended = calloc(n, sizeof *t->ended);
     t->delta = calloc(rows, sizeof *t->delta);
     t->delta_space = calloc(rows, sizeof *t->delta_space);
-    bool all =
-        t->lanes && t->actions && t->images && t->first && t->ended && t->delta && t->delta_space;
+    bool all = t->lanes && t->actions && t->images && t->first && t->rows && t->ended && t->delta &&
+               t->delta_space;
     if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
     return WK_OK;
 }
@@ -150,6 +151,7 @@ void wk_trainer_destroy(wk_trainer *t)
     free(t->actions);
     free(t->images);
     free(t->first);
+    free(t->rows);
     free(t->ended);
     free(t->delta);
     free(t->delta_space);
@@ -301,20 +303,30 @@ static void note_end(wk_trainer *t, int i, bool diverged)
     lane->active = 0;
 }
 
+// Lists the rows that all environments showed, and lets blocks that they fill be packed at once.
+static void list_rows(wk_trainer *t)
+{
+    const wk_batch *b = wk_vec_batch(t->vec);
+    size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
+    for (size_t i = 0; i < (size_t)t->count; i++)
+        t->rows[i] =
+            (wk_replay_row){.image = b->images + i * WK_IMAGE_BYTES,
+                            .action = b->flags[i] & WK_IS_FIRST ? NULL : t->actions + i * width,
+                            .rewards = b->rewards + i * tasks,
+                            .completion = b->completion + i * tasks,
+                            .flags = b->flags[i]};
+    wk_replay_pack_ahead(t->replay, t->rows);
+}
+
 // Stores what environment i showed. The last row of a diverged episode is not kept: it has no
 // picture.
 static wk_status store_row(wk_trainer *t, int i, wk_error *err)
 {
-    const wk_batch *b = wk_vec_batch(t->vec);
     wk_lane *lane = &t->lanes[i];
     size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
-    uint8_t flags = b->flags[i];
+    wk_replay_row row = t->rows[i];
+    uint8_t flags = row.flags;
     bool first = flags & WK_IS_FIRST, diverged = flags & WK_IS_DIVERGED;
-    wk_replay_row row = {.image = b->images + (size_t)i * WK_IMAGE_BYTES,
-                         .action = first ? NULL : t->actions + (size_t)i * width,
-                         .rewards = b->rewards + (size_t)i * tasks,
-                         .completion = b->completion + (size_t)i * tasks,
-                         .flags = flags};
     if (first) {
         WK_TRY(wk_replay_begin(t->replay, i, lane->theta, (int64_t)lane->space, err));
         memset(t->actions + (size_t)i * width, 0, width * sizeof *t->actions);
@@ -344,6 +356,7 @@ static wk_status store_rows(wk_trainer *t, wk_error *err)
 {
     double began = wk_clock_seconds();
     t->staged = false;
+    list_rows(t);
     for (int i = 0; i < t->count; i++)
         WK_TRY(store_row(t, i, err));
     wk_trainer_check_pictures(t);

@@ -33,10 +33,11 @@ struct wk_trainer {
     int count;             // environments
 
     wk_trainer_counters counters;
-    wk_lane *lanes;  // [count]
-    float *actions;  // [count,A] that led to the current images
-    uint8_t *images; // [count,64,64,3] current
-    uint8_t *first;  // [count] the current image begins an episode
+    wk_lane *lanes;      // [count]
+    float *actions;      // [count,A] that led to the current images
+    uint8_t *images;     // [count,64,64,3] current
+    uint8_t *first;      // [count] the current image begins an episode
+    wk_replay_row *rows; // [count] on their way into the replay
     uint64_t note[WK_TRAINER_NOTE_BYTES / sizeof(uint64_t)];
 
     wk_samples samples[2]; // the batch of the running update, and the next

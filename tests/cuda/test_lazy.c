@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum { SKIPPED = 77, STEPS = 3, ROWS = 40, GROUPS = 4, CLASSES = 16, HIDDEN = 24, UNITS = 16 };
-enum { STOCH = GROUPS * CLASSES, FEATURES = STOCH + HIDDEN, INPUTS = 6 + 3 * STEPS };
+enum { STOCH = GROUPS * CLASSES, FEATURES = STOCH + HIDDEN, INPUTS = 7 + 3 * STEPS };
 
 typedef struct imagined {
     wk_graph *g;
@@ -27,7 +27,7 @@ static wk_tensor input(imagined *run, wk_shape shape)
 }
 
 // The features of one step from what it is given, which the gradients are for.
-static wk_tensor step(imagined *run, wk_tensor gain, wk_tensor offset, wk_tensor given[3])
+static wk_tensor step(imagined *run, const wk_tensor row[3], wk_tensor given[3])
 {
     wk_graph *g = run->g;
     int stack = run->stack;
@@ -38,7 +38,7 @@ static wk_tensor step(imagined *run, wk_tensor gain, wk_tensor offset, wk_tensor
     wk_tensor stoch =
         wk_graph_reshape(g, wk_graph_softmax(g, wk_graph_reshape(g, given[0], groups)),
                          WK_SHAPE(stack, ROWS, STOCH));
-    wk_tensor deter = wk_graph_gru(g, given[1], (wk_tensor){0}, gain, offset, given[2], 1e-3f);
+    wk_tensor deter = wk_graph_gru(g, given[1], row[0], row[1], row[2], given[2], 1e-3f);
     return wk_graph_concat(g, (wk_tensor[]){stoch, deter}, 2, 2);
 }
 
@@ -47,12 +47,13 @@ static void record(imagined *run)
 {
     wk_graph *g = run->g;
     int stack = run->stack, all = STEPS * ROWS, some = 2 * ROWS;
-    wk_tensor gain = input(run, WK_SHAPE(3 * HIDDEN)), offset = input(run, WK_SHAPE(3 * HIDDEN));
-    wk_tensor w[3], features[STEPS], given[3 * STEPS], losses[3];
+    wk_tensor row[3], w[3], features[STEPS], given[3 * STEPS], losses[3];
+    for (int i = 0; i < 3; i++)
+        row[i] = input(run, WK_SHAPE(3 * HIDDEN));
     for (int i = 0; i < 3; i++)
         w[i] = input(run, WK_SHAPE(stack, FEATURES, UNITS));
     for (int t = 0; t < STEPS; t++)
-        features[t] = step(run, gain, offset, given + 3 * t);
+        features[t] = step(run, row, given + 3 * t);
     wk_tensor joined = wk_graph_concat(g, features, STEPS, 1);
     wk_tensor weight = input(run, WK_SHAPE(stack, all, UNITS));
     for (int i = 0; i < 3; i++) {

@@ -53,7 +53,7 @@ static packed_frames black_frames(uint32_t count)
          *scratch = malloc(wk_block_scratch_bytes());
     frames->bytes = malloc(wk_block_bytes_most(&no_numbers));
     assert(memory && scratch && frames->bytes);
-    wk_rows rows = wk_rows_place(&no_numbers, memory);
+    wk_block_rows rows = wk_rows_place(&no_numbers, memory);
     frames->size = wk_block_pack(&no_numbers, &rows, count, scratch, frames->bytes);
     free(memory);
     free(scratch);

@@ -220,6 +220,54 @@ static void pictures_of_many_stretches_are_read_by_all_threads(void **state)
     wk_pool_destroy(pool);
 }
 
+// Rows of three slots as they come, packed ahead or not; sometimes the row that comes is another.
+static void append_all(wk_replay *replay, uint32_t step, bool ahead)
+{
+    enum { SLOTS = 3 };
+    wk_error err = {0};
+    static uint8_t images[SLOTS][WK_IMAGE_BYTES];
+    static const float zeros[EPISODE_A + EPISODE_K];
+    wk_replay_row rows[SLOTS] = {0};
+    for (int i = 0; i < SLOTS; i++) {
+        uint32_t row = step % (uint32_t)(20 + 13 * i);
+        bool last = row + 1 == (uint32_t)(20 + 13 * i);
+        if (row == 0) assert_ok(episode_begin(replay, i, step, &err));
+        episode_image(step, row, false, images[i]);
+        rows[i] = (wk_replay_row){.image = images[i],
+                                  .action = row == 0 ? NULL : zeros,
+                                  .rewards = zeros,
+                                  .flags = episode_flags(row, last)};
+    }
+    if (ahead) wk_replay_pack_ahead(replay, rows);
+    if (step % 3 == 0) images[0][5] ^= 1;
+    for (int i = 0; i < SLOTS; i++)
+        assert_ok(wk_replay_append(replay, i, &rows[i], &err));
+}
+
+static void blocks_packed_ahead_are_those_that_appending_makes(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_pool *pool = NULL;
+    assert_ok(wk_pool_create(2, &pool, &err)); // fewer threads than blocks
+    wk_replay *replay[2];
+    wk_replay_config config = episode_config(150, 3);
+    for (int k = 0; k < 2; k++) {
+        config.pool = k ? pool : NULL;
+        assert_ok(wk_replay_create(&config, &replay[k], &err));
+    }
+    for (uint32_t step = 0; step < 300; step++) {
+        append_all(replay[0], step, false);
+        append_all(replay[1], step, true);
+    }
+    assert_same_content(replay[0], replay[1]);
+    assert_int_equal(wk_replay_get_stats(replay[0]).bytes_used,
+                     wk_replay_get_stats(replay[1]).bytes_used);
+    wk_replay_destroy(replay[0]);
+    wk_replay_destroy(replay[1]);
+    wk_pool_destroy(pool);
+}
+
 typedef struct heard {
     uint64_t rows, dropped, last_row, last_dropped;
     bool image_fits;
@@ -273,6 +321,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads),
         cmocka_unit_test(what_is_kept_under_a_memory_limit_does_not_depend_on_threads),
         cmocka_unit_test(pictures_of_many_stretches_are_read_by_all_threads),
+        cmocka_unit_test(blocks_packed_ahead_are_those_that_appending_makes),
         cmocka_unit_test(a_watcher_hears_of_rows_and_of_episodes_that_leave),
         cmocka_unit_test(episodes_and_starts_are_uniform),
         cmocka_unit_test(episodes_shorter_than_a_sequence_are_never_chosen),

@@ -4,7 +4,7 @@
 #define WK_ENV_RENDER_KERNELS_H
 
 #include "env/render/profile.h"
-#include "env/render/shape.h"
+#include "env/render/solid.h"
 
 /// What is behind everything in a tile, as colours and as finished pixels.
 typedef struct wk_backdrop {
@@ -18,7 +18,7 @@ typedef struct wk_lit_scene {
     wk_lights lights;
     wk_shadows shadows;
     int count;
-    wk_shape shapes[WK_SHAPES_MAX];
+    wk_solid solids[WK_SOLIDS_MAX];
 } wk_lit_scene;
 
 typedef struct wk_kernels {
@@ -27,17 +27,17 @@ typedef struct wk_kernels {
     /// Empties the tile: nothing seen anywhere.
     void (*clear)(wk_tile *tile);
 
-    /// Marks the samples where shape `index` is nearest so far.
+    /// Marks the samples where solid `index` is nearest so far.
     void (*cast)(wk_tile *tile, wk_lit_scene *scene, int index);
 
     /// Begins the colours of the drawn blocks, once everything is cast: samples where nothing was
     /// seen show `back`, those marked WK_ID_FRONT show `front` (both may be NULL: black).
     void (*fill)(wk_tile *tile, const wk_backdrop *back, const wk_backdrop *front);
 
-    /// Adds the colour of shape `index` where it is seen, in proportion to its samples.
+    /// Adds the colour of solid `index` where it is seen, in proportion to its samples.
     void (*shade)(wk_tile *tile, const wk_lit_scene *scene, int index);
 
-    /// Lays the colour of a translucent shape over the tile's final colours, twice, as MuJoCo does.
+    /// Lays the colour of a translucent solid over the tile's final colours, twice, as MuJoCo does.
     void (*blend)(wk_tile *tile, const wk_lit_scene *scene, int index);
 
     /// Casting and shading for a profile traced for the tile's columns; returns the blocks that

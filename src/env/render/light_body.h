@@ -10,7 +10,7 @@
 typedef struct points {
     wk_v8 position, normal;
     wk_v8 eye;       // unit, to the camera
-    int shape;       // index of the shape they lie on, which does not shade itself; -1: none
+    int solid;       // index of the solid they lie on, which does not shade itself; -1: none
     wk_i8 in_shadow; // already known not to see the light that casts shadows
 } points;
 
@@ -46,7 +46,7 @@ WK_LANES_INLINE wk_i8 find_shadow(const wk_lit_scene *scene, const wk_light *lig
     wk_i8 hidden = i8_all(0);
     for (int i = 0; i < scene->shadows.count; i++) {
         const wk_occluder *o = &scene->shadows.occluders[i];
-        if (o->index != p->shape) hidden |= is_hidden_by(o, ray, square);
+        if (o->index != p->solid) hidden |= is_hidden_by(o, ray, square);
     }
     return (hidden | p->in_shadow) & mapped;
 }

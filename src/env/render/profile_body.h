@@ -108,7 +108,7 @@ WK_LANES_INLINE points on_facet(const wk_profile *profile, const wk_facet *f, co
     wk_f8 dz = profile->forward_z + r->v * profile->up_z;
     wk_f8 t = f->facing / f8_max(r->u * f->rise - dz * f->run, f8_all(1e-6f));
     t = f8_clamp(t * dy, f8_all(profile->near_y), f8_all(profile->far_y)) / dy;
-    points p = {.shape = -1, .in_shadow = i8_all(0), .position = rays_at(r, t)};
+    points p = {.solid = -1, .in_shadow = i8_all(0), .position = rays_at(r, t)};
     p.normal = v8_all(f->normal);
     p.eye = rays_eye(r);
     if (profile->has_horizon) {
@@ -143,7 +143,7 @@ static void shade_front(const wk_tile *tile, const wk_lit_scene *scene, const wk
     const float normal[3] = {0, -profile->up_y, -profile->forward_y};
     for (int y = 0; y < WK_TILE_HEIGHT; y++)
         for (int x = 0; x < WK_TILE_WIDTH; x += 8) {
-            points p = {.shape = -1, .in_shadow = i8_all(0)};
+            points p = {.solid = -1, .in_shadow = i8_all(0)};
             rays r = {f8_load(&tile->centre_u[x]), f8_all(tile->centre_v[y])};
             on_plane(&r, normal, -profile->near_y, &p);
             p.eye = rays_eye(&r);

@@ -1,4 +1,4 @@
-// Kernels: the colour of the shapes that are seen. A surface is shaded once per pixel, at the
+// Kernels: the colour of the solids that are seen. A surface is shaded once per pixel, at the
 // pixel's middle, and counts by the share of the pixel's samples it covers; where the middle misses
 // the surface, the nearest point of it (or of its plane) stands in.
 #ifndef WK_ENV_RENDER_SHADE_BODY_H
@@ -87,38 +87,38 @@ WK_LANES_INLINE void on_plane(const rays *r, const float normal[3], float offset
     p->normal = v8_all(normal);
 }
 
-WK_LANES_INLINE void on_box(const rays *r, const wk_shape *shape, int face, points *p)
+WK_LANES_INLINE void on_box(const rays *r, const wk_solid *solid, int face, points *p)
 {
     // The side of the slab that faces the camera, with its outward normal.
-    float middle = dot3(shape->centre, shape->axis[face]), sign = middle > 0 ? -1 : 1;
+    float middle = dot3(solid->centre, solid->axis[face]), sign = middle > 0 ? -1 : 1;
     float normal[3];
     for (int i = 0; i < 3; i++)
-        normal[i] = sign * shape->axis[face][i];
-    on_plane(r, normal, sign * middle + shape->half[face], p);
+        normal[i] = sign * solid->axis[face][i];
+    on_plane(r, normal, sign * middle + solid->half[face], p);
 }
 
-WK_LANES_INLINE void on_cylinder(const rays *r, const wk_shape *shape, int part, points *p)
+WK_LANES_INLINE void on_cylinder(const rays *r, const wk_solid *solid, int part, points *p)
 {
     if (part) {
-        float middle = dot3(shape->centre, shape->axis[2]), sign = middle > 0 ? -1 : 1;
+        float middle = dot3(solid->centre, solid->axis[2]), sign = middle > 0 ? -1 : 1;
         float normal[3];
         for (int i = 0; i < 3; i++)
-            normal[i] = sign * shape->axis[2][i];
-        on_plane(r, normal, sign * middle + shape->half_length, p);
+            normal[i] = sign * solid->axis[2][i];
+        on_plane(r, normal, sign * middle + solid->half_length, p);
         return;
     }
-    tube k = cast_tube(r, shape);
+    tube k = cast_tube(r, solid);
     p->position = rays_at(r, k.t);
-    wk_v8 foot = v8_add(v8_all(shape->centre), v8_scale(v8_all(shape->axis[2]), k.height));
+    wk_v8 foot = v8_add(v8_all(solid->centre), v8_scale(v8_all(solid->axis[2]), k.height));
     p->normal = v8_unit(v8_sub(p->position, foot));
 }
 
-WK_LANES_INLINE void on_capsule(const rays *r, const wk_shape *shape, points *p)
+WK_LANES_INLINE void on_capsule(const rays *r, const wk_solid *solid, points *p)
 {
-    hits h = shape->kind == WK_SHAPE_SPHERE ? cast_sphere(r, shape) : cast_round(r, shape, true);
+    hits h = solid->kind == WK_SOLID_SPHERE ? cast_sphere(r, solid) : cast_round(r, solid, true);
     p->position = rays_at(r, h.t);
-    wk_v8 out = v8_sub(p->position, v8_all(shape->centre)), axis = v8_all(shape->axis[2]);
-    wk_f8 half = f8_all(shape->half_length), height = f8_clamp(v8_dot(out, axis), -half, half);
+    wk_v8 out = v8_sub(p->position, v8_all(solid->centre)), axis = v8_all(solid->axis[2]);
+    wk_f8 half = f8_all(solid->half_length), height = f8_clamp(v8_dot(out, axis), -half, half);
     p->normal = v8_unit(v8_sub(out, v8_scale(axis, height)));
 }
 
@@ -133,60 +133,60 @@ WK_LANES_INLINE wk_f8 soft_wave(wk_f8 at, float pixel)
     return f8_select(phase > 0, value, -value);
 }
 
-WK_LANES_INLINE colours checked(const wk_lit_scene *scene, const wk_shape *shape, const points *p)
+WK_LANES_INLINE colours checked(const wk_lit_scene *scene, const wk_solid *solid, const points *p)
 {
-    wk_v8 at = v8_sub(p->position, v8_all(shape->centre));
-    float depth = -dot3(shape->centre, shape->axis[2]);
-    float pixel = scene->view->step * depth / shape->check_size;
-    wk_f8 x = v8_dot(at, v8_all(shape->axis[0])) / shape->check_size;
-    wk_f8 y = v8_dot(at, v8_all(shape->axis[1])) / shape->check_size;
+    wk_v8 at = v8_sub(p->position, v8_all(solid->centre));
+    float depth = -dot3(solid->centre, solid->axis[2]);
+    float pixel = scene->view->step * depth / solid->check_size;
+    wk_f8 x = v8_dot(at, v8_all(solid->axis[0])) / solid->check_size;
+    wk_f8 y = v8_dot(at, v8_all(solid->axis[1])) / solid->check_size;
     wk_f8 agree = soft_wave(x, pixel) * soft_wave(y, pixel);
-    float middle = 0.5f * (shape->check_even + shape->check_odd);
-    float spread = 0.5f * (shape->check_even - shape->check_odd);
+    float middle = 0.5f * (solid->check_even + solid->check_odd);
+    float spread = 0.5f * (solid->check_even - solid->check_odd);
     wk_f8 grey = middle + spread * agree;
-    colours c = light_points(scene, &shape->material, p);
+    colours c = light_points(scene, &solid->material, p);
     for (int i = 0; i < 3; i++)
         c.rgb[i] *= grey;
     return c;
 }
 
-WK_LANES_INLINE int part_count(const wk_shape *shape)
+WK_LANES_INLINE int part_count(const wk_solid *solid)
 {
-    return shape->kind == WK_SHAPE_BOX ? 3 : shape->kind == WK_SHAPE_CYLINDER ? 2 : 1;
+    return solid->kind == WK_SOLID_BOX ? 3 : solid->kind == WK_SOLID_CYLINDER ? 2 : 1;
 }
 
-WK_LANES_INLINE colours shade_part(const wk_lit_scene *scene, const wk_shape *shape, int index,
+WK_LANES_INLINE colours shade_part(const wk_lit_scene *scene, const wk_solid *solid, int index,
                                    int part, const rays *r)
 {
-    points p = {.shape = index, .in_shadow = i8_all(0)};
+    points p = {.solid = index, .in_shadow = i8_all(0)};
     p.eye = rays_eye(r);
-    switch (shape->kind) {
-    case WK_SHAPE_BOX:
-        on_box(r, shape, part, &p);
+    switch (solid->kind) {
+    case WK_SOLID_BOX:
+        on_box(r, solid, part, &p);
         break;
-    case WK_SHAPE_CYLINDER:
-        on_cylinder(r, shape, part, &p);
+    case WK_SOLID_CYLINDER:
+        on_cylinder(r, solid, part, &p);
         break;
-    case WK_SHAPE_PLANE:
-        on_plane(r, shape->axis[2], dot3(shape->centre, shape->axis[2]), &p);
-        if (shape->check_size > 0) return checked(scene, shape, &p);
+    case WK_SOLID_PLANE:
+        on_plane(r, solid->axis[2], dot3(solid->centre, solid->axis[2]), &p);
+        if (solid->check_size > 0) return checked(scene, solid, &p);
         break;
     default:
-        on_capsule(r, shape, &p);
+        on_capsule(r, solid, &p);
     }
-    return light_points(scene, &shape->material, &p);
+    return light_points(scene, &solid->material, &p);
 }
 
 WK_LANES_INLINE void shade_parts(wk_tile *tile, const wk_lit_scene *scene, int index, float weight,
                                  bool fade)
 {
-    const wk_shape *shape = &scene->shapes[index];
+    const wk_solid *solid = &scene->solids[index];
     pixels list;
-    for (int part = 0; part < part_count(shape); part++) {
-        collect(tile, shape->blocks, wk_shape_id(index) + part, &list);
+    for (int part = 0; part < part_count(solid); part++) {
+        collect(tile, solid->blocks, wk_solid_id(index) + part, &list);
         for (int i = 0; i < list.count; i += 8) {
             rays r = pixels_rays(&list, i);
-            colours colour = shade_part(scene, shape, index, part, &r);
+            colours colour = shade_part(scene, solid, index, part, &r);
             add_colours(tile, &list, i, weight, fade, &colour);
         }
     }
@@ -199,7 +199,7 @@ static void shade_shape(wk_tile *tile, const wk_lit_scene *scene, int index)
 
 static void blend_shape(wk_tile *tile, const wk_lit_scene *scene, int index)
 {
-    float clear = 1 - scene->shapes[index].material.rgba[3];
+    float clear = 1 - scene->solids[index].material.rgba[3];
     shade_parts(tile, scene, index, 1 - clear * clear, true);
 }
 

@@ -63,7 +63,8 @@ cudaError_t wk_cuda_put_copy(const wk_copy *c, cudaStream_t stream);
 
 /// Who goes first where two streams want the same processors.
 typedef enum wk_cuda_priority {
-    WK_CUDA_ASIDE, // what takes the room that others leave
+    WK_CUDA_BESIDE, // branches of a graph: what takes the room that others leave
+    WK_CUDA_ASIDE,  // what was put aside: an optimiser waits for it
     WK_CUDA_USUAL,
     WK_CUDA_URGENT,
 } wk_cuda_priority;
@@ -74,6 +75,9 @@ wk_status wk_cuda_make_stream(wk_cuda_priority priority, cudaStream_t *out, wk_e
 wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err);
 /// The chain that step i belongs to, or NULL.
 const wk_recurrence *wk_cuda_chain_at(const wk_executable *e, size_t i);
+
+/// The branch for what is put aside; a graph that uses it itself is none the worse.
+enum { WK_CUDA_ASIDE_BRANCH = WK_BRANCHES - 1 };
 
 /// Puts node i on its stream, and lists in e->copies.touched what it touches.
 void wk_cuda_put(wk_executable *e, size_t i);

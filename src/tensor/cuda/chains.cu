@@ -15,7 +15,7 @@ static wk_status find_chains(const wk_cuda_backend *backend, wk_plan *plan, int 
     wk_recurrence_last_use(plan, last_use);
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (!wk_recurrence_find(plan, last_use, step, chain)) continue;
-        if (!wk_cuda_observe_fits(chain, backend->shared_memory, backend->processors)) continue;
+        if (!wk_cuda_observe_blocks(chain, backend->shared_memory, backend->processors)) continue;
         wk_group group = {step, chain->end};
         if (!wk_array_push(&plan->groups, group))
             return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
@@ -44,7 +44,7 @@ wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
     WK_TRY(find_groups((const wk_cuda_backend *)base, plan, err));
     for (size_t step = 0; step < plan->node_count; step++)
         plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    if (wk_plan_put_aside(plan, WK_BRANCHES - 1) < 0)
+    if (wk_plan_put_aside(plan, WK_CUDA_ASIDE_BRANCH) < 0)
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     return WK_OK;
 }

@@ -4,8 +4,7 @@
 #include "tensor/cuda/hopper_conv.cuh"
 
 enum { CHUNK = 8, TERMS = 16, CHUNK_BYTES = 16, COLOURS = 3, MOST_TAPS = 64 };
-enum { SHARED = 226 << 10 };    // bytes of shared memory that a block can have
-enum { MULTIPROCESSORS = 132 }; // of an H200
+enum { SHARED = 226 << 10 }; // bytes of shared memory that a block can have
 
 static bool aligned(const void *x)
 {
@@ -283,9 +282,49 @@ bool wk_cuda_colour_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z
     j.x.from = four_colours(c, z, large);
     j.small_side = z->small;
     j.small_c = z->small_c;
-    j.groups = MULTIPROCESSORS;
+    j.groups = (unsigned)c->processors;
     j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
     wk_cuda_colour_weights(c, &j, taps);
     wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
     return true;
 }
+<<<<<<< HEAD
+=======
+
+bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
+                                 const float *small, float *dw)
+{
+    if (!suits(c, z, z->weights)) return false;
+    if (is_coloured(z)) return colour_weights(c, z, large, small, dw);
+    if (z->large_c % CHUNK) return false;
+    wk_planes_weights j = {};
+    j.x = large_planes(z);
+    j.kernel = z->kernel;
+    j.taps = taps_of(z, 0);
+    j.channels = z->large_c;
+    j.small_side = z->small;
+    j.small_c = z->small_c;
+    j.weights = z->weights;
+    j.sums = dw;
+    unsigned further = j.taps % 2 ? j.x.width - j.taps + 1 : 1; // between the taps of a block
+    j.pitch = ((WK_WEIGHTS_DEPTH + further) | 1) * CHUNK_BYTES;
+    j.row_blocks = divide_up(4 * z->large_c, WK_WEIGHTS_ROWS);
+    j.column_blocks = divide_up(z->small_c, WK_WEIGHTS_COLS);
+    if (wk_cuda_planes_weights_bytes(&j) > SHARED || !mostly_inside(z, j.x.width) ||
+        z->kernel % 2 || !aligned(dw))
+        return false;
+    unsigned blocks = j.row_blocks * j.column_blocks * divide_up(j.taps * j.taps, 2);
+    unsigned processors = (unsigned)c->processors;
+    unsigned groups = blocks < processors ? processors / blocks : 1;
+    unsigned steps = divide_up(j.x.places, WK_WEIGHTS_DEPTH), group = divide_up(steps, groups);
+    j.group = group * WK_WEIGHTS_DEPTH;
+    j.groups = divide_up(steps, group);
+    j.x.from = wk_cuda_half(c, large, z->batch * z->large_count);
+    j.small = wk_cuda_half(c, small, z->batch * z->small_count);
+    if (!aligned(j.x.from) || !aligned(j.small)) return false;
+    if (j.groups > 1) j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
+    wk_cuda_planes_weights(c, &j);
+    if (j.groups > 1) wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
+    return true;
+}
+>>>>>>> main

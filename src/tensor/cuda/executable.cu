@@ -117,20 +117,45 @@ static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err
     WK_TRY(make_lane(e, e->lanes, plan->urgent ? WK_CUDA_URGENT : WK_CUDA_USUAL, err));
     for (size_t i = 0; i < plan->node_count; i++) {
         wk_cuda_lane *lane = lane_of(e, plan, i);
-        if (!lane->stream) WK_TRY(make_lane(e, lane, WK_CUDA_ASIDE, err));
+        bool aside = lane == &e->lanes[WK_CUDA_ASIDE_BRANCH];
+        if (!lane->stream) WK_TRY(make_lane(e, lane, aside ? WK_CUDA_ASIDE : WK_CUDA_BESIDE, err));
     }
     return WK_OK;
+}
+
+static void join(wk_executable *e, const wk_cuda_call *part, const wk_cuda_call *whole)
+{
+    wk_cuda_call *call = &e->calls[part - e->calls];
+    call->lane = whole->lane;
+    call->stream = whole->stream;
 }
 
 // What is done with another call is done on its stream.
 static void gather_merged(wk_executable *e)
 {
-    for (size_t i = 1; i < e->count; i++) {
+    for (size_t i = 0; i < e->count; i++) {
+        const wk_cuda_call *call = &e->calls[i];
         const wk_recurrence *chain = wk_cuda_chain_at(e, i);
-        wk_cuda_call *call = &e->calls[i];
-        if (!call->skipped && (!chain || (int)i == chain->begin)) continue;
-        call->lane = call[-1].lane;
-        call->stream = call[-1].stream;
+        if (chain && (int)i > chain->begin) join(e, call, call - 1);
+        for (unsigned k = 1; k <= call->merged; k++)
+            join(e, call + k, call);
+        if (call->before) join(e, call->before, call);
+        if (call->tail) join(e, call->tail, call);
+    }
+}
+
+// What runs beside a chain has the processors that the chain leaves: it must not take those that
+// are free at its end, which others wait for.
+static void share_processors(wk_executable *e, const wk_plan *plan)
+{
+    const wk_cuda_backend *backend = e->backend;
+    int free = backend->processors;
+    for (size_t i = 0; i < e->count; i++) {
+        const wk_recurrence *before = i > 0 ? wk_cuda_chain_at(e, i - 1) : NULL;
+        if (i > 0 && plan->branches[i] != plan->branches[i - 1]) free = backend->processors;
+        if (before && plan->branches[i] != plan->branches[i - 1])
+            free -= wk_cuda_observe_blocks(before, backend->shared_memory, backend->processors);
+        e->calls[i].processors = free > 0 ? free : backend->processors;
     }
 }
 
@@ -142,6 +167,7 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
+    share_processors(e, plan);
     if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan) ||
         !wk_cuda_find_storage(e->lanes, e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");

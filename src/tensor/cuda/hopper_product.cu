@@ -528,7 +528,12 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                     }
                 }
                 wk_wgmma_commit();
-                if (add) {
+                // Alone, a warpgroup has the next products under way before it waits for the last;
+                // two fill each other's gaps, and the ring refills sooner.
+                if (GROUPS > 1) {
+                    wk_wgmma_wait<0>();
+                    release(empty + 8 * stage);
+                } else if (add) {
                     wk_wgmma_wait<1>();
                     release(empty + 8 * held);
                 }
@@ -543,8 +548,10 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 }
             }
         }
-        wk_wgmma_wait<0>();
-        release(empty + 8 * held);
+        if (GROUPS == 1) {
+            wk_wgmma_wait<0>();
+            release(empty + 8 * held);
+        }
         switch (j.kind) {
         case FINISH_ELU:
             write_halves<T, FINISH_ELU, N>(j, d, buffer, mine);

@@ -342,8 +342,8 @@ wk_observe_choose(const wk_observe_version<Job> (&versions)[N], const wk_recurre
 }
 
 /// The two directions.
-bool wk_cuda_observe_forward_fits(const wk_recurrence *r, size_t shared, int processors);
-bool wk_cuda_observe_backward_fits(const wk_recurrence *r, size_t shared, int processors);
+int wk_cuda_observe_forward_blocks(const wk_recurrence *r, size_t shared, int processors);
+int wk_cuda_observe_backward_blocks(const wk_recurrence *r, size_t shared, int processors);
 void wk_cuda_observe_forward(const wk_binding *b);
 void wk_cuda_observe_backward(const wk_binding *b);
 
