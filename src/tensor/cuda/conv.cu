@@ -319,7 +319,8 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                              const float *y, float *dw)
 {
-    if (wk_cuda_conv_weights_planes(c, z, x, y, dw) || wk_cuda_conv_weights_direct(c, z, x, y, dw))
+    if (wk_cuda_colour_weights_planes(c, z, x, y, dw) ||
+        wk_cuda_conv_weights_direct(c, z, x, y, dw))
         return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);

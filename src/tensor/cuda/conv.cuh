@@ -27,13 +27,14 @@ bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const 
 bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
                                  const float *small, float *dw);
 
-/// The same three on devices of capability 9.0, for outputs that are the call's whole first output
-/// (the first two take the weights from the call). False for what they do not suit.
+/// The first two on devices of capability 9.0, for the call's weights and whole first output; a
+/// merged call's slope and column sums are taken too. False for what they do not suit.
 bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                          const float *bias);
 bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                            const float *bias);
-bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
-                                 const float *small, float *dw);
+/// The third there, for large images of three colours.
+bool wk_cuda_colour_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                   const float *large, const float *small, float *dw);
 
 #endif

@@ -1,5 +1,5 @@
 // Prepares convolutions for the kernels of capability 9.0 (hopper_conv.cu and
-// hopper_conv_weights.cu), where the device has it and the sizes suit.
+// hopper_conv_colours.cu), where the device has it and the sizes suit.
 #include "tensor/cuda/columns.cuh"
 #include "tensor/cuda/hopper_conv.cuh"
 
@@ -49,7 +49,6 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
 static void divide_chunks(wk_planes_image *x, unsigned beside)
 {
     x->beside = x->plane_chunks % 2 ? 1 : beside;
-    x->by_chunks = wk_divisor_of(x->plane_chunks);
     x->by_across = wk_divisor_of(x->plane_chunks / x->beside);
 }
 
@@ -269,20 +268,17 @@ bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     return true;
 }
 
-static unsigned divide_up(unsigned a, unsigned b)
+bool wk_cuda_colour_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                   const float *large, const float *small, float *dw)
 {
-    return (a + b - 1) / b;
-}
-
-static bool colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
-                           const float *small, float *dw)
-{
-    wk_colour_weights j = {};
     unsigned taps = z->kernel / 2;
+    if (!suits(c, z, z->weights) || !is_coloured(z) ||
+        !wk_cuda_colour_weights_suit(taps, z->small_c, z->large / 2))
+        return false;
+    wk_colour_weights j = {};
     j.x = large_colours(z);
     j.small = wk_cuda_half(c, small, z->batch * z->small_count);
-    if (!wk_cuda_colour_weights_suit(taps, z->small_c, j.x.width) || !aligned(j.small))
-        return false;
+    if (!aligned(j.small)) return false;
     j.x.from = four_colours(c, z, large);
     j.small_side = z->small;
     j.small_c = z->small_c;
@@ -292,6 +288,8 @@ static bool colour_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
     return true;
 }
+<<<<<<< HEAD
+=======
 
 bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
                                  const float *small, float *dw)
@@ -329,3 +327,4 @@ bool wk_cuda_conv_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, 
     if (j.groups > 1) wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
     return true;
 }
+>>>>>>> main

@@ -14,7 +14,7 @@ typedef struct wk_planes_image {
     unsigned image, down, right, chunk, plane_down, plane_right; // from one to the next
     unsigned width, height, places;                              // of all images
     unsigned beside; // chunks of a place that lie side by side in pairs: 2, or else 1
-    wk_divisor by_width, by_height, by_chunks, by_across; // by_across: plane_chunks / beside
+    wk_divisor by_width, by_height, by_across; // by_across: plane_chunks / beside
 } wk_planes_image;
 
 /// A convolution in either direction. Results are act(product + bias), or the product times the
@@ -58,25 +58,8 @@ enum { WK_PLANES_TERMS = 4096 };
 void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j);
 void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j);
 
-/// The weights' gradient: sums over places of the large image's planes times the small image.
-typedef struct wk_planes_weights {
-    wk_planes_image x;
-    const __nv_bfloat16 *small;
-    unsigned small_side, small_c, channels, kernel, taps;
-    unsigned row_blocks, column_blocks; // in blocks of WK_WEIGHTS_ROWS and WK_WEIGHTS_COLS
-    unsigned pitch;                     // of the copied planes, from chunk to chunk
-    unsigned groups, group;             // sums apart, and places of each: a multiple of 64
-    float *sums;                        // [group][weights]
-    size_t weights;
-} wk_planes_weights;
-
-enum { WK_WEIGHTS_ROWS = 192, WK_WEIGHTS_COLS = 96, WK_WEIGHTS_DEPTH = 64 };
-
-/// Bytes of shared memory it takes.
-unsigned wk_cuda_planes_weights_bytes(const wk_planes_weights *j);
-void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j);
-
-/// The same for large images of three colours, held as four.
+/// The weights' gradient of a large image of three colours, held as four: sums over places of its
+/// chunks times the small image.
 typedef struct wk_colour_weights {
     wk_planes_image x;
     const __nv_bfloat16 *small;
