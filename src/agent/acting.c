@@ -17,7 +17,7 @@ struct wk_acting {
     void *outgoing;    // the same in host memory of the backend
     float *chosen;     // actions [N,A] there
     wk_queue *queue;
-    wk_mark *done;
+    wk_event *done;
     wk_tensor image, action, keep;
     wk_tensor sampled, mode; // [S,N,A]
 };
@@ -118,7 +118,7 @@ static wk_status build(wk_acting *a, wk_error *err)
     WK_TRY(wk_host_create(backend, inbox_of(a).total, &a->outgoing, err));
     WK_TRY(wk_host_create(backend, action_bytes(a), (void **)&a->chosen, err));
     WK_TRY(wk_queue_create(backend, true, &a->queue, err));
-    WK_TRY(wk_mark_create(backend, &a->done, err));
+    WK_TRY(wk_event_create(backend, &a->done, err));
     return record(a, actor, err);
 }
 
@@ -149,7 +149,7 @@ void wk_acting_destroy(wk_acting *a)
     wk_buffer_destroy(a->inbox);
     wk_host_destroy(a->learner->backend, a->outgoing);
     wk_host_destroy(a->learner->backend, a->chosen);
-    wk_mark_destroy(a->done);
+    wk_event_destroy(a->done);
     free(a);
 }
 
@@ -188,7 +188,7 @@ wk_status wk_acting_step(wk_acting *a, const uint8_t *images, const float *previ
     WK_TRY(
         wk_queue_download(a->queue, at.buffer, at.offset + member * bytes, a->chosen, bytes, err));
     WK_TRY(wk_queue_mark(a->queue, a->done, err));
-    WK_TRY(wk_mark_wait(a->done, err));
+    WK_TRY(wk_event_wait(a->done, err));
     memcpy(actions, a->chosen, bytes);
     return WK_OK;
 }

@@ -229,10 +229,10 @@ static wk_status make_queues(wk_learner *learner, wk_error *err)
     wk_backend *backend = learner->backend;
     WK_TRY(wk_queue_create(backend, false, &learner->work, err));
     WK_TRY(wk_queue_create(backend, false, &learner->transfers, err));
-    WK_TRY(wk_mark_create(backend, &learner->done, err));
+    WK_TRY(wk_event_create(backend, &learner->done, err));
     for (int i = 0; i < 2; i++) {
-        WK_TRY(wk_mark_create(backend, &learner->staged[i], err));
-        WK_TRY(wk_mark_create(backend, &learner->taken[i], err));
+        WK_TRY(wk_event_create(backend, &learner->staged[i], err));
+        WK_TRY(wk_event_create(backend, &learner->taken[i], err));
         WK_TRY(wk_host_create(backend, outgoing_bytes(c), &learner->outgoing[i], err));
         WK_TRY(wk_buffer_create(backend, incoming_of(c).total, &learner->incoming[i], err));
     }
@@ -304,12 +304,12 @@ void wk_learner_destroy(wk_learner *learner)
     wk_buffer_destroy(learner->latent);
     wk_buffer_destroy(learner->counters);
     wk_buffer_destroy(learner->temporary);
-    wk_mark_destroy(learner->done);
+    wk_event_destroy(learner->done);
     for (int i = 0; i < 2; i++) {
         wk_buffer_destroy(learner->incoming[i]);
         wk_host_destroy(learner->backend, learner->outgoing[i]);
-        wk_mark_destroy(learner->staged[i]);
-        wk_mark_destroy(learner->taken[i]);
+        wk_event_destroy(learner->staged[i]);
+        wk_event_destroy(learner->taken[i]);
     }
     free(learner->scratch);
     wk_host_destroy(learner->backend, learner->figures);
@@ -423,7 +423,7 @@ wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, w
     const void **list = learner->outgoing[side];
     float *numbers = (float *)(void *)(list + wk_config_rows(&learner->config));
     // A batch that was staged here and never used may still be on its way.
-    WK_TRY(wk_mark_wait(learner->staged[side], err));
+    WK_TRY(wk_event_wait(learner->staged[side], err));
     WK_TRY(wk_queue_after(learner->transfers, learner->taken[side], err));
     fill_numbers(&learner->config, batch, numbers);
     WK_TRY(put_pictures(learner, batch, list, err));
@@ -491,7 +491,7 @@ wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, fl
 {
     const wk_learn_tensors *t = &learner->learn_t;
     learner->running = false;
-    WK_TRY(wk_mark_wait(learner->done, err));
+    WK_TRY(wk_event_wait(learner->done, err));
     if (metrics) fill_metrics(learner, metrics);
     if (delta)
         memcpy(delta, wk_figures_at(&t->figures, learner->figures, t->delta),

@@ -74,7 +74,7 @@ typedef struct wk_mirror {
     wk_learner *learner;
     wk_buffer *buffer; // NULL: no copy is needed
     WK_ARRAY(wk_copy) copies;
-    wk_mark *made; // the copy for those who read while an update runs
+    wk_event *made; // the copy for those who read while an update runs
     struct wk_mirror *next;
 } wk_mirror;
 
@@ -98,9 +98,9 @@ struct wk_learner {
     wk_queue *transfers;    // batches on their way to the device
     wk_buffer *incoming[2]; // batches on the device: of the running update, and of the next
     void *outgoing[2];      // the small parts of these batches, in host memory of the backend
-    wk_mark *staged[2];     // the batch is on the device
-    wk_mark *taken[2];      // it was copied into the program
-    wk_mark *done;          // the update that was started last
+    wk_event *staged[2];    // the batch is on the device
+    wk_event *taken[2];     // it was copied into the program
+    wk_event *done;         // the update that was started last
     int side;               // which of them the next wk_learner_start takes
     bool running;           // an update was started and not waited for
     wk_mirror *mirrors;     // copies of weights that others read while an update runs

@@ -66,7 +66,7 @@ wk_status wk_mirror_open(wk_mirror *m, wk_learner *learner, wk_unit *unit, wk_er
     for (int id = 0; id < WK_SETS; id++)
         if (unit->scope[id] && !list_copies(m, unit->scope[id], &total))
             return wk_fail(err, WK_E_MEMORY, "no memory to copy weights");
-    WK_TRY(wk_mark_create(learner->backend, &m->made, err));
+    WK_TRY(wk_event_create(learner->backend, &m->made, err));
     WK_TRY(wk_buffer_create(learner->backend, total, &m->buffer, err));
     for (size_t i = 0; i < m->copies.count; i++)
         m->copies.items[i].to = m->buffer;
@@ -85,7 +85,7 @@ void wk_mirror_close(wk_mirror *m)
         break;
     }
     wk_buffer_destroy(m->buffer);
-    wk_mark_destroy(m->made);
+    wk_event_destroy(m->made);
     wk_array_free(&m->copies);
     *m = (wk_mirror){0};
 }

@@ -70,17 +70,17 @@ wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *er
     return WK_OK;
 }
 
-wk_status wk_mark_create(wk_backend *backend, wk_mark **out, wk_error *err)
+wk_status wk_event_create(wk_backend *backend, wk_event **out, wk_error *err)
 {
     if (backend->vtable->queue) return backend->vtable->queue->mark_create(backend, out, err);
-    wk_mark *mark = malloc(sizeof *mark);
+    wk_event *mark = malloc(sizeof *mark);
     if (!mark) return wk_fail(err, WK_E_MEMORY, "no memory for a mark");
-    *mark = (wk_mark){backend};
+    *mark = (wk_event){backend};
     *out = mark;
     return WK_OK;
 }
 
-void wk_mark_destroy(wk_mark *mark)
+void wk_event_destroy(wk_event *mark)
 {
     if (!mark) return;
     const wk_queue_vtable *vtable = mark->backend->vtable->queue;
@@ -90,19 +90,19 @@ void wk_mark_destroy(wk_mark *mark)
         free(mark);
 }
 
-wk_status wk_queue_mark(wk_queue *queue, wk_mark *mark, wk_error *err)
+wk_status wk_queue_mark(wk_queue *queue, wk_event *mark, wk_error *err)
 {
     const wk_queue_vtable *vtable = queue->backend->vtable->queue;
     return vtable ? vtable->mark(queue, mark, err) : WK_OK;
 }
 
-wk_status wk_queue_after(wk_queue *queue, const wk_mark *mark, wk_error *err)
+wk_status wk_queue_after(wk_queue *queue, const wk_event *mark, wk_error *err)
 {
     const wk_queue_vtable *vtable = queue->backend->vtable->queue;
     return vtable ? vtable->after(queue, mark, err) : WK_OK;
 }
 
-wk_status wk_mark_wait(const wk_mark *mark, wk_error *err)
+wk_status wk_event_wait(const wk_event *mark, wk_error *err)
 {
     const wk_queue_vtable *vtable = mark->backend->vtable->queue;
     return vtable ? vtable->wait(mark, err) : WK_OK;

@@ -13,9 +13,9 @@
 typedef struct wk_queue {
     wk_backend *backend;
 } wk_queue;
-typedef struct wk_mark {
+typedef struct wk_event {
     wk_backend *backend;
-} wk_mark;
+} wk_event;
 
 /// Rows of equal size from anywhere in device memory, laid one behind the other.
 typedef struct wk_gather {
@@ -37,11 +37,11 @@ struct wk_queue_vtable {
     wk_status (*copy)(wk_queue *queue, const wk_copy *copy, wk_error *err);
     wk_status (*gather)(wk_queue *queue, const wk_gather *gather, wk_error *err);
     wk_status (*run)(wk_queue *queue, wk_executable *executable, wk_error *err);
-    wk_status (*mark_create)(wk_backend *backend, wk_mark **out, wk_error *err);
-    void (*mark_destroy)(wk_mark *mark);
-    wk_status (*mark)(wk_queue *queue, wk_mark *mark, wk_error *err);
-    wk_status (*after)(wk_queue *queue, const wk_mark *mark, wk_error *err);
-    wk_status (*wait)(const wk_mark *mark, wk_error *err);
+    wk_status (*mark_create)(wk_backend *backend, wk_event **out, wk_error *err);
+    void (*mark_destroy)(wk_event *mark);
+    wk_status (*mark)(wk_queue *queue, wk_event *mark, wk_error *err);
+    wk_status (*after)(wk_queue *queue, const wk_event *mark, wk_error *err);
+    wk_status (*wait)(const wk_event *mark, wk_error *err);
     wk_status (*drain)(wk_queue *queue, wk_error *err);
     wk_status (*host_create)(wk_backend *backend, size_t size, void **out, wk_error *err);
     void (*host_destroy)(wk_backend *backend, void *memory);
@@ -67,15 +67,15 @@ wk_status wk_queue_copy(wk_queue *queue, const wk_copy *copies, size_t count, wk
 wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *err);
 
 /// A mark that nothing was put before.
-wk_status wk_mark_create(wk_backend *backend, wk_mark **out, wk_error *err);
+wk_status wk_event_create(wk_backend *backend, wk_event **out, wk_error *err);
 /// NULL is allowed.
-void wk_mark_destroy(wk_mark *mark);
+void wk_event_destroy(wk_event *mark);
 /// Moves the mark behind everything put into the queue so far.
-wk_status wk_queue_mark(wk_queue *queue, wk_mark *mark, wk_error *err);
+wk_status wk_queue_mark(wk_queue *queue, wk_event *mark, wk_error *err);
 /// What is put into the queue from now on waits until the mark, as it stands now, is reached.
-wk_status wk_queue_after(wk_queue *queue, const wk_mark *mark, wk_error *err);
+wk_status wk_queue_after(wk_queue *queue, const wk_event *mark, wk_error *err);
 /// Returns when the mark is reached, or everything in the queue is done.
-wk_status wk_mark_wait(const wk_mark *mark, wk_error *err);
+wk_status wk_event_wait(const wk_event *mark, wk_error *err);
 wk_status wk_queue_drain(wk_queue *queue, wk_error *err);
 
 /// Zeroed host memory from which the device copies by itself: page-locked where that means

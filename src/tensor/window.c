@@ -71,8 +71,7 @@ static void find_edges(finder *f)
 }
 
 // What comes before a step on its own branch: of branch 0 nothing else matters, of others what the
-// last one had to wait for, and the beginning of the unbroken run of steps, or of the group that
-// the run follows.
+// last one had to wait for, and the beginning of the unbroken run of steps.
 static void find_beginnings(finder *f)
 {
     int latest[WK_BRANCHES] = {0};
@@ -82,11 +81,8 @@ static void find_beginnings(finder *f)
         wk_group *w = &f->windows[step];
         *w = f->spans[step];
         int begin = latest[branch];
-        if (step == 0 || f->plan->branches[step - 1] != branch) {
-            bool follows = step > 0 && f->spans[step - 1].begin < step - 1;
-            int run = follows ? f->spans[step - 1].begin : step;
-            if (run > begin) begin = run;
-        }
+        bool starts = step == 0 || f->plan->branches[step - 1] != branch;
+        if (starts && step > begin) begin = step;
         for (; at < f->edges.count && f->edges.items[at].to == step; at++) {
             int from = f->edges.items[at].from;
             int past = f->plan->branches[from] ? f->windows[from].begin : f->spans[from].end + 1;

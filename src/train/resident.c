@@ -35,7 +35,7 @@ struct wk_resident {
     uint32_t used;           // numbers given out so far
     WK_ARRAY(held) episodes; // by id
     uint8_t *waiting;        // rows on their way, two halves
-    wk_mark *sent[2];
+    wk_event *sent[2];
     size_t next; // row of the waiting room
     bool failed;
     wk_error fault;
@@ -130,7 +130,7 @@ static wk_status add_episode(wk_resident *r, uint64_t id, held **out, wk_error *
 // The part of the waiting room for the next row. Its half was sent off a whole round ago.
 static wk_status wait_for_room(wk_resident *r, uint8_t **out, wk_error *err)
 {
-    if (r->next % HALF == 0) WK_TRY(wk_mark_wait(r->sent[r->next / HALF], err));
+    if (r->next % HALF == 0) WK_TRY(wk_event_wait(r->sent[r->next / HALF], err));
     *out = r->waiting + r->next * FRAME;
     return WK_OK;
 }
@@ -198,7 +198,7 @@ typedef struct wave {
 
 static wk_status send_wave(wk_resident *r, wave *w, wk_error *err)
 {
-    WK_TRY(wk_mark_wait(r->sent[w->half], err));
+    WK_TRY(wk_event_wait(r->sent[w->half], err));
     for (size_t i = 0; i < w->count; i++)
         w->stretches[i].images = w->images[w->half] + i * BLOCK;
     wk_replay_read_images(r->replay, w->stretches, w->count);
@@ -255,7 +255,7 @@ static wk_status build(wk_resident *r, wk_error *err)
 {
     wk_backend *backend = r->transfers->backend;
     for (int i = 0; i < 2; i++)
-        WK_TRY(wk_mark_create(backend, &r->sent[i], err));
+        WK_TRY(wk_event_create(backend, &r->sent[i], err));
     WK_TRY(wk_host_create(backend, (size_t)2 * HALF * FRAME, (void **)&r->waiting, err));
     WK_TRY(bring(r, err));
     r->watcher = (wk_replay_watcher){r, added, dropped};
@@ -296,6 +296,6 @@ void wk_resident_destroy(wk_resident *r)
     wk_array_free(&r->slabs);
     wk_host_destroy(r->transfers->backend, r->waiting);
     for (int i = 0; i < 2; i++)
-        wk_mark_destroy(r->sent[i]);
+        wk_event_destroy(r->sent[i]);
     free(r);
 }

@@ -28,7 +28,7 @@ struct lazy_queue {
 };
 
 typedef struct lazy_mark {
-    wk_mark base;
+    wk_event base;
     lazy_queue *queue;
     size_t position;
 } lazy_mark;
@@ -146,7 +146,7 @@ static wk_status run(wk_queue *queue, wk_executable *executable, wk_error *err)
     return put(queue, (item){.executable = executable});
 }
 
-static wk_status mark_create(wk_backend *backend, wk_mark **out, wk_error *err)
+static wk_status mark_create(wk_backend *backend, wk_event **out, wk_error *err)
 {
     (void)err;
     lazy_mark *m = calloc(1, sizeof *m);
@@ -156,12 +156,12 @@ static wk_status mark_create(wk_backend *backend, wk_mark **out, wk_error *err)
     return WK_OK;
 }
 
-static void mark_destroy(wk_mark *mark)
+static void mark_destroy(wk_event *mark)
 {
     free(mark);
 }
 
-static wk_status put_mark(wk_queue *queue, wk_mark *mark, wk_error *err)
+static wk_status put_mark(wk_queue *queue, wk_event *mark, wk_error *err)
 {
     (void)err;
     lazy_mark *m = (lazy_mark *)mark;
@@ -170,14 +170,14 @@ static wk_status put_mark(wk_queue *queue, wk_mark *mark, wk_error *err)
     return WK_OK;
 }
 
-static wk_status after(wk_queue *queue, const wk_mark *mark, wk_error *err)
+static wk_status after(wk_queue *queue, const wk_event *mark, wk_error *err)
 {
     (void)err;
     const lazy_mark *m = (const lazy_mark *)mark;
     return m->queue ? put(queue, (item){.queue = m->queue, .offset = m->position}) : WK_OK;
 }
 
-static wk_status wait(const wk_mark *mark, wk_error *err)
+static wk_status wait(const wk_event *mark, wk_error *err)
 {
     (void)err;
     const lazy_mark *m = (const lazy_mark *)mark;

@@ -81,10 +81,10 @@ static void a_queue_goes_on_after_the_mark_of_another(void **state)
     wk_queue *one = open_queue(backend, false), *two = open_queue(backend, true);
     wk_buffer *a = open_buffer(backend, SIZE), *b = open_buffer(backend, SIZE);
     unsigned char *in = open_host(backend, SIZE), *out = open_host(backend, SIZE);
-    wk_mark *sent, *taken;
-    assert_ok(wk_mark_create(backend, &sent, &err));
-    assert_ok(wk_mark_create(backend, &taken, &err));
-    assert_ok(wk_mark_wait(sent, &err)); // nothing was put before it
+    wk_event *sent, *taken;
+    assert_ok(wk_event_create(backend, &sent, &err));
+    assert_ok(wk_event_create(backend, &taken, &err));
+    assert_ok(wk_event_wait(sent, &err)); // nothing was put before it
     for (unsigned round = 0; round < 50; round++) {
         fill(in, SIZE, round);
         wk_copy copy = {b, a, 0, 0, SIZE};
@@ -95,11 +95,11 @@ static void a_queue_goes_on_after_the_mark_of_another(void **state)
         assert_ok(wk_queue_copy(two, &copy, 1, &err));
         assert_ok(wk_queue_download(two, b, 0, out, SIZE, &err));
         assert_ok(wk_queue_mark(two, taken, &err));
-        assert_ok(wk_mark_wait(taken, &err));
+        assert_ok(wk_event_wait(taken, &err));
         assert_memory_equal(out, in, SIZE);
     }
-    wk_mark_destroy(sent);
-    wk_mark_destroy(taken);
+    wk_event_destroy(sent);
+    wk_event_destroy(taken);
     wk_queue_destroy(one);
     wk_queue_destroy(two);
     wk_buffer_destroy(a);

@@ -142,35 +142,10 @@ static bool is_fixed(const wk_plan *plan, int step)
     return is_optimiser(node) || wk_op_writes(node->op);
 }
 
-// Moves steps of the branch behind the group, as far back as nothing forbids it; keeps the order of
-// all others.
-static void move_behind(wk_plan *plan, wk_group *group, int branch, int *moved)
-{
-    int first = group->begin, to, count = 0;
-    while (first > 0 && !is_fixed(plan, first - 1))
-        first--;
-    to = first;
-    for (int step = first; step <= group->end; step++) {
-        if (plan->branches[step] == branch) {
-            moved[count++] = plan->nodes[step];
-            continue;
-        }
-        plan->branches[to] = plan->branches[step];
-        plan->nodes[to++] = plan->nodes[step];
-    }
-    for (int i = 0; i < count; i++, to++) {
-        plan->branches[to] = branch;
-        plan->nodes[to] = moved[i];
-    }
-    group->begin -= count;
-    group->end -= count;
-}
-
 int wk_plan_put_aside(wk_plan *plan, int branch)
 {
     use *uses = calloc(plan->graph->tensors.count, sizeof *uses);
-    int *moved = malloc((plan->node_count + 1) * sizeof *moved);
-    int count = uses && moved ? 0 : -1;
+    int count = uses ? 0 : -1;
     if (count == 0) {
         find_uses(plan, uses);
         find_aside(plan, branch, uses);
@@ -179,10 +154,7 @@ int wk_plan_put_aside(wk_plan *plan, int branch)
             if (!is_fixed(plan, step)) move_up(plan, step, earliest(plan, step));
             count++;
         }
-        for (size_t i = 0; i < plan->groups.count; i++)
-            move_behind(plan, &plan->groups.items[i], branch, moved);
     }
     free(uses);
-    free(moved);
     return count;
 }

@@ -8,8 +8,7 @@
 #include "tensor/plan.h"
 
 /// Gives such steps of branch 0 that are in no group to `branch`, which has no others, and moves
-/// them up to where they can run. Those before a group, which runs as one kernel on a part of the
-/// processors, move behind it. Returns how many there are, -1 when memory ran out.
+/// them up to where they can run. Returns how many there are, -1 when memory ran out.
 int wk_plan_put_aside(wk_plan *plan, int branch);
 
 #endif

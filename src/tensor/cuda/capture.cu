@@ -25,7 +25,6 @@ typedef struct timetable {
     wk_order *order;   // in the first pass
     wk_moment *waits;  // for which steps of other lanes each waits
     cudaEvent_t *done; // of those that are waited for
-    cudaEvent_t started;
 } timetable;
 
 // Lets all that comes on a stream wait for the end of what it has waited for so far. A kernel that
@@ -54,29 +53,6 @@ static cudaError_t fence(cudaStream_t stream)
                  : cudaStreamUpdateCaptureDependencies(stream, &node, 1,
                                                        cudaStreamSetCaptureDependencies);
 #endif
-}
-
-// Whether a chain goes before step i, and i is on another stream.
-static bool follows_chain(const wk_executable *e, size_t i)
-{
-    if (i == 0 || i >= e->count) return false;
-    const wk_recurrence *chain = wk_cuda_chain_at(e, i - 1);
-    return chain && (int)i > chain->end && e->calls[i].lane != e->calls[i - 1].lane &&
-           e->calls[i].programmatic;
-}
-
-__global__ void gate_kernel(void) {}
-
-// What follows a chain of another stream comes after its start: a chain needs many processors at
-// once, and would have to wait until they are free. A kernel in between, because the order of
-// starts exists between kernels alone, and other kernels would wait for the end (wk_begin).
-static wk_status wait_for_start(const wk_executable *e, const timetable *table, size_t i,
-                                wk_error *err)
-{
-    cudaStream_t stream = e->calls[i].stream;
-    TRY_CUDA(cudaStreamWaitEvent(stream, table->started, 0), "capturing");
-    gate_kernel<<<1, 1, 0, stream>>>();
-    return wk_cuda_fail(fence(stream), "capturing", err);
 }
 
 static wk_status wait_for(const wk_executable *e, const timetable *table, size_t i, wk_error *err)
@@ -125,12 +101,8 @@ static wk_status capture_step(wk_executable *e, const timetable *table, size_t i
         WK_TRY(wk_cuda_check(e, err));
         return note_order(e, table, i, err);
     }
-    if (follows_chain(e, i)) WK_TRY(wait_for_start(e, table, i, err));
     WK_TRY(wait_for(e, table, i, err));
     hold_up(e, i);
-    const wk_recurrence *chain = wk_cuda_chain_at(e, i);
-    bool followed = chain && follows_chain(e, (size_t)chain->end + 1);
-    e->calls[i].lane->started = followed ? table->started : NULL;
     wk_cuda_put(e, i);
     WK_TRY(wk_cuda_check(e, err));
     if (!table->done[i]) return WK_OK;
@@ -202,7 +174,6 @@ static wk_status capture_twice(wk_executable *e, timetable *table, cudaGraph_t *
 {
     if (!table->order || !table->waits || !table->done)
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    TRY_CUDA(cudaEventCreateWithFlags(&table->started, cudaEventDisableTiming), "making an event");
     WK_TRY(capture(e, table, graph, err));
     (void)cudaGraphDestroy(*graph);
     wk_order_destroy(table->order);
@@ -215,12 +186,11 @@ wk_status wk_cuda_make_graph(wk_executable *e, wk_error *err)
 {
     cudaGraph_t graph = NULL;
     timetable table = {wk_order_create(), (wk_moment *)calloc(e->count + 1, sizeof *table.waits),
-                       (cudaEvent_t *)calloc(e->count + 1, sizeof *table.done), NULL};
+                       (cudaEvent_t *)calloc(e->count + 1, sizeof *table.done)};
     wk_status status = capture_twice(e, &table, &graph, err);
     wk_order_destroy(table.order);
     for (size_t i = 0; table.done && i < e->count; i++)
         if (table.done[i]) (void)cudaEventDestroy(table.done[i]);
-    if (table.started) (void)cudaEventDestroy(table.started);
     free(table.waits);
     free(table.done);
     WK_TRY(status);

@@ -15,7 +15,7 @@ static wk_status find_chains(const wk_cuda_backend *backend, wk_plan *plan, int 
     wk_recurrence_last_use(plan, last_use);
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (!wk_recurrence_find(plan, last_use, step, chain)) continue;
-        if (!wk_cuda_observe_blocks(chain, backend->shared_memory, backend->processors)) continue;
+        if (!wk_cuda_observe_fits(chain, backend->shared_memory, backend->processors)) continue;
         wk_group group = {step, chain->end};
         if (!wk_array_push(&plan->groups, group))
             return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");

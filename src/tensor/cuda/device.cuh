@@ -34,7 +34,7 @@ struct wk_cuda_call {
     wk_cuda_precision precision;
     wk_cuda_lane *lane;         // cuBLAS and scratch memory of the stream
     bool programmatic;          // kernels may be set up while the one before them still runs
-    int processors;             // multiprocessors that are there for it; a kernel may fill more
+    int processors;             // multiprocessors of the device
     bool hopper;                // compute capability 9.0, whose own instructions may be used
     unsigned matrices;          // a bit for each output that matrix products read
     unsigned numbers;           // a bit for each output that must exist in float32

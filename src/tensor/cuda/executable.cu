@@ -84,6 +84,7 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.lane = lane_of(e, plan, step);
         call.stream = call.lane->stream;
         call.precision = e->backend->precision;
+        call.processors = e->backend->processors;
         call.programmatic = e->backend->capability >= 90;
         call.hopper = e->backend->capability == 90;
         e->calls[step] = call;
@@ -144,21 +145,6 @@ static void gather_merged(wk_executable *e)
     }
 }
 
-// What runs beside a chain has the processors that the chain leaves: it must not take those that
-// are free at its end, which others wait for.
-static void share_processors(wk_executable *e, const wk_plan *plan)
-{
-    const wk_cuda_backend *backend = e->backend;
-    int free = backend->processors;
-    for (size_t i = 0; i < e->count; i++) {
-        const wk_recurrence *before = i > 0 ? wk_cuda_chain_at(e, i - 1) : NULL;
-        if (i > 0 && plan->branches[i] != plan->branches[i - 1]) free = backend->processors;
-        if (before && plan->branches[i] != plan->branches[i - 1])
-            free -= wk_cuda_observe_blocks(before, backend->shared_memory, backend->processors);
-        e->calls[i].processors = free > 0 ? free : backend->processors;
-    }
-}
-
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
     WK_TRY(make_lanes(e, plan, err));
@@ -167,7 +153,6 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
-    share_processors(e, plan);
     if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan) ||
         !wk_cuda_find_storage(e->lanes, e->calls, e->count))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");

@@ -39,7 +39,6 @@ typedef struct wk_cuda_copies {
 
 struct wk_cuda_lane {
     cudaStream_t stream; // NULL: no call uses this lane
-    cudaEvent_t started; // the next cooperative kernel records it when all its blocks run, or NULL
     cublasHandle_t blas;
     cublasLtHandle_t light;
     void *workspace; // of both

@@ -58,10 +58,10 @@ void wk_binding_exchange(const wk_binding *b, const size_t *bytes, uint4 **parts
     }
 }
 
-int wk_cuda_observe_blocks(const wk_recurrence *r, size_t shared, int processors)
+bool wk_cuda_observe_fits(const wk_recurrence *r, size_t shared, int processors)
 {
-    return r->backward ? wk_cuda_observe_backward_blocks(r, shared, processors)
-                       : wk_cuda_observe_forward_blocks(r, shared, processors);
+    return r->backward ? wk_cuda_observe_backward_fits(r, shared, processors)
+                       : wk_cuda_observe_forward_fits(r, shared, processors);
 }
 
 void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r)

@@ -8,9 +8,8 @@ extern "C" {
 #include "tensor/cuda/recurrence.h"
 }
 
-/// How many multiprocessors it takes of a device with `processors`, and `shared` bytes of shared
-/// memory for a block; 0 where that cannot run it.
-int wk_cuda_observe_blocks(const wk_recurrence *r, size_t shared, int processors);
+/// Whether a device can run it: `shared` bytes of shared memory for a block, and `processors`.
+bool wk_cuda_observe_fits(const wk_recurrence *r, size_t shared, int processors);
 /// Puts the kernel on the stream. `calls` are those of all steps of the plan, and nothing knows any
 /// more of bf16 copies of what they wrote before.
 void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r);

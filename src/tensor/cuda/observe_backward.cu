@@ -308,10 +308,10 @@ template <class Z> static wk_observe_version<backward_job> version_of(void)
 static const wk_observe_version<backward_job> versions[] = {
     version_of<wk_paper_shape>(), version_of<wk_small_shape>(), version_of<wk_quick_shape>()};
 
-int wk_cuda_observe_backward_blocks(const wk_recurrence *r, size_t shared, int processors)
+bool wk_cuda_observe_backward_fits(const wk_recurrence *r, size_t shared, int processors)
 {
     const wk_observe_version<backward_job> *v = wk_observe_choose(versions, r);
-    return v && v->blocks <= processors && v->shared <= shared ? v->blocks : 0;
+    return v && v->blocks <= processors && v->shared <= shared;
 }
 
 static void bind_backward(const wk_binding *b, int t, backward_step *s)

@@ -370,10 +370,10 @@ template <class Z> static wk_observe_version<forward_job> version_of(void)
 static const wk_observe_version<forward_job> versions[] = {
     version_of<wk_paper_shape>(), version_of<wk_small_shape>(), version_of<wk_quick_shape>()};
 
-int wk_cuda_observe_forward_blocks(const wk_recurrence *r, size_t shared, int processors)
+bool wk_cuda_observe_forward_fits(const wk_recurrence *r, size_t shared, int processors)
 {
     const wk_observe_version<forward_job> *v = wk_observe_choose(versions, r);
-    return v && v->blocks <= processors && v->shared <= shared ? v->blocks : 0;
+    return v && v->blocks <= processors && v->shared <= shared;
 }
 
 static void bind_forward(const wk_binding *b, int t, forward_step *s)

@@ -342,8 +342,8 @@ wk_observe_choose(const wk_observe_version<Job> (&versions)[N], const wk_recurre
 }
 
 /// The two directions.
-int wk_cuda_observe_forward_blocks(const wk_recurrence *r, size_t shared, int processors);
-int wk_cuda_observe_backward_blocks(const wk_recurrence *r, size_t shared, int processors);
+bool wk_cuda_observe_forward_fits(const wk_recurrence *r, size_t shared, int processors);
+bool wk_cuda_observe_backward_fits(const wk_recurrence *r, size_t shared, int processors);
 void wk_cuda_observe_forward(const wk_binding *b);
 void wk_cuda_observe_backward(const wk_binding *b);
 
@@ -352,18 +352,16 @@ template <class Job>
 static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Job> &v,
                               const Job &job)
 {
-    cudaLaunchAttribute attributes[2] = {};
-    attributes[0].id = cudaLaunchAttributeCooperative;
-    attributes[0].val.cooperative = 1;
-    attributes[1].id = cudaLaunchAttributeLaunchCompletionEvent;
-    attributes[1].val.launchCompletionEvent.event = c->lane->started;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = (unsigned)v.blocks;
     config.blockDim = THREADS;
     config.dynamicSmemBytes = v.shared;
     config.stream = c->stream;
-    config.attrs = attributes;
-    config.numAttrs = c->lane->started ? 2 : 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
     (void)cudaFuncSetAttribute((const void *)v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)v.shared);
     (void)cudaLaunchKernelEx(&config, v.kernel, job); // an error stays for cudaGetLastError

@@ -11,7 +11,7 @@ typedef struct cuda_queue {
 } cuda_queue;
 
 typedef struct cuda_mark {
-    wk_mark base;
+    wk_event base;
     cudaEvent_t event;
 } cuda_mark;
 
@@ -20,7 +20,7 @@ static cudaStream_t stream_of(const wk_queue *queue)
     return ((const cuda_queue *)queue)->stream;
 }
 
-static cudaEvent_t event_of(const wk_mark *mark)
+static cudaEvent_t event_of(const wk_event *mark)
 {
     return ((const cuda_mark *)mark)->event;
 }
@@ -114,7 +114,7 @@ static wk_status run(wk_queue *queue, wk_executable *e, wk_error *err)
     return wk_cuda_fail(cudaGraphLaunch(e->graph, stream_of(queue)), "starting a graph", err);
 }
 
-static wk_status mark_create(wk_backend *backend, wk_mark **out, wk_error *err)
+static wk_status mark_create(wk_backend *backend, wk_event **out, wk_error *err)
 {
     WK_TRY(choose(backend, err));
     cuda_mark *mark = (cuda_mark *)calloc(1, sizeof *mark);
@@ -129,26 +129,26 @@ static wk_status mark_create(wk_backend *backend, wk_mark **out, wk_error *err)
     return WK_OK;
 }
 
-static void mark_destroy(wk_mark *mark)
+static void mark_destroy(wk_event *mark)
 {
     (void)cudaEventDestroy(event_of(mark));
     free(mark);
 }
 
-static wk_status put_mark(wk_queue *queue, wk_mark *mark, wk_error *err)
+static wk_status put_mark(wk_queue *queue, wk_event *mark, wk_error *err)
 {
     WK_TRY(choose(queue->backend, err));
     return wk_cuda_fail(cudaEventRecord(event_of(mark), stream_of(queue)), "marking a queue", err);
 }
 
-static wk_status after(wk_queue *queue, const wk_mark *mark, wk_error *err)
+static wk_status after(wk_queue *queue, const wk_event *mark, wk_error *err)
 {
     WK_TRY(choose(queue->backend, err));
     return wk_cuda_fail(cudaStreamWaitEvent(stream_of(queue), event_of(mark), 0),
                         "waiting for another queue", err);
 }
 
-static wk_status wait(const wk_mark *mark, wk_error *err)
+static wk_status wait(const wk_event *mark, wk_error *err)
 {
     return wk_cuda_fail(cudaEventSynchronize(event_of(mark)), "running", err);
 }
