@@ -1,0 +1,183 @@
+// The tiles of hopper_product.cu: what a launch is told, how a tile lies in shared memory, and the
+// instructions that bring and multiply tiles.
+#ifndef WK_TENSOR_CUDA_HOPPER_TILE_CUH
+#define WK_TENSOR_CUDA_HOPPER_TILE_CUH
+
+#include "tensor/cuda/hopper.cuh"
+#include "tensor/cuda/hopper_wgmma.cuh"
+
+#include <cuda.h>
+
+enum {
+    K_BLOCK = 64, // terms of a tile: 128 bytes of bf16
+    K_STEP = 16,  // terms of one instruction
+    N_BOX = 32,   // columns of b that the copy engine brings at once when they are contiguous
+    CLUSTER = 2,  // blocks
+    SHARED = 227 * 1024,
+    CHUNK = 64,        // columns that a warp finishes at once
+    PITCH = CHUNK + 8, // of a row of them in shared memory, so that banks differ
+};
+
+// What happens to results: bf16 alone after bias and ELU, bias, or slopes; sums in float32; or any
+// other mixture.
+enum finish_kind { FINISH_ELU, FINISH_BIAS, FINISH_SLOPE, FINISH_SUM, FINISH_ANY };
+
+struct hopper_job {
+    CUtensorMap a[2], b[2], y_map, out_map;
+    unsigned m, n, stacks;         // of the result
+    unsigned tiles, tiles_n;       // tiles of a cluster, and columns of them
+    unsigned segments;             // matrices of term 0 that are summed
+    unsigned blocks[2], tail[2];   // blocks of terms, and steps of the last
+    unsigned move_a[2], move_b[2]; // 0 where the stack shares the operand
+    finish_kind kind;
+    bool elu, slope;
+    unsigned stride_bias;
+    const float *bias, *add;
+    wk_in y;
+    wk_out out;
+};
+
+// How a tile lies in shared memory.
+template <int GROUPS, int N, bool K_MAJOR> struct tile {
+    enum {
+        ROWS = 64 * GROUPS,
+        BOXES = (N + N_BOX - 1) / N_BOX,
+        BYTES_A = ROWS * K_BLOCK * 2,
+        BYTES_B = (K_MAJOR ? N : BOXES * N_BOX) * K_BLOCK * 2,
+        STAGE = BYTES_A + BYTES_B,
+        WARPS = 4 * GROUPS,
+        BUFFERS = K_MAJOR ? 2 : 1, // halves of a warp's bf16 results that have a place of their own
+        BUFFER = 16 * (N / 2) * 2,
+        PIECES = WARPS * 16 * PITCH * 4,
+        STAGING = WARPS * BUFFERS * BUFFER > PIECES ? WARPS *BUFFERS *BUFFER : PIECES,
+        FIT = (SHARED - 2048 - STAGING) / STAGE,
+        STAGES = FIT < 8 ? FIT : 8,
+        TOTAL = 1024 + STAGES * STAGE + STAGING + (2 * STAGES + WARPS) * 8,
+        THREADS = 128 * GROUPS + 128,
+    };
+};
+
+// Instructions.
+
+template <int N, bool K_MAJOR> struct wgmma;
+#define F8(i)                                                                                      \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
+template <bool K_MAJOR> struct wgmma<208, K_MAJOR> {
+    static __device__ void run(float (&d)[104], uint64_t a, uint64_t b, int add)
+    {
+        asm volatile(
+            "{ .reg .pred p; setp.ne.b32 p, %106, 0;"
+            "wgmma.mma_async.sync.aligned.m64n208k16.f32.bf16.bf16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+            "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+            "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+            "%96, %97, %98, %99, %100, %101, %102, %103}, "
+            "%104, %105, p, 1, 1, 0, %107; }"
+            : F8(0), F8(8), F8(16), F8(24), F8(32), F8(40), F8(48), F8(56), F8(64), F8(72), F8(80),
+              F8(88), F8(96)
+            : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
+    }
+};
+
+template <bool K_MAJOR> struct wgmma<80, K_MAJOR> {
+    static __device__ void run(float (&d)[40], uint64_t a, uint64_t b, int add)
+    {
+        asm volatile(
+            "{ .reg .pred p; setp.ne.b32 p, %42, 0;"
+            "wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+            "%32, %33, %34, %35, %36, %37, %38, %39}, "
+            "%40, %41, p, 1, 1, 0, %43; }"
+            : F8(0), F8(8), F8(16), F8(24), F8(32)
+            : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
+    }
+};
+#undef F8
+
+static __device__ inline unsigned shared_address(const void *x)
+{
+    return (unsigned)__cvta_generic_to_shared(x);
+}
+
+static __device__ inline void barrier_expect(unsigned barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+// Arrives at the same barrier of block `rank` of the cluster. What is released was read by finished
+// products only, so no writes need to become visible: a release for the cluster costs a
+// microsecond.
+static __device__ inline void barrier_arrive(unsigned barrier, unsigned rank)
+{
+    asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
+                 "r"(rank)
+                 : "memory");
+}
+
+static __device__ inline void cluster_sync(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
+static __device__ inline unsigned cluster_rank(void)
+{
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+static __device__ inline void fetch(unsigned to, const CUtensorMap *map, unsigned barrier, int x,
+                                    int y, int z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+// The same for all blocks of the cluster.
+static __device__ inline void fetch_for_all(unsigned to, const CUtensorMap *map, unsigned barrier,
+                                            int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z),
+                 "h"((unsigned short)((1 << CLUSTER) - 1))
+                 : "memory");
+}
+
+// Rows of 128 bytes along the sum, or rows of 64 bytes across it; both swizzled.
+static __device__ inline uint64_t describe_k_major(unsigned address)
+{
+    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 |
+           (uint64_t)1 << 62;
+}
+
+static __device__ inline uint64_t describe_n_major(unsigned address)
+{
+    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)(N_BOX * K_BLOCK * 2 >> 4) << 16 |
+           (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
+}
+
+// Where a cluster's tile lies.
+struct place {
+    unsigned row, col, stack;
+};
+
+template <class T> static __device__ inline place place_of(const hopper_job &j, unsigned t, int n)
+{
+    unsigned rest = t / j.tiles_n, pair = rest / j.stacks;
+    return {(pair * CLUSTER + cluster_rank()) * T::ROWS, (t - rest * j.tiles_n) * n,
+            rest - pair * j.stacks};
+}
+
+#endif
