@@ -1,7 +1,7 @@
 // Queues: work for a device in the order it was put, beside the host and beside other queues.
 //
-// Putting returns at once where the device works by itself; a mark says when everything put so far
-// is done, to the host or to another queue. A backend that computes only while it is waited for
+// Putting returns at once where the device works by itself; an event says when everything put so
+// far is done, to the host or to another queue. A backend that computes only while it is waited for
 // (the CPU) has no queues of its own: there everything is done when it is put, and the same calls
 // give the same bytes.
 #ifndef WK_TENSOR_QUEUE_H
@@ -38,10 +38,10 @@ struct wk_queue_vtable {
     wk_status (*gather)(wk_queue *queue, const wk_gather *gather, wk_error *err);
     wk_status (*run)(wk_queue *queue, wk_executable *executable, wk_error *err);
     wk_status (*mark_create)(wk_backend *backend, wk_event **out, wk_error *err);
-    void (*mark_destroy)(wk_event *mark);
-    wk_status (*mark)(wk_queue *queue, wk_event *mark, wk_error *err);
-    wk_status (*after)(wk_queue *queue, const wk_event *mark, wk_error *err);
-    wk_status (*wait)(const wk_event *mark, wk_error *err);
+    void (*mark_destroy)(wk_event *event);
+    wk_status (*mark)(wk_queue *queue, wk_event *event, wk_error *err);
+    wk_status (*after)(wk_queue *queue, const wk_event *event, wk_error *err);
+    wk_status (*wait)(const wk_event *event, wk_error *err);
     wk_status (*drain)(wk_queue *queue, wk_error *err);
     wk_status (*host_create)(wk_backend *backend, size_t size, void **out, wk_error *err);
     void (*host_destroy)(wk_backend *backend, void *memory);
@@ -66,16 +66,16 @@ wk_status wk_queue_copy(wk_queue *queue, const wk_copy *copies, size_t count, wk
 /// Lays rows together; the list must stay until it is done.
 wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *err);
 
-/// A mark that nothing was put before.
+/// An event that nothing was put before.
 wk_status wk_event_create(wk_backend *backend, wk_event **out, wk_error *err);
 /// NULL is allowed.
-void wk_event_destroy(wk_event *mark);
-/// Moves the mark behind everything put into the queue so far.
-wk_status wk_queue_mark(wk_queue *queue, wk_event *mark, wk_error *err);
-/// What is put into the queue from now on waits until the mark, as it stands now, is reached.
-wk_status wk_queue_after(wk_queue *queue, const wk_event *mark, wk_error *err);
-/// Returns when the mark is reached, or everything in the queue is done.
-wk_status wk_event_wait(const wk_event *mark, wk_error *err);
+void wk_event_destroy(wk_event *event);
+/// Moves the event behind everything put into the queue so far.
+wk_status wk_queue_mark(wk_queue *queue, wk_event *event, wk_error *err);
+/// What is put into the queue from now on waits until the event, as it stands now, is reached.
+wk_status wk_queue_after(wk_queue *queue, const wk_event *event, wk_error *err);
+/// Returns when the event is reached, or everything in the queue is done.
+wk_status wk_event_wait(const wk_event *event, wk_error *err);
 wk_status wk_queue_drain(wk_queue *queue, wk_error *err);
 
 /// Zeroed host memory from which the device copies by itself: page-locked where that means
