@@ -92,7 +92,7 @@ static wk_status record_rows(void *context, const wk_rows_record *rows, wk_error
                         .first = rows->first,
                         .count = rows->count,
                         .ended = rows->ended};
-    memcpy(log->record + WK_RECORD_HEADER, rows->block, rows->size);
+    if (rows->size > 0) memcpy(log->record + WK_RECORD_HEADER, rows->block, rows->size);
     return write_record(log, &record, err);
 }
 
