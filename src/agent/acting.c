@@ -22,7 +22,7 @@ struct wk_acting {
     wk_tensor sampled, mode; // [S,N,A]
 };
 
-enum { COUNTER_BYTES = 64, PICTURE_BYTES = 64 * 64 * 3 };
+enum { COUNTER_BYTES = 64 };
 
 static size_t stoch_bytes(const wk_acting *a)
 {
@@ -47,7 +47,7 @@ typedef struct inbox {
 
 static inbox inbox_of(const wk_acting *a)
 {
-    size_t images = (size_t)a->count * PICTURE_BYTES, keep = images + action_bytes(a);
+    size_t images = (size_t)a->count * WK_PIXELS, keep = images + action_bytes(a);
     return (inbox){images, keep, keep + (size_t)a->count * sizeof(float)};
 }
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PICTURE_BYTES = 64 * 64 * 3 };
-
 // What each set is, given a config.
 typedef struct set_row {
     const char *name;
@@ -208,7 +206,7 @@ typedef struct incoming {
 static incoming incoming_of(const wk_learner_config *c)
 {
     size_t rows = (size_t)wk_config_rows(c), number = rows * sizeof(float);
-    incoming at = {.actions = rows * PICTURE_BYTES};
+    incoming at = {.actions = rows * WK_PIXELS};
     at.keep = at.actions + number * (size_t)c->action_size;
     at.rewards = at.keep + number;
     at.total = at.rewards + number * (size_t)c->tasks;
@@ -328,7 +326,7 @@ static wk_status upload_batch(wk_learner *learner, wk_program *program,
     size_t rows = (size_t)wk_config_rows(&learner->config);
     for (size_t i = 0; i < rows; i++)
         learner->scratch[i] = batch->first[i] ? 0.0f : 1.0f;
-    WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * PICTURE_BYTES, err));
+    WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * WK_PIXELS, err));
     WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
                              rows * (size_t)learner->config.action_size * sizeof(float), err));
     return wk_program_upload(program, inputs->keep, learner->scratch, rows * sizeof(float), err);
@@ -410,9 +408,9 @@ static wk_status put_pictures(wk_learner *learner, const wk_learner_batch *batch
     size_t rows = (size_t)wk_config_rows(&learner->config);
     wk_buffer *to = learner->incoming[learner->side];
     if (!batch->frames)
-        return wk_queue_upload(learner->transfers, to, 0, batch->images, rows * PICTURE_BYTES, err);
+        return wk_queue_upload(learner->transfers, to, 0, batch->images, rows * WK_PIXELS, err);
     memcpy(list, batch->frames, rows * sizeof *list);
-    wk_gather gather = {to, 0, PICTURE_BYTES, list, rows};
+    wk_gather gather = {to, 0, WK_PIXELS, list, rows};
     return wk_queue_gather(learner->transfers, &gather, err);
 }
 

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { PIXELS = 64 * 64 * 3, MOST_STEPS = 1024 };
+enum { MOST_STEPS = 1024 };
 
 struct wk_prediction {
     wk_learner *learner;
@@ -52,7 +52,7 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
     p->images = wk_decode(rssm->scope, c, mean_features(rssm, deter));
     wk_tensor truth = wk_graph_slice(g, images, 0, c->batch, steps * c->batch);
     wk_tensor half = wk_graph_half_squared_error(g, p->images, truth, 3);
-    p->error = wk_graph_affine(g, half, 2.0f / PIXELS, 0);
+    p->error = wk_graph_affine(g, half, 2.0f / WK_PIXELS, 0);
     p->disagreement = wk_ensemble_disagreement(p->unit.scope[WK_SET_ENSEMBLE], c,
                                                wk_rssm_features(rssm, now), action);
 }
@@ -150,13 +150,13 @@ wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
     for (size_t i = 0; i < rows; i++)
         p->keep[i] = batch->first[i] ? 0.0f : 1.0f;
-    WK_TRY(wk_program_upload(program, p->batch.image, batch->images, rows * PIXELS, err));
+    WK_TRY(wk_program_upload(program, p->batch.image, batch->images, rows * WK_PIXELS, err));
     WK_TRY(wk_program_upload(program, p->batch.action, batch->actions,
                              rows * (size_t)c->action_size * sizeof(float), err));
     WK_TRY(wk_program_upload(program, p->batch.keep, p->keep, rows * sizeof(float), err));
     WK_TRY(wk_program_run(program, err));
-    WK_TRY(read_floats(p, p->images, out->images, ahead * PIXELS, err));
+    WK_TRY(read_floats(p, p->images, out->images, ahead * WK_PIXELS, err));
     WK_TRY(read_floats(p, p->error, out->error, ahead, err));
     WK_TRY(read_floats(p, p->disagreement, out->disagreement, ahead, err));
-    return read_floats(p, p->open_loop, out->open_loop, rows * PIXELS, err);
+    return read_floats(p, p->open_loop, out->open_loop, rows * WK_PIXELS, err);
 }

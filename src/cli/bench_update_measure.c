@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { PIXELS = 64 * 64 * 3 };
-
 typedef struct bench {
     wk_pool *pool;
     wk_backend *backend;
@@ -26,14 +24,14 @@ static wk_status make_batch(bench *b, const wk_learner_config *c, wk_error *err)
 {
     size_t rows = (size_t)wk_config_rows(c), numbers = rows * (size_t)c->action_size;
     size_t rewards = rows * (size_t)c->tasks;
-    b->images = malloc(rows * PIXELS);
+    b->images = malloc(rows * WK_PIXELS);
     b->first = calloc(rows, 1);
     b->actions = malloc(numbers * sizeof *b->actions);
     b->rewards = malloc((rewards + 1) * sizeof *b->rewards);
     if (!b->images || !b->first || !b->actions || !b->rewards)
         return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
     wk_rng rng = wk_rng_stream(0, "bench-batch", 0);
-    for (size_t i = 0; i < rows * PIXELS; i++)
+    for (size_t i = 0; i < rows * WK_PIXELS; i++)
         b->images[i] = (uint8_t)wk_rng_uniform(&rng, 0, 256);
     memset(b->first, 1, (size_t)c->batch);
     for (size_t i = 0; i < numbers; i++)

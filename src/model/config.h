@@ -8,6 +8,9 @@
 #include "waker/error.h"
 #include <stdint.h>
 
+/// Numbers of a picture, a byte each: 64 by 64 pixels of three colours.
+enum { WK_PIXELS = 64 * 64 * 3 };
+
 /// X(type, name, paper's value, least, largest, meaning)
 #define WK_LEARNER_FIELDS(X)                                                                       \
     X(int, depth, 48, 1, 512, "channels of the first convolution")                                 \

@@ -72,40 +72,40 @@ wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *er
 
 wk_status wk_event_create(wk_backend *backend, wk_event **out, wk_error *err)
 {
-    if (backend->vtable->queue) return backend->vtable->queue->mark_create(backend, out, err);
-    wk_event *mark = malloc(sizeof *mark);
-    if (!mark) return wk_fail(err, WK_E_MEMORY, "no memory for a mark");
-    *mark = (wk_event){backend};
-    *out = mark;
+    if (backend->vtable->queue) return backend->vtable->queue->event_create(backend, out, err);
+    wk_event *event = malloc(sizeof *event);
+    if (!event) return wk_fail(err, WK_E_MEMORY, "no memory for an event");
+    *event = (wk_event){backend};
+    *out = event;
     return WK_OK;
 }
 
-void wk_event_destroy(wk_event *mark)
+void wk_event_destroy(wk_event *event)
 {
-    if (!mark) return;
-    const wk_queue_vtable *vtable = mark->backend->vtable->queue;
+    if (!event) return;
+    const wk_queue_vtable *vtable = event->backend->vtable->queue;
     if (vtable)
-        vtable->mark_destroy(mark);
+        vtable->event_destroy(event);
     else
-        free(mark);
+        free(event);
 }
 
-wk_status wk_queue_mark(wk_queue *queue, wk_event *mark, wk_error *err)
+wk_status wk_queue_mark(wk_queue *queue, wk_event *event, wk_error *err)
 {
     const wk_queue_vtable *vtable = queue->backend->vtable->queue;
-    return vtable ? vtable->mark(queue, mark, err) : WK_OK;
+    return vtable ? vtable->mark(queue, event, err) : WK_OK;
 }
 
-wk_status wk_queue_after(wk_queue *queue, const wk_event *mark, wk_error *err)
+wk_status wk_queue_after(wk_queue *queue, const wk_event *event, wk_error *err)
 {
     const wk_queue_vtable *vtable = queue->backend->vtable->queue;
-    return vtable ? vtable->after(queue, mark, err) : WK_OK;
+    return vtable ? vtable->after(queue, event, err) : WK_OK;
 }
 
-wk_status wk_event_wait(const wk_event *mark, wk_error *err)
+wk_status wk_event_wait(const wk_event *event, wk_error *err)
 {
-    const wk_queue_vtable *vtable = mark->backend->vtable->queue;
-    return vtable ? vtable->wait(mark, err) : WK_OK;
+    const wk_queue_vtable *vtable = event->backend->vtable->queue;
+    return vtable ? vtable->wait(event, err) : WK_OK;
 }
 
 wk_status wk_queue_drain(wk_queue *queue, wk_error *err)

@@ -37,8 +37,8 @@ struct wk_queue_vtable {
     wk_status (*copy)(wk_queue *queue, const wk_copy *copy, wk_error *err);
     wk_status (*gather)(wk_queue *queue, const wk_gather *gather, wk_error *err);
     wk_status (*run)(wk_queue *queue, wk_executable *executable, wk_error *err);
-    wk_status (*mark_create)(wk_backend *backend, wk_event **out, wk_error *err);
-    void (*mark_destroy)(wk_event *event);
+    wk_status (*event_create)(wk_backend *backend, wk_event **out, wk_error *err);
+    void (*event_destroy)(wk_event *event);
     wk_status (*mark)(wk_queue *queue, wk_event *event, wk_error *err);
     wk_status (*after)(wk_queue *queue, const wk_event *event, wk_error *err);
     wk_status (*wait)(const wk_event *event, wk_error *err);

@@ -27,11 +27,11 @@ struct lazy_queue {
     lazy_queue *next; // of all queues
 };
 
-typedef struct lazy_mark {
+typedef struct lazy_event {
     wk_event base;
     lazy_queue *queue;
     size_t position;
-} lazy_mark;
+} lazy_event;
 
 static wk_backend_vtable vtables[2]; // by mode
 static const wk_backend_vtable *cpu;
@@ -146,41 +146,41 @@ static wk_status run(wk_queue *queue, wk_executable *executable, wk_error *err)
     return put(queue, (item){.executable = executable});
 }
 
-static wk_status mark_create(wk_backend *backend, wk_event **out, wk_error *err)
+static wk_status event_create(wk_backend *backend, wk_event **out, wk_error *err)
 {
     (void)err;
-    lazy_mark *m = calloc(1, sizeof *m);
+    lazy_event *m = calloc(1, sizeof *m);
     assert_non_null(m);
     m->base.backend = backend;
     *out = &m->base;
     return WK_OK;
 }
 
-static void mark_destroy(wk_event *mark)
+static void event_destroy(wk_event *event)
 {
-    free(mark);
+    free(event);
 }
 
-static wk_status put_mark(wk_queue *queue, wk_event *mark, wk_error *err)
+static wk_status put_event(wk_queue *queue, wk_event *event, wk_error *err)
 {
     (void)err;
-    lazy_mark *m = (lazy_mark *)mark;
+    lazy_event *m = (lazy_event *)event;
     m->queue = (lazy_queue *)queue;
     m->position = m->queue->items.count;
     return WK_OK;
 }
 
-static wk_status after(wk_queue *queue, const wk_event *mark, wk_error *err)
+static wk_status after(wk_queue *queue, const wk_event *event, wk_error *err)
 {
     (void)err;
-    const lazy_mark *m = (const lazy_mark *)mark;
+    const lazy_event *m = (const lazy_event *)event;
     return m->queue ? put(queue, (item){.queue = m->queue, .offset = m->position}) : WK_OK;
 }
 
-static wk_status wait(const wk_event *mark, wk_error *err)
+static wk_status wait(const wk_event *event, wk_error *err)
 {
     (void)err;
-    const lazy_mark *m = (const lazy_mark *)mark;
+    const lazy_event *m = (const lazy_event *)event;
     if (m->queue) advance(m->queue, m->position);
     return WK_OK;
 }
@@ -207,9 +207,9 @@ static void host_destroy(wk_backend *backend, void *bytes)
     free(bytes);
 }
 
-static const wk_queue_vtable queues = {create, destroy, upload,      download,     copy,
-                                       gather, run,     mark_create, mark_destroy, put_mark,
-                                       after,  wait,    drain,       host_create,  host_destroy};
+static const wk_queue_vtable queues = {create, destroy, upload,       download,      copy,
+                                       gather, run,     event_create, event_destroy, put_event,
+                                       after,  wait,    drain,        host_create,   host_destroy};
 
 static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
 {

@@ -1,5 +1,5 @@
-// Work put into queues: order within one, marks between two, gathers. On the CPU everything is done
-// when it is put; on a GPU (WAKER_TEST_DEVICE) the same calls must give the same bytes.
+// Work put into queues: order within one, events between two, gathers. On the CPU everything is
+// done when it is put; on a GPU (WAKER_TEST_DEVICE) the same calls must give the same bytes.
 #include "support/backend.h"
 #include "support/check.h"
 #include "tensor/queue.h"
@@ -74,7 +74,7 @@ static void what_is_put_into_a_queue_is_done_in_order(void **state)
     wk_backend_destroy(backend);
 }
 
-static void a_queue_goes_on_after_the_mark_of_another(void **state)
+static void a_queue_goes_on_after_the_event_of_another(void **state)
 {
     (void)state;
     wk_backend *backend = open_backend();
@@ -146,7 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_into_a_queue_is_done_in_order),
-        cmocka_unit_test(a_queue_goes_on_after_the_mark_of_another),
+        cmocka_unit_test(a_queue_goes_on_after_the_event_of_another),
         cmocka_unit_test(a_gather_lays_rows_of_several_buffers_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

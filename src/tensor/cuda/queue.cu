@@ -1,5 +1,5 @@
-// Queues are streams, marks are events, and host memory is page-locked. The device reads the list
-// of a gather where it lies on the host: it is a few kilobytes and read once.
+// Queues are streams, events are events of CUDA, and host memory is page-locked. The device reads
+// the list of a gather where it lies on the host: it is a few kilobytes and read once.
 #include "tensor/cuda/backend.cuh"
 
 #include <stdlib.h>
@@ -10,19 +10,19 @@ typedef struct cuda_queue {
     cudaStream_t stream;
 } cuda_queue;
 
-typedef struct cuda_mark {
+typedef struct cuda_event {
     wk_event base;
     cudaEvent_t event;
-} cuda_mark;
+} cuda_event;
 
 static cudaStream_t stream_of(const wk_queue *queue)
 {
     return ((const cuda_queue *)queue)->stream;
 }
 
-static cudaEvent_t event_of(const wk_event *mark)
+static cudaEvent_t event_of(const wk_event *event)
 {
-    return ((const cuda_mark *)mark)->event;
+    return ((const cuda_event *)event)->event;
 }
 
 static wk_status choose(const wk_backend *base, wk_error *err)
@@ -114,43 +114,43 @@ static wk_status run(wk_queue *queue, wk_executable *e, wk_error *err)
     return wk_cuda_fail(cudaGraphLaunch(e->graph, stream_of(queue)), "starting a graph", err);
 }
 
-static wk_status mark_create(wk_backend *backend, wk_event **out, wk_error *err)
+static wk_status event_create(wk_backend *backend, wk_event **out, wk_error *err)
 {
     WK_TRY(choose(backend, err));
-    cuda_mark *mark = (cuda_mark *)calloc(1, sizeof *mark);
-    if (!mark) return wk_fail(err, WK_E_MEMORY, "no memory for a mark");
-    mark->base.backend = backend;
-    cudaError_t error = cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming);
+    cuda_event *event = (cuda_event *)calloc(1, sizeof *event);
+    if (!event) return wk_fail(err, WK_E_MEMORY, "no memory for an event");
+    event->base.backend = backend;
+    cudaError_t error = cudaEventCreateWithFlags(&event->event, cudaEventDisableTiming);
     if (error) {
-        free(mark);
+        free(event);
         return wk_cuda_fail(error, "making an event", err);
     }
-    *out = &mark->base;
+    *out = &event->base;
     return WK_OK;
 }
 
-static void mark_destroy(wk_event *mark)
+static void event_destroy(wk_event *event)
 {
-    (void)cudaEventDestroy(event_of(mark));
-    free(mark);
+    (void)cudaEventDestroy(event_of(event));
+    free(event);
 }
 
-static wk_status put_mark(wk_queue *queue, wk_event *mark, wk_error *err)
+static wk_status put_event(wk_queue *queue, wk_event *event, wk_error *err)
 {
     WK_TRY(choose(queue->backend, err));
-    return wk_cuda_fail(cudaEventRecord(event_of(mark), stream_of(queue)), "marking a queue", err);
+    return wk_cuda_fail(cudaEventRecord(event_of(event), stream_of(queue)), "marking a queue", err);
 }
 
-static wk_status after(wk_queue *queue, const wk_event *mark, wk_error *err)
+static wk_status after(wk_queue *queue, const wk_event *event, wk_error *err)
 {
     WK_TRY(choose(queue->backend, err));
-    return wk_cuda_fail(cudaStreamWaitEvent(stream_of(queue), event_of(mark), 0),
+    return wk_cuda_fail(cudaStreamWaitEvent(stream_of(queue), event_of(event), 0),
                         "waiting for another queue", err);
 }
 
-static wk_status wait(const wk_event *mark, wk_error *err)
+static wk_status wait(const wk_event *event, wk_error *err)
 {
-    return wk_cuda_fail(cudaEventSynchronize(event_of(mark)), "running", err);
+    return wk_cuda_fail(cudaEventSynchronize(event_of(event)), "running", err);
 }
 
 static wk_status drain(wk_queue *queue, wk_error *err)
@@ -182,6 +182,6 @@ static void host_destroy(wk_backend *backend, void *memory)
 }
 
 const wk_queue_vtable wk_cuda_queues = {
-    create,       destroy,  upload, download, copy,  gather,      run,          mark_create,
-    mark_destroy, put_mark, after,  wait,     drain, host_create, host_destroy,
+    create,        destroy,   upload, download, copy,  gather,      run,          event_create,
+    event_destroy, put_event, after,  wait,     drain, host_create, host_destroy,
 };
