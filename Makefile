@@ -7,8 +7,8 @@ BUILD_release := build
 BUILD ?= $(or $(BUILD_$(PRESET)),build-$(PRESET))
 CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DIR))) \
     $(if $(WAKER_CUDA),-DWAKER_CUDA=$(WAKER_CUDA))
-# One more than cores: tests wait for the disk a third of their time.
-CTEST_FLAGS ?= --output-on-failure -j$(shell expr $$(nproc) + 1)
+# More than cores: tests wait for the disk a third of their time.
+CTEST_FLAGS ?= --output-on-failure -j$(shell expr $$(nproc) + 2)
 
 .PHONY: all build fuzz pictures setup test demo pictures-demo kill-test bench bundle format format-check lint coverage clean
 

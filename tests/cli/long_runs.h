@@ -10,6 +10,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
+// What takes longer than it takes to be interrupted: steps of train, updates of adapt. The address
+// sanitizer makes both several times slower.
+#ifdef __SANITIZE_ADDRESS__
+enum { LONG_STEPS = 400, LONG_UPDATES = 700 };
+#else
+enum { LONG_STEPS = 800, LONG_UPDATES = 3000 };
+#endif
+
 static char home[] = "train-XXXXXX", place[400]; // a folder of our own; where programs run in it
 
 static inline int setup(void **state)

@@ -27,14 +27,14 @@ static void adapt_tells_what_it_does_and_where_it_is(void **state)
 static void signals_end_an_adaptation_with_a_checkpoint_and_code_75(void **state)
 {
     (void)state;
-    char calm[512], stopped[512];
-    const char *options = "--task all --updates 3000 --quiet";
-    program_expect_success(program_run("adapt run %s", options));
-    pid_t child = start("adapt twin --task all --updates 3000 --quiet");
+    char calm[512], stopped[512], command[64];
+    snprintf(command, sizeof command, "adapt twin --task all --updates %d --quiet", LONG_UPDATES);
+    program_expect_success(program_run("adapt run --task all --updates %d --quiet", LONG_UPDATES));
+    pid_t child = start(command);
     wait_for_metrics("twin/adapt/step-000000000402");
     kill(child, SIGTERM);
     assert_int_equal(exit_code(child), 75);
-    program_expect_success(program_run("adapt twin %s", options));
+    program_expect_success(program_run("%s", command));
     inside("run", calm);
     inside("twin", stopped);
     same_file(calm, stopped, "adapt/step-000000000402/weights.safetensors", 0, 0);

@@ -9,9 +9,8 @@ static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
 {
     (void)state;
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
-    char calm[512], stopped[512];
-    // Longer than it takes to be interrupted.
-    const char *options = QUIET_OPTIONS " --steps 800";
+    char calm[512], stopped[512], options[768];
+    snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
     program_expect_success(program_run("train --logdir run-calm %s", options));
     inside("run-calm", calm);
     for (int i = 0; i < 3; i++) {
@@ -22,7 +21,7 @@ static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
         wait_for_metrics(run);
         kill(child, signals[i]);
         assert_int_equal(exit_code(child), 75);
-        assert_true(newest_step(inside(run, stopped)) < 800);
+        assert_true(newest_step(inside(run, stopped)) < LONG_STEPS);
         program_expect_success(program_run("%s", command));
         same_end(calm, stopped);
     }
@@ -70,7 +69,7 @@ static void every_curriculum_trains_with_both_exploration_policies(void **state)
         for (int random = 0; random < 2; random++)
             program_expect_success(program_run(
                 "train --logdir run-%s-%d " QUIET_OPTIONS " --curriculum.rule %s --exploration %s "
-                "--steps 280 --train_every 1 --curriculum.reduction_start 80 "
+                "--steps 180 --train_every 1 --curriculum.reduction_start 80 "
                 "--curriculum.reduction_every 20",
                 rules[i], random, rules[i], random ? "random" : "plan2explore"));
 }

@@ -1,3 +1,7 @@
+# With sanitizers there is the baseline alone (tensor/cpu/simd.h): nothing to compare, the kernels only run.
+if(WAKER_SANITIZE)
+  return()
+endif()
 # The same program once more, with the kernels compiled for the baseline instruction set only.
 file(GLOB kernel_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/tensor/cpu/*.c)
 add_executable(${target}_plain ${source} ${kernel_sources})
