@@ -9,6 +9,7 @@ import math
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
 
 LAYOUT = ('NHWC', 'HWIO', 'NHWC')
 DECODER_KERNELS = (5, 5, 6, 6)
@@ -78,16 +79,13 @@ def flat_rows(x):
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3))
-def product(x, w, low, out):
-    """x [..,K] times w [K,O], operands in dtype `low`, result in dtype `out`.
-
-    Its own gradient, because that of a float32 result would be a product with a float32 operand.
-    """
+def low_product(x, w, low, out):
+    """Has a gradient of its own, because JAX's of a float32 result would be a product with a float32 operand."""
     return jnp.matmul(x.astype(low), w.astype(low), preferred_element_type=out)
 
 
 def product_forward(x, w, low, out):
-    return product(x, w, low, out), (x, w)
+    return low_product(x, w, low, out), (x, w)
 
 
 def product_backward(low, out, kept, d):
@@ -98,7 +96,24 @@ def product_backward(low, out, kept, d):
     return dx.astype(x.dtype), dw.astype(w.dtype)
 
 
-product.defvjp(product_forward, product_backward)
+low_product.defvjp(product_forward, product_backward)
+
+
+def aligned(w):
+    """w [..,K,O] with zeros to a K that is a multiple of 8: other products get slow kernels."""
+    return jnp.pad(w, [(0, 0)] * (w.ndim - 2) + [(0, -w.shape[-2] % 8), (0, 0)])
+
+
+def product(x, w, low, out):
+    """x [..,K] times w [K,O], aligned or not, operands in dtype `low`, result in dtype `out`."""
+    x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, w.shape[0] - x.shape[-1])])
+    return checkpoint_name(low_product(x, w, low, out), 'product')
+
+
+def keep_products(step):
+    """A scan's step that keeps only results of products for its gradient and computes the rest again: every number kept
+    is a kernel of its own in every step, what lies between products is not."""
+    return jax.checkpoint(step, prevent_cse=False, policy=jax.checkpoint_policies.save_only_these_names('product'))
 
 
 def dense(p, name, x, low, out=None):
@@ -126,6 +141,23 @@ def encode(p, images, low):
     return x.reshape(x.shape[0], -1)
 
 
+def transposed_convolution(x, w):
+    """x [N,S,S,I] by w [K,K,O,I], stride 2: [N,2S+K-2,2S+K-2,O].
+
+    Written as a convolution that gives four neighbours at once, which are then put in place: cuDNN's kernels for that
+    are faster, and XLA finds none for the weights' gradient of lax.conv_transpose.
+    """
+    kernel, outputs, inputs = w.shape[1:]
+    size, taps = 2 * x.shape[1] + kernel - 2, (kernel + 1) // 2
+    w = jnp.pad(w, [(0, 2 * taps - kernel)] * 2 + [(0, 0)] * 2)
+    w = w.reshape(taps, 2, taps, 2, outputs, inputs)[::-1, :, ::-1].transpose(0, 2, 5, 1, 3, 4)
+    y = lax.conv_general_dilated(x, w.reshape(taps, taps, inputs, 4 * outputs), (1, 1), [(taps - 1, taps - 1)] * 2,
+                                 dimension_numbers=LAYOUT)
+    side = y.shape[1]
+    y = y.reshape(-1, side, side, 2, 2, outputs).transpose(0, 1, 3, 2, 4, 5)
+    return y.reshape(-1, 2 * side, 2 * side, outputs)[:, :size, :size]
+
+
 def decode(p, features, low):
     """Features [N,F] as images [N,64,64,3] around zero. The first layer sees one pixel: it is a product."""
     x = dense(p, 'decoder/in', features, low)
@@ -133,9 +165,7 @@ def decode(p, features, low):
     x = product(x, w.reshape(-1, w.shape[-1]).T, low, low).reshape((-1,) + w.shape[:3])
     x = elu(x + p['decoder/0/b'].astype(low))
     for k in (1, 2, 3):
-        x = lax.conv_transpose(x, p[f'decoder/{k}/w'].astype(low), (2, 2), 'VALID', dimension_numbers=LAYOUT,
-                               transpose_kernel=True)
-        x = x + p[f'decoder/{k}/b'].astype(low)
+        x = transposed_convolution(x, p[f'decoder/{k}/w'].astype(low)) + p[f'decoder/{k}/b'].astype(low)
         x = elu(x) if k < 3 else x
     return x.astype(F32)
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from networks import (F32, Builder, act, decode, dense, elu, encode, entropy, flat_rows, grouped, gru, gumbel_choice,
-                      kl, mlp, model_params, product, sample, scalar, wide)
+from networks import (F32, Builder, act, aligned, decode, dense, elu, encode, entropy, flat_rows, gru, gumbel_choice,
+                      keep_products, kl, mlp, model_params, product, sample, scalar, wide)
 
 stop = lax.stop_gradient
 
@@ -95,12 +95,27 @@ def lambda_returns(reward, value, s):
     return lax.scan(step, value[-1], (reward, value[1:]), reverse=True, unroll=True)[1]
 
 
+@jax.custom_vjp
 def deviation(prediction):
-    """Standard deviation over the members of [M,..], written out so that it is one pass over them."""
+    """Standard deviation over the members of [M,..]."""
+    return deviation_forward(prediction)[0]
+
+
+# Both ways are one pass over the members: the sums are written out, the gradient is an expression of each element.
+def deviation_forward(prediction):
     members = [x.astype(F32) for x in prediction]
     mean = sum(members) / len(members)
-    variance = sum(jnp.square(x - mean) for x in members) / len(members)
-    return jnp.sqrt(jnp.maximum(variance, 1e-12))
+    spread = jnp.sqrt(sum(jnp.square(x - mean) for x in members) / len(members))
+    return spread, (prediction, mean, spread)
+
+
+def deviation_backward(kept, d):
+    prediction, mean, spread = kept
+    factor = d / (len(prediction) * jnp.maximum(spread, 1e-6))
+    return ((factor * (prediction.astype(F32) - mean)).astype(prediction.dtype),)
+
+
+deviation.defvjp(deviation_forward, deviation_backward)
 
 
 class Update:
@@ -119,8 +134,9 @@ class Update:
 
     def follow(self, weights, norm, added, keep, noise):
         """All steps of the posterior's recurrence, and the inputs of its products."""
-        low = self.low
+        s, low = self.s, self.low
         weights = {k: w.astype(low) for k, w in weights.items()}
+        keep = keep[..., None]
 
         def step(latent, now):
             add, keep, noise = now
@@ -130,12 +146,17 @@ class Update:
             deter = gru(product(both, weights['gru'], low, F32) + add['gru'], *norm, deter)
             hidden = elu(product(deter, weights['hidden'], low, low) + add['hidden'])
             logits = product(hidden, weights['out'], low, F32) + add['out']
-            operands = {'in': stoch, 'gru': both, 'hidden': deter.astype(low), 'out': hidden}
             stoch = self.draw(logits, noise)
-            return (stoch, deter), ((stoch, deter, logits), operands)
+            return (stoch, deter), (stoch, deter, logits, x, hidden)
 
-        start = jnp.zeros((self.s.batch, self.s.flat), low), jnp.zeros((self.s.batch, self.s.deter))
-        return lax.scan(step, start, (added, keep[..., None], noise), unroll=self.unroll)[1]
+        start = jnp.zeros((s.batch, s.flat), low), jnp.zeros((s.batch, s.deter))
+        stoch, deter, logits, x, hidden = lax.scan(keep_products(step), start, (added, keep, noise),
+                                                   unroll=self.unroll)[1]
+        before = [jnp.concatenate([a[None], b[:-1]]).astype(low) * keep.astype(low)
+                  for a, b in zip(start, (stoch, deter))]
+        operands = {'in': before[0], 'gru': jnp.concatenate([x, before[1]], -1), 'hidden': deter.astype(low),
+                    'out': hidden}
+        return (stoch, deter, logits), operands
 
     # Weights' gradients over all steps at once, from the gradients of what is added to each product: inside the scan
     # there would be one product over `batch` rows for each, and a sum as large as the weights, at every step.
@@ -197,7 +218,7 @@ class Update:
             stoch = self.draw(self.prior(p, deter), noise['imagine'])
             return (stoch, deter), (self.features(stoch, deter), action)
 
-        features, actions = lax.scan(step, start, (pushes, noise), unroll=self.unroll)[1]
+        features, actions = lax.scan(keep_products(step), start, (pushes, noise), unroll=self.unroll)[1]
         return jnp.concatenate([self.features(*start)[None], features]), actions
 
     def behave(self, actor, critic, slow, model, reward_of, start, noise):
@@ -229,17 +250,20 @@ class Update:
         of_critic, d_critic = jax.value_and_grad(critic_loss)(critic)
         return {'actor': loss - bonus, 'critic': of_critic}, d_actor, d_critic, reward
 
+    def predict(self, ensemble, x):
+        """What every member says of rows x: [M,N,F]."""
+        return jax.vmap(mlp, (0, None, None))(ensemble | {'0/w': aligned(ensemble['0/w'])}, flat_rows(x), self.low)
+
     def disagreement(self, ensemble, features, actions):
         x = jnp.concatenate([features[:-1], actions.astype(self.low)], -1)
-        prediction = jax.vmap(mlp, (0, None, None))(ensemble, flat_rows(x), self.low)
+        prediction = self.predict(ensemble, x)
         return self.s.disagreement_scale * deviation(prediction).mean(-1).reshape(actions.shape[:2])
 
     def ensemble_loss(self, ensemble, stoch, deter, action):
         s = self.s
         x = jnp.concatenate([self.features(stoch, deter)[:-1], action[1:].astype(self.low)], -1)
         target = jnp.concatenate([stoch.astype(F32), deter], -1)[1:].reshape(-1, s.features)
-        prediction = jax.vmap(mlp, (0, None, None))(ensemble, flat_rows(x), self.low).astype(F32)
-        loss = 0.5 * jnp.square(prediction - target).sum(-1).mean(-1)
+        loss = 0.5 * jnp.square(self.predict(ensemble, x).astype(F32) - target).sum(-1).mean(-1)
         return loss.sum(), loss
 
     def reward_loss(self, heads, features, reward):
@@ -263,7 +287,7 @@ class Update:
         train('model', gradients)
 
         start = flat_rows(stoch), flat_rows(deter)
-        model = {k: (p if p.ndim == 1 else p.astype(low)) for k, p in params['model'].items() if k.startswith('rssm')}
+        model = {k: p if p.ndim == 1 else aligned(p.astype(low)) for k, p in params['model'].items() if k[:4] == 'rssm'}
         ensemble = jax.tree.map(lambda p: p.astype(low), params['ensemble'])
         of_policy, d_actor, d_critic, reward = self.behave(
             params['explore/actor'], params['explore/critic'], state['slow']['explore/critic'], model,
