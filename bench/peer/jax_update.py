@@ -8,7 +8,15 @@ It prints what bench_update prints: median and least time of an update after a w
 the first and the last update on a fixed batch. tests/bench compares five of its updates with the golden ones.
 
 JAX gets the easier conditions: its batch lies on the device, and an update is started before the losses of the one before
-are waited for, so that starting one costs no time. Task policies are in the same jit, side by side by vmap.
+are waited for, so that starting one costs no time.
+
+Chosen, because it is faster (docs/performance-cuda.md has figures):
+- one jit for everything, state donated; task policies and ensemble members side by side by vmap;
+- float32 weights, products and convolutions (cuDNN, NHWC) of bf16 operands with float32 sums; float32 gradients of weights;
+- lax.scan over the recurrence and over imagination. What images and actions add, and all draws, are made before it; weights'
+  gradients are products over all steps after it; its own gradient keeps results of products and computes the rest again;
+- transposed convolutions as convolutions with four times the channels; products padded to multiples of 8 terms;
+- expressions over small axes (members, lambda-returns) written out, so that they are one kernel.
 """
 import argparse
 import json
