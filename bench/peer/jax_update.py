@@ -10,7 +10,7 @@ the first and the last update on a fixed batch. tests/bench compares five of its
 JAX gets the easier conditions: its batch lies on the device, and an update is started before the losses of the one before
 are waited for, so that starting one costs no time.
 
-Chosen, because it is faster (docs/performance-cuda.md has figures):
+What was chosen to make it fast (figures are in docs/performance-cuda.md):
 - one jit for everything, state donated; task policies and ensemble members side by side by vmap;
 - float32 weights, products and convolutions (cuDNN, NHWC) of bf16 operands with float32 sums; float32 gradients of weights;
 - lax.scan over the recurrence and over imagination. What images and actions add, and all draws, are made before it; weights'
@@ -107,8 +107,8 @@ def measure():
 
 def print_text(r):
     mebi = 1 << 20
-    print(f"preset {r['preset']} on {r['platform']} (JAX {r['version']}, {r['device']}), {r['precision']}, {r['tasks']} tasks; "
-          f"set-up {r['setup_ms']:.0f} ms")
+    print(f"preset {r['preset']} on {r['platform']} (JAX {r['version']}, {r['device']}), {r['precision']}, "
+          f"{r['tasks']} tasks; set-up {r['setup_ms']:.0f} ms")
     print(f"memory: {r['state_bytes'] / mebi:.1f} MiB state, {r['planned_bytes'] / mebi:.1f} MiB planned, "
           f"{r['device_bytes'] / mebi:.1f} MiB in use")
     print(f"first: {r['first']}")

@@ -56,7 +56,7 @@ static void times_of_both_are_a_row_with_ratios(void **state)
     write_jax("gpu", "25");
     expect_output("--waker ./fake-waker --python ./fake-python --tasks 5 --rounds 2", 0, out,
                   sizeof out);
-    assert_non_null(strstr(out, "card, bf16, JAX 0.1.2, 2 rounds of 30 updates\n"));
+    assert_non_null(strstr(out, "card, bf16, JAX 0.1.2, 2 x 30 updates\n"));
     assert_non_null(
         strstr(out, "\n| paper | 5 | 10.00 ms | 25.00 ms | 2.50 | 100 MiB | 50 MiB | 0.50 |\n"));
 }
