@@ -85,6 +85,33 @@ def adam(params, m, v, gradients, count, rate, stacked):
     return *({k: triple[i] for k, triple in stepped.items()} for i in range(3)), norm
 
 
+class Training:
+    """The state of an update under way: sets are replaced as they are trained."""
+
+    def __init__(self, state, s):
+        self.s, self.count, self.slow = s, state['count'] + 1, state['slow']
+        self.params, self.m, self.v = (dict(state[part]) for part in ('params', 'm', 'v'))
+        self.losses, self.norms = {}, {}
+
+    def step(self, name, gradients):
+        rates = {'model': self.s.model_rate, 'reward': self.s.model_rate, 'ensemble': self.s.ensemble_rate}
+        self.params[name], self.m[name], self.v[name], self.norms[name] = adam(
+            self.params[name], self.m[name], self.v[name], gradients, self.count,
+            rates.get(name, self.s.policy_rate), name in STACKS)
+
+    def step_policy(self, who, losses, d_actor, d_critic):
+        self.losses |= {f'{who}/{part}': loss for part, loss in losses.items()}
+        self.step(f'{who}/actor', d_actor)
+        self.step(f'{who}/critic', d_critic)
+
+    def state(self):
+        """What the next update begins with; slow critics follow every slow_period updates."""
+        copy = self.count % self.s.slow_period == 0
+        slow = {name: jax.tree.map(lambda new, old: jnp.where(copy, new, old), self.params[name], old)
+                for name, old in self.slow.items()}
+        return {'params': self.params, 'm': self.m, 'v': self.v, 'slow': slow, 'count': self.count}
+
+
 def lambda_returns(reward, value, s):
     """G_t = r_t + discount ((1 - mixing) v_{t+1} + mixing G_{t+1}), all [H,N]; unrolled, it is one kernel."""
     def step(after, now):
@@ -271,55 +298,51 @@ class Update:
         loss = 0.5 * jnp.square(guess - reward.reshape(self.s.rows, -1).T).mean(-1)
         return loss.sum(), loss
 
+    def train_model(self, t, batch, noise):
+        """Trains the world model; gives the posterior states from before the step."""
+        (t.losses['model'], (t.losses['image'], t.losses['kl'], stoch, deter)), gradients = jax.value_and_grad(
+            self.model_loss, has_aux=True)(t.params['model'], batch, noise)
+        t.step('model', gradients)
+        return stoch, deter
+
+    def train_exploration(self, t, model, start, noise):
+        """Trains the exploration policy on the disagreement of the ensemble as it is; gives delta of every start."""
+        ensemble = jax.tree.map(lambda p: p.astype(self.low), t.params['ensemble'])
+        losses, d_actor, d_critic, reward = self.behave(
+            t.params['explore/actor'], t.params['explore/critic'], t.slow['explore/critic'], model,
+            lambda f, a: self.disagreement(ensemble, f, a), start, noise)
+        t.step_policy('explore', losses, d_actor, d_critic)
+        return reward.mean(0)
+
+    def train_ensemble(self, t, stoch, deter, action):
+        gradients, t.losses['ensemble'] = jax.grad(self.ensemble_loss, has_aux=True)(
+            t.params['ensemble'], stoch, deter, action)
+        t.step('ensemble', gradients)
+
+    def train_tasks(self, t, model, start, reward, noise):
+        """Trains reward heads, then the policies on what they say."""
+        gradients, t.losses['reward'] = jax.grad(self.reward_loss, has_aux=True)(
+            t.params['reward'], self.features(*start), reward)
+        t.step('reward', gradients)
+
+        def of_task(actor, critic, slow, head, noise):
+            return self.behave(actor, critic, slow, model, lambda f, a: scalar(head, f[1:], self.low), start, noise)[:3]
+
+        t.step_policy('task', *jax.vmap(of_task)(
+            t.params['task/actor'], t.params['task/critic'], t.slow['task/critic'], t.params['reward'], noise))
+
     def __call__(self, state, batch, noise):
-        """The state after an update, losses by set, and delta [T*B] of every start."""
-        s, low = self.s, self.low
-        params, count, losses, norms = dict(state['params']), state['count'] + 1, {}, {}
-        m, v = dict(state['m']), dict(state['v'])
-        rates = {'model': s.model_rate, 'reward': s.model_rate, 'ensemble': s.ensemble_rate}
-
-        def train(name, gradients):
-            params[name], m[name], v[name], norms[name] = adam(
-                params[name], m[name], v[name], gradients, count, rates.get(name, s.policy_rate), name in STACKS)
-
-        (losses['model'], (losses['image'], losses['kl'], stoch, deter)), gradients = jax.value_and_grad(
-            self.model_loss, has_aux=True)(params['model'], batch, noise['observe'])
-        train('model', gradients)
-
+        """The state after an update, and its figures: losses and norms by set, delta [T*B] of every start."""
+        t = Training(state, self.s)
+        stoch, deter = self.train_model(t, batch, noise['observe'])
         start = flat_rows(stoch), flat_rows(deter)
-        model = {k: p if p.ndim == 1 else aligned(p.astype(low)) for k, p in params['model'].items() if k[:4] == 'rssm'}
-        ensemble = jax.tree.map(lambda p: p.astype(low), params['ensemble'])
-        of_policy, d_actor, d_critic, reward = self.behave(
-            params['explore/actor'], params['explore/critic'], state['slow']['explore/critic'], model,
-            lambda f, a: self.disagreement(ensemble, f, a), start, noise['explore'])
-        losses |= {f'explore/{k}': loss for k, loss in of_policy.items()}
-        train('explore/actor', d_actor)
-        train('explore/critic', d_critic)
-
-        gradients, losses['ensemble'] = jax.grad(self.ensemble_loss, has_aux=True)(
-            params['ensemble'], stoch, deter, batch['action'])
-        train('ensemble', gradients)
-
-        if s.tasks:
-            gradients, losses['reward'] = jax.grad(self.reward_loss, has_aux=True)(
-                params['reward'], self.features(*start), batch['reward'])
-            train('reward', gradients)
-
-            def of_task(actor, critic, slow, head, noise):
-                return self.behave(actor, critic, slow, model, lambda f, a: scalar(head, f[1:], low), start, noise)[:3]
-
-            of_policy, d_actor, d_critic = jax.vmap(of_task)(
-                params['task/actor'], params['task/critic'], state['slow']['task/critic'], params['reward'],
-                noise['task'])
-            losses |= {f'task/{k}': loss for k, loss in of_policy.items()}
-            train('task/actor', d_actor)
-            train('task/critic', d_critic)
-
-        copy = count % s.slow_period == 0
-        slow = {name: jax.tree.map(lambda new, old: jnp.where(copy, new, old), params[name], old)
-                for name, old in state['slow'].items()}
-        state = {'params': params, 'm': m, 'v': v, 'slow': slow, 'count': count}
-        return state, {'loss': losses, 'norm': norms, 'delta': reward.mean(0)}
+        model = {k: p if p.ndim == 1 else aligned(p.astype(self.low))
+                 for k, p in t.params['model'].items() if k.startswith('rssm/')}
+        delta = self.train_exploration(t, model, start, noise['explore'])
+        self.train_ensemble(t, stoch, deter, batch['action'])
+        if self.s.tasks:
+            self.train_tasks(t, model, start, batch['reward'], noise['task'])
+        return t.state(), {'loss': t.losses, 'norm': t.norms, 'delta': delta}
 
 
 def make_update(settings, precision, choose=gumbel_choice, unroll=1):
