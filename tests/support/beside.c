@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "support/check.h"
+#include "tensor/plan.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,14 @@ typedef struct lazy_event {
     size_t position;
 } lazy_event;
 
+// What was compiled, for the events in its graph.
+typedef struct compiled {
+    wk_executable *executable;
+    const wk_plan *plan;
+    struct compiled *next;
+} compiled;
+
+static compiled *programs;
 static wk_backend_vtable vtables[2]; // by mode
 static const wk_backend_vtable *cpu;
 static size_t memory;
@@ -140,12 +149,6 @@ static wk_status gather(wk_queue *queue, const wk_gather *g, wk_error *err)
     return put(queue, (item){.gather = *g});
 }
 
-static wk_status run(wk_queue *queue, wk_executable *executable, wk_error *err)
-{
-    (void)err;
-    return put(queue, (item){.executable = executable});
-}
-
 static wk_status event_create(wk_backend *backend, wk_event **out, wk_error *err)
 {
     (void)err;
@@ -175,6 +178,24 @@ static wk_status after(wk_queue *queue, const wk_event *event, wk_error *err)
     (void)err;
     const lazy_event *m = (const lazy_event *)event;
     return m->queue ? put(queue, (item){.queue = m->queue, .offset = m->position}) : WK_OK;
+}
+
+static const wk_plan *plan_of(const wk_executable *executable)
+{
+    for (const compiled *c = programs;; c = c->next)
+        if (c->executable == executable) return c->plan;
+}
+
+// All of a run is done before what it marks.
+static wk_status run(wk_queue *queue, wk_executable *executable, wk_error *err)
+{
+    const wk_plan *plan = plan_of(executable);
+    const wk_node *nodes = plan->graph->nodes.items;
+    WK_TRY(put(queue, (item){.executable = executable}));
+    for (size_t i = 0; i < plan->node_count; i++)
+        if (nodes[plan->nodes[i]].op == WK_OP_mark)
+            WK_TRY(put_event(queue, nodes[plan->nodes[i]].attrs.event, err));
+    return WK_OK;
 }
 
 static wk_status wait(const wk_event *event, wk_error *err)
@@ -217,6 +238,28 @@ static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out
     return cpu->buffer_create(backend, size, out, err);
 }
 
+static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable **out,
+                         wk_error *err)
+{
+    WK_TRY(cpu->compile(backend, plan, out, err));
+    compiled *c = malloc(sizeof *c);
+    assert_non_null(c);
+    *c = (compiled){*out, plan, programs};
+    programs = c;
+    return WK_OK;
+}
+
+static void executable_destroy(wk_executable *executable)
+{
+    compiled **at = &programs;
+    while ((*at)->executable != executable)
+        at = &(*at)->next;
+    compiled *gone = *at;
+    *at = gone->next;
+    free(gone);
+    cpu->executable_destroy(executable);
+}
+
 static wk_room room(const wk_backend *backend)
 {
     (void)backend;
@@ -229,6 +272,8 @@ void beside_make(wk_backend *backend, beside_mode mode)
     vtables[mode] = *cpu;
     vtables[mode].queue = &queues;
     vtables[mode].buffer_create = buffer_create;
+    vtables[mode].compile = compile;
+    vtables[mode].executable_destroy = executable_destroy;
     vtables[mode].room = room;
     backend->vtable = &vtables[mode];
 }
