@@ -36,7 +36,7 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
         WK_TRY(wk_samples_create(&t->config, t->domain, t->backend, &t->samples[i], err));
     wk_learner_config config;
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
-    WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
+    WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &config, t->backend, &t->learner, err));
     int policy;
     WK_TRY(wk_run_config_acting(&t->config, t->domain, &policy, err));
     if (policy == WK_POLICY_EXPLORE && config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
