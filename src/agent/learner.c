@@ -464,71 +464,76 @@ wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, w
     return wk_queue_mark(learner->transfers, learner->staged[side], err);
 }
 
-// Copies a part of the staged batch into an input of a program.
-static wk_status feed(const wk_learner *learner, wk_queue *queue, const wk_unit *unit, wk_tensor x,
+// Copies a part of a batch on the device into an input of a program.
+static wk_status feed(wk_queue *queue, const wk_unit *unit, wk_tensor x, const wk_buffer *from,
                       size_t offset, wk_error *err)
 {
     wk_location to = wk_program_locate(unit->program, x);
     if (!to.buffer) return WK_OK;
-    wk_copy copy = {to.buffer, learner->incoming[learner->side], to.offset, offset, to.size};
+    wk_copy copy = {to.buffer, from, to.offset, offset, to.size};
     return wk_queue_copy(queue, &copy, 1, err);
 }
 
-static wk_status put_learn(wk_learner *learner, wk_error *err)
+static wk_status put_learn(wk_learner *learner, const wk_buffer *batch, wk_error *err)
 {
     wk_queue *queue = learner->work;
     const wk_unit *unit = &learner->learn;
     const wk_batch_tensors *inputs = &learner->learn_t.batch;
     incoming at = incoming_of(&learner->config);
-    WK_TRY(feed(learner, queue, unit, inputs->image, 0, err));
-    WK_TRY(feed(learner, queue, unit, inputs->action, at.actions, err));
-    WK_TRY(feed(learner, queue, unit, inputs->keep, at.keep, err));
+    WK_TRY(feed(queue, unit, inputs->image, batch, 0, err));
+    WK_TRY(feed(queue, unit, inputs->action, batch, at.actions, err));
+    WK_TRY(feed(queue, unit, inputs->keep, batch, at.keep, err));
     WK_TRY(wk_program_put(unit->program, queue, err));
     return put_figures(queue, unit, &learner->learn_t.figures, learner->figures, err);
 }
 
-static wk_status put_tasks(wk_learner *learner, wk_queue *queue, wk_error *err)
+static wk_status put_tasks(wk_learner *learner, wk_queue *queue, const wk_buffer *batch,
+                           wk_error *err)
 {
     const wk_unit *unit = &learner->tasks;
     size_t rewards = incoming_of(&learner->config).rewards;
-    WK_TRY(feed(learner, queue, unit, learner->task_t.reward, rewards, err));
+    WK_TRY(feed(queue, unit, learner->task_t.reward, batch, rewards, err));
     WK_TRY(wk_program_put(unit->program, queue, err));
     return put_figures(queue, unit, &learner->task_t.figures, task_figures(learner), err);
 }
 
-// The task update of the update that was just put, beside the part of it that explores.
-static wk_status put_tasks_beside(wk_learner *learner, wk_error *err)
+// Beside the part of the update that explores.
+static wk_status put_tasks_beside(wk_learner *learner, const wk_buffer *batch, wk_error *err)
 {
     WK_TRY(wk_queue_after(learner->task_work, learner->ready, err));
-    WK_TRY(put_tasks(learner, learner->task_work, err));
+    WK_TRY(put_tasks(learner, learner->task_work, batch, err));
     WK_TRY(wk_queue_mark(learner->task_work, learner->tasks_done, err));
     return wk_queue_after(learner->work, learner->tasks_done, err);
 }
 
-static wk_status start(wk_learner *learner, bool tasks, wk_error *err)
+// What was put so far is the update with the batch of this side.
+static wk_status mark_done(wk_learner *learner, int side, wk_error *err)
 {
-    int side = learner->side;
-    assert(!learner->running && learner->learn.program);
-    WK_TRY(wk_mirrors_keep(learner, err));
-    WK_TRY(wk_queue_after(learner->work, learner->staged[side], err));
-    learner->running = true;
-    WK_TRY(put_learn(learner, err));
-    if (tasks)
-        WK_TRY(learner->tasks_beside ? put_tasks_beside(learner, err)
-                                     : put_tasks(learner, learner->work, err));
-    learner->side = !side;
     WK_TRY(wk_queue_mark(learner->work, learner->taken[side], err));
     return wk_queue_mark(learner->work, learner->done, err);
 }
 
 wk_status wk_learner_start(wk_learner *learner, wk_error *err)
 {
-    return start(learner, false, err);
+    int side = learner->side;
+    assert(!learner->running && learner->learn.program);
+    WK_TRY(wk_mirrors_keep(learner, err));
+    WK_TRY(wk_queue_after(learner->work, learner->staged[side], err));
+    learner->running = true;
+    WK_TRY(put_learn(learner, learner->incoming[side], err));
+    learner->side = !side;
+    return mark_done(learner, side, err);
 }
 
-wk_status wk_learner_start_with_tasks(wk_learner *learner, wk_error *err)
+wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err)
 {
-    return start(learner, learner->config.tasks > 0, err);
+    int side = !learner->side;
+    const wk_buffer *batch = learner->incoming[side];
+    assert(learner->running);
+    if (learner->config.tasks == 0) return WK_OK;
+    WK_TRY(learner->tasks_beside ? put_tasks_beside(learner, batch, err)
+                                 : put_tasks(learner, learner->work, batch, err));
+    return mark_done(learner, side, err);
 }
 
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,

@@ -79,11 +79,11 @@ wk_status wk_learner_start(wk_learner *learner, wk_error *err);
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
                             wk_error *err);
 
-/// Begins the update and, without the host, the task update (if there are tasks) for the rewards of
-/// the staged batch, beside the exploration where the device has the room; the results are those of
-/// one behind the other. wk_learner_finish then waits for both. And the figures of that task
-/// update.
-wk_status wk_learner_start_with_tasks(wk_learner *learner, wk_error *err);
+/// Between start and finish: adds the task update (if there are tasks) for the rewards of the batch
+/// that is being learned from. It begins when the world model has made its step, beside the
+/// exploration where the device has the room; the results are those of one behind the other.
+/// wk_learner_finish then waits for both. And the figures of that task update.
+wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err);
 void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *metrics);
 
 /// The queue in which batches come to the device; pictures that later batches refer to are brought

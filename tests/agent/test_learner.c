@@ -144,8 +144,9 @@ static void task_updates_beside_updates_are_those_behind_them(void **state)
         wk_task_metrics of_x = {0}, of_y = {0};
         assert_ok(wk_learner_update(behind.learner, &now, &x.metrics, x.delta, &err));
         assert_ok(wk_learner_update_tasks(behind.learner, &now, &of_x, &err));
-        assert_ok(wk_learner_start_with_tasks(beside.learner, &err));
+        assert_ok(wk_learner_start(beside.learner, &err));
         assert_ok(wk_learner_stage(beside.learner, &next, &err));
+        assert_ok(wk_learner_start_tasks(beside.learner, &err));
         assert_ok(wk_learner_finish(beside.learner, &y.metrics, y.delta, &err));
         wk_learner_read_tasks(beside.learner, &of_y);
         assert_memory_equal(&x, &y, sizeof x);

@@ -175,7 +175,8 @@ static void train(wk_learner *learner, float figures[2])
             rewards[i] = (float)(n + i) / ROWS;
         wk_learner_batch batch = {images, actions, first, rewards, NULL};
         assert_ok(wk_learner_stage(learner, &batch, &err));
-        assert_ok(wk_learner_start_with_tasks(learner, &err));
+        assert_ok(wk_learner_start(learner, &err));
+        assert_ok(wk_learner_start_tasks(learner, &err));
         assert_ok(wk_learner_finish(learner, &metrics, NULL, &err));
     }
     wk_learner_read_tasks(learner, &tasks);

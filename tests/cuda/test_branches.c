@@ -64,7 +64,8 @@ static void update(wk_learner *learner, const wk_learner_batch *batch, bool besi
         return;
     }
     assert_ok(wk_learner_stage(learner, batch, &err));
-    assert_ok(wk_learner_start_with_tasks(learner, &err));
+    assert_ok(wk_learner_start(learner, &err));
+    assert_ok(wk_learner_start_tasks(learner, &err));
     assert_ok(wk_learner_finish(learner, NULL, NULL, &err));
 }
 
