@@ -117,22 +117,21 @@ static void an_update_in_three_parts_is_the_same_update(void **state)
     close_rig(&parts);
 }
 
-// A learner on a device that works as late as it may, or on the GPU.
-static rig open_late(wk_learner_config config)
+// A learner on a device that works when it should not yet, or on the GPU.
+static rig open_beside(wk_learner_config config, beside_mode mode)
 {
     rig r = {0};
     assert_ok(wk_pool_create(1, &r.pool, &err));
     assert_ok(test_backend_create(r.pool, &r.backend, &err));
-    if (!wk_backend_works_beside(r.backend)) beside_make(r.backend, BESIDE_LATE);
+    if (!wk_backend_works_beside(r.backend)) beside_make(r.backend, mode);
     beside_set_memory(0, INT_MAX);
     assert_ok(wk_learner_create(&config, r.backend, &r.learner, &err));
     return r;
 }
 
-static void task_updates_beside_updates_are_those_behind_them(void **state)
+static void compare_beside_with_behind(beside_mode mode)
 {
-    (void)state;
-    rig behind = open_rig(tiny(TASKS), 1), beside = open_late(tiny(TASKS));
+    rig behind = open_rig(tiny(TASKS), 1), beside = open_beside(tiny(TASKS), mode);
     batch *b[UPDATES + 1];
     for (uint64_t n = 0; n <= UPDATES; n++)
         b[n] = make_batch(n);
@@ -157,6 +156,13 @@ static void task_updates_beside_updates_are_those_behind_them(void **state)
     close_rig(&beside);
     for (uint64_t n = 0; n <= UPDATES; n++)
         free(b[n]);
+}
+
+static void task_updates_beside_updates_are_those_behind_them(void **state)
+{
+    (void)state;
+    for (int mode = BESIDE_LATE; mode <= BESIDE_AT_ONCE; mode++)
+        compare_beside_with_behind((beside_mode)mode);
 }
 
 static void nan_in_a_batch_skips_counts_and_names_the_update(void **state)

@@ -25,6 +25,7 @@ struct lazy_queue {
     wk_queue base;
     WK_ARRAY(item) items;
     size_t done;
+    bool busy;        // with something that others come before
     lazy_queue *next; // of all queues
 };
 
@@ -42,7 +43,7 @@ typedef struct compiled {
 } compiled;
 
 static compiled *programs;
-static wk_backend_vtable vtables[2]; // by mode
+static wk_backend_vtable vtables[3]; // by mode
 static const wk_backend_vtable *cpu;
 static size_t memory;
 static int buffers_left = INT_MAX;
@@ -70,9 +71,20 @@ static void execute(const item *x)
                x->size);
 }
 
+static void let_others_go_first(lazy_queue *q)
+{
+    if (q->base.backend->vtable != &vtables[BESIDE_OTHERS_FIRST] || q->busy) return;
+    q->busy = true;
+    for (lazy_queue *other = all; other; other = other->next)
+        if (!other->busy) advance(other, other->items.count);
+    q->busy = false;
+}
+
 static void advance(lazy_queue *q, size_t position)
 {
     while (q->done < position) {
+        let_others_go_first(q);
+        if (q->done >= position) return;
         item x = q->items.items[q->done++];
         execute(&x);
     }
