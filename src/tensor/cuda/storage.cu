@@ -191,12 +191,12 @@ static void find_padded(const wk_cuda_call *calls, size_t count, bool *padded)
     const wk_graph *g = calls[0].g;
     for (size_t step = 0; step < count; step++) {
         const wk_node *node = calls[step].node;
-        padded[node->outputs] =
-            node->op == WK_OP_concat && !calls[step].lazy && !calls[step].chained &&
-            !wk_cuda_joined_in_place(g, node) &&
-            node->attrs.concat.axis == wk_info(g, node->outputs)->type.shape.rank - 1 &&
-            !wk_info(g, node->outputs)->output && node->input_count <= MOST_HALVES &&
-            has_ragged_rows(g, node->outputs);
+        if (node->op == WK_OP_concat)
+            padded[node->outputs] =
+                !calls[step].lazy && !calls[step].chained && !wk_cuda_joined_in_place(g, node) &&
+                node->attrs.concat.axis == wk_info(g, node->outputs)->type.shape.rank - 1 &&
+                !wk_info(g, node->outputs)->output && node->input_count <= MOST_HALVES &&
+                has_ragged_rows(g, node->outputs);
         for (int i = 0; i < node->input_count; i++)
             if (!reads_padded(&calls[step], i))
                 padded[wk_info(g, wk_node_inputs(g, node)[i])->root] = false;
