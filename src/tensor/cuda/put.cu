@@ -81,7 +81,7 @@ static void put_call(const wk_cuda_call *call)
     table[call->node->op](call);
     for (unsigned k = 0; k <= call->merged; k++) {
         note_reads(&call[k]);
-        if (wk_cuda_joined_in_place(call->g, call[k].node))
+        if (wk_plan_joins(call->g, call[k].node))
             note_concat(&call[k]);
         else
             note_writes(&call[k]);
