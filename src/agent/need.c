@@ -37,7 +37,7 @@ wk_learner_need wk_learner_get_need(const wk_learner *learner, size_t temporary)
     size_t weights = weight_bytes(learner);
     wk_learner_need need = {.state = weights + optimizer_bytes(learner),
                             .planned = temporary + early_bytes(learner),
-                            .copies = room.copies ? (weights + temporary) / 2 : 0};
+                            .copies = room.copies ? weights / 2 : 0};
     const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
     for (int i = 0; i < 3; i++) {
         if (!units[i]->program) continue;
@@ -66,11 +66,11 @@ wk_status wk_learner_check_room(const wk_learner *learner, size_t temporary, wk_
     size_t total = wk_learner_need_total(need);
     size_t there = need.state + early_bytes(learner);
     if (total - there <= room.free) return WK_OK;
-    return wk_fail(err, WK_E_MEMORY,
-                   "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
-                   "%zu temporaries and inputs, %zu bf16 copies, %zu working memory), and %zu of "
-                   "its %zu MiB are free; use a smaller batch, smaller networks or another device",
-                   mebibytes(total), mebibytes(need.state), mebibytes(need.planned),
-                   mebibytes(need.copies), mebibytes(need.working), (room.free + there) >> 20,
-                   room.total >> 20);
+    return wk_fail(
+        err, WK_E_MEMORY,
+        "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
+        "%zu temporaries and inputs, %zu bf16 copies of weights, %zu working memory), "
+        "and %zu of its %zu MiB are free; use a smaller batch, smaller networks or another device",
+        mebibytes(total), mebibytes(need.state), mebibytes(need.planned), mebibytes(need.copies),
+        mebibytes(need.working), (room.free + there) >> 20, room.total >> 20);
 }

@@ -31,7 +31,7 @@ typedef struct wk_copy {
 typedef struct wk_room {
     size_t free, total; // bytes; total is 0 where nobody counts
     size_t program;     // working memory of each program, at least
-    bool copies;        // what products read has a copy half as large
+    bool copies;        // weights that products read have a copy half as large
 } wk_room;
 
 /// What a backend can do. `trace` in run may be NULL; else it receives the seconds of every node of
