@@ -253,9 +253,8 @@ static bool find_torn(finder *f)
     bool found = false;
     for (size_t step = 0; step < f->plan->node_count; step++) {
         const wk_node *node = step_node(f, step);
-        bool half = f->plan->forms[node->outputs] == WK_FORM_HALF;
-        if (f->plan->lazy[index_of(f, node)] || !wk_plan_joins(f->g, node) || !half) continue;
-        if (holds_together(f, node)) continue;
+        if (f->plan->lazy[index_of(f, node)] || !wk_plan_joins(f->g, node)) continue;
+        if (f->plan->forms[node->outputs] != WK_FORM_HALF || holds_together(f, node)) continue;
         found = f->whole[node->outputs] = true;
     }
     return found;
