@@ -27,7 +27,7 @@ static void training_is_refused_and_leaves_nothing_behind(void **state)
 {
     (void)state;
     char path[512];
-    expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 2048 "
+    expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 1024 "
                                "--device cuda --quiet"));
     assert_int_not_equal(access(inside("run", path), F_OK), 0);
 }
@@ -35,7 +35,7 @@ static void training_is_refused_and_leaves_nothing_behind(void **state)
 static void measuring_is_refused(void **state)
 {
     (void)state;
-    expect_refusal(program_run("bench update --preset paper --batch 2048 --tasks 5 --device cuda"));
+    expect_refusal(program_run("bench update --preset paper --batch 1024 --tasks 5 --device cuda"));
 }
 
 int main(void)
