@@ -42,7 +42,7 @@ typedef struct wk_place {
 
 /// Forms in which a temporary exists.
 enum {
-    WK_FORM_FLOAT = 1, // float32, and all that is not float32 by type
+    WK_FORM_FLOAT = 1, // float32, or what its own type is
     WK_FORM_HALF = 2,  // bf16, for matrix products
     WK_FORM_ROWS = 4,  // in the place of floats, rows of bf16 filled up to whole 16 bytes
 };
