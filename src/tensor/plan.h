@@ -6,9 +6,9 @@
 // elementwise node takes the place of an operand that nobody needs any more: neither copies. What a
 // node produces begins at a multiple of 16 bytes; views begin anywhere.
 //
-// A branch's node may run at any time from the first of its neighbours on the branch until another
-// branch needs it or they meet. What it uses is kept through all of that: if it is not, the backend
-// has to wait for the memory.
+// A branch's node may run at any time from a little before the first of its neighbours on the
+// branch until another branch needs it or they meet. What it uses is kept through all of that: if
+// it is not, the backend has to wait for the memory.
 //
 // The result of a lazy node is never written: whoever reads it reads the node's inputs instead,
 // which are kept until then.
