@@ -58,17 +58,22 @@ static bool is_name(const void *x)
     return (uintptr_t)x >= WK_PLAN_NAMES;
 }
 
+wk_cuda_span wk_cuda_bytes(wk_cuda_lane *lane, const void *at, size_t size)
+{
+    const char *begin = (const char *)at;
+    if (!is_name(at)) return {begin, begin + size};
+    const wk_cuda_region *names = region_of(lane, at);
+    begin = names->shadow + (size_t)(begin - names->base) / 2;
+    return {begin, begin + size / 2};
+}
+
 // For the order of steps, copies are memory of their own, in the upper half of all addresses. What
 // exists in bf16 alone lies where other steps have floats.
 static void touch(wk_cuda_lane *lane, wk_cuda_span span, bool copy, bool write)
 {
-    uint64_t half = copy ? (uint64_t)1 << 63 : 0;
-    wk_access access = {(uintptr_t)span.begin + half, (uintptr_t)span.end + half, write};
-    if (is_name(span.begin)) {
-        const wk_cuda_region *names = region_of(lane, span.begin);
-        access.begin = (uintptr_t)names->shadow + (size_t)(span.begin - names->base) / 2;
-        access.end = access.begin + (size_t)(span.end - span.begin) / 2;
-    }
+    uint64_t half = copy && !is_name(span.begin) ? (uint64_t)1 << 63 : 0;
+    wk_cuda_span bytes = wk_cuda_bytes(lane, span.begin, (size_t)(span.end - span.begin));
+    wk_access access = {(uintptr_t)bytes.begin + half, (uintptr_t)bytes.end + half, write};
     if (!wk_array_push(&lane->copies->touched, access)) lane->failed = true;
 }
 

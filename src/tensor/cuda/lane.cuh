@@ -59,6 +59,9 @@ struct wk_cuda_lane {
 
 /// Where the bf16 copy of floats lies; NULL for floats that have no room for one.
 __nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x);
+/// The device memory of `size` bytes of floats at an address or under a name. Addresses of
+/// different tensors tell only through this whether their memory meets.
+wk_cuda_span wk_cuda_bytes(wk_cuda_lane *lane, const void *at, size_t size);
 /// Whether the bf16 copies of all these bytes are up to date.
 bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
