@@ -63,7 +63,7 @@ typedef struct planner {
 
 static bool node_is_needed(const planner *p, const wk_node *node)
 {
-    if (wk_op_writes(node->op)) return true;
+    if (wk_op_writes(node->op) || wk_op_table[node->op].traits & WK_TRAIT_RUNS) return true;
     for (int i = 0; i < node->output_count; i++)
         if (p->needed[node->outputs + i]) return true;
     return false;

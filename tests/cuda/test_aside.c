@@ -145,6 +145,7 @@ static void the_step_of_a_weight_that_is_read_again_is_not_put_aside(void **stat
         bool again = false;
         for (int later = step + 1; later < (int)f.plan->node_count; later++) {
             const wk_node *other = step_node(f.plan, later);
+            if (other->op == WK_OP_mark) continue; // nothing of the graph waits for it
             for (int i = 0; i < other->input_count; i++)
                 again |= wk_node_inputs(f.plan->graph, other)[i] == weight;
         }
