@@ -73,7 +73,7 @@ static void check_root(const wk_plan *plan, int root)
         for (int i = 0; i < node->input_count; i++) {
             if (wk_info(g, wk_node_inputs(g, node)[i])->root != root) continue;
             reads = true;
-            writes |= wk_op_writes(node->op) >> i & 1;
+            writes |= wk_op_writes_input(node->op, i);
         }
         if (!reads && !writes) continue;
         // Recorded after the last writer that ran; a writer after all that ran.
