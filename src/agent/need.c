@@ -60,7 +60,7 @@ wk_learner_need wk_learner_get_need(const wk_learner *learner)
     size_t temporary = wk_temporaries_total(wk_learner_temporaries(learner));
     wk_learner_need need = {.state = weights + optimizer_bytes(learner),
                             .planned = temporary + early_bytes(learner),
-                            .copies = room.copies ? (weights + temporary) / 2 : 0};
+                            .copies = room.copies ? weights / 2 : 0};
     const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
     for (int i = 0; i < 3; i++) {
         if (!units[i]->program) continue;
@@ -95,11 +95,11 @@ wk_status wk_learner_check_room(const wk_learner *learner, wk_error *err)
     wk_room room = wk_backend_room(learner->backend);
     wk_learner_need need = wk_learner_get_need(learner);
     size_t total = wk_learner_need_total(need), there = need.state + early_bytes(learner);
-    return wk_fail(err, WK_E_MEMORY,
-                   "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
-                   "%zu temporaries and inputs, %zu bf16 copies, %zu working memory), and %zu of "
-                   "its %zu MiB are free; use a smaller batch, smaller networks or another device",
-                   mebibytes(total), mebibytes(need.state), mebibytes(need.planned),
-                   mebibytes(need.copies), mebibytes(need.working), (room.free + there) >> 20,
-                   room.total >> 20);
+    return wk_fail(
+        err, WK_E_MEMORY,
+        "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
+        "%zu temporaries and inputs, %zu bf16 copies of weights, %zu working memory), "
+        "and %zu of its %zu MiB are free; use a smaller batch, smaller networks or another device",
+        mebibytes(total), mebibytes(need.state), mebibytes(need.planned), mebibytes(need.copies),
+        mebibytes(need.working), (room.free + there) >> 20, room.total >> 20);
 }

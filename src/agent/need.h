@@ -9,7 +9,7 @@
 typedef struct wk_learner_need {
     size_t state;   // weights and optimiser
     size_t planned; // temporaries, inputs, batches, the states kept for task policies
-    size_t copies;  // bf16 copies of weights and temporaries
+    size_t copies;  // bf16 copies of weights
     size_t working; // of matrix products
 } wk_learner_need;
 

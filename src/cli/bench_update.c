@@ -112,7 +112,7 @@ static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text
                    mebibytes(s->resident));
     if (s->memory.allocated > 0)
         wk_text_printf(out,
-                       "in use on the device: %.1f MiB, working memory and bf16 copies "
+                       "in use on the device: %.1f MiB, working memory and bf16 copies of weights "
                        "included\n",
                        mebibytes(s->memory.allocated));
     wk_text_printf(out, "set-up: %.0f ms\n", milliseconds(s->setup));

@@ -48,6 +48,12 @@ static inline unsigned wk_op_writes(wk_op op)
     return wk_op_table[op].traits >> 8;
 }
 
+/// Whether the op writes input i; there may be more inputs than bits.
+static inline bool wk_op_writes_input(wk_op op, int i)
+{
+    return i < 24 && wk_op_writes(op) >> i & 1;
+}
+
 /// The small numbers of a node; which member holds depends on the op.
 typedef union wk_attrs {
     wk_shape shape; // reshape, gather_grad: the output's
