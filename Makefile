@@ -46,9 +46,10 @@ fuzz: setup-build
 pictures: all
 	@tools/pictures $(BUILD)/waker
 
-# Without CUDA, whose libraries are many times the size of all else.
+# WAKER_CUDA=ON packs the CUDA backend too, but not cuBLAS, which is many times the size of all else: the backend loads the
+# machine's own.
 bundle: setup-build
-	@cmake --preset release -B build-bundle -DWAKER_CUDA=OFF -DWAKER_TESTS=OFF --log-level=WARNING
+	@cmake --preset release -B build-bundle -DWAKER_CUDA=$(or $(WAKER_CUDA),OFF) -DWAKER_TESTS=OFF --log-level=WARNING
 	@cmake --build build-bundle
 	@tools/bundle build-bundle
 
