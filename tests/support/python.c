@@ -37,6 +37,15 @@ const char *python_with(const char *modules)
     return NULL;
 }
 
+const char *python_if_any(const char *modules)
+{
+    const char *python = find(modules);
+    if (python) return python;
+    print_message("skipped: no Python has %s; WAKER_PYTHON can name one that has\n", modules);
+    skip();
+    return NULL;
+}
+
 int python_run(const char *python, const char *script, const char *arguments)
 {
     char command[8192];

@@ -8,6 +8,9 @@
 /// in CI.
 const char *python_with(const char *modules);
 
+/// The same for modules that nobody has to have, CI included: without them the test is skipped.
+const char *python_if_any(const char *modules);
+
 /// Runs a script with arguments; returns its exit status.
 int python_run(const char *python, const char *script, const char *arguments);
 

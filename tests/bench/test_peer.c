@@ -1,0 +1,82 @@
+// The JAX program that waker's update is compared with makes the same update: five of its updates
+// on the draws of the golden ones, and whole runs at a tiny size. Skipped where no Python has JAX.
+#include "support/check.h"
+#include "support/python.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Compiling takes most of the time and what it makes runs for milliseconds.
+#define QUICKLY                                                                                    \
+    "JAX_PLATFORMS=cpu XLA_FLAGS='--xla_backend_optimization_level=0 "                             \
+    "--xla_llvm_disable_expensive_passes=true' "
+
+// Runs a script of the source tree and gives what it prints.
+static void expect_output(const char *script, const char *arguments, int status, char *out,
+                          size_t size)
+{
+    char command[2048];
+    snprintf(command, sizeof command, QUICKLY "%s %s/%s %s", python_if_any("jax"), WAKER_SOURCE_DIR,
+             script, arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    out[fread(out, 1, size - 1, pipe)] = '\0';
+    int ended = pclose(pipe);
+    if (WEXITSTATUS(ended) != status) fail_msg("%s: status %d, '%s'", command, ended, out);
+}
+
+static void five_updates_of_the_peer_match_the_golden_ones(void **state)
+{
+    (void)state;
+    int count, updates;
+    char out[4096];
+    expect_output("tests/bench/peer_golden.py",
+                  WAKER_SOURCE_DIR "/tests/agent/golden/learner.safetensors", 0, out, sizeof out);
+    assert_int_equal(sscanf(out, "%d tensors of %d updates", &count, &updates), 2);
+    assert_int_equal(updates, 5);
+    assert_true(count > 200);
+}
+
+// The number behind `name` in the line that begins with `line`.
+static double figure(const char *text, const char *line, const char *name)
+{
+    const char *from = strstr(text, line), *at = from ? strstr(from, name) : NULL;
+    assert_non_null(at);
+    char *end;
+    double value = strtod(at + strlen(name), &end);
+    assert_true(end > at + strlen(name) && isfinite(value));
+    return value;
+}
+
+static void the_peer_prints_times_and_losses_that_fall(void **state)
+{
+    (void)state;
+    char out[4096];
+    expect_output("bench/peer/jax_update.py",
+                  "--preset quick --precision f32 --updates 8 --set depth=2 --set batch=2 "
+                  "--set length=4 --set horizon=3 --set ensemble_rate=3e-3",
+                  0, out, sizeof out);
+    assert_true(figure(out, "reward-free update:", ":") > 0);
+    assert_true(figure(out, "first:", "model ") > 0);
+    // The images are noise; what an ensemble says of the next features can be learned.
+    assert_true(figure(out, "last:", "ensemble ") < 0.95 * figure(out, "first:", "ensemble "));
+}
+
+static void a_preset_that_does_not_exist_is_refused(void **state)
+{
+    (void)state;
+    char out[4096];
+    expect_output("bench/peer/jax_update.py", "--preset papper 2>&1", 2, out, sizeof out);
+    assert_non_null(strstr(out, "no preset 'papper'; there are paper, small, quick"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(five_updates_of_the_peer_match_the_golden_ones),
+        cmocka_unit_test(the_peer_prints_times_and_losses_that_fall),
+        cmocka_unit_test(a_preset_that_does_not_exist_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
