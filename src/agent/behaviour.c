@@ -33,7 +33,9 @@ wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, co
         if (actor) {
             // The actor gets no gradient through its input.
             run.choice[t] = wk_actor_head(actor, c, wk_graph_stop_gradient(g, features[t]));
+            wk_graph_branch_gradients(g, rssm->beside_action);
             actions[t] = wk_graph_truncated_normal_sample(g, run.choice[t], draw);
+            wk_graph_branch_gradients(g, 0);
         } else {
             actions[t] =
                 wk_graph_uniform(g, WK_SHAPE(run.stack, run.starts, c->action_size), draw, -1, 1);

@@ -101,6 +101,8 @@ static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor c
 
     wk_graph_section(g, "imagination");
     wk_rssm rssm = wk_rssm_use(unit->scope[WK_SET_MODEL], c);
+    rssm.beside_action = WK_BRANCH_CRITIC;
+    rssm.beside_deter = WK_BRANCH_DETER;
     wk_imagined run = wk_imagine(&rssm, actor, start, "explore", counter);
     wk_graph_meet(g);
     wk_graph_section(g, "ensemble reward");

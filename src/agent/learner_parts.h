@@ -151,7 +151,7 @@ wk_prepared wk_learner_prepare(const wk_learner *learner, wk_unit *unit, wk_set_
 void wk_learner_step(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_prepared prepared);
 
 /// Branches of the graphs: what runs beside the imagination, forward and backward.
-enum { WK_BRANCH_MAIN, WK_BRANCH_HEADS, WK_BRANCH_CRITIC };
+enum { WK_BRANCH_MAIN, WK_BRANCH_HEADS, WK_BRANCH_CRITIC, WK_BRANCH_DETER };
 
 /// The counter as a tensor of the unit's graph.
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);

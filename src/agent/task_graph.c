@@ -33,6 +33,8 @@ static void record_policies(wk_learner *learner, wk_latent start, wk_tensor coun
 
     wk_graph_section(g, "imagination");
     wk_rssm rssm = wk_rssm_use(unit->scope[WK_SET_MODEL], c);
+    rssm.beside_action = WK_BRANCH_CRITIC;
+    rssm.beside_deter = WK_BRANCH_DETER;
     wk_imagined run = wk_imagine(&rssm, policy.actor, start, "task", counter);
     wk_graph_meet(g);
     wk_graph_section(g, "policy");

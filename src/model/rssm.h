@@ -24,6 +24,9 @@ typedef struct wk_rssm {
     wk_tensor gru_x, gru_h;                   // [hidden, deter] -> 3 deter
     wk_tensor gru_bias, gru_gain, gru_offset; // before and inside the norm
     wk_tensor post_deter, post_embed, post_bias;
+    // Branches of gradients that the way back from step to step does not wait for, or waits for
+    // later: those of actions, and of the state through the gates. 0 for none.
+    int beside_action, beside_deter;
 } wk_rssm;
 
 /// Takes the weights from the scope.

@@ -86,6 +86,12 @@ void wk_graph_branch(wk_graph *g, int branch)
     g->branch = branch;
 }
 
+void wk_graph_branch_gradients(wk_graph *g, int branch)
+{
+    assert(branch >= 0 && branch < WK_BRANCHES);
+    g->gradient_branch = branch;
+}
+
 void wk_graph_meet(wk_graph *g)
 {
     if (!wk_array_push(&g->meets, (int)g->nodes.count)) g->failed = true;
@@ -208,6 +214,7 @@ static wk_node *push_node(wk_graph *g, wk_op op, wk_attrs attrs, const wk_tensor
     *node = (wk_node){.op = op,
                       .section = g->section,
                       .branch = g->branch,
+                      .gradient_branch = g->gradient_branch ? g->gradient_branch : g->branch,
                       .inputs = (int)g->links.count,
                       .input_count = (int)count,
                       .outputs = (int)g->tensors.count,

@@ -76,6 +76,9 @@ void wk_graph_section(wk_graph *g, const char *name);
 /// need each other: results are the same. Gradient nodes belong to the branch of the node they come
 /// from.
 void wk_graph_branch(wk_graph *g, int branch);
+/// The gradient nodes of nodes recorded from now on belong to this branch instead, where it is not
+/// 0.
+void wk_graph_branch_gradients(wk_graph *g, int branch);
 /// What the branches have recorded should be done here, and its memory of use to others.
 void wk_graph_meet(wk_graph *g);
 /// Names a tensor for dumps. The name is copied.

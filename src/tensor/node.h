@@ -117,7 +117,7 @@ typedef union wk_attrs {
 typedef struct wk_node {
     wk_op op;
     int section; // wk_graph.sections
-    int branch;
+    int branch, gradient_branch;
     int inputs, input_count;   // wk_graph.links[inputs ...] are tensor ids; 0 is an absent input
     int outputs, output_count; // tensor ids outputs, outputs+1, ...
     wk_attrs attrs;
@@ -154,6 +154,7 @@ struct wk_graph {
     WK_ARRAY(int) extents;
     WK_ARRAY(const char *) sections; // [0] is ""
     int section, branch;             // of the nodes recorded next
+    int gradient_branch;             // of theirs; 0 for their own
     WK_ARRAY(int) meets;             // the next node at each wk_graph_meet
     wk_arena names;                  // and the values of constants
     bool failed;                     // memory ran out while recording

@@ -1,6 +1,7 @@
 // The products of hopper.cuh against sums taken one by one: stacks, ragged sizes, all that happens
 // to a result, every shape of tile. Nothing outside the result is written, and a second run gives
 // the same bytes. Exit code 77 (skipped) on anything but compute capability 9.0.
+#include "support/device_memory.cuh"
 #include "tensor/cuda/hopper.cuh"
 
 #include <cmath>
@@ -34,31 +35,6 @@ static const check CHECKS[] = {
     {"one row more than a tile", 1, 65, 88, 72, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1},
     {"two columns", 1, 129, 2, 64, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0},
 };
-
-static __device__ float noise(size_t i, unsigned seed)
-{
-    unsigned x = (unsigned)i * 2654435761u + seed * 40503u + 12345u;
-    x ^= x >> 15;
-    x *= 2246822519u;
-    x ^= x >> 13;
-    x *= 3266489917u;
-    x ^= x >> 16;
-    return (float)(x & 0xffff) / 32768.0f - 1.0f;
-}
-
-__global__ void fill_half(__nv_bfloat16 *x, size_t n, unsigned seed)
-{
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
-         i += gridDim.x * blockDim.x)
-        x[i] = __float2bfloat16_rn(noise(i, seed));
-}
-
-__global__ void fill_float(float *x, size_t n, unsigned seed)
-{
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
-         i += gridDim.x * blockDim.x)
-        x[i] = noise(i, seed);
-}
 
 static __device__ double product_at(wk_hopper_term t, bool transposed, size_t s, size_t row,
                                     size_t col)
@@ -95,22 +71,6 @@ __global__ void expect(wk_hopper_product p, float *out)
 static size_t whole_row(size_t n)
 {
     return (n + 7) / 8 * 8;
-}
-
-static __nv_bfloat16 *new_half(size_t n, unsigned seed)
-{
-    __nv_bfloat16 *x = NULL;
-    cudaMalloc(&x, n * sizeof *x);
-    fill_half<<<256, 256>>>(x, n, seed);
-    return x;
-}
-
-static float *new_float(size_t n, unsigned seed)
-{
-    float *x = NULL;
-    cudaMalloc(&x, n * sizeof *x);
-    fill_float<<<256, 256>>>(x, n, seed);
-    return x;
 }
 
 static wk_hopper_term new_term(const check *k, size_t terms, unsigned seed)
@@ -161,50 +121,6 @@ static void delete_product(wk_hopper_product *p)
     cudaFree((void *)p->y.x);
     cudaFree((void *)p->y.half);
 }
-
-enum { GUARD = 1024, PATTERN = 0xa5 };
-
-// A result with guards on both sides.
-template <class T> struct guarded {
-    size_t n;
-    T *memory;
-    std::vector<unsigned char> bytes, again;
-
-    explicit guarded(size_t count) : n(count), memory(NULL)
-    {
-        cudaMalloc(&memory, n * sizeof(T) + 2 * GUARD);
-        clear();
-    }
-
-    ~guarded()
-    {
-        cudaFree(memory);
-    }
-
-    void clear()
-    {
-        cudaMemset(memory, PATTERN, n * sizeof(T) + 2 * GUARD);
-    }
-
-    T *data()
-    {
-        return (T *)((char *)memory + GUARD);
-    }
-
-    std::vector<unsigned char> read()
-    {
-        std::vector<unsigned char> all(n * sizeof(T) + 2 * GUARD);
-        cudaMemcpy(all.data(), memory, all.size(), cudaMemcpyDeviceToHost);
-        return all;
-    }
-
-    static bool guards_hold(const std::vector<unsigned char> &all)
-    {
-        for (size_t i = 0; i < GUARD; i++)
-            if (all[i] != PATTERN || all[all.size() - 1 - i] != PATTERN) return false;
-        return true;
-    }
-};
 
 static float as_float(const unsigned char *bytes, bool half)
 {

@@ -154,6 +154,32 @@ static void branches_share_no_memory_with_what_runs_beside_them(void **state)
     assert_true(shared > RANDOM_GRAPHS);
 }
 
+// The branch of the node that makes the gradient of the loss for what a layer before this one
+// gives.
+static int branch_of_gradient(int branch, int gradient_branch)
+{
+    engine e = engine_open(1);
+    wk_tensor x = engine_state(&e, WK_SHAPE(8, 8)), w = engine_state(&e, WK_SHAPE(8, 8)), dx;
+    wk_graph_branch(e.g, branch);
+    wk_graph_branch_gradients(e.g, gradient_branch);
+    wk_tensor y = wk_graph_matmul(e.g, x, w);
+    wk_graph_branch(e.g, 0);
+    wk_graph_branch_gradients(e.g, 0);
+    wk_graph_gradients(e.g, wk_graph_sum_all(e.g, wk_graph_mul(e.g, y, y)), &x, 1, &dx);
+    int found = e.g->nodes.items[wk_info(e.g, dx.id)->producer].branch;
+    engine_close(&e);
+    return found;
+}
+
+static void gradients_run_where_they_are_told_or_with_their_nodes(void **state)
+{
+    (void)state;
+    assert_int_equal(branch_of_gradient(0, 0), 0);
+    assert_int_equal(branch_of_gradient(2, 0), 2);
+    assert_int_equal(branch_of_gradient(0, 3), 3);
+    assert_int_equal(branch_of_gradient(1, 3), 3);
+}
+
 static void a_branch_does_not_wait_for_memory_that_was_just_in_use(void **state)
 {
     (void)state;
@@ -174,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_mean_nothing_to_a_backend_without_them),
         cmocka_unit_test(branches_share_no_memory_with_what_runs_beside_them),
+        cmocka_unit_test(gradients_run_where_they_are_told_or_with_their_nodes),
         cmocka_unit_test(a_branch_does_not_wait_for_memory_that_was_just_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

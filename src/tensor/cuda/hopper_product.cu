@@ -4,6 +4,7 @@
 // Blocks stay and take tile after tile, so the ring fills while results are written
 // (hopper_finish.cuh).
 #include "tensor/cuda/hopper_finish.cuh"
+#include "tensor/cuda/hopper_map.cuh"
 
 // The copying thread.
 template <int GROUPS, int N, bool K_MAJOR>
@@ -169,43 +170,6 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
 }
 
 // The host's side.
-
-typedef CUresult encode_fn(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                           const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
-                           const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
-                           CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-
-static encode_fn *find_encode(void)
-{
-    void *found = NULL;
-    cudaDriverEntryPointQueryResult result;
-    cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
-                                                         cudaEnableDefault, &result);
-    if (!error && result == cudaDriverEntryPointSuccess) return (encode_fn *)found;
-    (void)cudaGetLastError();
-    return NULL;
-}
-
-// Matrices [count][rows][cols] for the copy engine; what lies outside reads as zero.
-typedef struct operand_map {
-    const __nv_bfloat16 *x;
-    size_t count, rows, cols, row, stride;
-    unsigned box_rows, box_cols;
-} operand_map;
-
-static bool encode(encode_fn *call, const operand_map *o, CUtensorMap *map)
-{
-    cuuint64_t dims[3] = {o->cols, o->rows, o->count};
-    size_t stride = o->count > 1 ? o->stride : o->rows * o->row;
-    cuuint64_t strides[2] = {o->row * sizeof *o->x, stride * sizeof *o->x};
-    cuuint32_t box[3] = {o->box_cols, o->box_rows, 1}, steps[3] = {1, 1, 1};
-    CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
-    if (o->box_cols == K_BLOCK) swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
-    if (o->box_cols == N_BOX) swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
-    return call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, (void *)o->x, dims, strides, box, steps,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
-}
 
 static bool map_term(encode_fn *call, const wk_hopper_product *p, int i, unsigned rows, unsigned n,
                      hopper_job *j)

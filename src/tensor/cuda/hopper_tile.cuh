@@ -97,6 +97,36 @@ template <bool K_MAJOR> struct wgmma<80, K_MAJOR> {
             : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
     }
 };
+
+template <bool K_MAJOR> struct wgmma<64, K_MAJOR> {
+    static __device__ void run(float (&d)[32], uint64_t a, uint64_t b, int add)
+    {
+        asm volatile(
+            "{ .reg .pred p; setp.ne.b32 p, %34, 0;"
+            "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+            "%32, %33, p, 1, 1, 0, %35; }"
+            : F8(0), F8(8), F8(16), F8(24)
+            : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
+    }
+};
+
+template <bool K_MAJOR> struct wgmma<128, K_MAJOR> {
+    static __device__ void run(float (&d)[64], uint64_t a, uint64_t b, int add)
+    {
+        asm volatile(
+            "{ .reg .pred p; setp.ne.b32 p, %66, 0;"
+            "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+            "%64, %65, p, 1, 1, 0, %67; }"
+            : F8(0), F8(8), F8(16), F8(24), F8(32), F8(40), F8(48), F8(56)
+            : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
+    }
+};
 #undef F8
 
 static __device__ inline unsigned shared_address(const void *x)
