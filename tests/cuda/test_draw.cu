@@ -143,14 +143,10 @@ static int feature_errors(const check *k, const results &r, const __nv_bfloat16 
     return wrong;
 }
 
-static int run(const wk_cuda_call *call, const check *k)
+// Operands and sizes; the results' places are the caller's.
+static wk_hopper_draw new_draw(const check *k, const void *counter)
 {
     size_t flat = k->groups * CLASSES;
-    guarded<__nv_bfloat16> y(k->m * k->units), onehot(k->m * flat), features(k->m * (flat + k->k));
-    guarded<float> probs(k->m * flat), layer(k->m * k->units), logits(k->m * flat);
-    uint64_t *counter = NULL;
-    cudaMalloc(&counter, sizeof *counter);
-    cudaMemcpy(counter, &COUNTER, sizeof COUNTER, cudaMemcpyHostToDevice);
     wk_hopper_draw p = {};
     p.m = k->m;
     p.k = p.row_x = k->k;
@@ -161,13 +157,33 @@ static int run(const wk_cuda_call *call, const check *k)
                 new_float(k->units, 3), 0};
     p.out = {noise_of(k->units * flat, 3 / sqrtf((float)k->units), 4), flat, 0, new_float(flat, 5),
              0};
+    p.key = KEY;
+    p.counter = counter;
+    p.known = k->known;
+    return p;
+}
+
+static void delete_draw(const wk_hopper_draw *p)
+{
+    for (const void *x :
+         {(const void *)p->x, (const void *)p->hidden.w, (const void *)p->hidden.bias,
+          (const void *)p->out.w, (const void *)p->out.bias, p->counter})
+        cudaFree((void *)x);
+}
+
+static int run(const wk_cuda_call *call, const check *k)
+{
+    size_t flat = k->groups * CLASSES;
+    guarded<__nv_bfloat16> y(k->m * k->units), onehot(k->m * flat), features(k->m * (flat + k->k));
+    guarded<float> probs(k->m * flat), layer(k->m * k->units), logits(k->m * flat);
+    uint64_t *counter = NULL;
+    cudaMalloc(&counter, sizeof *counter);
+    cudaMemcpy(counter, &COUNTER, sizeof COUNTER, cudaMemcpyHostToDevice);
+    wk_hopper_draw p = new_draw(k, counter);
     p.y = k->keep ? y.data() : NULL;
     p.onehot = onehot.data();
     p.probs = probs.data();
     p.features = k->features ? features.data() : NULL;
-    p.key = KEY;
-    p.counter = counter;
-    p.known = k->known;
     cudaDeviceSynchronize();
     results now[2];
     for (results &r : now) {
@@ -199,9 +215,7 @@ static int run(const wk_cuda_call *call, const check *k)
     printf("%s %s: wrong are %d of the layer, %d variables, %d rows of features%s%s\n",
            good ? "ok" : "FAILED", k->name, layers, draws, copies, guards ? "" : ", wrote outside",
            same ? "" : ", not the same again");
-    for (const void *x : {(const void *)p.x, (const void *)p.hidden.w, (const void *)p.hidden.bias,
-                          (const void *)p.out.w, (const void *)p.out.bias, (const void *)counter})
-        cudaFree((void *)x);
+    delete_draw(&p);
     return good ? 0 : 1;
 }
 

@@ -12,7 +12,7 @@ enum {
     PIECE = 8,                     // rows that a block brings for all
     BYTES_A = ROWS * K_BLOCK * 2,  // a stage of rows
     BOX = 64,                      // columns of weights that come at once
-    BOX_BYTES = BOX * K_BLOCK * 2, //
+    BOX_BYTES = BOX * K_BLOCK * 2, // and their bytes
     STEPS = K_BLOCK / K_STEP,
     MULTIPLIERS = 128,
     MULTIPLIERS_ONLY = 1, // a barrier of threads

@@ -308,25 +308,31 @@ static bool layer_fits(const wk_hopper_layers *p, const wk_layer *l)
            (p->stacks == 1 || (l->stride > 0) == (p->layer[0].stride > 0));
 }
 
-bool wk_hopper_layers_fit(const wk_cuda_call *c, const wk_hopper_layers *p)
+size_t wk_hopper_layers_blocks(size_t stacks, size_t m, size_t units, size_t results)
 {
-    if (!c->hopper || c->precision != WK_CUDA_BF16) return false;
-    if (p->count < 1 || p->count > WK_LAYERS_MOST || p->m == 0 || p->k == 0) return false;
+    bool known = units > 0 && units % K_STEP == 0 && units <= WK_LAYERS_UNITS && results > 0 &&
+                 results <= WK_LAYERS_RESULTS && stacks * m * results < (size_t)1 << 31 &&
+                 stacks * units * results < (size_t)1 << 31;
+    return known ? stacks * ((m + ROWS - 1) / ROWS) * ((units + COLS - 1) / COLS) : 0;
+}
+
+static bool fits(const wk_cuda_call *c, const wk_hopper_layers *p)
+{
+    if (!c->hopper || c->precision != WK_CUDA_BF16 || p->k == 0) return false;
+    if (p->count < 1 || p->count > WK_LAYERS_MOST) return false;
     for (int i = 0; i < p->count; i++)
         if (!layer_fits(p, &p->layer[i])) return false;
-    return aligned(p->x) && p->row_x % 8 == 0 && p->stride_x % 8 == 0 && p->units % K_STEP == 0 &&
-           p->units > 0 && p->units <= WK_LAYERS_UNITS && p->results > 0 &&
-           p->results <= WK_LAYERS_RESULTS && (!p->action || p->results % 2 == 0) &&
-           p->stacks * p->m * p->results < (size_t)1 << 31 &&
-           p->stacks * p->units * p->results < (size_t)1 << 31;
+    return aligned(p->x) && p->row_x % 8 == 0 && p->stride_x % 8 == 0 &&
+           (!p->action || p->results % 2 == 0) &&
+           wk_hopper_layers_blocks(p->stacks, p->m, p->units, p->results) > 0;
 }
 
 bool wk_hopper_run_layers(const wk_cuda_call *c, const wk_hopper_layers *p)
 {
     layers_job j = {};
-    if (!wk_hopper_layers_fit(c, p) || !describe(p, &j)) return false;
-    unsigned blocks = (unsigned)((p->units + COLS - 1) / COLS);
-    wk_launch_cluster(c, layers_kernel, blocks * j.tiles * (unsigned)p->stacks, blocks, THREADS,
-                      layers_memory::size((unsigned)p->units), j);
+    if (!fits(c, p) || !describe(p, &j)) return false;
+    size_t blocks = wk_hopper_layers_blocks(p->stacks, p->m, p->units, p->results);
+    wk_launch_cluster(c, layers_kernel, (unsigned)blocks, (j.units + COLS - 1) / COLS, THREADS,
+                      layers_memory::size(j.units), j);
     return true;
 }

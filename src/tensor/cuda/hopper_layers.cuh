@@ -34,9 +34,11 @@ typedef struct wk_hopper_layers {
     bool known; // the kernel before it in the stream writes nothing of layers and head
 } wk_hopper_layers;
 
-/// Whether there is a kernel for these sizes and addresses.
-bool wk_hopper_layers_fit(const wk_cuda_call *c, const wk_hopper_layers *p);
-/// Puts it on the stream; false, having done nothing, where it does not fit.
+/// Puts it on the stream; false, having done nothing, where device, sizes or addresses do not allow
+/// it.
 bool wk_hopper_run_layers(const wk_cuda_call *c, const wk_hopper_layers *p);
+
+/// Blocks of its launch, 0 where there is no kernel for so many units or results.
+size_t wk_hopper_layers_blocks(size_t stacks, size_t m, size_t units, size_t results);
 
 #endif

@@ -28,7 +28,6 @@ static wk_cuda_call *find_first(wk_cuda_call *calls, wk_cuda_call *head, int *la
            wk_call_root(first, 0) == first[-1].node->outputs) {
         wk_cuda_product p = wk_cuda_product_of(first - 2);
         if (p.stacks != last.stacks || p.m != last.m || p.n != last.k) break;
-        if (*layers > 0 && wk_cuda_product_of(first).k != p.n) break;
         first -= 2;
         ++*layers;
     }
@@ -94,19 +93,12 @@ void wk_cuda_run_layers(const wk_cuda_call *c)
 
 // Clusters beyond what the device holds at once run one after the other, which takes longer than
 // products of many rows.
-static bool is_small(const wk_cuda_call *c, const wk_cuda_product *p)
-{
-    enum { ROWS = 64, COLS = 64 };
-    size_t clusters = p->stacks * ((p->m + ROWS - 1) / ROWS);
-    return clusters * ((p->n + COLS - 1) / COLS) <= (size_t)c->processors;
-}
-
 static bool fits(const wk_cuda_call *first, const wk_cuda_call *head)
 {
     wk_cuda_product p = wk_cuda_product_of(first), h = wk_cuda_product_of(head);
-    return is_small(first, &p) && h.k == p.n && !h.transpose_b && (h.stacks == 1 || h.stride_b) &&
-           p.n % 16 == 0 && p.n <= WK_LAYERS_UNITS && h.n <= WK_LAYERS_RESULTS &&
-           wk_call_aligned(first, 0, 32);
+    size_t blocks = wk_hopper_layers_blocks(p.stacks, p.m, p.n, h.n);
+    return blocks > 0 && blocks <= (size_t)first->processors && !h.transpose_b &&
+           (h.stacks == 1 || h.stride_b) && wk_call_aligned(first, 0, 32);
 }
 
 static bool can_join(const wk_cuda_run *r, const wk_cuda_call *head)
