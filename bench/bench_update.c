@@ -127,7 +127,9 @@ static void print_figures(const char *which, const wk_learner_metrics *m, const 
                (double)t->policy[i].critic_loss, (double)t->policy[i].critic_norm);
 }
 
-static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
+// Update and task update by themselves, one behind the other; then the update's graph alone. Gives
+// the sum over the weights after the first two.
+static uint64_t time_parts(bench *b, const wk_learner_batch *batch, int updates)
 {
     wk_error err = {0};
     wk_learner_metrics metrics = {0};
@@ -144,22 +146,45 @@ static void time_updates(bench *b, const wk_learner_batch *batch, int updates)
         double middle = wk_clock_seconds();
         if (b->config.tasks > 0)
             check(wk_learner_update_tasks(b->learner, batch, &of_tasks, &err), &err);
-        double end = wk_clock_seconds();
-        check(wk_program_run(wk_learner_program(b->learner), &err), &err);
         if (i == -WARM_UP) print_figures("first", &metrics, &of_tasks, b->config.tasks);
         if (i < 0) continue;
         update[i] = middle - start;
-        tasks[i] = end - middle;
-        launch[i] = wk_clock_seconds() - end;
+        tasks[i] = wk_clock_seconds() - middle;
+    }
+    uint64_t sum = weights_sum(b->learner);
+    for (int i = 0; i < updates; i++) {
+        double start = wk_clock_seconds();
+        check(wk_program_run(wk_learner_program(b->learner), &err), &err);
+        launch[i] = wk_clock_seconds() - start;
     }
     print_times("reward-free update", update, updates);
     print_times("  of it the graph", launch, updates);
     if (b->config.tasks > 0) print_times("task update", tasks, updates);
     print_figures("last", &metrics, &of_tasks, b->config.tasks);
-    printf("weights %016llx\n", (unsigned long long)weights_sum(b->learner));
+    printf("weights %016llx\n", (unsigned long long)sum);
     free(update);
     free(tasks);
     free(launch);
+    return sum;
+}
+
+// Update and task update as a run has them.
+static uint64_t time_both(bench *b, const wk_learner_batch *batch, int updates)
+{
+    wk_error err = {0};
+    double *both = room((size_t)updates * sizeof *both);
+    check(wk_learner_stage(b->learner, batch, &err), &err);
+    for (int i = -WARM_UP; i < updates; i++) {
+        double start = wk_clock_seconds();
+        check(wk_learner_start(b->learner, &err), &err);
+        check(wk_learner_start_tasks(b->learner, &err), &err);
+        check(wk_learner_stage(b->learner, batch, &err), &err);
+        check(wk_learner_finish(b->learner, NULL, NULL, &err), &err);
+        if (i >= 0) both[i] = wk_clock_seconds() - start;
+    }
+    print_times("update with task update", both, updates);
+    free(both);
+    return weights_sum(b->learner);
 }
 
 // The table for WAKER_TRACE=1, else the trace file it names.
@@ -186,6 +211,37 @@ static void trace(wk_program *program, const char *suffix)
     check(wk_program_trace(program, false, &err), &err);
 }
 
+static void open_learner(bench *b)
+{
+    wk_error err = {0};
+    double start = wk_clock_seconds();
+    check(wk_learner_create_for(WK_LEARNER_UPDATES, &b->config, b->backend, &b->learner, &err),
+          &err);
+    wk_learner_memory memory = wk_learner_get_memory(b->learner);
+    printf("set-up %.0f ms; memory: %.1f MiB state, %.1f MiB planned, %.1f MiB in use\n",
+           1e3 * (wk_clock_seconds() - start), (double)memory.state / (1 << 20),
+           (double)memory.planned / (1 << 20), (double)memory.allocated / (1 << 20));
+}
+
+static void measure(bench *b, const wk_learner_batch *batch, int updates)
+{
+    wk_error err = {0};
+    open_learner(b);
+    uint64_t apart = time_parts(b, batch, updates);
+    if (wk_trace_request()) trace(wk_learner_program(b->learner), "");
+    if (wk_trace_request() && b->config.tasks > 0)
+        trace(wk_learner_task_program(b->learner), ".tasks");
+    wk_learner_destroy(b->learner);
+    if (b->config.tasks == 0) return;
+    open_learner(b);
+    uint64_t together = time_both(b, batch, updates);
+    wk_learner_destroy(b->learner);
+    if (together != apart)
+        check(wk_fail(&err, WK_E_INPUT, "the weights are others: %016llx",
+                      (unsigned long long)together),
+              &err);
+}
+
 int main(int count, char **args)
 {
     const char *preset = count > 1 ? args[1] : "quick", *device = count > 2 ? args[2] : "cpu";
@@ -197,21 +253,10 @@ int main(int count, char **args)
     b.config.action_size = ACTIONS;
     b.config.tasks = count > 3 ? atoi(args[3]) : 0;
     check(open_backend(&b, device, &err), &err);
-    double start = wk_clock_seconds();
-    check(wk_learner_create(&b.config, b.backend, &b.learner, &err), &err);
-    printf("preset %s on %s, %d tasks; set-up %.0f ms\n", preset, device, b.config.tasks,
-           1e3 * (wk_clock_seconds() - start));
-    wk_learner_memory memory = wk_learner_get_memory(b.learner);
-    printf("memory: %.1f MiB state, %.1f MiB planned, %.1f MiB in use\n",
-           (double)memory.state / (1 << 20), (double)memory.planned / (1 << 20),
-           (double)memory.allocated / (1 << 20));
+    printf("preset %s on %s, %d tasks\n", preset, device, b.config.tasks);
     wk_learner_batch batch = make_batch(&b.config);
-    time_updates(&b, &batch, updates < 1 ? 1 : updates);
-    if (wk_trace_request()) trace(wk_learner_program(b.learner), "");
-    if (wk_trace_request() && b.config.tasks > 0)
-        trace(wk_learner_task_program(b.learner), ".tasks");
+    measure(&b, &batch, updates < 1 ? 1 : updates);
     free_batch(batch);
-    wk_learner_destroy(b.learner);
     wk_backend_destroy(b.backend);
     wk_pool_destroy(b.pool);
     return 0;

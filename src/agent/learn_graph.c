@@ -38,15 +38,44 @@ static wk_tensor as_rows(wk_graph *g, wk_tensor x)
     return wk_graph_reshape(g, x, WK_SHAPE(s.dim[0] * s.dim[1], s.dim[2]));
 }
 
-// Posterior states as constant rows, also stored for the task graph.
-static wk_latent keep_latent(const wk_learner *learner, wk_graph *g, wk_latent latent)
+// Posterior states as constant rows.
+static wk_latent latent_rows(wk_graph *g, wk_latent latent)
 {
-    wk_latent rows = {as_rows(g, wk_graph_stop_gradient(g, latent.stoch)),
-                      as_rows(g, wk_graph_stop_gradient(g, latent.deter))};
-    wk_latent place = wk_learner_latent(learner, g);
+    return (wk_latent){as_rows(g, wk_graph_stop_gradient(g, latent.stoch)),
+                       as_rows(g, wk_graph_stop_gradient(g, latent.deter))};
+}
+
+// Stores them for the task graph.
+static void keep_latent(wk_graph *g, wk_latent place, wk_latent rows)
+{
     wk_graph_store(g, place.stoch, rows.stoch);
     wk_graph_store(g, place.deter, rows.deter);
-    return rows;
+}
+
+static wk_status mark_ready(const wk_learner *learner, wk_latent kept, wk_error *err)
+{
+    const wk_scope *model = learner->learn.scope[WK_SET_MODEL];
+    WK_ARRAY(wk_tensor) read = {0};
+    bool room = wk_array_push(&read, kept.stoch) && wk_array_push(&read, kept.deter);
+    for (size_t i = 0; room && i < wk_scope_count(model); i++)
+        room = wk_array_push(&read, wk_scope_tensors(model)[i]);
+    if (room) wk_graph_mark(learner->learn.graph, read.items, read.count, learner->ready);
+    wk_array_free(&read);
+    return room ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to list weights");
+}
+
+// The model's step, and the posterior states. The task graph reads both, and the rest of the update
+// changes neither: from here on that may run.
+static wk_status hand_over(wk_learner *learner, wk_prepared step, wk_latent rows, wk_error *err)
+{
+    wk_graph *g = learner->learn.graph;
+    wk_latent place = wk_learner_latent(learner, g);
+    wk_learner_step(learner, &learner->learn, WK_SET_MODEL, step);
+    wk_graph_branch(g, WK_BRANCH_CRITIC);
+    keep_latent(g, place, rows);
+    wk_status status = learner->config.tasks > 0 ? mark_ready(learner, place, err) : WK_OK;
+    wk_graph_branch(g, WK_BRANCH_MAIN);
+    return status;
 }
 
 // Disagreement along imagined trajectories: [1,H,N].
@@ -129,8 +158,11 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
 
     t->batch = wk_batch_inputs(g, &learner->config);
     t->model = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
-    wk_latent start = keep_latent(learner, g, t->model.latent);
-    t->model_norm = wk_learner_train(learner, unit, WK_SET_MODEL, t->model.total, t->model.total);
+    wk_latent start = latent_rows(g, t->model.latent);
+    wk_prepared step =
+        wk_learner_prepare(learner, unit, WK_SET_MODEL, t->model.total, t->model.total);
+    t->model_norm = step.norm;
+    WK_TRY(hand_over(learner, step, start, err));
     wk_graph_branch(g, WK_BRANCH_HEADS);
     wk_prepared ensemble = record_ensemble(learner);
     wk_graph_branch(g, WK_BRANCH_MAIN);
@@ -160,7 +192,7 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
                               t->value,
                               t->entropy};
     t->figures = wk_figures_record(g, read, sizeof read / sizeof *read);
-    return wk_unit_plan(unit, learner, err);
+    return wk_unit_bind(unit, learner, err);
 }
 
 wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
@@ -172,7 +204,7 @@ wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
     learner->observe_t = wk_batch_inputs(g, &learner->config);
     wk_model_losses seen =
         wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &learner->observe_t, counter);
-    keep_latent(learner, g, seen.latent);
+    keep_latent(g, wk_learner_latent(learner, g), latent_rows(g, seen.latent));
     wk_graph_count(g, counter, 1);
-    return wk_unit_plan(unit, learner, err);
+    return wk_unit_bind(unit, learner, err);
 }

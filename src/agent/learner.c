@@ -96,16 +96,10 @@ wk_status wk_unit_bind(wk_unit *unit, const wk_learner *learner, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err)
-{
-    WK_TRY(wk_unit_bind(unit, learner, err));
-    return wk_program_plan(unit->graph, learner->backend, &unit->program, err);
-}
-
 wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err)
 {
-    WK_TRY(wk_unit_plan(unit, learner, err));
-    return wk_program_compile(unit->program, NULL, err);
+    WK_TRY(wk_unit_bind(unit, learner, err));
+    return wk_program_create(unit->graph, learner->backend, &unit->program, err);
 }
 
 void wk_unit_free(wk_unit *unit)
@@ -177,24 +171,34 @@ static wk_status list_state(wk_learner *learner, wk_error *err)
                         learner->counters, 0, err);
 }
 
-// The three programs run one after the other: their temporaries share the memory of the largest.
+static wk_status compile(const wk_unit *unit, wk_buffer *temporary, wk_error *err)
+{
+    return unit->program ? wk_program_compile(unit->program, temporary, err) : WK_OK;
+}
+
+// Programs that run one after the other share the memory of the largest for their temporaries.
 static wk_status compile_units(wk_learner *learner, wk_error *err)
 {
-    const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
-    size_t largest = 0;
-    for (int i = 0; i < 3; i++) {
-        if (!units[i]->program) continue;
-        wk_program_stats stats = wk_program_get_stats(units[i]->program);
-        if (stats.planned > largest) largest = stats.planned;
-    }
-    WK_TRY(wk_learner_check_room(learner, largest, err));
-    wk_status status = wk_buffer_create(learner->backend, largest, &learner->temporary, err);
-    for (int i = 0; i < 3 && status == WK_OK; i++)
-        if (units[i]->program)
-            status = wk_program_compile(units[i]->program, learner->temporary, err);
+    wk_backend *backend = learner->backend;
+    wk_temporaries need = wk_learner_temporaries(learner);
+    if (need.shared > 0) WK_TRY(wk_buffer_create(backend, need.shared, &learner->temporary, err));
+    if (need.beside > 0) WK_TRY(wk_buffer_create(backend, need.beside, &learner->beside, err));
+    WK_TRY(compile(&learner->learn, learner->temporary, err));
+    WK_TRY(compile(&learner->observe, learner->temporary, err));
+    return compile(&learner->tasks, learner->beside ? learner->beside : learner->temporary, err);
+}
+
+// Where the device is too small for both at once, task updates come behind updates.
+static wk_status place_units(wk_learner *learner, wk_error *err)
+{
+    learner->tasks_beside = learner->learn.program && learner->tasks.program &&
+                            wk_backend_works_beside(learner->backend);
+    if (learner->tasks_beside) learner->tasks_beside = wk_learner_fits(learner);
+    WK_TRY(wk_learner_check_room(learner, err));
+    wk_status status = compile_units(learner, err);
     if (status == WK_E_MEMORY)
         wk_fail_context(err, "a learner that needs at least %zu MiB",
-                        wk_learner_need_total(wk_learner_get_need(learner, largest)) >> 20);
+                        wk_learner_need_total(wk_learner_get_need(learner)) >> 20);
     return status;
 }
 
@@ -226,8 +230,11 @@ static wk_status make_queues(wk_learner *learner, wk_error *err)
     const wk_learner_config *c = &learner->config;
     wk_backend *backend = learner->backend;
     WK_TRY(wk_queue_create(backend, false, &learner->work, err));
+    WK_TRY(wk_queue_create(backend, false, &learner->task_work, err));
     WK_TRY(wk_queue_create(backend, false, &learner->transfers, err));
     WK_TRY(wk_event_create(backend, &learner->done, err));
+    WK_TRY(wk_event_create(backend, &learner->ready, err));
+    WK_TRY(wk_event_create(backend, &learner->tasks_done, err));
     for (int i = 0; i < 2; i++) {
         WK_TRY(wk_event_create(backend, &learner->staged[i], err));
         WK_TRY(wk_event_create(backend, &learner->taken[i], err));
@@ -237,7 +244,25 @@ static wk_status make_queues(wk_learner *learner, wk_error *err)
     return WK_OK;
 }
 
-static wk_status build(wk_learner *learner, wk_error *err)
+static wk_status plan(wk_unit *unit, wk_backend *backend, wk_error *err)
+{
+    return wk_program_plan(unit->graph, backend, &unit->program, err);
+}
+
+// All graphs are recorded, because that is how networks get their weights.
+static wk_status record_units(wk_learner *learner, unsigned uses, wk_error *err)
+{
+    wk_backend *backend = learner->backend;
+    bool tasks = learner->config.tasks > 0;
+    WK_TRY(wk_learner_record_learn(learner, err));
+    WK_TRY(wk_learner_record_observe(learner, err));
+    if (tasks) WK_TRY(wk_learner_record_tasks(learner, err));
+    if (uses & WK_LEARNER_UPDATES) WK_TRY(plan(&learner->learn, backend, err));
+    if (uses & WK_LEARNER_OBSERVES) WK_TRY(plan(&learner->observe, backend, err));
+    return tasks && uses ? plan(&learner->tasks, backend, err) : WK_OK;
+}
+
+static wk_status build(wk_learner *learner, unsigned uses, wk_error *err)
 {
     const wk_learner_config *c = &learner->config;
     size_t rows = (size_t)wk_config_rows(c);
@@ -251,10 +276,8 @@ static wk_status build(wk_learner *learner, wk_error *err)
     if (!learner->scratch)
         return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", most);
     WK_TRY(make_queues(learner, err));
-    WK_TRY(wk_learner_record_learn(learner, err));
-    WK_TRY(wk_learner_record_observe(learner, err));
-    if (c->tasks > 0) WK_TRY(wk_learner_record_tasks(learner, err));
-    WK_TRY(compile_units(learner, err));
+    WK_TRY(record_units(learner, uses, err));
+    WK_TRY(place_units(learner, err));
     if (learner->params[WK_SET_EXPLORE_SLOW])
         WK_TRY(wk_params_copy(learner->params[WK_SET_EXPLORE_SLOW],
                               learner->params[WK_SET_EXPLORE_CRITIC], err));
@@ -270,12 +293,19 @@ static wk_status build(wk_learner *learner, wk_error *err)
 wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend, wk_learner **out,
                             wk_error *err)
 {
+    return wk_learner_create_for(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, config, backend, out,
+                                 err);
+}
+
+wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
+                                wk_learner **out, wk_error *err)
+{
     WK_TRY(wk_learner_config_check(config, err));
     wk_learner *learner = calloc(1, sizeof *learner);
     if (!learner) return wk_fail(err, WK_E_MEMORY, "no memory for a learner");
     learner->config = *config;
     learner->backend = backend;
-    wk_status status = build(learner, err);
+    wk_status status = build(learner, uses, err);
     if (status != WK_OK) {
         wk_learner_destroy(learner);
         return status;
@@ -289,6 +319,7 @@ void wk_learner_destroy(wk_learner *learner)
     if (!learner) return;
     assert(!learner->mirrors);
     wk_queue_destroy(learner->work);
+    wk_queue_destroy(learner->task_work);
     wk_queue_destroy(learner->transfers);
     wk_state_destroy(learner->state);
     wk_state_destroy(learner->weights);
@@ -302,7 +333,10 @@ void wk_learner_destroy(wk_learner *learner)
     wk_buffer_destroy(learner->latent);
     wk_buffer_destroy(learner->counters);
     wk_buffer_destroy(learner->temporary);
+    wk_buffer_destroy(learner->beside);
     wk_event_destroy(learner->done);
+    wk_event_destroy(learner->ready);
+    wk_event_destroy(learner->tasks_done);
     for (int i = 0; i < 2; i++) {
         wk_buffer_destroy(learner->incoming[i]);
         wk_host_destroy(learner->backend, learner->outgoing[i]);
@@ -339,11 +373,11 @@ static float *task_figures(const wk_learner *learner)
 }
 
 // Brings all figures of a program into the host's memory, once it has run.
-static wk_status put_figures(const wk_learner *learner, const wk_unit *unit,
-                             const wk_figures *figures, float *to, wk_error *err)
+static wk_status put_figures(wk_queue *queue, const wk_unit *unit, const wk_figures *figures,
+                             float *to, wk_error *err)
 {
     wk_location at = wk_program_locate(unit->program, figures->joined);
-    return wk_queue_download(learner->work, at.buffer, at.offset, to, at.size, err);
+    return wk_queue_download(queue, at.buffer, at.offset, to, at.size, err);
 }
 
 static float mean_of(const float *values, int count)
@@ -430,58 +464,76 @@ wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, w
     return wk_queue_mark(learner->transfers, learner->staged[side], err);
 }
 
-// Copies a part of the staged batch into an input of a program.
-static wk_status feed(const wk_learner *learner, const wk_unit *unit, wk_tensor x, size_t offset,
-                      wk_error *err)
+// Copies a part of a batch on the device into an input of a program.
+static wk_status feed(wk_queue *queue, const wk_unit *unit, wk_tensor x, const wk_buffer *from,
+                      size_t offset, wk_error *err)
 {
     wk_location to = wk_program_locate(unit->program, x);
     if (!to.buffer) return WK_OK;
-    wk_copy copy = {to.buffer, learner->incoming[learner->side], to.offset, offset, to.size};
-    return wk_queue_copy(learner->work, &copy, 1, err);
+    wk_copy copy = {to.buffer, from, to.offset, offset, to.size};
+    return wk_queue_copy(queue, &copy, 1, err);
 }
 
-static wk_status put_learn(wk_learner *learner, wk_error *err)
+static wk_status put_learn(wk_learner *learner, const wk_buffer *batch, wk_error *err)
 {
+    wk_queue *queue = learner->work;
     const wk_unit *unit = &learner->learn;
     const wk_batch_tensors *inputs = &learner->learn_t.batch;
     incoming at = incoming_of(&learner->config);
-    WK_TRY(feed(learner, unit, inputs->image, 0, err));
-    WK_TRY(feed(learner, unit, inputs->action, at.actions, err));
-    WK_TRY(feed(learner, unit, inputs->keep, at.keep, err));
-    WK_TRY(wk_program_put(unit->program, learner->work, err));
-    return put_figures(learner, unit, &learner->learn_t.figures, learner->figures, err);
+    WK_TRY(feed(queue, unit, inputs->image, batch, 0, err));
+    WK_TRY(feed(queue, unit, inputs->action, batch, at.actions, err));
+    WK_TRY(feed(queue, unit, inputs->keep, batch, at.keep, err));
+    WK_TRY(wk_program_put(unit->program, queue, err));
+    return put_figures(queue, unit, &learner->learn_t.figures, learner->figures, err);
 }
 
-static wk_status put_tasks(wk_learner *learner, wk_error *err)
+static wk_status put_tasks(wk_learner *learner, wk_queue *queue, const wk_buffer *batch,
+                           wk_error *err)
 {
     const wk_unit *unit = &learner->tasks;
-    WK_TRY(feed(learner, unit, learner->task_t.reward, incoming_of(&learner->config).rewards, err));
-    WK_TRY(wk_program_put(unit->program, learner->work, err));
-    return put_figures(learner, unit, &learner->task_t.figures, task_figures(learner), err);
+    size_t rewards = incoming_of(&learner->config).rewards;
+    WK_TRY(feed(queue, unit, learner->task_t.reward, batch, rewards, err));
+    WK_TRY(wk_program_put(unit->program, queue, err));
+    return put_figures(queue, unit, &learner->task_t.figures, task_figures(learner), err);
 }
 
-static wk_status start(wk_learner *learner, bool tasks, wk_error *err)
+// Beside the part of the update that explores.
+static wk_status put_tasks_beside(wk_learner *learner, const wk_buffer *batch, wk_error *err)
 {
-    int side = learner->side;
-    assert(!learner->running);
-    WK_TRY(wk_mirrors_keep(learner, err));
-    WK_TRY(wk_queue_after(learner->work, learner->staged[side], err));
-    learner->running = true;
-    WK_TRY(put_learn(learner, err));
-    if (tasks) WK_TRY(put_tasks(learner, err));
-    learner->side = !side;
+    WK_TRY(wk_queue_after(learner->task_work, learner->ready, err));
+    WK_TRY(put_tasks(learner, learner->task_work, batch, err));
+    WK_TRY(wk_queue_mark(learner->task_work, learner->tasks_done, err));
+    return wk_queue_after(learner->work, learner->tasks_done, err);
+}
+
+// What was put so far is the update with the batch of this side.
+static wk_status mark_done(wk_learner *learner, int side, wk_error *err)
+{
     WK_TRY(wk_queue_mark(learner->work, learner->taken[side], err));
     return wk_queue_mark(learner->work, learner->done, err);
 }
 
 wk_status wk_learner_start(wk_learner *learner, wk_error *err)
 {
-    return start(learner, false, err);
+    int side = learner->side;
+    assert(!learner->running && learner->learn.program);
+    WK_TRY(wk_mirrors_keep(learner, err));
+    WK_TRY(wk_queue_after(learner->work, learner->staged[side], err));
+    learner->running = true;
+    WK_TRY(put_learn(learner, learner->incoming[side], err));
+    learner->side = !side;
+    return mark_done(learner, side, err);
 }
 
-wk_status wk_learner_start_with_tasks(wk_learner *learner, wk_error *err)
+wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err)
 {
-    return start(learner, learner->config.tasks > 0, err);
+    int side = !learner->side;
+    const wk_buffer *batch = learner->incoming[side];
+    assert(learner->running);
+    if (learner->config.tasks == 0) return WK_OK;
+    WK_TRY(learner->tasks_beside ? put_tasks_beside(learner, batch, err)
+                                 : put_tasks(learner, learner->work, batch, err));
+    return mark_done(learner, side, err);
 }
 
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
@@ -508,6 +560,7 @@ wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
 wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
 {
     wk_program *program = learner->observe.program;
+    assert(program);
     WK_TRY(upload_batch(learner, program, &learner->observe_t, batch, err));
     return wk_program_run(program, err);
 }
@@ -542,6 +595,7 @@ wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *b
     wk_program *program = learner->tasks.program;
     if (c->tasks == 0)
         return wk_fail(err, WK_E_INPUT, "this learner was made without tasks; set tasks above 0");
+    assert(program);
     turn_rewards(c, batch->rewards, learner->scratch);
     size_t numbers = (size_t)c->tasks * (size_t)wk_config_rows(c);
     WK_TRY(wk_program_upload(program, learner->task_t.reward, learner->scratch,
@@ -611,7 +665,7 @@ wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64
 wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
 {
     wk_learner_memory memory = {.state = wk_state_bytes(learner->state),
-                                .planned = learner->temporary->size,
+                                .planned = wk_temporaries_total(wk_learner_temporaries(learner)),
                                 .allocated = wk_backend_allocated(learner->backend)};
     const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
     for (int i = 0; i < 3; i++)

@@ -1,10 +1,10 @@
 // The learner: all networks with their optimisers, and the recorded graphs that train them.
 //
 // One update is one run of the reward-free graph: world model, then exploration in the updated
-// model, then the ensemble. Task policies have a graph of their own that reads the posterior states
-// the first one left behind, with random streams of their own: with or without tasks the
-// reward-free run is the same to the bit. From a snapshot, the same task graph is fed by a graph
-// that only observes.
+// model, then the ensemble. Task policies have a graph of their own that reads the updated model
+// and the posterior states it left behind, with random streams of their own: with or without tasks,
+// and with tasks beside the exploration or behind it, the reward-free run is the same to the bit.
+// From a snapshot, the same task graph is fed by a graph that only observes.
 #ifndef WK_AGENT_LEARNER_H
 #define WK_AGENT_LEARNER_H
 
@@ -21,6 +21,15 @@ typedef struct wk_learner wk_learner;
 /// short.
 wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend, wk_learner **out,
                             wk_error *err);
+/// What a learner is for; combined with |. Task updates go with either, and without any of them
+/// weights are read, played and written.
+enum {
+    WK_LEARNER_UPDATES = 1,  // wk_learner_update, in parts too
+    WK_LEARNER_OBSERVES = 2, // wk_learner_observe
+};
+/// The same with programs, and memory for them, only for that.
+wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
+                                wk_learner **out, wk_error *err);
 /// NULL is allowed.
 void wk_learner_destroy(wk_learner *learner);
 const wk_learner_config *wk_learner_get_config(const wk_learner *learner);
@@ -70,10 +79,11 @@ wk_status wk_learner_start(wk_learner *learner, wk_error *err);
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
                             wk_error *err);
 
-/// Begins the update and right behind it, without the host, the task update (if there are tasks)
-/// for the rewards of the staged batch; wk_learner_finish then waits for both. And the figures of
-/// that task update.
-wk_status wk_learner_start_with_tasks(wk_learner *learner, wk_error *err);
+/// Between start and finish: adds the task update (if there are tasks) for the rewards of the batch
+/// that is being learned from. It begins when the world model has made its step, beside the
+/// exploration where the device has the room; the results are those of one behind the other.
+/// wk_learner_finish then waits for both. And the figures of that task update.
+wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err);
 void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *metrics);
 
 /// The queue in which batches come to the device; pictures that later batches refer to are brought

@@ -93,14 +93,19 @@ struct wk_learner {
     wk_state *weights;      // the weights alone
     float *scratch;         // host memory for batches in the graph's layout
     float *figures;         // host memory for what one run of each program gives
-    wk_buffer *temporary;   // of the three programs in turn
+    wk_buffer *temporary;   // of the programs in turn
+    wk_buffer *beside;      // of the task program, where it runs beside another; or NULL
+    bool tasks_beside;      // task updates run beside updates, else behind them
     wk_queue *work;         // updates
+    wk_queue *task_work;    // task updates, beside them
     wk_queue *transfers;    // batches on their way to the device
     wk_buffer *incoming[2]; // batches on the device: of the running update, and of the next
     void *outgoing[2];      // the small parts of these batches, in host memory of the backend
     wk_event *staged[2];    // the batch is on the device
     wk_event *taken[2];     // it was copied into the program
-    wk_event *done;         // the update that was started last
+    wk_event *done;         // the update that was started last, and its task update
+    wk_event *ready;        // of that update, all that the task update reads
+    wk_event *tasks_done;   // that task update
     int side;               // which of them the next wk_learner_start takes
     bool running;           // an update was started and not waited for
     wk_mirror *mirrors;     // copies of weights that others read while an update runs
@@ -117,9 +122,8 @@ typedef enum wk_counter_id {
 /// Starts a unit: an empty graph and scopes of the given sets.
 wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_id *sets,
                         size_t count, wk_error *err);
-/// Binds weights and optimisers to their memory; and plans the program; and compiles it.
+/// Binds weights and optimisers to their memory; and makes the program.
 wk_status wk_unit_bind(wk_unit *unit, const wk_learner *learner, wk_error *err);
-wk_status wk_unit_plan(wk_unit *unit, const wk_learner *learner, wk_error *err);
 wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err);
 void wk_unit_free(wk_unit *unit);
 
@@ -154,7 +158,7 @@ wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_
 /// The stored posterior states [T*B,..] as persistent tensors of a graph.
 wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g);
 
-/// Record and plan the three graphs.
+/// Record the three graphs and bind them.
 wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err);
 wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err);
 wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err);

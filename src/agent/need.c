@@ -31,13 +31,36 @@ static size_t early_bytes(const wk_learner *learner)
     return sum;
 }
 
-wk_learner_need wk_learner_get_need(const wk_learner *learner, size_t temporary)
+static size_t planned_bytes(const wk_unit *unit)
+{
+    return unit->program ? wk_program_get_stats(unit->program).planned : 0;
+}
+
+wk_temporaries wk_learner_temporaries(const wk_learner *learner)
+{
+    size_t learn = planned_bytes(&learner->learn), tasks = planned_bytes(&learner->tasks);
+    size_t observe = planned_bytes(&learner->observe);
+    wk_temporaries out = {.shared = learn > observe ? learn : observe};
+    if (learner->tasks_beside)
+        out.beside = tasks;
+    else if (tasks > out.shared)
+        out.shared = tasks;
+    return out;
+}
+
+size_t wk_temporaries_total(wk_temporaries temporaries)
+{
+    return temporaries.shared + temporaries.beside;
+}
+
+wk_learner_need wk_learner_get_need(const wk_learner *learner)
 {
     wk_room room = wk_backend_room(learner->backend);
     size_t weights = weight_bytes(learner);
+    size_t temporary = wk_temporaries_total(wk_learner_temporaries(learner));
     wk_learner_need need = {.state = weights + optimizer_bytes(learner),
                             .planned = temporary + early_bytes(learner),
-                            .copies = room.copies ? (weights + temporary) / 2 : 0};
+                            .copies = room.copies ? weights / 2 : 0};
     const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
     for (int i = 0; i < 3; i++) {
         if (!units[i]->program) continue;
@@ -58,19 +81,25 @@ static size_t mebibytes(size_t bytes)
     return (bytes + (1 << 20) - 1) >> 20;
 }
 
-wk_status wk_learner_check_room(const wk_learner *learner, size_t temporary, wk_error *err)
+bool wk_learner_fits(const wk_learner *learner)
 {
     wk_room room = wk_backend_room(learner->backend);
-    if (room.total == 0) return WK_OK;
-    wk_learner_need need = wk_learner_get_need(learner, temporary);
-    size_t total = wk_learner_need_total(need);
+    wk_learner_need need = wk_learner_get_need(learner);
     size_t there = need.state + early_bytes(learner);
-    if (total - there <= room.free) return WK_OK;
-    return wk_fail(err, WK_E_MEMORY,
-                   "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
-                   "%zu temporaries and inputs, %zu bf16 copies, %zu working memory), and %zu of "
-                   "its %zu MiB are free; use a smaller batch, smaller networks or another device",
-                   mebibytes(total), mebibytes(need.state), mebibytes(need.planned),
-                   mebibytes(need.copies), mebibytes(need.working), (room.free + there) >> 20,
-                   room.total >> 20);
+    return room.total == 0 || wk_learner_need_total(need) - there <= room.free;
+}
+
+wk_status wk_learner_check_room(const wk_learner *learner, wk_error *err)
+{
+    if (wk_learner_fits(learner)) return WK_OK;
+    wk_room room = wk_backend_room(learner->backend);
+    wk_learner_need need = wk_learner_get_need(learner);
+    size_t total = wk_learner_need_total(need), there = need.state + early_bytes(learner);
+    return wk_fail(
+        err, WK_E_MEMORY,
+        "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
+        "%zu temporaries and inputs, %zu bf16 copies of weights, %zu working memory), "
+        "and %zu of its %zu MiB are free; use a smaller batch, smaller networks or another device",
+        mebibytes(total), mebibytes(need.state), mebibytes(need.planned), mebibytes(need.copies),
+        mebibytes(need.working), (room.free + there) >> 20, room.total >> 20);
 }

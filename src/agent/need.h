@@ -9,14 +9,24 @@
 typedef struct wk_learner_need {
     size_t state;   // weights and optimiser
     size_t planned; // temporaries, inputs, batches, the states kept for task policies
-    size_t copies;  // bf16 copies of weights and temporaries
+    size_t copies;  // bf16 copies of weights
     size_t working; // of matrix products
 } wk_learner_need;
 
-/// The need of a learner whose programs are planned; `temporary` bytes are shared by them.
-wk_learner_need wk_learner_get_need(const wk_learner *learner, size_t temporary);
+/// Bytes of temporaries: of the programs that run one after the other, which share the memory of
+/// the largest, and of the task program where it runs beside the update.
+typedef struct wk_temporaries {
+    size_t shared, beside;
+} wk_temporaries;
+wk_temporaries wk_learner_temporaries(const wk_learner *learner);
+size_t wk_temporaries_total(wk_temporaries temporaries);
+
+/// The need of a learner whose programs are planned.
+wk_learner_need wk_learner_get_need(const wk_learner *learner);
 size_t wk_learner_need_total(wk_learner_need need);
-/// WK_E_MEMORY where the device has less free than is needed beside what the learner has already.
-wk_status wk_learner_check_room(const wk_learner *learner, size_t temporary, wk_error *err);
+/// Whether what is needed beside what the learner has already is free on the device; and
+/// WK_E_MEMORY, with all of the need, where it is not.
+bool wk_learner_fits(const wk_learner *learner);
+wk_status wk_learner_check_room(const wk_learner *learner, wk_error *err);
 
 #endif

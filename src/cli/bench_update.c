@@ -101,7 +101,10 @@ static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text
         wk_text_printf(out, "preset %s on %s, %d updates, %d tasks\n\n", v->preset, s->device.name,
                        s->iters, v->tasks);
     print_times("reward-free update", &s->update, out);
-    if (v->tasks > 0) print_times("task update", &s->tasks, out);
+    if (v->tasks > 0) {
+        print_times("task update", &s->tasks, out);
+        wk_text_printf(out, "both, as a run has them: %.2f ms (median)\n\n", milliseconds(s->both));
+    }
     wk_text_printf(out,
                    "memory: %.1f MiB weights and optimiser, %.1f MiB planned temporaries and "
                    "inputs; %.1f MiB peak of the process\n",
@@ -109,7 +112,7 @@ static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text
                    mebibytes(s->resident));
     if (s->memory.allocated > 0)
         wk_text_printf(out,
-                       "in use on the device: %.1f MiB, working memory and bf16 copies "
+                       "in use on the device: %.1f MiB, working memory and bf16 copies of weights "
                        "included\n",
                        mebibytes(s->memory.allocated));
     wk_text_printf(out, "set-up: %.0f ms\n", milliseconds(s->setup));
@@ -140,7 +143,10 @@ static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text 
     wk_json_integer(&json, "threads", s->threads);
     wk_json_integer(&json, "iters", s->iters);
     json_times(&json, "update", &s->update);
-    if (v->tasks > 0) json_times(&json, "task_update", &s->tasks);
+    if (v->tasks > 0) {
+        json_times(&json, "task_update", &s->tasks);
+        wk_json_number(&json, "both_ms", milliseconds(s->both));
+    }
     wk_json_integer(&json, "state_bytes", (int64_t)s->memory.state);
     wk_json_integer(&json, "planned_bytes", (int64_t)s->memory.planned);
     wk_json_integer(&json, "device_bytes", (int64_t)s->memory.allocated);
@@ -184,8 +190,8 @@ const wk_command wk_command_bench_update = {
     .usage = "bench update [--preset NAME] [--tasks N] [OPTIONS]",
     .details =
         "One update trains world model, ensemble and exploration policy on one batch; with\n"
-        "--tasks, reward heads and task policies too, in an update of their own. The peak of\n"
-        "the process covers everything since its start.\n",
+        "--tasks, reward heads and task policies too, in an update of their own, which on a GPU\n"
+        "runs beside the exploration. The peak of the process covers everything since its start.\n",
     .examples = "bench update --preset small --iters 20\n"
                 "bench update --preset paper --device cuda --tasks 5\n"
                 "bench update --preset quick --tasks 5 --threads 1 --json",

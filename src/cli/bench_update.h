@@ -25,6 +25,7 @@ typedef struct wk_update_times {
 typedef struct wk_update_speed {
     wk_update_times update; // reward-free
     wk_update_times tasks;  // zero without tasks
+    double both;            // seconds, median: an update with its task update, as a run has them
     wk_device device;
     int threads, iters;
     double setup;             // seconds to build the networks and record the graphs

@@ -16,7 +16,7 @@ typedef struct bench {
     float *actions, *rewards;
     wk_learner_batch batch;
     double *update, *tasks; // [iters] seconds
-    double *graph, *task_graph;
+    double *graph, *task_graph, *both;
 } bench;
 
 // A batch of noise: the time of an update does not depend on what it sees.
@@ -48,7 +48,8 @@ static wk_status allocate(bench *b, size_t iters, wk_error *err)
     b->tasks = calloc(iters, sizeof *b->tasks);
     b->graph = calloc(iters, sizeof *b->graph);
     b->task_graph = calloc(iters, sizeof *b->task_graph);
-    if (b->update && b->tasks && b->graph && b->task_graph) return WK_OK;
+    b->both = calloc(iters, sizeof *b->both);
+    if (b->update && b->tasks && b->graph && b->task_graph && b->both) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "no memory for %zu times", iters);
 }
 
@@ -59,7 +60,7 @@ static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed 
     out->threads = wk_pool_threads(b->pool);
     WK_TRY(wk_device_open(what->device, what->precision, b->pool, &b->backend, &out->device, err));
     double start = wk_clock_seconds();
-    WK_TRY(wk_learner_create(&what->config, b->backend, &b->learner, err));
+    WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &what->config, b->backend, &b->learner, err));
     out->setup = wk_clock_seconds() - start;
     return make_batch(b, &what->config, err); // after what may be refused: it can be large
 }
@@ -81,6 +82,19 @@ static wk_status update_once(bench *b, double *update, double *tasks, wk_error *
     return WK_OK;
 }
 
+// Both as a run has them.
+static wk_status time_both(bench *b, double *both, wk_error *err)
+{
+    wk_learner_metrics metrics;
+    double start = wk_clock_seconds();
+    WK_TRY(wk_learner_start(b->learner, err));
+    WK_TRY(wk_learner_start_tasks(b->learner, err));
+    WK_TRY(wk_learner_stage(b->learner, &b->batch, err));
+    WK_TRY(wk_learner_finish(b->learner, &metrics, NULL, err));
+    *both = wk_clock_seconds() - start;
+    return WK_OK;
+}
+
 static wk_status time_graph(wk_program *program, double *seconds, wk_error *err)
 {
     if (!program) return WK_OK;
@@ -97,8 +111,8 @@ static wk_status trace(bench *b, bool on, wk_error *err)
     return tasks ? wk_program_trace(tasks, on, err) : WK_OK;
 }
 
-// On the CPU tracing costs nothing and goes along; on a GPU it puts events between the nodes, so
-// the parts are measured after the whole.
+// On the CPU tracing costs nothing and goes along, and nothing runs beside an update; on a GPU
+// tracing puts events between the nodes, so the parts are measured after the whole.
 static wk_status run(bench *b, int iters, wk_error *err)
 {
     enum { TRACED = 3 };
@@ -110,6 +124,8 @@ static wk_status run(bench *b, int iters, wk_error *err)
     for (int i = 0; i < iters; i++)
         WK_TRY(update_once(b, &b->update[i], &b->tasks[i], err));
     if (!apart) return WK_OK;
+    for (int i = 0; wk_learner_task_program(b->learner) && i < iters; i++)
+        WK_TRY(time_both(b, &b->both[i], err));
     for (int i = 0; i < iters; i++) {
         WK_TRY(time_graph(wk_learner_program(b->learner), &b->graph[i], err));
         WK_TRY(time_graph(wk_learner_task_program(b->learner), &b->task_graph[i], err));
@@ -166,6 +182,7 @@ static void free_bench(bench *b)
     free(b->tasks);
     free(b->graph);
     free(b->task_graph);
+    free(b->both);
 }
 
 wk_status wk_update_speed_measure(const wk_update_bench *what, wk_update_speed *out, wk_error *err)
@@ -179,6 +196,8 @@ wk_status wk_update_speed_measure(const wk_update_bench *what, wk_update_speed *
         if (what->config.tasks > 0)
             summarise(b.tasks, b.task_graph, what->iters, wk_learner_task_program(b.learner),
                       &out->tasks);
+        out->both = median_of(b.both, what->iters);
+        if (out->both == 0) out->both = out->update.median + out->tasks.median;
         out->memory = wk_learner_get_memory(b.learner);
         out->resident = peak_resident();
     }

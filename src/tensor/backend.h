@@ -31,7 +31,7 @@ typedef struct wk_copy {
 typedef struct wk_room {
     size_t free, total; // bytes; total is 0 where nobody counts
     size_t program;     // working memory of each program, at least
-    bool copies;        // what products read has a copy half as large
+    bool copies;        // weights that products read have a copy half as large
 } wk_room;
 
 /// What a backend can do. `trace` in run may be NULL; else it receives the seconds of every node of
@@ -48,6 +48,8 @@ typedef struct wk_backend_vtable {
     /// Chooses plan->groups, plan->branches and plan->lazy, and may change the order of nodes that
     /// do not need each other; only the plan's graph and nodes are there. NULL: there are none.
     wk_status (*group)(const wk_backend *backend, wk_plan *plan, wk_error *err);
+    /// Chooses plan->forms; the joins are there too. NULL: everything is in float32.
+    wk_status (*store)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
                          wk_error *err);
     wk_status (*run)(wk_executable *executable, double *trace, wk_error *err);

@@ -24,6 +24,7 @@ enum { WK_MAX_RANK = 5, WK_BRANCHES = 4 };
 
 typedef struct wk_graph wk_graph;
 typedef struct wk_buffer wk_buffer;
+typedef struct wk_event wk_event; // tensor/queue.h
 
 /// What the elements are. BF16 is for backends that keep matrix inputs in half width.
 typedef enum wk_dtype { WK_F32, WK_BF16, WK_U8, WK_I32, WK_U64 } wk_dtype;
@@ -272,5 +273,9 @@ void wk_graph_store_every(wk_graph *g, wk_tensor destination, wk_tensor x, wk_te
                           uint64_t period);
 /// Adds `step` to the persistent u64 [1] counter.
 void wk_graph_count(wk_graph *g, wk_tensor counter, uint64_t step);
+/// Every run in a queue reaches the event (borrowed, must outlive the programs) as soon as these
+/// persistent tensors hold what was recorded so far. Another queue that waits for it, asked after
+/// the run was put, reads them beside the rest of the run, until a later run.
+void wk_graph_mark(wk_graph *g, const wk_tensor *x, size_t count, wk_event *event);
 
 #endif

@@ -19,6 +19,7 @@ typedef enum wk_op {
 enum {
     WK_TRAIT_IN_PLACE = 1,    // output 0 may take the place of input 0
     WK_TRAIT_ACCUMULATES = 2, // output 0 may take the place of input 2, where it is given
+    WK_TRAIT_RUNS = 4,        // always runs, although it writes nothing
 };
 /// The trait of an op that writes some of its inputs (a bit each) and therefore always runs.
 #define WK_WRITES(mask) ((mask) << 8)
@@ -45,6 +46,12 @@ extern const wk_op_info wk_op_table[WK_OP_COUNT];
 static inline unsigned wk_op_writes(wk_op op)
 {
     return wk_op_table[op].traits >> 8;
+}
+
+/// Whether the op writes input i; there may be more inputs than bits.
+static inline bool wk_op_writes_input(wk_op op, int i)
+{
+    return i < 24 && wk_op_writes(op) >> i & 1;
 }
 
 /// The small numbers of a node; which member holds depends on the op.
@@ -103,6 +110,7 @@ typedef union wk_attrs {
     } disagreement;
     wk_adam_config adam;
     uint64_t period; // store_every; for count the step
+    wk_event *event; // mark
 } wk_attrs;
 
 /// One step of the computation.

@@ -4,15 +4,33 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    ALIGNMENT = 64,      // of blocks
-    SLOT_ALIGNMENT = 16, // of tensors produced inside another's block: the width of vector loads
+    ALIGNMENT = 64,       // of blocks
+    PART_ALIGNMENT = 256, // of the parts of the temporary memory
+    SLOT_ALIGNMENT = 16,  // of tensors produced inside another's block: the width of vector loads
 };
+
+static size_t aligned_to(size_t alignment, size_t size)
+{
+    return (size + alignment - 1) / alignment * alignment;
+}
 
 static size_t aligned(size_t size)
 {
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return aligned_to(ALIGNMENT, size);
+}
+
+size_t wk_plan_copies(const wk_plan *plan)
+{
+    return aligned_to(PART_ALIGNMENT, plan->copied_size);
+}
+
+// Where the temporaries in one form begin.
+static size_t plain_begin(const wk_plan *plan)
+{
+    return aligned_to(PART_ALIGNMENT, wk_plan_copies(plan) + plan->copied_size / 2);
 }
 
 // Lifetimes while planning, by tensor id; only roots that are temporaries of the program matter.
@@ -23,8 +41,15 @@ typedef struct storage {
     int branch;      // of all that use it, or -1
     int into;        // tensor id, 0 for the head of a block
     size_t at;
-    int block; // of a head
+    unsigned forms; // of a head: of all that lie in it
+    int block;      // of a head, in the list of its kind
 } storage;
+
+// Blocks of one part of the temporary memory, and what they come to.
+typedef struct arena {
+    WK_ARRAY(wk_block) blocks;
+    size_t size, live_peak;
+} arena;
 
 typedef struct planner {
     const wk_graph *g;
@@ -33,12 +58,12 @@ typedef struct planner {
     wk_group *windows; // by step: when it may run
     bool *needed;      // by tensor
     storage *storages;
-    WK_ARRAY(wk_block) blocks;
+    arena copied, plain; // of what exists in both forms, and in one
 } planner;
 
 static bool node_is_needed(const planner *p, const wk_node *node)
 {
-    if (wk_op_writes(node->op)) return true;
+    if (wk_op_writes(node->op) || wk_op_table[node->op].traits & WK_TRAIT_RUNS) return true;
     for (int i = 0; i < node->output_count; i++)
         if (p->needed[node->outputs + i]) return true;
     return false;
@@ -177,21 +202,42 @@ static void move_block(planner *p, int root, int target, size_t at)
     if (from->branch != to->branch) to->branch = -1;
 }
 
+bool wk_plan_joins(const wk_graph *g, const wk_node *node)
+{
+    if (node->op != WK_OP_concat) return false;
+    wk_shape shape = wk_info(g, node->outputs)->type.shape;
+    return wk_shape_split(shape, node->attrs.concat.axis, 1).outer == 1;
+}
+
+// Where input i of a leading-axis concatenation belongs.
+static wk_join slot_of(const wk_graph *g, const wk_node *node, int i)
+{
+    wk_shape shape = wk_info(g, node->outputs)->type.shape;
+    size_t start = (size_t)g->extents.items[node->attrs.concat.starts + i];
+    size_t inner = wk_shape_split(shape, node->attrs.concat.axis, 1).inner;
+    return (wk_join){node->outputs, start * inner * sizeof(float)};
+}
+
+bool wk_plan_is_joined(const wk_plan *plan, const wk_node *node, int i)
+{
+    wk_join slot = slot_of(plan->graph, node, i);
+    const wk_join *join =
+        &plan->joins[wk_info(plan->graph, wk_node_inputs(plan->graph, node)[i])->root];
+    return join->into == slot.into && join->at == slot.at;
+}
+
 // Lets the inputs of leading-axis concatenations be produced in their place.
 static void place_in_concats(planner *p)
 {
     for (size_t step = 0; step < p->plan->node_count; step++) {
         const wk_node *node = step_node(p, step);
-        if (node->op != WK_OP_concat || is_lazy(p, p->plan->nodes[step])) continue;
-        wk_split split =
-            wk_shape_split(wk_info(p->g, node->outputs)->type.shape, node->attrs.concat.axis, 1);
-        if (split.outer != 1) continue;
-        const int *starts = p->g->extents.items + node->attrs.concat.starts;
+        if (is_lazy(p, p->plan->nodes[step]) || !wk_plan_joins(p->g, node)) continue;
         for (int i = 0; i < node->input_count; i++) {
-            int tensor = wk_node_inputs(p->g, node)[i];
-            size_t at = (size_t)starts[i] * split.inner * sizeof(float);
-            if (at % SLOT_ALIGNMENT == 0 && is_whole_block(p, tensor))
-                move_block(p, wk_info(p->g, tensor)->root, node->outputs, at);
+            int tensor = wk_node_inputs(p->g, node)[i], root = wk_info(p->g, tensor)->root;
+            wk_join slot = slot_of(p->g, node, i);
+            if (slot.at % SLOT_ALIGNMENT != 0 || !is_whole_block(p, tensor)) continue;
+            move_block(p, root, slot.into, slot.at);
+            p->plan->joins[root] = slot;
         }
     }
 }
@@ -236,33 +282,82 @@ static void place_in_place(planner *p)
     }
 }
 
-static bool make_blocks(planner *p)
+static bool is_placed(const planner *p, size_t tensor)
+{
+    return p->storages[tensor].begin >= 0;
+}
+
+static void gather_forms(planner *p)
 {
     for (size_t i = 1; i < p->g->tensors.count; i++) {
-        storage *s = &p->storages[i];
-        if (s->begin < 0 || s->into) continue;
-        s->block = (int)p->blocks.count;
-        const wk_tensor_info *info = wk_info(p->g, (int)i);
-        size_t size = is_lazy(p, info->producer) ? ALIGNMENT : aligned(wk_type_size(info->type));
-        wk_block block = {size, s->window.begin, s->window.end, 0};
-        if (!wk_array_push(&p->blocks, block)) return false;
+        size_t at;
+        if (is_placed(p, i)) p->storages[find_head(p, (int)i, &at)].forms |= p->plan->forms[i];
     }
-    p->plan->block_count = p->blocks.count;
-    return wk_place_blocks(p->blocks.items, p->blocks.count, &p->plan->temporary_size,
-                           &p->plan->live_peak);
+}
+
+static bool is_copied(unsigned forms)
+{
+    return forms == (WK_FORM_FLOAT | WK_FORM_HALF);
+}
+
+// Bytes of a block without those of copies.
+static size_t block_size(const planner *p, int head)
+{
+    enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
+    const wk_tensor_info *info = wk_info(p->g, head);
+    unsigned forms = p->storages[head].forms;
+    if (is_lazy(p, info->producer)) return ALIGNMENT;
+    if (forms == WK_FORM_HALF) return aligned(wk_type_size(info->type) / 2);
+    if (forms != WK_FORM_ROWS) return aligned(wk_type_size(info->type));
+    size_t cols = wk_shape_width(info->type.shape);
+    size_t rows = wk_shape_count(info->type.shape) / cols;
+    return aligned(rows * aligned_to(ROW_UNIT, cols) * 2);
+}
+
+static bool place_arena(arena *a)
+{
+    return wk_place_blocks(a->blocks.items, a->blocks.count, &a->size, &a->live_peak);
+}
+
+static bool make_blocks(planner *p)
+{
+    gather_forms(p);
+    for (size_t i = 1; i < p->g->tensors.count; i++) {
+        storage *s = &p->storages[i];
+        if (!is_placed(p, i) || s->into) continue;
+        arena *a = is_copied(s->forms) ? &p->copied : &p->plain;
+        s->block = (int)a->blocks.count;
+        wk_block block = {block_size(p, (int)i), s->window.begin, s->window.end, 0};
+        if (!wk_array_push(&a->blocks, block)) return false;
+    }
+    if (!place_arena(&p->copied) || !place_arena(&p->plain)) return false;
+    wk_plan *plan = p->plan;
+    plan->block_count = p->copied.blocks.count + p->plain.blocks.count;
+    plan->copied_size = p->copied.size;
+    plan->temporary_size = plain_begin(plan) + p->plain.size;
+    plan->live_peak = p->copied.live_peak + p->copied.live_peak / 2 + p->plain.live_peak;
+    return true;
+}
+
+static wk_place place_temporary(planner *p, int root)
+{
+    if (!is_placed(p, (size_t)root)) return (wk_place){WK_REGION_NONE, 0};
+    size_t at;
+    const storage *head = &p->storages[find_head(p, root, &at)];
+    if (is_copied(head->forms))
+        return (wk_place){WK_REGION_TEMPORARY, p->copied.blocks.items[head->block].offset + at};
+    size_t begin = plain_begin(p->plan) + p->plain.blocks.items[head->block].offset;
+    if (head->forms == WK_FORM_HALF) return (wk_place){WK_REGION_HALVES, 2 * begin + at};
+    return (wk_place){WK_REGION_TEMPORARY, begin + at};
 }
 
 static wk_place place_root(planner *p, int root)
 {
     const wk_tensor_info *info = wk_info(p->g, root);
     size_t at;
-    int head;
     switch (info->kind) {
     case WK_TEMPORARY:
-        if (p->storages[root].begin < 0) return (wk_place){WK_REGION_NONE, 0};
-        head = find_head(p, root, &at);
-        at += p->blocks.items[p->storages[head].block].offset;
-        return (wk_place){WK_REGION_TEMPORARY, at};
+        return place_temporary(p, root);
     case WK_PERSISTENT:
         if (info->buffer) return (wk_place){WK_REGION_BOUND, info->place};
         break;
@@ -304,6 +399,7 @@ static wk_status plan(planner *p, const wk_backend *backend, wk_error *err)
     find_lifetimes(p);
     keep_for_lazy(p);
     place_in_concats(p);
+    if (backend && backend->vtable->store) WK_TRY(backend->vtable->store(backend, p->plan, err));
     place_in_place(p);
     if (!make_blocks(p)) return no_memory(p->g, err);
     place_tensors(p);
@@ -322,17 +418,21 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
         p.plan->places = calloc(g->tensors.count, sizeof *p.plan->places);
         p.plan->branches = calloc(g->nodes.count + 1, sizeof *p.plan->branches);
         p.plan->lazy = calloc(g->nodes.count + 1, sizeof *p.plan->lazy);
+        p.plan->joins = calloc(g->tensors.count, sizeof *p.plan->joins);
+        p.plan->forms = malloc(g->tensors.count);
     }
     p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
     p.windows = malloc((g->nodes.count + 1) * sizeof *p.windows);
     bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->branches && p.plan->lazy &&
-                p.needed && p.storages && p.spans && p.windows;
+                p.plan->joins && p.plan->forms && p.needed && p.storages && p.spans && p.windows;
+    if (room) memset(p.plan->forms, WK_FORM_FLOAT, g->tensors.count);
     wk_status status = room ? plan(&p, backend, err) : no_memory(g, err);
     free(p.needed);
     free(p.storages);
     free(p.spans);
     free(p.windows);
-    wk_array_free(&p.blocks);
+    wk_array_free(&p.copied.blocks);
+    wk_array_free(&p.plain.blocks);
     if (status != WK_OK) {
         wk_plan_destroy(p.plan);
         return status;
@@ -349,6 +449,8 @@ void wk_plan_destroy(wk_plan *plan)
     free(plan->places);
     free(plan->branches);
     free(plan->lazy);
+    free(plan->joins);
+    free(plan->forms);
     free(plan);
 }
 
@@ -356,6 +458,7 @@ void *wk_plan_address(const wk_plan *plan, int tensor)
 {
     if (!tensor) return NULL;
     wk_place place = plan->places[tensor];
+    if (place.region == WK_REGION_HALVES) return (void *)(WK_PLAN_NAMES + place.offset);
     const wk_tensor_info *root = wk_info(plan->graph, wk_info(plan->graph, tensor)->root);
     const wk_buffer *buffer = place.region == WK_REGION_TEMPORARY ? plan->temporary
                               : place.region == WK_REGION_OWNED   ? plan->owned

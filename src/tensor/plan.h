@@ -6,22 +6,30 @@
 // elementwise node takes the place of an operand that nobody needs any more: neither copies. What a
 // node produces begins at a multiple of 16 bytes; views begin anywhere.
 //
-// A branch's node may run at any time from the first of its neighbours on the branch until another
-// branch needs it or they meet. What it uses is kept through all of that: if it is not, the backend
-// has to wait for the memory.
+// A branch's node may run at any time from a little before the first of its neighbours on the
+// branch until another branch needs it or they meet. What it uses is kept through all of that: if
+// it is not, the backend has to wait for the memory.
 //
 // The result of a lazy node is never written: whoever reads it reads the node's inputs instead,
 // which are kept until then.
+//
+// A temporary takes the room of the forms it exists in: float32, bf16, or both. Those in both lie
+// at the beginning of the temporary memory, with their bf16 copies behind them all; those in one
+// form share the rest, whichever form it is. What exists in bf16 alone has no place as floats, but
+// it has a name there: an address that no device has, from which that of its copy follows.
 #ifndef WK_TENSOR_PLAN_H
 #define WK_TENSOR_PLAN_H
 
 #include "tensor/backend.h"
 #include "tensor/node.h"
 
+#include <stdint.h>
+
 /// Which memory a tensor lies in.
 typedef enum wk_region {
     WK_REGION_NONE,      // not part of the program
     WK_REGION_TEMPORARY, // planned, shared over time
+    WK_REGION_HALVES,    // the same memory, in bf16 alone: at half of the offset
     WK_REGION_OWNED,     // the program's own: inputs, constants, unbound persistent tensors
     WK_REGION_BOUND,     // in the buffer the tensor is bound to
 } wk_region;
@@ -31,6 +39,19 @@ typedef struct wk_place {
     wk_region region;
     size_t offset;
 } wk_place;
+
+/// Forms in which a temporary exists.
+enum {
+    WK_FORM_FLOAT = 1, // float32, or what its own type is
+    WK_FORM_HALF = 2,  // bf16, for matrix products
+    WK_FORM_ROWS = 4,  // in the place of floats, rows of bf16 filled up to whole 16 bytes
+};
+
+/// Where the result of a concatenation waits for one of its inputs.
+typedef struct wk_join {
+    int into;  // tensor id of the result, 0 for none
+    size_t at; // byte of the result
+} wk_join;
 
 /// Steps begin ... end that a backend runs as one: what any of them needs is kept through all.
 typedef struct wk_group {
@@ -44,7 +65,10 @@ struct wk_plan {
     int *branches; // by step; all 0 unless the backend says so before tensors get their places
     WK_ARRAY(wk_group) groups; // in order; made by the backend before tensors get their places
     bool *lazy;                // by node of the graph; chosen by the backend too
+    wk_join *joins;            // by root: where it is produced, before forms are chosen
+    unsigned char *forms;      // by root: WK_FORM_...; chosen by the backend, else float32
     wk_place *places;          // by tensor id
+    size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
     bool urgent; // its nodes go before those of other programs that run at the same time
     wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
@@ -57,8 +81,17 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
 /// NULL is allowed; the buffers are not the plan's.
 void wk_plan_destroy(wk_plan *plan);
 
-/// Where a tensor is on the device; NULL for no tensor.
+/// Where a tensor is on the device, or its name there; NULL for no tensor.
 void *wk_plan_address(const wk_plan *plan, int tensor);
+/// Names begin here: the name of a bf16 number at byte o of the temporaries is 2 o further.
+#define WK_PLAN_NAMES ((uintptr_t)1 << 62)
+/// The byte of the temporaries at which the copies of their first copied_size bytes begin.
+size_t wk_plan_copies(const wk_plan *plan);
+
+/// Whether a node joins its inputs along the leading axis, where they may lie already.
+bool wk_plan_joins(const wk_graph *g, const wk_node *node);
+/// Whether input i of such a node does.
+bool wk_plan_is_joined(const wk_plan *plan, const wk_node *node, int i);
 
 /// Memory that is needed from step `begin` to step `end`, both included.
 typedef struct wk_block {

@@ -98,6 +98,7 @@ static wk_buffer *buffer_of(const wk_program *p, wk_tensor x)
         return p->plan->owned;
     case WK_REGION_BOUND:
         return wk_info(g, wk_info(g, x.id)->root)->buffer;
+    case WK_REGION_HALVES: // nothing that can be asked for
     case WK_REGION_NONE:
         break;
     }

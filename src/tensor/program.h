@@ -55,7 +55,7 @@ wk_status wk_program_download(const wk_program *program, wk_tensor x, void *byte
 typedef struct wk_program_stats {
     size_t nodes;       // that run, of
     size_t recorded;    // in the graph
-    size_t planned;     // bytes of the planned temporaries (the peak)
+    size_t planned;     // bytes of the planned temporaries (the peak), in the forms they exist in
     size_t live_peak;   // bytes of the largest set of temporaries live at once: a lower bound
     size_t owned;       // bytes of inputs, constants and program-owned persistent tensors
     size_t temporaries; // placed blocks

@@ -13,9 +13,9 @@
 typedef struct wk_queue {
     wk_backend *backend;
 } wk_queue;
-typedef struct wk_event {
+struct wk_event {
     wk_backend *backend;
-} wk_event;
+};
 
 /// Rows of equal size from anywhere in device memory, laid one behind the other.
 typedef struct wk_gather {

@@ -542,6 +542,13 @@ static void shape_count(const call *c)
     check_counter(c, 0);
 }
 
+static void shape_mark(const call *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        assert(wk_info(c->g, c->inputs[i].id)->kind == WK_PERSISTENT && "mark: not persistent");
+    (void)c;
+}
+
 typedef void rule(const call *c);
 
 static rule *const rules[WK_OP_COUNT] = {

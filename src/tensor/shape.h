@@ -10,6 +10,17 @@ typedef struct wk_split {
 } wk_split;
 wk_split wk_shape_split(wk_shape shape, int axis, int axes);
 
+/// The length of the last axis, and whether an axis is the last.
+static inline size_t wk_shape_width(wk_shape shape)
+{
+    return (size_t)shape.dim[shape.rank - 1];
+}
+
+static inline bool wk_shape_is_last(wk_shape shape, int axis)
+{
+    return axis == shape.rank - 1;
+}
+
 /// The shape without axes axis ... axis+axes-1; [1] when none is left.
 wk_shape wk_shape_without(wk_shape shape, int axis, int axes);
 /// The shape with a new axis of this length at position `axis`.

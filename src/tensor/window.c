@@ -71,9 +71,12 @@ static void find_edges(finder *f)
 }
 
 // What comes before a step on its own branch: of branch 0 nothing else matters, of others what the
-// last one had to wait for, and the beginning of the unbroken run of steps.
+// last one had to wait for, and the beginning of the unbroken run of steps. A run may begin a
+// little before its place in the list: without that it waits for the last users of the memory it
+// gets, though what it needs is there. From the first moment on would keep much more.
 static void find_beginnings(finder *f)
 {
+    enum { LEAD = 50 }; // steps
     int latest[WK_BRANCHES] = {0};
     size_t at = 0;
     for (int step = 0; step < (int)f->plan->node_count; step++) {
@@ -82,7 +85,7 @@ static void find_beginnings(finder *f)
         *w = f->spans[step];
         int begin = latest[branch];
         bool starts = step == 0 || f->plan->branches[step - 1] != branch;
-        if (starts && step > begin) begin = step;
+        if (starts && step - LEAD > begin) begin = step - LEAD;
         for (; at < f->edges.count && f->edges.items[at].to == step; at++) {
             int from = f->edges.items[at].from;
             int past = f->plan->branches[from] ? f->windows[from].begin : f->spans[from].end + 1;

@@ -64,6 +64,7 @@ static wk_status open_subject(adapt *a, wk_error *err)
                                .kind = WK_WEIGHTS_SNAPSHOT,
                                .step = c->snapshot,
                                .tasks = c->tasks,
+                               .adapt = true,
                                .seed = c->seed,
                                .device = c->device,
                                .threads = c->threads};

@@ -52,7 +52,8 @@ wk_status wk_subject_open(const wk_subject_config *config, wk_subject *s, wk_err
     WK_TRY(choose_tasks(config, s, err));
     WK_TRY(choose_device(config, s, err));
     WK_TRY(wk_run_config_learner(&s->config, s->world.domain, &learner, err));
-    WK_TRY(wk_learner_create(&learner, s->backend, &s->learner, err));
+    unsigned uses = config->adapt ? WK_LEARNER_OBSERVES : 0;
+    WK_TRY(wk_learner_create_for(uses, &learner, s->backend, &s->learner, err));
     bool policies = !config->tasks && s->n_tasks > 0;
     unsigned parts = WK_WEIGHTS_WORLD | (policies ? WK_WEIGHTS_TASKS : 0u);
     return wk_learner_restore_weights(s->learner, s->path, parts, err);

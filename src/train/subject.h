@@ -17,6 +17,7 @@ typedef struct wk_subject_config {
     const char *task;  // of a fine-tuned policy, else NULL
     const char *tasks; // NULL: the policies the weights have; else "none", "all" or names of tasks
                        // whose policies begin untrained
+    bool adapt;        // the task policies are to be trained
     const uint64_t *seed; // NULL: the run's
     const char *device;   // NULL: as the run was told
     int threads;          // 0: as the run was told

@@ -36,7 +36,7 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
         WK_TRY(wk_samples_create(&t->config, t->domain, t->backend, &t->samples[i], err));
     wk_learner_config config;
     WK_TRY(wk_run_config_learner(&t->config, t->domain, &config, err));
-    WK_TRY(wk_learner_create(&config, t->backend, &t->learner, err));
+    WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &config, t->backend, &t->learner, err));
     int policy;
     WK_TRY(wk_run_config_acting(&t->config, t->domain, &policy, err));
     if (policy == WK_POLICY_EXPLORE && config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
@@ -239,7 +239,7 @@ static wk_status open_update(wk_trainer *t, wk_error *err)
     t->side = !t->side;
     t->staged = false;
     t->open = true;
-    WK_TRY(wk_learner_start_with_tasks(t->learner, err));
+    WK_TRY(wk_learner_start(t->learner, err));
     t->times.learn += wk_clock_seconds() - began;
     return WK_OK;
 }
@@ -277,12 +277,14 @@ static uint64_t count_updates(wk_trainer *t)
 }
 
 // Makes the updates; the first may be open already. While the device works on one, the host
-// prepares the next: between them the store does not change. The last one is left open.
+// prepares the next: between them the store does not change. The last one is left open. Task
+// updates are added here, behind the acting: what is on the device by then goes before them.
 static wk_status learn(wk_trainer *t, uint64_t updates, wk_error *err)
 {
     for (uint64_t i = 0; i < updates; i++) {
         if (i > 0) WK_TRY(close_update(t, err));
         if (!t->open) WK_TRY(open_update(t, err));
+        WK_TRY(wk_learner_start_tasks(t->learner, err));
         if (i + 1 < updates) WK_TRY(prepare_batch(t, t->counters.updates + 1, err));
     }
     return WK_OK;

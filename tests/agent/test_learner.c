@@ -3,6 +3,8 @@
 // subject; that learning works is test_learning's.
 #include "agent/acting.h"
 #include "agent/rig.h"
+#include "support/beside.h"
+#include <limits.h>
 #include <stdio.h>
 
 #define PATH "test_learner.tmp.safetensors"
@@ -113,6 +115,54 @@ static void an_update_in_three_parts_is_the_same_update(void **state)
         free(b[n]);
     close_rig(&whole);
     close_rig(&parts);
+}
+
+// A learner on a device that works when it should not yet, or on the GPU.
+static rig open_beside(wk_learner_config config, beside_mode mode)
+{
+    rig r = {0};
+    assert_ok(wk_pool_create(1, &r.pool, &err));
+    assert_ok(test_backend_create(r.pool, &r.backend, &err));
+    if (!wk_backend_works_beside(r.backend)) beside_make(r.backend, mode);
+    beside_set_memory(0, INT_MAX);
+    assert_ok(wk_learner_create(&config, r.backend, &r.learner, &err));
+    return r;
+}
+
+static void compare_beside_with_behind(beside_mode mode)
+{
+    rig behind = open_rig(tiny(TASKS), 1), beside = open_beside(tiny(TASKS), mode);
+    batch *b[UPDATES + 1];
+    for (uint64_t n = 0; n <= UPDATES; n++)
+        b[n] = make_batch(n);
+    wk_learner_batch v = view(b[0]);
+    assert_ok(wk_learner_stage(beside.learner, &v, &err));
+    for (uint64_t n = 0; n < UPDATES; n++) {
+        wk_learner_batch now = view(b[n]), next = view(b[n + 1]);
+        record x = {0}, y = {0};
+        wk_task_metrics of_x = {0}, of_y = {0};
+        assert_ok(wk_learner_update(behind.learner, &now, &x.metrics, x.delta, &err));
+        assert_ok(wk_learner_update_tasks(behind.learner, &now, &of_x, &err));
+        assert_ok(wk_learner_start(beside.learner, &err));
+        assert_ok(wk_learner_stage(beside.learner, &next, &err));
+        assert_ok(wk_learner_start_tasks(beside.learner, &err));
+        assert_ok(wk_learner_finish(beside.learner, &y.metrics, y.delta, &err));
+        wk_learner_read_tasks(beside.learner, &of_y);
+        assert_memory_equal(&x, &y, sizeof x);
+        assert_memory_equal(&of_x, &of_y, sizeof of_x);
+        assert_same_weights(&behind, &beside);
+    }
+    close_rig(&behind);
+    close_rig(&beside);
+    for (uint64_t n = 0; n <= UPDATES; n++)
+        free(b[n]);
+}
+
+static void task_updates_beside_updates_are_those_behind_them(void **state)
+{
+    (void)state;
+    for (int mode = BESIDE_LATE; mode <= BESIDE_AT_ONCE; mode++)
+        compare_beside_with_behind((beside_mode)mode);
 }
 
 static void nan_in_a_batch_skips_counts_and_names_the_update(void **state)
@@ -235,6 +285,7 @@ int main(void)
         cmocka_unit_test(task_policies_alongside_do_not_change_the_reward_free_run),
         cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(an_update_in_three_parts_is_the_same_update),
+        cmocka_unit_test(task_updates_beside_updates_are_those_behind_them),
         cmocka_unit_test(nan_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(infinity_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(a_bad_reward_skips_its_own_task_only),

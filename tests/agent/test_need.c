@@ -1,6 +1,7 @@
 // The memory that a learner asks for before it takes any: on a backend that counts as a GPU does
 // and has just enough, or one byte less.
 #include "agent/need.h"
+#include "support/beside.h"
 #include "support/check.h"
 #include <stdio.h>
 
@@ -29,18 +30,30 @@ static wk_status give(wk_backend *backend, size_t size, wk_buffer **out, wk_erro
     return the_device.inner->buffer_create(backend, size, out, err);
 }
 
-static int open_device(void **state)
+static int make_device(bool beside)
 {
-    (void)state;
     wk_error err = {0};
     the_device = (device){.room = {.free = SIZE_MAX, .total = SIZE_MAX, .program = WORKING}};
     assert_ok(wk_backend_cpu_create(NULL, &the_device.backend, &err));
+    if (beside) beside_make(the_device.backend, BESIDE_LATE);
     the_device.inner = the_device.backend->vtable;
     the_device.vtable = *the_device.inner;
     the_device.vtable.room = tell_room;
     the_device.vtable.buffer_create = give;
     the_device.backend->vtable = &the_device.vtable;
     return 0;
+}
+
+static int open_device(void **state)
+{
+    (void)state;
+    return make_device(false);
+}
+
+static int open_device_beside(void **state)
+{
+    (void)state;
+    return make_device(true);
 }
 
 static int close_device(void **state)
@@ -72,8 +85,8 @@ static void the_need_is_what_is_allocated_and_what_the_backend_adds(void **state
         wk_learner_config config = tiny(tasks);
         the_device.given = 0;
         assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
-        size_t temporary = shared_temporaries(learner), programs = tasks ? 3 : 2;
-        wk_learner_need need = wk_learner_get_need(learner, temporary);
+        size_t programs = tasks ? 3 : 2;
+        wk_learner_need need = wk_learner_get_need(learner);
         assert_int_equal(need.state + need.planned, the_device.given);
         assert_true(need.state >= wk_learner_get_memory(learner).state - WK_COUNTERS * 8);
         assert_int_equal(need.working, programs * WORKING);
@@ -82,7 +95,116 @@ static void the_need_is_what_is_allocated_and_what_the_backend_adds(void **state
     }
 }
 
-static void copies_take_half_of_what_products_read(void **state)
+// Bytes of temporaries: what each program has planned, and what all of them get.
+typedef struct temporaries {
+    size_t learn, observe, tasks, all;
+} temporaries;
+
+static size_t planned(const wk_unit *unit)
+{
+    return unit->program ? wk_program_get_stats(unit->program).planned : 0;
+}
+
+// Of a learner for these uses, which takes what it says it needs.
+static temporaries take(unsigned uses, int tasks)
+{
+    wk_error err = {0};
+    wk_learner *learner = NULL;
+    wk_learner_config config = tiny(tasks);
+    the_device.given = 0;
+    assert_ok(wk_learner_create_for(uses, &config, the_device.backend, &learner, &err));
+    wk_learner_need need = wk_learner_get_need(learner);
+    assert_int_equal(need.state + need.planned, the_device.given);
+    temporaries out = {planned(&learner->learn), planned(&learner->observe),
+                       planned(&learner->tasks),
+                       wk_temporaries_total(wk_learner_temporaries(learner))};
+    wk_learner_destroy(learner);
+    return out;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static void a_learner_has_programs_for_its_uses_alone(void **state)
+{
+    (void)state;
+    temporaries t = take(0, 2);
+    assert_true(!t.learn && !t.observe && !t.tasks && !t.all);
+    t = take(WK_LEARNER_UPDATES, 2);
+    assert_true(t.learn && !t.observe && t.tasks);
+    assert_int_equal(t.all, larger(t.learn, t.tasks));
+    t = take(WK_LEARNER_OBSERVES, 2);
+    assert_true(!t.learn && t.observe && t.tasks);
+    assert_int_equal(t.all, larger(t.observe, t.tasks));
+    t = take(WK_LEARNER_UPDATES, 0);
+    assert_true(t.learn && !t.observe && !t.tasks);
+    assert_int_equal(t.all, t.learn);
+}
+
+static void tasks_that_run_beside_updates_have_memory_of_their_own(void **state)
+{
+    (void)state;
+    temporaries t = take(WK_LEARNER_UPDATES, 2);
+    assert_int_equal(t.all, t.learn + t.tasks);
+    t = take(WK_LEARNER_OBSERVES, 2);
+    assert_int_equal(t.all, larger(t.observe, t.tasks));
+    t = take(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, 2);
+    assert_int_equal(t.all, larger(t.learn, t.observe) + t.tasks);
+}
+
+// What has to be free when the check is made: all but what was allocated before it.
+static size_t still_needed(const wk_learner *learner)
+{
+    size_t there = learner->counters->size + learner->latent->size + 2 * learner->incoming[0]->size;
+    wk_learner_need need = wk_learner_get_need(learner);
+    return wk_learner_need_total(need) - need.state - there;
+}
+
+static void train(wk_learner *learner, float figures[2])
+{
+    enum { ROWS = 8, UPDATES = 4 };
+    static uint8_t images[ROWS * WK_PIXELS], first[ROWS] = {1, 1};
+    wk_error err = {0};
+    float actions[ROWS * 2] = {0}, rewards[ROWS * 2];
+    wk_learner_metrics metrics;
+    wk_task_metrics tasks;
+    for (int n = 0; n < UPDATES; n++) {
+        for (int i = 0; i < ROWS * 2; i++)
+            rewards[i] = (float)(n + i) / ROWS;
+        wk_learner_batch batch = {images, actions, first, rewards, NULL};
+        assert_ok(wk_learner_stage(learner, &batch, &err));
+        assert_ok(wk_learner_start(learner, &err));
+        assert_ok(wk_learner_start_tasks(learner, &err));
+        assert_ok(wk_learner_finish(learner, &metrics, NULL, &err));
+    }
+    wk_learner_read_tasks(learner, &tasks);
+    figures[0] = metrics.explore.actor_norm;
+    figures[1] = tasks.policy[1].actor_norm;
+}
+
+static void tasks_come_behind_updates_where_there_is_no_room_beside_them(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_learner_config config = tiny(2);
+    float beside[2], behind[2];
+    for (int i = 0; i < 2; i++) {
+        wk_learner *learner = NULL;
+        assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+        assert_int_equal(learner->tasks_beside, i == 0);
+        the_device.room.free = still_needed(learner) - 1;
+        train(learner, i == 0 ? beside : behind);
+        wk_learner_destroy(learner);
+    }
+    assert_memory_equal(beside, behind, sizeof beside);
+    wk_learner *none = NULL;
+    assert_refused(wk_learner_create(&config, the_device.backend, &none, &err), WK_E_MEMORY,
+                   "smaller batch");
+}
+
+static void copies_take_half_of_the_weights(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -90,19 +212,11 @@ static void copies_take_half_of_what_products_read(void **state)
     wk_learner_config config = tiny(0);
     the_device.room.copies = true;
     assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
-    size_t temporary = shared_temporaries(learner), weights = 0;
+    size_t weights = 0;
     for (int id = 0; id < WK_SETS; id++)
         if (learner->params[id]) weights += wk_params_buffer(learner->params[id])->size;
-    assert_int_equal(wk_learner_get_need(learner, temporary).copies, (temporary + weights) / 2);
+    assert_int_equal(wk_learner_get_need(learner).copies, weights / 2);
     wk_learner_destroy(learner);
-}
-
-// What has to be free when the check is made: all but what was allocated before it.
-static size_t still_needed(const wk_learner *learner)
-{
-    size_t there = learner->counters->size + learner->latent->size + 2 * learner->incoming[0]->size;
-    wk_learner_need need = wk_learner_get_need(learner, shared_temporaries(learner));
-    return wk_learner_need_total(need) - need.state - there;
 }
 
 static void a_learner_that_does_not_fit_is_refused_before_the_large_pieces(void **state)
@@ -141,7 +255,8 @@ static void the_message_names_the_need_and_what_is_free(void **state)
     size_t total, state_need, planned, copies, working;
     assert_int_equal(sscanf(err.message,
                             "the learner needs at least %zu MiB on the device (%zu weights and "
-                            "optimiser, %zu temporaries and inputs, %zu bf16 copies, %zu working",
+                            "optimiser, %zu temporaries and inputs, %zu bf16 copies of weights, "
+                            "%zu working",
                             &total, &state_need, &planned, &copies, &working),
                      5);
     assert_int_equal(working, 2 * WORKING >> 20);
@@ -155,8 +270,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_need_is_what_is_allocated_and_what_the_backend_adds,
                                         open_device, close_device),
-        cmocka_unit_test_setup_teardown(copies_take_half_of_what_products_read, open_device,
+        cmocka_unit_test_setup_teardown(a_learner_has_programs_for_its_uses_alone, open_device,
                                         close_device),
+        cmocka_unit_test_setup_teardown(tasks_that_run_beside_updates_have_memory_of_their_own,
+                                        open_device_beside, close_device),
+        cmocka_unit_test_setup_teardown(
+            tasks_come_behind_updates_where_there_is_no_room_beside_them, open_device_beside,
+            close_device),
+        cmocka_unit_test_setup_teardown(copies_take_half_of_the_weights, open_device, close_device),
         cmocka_unit_test_setup_teardown(
             a_learner_that_does_not_fit_is_refused_before_the_large_pieces, open_device,
             close_device),

@@ -31,9 +31,9 @@ static void expect_output(const char *arguments, int status, char *out, size_t s
 
 static void write_waker(void)
 {
-    write_program("fake-waker",
-                  "echo '{\"update\": {\"median_ms\": 6}, \"device\": \"card\", "
-                  "\"task_update\": {\"median_ms\": 4}, \"device_bytes\": 104857600}'");
+    write_program("fake-waker", "echo '{\"update\": {\"median_ms\": 6}, \"device\": \"card\", "
+                                "\"task_update\": {\"median_ms\": 5}, \"both_ms\": 10, "
+                                "\"device_bytes\": 104857600}'");
 }
 
 // JAX sees `platform`; an update takes it `ms`.

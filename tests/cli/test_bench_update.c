@@ -76,6 +76,7 @@ static void tasks_have_an_update_of_their_own(void **state)
     assert_non_null(tasks);
     assert_true(number_after(tasks, "\"reward heads\": ") > 0);
     assert_true(number_after(tasks, "\"median_ms\": ") > 0);
+    assert_true(number_after(tasks, "\"both_ms\": ") > number_after(tasks, "\"median_ms\": "));
 }
 
 static void random_exploration_has_no_policy_to_train(void **state)

@@ -2,6 +2,7 @@
 // tensor stays, and recurrences stay whole. Needs no GPU.
 #include "agent/learner_parts.h"
 #include "support/check.h"
+#include "support/planning.h"
 #include "tensor/cuda/aside.h"
 #include "tensor/cuda/recurrence.h"
 #include "tensor/program_internal.h"
@@ -18,26 +19,11 @@ static wk_learner_config small_config(void)
     return c;
 }
 
-static void find_groups(wk_plan *plan)
-{
-    int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use);
-    wk_recurrence *r = malloc(sizeof *r);
-    assert_true(last_use && r);
-    wk_recurrence_last_use(plan, last_use);
-    for (int step = 0; step < (int)plan->node_count; step++) {
-        if (!wk_recurrence_find(plan, last_use, step, r)) continue;
-        assert_true(wk_array_push(&plan->groups, (wk_group){step, r->end}));
-        step = r->end;
-    }
-    free(r);
-    free(last_use);
-}
-
 static wk_status group_and_put_aside(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
     (void)err;
-    find_groups(plan);
+    planning_find_recurrences(plan);
     assert_true(wk_plan_put_aside(plan, ASIDE) > 0);
     return WK_OK;
 }
@@ -87,7 +73,7 @@ static void check_root(const wk_plan *plan, int root)
         for (int i = 0; i < node->input_count; i++) {
             if (wk_info(g, wk_node_inputs(g, node)[i])->root != root) continue;
             reads = true;
-            writes |= wk_op_writes(node->op) >> i & 1;
+            writes |= wk_op_writes_input(node->op, i);
         }
         if (!reads && !writes) continue;
         // Recorded after the last writer that ran; a writer after all that ran.
@@ -159,6 +145,7 @@ static void the_step_of_a_weight_that_is_read_again_is_not_put_aside(void **stat
         bool again = false;
         for (int later = step + 1; later < (int)f.plan->node_count; later++) {
             const wk_node *other = step_node(f.plan, later);
+            if (other->op == WK_OP_mark) continue; // nothing of the graph waits for it
             for (int i = 0; i < other->input_count; i++)
                 again |= wk_node_inputs(f.plan->graph, other)[i] == weight;
         }

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "support/check.h"
+#include "tensor/plan.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct lazy_queue {
     wk_queue base;
     WK_ARRAY(item) items;
     size_t done;
+    bool busy;        // with something that others come before
     lazy_queue *next; // of all queues
 };
 
@@ -33,7 +35,15 @@ typedef struct lazy_event {
     size_t position;
 } lazy_event;
 
-static wk_backend_vtable vtables[2]; // by mode
+// What was compiled, for the events in its graph.
+typedef struct compiled {
+    wk_executable *executable;
+    const wk_plan *plan;
+    struct compiled *next;
+} compiled;
+
+static compiled *programs;
+static wk_backend_vtable vtables[3]; // by mode
 static const wk_backend_vtable *cpu;
 static size_t memory;
 static int buffers_left = INT_MAX;
@@ -61,9 +71,20 @@ static void execute(const item *x)
                x->size);
 }
 
+static void let_others_go_first(lazy_queue *q)
+{
+    if (q->base.backend->vtable != &vtables[BESIDE_OTHERS_FIRST] || q->busy) return;
+    q->busy = true;
+    for (lazy_queue *other = all; other; other = other->next)
+        if (!other->busy) advance(other, other->items.count);
+    q->busy = false;
+}
+
 static void advance(lazy_queue *q, size_t position)
 {
     while (q->done < position) {
+        let_others_go_first(q);
+        if (q->done >= position) return;
         item x = q->items.items[q->done++];
         execute(&x);
     }
@@ -140,12 +161,6 @@ static wk_status gather(wk_queue *queue, const wk_gather *g, wk_error *err)
     return put(queue, (item){.gather = *g});
 }
 
-static wk_status run(wk_queue *queue, wk_executable *executable, wk_error *err)
-{
-    (void)err;
-    return put(queue, (item){.executable = executable});
-}
-
 static wk_status event_create(wk_backend *backend, wk_event **out, wk_error *err)
 {
     (void)err;
@@ -175,6 +190,24 @@ static wk_status after(wk_queue *queue, const wk_event *event, wk_error *err)
     (void)err;
     const lazy_event *m = (const lazy_event *)event;
     return m->queue ? put(queue, (item){.queue = m->queue, .offset = m->position}) : WK_OK;
+}
+
+static const wk_plan *plan_of(const wk_executable *executable)
+{
+    for (const compiled *c = programs;; c = c->next)
+        if (c->executable == executable) return c->plan;
+}
+
+// All of a run is done before what it marks.
+static wk_status run(wk_queue *queue, wk_executable *executable, wk_error *err)
+{
+    const wk_plan *plan = plan_of(executable);
+    const wk_node *nodes = plan->graph->nodes.items;
+    WK_TRY(put(queue, (item){.executable = executable}));
+    for (size_t i = 0; i < plan->node_count; i++)
+        if (nodes[plan->nodes[i]].op == WK_OP_mark)
+            WK_TRY(put_event(queue, nodes[plan->nodes[i]].attrs.event, err));
+    return WK_OK;
 }
 
 static wk_status wait(const wk_event *event, wk_error *err)
@@ -217,6 +250,28 @@ static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out
     return cpu->buffer_create(backend, size, out, err);
 }
 
+static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable **out,
+                         wk_error *err)
+{
+    WK_TRY(cpu->compile(backend, plan, out, err));
+    compiled *c = malloc(sizeof *c);
+    assert_non_null(c);
+    *c = (compiled){*out, plan, programs};
+    programs = c;
+    return WK_OK;
+}
+
+static void executable_destroy(wk_executable *executable)
+{
+    compiled **at = &programs;
+    while ((*at)->executable != executable)
+        at = &(*at)->next;
+    compiled *gone = *at;
+    *at = gone->next;
+    free(gone);
+    cpu->executable_destroy(executable);
+}
+
 static wk_room room(const wk_backend *backend)
 {
     (void)backend;
@@ -229,6 +284,8 @@ void beside_make(wk_backend *backend, beside_mode mode)
     vtables[mode] = *cpu;
     vtables[mode].queue = &queues;
     vtables[mode].buffer_create = buffer_create;
+    vtables[mode].compile = compile;
+    vtables[mode].executable_destroy = executable_destroy;
     vtables[mode].room = room;
     backend->vtable = &vtables[mode];
 }

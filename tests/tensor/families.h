@@ -37,7 +37,7 @@
 /// test_op_state.c
 #define FAMILY_STATE(X)                                                                            \
     X(gather) X(gather_grad) X(image) X(global_norm) X(adam_begin) X(adam) X(check_finite)         \
-    X(store) X(store_every) X(count)
+    X(store) X(store_every) X(count) X(mark)
 
 // clang-format on
 

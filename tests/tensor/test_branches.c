@@ -154,7 +154,8 @@ static void branches_share_no_memory_with_what_runs_beside_them(void **state)
     assert_true(shared > RANDOM_GRAPHS);
 }
 
-// The branch of the node that makes the gradient of the loss for what a layer before this one gives.
+// The branch of the node that makes the gradient of the loss for what a layer before this one
+// gives.
 static int branch_of_gradient(int branch, int gradient_branch)
 {
     engine e = engine_open(1);
@@ -179,12 +180,28 @@ static void gradients_run_where_they_are_told_or_with_their_nodes(void **state)
     assert_int_equal(branch_of_gradient(1, 3), 3);
 }
 
+static void a_branch_does_not_wait_for_memory_that_was_just_in_use(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = engine_state(&e, WK_SHAPE(8, 8)), a = wk_graph_matmul(e.g, x, x);
+    wk_graph_output(e.g, wk_graph_sum_all(e.g, a));
+    wk_graph_branch(e.g, 1);
+    wk_tensor b = wk_graph_matmul(e.g, x, x);
+    wk_graph_output(e.g, wk_graph_sum_all(e.g, b));
+    wk_plan *plan = plan_branches(e.g);
+    assert_int_not_equal(place_of(plan, a)->offset, place_of(plan, b)->offset);
+    wk_plan_destroy(plan);
+    engine_close(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_mean_nothing_to_a_backend_without_them),
         cmocka_unit_test(branches_share_no_memory_with_what_runs_beside_them),
         cmocka_unit_test(gradients_run_where_they_are_told_or_with_their_nodes),
+        cmocka_unit_test(a_branch_does_not_wait_for_memory_that_was_just_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "tensor/node.h"
 
 static bool covered[WK_OP_COUNT];
+static wk_error err;
 
 static void close_covering(engine *e)
 {
@@ -239,6 +240,63 @@ static void check_finite_finds_nan_and_infinity_and_nothing_else(void **state)
     close_covering(&e);
 }
 
+// Numbers on a device that is slow to get them.
+enum { LARGE = 1 << 20, ROUNDS = 20 };
+
+static void fill(float *values, int round)
+{
+    for (int i = 0; i < LARGE; i++)
+        values[i] = (float)(i % 1000 + round);
+}
+
+static float *open_host(engine *e)
+{
+    void *memory;
+    assert_ok(wk_host_create(e->backend, LARGE * sizeof(float), &memory, &err));
+    return memory;
+}
+
+static void another_queue_reads_what_was_recorded_before_a_mark(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_queue *runs, *reads;
+    wk_event *ready, *done;
+    assert_ok(wk_queue_create(e.backend, false, &runs, &err));
+    assert_ok(wk_queue_create(e.backend, true, &reads, &err));
+    assert_ok(wk_event_create(e.backend, &ready, &err));
+    assert_ok(wk_event_create(e.backend, &done, &err));
+    wk_tensor x = engine_state(&e, WK_SHAPE(LARGE)), kept = engine_state(&e, WK_SHAPE(LARGE));
+    wk_tensor other = engine_state(&e, WK_SHAPE(LARGE));
+    wk_graph_store(e.g, kept, wk_graph_affine(e.g, x, 2, 1));
+    wk_graph_mark(e.g, &kept, 1, ready);
+    wk_graph_store(e.g, other, wk_graph_affine(e.g, kept, -1, 0));
+    engine_compile(&e);
+    wk_location from = wk_program_locate(e.program, x), to = wk_program_locate(e.program, kept);
+    float *in = open_host(&e), *out = open_host(&e);
+    for (int round = 0; round < ROUNDS; round++) {
+        fill(in, round);
+        assert_ok(wk_queue_upload(runs, from.buffer, from.offset, in, from.size, &err));
+        assert_ok(wk_program_put(e.program, runs, &err));
+        assert_ok(wk_queue_after(reads, ready, &err));
+        assert_ok(wk_queue_download(reads, to.buffer, to.offset, out, to.size, &err));
+        assert_ok(wk_queue_mark(reads, done, &err));
+        assert_ok(wk_event_wait(done, &err));
+        for (int i = 0; i < LARGE; i++)
+            if (out[i] != 2 * in[i] + 1) fail_msg("round %d: %g at %d", round, (double)out[i], i);
+    }
+    wk_queue_destroy(runs);
+    wk_queue_destroy(reads);
+    wk_host_destroy(e.backend, in);
+    wk_host_destroy(e.backend, out);
+    // Programs go before their events.
+    wk_program_destroy(e.program);
+    e.program = NULL;
+    wk_event_destroy(ready);
+    wk_event_destroy(done);
+    close_covering(&e);
+}
+
 static void these_tests_cover_their_family(void **state)
 {
     (void)state;
@@ -258,6 +316,7 @@ int main(void)
         cmocka_unit_test(adam_members_of_a_stack_clip_and_skip_by_themselves),
         cmocka_unit_test(store_copies_now_and_store_every_at_multiples),
         cmocka_unit_test(check_finite_finds_nan_and_infinity_and_nothing_else),
+        cmocka_unit_test(another_queue_reads_what_was_recorded_before_a_mark),
         cmocka_unit_test(these_tests_cover_their_family),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "base/rng.h"
 #include "support/check.h"
 #include "support/engine.h"
+#include "support/planning.h"
 #include "tensor/plan.h"
 
 #include <stdlib.h>
@@ -377,6 +378,149 @@ static void what_a_lazy_node_reads_is_kept_until_its_reader(void **state)
     engine_close(&e);
 }
 
+// A backend that lets results exist in forms by chance.
+typedef struct random_forms {
+    wk_backend base;
+    uint64_t seed;
+} random_forms;
+
+static wk_status store_at_random(const wk_backend *backend, wk_plan *plan, wk_error *err)
+{
+    (void)err;
+    wk_rng rng = wk_rng_stream(6, "forms", ((const random_forms *)backend)->seed);
+    for (size_t i = 1; i < plan->graph->tensors.count; i++) {
+        const wk_tensor_info *info = wk_info(plan->graph, (int)i);
+        plan->forms[i] = (unsigned char)(1 + wk_rng_below(&rng, 3));
+        if (info->output || info->kind != WK_TEMPORARY) plan->forms[i] |= WK_FORM_FLOAT;
+    }
+    return WK_OK;
+}
+
+static void what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs(void **state)
+{
+    (void)state;
+    enum { GRAPHS = 200 };
+    const wk_backend_vtable vtable = {.name = "forms", .store = store_at_random};
+    for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+        random_graph r = random_graph_of(seed, false);
+        random_forms backend = {{&vtable}, seed};
+        wk_error err = {0};
+        wk_plan *plan = NULL;
+        assert_ok(wk_plan_create(r.e.g, &backend.base, &plan, &err));
+        planning_replay(plan);
+        wk_plan_destroy(plan);
+        engine_close(&r.e);
+    }
+}
+
+// A chain x -> a -> b -> c of 100 numbers each, of which none takes the place of another, and a
+// backend that stores a, b and c in these forms.
+typedef struct given_forms {
+    wk_backend base;
+    unsigned char forms[3];
+    int first;
+} given_forms;
+
+static wk_status store_as_given(const wk_backend *backend, wk_plan *plan, wk_error *err)
+{
+    const given_forms *given = (const given_forms *)backend;
+    (void)err;
+    for (int i = 0; i < 3; i++)
+        plan->forms[given->first + i] = given->forms[i];
+    return WK_OK;
+}
+
+static wk_plan *plan_with_forms(engine *e, wk_tensor first, unsigned a, unsigned b, unsigned c)
+{
+    const wk_backend_vtable vtable = {.name = "given", .store = store_as_given};
+    given_forms backend = {
+        {&vtable}, {(unsigned char)a, (unsigned char)b, (unsigned char)c}, first.id};
+    wk_error err = {0};
+    wk_plan *plan = NULL;
+    assert_ok(wk_plan_create(e->g, &backend.base, &plan, &err));
+    planning_replay(plan);
+    return plan;
+}
+
+static void a_temporary_takes_the_room_of_its_forms(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = engine_state(&e, WK_SHAPE(10, 10)), a = wk_graph_matmul(e.g, x, x);
+    wk_tensor b = wk_graph_matmul(e.g, a, a), c = wk_graph_matmul(e.g, a, b);
+    wk_graph_output(e.g, c);
+    // 400 bytes in float32 and 200 in bf16, in whole 64; parts begin at whole 256.
+    const struct {
+        unsigned a, b, c;
+        size_t size;
+    } cases[] = {
+        {WK_FORM_FLOAT, WK_FORM_FLOAT, WK_FORM_FLOAT, 3 * 448},
+        {WK_FORM_HALF, WK_FORM_FLOAT, WK_FORM_FLOAT, 256 + 2 * 448},
+        {WK_FORM_HALF, WK_FORM_HALF, WK_FORM_FLOAT, 2 * 256 + 448},
+        {WK_FORM_FLOAT | WK_FORM_HALF, WK_FORM_HALF, WK_FORM_FLOAT, 512 + 256 + 256 + 448},
+        {WK_FORM_ROWS, WK_FORM_FLOAT, WK_FORM_FLOAT, 320 + 2 * 448}, // 10 rows of 16
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wk_plan *plan = plan_with_forms(&e, a, cases[i].a, cases[i].b, cases[i].c);
+        assert_int_equal(plan->temporary_size, cases[i].size);
+        wk_plan_destroy(plan);
+    }
+    engine_close(&e);
+}
+
+static void bf16_and_float32_use_the_same_memory_in_turn(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
+    wk_tensor b = wk_graph_matmul(e.g, a, x), c = wk_graph_matmul(e.g, b, x);
+    wk_graph_output(e.g, wk_graph_mean_all(e.g, c));
+    wk_plan *plan = plan_with_forms(&e, a, WK_FORM_HALF, WK_FORM_FLOAT, WK_FORM_HALF);
+    // c lies where a was.
+    assert_int_equal(place_of(plan, c)->region, WK_REGION_HALVES);
+    assert_int_equal(place_of(plan, c)->offset, place_of(plan, a)->offset);
+    wk_plan_destroy(plan);
+    engine_close(&e);
+}
+
+static void a_result_in_another_form_still_takes_its_operand_s_place(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
+    wk_tensor b = wk_graph_activate(e.g, a, WK_TANH), c = wk_graph_matmul(e.g, b, x);
+    wk_graph_output(e.g, c);
+    wk_plan *plan = plan_with_forms(&e, a, WK_FORM_HALF, WK_FORM_FLOAT, WK_FORM_FLOAT);
+    assert_int_equal(place_of(plan, b)->region, WK_REGION_TEMPORARY);
+    assert_int_equal(place_of(plan, a)->offset, place_of(plan, b)->offset);
+    assert_int_equal(place_of(plan, a)->region, WK_REGION_TEMPORARY);
+    assert_int_equal(plan->copied_size, 1024);
+    wk_plan_destroy(plan);
+    engine_close(&e);
+}
+
+static void names_lead_to_places_in_the_temporaries(void **state)
+{
+    (void)state;
+    engine e = engine_open(1);
+    wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
+    wk_tensor b = wk_graph_matmul(e.g, a, a);
+    wk_tensor rows = wk_graph_slice(e.g, b, 0, 3, 2), c = wk_graph_matmul(e.g, rows, a);
+    wk_graph_output(e.g, c);
+    wk_plan *plan = plan_with_forms(&e, a, WK_FORM_HALF, WK_FORM_HALF, WK_FORM_FLOAT);
+    uintptr_t name_a = (uintptr_t)wk_plan_address(plan, a.id);
+    uintptr_t name_b = (uintptr_t)wk_plan_address(plan, b.id);
+    assert_true(name_a >= WK_PLAN_NAMES && name_b >= WK_PLAN_NAMES);
+    size_t at_a = (name_a - WK_PLAN_NAMES) / 2, at_b = (name_b - WK_PLAN_NAMES) / 2;
+    assert_true(at_a % 64 == 0 && at_b % 64 == 0);
+    assert_true(at_a + 512 <= at_b || at_b + 512 <= at_a);
+    assert_true(at_a + 512 <= plan->temporary_size && at_b + 512 <= plan->temporary_size);
+    // A view's name is as many floats further as the view begins.
+    assert_int_equal((uintptr_t)wk_plan_address(plan, rows.id), name_b + 3 * 16 * sizeof(float));
+    wk_plan_destroy(plan);
+    engine_close(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +535,11 @@ int main(void)
         cmocka_unit_test(an_operand_used_later_is_not_taken_in_place),
         cmocka_unit_test(what_a_group_needs_is_kept_through_all_of_it),
         cmocka_unit_test(what_a_lazy_node_reads_is_kept_until_its_reader),
+        cmocka_unit_test(what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs),
+        cmocka_unit_test(a_temporary_takes_the_room_of_its_forms),
+        cmocka_unit_test(bf16_and_float32_use_the_same_memory_in_turn),
+        cmocka_unit_test(a_result_in_another_form_still_takes_its_operand_s_place),
+        cmocka_unit_test(names_lead_to_places_in_the_temporaries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,7 @@ static void a_run_beside_the_host_has_the_bytes_of_one_on_the_cpu(void **state)
     plain_run(&config, plain);
     assert_same_run(config, plain, BESIDE_LATE, "off", 0);
     assert_same_run(config, plain, BESIDE_LATE, "on", SIZE_MAX);
+    assert_same_run(config, plain, BESIDE_OTHERS_FIRST, "on", SIZE_MAX);
     assert_same_run(config, plain, BESIDE_AT_ONCE, "on", SIZE_MAX);
     remove_tree(plain);
 }

@@ -23,6 +23,7 @@ static void find_uses(const wk_plan *plan, use *uses)
     const wk_graph *g = plan->graph;
     for (int step = 0; step < (int)plan->node_count; step++) {
         const wk_node *node = step_node(plan, step);
+        if (node->op == WK_OP_mark) continue; // nobody waits for it
         for (int i = 0; i < node->input_count; i++) {
             use *u = &uses[wk_info(g, wk_node_inputs(g, node)[i])->root];
             u->read |= !is_optimiser(node);

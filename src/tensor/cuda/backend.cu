@@ -35,6 +35,7 @@ static const wk_backend_vtable cuda_vtable = {
     wk_cuda_upload,
     wk_cuda_download,
     wk_cuda_group,
+    wk_cuda_store,
     wk_cuda_compile,
     wk_cuda_run,
     wk_cuda_copy,

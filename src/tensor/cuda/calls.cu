@@ -11,18 +11,12 @@ bool wk_run_is_read(const wk_cuda_run *r, const wk_cuda_call *of)
     return false;
 }
 
-// Memory of a tensor.
-typedef struct range {
-    const char *begin, *end;
-} range;
-
-static range range_of(const wk_cuda_call *c, int tensor, const void *at)
+static wk_cuda_span bytes_of(const wk_cuda_call *c, int tensor, const void *at)
 {
-    const char *begin = (const char *)at;
-    return {begin, begin + (at ? wk_type_size(wk_info(c->g, tensor)->type) : 0)};
+    return wk_cuda_bytes(c->lane, at, at ? wk_type_size(wk_info(c->g, tensor)->type) : 0);
 }
 
-static bool meets(range a, range b)
+static bool meets(wk_cuda_span a, wk_cuda_span b)
 {
     return a.begin < b.end && b.begin < a.end;
 }
@@ -36,21 +30,21 @@ static bool makes(const wk_cuda_run *r, int root)
 }
 
 // Whether memory meets what the calls read from outside.
-static bool meets_inputs(const wk_cuda_run *r, range to)
+static bool meets_inputs(const wk_cuda_run *r, wk_cuda_span to)
 {
     for (const wk_cuda_call *c = r->first; c <= r->last; c++) {
         const int *inputs = wk_node_inputs(c->g, c->node);
         for (int i = 0; i < c->node->input_count; i++)
-            if (!makes(r, wk_call_root(c, i)) && meets(to, range_of(c, inputs[i], c->in[i])))
+            if (!makes(r, wk_call_root(c, i)) && meets(to, bytes_of(c, inputs[i], c->in[i])))
                 return true;
     }
     return false;
 }
 
-static bool meets_outputs(range to, const wk_cuda_call *c)
+static bool meets_outputs(wk_cuda_span to, const wk_cuda_call *c)
 {
     for (int i = 0; i < c->node->output_count; i++)
-        if (meets(to, range_of(c, c->node->outputs + i, c->out[i]))) return true;
+        if (meets(to, bytes_of(c, c->node->outputs + i, c->out[i]))) return true;
     return false;
 }
 
@@ -59,7 +53,7 @@ bool wk_run_overlaps(const wk_cuda_run *r, const wk_cuda_call *const *written, s
     for (size_t k = 0; k < count; k++) {
         const wk_cuda_call *c = written[k];
         for (int i = 0; i < c->node->output_count; i++) {
-            range to = range_of(c, c->node->outputs + i, c->out[i]);
+            wk_cuda_span to = bytes_of(c, c->node->outputs + i, c->out[i]);
             if (meets_inputs(r, to)) return true;
             for (size_t other = k + 1; other < count; other++)
                 if (meets_outputs(to, written[other])) return true;

@@ -160,7 +160,7 @@ static wk_status allocate(wk_executable *e, wk_error *err)
     for (size_t i = 0; i < e->copies.regions.count; i++) {
         wk_cuda_region *region = &e->copies.regions.items[i];
         wk_cuda_buffer *buffer = (wk_cuda_buffer *)region->buffer;
-        if (!region->wanted) continue;
+        if (!region->wanted || region->shadow) continue;
         if (!buffer->shadow)
             WK_TRY(wk_cuda_alloc(e->backend, wk_cuda_shadow_size(&buffer->base),
                                  (void **)&buffer->shadow, err));

@@ -1,10 +1,11 @@
 // The groups of a plan: unrolled recurrences (recurrence.h) that run as one kernel each, which
-// multiplies in bf16. Its lazy nodes. And its branches: those of the graph, and what can be put
-// aside.
+// multiplies in bf16. Its lazy nodes, and the forms of its results. And its branches: those of the
+// graph, and what can be put aside.
 #include "tensor/cuda/backend.cuh"
 
 extern "C" {
 #include "tensor/cuda/aside.h"
+#include "tensor/cuda/storage.h"
 }
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static wk_status find_groups(const wk_cuda_backend *backend, wk_plan *plan, wk_e
     free(last_use);
     free(chain);
     WK_TRY(status);
-    return wk_cuda_find_lazy(plan) ? WK_OK
+    return wk_plan_find_lazy(plan) ? WK_OK
                                    : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
@@ -47,6 +48,13 @@ wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
     if (wk_plan_put_aside(plan, WK_CUDA_ASIDE_BRANCH) < 0)
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     return WK_OK;
+}
+
+wk_status wk_cuda_store(const wk_backend *base, wk_plan *plan, wk_error *err)
+{
+    if (((const wk_cuda_backend *)base)->precision != WK_CUDA_BF16) return WK_OK;
+    return wk_plan_find_storage(plan) ? WK_OK
+                                      : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
 // Finds the plan's groups once more, to keep what they are.

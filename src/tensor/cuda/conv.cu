@@ -15,26 +15,6 @@ enum { BLOCK_BYTES = 48 << 20 };
 // Products of weight gradients that run at once, in tiles of 128 by 128, and groups at most.
 enum { TILES = 264, MOST_GROUPS = 128 };
 
-static wk_conv_sizes sizes_of(wk_shape large, wk_shape w, int stride)
-{
-    const int *image = large.dim + large.rank - 4, *weights = w.dim + w.rank - 4;
-    wk_conv_sizes z;
-    z.batch = (unsigned)image[0];
-    z.large = (unsigned)image[1];
-    z.large_c = (unsigned)weights[2];
-    z.small_c = (unsigned)weights[3];
-    z.kernel = (unsigned)weights[0];
-    z.stride = (unsigned)stride;
-    z.small = (z.large - z.kernel) / z.stride + 1;
-    z.pixels = z.small * z.small;
-    z.run = z.kernel * z.large_c;
-    z.patch = z.kernel * z.run;
-    z.large_count = (size_t)z.large * z.large * z.large_c;
-    z.small_count = (size_t)z.pixels * z.small_c;
-    z.weights = (size_t)z.patch * z.small_c;
-    return z;
-}
-
 static size_t stacks_of(wk_shape image)
 {
     return image.rank == 5 ? (size_t)image.dim[0] : 1;
@@ -347,17 +327,6 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, cons
     if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
 }
 
-bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node)
-{
-    const int *inputs = wk_node_inputs(g, node);
-    wk_shape x = wk_info(g, inputs[0])->type.shape, w = wk_info(g, inputs[1])->type.shape;
-    wk_shape y = wk_info(g, node->outputs)->type.shape;
-    bool transposed = node->op == WK_OP_deconv || node->op == WK_OP_conv_dx;
-    if (node->op == WK_OP_conv_dw) w = y;
-    const wk_conv_sizes z = sizes_of(transposed ? y : x, w, node->attrs.conv.stride);
-    return x.rank == 4 && wk_cuda_conv_suits(&z, transposed);
-}
-
 typedef bool conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                            const float *w, const float *bias, float *y);
 
@@ -366,7 +335,7 @@ static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
 {
     wk_shape x = wk_call_input_shape(c, 0), w = wk_call_input_shape(c, 1);
     wk_shape y = wk_call_output_shape(c, 0);
-    const wk_conv_sizes z = sizes_of(large, w, c->node->attrs.conv.stride);
+    const wk_conv_sizes z = wk_conv_measure(large, w, c->node->attrs.conv.stride);
     size_t stacks = stacks_of(x), dx = wk_shape_count(x) / stacks, dy = wk_shape_count(y) / stacks;
     const float *bias = wk_call_in(c, 2);
     bool sloped = false; // one member's at most: a merged call has no stack
@@ -421,7 +390,8 @@ void wk_cuda_call_conv_dx(const wk_cuda_call *c)
 void wk_cuda_call_conv_dw(const wk_cuda_call *c)
 {
     wk_shape large = wk_call_input_shape(c, 0);
-    const wk_conv_sizes z = sizes_of(large, wk_call_output_shape(c, 0), c->node->attrs.conv.stride);
+    const wk_conv_sizes z =
+        wk_conv_measure(large, wk_call_output_shape(c, 0), c->node->attrs.conv.stride);
     const float *x = wk_call_in(c, 0), *y = wk_call_in(c, 1);
     for (size_t s = 0; s < stacks_of(large); s++)
         convolve_weights(c, &z, x + s * z.batch * z.large_count, y + s * z.batch * z.small_count,

@@ -4,16 +4,10 @@
 
 #include "tensor/cuda/device.cuh"
 
-/// One stack member's sizes, named as on the CPU: the large image and the small one.
-typedef struct wk_conv_sizes {
-    unsigned batch, large, large_c, small, small_c, kernel, stride;
-    unsigned pixels, run, patch; // small^2, kernel * large_c, kernel * run
-    size_t large_count, small_count, weights;
-} wk_conv_sizes;
+extern "C" {
+#include "tensor/cuda/conv_sizes.h"
+}
 
-/// Whether tensor cores can do products of these sizes in bf16; addresses at multiples of 16 bytes
-/// are asked for too.
-bool wk_cuda_conv_suits(const wk_conv_sizes *z, bool transposed);
 /// Pixels of three colours in bf16 as of four, the last zero.
 const __nv_bfloat16 *wk_cuda_four_colours(const wk_cuda_call *c, size_t pixels, const float *x);
 /// y = act(conv(x, w) + bias), large to small, by tensor cores that read bf16 images in place.

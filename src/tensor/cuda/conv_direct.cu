@@ -40,46 +40,9 @@ static bool aligned(const void *x)
     return (uintptr_t)x % 16 == 0;
 }
 
-// Images of three colours are read as of four, the last zero: runs then begin at whole chunks.
-enum { COLOURS = 3 };
-
-static wk_conv_sizes with_channels(const wk_conv_sizes *z, unsigned channels)
-{
-    wk_conv_sizes four = *z;
-    four.large_c = channels;
-    four.run = four.kernel * channels;
-    four.patch = four.kernel * four.run;
-    four.large_count = (size_t)four.large * four.large * channels;
-    four.weights = (size_t)four.patch * four.small_c;
-    return four;
-}
-
-static wk_conv_sizes as_read(const wk_conv_sizes *z)
-{
-    return z->large_c == COLOURS ? with_channels(z, COLOURS + 1) : *z;
-}
-
-// Chunks must not leave a run or a pixel, and a 1x1 small side is a plain product.
-static bool sizes_suit(const wk_conv_sizes *z, bool transposed)
-{
-    if (z->large <= z->kernel || z->small_c % CHUNK || z->stride > 2 || z->kernel < z->stride ||
-        z->batch * z->large_count >= (size_t)1 << 31)
-        return false;
-    unsigned taps = class_of(z, 0).taps;
-    if (taps * taps > 32) return false; // a bit for each
-    wk_conv_sizes y = as_read(z);
-    return transposed || (y.run % CHUNK == 0 && y.stride * y.large_c % CHUNK == 0 &&
-                          y.large * y.large_c % CHUNK == 0);
-}
-
-bool wk_cuda_conv_suits(const wk_conv_sizes *z, bool transposed)
-{
-    return sizes_suit(z, transposed);
-}
-
 static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed, const float *y)
 {
-    return c->precision == WK_CUDA_BF16 && sizes_suit(z, transposed) &&
+    return c->precision == WK_CUDA_BF16 && wk_conv_suits(z, transposed) &&
            (uintptr_t)y % sizeof(float2) == 0;
 }
 
@@ -111,7 +74,7 @@ static const __nv_bfloat16 *four_weights(const wk_cuda_call *c, const wk_conv_si
 static const __nv_bfloat16 *large_side(const wk_cuda_call *c, const wk_conv_sizes *z,
                                        const float *x)
 {
-    if (z->large_c != COLOURS) return wk_cuda_half(c, x, z->batch * z->large_count);
+    if (z->large_c != WK_CONV_COLOURS) return wk_cuda_half(c, x, z->batch * z->large_count);
     return wk_cuda_four_colours(c, (size_t)z->batch * z->large * z->large, x);
 }
 
@@ -156,10 +119,11 @@ bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
                          const float *w, const float *bias, float *y)
 {
     if (!suits(c, z, false, y)) return false;
-    wk_conv_sizes read = as_read(z);
+    wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, bias, y);
     j.left = large_side(c, z, x);
-    j.right = z->large_c == COLOURS ? four_weights(c, z, w) : wk_cuda_half(c, w, z->weights);
+    j.right =
+        z->large_c == WK_CONV_COLOURS ? four_weights(c, z, w) : wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->small_count, &j);
     choose_store(&j, z->small_c);
@@ -190,7 +154,7 @@ bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const 
 static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const wk_conv_sizes *read,
                            unsigned groups, const float *sums, float *dw)
 {
-    if (z->large_c != COLOURS) {
+    if (z->large_c != WK_CONV_COLOURS) {
         if (groups > 1) wk_cuda_column_sums(c, 1, groups, z->weights, 1, sums, dw);
         return;
     }
@@ -208,7 +172,7 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
 {
     enum { BLOCKS = 528 }; // four for each multiprocessor of an H200
     if (!suits(c, z, false, dw)) return false;
-    wk_conv_sizes read = as_read(z);
+    wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, NULL, dw);
     j.act = WK_IDENTITY;
     j.left = large_side(c, z, large);
@@ -219,7 +183,7 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
     unsigned group_steps = (steps + groups - 1) / groups;
     j.group = group_steps * DEPTH;
     groups = (steps + group_steps - 1) / group_steps;
-    if (groups > 1 || z->large_c == COLOURS)
+    if (groups > 1 || z->large_c == WK_CONV_COLOURS)
         j.y = (float *)wk_cuda_scratch(c, groups * read.weights * sizeof(float));
     choose_store(&j, z->small_c);
     launch_for<WEIGHTS>(c, j, read.patch, groups);

@@ -3,7 +3,7 @@
 #include "tensor/cuda/columns.cuh"
 #include "tensor/cuda/hopper_conv.cuh"
 
-enum { CHUNK = 8, TERMS = 16, CHUNK_BYTES = 16, COLOURS = 3, MOST_TAPS = 64 };
+enum { CHUNK = WK_CONV_CHUNK, TERMS = 16, CHUNK_BYTES = 16, MOST_TAPS = 64 };
 enum { SHARED = 226 << 10 }; // bytes of shared memory that a block can have
 
 static bool aligned(const void *x)
@@ -28,7 +28,7 @@ static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, size_t count)
 
 static bool is_coloured(const wk_conv_sizes *z)
 {
-    return z->large_c == COLOURS && z->large % 2 == 0 && z->kernel % 2 == 0;
+    return z->large_c == WK_CONV_COLOURS && z->large % 2 == 0 && z->kernel % 2 == 0;
 }
 
 // Whether few enough of the places are beyond the small image's edge.
@@ -73,7 +73,7 @@ static wk_planes_image large_planes(const wk_conv_sizes *z)
 static wk_planes_image large_colours(const wk_conv_sizes *z)
 {
     wk_planes_image x = places_of(z, z->large / 2);
-    unsigned line = z->large * (COLOURS + 1);
+    unsigned line = z->large * (WK_CONV_COLOURS + 1);
     x.split = 1;
     x.side = z->large / 2;
     x.plane_chunks = 2;
@@ -131,8 +131,8 @@ static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned
     }
     // The terms of a tap are row, column and colour of a place.
     down = tap / o.taps[0] * 2 + channel / CHUNK, right = tap % o.taps[0] * 2 + channel / 4 % 2;
-    *place = ((down * o.kernel + right) * COLOURS + channel % 4) * o.small_c + n;
-    return down < o.kernel && channel % 4 < COLOURS;
+    *place = ((down * o.kernel + right) * WK_CONV_COLOURS + channel % 4) * o.small_c + n;
+    return down < o.kernel && channel % 4 < WK_CONV_COLOURS;
 }
 
 // The weights as the kernels read them.
@@ -141,7 +141,7 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
 {
     weights_order o = {z->kernel,  z->large_c,  z->small_c,
                        j->columns, j->channels, {j->taps[0], j->taps[1]},
-                       transposed, j->joined,   !transposed && z->large_c == COLOURS};
+                       transposed, j->joined,   !transposed && z->large_c == WK_CONV_COLOURS};
     unsigned wide = wk_planes_columns(j), depth = WK_PLANES_DEPTH(wide);
     unsigned blocks = (j->columns + wide - 1) / wide;
     j->steps = (j->taps[0] * j->taps[0] * j->channels + depth - 1) / depth;
@@ -176,7 +176,7 @@ static bool choose_result(const wk_cuda_call *c, wk_planes *j)
     j->out = wk_call_store(c + c->merged, 0);
     if (j->sloped) j->slope = wk_call_load(c + 1, 1);
     if (!j->out.aligned8() || !j->slope.aligned8()) return false;
-    if (j->result_c == COLOURS) return act == WK_IDENTITY && !j->sloped;
+    if (j->result_c == WK_CONV_COLOURS) return act == WK_IDENTITY && !j->sloped;
     return act == WK_IDENTITY || (j->elu && !j->out.x);
 }
 

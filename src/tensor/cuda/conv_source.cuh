@@ -7,7 +7,7 @@
 
 enum mode { FORWARD, TRANSPOSED, WEIGHTS };
 
-enum { ROWS = 128, DEPTH = 32, STAGES = 4, THREADS = 256, CHUNK = 8 };
+enum { ROWS = 128, DEPTH = 32, STAGES = 4, THREADS = 256, CHUNK = WK_CONV_CHUNK };
 
 // A tile in shared memory; its rows are padded so that eight of them touch all banks.
 enum { ROW_LEFT = DEPTH + 8, ROW_LEFT_TURNED = ROWS + 8 };

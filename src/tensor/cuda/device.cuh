@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "base/philox.h"
+#include "tensor/cuda/lazy.h"
 #include "tensor/node.h"
 #include "tensor/shape.h"
 }
@@ -225,7 +226,7 @@ static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
     return (__umulhi(x, d.factor) + x) >> d.shift;
 }
 
-/// Input i for a kernel that can read both forms; storage.cu lists those inputs.
+/// Input i for a kernel that can read both forms; storage.c lists those inputs.
 wk_in wk_call_load(const wk_cuda_call *c, int i);
 
 /// One of the tensors that an input is the sum of: rows of numbers somewhere in it, zeros
@@ -283,7 +284,6 @@ struct wk_term {
 };
 
 /// An input of rows of `width` numbers as a sum of tensors. Kernels index it like a pointer.
-enum { WK_TERMS = 6 };
 struct wk_terms {
     unsigned count, width;
     wk_divisor by_width;
@@ -323,7 +323,7 @@ struct wk_terms {
     }
 };
 
-/// Input i for a kernel that takes it as a sum; lazy.cu lists those inputs.
+/// Input i for a kernel that takes it as a sum; lazy.c lists those inputs.
 wk_terms wk_call_terms(const wk_cuda_call *c, int i);
 
 /// Output i for a kernel that writes all of it once and does not read it.

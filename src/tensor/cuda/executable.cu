@@ -2,6 +2,10 @@
 // only tracing puts the nodes on the stream one by one, with events between them.
 #include "tensor/cuda/backend.cuh"
 
+extern "C" {
+#include "tensor/cuda/storage.h"
+}
+
 #include <stdlib.h>
 
 static void destroy_events(wk_executable *e)
@@ -29,7 +33,6 @@ void wk_cuda_executable_destroy(wk_executable *e)
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
     for (int i = 0; i < WK_BRANCHES; i++)
         destroy_lane(e->backend, &e->lanes[i]);
-    free(e->lanes[0].padded);
     free(e->lanes[0].lazy);
     wk_array_free(&e->copies.regions);
     wk_array_free(&e->copies.fresh);
@@ -51,9 +54,21 @@ static void add_region(wk_executable *e, wk_buffer *buffer)
     if (!wk_array_push(&copies->regions, region)) e->lanes[0].failed = true;
 }
 
+// Their copies are part of the temporaries.
+static void add_temporaries(wk_executable *e, const wk_plan *plan)
+{
+    char *base = (char *)plan->temporary->address, *names = (char *)WK_PLAN_NAMES;
+    const wk_cuda_region parts[] = {
+        {base, plan->copied_size, base + wk_plan_copies(plan), true, NULL},
+        {names, 2 * plan->temporary_size, base, true, NULL},
+    };
+    for (const wk_cuda_region &part : parts)
+        if (!wk_array_push(&e->copies.regions, part)) e->lanes[0].failed = true;
+}
+
 static void list_regions(wk_executable *e, const wk_plan *plan)
 {
-    add_region(e, plan->temporary);
+    add_temporaries(e, plan);
     add_region(e, plan->owned);
     for (size_t i = 1; i < plan->graph->tensors.count; i++)
         if (plan->places[i].region == WK_REGION_BOUND)
@@ -68,6 +83,19 @@ static const wk_node *plan_node(const wk_plan *plan, size_t step)
 static wk_cuda_lane *lane_of(wk_executable *e, const wk_plan *plan, size_t step)
 {
     return &e->lanes[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->branches[step]];
+}
+
+static void note_forms(wk_cuda_call *call, const unsigned char *forms)
+{
+    const wk_node *node = call->node;
+    for (int i = 0; i < node->output_count; i++) {
+        call->matrices |= (forms[node->outputs + i] & WK_FORM_HALF ? 1u : 0u) << i;
+        call->numbers |= (forms[node->outputs + i] & WK_FORM_FLOAT ? 1u : 0u) << i;
+    }
+    for (int i = 0; i < node->input_count && i < WK_STORAGE_INPUTS; i++) {
+        int root = wk_info(call->g, wk_node_inputs(call->g, node)[i])->root;
+        call->halves |= (forms[root] == WK_FORM_HALF ? 1u : 0u) << i;
+    }
 }
 
 static void resolve(wk_executable *e, const wk_plan *plan)
@@ -87,6 +115,7 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.processors = e->backend->processors;
         call.programmatic = e->backend->capability >= 90;
         call.hopper = e->backend->capability == 90;
+        note_forms(&call, plan->forms);
         e->calls[step] = call;
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
@@ -153,12 +182,11 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
-    if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan) ||
-        !wk_cuda_find_storage(e->lanes, e->calls, e->count))
+    if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    for (int i = 1; i < WK_BRANCHES; i++) {
+    for (int i = 0; i < WK_BRANCHES; i++) {
         e->lanes[i].lazy = e->lanes[0].lazy;
-        e->lanes[i].padded = e->lanes[0].padded;
+        e->lanes[i].forms = plan->forms;
     }
     wk_cuda_merge_adam(e->calls, e->count);
     wk_cuda_merge_heads(e->calls, e->count);

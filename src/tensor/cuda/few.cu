@@ -239,13 +239,14 @@ static bool adds_bias(const wk_cuda_call *c, const wk_cuda_call *product, const 
 
 static bool meets(const wk_cuda_call *c, int input, const void *out, size_t size)
 {
-    const char *x = (const char *)c->in[input], *y = (const char *)out;
-    return x < y + size &&
-           y < x + wk_type_size(wk_info(c->g, wk_node_inputs(c->g, c->node)[input])->type);
+    size_t read = wk_type_size(wk_info(c->g, wk_node_inputs(c->g, c->node)[input])->type);
+    wk_cuda_span x = wk_cuda_bytes(c->lane, c->in[input], read);
+    wk_cuda_span y = wk_cuda_bytes(c->lane, out, size);
+    return x.begin < y.end && y.begin < x.end;
 }
 
-// Whether a call draws actions from the choices of the call before it, and may write them while the
-// weights of that are still read.
+// Whether a call draws actions from the choices of the call before it, and may write them while
+// what those come from is still read.
 static bool draws_action(const wk_cuda_call *c, const wk_cuda_call *choice,
                          const wk_cuda_call *product)
 {
@@ -256,7 +257,8 @@ static bool draws_action(const wk_cuda_call *c, const wk_cuda_call *choice,
         wk_info(c->g, choice->node->outputs)->root)
         return false;
     size_t size = wk_call_count(c) * sizeof(float);
-    return !meets(product, 1, c->out[0], size) && !meets(choice, 1, c->out[0], size);
+    return !meets(product, 0, c->out[0], size) && !meets(product, 1, c->out[0], size) &&
+           !meets(choice, 1, c->out[0], size);
 }
 
 void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count)

@@ -13,17 +13,29 @@ void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes)
     return memory;
 }
 
-__nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x)
+static wk_cuda_region *region_of(wk_cuda_lane *lane, const void *x)
 {
+    const char *at = (const char *)x;
     for (size_t i = 0; i < lane->copies->regions.count; i++) {
         wk_cuda_region *region = &lane->copies->regions.items[i];
-        const char *at = (const char *)x;
-        if (at < region->base || at >= region->base + region->size) continue;
-        region->wanted = true;
-        char *shadow = region->shadow ? region->shadow : (char *)(uintptr_t)WK_CUDA_ALIGNMENT;
-        return (__nv_bfloat16 *)(shadow + (size_t)(at - region->base) / 2);
+        if (at >= region->base && at < region->base + region->size) return region;
     }
     return NULL;
+}
+
+__nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x)
+{
+    wk_cuda_region *region = region_of(lane, x);
+    if (!region) return NULL;
+    region->wanted = true;
+    char *shadow = region->shadow ? region->shadow : (char *)(uintptr_t)WK_CUDA_ALIGNMENT;
+    return (__nv_bfloat16 *)(shadow + (size_t)((const char *)x - region->base) / 2);
+}
+
+bool wk_cuda_is_padded(const wk_cuda_call *c, int i)
+{
+    int root = wk_info(c->g, wk_node_inputs(c->g, c->node)[i])->root;
+    return c->lane->forms[root] == WK_FORM_ROWS;
 }
 
 // Several copies together may cover the span.
@@ -41,11 +53,27 @@ bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span)
     return span.begin >= span.end;
 }
 
-// For the order of steps, copies are memory of their own, in the upper half of all addresses.
+static bool is_name(const void *x)
+{
+    return (uintptr_t)x >= WK_PLAN_NAMES;
+}
+
+wk_cuda_span wk_cuda_bytes(wk_cuda_lane *lane, const void *at, size_t size)
+{
+    const char *begin = (const char *)at;
+    if (!is_name(at)) return {begin, begin + size};
+    const wk_cuda_region *names = region_of(lane, at);
+    begin = names->shadow + (size_t)(begin - names->base) / 2;
+    return {begin, begin + size / 2};
+}
+
+// For the order of steps, copies are memory of their own, in the upper half of all addresses. What
+// exists in bf16 alone lies where other steps have floats.
 static void touch(wk_cuda_lane *lane, wk_cuda_span span, bool copy, bool write)
 {
-    uint64_t half = copy ? (uint64_t)1 << 63 : 0;
-    wk_access access = {(uintptr_t)span.begin + half, (uintptr_t)span.end + half, write};
+    uint64_t half = copy && !is_name(span.begin) ? (uint64_t)1 << 63 : 0;
+    wk_cuda_span bytes = wk_cuda_bytes(lane, span.begin, (size_t)(span.end - span.begin));
+    wk_access access = {(uintptr_t)bytes.begin + half, (uintptr_t)bytes.end + half, write};
     if (!wk_array_push(&lane->copies->touched, access)) lane->failed = true;
 }
 

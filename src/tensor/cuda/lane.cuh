@@ -1,10 +1,11 @@
 // What an executable gives its calls while they are captured. Each of its streams has a lane:
 // cuBLAS and scratch memory. The bf16 copies of matrix operands are those of all lanes.
 //
-// A bf16 copy of a float at byte offset o of a buffer lies at offset o/2 of the buffer's shadow.
+// A bf16 copy of a float at byte offset o of a region lies at offset o/2 of the region's shadow.
 // Tensors that live at the same time do not overlap, so neither do their copies; a copy holds until
 // a node writes over its original. A weight is thus rounded once a run, not once a use,
-// and a kernel whose result goes into a product writes both.
+// and a kernel whose result goes into a product writes both. What exists in bf16 alone is known by
+// the address that its floats would have: a name (plan.h), which no kernel can read.
 #ifndef WK_TENSOR_CUDA_LANE_CUH
 #define WK_TENSOR_CUDA_LANE_CUH
 
@@ -16,13 +17,14 @@ extern "C" {
 
 #include <cublasLt.h>
 
-/// A buffer that the nodes use.
+/// Floats that may have bf16 copies: a buffer that the nodes use, the part of the temporaries that
+/// exists in both forms, or the names of what exists in bf16 alone.
 typedef struct wk_cuda_region {
     char *base;
     size_t size;
-    char *shadow; // half as large; NULL until it is allocated
-    bool wanted;  // some node needs it
-    wk_buffer *buffer;
+    char *shadow;      // half as large; NULL until it is allocated
+    bool wanted;       // some node needs it
+    wk_buffer *buffer; // whose shadow it is, NULL for the temporaries
 } wk_cuda_region;
 
 /// Bytes whose bf16 copy is up to date.
@@ -51,12 +53,15 @@ struct wk_cuda_lane {
     unsigned emitted;  // a bit for each output whose bf16 copy this call writes itself
     wk_cuda_copies *copies;
     // The same for all lanes.
-    const wk_cuda_call **lazy; // by tensor: the lazy call whose result it would be, or NULL
-    bool *padded;              // by root: see wk_cuda_is_padded
+    const wk_cuda_call **lazy;  // by tensor: the lazy call whose result it would be, or NULL
+    const unsigned char *forms; // by root: the plan's
 };
 
-/// Where the bf16 copy of floats lies; NULL for floats outside all buffers.
+/// Where the bf16 copy of floats lies; NULL for floats that have no room for one.
 __nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x);
+/// The device memory of `size` bytes of floats at an address or under a name. Addresses of
+/// different tensors tell only through this whether their memory meets.
+wk_cuda_span wk_cuda_bytes(wk_cuda_lane *lane, const void *at, size_t size);
 /// Whether the bf16 copies of all these bytes are up to date.
 bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
 /// Notes that they are.
@@ -71,19 +76,9 @@ wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
 /// A product of few results, terms or columns by a kernel of its own; false if it is none.
 bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p);
 
-/// Whether a node joins its inputs along the leading axis, where they may lie already.
-bool wk_cuda_joined_in_place(const wk_graph *g, const wk_node *node);
-/// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
-/// its result so.
-bool wk_cuda_conv_is_half(const wk_graph *g, const wk_node *node);
 /// Whether input i lies in its place as bf16 rows, each filled up with zeros to whole 16 bytes:
 /// ragged rows that only matrix products read.
 bool wk_cuda_is_padded(const wk_cuda_call *c, int i);
-/// Fills in matrices, numbers and halves of all calls of a graph, and what the lane says of its
-/// tensors; false when memory ran out.
-bool wk_cuda_find_storage(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count);
-/// Chooses the lazy nodes of a plan whose groups are there; false when memory ran out.
-bool wk_cuda_find_lazy(wk_plan *plan);
 /// Tells calls and lane which nodes are lazy; false when memory ran out.
 bool wk_cuda_keep_lazy(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count, const wk_plan *plan);
 /// Lets runs of adam nodes be done by the first of each.

@@ -32,9 +32,8 @@ static void note_concat(const wk_cuda_call *c)
 static void note_writes(const wk_cuda_call *c)
 {
     const int *inputs = wk_node_inputs(c->g, c->node);
-    unsigned writes = wk_op_writes(c->node->op);
     for (int i = 0; i < c->node->input_count; i++)
-        if (writes >> i & 1)
+        if (wk_op_writes_input(c->node->op, i))
             wk_cuda_writes(c->lane, c->in[i], wk_type_size(wk_info(c->g, inputs[i])->type));
     for (int i = 0; i < c->node->output_count; i++)
         wk_cuda_writes(c->lane, c->out[i], wk_type_size(wk_info(c->g, c->node->outputs + i)->type));
@@ -81,7 +80,7 @@ static void put_call(const wk_cuda_call *call)
     table[call->node->op](call);
     for (unsigned k = 0; k <= call->merged; k++) {
         note_reads(&call[k]);
-        if (wk_cuda_joined_in_place(call->g, call[k].node))
+        if (wk_plan_joins(call->g, call[k].node))
             note_concat(&call[k]);
         else
             note_writes(&call[k]);

@@ -141,6 +141,17 @@ static wk_status put_event(wk_queue *queue, wk_event *event, wk_error *err)
     return wk_cuda_fail(cudaEventRecord(event_of(event), stream_of(queue)), "marking a queue", err);
 }
 
+// Captured, the event becomes a node of its own, for streams outside the graph; errors are found
+// with those of kernels.
+void wk_cuda_call_mark(const wk_cuda_call *c)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    (void)cudaStreamIsCapturing(c->stream, &status);
+    bool captured = status == cudaStreamCaptureStatusActive;
+    (void)cudaEventRecordWithFlags(event_of(c->node->attrs.event), c->stream,
+                                   captured ? cudaEventRecordExternal : cudaEventRecordDefault);
+}
+
 static wk_status after(wk_queue *queue, const wk_event *event, wk_error *err)
 {
     WK_TRY(choose(queue->backend, err));

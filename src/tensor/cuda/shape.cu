@@ -207,7 +207,7 @@ static void lay_padded(const wk_cuda_call *c)
 
 void wk_cuda_call_concat(const wk_cuda_call *c)
 {
-    if (c->lane->padded && c->lane->padded[c->node->outputs]) {
+    if (c->lane->forms[c->node->outputs] == WK_FORM_ROWS) {
         lay_padded(c);
         return;
     }

@@ -1,0 +1,202 @@
+#include "support/planning.h"
+#include "support/check.h"
+#include "tensor/cuda/aside.h"
+#include "tensor/cuda/lazy.h"
+#include "tensor/cuda/recurrence.h"
+#include "tensor/cuda/storage.h"
+#include "tensor/shape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void planning_find_recurrences(wk_plan *plan)
+{
+    int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use);
+    wk_recurrence *r = malloc(sizeof *r);
+    assert_true(last_use && r);
+    wk_recurrence_last_use(plan, last_use);
+    for (int step = 0; step < (int)plan->node_count; step++) {
+        if (!wk_recurrence_find(plan, last_use, step, r)) continue;
+        assert_true(wk_array_push(&plan->groups, (wk_group){step, r->end}));
+        step = r->end;
+    }
+    free(r);
+    free(last_use);
+}
+
+static wk_status group(const wk_backend *backend, wk_plan *plan, wk_error *err)
+{
+    (void)backend;
+    (void)err;
+    planning_find_recurrences(plan);
+    assert_true(wk_plan_find_lazy(plan));
+    for (size_t step = 0; step < plan->node_count; step++)
+        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
+    assert_true(wk_plan_put_aside(plan, WK_BRANCHES - 1) >= 0);
+    return WK_OK;
+}
+
+static wk_status store(const wk_backend *backend, wk_plan *plan, wk_error *err)
+{
+    (void)backend;
+    (void)err;
+    assert_true(wk_plan_find_storage(plan));
+    return WK_OK;
+}
+
+static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
+{
+    static uintptr_t next = 1 << 20;
+    (void)err;
+    *out = malloc(sizeof **out);
+    assert_non_null(*out);
+    **out = (wk_buffer){backend, size, (void *)next};
+    next += (size + 4095) / 4096 * 4096;
+    return WK_OK;
+}
+
+static void buffer_destroy(wk_buffer *buffer)
+{
+    free(buffer);
+}
+
+static wk_status upload(wk_buffer *buffer, size_t offset, const void *bytes, size_t size,
+                        wk_error *err)
+{
+    (void)buffer, (void)offset, (void)bytes, (void)size, (void)err;
+    return WK_OK;
+}
+
+static wk_status download(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
+                          wk_error *err)
+{
+    (void)buffer, (void)offset, (void)err;
+    memset(bytes, 0, size);
+    return WK_OK;
+}
+
+static wk_status copy(const wk_copy *copy, wk_error *err)
+{
+    (void)copy, (void)err;
+    return WK_OK;
+}
+
+static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable **out,
+                         wk_error *err)
+{
+    (void)backend, (void)plan, (void)err;
+    *out = NULL;
+    return WK_OK;
+}
+
+static const wk_backend_vtable vtable = {.name = "planning",
+                                         .buffer_create = buffer_create,
+                                         .buffer_destroy = buffer_destroy,
+                                         .upload = upload,
+                                         .download = download,
+                                         .group = group,
+                                         .store = store,
+                                         .compile = compile,
+                                         .copy = copy};
+
+wk_backend planning_backend = {.vtable = &vtable};
+
+// Marks: the root that was written last, by pairs of bytes.
+typedef struct replay {
+    const wk_plan *plan;
+    const wk_graph *g;
+    int *owner;
+} replay;
+
+typedef struct range {
+    size_t begin, end; // bytes of the temporaries
+} range;
+
+static range rows_of(const wk_plan *plan, int root)
+{
+    wk_shape shape = wk_info(plan->graph, root)->type.shape;
+    size_t cols = wk_shape_width(shape), rows = wk_shape_count(shape) / cols;
+    size_t begin = plan->places[root].offset;
+    return (range){begin, begin + rows * ((cols + 7) / 8 * 8) * 2};
+}
+
+// Where a tensor lies, in each of its forms; returns how many there are.
+static int ranges_of(const wk_plan *plan, int tensor, range out[2])
+{
+    const wk_tensor_info *info = wk_info(plan->graph, tensor);
+    size_t size = wk_type_size(info->type), offset = plan->places[tensor].offset;
+    unsigned forms = plan->forms[info->root];
+    int count = 0;
+    if (forms == WK_FORM_ROWS) {
+        out[count++] = rows_of(plan, info->root);
+    } else if (plan->places[tensor].region == WK_REGION_HALVES) {
+        assert_int_equal(forms, WK_FORM_HALF);
+        out[count++] = (range){offset / 2, (offset + size) / 2};
+    } else {
+        size_t copy = wk_plan_copies(plan) + offset / 2;
+        if (forms & WK_FORM_FLOAT) out[count++] = (range){offset, offset + size};
+        if (forms & WK_FORM_HALF) {
+            assert_true(offset + size <= plan->copied_size);
+            out[count++] = (range){copy, copy + size / 2};
+        }
+    }
+    for (int i = 0; i < count; i++)
+        assert_true(out[i].end <= plan->temporary_size);
+    return count;
+}
+
+static bool is_lazy(const replay *r, int root)
+{
+    int producer = wk_info(r->g, root)->producer;
+    return producer >= 0 && r->plan->lazy[producer];
+}
+
+// Whether bytes marked `owner` hold what was written as `root`: its own, or what it was joined to.
+static bool holds(const replay *r, int owner, int root)
+{
+    while (root && root != owner)
+        root = r->plan->joins[root].into;
+    return root;
+}
+
+static void expect(const replay *r, int tensor)
+{
+    const wk_tensor_info *info = tensor ? wk_info(r->g, tensor) : NULL;
+    if (!info || info->kind != WK_TEMPORARY) return;
+    if (is_lazy(r, info->root)) {
+        const wk_node *node = &r->g->nodes.items[wk_info(r->g, info->root)->producer];
+        for (int i = 0; i < node->input_count; i++)
+            expect(r, wk_node_inputs(r->g, node)[i]);
+        return;
+    }
+    range ranges[2];
+    for (int k = ranges_of(r->plan, tensor, ranges); k-- > 0;)
+        for (size_t at = ranges[k].begin / 2; at < ranges[k].end / 2; at++)
+            if (!holds(r, r->owner[at], info->root))
+                fail_msg("byte %zu of tensor %d holds tensor %d", 2 * at, tensor, r->owner[at]);
+}
+
+static void mark(const replay *r, int root)
+{
+    range ranges[2];
+    for (int k = ranges_of(r->plan, root, ranges); k-- > 0;)
+        for (size_t at = ranges[k].begin / 2; at < ranges[k].end / 2; at++)
+            r->owner[at] = root;
+}
+
+void planning_replay(const wk_plan *plan)
+{
+    replay r = {plan, plan->graph, calloc(plan->temporary_size / 2 + 1, sizeof(int))};
+    assert_non_null(r.owner);
+    for (size_t step = 0; step < plan->node_count; step++) {
+        const wk_node *node = &r.g->nodes.items[plan->nodes[step]];
+        if (plan->lazy[plan->nodes[step]]) continue;
+        for (int i = 0; i < node->input_count; i++)
+            expect(&r, wk_node_inputs(r.g, node)[i]);
+        for (int i = 0; i < node->output_count; i++)
+            mark(&r, node->outputs + i);
+    }
+    for (size_t i = 1; i < r.g->tensors.count; i++)
+        if (wk_info(r.g, (int)i)->output) expect(&r, (int)i);
+    free(r.owner);
+}

@@ -1,0 +1,19 @@
+// A backend that plans as the CUDA backend does on an H200 in bf16, and holds no memory: for tests
+// of plans that need no GPU.
+#ifndef WK_TESTS_PLANNING_H
+#define WK_TESTS_PLANNING_H
+
+#include "tensor/plan.h"
+
+/// Buffers have addresses but no memory; programs can be compiled but do nothing.
+extern wk_backend planning_backend;
+
+/// Makes every unrolled recurrence of a plan a group.
+void planning_find_recurrences(wk_plan *plan);
+
+/// Goes through a plan's steps as if they ran, marking the bytes that each result is written to in
+/// every form it exists in; fails where a step, or at the end an output, would find other marks
+/// than those of what it needs.
+void planning_replay(const wk_plan *plan);
+
+#endif
