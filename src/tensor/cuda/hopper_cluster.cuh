@@ -108,6 +108,19 @@ static __device__ inline uint64_t describe_boxes(unsigned address)
            (uint64_t)(8 * BOX * 2 >> 4) << 32 | (uint64_t)1 << 62;
 }
 
+// A batch of products. Its end stands here and not behind several: where ways meet, it would become
+// a batch of its own, and waiting for all but one would wait for everything.
+template <int N, int COUNT>
+static __device__ inline void multiply_steps(float (&d)[N / 2], uint64_t a, uint64_t b,
+                                             unsigned step_a, unsigned step_b, bool add)
+{
+    wk_wgmma_begin();
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        wgmma<N, false>::run(d, a + i * step_a, b + i * step_b, (int)add | i);
+    wk_wgmma_commit();
+}
+
 // Where the multiplying warpgroup is in both rings, and what its products under way still read.
 template <int STAGES_A, int STAGES_B, int BOXES> struct cluster_reader {
     cluster_rings<STAGES_A, STAGES_B, BOXES> rings;
@@ -142,18 +155,15 @@ template <int STAGES_A, int STAGES_B, int BOXES> struct cluster_reader {
             unsigned steps = block + 1 == terms.count ? terms.tail : STEPS;
             wk_barrier_wait(rings.full_b + 8 * b.stage, b.round & 1);
             if (FROM_RING) wk_barrier_wait(rings.full_a + 8 * a.stage, a.round & 1);
-            if (steps == STEPS) {
-                wk_wgmma_begin();
-#pragma unroll
-                for (int i = 0; i < STEPS; i++)
-                    wgmma<N, false>::run(d, x + i * step_a, w + i * step_b, (int)block | i);
-            } else {
-                for (unsigned i = 0; i < steps; i++) {
-                    wk_wgmma_begin();
-                    wgmma<N, false>::run(d, x + i * step_a, w + i * step_b, (int)(block | i));
-                }
-            }
-            wk_wgmma_commit();
+            // What lies beyond the terms is zero in the ring, but not in chunks.
+            if (FROM_RING || steps == STEPS)
+                multiply_steps<N, STEPS>(d, x, w, step_a, step_b, block > 0);
+            else if (steps == 1)
+                multiply_steps<N, 1>(d, x, w, step_a, step_b, block > 0);
+            else if (steps == 2)
+                multiply_steps<N, 2>(d, x, w, step_a, step_b, block > 0);
+            else
+                multiply_steps<N, 3>(d, x, w, step_a, step_b, block > 0);
             if (block > 0) {
                 wk_wgmma_wait<1>();
                 release(FROM_RING);
@@ -165,6 +175,7 @@ template <int STAGES_A, int STAGES_B, int BOXES> struct cluster_reader {
             a.move();
         }
         wk_wgmma_wait<0>();
+        wk_wgmma_hold(d);
         release(FROM_RING);
     }
 };

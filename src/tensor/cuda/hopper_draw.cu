@@ -13,8 +13,8 @@ enum {
     MOST_BLOCKS = 8,
     STAGES_A = 6,
     STAGES_B = 6,
-    HELPERS = 96, // they copy x to the features
-    THREADS = MULTIPLIERS + 32 + HELPERS,
+    COPIERS = 96, // they copy x to the features
+    THREADS = MULTIPLIERS + 32 + COPIERS,
 };
 
 typedef cluster_rings<STAGES_A, STAGES_B, LOGITS / BOX> draw_rings;
@@ -232,7 +232,7 @@ static __device__ void copy_rows(const draw_job &j, const draw_place &at)
     unsigned units = j.k / 8, count = ROWS / MOST_BLOCKS * units;
     unsigned flat = j.groups * CLASSES;
     for (unsigned piece = at.rank; piece < MOST_BLOCKS; piece += j.blocks)
-        for (unsigned i = threadIdx.x - (MULTIPLIERS + 32); i < count; i += HELPERS) {
+        for (unsigned i = threadIdx.x - (MULTIPLIERS + 32); i < count; i += COPIERS) {
             unsigned in = i / units, col = (i - in * units) * 8;
             unsigned row = at.row + piece * (ROWS / MOST_BLOCKS) + in;
             if (row < j.m)

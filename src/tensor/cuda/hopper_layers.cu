@@ -10,8 +10,8 @@ enum {
     COLS = 64,
     STAGES_A = 6,
     STAGES_B = 12,
-    HELPERS = 96, // they fetch the head's weights
-    THREADS = MULTIPLIERS + 32 + HELPERS,
+    FETCHERS = 96, // they fetch the head's weights
+    THREADS = MULTIPLIERS + 32 + FETCHERS,
     RESULTS = WK_LAYERS_RESULTS,
     PITCH_RESULTS = RESULTS + 1,
     HEAD_READY = MULTIPLIERS_ONLY + 1, // a barrier of threads
@@ -120,16 +120,16 @@ static __device__ void fetch_head(const layers_job &j, unsigned stack, unsigned 
     const float *w = j.head + (size_t)stack * j.stride_head;
     unsigned count = j.units * RESULTS;
     for (unsigned first = threadIdx.x - (MULTIPLIERS + 32); first < count;
-         first += AHEAD * HELPERS) {
+         first += AHEAD * FETCHERS) {
         float v[AHEAD];
 #pragma unroll
         for (unsigned i = 0; i < AHEAD; i++) {
-            unsigned at = first + i * HELPERS, term = at / RESULTS, result = at % RESULTS;
+            unsigned at = first + i * FETCHERS, term = at / RESULTS, result = at % RESULTS;
             v[i] = at < count && result < j.results ? w[term * j.results + result] : 0.0f;
         }
 #pragma unroll
         for (unsigned i = 0; i < AHEAD; i++) {
-            unsigned at = first + i * HELPERS, term = at / RESULTS, result = at % RESULTS;
+            unsigned at = first + i * FETCHERS, term = at / RESULTS, result = at % RESULTS;
             if (at >= count) break;
             __nv_bfloat16 half = __float2bfloat16_rn(v[i]);
             asm volatile("st.shared.u16 [%0], %1;" ::"r"(to + term / 8 * (RESULTS * 16) +
@@ -221,7 +221,7 @@ static __device__ void multiply_rows(const layers_job &j, const layers_place &at
         exchange(at.rank, at.blocks, mine, at.columns, j.units - at.columns,
                  memory.arrived + 8 * next);
     }
-    meet<MULTIPLIERS + HELPERS>(HEAD_READY);
+    meet<MULTIPLIERS + FETCHERS>(HEAD_READY);
     wk_barrier_wait(memory.arrived + 8 * (j.count % 2), (j.count - 1) / 2 & 1);
     multiply_head(j, memory.hidden[j.count % 2], memory, values);
     meet<MULTIPLIERS>(MULTIPLIERS_ONLY);
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(THREADS, 1) layers_kernel(const __grid_constan
     } else {
         if (!j.known) wk_begin();
         fetch_head(j, at.stack, memory.head);
-        meet<MULTIPLIERS + HELPERS>(HEAD_READY);
+        meet<MULTIPLIERS + FETCHERS>(HEAD_READY);
     }
     __syncwarp();
     cluster_sync(); // nobody leaves while another may still write to it or read from it

@@ -75,19 +75,12 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                                      : describe_n_major(from + T::BYTES_A);
                 const int step_a = K_STEP * 2 >> 4;
                 const int step_b = (K_MAJOR ? K_STEP * 2 : K_STEP * N_BOX * 2) >> 4;
-                unsigned steps = block + 1 == blocks ? j.tail[term] : K_BLOCK / K_STEP;
                 wk_barrier_wait(full + 8 * stage, round & 1);
-                if (steps == K_BLOCK / K_STEP) {
-                    wk_wgmma_begin();
+                wk_wgmma_begin();
+                // What lies beyond the terms is zero in both.
 #pragma unroll
-                    for (int i = 0; i < K_BLOCK / K_STEP; i++)
-                        wgmma<N, K_MAJOR>::run(d, a + i * step_a, b + i * step_b, add | i);
-                } else {
-                    for (unsigned i = 0; i < steps; i++) {
-                        wk_wgmma_begin();
-                        wgmma<N, K_MAJOR>::run(d, a + i * step_a, b + i * step_b, add | (int)i);
-                    }
-                }
+                for (int i = 0; i < K_BLOCK / K_STEP; i++)
+                    wgmma<N, K_MAJOR>::run(d, a + i * step_a, b + i * step_b, add | i);
                 wk_wgmma_commit();
                 // Alone, a warpgroup has the next products under way before it waits for the last;
                 // two fill each other's gaps, and the ring refills sooner.
@@ -186,9 +179,7 @@ static bool map_term(encode_fn *call, const wk_hopper_product *p, int i, unsigne
     }
     j->move_a[i] = t->stride_a ? 1 : 0;
     j->move_b[i] = t->stride_b ? 1 : 0;
-    size_t steps = (t->k + K_STEP - 1) / K_STEP, each = K_BLOCK / K_STEP;
-    j->blocks[i] = (unsigned)((steps + each - 1) / each);
-    j->tail[i] = (unsigned)(steps - (j->blocks[i] - 1) * each);
+    j->blocks[i] = (unsigned)((t->k + K_BLOCK - 1) / K_BLOCK);
     return encode(call, &a, &j->a[i]) && encode(call, &b, &j->b[i]);
 }
 

@@ -27,7 +27,7 @@ struct hopper_job {
     unsigned m, n, stacks;         // of the result
     unsigned tiles, tiles_n;       // tiles of a cluster, and columns of them
     unsigned segments;             // matrices of term 0 that are summed
-    unsigned blocks[2], tail[2];   // blocks of terms, and steps of the last
+    unsigned blocks[2];            // of terms
     unsigned move_a[2], move_b[2]; // 0 where the stack shares the operand
     finish_kind kind;
     bool elu, slope;
