@@ -70,7 +70,7 @@ struct wk_plan {
     wk_place *places;          // by tensor id
     size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
-    bool urgent; // its nodes go before those of other programs that run at the same time
+    wk_pace pace;
     wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
 };
 

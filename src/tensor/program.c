@@ -113,10 +113,10 @@ wk_status wk_program_put(wk_program *p, wk_queue *queue, wk_error *err)
     return wk_program_run(p, err);
 }
 
-void wk_program_set_urgent(wk_program *p)
+void wk_program_set_pace(wk_program *p, wk_pace pace)
 {
     assert(!p->executable);
-    p->plan->urgent = true;
+    p->plan->pace = pace;
 }
 
 wk_location wk_program_locate(const wk_program *p, wk_tensor x)
