@@ -217,16 +217,8 @@ static int run(const wk_cuda_call *call, const check *k)
 
 int main(void)
 {
-    int devices = 0;
-    cudaDeviceProp about = {};
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0 ||
-        cudaGetDeviceProperties(&about, 0) != cudaSuccess || about.major != 9 || about.minor != 0) {
-        printf("skipped: no GPU of compute capability 9.0\n");
-        return 77;
-    }
     wk_cuda_call call = {};
-    call.precision = WK_CUDA_BF16;
-    call.programmatic = call.hopper = true;
+    if (!hopper_call(&call)) return 77;
     int failures = 0;
     for (const check &k : CHECKS)
         failures += run(&call, &k);

@@ -1,9 +1,29 @@
-// Device memory of GPU tests: noise, and results with guards around them.
+// For tests of single kernels: a call to launch them with, noise in device memory, and results with
+// guards around them.
 #ifndef WK_TESTS_SUPPORT_DEVICE_MEMORY_CUH
 #define WK_TESTS_SUPPORT_DEVICE_MEMORY_CUH
 
+#include "tensor/cuda/device.cuh"
+
 #include <cuda_bf16.h>
+#include <stdio.h>
 #include <vector>
+
+/// A call of a bf16 program on the first GPU; false, having said so, where that is none for kernels
+/// of hopper_*.cu.
+static bool hopper_call(wk_cuda_call *call)
+{
+    int devices = 0;
+    cudaDeviceProp about = {};
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0 ||
+        cudaGetDeviceProperties(&about, 0) != cudaSuccess || about.major != 9 || about.minor != 0) {
+        printf("skipped: no GPU of compute capability 9.0\n");
+        return false;
+    }
+    call->precision = WK_CUDA_BF16;
+    call->programmatic = call->hopper = true;
+    return true;
+}
 
 static __device__ float noise(size_t i, unsigned seed)
 {

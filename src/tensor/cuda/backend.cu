@@ -83,6 +83,12 @@ static wk_status check_device(int device, wk_error *err)
             err, WK_E_UNSUPPORTED,
             "there is no GPU %d; this machine has %d (CUDA_VISIBLE_DEVICES may hide some)", device,
             count);
+    const char *missing = wk_cublas_missing();
+    if (missing)
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "there is a GPU, but %s cannot be loaded; install CUDA's libraries, name "
+                       "their folder in LD_LIBRARY_PATH, or use --device cpu",
+                       missing);
     return WK_OK;
 }
 

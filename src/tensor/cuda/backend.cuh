@@ -52,6 +52,9 @@ wk_status wk_cuda_fail(cudaError_t error, const char *what, wk_error *err);
 
 #define TRY_CUDA(call, what) WK_TRY(wk_cuda_fail((call), (what), err))
 
+/// The name of a library of cuBLAS that cannot be loaded, or NULL.
+const char *wk_cublas_missing(void);
+
 /// Device memory, not initialised.
 wk_status wk_cuda_alloc(wk_cuda_backend *backend, size_t size, void **out, wk_error *err);
 /// NULL is allowed.

@@ -2,6 +2,8 @@
 // relocated at every start of the program, whose commands mostly never see a GPU; that takes five
 // times as long as the rest of such a command. Here are the functions that the backend calls, under
 // their own names, each handing on to the library's; a function that is missing here does not link.
+#include "tensor/cuda/backend.cuh"
+
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <dlfcn.h>
@@ -18,6 +20,12 @@ static void *find(const char *library, const char *name)
 {
     void *loaded = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
     return loaded ? dlsym(loaded, name) : NULL;
+}
+
+const char *wk_cublas_missing(void)
+{
+    if (!find(light, "cublasLtCreate")) return light;
+    return find(blas, "cublasCreate_v2") ? NULL : blas;
 }
 
 template <class... P> static cublasStatus_t pass(const char *library, const char *name, P... with)

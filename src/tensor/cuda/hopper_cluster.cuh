@@ -274,4 +274,10 @@ static __device__ inline char *whole_memory(char *raw)
     return raw + (1024 - shared_address(raw) % 1024) % 1024;
 }
 
+// Whether copies of 16 bytes can begin there.
+static inline bool aligned(const void *x)
+{
+    return (uintptr_t)x % 16 == 0;
+}
+
 #endif

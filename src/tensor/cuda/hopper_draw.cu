@@ -324,11 +324,6 @@ static bool describe(const wk_hopper_draw *p, draw_job *j)
     return true;
 }
 
-static bool aligned(const void *x)
-{
-    return (uintptr_t)x % 16 == 0;
-}
-
 static bool fits(const wk_cuda_call *c, const wk_hopper_draw *p)
 {
     return c->hopper && c->precision == WK_CUDA_BF16 &&

@@ -296,11 +296,6 @@ static bool describe(const wk_hopper_layers *p, layers_job *j)
     return true;
 }
 
-static bool aligned(const void *x)
-{
-    return (uintptr_t)x % 16 == 0;
-}
-
 static bool layer_fits(const wk_hopper_layers *p, const wk_layer *l)
 {
     return aligned(l->w) && aligned(l->bias) && l->row % 8 == 0 && l->stride % 8 == 0 &&
