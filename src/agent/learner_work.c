@@ -131,12 +131,12 @@ static wk_status put_model(wk_learner *learner, wk_error *err)
     WK_TRY(feed(queue, unit, inputs->keep, batch, at.keep, err));
     WK_TRY(wk_queue_after(queue, learner->ready, err));
     WK_TRY(wk_program_put(unit->program, queue, err));
-    WK_TRY(wk_queue_mark(queue, learner->taken[side], err));
     WK_TRY(wk_queue_mark(queue, learner->modelled, err));
     learner->begun = true;
     return WK_OK;
 }
 
+// Waits, because what reads weights may also be making the copies of them that others use.
 wk_status wk_learner_forget(wk_learner *learner, wk_error *err)
 {
     learner->begun = false;
@@ -149,8 +149,9 @@ wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, w
     incoming at = incoming_of(&learner->config);
     const void **list = learner->outgoing[side];
     float *numbers = (float *)(void *)(list + wk_config_rows(&learner->config));
+    // A batch that was staged here and never used may still be on its way. What was begun with it
+    // may come to read this one; nobody uses that.
     learner->begun = false;
-    // A batch that was staged here and never used may still be on its way.
     WK_TRY(wk_event_wait(learner->staged[side], err));
     WK_TRY(wk_queue_after(learner->transfers, learner->taken[side], err));
     fill_numbers(&learner->config, batch, numbers);

@@ -322,6 +322,24 @@ static void acting_beside_a_world_model_ahead_reads_finished_weights(void **stat
     }
 }
 
+// Other figures in the place where the world model's graph left its own come out of the update:
+// they were there before it was started, and nobody made them again.
+static void the_world_model_has_run_when_its_update_is_started(void **state)
+{
+    (void)state;
+    pair p = open_pair(tiny(0), BESIDE_AT_ONCE);
+    const float other = 1234;
+    wk_learner_metrics metrics;
+    stage(&p.ahead, p.b[0]);
+    assert_ok(wk_queue_drain(p.ahead.learner->model_work, &err));
+    size_t place = p.ahead.learner->handed->size - WK_MODEL_FIGURES * sizeof(float);
+    assert_ok(wk_buffer_upload(p.ahead.learner->handed, place, &other, sizeof other, &err));
+    assert_ok(wk_learner_start(p.ahead.learner, &err));
+    assert_ok(wk_learner_finish(p.ahead.learner, &metrics, NULL, &err));
+    assert_true(metrics.model_loss == other);
+    close_pair(&p);
+}
+
 static void a_learner_can_be_told_to_do_everything_in_turn(void **state)
 {
     (void)state;
@@ -483,6 +501,7 @@ int main(void)
         cmocka_unit_test(a_failed_restore_leaves_the_staged_batch_alone),
         cmocka_unit_test(an_observation_leaves_the_staged_batch_alone),
         cmocka_unit_test(acting_beside_a_world_model_ahead_reads_finished_weights),
+        cmocka_unit_test(the_world_model_has_run_when_its_update_is_started),
         cmocka_unit_test(a_learner_can_be_told_to_do_everything_in_turn),
         cmocka_unit_test(an_update_leaves_what_a_world_model_ahead_needs_before_the_mark),
         cmocka_unit_test(a_task_update_leaves_a_world_model_ahead_alone),
