@@ -129,9 +129,11 @@ static wk_status trace(bench *b, bool on, wk_error *err)
     return p.tasks[0] ? wk_program_trace(p.tasks[0], on, err) : WK_OK;
 }
 
-// The last batch that was staged is learned from, so that nothing of it runs any more.
+// The last batch that was staged is learned from, so that nothing of it runs beside what is
+// measured next.
 static wk_status settle(bench *b, wk_error *err)
 {
+    if (!wk_backend_works_beside(b->backend)) return WK_OK;
     WK_TRY(wk_learner_start(b->learner, err));
     return wk_learner_finish(b->learner, NULL, NULL, err);
 }
