@@ -84,7 +84,7 @@ wk_status wk_unit_bind(wk_unit *unit, const wk_learner *learner, wk_error *err)
     for (int id = 0; id < WK_SETS; id++)
         if (unit->scope[id]) WK_TRY(wk_scope_bind(unit->scope[id], learner->backend, err));
     for (int id = 0; id < WK_SETS; id++) {
-        // An optimiser is recorded in the one graph that trains its set.
+        // An optimiser is bound with the one graph that makes its steps.
         bool trains = (unit == &learner->learn && id < WK_SET_REWARD) ||
                       (unit == &learner->tasks && id >= WK_SET_REWARD);
         if (trains && learner->optimizers[id])
