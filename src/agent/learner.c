@@ -1,12 +1,10 @@
+// The learner as a whole: its networks and optimisers, its graphs as programs, and what it saves.
 #include "agent/learner.h"
 
 #include "agent/learner_parts.h"
 #include "agent/need.h"
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // What each set is, given a config.
 typedef struct set_row {
@@ -202,48 +200,6 @@ static wk_status place_units(wk_learner *learner, wk_error *err)
     return status;
 }
 
-// Where the parts of a batch lie in the memory for the next one, in bytes.
-typedef struct incoming {
-    size_t actions, keep, rewards, total; // images come first
-} incoming;
-
-static incoming incoming_of(const wk_learner_config *c)
-{
-    size_t rows = (size_t)wk_config_rows(c), number = rows * sizeof(float);
-    incoming at = {.actions = rows * WK_PIXELS};
-    at.keep = at.actions + number * (size_t)c->action_size;
-    at.rewards = at.keep + number;
-    at.total = at.rewards + number * (size_t)c->tasks;
-    return at;
-}
-
-// Of a batch's small parts on the host: where each picture is on the device, then the numbers as
-// they will lie there.
-static size_t outgoing_bytes(const wk_learner_config *c)
-{
-    incoming at = incoming_of(c);
-    return (size_t)wk_config_rows(c) * sizeof(void *) + at.total - at.actions;
-}
-
-static wk_status make_queues(wk_learner *learner, wk_error *err)
-{
-    const wk_learner_config *c = &learner->config;
-    wk_backend *backend = learner->backend;
-    WK_TRY(wk_queue_create(backend, false, &learner->work, err));
-    WK_TRY(wk_queue_create(backend, false, &learner->task_work, err));
-    WK_TRY(wk_queue_create(backend, false, &learner->transfers, err));
-    WK_TRY(wk_event_create(backend, &learner->done, err));
-    WK_TRY(wk_event_create(backend, &learner->ready, err));
-    WK_TRY(wk_event_create(backend, &learner->tasks_done, err));
-    for (int i = 0; i < 2; i++) {
-        WK_TRY(wk_event_create(backend, &learner->staged[i], err));
-        WK_TRY(wk_event_create(backend, &learner->taken[i], err));
-        WK_TRY(wk_host_create(backend, outgoing_bytes(c), &learner->outgoing[i], err));
-        WK_TRY(wk_buffer_create(backend, incoming_of(c).total, &learner->incoming[i], err));
-    }
-    return WK_OK;
-}
-
 static wk_status plan(wk_unit *unit, wk_backend *backend, wk_error *err)
 {
     return wk_program_plan(unit->graph, backend, &unit->program, err);
@@ -275,7 +231,7 @@ static wk_status build(wk_learner *learner, unsigned uses, wk_error *err)
     learner->scratch = malloc(most * sizeof(float));
     if (!learner->scratch)
         return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", most);
-    WK_TRY(make_queues(learner, err));
+    WK_TRY(wk_learner_make_queues(learner, err));
     WK_TRY(record_units(learner, uses, err));
     WK_TRY(place_units(learner, err));
     if (learner->params[WK_SET_EXPLORE_SLOW])
@@ -353,296 +309,6 @@ const wk_learner_config *wk_learner_get_config(const wk_learner *learner)
     return &learner->config;
 }
 
-static wk_status upload_batch(wk_learner *learner, wk_program *program,
-                              const wk_batch_tensors *inputs, const wk_learner_batch *batch,
-                              wk_error *err)
-{
-    size_t rows = (size_t)wk_config_rows(&learner->config);
-    for (size_t i = 0; i < rows; i++)
-        learner->scratch[i] = batch->first[i] ? 0.0f : 1.0f;
-    WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * WK_PIXELS, err));
-    WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
-                             rows * (size_t)learner->config.action_size * sizeof(float), err));
-    return wk_program_upload(program, inputs->keep, learner->scratch, rows * sizeof(float), err);
-}
-
-// Those of the task program lie behind those of the other.
-static float *task_figures(const wk_learner *learner)
-{
-    return learner->figures + learner->learn_t.figures.total;
-}
-
-// Brings all figures of a program into the host's memory, once it has run.
-static wk_status put_figures(wk_queue *queue, const wk_unit *unit, const wk_figures *figures,
-                             float *to, wk_error *err)
-{
-    wk_location at = wk_program_locate(unit->program, figures->joined);
-    return wk_queue_download(queue, at.buffer, at.offset, to, at.size, err);
-}
-
-static float mean_of(const float *values, int count)
-{
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += values[i];
-    return (float)(sum / count);
-}
-
-static void fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
-{
-    const wk_learn_tensors *t = &learner->learn_t;
-    const struct {
-        wk_tensor x;
-        int count; // more than one: the mean
-        float *to;
-    } figures[] = {
-        {t->model.total, 1, &m->model_loss},
-        {t->model.image, 1, &m->image_loss},
-        {t->model.kl, 1, &m->kl},
-        {t->model.prior_entropy, 1, &m->prior_entropy},
-        {t->model.post_entropy, 1, &m->post_entropy},
-        {t->model_norm, 1, &m->model_norm},
-        {t->reward, 1, &m->disagreement},
-        {t->actor_loss, 1, &m->explore.actor_loss},
-        {t->critic_loss, 1, &m->explore.critic_loss},
-        {t->actor_norm, 1, &m->explore.actor_norm},
-        {t->critic_norm, 1, &m->explore.critic_norm},
-        {t->value, 1, &m->explore.value},
-        {t->entropy, 1, &m->explore.entropy},
-        {t->ensemble_loss, learner->config.ensemble, &m->ensemble_loss},
-        {t->ensemble_norm, learner->config.ensemble, &m->ensemble_norm},
-    };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        const float *at = wk_figures_at(&t->figures, learner->figures, figures[i].x);
-        *figures[i].to = at ? mean_of(at, figures[i].count) : 0;
-    }
-}
-
-// The rewards of each task one behind the other.
-static void turn_rewards(const wk_learner_config *c, const float *rewards, float *out)
-{
-    size_t tasks = (size_t)c->tasks, rows = (size_t)wk_config_rows(c);
-    for (size_t k = 0; k < tasks; k++)
-        for (size_t i = 0; i < rows; i++)
-            out[k * rows + i] = rewards[i * tasks + k];
-}
-
-static void fill_numbers(const wk_learner_config *c, const wk_learner_batch *batch, float *out)
-{
-    size_t rows = (size_t)wk_config_rows(c), actions = rows * (size_t)c->action_size;
-    memcpy(out, batch->actions, actions * sizeof *out);
-    for (size_t i = 0; i < rows; i++)
-        out[actions + i] = batch->first[i] ? 0.0f : 1.0f;
-    if (c->tasks > 0 && batch->rewards) turn_rewards(c, batch->rewards, out + actions + rows);
-}
-
-static wk_status put_pictures(wk_learner *learner, const wk_learner_batch *batch, const void **list,
-                              wk_error *err)
-{
-    size_t rows = (size_t)wk_config_rows(&learner->config);
-    wk_buffer *to = learner->incoming[learner->side];
-    if (!batch->frames)
-        return wk_queue_upload(learner->transfers, to, 0, batch->images, rows * WK_PIXELS, err);
-    memcpy(list, batch->frames, rows * sizeof *list);
-    wk_gather gather = {to, 0, WK_PIXELS, list, rows};
-    return wk_queue_gather(learner->transfers, &gather, err);
-}
-
-wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
-{
-    int side = learner->side;
-    incoming at = incoming_of(&learner->config);
-    const void **list = learner->outgoing[side];
-    float *numbers = (float *)(void *)(list + wk_config_rows(&learner->config));
-    // A batch that was staged here and never used may still be on its way.
-    WK_TRY(wk_event_wait(learner->staged[side], err));
-    WK_TRY(wk_queue_after(learner->transfers, learner->taken[side], err));
-    fill_numbers(&learner->config, batch, numbers);
-    WK_TRY(put_pictures(learner, batch, list, err));
-    WK_TRY(wk_queue_upload(learner->transfers, learner->incoming[side], at.actions, numbers,
-                           at.total - at.actions, err));
-    return wk_queue_mark(learner->transfers, learner->staged[side], err);
-}
-
-// Copies a part of a batch on the device into an input of a program.
-static wk_status feed(wk_queue *queue, const wk_unit *unit, wk_tensor x, const wk_buffer *from,
-                      size_t offset, wk_error *err)
-{
-    wk_location to = wk_program_locate(unit->program, x);
-    if (!to.buffer) return WK_OK;
-    wk_copy copy = {to.buffer, from, to.offset, offset, to.size};
-    return wk_queue_copy(queue, &copy, 1, err);
-}
-
-static wk_status put_learn(wk_learner *learner, const wk_buffer *batch, wk_error *err)
-{
-    wk_queue *queue = learner->work;
-    const wk_unit *unit = &learner->learn;
-    const wk_batch_tensors *inputs = &learner->learn_t.batch;
-    incoming at = incoming_of(&learner->config);
-    WK_TRY(feed(queue, unit, inputs->image, batch, 0, err));
-    WK_TRY(feed(queue, unit, inputs->action, batch, at.actions, err));
-    WK_TRY(feed(queue, unit, inputs->keep, batch, at.keep, err));
-    WK_TRY(wk_program_put(unit->program, queue, err));
-    return put_figures(queue, unit, &learner->learn_t.figures, learner->figures, err);
-}
-
-static wk_status put_tasks(wk_learner *learner, wk_queue *queue, const wk_buffer *batch,
-                           wk_error *err)
-{
-    const wk_unit *unit = &learner->tasks;
-    size_t rewards = incoming_of(&learner->config).rewards;
-    WK_TRY(feed(queue, unit, learner->task_t.reward, batch, rewards, err));
-    WK_TRY(wk_program_put(unit->program, queue, err));
-    return put_figures(queue, unit, &learner->task_t.figures, task_figures(learner), err);
-}
-
-// Beside the part of the update that explores.
-static wk_status put_tasks_beside(wk_learner *learner, const wk_buffer *batch, wk_error *err)
-{
-    WK_TRY(wk_queue_after(learner->task_work, learner->ready, err));
-    WK_TRY(put_tasks(learner, learner->task_work, batch, err));
-    WK_TRY(wk_queue_mark(learner->task_work, learner->tasks_done, err));
-    return wk_queue_after(learner->work, learner->tasks_done, err);
-}
-
-// What was put so far is the update with the batch of this side.
-static wk_status mark_done(wk_learner *learner, int side, wk_error *err)
-{
-    WK_TRY(wk_queue_mark(learner->work, learner->taken[side], err));
-    return wk_queue_mark(learner->work, learner->done, err);
-}
-
-wk_status wk_learner_start(wk_learner *learner, wk_error *err)
-{
-    int side = learner->side;
-    assert(!learner->running && learner->learn.program);
-    WK_TRY(wk_mirrors_keep(learner, err));
-    WK_TRY(wk_queue_after(learner->work, learner->staged[side], err));
-    learner->running = true;
-    WK_TRY(put_learn(learner, learner->incoming[side], err));
-    learner->side = !side;
-    return mark_done(learner, side, err);
-}
-
-wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err)
-{
-    int side = !learner->side;
-    const wk_buffer *batch = learner->incoming[side];
-    assert(learner->running);
-    if (learner->config.tasks == 0) return WK_OK;
-    WK_TRY(learner->tasks_beside ? put_tasks_beside(learner, batch, err)
-                                 : put_tasks(learner, learner->work, batch, err));
-    return mark_done(learner, side, err);
-}
-
-wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
-                            wk_error *err)
-{
-    const wk_learn_tensors *t = &learner->learn_t;
-    learner->running = false;
-    WK_TRY(wk_event_wait(learner->done, err));
-    if (metrics) fill_metrics(learner, metrics);
-    if (delta)
-        memcpy(delta, wk_figures_at(&t->figures, learner->figures, t->delta),
-               (size_t)wk_config_rows(&learner->config) * sizeof *delta);
-    return WK_OK;
-}
-
-wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
-                            wk_learner_metrics *metrics, float *delta, wk_error *err)
-{
-    WK_TRY(wk_learner_stage(learner, batch, err));
-    WK_TRY(wk_learner_start(learner, err));
-    return wk_learner_finish(learner, metrics, delta, err);
-}
-
-wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
-{
-    wk_program *program = learner->observe.program;
-    assert(program);
-    WK_TRY(upload_batch(learner, program, &learner->observe_t, batch, err));
-    return wk_program_run(program, err);
-}
-
-void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *m)
-{
-    const wk_task_tensors *t = &learner->task_t;
-    for (int k = 0; k < learner->config.tasks; k++) {
-        wk_policy_metrics *p = &m->policy[k];
-        const struct {
-            wk_tensor x;
-            float *to;
-        } figures[] = {
-            {t->reward_loss, &m->reward_loss[k]},
-            {t->reward_norm, &m->reward_norm[k]},
-            {t->actor_loss, &p->actor_loss},
-            {t->critic_loss, &p->critic_loss},
-            {t->actor_norm, &p->actor_norm},
-            {t->critic_norm, &p->critic_norm},
-            {t->value, &p->value},
-            {t->entropy, &p->entropy},
-        };
-        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-            *figures[i].to = wk_figures_at(&t->figures, task_figures(learner), figures[i].x)[k];
-    }
-}
-
-wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *batch,
-                                  wk_task_metrics *metrics, wk_error *err)
-{
-    const wk_learner_config *c = &learner->config;
-    wk_program *program = learner->tasks.program;
-    if (c->tasks == 0)
-        return wk_fail(err, WK_E_INPUT, "this learner was made without tasks; set tasks above 0");
-    assert(program);
-    turn_rewards(c, batch->rewards, learner->scratch);
-    size_t numbers = (size_t)c->tasks * (size_t)wk_config_rows(c);
-    WK_TRY(wk_program_upload(program, learner->task_t.reward, learner->scratch,
-                             numbers * sizeof(float), err));
-    WK_TRY(wk_program_run(program, err));
-    if (!metrics) return WK_OK;
-    const wk_figures *figures = &learner->task_t.figures;
-    WK_TRY(wk_program_download(program, figures->joined, task_figures(learner),
-                               figures->total * sizeof(float), err));
-    wk_learner_read_tasks(learner, metrics);
-    return WK_OK;
-}
-
-const char *wk_learner_metrics_fault(const wk_learner_metrics *m)
-{
-    const struct {
-        const char *name;
-        float value;
-    } figures[] = {
-        {"model_loss", m->model_loss},
-        {"image_loss", m->image_loss},
-        {"kl", m->kl},
-        {"model_norm", m->model_norm},
-        {"ensemble_loss", m->ensemble_loss},
-        {"ensemble_norm", m->ensemble_norm},
-        {"disagreement", m->disagreement},
-        {"actor_loss", m->explore.actor_loss},
-        {"actor_norm", m->explore.actor_norm},
-        {"critic_loss", m->explore.critic_loss},
-        {"critic_norm", m->explore.critic_norm},
-    };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (!isfinite(figures[i].value)) return figures[i].name;
-    return NULL;
-}
-
-const char *wk_task_metrics_fault(const wk_task_metrics *m, int tasks)
-{
-    for (int k = 0; k < tasks; k++) {
-        const wk_policy_metrics *p = &m->policy[k];
-        if (!isfinite(m->reward_loss[k]) || !isfinite(m->reward_norm[k])) return "reward_loss";
-        if (!isfinite(p->actor_loss) || !isfinite(p->actor_norm)) return "actor_loss";
-        if (!isfinite(p->critic_loss) || !isfinite(p->critic_norm)) return "critic_loss";
-    }
-    return NULL;
-}
-
 wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64_t *skipped,
                             wk_error *err)
 {
@@ -671,11 +337,6 @@ wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
     for (int i = 0; i < 3; i++)
         if (units[i]->program) memory.planned += wk_program_get_stats(units[i]->program).owned;
     return memory;
-}
-
-wk_queue *wk_learner_transfers(wk_learner *learner)
-{
-    return learner->transfers;
 }
 
 wk_program *wk_learner_program(wk_learner *learner)

@@ -136,6 +136,13 @@ wk_status wk_mirror_read(const wk_mirror *mirror, wk_queue *queue, wk_error *err
 /// Before an update is put into the learner's queue: keeps the weights as they are.
 wk_status wk_mirrors_keep(const wk_learner *learner, wk_error *err);
 
+/// Queues, events and memory for batches.
+wk_status wk_learner_make_queues(wk_learner *learner, wk_error *err);
+/// Where the figures of the task program are on the host: behind those of the other.
+float *wk_learner_task_figures(const wk_learner *learner);
+/// The figures of the update that was waited for.
+void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *metrics);
+
 /// Records a training step of the set on an objective [1], or [S] for a stack, in the section
 /// "optimiser". A loss that is not finite skips the step; it mostly is the objective. Gives the
 /// gradient's norm.

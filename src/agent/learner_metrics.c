@@ -1,0 +1,106 @@
+// The figures of updates: from the numbers that a run brings to the host, and which of them are
+// bad.
+#include "agent/learner_parts.h"
+
+#include <math.h>
+
+float *wk_learner_task_figures(const wk_learner *learner)
+{
+    return learner->figures + learner->learn_t.figures.total;
+}
+
+static float mean_of(const float *values, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += values[i];
+    return (float)(sum / count);
+}
+
+void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
+{
+    const wk_learn_tensors *t = &learner->learn_t;
+    const struct {
+        wk_tensor x;
+        int count; // more than one: the mean
+        float *to;
+    } figures[] = {
+        {t->model.total, 1, &m->model_loss},
+        {t->model.image, 1, &m->image_loss},
+        {t->model.kl, 1, &m->kl},
+        {t->model.prior_entropy, 1, &m->prior_entropy},
+        {t->model.post_entropy, 1, &m->post_entropy},
+        {t->model_norm, 1, &m->model_norm},
+        {t->reward, 1, &m->disagreement},
+        {t->actor_loss, 1, &m->explore.actor_loss},
+        {t->critic_loss, 1, &m->explore.critic_loss},
+        {t->actor_norm, 1, &m->explore.actor_norm},
+        {t->critic_norm, 1, &m->explore.critic_norm},
+        {t->value, 1, &m->explore.value},
+        {t->entropy, 1, &m->explore.entropy},
+        {t->ensemble_loss, learner->config.ensemble, &m->ensemble_loss},
+        {t->ensemble_norm, learner->config.ensemble, &m->ensemble_norm},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        const float *at = wk_figures_at(&t->figures, learner->figures, figures[i].x);
+        *figures[i].to = at ? mean_of(at, figures[i].count) : 0;
+    }
+}
+
+void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *m)
+{
+    const wk_task_tensors *t = &learner->task_t;
+    for (int k = 0; k < learner->config.tasks; k++) {
+        wk_policy_metrics *p = &m->policy[k];
+        const struct {
+            wk_tensor x;
+            float *to;
+        } figures[] = {
+            {t->reward_loss, &m->reward_loss[k]},
+            {t->reward_norm, &m->reward_norm[k]},
+            {t->actor_loss, &p->actor_loss},
+            {t->critic_loss, &p->critic_loss},
+            {t->actor_norm, &p->actor_norm},
+            {t->critic_norm, &p->critic_norm},
+            {t->value, &p->value},
+            {t->entropy, &p->entropy},
+        };
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+            *figures[i].to =
+                wk_figures_at(&t->figures, wk_learner_task_figures(learner), figures[i].x)[k];
+    }
+}
+
+const char *wk_learner_metrics_fault(const wk_learner_metrics *m)
+{
+    const struct {
+        const char *name;
+        float value;
+    } figures[] = {
+        {"model_loss", m->model_loss},
+        {"image_loss", m->image_loss},
+        {"kl", m->kl},
+        {"model_norm", m->model_norm},
+        {"ensemble_loss", m->ensemble_loss},
+        {"ensemble_norm", m->ensemble_norm},
+        {"disagreement", m->disagreement},
+        {"actor_loss", m->explore.actor_loss},
+        {"actor_norm", m->explore.actor_norm},
+        {"critic_loss", m->explore.critic_loss},
+        {"critic_norm", m->explore.critic_norm},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (!isfinite(figures[i].value)) return figures[i].name;
+    return NULL;
+}
+
+const char *wk_task_metrics_fault(const wk_task_metrics *m, int tasks)
+{
+    for (int k = 0; k < tasks; k++) {
+        const wk_policy_metrics *p = &m->policy[k];
+        if (!isfinite(m->reward_loss[k]) || !isfinite(m->reward_norm[k])) return "reward_loss";
+        if (!isfinite(p->actor_loss) || !isfinite(p->actor_norm)) return "actor_loss";
+        if (!isfinite(p->critic_loss) || !isfinite(p->critic_norm)) return "critic_loss";
+    }
+    return NULL;
+}
