@@ -21,6 +21,7 @@ typedef struct bench {
     wk_backend *backend;
     wk_learner *learner;
     wk_learner_config config;
+    wk_buffer *pictures; // of the batch, on a GPU, as the replay's in a run
 } bench;
 
 static void check(wk_status status, const wk_error *err)
@@ -74,8 +75,23 @@ static wk_learner_batch make_batch(const wk_learner_config *c)
     return (wk_learner_batch){images, action, first, reward, NULL};
 }
 
+// Puts the pictures where batches of a run come from.
+static void place_pictures(bench *b, wk_learner_batch *batch)
+{
+    wk_error err = {0};
+    size_t rows = (size_t)wk_config_rows(&b->config);
+    if (!wk_backend_works_beside(b->backend)) return;
+    const void **frames = room(rows * sizeof *frames);
+    check(wk_buffer_create(b->backend, rows * PIXELS, &b->pictures, &err), &err);
+    check(wk_buffer_upload(b->pictures, 0, batch->images, rows * PIXELS, &err), &err);
+    for (size_t i = 0; i < rows; i++)
+        frames[i] = (const char *)b->pictures->address + i * PIXELS;
+    batch->frames = frames;
+}
+
 static void free_batch(wk_learner_batch batch)
 {
+    free((void *)batch.frames);
     free((void *)batch.images);
     free((void *)batch.first);
     free((void *)batch.actions);
@@ -261,8 +277,10 @@ int main(int count, char **args)
     check(open_backend(&b, device, &err), &err);
     printf("preset %s on %s, %d tasks\n", preset, device, b.config.tasks);
     wk_learner_batch batch = make_batch(&b.config);
+    place_pictures(&b, &batch);
     measure(&b, &batch, updates < 1 ? 1 : updates);
     free_batch(batch);
+    wk_buffer_destroy(b.pictures);
     wk_backend_destroy(b.backend);
     wk_pool_destroy(b.pool);
     return 0;

@@ -1,3 +1,4 @@
+// The learner as a whole: its networks and optimisers, its graphs as programs, and what it saves.
 #include "agent/learner.h"
 
 #include "agent/learner_parts.h"

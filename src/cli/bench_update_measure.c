@@ -14,6 +14,8 @@ typedef struct bench {
     wk_learner *learner;
     uint8_t *images, *first;
     float *actions, *rewards;
+    wk_buffer *pictures; // on a GPU, as the replay's in a run
+    const void **frames; // where each is
     wk_learner_batch batch;
     double *update, *tasks; // [iters] seconds
     double *graph, *task_graph, *both;
@@ -42,6 +44,21 @@ static wk_status make_batch(bench *b, const wk_learner_config *c, wk_error *err)
     return WK_OK;
 }
 
+// Puts the pictures where batches of a run come from.
+static wk_status place_pictures(bench *b, const wk_learner_config *c, wk_error *err)
+{
+    size_t rows = (size_t)wk_config_rows(c);
+    if (!wk_backend_works_beside(b->backend)) return WK_OK;
+    b->frames = malloc(rows * sizeof *b->frames);
+    if (!b->frames) return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
+    WK_TRY(wk_buffer_create(b->backend, rows * WK_PIXELS, &b->pictures, err));
+    WK_TRY(wk_buffer_upload(b->pictures, 0, b->images, rows * WK_PIXELS, err));
+    for (size_t i = 0; i < rows; i++)
+        b->frames[i] = (const char *)b->pictures->address + i * WK_PIXELS;
+    b->batch.frames = b->frames;
+    return WK_OK;
+}
+
 static wk_status allocate(bench *b, size_t iters, wk_error *err)
 {
     b->update = calloc(iters, sizeof *b->update);
@@ -62,10 +79,13 @@ static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed 
     double start = wk_clock_seconds();
     WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &what->config, b->backend, &b->learner, err));
     out->setup = wk_clock_seconds() - start;
-    return make_batch(b, &what->config, err); // after what may be refused: it can be large
+    out->memory = wk_learner_get_memory(b->learner);
+    // After what may be refused: it can be large.
+    WK_TRY(make_batch(b, &what->config, err));
+    return place_pictures(b, &what->config, err);
 }
 
-// One update; meanwhile the batch of the next is copied, and the world model may begin with it.
+// One update; meanwhile the batch of the next is gathered, and the world model may begin with it.
 static wk_status update_once(bench *b, double *seconds, wk_error *err)
 {
     wk_learner_metrics metrics;
@@ -227,8 +247,10 @@ static size_t peak_resident(void)
 static void free_bench(bench *b)
 {
     wk_learner_destroy(b->learner);
+    wk_buffer_destroy(b->pictures);
     wk_backend_destroy(b->backend);
     wk_pool_destroy(b->pool);
+    free(b->frames);
     free(b->images);
     free(b->first);
     free(b->actions);
@@ -253,7 +275,6 @@ wk_status wk_update_speed_measure(const wk_update_bench *what, wk_update_speed *
             summarise(b.tasks, b.task_graph, what->iters, p.tasks, 1, &out->tasks);
         out->both = median_of(b.both, what->iters);
         if (out->both == 0) out->both = out->update.median + out->tasks.median;
-        out->memory = wk_learner_get_memory(b.learner);
         out->resident = peak_resident();
     }
     free_bench(&b);

@@ -8,7 +8,9 @@
 #include "support/beside.h"
 #include "support/check.h"
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { T = 4, B = 3, ROWS = T * B, A = 2, TASKS = 2, PIXELS = 64 * 64 * 3, UPDATES = 3 };
 
@@ -60,6 +62,14 @@ static inline void close_rig(rig *r)
     wk_learner_destroy(r->learner);
     wk_backend_destroy(r->backend);
     wk_pool_destroy(r->pool);
+}
+
+// A file of this process alone: the same test may run on several devices at once.
+static inline const char *own_file(int number)
+{
+    static char paths[2][64];
+    snprintf(paths[number], sizeof *paths, "rig.%d.%d.tmp.safetensors", (int)getpid(), number);
+    return paths[number];
 }
 
 typedef struct batch {

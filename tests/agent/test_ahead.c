@@ -9,8 +9,8 @@
 #include "tensor/shape.h"
 #include <stdio.h>
 
-#define PATH "test_ahead.tmp.safetensors"
-#define OTHER "test_ahead.other.tmp.safetensors"
+#define PATH own_file(0)
+#define OTHER own_file(1)
 
 static void stage(rig *r, const batch *b)
 {

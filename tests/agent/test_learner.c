@@ -5,7 +5,7 @@
 #include "agent/rig.h"
 #include <stdio.h>
 
-#define PATH "test_learner.tmp.safetensors"
+#define PATH own_file(0)
 
 static void assert_same_run(wk_learner_config config, int threads, wk_learner_config other,
                             int other_threads)

@@ -71,8 +71,7 @@ static void list_regions(wk_executable *e, const wk_plan *plan)
     add_temporaries(e, plan);
     add_region(e, plan->owned);
     for (size_t i = 1; i < plan->graph->tensors.count; i++)
-        if (plan->places[i].region == WK_REGION_BOUND)
-            add_region(e, wk_info(plan->graph, wk_info(plan->graph, (int)i)->root)->buffer);
+        if (plan->places[i].region == WK_REGION_BOUND) add_region(e, wk_plan_buffer(plan, (int)i));
 }
 
 static const wk_node *plan_node(const wk_plan *plan, size_t step)
