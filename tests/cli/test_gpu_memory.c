@@ -28,15 +28,17 @@ static void training_is_refused_and_leaves_nothing_behind(void **state)
 {
     (void)state;
     char path[512];
-    expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 4096 "
-                               "--device cuda --quiet --minutes 0.01"));
+    expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 1024 "
+                               "--length 1024 --device cuda --quiet --minutes 0.01"));
     assert_int_not_equal(access(inside("run", path), F_OK), 0);
 }
 
 static void measuring_is_refused(void **state)
 {
     (void)state;
-    expect_refusal(program_run("bench update --preset paper --batch 4096 --tasks 5 --iters 1 --device cuda"));
+    expect_refusal(
+        program_run("bench update --preset paper --batch 1024 --tasks 5 --iters 1 --device cuda "
+                    "--precision f32"));
 }
 
 int main(void)
