@@ -1,5 +1,6 @@
-// One update of the learner on any backend, without the environments: median and least time, device
-// memory, and with WAKER_TRACE=1 where the time goes.
+// One update of the learner on any backend, without the environments: median and least time of its
+// parts one behind the other, and of updates as a run has them, with what the device does beside;
+// device memory, and with WAKER_TRACE=1 where the time goes.
 //
 // usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
 // cuda-one has one stream for all branches of a graph.
@@ -20,6 +21,7 @@ typedef struct bench {
     wk_backend *backend;
     wk_learner *learner;
     wk_learner_config config;
+    wk_buffer *pictures; // of the batch, on a GPU, as the replay's in a run
 } bench;
 
 static void check(wk_status status, const wk_error *err)
@@ -73,8 +75,23 @@ static wk_learner_batch make_batch(const wk_learner_config *c)
     return (wk_learner_batch){images, action, first, reward, NULL};
 }
 
+// Puts the pictures where batches of a run come from.
+static void place_pictures(bench *b, wk_learner_batch *batch)
+{
+    wk_error err = {0};
+    size_t rows = (size_t)wk_config_rows(&b->config);
+    if (!wk_backend_works_beside(b->backend)) return;
+    const void **frames = room(rows * sizeof *frames);
+    check(wk_buffer_create(b->backend, rows * PIXELS, &b->pictures, &err), &err);
+    check(wk_buffer_upload(b->pictures, 0, batch->images, rows * PIXELS, &err), &err);
+    for (size_t i = 0; i < rows; i++)
+        frames[i] = (const char *)b->pictures->address + i * PIXELS;
+    batch->frames = frames;
+}
+
 static void free_batch(wk_learner_batch batch)
 {
+    free((void *)batch.frames);
     free((void *)batch.images);
     free((void *)batch.first);
     free((void *)batch.actions);
@@ -127,7 +144,7 @@ static void print_figures(const char *which, const wk_learner_metrics *m, const 
                (double)t->policy[i].critic_loss, (double)t->policy[i].critic_norm);
 }
 
-// Update and task update by themselves, one behind the other; then the update's graph alone. Gives
+// Update and task update by themselves, one behind the other; then the update's graphs alone. Gives
 // the sum over the weights after the first two.
 static uint64_t time_parts(bench *b, const wk_learner_batch *batch, int updates)
 {
@@ -154,11 +171,12 @@ static uint64_t time_parts(bench *b, const wk_learner_batch *batch, int updates)
     uint64_t sum = weights_sum(b->learner);
     for (int i = 0; i < updates; i++) {
         double start = wk_clock_seconds();
+        check(wk_program_run(wk_learner_model_program(b->learner), &err), &err);
         check(wk_program_run(wk_learner_program(b->learner), &err), &err);
         launch[i] = wk_clock_seconds() - start;
     }
     print_times("reward-free update", update, updates);
-    print_times("  of it the graph", launch, updates);
+    print_times("  of it the graphs", launch, updates);
     if (b->config.tasks > 0) print_times("task update", tasks, updates);
     print_figures("last", &metrics, &of_tasks, b->config.tasks);
     printf("weights %016llx\n", (unsigned long long)sum);
@@ -168,11 +186,12 @@ static uint64_t time_parts(bench *b, const wk_learner_batch *batch, int updates)
     return sum;
 }
 
-// Update and task update as a run has them.
-static uint64_t time_both(bench *b, const wk_learner_batch *batch, int updates)
+// Updates, with task updates where there are tasks, as a run has them.
+static uint64_t time_run(bench *b, const wk_learner_batch *batch, int updates)
 {
     wk_error err = {0};
     double *both = room((size_t)updates * sizeof *both);
+    printf("the world model runs %s\n", b->learner->ahead ? "ahead" : "in turn");
     check(wk_learner_stage(b->learner, batch, &err), &err);
     for (int i = -WARM_UP; i < updates; i++) {
         double start = wk_clock_seconds();
@@ -182,7 +201,8 @@ static uint64_t time_both(bench *b, const wk_learner_batch *batch, int updates)
         check(wk_learner_finish(b->learner, NULL, NULL, &err), &err);
         if (i >= 0) both[i] = wk_clock_seconds() - start;
     }
-    print_times("update with task update", both, updates);
+    print_times(b->config.tasks > 0 ? "update with task update" : "update as in a run", both,
+                updates);
     free(both);
     return weights_sum(b->learner);
 }
@@ -211,12 +231,12 @@ static void trace(wk_program *program, const char *suffix)
     check(wk_program_trace(program, false, &err), &err);
 }
 
-static void open_learner(bench *b)
+static void open_learner(bench *b, unsigned how)
 {
     wk_error err = {0};
     double start = wk_clock_seconds();
-    check(wk_learner_create_for(WK_LEARNER_UPDATES, &b->config, b->backend, &b->learner, &err),
-          &err);
+    unsigned uses = WK_LEARNER_UPDATES | how;
+    check(wk_learner_create_for(uses, &b->config, b->backend, &b->learner, &err), &err);
     wk_learner_memory memory = wk_learner_get_memory(b->learner);
     printf("set-up %.0f ms; memory: %.1f MiB state, %.1f MiB planned, %.1f MiB in use\n",
            1e3 * (wk_clock_seconds() - start), (double)memory.state / (1 << 20),
@@ -226,15 +246,17 @@ static void open_learner(bench *b)
 static void measure(bench *b, const wk_learner_batch *batch, int updates)
 {
     wk_error err = {0};
-    open_learner(b);
+    open_learner(b, WK_LEARNER_IN_TURN);
     uint64_t apart = time_parts(b, batch, updates);
-    if (wk_trace_request()) trace(wk_learner_program(b->learner), "");
+    if (wk_trace_request()) {
+        trace(wk_learner_model_program(b->learner), ".model");
+        trace(wk_learner_program(b->learner), "");
+    }
     if (wk_trace_request() && b->config.tasks > 0)
         trace(wk_learner_task_program(b->learner), ".tasks");
     wk_learner_destroy(b->learner);
-    if (b->config.tasks == 0) return;
-    open_learner(b);
-    uint64_t together = time_both(b, batch, updates);
+    open_learner(b, 0);
+    uint64_t together = time_run(b, batch, updates);
     wk_learner_destroy(b->learner);
     if (together != apart)
         check(wk_fail(&err, WK_E_INPUT, "the weights are others: %016llx",
@@ -255,8 +277,10 @@ int main(int count, char **args)
     check(open_backend(&b, device, &err), &err);
     printf("preset %s on %s, %d tasks\n", preset, device, b.config.tasks);
     wk_learner_batch batch = make_batch(&b.config);
+    place_pictures(&b, &batch);
     measure(&b, &batch, updates < 1 ? 1 : updates);
     free_batch(batch);
+    wk_buffer_destroy(b.pictures);
     wk_backend_destroy(b.backend);
     wk_pool_destroy(b.pool);
     return 0;

@@ -98,7 +98,7 @@ static wk_status record(wk_acting *a, wk_set_id actor, wk_error *err)
     WK_TRY(wk_unit_bind(&a->unit, a->learner, err));
     WK_TRY(wk_mirror_open(&a->mirror, a->learner, &a->unit, err));
     WK_TRY(wk_program_plan(g, a->learner->backend, &a->unit.program, err));
-    wk_program_set_urgent(a->unit.program);
+    wk_program_set_pace(a->unit.program, WK_PACE_URGENT);
     return wk_program_compile(a->unit.program, NULL, err);
 }
 

@@ -1,11 +1,11 @@
-// The reward-free graph: world model, exploration in imagination, ensemble; and the graph that only
-// observes.
+// The reward-free graph: the world model's step, then exploration in imagination and ensemble. It
+// begins with what the world model's graph (model_graph.c) left.
 #include "agent/behaviour.h"
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
 #include <assert.h>
 
-wk_figures wk_figures_record(wk_graph *g, const wk_tensor *tensors, size_t count)
+wk_figures wk_figures_join(wk_graph *g, const wk_tensor *tensors, size_t count)
 {
     wk_figures f = {0};
     wk_tensor parts[WK_FIGURES];
@@ -20,7 +20,6 @@ wk_figures wk_figures_record(wk_graph *g, const wk_tensor *tensors, size_t count
         f.total += numbers;
     }
     f.joined = wk_graph_concat(g, parts, f.count, 0);
-    wk_graph_output(g, f.joined);
     return f;
 }
 
@@ -31,32 +30,14 @@ const float *wk_figures_at(const wk_figures *figures, const float *numbers, wk_t
     return NULL;
 }
 
-// [T,B,D] as [T*B,D].
-static wk_tensor as_rows(wk_graph *g, wk_tensor x)
-{
-    wk_shape s = wk_graph_shape(g, x);
-    return wk_graph_reshape(g, x, WK_SHAPE(s.dim[0] * s.dim[1], s.dim[2]));
-}
-
-// Posterior states as constant rows.
-static wk_latent latent_rows(wk_graph *g, wk_latent latent)
-{
-    return (wk_latent){as_rows(g, wk_graph_stop_gradient(g, latent.stoch)),
-                       as_rows(g, wk_graph_stop_gradient(g, latent.deter))};
-}
-
-// Stores them for the task graph.
-static void keep_latent(wk_graph *g, wk_latent place, wk_latent rows)
-{
-    wk_graph_store(g, place.stoch, rows.stoch);
-    wk_graph_store(g, place.deter, rows.deter);
-}
-
-static wk_status mark_ready(const wk_learner *learner, wk_latent kept, wk_error *err)
+static wk_status mark_ready(const wk_learner *learner, const wk_tensor *kept, size_t count,
+                            wk_error *err)
 {
     const wk_scope *model = learner->learn.scope[WK_SET_MODEL];
     WK_ARRAY(wk_tensor) read = {0};
-    bool room = wk_array_push(&read, kept.stoch) && wk_array_push(&read, kept.deter);
+    bool room = true;
+    for (size_t i = 0; room && i < count; i++)
+        room = wk_array_push(&read, kept[i]);
     for (size_t i = 0; room && i < wk_scope_count(model); i++)
         room = wk_array_push(&read, wk_scope_tensors(model)[i]);
     if (room) wk_graph_mark(learner->learn.graph, read.items, read.count, learner->ready);
@@ -64,17 +45,44 @@ static wk_status mark_ready(const wk_learner *learner, wk_latent kept, wk_error 
     return room ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to list weights");
 }
 
-// The model's step, and the posterior states. The task graph reads both, and the rest of the update
-// changes neither: from here on that may run.
-static wk_status hand_over(wk_learner *learner, wk_prepared step, wk_latent rows, wk_error *err)
+// What the update begins with.
+typedef struct beginning {
+    wk_latent latent; // posterior states of the batch
+    wk_tensor number; // of updates before this one
+    wk_tensor count;  // and with it
+} beginning;
+
+// Takes over what the world model's graph left: posterior states, figures, and the gradients for
+// the model's step; and counts the update. From here on nothing of that is touched any more, so
+// that the world model's graph may run on the next batch; and the task graph, which reads the
+// posterior states and the model.
+static wk_status take_over(wk_learner *learner, beginning *out, wk_error *err)
 {
-    wk_graph *g = learner->learn.graph;
-    wk_latent place = wk_learner_latent(learner, g);
-    wk_learner_step(learner, &learner->learn, WK_SET_MODEL, step);
+    wk_unit *unit = &learner->learn;
+    wk_graph *g = unit->graph;
+    wk_optimizer *optimizer = learner->optimizers[WK_SET_MODEL];
+    wk_handed handed = wk_learner_handed(learner, g);
+    wk_latent latent = wk_learner_latent(learner, g);
+    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
+    wk_tensor number = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "update", NULL, 0);
+    wk_tensor figures =
+        wk_graph_persistent(g, WK_F32, WK_SHAPE(WK_MODEL_FIGURES), "model figures", NULL, 0);
+    wk_graph_section(g, "optimiser");
     wk_graph_branch(g, WK_BRANCH_CRITIC);
-    keep_latent(g, place, rows);
-    wk_status status = learner->config.tasks > 0 ? mark_ready(learner, place, err) : WK_OK;
+    wk_graph_store(g, latent.stoch, handed.latent.stoch);
+    wk_graph_store(g, latent.deter, handed.latent.deter);
+    wk_graph_store(g, figures, handed.figures);
+    wk_graph_store(g, number, counter);
+    wk_graph_count(g, counter, 1);
     wk_graph_branch(g, WK_BRANCH_MAIN);
+    wk_optimizer_take(optimizer, unit->scope[WK_SET_MODEL]);
+    wk_optimizer_step(optimizer, handed.flag);
+    wk_graph_branch(g, WK_BRANCH_CRITIC);
+    const wk_tensor kept[] = {latent.stoch, latent.deter, figures, counter};
+    wk_status status = mark_ready(learner, kept, sizeof kept / sizeof *kept, err);
+    wk_graph_branch(g, WK_BRANCH_MAIN);
+    learner->learn_t.model_figures = figures;
+    *out = (beginning){latent, number, counter};
     return status;
 }
 
@@ -91,7 +99,7 @@ static wk_tensor exploration_reward(wk_scope *ensemble, const wk_learner_config 
     return wk_graph_reshape(g, spread, WK_SHAPE(1, c->horizon, run->starts));
 }
 
-static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor counter)
+static void record_exploration(wk_learner *learner, beginning at)
 {
     const wk_learner_config *c = &learner->config;
     wk_unit *unit = &learner->learn;
@@ -103,7 +111,7 @@ static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor c
     wk_rssm rssm = wk_rssm_use(unit->scope[WK_SET_MODEL], c);
     rssm.beside_action = WK_BRANCH_CRITIC;
     rssm.beside_deter = WK_BRANCH_DETER;
-    wk_imagined run = wk_imagine(&rssm, actor, start, "explore", counter);
+    wk_imagined run = wk_imagine(&rssm, actor, at.latent, "explore", at.number);
     wk_graph_meet(g);
     wk_graph_section(g, "ensemble reward");
     wk_tensor reward = exploration_reward(unit->scope[WK_SET_ENSEMBLE], c, &run);
@@ -132,14 +140,17 @@ static void record_exploration(wk_learner *learner, wk_latent start, wk_tensor c
 
 // The ensemble's loss and gradients. Exploration is rewarded by the ensemble as it is before the
 // step.
-static wk_prepared record_ensemble(wk_learner *learner)
+static wk_prepared record_ensemble(wk_learner *learner, wk_latent latent)
 {
+    const wk_learner_config *c = &learner->config;
     wk_unit *unit = &learner->learn;
     wk_learn_tensors *t = &learner->learn_t;
     wk_scope *ensemble = unit->scope[WK_SET_ENSEMBLE];
-    wk_graph_section(unit->graph, "ensemble");
-    t->ensemble_loss =
-        wk_ensemble_loss(ensemble, &learner->config, t->model.features, t->batch.action);
+    wk_graph *g = unit->graph;
+    wk_graph_section(g, "ensemble");
+    wk_tensor features = wk_graph_concat(g, (wk_tensor[]){latent.stoch, latent.deter}, 2, 1);
+    features = wk_graph_reshape(g, features, WK_SHAPE(c->length, c->batch, wk_config_features(c)));
+    t->ensemble_loss = wk_ensemble_loss(ensemble, c, features, t->action);
     wk_prepared prepared =
         wk_learner_prepare(learner, unit, WK_SET_ENSEMBLE, t->ensemble_loss, t->ensemble_loss);
     t->ensemble_norm = prepared.norm;
@@ -154,57 +165,25 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     wk_learn_tensors *t = &learner->learn_t;
     WK_TRY(wk_unit_begin(unit, learner, sets, sizeof sets / sizeof *sets, err));
     wk_graph *g = unit->graph;
-    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
-
-    t->batch = wk_batch_inputs(g, &learner->config);
-    t->model = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
-    wk_latent start = latent_rows(g, t->model.latent);
-    wk_prepared step =
-        wk_learner_prepare(learner, unit, WK_SET_MODEL, t->model.total, t->model.total);
-    t->model_norm = step.norm;
-    WK_TRY(hand_over(learner, step, start, err));
+    const wk_learner_config *c = &learner->config;
+    t->action = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action");
+    beginning at;
+    WK_TRY(take_over(learner, &at, err));
     wk_graph_branch(g, WK_BRANCH_HEADS);
-    wk_prepared ensemble = record_ensemble(learner);
+    wk_prepared ensemble = record_ensemble(learner, at.latent);
     wk_graph_branch(g, WK_BRANCH_MAIN);
-    record_exploration(learner, start, counter);
+    record_exploration(learner, at);
     wk_graph_branch(g, WK_BRANCH_HEADS);
     wk_learner_step(learner, unit, WK_SET_ENSEMBLE, ensemble);
     wk_graph_branch(g, WK_BRANCH_MAIN);
 
-    wk_graph_count(g, counter, 1);
     if (unit->scope[WK_SET_EXPLORE_SLOW])
         wk_scope_follow(unit->scope[WK_SET_EXPLORE_SLOW], unit->scope[WK_SET_EXPLORE_CRITIC],
-                        counter, (uint64_t)learner->config.slow_period);
-    const wk_tensor read[] = {t->model.total,
-                              t->model.image,
-                              t->model.kl,
-                              t->model.prior_entropy,
-                              t->model.post_entropy,
-                              t->model_norm,
-                              t->ensemble_loss,
-                              t->ensemble_norm,
-                              t->reward,
-                              t->delta,
-                              t->actor_loss,
-                              t->critic_loss,
-                              t->actor_norm,
-                              t->critic_norm,
-                              t->value,
-                              t->entropy};
-    t->figures = wk_figures_record(g, read, sizeof read / sizeof *read);
-    return wk_unit_bind(unit, learner, err);
-}
-
-wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
-{
-    wk_unit *unit = &learner->observe;
-    WK_TRY(wk_unit_begin(unit, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
-    wk_graph *g = unit->graph;
-    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_OBSERVE);
-    learner->observe_t = wk_batch_inputs(g, &learner->config);
-    wk_model_losses seen =
-        wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &learner->observe_t, counter);
-    keep_latent(g, wk_learner_latent(learner, g), latent_rows(g, seen.latent));
-    wk_graph_count(g, counter, 1);
+                        at.count, (uint64_t)c->slow_period);
+    const wk_tensor read[] = {t->model_figures, t->ensemble_loss, t->ensemble_norm, t->reward,
+                              t->delta,         t->actor_loss,    t->critic_loss,   t->actor_norm,
+                              t->critic_norm,   t->value,         t->entropy};
+    t->figures = wk_figures_join(g, read, sizeof read / sizeof *read);
+    wk_graph_output(g, t->figures.joined);
     return wk_unit_bind(unit, learner, err);
 }

@@ -85,7 +85,7 @@ wk_status wk_unit_bind(wk_unit *unit, const wk_learner *learner, wk_error *err)
     for (int id = 0; id < WK_SETS; id++)
         if (unit->scope[id]) WK_TRY(wk_scope_bind(unit->scope[id], learner->backend, err));
     for (int id = 0; id < WK_SETS; id++) {
-        // An optimiser is recorded in the one graph that trains its set.
+        // An optimiser is bound with the one graph that makes its steps.
         bool trains = (unit == &learner->learn && id < WK_SET_REWARD) ||
                       (unit == &learner->tasks && id >= WK_SET_REWARD);
         if (trains && learner->optimizers[id])
@@ -114,15 +114,20 @@ wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_
                                (size_t)which * sizeof(uint64_t));
 }
 
+void wk_learner_check(wk_unit *unit, wk_tensor loss, wk_tensor flag)
+{
+    wk_graph *g = unit->graph;
+    wk_graph_store(g, flag, wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "zero", NULL, 0));
+    wk_graph_check_finite(g, loss, flag);
+    wk_graph_section(g, "optimiser");
+}
+
 wk_prepared wk_learner_prepare(const wk_learner *learner, wk_unit *unit, wk_set_id set,
                                wk_tensor loss, wk_tensor objective)
 {
     wk_graph *g = unit->graph;
-    wk_shape single = WK_SHAPE(1);
-    wk_tensor flag = wk_graph_persistent(g, WK_U64, single, "not finite", NULL, 0);
-    wk_graph_store(g, flag, wk_graph_persistent(g, WK_U64, single, "zero", NULL, 0));
-    wk_graph_check_finite(g, loss, flag);
-    wk_graph_section(g, "optimiser");
+    wk_tensor flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", NULL, 0);
+    wk_learner_check(unit, loss, flag);
     wk_tensor norm = wk_optimizer_gradients(learner->optimizers[set], unit->scope[set],
                                             wk_graph_sum_all(g, objective));
     return (wk_prepared){norm, flag};
@@ -142,14 +147,54 @@ wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id s
     return prepared.norm;
 }
 
-wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)
+static size_t latent_bytes(const wk_learner_config *c)
 {
-    const wk_learner_config *c = &learner->config;
+    return (size_t)wk_config_rows(c) * (size_t)wk_config_features(c) * sizeof(float);
+}
+
+// The posterior states at the beginning of a buffer.
+static wk_latent latent_in(wk_buffer *buffer, const wk_learner_config *c, wk_graph *g)
+{
     int rows = wk_config_rows(c), flat = wk_config_flat(c);
     return (wk_latent){
-        wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, flat), "latent.stoch", learner->latent, 0),
-        wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, c->deter), "latent.deter", learner->latent,
+        wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, flat), "latent.stoch", buffer, 0),
+        wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, c->deter), "latent.deter", buffer,
                             (size_t)rows * (size_t)flat * sizeof(float))};
+}
+
+wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)
+{
+    return latent_in(learner->latent, &learner->config, g);
+}
+
+// Behind the posterior states, at whole 64 bytes: the flag, then the figures.
+static size_t handed_flag(const wk_learner_config *c)
+{
+    return (latent_bytes(c) + 63) / 64 * 64;
+}
+
+size_t wk_learner_handed_bytes(const wk_learner_config *c)
+{
+    return handed_flag(c) + sizeof(uint64_t) + WK_MODEL_FIGURES * sizeof(float);
+}
+
+wk_handed wk_learner_handed(const wk_learner *learner, wk_graph *g)
+{
+    wk_buffer *buffer = learner->handed;
+    size_t flag = handed_flag(&learner->config);
+    return (wk_handed){
+        .latent = latent_in(buffer, &learner->config, g),
+        .figures = wk_graph_persistent(g, WK_F32, WK_SHAPE(WK_MODEL_FIGURES), "model figures",
+                                       buffer, flag + sizeof(uint64_t)),
+        .flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", buffer, flag),
+    };
+}
+
+const wk_unit *wk_learner_unit(const wk_learner *learner, int i)
+{
+    const wk_unit *const units[WK_UNITS] = {&learner->model, &learner->learn, &learner->tasks,
+                                            &learner->observe};
+    return units[i];
 }
 
 // Everything that checkpoints and snapshots hold.
@@ -181,16 +226,22 @@ static wk_status compile_units(wk_learner *learner, wk_error *err)
     wk_temporaries need = wk_learner_temporaries(learner);
     if (need.shared > 0) WK_TRY(wk_buffer_create(backend, need.shared, &learner->temporary, err));
     if (need.beside > 0) WK_TRY(wk_buffer_create(backend, need.beside, &learner->beside, err));
+    if (need.before > 0) WK_TRY(wk_buffer_create(backend, need.before, &learner->before, err));
+    if (learner->ahead) wk_program_set_pace(learner->model.program, WK_PACE_PATIENT);
+    WK_TRY(compile(&learner->model, learner->before ? learner->before : learner->temporary, err));
     WK_TRY(compile(&learner->learn, learner->temporary, err));
     WK_TRY(compile(&learner->observe, learner->temporary, err));
     return compile(&learner->tasks, learner->beside ? learner->beside : learner->temporary, err);
 }
 
-// Where the device is too small for both at once, task updates come behind updates.
-static wk_status place_units(wk_learner *learner, wk_error *err)
+// Where the device is too small for all at once, world models do not run ahead of their updates;
+// where it is still too small, task updates come behind updates.
+static wk_status place_units(wk_learner *learner, unsigned uses, wk_error *err)
 {
-    learner->tasks_beside = learner->learn.program && learner->tasks.program &&
-                            wk_backend_works_beside(learner->backend);
+    bool beside = learner->learn.program && wk_backend_works_beside(learner->backend);
+    learner->tasks_beside = beside && learner->tasks.program;
+    learner->ahead = beside && !(uses & WK_LEARNER_IN_TURN);
+    if (learner->ahead) learner->ahead = wk_learner_fits(learner);
     if (learner->tasks_beside) learner->tasks_beside = wk_learner_fits(learner);
     WK_TRY(wk_learner_check_room(learner, err));
     wk_status status = compile_units(learner, err);
@@ -210,12 +261,17 @@ static wk_status record_units(wk_learner *learner, unsigned uses, wk_error *err)
 {
     wk_backend *backend = learner->backend;
     bool tasks = learner->config.tasks > 0;
+    bool trains = uses & (WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES);
+    WK_TRY(wk_learner_record_model(learner, err));
     WK_TRY(wk_learner_record_learn(learner, err));
     WK_TRY(wk_learner_record_observe(learner, err));
     if (tasks) WK_TRY(wk_learner_record_tasks(learner, err));
-    if (uses & WK_LEARNER_UPDATES) WK_TRY(plan(&learner->learn, backend, err));
+    if (uses & WK_LEARNER_UPDATES) {
+        WK_TRY(plan(&learner->model, backend, err));
+        WK_TRY(plan(&learner->learn, backend, err));
+    }
     if (uses & WK_LEARNER_OBSERVES) WK_TRY(plan(&learner->observe, backend, err));
-    return tasks && uses ? plan(&learner->tasks, backend, err) : WK_OK;
+    return tasks && trains ? plan(&learner->tasks, backend, err) : WK_OK;
 }
 
 static wk_status build(wk_learner *learner, unsigned uses, wk_error *err)
@@ -225,15 +281,15 @@ static wk_status build(wk_learner *learner, unsigned uses, wk_error *err)
     WK_TRY(create_sets(learner, err));
     WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
                             err));
-    WK_TRY(wk_buffer_create(learner->backend, rows * (size_t)wk_config_features(c) * sizeof(float),
-                            &learner->latent, err));
+    WK_TRY(wk_buffer_create(learner->backend, latent_bytes(c), &learner->latent, err));
+    WK_TRY(wk_buffer_create(learner->backend, wk_learner_handed_bytes(c), &learner->handed, err));
     size_t most = rows * (size_t)(c->tasks > 1 ? c->tasks : 1);
     learner->scratch = malloc(most * sizeof(float));
     if (!learner->scratch)
         return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", most);
     WK_TRY(wk_learner_make_queues(learner, err));
     WK_TRY(record_units(learner, uses, err));
-    WK_TRY(place_units(learner, err));
+    WK_TRY(place_units(learner, uses, err));
     if (learner->params[WK_SET_EXPLORE_SLOW])
         WK_TRY(wk_params_copy(learner->params[WK_SET_EXPLORE_SLOW],
                               learner->params[WK_SET_EXPLORE_CRITIC], err));
@@ -275,10 +331,12 @@ void wk_learner_destroy(wk_learner *learner)
     if (!learner) return;
     assert(!learner->mirrors);
     wk_queue_destroy(learner->work);
+    wk_queue_destroy(learner->model_work);
     wk_queue_destroy(learner->task_work);
     wk_queue_destroy(learner->transfers);
     wk_state_destroy(learner->state);
     wk_state_destroy(learner->weights);
+    wk_unit_free(&learner->model);
     wk_unit_free(&learner->learn);
     wk_unit_free(&learner->tasks);
     wk_unit_free(&learner->observe);
@@ -287,10 +345,13 @@ void wk_learner_destroy(wk_learner *learner)
         wk_params_destroy(learner->params[id]);
     }
     wk_buffer_destroy(learner->latent);
+    wk_buffer_destroy(learner->handed);
     wk_buffer_destroy(learner->counters);
     wk_buffer_destroy(learner->temporary);
     wk_buffer_destroy(learner->beside);
+    wk_buffer_destroy(learner->before);
     wk_event_destroy(learner->done);
+    wk_event_destroy(learner->modelled);
     wk_event_destroy(learner->ready);
     wk_event_destroy(learner->tasks_done);
     for (int i = 0; i < 2; i++) {
@@ -333,10 +394,13 @@ wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
     wk_learner_memory memory = {.state = wk_state_bytes(learner->state),
                                 .planned = wk_temporaries_total(wk_learner_temporaries(learner)),
                                 .allocated = wk_backend_allocated(learner->backend)};
-    const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
-    for (int i = 0; i < 3; i++)
-        if (units[i]->program) memory.planned += wk_program_get_stats(units[i]->program).owned;
+    memory.planned += wk_learner_owned(learner);
     return memory;
+}
+
+wk_program *wk_learner_model_program(wk_learner *learner)
+{
+    return learner->model.program;
 }
 
 wk_program *wk_learner_program(wk_learner *learner)
@@ -363,6 +427,7 @@ wk_status wk_learner_save_labelled(const wk_learner *learner, const char *path,
 wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err)
 {
     wk_safetensors *file;
+    WK_TRY(wk_learner_forget(learner, err));
     WK_TRY(wk_safetensors_open(path, &file, err));
     wk_status status = wk_state_load(learner->state, file, err);
     wk_safetensors_close(file);

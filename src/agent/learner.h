@@ -1,7 +1,8 @@
 // The learner: all networks with their optimisers, and the recorded graphs that train them.
 //
-// One update is one run of the reward-free graph: world model, then exploration in the updated
-// model, then the ensemble. Task policies have a graph of their own that reads the updated model
+// One update is a run of the world model's graph, which gives gradients, and one of the reward-free
+// graph: the model's step, then exploration in the updated model, then the ensemble. The first may
+// run ahead, on the next batch beside this update. Task policies have a graph that reads the model
 // and the posterior states it left behind, with random streams of their own: with or without tasks,
 // and with tasks beside the exploration or behind it, the reward-free run is the same to the bit.
 // From a snapshot, the same task graph is fed by a graph that only observes.
@@ -26,6 +27,9 @@ wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend
 enum {
     WK_LEARNER_UPDATES = 1,  // wk_learner_update, in parts too
     WK_LEARNER_OBSERVES = 2, // wk_learner_observe
+    // With updates: the world model of a batch runs when its update is started, even where the
+    // device has the room to run it ahead. Less memory, the same results.
+    WK_LEARNER_IN_TURN = 4,
 };
 /// The same with programs, and memory for them, only for that.
 wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
@@ -71,6 +75,9 @@ wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
 /// The same in three parts, so that the host can prepare a batch while the device works on the one
 /// before. Staging brings a batch to the device; starting begins the update on the batch that was
 /// staged last; finishing waits for it. Between the last two only staging and acting are allowed.
+/// A device that works beside the host, and has the room, runs the world model on a batch from when
+/// it is staged and the update before has made its model's step; that changes nothing but when
+/// things are done.
 /// Pictures in memory of wk_host_create are copied while the host goes on: they must stay until
 /// their update is finished, or others are staged. Frames on the device must stay as long; work in
 /// the transfers' queue may replace them behind that. Either result may be NULL.
@@ -116,8 +123,9 @@ typedef struct wk_learner_memory {
 } wk_learner_memory;
 wk_learner_memory wk_learner_get_memory(const wk_learner *learner);
 
-/// The program of the reward-free update and that of the task update (NULL without tasks), for
-/// timing by section.
+/// The programs of the world model, of the rest of the reward-free update and of the task update
+/// (NULL without tasks), for timing by section.
+wk_program *wk_learner_model_program(wk_learner *learner);
 wk_program *wk_learner_program(wk_learner *learner);
 wk_program *wk_learner_task_program(wk_learner *learner);
 

@@ -4,17 +4,33 @@
 
 #include <math.h>
 
-float *wk_learner_task_figures(const wk_learner *learner)
-{
-    return learner->figures + learner->learn_t.figures.total;
-}
-
 static float mean_of(const float *values, int count)
 {
     double sum = 0;
     for (int i = 0; i < count; i++)
         sum += values[i];
     return (float)(sum / count);
+}
+
+// Those of the world model's graph came with the update's.
+static void fill_model_metrics(const wk_learner *learner, wk_learner_metrics *m)
+{
+    const wk_model_tensors *t = &learner->model_t;
+    const wk_learn_tensors *update = &learner->learn_t;
+    const float *numbers = wk_figures_at(&update->figures, learner->figures, update->model_figures);
+    const struct {
+        wk_tensor x;
+        float *to;
+    } figures[] = {
+        {t->losses.total, &m->model_loss},
+        {t->losses.image, &m->image_loss},
+        {t->losses.kl, &m->kl},
+        {t->losses.prior_entropy, &m->prior_entropy},
+        {t->losses.post_entropy, &m->post_entropy},
+        {t->norm, &m->model_norm},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        *figures[i].to = *wk_figures_at(&t->figures, numbers, figures[i].x);
 }
 
 void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
@@ -25,12 +41,6 @@ void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
         int count; // more than one: the mean
         float *to;
     } figures[] = {
-        {t->model.total, 1, &m->model_loss},
-        {t->model.image, 1, &m->image_loss},
-        {t->model.kl, 1, &m->kl},
-        {t->model.prior_entropy, 1, &m->prior_entropy},
-        {t->model.post_entropy, 1, &m->post_entropy},
-        {t->model_norm, 1, &m->model_norm},
         {t->reward, 1, &m->disagreement},
         {t->actor_loss, 1, &m->explore.actor_loss},
         {t->critic_loss, 1, &m->explore.critic_loss},
@@ -45,6 +55,7 @@ void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
         const float *at = wk_figures_at(&t->figures, learner->figures, figures[i].x);
         *figures[i].to = at ? mean_of(at, figures[i].count) : 0;
     }
+    fill_model_metrics(learner, m);
 }
 
 void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *m)

@@ -33,9 +33,11 @@ wk_status wk_learner_make_queues(wk_learner *learner, wk_error *err)
     const wk_learner_config *c = &learner->config;
     wk_backend *backend = learner->backend;
     WK_TRY(wk_queue_create(backend, false, &learner->work, err));
+    WK_TRY(wk_queue_create(backend, false, &learner->model_work, err));
     WK_TRY(wk_queue_create(backend, false, &learner->task_work, err));
     WK_TRY(wk_queue_create(backend, false, &learner->transfers, err));
     WK_TRY(wk_event_create(backend, &learner->done, err));
+    WK_TRY(wk_event_create(backend, &learner->modelled, err));
     WK_TRY(wk_event_create(backend, &learner->ready, err));
     WK_TRY(wk_event_create(backend, &learner->tasks_done, err));
     for (int i = 0; i < 2; i++) {
@@ -58,6 +60,11 @@ static wk_status upload_batch(wk_learner *learner, wk_program *program,
     WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
                              rows * (size_t)learner->config.action_size * sizeof(float), err));
     return wk_program_upload(program, inputs->keep, learner->scratch, rows * sizeof(float), err);
+}
+
+float *wk_learner_task_figures(const wk_learner *learner)
+{
+    return learner->figures + learner->learn_t.figures.total;
 }
 
 // Brings all figures of a program into the host's memory, once it has run.
@@ -98,22 +105,6 @@ static wk_status put_pictures(wk_learner *learner, const wk_learner_batch *batch
     return wk_queue_gather(learner->transfers, &gather, err);
 }
 
-wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
-{
-    int side = learner->side;
-    incoming at = incoming_of(&learner->config);
-    const void **list = learner->outgoing[side];
-    float *numbers = (float *)(void *)(list + wk_config_rows(&learner->config));
-    // A batch that was staged here and never used may still be on its way.
-    WK_TRY(wk_event_wait(learner->staged[side], err));
-    WK_TRY(wk_queue_after(learner->transfers, learner->taken[side], err));
-    fill_numbers(&learner->config, batch, numbers);
-    WK_TRY(put_pictures(learner, batch, list, err));
-    WK_TRY(wk_queue_upload(learner->transfers, learner->incoming[side], at.actions, numbers,
-                           at.total - at.actions, err));
-    return wk_queue_mark(learner->transfers, learner->staged[side], err);
-}
-
 // Copies a part of a batch on the device into an input of a program.
 static wk_status feed(wk_queue *queue, const wk_unit *unit, wk_tensor x, const wk_buffer *from,
                       size_t offset, wk_error *err)
@@ -124,15 +115,59 @@ static wk_status feed(wk_queue *queue, const wk_unit *unit, wk_tensor x, const w
     return wk_queue_copy(queue, &copy, 1, err);
 }
 
+// The world model's graph on the batch of this side: where it runs ahead, beside what the update
+// before has still to do when its model's step is made.
+static wk_status put_model(wk_learner *learner, wk_error *err)
+{
+    int side = learner->side;
+    wk_queue *queue = learner->ahead ? learner->model_work : learner->work;
+    const wk_unit *unit = &learner->model;
+    const wk_buffer *batch = learner->incoming[side];
+    const wk_batch_tensors *inputs = &learner->model_t.batch;
+    incoming at = incoming_of(&learner->config);
+    WK_TRY(wk_queue_after(queue, learner->staged[side], err));
+    WK_TRY(feed(queue, unit, inputs->image, batch, 0, err));
+    WK_TRY(feed(queue, unit, inputs->action, batch, at.actions, err));
+    WK_TRY(feed(queue, unit, inputs->keep, batch, at.keep, err));
+    WK_TRY(wk_queue_after(queue, learner->ready, err));
+    WK_TRY(wk_program_put(unit->program, queue, err));
+    WK_TRY(wk_queue_mark(queue, learner->modelled, err));
+    learner->begun = true;
+    return WK_OK;
+}
+
+// Waits, because what reads weights may also be making the copies of them that others use.
+wk_status wk_learner_forget(wk_learner *learner, wk_error *err)
+{
+    learner->begun = false;
+    return wk_queue_drain(learner->model_work, err);
+}
+
+wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
+{
+    int side = learner->side;
+    incoming at = incoming_of(&learner->config);
+    const void **list = learner->outgoing[side];
+    float *numbers = (float *)(void *)(list + wk_config_rows(&learner->config));
+    // A batch that was staged here and never used may still be on its way. What was begun with it
+    // may come to read this one; nobody uses that.
+    learner->begun = false;
+    WK_TRY(wk_event_wait(learner->staged[side], err));
+    WK_TRY(wk_queue_after(learner->transfers, learner->taken[side], err));
+    fill_numbers(&learner->config, batch, numbers);
+    WK_TRY(put_pictures(learner, batch, list, err));
+    WK_TRY(wk_queue_upload(learner->transfers, learner->incoming[side], at.actions, numbers,
+                           at.total - at.actions, err));
+    WK_TRY(wk_queue_mark(learner->transfers, learner->staged[side], err));
+    return learner->ahead ? put_model(learner, err) : WK_OK;
+}
+
 static wk_status put_learn(wk_learner *learner, const wk_buffer *batch, wk_error *err)
 {
     wk_queue *queue = learner->work;
     const wk_unit *unit = &learner->learn;
-    const wk_batch_tensors *inputs = &learner->learn_t.batch;
-    incoming at = incoming_of(&learner->config);
-    WK_TRY(feed(queue, unit, inputs->image, batch, 0, err));
-    WK_TRY(feed(queue, unit, inputs->action, batch, at.actions, err));
-    WK_TRY(feed(queue, unit, inputs->keep, batch, at.keep, err));
+    size_t actions = incoming_of(&learner->config).actions;
+    WK_TRY(feed(queue, unit, learner->learn_t.action, batch, actions, err));
     WK_TRY(wk_program_put(unit->program, queue, err));
     return put_figures(queue, unit, &learner->learn_t.figures, learner->figures, err);
 }
@@ -169,7 +204,9 @@ wk_status wk_learner_start(wk_learner *learner, wk_error *err)
     int side = learner->side;
     assert(!learner->running && learner->learn.program);
     WK_TRY(wk_mirrors_keep(learner, err));
-    WK_TRY(wk_queue_after(learner->work, learner->staged[side], err));
+    if (!learner->begun) WK_TRY(put_model(learner, err));
+    learner->begun = false;
+    WK_TRY(wk_queue_after(learner->work, learner->modelled, err));
     learner->running = true;
     WK_TRY(put_learn(learner, learner->incoming[side], err));
     learner->side = !side;

@@ -25,7 +25,8 @@ static size_t optimizer_bytes(const wk_learner *learner)
 // Of the planned memory, what is there before the programs are compiled.
 static size_t early_bytes(const wk_learner *learner)
 {
-    size_t sum = buffer_size(learner->counters) + buffer_size(learner->latent);
+    size_t sum = buffer_size(learner->counters) + buffer_size(learner->latent) +
+                 buffer_size(learner->handed);
     for (int i = 0; i < 2; i++)
         sum += buffer_size(learner->incoming[i]);
     return sum;
@@ -36,21 +37,40 @@ static size_t planned_bytes(const wk_unit *unit)
     return unit->program ? wk_program_get_stats(unit->program).planned : 0;
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 wk_temporaries wk_learner_temporaries(const wk_learner *learner)
 {
     size_t learn = planned_bytes(&learner->learn), tasks = planned_bytes(&learner->tasks);
-    size_t observe = planned_bytes(&learner->observe);
-    wk_temporaries out = {.shared = learn > observe ? learn : observe};
+    size_t observe = planned_bytes(&learner->observe), model = planned_bytes(&learner->model);
+    wk_temporaries out = {.shared = larger(learn, observe)};
     if (learner->tasks_beside)
         out.beside = tasks;
-    else if (tasks > out.shared)
-        out.shared = tasks;
+    else
+        out.shared = larger(out.shared, tasks);
+    if (learner->ahead)
+        out.before = model;
+    else
+        out.shared = larger(out.shared, model);
     return out;
 }
 
 size_t wk_temporaries_total(wk_temporaries temporaries)
 {
-    return temporaries.shared + temporaries.beside;
+    return temporaries.shared + temporaries.beside + temporaries.before;
+}
+
+size_t wk_learner_owned(const wk_learner *learner)
+{
+    size_t sum = 0;
+    for (int i = 0; i < WK_UNITS; i++) {
+        const wk_program *program = wk_learner_unit(learner, i)->program;
+        if (program) sum += wk_program_get_stats(program).owned;
+    }
+    return sum;
 }
 
 wk_learner_need wk_learner_get_need(const wk_learner *learner)
@@ -59,14 +79,10 @@ wk_learner_need wk_learner_get_need(const wk_learner *learner)
     size_t weights = weight_bytes(learner);
     size_t temporary = wk_temporaries_total(wk_learner_temporaries(learner));
     wk_learner_need need = {.state = weights + optimizer_bytes(learner),
-                            .planned = temporary + early_bytes(learner),
+                            .planned = temporary + early_bytes(learner) + wk_learner_owned(learner),
                             .copies = room.copies ? weights / 2 : 0};
-    const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
-    for (int i = 0; i < 3; i++) {
-        if (!units[i]->program) continue;
-        need.planned += wk_program_get_stats(units[i]->program).owned;
-        need.working += room.program;
-    }
+    for (int i = 0; i < WK_UNITS; i++)
+        if (wk_learner_unit(learner, i)->program) need.working += room.program;
     return need;
 }
 

@@ -82,6 +82,7 @@ wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
 
     const wk_tensor read[] = {t->reward_loss, t->reward_norm, t->actor_loss, t->critic_loss,
                               t->actor_norm,  t->critic_norm, t->value,      t->entropy};
-    t->figures = wk_figures_record(g, read, sizeof read / sizeof *read);
+    t->figures = wk_figures_join(g, read, sizeof read / sizeof *read);
+    wk_graph_output(g, t->figures.joined);
     return wk_unit_bind(unit, learner, err);
 }

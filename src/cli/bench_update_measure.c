@@ -14,6 +14,8 @@ typedef struct bench {
     wk_learner *learner;
     uint8_t *images, *first;
     float *actions, *rewards;
+    wk_buffer *pictures; // on a GPU, as the replay's in a run
+    const void **frames; // where each is
     wk_learner_batch batch;
     double *update, *tasks; // [iters] seconds
     double *graph, *task_graph, *both;
@@ -42,6 +44,21 @@ static wk_status make_batch(bench *b, const wk_learner_config *c, wk_error *err)
     return WK_OK;
 }
 
+// Puts the pictures where batches of a run come from.
+static wk_status place_pictures(bench *b, const wk_learner_config *c, wk_error *err)
+{
+    size_t rows = (size_t)wk_config_rows(c);
+    if (!wk_backend_works_beside(b->backend)) return WK_OK;
+    b->frames = malloc(rows * sizeof *b->frames);
+    if (!b->frames) return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
+    WK_TRY(wk_buffer_create(b->backend, rows * WK_PIXELS, &b->pictures, err));
+    WK_TRY(wk_buffer_upload(b->pictures, 0, b->images, rows * WK_PIXELS, err));
+    for (size_t i = 0; i < rows; i++)
+        b->frames[i] = (const char *)b->pictures->address + i * WK_PIXELS;
+    b->batch.frames = b->frames;
+    return WK_OK;
+}
+
 static wk_status allocate(bench *b, size_t iters, wk_error *err)
 {
     b->update = calloc(iters, sizeof *b->update);
@@ -62,23 +79,31 @@ static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed 
     double start = wk_clock_seconds();
     WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &what->config, b->backend, &b->learner, err));
     out->setup = wk_clock_seconds() - start;
-    return make_batch(b, &what->config, err); // after what may be refused: it can be large
+    out->memory = wk_learner_get_memory(b->learner);
+    // After what may be refused: it can be large.
+    WK_TRY(make_batch(b, &what->config, err));
+    return place_pictures(b, &what->config, err);
 }
 
-// One update; the batch of the next is copied meanwhile.
-static wk_status update_once(bench *b, double *update, double *tasks, wk_error *err)
+// One update; meanwhile the batch of the next is gathered, and the world model may begin with it.
+static wk_status update_once(bench *b, double *seconds, wk_error *err)
 {
     wk_learner_metrics metrics;
-    wk_task_metrics task_metrics;
     double start = wk_clock_seconds();
     WK_TRY(wk_learner_start(b->learner, err));
     WK_TRY(wk_learner_stage(b->learner, &b->batch, err));
     WK_TRY(wk_learner_finish(b->learner, &metrics, NULL, err));
-    double middle = wk_clock_seconds();
-    if (wk_learner_task_program(b->learner))
-        WK_TRY(wk_learner_update_tasks(b->learner, &b->batch, &task_metrics, err));
-    *update = middle - start;
-    *tasks = wk_clock_seconds() - middle;
+    *seconds = wk_clock_seconds() - start;
+    return WK_OK;
+}
+
+static wk_status update_tasks_once(bench *b, double *seconds, wk_error *err)
+{
+    wk_task_metrics metrics;
+    if (!wk_learner_task_program(b->learner)) return WK_OK;
+    double start = wk_clock_seconds();
+    WK_TRY(wk_learner_update_tasks(b->learner, &b->batch, &metrics, err));
+    *seconds = wk_clock_seconds() - start;
     return WK_OK;
 }
 
@@ -95,20 +120,53 @@ static wk_status time_both(bench *b, double *both, wk_error *err)
     return WK_OK;
 }
 
-static wk_status time_graph(wk_program *program, double *seconds, wk_error *err)
+// The programs of an update run one behind the other, and that of a task update.
+typedef struct programs {
+    wk_program *update[2], *tasks[1];
+} programs;
+
+static programs programs_of(bench *b)
 {
-    if (!program) return WK_OK;
+    return (programs){
+        .update = {wk_learner_model_program(b->learner), wk_learner_program(b->learner)},
+        .tasks = {wk_learner_task_program(b->learner)}};
+}
+
+static wk_status time_graphs(wk_program *const *list, size_t count, double *seconds, wk_error *err)
+{
     double start = wk_clock_seconds();
-    WK_TRY(wk_program_run(program, err));
+    for (size_t i = 0; i < count; i++)
+        if (list[i]) WK_TRY(wk_program_run(list[i], err));
     *seconds = wk_clock_seconds() - start;
     return WK_OK;
 }
 
 static wk_status trace(bench *b, bool on, wk_error *err)
 {
-    wk_program *tasks = wk_learner_task_program(b->learner);
-    WK_TRY(wk_program_trace(wk_learner_program(b->learner), on, err));
-    return tasks ? wk_program_trace(tasks, on, err) : WK_OK;
+    programs p = programs_of(b);
+    for (int i = 0; i < 2; i++)
+        WK_TRY(wk_program_trace(p.update[i], on, err));
+    return p.tasks[0] ? wk_program_trace(p.tasks[0], on, err) : WK_OK;
+}
+
+// The last batch that was staged is learned from, so that nothing of it runs beside what is
+// measured next.
+static wk_status settle(bench *b, wk_error *err)
+{
+    if (!wk_backend_works_beside(b->backend)) return WK_OK;
+    WK_TRY(wk_learner_start(b->learner, err));
+    return wk_learner_finish(b->learner, NULL, NULL, err);
+}
+
+// Update and task update by themselves, each many times.
+static wk_status time_each(bench *b, int iters, wk_error *err)
+{
+    for (int i = 0; i < iters; i++)
+        WK_TRY(update_once(b, &b->update[i], err));
+    WK_TRY(settle(b, err));
+    for (int i = 0; i < iters; i++)
+        WK_TRY(update_tasks_once(b, &b->tasks[i], err));
+    return wk_learner_stage(b->learner, &b->batch, err);
 }
 
 // On the CPU tracing costs nothing and goes along, and nothing runs beside an update; on a GPU
@@ -119,21 +177,21 @@ static wk_status run(bench *b, int iters, wk_error *err)
     bool apart = strcmp(wk_backend_name(b->backend), "cpu") != 0;
     double ignored;
     WK_TRY(wk_learner_stage(b->learner, &b->batch, err));
-    WK_TRY(update_once(b, &b->update[0], &b->tasks[0], err));
+    WK_TRY(update_once(b, &ignored, err));
+    WK_TRY(update_tasks_once(b, &ignored, err));
     if (!apart) WK_TRY(trace(b, true, err));
-    for (int i = 0; i < iters; i++)
-        WK_TRY(update_once(b, &b->update[i], &b->tasks[i], err));
+    WK_TRY(time_each(b, iters, err));
     if (!apart) return WK_OK;
     for (int i = 0; wk_learner_task_program(b->learner) && i < iters; i++)
         WK_TRY(time_both(b, &b->both[i], err));
+    WK_TRY(settle(b, err));
+    programs p = programs_of(b);
     for (int i = 0; i < iters; i++) {
-        WK_TRY(time_graph(wk_learner_program(b->learner), &b->graph[i], err));
-        WK_TRY(time_graph(wk_learner_task_program(b->learner), &b->task_graph[i], err));
+        WK_TRY(time_graphs(p.update, 2, &b->graph[i], err));
+        WK_TRY(time_graphs(p.tasks, 1, &b->task_graph[i], err));
     }
     WK_TRY(trace(b, true, err));
-    for (int i = 0; i < TRACED; i++)
-        WK_TRY(update_once(b, &ignored, &ignored, err));
-    return WK_OK;
+    return time_each(b, TRACED, err);
 }
 
 static int by_size(const void *a, const void *b)
@@ -148,19 +206,36 @@ static double median_of(double *seconds, int iters)
     return (seconds[(iters - 1) / 2] + seconds[iters / 2]) / 2;
 }
 
-static void summarise(double *seconds, double *graph, int iters, const wk_program *program,
-                      wk_update_times *out)
+// The part of this name, a new one if there is none; NULL where there is no room for it.
+static wk_update_part *part_named(wk_update_times *out, const char *name)
+{
+    for (size_t i = 0; i < (size_t)out->part_count; i++)
+        if (strcmp(out->parts[i].name, name) == 0) return &out->parts[i];
+    if (out->part_count == WK_UPDATE_PARTS_MAX) return NULL;
+    wk_update_part *part = &out->parts[out->part_count++];
+    snprintf(part->name, sizeof part->name, "%s", name);
+    return part;
+}
+
+// Sections of the same name in several programs are one part.
+static void add_parts(const wk_program *program, wk_update_times *out)
+{
+    for (size_t i = 0; i < wk_program_section_count(program); i++) {
+        wk_section_time section = wk_program_section_time(program, i);
+        if (section.nodes == 0) continue;
+        wk_update_part *part = part_named(out, section.name[0] ? section.name : "other");
+        if (part) part->seconds += section.seconds;
+    }
+}
+
+static void summarise(double *seconds, double *graph, int iters, wk_program *const *list,
+                      size_t count, wk_update_times *out)
 {
     out->median = median_of(seconds, iters);
     out->least = seconds[0];
     out->graph = median_of(graph, iters);
-    for (size_t i = 0; i < wk_program_section_count(program); i++) {
-        wk_section_time section = wk_program_section_time(program, i);
-        if (section.nodes == 0 || out->part_count == WK_UPDATE_PARTS_MAX) continue;
-        wk_update_part *part = &out->parts[out->part_count++];
-        snprintf(part->name, sizeof part->name, "%s", section.name[0] ? section.name : "other");
-        part->seconds = section.seconds;
-    }
+    for (size_t i = 0; i < count; i++)
+        add_parts(list[i], out);
 }
 
 static size_t peak_resident(void)
@@ -172,8 +247,10 @@ static size_t peak_resident(void)
 static void free_bench(bench *b)
 {
     wk_learner_destroy(b->learner);
+    wk_buffer_destroy(b->pictures);
     wk_backend_destroy(b->backend);
     wk_pool_destroy(b->pool);
+    free(b->frames);
     free(b->images);
     free(b->first);
     free(b->actions);
@@ -192,13 +269,12 @@ wk_status wk_update_speed_measure(const wk_update_bench *what, wk_update_speed *
     wk_status status = prepare(&b, what, out, err);
     if (status == WK_OK) status = run(&b, what->iters, err);
     if (status == WK_OK) {
-        summarise(b.update, b.graph, what->iters, wk_learner_program(b.learner), &out->update);
+        programs p = programs_of(&b);
+        summarise(b.update, b.graph, what->iters, p.update, 2, &out->update);
         if (what->config.tasks > 0)
-            summarise(b.tasks, b.task_graph, what->iters, wk_learner_task_program(b.learner),
-                      &out->tasks);
+            summarise(b.tasks, b.task_graph, what->iters, p.tasks, 1, &out->tasks);
         out->both = median_of(b.both, what->iters);
         if (out->both == 0) out->both = out->update.median + out->tasks.median;
-        out->memory = wk_learner_get_memory(b.learner);
         out->resident = peak_resident();
     }
     free_bench(&b);

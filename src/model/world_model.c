@@ -35,7 +35,8 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
     wk_observed seen =
         wk_rssm_observe(&rssm, embed, batch->action, batch->keep, counter, "model/observe");
     wk_tensor prior = wk_rssm_prior(&rssm, seen.latent.deter);
-    wk_model_losses out = {.latent = seen.latent, .features = wk_rssm_features(&rssm, seen.latent)};
+    wk_model_losses out = {.latent = seen.latent};
+    wk_tensor features = wk_rssm_features(&rssm, seen.latent);
     wk_kl_config kl = {.classes = c->classes, .balance = c->kl_balance, .free_nats = c->free_nats};
     wk_tensor kl_loss = wk_nn_balanced_kl(g, seen.post_logits, prior, &kl, &out.kl);
     out.prior_entropy = mean_entropy(g, c, prior);
@@ -43,7 +44,7 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
 
     wk_graph_section(g, "decoder");
     wk_tensor flat =
-        wk_graph_reshape(g, out.features, WK_SHAPE(wk_config_rows(c), wk_config_features(c)));
+        wk_graph_reshape(g, features, WK_SHAPE(wk_config_rows(c), wk_config_features(c)));
     wk_tensor error = wk_graph_half_squared_error(g, wk_decode(scope, c, flat), images, 3);
     out.image = wk_graph_mean_all(g, error);
     out.total = wk_graph_add(g, out.image, wk_graph_affine(g, kl_loss, c->kl_scale, 0));

@@ -20,7 +20,6 @@ typedef struct wk_model_losses {
     wk_tensor prior_entropy; // [1], mean
     wk_tensor post_entropy;  // [1], mean
     wk_latent latent;        // posterior states [T,B,..]
-    wk_tensor features;      // [T,B,features]
 } wk_model_losses;
 
 /// Declares the inputs.

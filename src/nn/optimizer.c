@@ -13,6 +13,9 @@ struct wk_optimizer {
     WK_ARRAY(wk_tensor) moments; // m and v of each weight of the scope, in turn
     WK_ARRAY(wk_tensor) gradients;
     wk_tensor norm, counts;
+    const wk_scope *source;   // of the graph that leaves the gradients, if that is another
+    WK_ARRAY(wk_tensor) left; // there, beside its weights: where they are left
+    wk_tensor left_norm;
     bool failed;
     wk_buffer *buffer;
 };
@@ -36,6 +39,7 @@ void wk_optimizer_destroy(wk_optimizer *optimizer)
     wk_buffer_destroy(optimizer->buffer);
     wk_array_free(&optimizer->moments);
     wk_array_free(&optimizer->gradients);
+    wk_array_free(&optimizer->left);
     free(optimizer);
 }
 
@@ -63,12 +67,11 @@ static wk_tensor counts_tensor(wk_optimizer *optimizer)
                                0);
 }
 
-wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss)
+// The gradients of all weights of the scope, and their norm.
+static wk_tensor differentiate(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss)
 {
     assert(wk_scope_params(scope) == optimizer->params && !optimizer->g);
-    wk_graph *g = optimizer->g = wk_scope_graph(scope);
-    optimizer->scope = scope;
-    optimizer->counts = counts_tensor(optimizer);
+    wk_graph *g = wk_scope_graph(scope);
     size_t count = wk_scope_count(scope);
     if (!wk_array_reserve(&optimizer->gradients, count + 1)) {
         optimizer->failed = true;
@@ -76,8 +79,67 @@ wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_te
     }
     optimizer->gradients.count = count;
     wk_graph_gradients(g, loss, wk_scope_tensors(scope), count, optimizer->gradients.items);
-    optimizer->norm =
-        wk_graph_global_norm(g, optimizer->gradients.items, count, members(optimizer));
+    return wk_graph_global_norm(g, optimizer->gradients.items, count, members(optimizer));
+}
+
+// The graph that makes the step.
+static void settle(wk_optimizer *optimizer, wk_scope *scope)
+{
+    optimizer->g = wk_scope_graph(scope);
+    optimizer->scope = scope;
+    optimizer->counts = counts_tensor(optimizer);
+}
+
+wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss)
+{
+    optimizer->norm = differentiate(optimizer, scope, loss);
+    settle(optimizer, scope);
+    return optimizer->norm;
+}
+
+// Where a gradient lies between two graphs.
+static wk_tensor left_tensor(const wk_optimizer *optimizer, wk_graph *g, const wk_weight *weight)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s.gradient/%s", wk_params_name(optimizer->params), weight->name);
+    return wk_graph_persistent(g, WK_F32, weight->shape, name, NULL, 0);
+}
+
+static wk_tensor left_norm(const wk_optimizer *optimizer, wk_graph *g)
+{
+    return wk_graph_persistent(g, WK_F32, WK_SHAPE(members(optimizer)), "norm", NULL, 0);
+}
+
+wk_tensor wk_optimizer_leave(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss)
+{
+    assert(!optimizer->source);
+    wk_graph *g = wk_scope_graph(scope);
+    optimizer->source = scope;
+    wk_tensor norm = differentiate(optimizer, scope, loss);
+    if (!wk_array_reserve(&optimizer->left, wk_scope_count(scope) + 1)) optimizer->failed = true;
+    if (optimizer->failed) return norm;
+    for (size_t i = 0; i < optimizer->gradients.count; i++) {
+        wk_tensor place = left_tensor(optimizer, g, wk_scope_param(scope, i));
+        wk_graph_store(g, place, optimizer->gradients.items[i]);
+        optimizer->left.items[optimizer->left.count++] = place;
+    }
+    optimizer->left_norm = left_norm(optimizer, g);
+    wk_graph_store(g, optimizer->left_norm, norm);
+    return norm;
+}
+
+wk_tensor wk_optimizer_take(wk_optimizer *optimizer, wk_scope *scope)
+{
+    assert(optimizer->source && !optimizer->g);
+    wk_scope_use_all(scope);
+    settle(optimizer, scope);
+    optimizer->norm = left_norm(optimizer, optimizer->g);
+    size_t count = wk_scope_count(scope);
+    // Every weight of the scope is one that the other graph has a gradient of.
+    if (count != optimizer->left.count) optimizer->failed = true;
+    for (size_t i = 0; !optimizer->failed && i < count; i++)
+        optimizer->gradients.items[i] =
+            left_tensor(optimizer, optimizer->g, wk_scope_param(scope, i));
     return optimizer->norm;
 }
 
@@ -136,6 +198,32 @@ wk_buffer *wk_optimizer_buffer(const wk_optimizer *optimizer)
     return optimizer->buffer;
 }
 
+size_t wk_optimizer_left_offset(const wk_optimizer *optimizer)
+{
+    enum { LINE = 64 };
+    size_t counts = (size_t)members(optimizer) * sizeof(wk_optimizer_counts);
+    return (wk_optimizer_counts_offset(optimizer) + counts + LINE - 1) / LINE * LINE;
+}
+
+// Moments and counts, and what one graph leaves for the other: gradients, then the norm.
+static size_t buffer_size(const wk_optimizer *optimizer)
+{
+    size_t state = wk_optimizer_counts_offset(optimizer) +
+                   (size_t)members(optimizer) * sizeof(wk_optimizer_counts);
+    if (!optimizer->source) return state;
+    return wk_optimizer_left_offset(optimizer) + weights_size(optimizer) +
+           (size_t)members(optimizer) * sizeof(float);
+}
+
+static void bind_left(wk_graph *g, const wk_optimizer *optimizer, const wk_scope *scope,
+                      const wk_tensor *gradients, wk_tensor norm)
+{
+    size_t begin = wk_optimizer_left_offset(optimizer);
+    for (size_t i = 0; i < wk_scope_count(scope); i++)
+        wk_graph_bind(g, gradients[i], optimizer->buffer, begin + wk_scope_param(scope, i)->offset);
+    wk_graph_bind(g, norm, optimizer->buffer, begin + weights_size(optimizer));
+}
+
 wk_status wk_optimizer_bind(wk_optimizer *optimizer, wk_backend *backend, wk_error *err)
 {
     assert(optimizer->g && !optimizer->buffer && wk_params_placed(optimizer->params));
@@ -143,9 +231,7 @@ wk_status wk_optimizer_bind(wk_optimizer *optimizer, wk_backend *backend, wk_err
     if (optimizer->failed || optimizer->moments.count != 2 * wk_scope_count(optimizer->scope))
         return wk_fail(err, WK_E_MEMORY, "no memory for the optimizer of '%s'",
                        wk_params_name(optimizer->params));
-    size_t counts = (size_t)members(optimizer) * sizeof(wk_optimizer_counts);
-    WK_TRY(wk_buffer_create(backend, wk_optimizer_counts_offset(optimizer) + counts,
-                            &optimizer->buffer, err));
+    WK_TRY(wk_buffer_create(backend, buffer_size(optimizer), &optimizer->buffer, err));
     wk_graph *g = optimizer->g;
     size_t half = weights_size(optimizer);
     for (size_t i = 0; i < wk_scope_count(optimizer->scope); i++) {
@@ -154,6 +240,11 @@ wk_status wk_optimizer_bind(wk_optimizer *optimizer, wk_backend *backend, wk_err
         wk_graph_bind(g, optimizer->moments.items[2 * i + 1], optimizer->buffer, half + offset);
     }
     wk_graph_bind(g, optimizer->counts, optimizer->buffer, wk_optimizer_counts_offset(optimizer));
+    if (optimizer->source) {
+        bind_left(g, optimizer, optimizer->scope, optimizer->gradients.items, optimizer->norm);
+        bind_left(wk_scope_graph(optimizer->source), optimizer, optimizer->source,
+                  optimizer->left.items, optimizer->left_norm);
+    }
     return WK_OK;
 }
 

@@ -30,9 +30,14 @@ wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tenso
 /// then the step.
 wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
 void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag);
+/// The same in two graphs: the first leaves gradients and norm in memory of the optimiser, the
+/// second begins with what was left there last and goes on with wk_optimizer_step. Its scope uses
+/// all weights of the set. Both give the norm, each in its graph.
+wk_tensor wk_optimizer_leave(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
+wk_tensor wk_optimizer_take(wk_optimizer *optimizer, wk_scope *scope);
 
-/// Places moments and counters in memory, at zero, and binds them; after wk_scope_bind of the scope
-/// it was recorded with, before a program is made.
+/// Places moments and counters in memory, at zero, and binds them; after wk_scope_bind of the
+/// scopes it was recorded with, before a program is made.
 wk_status wk_optimizer_bind(wk_optimizer *optimizer, wk_backend *backend, wk_error *err);
 
 /// What a member's optimizer has done so far.
@@ -44,11 +49,12 @@ wk_status wk_optimizer_get_counts(const wk_optimizer *optimizer, int member,
                                   wk_optimizer_counts *counts, wk_error *err);
 
 /// Where the state lies, for nn/state.h: moments have the layout of the set, first m, then v, then
-/// the counts u64 [S,2].
+/// the counts u64 [S,2]. What is left for another graph comes behind that and is no state.
 const wk_params *wk_optimizer_params(const wk_optimizer *optimizer);
 wk_buffer *wk_optimizer_buffer(const wk_optimizer *optimizer);
 size_t wk_optimizer_m_offset(const wk_optimizer *optimizer, size_t index);
 size_t wk_optimizer_v_offset(const wk_optimizer *optimizer, size_t index);
 size_t wk_optimizer_counts_offset(const wk_optimizer *optimizer);
+size_t wk_optimizer_left_offset(const wk_optimizer *optimizer);
 
 #endif

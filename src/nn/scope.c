@@ -103,6 +103,15 @@ wk_tensor wk_scope_weight(wk_scope *scope, const char *layer, const char *part, 
     return new_tensor(scope, index, wk_params_stacked(scope->params, shape), name);
 }
 
+void wk_scope_use_all(wk_scope *scope)
+{
+    for (size_t i = 0; i < wk_params_count(scope->params); i++) {
+        const wk_weight *weight = wk_params_at(scope->params, i);
+        if (!wk_tensor_exists(known_tensor(scope, (int)i)))
+            new_tensor(scope, (int)i, weight->shape, weight->name);
+    }
+}
+
 wk_status wk_scope_bind(wk_scope *scope, wk_backend *backend, wk_error *err)
 {
     if (!wk_params_placed(scope->params)) WK_TRY(wk_params_place(scope->params, backend, err));

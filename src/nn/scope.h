@@ -21,6 +21,9 @@ int wk_scope_stack(const wk_scope *scope);
 wk_tensor wk_scope_weight(wk_scope *scope, const char *layer, const char *part, wk_shape shape,
                           wk_init init);
 
+/// Makes the graph use every weight that the set has so far.
+void wk_scope_use_all(wk_scope *scope);
+
 /// Number of weights this graph uses, and their tensors and indices in the set.
 size_t wk_scope_count(const wk_scope *scope);
 const wk_tensor *wk_scope_tensors(const wk_scope *scope);

@@ -13,6 +13,9 @@ typedef struct wk_plan wk_plan;
 typedef struct wk_executable wk_executable;
 typedef struct wk_queue_vtable wk_queue_vtable; // tensor/queue.h
 
+/// How a program goes beside others: wk_program_set_pace.
+typedef enum wk_pace { WK_PACE_USUAL, WK_PACE_URGENT, WK_PACE_PATIENT } wk_pace;
+
 /// Device memory. A backend may embed it in a larger struct.
 struct wk_buffer {
     wk_backend *backend;

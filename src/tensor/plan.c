@@ -41,6 +41,7 @@ typedef struct storage {
     int branch;      // of all that use it, or -1
     int into;        // tensor id, 0 for the head of a block
     size_t at;
+    int stored;     // of a head: the persistent tensor in whose place it is made, or 0
     unsigned forms; // of a head: of all that lie in it
     int block;      // of a head, in the list of its kind
 } storage;
@@ -184,7 +185,8 @@ static bool is_whole_block(const planner *p, int tensor)
 {
     if (!is_temporary(p, tensor)) return false;
     const wk_tensor_info *info = wk_info(p->g, tensor), *root = wk_info(p->g, info->root);
-    return !p->storages[info->root].into && info->offset == 0 &&
+    const storage *s = &p->storages[info->root];
+    return !s->into && !s->stored && info->offset == 0 &&
            wk_shape_count(info->type.shape) == wk_shape_count(root->type.shape);
 }
 
@@ -242,6 +244,59 @@ static void place_in_concats(planner *p)
     }
 }
 
+static bool is_placed(const planner *p, size_t tensor)
+{
+    return p->storages[tensor].begin >= 0;
+}
+
+static void gather_forms(planner *p)
+{
+    for (size_t i = 1; i < p->g->tensors.count; i++) {
+        size_t at;
+        if (is_placed(p, i)) p->storages[find_head(p, (int)i, &at)].forms |= p->plan->forms[i];
+    }
+}
+
+// Whether two persistent tensors, not the same, lie in the same memory.
+static bool overlap(const wk_tensor_info *a, const wk_tensor_info *b)
+{
+    return a->buffer && a->buffer == b->buffer && a->place < b->place + wk_type_size(b->type) &&
+           b->place < a->place + wk_type_size(a->type);
+}
+
+// Whether nothing but one store touches a persistent tensor.
+static bool is_only_stored(const planner *p, int tensor)
+{
+    int touched = 0;
+    const wk_tensor_info *info = wk_info(p->g, tensor);
+    if (info->kind != WK_PERSISTENT || info->root != tensor) return false;
+    for (size_t step = 0; step < p->plan->node_count; step++) {
+        const wk_node *node = step_node(p, step);
+        for (int i = 0; i < node->input_count; i++) {
+            const int input = wk_node_inputs(p->g, node)[i], root = wk_info(p->g, input)->root;
+            touched += root == tensor || (root && overlap(info, wk_info(p->g, root)));
+        }
+    }
+    return touched == 1;
+}
+
+// Lets what is stored be made where it is stored, so that storing it copies nothing. What lies
+// there is nobody's until the run is done: the store is all that touches it.
+static void place_in_stores(planner *p)
+{
+    gather_forms(p);
+    for (size_t step = 0; step < p->plan->node_count; step++) {
+        const wk_node *node = step_node(p, step);
+        if (node->op != WK_OP_store) continue;
+        int place = wk_node_inputs(p->g, node)[0], tensor = wk_node_inputs(p->g, node)[1];
+        const wk_tensor_info *info = wk_info(p->g, tensor);
+        storage *s = &p->storages[info->root];
+        if (!is_whole_block(p, tensor) || s->forms != WK_FORM_FLOAT) continue;
+        if (is_lazy(p, wk_info(p->g, info->root)->producer)) continue;
+        if (is_only_stored(p, place)) s->stored = place;
+    }
+}
+
 // The input whose place output 0 may take, or -1.
 static int in_place_input(const wk_node *node)
 {
@@ -278,20 +333,10 @@ static void place_in_place(planner *p)
         if (p->storages[root].branch != p->plan->branches[step]) continue;
         const wk_type a = wk_info(p->g, root)->type, b = wk_info(p->g, node->outputs)->type;
         if (p->storages[root].end != (int)step || wk_type_size(a) != wk_type_size(b)) continue;
-        if (!others_use(p, node, index, root)) move_block(p, root, node->outputs, 0);
-    }
-}
-
-static bool is_placed(const planner *p, size_t tensor)
-{
-    return p->storages[tensor].begin >= 0;
-}
-
-static void gather_forms(planner *p)
-{
-    for (size_t i = 1; i < p->g->tensors.count; i++) {
         size_t at;
-        if (is_placed(p, i)) p->storages[find_head(p, (int)i, &at)].forms |= p->plan->forms[i];
+        const storage *to = &p->storages[find_head(p, node->outputs, &at)];
+        if (to->stored && p->plan->forms[root] != WK_FORM_FLOAT) continue;
+        if (!others_use(p, node, index, root)) move_block(p, root, node->outputs, 0);
     }
 }
 
@@ -300,18 +345,22 @@ static bool is_copied(unsigned forms)
     return forms == (WK_FORM_FLOAT | WK_FORM_HALF);
 }
 
+size_t wk_plan_rows_size(wk_shape shape)
+{
+    enum { ROW_UNIT = 8, HALF = 2 }; // bf16 numbers in 16 bytes, and bytes of one
+    size_t cols = wk_shape_width(shape);
+    return wk_shape_count(shape) / cols * aligned_to(ROW_UNIT, cols) * HALF;
+}
+
 // Bytes of a block without those of copies.
 static size_t block_size(const planner *p, int head)
 {
-    enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
     const wk_tensor_info *info = wk_info(p->g, head);
     unsigned forms = p->storages[head].forms;
     if (is_lazy(p, info->producer)) return ALIGNMENT;
-    if (forms == WK_FORM_HALF) return aligned(wk_type_size(info->type) / 2);
-    if (forms != WK_FORM_ROWS) return aligned(wk_type_size(info->type));
-    size_t cols = wk_shape_width(info->type.shape);
-    size_t rows = wk_shape_count(info->type.shape) / cols;
-    return aligned(rows * aligned_to(ROW_UNIT, cols) * 2);
+    if (forms == WK_FORM_ROWS) return aligned(wk_plan_rows_size(info->type.shape));
+    size_t size = wk_type_size(info->type);
+    return aligned(forms == WK_FORM_HALF ? size / 2 : size);
 }
 
 static bool place_arena(arena *a)
@@ -324,7 +373,7 @@ static bool make_blocks(planner *p)
     gather_forms(p);
     for (size_t i = 1; i < p->g->tensors.count; i++) {
         storage *s = &p->storages[i];
-        if (!is_placed(p, i) || s->into) continue;
+        if (!is_placed(p, i) || s->into || s->stored) continue;
         arena *a = is_copied(s->forms) ? &p->copied : &p->plain;
         s->block = (int)a->blocks.count;
         wk_block block = {block_size(p, (int)i), s->window.begin, s->window.end, 0};
@@ -341,14 +390,16 @@ static bool make_blocks(planner *p)
 
 static wk_place place_temporary(planner *p, int root)
 {
-    if (!is_placed(p, (size_t)root)) return (wk_place){WK_REGION_NONE, 0};
+    const wk_place nowhere = {WK_REGION_NONE, 0, 0};
+    if (!is_placed(p, (size_t)root)) return nowhere;
     size_t at;
     const storage *head = &p->storages[find_head(p, root, &at)];
+    if (head->stored) return nowhere; // yet
     if (is_copied(head->forms))
-        return (wk_place){WK_REGION_TEMPORARY, p->copied.blocks.items[head->block].offset + at};
+        return (wk_place){WK_REGION_TEMPORARY, p->copied.blocks.items[head->block].offset + at, 0};
     size_t begin = plain_begin(p->plan) + p->plain.blocks.items[head->block].offset;
-    if (head->forms == WK_FORM_HALF) return (wk_place){WK_REGION_HALVES, 2 * begin + at};
-    return (wk_place){WK_REGION_TEMPORARY, begin + at};
+    if (head->forms == WK_FORM_HALF) return (wk_place){WK_REGION_HALVES, 2 * begin + at, 0};
+    return (wk_place){WK_REGION_TEMPORARY, begin + at, 0};
 }
 
 static wk_place place_root(planner *p, int root)
@@ -359,27 +410,40 @@ static wk_place place_root(planner *p, int root)
     case WK_TEMPORARY:
         return place_temporary(p, root);
     case WK_PERSISTENT:
-        if (info->buffer) return (wk_place){WK_REGION_BOUND, info->place};
+        if (info->buffer) return (wk_place){WK_REGION_BOUND, info->place, 0};
         break;
     case WK_CONSTANT:
-        if (!p->needed[root]) return (wk_place){WK_REGION_NONE, 0};
+        if (!p->needed[root]) return (wk_place){WK_REGION_NONE, 0, 0};
         break;
     case WK_INPUT:
         break;
     }
     at = p->plan->owned_size;
     p->plan->owned_size += aligned(wk_type_size(info->type));
-    return (wk_place){WK_REGION_OWNED, at};
+    return (wk_place){WK_REGION_OWNED, at, 0};
+}
+
+// In the place of a persistent tensor, which has its own by now.
+static void place_stored(planner *p, int root)
+{
+    size_t at;
+    int place = p->storages[find_head(p, root, &at)].stored;
+    if (!place) return;
+    p->plan->places[root] = p->plan->places[place];
+    p->plan->places[root].offset += at;
+    p->plan->places[root].of = place;
 }
 
 static void place_tensors(planner *p)
 {
-    for (size_t i = 1; i < p->g->tensors.count; i++) {
+    size_t count = p->g->tensors.count;
+    for (size_t i = 1; i < count; i++)
+        if (wk_info(p->g, (int)i)->root == (int)i) p->plan->places[i] = place_root(p, (int)i);
+    for (size_t i = 1; i < count; i++)
+        if (is_placed(p, i)) place_stored(p, (int)i);
+    for (size_t i = 1; i < count; i++) {
         const wk_tensor_info *info = wk_info(p->g, (int)i);
-        if (info->root == (int)i) {
-            p->plan->places[i] = place_root(p, (int)i);
-            continue;
-        }
+        if (info->root == (int)i) continue;
         p->plan->places[i] = p->plan->places[info->root];
         p->plan->places[i].offset += info->offset * wk_dtype_size(info->type.dtype);
     }
@@ -400,6 +464,7 @@ static wk_status plan(planner *p, const wk_backend *backend, wk_error *err)
     keep_for_lazy(p);
     place_in_concats(p);
     if (backend && backend->vtable->store) WK_TRY(backend->vtable->store(backend, p->plan, err));
+    place_in_stores(p);
     place_in_place(p);
     if (!make_blocks(p)) return no_memory(p->g, err);
     place_tensors(p);
@@ -454,16 +519,30 @@ void wk_plan_destroy(wk_plan *plan)
     free(plan);
 }
 
+wk_buffer *wk_plan_buffer(const wk_plan *plan, int tensor)
+{
+    wk_place place = plan->places[tensor];
+    switch (place.region) {
+    case WK_REGION_TEMPORARY:
+        return plan->temporary;
+    case WK_REGION_OWNED:
+        return plan->owned;
+    case WK_REGION_BOUND:
+        return wk_info(plan->graph, place.of ? place.of : wk_info(plan->graph, tensor)->root)
+            ->buffer;
+    case WK_REGION_HALVES:
+    case WK_REGION_NONE:
+        break;
+    }
+    return NULL;
+}
+
 void *wk_plan_address(const wk_plan *plan, int tensor)
 {
     if (!tensor) return NULL;
     wk_place place = plan->places[tensor];
     if (place.region == WK_REGION_HALVES) return (void *)(WK_PLAN_NAMES + place.offset);
-    const wk_tensor_info *root = wk_info(plan->graph, wk_info(plan->graph, tensor)->root);
-    const wk_buffer *buffer = place.region == WK_REGION_TEMPORARY ? plan->temporary
-                              : place.region == WK_REGION_OWNED   ? plan->owned
-                              : place.region == WK_REGION_BOUND   ? root->buffer
-                                                                  : NULL;
+    const wk_buffer *buffer = wk_plan_buffer(plan, tensor);
     assert(buffer && "a tensor outside the program");
     return (char *)buffer->address + place.offset;
 }

@@ -4,7 +4,8 @@
 // Temporaries whose lifetimes do not meet share memory. Views lie in their root. A tensor that only
 // goes into a leading-axis concatenation is produced in its place there, and the result of an
 // elementwise node takes the place of an operand that nobody needs any more: neither copies. What a
-// node produces begins at a multiple of 16 bytes; views begin anywhere.
+// node produces begins at a multiple of 16 bytes; views begin anywhere. What is only there to be
+// stored is produced where it is stored, if nothing else of the program touches that place.
 //
 // A branch's node may run at any time from a little before the first of its neighbours on the
 // branch until another branch needs it or they meet. What it uses is kept through all of that: if
@@ -38,6 +39,7 @@ typedef enum wk_region {
 typedef struct wk_place {
     wk_region region;
     size_t offset;
+    int of; // the persistent tensor in whose place a temporary is made, or 0
 } wk_place;
 
 /// Forms in which a temporary exists.
@@ -70,7 +72,7 @@ struct wk_plan {
     wk_place *places;          // by tensor id
     size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
-    bool urgent; // its nodes go before those of other programs that run at the same time
+    wk_pace pace;
     wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
 };
 
@@ -81,12 +83,17 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
 /// NULL is allowed; the buffers are not the plan's.
 void wk_plan_destroy(wk_plan *plan);
 
+/// The buffer that a tensor lies in; NULL for one in bf16 alone, or outside the program.
+wk_buffer *wk_plan_buffer(const wk_plan *plan, int tensor);
 /// Where a tensor is on the device, or its name there; NULL for no tensor.
 void *wk_plan_address(const wk_plan *plan, int tensor);
 /// Names begin here: the name of a bf16 number at byte o of the temporaries is 2 o further.
 #define WK_PLAN_NAMES ((uintptr_t)1 << 62)
 /// The byte of the temporaries at which the copies of their first copied_size bytes begin.
 size_t wk_plan_copies(const wk_plan *plan);
+
+/// Bytes of a tensor in WK_FORM_ROWS.
+size_t wk_plan_rows_size(wk_shape shape);
 
 /// Whether a node joins its inputs along the leading axis, where they may lie already.
 bool wk_plan_joins(const wk_graph *g, const wk_node *node);

@@ -87,24 +87,6 @@ wk_status wk_program_run(wk_program *p, wk_error *err)
     return p->backend->vtable->run(p->executable, p->seconds, err);
 }
 
-// The buffer a tensor lies in, or NULL for one outside the program.
-static wk_buffer *buffer_of(const wk_program *p, wk_tensor x)
-{
-    const wk_graph *g = p->plan->graph;
-    switch (p->plan->places[x.id].region) {
-    case WK_REGION_TEMPORARY:
-        return p->plan->temporary;
-    case WK_REGION_OWNED:
-        return p->plan->owned;
-    case WK_REGION_BOUND:
-        return wk_info(g, wk_info(g, x.id)->root)->buffer;
-    case WK_REGION_HALVES: // nothing that can be asked for
-    case WK_REGION_NONE:
-        break;
-    }
-    return NULL;
-}
-
 wk_status wk_program_put(wk_program *p, wk_queue *queue, wk_error *err)
 {
     const wk_queue_vtable *queues = p->backend->vtable->queue;
@@ -113,17 +95,18 @@ wk_status wk_program_put(wk_program *p, wk_queue *queue, wk_error *err)
     return wk_program_run(p, err);
 }
 
-void wk_program_set_urgent(wk_program *p)
+void wk_program_set_pace(wk_program *p, wk_pace pace)
 {
     assert(!p->executable);
-    p->plan->urgent = true;
+    p->plan->pace = pace;
 }
 
 wk_location wk_program_locate(const wk_program *p, wk_tensor x)
 {
     const wk_tensor_info *info = wk_info(p->plan->graph, x.id);
     assert(info->kind != WK_TEMPORARY || wk_info(p->plan->graph, info->root)->output);
-    return (wk_location){buffer_of(p, x), p->plan->places[x.id].offset, wk_type_size(info->type)};
+    return (wk_location){wk_plan_buffer(p->plan, x.id), p->plan->places[x.id].offset,
+                         wk_type_size(info->type)};
 }
 
 wk_status wk_program_upload(wk_program *p, wk_tensor x, const void *bytes, size_t size,
@@ -133,7 +116,8 @@ wk_status wk_program_upload(wk_program *p, wk_tensor x, const void *bytes, size_
     assert(info->kind == WK_INPUT || info->kind == WK_PERSISTENT);
     assert(size == wk_type_size(info->type));
     (void)info;
-    return wk_buffer_upload(buffer_of(p, x), p->plan->places[x.id].offset, bytes, size, err);
+    return wk_buffer_upload(wk_plan_buffer(p->plan, x.id), p->plan->places[x.id].offset, bytes,
+                            size, err);
 }
 
 wk_status wk_program_download(const wk_program *p, wk_tensor x, void *bytes, size_t size,
@@ -148,7 +132,8 @@ wk_status wk_program_download(const wk_program *p, wk_tensor x, void *bytes, siz
         memcpy(bytes, wk_info(g, info->root)->value + info->offset, size);
         return WK_OK;
     }
-    return wk_buffer_download(buffer_of(p, x), p->plan->places[x.id].offset, bytes, size, err);
+    return wk_buffer_download(wk_plan_buffer(p->plan, x.id), p->plan->places[x.id].offset, bytes,
+                              size, err);
 }
 
 wk_program_stats wk_program_get_stats(const wk_program *p)

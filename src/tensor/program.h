@@ -31,9 +31,10 @@ wk_status wk_program_run(wk_program *program, wk_error *err);
 /// to may not be used outside the queue. While the program is traced the run is done on return.
 wk_status wk_program_put(wk_program *program, wk_queue *queue, wk_error *err);
 
-/// Lets the nodes of a planned program, not yet compiled, go before those of others that run at the
-/// same time: for a short one that somebody waits for.
-void wk_program_set_urgent(wk_program *program);
+/// Which nodes of programs that run at the same time go first: an urgent program's (a short one
+/// that somebody waits for), then the usual ones', then those of a patient one. For a planned
+/// program that is not yet compiled.
+void wk_program_set_pace(wk_program *program, wk_pace pace);
 
 /// Where an input, output or persistent tensor lies, for copies in a queue; the buffer is NULL for
 /// one that no node needs.

@@ -5,8 +5,12 @@
 #include "agent/learner_parts.h"
 #include "base/rng.h"
 #include "support/backend.h"
+#include "support/beside.h"
 #include "support/check.h"
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { T = 4, B = 3, ROWS = T * B, A = 2, TASKS = 2, PIXELS = 64 * 64 * 3, UPDATES = 3 };
 
@@ -27,11 +31,28 @@ typedef struct rig {
     wk_learner *learner;
 } rig;
 
-static inline rig open_rig(wk_learner_config config, int threads)
+static inline rig open_rig_for(unsigned uses, wk_learner_config config, int threads)
 {
     rig r = {0};
     assert_ok(wk_pool_create(threads, &r.pool, &err));
     assert_ok(test_backend_create(r.pool, &r.backend, &err));
+    assert_ok(wk_learner_create_for(uses, &config, r.backend, &r.learner, &err));
+    return r;
+}
+
+static inline rig open_rig(wk_learner_config config, int threads)
+{
+    return open_rig_for(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, config, threads);
+}
+
+// A learner on a device that works when it should not yet, or on the GPU.
+static inline rig open_beside(wk_learner_config config, beside_mode mode)
+{
+    rig r = {0};
+    assert_ok(wk_pool_create(1, &r.pool, &err));
+    assert_ok(test_backend_create(r.pool, &r.backend, &err));
+    if (!wk_backend_works_beside(r.backend)) beside_make(r.backend, mode);
+    beside_set_memory(0, INT_MAX);
     assert_ok(wk_learner_create(&config, r.backend, &r.learner, &err));
     return r;
 }
@@ -41,6 +62,14 @@ static inline void close_rig(rig *r)
     wk_learner_destroy(r->learner);
     wk_backend_destroy(r->backend);
     wk_pool_destroy(r->pool);
+}
+
+// A file of this process alone: the same test may run on several devices at once.
+static inline const char *own_file(int number)
+{
+    static char paths[2][64];
+    snprintf(paths[number], sizeof *paths, "rig.%d.%d.tmp.safetensors", (int)getpid(), number);
+    return paths[number];
 }
 
 typedef struct batch {

@@ -174,39 +174,46 @@ static void free_batch(golden_batch *b)
     free(b->rewards);
 }
 
-// Products behind a tensor of the learning graph.
-static int learned(const fixture *f, wk_tensor x)
+// Products behind a tensor of the world model's graph.
+static int modelled(const fixture *f, wk_tensor x)
 {
-    return test_products(f->learner->learn.graph, x);
+    return test_products(f->learner->model.graph, x);
 }
 
-// Products behind a tensor of the task graph, which begins with the states of the other.
+// Products behind a tensor of the graphs that begin with the posterior states: the update's, and
+// that of tasks.
+static int learned(const fixture *f, wk_tensor x)
+{
+    return modelled(f, f->learner->model_t.losses.kl) + test_products(f->learner->learn.graph, x);
+}
+
 static int tasked(const fixture *f, wk_tensor x)
 {
-    return learned(f, f->learner->learn_t.model.kl) + test_products(f->learner->tasks.graph, x);
+    return modelled(f, f->learner->model_t.losses.kl) + test_products(f->learner->tasks.graph, x);
 }
 
 static void check_losses(const fixture *f, int n, const wk_learner_metrics *m, const float *delta)
 {
+    const wk_model_tensors *model = &f->learner->model_t;
     const wk_learn_tensors *t = &f->learner->learn_t;
     const struct {
-        wk_tensor x;
+        int products;
         const float *ours;
         size_t count;
         const char *name;
     } figures[] = {
-        {t->model.total, &m->model_loss, 1, "loss/model"},
-        {t->model.image, &m->image_loss, 1, "loss/image"},
-        {t->model.kl, &m->kl, 1, "loss/kl"},
-        {t->actor_loss, &m->explore.actor_loss, 1, "loss/explore/actor"},
-        {t->critic_loss, &m->explore.critic_loss, 1, "loss/explore/critic"},
-        {t->model_norm, &m->model_norm, 1, "norm/model"},
-        {t->actor_norm, &m->explore.actor_norm, 1, "norm/explore/actor"},
-        {t->critic_norm, &m->explore.critic_norm, 1, "norm/explore/critic"},
-        {t->delta, delta, 8, "delta"},
+        {modelled(f, model->losses.total), &m->model_loss, 1, "loss/model"},
+        {modelled(f, model->losses.image), &m->image_loss, 1, "loss/image"},
+        {modelled(f, model->losses.kl), &m->kl, 1, "loss/kl"},
+        {learned(f, t->actor_loss), &m->explore.actor_loss, 1, "loss/explore/actor"},
+        {learned(f, t->critic_loss), &m->explore.critic_loss, 1, "loss/explore/critic"},
+        {modelled(f, model->norm), &m->model_norm, 1, "norm/model"},
+        {learned(f, t->actor_norm), &m->explore.actor_norm, 1, "norm/explore/actor"},
+        {learned(f, t->critic_norm), &m->explore.critic_norm, 1, "norm/explore/critic"},
+        {learned(f, t->delta), delta, 8, "delta"},
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        compare_golden(f, learned(f, figures[i].x), figures[i].ours, figures[i].count, "%d/%s", n,
+        compare_golden(f, figures[i].products, figures[i].ours, figures[i].count, "%d/%s", n,
                        figures[i].name);
 }
 
@@ -223,9 +230,33 @@ static void check_task_losses(const fixture *f, int n, const wk_task_metrics *m)
     compare_golden(f, tasked(f, t->actor_norm), norms, 2, "%d/norm/task/actor", n);
 }
 
-// Products behind the gradient of weight i of a set, in the graph that trains it.
+// What a store leaves in the place of a persistent tensor, in the world model's graph.
+static wk_tensor stored_at(const fixture *f, const wk_buffer *buffer, size_t offset)
+{
+    const wk_graph *g = f->learner->model.graph;
+    for (size_t k = 0; k < g->nodes.count; k++) {
+        const wk_node *node = &g->nodes.items[k];
+        if (node->op != WK_OP_store) continue;
+        const wk_tensor_info *to = wk_info(g, wk_node_inputs(g, node)[0]);
+        if (to->buffer == buffer && to->place == offset)
+            return (wk_tensor){wk_node_inputs(g, node)[1]};
+    }
+    fail_msg("nothing is stored at %zu", offset);
+    return (wk_tensor){0};
+}
+
+static int behind_model_gradient(const fixture *f, size_t i)
+{
+    const wk_optimizer *optimizer = f->learner->optimizers[WK_SET_MODEL];
+    size_t offset = wk_optimizer_left_offset(optimizer) +
+                    wk_params_at(f->learner->params[WK_SET_MODEL], i)->offset;
+    return modelled(f, stored_at(f, wk_optimizer_buffer(optimizer), offset));
+}
+
+// Products behind the gradient of weight i of a set, in the graph that makes it.
 static int behind_gradient(const fixture *f, wk_set_id set, size_t i)
 {
+    if (set == WK_SET_MODEL) return behind_model_gradient(f, i);
     bool task = set >= WK_SET_REWARD;
     const wk_unit *unit = task ? &f->learner->tasks : &f->learner->learn;
     int weight = wk_scope_tensors(unit->scope[set])[i].id;

@@ -3,11 +3,9 @@
 // subject; that learning works is test_learning's.
 #include "agent/acting.h"
 #include "agent/rig.h"
-#include "support/beside.h"
-#include <limits.h>
 #include <stdio.h>
 
-#define PATH "test_learner.tmp.safetensors"
+#define PATH own_file(0)
 
 static void assert_same_run(wk_learner_config config, int threads, wk_learner_config other,
                             int other_threads)
@@ -115,18 +113,6 @@ static void an_update_in_three_parts_is_the_same_update(void **state)
         free(b[n]);
     close_rig(&whole);
     close_rig(&parts);
-}
-
-// A learner on a device that works when it should not yet, or on the GPU.
-static rig open_beside(wk_learner_config config, beside_mode mode)
-{
-    rig r = {0};
-    assert_ok(wk_pool_create(1, &r.pool, &err));
-    assert_ok(test_backend_create(r.pool, &r.backend, &err));
-    if (!wk_backend_works_beside(r.backend)) beside_make(r.backend, mode);
-    beside_set_memory(0, INT_MAX);
-    assert_ok(wk_learner_create(&config, r.backend, &r.learner, &err));
-    return r;
 }
 
 static void compare_beside_with_behind(beside_mode mode)

@@ -85,7 +85,7 @@ static void the_need_is_what_is_allocated_and_what_the_backend_adds(void **state
         wk_learner_config config = tiny(tasks);
         the_device.given = 0;
         assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
-        size_t programs = tasks ? 3 : 2;
+        size_t programs = tasks ? 4 : 3;
         wk_learner_need need = wk_learner_get_need(learner);
         assert_int_equal(need.state + need.planned, the_device.given);
         assert_true(need.state >= wk_learner_get_memory(learner).state - WK_COUNTERS * 8);
@@ -97,7 +97,7 @@ static void the_need_is_what_is_allocated_and_what_the_backend_adds(void **state
 
 // Bytes of temporaries: what each program has planned, and what all of them get.
 typedef struct temporaries {
-    size_t learn, observe, tasks, all;
+    size_t model, learn, observe, tasks, all;
 } temporaries;
 
 static size_t planned(const wk_unit *unit)
@@ -115,8 +115,8 @@ static temporaries take(unsigned uses, int tasks)
     assert_ok(wk_learner_create_for(uses, &config, the_device.backend, &learner, &err));
     wk_learner_need need = wk_learner_get_need(learner);
     assert_int_equal(need.state + need.planned, the_device.given);
-    temporaries out = {planned(&learner->learn), planned(&learner->observe),
-                       planned(&learner->tasks),
+    temporaries out = {planned(&learner->model), planned(&learner->learn),
+                       planned(&learner->observe), planned(&learner->tasks),
                        wk_temporaries_total(wk_learner_temporaries(learner))};
     wk_learner_destroy(learner);
     return out;
@@ -131,33 +131,36 @@ static void a_learner_has_programs_for_its_uses_alone(void **state)
 {
     (void)state;
     temporaries t = take(0, 2);
-    assert_true(!t.learn && !t.observe && !t.tasks && !t.all);
+    assert_true(!t.model && !t.learn && !t.observe && !t.tasks && !t.all);
     t = take(WK_LEARNER_UPDATES, 2);
-    assert_true(t.learn && !t.observe && t.tasks);
-    assert_int_equal(t.all, larger(t.learn, t.tasks));
+    assert_true(t.model && t.learn && !t.observe && t.tasks);
+    assert_int_equal(t.all, larger(t.model, larger(t.learn, t.tasks)));
     t = take(WK_LEARNER_OBSERVES, 2);
-    assert_true(!t.learn && t.observe && t.tasks);
+    assert_true(!t.model && !t.learn && t.observe && t.tasks);
     assert_int_equal(t.all, larger(t.observe, t.tasks));
     t = take(WK_LEARNER_UPDATES, 0);
-    assert_true(t.learn && !t.observe && !t.tasks);
-    assert_int_equal(t.all, t.learn);
+    assert_true(t.model && t.learn && !t.observe && !t.tasks);
+    assert_int_equal(t.all, larger(t.model, t.learn));
 }
 
-static void tasks_that_run_beside_updates_have_memory_of_their_own(void **state)
+static void what_runs_beside_updates_has_memory_of_its_own(void **state)
 {
     (void)state;
     temporaries t = take(WK_LEARNER_UPDATES, 2);
-    assert_int_equal(t.all, t.learn + t.tasks);
+    assert_int_equal(t.all, t.model + t.learn + t.tasks);
+    t = take(WK_LEARNER_UPDATES | WK_LEARNER_IN_TURN, 2);
+    assert_int_equal(t.all, larger(t.model, t.learn) + t.tasks);
     t = take(WK_LEARNER_OBSERVES, 2);
     assert_int_equal(t.all, larger(t.observe, t.tasks));
     t = take(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, 2);
-    assert_int_equal(t.all, larger(t.learn, t.observe) + t.tasks);
+    assert_int_equal(t.all, t.model + larger(t.learn, t.observe) + t.tasks);
 }
 
 // What has to be free when the check is made: all but what was allocated before it.
 static size_t still_needed(const wk_learner *learner)
 {
-    size_t there = learner->counters->size + learner->latent->size + 2 * learner->incoming[0]->size;
+    size_t there = learner->counters->size + learner->latent->size + learner->handed->size +
+                   2 * learner->incoming[0]->size;
     wk_learner_need need = wk_learner_get_need(learner);
     return wk_learner_need_total(need) - need.state - there;
 }
@@ -184,21 +187,23 @@ static void train(wk_learner *learner, float figures[2])
     figures[1] = tasks.policy[1].actor_norm;
 }
 
-static void tasks_come_behind_updates_where_there_is_no_room_beside_them(void **state)
+// First the world model ahead is given up, then the tasks beside.
+static void one_comes_behind_the_other_where_there_is_no_room_beside(void **state)
 {
     (void)state;
     wk_error err = {0};
     wk_learner_config config = tiny(2);
-    float beside[2], behind[2];
-    for (int i = 0; i < 2; i++) {
+    float figures[3][2];
+    for (int i = 0; i < 3; i++) {
         wk_learner *learner = NULL;
         assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
-        assert_int_equal(learner->tasks_beside, i == 0);
+        assert_int_equal(learner->ahead, i == 0);
+        assert_int_equal(learner->tasks_beside, i <= 1);
         the_device.room.free = still_needed(learner) - 1;
-        train(learner, i == 0 ? beside : behind);
+        train(learner, figures[i]);
         wk_learner_destroy(learner);
+        assert_memory_equal(figures[0], figures[i], sizeof figures[0]);
     }
-    assert_memory_equal(beside, behind, sizeof beside);
     wk_learner *none = NULL;
     assert_refused(wk_learner_create(&config, the_device.backend, &none, &err), WK_E_MEMORY,
                    "smaller batch");
@@ -259,7 +264,7 @@ static void the_message_names_the_need_and_what_is_free(void **state)
                             "%zu working",
                             &total, &state_need, &planned, &copies, &working),
                      5);
-    assert_int_equal(working, 2 * WORKING >> 20);
+    assert_int_equal(working, 3 * WORKING >> 20);
     assert_true(total + 4 >= state_need + planned + copies + working); // each is rounded up
     assert_true(total <= state_need + planned + copies + working);
     assert_true(planned > 2 * 100 * 20 * 64 * 64 * 3 >> 20); // two batches of images at least
@@ -272,11 +277,10 @@ int main(void)
                                         open_device, close_device),
         cmocka_unit_test_setup_teardown(a_learner_has_programs_for_its_uses_alone, open_device,
                                         close_device),
-        cmocka_unit_test_setup_teardown(tasks_that_run_beside_updates_have_memory_of_their_own,
+        cmocka_unit_test_setup_teardown(what_runs_beside_updates_has_memory_of_its_own,
                                         open_device_beside, close_device),
-        cmocka_unit_test_setup_teardown(
-            tasks_come_behind_updates_where_there_is_no_room_beside_them, open_device_beside,
-            close_device),
+        cmocka_unit_test_setup_teardown(one_comes_behind_the_other_where_there_is_no_room_beside,
+                                        open_device_beside, close_device),
         cmocka_unit_test_setup_teardown(copies_take_half_of_the_weights, open_device, close_device),
         cmocka_unit_test_setup_teardown(
             a_learner_that_does_not_fit_is_refused_before_the_large_pieces, open_device,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 enum { ASIDE = WK_BRANCHES - 1 };
+enum { MODEL, LEARN, TASKS }; // of wk_learner_unit
 
 static wk_learner_config small_config(void)
 {
@@ -34,7 +35,7 @@ typedef struct fixture {
     wk_plan *plan;
 } fixture;
 
-static fixture open_fixture(bool tasks)
+static fixture open_fixture(int which)
 {
     fixture f;
     wk_error err = {0};
@@ -43,7 +44,7 @@ static fixture open_fixture(bool tasks)
     assert_ok(wk_learner_create(&c, f.backend, &f.learner, &err));
     const wk_backend_vtable vtable = {.name = "aside", .group = group_and_put_aside};
     const wk_backend aside = {.vtable = &vtable};
-    const wk_unit *unit = tasks ? &f.learner->tasks : &f.learner->learn;
+    const wk_unit *unit = wk_learner_unit(f.learner, which);
     assert_ok(wk_plan_create(unit->graph, &aside, &f.plan, &err));
     return f;
 }
@@ -89,8 +90,8 @@ static void check_root(const wk_plan *plan, int root)
 static void what_touches_the_same_keeps_its_order(void **state)
 {
     (void)state;
-    for (int tasks = 0; tasks < 2; tasks++) {
-        fixture f = open_fixture(tasks);
+    for (int which = MODEL; which <= TASKS; which++) {
+        fixture f = open_fixture(which);
         for (int root = 1; root < (int)f.plan->graph->tensors.count; root++)
             if (wk_info(f.plan->graph, root)->root == root) check_root(f.plan, root);
         close_fixture(&f);
@@ -100,7 +101,7 @@ static void what_touches_the_same_keeps_its_order(void **state)
 static void the_recurrences_stay_whole(void **state)
 {
     (void)state;
-    fixture f = open_fixture(false);
+    fixture f = open_fixture(MODEL);
     int *last_use = malloc(f.plan->graph->tensors.count * sizeof *last_use);
     wk_recurrence *r = malloc(sizeof *r);
     assert_true(last_use && r);
@@ -122,7 +123,7 @@ static void the_recurrences_stay_whole(void **state)
 static void weight_gradients_of_convolutions_are_put_aside(void **state)
 {
     (void)state;
-    fixture f = open_fixture(false);
+    fixture f = open_fixture(MODEL);
     int count = 0;
     for (int step = 0; step < (int)f.plan->node_count; step++) {
         if (step_node(f.plan, step)->op != WK_OP_conv_dw) continue;
@@ -133,10 +134,29 @@ static void weight_gradients_of_convolutions_are_put_aside(void **state)
     close_fixture(&f);
 }
 
+// What another graph's optimiser takes: nothing of this one waits for the copies.
+static void gradients_that_are_left_for_another_graph_are_put_aside(void **state)
+{
+    (void)state;
+    fixture f = open_fixture(MODEL);
+    const wk_graph *g = f.plan->graph;
+    const wk_buffer *left = wk_optimizer_buffer(f.learner->optimizers[WK_SET_MODEL]);
+    size_t count = 0;
+    for (int step = 0; step < (int)f.plan->node_count; step++) {
+        const wk_node *node = step_node(f.plan, step);
+        if (node->op != WK_OP_store) continue;
+        if (wk_info(g, wk_node_inputs(g, node)[0])->buffer != left) continue;
+        assert_int_equal(f.plan->branches[step], ASIDE);
+        count++;
+    }
+    assert_int_equal(count, wk_params_count(f.learner->params[WK_SET_MODEL]) + 1); // and the norm
+    close_fixture(&f);
+}
+
 static void the_step_of_a_weight_that_is_read_again_is_not_put_aside(void **state)
 {
     (void)state;
-    fixture f = open_fixture(false);
+    fixture f = open_fixture(LEARN);
     int aside = 0, not_aside = 0;
     for (int step = 0; step < (int)f.plan->node_count; step++) {
         const wk_node *node = step_node(f.plan, step);
@@ -163,6 +183,7 @@ int main(void)
         cmocka_unit_test(what_touches_the_same_keeps_its_order),
         cmocka_unit_test(the_recurrences_stay_whole),
         cmocka_unit_test(weight_gradients_of_convolutions_are_put_aside),
+        cmocka_unit_test(gradients_that_are_left_for_another_graph_are_put_aside),
         cmocka_unit_test(the_step_of_a_weight_that_is_read_again_is_not_put_aside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

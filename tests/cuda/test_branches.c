@@ -1,7 +1,7 @@
-// Branches on streams of their own, and task updates beside updates, against everything on one
-// stream: whole updates of the learner, reward-free and of tasks, leave the same bytes in all
-// weights and moments. Repeated, and with nodes held up, because what is missing a wait is mostly
-// lucky.
+// Branches on streams of their own, task updates beside updates and world models ahead of them,
+// against everything in turn on one stream: whole updates of the learner, reward-free and of tasks,
+// leave the same bytes in all weights and moments. Repeated, and with nodes held up, because what
+// is missing a wait is mostly lucky.
 #include "agent/learner_parts.h"
 #include "base/rng.h"
 #include "support/check.h"
@@ -27,13 +27,13 @@ typedef struct bytes {
     size_t count;
 } bytes;
 
-static void append(bytes *all, const wk_buffer *buffer)
+static void append(bytes *all, const wk_buffer *buffer, size_t size)
 {
     wk_error err = {0};
-    all->items = realloc(all->items, all->count + buffer->size);
+    all->items = realloc(all->items, all->count + size);
     assert_non_null(all->items);
-    assert_ok(wk_buffer_download(buffer, 0, all->items + all->count, buffer->size, &err));
-    all->count += buffer->size;
+    assert_ok(wk_buffer_download(buffer, 0, all->items + all->count, size, &err));
+    all->count += size;
 }
 
 static wk_learner_batch make_batch(const wk_learner_config *c)
@@ -55,22 +55,22 @@ static wk_learner_batch make_batch(const wk_learner_config *c)
         .images = images, .actions = action, .first = first, .rewards = reward};
 }
 
-static void update(wk_learner *learner, const wk_learner_batch *batch, bool beside)
+// How updates go: everything in turn; tasks beside; the next world model ahead, too.
+typedef enum manner { IN_TURN, TASKS_BESIDE, MODEL_AHEAD } manner;
+
+// On the batch that is staged; leaves another one staged.
+static void update(wk_learner *learner, const wk_learner_batch *batch, manner how)
 {
     wk_error err = {0};
-    if (!beside) {
-        assert_ok(wk_learner_update(learner, batch, NULL, NULL, &err));
-        assert_ok(wk_learner_update_tasks(learner, batch, NULL, &err));
-        return;
-    }
-    assert_ok(wk_learner_stage(learner, batch, &err));
     assert_ok(wk_learner_start(learner, &err));
-    assert_ok(wk_learner_start_tasks(learner, &err));
+    if (how != IN_TURN) assert_ok(wk_learner_start_tasks(learner, &err));
+    if (how == MODEL_AHEAD) assert_ok(wk_learner_stage(learner, batch, &err));
     assert_ok(wk_learner_finish(learner, NULL, NULL, &err));
+    if (how == IN_TURN) assert_ok(wk_learner_update_tasks(learner, batch, NULL, &err));
+    if (how != MODEL_AHEAD) assert_ok(wk_learner_stage(learner, batch, &err));
 }
 
-// With the task updates beside the updates, or behind them.
-static bytes train(wk_cuda_precision precision, wk_cuda_streams streams, bool beside)
+static bytes train(wk_cuda_precision precision, wk_cuda_streams streams, manner how)
 {
     wk_error err = {0};
     wk_backend *backend;
@@ -79,13 +79,19 @@ static bytes train(wk_cuda_precision precision, wk_cuda_streams streams, bool be
     wk_learner_batch batch = make_batch(&c);
     assert_ok(wk_backend_cuda_create(0, precision, &backend, &err));
     wk_backend_cuda_streams(backend, streams);
-    assert_ok(wk_learner_create(&c, backend, &learner, &err));
+    unsigned uses = WK_LEARNER_UPDATES | (how == MODEL_AHEAD ? 0 : WK_LEARNER_IN_TURN);
+    assert_ok(wk_learner_create_for(uses, &c, backend, &learner, &err));
+    assert_int_equal(learner->ahead, how == MODEL_AHEAD);
+    assert_ok(wk_learner_stage(learner, &batch, &err));
     for (int i = 0; i < UPDATES; i++)
-        update(learner, &batch, beside);
+        update(learner, &batch, how);
     bytes all = {0};
     for (int i = 0; i < WK_SETS; i++) {
-        append(&all, wk_params_buffer(learner->params[i]));
-        if (learner->optimizers[i]) append(&all, wk_optimizer_buffer(learner->optimizers[i]));
+        const wk_optimizer *optimizer = learner->optimizers[i];
+        append(&all, wk_params_buffer(learner->params[i]),
+               wk_params_buffer(learner->params[i])->size);
+        if (optimizer)
+            append(&all, wk_optimizer_buffer(optimizer), wk_optimizer_counts_offset(optimizer));
     }
     wk_learner_destroy(learner);
     wk_backend_destroy(backend);
@@ -98,9 +104,10 @@ static bytes train(wk_cuda_precision precision, wk_cuda_streams streams, bool be
 
 static void compare(wk_cuda_precision precision)
 {
-    bytes one = train(precision, WK_CUDA_STREAM_ONE, false);
+    bytes one = train(precision, WK_CUDA_STREAM_ONE, IN_TURN);
     for (int i = 0; i < REPEATS; i++) {
-        bytes many = train(precision, i % 2 ? WK_CUDA_STREAM_EACH : WK_CUDA_STREAMS_UNEVEN, i > 1);
+        wk_cuda_streams streams = i % 2 ? WK_CUDA_STREAM_EACH : WK_CUDA_STREAMS_UNEVEN;
+        bytes many = train(precision, streams, (manner)(i / 2));
         assert_int_equal(one.count, many.count);
         assert_memory_equal(one.items, many.items, one.count);
         free(many.items);

@@ -53,10 +53,10 @@ static void the_learner_s_graphs_hold_the_recurrence(void **state)
     wk_learner_config c = small_config();
     assert_ok(wk_backend_cpu_create(NULL, &backend, &err));
     assert_ok(wk_learner_create(&c, backend, &learner, &err));
-    found learn = find_all(learner->learn.program->plan);
-    assert_int_equal(learn.forward, 1);
-    assert_int_equal(learn.backward, 1);
-    assert_int_equal(learn.steps, 2 * c.length);
+    found model = find_all(learner->model.program->plan);
+    assert_int_equal(model.forward, 1);
+    assert_int_equal(model.backward, 1);
+    assert_int_equal(model.steps, 2 * c.length);
     found observe = find_all(learner->observe.program->plan);
     assert_int_equal(observe.forward, 1);
     assert_int_equal(observe.backward, 0);

@@ -201,9 +201,8 @@ static void the_learner_s_graphs_keep_what_they_need(void **state)
 {
     (void)state;
     wk_learner *learner = open_learner(&planning_backend);
-    const wk_unit *units[] = {&learner->learn, &learner->tasks, &learner->observe};
-    for (int i = 0; i < 3; i++)
-        planning_replay(units[i]->program->plan);
+    for (int i = 0; i < WK_UNITS; i++)
+        planning_replay(wk_learner_unit(learner, i)->program->plan);
     wk_learner_destroy(learner);
 }
 
@@ -228,8 +227,8 @@ static void most_of_the_learner_exists_in_bf16_alone(void **state)
     without_forms.store = NULL;
     const wk_backend in_float32 = {.vtable = &without_forms};
     wk_learner *learner = open_learner(&planning_backend);
-    const wk_unit *units[] = {&learner->learn, &learner->tasks};
-    for (int i = 0; i < 2; i++) {
+    const wk_unit *units[] = {&learner->model, &learner->learn, &learner->tasks};
+    for (int i = 0; i < 3; i++) {
         const wk_plan *plan = units[i]->program->plan;
         double half = bytes_in(plan, WK_FORM_HALF), both = bytes_in(plan, BOTH);
         double rest = bytes_in(plan, WK_FORM_FLOAT) + bytes_in(plan, WK_FORM_ROWS);

@@ -238,6 +238,98 @@ static void members_of_a_stack_clip_and_skip_on_their_own(void **state)
     close_group(&p);
 }
 
+// Two graphs over one set: gradients in one, the step in the other.
+typedef struct two_graphs {
+    wk_graph *g[2];
+    wk_scope *scope[2];
+    wk_program *program[2];
+    group p; // what both share, and the tensors of the first
+} two_graphs;
+
+static two_graphs open_two_graphs(void)
+{
+    wk_error err = {0};
+    two_graphs t = {0};
+    group *p = &t.p;
+    wk_optimizer_config config = {.rate = 3e-4f, .adam = wk_adam_config_default()};
+    assert_ok(wk_params_create(&(wk_params_config){.name = "set"}, &p->params, &err));
+    assert_ok(test_backend_create(NULL, &p->backend, &err));
+    assert_ok(wk_optimizer_create(p->params, &config, &p->optimizer, &err));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(wk_graph_create(&t.g[i], &err));
+        assert_ok(wk_scope_create(p->params, t.g[i], &t.scope[i], &err));
+    }
+    p->g = t.g[0];
+    p->scope = t.scope[0];
+    wk_tensor a = linear_loss(p, 0), b = linear_loss(p, 1);
+    p->norm = wk_optimizer_leave(p->optimizer, p->scope, wk_graph_add(p->g, a, b));
+    // The second graph meets the weights in another order.
+    wk_scope_weight(t.scope[1], "layer", "b", shapes[1], (wk_init){.kind = WK_INIT_ONES});
+    wk_optimizer_take(p->optimizer, t.scope[1]);
+    wk_optimizer_step(p->optimizer, (wk_tensor){0});
+    for (int i = 0; i < 2; i++)
+        assert_ok(wk_scope_bind(t.scope[i], p->backend, &err));
+    assert_ok(wk_optimizer_bind(p->optimizer, p->backend, &err));
+    for (int i = 0; i < 2; i++)
+        assert_ok(wk_program_create(t.g[i], p->backend, &t.program[i], &err));
+    p->program = t.program[0];
+    return t;
+}
+
+static void close_two_graphs(two_graphs *t)
+{
+    wk_program_destroy(t->program[1]);
+    wk_scope_destroy(t->scope[1]);
+    wk_graph_destroy(t->g[1]);
+    close_group(&t->p);
+}
+
+static void assert_same_set(const group *x, const group *y)
+{
+    for (int i = 0; i < 2; i++) {
+        float one[64], other[64];
+        get(x, x->weight[i], one);
+        get(y, y->weight[i], other);
+        assert_memory_equal(one, other, floats(x, x->weight[i]) * sizeof(float));
+    }
+}
+
+static void a_step_in_another_graph_is_the_same_step(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    group whole = open_group(0, wk_adam_config_default().decay);
+    two_graphs pair = open_two_graphs();
+    for (int n = 0; n < 3; n++) {
+        for (int i = 0; i < 2; i++) {
+            fill(&whole, whole.gradient[i], 0.5f + (float)(n - i));
+            fill(&pair.p, pair.p.gradient[i], 0.5f + (float)(n - i));
+        }
+        run(&whole);
+        run(&pair.p);
+        assert_ok(wk_program_run(pair.program[1], &err));
+        assert_same_set(&whole, &pair.p);
+    }
+    assert_int_equal(counts_of(&pair.p, 0).steps, 3);
+    close_group(&whole);
+    close_two_graphs(&pair);
+}
+
+static void gradients_that_are_left_change_no_weight(void **state)
+{
+    (void)state;
+    group whole = open_group(0, 0);
+    two_graphs pair = open_two_graphs();
+    for (int i = 0; i < 2; i++)
+        fill(&pair.p, pair.p.gradient[i], 1);
+    run(&pair.p);
+    run(&pair.p);
+    assert_same_set(&whole, &pair.p); // as they began
+    assert_int_equal(counts_of(&pair.p, 0).steps, 0);
+    close_group(&whole);
+    close_two_graphs(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +338,8 @@ int main(void)
         cmocka_unit_test(a_step_with_a_bad_gradient_is_skipped_and_counted),
         cmocka_unit_test(a_set_flag_skips_the_step),
         cmocka_unit_test(members_of_a_stack_clip_and_skip_on_their_own),
+        cmocka_unit_test(a_step_in_another_graph_is_the_same_step),
+        cmocka_unit_test(gradients_that_are_left_change_no_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,17 +116,19 @@ static range rows_of(const wk_plan *plan, int root)
 {
     wk_shape shape = wk_info(plan->graph, root)->type.shape;
     size_t cols = wk_shape_width(shape), rows = wk_shape_count(shape) / cols;
-    size_t begin = plan->places[root].offset;
-    return (range){begin, begin + rows * ((cols + 7) / 8 * 8) * 2};
+    size_t begin = plan->places[root].offset, size = rows * ((cols + 7) / 8 * 8) * 2;
+    assert_int_equal(wk_plan_rows_size(shape), size);
+    return (range){begin, begin + size};
 }
 
-// Where a tensor lies, in each of its forms; returns how many there are.
+// Where a tensor lies among the temporaries, in each of its forms; returns how many there are.
 static int ranges_of(const wk_plan *plan, int tensor, range out[2])
 {
     const wk_tensor_info *info = wk_info(plan->graph, tensor);
     size_t size = wk_type_size(info->type), offset = plan->places[tensor].offset;
     unsigned forms = plan->forms[info->root];
     int count = 0;
+    if (plan->places[tensor].of) return 0;
     if (forms == WK_FORM_ROWS) {
         out[count++] = rows_of(plan, info->root);
     } else if (plan->places[tensor].region == WK_REGION_HALVES) {

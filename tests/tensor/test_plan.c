@@ -306,6 +306,123 @@ static void an_operand_used_later_is_not_taken_in_place(void **state)
     engine_close(&e);
 }
 
+// A graph that stores `what`, a temporary, in `place`.
+typedef struct storing {
+    engine e;
+    wk_tensor x, what, place;
+} storing;
+
+static storing open_storing(void)
+{
+    storing s = {.e = engine_open(1)};
+    s.x = engine_state(&s.e, WK_SHAPE(2, 8));
+    s.place = engine_state(&s.e, WK_SHAPE(16));
+    s.what = wk_graph_activate(s.e.g, wk_graph_affine(s.e.g, s.x, 2, 1), WK_TANH);
+    return s;
+}
+
+static void store_it(storing *s)
+{
+    wk_graph_store(s->e.g, s->place, wk_graph_reshape(s->e.g, s->what, WK_SHAPE(16)));
+}
+
+// Whether it is made where it is stored.
+static bool is_made_there(storing *s)
+{
+    wk_error err = {0};
+    wk_plan *plan = NULL;
+    assert_ok(wk_plan_create(s->e.g, NULL, &plan, &err));
+    const wk_place *a = place_of(plan, s->what), *b = place_of(plan, s->place);
+    bool there = a->region == b->region && a->offset == b->offset;
+    assert_int_equal(a->of, there ? s->place.id : 0);
+    wk_plan_destroy(plan);
+    return there;
+}
+
+// Runs it twice, and looks at the place and at what else came out of it.
+static void expect_stored(storing *s, wk_tensor other, float factor)
+{
+    float x[16], got[16], more[16];
+    for (int i = 0; i < 16; i++)
+        x[i] = 0.1f * (float)i - 0.8f;
+    engine_set(&s->e, s->x, x);
+    engine_run(&s->e);
+    engine_run(&s->e);
+    engine_get(&s->e, s->place, got);
+    if (wk_tensor_exists(other)) engine_get(&s->e, other, more);
+    for (int i = 0; i < 16; i++) {
+        assert_near(got[i], tanhf(2 * x[i] + 1), 1e-6);
+        if (wk_tensor_exists(other)) assert_near(more[i], factor * got[i], 1e-6);
+    }
+}
+
+static void what_is_stored_is_made_where_it_is_stored(void **state)
+{
+    (void)state;
+    storing s = open_storing();
+    store_it(&s);
+    assert_true(is_made_there(&s));
+    engine_compile(&s.e);
+    assert_int_equal(wk_program_get_stats(s.e.program).temporaries, 0);
+    expect_stored(&s, (wk_tensor){0}, 0);
+    engine_close(&s.e);
+}
+
+static void what_is_read_after_it_was_stored_keeps_its_bytes(void **state)
+{
+    (void)state;
+    storing s = open_storing();
+    store_it(&s);
+    wk_tensor other = wk_graph_affine(s.e.g, s.what, 3, 0); // would take its place
+    wk_graph_output(s.e.g, other);
+    assert_true(is_made_there(&s));
+    expect_stored(&s, other, 3);
+    engine_close(&s.e);
+}
+
+static void a_place_that_is_read_too_is_stored_to_in_its_turn(void **state)
+{
+    (void)state;
+    storing s = open_storing();
+    wk_tensor before = wk_graph_affine(s.e.g, s.place, 1, 0); // of the run before
+    store_it(&s);
+    wk_graph_output(s.e.g, before);
+    assert_false(is_made_there(&s));
+    expect_stored(&s, before, 1);
+    engine_close(&s.e);
+}
+
+static void a_place_that_is_stored_to_twice_has_the_last(void **state)
+{
+    (void)state;
+    storing s = open_storing();
+    wk_graph_store(s.e.g, s.place, wk_graph_affine(s.e.g, s.place, 0, 5));
+    store_it(&s);
+    assert_false(is_made_there(&s));
+    expect_stored(&s, (wk_tensor){0}, 0);
+    engine_close(&s.e);
+}
+
+static void a_place_that_has_two_names_is_stored_to_in_its_turn(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_buffer *buffer;
+    storing s = {.e = engine_open(1)};
+    assert_ok(wk_buffer_create(s.e.backend, 80, &buffer, &err));
+    s.x = engine_state(&s.e, WK_SHAPE(2, 8));
+    s.place = wk_graph_persistent(s.e.g, WK_F32, WK_SHAPE(16), "place", buffer, 0);
+    wk_tensor again = wk_graph_persistent(s.e.g, WK_F32, WK_SHAPE(16), "again", buffer, 16);
+    s.what = wk_graph_activate(s.e.g, wk_graph_affine(s.e.g, s.x, 2, 1), WK_TANH);
+    wk_tensor before = wk_graph_affine(s.e.g, again, 1, 0);
+    store_it(&s);
+    wk_graph_output(s.e.g, before);
+    assert_false(is_made_there(&s));
+    expect_stored(&s, (wk_tensor){0}, 0);
+    wk_buffer_destroy(buffer);
+    engine_close(&s.e);
+}
+
 static wk_status group_steps_1_to_3(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
@@ -533,6 +650,11 @@ int main(void)
         cmocka_unit_test(parts_of_a_stack_are_produced_in_their_place),
         cmocka_unit_test(an_elementwise_chain_stays_in_place),
         cmocka_unit_test(an_operand_used_later_is_not_taken_in_place),
+        cmocka_unit_test(what_is_stored_is_made_where_it_is_stored),
+        cmocka_unit_test(what_is_read_after_it_was_stored_keeps_its_bytes),
+        cmocka_unit_test(a_place_that_is_read_too_is_stored_to_in_its_turn),
+        cmocka_unit_test(a_place_that_is_stored_to_twice_has_the_last),
+        cmocka_unit_test(a_place_that_has_two_names_is_stored_to_in_its_turn),
         cmocka_unit_test(what_a_group_needs_is_kept_through_all_of_it),
         cmocka_unit_test(what_a_lazy_node_reads_is_kept_until_its_reader),
         cmocka_unit_test(what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs),

@@ -7,12 +7,19 @@ static bool is_optimiser(const wk_node *node)
     return node->op == WK_OP_global_norm || node->op == WK_OP_adam;
 }
 
+// A gradient that is left for the optimiser of another graph is stored.
+static bool nobody_waits_for(const wk_node *node)
+{
+    return is_optimiser(node) || node->op == WK_OP_store;
+}
+
 static const wk_node *step_node(const wk_plan *plan, int step)
 {
     return &plan->graph->nodes.items[plan->nodes[step]];
 }
 
-// Of a root: whether others than the optimiser read it, and the last step that touches it.
+// Of a root: whether others than the optimiser and stores read it, and the last step that touches
+// it.
 typedef struct use {
     bool read;
     int last;
@@ -26,19 +33,19 @@ static void find_uses(const wk_plan *plan, use *uses)
         if (node->op == WK_OP_mark) continue; // nobody waits for it
         for (int i = 0; i < node->input_count; i++) {
             use *u = &uses[wk_info(g, wk_node_inputs(g, node)[i])->root];
-            u->read |= !is_optimiser(node);
+            u->read |= !nobody_waits_for(node);
             u->last = step;
         }
     }
 }
 
-// Whether a step makes what only the optimiser reads, or is the optimiser's on a weight that
-// nothing touches after it.
+// Whether a step makes what only the optimiser reads or what is only stored, or writes, as one of
+// these, what nothing touches after it.
 static bool is_aside(const wk_plan *plan, int step, const use *uses)
 {
     const wk_graph *g = plan->graph;
     const wk_node *node = step_node(plan, step);
-    if (node->op == WK_OP_adam)
+    if (node->op == WK_OP_adam || node->op == WK_OP_store)
         return uses[wk_info(g, wk_node_inputs(g, node)[0])->root].last == step;
     for (int i = 0; i < node->output_count; i++)
         if (uses[node->outputs + i].read || wk_info(g, node->outputs + i)->output) return false;

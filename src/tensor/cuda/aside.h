@@ -1,5 +1,6 @@
 // Work that nothing waits for until the end of a backward pass, or at all: gradients of weights,
-// which only the optimiser reads, and its steps on weights that nothing reads any more. Put aside
+// which only the optimiser reads or which are stored for that of another graph, and its steps on
+// weights that nothing reads any more. Put aside
 // on a branch, they run beside the chain of gradients that goes on through the layers, and fill the
 // processors that its small kernels and recurrences leave free.
 #ifndef WK_TENSOR_CUDA_ASIDE_H

@@ -71,8 +71,7 @@ static void list_regions(wk_executable *e, const wk_plan *plan)
     add_temporaries(e, plan);
     add_region(e, plan->owned);
     for (size_t i = 1; i < plan->graph->tensors.count; i++)
-        if (plan->places[i].region == WK_REGION_BOUND)
-            add_region(e, wk_info(plan->graph, wk_info(plan->graph, (int)i)->root)->buffer);
+        if (plan->places[i].region == WK_REGION_BOUND) add_region(e, wk_plan_buffer(plan, (int)i));
 }
 
 static const wk_node *plan_node(const wk_plan *plan, size_t step)
@@ -142,12 +141,20 @@ static wk_status make_lane(wk_executable *e, wk_cuda_lane *lane, wk_cuda_priorit
     return WK_OK;
 }
 
+// Of branch 0; all of a patient program has the least.
+static wk_cuda_priority priority_of(wk_pace pace)
+{
+    if (pace == WK_PACE_PATIENT) return WK_CUDA_BESIDE;
+    return pace == WK_PACE_URGENT ? WK_CUDA_URGENT : WK_CUDA_USUAL;
+}
+
 static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    WK_TRY(make_lane(e, e->lanes, plan->urgent ? WK_CUDA_URGENT : WK_CUDA_USUAL, err));
+    bool patient = plan->pace == WK_PACE_PATIENT;
+    WK_TRY(make_lane(e, e->lanes, priority_of(plan->pace), err));
     for (size_t i = 0; i < plan->node_count; i++) {
         wk_cuda_lane *lane = lane_of(e, plan, i);
-        bool aside = lane == &e->lanes[WK_CUDA_ASIDE_BRANCH];
+        bool aside = lane == &e->lanes[WK_CUDA_ASIDE_BRANCH] && !patient;
         if (!lane->stream) WK_TRY(make_lane(e, lane, aside ? WK_CUDA_ASIDE : WK_CUDA_BESIDE, err));
     }
     return WK_OK;

@@ -29,14 +29,22 @@ static void note_concat(const wk_cuda_call *c)
     }
 }
 
+// Bytes of a tensor where it lies, or by its name. More than that would be its neighbours', for
+// which others would wait.
+static size_t size_of(const wk_cuda_lane *lane, const wk_tensor_info *info)
+{
+    bool rows = lane->forms[info->root] == WK_FORM_ROWS;
+    return rows ? wk_plan_rows_size(info->type.shape) : wk_type_size(info->type);
+}
+
 static void note_writes(const wk_cuda_call *c)
 {
     const int *inputs = wk_node_inputs(c->g, c->node);
     for (int i = 0; i < c->node->input_count; i++)
         if (wk_op_writes_input(c->node->op, i))
-            wk_cuda_writes(c->lane, c->in[i], wk_type_size(wk_info(c->g, inputs[i])->type));
+            wk_cuda_writes(c->lane, c->in[i], size_of(c->lane, wk_info(c->g, inputs[i])));
     for (int i = 0; i < c->node->output_count; i++)
-        wk_cuda_writes(c->lane, c->out[i], wk_type_size(wk_info(c->g, c->node->outputs + i)->type));
+        wk_cuda_writes(c->lane, c->out[i], size_of(c->lane, wk_info(c->g, c->node->outputs + i)));
 }
 
 // In the place of a lazy result its inputs are read.
@@ -50,7 +58,7 @@ static void note_inputs(wk_cuda_lane *lane, const wk_cuda_call *c)
         if (lazy)
             note_inputs(lane, lazy);
         else
-            wk_cuda_reads(lane, c->in[i], wk_type_size(info->type));
+            wk_cuda_reads(lane, c->in[i], size_of(lane, info));
     }
 }
 

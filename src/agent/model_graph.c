@@ -1,0 +1,58 @@
+// The graphs of the world model on a batch: the one that it learns from, and the one that only
+// observes.
+//
+// The first changes nothing that others read: it leaves gradients, posterior states and figures in
+// memory of its own, from which the update (learn_graph.c) makes the step. So it may run for the
+// next batch as soon as this batch's step is made, beside all that comes behind that step; and what
+// it did for a batch that is never learned from is simply not used.
+#include "agent/learner_parts.h"
+
+// [T,B,D] as [T*B,D].
+static wk_tensor as_rows(wk_graph *g, wk_tensor x)
+{
+    wk_shape s = wk_graph_shape(g, x);
+    return wk_graph_reshape(g, x, WK_SHAPE(s.dim[0] * s.dim[1], s.dim[2]));
+}
+
+// Stores posterior states as rows.
+static void keep_latent(wk_graph *g, wk_latent place, wk_latent latent)
+{
+    wk_graph_store(g, place.stoch, as_rows(g, wk_graph_stop_gradient(g, latent.stoch)));
+    wk_graph_store(g, place.deter, as_rows(g, wk_graph_stop_gradient(g, latent.deter)));
+}
+
+wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
+{
+    wk_unit *unit = &learner->model;
+    wk_model_tensors *t = &learner->model_t;
+    WK_TRY(wk_unit_begin(unit, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
+    wk_graph *g = unit->graph;
+    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
+    wk_handed handed = wk_learner_handed(learner, g);
+    t->batch = wk_batch_inputs(g, &learner->config);
+    t->losses = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
+    wk_learner_check(unit, t->losses.total, handed.flag);
+    t->norm = wk_optimizer_leave(learner->optimizers[WK_SET_MODEL], unit->scope[WK_SET_MODEL],
+                                 t->losses.total);
+    keep_latent(g, handed.latent, t->losses.latent);
+    const wk_tensor read[WK_MODEL_FIGURES] = {t->losses.total,        t->losses.image,
+                                              t->losses.kl,           t->losses.prior_entropy,
+                                              t->losses.post_entropy, t->norm};
+    t->figures = wk_figures_join(g, read, WK_MODEL_FIGURES);
+    wk_graph_store(g, handed.figures, t->figures.joined);
+    return wk_unit_bind(unit, learner, err);
+}
+
+wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
+{
+    wk_unit *unit = &learner->observe;
+    WK_TRY(wk_unit_begin(unit, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
+    wk_graph *g = unit->graph;
+    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_OBSERVE);
+    learner->observe_t = wk_batch_inputs(g, &learner->config);
+    wk_model_losses seen =
+        wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &learner->observe_t, counter);
+    keep_latent(g, wk_learner_latent(learner, g), seen.latent);
+    wk_graph_count(g, counter, 1);
+    return wk_unit_bind(unit, learner, err);
+}
