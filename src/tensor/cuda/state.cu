@@ -107,7 +107,7 @@ typedef struct adam_arrays {
 } adam_arrays;
 
 // All nodes of an optimiser's step go into few launches; a block has a piece of one array.
-enum { ADAM_ARRAYS = 64, ADAM_PIECE = 8192 };
+enum { ADAM_ARRAYS = 64, ADAM_PIECE = 2048 };
 typedef struct adam_job {
     unsigned arrays;
     adam_arrays item[ADAM_ARRAYS];
