@@ -9,6 +9,16 @@
 
 #include "tensor/cuda/hopper_tile.cuh"
 
+static inline finish_kind kind_of(const wk_hopper_product *p)
+{
+    bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
+    if (p->n % 8 != 0) return FINISH_ANY;
+    if (!p->out.x && !p->add && !slope) return elu ? FINISH_ELU : FINISH_BIAS;
+    if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
+        return FINISH_SLOPE;
+    return elu || slope ? FINISH_ANY : FINISH_SUM;
+}
+
 static __device__ inline float4 plus4(float4 a, float4 b)
 {
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
@@ -188,7 +198,8 @@ struct biases {
     const float2 *at; // NULL: none
     unsigned eights;
 
-    __device__ biases(const hopper_job &j, unsigned stack, unsigned col)
+    template <class J>
+    __device__ biases(const J &j, unsigned stack, unsigned col)
         : at(NULL), eights(col < j.n ? (j.n - col) / 8 : 0)
     {
         if (j.bias) at = (const float2 *)(j.bias + stack * j.stride_bias + col) + threadIdx.x % 4;
@@ -221,11 +232,6 @@ static __device__ inline unsigned load_word(unsigned address)
     unsigned word;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
     return word;
-}
-
-static __device__ inline void store_word(unsigned address, unsigned word)
-{
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
 static __device__ inline void send(const CUtensorMap *map, unsigned from, const patch &p)

@@ -36,9 +36,37 @@ static bool encode(encode_fn *call, const operand_map *o, CUtensorMap *map)
     CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
     if (o->box_cols == K_BLOCK) swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
     if (o->box_cols == N_BOX) swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
+    if (o->box_cols == K_STEP) swizzle = CU_TENSOR_MAP_SWIZZLE_32B;
     return call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, (void *)o->x, dims, strides, box, steps,
                 CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+// Puts a kernel of clusters on the stream. An error stays for cudaGetLastError.
+template <class J>
+static void wk_launch_cluster(const wk_cuda_call *c, void (*kernel)(J), unsigned grid,
+                              unsigned cluster, unsigned threads, size_t bytes, const J &job)
+{
+    cudaLaunchAttribute attribute[2] = {};
+    attribute[0].id = cudaLaunchAttributeClusterDimension;
+    attribute[0].val.clusterDim = {cluster, 1, 1};
+    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[1].val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = threads;
+    config.dynamicSmemBytes = bytes;
+    config.stream = c->stream;
+    config.attrs = attribute;
+    config.numAttrs = c->programmatic ? 2 : 1;
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    (void)cudaLaunchKernelEx(&config, kernel, job);
+}
+
+// Whether copies of 16 bytes can begin there.
+static inline bool aligned(const void *x)
+{
+    return (uintptr_t)x % 16 == 0;
 }
 
 #endif

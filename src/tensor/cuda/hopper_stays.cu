@@ -1,0 +1,401 @@
+// The product of hopper.cuh for few terms and columns: the weights of a stack member stay in shared
+// memory, and only rows pass by.
+//
+// Two blocks of a cluster have half of the columns each, for all terms. Tiles of 64 rows come
+// through a ring, each block fetching half of them for both. A cluster has a piece of the list of
+// all tiles, member by member, and takes new weights where the member changes. Two warpgroups take
+// turns: while one finishes its tile, the other has the tensor cores. Results leave from registers
+// and what slopes are taken from comes to registers, so shared memory is left for weights and ring.
+#include "tensor/cuda/hopper_finish.cuh"
+#include "tensor/cuda/hopper_map.cuh"
+#include "tensor/cuda/hopper_stays.cuh"
+
+enum {
+    COLS = 208,      // of a block
+    TILE = 64,       // rows
+    MOST_STEPS = 25, // of terms
+    MOST_BLOCKS = (MOST_STEPS + STEPS - 1) / STEPS,
+    RING_STAGE = TILE * K_BLOCK * 2,
+    GROUPS = 2, // that multiply
+    THREADS = 128 * (GROUPS + 1),
+    CHUNKS = COLS / 16, // of 16 bytes that a lane stores
+};
+
+struct stays_job {
+    CUtensorMap a, b, b_step; // a block of terms at a time, and one step
+    unsigned m, n;            // of the result
+    unsigned tiles_m, tiles;  // of a member, and of all
+    term_blocks terms;
+    unsigned move_a, move_b; // 0 where the stack shares the operand
+    unsigned stride_bias;
+    const float *bias;
+    const __nv_bfloat16 *y;
+    __nv_bfloat16 *out;
+};
+
+// Bytes in shared memory, and where things lie there. A last block of terms that is not whole lies
+// step by step.
+template <bool K_MAJOR> struct stays_room {
+    enum {
+        BOXES = K_MAJOR ? 1 : (COLS + N_BOX - 1) / N_BOX,
+        STEP = (K_MAJOR ? COLS : BOXES * N_BOX) * K_STEP * 2,
+        BLOCK = STEPS * STEP,
+        WEIGHTS = MOST_STEPS * STEP,
+        STAGES = (SHARED - 1024 - WEIGHTS - 512) / RING_STAGE,
+        TOTAL = 1024 + STAGES * RING_STAGE + WEIGHTS + 16 * (STAGES + MOST_BLOCKS),
+    };
+    unsigned ring, weights;
+    unsigned full, empty; // barriers of stages
+    unsigned there, read; // barriers of blocks of weights
+
+    __device__ explicit stays_room(const char *memory)
+        : ring(shared_address(memory)), weights(ring + STAGES * RING_STAGE),
+          full(weights + WEIGHTS), empty(full + 8 * STAGES), there(empty + 8 * STAGES),
+          read(there + 8 * MOST_BLOCKS)
+    {
+    }
+
+    // By one thread, before the blocks of the cluster meet.
+    __device__ void init() const
+    {
+        for (unsigned i = 0; i < STAGES; i++) {
+            wk_barrier_init(full + 8 * i, 1);
+            wk_barrier_init(empty + 8 * i, CLUSTER);
+        }
+        for (unsigned i = 0; i < MOST_BLOCKS; i++) {
+            wk_barrier_init(there + 8 * i, 1);
+            wk_barrier_init(read + 8 * i, GROUPS);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+};
+
+// The tiles of a cluster.
+struct piece {
+    unsigned begin, end;
+
+    __device__ explicit piece(const stays_job &j)
+    {
+        unsigned clusters = gridDim.x / CLUSTER, mine = blockIdx.x / CLUSTER;
+        unsigned each = j.tiles / clusters, more = j.tiles % clusters;
+        begin = mine * each + (mine < more ? mine : more);
+        end = begin + each + (mine < more);
+    }
+};
+
+// A tile, and the tiles of its member in the piece.
+struct spot {
+    unsigned row, stack, first, end;
+
+    __device__ spot(const stays_job &j, const piece &p, unsigned t)
+    {
+        stack = t / j.tiles_m;
+        unsigned start = stack * j.tiles_m, limit = start + j.tiles_m;
+        row = (t - start) * TILE;
+        first = start > p.begin ? start : p.begin;
+        end = limit < p.end ? limit : p.end;
+    }
+};
+
+static __device__ inline bool is_whole(const stays_job &j, unsigned block)
+{
+    return block + 1 < j.terms.count || j.terms.tail == STEPS;
+}
+
+// The copying thread.
+
+template <bool K_MAJOR>
+static __device__ inline void bring_weights(const stays_job &j, const stays_room<K_MAJOR> &room,
+                                            unsigned block, unsigned stack)
+{
+    typedef stays_room<K_MAJOR> R;
+    bool whole = is_whole(j, block);
+    const CUtensorMap *map = whole ? &j.b : &j.b_step;
+    unsigned parts = whole ? 1 : j.terms.tail, bytes = whole ? R::BLOCK : R::STEP;
+    unsigned ready = room.there + 8 * block, to = room.weights + block * R::BLOCK;
+    int col = (int)(cluster_rank() * COLS), matrix = (int)(stack * j.move_b);
+    barrier_expect(ready, parts * bytes);
+    for (unsigned part = 0; part < parts; part++) {
+        int k = (int)(block * K_BLOCK + part * K_STEP);
+        for (unsigned box = 0; box < R::BOXES; box++, to += bytes / R::BOXES)
+            if (K_MAJOR)
+                fetch(to, map, ready, k, col, matrix);
+            else
+                fetch(to, map, ready, col + (int)(box * N_BOX), k, matrix);
+    }
+}
+
+template <bool K_MAJOR>
+static __device__ void bring(const stays_job &j, const stays_room<K_MAJOR> &room)
+{
+    enum { HALF = TILE / CLUSTER };
+    unsigned rank = cluster_rank(), loads = 0;
+    piece mine(j);
+    ring_place<stays_room<K_MAJOR>::STAGES> at;
+    for (unsigned t = mine.begin; t < mine.end; t++) {
+        spot s(j, mine, t);
+        bool fresh = t == s.first;
+        for (unsigned block = 0; block < j.terms.count; block++, at.move()) {
+            if (fresh) {
+                wk_barrier_wait(room.read + 8 * block, (loads & 1) ^ 1);
+                bring_weights(j, room, block, s.stack);
+            }
+            unsigned ready = room.full + 8 * at.stage;
+            wk_barrier_wait(room.empty + 8 * at.stage, (at.round & 1) ^ 1);
+            barrier_expect(ready, RING_STAGE);
+            fetch_for_all(room.ring + at.stage * RING_STAGE + rank * (RING_STAGE / CLUSTER), &j.a,
+                          ready, (int)(block * K_BLOCK), (int)(s.row + rank * HALF),
+                          (int)(s.stack * j.move_a));
+        }
+        loads += fresh;
+    }
+}
+
+// A lane's chunks: in the registers of four neighbouring lanes, an eight of columns is two each.
+// Chunks 2g and 2g + 1 are eights 4g ... 4g + 3 of the upper and lower eight rows of a warp, one a
+// lane; the last is the two eights that are left, of both.
+
+struct chunk_place {
+    unsigned row, eight;
+};
+
+static __device__ inline chunk_place place_of_chunk(int chunk)
+{
+    unsigned lane = threadIdx.x % 32, place = lane % 4, row = lane / 4;
+    if (chunk + 1 < CHUNKS) return {row + chunk % 2 * 8, chunk / 2 * 4 + place};
+    return {row + place / 2 * 8, COLS / 8 - 2 + place % 2};
+}
+
+// In eights from the begin of the result; whether it lies inside.
+static __device__ inline bool find_chunk(const stays_job &j, const patch &p, int chunk,
+                                         unsigned *at)
+{
+    chunk_place c = place_of_chunk(chunk);
+    unsigned row = p.row + c.row, eight = p.col / 8 + c.eight;
+    *at = (p.stack * j.m + row) * (j.n / 8) + eight;
+    return row < j.m && eight < j.n / 8;
+}
+
+// From words that four lanes have of each of four eights to one eight each, and back.
+static __device__ inline void turn_words(unsigned (&word)[4])
+{
+#pragma unroll
+    for (int bit = 1; bit < 4; bit *= 2) {
+        bool upper = threadIdx.x & bit;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (i & bit) continue;
+            unsigned given = __shfl_xor_sync(~0u, upper ? word[i] : word[i | bit], bit);
+            word[i] = upper ? given : word[i];
+            word[i | bit] = upper ? word[i | bit] : given;
+        }
+    }
+}
+
+static __device__ inline void load_slopes(const stays_job &j, const patch &p, uint4 (&y)[CHUNKS])
+{
+#pragma unroll
+    for (int i = 0; i < CHUNKS; i++) {
+        unsigned at;
+        bool inside = find_chunk(j, p, i, &at);
+        y[i] = inside ? ((const uint4 *)j.y)[at] : make_uint4(0, 0, 0, 0);
+    }
+}
+
+template <finish_kind KIND>
+static __device__ inline void finish(const stays_job &j, const float (&d)[COLS / 2],
+                                     const uint4 (&y)[CHUNKS], const patch &p)
+{
+    biases columns(j, p.stack, p.col);
+#pragma unroll
+    for (int i = 0; i < CHUNKS; i++) {
+        unsigned word[4], of[4] = {};
+        if (KIND == FINISH_SLOPE) {
+            of[0] = y[i].x, of[1] = y[i].y, of[2] = y[i].z, of[3] = y[i].w;
+            turn_words(of);
+        }
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const bool last = i + 1 == CHUNKS;
+            const int eight = last ? COLS / 8 - 2 + k % 2 : i / 2 * 4 + k;
+            const float *from = d + eight * 4 + (last ? k / 2 : i % 2) * 2;
+            float2 bias = KIND == FINISH_SLOPE ? make_float2(0, 0) : columns[eight];
+            word[k] = finish_pair<KIND>(from[0], from[1], bias, of[k]);
+        }
+        turn_words(word);
+        unsigned at;
+        if (find_chunk(j, p, i, &at))
+            ((uint4 *)j.out)[at] = make_uint4(word[0], word[1], word[2], word[3]);
+    }
+}
+
+// Waits until the other warpgroup has all its products under way.
+static __device__ inline void wait_turn(unsigned group)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(128 * GROUPS) : "memory");
+}
+
+static __device__ inline void pass_turn(unsigned group)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(1 + (group ^ 1)), "n"(128 * GROUPS) : "memory");
+}
+
+template <bool K_MAJOR, int COUNT>
+static __device__ inline void multiply_last(float (&d)[COLS / 2], uint64_t a, unsigned weights,
+                                            bool add)
+{
+    typedef stays_room<K_MAJOR> R;
+    uint64_t b = K_MAJOR ? describe_k_step(weights) : describe_n_major<K_STEP>(weights);
+    multiply_steps<COLS, COUNT, K_MAJOR>(d, a, b, K_STEP * 2 >> 4, R::STEP >> 4, add);
+}
+
+// The products of a block of terms.
+template <bool K_MAJOR>
+static __device__ inline void multiply_block(const stays_job &j, unsigned block,
+                                             float (&d)[COLS / 2], unsigned rows, unsigned weights)
+{
+    const unsigned step_a = K_STEP * 2 >> 4;
+    const unsigned step_b = (K_MAJOR ? K_STEP * 2 : K_STEP * N_BOX * 2) >> 4;
+    uint64_t a = describe_k_major(rows);
+    uint64_t b = K_MAJOR ? describe_k_major(weights) : describe_n_major<K_BLOCK>(weights);
+    if (is_whole(j, block))
+        multiply_steps<COLS, STEPS, K_MAJOR>(d, a, b, step_a, step_b, block > 0);
+    else if (j.terms.tail == 1)
+        multiply_last<K_MAJOR, 1>(d, a, weights, block > 0);
+    else if (j.terms.tail == 2)
+        multiply_last<K_MAJOR, 2>(d, a, weights, block > 0);
+    else
+        multiply_last<K_MAJOR, 3>(d, a, weights, block > 0);
+}
+
+// Gives back a stage, and a block of weights that this warpgroup does not need any more: `times`
+// for all warpgroups that do not have a tile of this member.
+static __device__ inline void give_back(unsigned stage, unsigned weights, unsigned times)
+{
+    release(stage);
+    if (threadIdx.x % 128 != 0) return;
+    for (unsigned i = 0; i < times; i++)
+        wk_barrier_arrive(weights);
+}
+
+// A multiplying warpgroup.
+template <bool K_MAJOR, finish_kind KIND>
+static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &room)
+{
+    typedef stays_room<K_MAJOR> R;
+    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4;
+    unsigned count = j.terms.count;
+    piece mine(j);
+    unsigned first_stack = mine.begin / j.tiles_m;
+    for (unsigned t = mine.begin + group; t < mine.end; t += GROUPS) {
+        spot s(j, mine, t);
+        patch at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
+        bool fresh = t < s.first + GROUPS, last = t + GROUPS >= s.end;
+        unsigned times = last ? (s.end - s.first == 1 ? GROUPS : 1) : 0, held = 0;
+        ring_place<R::STAGES> place((t - mine.begin) * count);
+        uint4 y[CHUNKS];
+        float d[COLS / 2];
+        if (KIND == FINISH_SLOPE) load_slopes(j, at, y);
+        // Every stage before this tile's has been filled then, so that phases cannot be mistaken.
+        if (t > mine.begin) wait_turn(group);
+        for (unsigned block = 0; block < count; block++, place.move()) {
+            if (fresh) wk_barrier_wait(room.there + 8 * block, (s.stack - first_stack) & 1);
+            wk_barrier_wait(room.full + 8 * place.stage, place.round & 1);
+            multiply_block<K_MAJOR>(j, block, d, room.ring + place.stage * RING_STAGE,
+                                    room.weights + block * R::BLOCK);
+            if (block + 1 == count && t + 1 < mine.end) pass_turn(group);
+            wk_wgmma_wait<1>();
+            if (block > 0) give_back(room.empty + 8 * held, room.read + 8 * (block - 1), times);
+            held = place.stage;
+        }
+        wk_wgmma_wait<0>();
+        wk_wgmma_hold(d);
+        give_back(room.empty + 8 * held, room.read + 8 * (count - 1), times);
+        finish<KIND>(j, d, y, at);
+    }
+}
+
+template <bool K_MAJOR, finish_kind KIND>
+__global__ void __launch_bounds__(THREADS, 1) stays_kernel(const __grid_constant__ stays_job j)
+{
+    extern __shared__ char raw[];
+    stays_room<K_MAJOR> room(whole_memory(raw));
+    if (threadIdx.x == 0) room.init();
+    cluster_sync();
+    wk_begin();
+    // The shuffle tells the compiler that a warp is of one mind.
+    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 128 * GROUPS) bring<K_MAJOR>(j, room);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        multiply<K_MAJOR, KIND>(j, room);
+    }
+    __syncwarp();
+    cluster_sync(); // nobody leaves while the other may still write to it
+}
+
+// The host's side.
+
+static bool map_operands(const wk_hopper_product *p, stays_job *j)
+{
+    encode_fn *call = find_encode();
+    if (!call) return false;
+    const wk_hopper_term *t = &p->term[0];
+    size_t count_a = t->stride_a ? p->stacks : 1, count_b = t->stride_b ? p->stacks : 1;
+    operand_map a = {t->a, count_a, p->m, t->k, t->row_a, t->stride_a, TILE / CLUSTER, K_BLOCK};
+    operand_map b = {t->b, count_b, t->k, p->n, t->row_b, t->stride_b, K_BLOCK, N_BOX}, step;
+    if (p->transpose_b) {
+        b.rows = p->n;
+        b.cols = t->k;
+        b.box_rows = COLS;
+        b.box_cols = K_BLOCK;
+    }
+    step = b;
+    (p->transpose_b ? step.box_cols : step.box_rows) = K_STEP;
+    j->move_a = t->stride_a ? 1 : 0;
+    j->move_b = t->stride_b ? 1 : 0;
+    return encode(call, &a, &j->a) && encode(call, &b, &j->b) && encode(call, &step, &j->b_step);
+}
+
+template <bool K_MAJOR, finish_kind KIND>
+static void launch(const wk_cuda_call *c, const stays_job &j, int processors)
+{
+    unsigned clusters = (unsigned)processors / CLUSTER;
+    wk_launch_cluster(c, stays_kernel<K_MAJOR, KIND>,
+                      CLUSTER * (j.tiles < clusters ? j.tiles : clusters), CLUSTER, THREADS,
+                      stays_room<K_MAJOR>::TOTAL, j);
+}
+
+bool wk_hopper_can_stay(const wk_hopper_product *p)
+{
+    return p->terms == 1 && !p->reduce && p->term[0].k <= MOST_STEPS * K_STEP &&
+           p->n <= CLUSTER * COLS && kind_of(p) <= FINISH_SLOPE;
+}
+
+bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p, int processors)
+{
+    stays_job j = {};
+    if (!map_operands(p, &j)) return false;
+    j.m = (unsigned)p->m;
+    j.n = (unsigned)p->n;
+    j.tiles_m = (j.m + TILE - 1) / TILE;
+    j.tiles = j.tiles_m * (unsigned)p->stacks;
+    j.terms = blocks_of_terms(p->term[0].k);
+    j.stride_bias = (unsigned)p->stride_bias;
+    j.bias = p->bias;
+    j.y = p->y.half;
+    j.out = p->out.half;
+    finish_kind kind = kind_of(p);
+    if (kind == FINISH_SLOPE)
+        launch<true, FINISH_SLOPE>(c, j, processors);
+    else if (kind == FINISH_ELU && p->transpose_b)
+        launch<true, FINISH_ELU>(c, j, processors);
+    else if (kind == FINISH_ELU)
+        launch<false, FINISH_ELU>(c, j, processors);
+    else if (p->transpose_b)
+        launch<true, FINISH_BIAS>(c, j, processors);
+    else
+        launch<false, FINISH_BIAS>(c, j, processors);
+    return true;
+}
