@@ -198,8 +198,7 @@ struct biases {
     const float2 *at; // NULL: none
     unsigned eights;
 
-    template <class J>
-    __device__ biases(const J &j, unsigned stack, unsigned col)
+    __device__ biases(const hopper_job &j, unsigned stack, unsigned col)
         : at(NULL), eights(col < j.n ? (j.n - col) / 8 : 0)
     {
         if (j.bias) at = (const float2 *)(j.bias + stack * j.stride_bias + col) + threadIdx.x % 4;

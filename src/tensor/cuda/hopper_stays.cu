@@ -22,9 +22,10 @@ enum {
 };
 
 struct stays_job {
-    CUtensorMap a, b, b_step; // a block of terms at a time, and one step
-    unsigned m, n;            // of the result
-    unsigned tiles_m, tiles;  // of a member, and of all
+    CUtensorMap a;
+    CUtensorMap block[2], step[2]; // of b: boxes of a block of terms or of a step; the last box
+    unsigned m, n;                 // of the result
+    unsigned tiles_m, tiles;       // of a member, and of all
     term_blocks terms;
     unsigned move_a, move_b; // 0 where the stack shares the operand
     unsigned stride_bias;
@@ -37,7 +38,7 @@ struct stays_job {
 // step by step.
 template <bool K_MAJOR> struct stays_room {
     enum {
-        BOXES = K_MAJOR ? 1 : (COLS + N_BOX - 1) / N_BOX,
+        BOXES = (COLS + N_BOX - 1) / N_BOX,
         STEP = (K_MAJOR ? COLS : BOXES * N_BOX) * K_STEP * 2,
         BLOCK = STEPS * STEP,
         WEIGHTS = MOST_STEPS * STEP,
@@ -104,25 +105,33 @@ static __device__ inline bool is_whole(const stays_job &j, unsigned block)
 
 // The copying thread.
 
+// Columns `box` and some terms of b.
+template <bool K_MAJOR>
+static __device__ inline void bring_box(const CUtensorMap (&map)[2], unsigned to, unsigned ready,
+                                        unsigned box, int k, int matrix)
+{
+    int col = (int)(cluster_rank() * COLS + box * N_BOX);
+    if (!K_MAJOR)
+        fetch(to, &map[0], ready, col, k, matrix);
+    else if (box + 1 < stays_room<K_MAJOR>::BOXES)
+        fetch5(to, &map[0], ready, k, 0, col / 8, 0, matrix);
+    else
+        fetch5(to, &map[1], ready, k, 0, col / 4, 0, matrix);
+}
+
 template <bool K_MAJOR>
 static __device__ inline void bring_weights(const stays_job &j, const stays_room<K_MAJOR> &room,
                                             unsigned block, unsigned stack)
 {
     typedef stays_room<K_MAJOR> R;
     bool whole = is_whole(j, block);
-    const CUtensorMap *map = whole ? &j.b : &j.b_step;
-    unsigned parts = whole ? 1 : j.terms.tail, bytes = whole ? R::BLOCK : R::STEP;
+    unsigned parts = whole ? 1 : j.terms.tail, terms = whole ? K_BLOCK : K_STEP;
     unsigned ready = room.there + 8 * block, to = room.weights + block * R::BLOCK;
-    int col = (int)(cluster_rank() * COLS), matrix = (int)(stack * j.move_b);
-    barrier_expect(ready, parts * bytes);
-    for (unsigned part = 0; part < parts; part++) {
-        int k = (int)(block * K_BLOCK + part * K_STEP);
-        for (unsigned box = 0; box < R::BOXES; box++, to += bytes / R::BOXES)
-            if (K_MAJOR)
-                fetch(to, map, ready, k, col, matrix);
-            else
-                fetch(to, map, ready, col + (int)(box * N_BOX), k, matrix);
-    }
+    barrier_expect(ready, parts * (whole ? R::BLOCK : R::STEP));
+    for (unsigned part = 0; part < parts; part++, to += R::STEP)
+        for (unsigned box = 0; box < R::BOXES; box++)
+            bring_box<K_MAJOR>(whole ? j.block : j.step, to + box * N_BOX * terms * 2, ready, box,
+                               (int)(block * K_BLOCK + part * K_STEP), (int)(stack * j.move_b));
 }
 
 template <bool K_MAJOR>
@@ -151,32 +160,83 @@ static __device__ void bring(const stays_job &j, const stays_room<K_MAJOR> &room
     }
 }
 
-// A lane's chunks: in the registers of four neighbouring lanes, an eight of columns is two each.
-// Chunks 2g and 2g + 1 are eights 4g ... 4g + 3 of the upper and lower eight rows of a warp, one a
-// lane; the last is the two eights that are left, of both.
+// The places of a lane's numbers. In products with b as it is, four lanes have two neighbouring
+// columns of every eight each; with b transposed, its columns come in an order that gives a lane
+// eight neighbouring ones of 32, and four of the last 16.
+//
+// Chunks of eight numbers are loaded and stored, one a lane: chunks 2g and 2g + 1 are columns 32g
+// ... 32g + 31 of the upper and lower eight rows of a warp, the last is the last 16 columns of
+// both.
 
-struct chunk_place {
-    unsigned row, eight;
+// The first of a lane's two columns in the eight of a product.
+template <bool K_MAJOR> static __device__ inline unsigned column_of(int eight)
+{
+    unsigned lane = threadIdx.x % 4;
+    if (!K_MAJOR) return eight * 8 + lane * 2;
+    if (eight < (CHUNKS - 1) * 2) return eight / 4 * 32 + lane * 8 + eight % 4 * 2;
+    return (CHUNKS - 1) * 16 + lane * 4 + eight % 2 * 2;
+}
+
+template <bool K_MAJOR>
+static __device__ inline void load_biases(const stays_job &j, const patch &p,
+                                          float2 (&bias)[COLS / 8])
+{
+    const float *from = j.bias + p.stack * j.stride_bias + p.col;
+#pragma unroll
+    for (int i = 0; i < COLS / 8; i++) {
+        unsigned column = column_of<K_MAJOR>(i);
+        bool inside = j.bias && p.col + column < j.n;
+        bias[i] = inside ? __ldg((const float2 *)(from + column)) : make_float2(0, 0);
+    }
+}
+
+// Where the chunks of a lane lie in the result, in eights from its begin.
+struct chunk_rows {
+    unsigned at, left, eight, eights; // of the upper row; rows and eights
+
+    __device__ chunk_rows(const stays_job &j, const patch &p)
+    {
+        unsigned row = p.row + threadIdx.x % 32 / 4;
+        eights = j.n / 8;
+        eight = p.col / 8;
+        at = (p.stack * j.m + row) * eights + eight;
+        left = row < j.m ? j.m - row : 0;
+    }
+
+    // Whether the eight of a lane in a lower or upper row is inside.
+    __device__ bool has(unsigned lower, unsigned e) const
+    {
+        return lower * 8 < left && eight + e < eights;
+    }
+
+    __device__ unsigned place(unsigned lower, unsigned e) const
+    {
+        return at + lower * 8 * eights + e;
+    }
 };
 
-static __device__ inline chunk_place place_of_chunk(int chunk)
+static __device__ inline void load_slopes(const stays_job &j, const patch &p, uint4 (&y)[CHUNKS])
 {
-    unsigned lane = threadIdx.x % 32, place = lane % 4, row = lane / 4;
-    if (chunk + 1 < CHUNKS) return {row + chunk % 2 * 8, chunk / 2 * 4 + place};
-    return {row + place / 2 * 8, COLS / 8 - 2 + place % 2};
+    chunk_rows rows(j, p);
+    unsigned lane = threadIdx.x % 4;
+    const uint4 *from = (const uint4 *)j.y;
+#pragma unroll
+    for (int i = 0; i + 1 < CHUNKS; i++) {
+        unsigned eight = i / 2 * 4 + lane;
+        y[i] = rows.has(i % 2, eight) ? from[rows.place(i % 2, eight)] : make_uint4(0, 0, 0, 0);
+    }
+    unsigned half[2][2] = {}, eight = (CHUNKS - 1) * 2 + lane / 2;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        if (!rows.has(i, eight)) continue;
+        uint2 two = ((const uint2 *)(from + rows.place(i, eight)))[lane % 2];
+        half[i][0] = two.x;
+        half[i][1] = two.y;
+    }
+    y[CHUNKS - 1] = make_uint4(half[0][0], half[0][1], half[1][0], half[1][1]);
 }
 
-// In eights from the begin of the result; whether it lies inside.
-static __device__ inline bool find_chunk(const stays_job &j, const patch &p, int chunk,
-                                         unsigned *at)
-{
-    chunk_place c = place_of_chunk(chunk);
-    unsigned row = p.row + c.row, eight = p.col / 8 + c.eight;
-    *at = (p.stack * j.m + row) * (j.n / 8) + eight;
-    return row < j.m && eight < j.n / 8;
-}
-
-// From words that four lanes have of each of four eights to one eight each, and back.
+// From words that four lanes have of each of four eights to one eight each.
 static __device__ inline void turn_words(unsigned (&word)[4])
 {
 #pragma unroll
@@ -192,40 +252,76 @@ static __device__ inline void turn_words(unsigned (&word)[4])
     }
 }
 
-static __device__ inline void load_slopes(const stays_job &j, const patch &p, uint4 (&y)[CHUNKS])
+// Stores a chunk; the last with two words of the upper row, then two of the lower.
+template <bool K_MAJOR>
+static __device__ inline void store_chunk(const stays_job &j, const chunk_rows &rows, int chunk,
+                                          unsigned (&word)[4])
 {
-#pragma unroll
-    for (int i = 0; i < CHUNKS; i++) {
-        unsigned at;
-        bool inside = find_chunk(j, p, i, &at);
-        y[i] = inside ? ((const uint4 *)j.y)[at] : make_uint4(0, 0, 0, 0);
+    unsigned lane = threadIdx.x % 4, lower = chunk % 2, eight = chunk / 2 * 4 + lane;
+    uint4 *out = (uint4 *)j.out;
+    const bool last = chunk + 1 == CHUNKS;
+    if (!K_MAJOR) turn_words(word);
+    if (K_MAJOR && last) {
+        eight = (CHUNKS - 1) * 2 + lane / 2;
+        if (rows.has(0, eight))
+            ((uint2 *)(out + rows.place(0, eight)))[lane % 2] = make_uint2(word[0], word[1]);
+        if (rows.has(1, eight))
+            ((uint2 *)(out + rows.place(1, eight)))[lane % 2] = make_uint2(word[2], word[3]);
+        return;
     }
+    if (last) {
+        lower = lane / 2;
+        eight = (CHUNKS - 1) * 2 + lane % 2;
+    }
+    if (rows.has(lower, eight))
+        out[rows.place(lower, eight)] = make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-template <finish_kind KIND>
+// What a lane needs besides its sums: slopes of a tile, or biases of a member.
+template <finish_kind KIND> struct beside {
+    float2 bias[COLS / 8];
+
+    __device__ float2 bias_of(int eight) const
+    {
+        return bias[eight];
+    }
+
+    __device__ unsigned word_of(int, int) const
+    {
+        return 0;
+    }
+};
+
+template <> struct beside<FINISH_SLOPE> {
+    uint4 y[CHUNKS];
+
+    __device__ float2 bias_of(int) const
+    {
+        return make_float2(0, 0);
+    }
+
+    __device__ unsigned word_of(int chunk, int i) const
+    {
+        return i == 0 ? y[chunk].x : i == 1 ? y[chunk].y : i == 2 ? y[chunk].z : y[chunk].w;
+    }
+};
+
+template <bool K_MAJOR, finish_kind KIND>
 static __device__ inline void finish(const stays_job &j, const float (&d)[COLS / 2],
-                                     const uint4 (&y)[CHUNKS], const patch &p)
+                                     const beside<KIND> &with, const patch &p)
 {
-    biases columns(j, p.stack, p.col);
+    chunk_rows rows(j, p);
 #pragma unroll
     for (int i = 0; i < CHUNKS; i++) {
-        unsigned word[4], of[4] = {};
-        if (KIND == FINISH_SLOPE) {
-            of[0] = y[i].x, of[1] = y[i].y, of[2] = y[i].z, of[3] = y[i].w;
-            turn_words(of);
-        }
+        unsigned word[4];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             const bool last = i + 1 == CHUNKS;
-            const int eight = last ? COLS / 8 - 2 + k % 2 : i / 2 * 4 + k;
+            const int eight = last ? i * 2 + k % 2 : i / 2 * 4 + k;
             const float *from = d + eight * 4 + (last ? k / 2 : i % 2) * 2;
-            float2 bias = KIND == FINISH_SLOPE ? make_float2(0, 0) : columns[eight];
-            word[k] = finish_pair<KIND>(from[0], from[1], bias, of[k]);
+            word[k] = finish_pair<KIND>(from[0], from[1], with.bias_of(eight), with.word_of(i, k));
         }
-        turn_words(word);
-        unsigned at;
-        if (find_chunk(j, p, i, &at))
-            ((uint4 *)j.out)[at] = make_uint4(word[0], word[1], word[2], word[3]);
+        store_chunk<K_MAJOR>(j, rows, i, word);
     }
 }
 
@@ -287,15 +383,18 @@ static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &r
     unsigned count = j.terms.count;
     piece mine(j);
     unsigned first_stack = mine.begin / j.tiles_m;
+    beside<KIND> with;
     for (unsigned t = mine.begin + group; t < mine.end; t += GROUPS) {
         spot s(j, mine, t);
         patch at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
         bool fresh = t < s.first + GROUPS, last = t + GROUPS >= s.end;
         unsigned times = last ? (s.end - s.first == 1 ? GROUPS : 1) : 0, held = 0;
         ring_place<R::STAGES> place((t - mine.begin) * count);
-        uint4 y[CHUNKS];
         float d[COLS / 2];
-        if (KIND == FINISH_SLOPE) load_slopes(j, at, y);
+        if constexpr (KIND == FINISH_SLOPE)
+            load_slopes(j, at, with.y);
+        else if (fresh)
+            load_biases<K_MAJOR>(j, at, with.bias);
         // Every stage before this tile's has been filled then, so that phases cannot be mistaken.
         if (t > mine.begin) wait_turn(group);
         for (unsigned block = 0; block < count; block++, place.move()) {
@@ -303,15 +402,15 @@ static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &r
             wk_barrier_wait(room.full + 8 * place.stage, place.round & 1);
             multiply_block<K_MAJOR>(j, block, d, room.ring + place.stage * RING_STAGE,
                                     room.weights + block * R::BLOCK);
-            if (block + 1 == count && t + 1 < mine.end) pass_turn(group);
             wk_wgmma_wait<1>();
             if (block > 0) give_back(room.empty + 8 * held, room.read + 8 * (block - 1), times);
             held = place.stage;
         }
+        if (t + 1 < mine.end) pass_turn(group);
         wk_wgmma_wait<0>();
         wk_wgmma_hold(d);
         give_back(room.empty + 8 * held, room.read + 8 * (count - 1), times);
-        finish<KIND>(j, d, y, at);
+        finish<K_MAJOR>(j, d, with, at);
     }
 }
 
@@ -344,18 +443,24 @@ static bool map_operands(const wk_hopper_product *p, stays_job *j)
     const wk_hopper_term *t = &p->term[0];
     size_t count_a = t->stride_a ? p->stacks : 1, count_b = t->stride_b ? p->stacks : 1;
     operand_map a = {t->a, count_a, p->m, t->k, t->row_a, t->stride_a, TILE / CLUSTER, K_BLOCK};
-    operand_map b = {t->b, count_b, t->k, p->n, t->row_b, t->stride_b, K_BLOCK, N_BOX}, step;
+    operand_map block = {t->b, count_b, t->k, p->n, t->row_b, t->stride_b, K_BLOCK, N_BOX}, step;
     if (p->transpose_b) {
-        b.rows = p->n;
-        b.cols = t->k;
-        b.box_rows = COLS;
-        b.box_cols = K_BLOCK;
+        block.rows = p->n;
+        block.cols = t->k;
+        block.box_cols = K_BLOCK;
     }
-    step = b;
+    step = block;
     (p->transpose_b ? step.box_cols : step.box_rows) = K_STEP;
     j->move_a = t->stride_a ? 1 : 0;
     j->move_b = t->stride_b ? 1 : 0;
-    return encode(call, &a, &j->a) && encode(call, &b, &j->b) && encode(call, &step, &j->b_step);
+    if (!encode(call, &a, &j->a)) return false;
+    if (!p->transpose_b)
+        return encode(call, &block, &j->block[0]) && encode(call, &step, &j->step[0]);
+    for (unsigned i = 0; i < 2; i++)
+        if (!encode_turned(call, &block, 8 >> i, &j->block[i]) ||
+            !encode_turned(call, &step, 8 >> i, &j->step[i]))
+            return false;
+    return true;
 }
 
 template <bool K_MAJOR, finish_kind KIND>

@@ -175,7 +175,16 @@ static __device__ inline void fetch(unsigned to, const CUtensorMap *map, unsigne
                  : "memory");
 }
 
-// The same for all blocks of the cluster.
+static __device__ inline void fetch5(unsigned to, const CUtensorMap *map, unsigned barrier, int x,
+                                     int y, int z, int u, int v)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v)
+                 : "memory");
+}
+
+// The first for all blocks of the cluster.
 static __device__ inline void fetch_for_all(unsigned to, const CUtensorMap *map, unsigned barrier,
                                             int x, int y, int z)
 {
