@@ -215,9 +215,10 @@ template <finish_kind KIND>
 static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
 {
     if (KIND == FINISH_SLOPE) {
-        float2 of = wk_two_floats(y);
-        return wk_two_halves(a * wk_activate_slope(WK_ELU, of.x),
-                             b * wk_activate_slope(WK_ELU, of.y));
+        // wk_activate_slope of ELU, the smaller of y and 0 for two at once.
+        __nv_bfloat162 low = __hmin2_nan(*(__nv_bfloat162 *)&y, __float2bfloat162_rn(0.0f));
+        float2 of = wk_two_floats(*(unsigned *)&low);
+        return wk_two_halves(a * (of.x + 1.0f), b * (of.y + 1.0f));
     }
     a += bias.x;
     b += bias.y;

@@ -270,13 +270,14 @@ static int best_tile(const wk_hopper_product *p, int processors)
     return best;
 }
 
-// Whether weights are worth keeping: when enough rows pass by, and few columns are made for
-// nothing.
+// Whether weights are worth keeping: where there is a tile of rows for every other processor pair,
+// and few columns are made for nothing.
 static bool stays(const wk_hopper_product *p, int processors)
 {
-    enum { ENOUGH_ROWS = 64 * 6, FEWEST_COLUMNS = 320 };
+    enum { ROWS = 64, FEWEST_COLUMNS = 320 };
+    size_t tiles = (p->m + ROWS - 1) / ROWS * p->stacks;
     return wk_hopper_can_stay(p) && p->n >= FEWEST_COLUMNS &&
-           p->stacks * p->m >= (size_t)(processors / CLUSTER * ENOUGH_ROWS);
+           2 * tiles >= (size_t)(processors / CLUSTER);
 }
 
 template <bool K_MAJOR>

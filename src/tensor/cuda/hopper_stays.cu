@@ -6,32 +6,26 @@
 // all tiles, member by member, and takes new weights where the member changes. Two warpgroups take
 // turns: while one finishes its tile, the other has the tensor cores. Results leave from registers
 // and what slopes are taken from comes to registers, so shared memory is left for weights and ring.
-#include "tensor/cuda/hopper_finish.cuh"
 #include "tensor/cuda/hopper_map.cuh"
 #include "tensor/cuda/hopper_stays.cuh"
+#include "tensor/cuda/hopper_stays_finish.cuh"
 
 enum {
-    COLS = 208,      // of a block
     TILE = 64,       // rows
     MOST_STEPS = 25, // of terms
     MOST_BLOCKS = (MOST_STEPS + STEPS - 1) / STEPS,
     RING_STAGE = TILE * K_BLOCK * 2,
     GROUPS = 2, // that multiply
     THREADS = 128 * (GROUPS + 1),
-    CHUNKS = COLS / 16, // of 16 bytes that a lane stores
 };
 
 struct stays_job {
-    CUtensorMap a;
+    CUtensorMap a, y;
     CUtensorMap block[2], step[2]; // of b: boxes of a block of terms or of a step; the last box
-    unsigned m, n;                 // of the result
     unsigned tiles_m, tiles;       // of a member, and of all
     term_blocks terms;
     unsigned move_a, move_b; // 0 where the stack shares the operand
-    unsigned stride_bias;
-    const float *bias;
-    const __nv_bfloat16 *y;
-    __nv_bfloat16 *out;
+    stays_result result;
 };
 
 // Bytes in shared memory, and where things lie there. A last block of terms that is not whole lies
@@ -137,13 +131,15 @@ static __device__ inline void bring_weights(const stays_job &j, const stays_room
 template <bool K_MAJOR>
 static __device__ void bring(const stays_job &j, const stays_room<K_MAJOR> &room)
 {
-    enum { HALF = TILE / CLUSTER };
+    enum { HALF = TILE / CLUSTER, AHEAD = 2 };
     unsigned rank = cluster_rank(), loads = 0;
     piece mine(j);
     ring_place<stays_room<K_MAJOR>::STAGES> at;
     for (unsigned t = mine.begin; t < mine.end; t++) {
         spot s(j, mine, t);
         bool fresh = t == s.first;
+        if (j.result.y && t + AHEAD < s.end)
+            prefetch(&j.y, (int)(rank * COLS), (int)(s.row + AHEAD * TILE), (int)s.stack);
         for (unsigned block = 0; block < j.terms.count; block++, at.move()) {
             if (fresh) {
                 wk_barrier_wait(room.read + 8 * block, (loads & 1) ^ 1);
@@ -157,171 +153,6 @@ static __device__ void bring(const stays_job &j, const stays_room<K_MAJOR> &room
                           (int)(s.stack * j.move_a));
         }
         loads += fresh;
-    }
-}
-
-// The places of a lane's numbers. In products with b as it is, four lanes have two neighbouring
-// columns of every eight each; with b transposed, its columns come in an order that gives a lane
-// eight neighbouring ones of 32, and four of the last 16.
-//
-// Chunks of eight numbers are loaded and stored, one a lane: chunks 2g and 2g + 1 are columns 32g
-// ... 32g + 31 of the upper and lower eight rows of a warp, the last is the last 16 columns of
-// both.
-
-// The first of a lane's two columns in the eight of a product.
-template <bool K_MAJOR> static __device__ inline unsigned column_of(int eight)
-{
-    unsigned lane = threadIdx.x % 4;
-    if (!K_MAJOR) return eight * 8 + lane * 2;
-    if (eight < (CHUNKS - 1) * 2) return eight / 4 * 32 + lane * 8 + eight % 4 * 2;
-    return (CHUNKS - 1) * 16 + lane * 4 + eight % 2 * 2;
-}
-
-template <bool K_MAJOR>
-static __device__ inline void load_biases(const stays_job &j, const patch &p,
-                                          float2 (&bias)[COLS / 8])
-{
-    const float *from = j.bias + p.stack * j.stride_bias + p.col;
-#pragma unroll
-    for (int i = 0; i < COLS / 8; i++) {
-        unsigned column = column_of<K_MAJOR>(i);
-        bool inside = j.bias && p.col + column < j.n;
-        bias[i] = inside ? __ldg((const float2 *)(from + column)) : make_float2(0, 0);
-    }
-}
-
-// Where the chunks of a lane lie in the result, in eights from its begin.
-struct chunk_rows {
-    unsigned at, left, eight, eights; // of the upper row; rows and eights
-
-    __device__ chunk_rows(const stays_job &j, const patch &p)
-    {
-        unsigned row = p.row + threadIdx.x % 32 / 4;
-        eights = j.n / 8;
-        eight = p.col / 8;
-        at = (p.stack * j.m + row) * eights + eight;
-        left = row < j.m ? j.m - row : 0;
-    }
-
-    // Whether the eight of a lane in a lower or upper row is inside.
-    __device__ bool has(unsigned lower, unsigned e) const
-    {
-        return lower * 8 < left && eight + e < eights;
-    }
-
-    __device__ unsigned place(unsigned lower, unsigned e) const
-    {
-        return at + lower * 8 * eights + e;
-    }
-};
-
-static __device__ inline void load_slopes(const stays_job &j, const patch &p, uint4 (&y)[CHUNKS])
-{
-    chunk_rows rows(j, p);
-    unsigned lane = threadIdx.x % 4;
-    const uint4 *from = (const uint4 *)j.y;
-#pragma unroll
-    for (int i = 0; i + 1 < CHUNKS; i++) {
-        unsigned eight = i / 2 * 4 + lane;
-        y[i] = rows.has(i % 2, eight) ? from[rows.place(i % 2, eight)] : make_uint4(0, 0, 0, 0);
-    }
-    unsigned half[2][2] = {}, eight = (CHUNKS - 1) * 2 + lane / 2;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        if (!rows.has(i, eight)) continue;
-        uint2 two = ((const uint2 *)(from + rows.place(i, eight)))[lane % 2];
-        half[i][0] = two.x;
-        half[i][1] = two.y;
-    }
-    y[CHUNKS - 1] = make_uint4(half[0][0], half[0][1], half[1][0], half[1][1]);
-}
-
-// From words that four lanes have of each of four eights to one eight each.
-static __device__ inline void turn_words(unsigned (&word)[4])
-{
-#pragma unroll
-    for (int bit = 1; bit < 4; bit *= 2) {
-        bool upper = threadIdx.x & bit;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (i & bit) continue;
-            unsigned given = __shfl_xor_sync(~0u, upper ? word[i] : word[i | bit], bit);
-            word[i] = upper ? given : word[i];
-            word[i | bit] = upper ? word[i | bit] : given;
-        }
-    }
-}
-
-// Stores a chunk; the last with two words of the upper row, then two of the lower.
-template <bool K_MAJOR>
-static __device__ inline void store_chunk(const stays_job &j, const chunk_rows &rows, int chunk,
-                                          unsigned (&word)[4])
-{
-    unsigned lane = threadIdx.x % 4, lower = chunk % 2, eight = chunk / 2 * 4 + lane;
-    uint4 *out = (uint4 *)j.out;
-    const bool last = chunk + 1 == CHUNKS;
-    if (!K_MAJOR) turn_words(word);
-    if (K_MAJOR && last) {
-        eight = (CHUNKS - 1) * 2 + lane / 2;
-        if (rows.has(0, eight))
-            ((uint2 *)(out + rows.place(0, eight)))[lane % 2] = make_uint2(word[0], word[1]);
-        if (rows.has(1, eight))
-            ((uint2 *)(out + rows.place(1, eight)))[lane % 2] = make_uint2(word[2], word[3]);
-        return;
-    }
-    if (last) {
-        lower = lane / 2;
-        eight = (CHUNKS - 1) * 2 + lane % 2;
-    }
-    if (rows.has(lower, eight))
-        out[rows.place(lower, eight)] = make_uint4(word[0], word[1], word[2], word[3]);
-}
-
-// What a lane needs besides its sums: slopes of a tile, or biases of a member.
-template <finish_kind KIND> struct beside {
-    float2 bias[COLS / 8];
-
-    __device__ float2 bias_of(int eight) const
-    {
-        return bias[eight];
-    }
-
-    __device__ unsigned word_of(int, int) const
-    {
-        return 0;
-    }
-};
-
-template <> struct beside<FINISH_SLOPE> {
-    uint4 y[CHUNKS];
-
-    __device__ float2 bias_of(int) const
-    {
-        return make_float2(0, 0);
-    }
-
-    __device__ unsigned word_of(int chunk, int i) const
-    {
-        return i == 0 ? y[chunk].x : i == 1 ? y[chunk].y : i == 2 ? y[chunk].z : y[chunk].w;
-    }
-};
-
-template <bool K_MAJOR, finish_kind KIND>
-static __device__ inline void finish(const stays_job &j, const float (&d)[COLS / 2],
-                                     const beside<KIND> &with, const patch &p)
-{
-    chunk_rows rows(j, p);
-#pragma unroll
-    for (int i = 0; i < CHUNKS; i++) {
-        unsigned word[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const bool last = i + 1 == CHUNKS;
-            const int eight = last ? i * 2 + k % 2 : i / 2 * 4 + k;
-            const float *from = d + eight * 4 + (last ? k / 2 : i % 2) * 2;
-            word[k] = finish_pair<KIND>(from[0], from[1], with.bias_of(eight), with.word_of(i, k));
-        }
-        store_chunk<K_MAJOR>(j, rows, i, word);
     }
 }
 
@@ -392,9 +223,9 @@ static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &r
         ring_place<R::STAGES> place((t - mine.begin) * count);
         float d[COLS / 2];
         if constexpr (KIND == FINISH_SLOPE)
-            load_slopes(j, at, with.y);
+            load_slopes(j.result, at, with.y);
         else if (fresh)
-            load_biases<K_MAJOR>(j, at, with.bias);
+            load_biases<K_MAJOR>(j.result, at, with.bias);
         // Every stage before this tile's has been filled then, so that phases cannot be mistaken.
         if (t > mine.begin) wait_turn(group);
         for (unsigned block = 0; block < count; block++, place.move()) {
@@ -410,7 +241,7 @@ static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &r
         wk_wgmma_wait<0>();
         wk_wgmma_hold(d);
         give_back(room.empty + 8 * held, room.read + 8 * (count - 1), times);
-        finish<K_MAJOR>(j, d, with, at);
+        finish<K_MAJOR>(j.result, d, with, at);
     }
 }
 
@@ -453,7 +284,8 @@ static bool map_operands(const wk_hopper_product *p, stays_job *j)
     (p->transpose_b ? step.box_cols : step.box_rows) = K_STEP;
     j->move_a = t->stride_a ? 1 : 0;
     j->move_b = t->stride_b ? 1 : 0;
-    if (!encode(call, &a, &j->a)) return false;
+    operand_map y = {p->y.half, p->stacks, p->m, p->n, p->n, p->m * p->n, TILE, COLS};
+    if (!encode(call, &a, &j->a) || (y.x && !encode(call, &y, &j->y))) return false;
     if (!p->transpose_b)
         return encode(call, &block, &j->block[0]) && encode(call, &step, &j->step[0]);
     for (unsigned i = 0; i < 2; i++)
@@ -482,15 +314,11 @@ bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p, int proce
 {
     stays_job j = {};
     if (!map_operands(p, &j)) return false;
-    j.m = (unsigned)p->m;
-    j.n = (unsigned)p->n;
-    j.tiles_m = (j.m + TILE - 1) / TILE;
+    j.tiles_m = (unsigned)((p->m + TILE - 1) / TILE);
     j.tiles = j.tiles_m * (unsigned)p->stacks;
     j.terms = blocks_of_terms(p->term[0].k);
-    j.stride_bias = (unsigned)p->stride_bias;
-    j.bias = p->bias;
-    j.y = p->y.half;
-    j.out = p->out.half;
+    j.result = {(unsigned)p->m, (unsigned)p->n, (unsigned)p->stride_bias,
+                p->bias,        p->y.half,      p->out.half};
     finish_kind kind = kind_of(p);
     if (kind == FINISH_SLOPE)
         launch<true, FINISH_SLOPE>(c, j, processors);

@@ -175,6 +175,14 @@ static __device__ inline void fetch(unsigned to, const CUtensorMap *map, unsigne
                  : "memory");
 }
 
+// To the cache of the device only.
+static __device__ inline void prefetch(const CUtensorMap *map, int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map),
+                 "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
 static __device__ inline void fetch5(unsigned to, const CUtensorMap *map, unsigned barrier, int x,
                                      int y, int z, int u, int v)
 {
