@@ -120,6 +120,35 @@ static void the_recurrences_stay_whole(void **state)
     close_fixture(&f);
 }
 
+// How often the branch changes between neighbouring steps of the optimiser.
+static int changes(const wk_plan *plan, int *kinds)
+{
+    int count = 0;
+    bool seen[2] = {false, false};
+    for (int step = 0; step < (int)plan->node_count; step++) {
+        if (step_node(plan, step)->op != WK_OP_adam) continue;
+        seen[plan->branches[step] == ASIDE] = true;
+        bool follows = step > 0 && step_node(plan, step - 1)->op == WK_OP_adam;
+        count += follows && plan->branches[step] != plan->branches[step - 1];
+    }
+    *kinds = seen[0] + seen[1];
+    return count;
+}
+
+// Imagination waits for the steps of the recurrence's weights, and for those alone.
+static void the_optimiser_s_steps_are_parted_by_who_waits_for_them(void **state)
+{
+    (void)state;
+    fixture f = open_fixture(LEARN);
+    int kinds, step = 0;
+    assert_int_equal(changes(f.plan, &kinds), 1);
+    assert_int_equal(kinds, 2);
+    while (step_node(f.plan, step)->op != WK_OP_adam)
+        step++;
+    assert_int_equal(f.plan->branches[step], 0);
+    close_fixture(&f);
+}
+
 static void weight_gradients_of_convolutions_are_put_aside(void **state)
 {
     (void)state;
@@ -182,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_touches_the_same_keeps_its_order),
         cmocka_unit_test(the_recurrences_stay_whole),
+        cmocka_unit_test(the_optimiser_s_steps_are_parted_by_who_waits_for_them),
         cmocka_unit_test(weight_gradients_of_convolutions_are_put_aside),
         cmocka_unit_test(gradients_that_are_left_for_another_graph_are_put_aside),
         cmocka_unit_test(the_step_of_a_weight_that_is_read_again_is_not_put_aside),

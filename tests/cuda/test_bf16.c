@@ -166,19 +166,59 @@ static void products_of_few_match_the_cpu_on_exact_inputs(void **state)
     {                                                                                              \
         DECONV, 0, 0, 0, 0, 0, __VA_ARGS__                                                         \
     }
-static void convolutions_match_the_cpu_on_exact_inputs(void **state)
+// Several tests, so that a tool that slows them down can have them side by side.
+
+static void convolutions_of_an_encoder_match_the_cpu(void **state)
 {
     (void)state;
-    static const product_case cases[] = {
-        C(2, 64, 3, 48, 4, 2),    C(3, 31, 48, 96, 4, 2),  C(5, 14, 96, 192, 4, 2),
-        C(40, 6, 192, 384, 4, 2), C(3, 9, 8, 8, 3, 1),     C(3, 9, 8, 24, 3, 2),
-        C(4, 6, 16, 24, 6, 2),    C(3, 11, 3, 5, 4, 2),    D(2, 64, 3, 48, 6, 2),
-        D(3, 30, 48, 96, 6, 2),   D(5, 13, 96, 192, 5, 2), D(3, 5, 16, 32, 5, 2),
-        D(3, 9, 8, 8, 3, 1),      D(2, 15, 3, 16, 5, 2),   D(3, 11, 24, 40, 4, 2),
-        C(17, 31, 48, 96, 4, 2),  D(11, 30, 48, 96, 6, 2), D(4, 31, 16, 32, 3, 2),
-        C(7, 13, 96, 192, 5, 2),  C(3, 20, 32, 64, 4, 2),  D(7, 12, 64, 16, 2, 2),
-        C(5, 30, 3, 200, 6, 2),   D(9, 22, 104, 48, 4, 2),
-    };
+    static const product_case cases[] = {C(2, 64, 3, 48, 4, 2), C(3, 31, 48, 96, 4, 2),
+                                         C(5, 14, 96, 192, 4, 2), C(40, 6, 192, 384, 4, 2)};
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void convolutions_of_a_decoder_match_the_cpu(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {D(2, 64, 3, 48, 6, 2), D(3, 30, 48, 96, 6, 2),
+                                         D(5, 13, 96, 192, 5, 2), D(3, 5, 16, 32, 5, 2)};
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void convolutions_of_few_channels_match_the_cpu(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {C(3, 9, 8, 8, 3, 1), C(3, 9, 8, 24, 3, 2),
+                                         C(4, 6, 16, 24, 6, 2), C(3, 11, 3, 5, 4, 2)};
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void convolutions_of_few_channels_transposed_match_the_cpu(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {D(3, 9, 8, 8, 3, 1), D(2, 15, 3, 16, 5, 2),
+                                         D(3, 11, 24, 40, 4, 2), D(4, 31, 16, 32, 3, 2)};
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void convolutions_of_many_images_match_the_cpu(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {C(17, 31, 48, 96, 4, 2), D(11, 30, 48, 96, 6, 2)};
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void convolutions_of_other_sizes_match_the_cpu(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {C(7, 13, 96, 192, 5, 2), C(3, 20, 32, 64, 4, 2),
+                                         C(5, 30, 3, 200, 6, 2)};
+    check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+static void convolutions_of_other_sizes_transposed_match_the_cpu(void **state)
+{
+    (void)state;
+    static const product_case cases[] = {D(7, 12, 64, 16, 2, 2), D(9, 22, 104, 48, 4, 2)};
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
@@ -290,7 +330,13 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_match_the_cpu_on_exact_inputs),
         cmocka_unit_test(products_of_few_match_the_cpu_on_exact_inputs),
-        cmocka_unit_test(convolutions_match_the_cpu_on_exact_inputs),
+        cmocka_unit_test(convolutions_of_an_encoder_match_the_cpu),
+        cmocka_unit_test(convolutions_of_a_decoder_match_the_cpu),
+        cmocka_unit_test(convolutions_of_few_channels_match_the_cpu),
+        cmocka_unit_test(convolutions_of_few_channels_transposed_match_the_cpu),
+        cmocka_unit_test(convolutions_of_many_images_match_the_cpu),
+        cmocka_unit_test(convolutions_of_other_sizes_match_the_cpu),
+        cmocka_unit_test(convolutions_of_other_sizes_transposed_match_the_cpu),
         cmocka_unit_test(gradients_through_two_layers_are_within_the_rounding_of_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

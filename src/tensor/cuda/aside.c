@@ -150,6 +150,21 @@ static bool is_fixed(const wk_plan *plan, int step)
     return is_optimiser(node) || wk_op_writes(node->op);
 }
 
+// Of neighbouring steps of the optimiser, first those that something waits for: then neighbours are
+// on the same branch and can be done as one. They do not need each other.
+static void part_optimisers(wk_plan *plan, int branch)
+{
+    int first = 0; // of the neighbours that are put aside
+    for (int step = 0; step < (int)plan->node_count; step++) {
+        if (step_node(plan, step)->op != WK_OP_adam) {
+            first = step + 1;
+        } else if (plan->branches[step] != branch) {
+            move_up(plan, step, first);
+            first++;
+        }
+    }
+}
+
 int wk_plan_put_aside(wk_plan *plan, int branch)
 {
     use *uses = calloc(plan->graph->tensors.count, sizeof *uses);
@@ -162,6 +177,7 @@ int wk_plan_put_aside(wk_plan *plan, int branch)
             if (!is_fixed(plan, step)) move_up(plan, step, earliest(plan, step));
             count++;
         }
+        part_optimisers(plan, branch);
     }
     free(uses);
     return count;

@@ -194,7 +194,9 @@ wk_status wk_cuda_make_graph(wk_executable *e, wk_error *err)
     free(table.waits);
     free(table.done);
     WK_TRY(status);
-    cudaError_t error = cudaGraphInstantiate(&e->graph, graph, 0);
+    // Else all would have the priority of the stream that the graph is launched into.
+    cudaError_t error =
+        cudaGraphInstantiate(&e->graph, graph, cudaGraphInstantiateFlagUseNodePriority);
     (void)cudaGraphDestroy(graph);
     WK_TRY(wk_cuda_fail(error, "making a graph", err));
     return wk_cuda_fail(cudaGraphUpload(e->graph, e->lanes[0].stream),

@@ -115,11 +115,13 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.programmatic = e->backend->capability >= 90;
         call.hopper = e->backend->capability == 90;
         note_forms(&call, plan->forms);
-        e->calls[step] = call;
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
         for (int i = 0; i < node->output_count; i++)
             *address++ = wk_plan_address(plan, node->outputs + i);
+        // What is stored was made in its place.
+        call.skipped = node->op == WK_OP_store && call.in[0] == call.in[1];
+        e->calls[step] = call;
     }
 }
 

@@ -107,7 +107,7 @@ typedef struct adam_arrays {
 } adam_arrays;
 
 // All nodes of an optimiser's step go into few launches; a block has a piece of one array.
-enum { ADAM_ARRAYS = 64, ADAM_PIECE = 8192 };
+enum { ADAM_ARRAYS = 64, ADAM_PIECE = 2048 };
 typedef struct adam_job {
     unsigned arrays;
     adam_arrays item[ADAM_ARRAYS];
@@ -229,7 +229,7 @@ static void store(const wk_cuda_call *c, const uint64_t *counter, uint64_t perio
 
 void wk_cuda_call_store(const wk_cuda_call *c)
 {
-    if (c->in[0] != c->in[1]) store(c, NULL, 1); // else it was made in its place
+    store(c, NULL, 1);
 }
 
 void wk_cuda_call_store_every(const wk_cuda_call *c)
