@@ -300,8 +300,9 @@ bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p)
     if (!fits(c, p) || cudaGetDevice(&device) ||
         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device))
         return false;
-    if (p->tile == WK_HOPPER_TILES || (p->tile == 0 && stays(p, processors)))
+    if (p->tile == WK_HOPPER_TILES)
         return wk_hopper_can_stay(p) && wk_hopper_stay(c, p, processors);
+    if (p->tile == 0 && stays(p, processors) && wk_hopper_stay(c, p, processors)) return true;
     encode_fn *call = find_encode();
     if (!call) return false;
     return p->transpose_b ? launch_tile<true>(c, p, call, processors)

@@ -131,7 +131,7 @@ static __device__ inline void bring_weights(const stays_job &j, const stays_room
 template <bool K_MAJOR>
 static __device__ void bring(const stays_job &j, const stays_room<K_MAJOR> &room)
 {
-    enum { HALF = TILE / CLUSTER, AHEAD = 2 };
+    enum { HALF = TILE / CLUSTER, AHEAD = 1 };
     unsigned rank = cluster_rank(), loads = 0;
     piece mine(j);
     ring_place<stays_room<K_MAJOR>::STAGES> at;
@@ -195,8 +195,8 @@ static __device__ inline void multiply_block(const stays_job &j, unsigned block,
         multiply_last<K_MAJOR, 3>(d, a, weights, block > 0);
 }
 
-// Gives back a stage, and a block of weights that this warpgroup does not need any more: `times`
-// for all warpgroups that do not have a tile of this member.
+// Gives back a stage, and `times` a block of weights: never before the warpgroup's last tile of a
+// member, and for the other one too where that has none.
 static __device__ inline void give_back(unsigned stage, unsigned weights, unsigned times)
 {
     release(stage);
