@@ -2,11 +2,12 @@
 // included, in every shape of tile, against cuBLAS' bare products, at the sizes of the `paper`
 // update.
 //
-//     bench_product [REPEATS]
+//     bench_product [REPEATS [PART]]    # only products whose names have this part
 #include "tensor/cuda/hopper.cuh"
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 
 typedef struct shape {
@@ -175,7 +176,10 @@ static void measure(const shape *s, int repeats, cudaStream_t stream, cublasHand
         wk_hopper_product p = product_of(s, &d);
         p.tile = tile;
         double us = time_of(stream, repeats, [&] { return wk_hopper_multiply(&call, &p); });
-        printf(" %8.2f (%3.0f)", us, work / us);
+        if (us > 0)
+            printf(" %8.2f (%3.0f)", us, work / us);
+        else
+            printf(" %14s", "-");
     }
     // A sum over a stack, as one product as large.
     shape plain = *s;
@@ -201,9 +205,9 @@ int main(int argc, char **argv)
     void *workspace = NULL;
     cudaMalloc(&workspace, 32 << 20);
     cublasSetWorkspace(blas, workspace, 32 << 20);
-    printf("%-26s %14s %14s %14s %14s | %14s\n", "us (TFLOP/s)", "chosen", "128x208", "64x208",
-           "64x80", "cuBLAS, bare");
+    printf("%-26s %14s %14s %14s %14s %14s | %14s\n", "us (TFLOP/s)", "chosen", "128x208", "64x208",
+           "64x80", "stays", "cuBLAS, bare");
     for (const shape &s : SHAPES)
-        measure(&s, repeats, stream, blas);
+        if (argc < 3 || strstr(s.name, argv[2])) measure(&s, repeats, stream, blas);
     return 0;
 }

@@ -27,10 +27,11 @@ typedef struct wk_hopper_product {
     wk_in y;                  // both NULL: no slope
     wk_activation slope;      // WK_IDENTITY or WK_ELU, of y
     wk_out out;
-    int tile; // 0, or one of the shapes 1 ... WK_HOPPER_TILES instead of the one estimated best
+    int tile; // 0, or one of the shapes 1 ... WK_HOPPER_TILES instead of the one estimated best;
+              // the last is that of weights that stay
 } wk_hopper_product;
 
-enum { WK_HOPPER_TILES = 3 };
+enum { WK_HOPPER_TILES = 4 };
 
 /// Puts the product on the stream; false, having done nothing, where device, sizes or addresses do
 /// not allow it.

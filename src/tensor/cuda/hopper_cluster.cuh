@@ -13,34 +13,8 @@ enum {
     BYTES_A = ROWS * K_BLOCK * 2,  // a stage of rows
     BOX = 64,                      // columns of weights that come at once
     BOX_BYTES = BOX * K_BLOCK * 2, // and their bytes
-    STEPS = K_BLOCK / K_STEP,
     MULTIPLIERS = 128,
     MULTIPLIERS_ONLY = 1, // a barrier of threads
-};
-
-// The sum of a layer in blocks of terms; steps of the last one.
-struct term_blocks {
-    unsigned count, tail;
-};
-
-static inline term_blocks blocks_of_terms(size_t terms)
-{
-    size_t steps = (terms + K_STEP - 1) / K_STEP, count = (steps + STEPS - 1) / STEPS;
-    return {(unsigned)count, (unsigned)(steps - (count - 1) * STEPS)};
-}
-
-// A place in a ring.
-template <int STAGES> struct ring_place {
-    unsigned stage, round;
-
-    __device__ ring_place() : stage(0), round(0) {}
-
-    __device__ void move()
-    {
-        if (++stage < STAGES) return;
-        stage = 0;
-        round++;
-    }
 };
 
 // The rings of a block: stages of rows, STAGES_A of them, which its cluster has in common, and of
@@ -106,19 +80,6 @@ static __device__ inline uint64_t describe_boxes(unsigned address)
 {
     return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)(BOX_BYTES >> 4) << 16 |
            (uint64_t)(8 * BOX * 2 >> 4) << 32 | (uint64_t)1 << 62;
-}
-
-// A batch of products. Its end stands here and not behind several: where ways meet, it would become
-// a batch of its own, and waiting for all but one would wait for everything.
-template <int N, int COUNT>
-static __device__ inline void multiply_steps(float (&d)[N / 2], uint64_t a, uint64_t b,
-                                             unsigned step_a, unsigned step_b, bool add)
-{
-    wk_wgmma_begin();
-#pragma unroll
-    for (int i = 0; i < COUNT; i++)
-        wgmma<N, false>::run(d, a + i * step_a, b + i * step_b, (int)add | i);
-    wk_wgmma_commit();
 }
 
 // Where the multiplying warpgroup is in both rings, and what its products under way still read.
@@ -196,11 +157,6 @@ static __device__ inline void load_biases(const float *from, unsigned columns,
                                           : make_float2(0, 0);
 }
 
-static __device__ inline void store_word(unsigned address, unsigned word)
-{
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
-}
-
 // The first `columns` of N results with bias and ELU as chunks, for products and copies to read.
 template <int N>
 static __device__ inline void store_activated(const float (&d)[N / 2], const float2 (&bias)[N / 8],
@@ -245,39 +201,6 @@ static __device__ inline void exchange(unsigned rank, unsigned blocks, unsigned 
         send_to(rank + k < blocks ? rank + k : rank + k - blocks, from, columns / 8 * CHUNK_BYTES,
                 barrier);
     if (threadIdx.x == 0) barrier_expect(barrier, others / 8 * CHUNK_BYTES);
-}
-
-// Puts a kernel of clusters on the stream. An error stays for cudaGetLastError.
-template <class J>
-static void wk_launch_cluster(const wk_cuda_call *c, void (*kernel)(J), unsigned grid,
-                              unsigned cluster, unsigned threads, size_t bytes, const J &job)
-{
-    cudaLaunchAttribute attribute[2] = {};
-    attribute[0].id = cudaLaunchAttributeClusterDimension;
-    attribute[0].val.clusterDim = {cluster, 1, 1};
-    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute[1].val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = threads;
-    config.dynamicSmemBytes = bytes;
-    config.stream = c->stream;
-    config.attrs = attribute;
-    config.numAttrs = c->programmatic ? 2 : 1;
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    (void)cudaLaunchKernelEx(&config, kernel, job);
-}
-
-// The shared memory of a kernel from a place that swizzled boxes may have.
-static __device__ inline char *whole_memory(char *raw)
-{
-    return raw + (1024 - shared_address(raw) % 1024) % 1024;
-}
-
-// Whether copies of 16 bytes can begin there.
-static inline bool aligned(const void *x)
-{
-    return (uintptr_t)x % 16 == 0;
 }
 
 #endif

@@ -9,6 +9,16 @@
 
 #include "tensor/cuda/hopper_tile.cuh"
 
+static inline finish_kind kind_of(const wk_hopper_product *p)
+{
+    bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
+    if (p->n % 8 != 0) return FINISH_ANY;
+    if (!p->out.x && !p->add && !slope) return elu ? FINISH_ELU : FINISH_BIAS;
+    if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
+        return FINISH_SLOPE;
+    return elu || slope ? FINISH_ANY : FINISH_SUM;
+}
+
 static __device__ inline float4 plus4(float4 a, float4 b)
 {
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
@@ -205,9 +215,10 @@ template <finish_kind KIND>
 static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
 {
     if (KIND == FINISH_SLOPE) {
-        float2 of = wk_two_floats(y);
-        return wk_two_halves(a * wk_activate_slope(WK_ELU, of.x),
-                             b * wk_activate_slope(WK_ELU, of.y));
+        // wk_activate_slope of ELU, the smaller of y and 0 for two at once.
+        __nv_bfloat162 low = __hmin2_nan(*(__nv_bfloat162 *)&y, __float2bfloat162_rn(0.0f));
+        float2 of = wk_two_floats(*(unsigned *)&low);
+        return wk_two_halves(a * (of.x + 1.0f), b * (of.y + 1.0f));
     }
     a += bias.x;
     b += bias.y;
@@ -221,11 +232,6 @@ static __device__ inline unsigned load_word(unsigned address)
     unsigned word;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
     return word;
-}
-
-static __device__ inline void store_word(unsigned address, unsigned word)
-{
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
 static __device__ inline void send(const CUtensorMap *map, unsigned from, const patch &p)

@@ -27,18 +27,72 @@ typedef struct operand_map {
     unsigned box_rows, box_cols;
 } operand_map;
 
+static inline CUtensorMapSwizzle swizzle_of(unsigned box_cols)
+{
+    switch (box_cols) {
+    case K_BLOCK:
+        return CU_TENSOR_MAP_SWIZZLE_128B;
+    case N_BOX:
+        return CU_TENSOR_MAP_SWIZZLE_64B;
+    case K_STEP:
+        return CU_TENSOR_MAP_SWIZZLE_32B;
+    default:
+        return CU_TENSOR_MAP_SWIZZLE_NONE;
+    }
+}
+
 static bool encode(encode_fn *call, const operand_map *o, CUtensorMap *map)
 {
     cuuint64_t dims[3] = {o->cols, o->rows, o->count};
     size_t stride = o->count > 1 ? o->stride : o->rows * o->row;
     cuuint64_t strides[2] = {o->row * sizeof *o->x, stride * sizeof *o->x};
     cuuint32_t box[3] = {o->box_cols, o->box_rows, 1}, steps[3] = {1, 1, 1};
-    CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
-    if (o->box_cols == K_BLOCK) swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
-    if (o->box_cols == N_BOX) swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
     return call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, (void *)o->x, dims, strides, box, steps,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(o->box_cols),
+                CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+// The same for fetch5, boxes of 4 * `columns` rows: first of `columns` neighbouring rows the first
+// two, then of the `columns` after these, four times; then the next two of all these, and so on.
+static inline bool encode_turned(encode_fn *call, const operand_map *o, unsigned columns,
+                                 CUtensorMap *map)
+{
+    size_t row = o->row * sizeof *o->x, stride = o->count > 1 ? o->stride : o->rows * o->row;
+    cuuint64_t dims[5] = {o->cols, 2, o->rows / columns, columns / 2, o->count};
+    cuuint64_t strides[4] = {row, columns * row, 2 * row, stride * sizeof *o->x};
+    cuuint32_t box[5] = {o->box_cols, 2, 4, columns / 2, 1}, steps[5] = {1, 1, 1, 1, 1};
+    return call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 5, (void *)o->x, dims, strides, box, steps,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(o->box_cols),
+                CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+// Puts a kernel of clusters on the stream. An error stays for cudaGetLastError.
+template <class J>
+static void wk_launch_cluster(const wk_cuda_call *c, void (*kernel)(J), unsigned grid,
+                              unsigned cluster, unsigned threads, size_t bytes, const J &job)
+{
+    cudaLaunchAttribute attribute[2] = {};
+    attribute[0].id = cudaLaunchAttributeClusterDimension;
+    attribute[0].val.clusterDim = {cluster, 1, 1};
+    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[1].val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = threads;
+    config.dynamicSmemBytes = bytes;
+    config.stream = c->stream;
+    config.attrs = attribute;
+    config.numAttrs = c->programmatic ? 2 : 1;
+    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    (void)cudaLaunchKernelEx(&config, kernel, job);
+}
+
+// Whether copies of 16 bytes can begin there.
+static inline bool aligned(const void *x)
+{
+    return (uintptr_t)x % 16 == 0;
 }
 
 #endif

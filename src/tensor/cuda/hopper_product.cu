@@ -5,6 +5,7 @@
 // (hopper_finish.cuh).
 #include "tensor/cuda/hopper_finish.cuh"
 #include "tensor/cuda/hopper_map.cuh"
+#include "tensor/cuda/hopper_stays.cuh"
 
 // The copying thread.
 template <int GROUPS, int N, bool K_MAJOR>
@@ -43,13 +44,6 @@ static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full
     }
 }
 
-// Says to both blocks that this warpgroup has read a stage.
-static __device__ inline void release(unsigned empty)
-{
-    unsigned thread = threadIdx.x % 128;
-    if (thread % 32 == 0 && thread / 32 < CLUSTER) barrier_arrive(empty, thread / 32);
-}
-
 // A multiplying warpgroup.
 template <int GROUPS, int N, bool K_MAJOR>
 static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned full, unsigned empty,
@@ -72,7 +66,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 unsigned from = memory + stage * T::STAGE;
                 uint64_t a = describe_k_major(from + group * 64 * K_BLOCK * 2);
                 uint64_t b = K_MAJOR ? describe_k_major(from + T::BYTES_A)
-                                     : describe_n_major(from + T::BYTES_A);
+                                     : describe_n_major<K_BLOCK>(from + T::BYTES_A);
                 const int step_a = K_STEP * 2 >> 4;
                 const int step_b = (K_MAJOR ? K_STEP * 2 : K_STEP * N_BOX * 2) >> 4;
                 wk_barrier_wait(full + 8 * stage, round & 1);
@@ -134,7 +128,7 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
 {
     typedef tile<GROUPS, N, K_MAJOR> T;
     extern __shared__ char raw[];
-    char *memory = raw + (1024 - shared_address(raw) % 1024) % 1024;
+    char *memory = whole_memory(raw);
     float *pieces = (float *)(memory + T::STAGES * T::STAGE);
     unsigned full = shared_address(pieces) + T::STAGING, empty = full + 8 * T::STAGES;
     if (threadIdx.x == 0) {
@@ -183,16 +177,6 @@ static bool map_term(encode_fn *call, const wk_hopper_product *p, int i, unsigne
     return encode(call, &a, &j->a[i]) && encode(call, &b, &j->b[i]);
 }
 
-static finish_kind kind_of(const wk_hopper_product *p)
-{
-    bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
-    if (p->n % 8 != 0) return FINISH_ANY;
-    if (!p->out.x && !p->add && !slope) return elu ? FINISH_ELU : FINISH_BIAS;
-    if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
-        return FINISH_SLOPE;
-    return elu || slope ? FINISH_ANY : FINISH_SUM;
-}
-
 // The maps of what is read and written by the copy engine at the end of a tile.
 static bool map_results(encode_fn *call, const wk_hopper_product *p, unsigned cols, hopper_job *j)
 {
@@ -226,28 +210,11 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn 
     j.out = p->out;
     j.kind = kind_of(p);
     if (!map_results(call, p, N / 2, &j)) return false;
-    cudaLaunchAttribute attribute[2] = {};
-    attribute[0].id = cudaLaunchAttributeClusterDimension;
-    attribute[0].val.clusterDim = {CLUSTER, 1, 1};
-    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute[1].val.programmaticStreamSerializationAllowed = 1;
     unsigned clusters = (unsigned)processors / CLUSTER;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = CLUSTER * (j.tiles < clusters ? j.tiles : clusters);
-    config.blockDim = T::THREADS;
-    config.dynamicSmemBytes = T::TOTAL;
-    config.stream = c->stream;
-    config.attrs = attribute;
-    config.numAttrs = c->programmatic ? 2 : 1;
-    auto kernel = hopper_kernel<GROUPS, N, K_MAJOR>;
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::TOTAL);
-    (void)cudaLaunchKernelEx(&config, kernel, j); // an error stays for cudaGetLastError
+    wk_launch_cluster(c, hopper_kernel<GROUPS, N, K_MAJOR>,
+                      CLUSTER * (j.tiles < clusters ? j.tiles : clusters), CLUSTER, T::THREADS,
+                      T::TOTAL, j);
     return true;
-}
-
-static bool aligned(const void *x)
-{
-    return (uintptr_t)x % 16 == 0;
 }
 
 static bool term_fits(const wk_hopper_term *t)
@@ -289,17 +256,28 @@ static double cost(const wk_hopper_product *p, int groups, int n, int processors
     return (double)rounds * ((double)blocks * block + 600 + 0.06 * 64 * groups * n);
 }
 
-// The shapes of tiles: warpgroups and columns.
-static const int TILES[WK_HOPPER_TILES][2] = {{2, 208}, {1, 208}, {1, 80}};
+// The shapes of tiles that pass by: warpgroups and columns.
+enum { PASSING = WK_HOPPER_TILES - 1 };
+static const int TILES[PASSING][2] = {{2, 208}, {1, 208}, {1, 80}};
 
 static int best_tile(const wk_hopper_product *p, int processors)
 {
     int best = 1;
-    for (int i = 2; i <= WK_HOPPER_TILES; i++)
+    for (int i = 2; i <= PASSING; i++)
         if (cost(p, TILES[i - 1][0], TILES[i - 1][1], processors) <
             cost(p, TILES[best - 1][0], TILES[best - 1][1], processors))
             best = i;
     return best;
+}
+
+// Whether weights are worth keeping: where there is a tile of rows for every other processor pair,
+// and few columns are made for nothing.
+static bool stays(const wk_hopper_product *p, int processors)
+{
+    enum { ROWS = 64, FEWEST_COLUMNS = 320 };
+    size_t tiles = (p->m + ROWS - 1) / ROWS * p->stacks;
+    return wk_hopper_can_stay(p) && p->n >= FEWEST_COLUMNS &&
+           2 * tiles >= (size_t)(processors / CLUSTER);
 }
 
 template <bool K_MAJOR>
@@ -322,6 +300,9 @@ bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p)
     if (!fits(c, p) || cudaGetDevice(&device) ||
         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device))
         return false;
+    if (p->tile == WK_HOPPER_TILES)
+        return wk_hopper_can_stay(p) && wk_hopper_stay(c, p, processors);
+    if (p->tile == 0 && stays(p, processors) && wk_hopper_stay(c, p, processors)) return true;
     encode_fn *call = find_encode();
     if (!call) return false;
     return p->transpose_b ? launch_tile<true>(c, p, call, processors)

@@ -1,5 +1,5 @@
-// The tiles of hopper_product.cu: what a launch is told, how a tile lies in shared memory, and the
-// instructions that bring and multiply tiles.
+// The tiles of hopper_product.cu and hopper_stays.cu: what a launch is told, how a tile lies in
+// shared memory, and the instructions that bring and multiply tiles.
 #ifndef WK_TENSOR_CUDA_HOPPER_TILE_CUH
 #define WK_TENSOR_CUDA_HOPPER_TILE_CUH
 
@@ -11,8 +11,9 @@
 enum {
     K_BLOCK = 64, // terms of a tile: 128 bytes of bf16
     K_STEP = 16,  // terms of one instruction
-    N_BOX = 32,   // columns of b that the copy engine brings at once when they are contiguous
-    CLUSTER = 2,  // blocks
+    STEPS = K_BLOCK / K_STEP,
+    N_BOX = 32,  // columns of b that the copy engine brings at once when they are contiguous
+    CLUSTER = 2, // blocks
     SHARED = 227 * 1024,
     CHUNK = 64,        // columns that a warp finishes at once
     PITCH = CHUNK + 8, // of a row of them in shared memory, so that banks differ
@@ -174,7 +175,24 @@ static __device__ inline void fetch(unsigned to, const CUtensorMap *map, unsigne
                  : "memory");
 }
 
-// The same for all blocks of the cluster.
+// To the cache of the device only.
+static __device__ inline void prefetch(const CUtensorMap *map, int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map),
+                 "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+static __device__ inline void fetch5(unsigned to, const CUtensorMap *map, unsigned barrier, int x,
+                                     int y, int z, int u, int v)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v)
+                 : "memory");
+}
+
+// The first for all blocks of the cluster.
 static __device__ inline void fetch_for_all(unsigned to, const CUtensorMap *map, unsigned barrier,
                                             int x, int y, int z)
 {
@@ -185,17 +203,83 @@ static __device__ inline void fetch_for_all(unsigned to, const CUtensorMap *map,
                  : "memory");
 }
 
-// Rows of 128 bytes along the sum, or rows of 64 bytes across it; both swizzled.
+// Rows of 128 bytes along the sum, rows of 32 (one step), or rows of 64 bytes across it in boxes of
+// so many terms; all swizzled.
 static __device__ inline uint64_t describe_k_major(unsigned address)
 {
     return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 |
            (uint64_t)1 << 62;
 }
 
-static __device__ inline uint64_t describe_n_major(unsigned address)
+static __device__ inline uint64_t describe_k_step(unsigned address)
 {
-    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)(N_BOX * K_BLOCK * 2 >> 4) << 16 |
+    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(256 >> 4) << 32 |
+           (uint64_t)3 << 62;
+}
+
+template <int TERMS> static __device__ inline uint64_t describe_n_major(unsigned address)
+{
+    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)(N_BOX * TERMS * 2 >> 4) << 16 |
            (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
+}
+
+// A batch of products. Its end stands here and not behind several: where ways meet, it would become
+// a batch of its own, and waiting for all but one would wait for everything.
+template <int N, int COUNT, bool K_MAJOR = false>
+static __device__ inline void multiply_steps(float (&d)[N / 2], uint64_t a, uint64_t b,
+                                             unsigned step_a, unsigned step_b, bool add)
+{
+    wk_wgmma_begin();
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        wgmma<N, K_MAJOR>::run(d, a + i * step_a, b + i * step_b, (int)add | i);
+    wk_wgmma_commit();
+}
+
+// A sum in blocks of terms; steps of the last one.
+struct term_blocks {
+    unsigned count, tail;
+};
+
+static inline term_blocks blocks_of_terms(size_t terms)
+{
+    size_t steps = (terms + K_STEP - 1) / K_STEP, count = (steps + STEPS - 1) / STEPS;
+    return {(unsigned)count, (unsigned)(steps - (count - 1) * STEPS)};
+}
+
+// A place in a ring.
+template <int STAGES> struct ring_place {
+    unsigned stage, round;
+
+    __device__ explicit ring_place(unsigned fills = 0)
+        : stage(fills % STAGES), round(fills / STAGES)
+    {
+    }
+
+    __device__ void move()
+    {
+        if (++stage < STAGES) return;
+        stage = 0;
+        round++;
+    }
+};
+
+// Says to both blocks of a cluster that this warpgroup has read a stage.
+static __device__ inline void release(unsigned empty)
+{
+    unsigned thread = threadIdx.x % 128;
+    if (thread % 32 == 0 && thread / 32 < CLUSTER) barrier_arrive(empty, thread / 32);
+}
+
+static __device__ inline void store_word(unsigned address, unsigned word)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+
+// The shared memory of a kernel from a place that swizzled boxes may have.
+static __device__ inline char *whole_memory(char *raw)
+{
+    return raw + (1024 - shared_address(raw) % 1024) % 1024;
 }
 
 // Where a cluster's tile lies.

@@ -1,0 +1,15 @@
+// Products of hopper.cuh with few terms and columns, whose weights stay in shared memory.
+#ifndef WK_TENSOR_CUDA_HOPPER_STAYS_CUH
+#define WK_TENSOR_CUDA_HOPPER_STAYS_CUH
+
+#include "tensor/cuda/hopper.cuh"
+
+/// Whether a product whose operands the kernels of hopper.cuh can read has few enough terms and
+/// columns, and a result in bf16 alone.
+bool wk_hopper_can_stay(const wk_hopper_product *p);
+
+/// Puts such a product on the stream, for a device of so many processors; false, having done
+/// nothing, where addresses do not allow it.
+bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p, int processors);
+
+#endif
