@@ -1,6 +1,6 @@
 // A learner that does not fit the GPU is refused before the run begins, with what it needs, what is
-// free and what to do. Skipped where there is no GPU. The batch is one that no GPU has room for; a
-// run that is not refused ends by itself all the same.
+// free and what to do. Skipped where there is no GPU. A
+// run that is not refused, on a GPU with room for the batch, ends by itself.
 #include "cli/long_runs.h"
 #include "support/backend.h"
 #include "tensor/cuda/cuda.h"
@@ -29,7 +29,7 @@ static void training_is_refused_and_leaves_nothing_behind(void **state)
     (void)state;
     char path[512];
     expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 1024 "
-                               "--length 1024 --device cuda --quiet --minutes 0.01"));
+                               "--precision f32 --device cuda --quiet --minutes 0.01"));
     assert_int_not_equal(access(inside("run", path), F_OK), 0);
 }
 
