@@ -1,6 +1,6 @@
 // A learner that does not fit the GPU is refused before the run begins, with what it needs, what is
-// free and what to do. Skipped where there is no GPU. A
-// run that is not refused, on a GPU with room for the batch, ends by itself.
+// free and what to do. Skipped where there is no GPU. A run that is not refused, on a GPU with room
+// for the batch, ends by itself.
 #include "cli/long_runs.h"
 #include "support/backend.h"
 #include "tensor/cuda/cuda.h"
