@@ -5,8 +5,8 @@
 // usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
 // cuda-one has one stream for all branches of a graph.
 #include "agent/learner_parts.h"
+#include "agent/noise.h"
 #include "base/clock.h"
-#include "base/rng.h"
 #include "sizes.h"
 #include "tensor/cuda/cuda.h"
 
@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIXELS = 64 * 64 * 3, ACTIONS = 6, WARM_UP = 3, IN_A_ROW = 4 };
+enum { ACTIONS = 6, WARM_UP = 3, IN_A_ROW = 4 };
 
 typedef struct bench {
     wk_pool *pool;
     wk_backend *backend;
     wk_learner *learner;
     wk_learner_config config;
-    wk_buffer *pictures; // of the batch, on a GPU, as the replay's in a run
+    wk_noise noise;
 } bench;
 
 static void check(wk_status status, const wk_error *err)
@@ -55,47 +55,6 @@ static wk_status open_backend(bench *b, const char *device, wk_error *err)
                        device);
     WK_TRY(wk_pool_create(0, &b->pool, err));
     return wk_backend_cpu_create(b->pool, &b->backend, err);
-}
-
-// A batch of noise: the time of an update does not depend on what it sees.
-static wk_learner_batch make_batch(const wk_learner_config *c)
-{
-    size_t rows = (size_t)c->batch * (size_t)c->length;
-    size_t actions = rows * (size_t)c->action_size, rewards = rows * (size_t)c->tasks;
-    uint8_t *images = room(rows * PIXELS), *first = room(rows);
-    float *action = room(actions * sizeof *action), *reward = room(rewards * sizeof *reward);
-    wk_rng rng = wk_rng_stream(0, "bench-batch", 0);
-    for (size_t i = 0; i < rows * PIXELS; i++)
-        images[i] = (uint8_t)wk_rng_uniform(&rng, 0, 256);
-    memset(first, 1, (size_t)c->batch);
-    for (size_t i = 0; i < actions; i++)
-        action[i] = (float)wk_rng_uniform(&rng, -1, 1);
-    for (size_t i = 0; i < rewards; i++)
-        reward[i] = (float)wk_rng_uniform(&rng, 0, 1);
-    return (wk_learner_batch){images, action, first, reward, NULL};
-}
-
-// Puts the pictures where batches of a run come from.
-static void place_pictures(bench *b, wk_learner_batch *batch)
-{
-    wk_error err = {0};
-    size_t rows = (size_t)wk_config_rows(&b->config);
-    if (!wk_backend_works_beside(b->backend)) return;
-    const void **frames = room(rows * sizeof *frames);
-    check(wk_buffer_create(b->backend, rows * PIXELS, &b->pictures, &err), &err);
-    check(wk_buffer_upload(b->pictures, 0, batch->images, rows * PIXELS, &err), &err);
-    for (size_t i = 0; i < rows; i++)
-        frames[i] = (const char *)b->pictures->address + i * PIXELS;
-    batch->frames = frames;
-}
-
-static void free_batch(wk_learner_batch batch)
-{
-    free((void *)batch.frames);
-    free((void *)batch.images);
-    free((void *)batch.first);
-    free((void *)batch.actions);
-    free((void *)batch.rewards);
 }
 
 static int by_size(const void *a, const void *b)
@@ -146,7 +105,7 @@ static void print_figures(const char *which, const wk_learner_metrics *m, const 
 
 // Update and task update by themselves, one behind the other; then the update's graphs alone. Gives
 // the sum over the weights after the first two.
-static uint64_t time_parts(bench *b, const wk_learner_batch *batch, int updates)
+static uint64_t time_parts(bench *b, int updates)
 {
     wk_error err = {0};
     wk_learner_metrics metrics = {0};
@@ -154,15 +113,15 @@ static uint64_t time_parts(bench *b, const wk_learner_batch *batch, int updates)
     double *update = room((size_t)updates * sizeof *update);
     double *tasks = room((size_t)updates * sizeof *tasks);
     double *launch = room((size_t)updates * sizeof *launch);
-    check(wk_learner_stage(b->learner, batch, &err), &err);
+    check(wk_learner_stage(b->learner, &b->noise.batch, &err), &err);
     for (int i = -WARM_UP; i < updates; i++) {
         double start = wk_clock_seconds();
         check(wk_learner_start(b->learner, &err), &err);
-        check(wk_learner_stage(b->learner, batch, &err), &err);
+        check(wk_learner_stage(b->learner, &b->noise.batch, &err), &err);
         check(wk_learner_finish(b->learner, &metrics, NULL, &err), &err);
         double middle = wk_clock_seconds();
         if (b->config.tasks > 0)
-            check(wk_learner_update_tasks(b->learner, batch, &of_tasks, &err), &err);
+            check(wk_learner_update_tasks(b->learner, &b->noise.batch, &of_tasks, &err), &err);
         if (i == -WARM_UP) print_figures("first", &metrics, &of_tasks, b->config.tasks);
         if (i < 0) continue;
         update[i] = middle - start;
@@ -186,13 +145,13 @@ static uint64_t time_parts(bench *b, const wk_learner_batch *batch, int updates)
     return sum;
 }
 
-static double update_as_in_a_run(bench *b, const wk_learner_batch *batch)
+static double update_as_in_a_run(bench *b)
 {
     wk_error err = {0};
     double start = wk_clock_seconds();
     check(wk_learner_start(b->learner, &err), &err);
     check(wk_learner_start_tasks(b->learner, &err), &err);
-    check(wk_learner_stage(b->learner, batch, &err), &err);
+    check(wk_learner_stage(b->learner, &b->noise.batch, &err), &err);
     check(wk_learner_finish(b->learner, NULL, NULL, &err), &err);
     return wk_clock_seconds() - start;
 }
@@ -200,19 +159,19 @@ static double update_as_in_a_run(bench *b, const wk_learner_batch *batch)
 // Updates, with task updates where there are tasks, as a run has them. One begins before the one
 // before has ended, so several in a row are timed together. Gives the sum over the weights after
 // as many as time_parts makes.
-static uint64_t time_run(bench *b, const wk_learner_batch *batch, int updates)
+static uint64_t time_run(bench *b, int updates)
 {
     wk_error err = {0};
     double *both = room((size_t)updates * sizeof *both);
     printf("the world model runs %s\n", b->learner->ahead ? "ahead" : "in turn");
-    check(wk_learner_stage(b->learner, batch, &err), &err);
+    check(wk_learner_stage(b->learner, &b->noise.batch, &err), &err);
     for (int i = -WARM_UP; i < updates; i++)
-        (void)update_as_in_a_run(b, batch);
+        (void)update_as_in_a_run(b);
     uint64_t sum = weights_sum(b->learner);
     for (int i = 0; i < updates; i++) {
         both[i] = 0;
         for (int k = 0; k < IN_A_ROW; k++)
-            both[i] += update_as_in_a_run(b, batch) / IN_A_ROW;
+            both[i] += update_as_in_a_run(b) / IN_A_ROW;
     }
     print_times(b->config.tasks > 0 ? "update with task update" : "update as in a run", both,
                 updates);
@@ -251,16 +210,17 @@ static void open_learner(bench *b, unsigned how)
     unsigned uses = WK_LEARNER_UPDATES | how;
     check(wk_learner_create_for(uses, &b->config, b->backend, &b->learner, &err), &err);
     wk_learner_memory memory = wk_learner_get_memory(b->learner);
+    if (b->noise.pictures) memory.allocated -= b->noise.pictures->size; // not the learner's
     printf("set-up %.0f ms; memory: %.1f MiB state, %.1f MiB planned, %.1f MiB in use\n",
            1e3 * (wk_clock_seconds() - start), (double)memory.state / (1 << 20),
            (double)memory.planned / (1 << 20), (double)memory.allocated / (1 << 20));
 }
 
-static void measure(bench *b, const wk_learner_batch *batch, int updates)
+static void measure(bench *b, int updates)
 {
     wk_error err = {0};
     open_learner(b, WK_LEARNER_IN_TURN);
-    uint64_t apart = time_parts(b, batch, updates);
+    uint64_t apart = time_parts(b, updates);
     if (wk_trace_request()) {
         trace(wk_learner_model_program(b->learner), ".model");
         trace(wk_learner_program(b->learner), "");
@@ -269,7 +229,7 @@ static void measure(bench *b, const wk_learner_batch *batch, int updates)
         trace(wk_learner_task_program(b->learner), ".tasks");
     wk_learner_destroy(b->learner);
     open_learner(b, 0);
-    uint64_t together = time_run(b, batch, updates);
+    uint64_t together = time_run(b, updates);
     wk_learner_destroy(b->learner);
     if (together != apart)
         check(wk_fail(&err, WK_E_INPUT, "the weights are others: %016llx",
@@ -289,11 +249,9 @@ int main(int count, char **args)
     b.config.tasks = count > 3 ? atoi(args[3]) : 0;
     check(open_backend(&b, device, &err), &err);
     printf("preset %s on %s, %d tasks\n", preset, device, b.config.tasks);
-    wk_learner_batch batch = make_batch(&b.config);
-    place_pictures(&b, &batch);
-    measure(&b, &batch, updates < 1 ? 1 : updates);
-    free_batch(batch);
-    wk_buffer_destroy(b.pictures);
+    check(wk_noise_make(&b.config, b.backend, &b.noise, &err), &err);
+    measure(&b, updates < 1 ? 1 : updates);
+    wk_noise_free(&b.noise);
     wk_backend_destroy(b.backend);
     wk_pool_destroy(b.pool);
     return 0;

@@ -1,6 +1,6 @@
 // The measurement behind waker bench update.
+#include "agent/noise.h"
 #include "base/clock.h"
-#include "base/rng.h"
 #include "cli/bench_update.h"
 
 #include <stdio.h>
@@ -12,52 +12,10 @@ typedef struct bench {
     wk_pool *pool;
     wk_backend *backend;
     wk_learner *learner;
-    uint8_t *images, *first;
-    float *actions, *rewards;
-    wk_buffer *pictures; // on a GPU, as the replay's in a run
-    const void **frames; // where each is
-    wk_learner_batch batch;
+    wk_noise noise;
     double *update, *tasks; // [iters] seconds
     double *graph, *task_graph, *both;
 } bench;
-
-// A batch of noise: the time of an update does not depend on what it sees.
-static wk_status make_batch(bench *b, const wk_learner_config *c, wk_error *err)
-{
-    size_t rows = (size_t)wk_config_rows(c), numbers = rows * (size_t)c->action_size;
-    size_t rewards = rows * (size_t)c->tasks;
-    b->images = malloc(rows * WK_PIXELS);
-    b->first = calloc(rows, 1);
-    b->actions = malloc(numbers * sizeof *b->actions);
-    b->rewards = malloc((rewards + 1) * sizeof *b->rewards);
-    if (!b->images || !b->first || !b->actions || !b->rewards)
-        return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
-    wk_rng rng = wk_rng_stream(0, "bench-batch", 0);
-    for (size_t i = 0; i < rows * WK_PIXELS; i++)
-        b->images[i] = (uint8_t)wk_rng_uniform(&rng, 0, 256);
-    memset(b->first, 1, (size_t)c->batch);
-    for (size_t i = 0; i < numbers; i++)
-        b->actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
-    for (size_t i = 0; i < rewards; i++)
-        b->rewards[i] = (float)wk_rng_uniform(&rng, 0, 1);
-    b->batch = (wk_learner_batch){b->images, b->actions, b->first, b->rewards, NULL};
-    return WK_OK;
-}
-
-// Puts the pictures where batches of a run come from.
-static wk_status place_pictures(bench *b, const wk_learner_config *c, wk_error *err)
-{
-    size_t rows = (size_t)wk_config_rows(c);
-    if (!wk_backend_works_beside(b->backend)) return WK_OK;
-    b->frames = malloc(rows * sizeof *b->frames);
-    if (!b->frames) return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
-    WK_TRY(wk_buffer_create(b->backend, rows * WK_PIXELS, &b->pictures, err));
-    WK_TRY(wk_buffer_upload(b->pictures, 0, b->images, rows * WK_PIXELS, err));
-    for (size_t i = 0; i < rows; i++)
-        b->frames[i] = (const char *)b->pictures->address + i * WK_PIXELS;
-    b->batch.frames = b->frames;
-    return WK_OK;
-}
 
 static wk_status allocate(bench *b, size_t iters, wk_error *err)
 {
@@ -81,8 +39,7 @@ static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed 
     out->setup = wk_clock_seconds() - start;
     out->memory = wk_learner_get_memory(b->learner);
     // After what may be refused: it can be large.
-    WK_TRY(make_batch(b, &what->config, err));
-    return place_pictures(b, &what->config, err);
+    return wk_noise_make(&what->config, b->backend, &b->noise, err);
 }
 
 // Updates that are timed together. On a GPU one begins before the one before has ended, so that
@@ -103,7 +60,7 @@ static wk_status update_once(bench *b, bool tasks, double *seconds, wk_error *er
     for (int i = 0; i < count; i++) {
         WK_TRY(wk_learner_start(b->learner, err));
         if (tasks) WK_TRY(wk_learner_start_tasks(b->learner, err));
-        WK_TRY(wk_learner_stage(b->learner, &b->batch, err));
+        WK_TRY(wk_learner_stage(b->learner, &b->noise.batch, err));
         WK_TRY(wk_learner_finish(b->learner, &metrics, NULL, err));
     }
     *seconds = (wk_clock_seconds() - start) / count;
@@ -115,7 +72,7 @@ static wk_status update_tasks_once(bench *b, double *seconds, wk_error *err)
     wk_task_metrics metrics;
     if (!wk_learner_task_program(b->learner)) return WK_OK;
     double start = wk_clock_seconds();
-    WK_TRY(wk_learner_update_tasks(b->learner, &b->batch, &metrics, err));
+    WK_TRY(wk_learner_update_tasks(b->learner, &b->noise.batch, &metrics, err));
     *seconds = wk_clock_seconds() - start;
     return WK_OK;
 }
@@ -166,7 +123,7 @@ static wk_status time_each(bench *b, int iters, wk_error *err)
     WK_TRY(settle(b, err));
     for (int i = 0; i < iters; i++)
         WK_TRY(update_tasks_once(b, &b->tasks[i], err));
-    return wk_learner_stage(b->learner, &b->batch, err);
+    return wk_learner_stage(b->learner, &b->noise.batch, err);
 }
 
 // On the CPU tracing costs nothing and goes along, and nothing runs beside an update; on a GPU
@@ -176,7 +133,7 @@ static wk_status run(bench *b, int iters, wk_error *err)
     enum { TRACED = 3 };
     bool apart = strcmp(wk_backend_name(b->backend), "cpu") != 0;
     double ignored;
-    WK_TRY(wk_learner_stage(b->learner, &b->batch, err));
+    WK_TRY(wk_learner_stage(b->learner, &b->noise.batch, err));
     WK_TRY(update_once(b, false, &ignored, err));
     WK_TRY(update_tasks_once(b, &ignored, err));
     if (!apart) WK_TRY(trace(b, true, err));
@@ -247,14 +204,9 @@ static size_t peak_resident(void)
 static void free_bench(bench *b)
 {
     wk_learner_destroy(b->learner);
-    wk_buffer_destroy(b->pictures);
+    wk_noise_free(&b->noise);
     wk_backend_destroy(b->backend);
     wk_pool_destroy(b->pool);
-    free(b->frames);
-    free(b->images);
-    free(b->first);
-    free(b->actions);
-    free(b->rewards);
     free(b->update);
     free(b->tasks);
     free(b->graph);

@@ -166,60 +166,42 @@ static void products_of_few_match_the_cpu_on_exact_inputs(void **state)
     {                                                                                              \
         DECONV, 0, 0, 0, 0, 0, __VA_ARGS__                                                         \
     }
-// Several tests, so that a tool that slows them down can have them side by side.
 
-static void convolutions_of_an_encoder_match_the_cpu(void **state)
+// Several tests of lists of cases, so that a tool that slows them down can have them side by side.
+typedef struct case_list {
+    const char *name;
+    const product_case *cases;
+    size_t count;
+} case_list;
+
+#define LIST(name, ...)                                                                            \
+    static const product_case name##_cases[] = {__VA_ARGS__};                                      \
+    static case_list name = {#name, name##_cases, sizeof name##_cases / sizeof *name##_cases};
+
+LIST(convolutions_of_an_encoder, C(2, 64, 3, 48, 4, 2), C(3, 31, 48, 96, 4, 2),
+     C(5, 14, 96, 192, 4, 2), C(40, 6, 192, 384, 4, 2))
+LIST(convolutions_of_a_decoder, D(2, 64, 3, 48, 6, 2), D(3, 30, 48, 96, 6, 2),
+     D(5, 13, 96, 192, 5, 2), D(3, 5, 16, 32, 5, 2))
+LIST(convolutions_of_few_channels_forward, C(3, 9, 8, 8, 3, 1), C(3, 9, 8, 24, 3, 2),
+     C(4, 6, 16, 24, 6, 2), C(3, 11, 3, 5, 4, 2))
+LIST(convolutions_of_few_channels_transposed, D(3, 9, 8, 8, 3, 1), D(2, 15, 3, 16, 5, 2),
+     D(3, 11, 24, 40, 4, 2), D(4, 31, 16, 32, 3, 2))
+LIST(convolutions_of_many_images, C(17, 31, 48, 96, 4, 2), D(11, 30, 48, 96, 6, 2))
+LIST(convolutions_of_other_sizes_forward, C(7, 13, 96, 192, 5, 2), C(3, 20, 32, 64, 4, 2),
+     C(5, 30, 3, 200, 6, 2))
+LIST(convolutions_of_other_sizes_transposed, D(7, 12, 64, 16, 2, 2), D(9, 22, 104, 48, 4, 2))
+
+static void a_list_matches_the_cpu_on_exact_inputs(void **state)
 {
-    (void)state;
-    static const product_case cases[] = {C(2, 64, 3, 48, 4, 2), C(3, 31, 48, 96, 4, 2),
-                                         C(5, 14, 96, 192, 4, 2), C(40, 6, 192, 384, 4, 2)};
-    check_cases(cases, sizeof cases / sizeof *cases);
+    const case_list *list = *state;
+    check_cases(list->cases, list->count);
 }
 
-static void convolutions_of_a_decoder_match_the_cpu(void **state)
+static struct CMUnitTest test_of(case_list *list)
 {
-    (void)state;
-    static const product_case cases[] = {D(2, 64, 3, 48, 6, 2), D(3, 30, 48, 96, 6, 2),
-                                         D(5, 13, 96, 192, 5, 2), D(3, 5, 16, 32, 5, 2)};
-    check_cases(cases, sizeof cases / sizeof *cases);
-}
-
-static void convolutions_of_few_channels_match_the_cpu(void **state)
-{
-    (void)state;
-    static const product_case cases[] = {C(3, 9, 8, 8, 3, 1), C(3, 9, 8, 24, 3, 2),
-                                         C(4, 6, 16, 24, 6, 2), C(3, 11, 3, 5, 4, 2)};
-    check_cases(cases, sizeof cases / sizeof *cases);
-}
-
-static void convolutions_of_few_channels_transposed_match_the_cpu(void **state)
-{
-    (void)state;
-    static const product_case cases[] = {D(3, 9, 8, 8, 3, 1), D(2, 15, 3, 16, 5, 2),
-                                         D(3, 11, 24, 40, 4, 2), D(4, 31, 16, 32, 3, 2)};
-    check_cases(cases, sizeof cases / sizeof *cases);
-}
-
-static void convolutions_of_many_images_match_the_cpu(void **state)
-{
-    (void)state;
-    static const product_case cases[] = {C(17, 31, 48, 96, 4, 2), D(11, 30, 48, 96, 6, 2)};
-    check_cases(cases, sizeof cases / sizeof *cases);
-}
-
-static void convolutions_of_other_sizes_match_the_cpu(void **state)
-{
-    (void)state;
-    static const product_case cases[] = {C(7, 13, 96, 192, 5, 2), C(3, 20, 32, 64, 4, 2),
-                                         C(5, 30, 3, 200, 6, 2)};
-    check_cases(cases, sizeof cases / sizeof *cases);
-}
-
-static void convolutions_of_other_sizes_transposed_match_the_cpu(void **state)
-{
-    (void)state;
-    static const product_case cases[] = {D(7, 12, 64, 16, 2, 2), D(9, 22, 104, 48, 4, 2)};
-    check_cases(cases, sizeof cases / sizeof *cases);
+    return (struct CMUnitTest){.name = list->name,
+                               .test_func = a_list_matches_the_cpu_on_exact_inputs,
+                               .initial_state = list};
 }
 
 // Two layers with bias and ELU, forward or transposed, whose results and gradients between them are
@@ -330,13 +312,13 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_match_the_cpu_on_exact_inputs),
         cmocka_unit_test(products_of_few_match_the_cpu_on_exact_inputs),
-        cmocka_unit_test(convolutions_of_an_encoder_match_the_cpu),
-        cmocka_unit_test(convolutions_of_a_decoder_match_the_cpu),
-        cmocka_unit_test(convolutions_of_few_channels_match_the_cpu),
-        cmocka_unit_test(convolutions_of_few_channels_transposed_match_the_cpu),
-        cmocka_unit_test(convolutions_of_many_images_match_the_cpu),
-        cmocka_unit_test(convolutions_of_other_sizes_match_the_cpu),
-        cmocka_unit_test(convolutions_of_other_sizes_transposed_match_the_cpu),
+        test_of(&convolutions_of_an_encoder),
+        test_of(&convolutions_of_a_decoder),
+        test_of(&convolutions_of_few_channels_forward),
+        test_of(&convolutions_of_few_channels_transposed),
+        test_of(&convolutions_of_many_images),
+        test_of(&convolutions_of_other_sizes_forward),
+        test_of(&convolutions_of_other_sizes_transposed),
         cmocka_unit_test(gradients_through_two_layers_are_within_the_rounding_of_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
