@@ -30,7 +30,8 @@ static const wk_arg args[] = {
     {"policy", "NAME", "adapted, alongside, finetuned or random (adapted if there, else alongside)",
      WK_ARG_TEXT, AT(policy), 0, 0},
     {"cases", "NAME,...|all",
-     "dr and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's)",
+     "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's, "
+     "or train for a run with curriculum.theta)",
      WK_ARG_TEXT, AT(cases), 0, 0},
     {"envs", "N", "environments of dr, one episode each (100)", WK_ARG_INT, AT(envs), 1, 100000},
     {"seed", "N", "of environments and episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
@@ -48,6 +49,7 @@ typedef struct job {
     wk_log log;
     wk_run_config config;
     wk_run_world world;
+    wk_run_thetas thetas; // that the run was trained in
     const char *policy;   // of the results
     wk_weights_kind kind; // of the weights; unused for random actions
     bool random, all_tasks;
@@ -280,10 +282,10 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
-    wk_eval_result result = {.origin =
-                                 wk_evaluation_origin(&j->config, j->world.domain, step, j->policy),
-                             .envs = j->v->envs,
-                             .seed = j->v->seed};
+    wk_eval_result result = {
+        .origin = wk_evaluation_origin(&j->config, j->world.domain, &j->thetas, step, j->policy),
+        .envs = j->v->envs,
+        .seed = j->v->seed};
     wk_status status = add_all(j, step, &result, err);
     if (status == WK_OK) status = wk_eval_result_write(&result, j->directory, err);
     if (status == WK_OK && j->v->json)
@@ -302,7 +304,9 @@ static wk_status evaluate(job *j, wk_error *err)
     WK_TRY(wk_run_world_open(&j->config, &j->world, err));
     // Everything that can be wrong with the question comes before the first episode.
     WK_TRY(choose_tasks(j, err));
-    WK_TRY(wk_eval_cases(j->world.domain, j->v->cases, j->v->envs, cases, &n_cases, err));
+    WK_TRY(wk_run_config_thetas(&j->config, j->world.domain, &j->thetas, err));
+    WK_TRY(wk_eval_cases(j->world.domain, wk_run_thetas_case(&j->thetas), j->v->cases, j->v->envs,
+                         cases, &n_cases, err));
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_steps(j, err));
     if (j->v->json) wk_json_array(&j->json, NULL);

@@ -32,7 +32,7 @@ static wk_status choose_cases(const wk_eval_result *r, const char *names, wk_tas
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     int count;
-    WK_TRY(wk_eval_cases(r->origin.domain, names, r->envs, cases, &count, err));
+    WK_TRY(wk_eval_cases(r->origin.domain, r->origin.train, names, r->envs, cases, &count, err));
     for (int i = 0; i < count; i++)
         if (wk_eval_case_fits(r->origin.domain, t->task, &cases[i]))
             fitting[t->n_cases++] = cases[i];

@@ -48,6 +48,7 @@ typedef struct wk_task_result {
 /// Whose results they are. Texts are borrowed.
 typedef struct wk_eval_origin {
     const wk_domain *domain;
+    const wk_case *train; // as wk_eval_cases takes it; borrowed
     const char *curriculum, *exploration;
     uint64_t run_seed, step;
     const char *policy; // "adapted", "alongside", "finetuned", "random"

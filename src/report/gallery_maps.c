@@ -4,6 +4,7 @@
 
 #include "train/checkpoint.h"
 #include "train/run_curriculum.h"
+#include "train/run_space.h"
 #include "train/run_world.h"
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ typedef struct saved {
 static wk_status open_saved(const wk_report_run *run, uint64_t step, saved *s, wk_error *err)
 {
     WK_TRY(wk_run_world_open(&run->config, &s->world, err));
-    WK_TRY(wk_space_create(s->world.domain, false, &s->space, err));
+    WK_TRY(wk_run_space_create(&run->config, s->world.domain, &s->space, err));
     WK_TRY(wk_run_curriculum_open(&run->config, s->world.domain, s->space, &s->curriculum, err));
     return wk_checkpoint_curriculum(run->directory, step, s->world.domain, s->curriculum.curriculum,
                                     err);
