@@ -1,0 +1,188 @@
+#include "env/render/floor.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESH_MAX = 200 }; // MuJoCo's limit on the cells of one side
+
+// As MuJoCo divides a plane: the third size is half a cell, larger where there would be too many;
+// an even number of cells, and what is left over at the two ends.
+static wk_mesh_side make_side(double half, double spacing)
+{
+    double size = fmax(spacing, half / (MESH_MAX - 2));
+    int cells = (int)floor(half / fmax(1e-15, size));
+    cells -= cells % 2;
+    return (wk_mesh_side){
+        .half = half, .pad = half - cells * size, .cell = 2 * size, .cells = cells + 2};
+}
+
+static double corner_at(const wk_mesh_side *side, int i)
+{
+    if (i == 0) return -side->half;
+    if (i == side->cells) return side->half;
+    return -side->half + side->pad + (i - 1) * side->cell;
+}
+
+static int cell_at(const wk_mesh_side *side, double x)
+{
+    double inner = (x + side->half - side->pad) / side->cell;
+    if (!(inner >= 0)) return 0;
+    return inner < side->cells - 2 ? 1 + (int)inner : side->cells - 1;
+}
+
+static void copy_texels(const mjModel *model, int texture, uint8_t (*out)[4])
+{
+#if mjVERSION_HEADER >= 320
+    const mjtByte *data = model->tex_data + model->tex_adr[texture];
+    int channels = model->tex_nchannel[texture];
+#else
+    const mjtByte *data = model->tex_rgb + model->tex_adr[texture];
+    int channels = 3;
+#endif
+    for (int i = 0; i < model->tex_width[texture] * model->tex_height[texture]; i++)
+        for (int k = 0; k < 3; k++)
+            out[i][k] = data[i * channels + (channels < 3 ? 0 : k)];
+}
+
+// Where texel i of the smaller copy lies in the larger: two neighbours and the weight of the
+// second.
+static float neighbours(int i, int small, int large, int pair[2])
+{
+    float at = ((float)i + 0.5f) * (float)large / (float)small - 0.5f;
+    pair[0] = (int)at;
+    pair[1] = pair[0] + 1 < large ? pair[0] + 1 : pair[0];
+    return at - (float)pair[0];
+}
+
+static void shrink(const wk_texture *t, int level)
+{
+    int width = t->width[level], height = t->height[level], wide = t->width[level - 1];
+    uint8_t(*from)[4] = t->texels[level - 1];
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int column[2], row[2];
+            float fx = neighbours(x, width, wide, column);
+            float fy = neighbours(y, height, t->height[level - 1], row);
+            for (int k = 0; k < 3; k++) {
+                float top = (1 - fx) * from[row[0] * wide + column[0]][k] +
+                            fx * from[row[0] * wide + column[1]][k];
+                float bottom = (1 - fx) * from[row[1] * wide + column[0]][k] +
+                               fx * from[row[1] * wide + column[1]][k];
+                t->texels[level][y * width + x][k] = (uint8_t)((1 - fy) * top + fy * bottom + 0.5f);
+            }
+        }
+}
+
+static wk_status make_texture(wk_texture *t, const mjModel *model, int texture, wk_error *err)
+{
+    int width = model->tex_width[texture], height = model->tex_height[texture];
+    for (t->levels = 0; t->levels < WK_TEXTURE_LEVELS; t->levels++) {
+        int level = t->levels;
+        t->width[level] = width;
+        t->height[level] = height;
+        t->texels[level] = calloc((size_t)width * (size_t)height, sizeof **t->texels);
+        if (!t->texels[level]) return wk_fail(err, WK_E_MEMORY, "no memory for a floor's texture");
+        if (level == 0)
+            copy_texels(model, texture, t->texels[0]);
+        else
+            shrink(t, level);
+        if (width == 1 && height == 1) return t->levels++, WK_OK;
+        width = width > 1 ? width / 2 : 1;
+        height = height > 1 ? height / 2 : 1;
+    }
+    return WK_OK;
+}
+
+static bool is_grey(const float rgb[3])
+{
+    return rgb[0] == rgb[1] && rgb[1] == rgb[2];
+}
+
+static bool are_lights_grey(const mjModel *model)
+{
+    bool grey = is_grey(model->vis.headlight.ambient) && is_grey(model->vis.headlight.diffuse) &&
+                is_grey(model->vis.headlight.specular);
+    for (int i = 0; i < (int)model->nlight; i++)
+        grey = grey && is_grey(model->light_ambient + 3 * i) &&
+               is_grey(model->light_diffuse + 3 * i) && is_grey(model->light_specular + 3 * i);
+    return grey;
+}
+
+static int texture_of(const mjModel *model, int material)
+{
+    if (material < 0) return -1;
+#if mjVERSION_HEADER >= 320
+    return model->mat_texid[mjNTEXROLE * material + mjTEXROLE_RGB];
+#else
+    return model->mat_texid[material];
+#endif
+}
+
+static wk_status allocate_mesh(wk_floor *ground, wk_error *err)
+{
+    size_t columns = (size_t)ground->side[0].cells + 1, rows = (size_t)ground->side[1].cells + 1;
+    // Eight corners are lit at a time.
+    ground->base = calloc(columns * rows + 8, sizeof *ground->base);
+    ground->shaded = calloc(columns * rows + 8, sizeof *ground->shaded);
+    ground->corner[0] = calloc(columns, sizeof **ground->corner);
+    ground->corner[1] = calloc(rows, sizeof **ground->corner);
+    if (!ground->base || !ground->shaded || !ground->corner[0] || !ground->corner[1])
+        return wk_fail(err, WK_E_MEMORY, "no memory for a floor's mesh");
+    return WK_OK;
+}
+
+wk_status wk_floor_init(wk_floor *ground, const mjModel *model, int geom, wk_error *err)
+{
+    *ground = (wk_floor){0};
+    int material = model->geom_matid[geom], texture = texture_of(model, material);
+    if (texture < 0 || model->tex_type[texture] != mjTEXTURE_2D || !are_lights_grey(model))
+        return wk_fail(err, WK_E_INPUT,
+                       "a floor needs a material with a 2d texture, and lights without colour");
+    const mjtNum *size = model->geom_size + 3 * geom;
+    for (int k = 0; k < 2; k++) {
+        ground->side[k] = make_side(size[k], size[2]);
+        float scale = model->mat_texrepeat[2 * material + k];
+        if (!model->mat_texuniform[material]) scale /= (float)size[k];
+        ground->repeat[k] = (k ? -0.5f : 0.5f) * scale;
+    }
+    wk_status status = make_texture(&ground->texture, model, texture, err);
+    if (status == WK_OK) status = allocate_mesh(ground, err);
+    if (status != WK_OK) wk_floor_free(ground);
+    return status;
+}
+
+void wk_floor_free(wk_floor *ground)
+{
+    for (int i = 0; i < WK_TEXTURE_LEVELS; i++)
+        free(ground->texture.texels[i]);
+    free(ground->base);
+    free(ground->shaded);
+    free(ground->corner[0]);
+    free(ground->corner[1]);
+    *ground = (wk_floor){0};
+}
+
+static void look_along(wk_floor *ground, int k, double camera, double low, double high)
+{
+    const wk_mesh_side *side = &ground->side[k];
+    // OpenGL's texture coordinate at the floor's middle is minus one half.
+    double phase = (double)ground->repeat[k] * camera - 0.5;
+    ground->phase[k] = (float)(phase - floor(phase));
+    ground->first[k] = cell_at(side, low);
+    ground->lit_cells[k] = cell_at(side, high) - ground->first[k] + 1;
+    for (int i = 0; i <= ground->lit_cells[k]; i++)
+        ground->corner[k][i] = (float)(corner_at(side, ground->first[k] + i) - camera);
+}
+
+void wk_floor_look(wk_floor *ground, const wk_view *view, const mjModel *model, int geom)
+{
+    const mjtNum *at = model->geom_pos + 3 * geom;
+    double x = view->position[0] - at[0], y = view->position[1] - at[1];
+    double height = view->position[2] - at[2], half = ground->side[1].half;
+    // The floor's depth is greatest at its near or far edge; there it is seen widest.
+    double edge = fmax((half - y) * view->forward[1], (-half - y) * view->forward[1]);
+    double depth = edge - height * view->forward[2];
+    double reach = fmax(depth, 0) * 0.5 * view->width * (double)view->step;
+    look_along(ground, 0, x, x - reach, x + reach);
+    look_along(ground, 1, y, -half, half);
+}
