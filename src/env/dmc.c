@@ -108,6 +108,12 @@ void wk_dmc_inside(void *env, const mjModel **model, mjData **data)
     *data = w->data;
 }
 
+void wk_dmc_add_rewards(const void *env, double *rewards)
+{
+    const world *w = env;
+    w->robot->add_rewards(w->model, w->data, rewards);
+}
+
 // What the two domains have in common.
 #define DMC_DOMAIN                                                                                 \
     .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_params = 1, .params = params,                 \

@@ -12,4 +12,7 @@ extern const wk_domain wk_dmc_hopper;
 /// The MuJoCo model and state inside a world, for comparing with MuJoCo's own picture.
 void wk_dmc_inside(void *env, const mjModel **model, mjData **data);
 
+/// Adds the reward of each task in the present state, for comparing with dm_control.
+void wk_dmc_add_rewards(const void *env, double *rewards);
+
 #endif

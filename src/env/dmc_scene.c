@@ -180,6 +180,7 @@ static void add_reflection(wk_dmc_scene *scene)
     k->open(&scene->tile, wk_solid_id(FLOOR));
     for (int i = 0; i < scene->mirrored.count; i++)
         k->cast(&scene->tile, &scene->mirrored, i);
+    k->keep_behind(&scene->tile, &scene->lit, FLOOR);
     for (int i = 0; i < scene->mirrored.count; i++)
         k->shade(&scene->tile, &scene->mirrored, i);
 }

@@ -76,8 +76,8 @@ static void write_profile(mjModel *model, int number, wk_rng *rng)
 }
 
 // Limited joints anywhere in their range; the trunk turned at will, up to a metre below its start
-// and up to ten metres from it.
-static void pose_robot(const mjModel *model, mjData *data, wk_rng *rng)
+// and up to twenty metres from `left` of it.
+static void pose_robot(const mjModel *model, mjData *data, double left, wk_rng *rng)
 {
     for (int j = 0; j < (int)model->njnt; j++) {
         const mjtNum *range = model->jnt_range + 2 * j, *axis = model->jnt_axis + 3 * j;
@@ -88,7 +88,7 @@ static void pose_robot(const mjModel *model, mjData *data, wk_rng *rng)
         else if (model->jnt_type[j] == mjJNT_HINGE)
             *q = 6.28 * unit - 3.14;
         else
-            *q = axis[2] > 0.5 ? -0.6 * unit : 20 * unit - 10;
+            *q = axis[2] > 0.5 ? -0.6 * unit : 20 * unit - left;
     }
 }
 
@@ -135,7 +135,8 @@ static void make_planar(render_world *world, int number, bool sky, const wk_rend
     world->model = load_planar(world->domain, sky);
     assert_ok(wk_physics_make_data(world->model, &world->data, &err));
     if (is_terrain(world->domain)) write_profile(world->model, number, rng);
-    pose_robot(world->model, world->data, rng);
+    // The control suite's floor begins two metres left of the start.
+    pose_robot(world->model, world->data, is_terrain(world->domain) ? 10 : 3, rng);
     if (is_terrain(world->domain))
         assert_ok(wk_terrain_scene_create(world->model, config, &world->terrain, &err));
     else

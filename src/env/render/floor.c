@@ -30,7 +30,7 @@ static int cell_at(const wk_mesh_side *side, double x)
     return inner < side->cells - 2 ? 1 + (int)inner : side->cells - 1;
 }
 
-static void copy_texels(const mjModel *model, int texture, uint8_t (*out)[4])
+static void copy_texels(const mjModel *model, int texture, int32_t *out)
 {
 #if mjVERSION_HEADER >= 320
     const mjtByte *data = model->tex_data + model->tex_adr[texture];
@@ -39,9 +39,10 @@ static void copy_texels(const mjModel *model, int texture, uint8_t (*out)[4])
     const mjtByte *data = model->tex_rgb + model->tex_adr[texture];
     int channels = 3;
 #endif
-    for (int i = 0; i < model->tex_width[texture] * model->tex_height[texture]; i++)
-        for (int k = 0; k < 3; k++)
-            out[i][k] = data[i * channels + (channels < 3 ? 0 : k)];
+    for (int i = 0; i < model->tex_width[texture] * model->tex_height[texture]; i++) {
+        const mjtByte *rgb = data + (size_t)i * channels;
+        out[i] = channels < 3 ? rgb[0] * 0x10101 : rgb[0] | rgb[1] << 8 | rgb[2] << 16;
+    }
 }
 
 // Where texel i of the smaller copy lies in the larger: two neighbours and the weight of the
@@ -54,42 +55,62 @@ static float neighbours(int i, int small, int large, int pair[2])
     return at - (float)pair[0];
 }
 
+static int32_t mix(int32_t a, int32_t b, int32_t c, int32_t d, float x, float y)
+{
+    int32_t mixed = 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        float top = (1 - x) * (float)(a >> shift & 255) + x * (float)(b >> shift & 255);
+        float bottom = (1 - x) * (float)(c >> shift & 255) + x * (float)(d >> shift & 255);
+        mixed |= (int32_t)((1 - y) * top + y * bottom + 0.5f) << shift;
+    }
+    return mixed;
+}
+
+// Makes a copy from the one before as OpenGL implementations do: one bilinear sample for each
+// texel.
 static void shrink(const wk_texture *t, int level)
 {
     int width = t->width[level], height = t->height[level], wide = t->width[level - 1];
-    uint8_t(*from)[4] = t->texels[level - 1];
+    const int32_t *from = t->texels + t->first[level - 1];
+    int32_t *to = t->texels + t->first[level];
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
             int column[2], row[2];
             float fx = neighbours(x, width, wide, column);
             float fy = neighbours(y, height, t->height[level - 1], row);
-            for (int k = 0; k < 3; k++) {
-                float top = (1 - fx) * from[row[0] * wide + column[0]][k] +
-                            fx * from[row[0] * wide + column[1]][k];
-                float bottom = (1 - fx) * from[row[1] * wide + column[0]][k] +
-                               fx * from[row[1] * wide + column[1]][k];
-                t->texels[level][y * width + x][k] = (uint8_t)((1 - fy) * top + fy * bottom + 0.5f);
-            }
+            const int32_t *top = from + row[0] * wide, *bottom = from + row[1] * wide;
+            to[y * width + x] =
+                mix(top[column[0]], top[column[1]], bottom[column[0]], bottom[column[1]], fx, fy);
         }
+}
+
+// Sizes of all copies; returns the number of texels.
+static int measure_levels(wk_texture *t, int width, int height)
+{
+    int count = 0;
+    for (t->levels = 0; t->levels < WK_TEXTURE_LEVELS; t->levels++) {
+        t->width[t->levels] = width;
+        t->height[t->levels] = height;
+        t->first[t->levels] = count;
+        count += width * height;
+        if (width == 1 && height == 1) {
+            t->levels++;
+            break;
+        }
+        width = width > 1 ? width / 2 : 1;
+        height = height > 1 ? height / 2 : 1;
+    }
+    return count;
 }
 
 static wk_status make_texture(wk_texture *t, const mjModel *model, int texture, wk_error *err)
 {
-    int width = model->tex_width[texture], height = model->tex_height[texture];
-    for (t->levels = 0; t->levels < WK_TEXTURE_LEVELS; t->levels++) {
-        int level = t->levels;
-        t->width[level] = width;
-        t->height[level] = height;
-        t->texels[level] = calloc((size_t)width * (size_t)height, sizeof **t->texels);
-        if (!t->texels[level]) return wk_fail(err, WK_E_MEMORY, "no memory for a floor's texture");
-        if (level == 0)
-            copy_texels(model, texture, t->texels[0]);
-        else
-            shrink(t, level);
-        if (width == 1 && height == 1) return t->levels++, WK_OK;
-        width = width > 1 ? width / 2 : 1;
-        height = height > 1 ? height / 2 : 1;
-    }
+    int count = measure_levels(t, model->tex_width[texture], model->tex_height[texture]);
+    t->texels = calloc((size_t)count, sizeof *t->texels);
+    if (!t->texels) return wk_fail(err, WK_E_MEMORY, "no memory for a floor's texture");
+    copy_texels(model, texture, t->texels);
+    for (int level = 1; level < t->levels; level++)
+        shrink(t, level);
     return WK_OK;
 }
 
@@ -153,8 +174,7 @@ wk_status wk_floor_init(wk_floor *ground, const mjModel *model, int geom, wk_err
 
 void wk_floor_free(wk_floor *ground)
 {
-    for (int i = 0; i < WK_TEXTURE_LEVELS; i++)
-        free(ground->texture.texels[i]);
+    free(ground->texture.texels);
     free(ground->base);
     free(ground->shaded);
     free(ground->corner[0]);

@@ -12,8 +12,9 @@ enum { WK_TEXTURE_LEVELS = 12 };
 /// A texture and its copies, each half as large as the one before.
 typedef struct wk_texture {
     int levels;
-    int width[WK_TEXTURE_LEVELS], height[WK_TEXTURE_LEVELS];
-    uint8_t (*texels[WK_TEXTURE_LEVELS])[4]; // RGB and 0, row by row
+    int32_t width[WK_TEXTURE_LEVELS], height[WK_TEXTURE_LEVELS];
+    int32_t first[WK_TEXTURE_LEVELS]; // where a copy begins in `texels`
+    int32_t *texels;                  // red in the lowest byte, then green and blue; row by row
 } wk_texture;
 
 /// One direction of the mesh: a narrow cell at each end and cells of equal size between them.

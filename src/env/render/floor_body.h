@@ -6,14 +6,6 @@
 #include "env/render/floor.h"
 #include "env/render/shade_body.h"
 
-typedef float f4 __attribute__((vector_size(16)));
-typedef uint8_t u4 __attribute__((vector_size(4)));
-
-/// A point of the floor: along its axes from the point below the camera.
-typedef struct spots {
-    wk_f8 x, y;
-} spots;
-
 static void light_floor(const wk_lit_scene *scene, int index, wk_floor *floor)
 {
     const wk_solid *solid = &scene->solids[index];
@@ -39,71 +31,87 @@ static void light_floor(const wk_lit_scene *scene, int index, wk_floor *floor)
     }
 }
 
-// The lit cell that holds a coordinate, and how far into it that lies.
-WK_LANES_INLINE int find_cell(const wk_floor *floor, int k, float at, float *share)
+// The lit cell that holds each coordinate, and how far into it that lies.
+WK_LANES_INLINE wk_i8 find_cells(const wk_floor *floor, int k, wk_f8 at, wk_f8 *share)
 {
     const float *corner = floor->corner[k];
-    int cell = 0;
-    while (cell + 1 < floor->lit_cells[k] && at >= corner[cell + 1])
-        cell++;
-    float size = corner[cell + 1] - corner[cell];
-    *share = size > 0 ? (at - corner[cell]) / size : 0;
+    wk_i8 cell = i8_all(0);
+    for (int i = 1; i < floor->lit_cells[k]; i++)
+        cell -= at >= corner[i];
+    wk_f8 low = f8_gather(corner, cell), high = f8_gather(corner, cell + 1);
+    *share = (at - low) / f8_max(high - low, f8_all(1e-6f));
     return cell;
 }
 
-// OpenGL splits a cell from its second to its fourth corner; light is linear on either half.
-WK_LANES_INLINE float over_triangle(const float *light, int rows, float x, float y)
-{
-    float second = light[rows], fourth = light[1];
-    if (x + y <= 1) return light[0] + x * (second - light[0]) + y * (fourth - light[0]);
-    float third = light[rows + 1];
-    return third + (1 - x) * (fourth - third) + (1 - y) * (second - third);
-}
+// Where points lie in the mesh. OpenGL splits a cell from its second to its fourth corner, and
+// light is linear on either half: that with the first corner, or that with the third.
+typedef struct mesh_places {
+    wk_i8 origin, second, fourth; // corners
+    wk_f8 x, y;                   // from the origin towards the second and the fourth
+} mesh_places;
 
-WK_LANES_INLINE void light_spot(const wk_floor *floor, float x, float y, bool hidden, float *out)
+WK_LANES_INLINE mesh_places find_places(const wk_floor *floor, wk_f8 x, wk_f8 y)
 {
     int rows = floor->lit_cells[1] + 1;
-    float u, v;
-    int at = find_cell(floor, 0, x, &u) * rows;
-    at += find_cell(floor, 1, y, &v);
-    *out = over_triangle(floor->base + at, rows, u, v);
-    if (!hidden) *out += over_triangle(floor->shaded + at, rows, u, v);
+    wk_f8 u, v;
+    wk_i8 first = find_cells(floor, 0, x, &u) * rows;
+    first += find_cells(floor, 1, y, &v);
+    wk_i8 beyond = u + v > 1;
+    return (mesh_places){.origin = first + (beyond & (rows + 1)),
+                         .second = first + rows,
+                         .fourth = first + 1,
+                         .x = f8_select(beyond, 1 - v, u),
+                         .y = f8_select(beyond, 1 - u, v)};
 }
 
-WK_LANES_INLINE f4 texel_at(const wk_texture *t, int level, int x, int y)
+WK_LANES_INLINE wk_f8 interpolate(const float *light, const mesh_places *at)
 {
-    u4 bytes;
-    memcpy(&bytes, t->texels[level][y * t->width[level] + x], sizeof bytes);
-    return __builtin_convertvector(bytes, f4);
+    wk_f8 origin = f8_gather(light, at->origin);
+    return origin + at->x * (f8_gather(light, at->second) - origin) +
+           at->y * (f8_gather(light, at->fourth) - origin);
 }
 
 // Two neighbouring texels of a repeating texture and the weight of the second; `at` in [0,1).
-WK_LANES_INLINE float find_texels(float at, int count, int pair[2])
+WK_LANES_INLINE wk_f8 find_texels(wk_f8 at, wk_i8 count, wk_i8 pair[2])
 {
-    float place = at * (float)count + 0.5f; // one too large, so that it is not negative
-    int low = (int)place;
-    pair[0] = low ? low - 1 : count - 1;
-    pair[1] = low < count ? low : 0;
-    return place - (float)low;
+    wk_f8 place = at * i8_to_f8(count) + 0.5f; // one too large, so that it is not negative
+    wk_i8 low = f8_to_i8(place);
+    pair[0] = i8_select(low > 0, low, count) - 1;
+    pair[1] = low & (low < count);
+    return place - i8_to_f8(low);
 }
 
-WK_LANES_INLINE f4 sample_level(const wk_texture *t, int level, float s, float r)
+WK_LANES_INLINE colours sample_level(const wk_texture *texture, wk_i8 level, wk_f8 s, wk_f8 t)
 {
-    int column[2], row[2];
-    float x = find_texels(s, t->width[level], column), y = find_texels(r, t->height[level], row);
-    f4 top = texel_at(t, level, column[0], row[0]), bottom = texel_at(t, level, column[0], row[1]);
-    top += x * (texel_at(t, level, column[1], row[0]) - top);
-    bottom += x * (texel_at(t, level, column[1], row[1]) - bottom);
-    return top + y * (bottom - top);
+    wk_i8 width = i8_gather(texture->width, level), column[2], row[2], texels[2][2];
+    wk_f8 x = find_texels(s, width, column);
+    wk_f8 y = find_texels(t, i8_gather(texture->height, level), row);
+    wk_i8 first = i8_gather(texture->first, level);
+    for (int j = 0; j < 2; j++)
+        for (int i = 0; i < 2; i++)
+            texels[j][i] = i8_gather(texture->texels, first + row[j] * width + column[i]);
+    colours c;
+    for (int k = 0; k < 3; k++) {
+        wk_f8 side[2];
+        for (int j = 0; j < 2; j++) {
+            wk_f8 left = i8_to_f8(texels[j][0] >> 8 * k & 255);
+            side[j] = left + x * (i8_to_f8(texels[j][1] >> 8 * k & 255) - left);
+        }
+        c.rgb[k] = side[0] + y * (side[1] - side[0]);
+    }
+    return c;
 }
 
-// `level` counts halvings of the texture; between two whole ones both are mixed.
-WK_LANES_INLINE f4 sample_texture(const wk_texture *t, float s, float r, float level)
+// The texture's bytes at (s, t) in [0,1). `level` counts halvings of the texture; between two whole
+// ones both are mixed.
+WK_LANES_INLINE colours sample_texture(const wk_texture *texture, wk_f8 s, wk_f8 t, wk_f8 level)
 {
-    int low = (int)level;
-    f4 sharp = sample_level(t, low, s, r);
-    if (low + 1 >= t->levels) return sharp;
-    return sharp + (level - (float)low) * (sample_level(t, low + 1, s, r) - sharp);
+    wk_i8 low = f8_to_i8(level);
+    wk_i8 high = low - (low + 1 < texture->levels);
+    colours sharp = sample_level(texture, low, s, t), blurred = sample_level(texture, high, s, t);
+    for (int k = 0; k < 3; k++)
+        sharp.rgb[k] += (level - i8_to_f8(low)) * (blurred.rgb[k] - sharp.rgb[k]);
+    return sharp;
 }
 
 // Base-2 logarithm of the texels that a pixel spans, in the direction where these are more.
@@ -135,27 +143,26 @@ WK_LANES_INLINE wk_f8 fraction(wk_f8 value)
     return f8_min(rest, f8_all(0.99999994f));
 }
 
-WK_LANES_INLINE colours shade_spots(const wk_lit_scene *scene, const wk_solid *solid, int index,
-                                    const wk_floor *floor, const rays *r)
+WK_LANES_INLINE colours shade_ground(const wk_lit_scene *scene, int index, const wk_floor *floor,
+                                     const rays *r)
 {
+    const wk_solid *solid = &scene->solids[index];
     points p = {.solid = index, .in_shadow = i8_all(0)};
     on_plane(r, solid->axis[2], dot3(solid->centre, solid->axis[2]), &p);
-    unsigned hidden = 0;
-    if (scene->shadows.light >= 0)
-        hidden = i8_bits(find_shadow(scene, &scene->lights.lights[scene->shadows.light], &p));
-    wk_f8 level = texture_level(scene, solid, floor, r, p.position.z);
     wk_f8 x = v8_dot(p.position, v8_all(solid->axis[0]));
     wk_f8 y = v8_dot(p.position, v8_all(solid->axis[1]));
+    mesh_places at = find_places(floor, x, y);
+    wk_f8 light = interpolate(floor->base, &at);
+    if (scene->shadows.light >= 0) {
+        wk_i8 hidden = find_shadow(scene, &scene->lights.lights[scene->shadows.light], &p);
+        light += f8_select(hidden, f8_all(0), interpolate(floor->shaded, &at));
+    }
     wk_f8 s = fraction(x * floor->repeat[0] + floor->phase[0]);
     wk_f8 t = fraction(y * floor->repeat[1] + floor->phase[1]);
-    colours c;
-    for (int k = 0; k < 8; k++) {
-        float light;
-        light_spot(floor, x[k], y[k], hidden >> k & 1, &light);
-        f4 colour = sample_texture(&floor->texture, s[k], t[k], level[k]) * (light / 255);
-        for (int i = 0; i < 3; i++)
-            c.rgb[i][k] = colour[i];
-    }
+    wk_f8 level = texture_level(scene, solid, floor, r, p.position.z);
+    colours c = sample_texture(&floor->texture, s, t, level);
+    for (int k = 0; k < 3; k++)
+        c.rgb[k] *= light * (1.0f / 255);
     return c;
 }
 
@@ -167,7 +174,7 @@ static void shade_floor(wk_tile *tile, const wk_lit_scene *scene, int index, con
     collect(tile, solid->blocks, wk_solid_id(index), &list);
     for (int i = 0; i < list.count; i += 8) {
         rays r = pixels_rays(&list, i);
-        colours colour = shade_spots(scene, solid, index, floor, &r);
+        colours colour = shade_ground(scene, index, floor, &r);
         add_colours(tile, &list, i, 1, false, &colour);
     }
 }
@@ -183,6 +190,22 @@ static void open_samples(wk_tile *tile, int id)
                 f8_store(&tile->depth[s][y][x], f8_select(open, f8_all(INFINITY), f8_all(0)));
                 i8_store(ids, i8_all(0));
             }
+}
+
+// Forgets what lies before the plane `index` in the blocks where that was seen.
+static void keep_behind(wk_tile *tile, const wk_lit_scene *scene, int index)
+{
+    const wk_solid *solid = &scene->solids[index];
+    float offset = dot3(solid->centre, solid->axis[2]);
+    for (uint64_t left = solid->blocks; left; left &= left - 1) {
+        int bit = __builtin_ctzll(left), y = bit / 8, x = bit % 8 * 8;
+        for (int s = 0; s < tile->samples; s++) {
+            rays r = {f8_load(&tile->u[s][x]), f8_all(tile->v[s][y])};
+            wk_i8 before = f8_load(&tile->depth[s][y][x]) * rays_dot(&r, solid->axis[2]) > offset;
+            int32_t *ids = &tile->id[s][y][x];
+            i8_store(ids, i8_load(ids) & ~before);
+        }
+    }
 }
 
 #endif

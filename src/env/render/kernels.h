@@ -55,8 +55,10 @@ typedef struct wk_kernels {
     void (*light_floor)(const wk_lit_scene *scene, int index, wk_floor *floor);
     void (*shade_floor)(wk_tile *tile, const wk_lit_scene *scene, int index, const wk_floor *floor);
 
-    /// Leaves only the samples marked `id` open to what is cast next, at any depth.
+    /// Leaves only the samples marked `id` open to what is cast next, at any depth; and forgets
+    /// what was then cast before the plane of solid `index`, where that had been seen.
     void (*open)(wk_tile *tile, int id);
+    void (*keep_behind)(wk_tile *tile, const wk_lit_scene *scene, int index);
 
     /// Rounds colours in [0,1] to bytes.
     void (*quantise)(const float rgb[3][WK_TILE_HEIGHT][WK_TILE_STRIDE], uint64_t blocks,

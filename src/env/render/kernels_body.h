@@ -13,7 +13,8 @@
         .name = set, .clear = clear_tile, .cast = cast_shape, .shade = shade_shape,                \
         .blend = blend_shape, .cast_profile = cast_profile, .shade_profile = shade_profile,        \
         .shade_front = shade_front, .light_floor = light_floor, .shade_floor = shade_floor,        \
-        .open = open_samples, .fill = fill_tile, .quantise = quantise_tile,                        \
+        .open = open_samples, .keep_behind = keep_behind, .fill = fill_tile,                       \
+        .quantise = quantise_tile,                                                                 \
     }
 
 #endif
