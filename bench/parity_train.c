@@ -144,12 +144,11 @@ static wk_status open_log(const trainee *t, const char *name, FILE **out, wk_err
 
 static wk_status prepare(trainee *t, wk_error *err)
 {
-    bool on_device;
     WK_TRY(wk_dir_create(t->how->directory, err));
     WK_TRY(open_log(t, "metrics.jsonl", &t->metrics, err));
     WK_TRY(open_log(t, "losses.jsonl", &t->losses, err));
     WK_TRY(open_device(t, err));
-    on_device = t->pictures != NULL;
+    bool on_device = t->pictures != NULL;
     WK_TRY(make_sequences(t, t->plan.batch, t->plan.length, on_device, &t->batch, err));
     WK_TRY(make_learner(t, err));
     return make_measurement(t, err);
@@ -299,14 +298,14 @@ static wk_status stage(trainee *t, uint32_t update, wk_error *err)
     return wk_learner_stage(t->learner, &batch, err);
 }
 
-// One update, on the batch that was staged; the next is staged beside it.
-static wk_status update(trainee *t, uint32_t n, uint32_t end, wk_error *err)
+// One update, on the batch that was staged; where `ahead`, the next is staged beside it.
+static wk_status update(trainee *t, uint32_t n, bool ahead, wk_error *err)
 {
     wk_learner_metrics m;
     wk_text line = {0};
     double start = wk_clock_seconds();
     WK_TRY(wk_learner_start(t->learner, err));
-    if (n + 1 < end) WK_TRY(stage(t, n + 1, err));
+    if (ahead) WK_TRY(stage(t, n + 1, err));
     WK_TRY(wk_learner_finish(t->learner, &m, NULL, err));
     t->seconds += wk_clock_seconds() - start;
     t->sums.model_loss += m.model_loss;
@@ -319,15 +318,18 @@ static wk_status update(trainee *t, uint32_t n, uint32_t end, wk_error *err)
     return write_line(t->losses, &line, err);
 }
 
+// Nothing is staged while errors are measured: a world model would already run beside that.
 static wk_status train(trainee *t, wk_error *err)
 {
     uint32_t end = t->plan.updates < t->how->updates ? t->plan.updates : t->how->updates;
+    bool measures = true;
     WK_TRY(prepare(t, err));
     WK_TRY(report(t, 0, err));
-    WK_TRY(stage(t, 0, err));
     for (uint32_t n = 0; n < end; n++) {
-        WK_TRY(update(t, n, end, err));
-        if ((n + 1) % t->how->every == 0 || n + 1 == end) WK_TRY(report(t, n + 1, err));
+        if (measures) WK_TRY(stage(t, n, err));
+        measures = (n + 1) % t->how->every == 0 || n + 1 == end;
+        WK_TRY(update(t, n, !measures, err));
+        if (measures) WK_TRY(report(t, n + 1, err));
     }
     return WK_OK;
 }
