@@ -9,6 +9,7 @@
 #include "train/evaluation.h"
 #include "train/subject.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +247,14 @@ static wk_status add_all(job *j, uint64_t step, wk_eval_result *result, wk_error
     return WK_OK;
 }
 
+static void print_number(wk_table *table, double value)
+{
+    if (isnan(value))
+        wk_table_cell(table, "%s", "");
+    else
+        wk_table_cell(table, "%.4g", value);
+}
+
 static void print_case(wk_table *table, const wk_domain *domain, const wk_task_result *t, int set)
 {
     const wk_case_result *c = &t->cases[set];
@@ -261,14 +270,16 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
     wk_table_cell(table, "%.5g", s->min);
     wk_table_cell(table, "%.5g", s->max);
     wk_table_cell(table, "%d", c->diverged);
+    print_number(table, c->foresight.value);
+    print_number(table, c->foresight.discounted);
 }
 
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
     char path[WK_EVAL_PATH_MAX];
     wk_table table = {0};
-    wk_table_begin(&table, "llrlrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
-                   "CVaR 0.1", "least", "most", "diverged");
+    wk_table_begin(&table, "llrlrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
+                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted");
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++)
             print_case(&table, r->origin.domain, &r->tasks[i], k);
@@ -342,6 +353,9 @@ const wk_command wk_command_eval = {
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
         "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"
+        "'promised' is the value that the critic gives the starts, 'discounted' the discounted\n"
+        "return that followed: a policy that exploits errors of its model promises more than it "
+        "gets.\n"
         "Scores and every episode go to RUN/eval/POLICY-STEP.json and .csv. The same weights,\n"
         "seed and cases give the same bytes, whatever the number of threads.\n",
     .examples = "eval runs/a --task walk\n"

@@ -71,6 +71,9 @@ static wk_status score(wk_case_result *c, int task, wk_error *err)
     int count = c->set.episodes;
     for (int i = 0; i < count; i++) {
         const wk_eval_episode *e = &c->episodes[i];
+        c->foresight.value += e->foresight.value / count;
+        c->foresight.discounted += e->foresight.discounted / count;
+        c->foresight.reward_error += e->foresight.reward_error / count;
         c->returns[i] = e->returns[task];
         c->completions[i] = (double)e->completion[task];
         c->lengths[i] = e->steps;

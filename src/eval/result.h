@@ -32,6 +32,7 @@ typedef struct wk_case_result {
     wk_eval_episode *episodes;               // [set.episodes]
     double *returns, *completions, *lengths; // [set.episodes] of the task
     wk_score returned, completed, length;    // completed: of tasks that have a completion
+    wk_foresight foresight;                  // means over the episodes; NaN where there is none
     int diverged;
 } wk_case_result;
 

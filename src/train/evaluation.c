@@ -47,6 +47,9 @@ static void note_case(wk_metrics *metrics, const wk_task *task, const wk_case_re
     note(metrics, group, "cvar_0.1", "return", c->returned.cvar[WK_SCORE_TENTH]);
     note_score(metrics, group, "length", &c->length);
     note(metrics, group, "diverged", "episodes", c->diverged);
+    note(metrics, group, "promised", "value", c->foresight.value);
+    note(metrics, group, "discounted", "return", c->foresight.discounted);
+    note(metrics, group, "reward", "error", c->foresight.reward_error);
     if (!task->has_completion) return;
     note_score(metrics, group, "completion", &c->completed);
     note(metrics, group, "cvar_0.1", "completion", c->completed.cvar[WK_SCORE_TENTH]);
