@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHED_TILES = 8, FLOOR = 0 }; // 64 rows of one tile each; the floor is the first solid
+enum { FLOOR = 0 }; // index of its solid
 
 struct wk_dmc_scene {
     wk_render_config config;
@@ -21,16 +21,8 @@ struct wk_dmc_scene {
     wk_tile tile;
     uint8_t pixels[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH];
     int cached_width, cached_height; // picture the cache is for; 0: none
-    wk_backdrop cache[CACHED_TILES], scratch;
+    wk_backdrop cache[WK_SMALL_TILES], scratch;
 };
-
-// The floor is drawn for a camera that looks along +y and is level from left to right.
-static bool is_side_view(const mjModel *model)
-{
-    const mjtNum *mat = model->cam_mat0;
-    return model->ncam > 0 && fabs(mat[0] - 1) < 1e-6 && fabs(mat[1]) < 1e-6 &&
-           fabs(mat[2]) < 1e-6 && mat[5] < -0.5;
-}
 
 static int find_floor(const mjModel *model)
 {
@@ -45,7 +37,7 @@ static wk_status check(const mjModel *model, const wk_render_config *config, wk_
     if (ground < 0 || model->geom_bodyid[ground] != 0 || model->geom_pos[3 * ground + 2] != 0 ||
         model->geom_quat[4 * ground] != 1)
         return wk_fail(err, WK_E_INPUT, "the control suite scene needs a floor at z = 0");
-    if (!is_side_view(model))
+    if (!wk_view_is_side(model))
         return wk_fail(
             err, WK_E_INPUT,
             "the control suite scene needs a first camera that looks along +y and is level");
@@ -146,15 +138,10 @@ static void make_backdrop(wk_dmc_scene *scene, wk_backdrop *out)
     scene->kernels->quantise(out->rgb, UINT64_MAX, out->bytes);
 }
 
-static bool fits_cache(const wk_view *view)
-{
-    return view->width <= WK_TILE_WIDTH && view->height <= CACHED_TILES * WK_TILE_HEIGHT;
-}
-
 static void refresh_cache(wk_dmc_scene *scene)
 {
     const wk_view *view = scene->lit.view;
-    if (!fits_cache(view) ||
+    if (!wk_view_is_small(view) ||
         (scene->cached_width == view->width && scene->cached_height == view->height))
         return;
     wk_tile_place_x(&scene->tile, view, 0);
@@ -168,7 +155,7 @@ static void refresh_cache(wk_dmc_scene *scene)
 
 static const wk_backdrop *find_backdrop(wk_dmc_scene *scene)
 {
-    if (fits_cache(scene->lit.view)) return &scene->cache[scene->tile.y / WK_TILE_HEIGHT];
+    if (wk_view_is_small(scene->lit.view)) return &scene->cache[scene->tile.y / WK_TILE_HEIGHT];
     make_backdrop(scene, &scene->scratch);
     return &scene->scratch;
 }

@@ -32,15 +32,10 @@ static int cell_at(const wk_mesh_side *side, double x)
 
 static void copy_texels(const mjModel *model, int texture, int32_t *out)
 {
-#if mjVERSION_HEADER >= 320
-    const mjtByte *data = model->tex_data + model->tex_adr[texture];
-    int channels = model->tex_nchannel[texture];
-#else
-    const mjtByte *data = model->tex_rgb + model->tex_adr[texture];
-    int channels = 3;
-#endif
+    int channels;
+    const mjtByte *data = wk_texture_bytes(model, texture, &channels);
     for (int i = 0; i < model->tex_width[texture] * model->tex_height[texture]; i++) {
-        const mjtByte *rgb = data + (size_t)i * channels;
+        const mjtByte *rgb = data + i * channels;
         out[i] = channels < 3 ? rgb[0] * 0x10101 : rgb[0] | rgb[1] << 8 | rgb[2] << 16;
     }
 }
@@ -129,16 +124,6 @@ static bool are_lights_grey(const mjModel *model)
     return grey;
 }
 
-static int texture_of(const mjModel *model, int material)
-{
-    if (material < 0) return -1;
-#if mjVERSION_HEADER >= 320
-    return model->mat_texid[mjNTEXROLE * material + mjTEXROLE_RGB];
-#else
-    return model->mat_texid[material];
-#endif
-}
-
 static wk_status allocate_mesh(wk_floor *ground, wk_error *err)
 {
     size_t columns = (size_t)ground->side[0].cells + 1, rows = (size_t)ground->side[1].cells + 1;
@@ -155,8 +140,8 @@ static wk_status allocate_mesh(wk_floor *ground, wk_error *err)
 wk_status wk_floor_init(wk_floor *ground, const mjModel *model, int geom, wk_error *err)
 {
     *ground = (wk_floor){0};
-    int material = model->geom_matid[geom], texture = texture_of(model, material);
-    if (texture < 0 || model->tex_type[texture] != mjTEXTURE_2D || !are_lights_grey(model))
+    int material = model->geom_matid[geom], texture = wk_material_texture(model, geom);
+    if (texture < 0 || !are_lights_grey(model))
         return wk_fail(err, WK_E_INPUT,
                        "a floor needs a material with a 2d texture, and lights without colour");
     const mjtNum *size = model->geom_size + 3 * geom;
