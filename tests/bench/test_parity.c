@@ -28,13 +28,18 @@ static parity_choice choice(void)
                            .held_out = 0.3};
 }
 
+static void remove_folders(void)
+{
+    const char *const folders[] = {RUN, DATA, PLAN, OUT, PEER "-5", WHOLE};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        remove_tree(folders[i]);
+}
+
 // One run of random actions for all tests, its data and a plan.
 static int setup(void **state)
 {
     (void)state;
-    const char *const folders[] = {RUN, DATA, PLAN, OUT, PEER "-5", WHOLE};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        remove_tree(folders[i]);
+    remove_folders();
     config = quiet_run();
     config.prefill = config.steps;
     config.log_images_every = 0;
@@ -50,9 +55,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+    (void)state;
     parity_plan_close(&plan);
     parity_data_close(&data);
-    (void)state;
+    remove_folders();
     return 0;
 }
 
