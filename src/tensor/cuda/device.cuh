@@ -46,9 +46,6 @@ struct wk_cuda_call {
     bool chained;               // part of a recurrence that runs as one kernel, in float32
     const wk_cuda_call *before; // of a product: the product it adds to, done with it
     const wk_cuda_call *tail;   // of a product: what finishes its result, done with it
-    int layers;                 // of a product: layers from it to a head, done as one kernel
-    bool draws;                 // of a product: a layer, logits and a sample done as one kernel
-    bool known;                 // of those kernels: their weights are not written shortly before
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);

@@ -88,16 +88,6 @@ void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
 /// Lets products do the work of the nodes around them: the product they add to, and the bias,
 /// activation or slope that follows.
 void wk_cuda_merge_products(wk_cuda_call *calls, size_t count);
-/// Lets the layers of a perceptron with a head of few results, inner results of which nobody else
-/// reads, be done by one kernel. Comes after the two above.
-void wk_cuda_merge_layers(wk_cuda_call *calls, size_t count);
-/// That kernel.
-void wk_cuda_run_layers(const wk_cuda_call *c);
-/// The same for a layer, the logits of categorical variables, and their sample.
-void wk_cuda_merge_priors(wk_cuda_call *calls, size_t count);
-void wk_cuda_run_prior(const wk_cuda_call *c);
-/// Notes the bf16 results of it, after what its calls write.
-void wk_cuda_refresh_prior(const wk_cuda_call *c);
 /// Lets the gradient of an image be multiplied by the slope of the layer before it.
 void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count);
 
