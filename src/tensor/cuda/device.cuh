@@ -388,6 +388,13 @@ void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float sca
 
 enum { WK_CUDA_THREADS = 256 };
 
+/// So many blocks, at most `each` for every multiprocessor.
+static inline unsigned wk_cuda_grid(const wk_cuda_call *c, size_t blocks, size_t each)
+{
+    size_t max = each * (size_t)c->processors;
+    return (unsigned)(blocks < max ? blocks : max);
+}
+
 /// Puts a kernel that takes so many bytes of shared memory on the stream. The kernel begins with
 /// wk_begin. An error stays for cudaGetLastError.
 template <class... P, class... A>
@@ -441,8 +448,7 @@ template <class F> static void wk_cuda_each(const wk_cuda_call *c, size_t n, F f
     assert(n < (size_t)1 << 31);
     if (n == 0) return;
     size_t blocks = (n + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
-    if (blocks > 132 * 32) blocks = 132 * 32;
-    wk_launch(c, wk_each_kernel<F>, (unsigned)blocks, WK_CUDA_THREADS, (unsigned)n, f);
+    wk_launch(c, wk_each_kernel<F>, wk_cuda_grid(c, blocks, 32), WK_CUDA_THREADS, (unsigned)n, f);
 }
 
 enum { WK_CUDA_WARPS = 4 };
@@ -461,8 +467,8 @@ template <class F> static void wk_cuda_warps(const wk_cuda_call *c, size_t n, F 
     assert(n < (size_t)1 << 31);
     if (n == 0) return;
     size_t blocks = (n + WK_CUDA_WARPS - 1) / WK_CUDA_WARPS;
-    if (blocks > 132 * 64) blocks = 132 * 64;
-    wk_launch(c, wk_warps_kernel<F>, (unsigned)blocks, WK_CUDA_WARPS * 32, (unsigned)n, f);
+    wk_launch(c, wk_warps_kernel<F>, wk_cuda_grid(c, blocks, 64), WK_CUDA_WARPS * 32, (unsigned)n,
+              f);
 }
 
 template <class F> __global__ void wk_blocks_kernel(unsigned n, F f)
@@ -479,8 +485,7 @@ template <class F> static void wk_cuda_blocks(const wk_cuda_call *c, size_t n, F
 {
     assert(n < (size_t)1 << 31);
     if (n == 0) return;
-    size_t blocks = n < 132 * 64 ? n : 132 * 64;
-    wk_launch(c, wk_blocks_kernel<F>, (unsigned)blocks, WK_CUDA_THREADS, (unsigned)n, f);
+    wk_launch(c, wk_blocks_kernel<F>, wk_cuda_grid(c, n, 64), WK_CUDA_THREADS, (unsigned)n, f);
 }
 
 // Inside kernels.

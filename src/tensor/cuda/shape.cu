@@ -125,8 +125,7 @@ static bool lay4(const wk_cuda_call *c, const pieces *p, wk_split to, wk_out y)
     }
     if (!fits) return false;
     size_t blocks = (widest * to.outer + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
-    if (blocks > 132 * 16) blocks = 132 * 16;
-    wk_launch(c, lay4_kernel, dim3((unsigned)blocks, p->count), WK_CUDA_THREADS, fours,
+    wk_launch(c, lay4_kernel, dim3(wk_cuda_grid(c, blocks, 16), p->count), WK_CUDA_THREADS, fours,
               (unsigned)to.outer, to.length * to.inner / 4, y);
     return true;
 }
@@ -200,9 +199,8 @@ static void lay_padded(const wk_cuda_call *c)
     }
     size_t units = (to.length * to.inner + 7) / 8, count = to.outer * units;
     size_t blocks = (count + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
-    if (blocks > 132 * 16) blocks = 132 * 16;
-    wk_launch(c, lay_padded_kernel, (unsigned)blocks, WK_CUDA_THREADS, p, (unsigned)count,
-              wk_divisor_of((unsigned)units), (uint4 *)c->out[0]);
+    wk_launch(c, lay_padded_kernel, wk_cuda_grid(c, blocks, 16), WK_CUDA_THREADS, p,
+              (unsigned)count, wk_divisor_of((unsigned)units), (uint4 *)c->out[0]);
 }
 
 void wk_cuda_call_concat(const wk_cuda_call *c)
