@@ -374,9 +374,8 @@ const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, si
 /// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
 const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);
 
-/// y = x, or zeros; any count.
+/// y = x; any count.
 void wk_cuda_copy(const wk_cuda_call *c, size_t n, const float *x, float *y);
-void wk_cuda_zero(const wk_cuda_call *c, size_t n, float *y);
 /// y[i] = scale * sum over rows of x [rows,cols] for each of `outer` matrices.
 void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
                          const float *x, float *y);

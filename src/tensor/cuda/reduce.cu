@@ -83,19 +83,6 @@ void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float sca
     wk_cuda_row_sums(c, rows, pieces, scale, partial, y);
 }
 
-void wk_cuda_call_row_dots(const wk_cuda_call *c)
-{
-    size_t rows = wk_call_count(c), cols = wk_shape_count(wk_call_input_shape(c, 0)) / rows;
-    const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
-    sum_rows(
-        c, rows, cols, 1,
-        [=] __device__(unsigned row, unsigned col) {
-            size_t i = (size_t)row * cols + col;
-            return a[i] * b[i];
-        },
-        wk_call_out(c, 0));
-}
-
 void wk_cuda_call_reduce(const wk_cuda_call *c)
 {
     wk_split from = wk_shape_split(wk_call_input_shape(c, 0), c->node->attrs.reduce.axis,
