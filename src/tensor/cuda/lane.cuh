@@ -71,8 +71,6 @@ void wk_cuda_reads(wk_cuda_lane *lane, const void *begin, size_t size);
 /// Notes that a call writes these bytes: the copies that there were are out of date.
 void wk_cuda_writes(wk_cuda_lane *lane, const void *begin, size_t size);
 
-/// The product that a matmul node asks for.
-wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
 /// A product of few results, terms or columns by a kernel of its own; false if it is none.
 bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p);
 
