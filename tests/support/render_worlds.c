@@ -75,8 +75,8 @@ static void write_profile(mjModel *model, int number, wk_rng *rng)
         memcpy(model->hfield_data + row * WK_TERRAIN_COLUMNS, heights, sizeof heights);
 }
 
-// Limited joints anywhere in their range; the trunk turned at will, up to a metre below its start
-// and up to twenty metres from `left` of it.
+// Limited joints anywhere in their range; the trunk turned at will, up to a metre below its start,
+// from `left` metres behind it to twenty metres further on.
 static void pose_robot(const mjModel *model, mjData *data, double left, wk_rng *rng)
 {
     for (int j = 0; j < (int)model->njnt; j++) {

@@ -114,9 +114,12 @@ static bool is_grey(const float rgb[3])
     return rgb[0] == rgb[1] && rgb[1] == rgb[2];
 }
 
-static bool are_lights_grey(const mjModel *model)
+// Whether lights and material leave the texture its colours, so that one number says how bright it
+// is.
+static bool is_light_grey(const mjModel *model, int geom)
 {
-    bool grey = is_grey(model->vis.headlight.ambient) && is_grey(model->vis.headlight.diffuse) &&
+    bool grey = is_grey(wk_material_make(model, geom).rgba) &&
+                is_grey(model->vis.headlight.ambient) && is_grey(model->vis.headlight.diffuse) &&
                 is_grey(model->vis.headlight.specular);
     for (int i = 0; i < (int)model->nlight; i++)
         grey = grey && is_grey(model->light_ambient + 3 * i) &&
@@ -141,9 +144,10 @@ wk_status wk_floor_init(wk_floor *ground, const mjModel *model, int geom, wk_err
 {
     *ground = (wk_floor){0};
     int material = model->geom_matid[geom], texture = wk_material_texture(model, geom);
-    if (texture < 0 || !are_lights_grey(model))
-        return wk_fail(err, WK_E_INPUT,
-                       "a floor needs a material with a 2d texture, and lights without colour");
+    if (texture < 0 || !is_light_grey(model, geom))
+        return wk_fail(
+            err, WK_E_INPUT,
+            "a floor needs a 2d texture; its material and the lights must have no colour");
     const mjtNum *size = model->geom_size + 3 * geom;
     for (int k = 0; k < 2; k++) {
         ground->side[k] = make_side(size[k], size[2]);
@@ -173,10 +177,10 @@ static void look_along(wk_floor *ground, int k, double camera, double low, doubl
     // OpenGL's texture coordinate at the floor's middle is minus one half.
     double phase = (double)ground->repeat[k] * camera - 0.5;
     ground->phase[k] = (float)(phase - floor(phase));
-    ground->first[k] = cell_at(side, low);
-    ground->lit_cells[k] = cell_at(side, high) - ground->first[k] + 1;
+    int first = cell_at(side, low);
+    ground->lit_cells[k] = cell_at(side, high) - first + 1;
     for (int i = 0; i <= ground->lit_cells[k]; i++)
-        ground->corner[k][i] = (float)(corner_at(side, ground->first[k] + i) - camera);
+        ground->corner[k][i] = (float)(corner_at(side, first + i) - camera);
 }
 
 void wk_floor_look(wk_floor *ground, const wk_view *view, const mjModel *model, int geom)

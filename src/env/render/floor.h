@@ -31,12 +31,11 @@ typedef struct wk_floor {
 
     // For the current picture, along each of the floor's axes:
     float phase[2];   // texture coordinate below the camera
-    int first[2];     // number of the first cell that is lit
-    int lit_cells[2]; // cells that are lit; 0: none is in view
+    int lit_cells[2]; // cells that may be in view
     float *corner[2]; // their corners relative to the camera, lit_cells + 1
 } wk_floor;
 
-/// Reads the plane `geom` of the model, its mesh and its texture; colours of lights must be grey.
+/// Reads the plane `geom` of the model, its mesh and its texture; all other colours must be grey.
 wk_status wk_floor_init(wk_floor *floor, const mjModel *model, int geom, wk_error *err);
 void wk_floor_free(wk_floor *floor);
 
