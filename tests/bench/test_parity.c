@@ -157,27 +157,47 @@ static void open_loop_is_the_mean_over_its_steps_and_copies_grow_stale(void **st
     assert_true(last > first);
 }
 
-// On the same draws JAX's program must find the same losses and errors, in float32.
-static void jax_finds_the_same_losses_and_errors(void **state)
+// Trains the plan with JAX's program, into PEER-5.
+static void run_peer(const char *precision)
 {
-    (void)state;
-    static const char *const keys[] = {
-        "model_loss", "image_loss", "kl", "model_norm", "one_step", "open_loop", "reconstruction"};
     char command[2048];
     snprintf(command, sizeof command,
              "JAX_PLATFORMS=cpu XLA_FLAGS='--xla_backend_optimization_level=0 "
              "--xla_llvm_disable_expensive_passes=true' %s %s/bench/peer/jax_parity.py " DATA
-             " " PLAN " --out " PEER " --seeds %d --every %d",
-             python_if_any("jax"), WAKER_SOURCE_DIR, (int)config.seed, EVERY);
+             " " PLAN " --out " PEER " --precision %s --seeds %d --every %d",
+             python_if_any("jax"), WAKER_SOURCE_DIR, precision, (int)config.seed, EVERY);
     assert_int_equal(system(command), 0);
+}
+
+// Fails unless the peer measured what we did, within a share of it.
+static void expect_same_figures(double tolerance)
+{
+    static const char *const keys[] = {
+        "model_loss", "image_loss", "kl", "model_norm", "one_step", "open_loop", "reconstruction"};
     for (int line = 0; line <= UPDATES / EVERY; line++)
         for (size_t k = line == 0 ? 4 : 0; k < sizeof keys / sizeof *keys; k++) {
             double ours = figure(OUT, "metrics.jsonl", line, keys[k]);
             double theirs = figure(PEER "-5", "metrics.jsonl", line, keys[k]);
-            if (!(fabs(ours - theirs) <= 1e-4 * fabs(ours)))
+            if (!(fabs(ours - theirs) <= tolerance * fabs(ours)))
                 fail_msg("%s of measurement %d: ours %.9g, JAX's %.9g", keys[k], line, ours,
                          theirs);
         }
+}
+
+// In float32 on the same draws.
+static void jax_finds_the_same_losses_and_errors(void **state)
+{
+    (void)state;
+    run_peer("f32");
+    expect_same_figures(1e-4);
+}
+
+// A sum in bf16 over many pixels would be far too small.
+static void jax_finds_nearly_the_same_in_bf16(void **state)
+{
+    (void)state;
+    run_peer("bf16");
+    expect_same_figures(0.03);
 }
 
 static void what_cannot_be_planned_is_refused(void **state)
@@ -300,6 +320,7 @@ int main(void)
         cmocka_unit_test(training_repeats_to_the_bit_and_reduces_the_errors),
         cmocka_unit_test(open_loop_is_the_mean_over_its_steps_and_copies_grow_stale),
         cmocka_unit_test(jax_finds_the_same_losses_and_errors),
+        cmocka_unit_test(jax_finds_nearly_the_same_in_bf16),
         cmocka_unit_test(what_cannot_be_planned_is_refused),
         cmocka_unit_test(a_plan_of_other_data_is_refused),
         cmocka_unit_test(variants_are_trained_side_by_side),
