@@ -1,6 +1,5 @@
 #include "train/saved_run.h"
 
-#include "train/config_check.h"
 #include "train/run_curriculum.h"
 #include "train/subject.h"
 
@@ -12,7 +11,6 @@ wk_status wk_saved_run_open(const char *directory, wk_saved_run *run, wk_error *
     WK_TRY(wk_checkpoint_look(directory, run->step, &run->at, err));
     WK_TRY(wk_plugin_record_read(directory, &run->record, err));
     WK_TRY(wk_run_world_open(&run->config, NULL, &run->record, &run->world, err));
-    WK_TRY(wk_run_config_check(&run->config, run->world.domain, err));
     return wk_run_world_space(&run->world, &run->space, err);
 }
 
