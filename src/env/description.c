@@ -302,13 +302,6 @@ static void take_member(wk_described *s, wk_document *d)
         take_numbers(d, &s->probabilities);
 }
 
-static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
-{
-    (void)options, (void)env;
-    return wk_fail(err, WK_E_UNSUPPORTED,
-                   "the code of domain '%s' is not loaded, only its description", domain->name);
-}
-
 // Whether a list is whole rows of `n` numbers; gives how many.
 static bool in_rows(const number_list *list, size_t n, int *rows)
 {
@@ -338,7 +331,6 @@ static wk_status connect(wk_described *s, wk_error *err)
     domain->cases = s->cases;
     domain->hardest = s->hardest.items;
     domain->most_complex = s->most_complex.items;
-    domain->create = create;
     return WK_OK;
 }
 
@@ -362,6 +354,7 @@ wk_status wk_described_read(wk_document *d, wk_described **out, wk_error *err)
     if (status == WK_OK) {
         status = connect(s, &problem);
         if (status == WK_OK) status = check(s, &problem);
+        if (status == WK_E_MEMORY) d->error = problem;
         if (status != WK_OK) wk_document_fail(d, "%.400s", problem.message);
     }
     if (status == WK_OK) {

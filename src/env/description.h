@@ -11,7 +11,8 @@
 /// functions can make it.
 wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *err);
 
-/// A domain of which the description is known and nothing else: its `create` fails and says so.
+/// A domain of which the description is known and nothing else: its functions are NULL, and
+/// wk_env_create refuses it.
 typedef struct wk_described wk_described;
 
 /// Reads the object that is open to its end; what it says is checked like a plug-in's domain.
