@@ -22,16 +22,21 @@ wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
                            args->settings.count, out, err);
 }
 
-// A value that nobody chose.
-static bool is_default(const wk_merged_config *merged, const char *key)
+static wk_origin *origin_of(wk_merged_config *merged, const char *key)
 {
-    const wk_origin *origin = &merged->origins[wk_run_field_find(key, strlen(key))];
+    return &merged->origins[wk_run_field_find(key, strlen(key))];
+}
+
+// A value that nobody chose.
+static bool is_default(wk_merged_config *merged, const char *key)
+{
+    const wk_origin *origin = origin_of(merged, key);
     return origin->file && strcmp(origin->block, "defaults") == 0;
 }
 
-static bool is_named(const wk_merged_config *merged, const char *key)
+static bool is_named(wk_merged_config *merged, const char *key)
 {
-    return !merged->origins[wk_run_field_find(key, strlen(key))].file;
+    return !origin_of(merged, key)->file;
 }
 
 // Takes the plug-in of the run in the directory where the command left the choice to it; one that
@@ -79,6 +84,10 @@ static wk_status open_code(wk_merged_config *merged, const char *directory,
         .record = record,
         .log = log};
     WK_TRY(wk_run_code_open(&wishes, code, err));
+    // The names come from where the files do.
+    if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
+    if (code->rule.rule)
+        *origin_of(merged, "curriculum.rule") = *origin_of(merged, "curriculum.plugin");
     return wk_run_code_settle(code, directory, &merged->config, err);
 }
 
