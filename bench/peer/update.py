@@ -212,6 +212,13 @@ class Update:
         weights = {'in': into[:s.flat], 'gru': p['rssm/gru/w'], 'hidden': hidden[:s.deter], 'out': p['rssm/post/out/w']}
         return self.recurrence(weights, (p['rssm/gru/gain'], p['rssm/gru/bias']), added, keep, noise)
 
+    def advance(self, p, stoch, deter, action):
+        """The next deterministic state."""
+        low = self.low
+        x = elu(dense(p, 'rssm/in', jnp.concatenate([stoch, action.astype(low)], -1), low))
+        gates = dense(p, 'rssm/gru', jnp.concatenate([x, deter.astype(low)], -1), low, F32)
+        return gru(gates, p['rssm/gru/gain'], p['rssm/gru/bias'], deter)
+
     def prior(self, p, deter):
         return dense(p, 'rssm/prior/out', elu(dense(p, 'rssm/prior/hidden', deter, self.low)), self.low, F32)
 
@@ -239,9 +246,7 @@ class Update:
             push, noise = now
             stoch, deter = latent
             action = act(mlp(actor, stop(self.features(stoch, deter)), low).astype(F32) + push, noise['action'])
-            x = elu(dense(p, 'rssm/in', jnp.concatenate([stoch, action.astype(low)], -1), low))
-            gates = dense(p, 'rssm/gru', jnp.concatenate([x, deter.astype(low)], -1), low, F32)
-            deter = gru(gates, p['rssm/gru/gain'], p['rssm/gru/bias'], deter)
+            deter = self.advance(p, stoch, deter, action)
             stoch = self.draw(self.prior(p, deter), noise['imagine'])
             return (stoch, deter), (self.features(stoch, deter), action)
 

@@ -36,7 +36,7 @@ typedef struct wk_curriculum_view {
     size_t count;
     const double *dr;        // probability under the default distribution
     const double *error;     // δ̄, NaN while a θ has none
-    const double *reduction; // Δ̄, 0 at first
+    const double *reduction; // Δ̄, NaN while a θ has none
     const uint64_t *visits;  // episodes begun
     const int *group;        // domain of the θ in a combined space; 0 in plain ones
     int groups;
@@ -59,7 +59,7 @@ typedef struct wk_curriculum_rule {
     bool always; // no episodes from the default distribution once the rule has its own
 } wk_curriculum_rule;
 
-/// The built-in rules: dr, waker-m, waker-r, ge, he-oracle, rw-oracle.
+/// The built-in rules: dr, waker-m, waker-r, ge, he-oracle, rw-oracle, fixed.
 size_t wk_curriculum_rule_count(void);
 const wk_curriculum_rule *wk_curriculum_rule_at(size_t i);
 /// The rule called `name`; the error names the nearest one.

@@ -213,7 +213,7 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
     WK_TRY(choose_weights(j, step, plain, &which.kind, err));
     if (j->n_tasks == 0 && !j->all) which.tasks = "none";
     wk_model_error_result result = {
-        .origin = wk_evaluation_origin(&j->config, j->world.domain, step, NULL),
+        .origin = wk_evaluation_origin(&j->config, j->world.domain, NULL, step, NULL),
         .environments = j->v->envs,
         .steps = j->v->steps,
         .seed = j->v->seed};

@@ -3,6 +3,7 @@
 #include "cli/snapshot_arg.h"
 #include "eval/evaluate.h"
 #include "eval/open_loop.h"
+#include "train/run_space.h"
 #include "train/subject.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ typedef struct openloop_values {
 } openloop_values;
 
 static const openloop_values defaults = {
-    .snapshot = "last", .policy = "random", .context = 5, .steps = 50, .set = WK_EVAL_DR};
+    .snapshot = "last", .policy = "random", .context = 5, .steps = 50};
 
 #define AT(field) offsetof(openloop_values, field)
 static const wk_arg args[] = {
@@ -26,7 +27,10 @@ static const wk_arg args[] = {
     {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
     {"policy", "NAME", "who acts: random, explore, or a task (random)", WK_ARG_TEXT, AT(policy), 0,
      0},
-    {"case", "NAME", "where: dr or an out-of-distribution case (dr)", WK_ARG_TEXT, AT(set), 0, 0},
+    {"case", "NAME",
+     "where: dr, train (a run with curriculum.theta) or an out-of-distribution case (train, else "
+     "dr)",
+     WK_ARG_TEXT, AT(set), 0, 0},
     {"context", "N", "frames the model sees (5)", WK_ARG_INT, AT(context), 1, 1024},
     {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), LEAST_STEPS, 1024},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
@@ -90,13 +94,16 @@ static wk_status play(show *s, int threads, wk_error *err)
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     wk_eval_episode episodes[SEQUENCES];
     int count;
-    WK_TRY(wk_eval_cases(domain, s->v.set, SEQUENCES, cases, &count, err));
-    if (count != 1) return wk_fail(err, WK_E_INPUT, "--case '%s': give one case", s->v.set);
+    wk_run_thetas thetas;
+    WK_TRY(wk_run_config_thetas(&s->subject.config, domain, &thetas, err));
+    const wk_case *train = wk_run_thetas_case(&thetas);
+    const char *set = s->v.set ? s->v.set : train ? train->name : WK_EVAL_DR;
+    WK_TRY(wk_eval_cases(domain, train, set, SEQUENCES, cases, &count, err));
+    if (count != 1) return wk_fail(err, WK_E_INPUT, "--case '%s': give one case", set);
     cases[0].episodes = SEQUENCES;
     int task = s->policy >= 0 ? s->subject.tasks[s->policy] : WK_EVAL_ANY_TASK;
     if (!wk_eval_case_fits(domain, task, &cases[0]))
-        return wk_fail(err, WK_E_INPUT, "case '%s' has no worlds of task '%s'", s->v.set,
-                       s->v.policy);
+        return wk_fail(err, WK_E_INPUT, "case '%s' has no worlds of task '%s'", set, s->v.policy);
     wk_eval_config config = {.domain = domain,
                              .options = s->subject.world.options,
                              .task = task,

@@ -15,7 +15,7 @@ struct wk_curriculum {
     const wk_space *space;
     wk_curriculum_config config;
     size_t count;
-    double *error, *reduction, *before; // δ̄, Δ̄, δ̄ at the last look (NaN: none)
+    double *error, *reduction, *before; // δ̄, Δ̄, δ̄ at the last look; NaN: none
     uint64_t *visits;
     uint64_t *header; // next look in steps, reductions taken, ignored estimates
     void *block;
@@ -112,7 +112,7 @@ static void describe(wk_curriculum *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         c->dr[i] = wk_space_probability(c->space, i);
-        c->error[i] = c->before[i] = NAN;
+        c->error[i] = c->reduction[i] = c->before[i] = NAN;
     }
     find_groups(c);
     spread(c, c->domain->hardest, 1, c->hardest);
@@ -273,7 +273,8 @@ static void take_reduction(wk_curriculum *c)
     bool any = false;
     for (size_t i = 0; i < c->count; i++) {
         if (!isnan(c->before[i])) {
-            c->reduction[i] = decay * c->reduction[i] + (1 - decay) * (c->before[i] - c->error[i]);
+            double old = isnan(c->reduction[i]) ? 0 : c->reduction[i];
+            c->reduction[i] = decay * old + (1 - decay) * (c->before[i] - c->error[i]);
             any = true;
         }
         c->before[i] = c->error[i];
@@ -378,7 +379,7 @@ wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, w
     const char *block = (const char *)bytes + sizeof saved;
     memcpy(c->block, block, c->block_size);
     for (size_t i = 0; i < c->count; i++)
-        if (isinf(c->error[i]) || isinf(c->before[i]) || !isfinite(c->reduction[i]))
+        if (isinf(c->error[i]) || isinf(c->before[i]) || isinf(c->reduction[i]))
             return wk_fail(err, WK_E_FORMAT, "a curriculum state with an error that is no number");
     return c->own ? load_own(c, block + c->block_size, size == whole, err) : WK_OK;
 }

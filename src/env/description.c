@@ -386,10 +386,13 @@ const wk_domain *wk_described_domain(const wk_described *s)
 
 wk_status wk_described_space(const wk_described *s, wk_space **out, wk_error *err)
 {
-    if (s->thetas.count == 0) return wk_space_create(&s->domain, false, out, err);
-    return wk_space_create_listed(&s->domain, s->thetas.items,
-                                  s->probabilities.count > 0 ? s->probabilities.items : NULL,
-                                  s->thetas.count / (size_t)s->domain.n_params, out, err);
+    const wk_domain *domain = &s->domain;
+    size_t count = s->thetas.count / (size_t)domain->n_params;
+    if (count == 0) return wk_space_create(domain, false, out, err);
+    if (s->probabilities.count == 0)
+        return wk_space_create_list(domain, s->thetas.items, count, out, err);
+    return wk_space_create_weighted(domain, s->thetas.items, s->probabilities.items, count, out,
+                                    err);
 }
 
 /* ---- Comparing ------------------------------------------------------------------------------- */

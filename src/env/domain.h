@@ -27,10 +27,9 @@ wk_status wk_domain_check_options(const wk_domain *domain, const int *options, w
 /// With `own_grid` the params need no step.
 wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err);
 
-/// The space of a domain whose θ are known as a table: `thetas` [count, n_params] with their
-/// probabilities [count], or NULL for equal ones.
-wk_status wk_space_create_listed(const wk_domain *domain, const double *thetas,
-                                 const double *probabilities, size_t count, wk_space **out,
-                                 wk_error *err);
+/// wk_space_create_list with the probabilities of the θ, [count].
+wk_status wk_space_create_weighted(const wk_domain *domain, const double *thetas,
+                                   const double *probabilities, size_t count, wk_space **out,
+                                   wk_error *err);
 
 #endif

@@ -42,8 +42,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
 /// such thing. Counts are agent steps (one action, repeated by the domain) unless they say so.
 #define WK_RUN_FIELDS(X)                                                                           \
     X(SEED, seed, "seed", 0, 0, 0, FIXED, "", "", "of everything random in the run")               \
-    X(COUNT, steps, "steps", 7400000, 1, 1e15, FREE, "=", "=",                                     \
-      "steps to collect, prefill included")                                                        \
+    X(COUNT, steps, "steps", 3700000, 1, 1e15, FREE, "=", "=",                                     \
+      "agent steps to collect, prefill included; the paper counts control steps, twice as many")   \
     X(NUMBER, minutes, "minutes", 0, 0, 1e9, FREE, "", "",                                         \
       "stop, with a checkpoint, after so many; 0: no limit")                                       \
     X(TEXT, domain, "domain", "terrain-walker", 0, 0, FIXED, "=", "=",                             \
@@ -60,6 +60,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "how the parameters of the next episode are chosen")                                         \
     X(TEXT, curriculum_plugin, "curriculum.plugin", "", 0, 0, FIXED, "", "",                       \
       "file of a plug-in to take the rule from instead")                                           \
+    X(TEXT, curriculum_theta, "curriculum.theta", "", 0, 0, FIXED, "", "",                         \
+      "environments to choose from, as 'a,b; c,d'; empty: the domain's grid")                      \
     X(NUMBER, dr_probability, "curriculum.dr_probability", 0.2, 0, 1, FIXED, "=", "=",             \
       "share of episodes from the default distribution")                                           \
     X(NUMBER, temperature, "curriculum.temperature", 0, 0, 1e6, FIXED, "=", "=",                   \
@@ -136,7 +138,7 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "steps between evaluations of the task policies trained alongside; 0: none")                 \
     X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, "=", "",                                  \
       "environments of the default distribution in each, one episode each")                        \
-    X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "=",                                 \
+    X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "10000",                             \
       "steps between lines of metrics.jsonl")                                                      \
     X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, "", "",                  \
       "steps between pictures and clips; 0: none")                                                 \

@@ -17,7 +17,7 @@ typedef struct wk_run_world {
 wk_status wk_run_world_open(const wk_run_config *config, const wk_run_code *code,
                             const wk_plugin_record *record, wk_run_world *out, wk_error *err);
 
-/// The world's θ.
+/// The θ of its default distribution.
 wk_status wk_run_world_space(const wk_run_world *world, wk_space **out, wk_error *err);
 
 #endif

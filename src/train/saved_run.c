@@ -1,6 +1,7 @@
 #include "train/saved_run.h"
 
 #include "train/run_curriculum.h"
+#include "train/run_space.h"
 #include "train/subject.h"
 
 wk_status wk_saved_run_open(const char *directory, wk_saved_run *run, wk_error *err)
@@ -11,7 +12,7 @@ wk_status wk_saved_run_open(const char *directory, wk_saved_run *run, wk_error *
     WK_TRY(wk_checkpoint_look(directory, run->step, &run->at, err));
     WK_TRY(wk_plugin_record_read(directory, &run->record, err));
     WK_TRY(wk_run_world_open(&run->config, NULL, &run->record, &run->world, err));
-    return wk_run_world_space(&run->world, &run->space, err);
+    return wk_run_space_create(&run->config, &run->world, &run->space, err);
 }
 
 wk_status wk_saved_run_curriculum(wk_saved_run *run, wk_error *err)

@@ -5,6 +5,7 @@
 #include "env/host.h"
 #include "train/config_parts.h"
 #include "train/device.h"
+#include "train/run_space.h"
 #include "train/trainer_parts.h"
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ static wk_status make_worlds(wk_trainer *t, wk_error *err)
 {
     WK_TRY(wk_run_world_open(&t->config, t->code, NULL, &t->world, err));
     t->domain = t->world.domain;
-    WK_TRY(wk_space_create(t->domain, false, &t->space, err));
+    WK_TRY(wk_run_space_create(&t->config, &t->world, &t->space, err));
     WK_TRY(
         wk_vec_create(t->domain, t->world.options, t->count, t->config.env_threads, &t->vec, err));
     return wk_run_curriculum_create(&t->config, t->code, NULL, t->domain, t->space, &t->curriculum,
