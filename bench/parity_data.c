@@ -104,12 +104,11 @@ wk_status parity_data_write(const char *run, const char *directory, wk_error *er
     WK_TRY(wk_dir_create(directory, err));
     parity_path(directory, "config.yaml", path);
     WK_TRY(wk_run_config_write(&config, path, err));
-    WK_TRY(wk_run_world_open(&config, &world, err));
+    WK_TRY(wk_run_world_open(&config, NULL, NULL, &world, err));
     wk_replay_config store = wk_run_replay_config(&config, world.domain);
     wk_status status = read_replay(run, &store, &replay, err);
     if (status == WK_OK) status = write_replay(replay, directory, err);
     wk_replay_destroy(replay);
-    wk_run_world_close(&world);
     return status;
 }
 

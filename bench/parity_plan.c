@@ -122,10 +122,8 @@ wk_status parity_plan_write(const parity_data *d, const parity_choice *c, const 
     wk_learner_config learner;
     char path[PARITY_PATH_MAX];
     parity_path(directory, "config.yaml", path);
-    WK_TRY(wk_run_world_open(c->config, &world, err));
-    wk_status status = wk_run_config_learner(c->config, world.domain, &learner, err);
-    wk_run_world_close(&world);
-    if (status != WK_OK) return status;
+    WK_TRY(wk_run_world_open(c->config, NULL, NULL, &world, err));
+    WK_TRY(wk_run_config_learner(c->config, world.domain, &learner, err));
     WK_TRY(check(d, c, &learner, err));
     WK_TRY(wk_dir_create(directory, err));
     WK_TRY(write_numbers(d, c, directory, err));

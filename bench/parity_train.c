@@ -107,10 +107,8 @@ static wk_status make_learner(trainee *t, wk_error *err)
     wk_run_world world = {0};
     wk_learner_config learner;
     char path[PARITY_PATH_MAX];
-    WK_TRY(wk_run_world_open(config, &world, err));
-    wk_status status = wk_run_config_learner(config, world.domain, &learner, err);
-    wk_run_world_close(&world);
-    if (status != WK_OK) return status;
+    WK_TRY(wk_run_world_open(config, NULL, NULL, &world, err));
+    WK_TRY(wk_run_config_learner(config, world.domain, &learner, err));
     WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &learner, t->backend, &t->learner, err));
     parity_path(t->how->plan_directory, "weights.safetensors", path);
     return wk_learner_restore_weights(t->learner, path, WK_WEIGHTS_WORLD, err);

@@ -52,7 +52,8 @@ typedef struct wk_curriculum_rule {
     const char *summary;
     int prefill; // steps of random actions before training, as the paper gives them for the rule
     /// Writes the rule's own distribution (sums to 1) and returns true, or returns false when it
-    /// has none yet: the episode then comes from the default distribution.
+    /// has none yet: the episode then comes from the default distribution. NULL where only the
+    /// rule's description is known: what it said when the state was saved stands for it.
     bool (*distribution)(const wk_curriculum_view *view, const wk_curriculum_config *config,
                          double *probability);
     bool always; // no episodes from the default distribution once the rule has its own

@@ -96,16 +96,15 @@ static void add_weights(item_list *list, const char *run, wk_weights_kind kind, 
     }
 }
 
-// Fine-tuned policies are listed by task, so the domain must be known; without it they are left
-// out.
-static void add_finetuned(item_list *list, const char *run, const wk_run_config *config, bool check)
+static wk_status add_finetuned(item_list *list, const char *run, bool check, wk_error *err)
 {
-    wk_run_world world = {0};
-    wk_error ignored;
-    if (wk_run_world_open(config, &world, &ignored) != WK_OK) return;
-    for (int k = 0; k < world.domain->n_tasks; k++)
-        add_weights(list, run, WK_WEIGHTS_FINETUNED, world.domain->tasks[k].name, check);
-    wk_run_world_close(&world);
+    enum { TASKS = 64 };
+    wk_weights_task tasks[TASKS];
+    size_t count;
+    WK_TRY(wk_weights_tuned(run, tasks, TASKS, &count, err));
+    for (size_t k = 0; k < count; k++)
+        add_weights(list, run, WK_WEIGHTS_FINETUNED, tasks[k], check);
+    return WK_OK;
 }
 
 static void print_json(const item_list *list, wk_text *out)
@@ -153,7 +152,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     add_checkpoints(list, directory, v->check);
     add_weights(list, directory, WK_WEIGHTS_SNAPSHOT, NULL, v->check);
     add_weights(list, directory, WK_WEIGHTS_ADAPTED, NULL, v->check);
-    add_finetuned(list, directory, &config, v->check);
+    wk_status status = add_finetuned(list, directory, v->check, err);
+    if (status != WK_OK) {
+        free(list);
+        return status;
+    }
     wk_text text = {0};
     if (v->json)
         print_json(list, &text);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct eval_values {
-    const char *task, *snapshot, *policy, *cases, *device;
+    const char *task, *snapshot, *policy, *cases, *device, *plugin;
     int envs;
     uint64_t seed;
     bool json, video;
@@ -37,6 +37,7 @@ static const wk_arg args[] = {
     {"envs", "N", "environments of dr, one episode each (100)", WK_ARG_INT, AT(envs), 1, 100000},
     {"seed", "N", "of environments and episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    WK_PLUGIN_ARG_ROW(eval_values),
     {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,
      AT(video), 0, 0},
     {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
@@ -49,6 +50,7 @@ typedef struct job {
     int threads;
     wk_log log;
     wk_run_config config;
+    wk_run_code code;
     wk_run_world world;
     wk_run_thetas thetas; // that the run was trained in
     const char *policy;   // of the results
@@ -212,7 +214,8 @@ static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *resul
                                 .step = (int64_t)step,
                                 .task = i >= 0 ? task_name(j, i) : NULL,
                                 .device = j->v->device,
-                                .threads = j->threads};
+                                .threads = j->threads,
+                                .code = &j->code};
     wk_status status = wk_subject_open(&config, &subject, err);
     if (i >= 0) {
         if (status == WK_OK) status = add_task(j, &subject, j->tasks[i], result, err);
@@ -312,7 +315,10 @@ static wk_status evaluate(job *j, wk_error *err)
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     int n_cases;
     WK_TRY(wk_subject_read_config(j->directory, &j->config, err));
-    WK_TRY(wk_run_world_open(&j->config, &j->world, err));
+    WK_TRY(wk_run_code_open_saved(j->directory, &j->config,
+                                  &(wk_named_code){.domain = j->v->plugin}, false, &j->log,
+                                  &j->code, err));
+    WK_TRY(wk_run_world_open(&j->config, &j->code, NULL, &j->world, err));
     // Everything that can be wrong with the question comes before the first episode.
     WK_TRY(choose_tasks(j, err));
     WK_TRY(wk_run_config_thetas(&j->config, j->world.domain, &j->thetas, err));
@@ -335,9 +341,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     j->directory = cli->words.items[0];
     j->threads = cli->threads;
     j->json.text = &j->out;
-    if (!cli->quiet) j->log = (wk_log){wk_log_to_stream, stderr, WK_LOG_INFO};
+    j->log = wk_cli_log(cli);
     wk_status status = evaluate(j, err);
-    wk_run_world_close(&j->world);
+    wk_run_code_close(&j->code);
     wk_text out = j->out;
     free(j);
     if (status == WK_OK) return wk_cli_print(&out, err);

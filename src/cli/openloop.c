@@ -12,7 +12,7 @@
 enum { SEQUENCES = 6, STRIP_COLUMNS = 12, LEAST_STEPS = 2, DELAY = 10 };
 
 typedef struct openloop_values {
-    const char *snapshot, *policy, *out, *device, *set;
+    const char *snapshot, *policy, *out, *device, *set, *plugin;
     int context, steps;
     uint64_t seed;
 } openloop_values;
@@ -35,11 +35,14 @@ static const wk_arg args[] = {
     {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), LEAST_STEPS, 1024},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    WK_PLUGIN_ARG_ROW(openloop_values),
 };
 
 // What is shown and what it is made of.
 typedef struct show {
     openloop_values v;
+    wk_log log;
+    wk_run_code code;
     wk_subject subject;
     int policy; // of the learner, for anything but random actions
     bool random;
@@ -52,6 +55,10 @@ static wk_status open_subject(show *s, const char *directory, int threads, wk_er
     const char *policy = s->v.policy;
     uint64_t step;
     int64_t wanted;
+    wk_run_config told;
+    WK_TRY(wk_subject_read_config(directory, &told, err));
+    WK_TRY(wk_run_code_open_saved(directory, &told, &(wk_named_code){.domain = s->v.plugin}, false,
+                                  &s->log, &s->code, err));
     bool task = strcmp(policy, "random") != 0 && strcmp(policy, "explore") != 0;
     WK_TRY(wk_snapshot_arg(s->v.snapshot, &wanted, err));
     bool adapted =
@@ -60,7 +67,8 @@ static wk_status open_subject(show *s, const char *directory, int threads, wk_er
                                 .kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
                                 .step = wanted,
                                 .device = s->v.device,
-                                .threads = threads};
+                                .threads = threads,
+                                .code = &s->code};
     WK_TRY(wk_subject_open(&config, &s->subject, err));
     s->random = strcmp(policy, "random") == 0;
     s->policy = WK_POLICY_EXPLORE;
@@ -146,7 +154,7 @@ static wk_status make(show *s, const char *directory, int threads, wk_error *err
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
-    show s = {.v = *(const openloop_values *)values};
+    show s = {.v = *(const openloop_values *)values, .log = wk_cli_log(cli)};
     size_t length = s.v.out ? strlen(s.v.out) : 0;
     if (length < 5 || strcmp(s.v.out + length - 4, ".gif") != 0)
         return wk_fail(err, WK_E_INPUT, "where to? give --out FILE.gif");
@@ -159,6 +167,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                        SEQUENCES, s.v.steps, s.subject.step, s.v.context, s.v.out);
     wk_open_loop_destroy(s.loop);
     wk_subject_close(&s.subject);
+    wk_run_code_close(&s.code);
     if (status == WK_OK) return wk_cli_print(&text, err);
     return status;
 }

@@ -213,15 +213,27 @@ wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **o
     return finish(space, fill(space, err), out);
 }
 
-static wk_status fill_list(wk_space *space, const double *thetas, size_t count, wk_error *err)
+// Without probabilities the θ are equally likely.
+static wk_status fill_list(wk_space *space, const double *thetas, const double *probabilities,
+                           size_t count, wk_error *err)
 {
     if (count == 0) return wk_fail(err, WK_E_INPUT, "the list of θ is empty");
+    double sum = 0;
     for (size_t i = 0; i < count; i++) {
         const double *theta = thetas + i * space->n_params;
         wk_status status = wk_domain_check_params(space->domain, theta, space->n_params, err);
         if (status != WK_OK) return err ? wk_fail_context(err, "θ number %zu", i + 1) : status;
-        WK_TRY(add_point(space, theta, 1.0 / (double)count, err));
+        double probability = probabilities ? probabilities[i] : 1.0 / (double)count;
+        if (!(probability >= 0 && probability <= 1))
+            return wk_fail(err, WK_E_INPUT, "θ number %zu has probability %g; give 0 to 1", i + 1,
+                           probability);
+        WK_TRY(add_point(space, theta, probability, err));
+        sum += probability;
     }
+    if (fabs(sum - 1) > 1e-6)
+        return wk_fail(err, WK_E_INPUT,
+                       "the probabilities of the %zu θ sum to %.9g; they must sum to 1", count,
+                       sum);
     return index_points(space, err);
 }
 
@@ -230,7 +242,16 @@ wk_status wk_space_create_list(const wk_domain *domain, const double *thetas, si
 {
     wk_space *space = NULL;
     WK_TRY(allocate(domain, &space, err));
-    return finish(space, fill_list(space, thetas, count, err), out);
+    return finish(space, fill_list(space, thetas, NULL, count, err), out);
+}
+
+wk_status wk_space_create_weighted(const wk_domain *domain, const double *thetas,
+                                   const double *probabilities, size_t count, wk_space **out,
+                                   wk_error *err)
+{
+    wk_space *space = NULL;
+    WK_TRY(allocate(domain, &space, err));
+    return finish(space, fill_list(space, thetas, probabilities, count, err), out);
 }
 
 void wk_space_destroy(wk_space *space)

@@ -86,7 +86,9 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(wk_lock_take(r->directory, &r->lock, err));
     r->new_directory = missing;
     WK_TRY(check_config(r, err));
-    WK_TRY(wk_trainer_create(r->config, r->directory, true, &r->trainer, err));
+    WK_TRY(
+        wk_trainer_create_with(r->config, r->control->code, r->directory, true, &r->trainer, err));
+    WK_TRY(wk_run_code_record(r->control->code, r->directory, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
     r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);

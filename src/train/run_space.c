@@ -75,11 +75,11 @@ const wk_case *wk_run_thetas_case(const wk_run_thetas *thetas)
     return thetas && thetas->set.count > 0 ? &thetas->set : NULL;
 }
 
-wk_status wk_run_space_create(const wk_run_config *config, const wk_domain *domain, wk_space **out,
-                              wk_error *err)
+wk_status wk_run_space_create(const wk_run_config *config, const wk_run_world *world,
+                              wk_space **out, wk_error *err)
 {
     wk_run_thetas thetas;
-    WK_TRY(wk_run_config_thetas(config, domain, &thetas, err));
-    if (thetas.set.count == 0) return wk_space_create(domain, false, out, err);
-    return wk_space_create_list(domain, thetas.params, (size_t)thetas.set.count, out, err);
+    WK_TRY(wk_run_config_thetas(config, world->domain, &thetas, err));
+    if (thetas.set.count == 0) return wk_run_world_space(world, out, err);
+    return wk_space_create_list(world->domain, thetas.params, (size_t)thetas.set.count, out, err);
 }

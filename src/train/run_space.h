@@ -3,8 +3,7 @@
 #ifndef WK_TRAIN_RUN_SPACE_H
 #define WK_TRAIN_RUN_SPACE_H
 
-#include "train/config.h"
-#include "waker/env.h"
+#include "train/run_world.h"
 
 enum { WK_RUN_THETAS_MAX = WK_RUN_TEXT_MAX / 2 };
 
@@ -22,7 +21,7 @@ wk_status wk_run_config_thetas(const wk_run_config *config, const wk_domain *dom
 const wk_case *wk_run_thetas_case(const wk_run_thetas *thetas);
 
 /// The space of the run's curriculum.
-wk_status wk_run_space_create(const wk_run_config *config, const wk_domain *domain, wk_space **out,
-                              wk_error *err);
+wk_status wk_run_space_create(const wk_run_config *config, const wk_run_world *world,
+                              wk_space **out, wk_error *err);
 
 #endif

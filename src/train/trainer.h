@@ -11,6 +11,7 @@
 #include "replay/log.h"
 #include "train/config.h"
 #include "train/device.h"
+#include "train/run_code.h"
 #include "waker/curriculum.h"
 
 typedef struct wk_trainer wk_trainer;
@@ -20,6 +21,10 @@ typedef struct wk_trainer wk_trainer;
 /// run begins anew.
 wk_status wk_trainer_create(const wk_run_config *config, const char *directory, bool resume,
                             wk_trainer **out, wk_error *err);
+/// The same with the plug-ins that the configuration names (borrowed); without them it is refused.
+wk_status wk_trainer_create_with(const wk_run_config *config, const wk_run_code *code,
+                                 const char *directory, bool resume, wk_trainer **out,
+                                 wk_error *err);
 /// NULL is allowed. Does not save.
 void wk_trainer_destroy(wk_trainer *trainer);
 

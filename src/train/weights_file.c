@@ -5,6 +5,7 @@
 #include "train/checkpoint.h"
 #include "train/config_parts.h"
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,49 @@ size_t wk_weights_steps(const char *run, wk_weights_kind kind, const char *task,
     if (directory) closedir(directory);
     qsort(steps, count, sizeof *steps, compare_steps);
     return count;
+}
+
+static int compare_tasks(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+// The task in "step-000000500000-walk"; false for other names.
+static bool read_task(const char *name, wk_weights_task out)
+{
+    uint64_t step;
+    int used = 0;
+    char again[128];
+    if (sscanf(name, "step-%" SCNu64 "-%63[a-z0-9_-]%n", &step, out, &used) != 2) return false;
+    snprintf(again, sizeof again, "step-%012" PRIu64 "-%s", step, out);
+    return strcmp(name, again) == 0;
+}
+
+static void add_task(const char *task, wk_weights_task *tasks, size_t most, size_t *count)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(tasks[i], task) == 0) return;
+    if (*count < most) snprintf(tasks[(*count)++], sizeof *tasks, "%s", task);
+}
+
+wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t most, size_t *count,
+                           wk_error *err)
+{
+    char path[WK_WEIGHTS_PATH_MAX];
+    *count = 0;
+    snprintf(path, sizeof path, "%s/finetune", run);
+    DIR *directory = opendir(path);
+    if (!directory && errno == ENOENT) return WK_OK;
+    if (!directory) return wk_fail(err, WK_E_IO, "cannot list '%s': %s", path, strerror(errno));
+    wk_weights_task task;
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(directory)); errno = 0)
+        if (read_task(entry->d_name, task)) add_task(task, tasks, most, count);
+    int problem = errno;
+    closedir(directory);
+    qsort(tasks, *count, sizeof *tasks, compare_tasks);
+    if (problem) return wk_fail(err, WK_E_IO, "cannot list '%s': %s", path, strerror(problem));
+    return WK_OK;
 }
 
 // How a user gets weights of a kind.

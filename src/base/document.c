@@ -1,4 +1,4 @@
-#include "report/document.h"
+#include "base/document.h"
 
 #include "base/file.h"
 #include <math.h>
@@ -129,6 +129,13 @@ uint64_t wk_document_integer(wk_document *d)
     expect(d, WK_JSON_NUMBER, "a number");
     if (d->error.status == WK_OK && !wk_json_to_u64(d->value, &value))
         wk_document_fail(d, "'%.*s' is no whole number from 0", (int)d->key.length, d->key.chars);
+    return value;
+}
+
+bool wk_document_bool(wk_document *d)
+{
+    bool value = d->value.kind == WK_JSON_TRUE;
+    expect(d, value ? WK_JSON_TRUE : WK_JSON_FALSE, "true or false");
     return value;
 }
 

@@ -6,8 +6,8 @@
 //     status = wk_document_close(&d, err);
 //
 // After an error every call says "no more" or zero, so that it is looked at once, at the end.
-#ifndef WK_REPORT_DOCUMENT_H
-#define WK_REPORT_DOCUMENT_H
+#ifndef WK_BASE_DOCUMENT_H
+#define WK_BASE_DOCUMENT_H
 
 #include "base/arena.h"
 #include "base/json_reader.h"
@@ -47,6 +47,8 @@ bool wk_document_array(wk_document *document);
 double wk_document_number(wk_document *document);
 /// The value as a whole number from 0.
 uint64_t wk_document_integer(wk_document *document);
+/// The value as true or false; false after an error.
+bool wk_document_bool(wk_document *document);
 /// The value as a string kept in `arena`; "" after an error.
 const char *wk_document_string(wk_document *document, wk_arena *arena);
 
