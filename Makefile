@@ -10,12 +10,17 @@ CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DI
 # More than cores: tests wait for the disk a third of their time.
 CTEST_FLAGS ?= --output-on-failure -j$(shell expr $$(nproc) + 2)
 
-.PHONY: all build fuzz pictures setup test demo pictures-demo kill-test bench bundle format format-check lint coverage clean
+.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test bench bundle format format-check lint coverage clean
 
 all: setup-build build
 
+# The program alone: it needs nothing of the tests.
 build:
 	@cmake --preset $(PRESET) $(CMAKE_FLAGS) --log-level=WARNING
+	@cmake --build $(BUILD) --target waker
+
+build-tests:
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS) -DWAKER_TESTS=ON --log-level=WARNING
 	@cmake --build $(BUILD)
 
 setup-%:
@@ -24,17 +29,18 @@ setup-%:
 setup:
 	@tools/setup build test lint coverage
 
-test: setup-test build
+test: setup-test build-tests
 	@ctest --test-dir $(BUILD) $(CTEST_FLAGS)
 
+# DEMO_STEPS=5000 makes it a quick look.
 demo: all
-	@tools/demo $(BUILD)/waker
+	@tools/demo $(BUILD)/waker $(DEMO_STEPS)
 
 pictures-demo: all
 	@tools/pictures-demo $(BUILD)/waker
 
 # 200 kills at random moments; CI makes 8.
-kill-test: setup-test build
+kill-test: setup-test build-tests
 	@cd $(BUILD)/tests && WAKER_KILLS=$(or $(KILLS),200) ./test_train_kills
 
 bench: all
@@ -50,7 +56,7 @@ pictures: all
 # machine's own.
 bundle: setup-build
 	@cmake --preset release -B build-bundle -DWAKER_CUDA=$(or $(WAKER_CUDA),OFF) -DWAKER_TESTS=OFF --log-level=WARNING
-	@cmake --build build-bundle
+	@cmake --build build-bundle --target waker
 	@tools/bundle build-bundle
 
 format: setup-lint
@@ -63,7 +69,7 @@ lint: setup-lint format-check build
 	@tools/lint $(BUILD)
 
 coverage: setup-coverage setup-test
-	@$(MAKE) --no-print-directory build PRESET=coverage
+	@$(MAKE) --no-print-directory build-tests PRESET=coverage
 	@find build-coverage -name '*.gcda' -delete
 	@ctest --test-dir build-coverage $(CTEST_FLAGS)
 	@tools/coverage build-coverage
