@@ -1,7 +1,6 @@
 #include "report/runs.h"
 
 #include "base/file.h"
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,36 +10,14 @@
 
 enum { PATH_CHARS = 4096, DEPTH_MAX = 8 };
 
-static int compare_names(const void *a, const void *b)
+// Names in a directory, sorted. One that cannot be listed is an error.
+static wk_status list_names(const char *path, wk_names *names, wk_error *err)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-typedef WK_ARRAY(char *) name_list;
-
-static void free_names(name_list *names)
-{
-    for (size_t i = 0; i < names->count; i++)
-        free(names->items[i]);
-    wk_array_free(names);
-}
-
-// Names in a directory, sorted; hidden ones are left out. One that cannot be opened is an error.
-static wk_status list_names(const char *path, name_list *names, wk_error *err)
-{
-    DIR *directory = opendir(path);
-    if (!directory) return wk_fail(err, WK_E_IO, "cannot open '%s': %s", path, strerror(errno));
-    bool all = true;
-    for (struct dirent *entry; all && (entry = readdir(directory));) {
-        if (entry->d_name[0] == '.') continue;
-        char *name = strdup(entry->d_name);
-        all = name && wk_array_push(names, name);
-        if (!all) free(name);
-    }
-    closedir(directory);
-    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for the names in '%s'", path);
-    if (names->count) qsort(names->items, names->count, sizeof *names->items, compare_names);
-    return WK_OK;
+    wk_dir *directory = NULL;
+    WK_TRY(wk_dir_open(NULL, path, &directory, err));
+    wk_status status = wk_dir_list(directory, names, err);
+    wk_dir_close(directory);
+    return status;
 }
 
 static bool is_directory(const char *path)
@@ -71,14 +48,15 @@ static wk_status find_runs(wk_runs *runs, const char *path, int depth, wk_error 
         return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", path);
     if (wk_path_exists(inner)) return add_run(runs, path, err);
     if (depth == DEPTH_MAX) return WK_OK;
-    name_list names = {0};
+    wk_names names = {0};
     wk_status status = list_names(path, &names, err);
     for (size_t i = 0; i < names.count && status == WK_OK; i++) {
+        if (names.items[i][0] == '.') continue; // hidden
         length = snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);
         if (length > 0 && (size_t)length < sizeof inner && is_directory(inner))
             status = find_runs(runs, inner, depth + 1, err);
     }
-    free_names(&names);
+    wk_names_free(&names);
     return status;
 }
 
@@ -123,7 +101,7 @@ static void read_results(wk_report_run *run)
     static const char error_prefix[] = "model-error-";
     char folder[PATH_CHARS], path[2 * PATH_CHARS];
     wk_error err = {0};
-    name_list names = {0};
+    wk_names names = {0};
     snprintf(folder, sizeof folder, "%s/eval", run->directory);
     if (!is_directory(folder)) return;
     if (list_names(folder, &names, &err) != WK_OK) add_problem(run, err.message);
@@ -134,7 +112,7 @@ static void read_results(wk_report_run *run)
         bool errors = strncmp(name, error_prefix, sizeof error_prefix - 1) == 0;
         read_or_note(run, path, errors ? wk_run_read_errors : wk_run_read_scores);
     }
-    free_names(&names);
+    wk_names_free(&names);
 }
 
 // A plug-in is known by its file's name, without folder and ending.
