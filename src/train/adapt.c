@@ -242,7 +242,6 @@ static wk_status open_parts(adapt *a, wk_error *err)
 // are emptied when they are opened without a mark.
 static wk_status open_files(adapt *a, wk_error *err)
 {
-    WK_TRY(wk_lock_check(&a->lock, err));
     if (a->config->restart) {
         WK_TRY(wk_dir_remove(a->dir, CHECKPOINT, err));
         WK_TRY(wk_dir_remove(a->dir, WEIGHTS, err));
@@ -394,6 +393,7 @@ static wk_status make_updates(adapt *a, wk_run_end *end, wk_error *err)
             return WK_OK;
         }
         WK_TRY(update(a, err));
+        WK_TRY(wk_lock_check(&a->lock, err));
         if (!a->metrics) WK_TRY(open_files(a, err));
         WK_TRY(watch(a, err));
         WK_TRY(record(a, err));

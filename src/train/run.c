@@ -400,6 +400,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     const wk_iteration *done = &nothing;
     WK_TRY(evaluate_if_due(r, err));
     while (!should_end(r, &now, end)) {
+        WK_TRY(wk_lock_check(&r->lock, err)); // the step goes into the replay log
         WK_TRY(wk_trainer_step(r->trainer, &done, err));
         now = wk_trainer_standing(r->trainer);
         watch_pictures(r);
