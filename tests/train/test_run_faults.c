@@ -54,6 +54,17 @@ static int end_all(void **state)
     return 0;
 }
 
+// What has the name of a checkpoint is whole, whatever failed.
+static void expect_whole_checkpoints(void)
+{
+    wk_steps steps = {0};
+    wk_error said = {0};
+    assert_ok(wk_checkpoint_list(RUN, &steps, &said));
+    for (size_t i = 0; i < steps.count; i++)
+        assert_ok(wk_checkpoint_verify(RUN, steps.items[i], &said));
+    wk_array_free(&steps);
+}
+
 // Runs to the end with call `n` of a kind failing; false once there is no such call any more.
 static bool train_with_fault(fault_call call, int n, int code)
 {
@@ -62,6 +73,7 @@ static bool train_with_fault(fault_call call, int n, int code)
     bool happened = fault_disarm(call);
     if (status != WK_OK && !*err.message) fail_msg("call %d of kind %d: no message", n, call);
     if (!happened) assert_ok(status);
+    expect_whole_checkpoints();
     return happened;
 }
 

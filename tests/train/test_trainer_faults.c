@@ -101,8 +101,7 @@ static bool resume_with_fault(fault_call call, int n, int code, uint64_t newest)
     wk_status status = wk_trainer_create(&config, FOLDER, &t, &err);
     bool happened = fault_disarm(call);
     if (status != WK_OK && !*err.message) fail_msg("call %d of kind %d: no message", n, call);
-    if (status == WK_OK && !happened) assert_int_equal(wk_trainer_resumed_from(t), newest);
-    if (status == WK_OK) assert_true(wk_trainer_resumed_from(t) > 0);
+    if (status == WK_OK) assert_int_equal(wk_trainer_resumed_from(t), newest);
     wk_trainer_destroy(t);
     return happened;
 }
@@ -129,7 +128,7 @@ static uint64_t two_checkpoints(void)
     return newest;
 }
 
-static void a_failed_resumption_says_why_or_takes_the_checkpoint_before(void **state)
+static void a_failed_resumption_says_why_and_sets_nothing_aside(void **state)
 {
     (void)state;
     int faults = 0;
@@ -139,9 +138,9 @@ static void a_failed_resumption_says_why_or_takes_the_checkpoint_before(void **s
         for (int n = 0; more; n++) {
             restore_folder();
             more = resume_with_fault(fault_files[k].call, n, fault_files[k].error, newest);
-            // Without the fault there is always something to go on from.
+            // A disk that fails for a moment does not make a checkpoint a damaged one.
             wk_trainer *t = trained(1);
-            assert_true(wk_trainer_resumed_from(t) > 0);
+            assert_int_equal(wk_trainer_resumed_from(t), newest);
             wk_trainer_destroy(t);
             faults += more;
         }
@@ -216,8 +215,8 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_failed_save_says_why_and_leaves_the_one_before, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(a_failed_resumption_says_why_or_takes_the_checkpoint_before,
-                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_failed_resumption_says_why_and_sets_nothing_aside, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(
             a_failed_step_back_to_the_checkpoint_before_can_be_made_again, begin, end),
     };
