@@ -275,16 +275,6 @@ static void do_sigmoid(arena *a)
 {
     activation(a, WK_SIGMOID, false);
 }
-static const wk_layer_norm norm_shape = {1, NUMBERS / 1800, 1800, 0, 1e-3f};
-static void do_norm(arena *a)
-{
-    wk_cpu_layer_norm(&norm_shape, a->x[0], a->x[3], a->x[3], a->x[1], a->x[4], a->x[5], a->pool);
-}
-static void do_norm_backward(arena *a)
-{
-    wk_cpu_layer_norm_backward(&norm_shape, a->x[0], a->x[3], a->x[4], a->x[5], a->x[1], a->x[2],
-                               a->x[3] + 2000, a->x[3] + 4000, false, a->workspace, a->pool);
-}
 static const wk_gru gru_shape = {1, NUMBERS / 1800, HIDDEN, 0, 1e-3f, -1};
 static void do_gru(arena *a)
 {
@@ -384,8 +374,6 @@ static const struct {
     {"bias + ELU backward", do_elu_backward, 3},
     {"bias + tanh", do_tanh, 2},
     {"bias + sigmoid", do_sigmoid, 2},
-    {"layer norm", do_norm, 2},
-    {"layer norm backward", do_norm_backward, 3},
     {"GRU cell", do_gru, 5.0 / 3},
     {"GRU cell backward", do_gru_backward, 3},
     {"one-hot sample", do_sample, 3},

@@ -170,6 +170,7 @@ static void measure(const shape *s, int repeats, cudaStream_t stream, cublasHand
     call.stream = stream;
     call.precision = WK_CUDA_BF16;
     call.programmatic = call.hopper = true;
+    (void)cudaDeviceGetAttribute(&call.processors, cudaDevAttrMultiProcessorCount, 0);
     double work = 2e-6 * (double)(s->stacks * s->m * s->n) * (double)(s->k + s->k2);
     printf("%-26s", s->name);
     for (int tile = 0; tile <= WK_HOPPER_TILES; tile++) {

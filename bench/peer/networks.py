@@ -116,9 +116,19 @@ def keep_products(step):
     return jax.checkpoint(step, prevent_cse=False, policy=jax.checkpoint_policies.save_only_these_names('product'))
 
 
+@jax.custom_vjp
+def add_bias(x, b):
+    """x [..,O] and b [O] in x's dtype. The gradient of b is summed in float32: a sum over pixels in bf16 ends where the next
+    term is less than its last digit."""
+    return x + b.astype(x.dtype)
+
+
+add_bias.defvjp(lambda x, b: (add_bias(x, b), b),
+                lambda b, d: (d, flat_rows(d).astype(F32).sum(0).astype(b.dtype)))
+
+
 def dense(p, name, x, low, out=None):
-    out = out or low
-    return product(x, p[f'{name}/w'], low, out) + p[f'{name}/b'].astype(out)
+    return add_bias(product(x, p[f'{name}/w'], low, out or low), p[f'{name}/b'])
 
 
 def mlp(p, x, low):
@@ -137,7 +147,7 @@ def encode(p, images, low):
     x = images.astype(low)
     for k in range(4):
         x = lax.conv_general_dilated(x, p[f'encoder/{k}/w'].astype(low), (2, 2), 'VALID', dimension_numbers=LAYOUT)
-        x = elu(x + p[f'encoder/{k}/b'].astype(low))
+        x = elu(add_bias(x, p[f'encoder/{k}/b']))
     return x.reshape(x.shape[0], -1)
 
 
@@ -163,9 +173,9 @@ def decode(p, features, low):
     x = dense(p, 'decoder/in', features, low)
     w = p['decoder/0/w']
     x = product(x, w.reshape(-1, w.shape[-1]).T, low, low).reshape((-1,) + w.shape[:3])
-    x = elu(x + p['decoder/0/b'].astype(low))
+    x = elu(add_bias(x, p['decoder/0/b']))
     for k in (1, 2, 3):
-        x = transposed_convolution(x, p[f'decoder/{k}/w'].astype(low)) + p[f'decoder/{k}/b'].astype(low)
+        x = add_bias(transposed_convolution(x, p[f'decoder/{k}/w'].astype(low)), p[f'decoder/{k}/b'])
         x = elu(x) if k < 3 else x
     return x.astype(F32)
 

@@ -60,10 +60,10 @@ class Settings:
         return self.length * self.batch
 
 
-def read_blocks(path):
-    """{block: {dotted key: text}} of a configuration file; knows what these files use of YAML, no more."""
+def read_blocks(text):
+    """{block: {dotted key: value}} of a configuration file's text; knows what these files use of YAML, no more."""
     blocks, prefixes = {}, []
-    for line in pathlib.Path(path).read_text().splitlines():
+    for line in text.splitlines():
         line = re.sub(r'\s*#.*', '', line)
         if not line.strip():
             continue
@@ -87,10 +87,19 @@ def read_blocks(path):
 
 def load(preset, changes=(), configs=CONFIGS):
     """The defaults with a preset on top, then changes: {setting: number}."""
-    presets = read_blocks(configs / 'presets.yaml')
+    presets, defaults = (read_blocks((configs / name).read_text()) for name in ('presets.yaml', 'defaults.yaml'))
     if preset not in presets:
         raise ValueError(f"no preset '{preset}'; there are {', '.join(presets)}")
-    keys = {**read_blocks(configs / 'defaults.yaml')['defaults'], **presets[preset]}
+    return of_keys({**defaults['defaults'], **presets[preset]}, changes)
+
+
+def load_run(path, changes=()):
+    """The settings of a run's config.yaml, then changes."""
+    lines = pathlib.Path(path).read_text().splitlines()
+    return of_keys(read_blocks('\n'.join(['run:'] + [f'  {line}' for line in lines]))['run'], changes)
+
+
+def of_keys(keys, changes):
     types = {field.name: field.type for field in dataclasses.fields(Settings)}
     numbers = {name: types[name](float(keys[key])) for name, key in KEYS.items()}
     for name, number in dict(changes).items():

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from networks import (F32, Builder, act, aligned, decode, dense, elu, encode, entropy, flat_rows, gru, gumbel_choice,
+from networks import (F32, Builder, act, add_bias, aligned, decode, dense, elu, encode, entropy, flat_rows, gru, gumbel_choice,
                       keep_products, kl, mlp, model_params, product, sample, scalar, wide)
 
 stop = lax.stop_gradient
@@ -205,12 +205,19 @@ class Update:
         steps = (s.length, s.batch)
         into, hidden = p['rssm/in/w'], p['rssm/post/hidden/w']
         added = {
-            'in': product(action * keep[..., None], into[s.flat:], low, low) + p['rssm/in/b'].astype(low),
+            'in': add_bias(product(action * keep[..., None], into[s.flat:], low, low), p['rssm/in/b']),
             'gru': jnp.broadcast_to(p['rssm/gru/b'], steps + (3 * s.deter,)),
-            'hidden': product(embed, hidden[s.deter:], low, low) + p['rssm/post/hidden/b'].astype(low),
+            'hidden': add_bias(product(embed, hidden[s.deter:], low, low), p['rssm/post/hidden/b']),
             'out': jnp.broadcast_to(p['rssm/post/out/b'], steps + (s.flat,))}
         weights = {'in': into[:s.flat], 'gru': p['rssm/gru/w'], 'hidden': hidden[:s.deter], 'out': p['rssm/post/out/w']}
         return self.recurrence(weights, (p['rssm/gru/gain'], p['rssm/gru/bias']), added, keep, noise)
+
+    def advance(self, p, stoch, deter, action):
+        """The next deterministic state."""
+        low = self.low
+        x = elu(dense(p, 'rssm/in', jnp.concatenate([stoch, action.astype(low)], -1), low))
+        gates = dense(p, 'rssm/gru', jnp.concatenate([x, deter.astype(low)], -1), low, F32)
+        return gru(gates, p['rssm/gru/gain'], p['rssm/gru/bias'], deter)
 
     def prior(self, p, deter):
         return dense(p, 'rssm/prior/out', elu(dense(p, 'rssm/prior/hidden', deter, self.low)), self.low, F32)
@@ -239,9 +246,7 @@ class Update:
             push, noise = now
             stoch, deter = latent
             action = act(mlp(actor, stop(self.features(stoch, deter)), low).astype(F32) + push, noise['action'])
-            x = elu(dense(p, 'rssm/in', jnp.concatenate([stoch, action.astype(low)], -1), low))
-            gates = dense(p, 'rssm/gru', jnp.concatenate([x, deter.astype(low)], -1), low, F32)
-            deter = gru(gates, p['rssm/gru/gain'], p['rssm/gru/bias'], deter)
+            deter = self.advance(p, stoch, deter, action)
             stoch = self.draw(self.prior(p, deter), noise['imagine'])
             return (stoch, deter), (self.features(stoch, deter), action)
 

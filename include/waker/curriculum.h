@@ -36,7 +36,7 @@ typedef struct wk_curriculum_view {
     size_t count;
     const double *dr;        // probability under the default distribution
     const double *error;     // δ̄, NaN while a θ has none
-    const double *reduction; // Δ̄, 0 at first
+    const double *reduction; // Δ̄, NaN while a θ has none
     const uint64_t *visits;  // episodes begun
     const int *group;        // domain of the θ in a combined space; 0 in plain ones
     int groups;
@@ -52,13 +52,14 @@ typedef struct wk_curriculum_rule {
     const char *summary;
     int prefill; // steps of random actions before training, as the paper gives them for the rule
     /// Writes the rule's own distribution (sums to 1) and returns true, or returns false when it
-    /// has none yet: the episode then comes from the default distribution.
+    /// has none yet: the episode then comes from the default distribution. NULL where only the
+    /// rule's description is known: what it said when the state was saved stands for it.
     bool (*distribution)(const wk_curriculum_view *view, const wk_curriculum_config *config,
                          double *probability);
     bool always; // no episodes from the default distribution once the rule has its own
 } wk_curriculum_rule;
 
-/// The built-in rules: dr, waker-m, waker-r, ge, he-oracle, rw-oracle.
+/// The built-in rules: dr, waker-m, waker-r, ge, he-oracle, rw-oracle, fixed.
 size_t wk_curriculum_rule_count(void);
 const wk_curriculum_rule *wk_curriculum_rule_at(size_t i);
 /// The rule called `name`; the error names the nearest one.

@@ -189,6 +189,10 @@ typedef struct wk_space wk_space;
 /// `continuous` draws the continuous params of a sample anywhere in [min, max] instead of on the
 /// grid; refused for domains with a grid of their own.
 wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **out, wk_error *err);
+/// The `count` θ of a list, [count, n_params], equally likely, in place of the default
+/// distribution. They need not lie on the grid; each must be a world that can be made.
+wk_status wk_space_create_list(const wk_domain *domain, const double *thetas, size_t count,
+                               wk_space **out, wk_error *err);
 void wk_space_destroy(wk_space *space);
 size_t wk_space_count(const wk_space *space);
 /// θ number i, [n_params], and its probability under the default distribution.

@@ -4,6 +4,7 @@
 #include "agent/networks.h"
 #include "model/vision.h"
 #include "nn/losses.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,9 @@ struct wk_acting {
     wk_event *done;
     wk_tensor image, action, keep;
     wk_tensor sampled, mode; // [S,N,A]
+    bool estimating;
+    wk_tensor value, reward; // [S,N], where it is estimating
+    float *estimates;        // value [N], reward [N] in host memory of the backend
 };
 
 enum { COUNTER_BYTES = 64 };
@@ -38,6 +42,12 @@ size_t wk_acting_state_size(const wk_acting *a)
 static size_t action_bytes(const wk_acting *a)
 {
     return (size_t)a->count * (size_t)a->learner->config.action_size * sizeof(float);
+}
+
+// Of one estimate for every environment.
+static size_t estimate_bytes(const wk_acting *a)
+{
+    return (size_t)a->count * sizeof(float);
 }
 
 // Where what the environments show and did lies in the inbox.
@@ -76,10 +86,41 @@ static wk_tensor record_state(wk_acting *a, wk_tensor counter)
     return wk_graph_reshape(g, wk_rssm_features(&rssm, now), WK_SHAPE(1, n, wk_config_features(c)));
 }
 
-static wk_status record(wk_acting *a, wk_set_id actor, wk_error *err)
+static bool explores(const wk_acting *a)
+{
+    return a->policy == WK_POLICY_EXPLORE;
+}
+
+// The networks it reads, the actor's second; returns their number.
+static size_t list_sets(const wk_acting *a, wk_set_id sets[4])
+{
+    const wk_set_id exploring[] = {WK_SET_MODEL, WK_SET_EXPLORE_ACTOR, WK_SET_EXPLORE_CRITIC};
+    const wk_set_id doing[] = {WK_SET_MODEL, WK_SET_TASK_ACTOR, WK_SET_TASK_CRITIC, WK_SET_REWARD};
+    size_t all = explores(a) ? 3 : 4;
+    memcpy(sets, explores(a) ? exploring : doing, all * sizeof *sets);
+    return a->estimating ? all : 2;
+}
+
+// What critic and reward head say about the states at `features` [1,N,F].
+static void record_estimates(wk_acting *a, wk_tensor features)
 {
     const wk_learner_config *c = &a->learner->config;
-    WK_TRY(wk_unit_begin(&a->unit, a->learner, (const wk_set_id[]){WK_SET_MODEL, actor}, 2, err));
+    wk_scope **scope = a->unit.scope;
+    wk_scope *critic = scope[explores(a) ? WK_SET_EXPLORE_CRITIC : WK_SET_TASK_CRITIC];
+    a->value = wk_scalar_head(critic, c, features);
+    wk_graph_output(a->unit.graph, a->value);
+    if (explores(a)) return;
+    a->reward = wk_scalar_head(scope[WK_SET_REWARD], c, features);
+    wk_graph_output(a->unit.graph, a->reward);
+}
+
+static wk_status record(wk_acting *a, wk_error *err)
+{
+    const wk_learner_config *c = &a->learner->config;
+    wk_set_id sets[4];
+    size_t count = list_sets(a, sets);
+    wk_set_id actor = sets[1];
+    WK_TRY(wk_unit_begin(&a->unit, a->learner, sets, count, err));
     wk_graph *g = a->unit.graph;
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", a->memory, 0);
     inbox at = inbox_of(a);
@@ -94,6 +135,7 @@ static wk_status record(wk_acting *a, wk_set_id actor, wk_error *err)
     a->mode = wk_graph_truncated_normal_mode(g, raw);
     wk_graph_output(g, a->sampled);
     wk_graph_output(g, a->mode);
+    if (a->estimating) record_estimates(a, features);
     wk_graph_count(g, counter, 1);
     WK_TRY(wk_unit_bind(&a->unit, a->learner, err));
     WK_TRY(wk_mirror_open(&a->mirror, a->learner, &a->unit, err));
@@ -105,31 +147,30 @@ static wk_status record(wk_acting *a, wk_set_id actor, wk_error *err)
 static wk_status build(wk_acting *a, wk_error *err)
 {
     const wk_learner_config *c = &a->learner->config;
-    bool explore = a->policy == WK_POLICY_EXPLORE;
-    wk_set_id actor = explore ? WK_SET_EXPLORE_ACTOR : WK_SET_TASK_ACTOR;
+    wk_set_id actor = explores(a) ? WK_SET_EXPLORE_ACTOR : WK_SET_TASK_ACTOR;
     if (!a->learner->params[actor] || a->policy >= c->tasks)
         return wk_fail(err, WK_E_INPUT,
-                       explore ? "this learner explores by random actions and has no policy to act"
-                               : "this learner has no policy for task %d (it has %d)",
+                       explores(a)
+                           ? "this learner explores by random actions and has no policy to act"
+                           : "this learner has no policy for task %d (it has %d)",
                        a->policy, c->tasks);
     wk_backend *backend = a->learner->backend;
     WK_TRY(wk_buffer_create(backend, wk_acting_state_size(a), &a->memory, err));
     WK_TRY(wk_buffer_create(backend, inbox_of(a).total, &a->inbox, err));
     WK_TRY(wk_host_create(backend, inbox_of(a).total, &a->outgoing, err));
     WK_TRY(wk_host_create(backend, action_bytes(a), (void **)&a->chosen, err));
+    if (a->estimating)
+        WK_TRY(wk_host_create(backend, 2 * estimate_bytes(a), (void **)&a->estimates, err));
     WK_TRY(wk_queue_create(backend, true, &a->queue, err));
     WK_TRY(wk_event_create(backend, &a->done, err));
-    return record(a, actor, err);
+    return record(a, err);
 }
 
-wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting **out,
-                           wk_error *err)
+static wk_status create(wk_acting with, wk_acting **out, wk_error *err)
 {
     wk_acting *a = calloc(1, sizeof *a);
     if (!a) return wk_fail(err, WK_E_MEMORY, "no memory for an acting policy");
-    a->learner = learner;
-    a->policy = policy;
-    a->count = count;
+    *a = with;
     wk_status status = build(a, err);
     if (status != WK_OK) {
         wk_acting_destroy(a);
@@ -137,6 +178,19 @@ wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting
     }
     *out = a;
     return WK_OK;
+}
+
+wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting **out,
+                           wk_error *err)
+{
+    return create((wk_acting){.learner = learner, .policy = policy, .count = count}, out, err);
+}
+
+wk_status wk_acting_create_estimating(wk_learner *learner, int policy, int count, wk_acting **out,
+                                      wk_error *err)
+{
+    wk_acting with = {.learner = learner, .policy = policy, .count = count, .estimating = true};
+    return create(with, out, err);
 }
 
 void wk_acting_destroy(wk_acting *a)
@@ -149,6 +203,7 @@ void wk_acting_destroy(wk_acting *a)
     wk_buffer_destroy(a->inbox);
     wk_host_destroy(a->learner->backend, a->outgoing);
     wk_host_destroy(a->learner->backend, a->chosen);
+    wk_host_destroy(a->learner->backend, a->estimates);
     wk_event_destroy(a->done);
     free(a);
 }
@@ -175,22 +230,36 @@ static void fill_inbox(wk_acting *a, const uint8_t *images, const float *previou
         keep[i] = first[i] ? 0.0f : 1.0f;
 }
 
+// Brings member `member` of a result [S,..] of `bytes` a member to the host.
+static wk_status fetch(wk_acting *a, wk_tensor x, size_t member, size_t bytes, void *to,
+                       wk_error *err)
+{
+    wk_location at = wk_program_locate(a->unit.program, x);
+    return wk_queue_download(a->queue, at.buffer, at.offset + member * bytes, to, bytes, err);
+}
+
 wk_status wk_acting_step(wk_acting *a, const uint8_t *images, const float *previous,
                          const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err)
 {
-    wk_program *program = a->unit.program;
-    size_t bytes = action_bytes(a), member = a->policy < 0 ? 0 : (size_t)a->policy;
+    size_t bytes = action_bytes(a), member = explores(a) ? 0 : (size_t)a->policy;
     fill_inbox(a, images, previous, first);
     WK_TRY(wk_queue_upload(a->queue, a->inbox, 0, a->outgoing, inbox_of(a).total, err));
     WK_TRY(wk_mirror_read(&a->mirror, a->queue, err));
-    WK_TRY(wk_program_put(program, a->queue, err));
-    wk_location at = wk_program_locate(program, mode == WK_ACT_MODE ? a->mode : a->sampled);
-    WK_TRY(
-        wk_queue_download(a->queue, at.buffer, at.offset + member * bytes, a->chosen, bytes, err));
+    WK_TRY(wk_program_put(a->unit.program, a->queue, err));
+    WK_TRY(fetch(a, mode == WK_ACT_MODE ? a->mode : a->sampled, member, bytes, a->chosen, err));
+    if (a->estimating) WK_TRY(fetch(a, a->value, member, estimate_bytes(a), a->estimates, err));
+    if (a->estimating && !explores(a))
+        WK_TRY(fetch(a, a->reward, member, estimate_bytes(a), a->estimates + a->count, err));
     WK_TRY(wk_queue_mark(a->queue, a->done, err));
     WK_TRY(wk_event_wait(a->done, err));
     memcpy(actions, a->chosen, bytes);
     return WK_OK;
+}
+
+wk_estimates wk_acting_estimates(const wk_acting *a)
+{
+    assert(a->estimating);
+    return (wk_estimates){a->estimates, explores(a) ? NULL : a->estimates + a->count};
 }
 
 wk_status wk_acting_save(const wk_acting *a, void *bytes, wk_error *err)

@@ -19,6 +19,9 @@ enum { WK_POLICY_EXPLORE = -1 };
 /// learner does not have is an error.
 wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting **out,
                            wk_error *err);
+/// The same with wk_acting_estimates: what the learner expects of the states it acts in.
+wk_status wk_acting_create_estimating(wk_learner *learner, int policy, int count, wk_acting **out,
+                                      wk_error *err);
 void wk_acting_destroy(wk_acting *acting);
 
 /// Forgets all recurrent states and sets the draw counter: what follows depends on the weights, the
@@ -29,6 +32,14 @@ wk_status wk_acting_begin(wk_acting *acting, uint64_t counter, wk_error *err);
 /// (nonzero forgets the state before). Writes the next actions [N,A].
 wk_status wk_acting_step(wk_acting *acting, const uint8_t *images, const float *previous,
                          const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err);
+
+/// What the learner thought of the states that the last wk_acting_step acted in; valid until the
+/// next.
+typedef struct wk_estimates {
+    const float *value;  // [N], the critic's: discounted rewards from there on
+    const float *reward; // [N], the reward head's: received on arriving; NULL for exploration
+} wk_estimates;
+wk_estimates wk_acting_estimates(const wk_acting *acting);
 
 /// The recurrent states and the draw counter as bytes, for checkpoints.
 size_t wk_acting_state_size(const wk_acting *acting);

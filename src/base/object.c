@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 // The loader's own words for a file that is no shared object are obscure; look at the file first.
-static wk_status check_file(const char *path, wk_error *err)
+wk_status wk_object_check(const char *path, wk_error *err)
 {
     if (!wk_path_exists(path))
         return wk_fail(err, WK_E_NOT_FOUND,
@@ -43,7 +43,7 @@ static void *open_here(const char *path)
 
 wk_status wk_object_open(const char *path, void **handle, wk_error *err)
 {
-    WK_TRY(check_file(path, err));
+    WK_TRY(wk_object_check(path, err));
     *handle = open_here(path);
     if (*handle) return WK_OK;
     const char *reason = dlerror();

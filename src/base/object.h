@@ -5,6 +5,9 @@
 
 #include "waker/error.h"
 
+/// Whether the file can be a shared object at all; nothing of it is run.
+wk_status wk_object_check(const char *path, wk_error *err);
+
 /// Loads the file `path`; a name without a folder is a file here, not one of the system's.
 wk_status wk_object_open(const char *path, void **handle, wk_error *err);
 /// NULL is allowed.

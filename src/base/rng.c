@@ -59,9 +59,3 @@ uint64_t wk_rng_below(wk_rng *rng, uint64_t count)
     while (draw >= limit);
     return draw % count;
 }
-
-double wk_rng_normal(wk_rng *rng)
-{
-    double radius = sqrt(-2.0 * log(1.0 - wk_rng_unit(rng)));
-    return radius * cos(6.283185307179586477 * wk_rng_unit(rng));
-}

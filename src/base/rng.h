@@ -31,7 +31,4 @@ double wk_rng_uniform(wk_rng *rng, double low, double high);
 /// Uniform on 0 ... count-1 without bias; count > 0.
 uint64_t wk_rng_below(wk_rng *rng, uint64_t count);
 
-/// Standard normal (Box-Muller, four words a draw).
-double wk_rng_normal(wk_rng *rng);
-
 #endif

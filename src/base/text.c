@@ -93,6 +93,24 @@ void wk_text_quote(wk_text *text, const char *value)
     wk_text_puts(text, "\"");
 }
 
+void wk_text_shell(wk_text *out, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+=:,@%";
+    if (*text && text[strspn(text, plain)] == 0) {
+        wk_text_puts(out, text);
+        return;
+    }
+    wk_text_puts(out, "'");
+    for (const char *c = text; *c; c++) {
+        if (*c == '\'')
+            wk_text_puts(out, "'\\''");
+        else
+            wk_text_append(out, c, 1);
+    }
+    wk_text_puts(out, "'");
+}
+
 // Comma and new line before an item, then its key.
 static void json_item(wk_json *json, const char *key)
 {

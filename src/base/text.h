@@ -22,6 +22,9 @@ void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((forma
 void wk_text_quote(wk_text *text, const char *value);
 /// Appends the shortest form of a number that reads back as the same one; "null" if not finite.
 void wk_text_number(wk_text *text, double value);
+/// Appends `text` as one word of a shell's command line: as it is where that is safe, else in
+/// quotes.
+void wk_text_shell(wk_text *out, const char *text);
 /// The string, "" while empty.
 const char *wk_text_get(const wk_text *text);
 void wk_text_free(wk_text *text);

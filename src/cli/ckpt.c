@@ -114,29 +114,23 @@ static wk_status add_weights(item_list *list, const char *run, wk_weights_kind k
     return status;
 }
 
-// Fine-tuned policies are listed by task, so the domain must be known; without it they are left
-// out.
-static wk_status add_finetuned(item_list *list, const char *run, const wk_run_config *config,
-                               bool check, wk_error *err)
+static wk_status add_finetuned(item_list *list, const char *run, bool check, wk_error *err)
 {
-    wk_run_world world = {0};
-    wk_error ignored;
-    wk_status status = WK_OK;
-    if (wk_run_world_open(config, &world, &ignored) != WK_OK) return WK_OK;
-    for (int k = 0; status == WK_OK && k < world.domain->n_tasks; k++)
-        status =
-            add_weights(list, run, WK_WEIGHTS_FINETUNED, world.domain->tasks[k].name, check, err);
-    wk_run_world_close(&world);
-    return status;
+    enum { TASKS = 64 };
+    wk_weights_task tasks[TASKS];
+    size_t count;
+    WK_TRY(wk_weights_tuned(run, tasks, TASKS, &count, err));
+    for (size_t k = 0; k < count; k++)
+        WK_TRY(add_weights(list, run, WK_WEIGHTS_FINETUNED, tasks[k], check, err));
+    return WK_OK;
 }
 
-static wk_status add_all(item_list *list, const char *run, const wk_run_config *config, bool check,
-                         wk_error *err)
+static wk_status add_all(item_list *list, const char *run, bool check, wk_error *err)
 {
     WK_TRY(add_checkpoints(list, run, check, err));
     WK_TRY(add_weights(list, run, WK_WEIGHTS_SNAPSHOT, NULL, check, err));
     WK_TRY(add_weights(list, run, WK_WEIGHTS_ADAPTED, NULL, check, err));
-    return add_finetuned(list, run, config, check, err);
+    return add_finetuned(list, run, check, err);
 }
 
 static void print_json(const item_list *list, wk_text *out)
@@ -181,7 +175,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     WK_TRY(wk_subject_read_config(directory, &config, err));
     item_list list = {0};
     wk_text text = {0};
-    wk_status status = add_all(&list, directory, &config, v->check, err);
+    wk_status status = add_all(&list, directory, v->check, err);
     if (v->json)
         print_json(&list, &text);
     else if (list.count > 0)

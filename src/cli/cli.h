@@ -3,6 +3,7 @@
 #ifndef WK_CLI_CLI_H
 #define WK_CLI_CLI_H
 
+#include "base/log.h"
 #include "cli/args.h"
 #include "waker/error.h"
 #include <stdbool.h>
@@ -57,6 +58,18 @@ extern const wk_command wk_command_ckpt;
 extern const wk_command wk_command_export;
 extern const wk_command wk_command_model_error;
 extern const wk_command wk_command_report;
+extern const wk_command wk_command_trust;
+
+/// Messages on standard error, none with --quiet.
+wk_log wk_cli_log(const wk_cli *cli);
+
+/// A row for the option table of a command that plays in the environments of saved runs: --plugin,
+/// whose place in `values` is the const char * called `plugin`.
+#define WK_PLUGIN_ARG_ROW(values)                                                                  \
+    {                                                                                              \
+        "plugin", "FILE", "take the run's domain from this plug-in", WK_ARG_TEXT,                  \
+            offsetof(values, plugin), 0, 0                                                         \
+    }
 
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.
 wk_status wk_cli_print(wk_text *text, wk_error *err);

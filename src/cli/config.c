@@ -233,16 +233,16 @@ static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
         wk_text_printf(out, "%s\n", wk_config_blocks_name(blocks, i));
 }
 
-static wk_status check(const wk_run_config *config, wk_error *err)
+static wk_status check(wk_merged_config *merged, wk_error *err)
 {
-    wk_run_world world;
-    WK_TRY(wk_run_config_open_world(config, &world, err));
-    wk_run_world_close(&world);
-    return WK_OK;
+    wk_run_code code = {0};
+    wk_status status = wk_run_args_open(merged, NULL, NULL, &code, err);
+    wk_run_code_close(&code);
+    return status;
 }
 
 static wk_status show(const config_values *values, const wk_config_blocks *blocks,
-                      const wk_merged_config *merged, wk_error *err)
+                      wk_merged_config *merged, wk_error *err)
 {
     wk_text out = {0};
     wk_run_config reference;
@@ -250,7 +250,7 @@ static wk_status show(const config_values *values, const wk_config_blocks *block
         print_blocks(blocks, &out);
         return wk_cli_print(&out, err);
     }
-    WK_TRY(check(&merged->config, err));
+    WK_TRY(check(merged, err));
     WK_TRY(wk_config_reference(blocks, &merged->config, values->diff, &reference, err));
     if (values->yaml)
         wk_run_config_print(&merged->config, &out);

@@ -2,10 +2,10 @@
 // model's error is there, and what it will choose next. Reads the newest checkpoint, also while the
 // run goes on.
 #include "cli/cli.h"
-#include "cli/saved_run.h"
 #include "cli/table.h"
 #include "cli/world.h"
 #include "train/heatmap.h"
+#include "train/saved_run.h"
 #include "waker/stats.h"
 #include <inttypes.h>
 #include <math.h>
@@ -45,7 +45,7 @@ static int compare_rows(const void *a, const void *b)
 
 static wk_status list_rows(const wk_saved_run *run, row **out, size_t *count, wk_error *err)
 {
-    const wk_curriculum *c = run->curriculum.curriculum;
+    const wk_curriculum *c = run->curriculum;
     wk_curriculum_view view = wk_curriculum_look(c);
     row *rows = malloc(view.count * sizeof *rows);
     double *probability = malloc(view.count * sizeof *probability);
@@ -117,8 +117,8 @@ static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row
 {
     wk_text_printf(out,
                    "%s, %s, at step %" PRIu64 ": %" PRIu64 " episodes in %zu of %zu environments\n",
-                   run->directory, wk_curriculum_get_rule(run->curriculum.curriculum)->name,
-                   run->at.steps, run->at.episodes, f->visited, count);
+                   run->directory, wk_curriculum_get_rule(run->curriculum)->name, run->at.steps,
+                   run->at.episodes, f->visited, count);
     if (f->known > 0)
         wk_text_printf(out,
                        "error estimate: mean %.4g, worst 10 %% %.4g, met by the next choice %.4g\n",
@@ -151,7 +151,7 @@ static void print_json(const wk_saved_run *run, const row *rows, size_t count, c
     wk_json_object(&json, NULL);
     wk_json_string(&json, "run", run->directory);
     wk_json_string(&json, "domain", domain->name);
-    wk_json_string(&json, "rule", wk_curriculum_get_rule(run->curriculum.curriculum)->name);
+    wk_json_string(&json, "rule", wk_curriculum_get_rule(run->curriculum)->name);
     wk_json_integer(&json, "step", (int64_t)run->at.steps);
     wk_json_integer(&json, "episodes", (int64_t)run->at.episodes);
     wk_json_integer(&json, "visited", (int64_t)f->visited);
@@ -195,8 +195,7 @@ static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_er
     wk_status status = list_rows(run, &rows, &count, err);
     if (status == WK_OK) status = sum_up(rows, count, &f, err);
     if (status == WK_OK)
-        status =
-            wk_heatmap_create(run->world.domain, run->space, run->curriculum.curriculum, &map, err);
+        status = wk_heatmap_create(run->world.domain, run->space, run->curriculum, &map, err);
     if (status == WK_OK && v->out) status = write_picture(&map, v->out, err);
     if (status == WK_OK && v->json)
         print_json(run, rows, count, &f, &text);
@@ -211,6 +210,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     wk_saved_run saved = {0};
     wk_status status = wk_saved_run_open(cli->words.items[0], &saved, err);
+    if (status == WK_OK) status = wk_saved_run_curriculum(&saved, err);
     if (status == WK_OK) status = show(&saved, values, err);
     wk_saved_run_close(&saved);
     return status;

@@ -9,12 +9,13 @@
 #include "train/evaluation.h"
 #include "train/subject.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct eval_values {
-    const char *task, *snapshot, *policy, *cases, *device;
+    const char *task, *snapshot, *policy, *cases, *device, *plugin;
     int envs;
     uint64_t seed;
     bool json, video;
@@ -30,11 +31,13 @@ static const wk_arg args[] = {
     {"policy", "NAME", "adapted, alongside, finetuned or random (adapted if there, else alongside)",
      WK_ARG_TEXT, AT(policy), 0, 0},
     {"cases", "NAME,...|all",
-     "dr and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's)",
+     "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's, "
+     "or train for a run with curriculum.theta)",
      WK_ARG_TEXT, AT(cases), 0, 0},
     {"envs", "N", "environments of dr, one episode each (100)", WK_ARG_INT, AT(envs), 1, 100000},
     {"seed", "N", "of environments and episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    WK_PLUGIN_ARG_ROW(eval_values),
     {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,
      AT(video), 0, 0},
     {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
@@ -47,7 +50,9 @@ typedef struct job {
     int threads;
     wk_log log;
     wk_run_config config;
+    wk_run_code code;
     wk_run_world world;
+    wk_run_thetas thetas; // that the run was trained in
     const char *policy;   // of the results
     wk_weights_kind kind; // of the weights; unused for random actions
     bool random, all_tasks;
@@ -214,7 +219,8 @@ static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *resul
                                 .step = (int64_t)step,
                                 .task = i >= 0 ? task_name(j, i) : NULL,
                                 .device = j->v->device,
-                                .threads = j->threads};
+                                .threads = j->threads,
+                                .code = &j->code};
     wk_status status = wk_subject_open(&config, &subject, err);
     if (i >= 0) {
         if (status == WK_OK) status = add_task(j, &subject, j->tasks[i], result, err);
@@ -249,6 +255,14 @@ static wk_status add_all(job *j, uint64_t step, wk_eval_result *result, wk_error
     return WK_OK;
 }
 
+static void print_number(wk_table *table, double value)
+{
+    if (isnan(value))
+        wk_table_cell(table, "%s", "");
+    else
+        wk_table_cell(table, "%.4g", value);
+}
+
 static void print_case(wk_table *table, const wk_domain *domain, const wk_task_result *t, int set)
 {
     const wk_case_result *c = &t->cases[set];
@@ -264,14 +278,16 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
     wk_table_cell(table, "%.5g", s->min);
     wk_table_cell(table, "%.5g", s->max);
     wk_table_cell(table, "%d", c->diverged);
+    print_number(table, c->foresight.value);
+    print_number(table, c->foresight.discounted);
 }
 
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
     char path[WK_EVAL_PATH_MAX];
     wk_table table = {0};
-    wk_table_begin(&table, "llrlrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
-                   "CVaR 0.1", "least", "most", "diverged");
+    wk_table_begin(&table, "llrlrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
+                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted");
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++)
             print_case(&table, r->origin.domain, &r->tasks[i], k);
@@ -285,10 +301,10 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
-    wk_eval_result result = {.origin =
-                                 wk_evaluation_origin(&j->config, j->world.domain, step, j->policy),
-                             .envs = j->v->envs,
-                             .seed = j->v->seed};
+    wk_eval_result result = {
+        .origin = wk_evaluation_origin(&j->config, j->world.domain, &j->thetas, step, j->policy),
+        .envs = j->v->envs,
+        .seed = j->v->seed};
     wk_status status = add_all(j, step, &result, err);
     if (status == WK_OK) status = wk_eval_result_write(&result, j->directory, err);
     if (status == WK_OK && j->v->json)
@@ -304,10 +320,15 @@ static wk_status evaluate(job *j, wk_error *err)
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     int n_cases;
     WK_TRY(wk_subject_read_config(j->directory, &j->config, err));
-    WK_TRY(wk_run_world_open(&j->config, &j->world, err));
+    WK_TRY(wk_run_code_open_saved(j->directory, &j->config,
+                                  &(wk_named_code){.domain = j->v->plugin}, false, &j->log,
+                                  &j->code, err));
+    WK_TRY(wk_run_world_open(&j->config, &j->code, NULL, &j->world, err));
     // Everything that can be wrong with the question comes before the first episode.
     WK_TRY(choose_tasks(j, err));
-    WK_TRY(wk_eval_cases(j->world.domain, j->v->cases, j->v->envs, cases, &n_cases, err));
+    WK_TRY(wk_run_config_thetas(&j->config, j->world.domain, &j->thetas, err));
+    WK_TRY(wk_eval_cases(j->world.domain, wk_run_thetas_case(&j->thetas), j->v->cases, j->v->envs,
+                         cases, &n_cases, err));
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_steps(j, err));
     if (j->v->json) wk_json_array(&j->json, NULL);
@@ -325,9 +346,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     j->directory = cli->words.items[0];
     j->threads = cli->threads;
     j->json.text = &j->out;
-    if (!cli->quiet) j->log = (wk_log){wk_log_to_stream, stderr, WK_LOG_INFO};
+    j->log = wk_cli_log(cli);
     wk_status status = evaluate(j, err);
-    wk_run_world_close(&j->world);
+    wk_run_code_close(&j->code);
     wk_text out = j->out;
     wk_array_free(&j->steps);
     free(j);
@@ -344,6 +365,9 @@ const wk_command wk_command_eval = {
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
         "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"
+        "'promised' is the value that the critic gives the starts, 'discounted' the discounted\n"
+        "return that followed: a policy that exploits errors of its model promises more than it "
+        "gets.\n"
         "Scores and every episode go to RUN/eval/POLICY-STEP.json and .csv. The same weights,\n"
         "seed and cases give the same bytes, whatever the number of threads.\n",
     .examples = "eval runs/a --task walk\n"

@@ -5,7 +5,7 @@
 #include "train/weights_file.h"
 
 typedef struct finetune_values {
-    const char *snapshot, *task, *curriculum, *device;
+    const char *snapshot, *task, *curriculum, *device, *plugin, *rule_plugin;
     uint64_t seed;
     double steps;
 } finetune_values;
@@ -27,6 +27,9 @@ static const wk_arg args[] = {
      offsetof(finetune_values, seed), 0, 0},
     {"device", "D", "auto, cpu, cuda or cuda:N (default: the run's)", WK_ARG_TEXT,
      offsetof(finetune_values, device), 0, 0},
+    WK_PLUGIN_ARG_ROW(finetune_values),
+    {"curriculum.plugin", "FILE", "take the rule of --curriculum run from this plug-in",
+     WK_ARG_TEXT, offsetof(finetune_values, rule_plugin), 0, 0},
 };
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
@@ -42,7 +45,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                                  .curriculum = v->curriculum,
                                  .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
                                  .device = v->device,
-                                 .threads = cli->threads};
+                                 .threads = cli->threads,
+                                 .named = {.domain = v->plugin, .rule = v->rule_plugin}};
     WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_long_run around;
     wk_long_run_begin(cli, &around);

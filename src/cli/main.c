@@ -13,7 +13,7 @@ static const wk_command *const commands[] = {
     &wk_command_curriculum,   &wk_command_ckpt,     &wk_command_export,
     &wk_command_model_error,  &wk_command_config,   &wk_command_envs,
     &wk_command_envs_check,   &wk_command_render,   &wk_command_bench_env,
-    &wk_command_bench_update, &wk_command_doctor,
+    &wk_command_bench_update, &wk_command_doctor,   &wk_command_trust,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -33,6 +33,11 @@ static const char exit_codes_help[] = "Exit codes:\n"
                                       "  2  wrong usage or bad input\n"
                                       "  3  a check found problems\n"
                                       " 75  stopped early and saved; the same command continues\n";
+
+wk_log wk_cli_log(const wk_cli *cli)
+{
+    return cli->quiet ? (wk_log){0} : (wk_log){wk_log_to_stream, stderr, WK_LOG_INFO};
+}
 
 wk_status wk_cli_print(wk_text *text, wk_error *err)
 {

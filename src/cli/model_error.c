@@ -16,7 +16,7 @@
 #include <string.h>
 
 typedef struct error_values {
-    const char *policy, *snapshot, *weights, *device, *out;
+    const char *policy, *snapshot, *weights, *device, *out, *plugin;
     int envs, steps;
     uint64_t seed;
     bool map, json;
@@ -39,6 +39,7 @@ static const wk_arg args[] = {
      WK_ARG_FLAG, AT(map), 0, 0},
     {"out", "FILE.png", "draw the maps", WK_ARG_TEXT, AT(out), 0, 0},
     {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    WK_PLUGIN_ARG_ROW(error_values),
     {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
 };
 
@@ -47,7 +48,9 @@ typedef struct job {
     const error_values *v;
     int threads;
     const char *directory;
+    wk_log log;
     wk_run_config config;
+    wk_run_code code;
     wk_run_world world;
     wk_space *space;
     bool random, all;                 // policies asked for: random actions, every task there is,
@@ -205,11 +208,12 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
     wk_subject_config which = {.directory = j->directory,
                                .step = (int64_t)step,
                                .device = j->v->device,
-                               .threads = j->threads};
+                               .threads = j->threads,
+                               .code = &j->code};
     WK_TRY(choose_weights(j, step, plain, &which.kind, err));
     if (j->n_tasks == 0 && !j->all) which.tasks = "none";
     wk_model_error_result result = {
-        .origin = wk_evaluation_origin(&j->config, j->world.domain, step, NULL),
+        .origin = wk_evaluation_origin(&j->config, j->world.domain, NULL, step, NULL),
         .environments = j->v->envs,
         .steps = j->v->steps,
         .seed = j->v->seed};
@@ -228,7 +232,10 @@ static wk_status measure_run(job *j, wk_error *err)
     int64_t wanted = WK_STEP_LAST;
     bool all = strcmp(j->v->snapshot, "all") == 0;
     WK_TRY(wk_subject_read_config(j->directory, &j->config, err));
-    WK_TRY(wk_run_world_open(&j->config, &j->world, err));
+    WK_TRY(wk_run_code_open_saved(j->directory, &j->config,
+                                  &(wk_named_code){.domain = j->v->plugin}, false, &j->log,
+                                  &j->code, err));
+    WK_TRY(wk_run_world_open(&j->config, &j->code, NULL, &j->world, err));
     WK_TRY(wk_space_create(j->world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
     if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
@@ -253,7 +260,7 @@ static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
         j->directory = cli->words.items[i];
         wk_status status = measure_run(j, err);
         wk_space_destroy(j->space);
-        wk_run_world_close(&j->world);
+        wk_run_code_close(&j->code);
         j->space = NULL;
         j->world = (wk_run_world){0};
         if (status != WK_OK) return status;
@@ -305,6 +312,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (!j) return wk_fail(err, WK_E_MEMORY, "no memory for a measurement");
     j->v = values;
     j->threads = cli->threads;
+    j->log = wk_cli_log(cli);
     j->json.text = &j->out;
     wk_status status = measure_and_print(j, cli, err);
     wk_table_free(&j->table);

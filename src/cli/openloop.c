@@ -3,6 +3,7 @@
 #include "cli/snapshot_arg.h"
 #include "eval/evaluate.h"
 #include "eval/open_loop.h"
+#include "train/run_space.h"
 #include "train/subject.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,13 +12,13 @@
 enum { SEQUENCES = 6, STRIP_COLUMNS = 12, LEAST_STEPS = 2, DELAY = 10 };
 
 typedef struct openloop_values {
-    const char *snapshot, *policy, *out, *device, *set;
+    const char *snapshot, *policy, *out, *device, *set, *plugin;
     int context, steps;
     uint64_t seed;
 } openloop_values;
 
 static const openloop_values defaults = {
-    .snapshot = "last", .policy = "random", .context = 5, .steps = 50, .set = WK_EVAL_DR};
+    .snapshot = "last", .policy = "random", .context = 5, .steps = 50};
 
 #define AT(field) offsetof(openloop_values, field)
 static const wk_arg args[] = {
@@ -26,16 +27,22 @@ static const wk_arg args[] = {
     {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
     {"policy", "NAME", "who acts: random, explore, or a task (random)", WK_ARG_TEXT, AT(policy), 0,
      0},
-    {"case", "NAME", "where: dr or an out-of-distribution case (dr)", WK_ARG_TEXT, AT(set), 0, 0},
+    {"case", "NAME",
+     "where: dr, train (a run with curriculum.theta) or an out-of-distribution case (train, else "
+     "dr)",
+     WK_ARG_TEXT, AT(set), 0, 0},
     {"context", "N", "frames the model sees (5)", WK_ARG_INT, AT(context), 1, 1024},
     {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), LEAST_STEPS, 1024},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    WK_PLUGIN_ARG_ROW(openloop_values),
 };
 
 // What is shown and what it is made of.
 typedef struct show {
     openloop_values v;
+    wk_log log;
+    wk_run_code code;
     wk_subject subject;
     int policy; // of the learner, for anything but random actions
     bool random;
@@ -48,6 +55,10 @@ static wk_status open_subject(show *s, const char *directory, int threads, wk_er
     const char *policy = s->v.policy;
     uint64_t step;
     int64_t wanted;
+    wk_run_config told;
+    WK_TRY(wk_subject_read_config(directory, &told, err));
+    WK_TRY(wk_run_code_open_saved(directory, &told, &(wk_named_code){.domain = s->v.plugin}, false,
+                                  &s->log, &s->code, err));
     bool task = strcmp(policy, "random") != 0 && strcmp(policy, "explore") != 0;
     WK_TRY(wk_snapshot_arg(s->v.snapshot, &wanted, err));
     bool adapted =
@@ -56,7 +67,8 @@ static wk_status open_subject(show *s, const char *directory, int threads, wk_er
                                 .kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
                                 .step = wanted,
                                 .device = s->v.device,
-                                .threads = threads};
+                                .threads = threads,
+                                .code = &s->code};
     WK_TRY(wk_subject_open(&config, &s->subject, err));
     s->random = strcmp(policy, "random") == 0;
     s->policy = WK_POLICY_EXPLORE;
@@ -82,13 +94,16 @@ static wk_status play(show *s, int threads, wk_error *err)
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     wk_eval_episode episodes[SEQUENCES];
     int count;
-    WK_TRY(wk_eval_cases(domain, s->v.set, SEQUENCES, cases, &count, err));
-    if (count != 1) return wk_fail(err, WK_E_INPUT, "--case '%s': give one case", s->v.set);
+    wk_run_thetas thetas;
+    WK_TRY(wk_run_config_thetas(&s->subject.config, domain, &thetas, err));
+    const wk_case *train = wk_run_thetas_case(&thetas);
+    const char *set = s->v.set ? s->v.set : train ? train->name : WK_EVAL_DR;
+    WK_TRY(wk_eval_cases(domain, train, set, SEQUENCES, cases, &count, err));
+    if (count != 1) return wk_fail(err, WK_E_INPUT, "--case '%s': give one case", set);
     cases[0].episodes = SEQUENCES;
     int task = s->policy >= 0 ? s->subject.tasks[s->policy] : WK_EVAL_ANY_TASK;
     if (!wk_eval_case_fits(domain, task, &cases[0]))
-        return wk_fail(err, WK_E_INPUT, "case '%s' has no worlds of task '%s'", s->v.set,
-                       s->v.policy);
+        return wk_fail(err, WK_E_INPUT, "case '%s' has no worlds of task '%s'", set, s->v.policy);
     wk_eval_config config = {.domain = domain,
                              .options = s->subject.world.options,
                              .task = task,
@@ -139,7 +154,7 @@ static wk_status make(show *s, const char *directory, int threads, wk_error *err
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
-    show s = {.v = *(const openloop_values *)values};
+    show s = {.v = *(const openloop_values *)values, .log = wk_cli_log(cli)};
     size_t length = s.v.out ? strlen(s.v.out) : 0;
     if (length < 5 || strcmp(s.v.out + length - 4, ".gif") != 0)
         return wk_fail(err, WK_E_INPUT, "where to? give --out FILE.gif");
@@ -152,6 +167,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                        SEQUENCES, s.v.steps, s.subject.step, s.v.context, s.v.out);
     wk_open_loop_destroy(s.loop);
     wk_subject_close(&s.subject);
+    wk_run_code_close(&s.code);
     if (status == WK_OK) return wk_cli_print(&text, err);
     return status;
 }

@@ -1,6 +1,9 @@
 #include "cli/run_config.h"
 
+#include "base/file.h"
 #include "train/config_check.h"
+#include <stdio.h>
+#include <string.h>
 
 wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
                             wk_merged_config *out, wk_error *err)
@@ -19,10 +22,84 @@ wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
                            args->settings.count, out, err);
 }
 
-wk_status wk_run_config_open_world(const wk_run_config *config, wk_run_world *out, wk_error *err)
+static wk_origin *origin_of(wk_merged_config *merged, const char *key)
 {
-    WK_TRY(wk_run_world_open(config, out, err));
-    wk_status status = wk_run_config_check(config, out->domain, err);
-    if (status != WK_OK) wk_run_world_close(out);
+    return &merged->origins[wk_run_field_find(key, strlen(key))];
+}
+
+// A value that nobody chose.
+static bool is_default(wk_merged_config *merged, const char *key)
+{
+    const wk_origin *origin = origin_of(merged, key);
+    return origin->file && strcmp(origin->block, "defaults") == 0;
+}
+
+static bool is_named(wk_merged_config *merged, const char *key)
+{
+    return !origin_of(merged, key)->file;
+}
+
+// Takes the plug-in of the run in the directory where the command left the choice to it; one that
+// it leaves out otherwise is an error.
+static wk_status go_on(wk_merged_config *merged, const char *name, const char *key,
+                       const char *told, const char *recorded, wk_error *err)
+{
+    int field = wk_run_field_find(key, strlen(key));
+    const char *value = (const char *)&merged->config + wk_run_fields[field].offset;
+    if (*value || !*told) return WK_OK;
+    const char *path = *recorded ? recorded : told;
+    if (is_default(merged, name) && is_default(merged, key))
+        return wk_run_config_set(&merged->config, field, path, err);
+    wk_text word = {0};
+    wk_text_shell(&word, path);
+    wk_fail(err, WK_E_INPUT,
+            "the directory holds a run with a plug-in; to go on with it add --%s %s, else choose "
+            "another logdir",
+            key, wk_text_get(&word));
+    wk_text_free(&word);
+    return WK_E_INPUT;
+}
+
+static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
+                          wk_merged_config *merged, wk_error *err)
+{
+    char path[4096];
+    wk_run_config before;
+    snprintf(path, sizeof path, "%s/config.yaml", directory);
+    if (!wk_path_exists(path)) return WK_OK;
+    WK_TRY(wk_run_config_read(path, &before, err));
+    WK_TRY(go_on(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));
+    return go_on(merged, "curriculum.rule", "curriculum.plugin", before.curriculum_plugin,
+                 record->rule_file.path, err);
+}
+
+static wk_status open_code(wk_merged_config *merged, const char *directory,
+                           const wk_plugin_record *record, const wk_log *log, wk_run_code *code,
+                           wk_error *err)
+{
+    if (directory) WK_TRY(go_on_in(directory, record, merged, err));
+    const wk_code_wishes wishes = {
+        .domain = {merged->config.plugin, is_named(merged, "plugin")},
+        .rule = {merged->config.curriculum_plugin, is_named(merged, "curriculum.plugin")},
+        .record = record,
+        .log = log};
+    WK_TRY(wk_run_code_open(&wishes, code, err));
+    // The names come from where the files do.
+    if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
+    if (code->rule.rule)
+        *origin_of(merged, "curriculum.rule") = *origin_of(merged, "curriculum.plugin");
+    return wk_run_code_settle(code, directory, &merged->config, err);
+}
+
+wk_status wk_run_args_open(wk_merged_config *merged, const char *directory, const wk_log *log,
+                           wk_run_code *code, wk_error *err)
+{
+    wk_run_world world;
+    wk_plugin_record record = {0};
+    if (directory) WK_TRY(wk_plugin_record_read(directory, &record, err));
+    wk_status status = open_code(merged, directory, &record, log, code, err);
+    wk_plugin_record_free(&record);
+    if (status == WK_OK) status = wk_run_world_open(&merged->config, code, NULL, &world, err);
+    if (status == WK_OK) status = wk_run_config_check(&merged->config, world.domain, err);
     return status;
 }

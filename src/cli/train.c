@@ -17,7 +17,8 @@ static const wk_arg args[] = {
     WK_RUN_ARG_ROWS(train_values, run),
 };
 
-static wk_status check(const train_values *v, wk_merged_config *merged, wk_error *err)
+static wk_status check(const train_values *v, const wk_log *log, wk_merged_config *merged,
+                       wk_run_code *code, wk_error *err)
 {
     if (!v->directory)
         return wk_fail(err, WK_E_INPUT,
@@ -25,26 +26,32 @@ static wk_status check(const train_values *v, wk_merged_config *merged, wk_error
                        "--logdir runs/first");
     wk_config_blocks *blocks = NULL;
     wk_status status = wk_run_args_merge(&v->run, &blocks, merged, err);
+    if (status == WK_OK) status = wk_run_args_open(merged, v->directory, log, code, err);
     wk_config_blocks_destroy(blocks);
-    if (status != WK_OK) return status;
-    wk_run_world world = {0};
-    status = wk_run_config_open_world(&merged->config, &world, err);
-    wk_run_world_close(&world);
     return status;
+}
+
+static wk_status train(wk_cli *cli, const train_values *v, wk_run_code *code, wk_error *err)
+{
+    static wk_merged_config merged;
+    wk_long_run around;
+    const wk_log log = wk_cli_log(cli);
+    WK_TRY(check(v, &log, &merged, code, err));
+    if (cli->threads > 0) merged.config.env_threads = cli->threads;
+
+    wk_long_run_begin(cli, &around);
+    around.control.code = code;
+    wk_run_end end = WK_RUN_FINISHED;
+    WK_TRY(wk_run(&merged.config, v->directory, &around.control, &end, err));
+    return wk_long_run_end(cli, end, v->directory, err);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
-    const train_values *v = values;
-    static wk_merged_config merged;
-    WK_TRY(check(v, &merged, err));
-    if (cli->threads > 0) merged.config.env_threads = cli->threads;
-
-    wk_long_run around;
-    wk_long_run_begin(cli, &around);
-    wk_run_end end = WK_RUN_FINISHED;
-    WK_TRY(wk_run(&merged.config, v->directory, &around.control, &end, err));
-    return wk_long_run_end(cli, end, v->directory, err);
+    wk_run_code code = {0};
+    wk_status status = train(cli, values, &code, err);
+    wk_run_code_close(&code);
+    return status;
 }
 
 const wk_command wk_command_train = {

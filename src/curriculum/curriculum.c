@@ -15,11 +15,14 @@ struct wk_curriculum {
     const wk_space *space;
     wk_curriculum_config config;
     size_t count;
-    double *error, *reduction, *before; // δ̄, Δ̄, δ̄ at the last look (NaN: none)
+    double *error, *reduction, *before; // δ̄, Δ̄, δ̄ at the last look; NaN: none
     uint64_t *visits;
     uint64_t *header; // next look in steps, reductions taken, ignored estimates
     void *block;
     size_t block_size;
+
+    double *own; // a plug-in's rule: its distribution as it was saved, all 0 where it had none;
+                 // else NULL
 
     double *dr, *scratch;
     int *group;
@@ -55,6 +58,15 @@ static wk_status check_config(const wk_curriculum_config *c, wk_error *err)
     return WK_OK;
 }
 
+// What built-in rules say follows from the state; what others said is saved with it, so that it can
+// be read without their code.
+static bool is_builtin(const wk_curriculum_rule *rule)
+{
+    for (size_t i = 0; i < wk_curriculum_rule_count(); i++)
+        if (wk_curriculum_rule_at(i) == rule) return true;
+    return false;
+}
+
 static bool allocate(wk_curriculum *c)
 {
     c->block_size =
@@ -65,7 +77,10 @@ static bool allocate(wk_curriculum *c)
     c->group = calloc(c->count, sizeof *c->group);
     c->hardest = calloc(c->count, sizeof *c->hardest);
     c->most_complex = calloc(c->count, sizeof *c->most_complex);
-    if (!c->block || !c->dr || !c->scratch || !c->group || !c->hardest || !c->most_complex)
+    bool builtin = is_builtin(c->rule);
+    if (!builtin) c->own = calloc(c->count, sizeof *c->own);
+    if (!c->block || !c->dr || !c->scratch || !c->group || !c->hardest || !c->most_complex ||
+        (!builtin && !c->own))
         return false;
     c->header = c->block;
     c->visits = c->header + HEADER_WORDS;
@@ -97,7 +112,7 @@ static void describe(wk_curriculum *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         c->dr[i] = wk_space_probability(c->space, i);
-        c->error[i] = c->before[i] = NAN;
+        c->error[i] = c->reduction[i] = c->before[i] = NAN;
     }
     find_groups(c);
     spread(c, c->domain->hardest, 1, c->hardest);
@@ -135,6 +150,7 @@ void wk_curriculum_destroy(wk_curriculum *c)
 {
     if (!c) return;
     free(c->block);
+    free(c->own);
     free(c->dr);
     free(c->scratch);
     free(c->group);
@@ -176,14 +192,25 @@ static wk_status check_distribution(const wk_curriculum *c, const double *own, w
                    c->rule->name, sum);
 }
 
+// What the rule says, or said where only its description is known.
+static bool ask_rule(const wk_curriculum *c, double *own)
+{
+    wk_curriculum_view view = wk_curriculum_look(c);
+    if (c->rule->distribution) return c->rule->distribution(&view, &c->config, own);
+    bool has = false;
+    for (size_t i = 0; i < c->count; i++)
+        has |= c->own[i] > 0;
+    memcpy(own, c->own, c->count * sizeof *own);
+    return has;
+}
+
 // The rule's own distribution in `own`, and how much of the choice is left to the default one: all
 // of it when the rule has none yet or a wrong one.
 static wk_status own_distribution(const wk_curriculum *c, double *own, double *dr_share,
                                   wk_error *err)
 {
-    wk_curriculum_view view = wk_curriculum_look(c);
     memset(own, 0, c->count * sizeof *own);
-    bool has = c->rule->distribution(&view, &c->config, own);
+    bool has = ask_rule(c, own);
     wk_status status = has ? check_distribution(c, own, err) : WK_OK;
     if (!has || status != WK_OK) {
         memset(own, 0, c->count * sizeof *own);
@@ -246,7 +273,8 @@ static void take_reduction(wk_curriculum *c)
     bool any = false;
     for (size_t i = 0; i < c->count; i++) {
         if (!isnan(c->before[i])) {
-            c->reduction[i] = decay * c->reduction[i] + (1 - decay) * (c->before[i] - c->error[i]);
+            double old = isnan(c->reduction[i]) ? 0 : c->reduction[i];
+            c->reduction[i] = decay * old + (1 - decay) * (c->before[i] - c->error[i]);
             any = true;
         }
         c->before[i] = c->error[i];
@@ -293,34 +321,65 @@ static stamp stamp_of(const wk_curriculum *c)
     return (stamp){.key = key, .count = c->count};
 }
 
+static size_t own_size(const wk_curriculum *c)
+{
+    return c->own ? c->count * sizeof *c->own : 0;
+}
+
 size_t wk_curriculum_state_size(const wk_curriculum *c)
 {
-    return sizeof(stamp) + c->block_size;
+    return sizeof(stamp) + c->block_size + own_size(c);
 }
 
 void wk_curriculum_save(const wk_curriculum *c, void *bytes)
 {
     stamp s = stamp_of(c);
-    memcpy(bytes, &s, sizeof s);
-    memcpy((char *)bytes + sizeof s, c->block, c->block_size);
+    char *next = bytes;
+    memcpy(next, &s, sizeof s);
+    memcpy(next + sizeof s, c->block, c->block_size);
+    if (!c->own) return;
+    double dr_share;
+    own_distribution(c, c->scratch, &dr_share, NULL); // zeros where it is wrong: next says so
+    memcpy(next + sizeof s + c->block_size, c->scratch, own_size(c));
+}
+
+// Older states do not have it.
+static wk_status load_own(wk_curriculum *c, const char *bytes, bool there, wk_error *err)
+{
+    if (!there && !c->rule->distribution)
+        return wk_fail(err, WK_E_FORMAT,
+                       "what curriculum '%s' chooses was not saved yet; train on to the next "
+                       "checkpoint",
+                       c->rule->name);
+    if (!there) return WK_OK;
+    memcpy(c->own, bytes, own_size(c));
+    bool none = true;
+    for (size_t i = 0; i < c->count; i++)
+        none &= c->own[i] == 0;
+    wk_error said = {0};
+    if (none || check_distribution(c, c->own, &said) == WK_OK) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT, "a curriculum state with a wrong choice: %.800s",
+                   said.message);
 }
 
 wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, wk_error *err)
 {
     stamp ours = stamp_of(c), saved;
-    if (size != wk_curriculum_state_size(c))
+    size_t whole = wk_curriculum_state_size(c), older = whole - own_size(c);
+    if (size != whole && size != older)
         return wk_fail(err, WK_E_FORMAT,
                        "a curriculum state of %zu bytes, expected %zu: it is of "
                        "another parameter space",
-                       size, wk_curriculum_state_size(c));
+                       size, whole);
     memcpy(&saved, bytes, sizeof saved);
     if (saved.key != ours.key || saved.count != ours.count)
         return wk_fail(err, WK_E_FORMAT,
                        "a curriculum state of another rule or domain than %s on %s", c->rule->name,
                        c->domain->name);
-    memcpy(c->block, (const char *)bytes + sizeof saved, c->block_size);
+    const char *block = (const char *)bytes + sizeof saved;
+    memcpy(c->block, block, c->block_size);
     for (size_t i = 0; i < c->count; i++)
-        if (isinf(c->error[i]) || isinf(c->before[i]) || !isfinite(c->reduction[i]))
+        if (isinf(c->error[i]) || isinf(c->before[i]) || isinf(c->reduction[i]))
             return wk_fail(err, WK_E_FORMAT, "a curriculum state with an error that is no number");
-    return WK_OK;
+    return c->own ? load_own(c, block + c->block_size, size == whole, err) : WK_OK;
 }

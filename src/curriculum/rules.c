@@ -1,20 +1,24 @@
-// The six rules of the paper, each a pure function from what is known to a distribution over θ.
+// The six rules of the paper and one for environments that are given, each a pure function from
+// what is known to a distribution over θ.
 #include "base/text.h"
 #include "waker/curriculum.h"
 
 #include <math.h>
 #include <string.h>
 
+// A θ takes part in a choice once the number that the choice goes by is known of it: `values` are
+// those numbers, NaN where there is none yet.
+
 // Weight of a group's entries: the smaller groups count as if repeated up to the size of the
 // largest, so that no domain of a combined space is favoured by its size. The authors repeat
 // entries at random; this is the expectation of that.
-static double group_weight(const wk_curriculum_view *view, int group)
+static double group_weight(const wk_curriculum_view *view, const double *values, int group)
 {
     size_t largest = 0, own = 0;
     for (int g = 0; g < view->groups; g++) {
         size_t known = 0;
         for (size_t i = 0; i < view->count; i++)
-            known += view->group[i] == g && !isnan(view->error[i]);
+            known += view->group[i] == g && !isnan(values[i]);
         if (known > largest) largest = known;
         if (g == group) own = known;
     }
@@ -42,28 +46,29 @@ static double reduction_scale(const wk_curriculum_view *view, int group)
     double sum = 0;
     size_t known = 0;
     for (size_t i = 0; i < view->count; i++)
-        if (view->group[i] == group && !isnan(view->error[i]))
+        if (view->group[i] == group && !isnan(view->reduction[i]))
             sum += fabs(view->reduction[i]), known++;
     return known ? sum / (double)known : 0;
 }
 
 // Boltzmann over the known θ: probability ∝ weight · exp(score / η). `scores` become probabilities.
-static bool boltzmann(const wk_curriculum_view *view, double temperature, double *scores)
+static bool boltzmann(const wk_curriculum_view *view, const double *values, double temperature,
+                      double *scores)
 {
     double highest = -INFINITY, sum = 0;
     for (size_t i = 0; i < view->count; i++)
-        if (!isnan(view->error[i])) highest = fmax(highest, scores[i] / temperature);
+        if (!isnan(values[i])) highest = fmax(highest, scores[i] / temperature);
     if (highest == -INFINITY) return false;
     double weight = 0;
     int weighed = -1; // the group that `weight` belongs to
     for (size_t i = 0; i < view->count; i++) {
-        if (isnan(view->error[i])) {
+        if (isnan(values[i])) {
             scores[i] = 0;
             continue;
         }
         if (view->group[i] != weighed) {
             weighed = view->group[i];
-            weight = group_weight(view, weighed);
+            weight = group_weight(view, values, weighed);
         }
         scores[i] = weight * exp(scores[i] / temperature - highest);
         sum += scores[i];
@@ -82,7 +87,8 @@ static bool waker_m(const wk_curriculum_view *view, const wk_curriculum_config *
         for (size_t i = 0; i < view->count; i++)
             if (view->group[i] == g) probability[i] = (view->error[i] - mean) / (deviation + 1e-6);
     }
-    return boltzmann(view, config->temperature > 0 ? config->temperature : 1.0, probability);
+    return boltzmann(view, view->error, config->temperature > 0 ? config->temperature : 1.0,
+                     probability);
 }
 
 static bool waker_r(const wk_curriculum_view *view, const wk_curriculum_config *config,
@@ -94,7 +100,8 @@ static bool waker_r(const wk_curriculum_view *view, const wk_curriculum_config *
         for (size_t i = 0; i < view->count; i++)
             if (view->group[i] == g) probability[i] = scale > 0 ? view->reduction[i] / scale : 0;
     }
-    return boltzmann(view, config->temperature > 0 ? config->temperature : 0.5, probability);
+    return boltzmann(view, view->reduction, config->temperature > 0 ? config->temperature : 0.5,
+                     probability);
 }
 
 // The default distribution restricted to the θ visited so far.
@@ -150,6 +157,9 @@ static const wk_curriculum_rule rules[] = {
     {WK_CURRICULUM_ABI, "he-oracle", "always the hardest environment", 500, hardest, true},
     {WK_CURRICULUM_ABI, "rw-oracle", "mostly the most complex environments", 500, reweighting,
      false},
+    // The space of such a run is its list of θ, so the default distribution is the whole rule.
+    {WK_CURRICULUM_ABI, "fixed", "the environments of curriculum.theta, equally often", 100000,
+     none, false},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
@@ -173,8 +183,8 @@ wk_status wk_curriculum_rule_find(const char *name, const wk_curriculum_rule **o
         return WK_OK;
     }
     const char *nearest = wk_text_nearest(name, names, RULES);
-    return wk_fail(err, WK_E_NOT_FOUND,
-                   "no curriculum '%s' (dr, waker-m, waker-r, ge, he-oracle, rw-oracle)%s%s%s",
-                   name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                   nearest ? "'?" : "");
+    return wk_fail(
+        err, WK_E_NOT_FOUND,
+        "no curriculum '%s' (dr, waker-m, waker-r, ge, he-oracle, rw-oracle, fixed)%s%s%s", name,
+        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHED_TILES = 8 }; // 64 rows of one tile each
-
 struct wk_cleanup_scene {
     wk_render_config config;
     const wk_kernels *kernels;
@@ -16,7 +14,7 @@ struct wk_cleanup_scene {
     wk_tile tile;
     uint8_t pixels[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH];
     int cached_width, cached_height; // picture the cache is for; 0: none
-    wk_backdrop cache[CACHED_TILES], scratch;
+    wk_backdrop cache[WK_SMALL_TILES], scratch;
 };
 
 wk_status wk_cleanup_scene_create(const wk_render_config *config, wk_cleanup_scene **out,
@@ -106,15 +104,10 @@ static void make_backdrop(wk_cleanup_scene *scene, wk_backdrop *out)
     k->quantise(out->rgb, UINT64_MAX, out->bytes);
 }
 
-static bool fits_cache(const wk_view *view)
-{
-    return view->width <= WK_TILE_WIDTH && view->height <= CACHED_TILES * WK_TILE_HEIGHT;
-}
-
 static void refresh_cache(wk_cleanup_scene *scene, const wk_view *view, const mjModel *model,
                           const mjData *data)
 {
-    bool fits = fits_cache(view);
+    bool fits = wk_view_is_small(view);
     if (fits && scene->cached_width == view->width && scene->cached_height == view->height) return;
     look(&scene->fixed, view, model, data, true);
     if (!fits) return;
@@ -129,7 +122,7 @@ static void refresh_cache(wk_cleanup_scene *scene, const wk_view *view, const mj
 
 static const wk_backdrop *find_backdrop(wk_cleanup_scene *scene, const wk_view *view)
 {
-    if (fits_cache(view)) return &scene->cache[scene->tile.y / WK_TILE_HEIGHT];
+    if (wk_view_is_small(view)) return &scene->cache[scene->tile.y / WK_TILE_HEIGHT];
     make_backdrop(scene, &scene->scratch);
     return &scene->scratch;
 }

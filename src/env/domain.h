@@ -23,4 +23,13 @@ const char *wk_option_choice(const wk_option *option, int n, size_t *length);
 /// Checks choice indices, [n_options].
 wk_status wk_domain_check_options(const wk_domain *domain, const int *options, wk_error *err);
 
+/// Checks what of a domain is data: all that wk_domain_check does but its functions and its grid.
+/// With `own_grid` the params need no step.
+wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err);
+
+/// wk_space_create_list with the probabilities of the θ, [count].
+wk_status wk_space_create_weighted(const wk_domain *domain, const double *thetas,
+                                   const double *probabilities, size_t count, wk_space **out,
+                                   wk_error *err);
+
 #endif

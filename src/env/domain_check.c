@@ -128,7 +128,19 @@ static wk_status check_param(const wk_param *p, bool own_grid, wk_error *err)
     return WK_OK;
 }
 
-static wk_status check_params(const wk_domain *domain, wk_error *err)
+// A first param of this name says which domain of a combined one a θ belongs to.
+static wk_status check_combined(const wk_param *p, wk_error *err)
+{
+    enum { DOMAINS_MAX = 32 };
+    if (strcmp(p->name, "domain") != 0 || (p->legal_min >= 0 && p->legal_max < DOMAINS_MAX))
+        return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "param 'domain' numbers the domains of a combined one: its legal range must lie "
+                   "in 0 to %d; rename it if it means something else",
+                   DOMAINS_MAX - 1);
+}
+
+static wk_status check_params(const wk_domain *domain, bool own_grid, wk_error *err)
 {
     WK_TRY(check_table("params", domain->n_params, 1, WK_PARAMS_MAX, domain->params, err));
     for (int i = 0; i < domain->n_params; i++) {
@@ -137,9 +149,9 @@ static wk_status check_params(const wk_domain *domain, wk_error *err)
             if (strcmp(domain->params[i].name, domain->params[j].name) == 0)
                 return wk_fail(err, WK_E_INPUT, "two params are called '%s'; rename one",
                                domain->params[i].name);
-        WK_TRY(check_param(&domain->params[i], domain->grid_count, err));
+        WK_TRY(check_param(&domain->params[i], own_grid, err));
     }
-    return WK_OK;
+    return check_combined(&domain->params[0], err);
 }
 
 static bool task_answers_to(const wk_task *task, const char *name)
@@ -257,20 +269,31 @@ static wk_status check_oracles(const wk_domain *domain, wk_error *err)
     return check_thetas(domain, "most_complex", domain->most_complex, domain->n_complex, err);
 }
 
-static wk_status check_all(const wk_domain *domain, wk_error *err)
+static wk_status check_data(const wk_domain *domain, bool own_grid, wk_error *err)
 {
-    WK_TRY(check_functions(domain, err));
     WK_TRY(check_time(domain, err));
-    WK_TRY(check_params(domain, err));
+    WK_TRY(check_params(domain, own_grid, err));
     WK_TRY(check_tasks(domain, err));
     WK_TRY(check_options(domain, err));
     WK_TRY(check_cases(domain, err));
-    WK_TRY(check_oracles(domain, err));
+    return check_oracles(domain, err);
+}
+
+static wk_status check_all(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_functions(domain, err));
+    WK_TRY(check_data(domain, domain->grid_count, err));
     // The table of θ checks the grid as it is made.
     wk_space *space;
     WK_TRY(wk_space_create(domain, false, &space, err));
     wk_space_destroy(space);
     return WK_OK;
+}
+
+wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err)
+{
+    WK_TRY(check_identity(domain, err));
+    return check_data(domain, own_grid, err);
 }
 
 wk_status wk_domain_check(const wk_domain *domain, wk_error *err)

@@ -1,6 +1,7 @@
 #include "env/reference_world.h"
 
 #include "env/cleanup.h"
+#include "env/dmc.h"
 #include "env/reference_gl.h"
 #include "env/terrain.h"
 #include <stdlib.h>
@@ -23,10 +24,9 @@ static inside_fn *find_inside(const wk_domain *domain)
         const wk_domain *domain;
         inside_fn *inside;
     } known[] = {
-        {&wk_terrain_walker, wk_terrain_inside},
-        {&wk_terrain_hopper, wk_terrain_inside},
-        {&wk_clean_up, wk_cleanup_inside},
-        {&wk_car_clean_up, wk_cleanup_inside},
+        {&wk_terrain_walker, wk_terrain_inside}, {&wk_terrain_hopper, wk_terrain_inside},
+        {&wk_clean_up, wk_cleanup_inside},       {&wk_car_clean_up, wk_cleanup_inside},
+        {&wk_dmc_walker, wk_dmc_inside},         {&wk_dmc_hopper, wk_dmc_inside},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].domain == domain) return known[i].inside;

@@ -1,6 +1,7 @@
 // The table of built-in domains, in the order users see them.
 #include "env/cleanup.h"
 #include "env/combined.h"
+#include "env/dmc.h"
 #include "env/domain.h"
 #include "env/terrain.h"
 #include "env/toy.h"
@@ -15,6 +16,8 @@ static const wk_domain *const builtin[] = {
     &wk_clean_up,
     &wk_car_clean_up,
     &wk_combined,
+    &wk_dmc_walker,
+    &wk_dmc_hopper,
     &wk_toy,
     NULL,
 };

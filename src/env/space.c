@@ -168,6 +168,12 @@ static wk_status sum_probabilities(wk_space *space, wk_error *err)
     return WK_OK;
 }
 
+static wk_status index_points(wk_space *space, wk_error *err)
+{
+    WK_TRY(sum_probabilities(space, err));
+    return sort_points(space, err);
+}
+
 static wk_status fill(wk_space *space, wk_error *err)
 {
     bool listed = space->domain->grid_count;
@@ -176,24 +182,76 @@ static wk_status fill(wk_space *space, wk_error *err)
                        "domain '%s' lists its θ itself: a continuous distribution is not possible",
                        space->domain->name);
     WK_TRY(listed ? add_listed(space, err) : add_product(space, err));
-    WK_TRY(sum_probabilities(space, err));
-    return sort_points(space, err);
+    return index_points(space, err);
 }
 
-wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **out, wk_error *err)
+static wk_status allocate(const wk_domain *domain, wk_space **out, wk_error *err)
 {
     wk_space *space = calloc(1, sizeof *space);
     if (!space) return wk_fail(err, WK_E_MEMORY, "no memory for the θ of '%s'", domain->name);
     space->domain = domain;
-    space->continuous = continuous;
     space->n_params = (size_t)domain->n_params;
-    wk_status status = fill(space, err);
-    if (status != WK_OK) {
-        wk_space_destroy(space);
-        return status;
-    }
     *out = space;
     return WK_OK;
+}
+
+// Hands a space out, or takes it down where it could not be filled.
+static wk_status finish(wk_space *space, wk_status status, wk_space **out)
+{
+    if (status == WK_OK)
+        *out = space;
+    else
+        wk_space_destroy(space);
+    return status;
+}
+
+wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **out, wk_error *err)
+{
+    wk_space *space = NULL;
+    WK_TRY(allocate(domain, &space, err));
+    space->continuous = continuous;
+    return finish(space, fill(space, err), out);
+}
+
+// Without probabilities the θ are equally likely.
+static wk_status fill_list(wk_space *space, const double *thetas, const double *probabilities,
+                           size_t count, wk_error *err)
+{
+    if (count == 0) return wk_fail(err, WK_E_INPUT, "the list of θ is empty");
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double *theta = thetas + i * space->n_params;
+        wk_status status = wk_domain_check_params(space->domain, theta, space->n_params, err);
+        if (status != WK_OK) return err ? wk_fail_context(err, "θ number %zu", i + 1) : status;
+        double probability = probabilities ? probabilities[i] : 1.0 / (double)count;
+        if (!(probability >= 0 && probability <= 1))
+            return wk_fail(err, WK_E_INPUT, "θ number %zu has probability %g; give 0 to 1", i + 1,
+                           probability);
+        WK_TRY(add_point(space, theta, probability, err));
+        sum += probability;
+    }
+    if (fabs(sum - 1) > 1e-6)
+        return wk_fail(err, WK_E_INPUT,
+                       "the probabilities of the %zu θ sum to %.9g; they must sum to 1", count,
+                       sum);
+    return index_points(space, err);
+}
+
+wk_status wk_space_create_list(const wk_domain *domain, const double *thetas, size_t count,
+                               wk_space **out, wk_error *err)
+{
+    wk_space *space = NULL;
+    WK_TRY(allocate(domain, &space, err));
+    return finish(space, fill_list(space, thetas, NULL, count, err), out);
+}
+
+wk_status wk_space_create_weighted(const wk_domain *domain, const double *thetas,
+                                   const double *probabilities, size_t count, wk_space **out,
+                                   wk_error *err)
+{
+    wk_space *space = NULL;
+    WK_TRY(allocate(domain, &space, err));
+    return finish(space, fill_list(space, thetas, probabilities, count, err), out);
 }
 
 void wk_space_destroy(wk_space *space)

@@ -9,7 +9,6 @@
 #include "env/terrain_robot.h"
 #include "env/terrain_scene.h"
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +56,7 @@ const double wk_terrain_most_complex[] = {
 };
 
 typedef struct terrain {
-    const wk_terrain_robot *robot;
+    const wk_planar_robot *robot;
     bool fresh_lattice;
     mjModel *model;
     mjData *data;
@@ -94,7 +93,7 @@ static wk_status fill(terrain *t, const int *options, wk_error *err)
     return wk_terrain_scene_create(t->model, &picture, &t->scene, err);
 }
 
-wk_status wk_terrain_create(const wk_terrain_robot *robot, const int *options, void **env,
+wk_status wk_terrain_create(const wk_planar_robot *robot, const int *options, void **env,
                             wk_error *err)
 {
     terrain *t = calloc(1, sizeof *t);
@@ -147,19 +146,6 @@ static void write_profile(const terrain *t, const float heights[WK_TERRAIN_COLUM
                WK_TERRAIN_COLUMNS * sizeof *heights);
 }
 
-// Limited joints anywhere in their range, the free rotation anywhere, the rest where the model has
-// it.
-static void draw_pose(const mjModel *model, mjtNum *qpos, wk_rng *rng)
-{
-    for (int j = 0; j < model->njnt; j++) {
-        mjtNum *angle = qpos + model->jnt_qposadr[j];
-        const mjtNum *range = model->jnt_range + 2 * j;
-        if (model->jnt_type[j] != mjJNT_HINGE) continue;
-        *angle = model->jnt_limited[j] ? wk_rng_uniform(rng, range[0], range[1])
-                                       : wk_rng_uniform(rng, -M_PI, M_PI);
-    }
-}
-
 wk_status wk_terrain_reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
                            wk_outcome *out, wk_error *err)
 {
@@ -170,31 +156,13 @@ wk_status wk_terrain_reset(void *env, const double *theta, uint64_t seed, uint64
     write_profile(t, heights);
     wk_terrain_scene_set_profile(t->scene, t->model);
 
-    mj_resetData(t->model, t->data);
-    wk_rng rng = wk_rng_stream(seed, "terrain pose", episode);
-    draw_pose(t->model, t->data->qpos, &rng);
-    if (!wk_physics_settle(t->model, t->data))
-        return wk_fail(err, WK_E_DIVERGED,
-                       "the initial state of episode %llu (seed %llu) cannot be simulated",
-                       (unsigned long long)episode, (unsigned long long)seed);
-    return WK_OK;
+    return wk_planar_reset(t->model, t->data, "terrain pose", seed, episode, err);
 }
 
 void wk_terrain_step(void *env, const float *action, wk_outcome *out)
 {
     terrain *t = env;
-    for (int u = 0; u < t->model->nu; u++)
-        t->data->ctrl[u] = (mjtNum)action[u];
-    double rewards[WK_TASKS_MAX] = {0};
-    for (int i = 0; i < WK_TERRAIN_REPEAT; i++) {
-        if (!wk_physics_advance(t->model, t->data, t->robot->substeps)) {
-            out->diverged = true;
-            return;
-        }
-        t->robot->add_rewards(t->model, t->data, rewards);
-    }
-    for (int k = 0; k < WK_TASKS_MAX; k++)
-        out->rewards[k] = (float)rewards[k];
+    wk_planar_step(t->robot, t->model, t->data, action, out);
 }
 
 void wk_terrain_render(void *env, int width, int height, uint8_t *rgb)

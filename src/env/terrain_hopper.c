@@ -3,8 +3,6 @@
 #include "env/terrain.h"
 #include "env/terrain_robot.h"
 
-#include <math.h>
-
 enum { HOP, STAND, HOP_BACKWARD, TASKS };
 static const wk_task tasks[TASKS] = {
     [HOP] = {.name = "hop"},
@@ -38,33 +36,19 @@ static const wk_case cases[] = {
      .extra = true},
 };
 
-static double clip(double x)
-{
-    return fmin(fmax(x, 0), 1);
-}
-
-// Mean over the actuators of 1 - u², the reward for small controls.
-static double effortless(const mjModel *model, const mjData *data)
-{
-    double sum = 0;
-    for (int u = 0; u < model->nu; u++)
-        sum += fmax(0, 1 - data->ctrl[u] * data->ctrl[u]);
-    return sum / (double)model->nu;
-}
-
 static void add_rewards(const mjModel *model, const mjData *data, double *rewards)
 {
     const int torso = wk_physics_id(model, mjOBJ_BODY, "torso");
     const int foot = wk_physics_id(model, mjOBJ_BODY, "foot");
     double height = data->xipos[3 * torso + 2] - data->xipos[3 * foot + 2];
     double speed = data->subtree_linvel[3 * torso];
-    double tall = height >= 0.6 && height <= 2 ? 1 : 0;
-    rewards[HOP] += tall * clip(speed / 2);
-    rewards[STAND] += tall * effortless(model, data);
-    rewards[HOP_BACKWARD] += tall * clip(-speed / 2);
+    double tall = wk_planar_tall(height);
+    rewards[HOP] += tall * wk_planar_clip(speed / 2);
+    rewards[STAND] += tall * wk_planar_effortless(model, data);
+    rewards[HOP_BACKWARD] += tall * wk_planar_clip(-speed / 2);
 }
 
-static const wk_terrain_robot robot = {
+static const wk_planar_robot robot = {
     .model = "hopper.xml", .substeps = 4, .add_rewards = add_rewards};
 
 static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
@@ -87,8 +71,8 @@ const wk_domain wk_terrain_hopper = {
     .n_options = WK_TERRAIN_OPTIONS,
     .options = wk_terrain_options,
     .action_size = 4,
-    .action_repeat = WK_TERRAIN_REPEAT,
-    .episode_steps = WK_TERRAIN_STEPS,
+    .action_repeat = WK_PLANAR_REPEAT,
+    .episode_steps = WK_PLANAR_STEPS,
     .step_seconds = 0.04,
     .hardest = wk_terrain_hardest,
     .n_complex = WK_TERRAIN_COMPLEX,

@@ -3,14 +3,11 @@
 #ifndef WK_ENV_TERRAIN_ROBOT_H
 #define WK_ENV_TERRAIN_ROBOT_H
 
-#include "waker/env.h"
-#include <mujoco/mujoco.h>
+#include "env/planar.h"
 
 enum {
     WK_TERRAIN_PARAMS = 2,
     WK_TERRAIN_OPTIONS = 4,
-    WK_TERRAIN_REPEAT = 2,  // control steps per agent step
-    WK_TERRAIN_STEPS = 500, // agent steps of an episode
     WK_TERRAIN_COMPLEX = 25,
 };
 
@@ -21,17 +18,8 @@ extern const double wk_terrain_staircase[WK_TERRAIN_PARAMS];
 extern const double wk_terrain_hardest[WK_TERRAIN_PARAMS];
 extern const double wk_terrain_most_complex[WK_TERRAIN_COMPLEX * WK_TERRAIN_PARAMS];
 
-/// A robot that lives on terrain.
-typedef struct wk_terrain_robot {
-    const char *model; // name of the embedded MJCF file
-    int substeps;      // physics steps per control step
-
-    /// Adds the reward of each task in the state that `data` holds, after a control step.
-    void (*add_rewards)(const mjModel *model, const mjData *data, double *rewards);
-} wk_terrain_robot;
-
 /// The functions of wk_domain; a robot's own `create` calls the first.
-wk_status wk_terrain_create(const wk_terrain_robot *robot, const int *options, void **env,
+wk_status wk_terrain_create(const wk_planar_robot *robot, const int *options, void **env,
                             wk_error *err);
 void wk_terrain_destroy(void *env);
 wk_status wk_terrain_check(const double *theta, wk_error *err);

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHED_TILES = 8 }; // 64 rows of one tile each
-
 // What lies behind the moving things in one tile.
 typedef struct scenery {
     wk_backdrop sky, front;
@@ -27,7 +25,7 @@ struct wk_terrain_scene {
     uint8_t pixels[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH];
     int cached_width, cached_height; // picture the cache is for; 0: none
     float cached_distance;           // from the camera to the front
-    scenery cache[CACHED_TILES], scratch;
+    scenery cache[WK_SMALL_TILES], scratch;
 };
 
 static int find_terrain(const mjModel *model)
@@ -37,14 +35,6 @@ static int find_terrain(const mjModel *model)
     return -1;
 }
 
-// The profile is drawn for a camera that looks along +y and is level from left to right.
-static bool is_side_view(const mjModel *model)
-{
-    const mjtNum *mat = model->cam_mat0;
-    return model->ncam > 0 && fabs(mat[0] - 1) < 1e-6 && fabs(mat[1]) < 1e-6 &&
-           fabs(mat[2]) < 1e-6 && mat[5] < -0.5;
-}
-
 wk_status wk_terrain_scene_create(const mjModel *model, const wk_render_config *config,
                                   wk_terrain_scene **out, wk_error *err)
 {
@@ -52,7 +42,7 @@ wk_status wk_terrain_scene_create(const mjModel *model, const wk_render_config *
     if (terrain < 0)
         return wk_fail(err, WK_E_INPUT,
                        "the terrain scene needs a height field; the model has none");
-    if (!is_side_view(model))
+    if (!wk_view_is_side(model))
         return wk_fail(err, WK_E_INPUT,
                        "the terrain scene needs a first camera that looks along +y and is level");
     if (config->samples != 1 && config->samples != 4)
@@ -120,15 +110,10 @@ static void make_scenery(wk_terrain_scene *scene, scenery *out)
     scene->kernels->quantise(out->front.rgb, UINT64_MAX, out->front.bytes);
 }
 
-static bool fits_cache(const wk_view *view)
-{
-    return view->width <= WK_TILE_WIDTH && view->height <= CACHED_TILES * WK_TILE_HEIGHT;
-}
-
 static void refresh_cache(wk_terrain_scene *scene)
 {
     const wk_view *view = scene->lit.view;
-    if (!fits_cache(view) ||
+    if (!wk_view_is_small(view) ||
         (scene->cached_width == view->width && scene->cached_height == view->height &&
          scene->cached_distance == scene->profile.near_y))
         return;
@@ -146,7 +131,7 @@ static void refresh_cache(wk_terrain_scene *scene)
 
 static const scenery *find_scenery(wk_terrain_scene *scene)
 {
-    if (fits_cache(scene->lit.view)) return &scene->cache[scene->tile.y / WK_TILE_HEIGHT];
+    if (wk_view_is_small(scene->lit.view)) return &scene->cache[scene->tile.y / WK_TILE_HEIGHT];
     make_scenery(scene, &scene->scratch);
     return &scene->scratch;
 }

@@ -3,8 +3,6 @@
 #include "env/terrain.h"
 #include "env/terrain_robot.h"
 
-#include <math.h>
-
 enum { STAND, WALK, RUN, FLIP, WALK_BACKWARD, TASKS };
 static const wk_task tasks[TASKS] = {
     [STAND] = {.name = "stand"},
@@ -27,23 +25,6 @@ static const wk_case cases[] = {
      .episodes = 20},
 };
 
-static double clip(double x)
-{
-    return fmin(fmax(x, 0), 1);
-}
-
-// 1 when the torso is at least 1.2 m above the right foot, falling to 0.1 at 0.6 m.
-static double standing(double height)
-{
-    double missing = (1.2 - height) / 0.6;
-    return missing <= 0 ? 1 : pow(0.1, missing * missing);
-}
-
-static double moving(double posture, double speed)
-{
-    return posture * (5 * clip(speed) + 1) / 6;
-}
-
 static void add_rewards(const mjModel *model, const mjData *data, double *rewards)
 {
     const int torso = wk_physics_id(model, mjOBJ_BODY, "torso");
@@ -52,15 +33,15 @@ static void add_rewards(const mjModel *model, const mjData *data, double *reward
     double upright = data->xmat[9 * torso + 8];
     double speed = data->subtree_linvel[3 * torso];
     double spin = data->subtree_angmom[3 * torso + 1];
-    double posture = (3 * standing(height) + (1 + upright) / 2) / 4;
+    double posture = wk_planar_posture(height, upright);
     rewards[STAND] += posture;
-    rewards[WALK] += moving(posture, speed);
-    rewards[RUN] += moving(posture, speed / 8);
-    rewards[FLIP] += clip(spin / 5);
-    rewards[WALK_BACKWARD] += moving(posture, -speed);
+    rewards[WALK] += wk_planar_moving(posture, speed);
+    rewards[RUN] += wk_planar_moving(posture, speed / 8);
+    rewards[FLIP] += wk_planar_clip(spin / 5);
+    rewards[WALK_BACKWARD] += wk_planar_moving(posture, -speed);
 }
 
-static const wk_terrain_robot robot = {
+static const wk_planar_robot robot = {
     .model = "walker.xml", .substeps = 10, .add_rewards = add_rewards};
 
 static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
@@ -83,8 +64,8 @@ const wk_domain wk_terrain_walker = {
     .n_options = WK_TERRAIN_OPTIONS,
     .options = wk_terrain_options,
     .action_size = 6,
-    .action_repeat = WK_TERRAIN_REPEAT,
-    .episode_steps = WK_TERRAIN_STEPS,
+    .action_repeat = WK_PLANAR_REPEAT,
+    .episode_steps = WK_PLANAR_STEPS,
     .step_seconds = 0.05,
     .hardest = wk_terrain_hardest,
     .n_complex = WK_TERRAIN_COMPLEX,

@@ -31,21 +31,42 @@ static wk_status add_sets(const wk_domain *domain, bool extra, wk_eval_case *cas
     return WK_OK;
 }
 
-static wk_status unknown(const wk_domain *domain, const char *name, wk_error *err)
+static wk_status unknown(const wk_domain *domain, const wk_case *train, const char *name,
+                         wk_error *err)
 {
-    const char *names[WK_EVAL_CASES_MAX + 1] = {WK_EVAL_DR};
+    const char *names[WK_EVAL_CASES_MAX + 2] = {WK_EVAL_DR};
     size_t count = 1;
-    for (int i = 0; i < domain->n_cases && count < WK_EVAL_CASES_MAX + 1; i++)
+    if (train) names[count++] = train->name;
+    for (int i = 0; i < domain->n_cases && i < WK_EVAL_CASES_MAX; i++)
         names[count++] = domain->cases[i].name;
     return wk_fail_unknown(err, "case of this domain", name, names, count);
 }
 
-wk_status wk_eval_cases(const wk_domain *domain, const char *names, int envs, wk_eval_case *cases,
-                        int *count, wk_error *err)
+// One case by its name.
+static wk_status find(const wk_domain *domain, const wk_case *train, const char *name, int envs,
+                      wk_eval_case *out, wk_error *err)
+{
+    const wk_case *set = NULL;
+    if (strcmp(name, WK_EVAL_DR) == 0)
+        *out = (wk_eval_case){WK_EVAL_DR, NULL, envs};
+    else if (train && strcmp(name, train->name) == 0)
+        *out = (wk_eval_case){train->name, train, envs};
+    else if (wk_domain_case(domain, name, &set, NULL) == WK_OK)
+        *out = (wk_eval_case){set->name, set, set->episodes};
+    else
+        return unknown(domain, train, name, err);
+    return WK_OK;
+}
+
+wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const char *names, int envs,
+                        wk_eval_case *cases, int *count, wk_error *err)
 {
     const wk_eval_case dr = {WK_EVAL_DR, NULL, envs};
     bool all = strcmp(names, "all") == 0;
     *count = 0;
+    if (train && (all || !*names))
+        WK_TRY(add(cases, count, (wk_eval_case){train->name, train, envs}, err));
+    if (train && !*names) return WK_OK;
     if (all || !*names) {
         WK_TRY(add(cases, count, dr, err));
         return add_sets(domain, all, cases, count, err);
@@ -55,13 +76,9 @@ wk_status wk_eval_cases(const wk_domain *domain, const char *names, int envs, wk
         size_t length = strcspn(names, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < NAME ? length : NAME - 1), names);
         names += length + (names[length] == ',');
-        const wk_case *set = NULL;
-        if (strcmp(name, WK_EVAL_DR) == 0)
-            WK_TRY(add(cases, count, dr, err));
-        else if (wk_domain_case(domain, name, &set, NULL) != WK_OK)
-            return unknown(domain, name, err);
-        else
-            WK_TRY(add(cases, count, (wk_eval_case){set->name, set, set->episodes}, err));
+        wk_eval_case one = {0};
+        WK_TRY(find(domain, train, name, envs, &one, err));
+        WK_TRY(add(cases, count, one, err));
     }
     return WK_OK;
 }

@@ -10,6 +10,8 @@ enum { WK_EVAL_CASES_MAX = 32 };
 
 /// Name of the default distribution among the cases.
 #define WK_EVAL_DR "dr"
+/// And of the environments of a run that was trained in a list of them.
+#define WK_EVAL_TRAIN "train"
 
 /// In place of a task: worlds of every part.
 enum { WK_EVAL_ANY_TASK = -1 };
@@ -22,10 +24,12 @@ typedef struct wk_eval_case {
 } wk_eval_case;
 
 /// Cases by name, separated by commas, [WK_EVAL_CASES_MAX]. "" is the default distribution with the
-/// paper's out-of-distribution sets; "all" has the others too. `envs` is the number of episodes of
-/// "dr"; the sets have their own. Errors name the nearest case.
-wk_status wk_eval_cases(const wk_domain *domain, const char *names, int envs, wk_eval_case *cases,
-                        int *count, wk_error *err);
+/// paper's out-of-distribution sets; "all" has the others too. `train` is the set of environments
+/// that a run was trained in where that is not the default distribution, else NULL: "" then is that
+/// set alone. `envs` is the number of episodes of "dr" and of `train`; the other sets have their
+/// own. Errors name the nearest case.
+wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const char *names, int envs,
+                        wk_eval_case *cases, int *count, wk_error *err);
 
 /// The domain that a task belongs to if that is a part of `domain`, else NULL.
 const wk_domain *wk_eval_part(const wk_domain *domain, int task);

@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@ typedef struct group {
     wave wave;
     int running;          // lanes whose episode has not ended; 0: nothing to do
     bool active[LANES];   // an episode runs here
+    double weight[LANES]; // discount of the next reward
+    int judged[LANES];    // rewards that the reward head has been compared at
     uint8_t first[LANES]; // nonzero: the policy forgets what was before
     wk_rng random[LANES]; // of the actions
     float *actions;       // [LANES,A]
@@ -47,6 +50,12 @@ int wk_eval_steps(const wk_eval_config *config)
 static size_t action_numbers(const wk_eval_config *config)
 {
     return (size_t)wk_eval_steps(config) * (size_t)config->domain->action_size;
+}
+
+// Whether the learner can say what the task of the evaluation will bring.
+static bool foresees(const wk_eval_config *config)
+{
+    return config->learner && config->policy >= 0 && config->task >= 0;
 }
 
 static uint64_t case_key(uint64_t seed, const char *name)
@@ -97,7 +106,9 @@ static wk_status begin_lane(player *p, group *g, int i, wk_error *err)
     const wave *w = &g->wave;
     int number = w->first + i;
     double *theta = w->episodes[i].theta;
-    w->episodes[i] = (wk_eval_episode){0};
+    w->episodes[i] = (wk_eval_episode){.foresight = {NAN, NAN, NAN}};
+    g->weight[i] = 1;
+    g->judged[i] = 0;
     wk_eval_theta(c->domain, p->space, c->task, &c->cases[w->set], w->key, number, theta);
     g->random[i] = wk_rng_stream(w->key, "evaluation actions", (uint64_t)number);
     g->active[i] = true;
@@ -124,6 +135,34 @@ static wk_status begin_wave(player *p, group *g, wk_error *err)
     return wk_vec_step_begin(g->vec, g->actions, err);
 }
 
+// Adds a reward to the discounted return of lane i.
+static void discount_reward(const player *p, group *g, int i, float reward)
+{
+    if (!foresees(p->config)) return;
+    wk_foresight *f = &g->wave.episodes[i].foresight;
+    f->discounted = (isnan(f->discounted) ? 0 : f->discounted) + g->weight[i] * (double)reward;
+    g->weight[i] *= (double)wk_learner_get_config(p->config->learner)->discount;
+}
+
+// Compares what the learner thinks of the states it acted in with what came.
+static void note_estimates(const player *p, group *g)
+{
+    const wk_eval_config *c = p->config;
+    wk_estimates e = wk_acting_estimates(g->acting);
+    const float *rewards = wk_vec_batch(g->vec)->rewards + c->task;
+    for (int i = 0; i < g->wave.count; i++) {
+        if (!g->active[i]) continue;
+        wk_foresight *f = &g->wave.episodes[i].foresight;
+        if (g->wave.episodes[i].steps == 0) {
+            f->value = (double)e.value[i];
+            continue;
+        }
+        double error = fabs((double)e.reward[i] - (double)rewards[i * c->domain->n_tasks]);
+        double before = g->judged[i] ? f->reward_error : 0;
+        f->reward_error = before + (error - before) / ++g->judged[i];
+    }
+}
+
 // Takes down what environment i showed; the lane rests after its episode's last row.
 static wk_status take_row(player *p, group *g, int i, wk_error *err)
 {
@@ -142,6 +181,7 @@ static wk_status take_row(player *p, group *g, int i, wk_error *err)
         e->steps++;
         for (size_t k = 0; k < tasks; k++)
             e->returns[k] += (double)rewards[k];
+        if (c->task >= 0) discount_reward(p, g, i, rewards[c->task]);
     }
     if (c->steps > 0 && e->steps >= c->steps) flags |= WK_IS_LAST;
     e->diverged = flags & WK_IS_DIVERGED;
@@ -178,6 +218,7 @@ static wk_status act(const player *p, group *g, wk_error *err)
     }
     WK_TRY(wk_acting_step(g->acting, wk_vec_batch(g->vec)->images, g->actions, g->first,
                           p->config->mode, g->actions, err));
+    if (foresees(p->config)) note_estimates(p, g);
     for (int i = 0; i < LANES; i++)
         g->first[i] = !g->active[i];
     return WK_OK;
@@ -201,7 +242,10 @@ static wk_status prepare(player *p, group *g, wk_error *err)
     g->actions = calloc(LANES * (size_t)c->domain->action_size, sizeof *g->actions);
     if (!g->actions) return wk_fail(err, WK_E_MEMORY, "no memory for an evaluation");
     WK_TRY(wk_vec_create(c->domain, c->options, LANES, c->threads, &g->vec, err));
-    if (c->learner) WK_TRY(wk_acting_create(c->learner, c->policy, LANES, &g->acting, err));
+    if (foresees(c))
+        WK_TRY(wk_acting_create_estimating(c->learner, c->policy, LANES, &g->acting, err));
+    else if (c->learner)
+        WK_TRY(wk_acting_create(c->learner, c->policy, LANES, &g->acting, err));
     return begin_wave(p, g, err);
 }
 

@@ -52,13 +52,22 @@ typedef struct wk_eval_config {
 /// The most steps an episode of it can have.
 int wk_eval_steps(const wk_eval_config *config);
 
+/// What the learner expected of an episode beside what it got; NaN where nobody expects anything:
+/// random actions, and tasks that the policy is not trained for.
+typedef struct wk_foresight {
+    double value;        // the critic's at the start: the discounted return it promises
+    double discounted;   // the discounted return from there
+    double reward_error; // mean absolute error of the reward head along the episode
+} wk_foresight;
+
 /// How an episode went.
 typedef struct wk_eval_episode {
     double theta[WK_PARAMS_MAX];
     double returns[WK_TASKS_MAX];   // rewards of every task, summed
     float completion[WK_TASKS_MAX]; // at the end
     int steps;
-    bool diverged; // the simulation broke down; the figures are those up to there
+    wk_foresight foresight; // of config.task
+    bool diverged;          // the simulation broke down; the figures are those up to there
 } wk_eval_episode;
 
 /// Plays every episode of every case; `episodes` gets them case by case.

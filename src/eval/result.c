@@ -32,7 +32,7 @@ static wk_status choose_cases(const wk_eval_result *r, const char *names, wk_tas
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     int count;
-    WK_TRY(wk_eval_cases(r->origin.domain, names, r->envs, cases, &count, err));
+    WK_TRY(wk_eval_cases(r->origin.domain, r->origin.train, names, r->envs, cases, &count, err));
     for (int i = 0; i < count; i++)
         if (wk_eval_case_fits(r->origin.domain, t->task, &cases[i]))
             fitting[t->n_cases++] = cases[i];
@@ -71,6 +71,9 @@ static wk_status score(wk_case_result *c, int task, wk_error *err)
     int count = c->set.episodes;
     for (int i = 0; i < count; i++) {
         const wk_eval_episode *e = &c->episodes[i];
+        c->foresight.value += e->foresight.value / count;
+        c->foresight.discounted += e->foresight.discounted / count;
+        c->foresight.reward_error += e->foresight.reward_error / count;
         c->returns[i] = e->returns[task];
         c->completions[i] = (double)e->completion[task];
         c->lengths[i] = e->steps;

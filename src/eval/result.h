@@ -33,6 +33,7 @@ typedef struct wk_case_result {
     wk_eval_episode *episodes;               // [set.episodes]
     double *returns, *completions, *lengths; // [set.episodes] of the task
     wk_score returned, completed, length;    // completed: of tasks that have a completion
+    wk_foresight foresight;                  // means over the episodes; NaN where there is none
     int diverged;
 } wk_case_result;
 
@@ -49,6 +50,7 @@ typedef struct wk_task_result {
 /// Whose results they are. Texts are borrowed.
 typedef struct wk_eval_origin {
     const wk_domain *domain;
+    const wk_case *train; // as wk_eval_cases takes it; borrowed
     const char *curriculum, *exploration;
     uint64_t run_seed, step;
     const char *policy; // "adapted", "alongside", "finetuned", "random"

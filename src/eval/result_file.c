@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,23 @@ static void json_numbers(wk_json *json, const char *key, const double *values, i
     wk_json_close(json, ']');
 }
 
+// What the learner expected, where it did, beside what came.
+static void json_foresight(wk_json *json, const wk_case_result *c)
+{
+    if (isnan(c->foresight.value)) return;
+    wk_json_number(json, "promised_value", c->foresight.value);
+    wk_json_number(json, "discounted_return", c->foresight.discounted);
+    wk_json_number(json, "reward_error", c->foresight.reward_error);
+    wk_json_array(json, "promised_values");
+    for (int i = 0; i < c->set.episodes; i++)
+        wk_json_number(json, NULL, c->episodes[i].foresight.value);
+    wk_json_close(json, ']');
+    wk_json_array(json, "discounted_returns");
+    for (int i = 0; i < c->set.episodes; i++)
+        wk_json_number(json, NULL, c->episodes[i].foresight.discounted);
+    wk_json_close(json, ']');
+}
+
 static void json_case(wk_json *json, const wk_task *task, const wk_case_result *c)
 {
     wk_json_object(json, NULL);
@@ -39,6 +57,7 @@ static void json_case(wk_json *json, const wk_task *task, const wk_case_result *
     wk_json_integer(json, "diverged", c->diverged);
     json_score(json, "return", &c->returned);
     if (task->has_completion) json_score(json, "completion", &c->completed);
+    json_foresight(json, c);
     json_numbers(json, "returns", c->returns, c->set.episodes);
     if (task->has_completion) json_numbers(json, "completions", c->completions, c->set.episodes);
     wk_json_close(json, '}');
@@ -84,6 +103,13 @@ void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
     wk_json_close(json, '}');
 }
 
+// A number, nothing for NaN, and what follows.
+static void csv_number(double value, const char *behind, wk_text *out)
+{
+    if (!isnan(value)) wk_text_number(out, value);
+    wk_text_puts(out, behind);
+}
+
 static void csv_case(const wk_domain *domain, int task, const wk_case_result *c, wk_text *out)
 {
     for (int i = 0; i < c->set.episodes; i++) {
@@ -97,7 +123,10 @@ static void csv_case(const wk_domain *domain, int task, const wk_case_result *c,
         wk_text_number(out, c->returns[i]);
         wk_text_puts(out, ",");
         if (domain->tasks[task].has_completion) wk_text_number(out, c->completions[i]);
-        wk_text_printf(out, ",%d\n", e->diverged);
+        wk_text_printf(out, ",%d,", e->diverged);
+        csv_number(e->foresight.value, ",", out);
+        csv_number(e->foresight.discounted, ",", out);
+        csv_number(e->foresight.reward_error, "\n", out);
     }
 }
 
@@ -107,7 +136,8 @@ void wk_eval_result_csv(const wk_eval_result *r, wk_text *out)
     wk_text_puts(out, "task,case,episode,");
     for (int p = 0; p < domain->n_params; p++)
         wk_text_printf(out, "%s,", domain->params[p].name);
-    wk_text_puts(out, "steps,return,completion,diverged\n");
+    wk_text_puts(
+        out, "steps,return,completion,diverged,promised_value,discounted_return,reward_error\n");
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++)
             csv_case(domain, r->tasks[i].task, &r->tasks[i].cases[k], out);

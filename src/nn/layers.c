@@ -21,11 +21,6 @@ static wk_tensor zeros(wk_scope *scope, const char *layer, const char *part, int
     return wk_scope_weight(scope, layer, part, WK_SHAPE(count), (wk_init){.kind = WK_INIT_ZEROS});
 }
 
-static wk_tensor ones(wk_scope *scope, const char *layer, const char *part, int count)
-{
-    return wk_scope_weight(scope, layer, part, WK_SHAPE(count), (wk_init){.kind = WK_INIT_ONES});
-}
-
 // x as the matrices a product wants: [M,K], or [S,M,K] (S may be 1) where the set has a stack.
 static wk_tensor as_matrices(wk_scope *scope, wk_tensor x)
 {
@@ -127,25 +122,4 @@ wk_tensor wk_nn_deconv(wk_scope *scope, const char *name, wk_tensor x, const wk_
     wk_tensor b = zeros(scope, name, "b", to);
     wk_tensor y = wk_graph_deconv(g, as_images(scope, x), w, b, config->stride, config->activation);
     return restore_batch(scope, y, x);
-}
-
-wk_tensor wk_nn_layer_norm(wk_scope *scope, const char *name, wk_tensor x, float epsilon)
-{
-    if (!wk_tensor_exists(x)) return x;
-    wk_graph *g = wk_scope_graph(scope);
-    int width = last_dim(wk_graph_shape(g, x));
-    return wk_graph_layer_norm(g, x, ones(scope, name, "gain", width),
-                               zeros(scope, name, "bias", width), epsilon);
-}
-
-wk_tensor wk_nn_gru(wk_scope *scope, const char *name, wk_tensor x, wk_tensor h)
-{
-    if (!wk_tensor_exists(h)) return h;
-    wk_graph *g = wk_scope_graph(scope);
-    wk_shape shape = wk_graph_shape(g, h);
-    int size = last_dim(shape), parts = 3 * size;
-    wk_tensor both = wk_graph_concat(g, (wk_tensor[]){x, h}, 2, shape.rank - 1);
-    wk_tensor pre = product(scope, name, both, parts);
-    return wk_graph_gru(g, pre, zeros(scope, name, "b", parts), ones(scope, name, "gain", parts),
-                        zeros(scope, name, "bias", parts), h, 1e-3f);
 }

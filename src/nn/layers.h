@@ -34,12 +34,4 @@ wk_tensor wk_nn_conv(wk_scope *scope, const char *name, wk_tensor x, const wk_co
 wk_tensor wk_nn_deconv(wk_scope *scope, const char *name, wk_tensor x,
                        const wk_conv_config *config);
 
-/// Layer norm over the last axis: "name/gain" one, "name/bias" zero.
-wk_tensor wk_nn_layer_norm(wk_scope *scope, const char *name, wk_tensor x, float epsilon);
-
-/// One step of the layer-norm GRU cell from state h [..,D] on input x [..,K] with the same leading
-/// axes: "name/w" [K+D,3D], "name/b" [3D] before the norm, "name/gain" and "name/bias" [3D] of it.
-/// Layer-norm epsilon 1e-3.
-wk_tensor wk_nn_gru(wk_scope *scope, const char *name, wk_tensor x, wk_tensor h);
-
 #endif

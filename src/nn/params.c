@@ -69,14 +69,6 @@ const wk_weight *wk_params_at(const wk_params *params, size_t index)
     return &params->items.items[index];
 }
 
-size_t wk_params_floats(const wk_params *params)
-{
-    size_t sum = 0;
-    for (size_t i = 0; i < params->items.count; i++)
-        sum += params->items.items[i].count;
-    return sum;
-}
-
 wk_shape wk_params_stacked(const wk_params *params, wk_shape shape)
 {
     if (params->stack == 0) return shape;

@@ -54,8 +54,6 @@ wk_shape wk_params_stacked(const wk_params *params, wk_shape shape);
 size_t wk_params_count(const wk_params *params);
 /// Weight `index`, in the order of declaration.
 const wk_weight *wk_params_at(const wk_params *params, size_t index);
-/// Number of floats in all weights together.
-size_t wk_params_floats(const wk_params *params);
 
 /// The index of weight `name` with this shape (without the stack axis), declaring it if it is new.
 /// A different shape under a known name is a bug, and so is a new name after the set was placed.

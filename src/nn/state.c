@@ -39,11 +39,8 @@ void wk_state_destroy(wk_state *state)
 
 static wk_safetensors_dtype file_dtype(wk_dtype dtype)
 {
-    static const wk_safetensors_dtype map[] = {[WK_F32] = WK_ST_F32,
-                                               [WK_BF16] = WK_ST_BF16,
-                                               [WK_U8] = WK_ST_U8,
-                                               [WK_I32] = WK_ST_I32,
-                                               [WK_U64] = WK_ST_U64};
+    static const wk_safetensors_dtype map[] = {
+        [WK_F32] = WK_ST_F32, [WK_U8] = WK_ST_U8, [WK_U64] = WK_ST_U64};
     assert((size_t)dtype < sizeof map / sizeof *map);
     return map[dtype];
 }

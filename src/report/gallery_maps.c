@@ -2,44 +2,20 @@
 // newest checkpoints, over the seeds of a curriculum.
 #include "report/gallery.h"
 
-#include "train/checkpoint.h"
-#include "train/run_curriculum.h"
-#include "train/run_world.h"
+#include "train/saved_run.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The curriculum of one run as its newest checkpoint has it.
-typedef struct saved {
-    wk_run_world world;
-    wk_space *space;
-    wk_run_curriculum curriculum;
-} saved;
-
-static wk_status open_saved(const wk_report_run *run, uint64_t step, saved *s, wk_error *err)
+static wk_status read_map(const wk_report_run *run, wk_heatmap *out, wk_error *err)
 {
-    WK_TRY(wk_run_world_open(&run->config, &s->world, err));
-    WK_TRY(wk_space_create(s->world.domain, false, &s->space, err));
-    WK_TRY(wk_run_curriculum_open(&run->config, s->world.domain, s->space, &s->curriculum, err));
-    return wk_checkpoint_curriculum(run->directory, step, s->world.domain, s->curriculum.curriculum,
-                                    err);
-}
-
-static void close_saved(saved *s)
-{
-    wk_run_curriculum_close(&s->curriculum);
-    wk_space_destroy(s->space);
-    wk_run_world_close(&s->world);
-}
-
-static wk_status read_map(const wk_report_run *run, uint64_t step, wk_heatmap *out, wk_error *err)
-{
-    saved s = {0};
-    wk_status status = open_saved(run, step, &s, err);
+    wk_saved_run saved = {0};
+    wk_status status = wk_saved_run_open(run->directory, &saved, err);
+    if (status == WK_OK) status = wk_saved_run_curriculum(&saved, err);
     if (status == WK_OK)
-        status = wk_heatmap_create(s.world.domain, s.space, s.curriculum.curriculum, out, err);
-    close_saved(&s);
+        status = wk_heatmap_create(saved.world.domain, saved.space, saved.curriculum, out, err);
+    wk_saved_run_close(&saved);
     return status;
 }
 
@@ -143,7 +119,7 @@ static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
         ++*without;
         return WK_OK;
     }
-    if (status == WK_OK) status = read_map(run, step, &map, &problem);
+    if (status == WK_OK) status = read_map(run, &map, &problem);
     if (status == WK_OK && !take_map(out, &map))
         status = wk_fail(&problem, WK_E_MEMORY, "no memory for the maps of the curricula");
     wk_heatmap_free(&map);

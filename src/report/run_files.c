@@ -1,6 +1,6 @@
 // The files of one run that hold results: evaluations, model errors, the log of training.
+#include "base/document.h"
 #include "base/file.h"
-#include "report/document.h"
 #include "report/runs.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 #include "report/runs.h"
 
 #include "base/file.h"
+#include "waker/curriculum.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -128,7 +129,8 @@ static void read_results(wk_report_run *run)
     wk_names_free(&names);
 }
 
-// A plug-in is known by its file's name, without folder and ending.
+// Runs of older programs kept the name of something built in beside a plug-in's file: they are
+// known by the file's name, without folder and ending.
 static const char *plugin_name(wk_report_run *run, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -140,9 +142,13 @@ static const char *plugin_name(wk_report_run *run, const char *path)
 static wk_status identify(wk_report_run *run, wk_error *err)
 {
     const wk_run_config *c = &run->config;
-    run->domain = *c->plugin ? plugin_name(run, c->plugin) : c->domain;
-    run->curriculum =
-        *c->curriculum_plugin ? plugin_name(run, c->curriculum_plugin) : c->curriculum_rule;
+    const wk_domain *domain;
+    const wk_curriculum_rule *rule;
+    bool nameless = *c->plugin && wk_domain_find(c->domain, &domain, NULL) == WK_OK;
+    bool ruleless =
+        *c->curriculum_plugin && wk_curriculum_rule_find(c->curriculum_rule, &rule, NULL) == WK_OK;
+    run->domain = nameless ? plugin_name(run, c->plugin) : c->domain;
+    run->curriculum = ruleless ? plugin_name(run, c->curriculum_plugin) : c->curriculum_rule;
     run->exploration = strcmp(c->exploration, "plan2explore") == 0 ? "p2e" : c->exploration;
     run->seed = c->seed;
     if (run->domain && run->curriculum) return WK_OK;

@@ -84,24 +84,9 @@ wk_tensor wk_graph_repeat(wk_graph *g, wk_tensor x, int axis, int copies)
     return WK_EMIT(g, repeat, attrs, x);
 }
 
-wk_tensor wk_graph_swap_axes(wk_graph *g, wk_tensor x)
-{
-    return WK_EMIT(g, swap_axes, (wk_attrs){0}, x);
-}
-
-wk_tensor wk_graph_gather(wk_graph *g, wk_tensor x, wk_tensor index)
-{
-    return WK_EMIT(g, gather, (wk_attrs){0}, x, index);
-}
-
 wk_tensor wk_graph_add(wk_graph *g, wk_tensor a, wk_tensor b)
 {
     return WK_EMIT(g, add, (wk_attrs){0}, a, b);
-}
-
-wk_tensor wk_graph_sub(wk_graph *g, wk_tensor a, wk_tensor b)
-{
-    return WK_EMIT(g, sub, (wk_attrs){0}, a, b);
 }
 
 wk_tensor wk_graph_mul(wk_graph *g, wk_tensor a, wk_tensor b)
@@ -143,11 +128,6 @@ static wk_tensor reduce(wk_graph *g, wk_tensor x, int axis, int axes, bool mean)
     wk_attrs attrs = {
         .reduce = {.axis = axis, .axes = axes, .scale = mean ? 1.0f / (float)length : 1.0f}};
     return WK_EMIT(g, reduce, attrs, x);
-}
-
-wk_tensor wk_graph_sum(wk_graph *g, wk_tensor x, int axis)
-{
-    return reduce(g, x, axis, 1, false);
 }
 
 wk_tensor wk_graph_mean(wk_graph *g, wk_tensor x, int axis)
@@ -204,12 +184,6 @@ wk_tensor wk_graph_deconv(wk_graph *g, wk_tensor x, wk_tensor w, wk_tensor bias,
     return WK_EMIT(g, deconv, attrs, x, w, bias);
 }
 
-wk_tensor wk_graph_layer_norm(wk_graph *g, wk_tensor x, wk_tensor gain, wk_tensor bias,
-                              float epsilon)
-{
-    return WK_EMIT(g, layer_norm, (wk_attrs){.norm = {.epsilon = epsilon}}, x, gain, bias);
-}
-
 wk_tensor wk_graph_gru(wk_graph *g, wk_tensor pre, wk_tensor gate_bias, wk_tensor gain,
                        wk_tensor bias, wk_tensor h, float epsilon)
 {
@@ -231,11 +205,6 @@ wk_tensor wk_graph_uniform(wk_graph *g, wk_shape shape, wk_random random, float 
 wk_tensor wk_graph_softmax(wk_graph *g, wk_tensor x)
 {
     return WK_EMIT(g, softmax, (wk_attrs){0}, x);
-}
-
-wk_tensor wk_graph_log_softmax(wk_graph *g, wk_tensor x)
-{
-    return WK_EMIT(g, log_softmax, (wk_attrs){0}, x);
 }
 
 wk_tensor wk_graph_sample_onehot(wk_graph *g, wk_tensor logits, wk_random random)
@@ -273,11 +242,6 @@ wk_tensor wk_graph_truncated_normal_mode(wk_graph *g, wk_tensor raw)
 wk_tensor wk_graph_truncated_normal_entropy(wk_graph *g, wk_tensor raw)
 {
     return WK_EMIT(g, truncated_normal_entropy, (wk_attrs){0}, raw);
-}
-
-wk_tensor wk_graph_truncated_normal_log_prob(wk_graph *g, wk_tensor raw, wk_tensor action)
-{
-    return WK_EMIT(g, truncated_normal_log_prob, (wk_attrs){0}, raw, action);
 }
 
 wk_tensor wk_graph_half_squared_error(wk_graph *g, wk_tensor x, wk_tensor target, int axes)

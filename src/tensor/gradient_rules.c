@@ -48,27 +48,10 @@ void wk_gradient_repeat(wk_backward *b)
     wk_backward_give(b, 0, WK_EMIT(b->g, reduce, attrs, b->dy));
 }
 
-void wk_gradient_swap_axes(wk_backward *b)
-{
-    wk_backward_give(b, 0, wk_graph_swap_axes(b->g, b->dy));
-}
-
-void wk_gradient_gather(wk_backward *b)
-{
-    wk_attrs attrs = {.shape = input_shape(b, 0)};
-    wk_backward_give(b, 0, WK_EMIT(b->g, gather_grad, attrs, b->dy, input(b, 1)));
-}
-
 void wk_gradient_add(wk_backward *b)
 {
     wk_backward_give(b, 0, b->dy);
     wk_backward_give(b, 1, b->dy);
-}
-
-void wk_gradient_sub(wk_backward *b)
-{
-    wk_backward_give(b, 0, b->dy);
-    if (wants(b, 1)) wk_backward_give(b, 1, wk_graph_affine(b->g, b->dy, -1, 0));
 }
 
 void wk_gradient_mul(wk_backward *b)
@@ -95,9 +78,8 @@ void wk_gradient_at_least(wk_backward *b)
 
 void wk_gradient_scale_rows(wk_backward *b)
 {
-    if (wants(b, 0)) wk_backward_give(b, 0, wk_graph_scale_rows(b->g, b->dy, input(b, 1)));
-    wk_attrs attrs = {.shape = input_shape(b, 1)};
-    if (wants(b, 1)) wk_backward_give(b, 1, WK_EMIT(b->g, row_dots, attrs, b->dy, input(b, 0)));
+    assert(!wants(b, 1) && "scale_rows: weights have no gradient");
+    wk_backward_give(b, 0, wk_graph_scale_rows(b->g, b->dy, input(b, 1)));
 }
 
 void wk_gradient_reduce(wk_backward *b)
@@ -187,16 +169,6 @@ void wk_gradient_deconv(wk_backward *b)
     if (wants(b, 0)) wk_backward_give(b, 0, WK_EMIT(b->g, deconv_dx, attrs, dy, w));
 }
 
-void wk_gradient_layer_norm(wk_backward *b)
-{
-    wk_attrs attrs = b->node.attrs;
-    attrs.norm.params = wants(b, 1) || wants(b, 2);
-    wk_tensor dx = WK_EMIT(b->g, layer_norm_grad, attrs, input(b, 0), input(b, 1),
-                           wk_backward_output(b, 1), b->dy);
-    for (int i = 0; i < 3; i++)
-        wk_backward_give(b, i, wk_graph_sibling(b->g, dx, i));
-}
-
 void wk_gradient_gru(wk_backward *b)
 {
     wk_attrs attrs = b->node.attrs;
@@ -214,21 +186,10 @@ void wk_gradient_softmax(wk_backward *b)
     wk_backward_give(b, 0, WK_EMIT(b->g, softmax_grad, (wk_attrs){0}, y, b->dy));
 }
 
-void wk_gradient_log_softmax(wk_backward *b)
-{
-    wk_tensor y = wk_backward_output(b, 0);
-    wk_backward_give(b, 0, WK_EMIT(b->g, log_softmax_grad, (wk_attrs){0}, y, b->dy));
-}
-
 void wk_gradient_sample_onehot(wk_backward *b)
 {
     wk_tensor probabilities = wk_backward_output(b, 1);
     wk_backward_give(b, 0, WK_EMIT(b->g, softmax_grad, (wk_attrs){0}, probabilities, b->dy));
-}
-
-void wk_gradient_entropy(wk_backward *b)
-{
-    wk_backward_give(b, 0, WK_EMIT(b->g, entropy_grad, (wk_attrs){0}, input(b, 0), b->dy));
 }
 
 void wk_gradient_kl(wk_backward *b)
@@ -249,14 +210,6 @@ void wk_gradient_truncated_normal_entropy(wk_backward *b)
 {
     wk_backward_give(
         b, 0, WK_EMIT(b->g, truncated_normal_entropy_grad, (wk_attrs){0}, input(b, 0), b->dy));
-}
-
-void wk_gradient_truncated_normal_log_prob(wk_backward *b)
-{
-    wk_tensor draw = WK_EMIT(b->g, truncated_normal_log_prob_grad, (wk_attrs){0}, input(b, 0),
-                             input(b, 1), b->dy);
-    wk_backward_give(b, 0, draw);
-    wk_backward_give(b, 1, wk_graph_sibling(b->g, draw, 1));
 }
 
 void wk_gradient_half_squared_error(wk_backward *b)

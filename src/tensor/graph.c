@@ -97,11 +97,6 @@ void wk_graph_meet(wk_graph *g)
     if (!wk_array_push(&g->meets, (int)g->nodes.count)) g->failed = true;
 }
 
-void wk_graph_name(wk_graph *g, wk_tensor x, const char *name)
-{
-    if (wk_tensor_exists(x)) g->tensors.items[x.id].name = copy_name(g, name);
-}
-
 static wk_tensor add_tensor(wk_graph *g, wk_tensor_info info)
 {
     info.root = (int)g->tensors.count;

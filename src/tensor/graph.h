@@ -26,12 +26,12 @@ typedef struct wk_graph wk_graph;
 typedef struct wk_buffer wk_buffer;
 typedef struct wk_event wk_event; // tensor/queue.h
 
-/// What the elements are. BF16 is for backends that keep matrix inputs in half width.
-typedef enum wk_dtype { WK_F32, WK_BF16, WK_U8, WK_I32, WK_U64 } wk_dtype;
+/// What the elements are.
+typedef enum wk_dtype { WK_F32, WK_U8, WK_U64 } wk_dtype;
 
 /// Bytes of one element.
 size_t wk_dtype_size(wk_dtype dtype);
-/// "f32", "bf16", "u8", "i32", "u64".
+/// "f32", "u8", "u64".
 const char *wk_dtype_name(wk_dtype dtype);
 
 /// Lengths of the axes, the slowest first. Every length is at least 1.
@@ -81,8 +81,6 @@ void wk_graph_branch(wk_graph *g, int branch);
 void wk_graph_branch_gradients(wk_graph *g, int branch);
 /// What the branches have recorded should be done here, and its memory of use to others.
 void wk_graph_meet(wk_graph *g);
-/// Names a tensor for dumps. The name is copied.
-void wk_graph_name(wk_graph *g, wk_tensor x, const char *name);
 /// The whole graph as text, one node a line.
 void wk_graph_dump_text(const wk_graph *g, wk_text *out);
 /// The whole graph in Graphviz' language.
@@ -130,15 +128,10 @@ wk_tensor wk_graph_concat(wk_graph *g, const wk_tensor *x, size_t count, int axi
 wk_tensor wk_graph_stack(wk_graph *g, const wk_tensor *x, size_t count);
 /// x [..] repeated on a new axis: [..,copies,..], the new axis at position `axis`.
 wk_tensor wk_graph_repeat(wk_graph *g, wk_tensor x, int axis, int copies);
-/// [A,B,..] as [B,A,..].
-wk_tensor wk_graph_swap_axes(wk_graph *g, wk_tensor x);
-/// Rows x[index[i]] of x [R,..] for index i32 [N] with values in 0 ... R-1: [N,..].
-wk_tensor wk_graph_gather(wk_graph *g, wk_tensor x, wk_tensor index);
 
 // Arithmetic, elementwise on tensors of one shape.
 
 wk_tensor wk_graph_add(wk_graph *g, wk_tensor a, wk_tensor b);
-wk_tensor wk_graph_sub(wk_graph *g, wk_tensor a, wk_tensor b);
 wk_tensor wk_graph_mul(wk_graph *g, wk_tensor a, wk_tensor b);
 /// Sum of tensors of one shape, added from first to last.
 wk_tensor wk_graph_add_n(wk_graph *g, const wk_tensor *x, size_t count);
@@ -149,11 +142,11 @@ wk_tensor wk_graph_activate(wk_graph *g, wk_tensor x, wk_activation activation);
 /// max(x, floor); no gradient where x < floor. Free nats.
 wk_tensor wk_graph_at_least(wk_graph *g, wk_tensor x, float floor);
 /// Every row of x [R..,..] times its own weight [R..]: masks, discounts. The weight's shape is the
-/// beginning of x's; axes of length 1 after it are allowed ([B,1] for x [B,D]).
+/// beginning of x's; axes of length 1 after it are allowed ([B,1] for x [B,D]). The weight has no
+/// gradient: asking for it asserts.
 wk_tensor wk_graph_scale_rows(wk_graph *g, wk_tensor x, wk_tensor weight);
 
-/// Sum, or mean, over one axis, which disappears.
-wk_tensor wk_graph_sum(wk_graph *g, wk_tensor x, int axis);
+/// Mean over one axis, which disappears.
 wk_tensor wk_graph_mean(wk_graph *g, wk_tensor x, int axis);
 /// Sum, or mean, of all elements: shape [1].
 wk_tensor wk_graph_sum_all(wk_graph *g, wk_tensor x);
@@ -176,10 +169,6 @@ wk_tensor wk_graph_conv(wk_graph *g, wk_tensor x, wk_tensor w, wk_tensor bias, i
 /// [B,(H-1)*stride+K,..,D]. With a stack: x [S,B,H,H,C], w [S,K,K,D,C], bias [S,D].
 wk_tensor wk_graph_deconv(wk_graph *g, wk_tensor x, wk_tensor w, wk_tensor bias, int stride,
                           wk_activation activation);
-/// gain * (x - mean) / sqrt(variance + epsilon) + bias over the last axis of x [..,N]; gain and
-/// bias [N], or [S,N] for x [S,..,N].
-wk_tensor wk_graph_layer_norm(wk_graph *g, wk_tensor x, wk_tensor gain, wk_tensor bias,
-                              float epsilon);
 /// The layer-norm GRU cell after its matrix product `pre` [..,3D]: parts = LN(pre + gate_bias) over
 /// all 3D with gain and bias, split into reset, cand, update; r = sigmoid(reset), c = tanh(r*cand),
 /// u = sigmoid(update - 1); gives u*c + (1-u)*h, [..,D]. h [..,D] is the state before; gate_bias,
@@ -201,17 +190,15 @@ typedef struct wk_random {
 
 /// Uniform numbers in (low, high).
 wk_tensor wk_graph_uniform(wk_graph *g, wk_shape shape, wk_random random, float low, float high);
-/// Softmax, or its logarithm, over the last axis.
+/// Softmax over the last axis.
 wk_tensor wk_graph_softmax(wk_graph *g, wk_tensor x);
-wk_tensor wk_graph_log_softmax(wk_graph *g, wk_tensor x);
 /// One-hot samples of the categorical distributions softmax(logits) over the last axis. The
 /// gradient is that of the probabilities (straight-through).
 wk_tensor wk_graph_sample_onehot(wk_graph *g, wk_tensor logits, wk_random random);
 /// One-hot of the largest logit (the first of equals); a constant for reverse mode.
 wk_tensor wk_graph_mode_onehot(wk_graph *g, wk_tensor logits);
 /// Entropy of softmax(logits) over the last axis C, summed over the axis V before it: [..,V,C]
-/// gives
-/// [..], or [1] from rank 2.
+/// gives [..], or [1] from rank 2. For measuring: it has no gradient, and asking for it asserts.
 wk_tensor wk_graph_entropy(wk_graph *g, wk_tensor logits);
 /// KL(softmax(p) || softmax(q)) over the last axis C, summed over the axis V before it: logits
 /// [..,V,C] each give [..], or [1] from rank 2. Stop a side's gradient for balancing.
@@ -224,8 +211,6 @@ wk_tensor wk_graph_truncated_normal_sample(wk_graph *g, wk_tensor raw, wk_random
 wk_tensor wk_graph_truncated_normal_mode(wk_graph *g, wk_tensor raw);
 /// Its entropy summed over A: [..], or [1] from rank 1.
 wk_tensor wk_graph_truncated_normal_entropy(wk_graph *g, wk_tensor raw);
-/// Its log-density at action [..,A], summed over A: [..], or [1] from rank 1.
-wk_tensor wk_graph_truncated_normal_log_prob(wk_graph *g, wk_tensor raw, wk_tensor action);
 /// 0.5 * sum over the last `axes` axes of (x - target)^2: [..], or [1] if nothing is left. The
 /// target has x's shape, or lacks x's leading stack axis (or has 1 there). The gradient goes to x
 /// only.

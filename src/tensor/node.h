@@ -56,7 +56,7 @@ static inline bool wk_op_writes_input(wk_op op, int i)
 
 /// The small numbers of a node; which member holds depends on the op.
 typedef union wk_attrs {
-    wk_shape shape; // reshape, gather_grad: the output's
+    wk_shape shape; // reshape: the output's
     struct {
         int axis, start, count;
     } slice;
@@ -94,7 +94,7 @@ typedef union wk_attrs {
     struct {
         float epsilon;
         bool params; // the gradients of the parameters are wanted
-    } norm;          // layer_norm, gru and their gradients
+    } norm;          // gru and its gradient
     struct {
         uint64_t key;
         float low, high;

@@ -4,15 +4,13 @@
 
 size_t wk_dtype_size(wk_dtype dtype)
 {
-    static const size_t sizes[] = {
-        [WK_F32] = 4, [WK_BF16] = 2, [WK_U8] = 1, [WK_I32] = 4, [WK_U64] = 8};
+    static const size_t sizes[] = {[WK_F32] = 4, [WK_U8] = 1, [WK_U64] = 8};
     return sizes[dtype];
 }
 
 const char *wk_dtype_name(wk_dtype dtype)
 {
-    static const char *const names[] = {
-        [WK_F32] = "f32", [WK_BF16] = "bf16", [WK_U8] = "u8", [WK_I32] = "i32", [WK_U64] = "u64"};
+    static const char *const names[] = {[WK_F32] = "f32", [WK_U8] = "u8", [WK_U64] = "u64"};
     return names[dtype];
 }
 
@@ -182,31 +180,7 @@ static void shape_repeat(const call *c)
     give(c, 0, wk_shape_with(in(c, 0), c->attrs->repeat.axis, c->attrs->repeat.copies));
 }
 
-static void shape_swap_axes(const call *c)
-{
-    wk_shape shape = in(c, 0);
-    assert(shape.rank >= 2);
-    int first = shape.dim[0];
-    shape.dim[0] = shape.dim[1];
-    shape.dim[1] = first;
-    give(c, 0, shape);
-}
-
-static void shape_gather(const call *c)
-{
-    wk_shape shape = in(c, 0);
-    assert(is(c, 1, WK_I32) && in(c, 1).rank == 1 && "gather: the index is i32 [N]");
-    shape.dim[0] = in(c, 1).dim[0];
-    give(c, 0, shape);
-}
-
-static void shape_gather_grad(const call *c)
-{
-    give(c, 0, c->attrs->shape);
-}
-
 #define shape_add same_pair
-#define shape_sub same_pair
 #define shape_mul same_pair
 #define shape_affine same
 #define shape_at_least same
@@ -229,12 +203,6 @@ static void shape_scale_rows(const call *c)
         assert(weight.dim[i] == 1 && "scale_rows: the weight is not the beginning of x's shape");
     same(c);
     (void)x, (void)weight;
-}
-
-static void shape_row_dots(const call *c)
-{
-    assert(wk_shape_equal(in(c, 0), in(c, 1)));
-    give(c, 0, c->attrs->shape);
 }
 
 static void shape_reduce(const call *c)
@@ -323,21 +291,6 @@ static wk_shape norm_stats(wk_shape x)
     return WK_SHAPE(2, (int)(wk_shape_count(x) / (size_t)x.dim[x.rank - 1]));
 }
 
-static void shape_layer_norm(const call *c)
-{
-    check_row(in(c, 0), in(c, 1));
-    assert(wk_shape_equal(in(c, 1), in(c, 2)) && "layer_norm: gain and bias differ");
-    same(c);
-    give(c, 1, norm_stats(in(c, 0)));
-}
-
-static void shape_layer_norm_grad(const call *c)
-{
-    same(c);
-    give(c, 1, in(c, 1));
-    give(c, 2, in(c, 1));
-}
-
 static void shape_gru(const call *c)
 {
     wk_shape pre = in(c, 0), h = in(c, 4);
@@ -378,8 +331,6 @@ static void shape_uniform(const call *c)
 
 #define shape_softmax same
 #define shape_softmax_grad same_pair
-#define shape_log_softmax same
-#define shape_log_softmax_grad same_pair
 #define shape_mode_onehot same
 
 static void shape_sample_onehot(const call *c)
@@ -396,8 +347,6 @@ static void shape_entropy(const call *c)
     assert(x.rank >= 2 && "logits are [..,V,C]");
     give(c, 0, wk_shape_without(x, x.rank - 2, 2));
 }
-
-#define shape_entropy_grad same
 
 static void shape_kl(const call *c)
 {
@@ -432,20 +381,8 @@ static void shape_truncated_normal_entropy(const call *c)
     give(c, 0, wk_shape_without(raw, raw.rank - 1, 1));
 }
 
-static void shape_truncated_normal_log_prob(const call *c)
-{
-    assert(wk_shape_equal(action_shape(in(c, 0)), in(c, 1)) && "truncated normal: wrong action");
-    shape_truncated_normal_entropy(c);
-}
-
 #define shape_truncated_normal_sample_grad same
 #define shape_truncated_normal_entropy_grad same
-
-static void shape_truncated_normal_log_prob_grad(const call *c)
-{
-    same(c);
-    give(c, 1, in(c, 1));
-}
 
 static void shape_half_squared_error(const call *c)
 {

@@ -134,25 +134,4 @@ WK_VMATH wk_truncated_grad wk_truncated_entropy_grad(wk_truncated t, float dy)
     return d;
 }
 
-/// log p(x) = -z^2 / 2 - log(std mass sqrt(2 pi)), z = (x - mean) / std
-WK_VMATH float wk_truncated_log_prob(wk_truncated t, float x)
-{
-    const float log_sqrt_2pi = 0.918938533f;
-    float z = (x - t.mean) / t.std;
-    return -0.5f * (z * z) - wk_logf(t.std * wk_truncated_mass(t)) - log_sqrt_2pi;
-}
-
-/// Its gradients; `dx` receives that of x.
-WK_VMATH wk_truncated_grad wk_truncated_log_prob_grad(wk_truncated t, float x, float dy, float *dx)
-{
-    float low = t.low, high = t.high, z = (x - t.mean) / t.std;
-    float at_low = wk_normal_density(low), at_high = wk_normal_density(high);
-    float mass = wk_truncated_mass(t);
-    wk_truncated_grad d;
-    d.mean = dy * (z - (at_low - at_high) / mass) / t.std;
-    d.std = dy * (z * z - 1.0f - (low * at_low - high * at_high) / mass) / t.std;
-    *dx = -dy * z / t.std;
-    return d;
-}
-
 #endif

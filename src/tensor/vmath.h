@@ -144,13 +144,6 @@ WK_VMATH float wk_weightf(float x)
     return wk_exp2_joined(wk_cut_base2(low > t ? low : t));
 }
 
-/// exp(x) - 1 for x <= 0, 2 ulp; -1 below -25.
-WK_VMATH float wk_expm1f_negative(float x)
-{
-    float low = -25.0f;
-    return wk_expm1_joined(wk_cut_natural(low > x ? low : x));
-}
-
 /// tanh of x inside +-WK_TANH_LIMIT, cut and joined.
 WK_VMATH wk_cut wk_tanh_cut(float x)
 {

@@ -5,6 +5,7 @@
 #ifndef WK_TRAIN_CONFIG_H
 #define WK_TRAIN_CONFIG_H
 
+#include "base/dir.h"
 #include "base/text.h"
 #include "waker/error.h"
 #include <stdbool.h>
@@ -42,8 +43,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
 /// such thing. Counts are agent steps (one action, repeated by the domain) unless they say so.
 #define WK_RUN_FIELDS(X)                                                                           \
     X(SEED, seed, "seed", 0, 0, 0, FIXED, "", "", "of everything random in the run")               \
-    X(COUNT, steps, "steps", 7400000, 1, 1e15, FREE, "=", "=",                                     \
-      "steps to collect, prefill included")                                                        \
+    X(COUNT, steps, "steps", 3700000, 1, 1e15, FREE, "=", "=",                                     \
+      "agent steps to collect, prefill included; the paper counts control steps, twice as many")   \
     X(NUMBER, minutes, "minutes", 0, 0, 1e9, FREE, "", "",                                         \
       "stop, with a checkpoint, after so many; 0: no limit")                                       \
     X(TEXT, domain, "domain", "terrain-walker", 0, 0, FIXED, "=", "=",                             \
@@ -60,6 +61,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "how the parameters of the next episode are chosen")                                         \
     X(TEXT, curriculum_plugin, "curriculum.plugin", "", 0, 0, FIXED, "", "",                       \
       "file of a plug-in to take the rule from instead")                                           \
+    X(TEXT, curriculum_theta, "curriculum.theta", "", 0, 0, FIXED, "", "",                         \
+      "environments to choose from, as 'a,b; c,d'; empty: the domain's grid")                      \
     X(NUMBER, dr_probability, "curriculum.dr_probability", 0.2, 0, 1, FIXED, "=", "=",             \
       "share of episodes from the default distribution")                                           \
     X(NUMBER, temperature, "curriculum.temperature", 0, 0, 1e6, FIXED, "=", "=",                   \
@@ -136,7 +139,7 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "steps between evaluations of the task policies trained alongside; 0: none")                 \
     X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, "=", "",                                  \
       "environments of the default distribution in each, one episode each")                        \
-    X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "=",                                 \
+    X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "10000",                             \
       "steps between lines of metrics.jsonl")                                                      \
     X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, "", "",                  \
       "steps between pictures and clips; 0: none")                                                 \
@@ -208,6 +211,9 @@ void wk_run_config_print(const wk_run_config *config, wk_text *out);
 
 /// Writes it atomically / reads it over the defaults. Errors name file and line.
 wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err);
+/// The same for a name in a directory (base/file.h).
+wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, const char *name,
+                                 wk_error *err);
 wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "train/config_check.h"
 
+#include "train/run_space.h"
 #include <string.h>
 
 static wk_status check_curriculum(const wk_run_config *config, const wk_domain *domain,
@@ -19,6 +20,23 @@ static wk_status check_curriculum(const wk_run_config *config, const wk_domain *
                        "the most complex",
                        name, domain->name);
     return WK_OK;
+}
+
+// The oracles name environments of the grid, which a list replaces.
+static wk_status check_theta(const wk_run_config *config, const wk_domain *domain, wk_error *err)
+{
+    const char *rule = config->curriculum_rule;
+    bool listed = *config->curriculum_theta, own = !*config->curriculum_plugin;
+    if (own && !listed && strcmp(rule, "fixed") == 0)
+        return wk_fail(err, WK_E_INPUT,
+                       "curriculum.rule fixed: which environments? Give curriculum.theta, for "
+                       "example --curriculum.theta '0,0' ('waker envs %s' explains the numbers)",
+                       domain->name);
+    if (own && listed && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0))
+        return wk_fail(err, WK_E_INPUT,
+                       "curriculum.rule %s chooses by itself: leave curriculum.theta empty", rule);
+    wk_run_thetas thetas;
+    return wk_run_config_thetas(config, domain, &thetas, err);
 }
 
 static wk_status check_sizes(const wk_run_config *config, const wk_domain *domain, wk_error *err)
@@ -81,6 +99,7 @@ wk_status wk_run_config_check(const wk_run_config *config, const wk_domain *doma
     int policy;
     WK_TRY(wk_run_config_acting(config, domain, &policy, err));
     WK_TRY(check_curriculum(config, domain, err));
+    WK_TRY(check_theta(config, domain, err));
     WK_TRY(check_sizes(config, domain, err));
     WK_TRY(check_evaluation(config, err));
     return check_device(config, err);

@@ -6,9 +6,10 @@
 #include <string.h>
 
 wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain *domain,
-                                    uint64_t step, const char *policy)
+                                    const wk_run_thetas *thetas, uint64_t step, const char *policy)
 {
     return (wk_eval_origin){.domain = domain,
+                            .train = wk_run_thetas_case(thetas),
                             .curriculum = config->curriculum_rule,
                             .exploration = config->exploration,
                             .run_seed = config->seed,
@@ -36,12 +37,19 @@ static void note_score(wk_metrics *metrics, const char *group, const char *what,
 static void note_case(wk_metrics *metrics, const wk_task *task, const wk_case_result *c)
 {
     char group[128];
-    snprintf(group, sizeof group, "eval_%.50s_%s%.50s", task->name, c->set.set ? "OOD_" : "uniform",
+    bool trained_in = strcmp(c->set.name, WK_EVAL_TRAIN) == 0;
+    snprintf(group, sizeof group, "eval_%.50s_%s%.50s", task->name,
+             !c->set.set  ? "uniform"
+             : trained_in ? ""
+                          : "OOD_",
              c->set.set ? c->set.name : "");
     note_score(metrics, group, "return", &c->returned);
     note(metrics, group, "cvar_0.1", "return", c->returned.cvar[WK_SCORE_TENTH]);
     note_score(metrics, group, "length", &c->length);
     note(metrics, group, "diverged", "episodes", c->diverged);
+    note(metrics, group, "promised", "value", c->foresight.value);
+    note(metrics, group, "discounted", "return", c->foresight.discounted);
+    note(metrics, group, "reward", "error", c->foresight.reward_error);
     if (!task->has_completion) return;
     note_score(metrics, group, "completion", &c->completed);
     note(metrics, group, "cvar_0.1", "completion", c->completed.cvar[WK_SCORE_TENTH]);
@@ -113,12 +121,15 @@ wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                             wk_metrics *metrics, bool *done, wk_error *err)
 {
     const wk_run_config *config = wk_trainer_config(trainer);
+    const wk_domain *domain = wk_trainer_domain(trainer);
     uint64_t step = wk_trainer_standing(trainer).steps;
+    wk_run_thetas thetas;
+    WK_TRY(wk_run_config_thetas(config, domain, &thetas, err));
     evaluation e = {.trainer = trainer,
                     .stop = stop,
                     .metrics = metrics,
-                    .result = {.origin = wk_evaluation_origin(config, wk_trainer_domain(trainer),
-                                                              step, WK_POLICY_ALONGSIDE),
+                    .result = {.origin = wk_evaluation_origin(config, domain, &thetas, step,
+                                                              WK_POLICY_ALONGSIDE),
                                .envs = config->eval_envs}};
     wk_status status = evaluate(&e, log, directory, err);
     *done = status == WK_OK;

@@ -5,6 +5,7 @@
 
 #include "eval/result.h"
 #include "train/metrics.h"
+#include "train/run_space.h"
 #include "train/trainer.h"
 #include <signal.h>
 
@@ -14,14 +15,15 @@
 #define WK_POLICY_FINETUNED "finetuned"
 #define WK_POLICY_RANDOM "random"
 
-/// What results of a run are labelled with; borrows the configuration's texts.
+/// What results of a run are labelled with; borrows the configuration's texts and `thetas` (NULL:
+/// results of the default distribution alone).
 wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain *domain,
-                                    uint64_t step, const char *policy);
+                                    const wk_run_thetas *thetas, uint64_t step, const char *policy);
 
 /// Evaluates every task policy of the trainer in the paper's cases with config.eval_envs episodes
-/// of the default distribution, just as `waker eval --policy alongside` does with a snapshot of
-/// this step: writes the same files under `directory`/eval and notes the scores by dreamer's names.
-/// Gives up when *stop becomes nonzero (NULL: never); `done` tells.
+/// of the default distribution (or of curriculum.theta), just as `waker eval --policy alongside`
+/// does with a snapshot of this step: writes the same files under `directory`/eval and notes the
+/// scores by dreamer's names. Gives up when *stop becomes nonzero (NULL: never); `done` tells.
 wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                             const volatile sig_atomic_t *stop, const wk_log *log,
                             wk_metrics *metrics, bool *done, wk_error *err);

@@ -11,6 +11,7 @@ typedef struct finetune {
     const wk_finetune_config *config;
     wk_run_config base; // the run's configuration
     wk_run_config own;  // this one's
+    wk_run_code code;
     wk_run_world world;
     uint64_t step;                    // of the world model
     char source[WK_WEIGHTS_PATH_MAX]; // weights to begin with,
@@ -62,6 +63,12 @@ static uint64_t own_seed(const finetune *f)
     return f->config->seed ? *f->config->seed : wk_rng_u32(&rng);
 }
 
+// Whether episodes are chosen by the run's own rule.
+static bool own_rule(const finetune *f)
+{
+    return f->config->curriculum && strcmp(f->config->curriculum, "run") == 0;
+}
+
 static wk_status make_config(finetune *f, wk_error *err)
 {
     const wk_finetune_config *c = f->config;
@@ -75,9 +82,9 @@ static wk_status make_config(finetune *f, wk_error *err)
     snprintf(own->acting, sizeof own->acting, "%s", c->task);
     if (c->device) snprintf(own->device, sizeof own->device, "%s", c->device);
     if (c->threads > 0) own->env_threads = c->threads;
-    const char *rule = c->curriculum ? c->curriculum : "dr";
-    if (strcmp(rule, "run") != 0) {
-        snprintf(own->curriculum_rule, sizeof own->curriculum_rule, "%s", rule);
+    if (!own_rule(f)) {
+        snprintf(own->curriculum_rule, sizeof own->curriculum_rule, "%s",
+                 c->curriculum ? c->curriculum : "dr");
         own->curriculum_plugin[0] = 0;
     }
     return wk_run_config_check(own, f->world.domain, err);
@@ -164,10 +171,16 @@ static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
                            "weights.safetensors", err);
 }
 
-static wk_status open_parts(finetune *f, wk_error *err)
+static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
 {
-    WK_TRY(wk_subject_read_config(f->config->directory, &f->base, err));
-    WK_TRY(wk_run_world_open(&f->base, &f->world, err));
+    const char *run = f->config->directory;
+    WK_TRY(wk_subject_read_config(run, &f->base, err));
+    if (f->config->named.rule && !own_rule(f))
+        return wk_fail(err, WK_E_INPUT,
+                       "--curriculum.plugin is the rule of the run: add --curriculum run");
+    WK_TRY(
+        wk_run_code_open_saved(run, &f->base, &f->config->named, own_rule(f), log, &f->code, err));
+    WK_TRY(wk_run_world_open(&f->base, &f->code, NULL, &f->world, err));
     WK_TRY(find_policy(f, err));
     WK_TRY(wk_weights_extent(f->source, &f->extent, err));
     WK_TRY(make_config(f, err));
@@ -186,14 +199,15 @@ wk_status wk_finetune(const wk_finetune_config *config, const wk_run_control *co
     around.prepare = prepare;
     around.finish = finish;
     around.context = f;
-    wk_status status = open_parts(f, err);
+    around.code = &f->code;
+    wk_status status = open_parts(f, &control->log, err);
     if (status == WK_OK) {
         char folder[WK_WEIGHTS_PATH_MAX];
         snprintf(folder, sizeof folder, "%s", f->result);
         *strrchr(folder, '/') = 0;
         status = wk_run(&f->own, folder, &around, end, err);
     }
-    wk_run_world_close(&f->world);
+    wk_run_code_close(&f->code);
     free(f);
     return status;
 }

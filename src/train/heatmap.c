@@ -58,12 +58,14 @@ static double column_of(const sorter *s, size_t i)
     return sum;
 }
 
-// The first varying parameter makes the rows unless it is the only one.
+// The first varying parameter makes the rows unless it is the only one; where none varies, the first
+// parameter has its one column.
 static void choose_axes(sorter *s, wk_heat_panel *panel)
 {
     int varying[WK_PARAMS_MAX], count = 0;
     for (int p = 0; p < s->domain->n_params; p++)
         if (varies(s, p)) varying[count++] = p;
+    if (count == 0) varying[count++] = 0;
     s->row = count > 1 ? varying[0] : -1;
     if (count > 1)
         snprintf(panel->row_name, sizeof panel->row_name, "%s", s->domain->params[s->row].name);

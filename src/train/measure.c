@@ -106,7 +106,8 @@ static void note_environments(wk_metrics *metrics, wk_trainer *trainer)
         note(metrics, "env_sampler/ensemble_magnitude_sampling_prob/", theta, probability[i]);
         if (isnan(view.error[i])) continue;
         note(metrics, "env_sampler/ens_uncert_magnitude/", theta, view.error[i]);
-        note(metrics, "env_sampler/ens_uncert_reduction/", theta, view.reduction[i]);
+        note(metrics, "env_sampler/ens_uncert_reduction/", theta,
+             isnan(view.reduction[i]) ? 0 : view.reduction[i]);
     }
 }
 

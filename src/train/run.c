@@ -94,9 +94,7 @@ static wk_status check_config(const run *r, wk_error *err)
 
 static wk_status write_config(const run *r, wk_error *err)
 {
-    char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/config.yaml", r->path);
-    return wk_run_config_write(r->config, path, err);
+    return wk_run_config_write_in(r->config, r->directory, "config.yaml", err);
 }
 
 static wk_status open_parts(run *r, wk_error *err)
@@ -108,7 +106,8 @@ static wk_status open_parts(run *r, wk_error *err)
     r->new_directory = missing;
     WK_TRY(refuse_links(r, err));
     WK_TRY(check_config(r, err));
-    WK_TRY(wk_trainer_create_in(r->config, r->directory, &r->trainer, err));
+    WK_TRY(wk_trainer_create_in(r->config, r->control->code, r->directory, &r->trainer, err));
+    WK_TRY(wk_run_code_record(r->control->code, r->directory, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
     r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);

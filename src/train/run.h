@@ -2,6 +2,7 @@
 // directory holds it:
 //
 //   config.yaml            what the run was told, merged
+//   plugin.json            its plug-ins: files, hashes and what they describe; where it has any
 //   metrics.jsonl, events* what it measured
 //   checkpoints/, replay/  how to go on
 //   snapshots/             weights along the way, for later evaluation
@@ -30,6 +31,7 @@ typedef struct wk_run_control {
     const volatile sig_atomic_t *stop; // nonzero: finish the iteration, save, return; NULL: never
     wk_log log;                        // messages
     wk_status_line *line;              // shows progress; NULL: none
+    const wk_run_code *code;           // plug-ins the configuration names; NULL: it names none
 } wk_run_control;
 
 /// Why a run ended.

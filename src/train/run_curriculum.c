@@ -2,25 +2,33 @@
 
 #include "train/config_parts.h"
 
-wk_status wk_run_curriculum_open(const wk_run_config *config, const wk_domain *domain,
-                                 const wk_space *space, wk_run_curriculum *out, wk_error *err)
+static wk_status find_rule(const wk_run_config *config, const wk_run_code *code,
+                           const wk_plugin_record *record, const wk_curriculum_rule **out,
+                           wk_error *err)
 {
-    const wk_curriculum_rule *rule = NULL;
-    if (*config->curriculum_plugin) {
-        WK_TRY(wk_rule_plugin_open(config->curriculum_plugin, &out->plugin, err));
-        rule = out->plugin.rule;
-    } else {
-        WK_TRY(wk_curriculum_rule_find(config->curriculum_rule, &rule, err));
-    }
-    wk_curriculum_config numbers = wk_run_config_curriculum(config);
-    wk_status status = wk_curriculum_create(rule, domain, space, &numbers, &out->curriculum, err);
-    if (status != WK_OK) wk_run_curriculum_close(out);
-    return status;
+    const char *plugin = config->curriculum_plugin;
+    if (!*plugin) return wk_curriculum_rule_find(config->curriculum_rule, out, err);
+    *out = code && code->rule.rule ? code->rule.rule : NULL;
+    if (*out) return WK_OK;
+    if (!record)
+        return wk_fail(err, WK_E_INPUT,
+                       "the curriculum comes from the plug-in '%s', which is not open", plugin);
+    if (!record->rule.name)
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "the curriculum comes from the plug-in '%s', and the run has no description "
+                       "of it (plugin.json): train there once more, with the same options and "
+                       "--curriculum.plugin FILE, to have it written",
+                       plugin);
+    *out = &record->rule;
+    return WK_OK;
 }
 
-void wk_run_curriculum_close(wk_run_curriculum *c)
+wk_status wk_run_curriculum_create(const wk_run_config *config, const wk_run_code *code,
+                                   const wk_plugin_record *record, const wk_domain *domain,
+                                   const wk_space *space, wk_curriculum **out, wk_error *err)
 {
-    wk_curriculum_destroy(c->curriculum);
-    wk_rule_plugin_close(&c->plugin);
-    c->curriculum = NULL;
+    const wk_curriculum_rule *rule = NULL;
+    WK_TRY(find_rule(config, code, record, &rule, err));
+    wk_curriculum_config numbers = wk_run_config_curriculum(config);
+    return wk_curriculum_create(rule, domain, space, &numbers, out, err);
 }

@@ -48,7 +48,8 @@ wk_status wk_subject_open(const wk_subject_config *config, wk_subject *s, wk_err
     WK_TRY(wk_weights_find(config->directory, config->kind, config->step, config->task, &s->step,
                            err));
     wk_weights_path(config->directory, config->kind, s->step, config->task, s->path);
-    WK_TRY(wk_run_world_open(&s->config, &s->world, err));
+    if (!config->code) WK_TRY(wk_plugin_record_read(config->directory, &s->record, err));
+    WK_TRY(wk_run_world_open(&s->config, config->code, &s->record, &s->world, err));
     WK_TRY(choose_tasks(config, s, err));
     WK_TRY(choose_device(config, s, err));
     WK_TRY(wk_run_config_learner(&s->config, s->world.domain, &learner, err));
@@ -64,7 +65,7 @@ void wk_subject_close(wk_subject *s)
     wk_learner_destroy(s->learner);
     wk_backend_destroy(s->backend);
     wk_pool_destroy(s->pool);
-    wk_run_world_close(&s->world);
+    wk_plugin_record_free(&s->record);
     *s = (wk_subject){0};
 }
 

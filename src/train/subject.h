@@ -18,14 +18,17 @@ typedef struct wk_subject_config {
     const char *tasks; // NULL: the policies the weights have; else "none", "all" or names of tasks
                        // whose policies begin untrained
     bool adapt;        // the task policies are to be trained
-    const uint64_t *seed; // NULL: the run's
-    const char *device;   // NULL: as the run was told
-    int threads;          // 0: as the run was told
+    const uint64_t *seed;    // NULL: the run's
+    const char *device;      // NULL: as the run was told
+    int threads;             // 0: as the run was told
+    const wk_run_code *code; // of the run's plug-in, for playing in its environments; NULL: the
+                             // description that the run keeps will do
 } wk_subject_config;
 
 /// Zero-initialise; close it also after a failed open.
 typedef struct wk_subject {
     wk_run_config config; // the run's, with tasks, device and threads as opened
+    wk_plugin_record record;
     wk_run_world world;
     wk_pool *pool;
     wk_backend *backend;

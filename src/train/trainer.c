@@ -6,6 +6,7 @@
 #include "env/host.h"
 #include "train/config_parts.h"
 #include "train/device.h"
+#include "train/run_space.h"
 #include "train/trainer_parts.h"
 #include <math.h>
 #include <stdio.h>
@@ -14,14 +15,13 @@
 
 static wk_status make_worlds(wk_trainer *t, wk_error *err)
 {
-    WK_TRY(wk_run_world_open(&t->config, &t->world, err));
+    WK_TRY(wk_run_world_open(&t->config, t->code, NULL, &t->world, err));
     t->domain = t->world.domain;
-    WK_TRY(wk_space_create(t->domain, false, &t->space, err));
+    WK_TRY(wk_run_space_create(&t->config, &t->world, &t->space, err));
     WK_TRY(
         wk_vec_create(t->domain, t->world.options, t->count, t->config.env_threads, &t->vec, err));
-    WK_TRY(wk_run_curriculum_open(&t->config, t->domain, t->space, &t->rule, err));
-    t->curriculum = t->rule.curriculum;
-    return WK_OK;
+    return wk_run_curriculum_create(&t->config, t->code, NULL, t->domain, t->space, &t->curriculum,
+                                    err);
 }
 
 static wk_status make_learner(wk_trainer *t, wk_error *err)
@@ -114,17 +114,18 @@ wk_status wk_trainer_create(const wk_run_config *config, const char *directory, 
     wk_dir *dir = NULL;
     WK_TRY(wk_dir_create(directory, err));
     WK_TRY(wk_dir_open(NULL, directory, &dir, err));
-    wk_status status = wk_trainer_create_in(config, dir, out, err);
+    wk_status status = wk_trainer_create_in(config, NULL, dir, out, err);
     wk_dir_close(dir);
     return status;
 }
 
-wk_status wk_trainer_create_in(const wk_run_config *config, const wk_dir *directory,
-                               wk_trainer **out, wk_error *err)
+wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_code *code,
+                               const wk_dir *directory, wk_trainer **out, wk_error *err)
 {
     wk_trainer *t = calloc(1, sizeof *t);
     if (!t) return wk_fail(err, WK_E_MEMORY, "no memory for a trainer");
     t->config = *config;
+    t->code = code;
     t->count = config->env_count;
     t->resumed_from = -1;
     wk_status status = wk_dir_open(directory, ".", &t->directory, err);
@@ -149,10 +150,9 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_replay_log_close(t->replay_log);
     wk_replay_destroy(t->replay);
     wk_pool_destroy(t->pool);
-    wk_run_curriculum_close(&t->rule);
+    wk_curriculum_destroy(t->curriculum);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
-    wk_run_world_close(&t->world);
     wk_dir_close(t->checkpoints);
     wk_dir_close(t->directory);
     free(t->lanes);

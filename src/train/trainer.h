@@ -12,6 +12,7 @@
 #include "replay/log.h"
 #include "train/config.h"
 #include "train/device.h"
+#include "train/run_code.h"
 #include "waker/curriculum.h"
 
 typedef struct wk_trainer wk_trainer;
@@ -21,9 +22,10 @@ typedef struct wk_trainer wk_trainer;
 /// begins, unless there are results of a run whose checkpoints are missing.
 wk_status wk_trainer_create(const wk_run_config *config, const char *directory, wk_trainer **out,
                             wk_error *err);
-/// The same in a directory that is open.
-wk_status wk_trainer_create_in(const wk_run_config *config, const wk_dir *directory,
-                               wk_trainer **out, wk_error *err);
+/// The same in a directory that is open, with the plug-ins that the configuration names (borrowed);
+/// without them (NULL) it is refused.
+wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_code *code,
+                               const wk_dir *directory, wk_trainer **out, wk_error *err);
 /// NULL is allowed. Does not save.
 void wk_trainer_destroy(wk_trainer *trainer);
 

@@ -13,12 +13,12 @@
 struct wk_trainer {
     wk_run_config config;
     wk_dir *directory;
-    wk_dir *checkpoints; // in it
+    wk_dir *checkpoints;     // in it
+    const wk_run_code *code; // of its plug-ins; NULL: everything is built in
     wk_run_world world;
     const wk_domain *domain; // the one of `world`
     wk_space *space;
-    wk_run_curriculum rule;
-    wk_curriculum *curriculum; // the one of `rule`
+    wk_curriculum *curriculum;
     wk_vec *vec;
     wk_pool *pool;
     wk_backend *backend;

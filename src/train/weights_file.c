@@ -66,6 +66,49 @@ wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *ta
     return status;
 }
 
+static int compare_tasks(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+// The task in "step-000000500000-walk"; false for other names.
+static bool read_task(const char *name, wk_weights_task out)
+{
+    uint64_t step;
+    int used = 0;
+    char again[128];
+    if (sscanf(name, "step-%" SCNu64 "-%63[a-z0-9_-]%n", &step, out, &used) != 2) return false;
+    snprintf(again, sizeof again, "step-%012" PRIu64 "-%s", step, out);
+    return strcmp(name, again) == 0;
+}
+
+static void add_task(const char *task, wk_weights_task *tasks, size_t most, size_t *count)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(tasks[i], task) == 0) return;
+    if (*count < most) snprintf(tasks[(*count)++], sizeof *tasks, "%s", task);
+}
+
+wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t most, size_t *count,
+                           wk_error *err)
+{
+    char path[WK_WEIGHTS_PATH_MAX];
+    *count = 0;
+    snprintf(path, sizeof path, "%s/finetune", run);
+    wk_dir *dir = NULL;
+    wk_names names = {0};
+    wk_status status = wk_dir_open(NULL, path, &dir, err);
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status == WK_OK) status = wk_dir_list(dir, &names, err);
+    wk_weights_task task;
+    for (size_t i = 0; status == WK_OK && i < names.count; i++)
+        if (read_task(names.items[i], task)) add_task(task, tasks, most, count);
+    wk_names_free(&names);
+    wk_dir_close(dir);
+    if (*count > 0) qsort(tasks, *count, sizeof *tasks, compare_tasks);
+    return status;
+}
+
 // How a user gets weights of a kind.
 static const char *advice(wk_weights_kind kind)
 {

@@ -34,6 +34,14 @@ void wk_weights_path(const char *run, wk_weights_kind kind, uint64_t step, const
 wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *task, wk_steps *out,
                            wk_error *err);
 
+/// A task as folders of fine-tuned weights name it.
+typedef char wk_weights_task[64];
+
+/// Tasks that a run has fine-tuned policies for, by the names of their folders, sorted; gives how
+/// many, at most `most`.
+wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t most, size_t *count,
+                           wk_error *err);
+
 /// The newest step of a kind, or the one asked for; what exists is in the message when there is
 /// none.
 enum { WK_STEP_LAST = -1 };

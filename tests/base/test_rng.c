@@ -50,22 +50,18 @@ static void below_is_uniform_over_all_values(void **state)
     assert_true(chi < 22.5);
 }
 
-static void unit_and_normal_have_the_right_moments(void **state)
+static void unit_has_the_right_mean(void **state)
 {
     (void)state;
     enum { DRAWS = 100000 };
     wk_rng rng = wk_rng_stream(2, "test", 0);
-    double mean = 0, normal_mean = 0, normal_square = 0;
+    double mean = 0;
     for (int i = 0; i < DRAWS; i++) {
-        double u = wk_rng_unit(&rng), n = wk_rng_normal(&rng);
+        double u = wk_rng_unit(&rng);
         assert_true(u >= 0 && u < 1);
         mean += u / DRAWS;
-        normal_mean += n / DRAWS;
-        normal_square += n * n / DRAWS;
     }
     assert_near(mean, 0.5, 0.004);
-    assert_near(normal_mean, 0, 0.013);
-    assert_near(normal_square, 1, 0.02);
     assert_true(wk_unit_float(0) > 0 && wk_unit_float(UINT32_MAX) < 1);
 }
 
@@ -75,7 +71,7 @@ int main(void)
         cmocka_unit_test(philox_matches_published_vectors),
         cmocka_unit_test(streams_are_pure_and_differ_by_seed_name_and_substream),
         cmocka_unit_test(below_is_uniform_over_all_values),
-        cmocka_unit_test(unit_and_normal_have_the_right_moments),
+        cmocka_unit_test(unit_has_the_right_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

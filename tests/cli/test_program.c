@@ -18,8 +18,9 @@ static void without_arguments_the_commands_are_listed(void **state)
 static void every_command_has_help_with_usage_options_and_an_example(void **state)
 {
     (void)state;
-    const char *const commands[] = {"envs",  "envs check", "render", "bench env", "doctor",
-                                    "train", "curriculum", "ckpt",   "export",    "model-error"};
+    const char *const commands[] = {"envs",   "envs check",  "render",     "bench env",
+                                    "doctor", "train",       "curriculum", "ckpt",
+                                    "export", "model-error", "trust"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         program_result r = program_run("%s --help", commands[i]);
         program_expect_success(r);

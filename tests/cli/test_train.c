@@ -74,6 +74,36 @@ static void every_curriculum_trains_with_both_exploration_policies(void **state)
                 rules[i], random, rules[i], random ? "random" : "plan2explore"));
 }
 
+static void a_fixed_curriculum_stays_in_the_environments_it_is_given(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-fixed " QUIET_OPTIONS
+                                       " --curriculum.rule fixed --curriculum.theta '0.15; 2' "
+                                       "--tasks west --eval.every 100 --eval.envs 4 --steps 180"));
+    // 0.15 is between two points of the grid, 2 lies outside it.
+    shell(
+        "grep -o 'env_param_0\": [0-9.]*' run-fixed/metrics.jsonl | sort -u | wc -l | grep -qx 2");
+    shell("grep -q 'eval_west_train_mean_return' run-fixed/metrics.jsonl");
+    program_result r = program_run("curriculum run-fixed --json");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "0.15"));
+    r = program_run("eval run-fixed --envs 6 --json");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "\"train\""));
+    assert_null(strstr(r.out, "\"storm\""));
+    program_expect_success(program_run("openloop run-fixed --out fixed.gif --steps 8 --quiet"));
+    const char *fixed = "train --logdir run-x " QUIET_OPTIONS " --curriculum.rule fixed";
+    program_expect_error(program_run("%s", fixed), 2, "Give curriculum.theta");
+    program_expect_error(program_run("%s --curriculum.theta 0.1,0.2", fixed), 2, "turbulence");
+    program_expect_error(program_run("%s --curriculum.theta '0.1;;0.2'", fixed), 2, "θ number 2");
+    program_expect_error(program_run("%s --curriculum.theta '0.1;0.1'", fixed), 2, "same θ");
+    program_expect_error(program_run("%s --curriculum.theta 99", fixed), 2,
+                         "curriculum.theta '99'");
+    program_expect_error(program_run("train --logdir run-x " QUIET_OPTIONS
+                                     " --curriculum.rule he-oracle --curriculum.theta 0.1"),
+                         2, "leave curriculum.theta empty");
+}
+
 static void a_directory_in_use_or_with_another_run_is_refused(void **state)
 {
     (void)state;
@@ -173,6 +203,7 @@ int main(void)
         cmocka_unit_test(the_same_command_says_what_it_saved),
         cmocka_unit_test(a_second_interrupt_quits_at_once),
         cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
+        cmocka_unit_test(a_fixed_curriculum_stays_in_the_environments_it_is_given),
         cmocka_unit_test(a_directory_in_use_or_with_another_run_is_refused),
         cmocka_unit_test(wrong_settings_name_the_key),
         cmocka_unit_test(a_run_that_cannot_begin_leaves_nothing_behind),

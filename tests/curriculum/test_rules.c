@@ -319,6 +319,55 @@ static void a_restored_curriculum_continues_as_before(void **state)
     drop(&other);
 }
 
+static bool fewest_visits(const wk_curriculum_view *view, const wk_curriculum_config *config,
+                          double *probability)
+{
+    (void)config;
+    double sum = 0;
+    for (size_t i = 0; i < view->count; i++)
+        sum += probability[i] = 1 / (1 + (double)view->visits[i]);
+    for (size_t i = 0; i < view->count; i++)
+        probability[i] /= sum;
+    return true;
+}
+
+// What a rule from elsewhere said can be read without its code; what it said wrongly cannot.
+static void a_rule_known_by_name_says_what_was_saved(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const wk_curriculum_rule live = {
+        .abi = WK_CURRICULUM_ABI, .name = "mine", .distribution = fewest_visits};
+    const wk_curriculum_rule known = {.abi = WK_CURRICULUM_ABI, .name = "mine"};
+    const wk_curriculum_config config = wk_curriculum_config_default();
+    wk_space *space;
+    wk_curriculum *a, *b;
+    assert_ok(wk_space_create(&plain, false, &space, &err));
+    assert_ok(wk_curriculum_create(&live, &plain, space, &config, &a, &err));
+    assert_ok(wk_curriculum_create(&known, &plain, space, &config, &b, &err));
+    double theta[1], p[12], q[12], bad = 0.5;
+    size_t index, size = wk_curriculum_state_size(a);
+    for (uint64_t e = 0; e < 20; e++)
+        assert_ok(wk_curriculum_next(a, e, false, theta, &index, &err));
+    char *bytes = malloc(size);
+    assert_non_null(bytes);
+    wk_curriculum_save(a, bytes);
+    assert_ok(wk_curriculum_load(b, bytes, size, &err));
+    wk_curriculum_distribution(a, p);
+    wk_curriculum_distribution(b, q);
+    assert_memory_equal(p, q, sizeof p);
+    // States of older programs end before it: enough for the rule itself.
+    assert_ok(wk_curriculum_load(a, bytes, size - sizeof q, &err));
+    assert_refused(wk_curriculum_load(b, bytes, size - sizeof q, &err), WK_E_FORMAT,
+                   "was not saved yet");
+    memcpy(bytes + size - sizeof bad, &bad, sizeof bad);
+    assert_refused(wk_curriculum_load(b, bytes, size, &err), WK_E_FORMAT, "instead of 1");
+    free(bytes);
+    wk_curriculum_destroy(a);
+    wk_curriculum_destroy(b);
+    wk_space_destroy(space);
+}
+
 static void bad_names_and_numbers_are_refused(void **state)
 {
     (void)state;
@@ -354,6 +403,7 @@ int main(void)
         cmocka_unit_test(draws_follow_the_distribution_and_depend_on_seed_and_episode_only),
         cmocka_unit_test(prefill_uses_the_default_distribution),
         cmocka_unit_test(a_restored_curriculum_continues_as_before),
+        cmocka_unit_test(a_rule_known_by_name_says_what_was_saved),
         cmocka_unit_test(bad_names_and_numbers_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

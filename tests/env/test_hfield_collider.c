@@ -155,7 +155,7 @@ static void place_capsules(const mjModel *model, mjData *data, wk_rng *rng)
         qpos[1] = wk_rng_uniform(rng, -0.6, 0.6);
         qpos[2] = wk_rng_uniform(rng, 0, 1.4);
         for (int k = 3; k < 7; k++)
-            qpos[k] = wk_rng_normal(rng);
+            qpos[k] = wk_rng_uniform(rng, -1, 1);
         // Also the directions that make divisions by zero likely.
         if (wk_rng_below(rng, 4) == 0)
             for (int k = 3; k < 7; k++)

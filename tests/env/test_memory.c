@@ -1,5 +1,6 @@
 // Every allocation on the way to an environment fails once: nothing leaks, nothing crashes, and the
 // caller is told.
+#include "env/description.h"
 #include "env/plugin_check.h"
 #include "support/check.h"
 #include "support/faults.h"
@@ -40,6 +41,19 @@ static wk_status load_plugin(const wk_domain *domain)
     wk_plugin *plugin;
     WK_TRY(wk_plugin_load("no-such-file.so", &plugin, &err));
     return WK_OK;
+}
+
+static wk_text description; // of the toy
+
+static wk_status read_description(const wk_domain *domain)
+{
+    (void)domain;
+    wk_document document;
+    wk_described *described = NULL;
+    WK_TRY(wk_document_start("toy", description.chars, description.length, &document, &err));
+    wk_status status = wk_described_read(&document, &described, &err);
+    wk_described_destroy(described);
+    return status;
 }
 
 static void fail_each_allocation(attempt *try, int at_least)
@@ -84,6 +98,18 @@ static void a_plugin_survives_every_failing_allocation(void **state)
     fail_each_allocation(load_plugin, 1);
 }
 
+static void a_description_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_json json = {.text = &description};
+    wk_json_object(&json, NULL);
+    assert_ok(wk_domain_describe(&t.domain, &json, &err));
+    wk_json_close(&json, '}');
+    fail_each_allocation(read_description, 8);
+    wk_text_free(&description);
+}
+
 static void ignore(void *context, bool fault, const char *sentence)
 {
     (void)context;
@@ -114,6 +140,7 @@ int main(void)
         cmocka_unit_test(an_environment_survives_every_failing_allocation),
         cmocka_unit_test(a_vector_survives_every_failing_allocation),
         cmocka_unit_test(a_plugin_survives_every_failing_allocation),
+        cmocka_unit_test(a_description_survives_every_failing_allocation),
         cmocka_unit_test(an_examination_survives_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // What the renderer promises of itself: the same bytes for the same state whatever the instruction
 // set, the size or the tiling, the right way round, and nothing written outside the picture.
 #include "env/cleanup_scene.h"
+#include "env/dmc_scene.h"
 #include "env/physics.h"
 #include "env/terrain_scene.h"
 #include "support/check.h"
@@ -268,6 +269,8 @@ static void unusable_requests_are_refused(void **state)
     wk_render_config odd = {.samples = 3}, usual = {.samples = 4, .shadows = true};
     wk_terrain_scene *terrain = NULL;
     wk_cleanup_scene *cleanup = NULL;
+    wk_dmc_scene *dmc = NULL;
+    render_world suite = render_world_make(RENDER_DMC_WALKER, 0, false, 4, true);
     render_world walker = render_world_make(RENDER_WALKER, 0, false, 4, true);
     render_world point = render_world_make(RENDER_POINT, 0, false, 4, true);
     assert_refused(wk_terrain_scene_create(walker.model, &odd, &terrain, &err), WK_E_INPUT,
@@ -278,6 +281,13 @@ static void unusable_requests_are_refused(void **state)
     walker.model->cam_mat0[0] = -1;
     assert_refused(wk_terrain_scene_create(walker.model, &usual, &terrain, &err), WK_E_INPUT,
                    "camera");
+    assert_refused(wk_dmc_scene_create(suite.model, &odd, &dmc, &err), WK_E_INPUT, "3 samples");
+    assert_refused(wk_dmc_scene_create(walker.model, &usual, &dmc, &err), WK_E_INPUT, "floor");
+    suite.model->light_diffuse[0] = 1;
+    assert_refused(wk_dmc_scene_create(suite.model, &usual, &dmc, &err), WK_E_INPUT, "colour");
+    suite.model->cam_mat0[0] = -1;
+    assert_refused(wk_dmc_scene_create(suite.model, &usual, &dmc, &err), WK_E_INPUT, "camera");
+    render_world_free(&suite);
     render_world_free(&walker);
     render_world_free(&point);
 }
@@ -301,6 +311,8 @@ static void known_states_have_known_pictures(void **state)
         {0x81e868465ba8808d, 0x5709c4fe9b37207a},
         {0xc80f095fbbec3784, 0xa79353036d1e3e82},
         {0xe37cd0664f6bd66f, 0x8bee35fa608c5e38},
+        {0x12a4dfa8afd00148, 0x752dc06c0c6bb989},
+        {0xf20f07d9fde3515e, 0x1943b323ee3c56a5},
     };
     static uint8_t rgb[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++)

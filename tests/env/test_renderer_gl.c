@@ -75,6 +75,18 @@ static void car_clean_up_looks_as_in_mujoco(void **state)
     compare_domain(RENDER_CAR);
 }
 
+static void the_control_suite_walker_looks_as_in_mujoco(void **state)
+{
+    (void)state;
+    compare_domain(RENDER_DMC_WALKER);
+}
+
+static void the_control_suite_hopper_looks_as_in_mujoco(void **state)
+{
+    (void)state;
+    compare_domain(RENDER_DMC_HOPPER);
+}
+
 static void a_larger_picture_shows_the_same_as_in_mujoco(void **state)
 {
     (void)state;
@@ -119,6 +131,8 @@ int main(void)
         cmocka_unit_test(the_hopper_looks_as_in_mujoco),
         cmocka_unit_test(clean_up_looks_as_in_mujoco),
         cmocka_unit_test(car_clean_up_looks_as_in_mujoco),
+        cmocka_unit_test(the_control_suite_walker_looks_as_in_mujoco),
+        cmocka_unit_test(the_control_suite_hopper_looks_as_in_mujoco),
         cmocka_unit_test(a_larger_picture_shows_the_same_as_in_mujoco),
         cmocka_unit_test(a_picture_beyond_the_offscreen_size_is_refused),
     };

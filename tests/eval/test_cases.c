@@ -9,6 +9,7 @@ enum { ENVS = 50 };
 
 static wk_error err;
 static wk_eval_case cases[WK_EVAL_CASES_MAX];
+static const wk_case *train; // what the run was trained in; NULL: the default distribution
 
 static const wk_domain *domain_called(const char *name)
 {
@@ -24,7 +25,7 @@ static const char *chosen(const char *domain, const char *names)
     int count;
     size_t used = 0;
     text[0] = 0;
-    assert_ok(wk_eval_cases(domain_called(domain), names, ENVS, cases, &count, &err));
+    assert_ok(wk_eval_cases(domain_called(domain), train, names, ENVS, cases, &count, &err));
     for (int i = 0; i < count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s:%d", i ? " " : "",
                                  cases[i].name, cases[i].episodes);
@@ -50,18 +51,39 @@ static void cases_come_in_the_order_asked_for(void **state)
     assert_string_equal(chosen("toy", "storm"), "storm:20");
 }
 
+static void a_run_in_given_environments_is_evaluated_there(void **state)
+{
+    (void)state;
+    static const double flat[] = {0, 1, 0, 2};
+    const wk_case given = {.name = WK_EVAL_TRAIN, .count = 2, .params = flat};
+    train = &given;
+    assert_string_equal(chosen("terrain-walker", ""), "train:50");
+    assert_string_equal(chosen("terrain-walker", "dr,train"), "dr:50 train:50");
+    assert_string_equal(chosen("terrain-walker", "all"), "train:50 dr:50 steep:20 stairs:20");
+    double theta[WK_PARAMS_MAX];
+    chosen("terrain-walker", "");
+    wk_eval_theta(domain_called("terrain-walker"), NULL, 0, &cases[0], 1, 3, theta);
+    assert_true(theta[0] == 0 && theta[1] == 2);
+    train = NULL;
+    int count;
+    assert_refused(wk_eval_cases(domain_called("terrain-walker"), NULL, WK_EVAL_TRAIN, ENVS, cases,
+                                 &count, &err),
+                   WK_E_NOT_FOUND, "train");
+}
+
 static void unknown_and_repeated_cases_are_refused(void **state)
 {
     (void)state;
     int count;
     const wk_domain *walker = domain_called("terrain-walker");
-    assert_refused(wk_eval_cases(walker, "stiars", ENVS, cases, &count, &err), WK_E_NOT_FOUND,
+    assert_refused(wk_eval_cases(walker, NULL, "stiars", ENVS, cases, &count, &err), WK_E_NOT_FOUND,
                    "'stairs'");
-    assert_refused(wk_eval_cases(walker, "moonlight", ENVS, cases, &count, &err), WK_E_NOT_FOUND,
-                   "dr, steep, stairs");
-    assert_refused(wk_eval_cases(walker, "dr,,steep", ENVS, cases, &count, &err), WK_E_NOT_FOUND,
-                   "''");
-    assert_refused(wk_eval_cases(walker, "dr,dr", ENVS, cases, &count, &err), WK_E_INPUT, "twice");
+    assert_refused(wk_eval_cases(walker, NULL, "moonlight", ENVS, cases, &count, &err),
+                   WK_E_NOT_FOUND, "dr, steep, stairs");
+    assert_refused(wk_eval_cases(walker, NULL, "dr,,steep", ENVS, cases, &count, &err),
+                   WK_E_NOT_FOUND, "''");
+    assert_refused(wk_eval_cases(walker, NULL, "dr,dr", ENVS, cases, &count, &err), WK_E_INPUT,
+                   "twice");
 }
 
 static void episodes_of_a_set_are_spread_evenly_over_its_worlds(void **state)
@@ -69,7 +91,7 @@ static void episodes_of_a_set_are_spread_evenly_over_its_worlds(void **state)
     (void)state;
     const wk_domain *domain = domain_called("clean-up");
     int count, visits[6] = {0};
-    assert_ok(wk_eval_cases(domain, "extra-block", ENVS, cases, &count, &err));
+    assert_ok(wk_eval_cases(domain, NULL, "extra-block", ENVS, cases, &count, &err));
     for (int i = 0; i < cases[0].episodes; i++) {
         double theta[WK_PARAMS_MAX];
         wk_eval_theta(domain, NULL, 0, &cases[0], 7, i, theta);
@@ -89,7 +111,7 @@ static void dr_visits_the_default_distribution(void **state)
     wk_space *space;
     assert_ok(wk_space_create(domain, false, &space, &err));
     int count, visits[11] = {0};
-    assert_ok(wk_eval_cases(domain, "dr", DRAWS, cases, &count, &err));
+    assert_ok(wk_eval_cases(domain, NULL, "dr", DRAWS, cases, &count, &err));
     for (int i = 0; i < DRAWS; i++) {
         double theta[WK_PARAMS_MAX];
         wk_eval_theta(domain, space, 0, &cases[0], 7, i, theta);
@@ -108,7 +130,7 @@ static void tasks_of_the_combined_domain_stay_in_their_own_worlds(void **state)
     wk_space *space;
     assert_ok(wk_space_create(&wk_combined, false, &space, &err));
     int count, any[2] = {0};
-    assert_ok(wk_eval_cases(&wk_combined, "", ENVS, cases, &count, &err));
+    assert_ok(wk_eval_cases(&wk_combined, NULL, "", ENVS, cases, &count, &err));
     static const struct {
         const char *task, *part;
         bool fits[4]; // dr, steep, stairs, extra-block
@@ -138,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_default_there_is_dr_with_the_papers_sets),
         cmocka_unit_test(cases_come_in_the_order_asked_for),
+        cmocka_unit_test(a_run_in_given_environments_is_evaluated_there),
         cmocka_unit_test(unknown_and_repeated_cases_are_refused),
         cmocka_unit_test(episodes_of_a_set_are_spread_evenly_over_its_worlds),
         cmocka_unit_test(dr_visits_the_default_distribution),

@@ -284,6 +284,47 @@ static void what_a_watcher_fails_with_ends_the_evaluation(void **state)
     assert_int_equal(toy_worlds(), 0);
 }
 
+// Sums the rewards of task 0 in the first world as the policy's discount has it.
+typedef struct ledger {
+    double discount, weight, sum;
+} ledger;
+
+static wk_status enter(void *context, const wk_eval_row *row, wk_error *error)
+{
+    (void)error;
+    ledger *l = context;
+    if (row->set > 0 || row->episode > 0 || row->step == 0) return WK_OK;
+    l->sum += l->weight * (double)row->rewards[0];
+    l->weight *= l->discount;
+    return WK_OK;
+}
+
+static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_eval_case cases[SETS];
+    wk_eval_config config = config_of(&t, cases);
+    wk_eval_episode episodes[ALL];
+    play(&config, episodes);
+    assert_true(isnan(episodes[0].foresight.value) && isnan(episodes[0].foresight.discounted));
+    rig r = open_rig(1);
+    config.learner = r.learner;
+    ledger l = {.discount = (double)wk_learner_get_config(config.learner)->discount, .weight = 1};
+    config.watch = enter;
+    config.context = &l;
+    play(&config, episodes);
+    const wk_foresight *f = &episodes[0].foresight;
+    assert_true(isfinite(f->value) && f->reward_error > 0 && isfinite(f->reward_error));
+    assert_near(f->discounted, l.sum, 1e-9);
+    // The critic looks at the picture of the start, which differs with the world.
+    assert_true(episodes[1].foresight.value != f->value);
+    config.policy = WK_POLICY_EXPLORE; // has a critic, but not for a task's reward
+    play(&config, episodes);
+    assert_true(isnan(f->value) && isnan(f->reward_error));
+    close_rig(&r);
+}
+
 static void a_world_that_cannot_be_made_is_an_error(void **state)
 {
     (void)state;
@@ -310,6 +351,7 @@ int main(void)
         cmocka_unit_test(episodes_can_be_cut_short),
         cmocka_unit_test(an_episode_shown_again_has_the_same_rows),
         cmocka_unit_test(what_a_watcher_fails_with_ends_the_evaluation),
+        cmocka_unit_test(a_policy_says_what_it_expects_beside_what_it_gets),
         cmocka_unit_test(a_world_that_cannot_be_made_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

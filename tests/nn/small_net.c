@@ -1,4 +1,5 @@
 #include "nn/small_net.h"
+#include "nn/gru.h"
 #include "support/backend.h"
 
 #include "nn/layers.h"
@@ -12,8 +13,8 @@ static wk_tensor record_loss(small_net *net)
     net->x = wk_graph_input(g, WK_F32, WK_SHAPE(ROWS, WIDTH), "x");
     wk_tensor hidden = wk_nn_dense(net->scope, "in", net->x, SIZE, WK_ELU);
     wk_tensor h = wk_graph_fill(g, wk_graph_shape(g, hidden), 0.1f);
-    h = wk_nn_gru(net->scope, "gru", hidden, h);
-    h = wk_nn_gru(net->scope, "gru", hidden, h);
+    h = gru_step(net->scope, hidden, h);
+    h = gru_step(net->scope, hidden, h);
     wk_tensor y = wk_nn_dense(net->scope, "out", h, WIDTH, WK_IDENTITY);
     wk_tensor target = wk_graph_affine(g, net->x, -2, 0.5f);
     if (stack > 0) target = wk_graph_reshape(g, target, WK_SHAPE(1, ROWS, WIDTH));

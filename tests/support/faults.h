@@ -157,6 +157,8 @@ FAULT_WRAP(int, stat, (const char *path, struct stat *info), FAULT_STAT, -1,
            __real_stat(path, info))
 FAULT_WRAP(int, fstatat, (int dir, const char *path, struct stat *info, int flags), FAULT_STAT, -1,
            __real_fstatat(dir, path, info, flags))
+FAULT_WRAP(char *, realpath, (const char *path, char *out), FAULT_STAT, NULL,
+           out ? __real_realpath(path, out) : fault_count_block(__real_realpath(path, out)))
 FAULT_WRAP(struct dirent *, readdir, (DIR * stream), FAULT_LIST, NULL, __real_readdir(stream))
 FAULT_WRAP(int, mkdir, (const char *path, mode_t mode), FAULT_MAKE, -1, __real_mkdir(path, mode))
 FAULT_WRAP(int, mkdirat, (int dir, const char *path, mode_t mode), FAULT_MAKE, -1,

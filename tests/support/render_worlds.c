@@ -5,6 +5,7 @@
 #include "env/cleanup_layout.h"
 #include "env/cleanup_model.h"
 #include "env/cleanup_scene.h"
+#include "env/dmc_scene.h"
 #include "env/physics.h"
 #include "env/render/kernels.h"
 #include "env/terrain_profile.h"
@@ -19,14 +20,38 @@ static const char skybox[] = "<texture type=\"skybox\" builtin=\"gradient\" rgb1
 const char *render_domain_name(render_domain domain)
 {
     static const char *const names[] = {"terrain-walker", "terrain-hopper", "clean-up",
-                                        "car-clean-up"};
+                                        "car-clean-up",   "dmc-walker",     "dmc-hopper"};
     return names[domain];
 }
 
-static mjModel *load_terrain(render_domain domain, bool sky)
+static bool is_terrain(render_domain domain)
+{
+    return domain == RENDER_WALKER || domain == RENDER_HOPPER;
+}
+
+static bool is_planar(render_domain domain)
+{
+    return is_terrain(domain) || domain == RENDER_DMC_WALKER || domain == RENDER_DMC_HOPPER;
+}
+
+static const char *robot_file(render_domain domain)
+{
+    switch (domain) {
+    case RENDER_WALKER:
+        return "walker.xml";
+    case RENDER_HOPPER:
+        return "hopper.xml";
+    case RENDER_DMC_WALKER:
+        return "dmc-walker.xml";
+    default:
+        return "dmc-hopper.xml";
+    }
+}
+
+static mjModel *load_planar(render_domain domain, bool sky)
 {
     wk_error err = {0};
-    const char *name = domain == RENDER_WALKER ? "walker.xml" : "hopper.xml";
+    const char *name = robot_file(domain);
     const char *content = wk_asset_find(name)->content, *end = strstr(content, "</asset>");
     wk_text text = {0};
     wk_text_append(&text, content, (size_t)(end - content));
@@ -50,9 +75,9 @@ static void write_profile(mjModel *model, int number, wk_rng *rng)
         memcpy(model->hfield_data + row * WK_TERRAIN_COLUMNS, heights, sizeof heights);
 }
 
-// Limited joints anywhere in their range; the trunk turned at will, up to a metre below its start
-// and up to ten metres from it.
-static void pose_robot(const mjModel *model, mjData *data, wk_rng *rng)
+// Limited joints anywhere in their range; the trunk turned at will, up to a metre below its start,
+// from `left` metres behind it to twenty metres further on.
+static void pose_robot(const mjModel *model, mjData *data, double left, wk_rng *rng)
 {
     for (int j = 0; j < (int)model->njnt; j++) {
         const mjtNum *range = model->jnt_range + 2 * j, *axis = model->jnt_axis + 3 * j;
@@ -63,7 +88,7 @@ static void pose_robot(const mjModel *model, mjData *data, wk_rng *rng)
         else if (model->jnt_type[j] == mjJNT_HINGE)
             *q = 6.28 * unit - 3.14;
         else
-            *q = axis[2] > 0.5 ? -0.6 * unit : 20 * unit - 10;
+            *q = axis[2] > 0.5 ? -0.6 * unit : 20 * unit - left;
     }
 }
 
@@ -103,9 +128,19 @@ static mjModel *make_cleanup(render_domain domain, int number, wk_rng *rng, mjDa
     return model;
 }
 
-static bool is_terrain(const render_world *world)
+static void make_planar(render_world *world, int number, bool sky, const wk_render_config *config,
+                        wk_rng *rng)
 {
-    return world->domain == RENDER_WALKER || world->domain == RENDER_HOPPER;
+    wk_error err = {0};
+    world->model = load_planar(world->domain, sky);
+    assert_ok(wk_physics_make_data(world->model, &world->data, &err));
+    if (is_terrain(world->domain)) write_profile(world->model, number, rng);
+    // The control suite's floor begins two metres left of the start.
+    pose_robot(world->model, world->data, is_terrain(world->domain) ? 10 : 3, rng);
+    if (is_terrain(world->domain))
+        assert_ok(wk_terrain_scene_create(world->model, config, &world->terrain, &err));
+    else
+        assert_ok(wk_dmc_scene_create(world->model, config, &world->dmc, &err));
 }
 
 render_world render_world_make(render_domain domain, int number, bool sky, int samples,
@@ -115,12 +150,8 @@ render_world render_world_make(render_domain domain, int number, bool sky, int s
     wk_render_config config = {.samples = samples, .shadows = shadows};
     wk_rng rng = wk_rng_stream((uint64_t)number, "render-world", (uint64_t)domain);
     render_world world = {.domain = domain};
-    if (is_terrain(&world)) {
-        world.model = load_terrain(domain, sky);
-        assert_ok(wk_physics_make_data(world.model, &world.data, &err));
-        write_profile(world.model, number, &rng);
-        pose_robot(world.model, world.data, &rng);
-        assert_ok(wk_terrain_scene_create(world.model, &config, &world.terrain, &err));
+    if (is_planar(domain)) {
+        make_planar(&world, number, sky, &config, &rng);
     } else {
         world.model = make_cleanup(domain, number, &rng, &world.data);
         assert_ok(wk_cleanup_scene_create(&config, &world.cleanup, &err));
@@ -135,6 +166,7 @@ void render_world_free(render_world *world)
 {
     wk_terrain_scene_destroy(world->terrain);
     wk_cleanup_scene_destroy(world->cleanup);
+    wk_dmc_scene_destroy(world->dmc);
     mj_deleteData(world->data);
     mj_deleteModel(world->model);
 }
@@ -142,9 +174,12 @@ void render_world_free(render_world *world)
 void render_world_draw(render_world *world, int width, int height, bool portable, uint8_t *rgb)
 {
     const wk_kernels *kernels = portable ? wk_kernels_portable() : wk_kernels_best();
-    if (is_terrain(world)) {
+    if (world->terrain) {
         wk_terrain_scene_use(world->terrain, kernels);
         wk_terrain_scene_draw(world->terrain, world->model, world->data, width, height, rgb);
+    } else if (world->dmc) {
+        wk_dmc_scene_use(world->dmc, kernels);
+        wk_dmc_scene_draw(world->dmc, world->model, world->data, width, height, rgb);
     } else {
         wk_cleanup_scene_use(world->cleanup, kernels);
         wk_cleanup_scene_draw(world->cleanup, world->model, world->data, width, height, rgb);

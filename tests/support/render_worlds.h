@@ -1,4 +1,4 @@
-// States to draw: the four domains' models posed by kinematics alone (no dynamics), each a pure
+// States to draw: the domains' models posed by kinematics alone (no dynamics), each a pure
 // function of its number.
 #ifndef WK_TESTS_RENDER_WORLDS_H
 #define WK_TESTS_RENDER_WORLDS_H
@@ -12,25 +12,29 @@ typedef enum render_domain {
     RENDER_HOPPER,
     RENDER_POINT,
     RENDER_CAR,
+    RENDER_DMC_WALKER,
+    RENDER_DMC_HOPPER,
     RENDER_DOMAINS
 } render_domain;
 
 typedef struct wk_terrain_scene wk_terrain_scene;
 typedef struct wk_cleanup_scene wk_cleanup_scene;
+typedef struct wk_dmc_scene wk_dmc_scene;
 
-/// A model in a state, and the scene that draws it (one of the two).
+/// A model in a state, and the scene that draws it (one of the three).
 typedef struct render_world {
     render_domain domain;
     mjModel *model;
     mjData *data;
     wk_terrain_scene *terrain;
     wk_cleanup_scene *cleanup;
+    wk_dmc_scene *dmc;
 } render_world;
 
 const char *render_domain_name(render_domain domain);
 
-/// Random terrain (every fourth number stairs) and pose, or random arena and layout. With `sky` a
-/// terrain model has the skybox texture that MuJoCo needs to draw the sky. `samples` and `shadows`
+/// Random terrain (every fourth number stairs) and pose, or random arena and layout. With `sky` the
+/// model of a planar robot has the skybox texture that MuJoCo needs to draw the sky. `samples` and `shadows`
 /// as in wk_render_config.
 render_world render_world_make(render_domain domain, int number, bool sky, int samples,
                                bool shadows);

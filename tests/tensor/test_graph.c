@@ -111,6 +111,20 @@ static void gradient_through_a_written_weight(void *context)
     wk_graph_gradients(e->g, loss, &x, 1, &dx);
 }
 
+static void gradient_of_an_entropy(void *context)
+{
+    engine *e = context;
+    wk_tensor x = leaf(e, WK_SHAPE(2, 3)), dx;
+    wk_graph_gradients(e->g, wk_graph_entropy(e->g, x), &x, 1, &dx);
+}
+
+static void gradient_of_a_row_weight(void *context)
+{
+    engine *e = context;
+    wk_tensor x = leaf(e, WK_SHAPE(1, 1)), weight = leaf(e, WK_SHAPE(1)), dweight;
+    wk_graph_gradients(e->g, wk_graph_scale_rows(e->g, x, weight), &weight, 1, &dweight);
+}
+
 static void download_of_a_temporary(void *context)
 {
     engine *e = context;
@@ -123,9 +137,14 @@ static void download_of_a_temporary(void *context)
 static void mistakes_of_the_caller_are_caught(void **state)
 {
     (void)state;
-    void (*const mistakes[])(void *) = {
-        add_of_different_shapes, matmul_of_different_inner_lengths, write_of_a_temporary,
-        gradient_of_a_vector,    gradient_through_a_written_weight, download_of_a_temporary};
+    void (*const mistakes[])(void *) = {add_of_different_shapes,
+                                        matmul_of_different_inner_lengths,
+                                        write_of_a_temporary,
+                                        gradient_of_a_vector,
+                                        gradient_through_a_written_weight,
+                                        gradient_of_an_entropy,
+                                        gradient_of_a_row_weight,
+                                        download_of_a_temporary};
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         engine e = engine_open(1);
         if (!aborts(mistakes[i], &e)) fail_msg("mistake %zu was not caught", i);

@@ -8,7 +8,6 @@ typedef struct call_data {
     float scale, shift;
     bool accumulate;
     const float *a, *b;
-    const int32_t *index;
     const uint8_t *bytes;
     wk_draws draws;
     float *y;
@@ -48,72 +47,10 @@ static void columns_are_copied_or_added_between_rows_of_different_length(void **
     }
 }
 
-static void run_gather(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_gather_rows(d->rows, d->cols, d->index, d->a, d->y, pool);
-}
-
-static void run_scatter(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_scatter_add_rows(d->rows, d->cols, d->index, d->a, d->y, pool);
-}
-
-static void rows_are_gathered_and_their_gradients_scattered(void **state)
-{
-    (void)state;
-    enum { SOURCE = 7, COUNT = 23, COLS = 601 };
-    arrays a = arrays_new(20);
-    int32_t index[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        index[i] = (int32_t)wk_rng_below(&a.rng, SOURCE);
-    float *source = new_input(&a, SOURCE * COLS, -1, 1), *picked = new_output(&a, COUNT * COLS);
-    call_data d = {.rows = COUNT, .cols = COLS, .index = index, .a = source, .y = picked};
-    run_checked(run_gather, &d, COUNT * COLS);
-    for (size_t i = 0; i < COUNT * COLS; i++)
-        assert_true(picked[i] == source[(size_t)index[i / COLS] * COLS + i % COLS]);
-
-    float *gradient = new_input(&a, SOURCE * COLS, -1, 1);
-    double *expected = exact_of(&a, gradient, SOURCE * COLS);
-    for (size_t i = 0; i < COUNT * COLS; i++)
-        expected[(size_t)index[i / COLS] * COLS + i % COLS] += picked[i];
-    d.a = picked, d.y = gradient;
-    run_checked(run_scatter, &d, SOURCE * COLS);
-    check_close("gradient", SOURCE * COLS, gradient, expected, 2e-6, 1e-6);
-    arrays_release(&a);
-}
-
-static void run_swap(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_swap_axes(d->rows, d->src_row, d->cols, d->a, d->y, pool);
-}
-
-static void axes_are_exchanged(void **state)
-{
-    (void)state;
-    enum { A = 5, B = 3, C = 4 };
-    arrays a = arrays_new(30);
-    call_data d = {.rows = A, .src_row = B, .cols = C};
-    d.a = new_input(&a, A * B * C, -1, 1), d.y = new_output(&a, A * B * C);
-    run_checked(run_swap, &d, A * B * C);
-    for (size_t i = 0; i < A; i++)
-        for (size_t k = 0; k < B; k++)
-            for (size_t c = 0; c < C; c++)
-                assert_true(d.y[(k * A + i) * C + c] == d.a[(i * B + k) * C + c]);
-    arrays_release(&a);
-}
-
 static void run_add(void *context, wk_pool *pool)
 {
     call_data *d = context;
     wk_cpu_add(d->cols, d->a, d->b, d->y, pool);
-}
-static void run_sub(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_sub(d->cols, d->a, d->b, d->y, pool);
 }
 static void run_mul(void *context, wk_pool *pool)
 {
@@ -124,11 +61,6 @@ static void run_affine(void *context, wk_pool *pool)
 {
     call_data *d = context;
     wk_cpu_affine(d->cols, d->scale, d->shift, d->a, d->y, d->accumulate, pool);
-}
-static void run_mix(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_mix(d->cols, d->scale, d->a, d->shift, d->b, d->y, pool);
 }
 static void run_floor(void *context, wk_pool *pool)
 {
@@ -156,11 +88,6 @@ static double add(const call_data *d, double a, double b, double y)
     (void)d, (void)y;
     return a + b;
 }
-static double sub(const call_data *d, double a, double b, double y)
-{
-    (void)d, (void)y;
-    return a - b;
-}
 static double mul(const call_data *d, double a, double b, double y)
 {
     (void)d, (void)y;
@@ -170,11 +97,6 @@ static double affine(const call_data *d, double a, double b, double y)
 {
     (void)b;
     return d->scale * a + d->shift + (d->accumulate ? y : 0);
-}
-static double mix(const call_data *d, double a, double b, double y)
-{
-    (void)y;
-    return d->scale * a + d->shift * b;
 }
 static double floor_at(const call_data *d, double a, double b, double y)
 {
@@ -204,10 +126,8 @@ static void elementwise_functions_match_their_formulas(void **state)
         void (*run)(void *, wk_pool *);
         double (*formula)(const call_data *, double, double, double);
     } cases[] = {{run_add, add},
-                 {run_sub, sub},
                  {run_mul, mul},
                  {run_affine, affine},
-                 {run_mix, mix},
                  {run_floor, floor_at},
                  {run_floor_backward, floor_slope},
                  {run_copy, copy},
@@ -258,11 +178,6 @@ static void run_column_sums(void *context, wk_pool *pool)
     call_data *d = context;
     wk_cpu_column_sums(d->rows, d->cols, d->scale, d->a, d->y, d->accumulate, pool);
 }
-static void run_row_dots(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_row_dots(d->rows, d->cols, d->a, d->b, d->y, d->accumulate, pool);
-}
 static void run_spread_rows(void *context, wk_pool *pool)
 {
     call_data *d = context;
@@ -280,15 +195,7 @@ static void run_sum(void *context, wk_pool *pool)
 }
 
 // What element (r, c) of a adds to output `at`, and where.
-typedef enum kind {
-    SCALE_ROWS,
-    ROW_SUMS,
-    COLUMN_SUMS,
-    ROW_DOTS,
-    SPREAD_ROWS,
-    SPREAD_COLUMNS,
-    SUM
-} kind;
+typedef enum kind { SCALE_ROWS, ROW_SUMS, COLUMN_SUMS, SPREAD_ROWS, SPREAD_COLUMNS, SUM } kind;
 
 static void accumulate_element(kind k, const call_data *d, size_t r, size_t c, double *y)
 {
@@ -302,9 +209,6 @@ static void accumulate_element(kind k, const call_data *d, size_t r, size_t c, d
         break;
     case COLUMN_SUMS:
         y[c] += (double)d->scale * d->a[i];
-        break;
-    case ROW_DOTS:
-        y[r] += (double)d->a[i] * d->b[i];
         break;
     case SPREAD_ROWS:
         y[i] += (double)d->scale * d->b[r];
@@ -323,7 +227,7 @@ static void check_reduction(kind k, void (*run)(void *, wk_pool *), size_t rows,
 {
     arrays a = arrays_new(70 + (uint64_t)k);
     size_t all = rows * cols, widest = rows > cols ? rows : cols;
-    size_t outputs[] = {all, rows, cols, rows, all, all, 1}, n = outputs[k];
+    size_t outputs[] = {all, rows, cols, all, all, 1}, n = outputs[k];
     call_data d = {.rows = rows, .cols = cols, .scale = 0.5f, .accumulate = accumulate};
     d.a = new_input(&a, all, -1, 1), d.b = new_input(&a, all > widest ? all : widest, -1, 1);
     d.y = new_input(&a, n, -1, 1);
@@ -341,9 +245,8 @@ static void check_reduction(kind k, void (*run)(void *, wk_pool *), size_t rows,
 static void reductions_and_their_gradients_match_plain_sums(void **state)
 {
     (void)state;
-    void (*runs[])(void *, wk_pool *) = {run_scale_rows, run_row_sums,    run_column_sums,
-                                         run_row_dots,   run_spread_rows, run_spread_columns,
-                                         run_sum};
+    void (*runs[])(void *, wk_pool *) = {run_scale_rows,  run_row_sums,       run_column_sums,
+                                         run_spread_rows, run_spread_columns, run_sum};
     size_t shapes[][2] = {{1, 1},     {3, 5},      {1, 9001}, {9001, 1}, {70001, 3},
                           {131, 517}, {513, 1030}, {0, 4},    {4, 0},    {1001, 37}};
     for (kind k = SCALE_ROWS; k <= SUM; k++)
@@ -419,8 +322,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_copied_or_added_between_rows_of_different_length),
-        cmocka_unit_test(rows_are_gathered_and_their_gradients_scattered),
-        cmocka_unit_test(axes_are_exchanged),
         cmocka_unit_test(elementwise_functions_match_their_formulas),
         cmocka_unit_test(elementwise_functions_may_work_in_place),
         cmocka_unit_test(reductions_and_their_gradients_match_plain_sums),

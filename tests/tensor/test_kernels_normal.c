@@ -5,10 +5,10 @@
 
 typedef struct call_data {
     size_t rows, dims;
-    const float *raw, *action, *dy;
-    float *y, *draw, *daction;
+    const float *raw, *dy;
+    float *y, *draw;
     wk_draws draws;
-    double *exact_raw, *exact_action, *u;
+    double *exact_raw, *u;
 } call_data;
 
 typedef struct truncated {
@@ -57,12 +57,6 @@ static double entropy(const truncated *t)
            (t->low * density(t->low) - t->high * density(t->high)) / (2 * mass);
 }
 
-static double log_prob(const truncated *t, double x)
-{
-    double z = (x - t->mean) / t->std;
-    return -z * z / 2 - log(sqrt(2 * M_PI) * t->std * (1 - t->below_low - t->above_high));
-}
-
 static void run_sample(void *context, wk_pool *pool)
 {
     call_data *d = context;
@@ -82,17 +76,6 @@ static void run_entropy_backward(void *context, wk_pool *pool)
 {
     call_data *d = context;
     wk_cpu_truncnorm_entropy_backward(d->rows, d->dims, d->raw, d->dy, d->draw, pool);
-}
-static void run_log_prob(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_truncnorm_log_prob(d->rows, d->dims, d->raw, d->action, d->y, pool);
-}
-static void run_log_prob_backward(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_truncnorm_log_prob_backward(d->rows, d->dims, d->raw, d->action, d->dy, d->draw,
-                                       d->daction, pool);
 }
 
 static double sample_loss(void *context)
@@ -115,16 +98,6 @@ static double entropy_loss(void *context)
     }
     return loss;
 }
-static double log_prob_loss(void *context)
-{
-    const call_data *d = context;
-    double loss = 0;
-    for (size_t i = 0; i < d->rows * d->dims; i++) {
-        truncated t = distribution(d, i);
-        loss += d->dy[i / d->dims] * log_prob(&t, d->exact_action[i]);
-    }
-    return loss;
-}
 
 static const size_t shapes[][2] = {{1, 1}, {5, 3}, {11, 6}, {29, 2}, {0, 4}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -135,9 +108,8 @@ static call_data make_call(arrays *a, const size_t *shape, double range, uint64_
     call_data d = {.rows = shape[0], .dims = shape[1], .draws = {key, 1, 7}};
     size_t n = d.rows * d.dims;
     d.raw = new_input(a, 2 * n, -range, range), d.dy = new_input(a, n, -1, 1);
-    d.action = new_input(a, n, -1, 1);
-    d.y = new_output(a, n), d.draw = new_output(a, 2 * n), d.daction = new_output(a, n);
-    d.exact_raw = exact_of(a, d.raw, 2 * n), d.exact_action = exact_of(a, d.action, n);
+    d.y = new_output(a, n), d.draw = new_output(a, 2 * n);
+    d.exact_raw = exact_of(a, d.raw, 2 * n);
     float *u = new_output(a, n);
     wk_cpu_uniform(n, &d.draws, 0, 1, u, NULL);
     d.u = exact_of(a, u, n);
@@ -190,46 +162,6 @@ static void entropy_matches_its_formula_and_gradient(void **state)
     }
 }
 
-static void log_probability_matches_its_formula_and_gradients(void **state)
-{
-    (void)state;
-    for (int k = 0; k < 3 * SHAPES; k++) {
-        arrays a = arrays_new(60 + (uint64_t)k);
-        double ranges[] = {1, 3, 12};
-        call_data d = make_call(&a, shapes[k / 3], ranges[k % 3], 1);
-        size_t n = d.rows * d.dims;
-        kernel_call call = {run_log_prob, &d, {{d.y, d.rows}}};
-        run_on_all_threads(&call);
-        double *expected = exact_of(&a, d.dy, d.rows);
-        memset(expected, 0, d.rows * sizeof *expected);
-        for (size_t i = 0; i < n; i++) {
-            truncated t = distribution(&d, i);
-            expected[i / d.dims] += log_prob(&t, d.action[i]);
-        }
-        check_close("y", d.rows, d.y, expected, 5e-6, 2e-6);
-        call = (kernel_call){run_log_prob_backward, &d, {{d.draw, 2 * n}, {d.daction, n}}};
-        run_on_all_threads(&call);
-        // A density of width 0.1 has slopes of the order of 100, and the mean's rounding in them.
-        check_gradient("raw", log_prob_loss, &d, d.exact_raw, 2 * n, d.draw, 2e-4, 2e-5);
-        check_gradient("action", log_prob_loss, &d, d.exact_action, n, d.daction, 2e-4, 1e-5);
-        arrays_release(&a);
-    }
-}
-
-static void unwanted_gradients_of_the_log_probability_are_skipped(void **state)
-{
-    (void)state;
-    arrays a = arrays_new(90);
-    call_data d = make_call(&a, (size_t[]){3, 2}, 2, 1);
-    run_log_prob_backward(&d, NULL);
-    float *draw = new_output(&a, 12), *daction = new_output(&a, 6);
-    wk_cpu_truncnorm_log_prob_backward(3, 2, d.raw, d.action, d.dy, draw, NULL, NULL);
-    wk_cpu_truncnorm_log_prob_backward(3, 2, d.raw, d.action, d.dy, NULL, daction, NULL);
-    assert_memory_equal(draw, d.draw, 12 * sizeof *draw);
-    assert_memory_equal(daction, d.daction, 6 * sizeof *daction);
-    arrays_release(&a);
-}
-
 static void everything_stays_finite_and_inside_at_the_extremes(void **state)
 {
     (void)state;
@@ -249,8 +181,6 @@ static void everything_stays_finite_and_inside_at_the_extremes(void **state)
         assert_true(fabsf(y[r]) <= 0.999999f);
     wk_cpu_truncnorm_sample_backward(ROWS, 1, raw, &draws, dy, draw, NULL);
     assert_int_equal(wk_cpu_count_nonfinite(2 * ROWS, draw, NULL), 0);
-    wk_cpu_truncnorm_log_prob(ROWS, 1, raw, y, dy, NULL);
-    assert_int_equal(wk_cpu_count_nonfinite(ROWS, dy, NULL), 0);
     wk_cpu_truncnorm_entropy(ROWS, 1, raw, y, NULL);
     assert_int_equal(wk_cpu_count_nonfinite(ROWS, y, NULL), 0);
     wk_cpu_truncnorm_entropy_backward(ROWS, 1, raw, y, draw, NULL);
@@ -273,8 +203,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_are_the_quantiles_of_their_uniform_numbers),
         cmocka_unit_test(entropy_matches_its_formula_and_gradient),
-        cmocka_unit_test(log_probability_matches_its_formula_and_gradients),
-        cmocka_unit_test(unwanted_gradients_of_the_log_probability_are_skipped),
         cmocka_unit_test(everything_stays_finite_and_inside_at_the_extremes),
         cmocka_unit_test(the_mode_is_the_clipped_mean),
     };

@@ -49,11 +49,6 @@ static void digest_layers(inputs *in, digests *d)
         wk_cpu_bias_act_backward(&p, in->a, in->b, in->z, in->z + N, false, NULL);
         take(d, "bias and activation", in);
     }
-    wk_layer_norm norm = {1, ROWS, COLS, 0, 1e-3f};
-    wk_cpu_layer_norm(&norm, in->a, in->positive, in->b, in->y, in->y + N, in->y + 2 * N, NULL);
-    wk_cpu_layer_norm_backward(&norm, in->a, in->positive, in->y + N, in->y + 2 * N, in->b, in->z,
-                               in->z + N, in->z + 2 * N, false, in->workspace, NULL);
-    take(d, "layer norm", in);
     wk_gru gru = {1, ROWS, COLS / 3, 0, 1e-3f, -1};
     wk_gru_params params = {in->b, in->positive, in->a};
     wk_gru_grads grads = {in->z, in->z + COLS, in->z + 2 * COLS};
@@ -71,16 +66,13 @@ static void digest_distributions(inputs *in, digests *d)
 {
     wk_cpu_sample_onehot(ROWS, COLS, in->a, &in->draws, in->y, in->z, NULL);
     take(d, "one-hot sample", in);
-    wk_cpu_log_softmax(ROWS, COLS, in->a, in->y, NULL);
     wk_cpu_softmax(ROWS, COLS, in->a, in->y + N, NULL);
     wk_cpu_softmax_backward(ROWS, COLS, in->y + N, in->b, in->z, NULL);
-    wk_cpu_log_softmax_backward(ROWS, COLS, in->y, in->b, in->z + N, NULL);
     take(d, "softmax", in);
     wk_cpu_kl(ROWS, 1, COLS, in->a, in->b, in->y, NULL);
     wk_cpu_kl_backward(ROWS, 1, COLS, in->a, in->b, in->positive, 0.2f, 0.8f, in->z, in->z + N,
                        NULL);
     wk_cpu_entropy(ROWS, 1, COLS, in->a, in->y + N, NULL);
-    wk_cpu_entropy_backward(ROWS, 1, COLS, in->a, in->positive, in->z + 2 * N, NULL);
     take(d, "KL and entropy", in);
     enum { DIMS = 5, STATES = N / 2 / DIMS };
     wk_cpu_truncnorm_sample(STATES, DIMS, in->a, &in->draws, in->y, NULL);
@@ -89,10 +81,6 @@ static void digest_distributions(inputs *in, digests *d)
     wk_cpu_truncnorm_entropy(STATES, DIMS, in->a, in->y, NULL);
     wk_cpu_truncnorm_entropy_backward(STATES, DIMS, in->a, in->b, in->z, NULL);
     take(d, "truncated normal entropy", in);
-    wk_cpu_truncnorm_log_prob(STATES, DIMS, in->a, in->b, in->y, NULL);
-    wk_cpu_truncnorm_log_prob_backward(STATES, DIMS, in->a, in->b, in->positive, in->z, in->z + N,
-                                       NULL);
-    take(d, "truncated normal log-probability", in);
 }
 
 static void digest_learning(inputs *in, digests *d)

@@ -219,12 +219,6 @@ static void deconv(const op_case *c, const double *const *x, double *y)
     conv_stack(c, x, y, deconv_one, out, w.dim[w.rank - 2]);
 }
 
-static wk_tensor build_layer_norm(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_layer_norm(g, x[0], x[1], x[2], 1e-3f);
-}
-
 static void normalise(const double *x, size_t n, const double *gain, const double *offset,
                       double *y)
 {
@@ -235,17 +229,6 @@ static void normalise(const double *x, size_t n, const double *gain, const doubl
         variance += (x[i] - mean) * (x[i] - mean) / (double)n;
     for (size_t i = 0; i < n; i++)
         y[i] = gain[i] * (x[i] - mean) / sqrt(variance + (double)1e-3f) + offset[i];
-}
-
-static void layer_norm(const op_case *c, const double *const *x, double *y)
-{
-    wk_shape gain = c->shapes[1];
-    size_t n = (size_t)gain.dim[gain.rank - 1], stack = op_count(c, 1) / n;
-    size_t rows = op_count(c, 0) / n;
-    for (size_t i = 0; i < rows; i++) {
-        size_t at = i / (rows / stack) * n;
-        normalise(x[0] + i * n, n, x[1] + at, x[2] + at, y + i * n);
-    }
 }
 
 static wk_tensor build_gru(wk_graph *g, const wk_tensor *x, wk_random r)
@@ -318,10 +301,6 @@ static const op_case cases[] = {
             .shapes = {OP_SHAPE(3, 3, 3, 2), OP_SHAPE(6, 6, 1, 2)}),
     OP_CASE("deconv of a stack", build_deconv, deconv,
             .shapes = {OP_SHAPE(2, 2, 1, 1, 3), OP_SHAPE(2, 5, 5, 2, 3), OP_SHAPE(2, 2)}),
-    OP_CASE("layer norm", build_layer_norm, layer_norm,
-            .shapes = {OP_SHAPE(5, 7), OP_SHAPE(7), OP_SHAPE(7)}),
-    OP_CASE("layer norm of a stack", build_layer_norm, layer_norm,
-            .shapes = {OP_SHAPE(3, 5, 4), OP_SHAPE(3, 4), OP_SHAPE(3, 4)}),
     OP_CASE("gru", build_gru, gru,
             .shapes = {OP_SHAPE(4, 15), OP_SHAPE(15), OP_SHAPE(15), OP_SHAPE(15), OP_SHAPE(4, 5)}),
     OP_CASE("gru of a stack", build_gru, gru,

@@ -139,21 +139,6 @@ static void repeat_last(const op_case *c, const double *const *x, double *y)
     repeat(c, x, y, op_count(c, 0));
 }
 
-static wk_tensor build_swap(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_swap_axes(g, x[0]);
-}
-
-static void swap(const op_case *c, const double *const *x, double *y)
-{
-    int a = op_dim(c, 0, 0), b = op_dim(c, 0, 1), inner = op_dim(c, 0, 2);
-    for (int i = 0; i < a; i++)
-        for (int j = 0; j < b; j++)
-            for (int k = 0; k < inner; k++)
-                y[(j * a + i) * inner + k] = x[0][(i * b + j) * inner + k];
-}
-
 static const op_case cases[] = {
     OP_CASE("reshape", build_reshape, copy_all, .shapes = {OP_SHAPE(6, 5)}),
     OP_CASE("stop gradient", build_stop, copy_all, .shapes = {OP_SHAPE(7)}, .constants = 1),
@@ -169,8 +154,6 @@ static const op_case cases[] = {
     OP_CASE("repeat first", build_repeat_first, repeat_first, .shapes = {OP_SHAPE(2, 5)}),
     OP_CASE("repeat middle", build_repeat_middle, repeat_middle, .shapes = {OP_SHAPE(2, 5)}),
     OP_CASE("repeat last", build_repeat_last, repeat_last, .shapes = {OP_SHAPE(2, 5)}),
-    OP_CASE("swap axes", build_swap, swap, .shapes = {OP_SHAPE(3, 5, 2)}),
-    OP_CASE("swap axes of one", build_swap, swap, .shapes = {OP_SHAPE(1, 7, 1)}),
 };
 
 static void shape_ops_match_their_references(void **state)

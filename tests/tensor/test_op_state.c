@@ -1,4 +1,4 @@
-// Ops on other element types and ops that write: indices, images, the optimiser, copies, counters.
+// Ops on other element types and ops that write: images, the optimiser, copies, counters.
 #include "support/check.h"
 #include "support/engine.h"
 #include "tensor/families.h"
@@ -12,31 +12,6 @@ static void close_covering(engine *e)
     for (size_t i = 0; i < e->g->nodes.count; i++)
         covered[e->g->nodes.items[i].op] = true;
     engine_close(e);
-}
-
-static void gather_takes_rows_and_its_gradient_adds_them_up(void **state)
-{
-    (void)state;
-    engine e = engine_open(2);
-    wk_tensor x = engine_state(&e, WK_SHAPE(3, 2));
-    wk_tensor index = wk_graph_input(e.g, WK_I32, WK_SHAPE(4), "index");
-    wk_tensor rows = wk_graph_gather(e.g, x, index);
-    const float weight[] = {1, 2, 3, 4, 5, 6, 7, 8};
-    wk_tensor weighted = wk_graph_mul(e.g, rows, wk_graph_constant(e.g, WK_SHAPE(4, 2), weight));
-    wk_tensor dx;
-    wk_graph_gradients(e.g, wk_graph_sum_all(e.g, weighted), &x, 1, &dx);
-    wk_graph_output(e.g, rows);
-    wk_graph_output(e.g, dx);
-    engine_set(&e, x, (float[]){10, 11, 20, 21, 30, 31});
-    engine_set(&e, index, (int32_t[]){2, 0, 2, 2});
-    engine_run(&e);
-    float got[8], gradient[6];
-    engine_get(&e, rows, got);
-    engine_get(&e, dx, gradient);
-    const float expected[] = {30, 31, 10, 11, 30, 31, 30, 31}, sums[] = {3, 4, 0, 0, 13, 16};
-    assert_memory_equal(got, expected, sizeof expected);
-    assert_memory_equal(gradient, sums, sizeof sums);
-    close_covering(&e);
 }
 
 static void image_maps_bytes_to_plus_minus_half(void **state)
@@ -308,7 +283,6 @@ static void these_tests_cover_their_family(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gather_takes_rows_and_its_gradient_adds_them_up),
         cmocka_unit_test(image_maps_bytes_to_plus_minus_half),
         cmocka_unit_test(global_norm_covers_all_tensors_or_each_member),
         cmocka_unit_test(adam_follows_its_formula_over_several_steps),

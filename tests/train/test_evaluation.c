@@ -92,7 +92,7 @@ static void evaluate_snapshot(uint64_t step, int threads)
                              .cases = "",
                              .threads = threads};
     wk_eval_result result = {.origin = wk_evaluation_origin(&subject.config, subject.world.domain,
-                                                            step, WK_POLICY_ALONGSIDE),
+                                                            NULL, step, WK_POLICY_ALONGSIDE),
                              .envs = 10};
     for (int k = 0; k < subject.n_tasks; k++)
         assert_ok(wk_eval_result_add(&result, &player, subject.tasks[k], k, &err));

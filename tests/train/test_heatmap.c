@@ -63,6 +63,27 @@ static void counts_are_summed_and_figures_averaged_over_a_cell(void **state)
     wk_space_destroy(f.space);
 }
 
+static void a_domain_of_one_world_has_one_cell(void **state)
+{
+    (void)state;
+    static const wk_param only[] = {{.name = "variant"}};
+    static const wk_domain one = {.name = "one", .n_params = 1, .params = only};
+    wk_error err = {0};
+    wk_space *space;
+    assert_ok(wk_space_create(&one, false, &space, &err));
+    double values[] = {3};
+    const wk_heat_layer layers[WK_HEATS] = {{"counts", WK_HEAT_IS_COUNT, values},
+                                            {"shares", WK_HEAT_IS_SHARE, values},
+                                            {"means", WK_HEAT_IS_MEAN, values}};
+    wk_heatmap map = {0};
+    assert_ok(wk_heatmap_add(&map, "", &one, space, layers, &err));
+    assert_string_equal(map.panels[0].column_name, "variant");
+    assert_int_equal(map.panels[0].rows * map.panels[0].columns, 1);
+    assert_near(map.panels[0].cells[2][0], 3, 0);
+    wk_heatmap_free(&map);
+    wk_space_destroy(space);
+}
+
 static void maps_are_written_and_drawn_one_below_the_other(void **state)
 {
     (void)state;
@@ -110,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_summed_and_figures_averaged_over_a_cell),
+        cmocka_unit_test(a_domain_of_one_world_has_one_cell),
         cmocka_unit_test(maps_are_written_and_drawn_one_below_the_other),
         cmocka_unit_test(more_maps_than_fit_are_refused),
     };

@@ -3,6 +3,7 @@
 #ifndef WK_ENV_RENDER_KERNELS_H
 #define WK_ENV_RENDER_KERNELS_H
 
+#include "env/render/floor.h"
 #include "env/render/profile.h"
 #include "env/render/solid.h"
 
@@ -48,6 +49,16 @@ typedef struct wk_kernels {
     /// Colours of the profile's front in the whole tile.
     void (*shade_front)(const wk_tile *tile, const wk_lit_scene *scene, const wk_profile *profile,
                         wk_backdrop *out);
+
+    /// Lights the corners of a floor's mesh; adds the colour of a floor, solid `index`, where it is
+    /// seen.
+    void (*light_floor)(const wk_lit_scene *scene, int index, wk_floor *floor);
+    void (*shade_floor)(wk_tile *tile, const wk_lit_scene *scene, int index, const wk_floor *floor);
+
+    /// Leaves only the samples marked `id` open to what is cast next, at any depth; and forgets
+    /// what was then cast before the plane of solid `index`, where that had been seen.
+    void (*open)(wk_tile *tile, int id);
+    void (*keep_behind)(wk_tile *tile, const wk_lit_scene *scene, int index);
 
     /// Rounds colours in [0,1] to bytes.
     void (*quantise)(const float rgb[3][WK_TILE_HEIGHT][WK_TILE_STRIDE], uint64_t blocks,

@@ -128,6 +128,31 @@ WK_LANES_INLINE wk_f8 i8_to_f8(wk_i8 value)
     return __builtin_convertvector(value, wk_f8);
 }
 
+/// from[index] per lane; every index must be inside.
+WK_LANES_INLINE wk_i8 i8_gather(const int32_t *from, wk_i8 index)
+{
+#ifdef __AVX2__
+    return (wk_i8)_mm256_i32gather_epi32(from, (__m256i)index, 4);
+#else
+    wk_i8 lanes;
+    for (int i = 0; i < 8; i++)
+        lanes[i] = from[index[i]];
+    return lanes;
+#endif
+}
+
+WK_LANES_INLINE wk_f8 f8_gather(const float *from, wk_i8 index)
+{
+#ifdef __AVX2__
+    return (wk_f8)_mm256_i32gather_ps(from, (__m256i)index, 4);
+#else
+    wk_f8 lanes;
+    for (int i = 0; i < 8; i++)
+        lanes[i] = from[index[i]];
+    return lanes;
+#endif
+}
+
 WK_LANES_INLINE wk_v8 v8_all(const float value[3])
 {
     return (wk_v8){f8_all(value[0]), f8_all(value[1]), f8_all(value[2])};

@@ -83,3 +83,26 @@ wk_material wk_material_make(const mjModel *model, int geom)
     memcpy(material.rgba, rgba, sizeof material.rgba);
     return material;
 }
+
+int wk_material_texture(const mjModel *model, int geom)
+{
+    int material = model->geom_matid[geom];
+    if (material < 0) return -1;
+#if mjVERSION_HEADER >= 320
+    int texture = model->mat_texid[mjNTEXROLE * material + mjTEXROLE_RGB];
+#else
+    int texture = model->mat_texid[material];
+#endif
+    return texture >= 0 && model->tex_type[texture] == mjTEXTURE_2D ? texture : -1;
+}
+
+const mjtByte *wk_texture_bytes(const mjModel *model, int texture, int *channels)
+{
+#if mjVERSION_HEADER >= 320
+    *channels = model->tex_nchannel[texture];
+    return model->tex_data + model->tex_adr[texture];
+#else
+    *channels = 3;
+    return model->tex_rgb + model->tex_adr[texture];
+#endif
+}

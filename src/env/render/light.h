@@ -41,4 +41,9 @@ void wk_lights_make(const wk_view *view, const mjModel *model, const mjData *dat
 /// The material of a geom: its own colour, or its material's where that is left at the default.
 wk_material wk_material_make(const mjModel *model, int geom);
 
+/// The 2-D texture of a geom's material, or -1; and the bytes of a texture, row by row, `channels`
+/// for each texel.
+int wk_material_texture(const mjModel *model, int geom);
+const mjtByte *wk_texture_bytes(const mjModel *model, int texture, int *channels);
+
 #endif

@@ -12,6 +12,7 @@ typedef struct points {
     wk_v8 eye;       // unit, to the camera
     int solid;       // index of the solid they lie on, which does not shade itself; -1: none
     wk_i8 in_shadow; // already known not to see the light that casts shadows
+    bool unshadowed; // nothing stands in that light
 } points;
 
 /// Colour per lane.
@@ -84,7 +85,7 @@ WK_LANES_INLINE void add_light_to(const wk_lit_scene *scene, int index, const wk
     wk_f8 strength = reach(light, p, &towards);
     wk_f8 cosine = v8_dot(p->normal, towards), gloss = f8_all(0);
     wk_i8 lit = (cosine > 0) & (strength > 0);
-    if (index == scene->shadows.light && i8_bits(lit)) {
+    if (index == scene->shadows.light && !p->unshadowed && i8_bits(lit)) {
         wk_i8 hidden = find_shadow(scene, light, p);
         strength = f8_select(hidden, f8_all(0), strength);
     }
@@ -102,14 +103,23 @@ WK_LANES_INLINE void add_light_to(const wk_lit_scene *scene, int index, const wk
                         gloss * light->specular[i]);
 }
 
+// The light that casts shadows apart from the sum of the others.
+WK_LANES_INLINE void light_parts(const wk_lit_scene *scene, const wk_material *material,
+                                 const points *p, colours *sum, colours *shadowed)
+{
+    for (int i = 0; i < 3; i++) {
+        sum->rgb[i] = f8_all(material->emission * material->rgba[i]);
+        shadowed->rgb[i] = f8_all(0);
+    }
+    for (int i = 0; i < scene->lights.count; i++)
+        add_light_to(scene, i, material, p, i == scene->shadows.light ? shadowed : sum);
+}
+
 WK_LANES_INLINE colours light_points(const wk_lit_scene *scene, const wk_material *material,
                                      const points *p)
 {
-    colours sum, shadowed = {{f8_all(0), f8_all(0), f8_all(0)}};
-    for (int i = 0; i < 3; i++)
-        sum.rgb[i] = f8_all(material->emission * material->rgba[i]);
-    for (int i = 0; i < scene->lights.count; i++)
-        add_light_to(scene, i, material, p, i == scene->shadows.light ? &shadowed : &sum);
+    colours sum, shadowed;
+    light_parts(scene, material, p, &sum, &shadowed);
     for (int i = 0; i < 3; i++)
         sum.rgb[i] = f8_min(f8_min(sum.rgb[i], f8_all(1)) + shadowed.rgb[i], f8_all(1));
     return sum;

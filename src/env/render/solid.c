@@ -55,24 +55,10 @@ static void set_size(wk_solid *solid, const mjtNum *size)
     }
 }
 
-static int texture_of(const mjModel *model, int material)
-{
-#if mjVERSION_HEADER >= 320
-    return model->mat_texid[mjNTEXROLE * material + mjTEXROLE_RGB];
-#else
-    return model->mat_texid[material];
-#endif
-}
-
 static float texel(const mjModel *model, int texture, int x, int y)
 {
-#if mjVERSION_HEADER >= 320
-    const mjtByte *data = model->tex_data + model->tex_adr[texture];
-    int channels = model->tex_nchannel[texture];
-#else
-    const mjtByte *data = model->tex_rgb + model->tex_adr[texture];
-    int channels = 3;
-#endif
+    int channels;
+    const mjtByte *data = wk_texture_bytes(model, texture, &channels);
     return (float)data[(y * model->tex_width[texture] + x) * channels] / 255;
 }
 
@@ -81,10 +67,9 @@ static float texel(const mjModel *model, int texture, int x, int y)
 // middle.
 static void set_checks(wk_solid *solid, const mjModel *model, int geom)
 {
-    int material = model->geom_matid[geom];
-    int texture = material < 0 ? -1 : texture_of(model, material);
-    if (texture < 0 || model->tex_type[texture] != mjTEXTURE_2D) return;
-    solid->check_size = solid->half[0] / model->mat_texrepeat[2 * material];
+    int texture = wk_material_texture(model, geom);
+    if (texture < 0) return;
+    solid->check_size = solid->half[0] / model->mat_texrepeat[2 * model->geom_matid[geom]];
     solid->check_odd = texel(model, texture, 0, 0);
     solid->check_even = texel(model, texture, model->tex_width[texture] / 2, 0);
 }

@@ -27,6 +27,18 @@ wk_view wk_view_make(const mjModel *model, const mjData *data, int width, int he
     return view;
 }
 
+bool wk_view_is_side(const mjModel *model)
+{
+    const mjtNum *mat = model->cam_mat0;
+    return model->ncam > 0 && fabs(mat[0] - 1) < 1e-6 && fabs(mat[1]) < 1e-6 &&
+           fabs(mat[2]) < 1e-6 && mat[5] < -0.5;
+}
+
+bool wk_view_is_small(const wk_view *view)
+{
+    return view->width <= WK_TILE_WIDTH && view->height <= WK_SMALL_TILES * WK_TILE_HEIGHT;
+}
+
 void wk_tile_place_x(wk_tile *tile, const wk_view *view, int x)
 {
     tile->x = x;

@@ -6,6 +6,7 @@
 
 #include "env/render/config.h"
 #include <mujoco/mujoco.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -14,6 +15,7 @@ enum {
     WK_TILE_HEIGHT = 8,                 // pixel rows
     WK_TILE_STRIDE = WK_TILE_WIDTH + 8, // room for eight lanes that begin at the last pixel
     WK_TILE_BLOCKS = WK_TILE_WIDTH / 8, // blocks of eight pixels in a row of a tile
+    WK_SMALL_TILES = 8,                 // tiles of a picture no larger than an observation
 };
 
 /// A camera and the picture it makes.
@@ -26,6 +28,13 @@ typedef struct wk_view {
 
 /// Camera 0 of the model, as MuJoCo draws it: vertical field of view, square pixels.
 wk_view wk_view_make(const mjModel *model, const mjData *data, int width, int height, int samples);
+
+/// Whether camera 0 of the model looks along +y and is level from left to right.
+bool wk_view_is_side(const mjModel *model);
+
+/// Whether the picture is no larger than an observation: one tile wide, WK_SMALL_TILES high. What
+/// is constant in such pictures is worth keeping.
+bool wk_view_is_small(const wk_view *view);
 
 /// Where, in a pixel, sample s lies; (0,0) is the top left corner.
 const float *wk_view_offset(int samples, int s);

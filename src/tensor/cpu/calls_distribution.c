@@ -34,18 +34,6 @@ void wk_cpu_call_softmax_grad(const wk_cpu_call *c)
     wk_cpu_softmax_backward(r.rows, r.cols, c->in[0], c->in[1], c->out[0], c->pool);
 }
 
-void wk_cpu_call_log_softmax(const wk_cpu_call *c)
-{
-    wk_rows r = groups(c);
-    wk_cpu_log_softmax(r.rows, r.cols, c->in[0], c->out[0], c->pool);
-}
-
-void wk_cpu_call_log_softmax_grad(const wk_cpu_call *c)
-{
-    wk_rows r = groups(c);
-    wk_cpu_log_softmax_backward(r.rows, r.cols, c->in[0], c->in[1], c->out[0], c->pool);
-}
-
 void wk_cpu_call_sample_onehot(const wk_cpu_call *c)
 {
     wk_rows r = groups(c);
@@ -75,12 +63,6 @@ void wk_cpu_call_entropy(const wk_cpu_call *c)
 {
     categorical k = categorical_of(c);
     wk_cpu_entropy(k.rows, k.groups, k.classes, c->in[0], c->out[0], c->pool);
-}
-
-void wk_cpu_call_entropy_grad(const wk_cpu_call *c)
-{
-    categorical k = categorical_of(c);
-    wk_cpu_entropy_backward(k.rows, k.groups, k.classes, c->in[0], c->in[1], c->out[0], c->pool);
 }
 
 void wk_cpu_call_kl(const wk_cpu_call *c)
@@ -141,19 +123,6 @@ void wk_cpu_call_truncated_normal_entropy_grad(const wk_cpu_call *c)
 {
     wk_rows r = actions(c);
     wk_cpu_truncnorm_entropy_backward(r.rows, r.cols, c->in[0], c->in[1], c->out[0], c->pool);
-}
-
-void wk_cpu_call_truncated_normal_log_prob(const wk_cpu_call *c)
-{
-    wk_rows r = actions(c);
-    wk_cpu_truncnorm_log_prob(r.rows, r.cols, c->in[0], c->in[1], c->out[0], c->pool);
-}
-
-void wk_cpu_call_truncated_normal_log_prob_grad(const wk_cpu_call *c)
-{
-    wk_rows r = actions(c);
-    wk_cpu_truncnorm_log_prob_backward(r.rows, r.cols, c->in[0], c->in[1], c->in[2], c->out[0],
-                                       c->out[1], c->pool);
 }
 
 // x as stacks of rows; a target without the stack is shared by it.

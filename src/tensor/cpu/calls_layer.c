@@ -132,35 +132,6 @@ void wk_cpu_call_conv_dw(const wk_cpu_call *c)
                             (float *)c->out[0] + s * dw, false, c->workspace, c->pool);
 }
 
-static wk_layer_norm layer_norm(const wk_graph *g, const wk_node *node)
-{
-    const int *inputs = wk_node_inputs(g, node);
-    int stack = wk_row_stack(wk_info(g, inputs[1])->type.shape);
-    wk_rows r = wk_rows_of(wk_info(g, inputs[0])->type.shape, stack);
-    return (wk_layer_norm){.stacks = r.stacks,
-                           .rows = r.rows,
-                           .cols = r.cols,
-                           .param_stride = r.stacks > 1 ? r.cols : 0,
-                           .eps = node->attrs.norm.epsilon};
-}
-
-void wk_cpu_call_layer_norm(const wk_cpu_call *c)
-{
-    const wk_layer_norm p = layer_norm(c->g, c->node);
-    float *mean = c->out[1], *rstd = mean + p.stacks * p.rows;
-    wk_cpu_layer_norm(&p, c->in[0], c->in[1], c->in[2], c->out[0], mean, rstd, c->pool);
-}
-
-void wk_cpu_call_layer_norm_grad(const wk_cpu_call *c)
-{
-    const wk_layer_norm p = layer_norm(c->g, c->node);
-    bool params = c->node->attrs.norm.params;
-    const float *mean = c->in[2], *rstd = mean + p.stacks * p.rows;
-    wk_cpu_layer_norm_backward(&p, c->in[0], c->in[1], mean, rstd, c->in[3], c->out[0],
-                               params ? c->out[1] : NULL, params ? c->out[2] : NULL, false,
-                               c->workspace, c->pool);
-}
-
 static wk_gru gru(const wk_graph *g, const wk_node *node)
 {
     const int *inputs = wk_node_inputs(g, node);
@@ -209,7 +180,6 @@ size_t wk_cpu_workspace(const wk_graph *g, const wk_node *node, int threads)
     const int *inputs = wk_node_inputs(g, node);
     wk_shape large, w;
     wk_conv conv;
-    wk_layer_norm norm;
     wk_gru cell;
     switch (node->op) {
     case WK_OP_conv:
@@ -222,9 +192,6 @@ size_t wk_cpu_workspace(const wk_graph *g, const wk_node *node, int threads)
         w = type_shape(g, node->op == WK_OP_conv_dw ? node->outputs : inputs[1]);
         conv = conv_of(large, w, node->attrs.conv.stride);
         return wk_cpu_conv_workspace(&conv, threads);
-    case WK_OP_layer_norm_grad:
-        norm = layer_norm(g, node);
-        return wk_cpu_layer_norm_backward_workspace(&norm);
     case WK_OP_gru_grad:
         cell = gru(g, node);
         return wk_cpu_gru_backward_workspace(&cell);

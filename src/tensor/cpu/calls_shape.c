@@ -67,36 +67,9 @@ void wk_cpu_call_repeat(const wk_cpu_call *c)
                               y + i * to.length * to.inner, false, c->pool);
 }
 
-void wk_cpu_call_swap_axes(const wk_cpu_call *c)
-{
-    wk_shape x = wk_call_input_shape(c, 0);
-    size_t a = (size_t)x.dim[0], b = (size_t)x.dim[1];
-    wk_cpu_swap_axes(a, b, wk_shape_count(x) / a / b, c->in[0], c->out[0], c->pool);
-}
-
-void wk_cpu_call_gather(const wk_cpu_call *c)
-{
-    size_t count = (size_t)wk_call_output_shape(c, 0).dim[0];
-    wk_cpu_gather_rows(count, wk_call_count(c) / count, c->in[1], c->in[0], c->out[0], c->pool);
-}
-
-void wk_cpu_call_gather_grad(const wk_cpu_call *c)
-{
-    wk_shape dy = wk_call_input_shape(c, 0);
-    size_t count = (size_t)dy.dim[0];
-    wk_cpu_fill(wk_call_count(c), 0, c->out[0], c->pool);
-    wk_cpu_scatter_add_rows(count, wk_shape_count(dy) / count, c->in[1], c->in[0], c->out[0],
-                            c->pool);
-}
-
 void wk_cpu_call_add(const wk_cpu_call *c)
 {
     wk_cpu_add(wk_call_count(c), c->in[0], c->in[1], c->out[0], c->pool);
-}
-
-void wk_cpu_call_sub(const wk_cpu_call *c)
-{
-    wk_cpu_sub(wk_call_count(c), c->in[0], c->in[1], c->out[0], c->pool);
 }
 
 void wk_cpu_call_mul(const wk_cpu_call *c)
@@ -137,13 +110,6 @@ void wk_cpu_call_scale_rows(const wk_cpu_call *c)
     size_t rows = wk_shape_count(wk_call_input_shape(c, 1));
     wk_cpu_scale_rows(rows, wk_call_count(c) / rows, 1, c->in[1], c->in[0], c->out[0], false,
                       c->pool);
-}
-
-void wk_cpu_call_row_dots(const wk_cpu_call *c)
-{
-    size_t rows = wk_call_count(c);
-    wk_cpu_row_dots(rows, wk_shape_count(wk_call_input_shape(c, 0)) / rows, c->in[0], c->in[1],
-                    c->out[0], false, c->pool);
 }
 
 void wk_cpu_call_reduce(const wk_cpu_call *c)

@@ -217,53 +217,6 @@ void wk_cpu_softmax_backward(size_t groups, size_t classes, const float *y, cons
     wk_cpu_for(groups, group_grain(classes), softmax_backward_groups, &j, pool);
 }
 
-WK_INLINE void log_softmax_groups_of(const job *j, size_t width, size_t begin, size_t end)
-{
-    size_t n = j->classes;
-    side s;
-    for (size_t at = begin; at < end; at += width) {
-        tile t = tile_of(j, width, at, end);
-        load_side(&t, j->x + at * n, &s);
-        for (size_t k = 0; k < t.width; k++)
-            s.max[k] += wk_logf(s.total[k]);
-        for (size_t k = 0; k < t.groups; k++)
-#pragma GCC ivdep
-            for (size_t i = (at + k) * n; i < (at + k + 1) * n; i++)
-                j->y[i] = j->x[i] - s.max[k];
-    }
-}
-
-BY_WIDTH(log_softmax_groups)
-
-void wk_cpu_log_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool)
-{
-    if (!has_classes(classes)) return;
-    job j = {.total = groups, .classes = classes, .x = x, .y = y};
-    wk_cpu_for(groups, group_grain(classes), log_softmax_groups, &j, pool);
-}
-
-WK_MULTI
-static void log_softmax_backward_groups(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    size_t n = j->classes;
-    for (size_t g = begin; g < end; g++) {
-        const float *y = j->x + g * n, *dy = j->dy + g * n;
-        float sum = wk_sum_lanes(WK_TERM_VALUE, n, dy, dy), *dx = j->y + g * n;
-#pragma GCC ivdep
-        for (size_t c = 0; c < n; c++)
-            dx[c] = dy[c] - wk_weightf(y[c]) * sum;
-    }
-}
-
-void wk_cpu_log_softmax_backward(size_t groups, size_t classes, const float *y, const float *dy,
-                                 float *dx, wk_pool *pool)
-{
-    if (!has_classes(classes)) return;
-    job j = {.total = groups, .classes = classes, .x = y, .dy = dy, .y = dx};
-    wk_cpu_for(groups, group_grain(classes), log_softmax_backward_groups, &j, pool);
-}
-
 // below = how many running sums do not pass u total: the class drawn. The weights become
 // probabilities.
 WK_INLINE void draw_groups(const tile *t, const float *u, side *s, int32_t *below)
@@ -367,7 +320,7 @@ WK_INLINE void clear_rows(const job *j, size_t begin, size_t end)
 
 // entropy = log total - sum of weight x / total, x being the logits, from here on less their
 // largest.
-WK_INLINE void entropies(const tile *t, side *s, float *log_total, float *entropy)
+WK_INLINE void entropies(const tile *t, side *s, float *entropy)
 {
     for (size_t c = 0; c < t->classes; c++)
 #pragma GCC ivdep
@@ -375,23 +328,21 @@ WK_INLINE void entropies(const tile *t, side *s, float *log_total, float *entrop
             s->x[c * t->width + k] -= s->max[k];
     dots(t, s->weight, s->x, entropy);
 #pragma GCC ivdep
-    for (size_t k = 0; k < t->width; k++) {
-        log_total[k] = wk_logf(s->total[k]);
-        entropy[k] = log_total[k] - entropy[k] * s->inverse[k];
-    }
+    for (size_t k = 0; k < t->width; k++)
+        entropy[k] = wk_logf(s->total[k]) - entropy[k] * s->inverse[k];
 }
 
 WK_INLINE void entropy_rows_of(const job *j, size_t width, size_t begin, size_t end)
 {
     size_t n = j->classes;
     side s;
-    float log_total[WIDE], entropy[WIDE];
+    float entropy[WIDE];
     row_counter row = {begin, j->groups};
     clear_rows(j, begin, end);
     for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
         tile t = tile_of(j, width, at, end * j->groups);
         load_side(&t, j->x + at * n, &s);
-        entropies(&t, &s, log_total, entropy);
+        entropies(&t, &s, entropy);
         for (size_t k = 0; k < t.groups; k++)
             j->y[next_row(&row, j->groups)] += entropy[k];
     }
@@ -410,40 +361,6 @@ void wk_cpu_entropy(size_t rows, size_t groups, size_t classes, const float *x, 
     if (!has_classes(classes)) return;
     job j = {.groups = groups, .total = rows * groups, .classes = classes, .x = x, .y = y};
     wk_cpu_for(rows, row_grain(groups, classes), entropy_rows, &j, pool);
-}
-
-// dH/dx = -p (log p + H)
-WK_INLINE void entropy_backward_rows_of(const job *j, size_t width, size_t begin, size_t end)
-{
-    size_t n = j->classes;
-    side s;
-    float log_total[WIDE], entropy[WIDE], factor[WIDE] = {0};
-    row_counter row = {begin, j->groups};
-    for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
-        tile t = tile_of(j, width, at, end * j->groups);
-        load_side(&t, j->x + at * n, &s);
-        entropies(&t, &s, log_total, entropy);
-        for (size_t k = 0; k < t.groups; k++)
-            factor[k] = -j->dy[next_row(&row, j->groups)] * s.inverse[k];
-        for (size_t c = 0; c < n; c++)
-#pragma GCC ivdep
-            for (size_t k = 0; k < t.width; k++) {
-                size_t i = c * t.width + k;
-                s.x[i] = factor[k] * s.weight[i] * (s.x[i] - log_total[k] + entropy[k]);
-            }
-        store_tile(&t, s.x, j->y + at * n);
-    }
-}
-
-BY_WIDTH(entropy_backward_rows)
-
-void wk_cpu_entropy_backward(size_t rows, size_t groups, size_t classes, const float *x,
-                             const float *dy, float *dx, wk_pool *pool)
-{
-    if (!has_classes(classes)) return;
-    job j = {
-        .groups = groups, .total = rows * groups, .classes = classes, .x = x, .dy = dy, .y = dx};
-    wk_cpu_for(rows, row_grain(groups, classes), entropy_backward_rows, &j, pool);
 }
 
 // A tile of both sides, post's x being the difference of both, and for each group the shift that

@@ -45,23 +45,6 @@ void wk_cpu_add(size_t n, const float *a, const float *b, float *y, wk_pool *poo
 }
 
 WK_MULTI
-static void sub(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    const float *a = j->a, *b = j->b;
-    float *y = j->y;
-#pragma GCC ivdep
-    for (size_t i = begin; i < end; i++)
-        y[i] = a[i] - b[i];
-}
-
-void wk_cpu_sub(size_t n, const float *a, const float *b, float *y, wk_pool *pool)
-{
-    job j = {.a = a, .b = b, .y = y};
-    wk_cpu_for(n, WK_GRAIN, sub, &j, pool);
-}
-
-WK_MULTI
 static void mul(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
@@ -99,23 +82,6 @@ void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y,
 {
     job j = {.a = x, .y = y, .scale = scale, .other = shift, .accumulate = accumulate};
     wk_cpu_for(n, WK_GRAIN, affine, &j, pool);
-}
-
-WK_MULTI
-static void mix(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    const float *a = j->a, *b = j->b;
-    float *y = j->y, p = j->scale, q = j->other;
-#pragma GCC ivdep
-    for (size_t i = begin; i < end; i++)
-        y[i] = p * a[i] + q * b[i];
-}
-
-void wk_cpu_mix(size_t n, float a, const float *x, float b, const float *z, float *y, wk_pool *pool)
-{
-    job j = {.a = x, .b = z, .y = y, .scale = a, .other = b};
-    wk_cpu_for(n, WK_GRAIN, mix, &j, pool);
 }
 
 WK_MULTI

@@ -88,26 +88,7 @@ void wk_cpu_bias_act(const wk_bias_act *p, const float *x, const float *bias, fl
 void wk_cpu_bias_act_backward(const wk_bias_act *p, const float *y, const float *dy, float *dx,
                               float *dbias, bool accumulate_bias, wk_pool *pool);
 
-// Layer norm and the GRU cell (norm.c, gru.c)
-
-/// y = gain (x - mean) / sqrt(variance + eps) + bias over each row.
-typedef struct wk_layer_norm {
-    size_t stacks, rows, cols;
-    size_t param_stride; // cols, or 0 for one gain and bias
-    float eps;
-} wk_layer_norm;
-
-/// `mean` and `rstd` [stacks, rows] are kept for the backward pass.
-void wk_cpu_layer_norm(const wk_layer_norm *p, const float *x, const float *gain, const float *bias,
-                       float *y, float *mean, float *rstd, wk_pool *pool);
-
-size_t wk_cpu_layer_norm_backward_workspace(const wk_layer_norm *p);
-
-/// dgain and dbias (both or neither) are summed over rows, and over stacks when shared.
-void wk_cpu_layer_norm_backward(const wk_layer_norm *p, const float *x, const float *gain,
-                                const float *mean, const float *rstd, const float *dy, float *dx,
-                                float *dgain, float *dbias, bool accumulate_params, void *workspace,
-                                wk_pool *pool);
+// The GRU cell (gru.c)
 
 /// The cell after its matrix product: parts = LN(pre + gate_bias) over all 3 hidden, split into
 /// reset, cand, update; r = sigmoid(reset), c = tanh(r cand), u = sigmoid(update + update_bias),
@@ -122,12 +103,12 @@ typedef struct wk_gru {
 /// The most hidden units of a cell: a row's working copy lies on the stack.
 enum { WK_GRU_MAX_HIDDEN = 8192 };
 
-/// The cell's parameters, each [3 hidden] per copy; gate_bias may be NULL.
+/// The cell's parameters, each [3 hidden] per copy.
 typedef struct wk_gru_params {
     const float *gate_bias, *gain, *bias;
 } wk_gru_params;
 
-/// Their gradients; all NULL when none is wanted, gate_bias NULL when there is none.
+/// Their gradients; all NULL when none is wanted.
 typedef struct wk_gru_grads {
     float *gate_bias, *gain, *bias;
 } wk_gru_grads;
@@ -152,17 +133,6 @@ void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params 
 void wk_cpu_copy_columns(size_t rows, size_t cols, const float *src, size_t src_row, float *dst,
                          size_t dst_row, bool accumulate, wk_pool *pool);
 
-/// dst[i] = src[index[i]] for rows of `cols` elements.
-void wk_cpu_gather_rows(size_t count, size_t cols, const int32_t *index, const float *src,
-                        float *dst, wk_pool *pool);
-
-/// dst[index[i]] += src[i], i rising: the gradient of gathering, dst starting from what it holds.
-void wk_cpu_scatter_add_rows(size_t count, size_t cols, const int32_t *index, const float *src,
-                             float *dst, wk_pool *pool);
-
-/// [a, b, inner] to [b, a, inner].
-void wk_cpu_swap_axes(size_t a, size_t b, size_t inner, const float *x, float *y, wk_pool *pool);
-
 /// y = x; also the refresh of a slow copy of parameters.
 void wk_cpu_copy(size_t n, const float *x, float *y, wk_pool *pool);
 
@@ -173,19 +143,12 @@ void wk_cpu_fill(size_t n, float value, float *y, wk_pool *pool);
 /// y = a + b
 void wk_cpu_add(size_t n, const float *a, const float *b, float *y, wk_pool *pool);
 
-/// y = a - b
-void wk_cpu_sub(size_t n, const float *a, const float *b, float *y, wk_pool *pool);
-
 /// y = a b
 void wk_cpu_mul(size_t n, const float *a, const float *b, float *y, wk_pool *pool);
 
 /// y = or += scale x + shift
 void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y, bool accumulate,
                    wk_pool *pool);
-
-/// y = a x + b z: mixing of slow and fast parameters, sums of weighted losses.
-void wk_cpu_mix(size_t n, float a, const float *x, float b, const float *z, float *y,
-                wk_pool *pool);
 
 /// y = max(x, floor); for a scalar mean KL this is the free-nats rule.
 void wk_cpu_max_floor(size_t n, float floor, const float *x, float *y, wk_pool *pool);
@@ -214,10 +177,6 @@ void wk_cpu_row_sums(size_t rows, size_t cols, float scale, const float *x, floa
 /// y[c] = or += scale * sum of column c.
 void wk_cpu_column_sums(size_t rows, size_t cols, float scale, const float *x, float *y,
                         bool accumulate, wk_pool *pool);
-
-/// y[r] = or += sum over c of a[r,c] b[r,c].
-void wk_cpu_row_dots(size_t rows, size_t cols, const float *a, const float *b, float *y,
-                     bool accumulate, wk_pool *pool);
 
 /// y[r,:] = or += scale v[r]: the gradient of row sums; rows = 1 that of the sum of everything.
 void wk_cpu_spread_rows(size_t rows, size_t cols, float scale, const float *v, float *y,
@@ -252,12 +211,6 @@ void wk_cpu_softmax(size_t groups, size_t classes, const float *x, float *y, wk_
 void wk_cpu_softmax_backward(size_t groups, size_t classes, const float *y, const float *dy,
                              float *dx, wk_pool *pool);
 
-void wk_cpu_log_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool);
-
-/// dx = dy - exp(y) sum of dy, from the log-softmax output y.
-void wk_cpu_log_softmax_backward(size_t groups, size_t classes, const float *y, const float *dy,
-                                 float *dx, wk_pool *pool);
-
 /// Draws one class per group and writes it as a one-hot row, with the probabilities for the
 /// backward pass. The rule, in float32, is the same for every backend: m = max logit; e_c =
 /// wk_weightf(logit_c - m) (vmath.h); s_c = s_{c-1} + e_c summed one by one from class 0; the class
@@ -274,9 +227,6 @@ void wk_cpu_mode_onehot(size_t groups, size_t classes, const float *logits, floa
 /// classes].
 void wk_cpu_entropy(size_t rows, size_t groups, size_t classes, const float *x, float *y,
                     wk_pool *pool);
-
-void wk_cpu_entropy_backward(size_t rows, size_t groups, size_t classes, const float *x,
-                             const float *dy, float *dx, wk_pool *pool);
 
 /// y[r] = KL(post || prior) summed over the `groups` variables of row r; both are logits.
 void wk_cpu_kl(size_t rows, size_t groups, size_t classes, const float *post, const float *prior,
@@ -312,15 +262,6 @@ void wk_cpu_truncnorm_entropy(size_t rows, size_t dims, const float *raw, float 
 
 void wk_cpu_truncnorm_entropy_backward(size_t rows, size_t dims, const float *raw, const float *dy,
                                        float *draw, wk_pool *pool);
-
-/// y[r] = log density of action[r], summed over dims; actions lie in [-1, 1].
-void wk_cpu_truncnorm_log_prob(size_t rows, size_t dims, const float *raw, const float *action,
-                               float *y, wk_pool *pool);
-
-/// Gradients to raw and to the action (each optional).
-void wk_cpu_truncnorm_log_prob_backward(size_t rows, size_t dims, const float *raw,
-                                        const float *action, const float *dy, float *draw,
-                                        float *daction, wk_pool *pool);
 
 // Losses, returns, disagreement (loss.c, returns.c, ensemble.c)
 

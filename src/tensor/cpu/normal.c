@@ -13,8 +13,8 @@ enum { TILE = 128, GRAIN = 1024 };
 typedef struct job {
     size_t dims;
     const wk_draws *draws;
-    const float *raw, *action, *dy;
-    float *y, *draw, *daction;
+    const float *raw, *dy;
+    float *y, *draw;
 } job;
 
 // A tile of distributions.
@@ -242,58 +242,4 @@ void wk_cpu_truncnorm_entropy_backward(size_t rows, size_t dims, const float *ra
 {
     job j = {.dims = dims, .raw = raw, .dy = dy, .draw = draw};
     wk_cpu_for(rows, row_grain(dims), entropy_backward_rows, &j, pool);
-}
-
-WK_MULTI
-static void log_prob_rows(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    tile t;
-    float value[TILE];
-    for (size_t r = begin; r < end; r++)
-        j->y[r] = 0;
-    for (size_t first = begin * j->dims; first < end * j->dims; first += TILE) {
-        load_tile(j, first, end * j->dims, &t);
-        for (size_t i = 0; i < t.count; i++)
-            value[i] = wk_truncated_log_prob(at(&t, i), j->action[first + i]);
-        add_to_rows(j, &t, value);
-    }
-}
-
-void wk_cpu_truncnorm_log_prob(size_t rows, size_t dims, const float *raw, const float *action,
-                               float *y, wk_pool *pool)
-{
-    job j = {.dims = dims, .raw = raw, .action = action, .y = y};
-    wk_cpu_for(rows, row_grain(dims), log_prob_rows, &j, pool);
-}
-
-WK_MULTI
-static void log_prob_backward_rows(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    tile t;
-    float dy[TILE], dmean[TILE], dstd[TILE], dx[TILE];
-    for (size_t first = begin * j->dims; first < end * j->dims; first += TILE) {
-        load_tile(j, first, end * j->dims, &t);
-        for (size_t i = 0; i < t.count; i++)
-            dy[i] = j->dy[(first + i) / j->dims];
-        for (size_t i = 0; i < t.count; i++) {
-            wk_truncated_grad d =
-                wk_truncated_log_prob_grad(at(&t, i), j->action[first + i], dy[i], dx + i);
-            dmean[i] = d.mean;
-            dstd[i] = d.std;
-        }
-        if (j->draw) store_raw(j, &t, dmean, dstd);
-        for (size_t i = 0; j->daction && i < t.count; i++)
-            j->daction[first + i] = dx[i];
-    }
-}
-
-void wk_cpu_truncnorm_log_prob_backward(size_t rows, size_t dims, const float *raw,
-                                        const float *action, const float *dy, float *draw,
-                                        float *daction, wk_pool *pool)
-{
-    job j = {
-        .dims = dims, .raw = raw, .action = action, .dy = dy, .draw = draw, .daction = daction};
-    wk_cpu_for(rows, row_grain(dims), log_prob_backward_rows, &j, pool);
 }

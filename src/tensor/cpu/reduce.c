@@ -13,7 +13,7 @@ typedef struct job {
     float scale;
     bool accumulate;
     wk_term term;
-    const float *a, *b;
+    const float *a;
     float *y;
     double *partial;
     uint64_t *counts;
@@ -68,30 +68,15 @@ static void sum_rows(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
     for (size_t r = begin; r < end; r++) {
-        const float *a = j->a + r * j->cols, *b = j->b + r * j->cols;
-        double sum = j->term == WK_TERM_PRODUCT ? wk_sum_run(WK_TERM_PRODUCT, j->cols, a, b)
-                                                : wk_sum_run(WK_TERM_VALUE, j->cols, a, a);
-        store(j->y + r, j->scale * sum, j->accumulate);
+        const float *a = j->a + r * j->cols;
+        store(j->y + r, j->scale * wk_sum_run(WK_TERM_VALUE, j->cols, a, a), j->accumulate);
     }
 }
 
 void wk_cpu_row_sums(size_t rows, size_t cols, float scale, const float *x, float *y,
                      bool accumulate, wk_pool *pool)
 {
-    job j = {.cols = cols, .scale = scale, .a = x, .b = x, .y = y, .accumulate = accumulate};
-    wk_cpu_for(rows, wk_row_grain(cols), sum_rows, &j, pool);
-}
-
-void wk_cpu_row_dots(size_t rows, size_t cols, const float *a, const float *b, float *y,
-                     bool accumulate, wk_pool *pool)
-{
-    job j = {.cols = cols,
-             .scale = 1,
-             .a = a,
-             .b = b,
-             .y = y,
-             .accumulate = accumulate,
-             .term = WK_TERM_PRODUCT};
+    job j = {.cols = cols, .scale = scale, .a = x, .y = y, .accumulate = accumulate};
     wk_cpu_for(rows, wk_row_grain(cols), sum_rows, &j, pool);
 }
 

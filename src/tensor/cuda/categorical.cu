@@ -125,38 +125,6 @@ void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
     });
 }
 
-void wk_cuda_call_log_softmax(const wk_cuda_call *c)
-{
-    wk_rows r = groups_of(c);
-    unsigned n = (unsigned)r.cols;
-    const float *x = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
-    wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
-        const float *from = x + (size_t)g * n;
-        normaliser z = normaliser_of(n, from, lane);
-        float shift = wk_logf(z.sum);
-        for (unsigned i = lane; i < n; i += 32)
-            y[(size_t)g * n + i] = (from[i] - z.max) - shift;
-    });
-}
-
-void wk_cuda_call_log_softmax_grad(const wk_cuda_call *c)
-{
-    wk_rows r = groups_of(c);
-    unsigned n = (unsigned)r.cols;
-    const float *y = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
-    float *dx = wk_call_out(c, 0);
-    wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
-        size_t at = (size_t)g * n;
-        float sum = 0;
-        for (unsigned i = lane; i < n; i += 32)
-            sum += dy[at + i];
-        sum = wk_warp_sum(sum);
-        for (unsigned i = lane; i < n; i += 32)
-            dx[at + i] = dy[at + i] - wk_weightf(y[at + i]) * sum;
-    });
-}
-
 // Adds the lanes' weights to *sum one by one from lane 0; returns the sum up to this lane's own.
 static __device__ float running_sum(float weight, unsigned lane, float *sum)
 {
@@ -358,12 +326,12 @@ template <class F> static __device__ double sum_groups(unsigned groups, F value)
     return total;
 }
 
-static __device__ float group_entropy(unsigned n, const float *x, unsigned lane, normaliser *z)
+static __device__ float group_entropy(unsigned n, const float *x, unsigned lane)
 {
-    *z = normaliser_of(n, x, lane);
-    float scale = 1.0f / z->sum, shift = z->max + wk_logf(z->sum), sum = 0;
+    normaliser z = normaliser_of(n, x, lane);
+    float scale = 1.0f / z.sum, shift = z.max + wk_logf(z.sum), sum = 0;
     for (unsigned i = lane; i < n; i += 32)
-        sum += wk_weightf(x[i] - z->max) * scale * (x[i] - shift);
+        sum += wk_weightf(x[i] - z.max) * scale * (x[i] - shift);
     return -wk_warp_sum(sum);
 }
 
@@ -505,28 +473,9 @@ void wk_cuda_call_entropy(const wk_cuda_call *c)
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
         const float *row = x + (size_t)r * k.groups * k.classes;
         double total = sum_groups(k.groups, [&](unsigned g, unsigned lane) {
-            normaliser z;
-            return group_entropy(k.classes, row + (size_t)g * k.classes, lane, &z);
+            return group_entropy(k.classes, row + (size_t)g * k.classes, lane);
         });
         if (threadIdx.x == 0) y[r] = (float)total;
-    });
-}
-
-void wk_cuda_call_entropy_grad(const wk_cuda_call *c)
-{
-    categorical k = categorical_of(c);
-    unsigned n = k.classes;
-    const float *x = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
-    float *dx = wk_call_out(c, 0);
-    wk_cuda_warps(c, (size_t)k.rows * k.groups, [=] __device__(unsigned g, unsigned lane) {
-        const float *from = x + (size_t)g * n;
-        normaliser z;
-        float entropy = group_entropy(n, from, lane, &z), down = -dy[g / k.groups];
-        float scale = 1.0f / z.sum, shift = z.max + wk_logf(z.sum);
-        for (unsigned i = lane; i < n; i += 32) {
-            float p = wk_weightf(from[i] - z.max) * scale;
-            dx[(size_t)g * n + i] = down * p * ((from[i] - shift) + entropy);
-        }
     });
 }
 

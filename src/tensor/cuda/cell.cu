@@ -53,7 +53,6 @@ static __device__ inline void load_gates(const wk_cuda_cell &k, unsigned row, un
         if (!real) continue;
         unsigned at = j * (k.hidden / 4) + quad;
         gate[j] = load4(k.pre + (size_t)row * 3 * k.hidden, at);
-        if (!k.gate_bias) continue;
         four bias = load4(k.gate_bias, at);
 #pragma unroll
         for (int i = 0; i < 4; i++)

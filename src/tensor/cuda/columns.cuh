@@ -7,15 +7,19 @@
 
 enum { WK_TILE_COLS = 32, WK_TILE_ROWS = 8 };
 
-/// How the rows of each matrix are cut; the cut depends on the shape alone.
+/// How the rows of each matrix are cut; the cut depends on the shape and the device alone.
 typedef struct wk_column_cut {
     unsigned rows, cols, chunks, chunk_rows;
 } wk_column_cut;
 
-static inline wk_column_cut wk_column_cut_of(size_t outer, size_t rows, size_t cols)
+// Blocks that sums are cut into, for every multiprocessor.
+enum { WK_COLUMN_BLOCKS = 8 };
+
+static inline wk_column_cut wk_column_cut_of(const wk_cuda_call *c, size_t outer, size_t rows,
+                                             size_t cols)
 {
     size_t tiles = outer * ((cols + WK_TILE_COLS - 1) / WK_TILE_COLS);
-    size_t wanted = 1056 / tiles, most = (rows + 63) / 64; // eight blocks a multiprocessor
+    size_t wanted = WK_COLUMN_BLOCKS * (size_t)c->processors / tiles, most = (rows + 63) / 64;
     size_t chunks = wanted < 1 ? 1 : wanted;
     if (chunks > most) chunks = most;
     size_t chunk_rows = (rows + chunks - 1) / chunks;
@@ -83,7 +87,8 @@ static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const f
 static inline void wk_cuda_collect(const wk_cuda_call *c, size_t outer, unsigned chunks,
                                    unsigned cols, const float *partial, float *y)
 {
-    unsigned wide = chunks >= 256 && outer * cols <= 8 * 132 ? 8 : WK_TILE_COLS;
+    bool narrow = chunks >= 256 && outer * cols <= WK_COLUMN_BLOCKS * (size_t)c->processors;
+    unsigned wide = narrow ? 8 : WK_TILE_COLS;
     wk_launch(c, wk_collect_kernel, dim3((cols + wide - 1) / wide, (unsigned)outer),
               dim3(wide, WK_COLLECT / wide), chunks, cols, partial, y);
 }
@@ -94,11 +99,13 @@ typedef struct wk_quad_cut {
     unsigned rows, quads, wide, high, chunks, chunk_rows;
 } wk_quad_cut;
 
-static inline wk_quad_cut wk_quad_cut_of(size_t outer, size_t rows, size_t quads)
+static inline wk_quad_cut wk_quad_cut_of(const wk_cuda_call *c, size_t outer, size_t rows,
+                                         size_t quads)
 {
     size_t wide = quads < WK_QUADS_WIDE ? quads : WK_QUADS_WIDE, high = WK_QUADS / wide;
     size_t tiles = outer * ((quads + wide - 1) / wide);
-    size_t wanted = (1056 + tiles - 1) / tiles, most = (rows + 4 * high - 1) / (4 * high);
+    size_t blocks = WK_COLUMN_BLOCKS * (size_t)c->processors;
+    size_t wanted = (blocks + tiles - 1) / tiles, most = (rows + 4 * high - 1) / (4 * high);
     size_t chunks = wanted < most ? wanted : most;
     size_t chunk_rows = (rows + chunks - 1) / chunks;
     wk_quad_cut cut = {(unsigned)rows,
@@ -142,7 +149,7 @@ template <class F>
 static void wk_cuda_quads(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols,
                           size_t fold, float scale, F value, float *y)
 {
-    wk_quad_cut cut = wk_quad_cut_of(outer, rows, cols / 4);
+    wk_quad_cut cut = wk_quad_cut_of(c, outer, rows, cols / 4);
     dim3 grid((cut.quads + cut.wide - 1) / cut.wide, cut.chunks, (unsigned)outer);
     bool whole = cut.chunks * fold == 1 && (uintptr_t)y % sizeof(float4) == 0;
     float *partial = whole ? y : (float *)wk_cuda_scratch(c, outer * cut.chunks * cols * sizeof *y);
@@ -158,7 +165,7 @@ template <class F>
 static void wk_cuda_columns(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols,
                             float scale, F value, float *y)
 {
-    wk_column_cut cut = wk_column_cut_of(outer, rows, cols);
+    wk_column_cut cut = wk_column_cut_of(c, outer, rows, cols);
     dim3 grid((unsigned)((cols + WK_TILE_COLS - 1) / WK_TILE_COLS), cut.chunks, (unsigned)outer);
     dim3 block(WK_TILE_COLS, WK_TILE_ROWS);
     float *partial =

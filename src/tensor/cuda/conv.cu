@@ -12,8 +12,9 @@
 
 // Bytes of patches in one block of images; the cache holds 60 MB on an H200.
 enum { BLOCK_BYTES = 48 << 20 };
-// Products of weight gradients that run at once, in tiles of 128 by 128, and groups at most.
-enum { TILES = 264, MOST_GROUPS = 128 };
+// Products of weight gradients that run at once on a multiprocessor, in tiles of 128 by 128, and
+// groups at most.
+enum { TILES = 2, MOST_GROUPS = 128 };
 
 static size_t stacks_of(wk_shape image)
 {
@@ -268,10 +269,10 @@ typedef struct weight_cut {
     unsigned groups, images;
 } weight_cut;
 
-static weight_cut cut_weights(const wk_conv_sizes *z, unsigned block)
+static weight_cut cut_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned block)
 {
     unsigned tiles = divide_up(z->patch, 128) * divide_up(z->small_c, 128);
-    unsigned groups = TILES / tiles;
+    unsigned groups = TILES * (unsigned)c->processors / tiles;
     groups = groups < 1 ? 1 : groups > MOST_GROUPS ? MOST_GROUPS : groups;
     if (groups > block) groups = block;
     weight_cut cut = {groups, block / groups};
@@ -309,7 +310,7 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, cons
         return;
     }
     size_t image = (size_t)z->pixels * z->patch; // numbers of an image's patches
-    weight_cut cut = cut_weights(z, block_images(z, patch_width(c)));
+    weight_cut cut = cut_weights(c, z, block_images(z, patch_width(c)));
     unsigned block = cut.groups * cut.images;
     void *patches = wk_cuda_scratch(c, block * image * patch_width(c));
     float *sums =

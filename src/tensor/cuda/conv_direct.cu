@@ -170,7 +170,7 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
 bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
                                  const float *small, float *dw)
 {
-    enum { BLOCKS = 528 }; // four for each multiprocessor of an H200
+    const unsigned blocks = 4 * (unsigned)c->processors;
     if (!suits(c, z, false, dw)) return false;
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, NULL, dw);
@@ -179,7 +179,7 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
     j.right = wk_cuda_half(c, small, z->batch * z->small_count);
     if (!aligned(j.left) || !aligned(j.right)) return false;
     unsigned tiles = (read.patch + ROWS - 1) / ROWS * ((z->small_c + 95) / 96);
-    unsigned groups = tiles < BLOCKS ? BLOCKS / tiles : 1, steps = (j.pixels + DEPTH - 1) / DEPTH;
+    unsigned groups = tiles < blocks ? blocks / tiles : 1, steps = (j.pixels + DEPTH - 1) / DEPTH;
     unsigned group_steps = (steps + groups - 1) / groups;
     j.group = group_steps * DEPTH;
     groups = (steps + group_steps - 1) / group_steps;

@@ -46,9 +46,6 @@ struct wk_cuda_call {
     bool chained;               // part of a recurrence that runs as one kernel, in float32
     const wk_cuda_call *before; // of a product: the product it adds to, done with it
     const wk_cuda_call *tail;   // of a product: what finishes its result, done with it
-    int layers;                 // of a product: layers from it to a head, done as one kernel
-    bool draws;                 // of a product: a layer, logits and a sample done as one kernel
-    bool known;                 // of those kernels: their weights are not written shortly before
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -377,9 +374,8 @@ const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, si
 /// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
 const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);
 
-/// y = x, or zeros; any count.
+/// y = x; any count.
 void wk_cuda_copy(const wk_cuda_call *c, size_t n, const float *x, float *y);
-void wk_cuda_zero(const wk_cuda_call *c, size_t n, float *y);
 /// y[i] = scale * sum over rows of x [rows,cols] for each of `outer` matrices.
 void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
                          const float *x, float *y);
@@ -390,6 +386,13 @@ void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float sca
 // Launching.
 
 enum { WK_CUDA_THREADS = 256 };
+
+/// So many blocks, at most `each` for every multiprocessor.
+static inline unsigned wk_cuda_grid(const wk_cuda_call *c, size_t blocks, size_t each)
+{
+    size_t max = each * (size_t)c->processors;
+    return (unsigned)(blocks < max ? blocks : max);
+}
 
 /// Puts a kernel that takes so many bytes of shared memory on the stream. The kernel begins with
 /// wk_begin. An error stays for cudaGetLastError.
@@ -444,8 +447,7 @@ template <class F> static void wk_cuda_each(const wk_cuda_call *c, size_t n, F f
     assert(n < (size_t)1 << 31);
     if (n == 0) return;
     size_t blocks = (n + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
-    if (blocks > 132 * 32) blocks = 132 * 32;
-    wk_launch(c, wk_each_kernel<F>, (unsigned)blocks, WK_CUDA_THREADS, (unsigned)n, f);
+    wk_launch(c, wk_each_kernel<F>, wk_cuda_grid(c, blocks, 32), WK_CUDA_THREADS, (unsigned)n, f);
 }
 
 enum { WK_CUDA_WARPS = 4 };
@@ -464,8 +466,8 @@ template <class F> static void wk_cuda_warps(const wk_cuda_call *c, size_t n, F 
     assert(n < (size_t)1 << 31);
     if (n == 0) return;
     size_t blocks = (n + WK_CUDA_WARPS - 1) / WK_CUDA_WARPS;
-    if (blocks > 132 * 64) blocks = 132 * 64;
-    wk_launch(c, wk_warps_kernel<F>, (unsigned)blocks, WK_CUDA_WARPS * 32, (unsigned)n, f);
+    wk_launch(c, wk_warps_kernel<F>, wk_cuda_grid(c, blocks, 64), WK_CUDA_WARPS * 32, (unsigned)n,
+              f);
 }
 
 template <class F> __global__ void wk_blocks_kernel(unsigned n, F f)
@@ -482,8 +484,7 @@ template <class F> static void wk_cuda_blocks(const wk_cuda_call *c, size_t n, F
 {
     assert(n < (size_t)1 << 31);
     if (n == 0) return;
-    size_t blocks = n < 132 * 64 ? n : 132 * 64;
-    wk_launch(c, wk_blocks_kernel<F>, (unsigned)blocks, WK_CUDA_THREADS, (unsigned)n, f);
+    wk_launch(c, wk_blocks_kernel<F>, wk_cuda_grid(c, n, 64), WK_CUDA_THREADS, (unsigned)n, f);
 }
 
 // Inside kernels.

@@ -6,23 +6,11 @@ void wk_cuda_copy(const wk_cuda_call *c, size_t n, const float *x, float *y)
     wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = x[i]; });
 }
 
-void wk_cuda_zero(const wk_cuda_call *c, size_t n, float *y)
-{
-    wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = 0; });
-}
-
 void wk_cuda_call_add(const wk_cuda_call *c)
 {
     const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
     wk_out y = wk_call_store(c, 0);
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = a[i] + b[i]; });
-}
-
-void wk_cuda_call_sub(const wk_cuda_call *c)
-{
-    const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
-    wk_out y = wk_call_store(c, 0);
-    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = a[i] - b[i]; });
 }
 
 void wk_cuda_call_mul(const wk_cuda_call *c)

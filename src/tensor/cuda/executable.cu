@@ -200,8 +200,6 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     wk_cuda_merge_adam(e->calls, e->count);
     wk_cuda_merge_heads(e->calls, e->count);
     wk_cuda_merge_products(e->calls, e->count);
-    wk_cuda_merge_layers(e->calls, e->count);
-    wk_cuda_merge_priors(e->calls, e->count);
     wk_cuda_merge_slope(e->calls, e->count);
     gather_merged(e);
     return wk_cuda_make_graph(e, err);

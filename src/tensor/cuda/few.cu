@@ -212,13 +212,20 @@ static void add_merged(const wk_cuda_call *c, results_job *j)
     j->counter = c[2].in[1];
 }
 
+// A block for each tile of rows, about `each` for every multiprocessor at most.
+static dim3 row_grid(const wk_cuda_call *c, const wk_cuda_product *p, size_t each)
+{
+    size_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS;
+    size_t max = (each * (size_t)c->processors + p->stacks - 1) / p->stacks;
+    return dim3((unsigned)(tiles < max ? tiles : max), (unsigned)p->stacks);
+}
+
 static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p)
 {
     if (!has_few_results(c, p)) return false;
     results_job j = results_of(c, p);
     add_merged(c, &j);
-    size_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS, most = (132 * 6 + p->stacks - 1) / p->stacks;
-    dim3 grid((unsigned)(tiles < most ? tiles : most), (unsigned)p->stacks);
+    dim3 grid = row_grid(c, p, 6);
     wk_launch(c, p->n <= 8 ? few_results_kernel<1> : few_results_kernel<2>, grid, WARPS * 32, j);
     return true;
 }
@@ -367,8 +374,7 @@ static bool multiply_few_terms(const wk_cuda_call *c, const wk_cuda_product *p)
     j.b_term = p->transpose_b ? 1 : j.n;
     j.b_result = p->transpose_b ? j.k : 1;
     j.accumulate = p->accumulate;
-    size_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS, most = (132 * 4 + p->stacks - 1) / p->stacks;
-    dim3 grid((unsigned)(tiles < most ? tiles : most), (unsigned)p->stacks);
+    dim3 grid = row_grid(c, p, 4);
     wk_launch(c, few_terms_kernel, grid, WARPS * 32, j);
     return true;
 }
@@ -476,14 +482,14 @@ template <int TILES> static __global__ void few_gradient_kernel(gradient_job j)
 
 static bool multiply_few_gradient(const wk_cuda_call *c, const wk_cuda_product *p)
 {
-    enum { BLOCKS = 132 * 4, FEWEST_ROWS = 64 };
+    enum { BLOCKS = 4, FEWEST_ROWS = 64 }; // blocks for each multiprocessor
     bool fits = p->transpose_a && !p->transpose_b && p->n <= FEW && p->m % 8 == 0 &&
                 p->m <= MOST_WIDTH && p->k >= FEWEST_ROWS && (c->numbers & 1) &&
                 (p->stacks == 1 || p->stride_c) && !p->accumulate && !(c->halves & 2) &&
                 (uintptr_t)c->in[0] % 32 == 0;
     if (!fits) return false;
     size_t tiles = (p->k + TILE_ROWS - 1) / TILE_ROWS,
-           wanted = (BLOCKS + p->stacks - 1) / p->stacks;
+           wanted = (BLOCKS * (size_t)c->processors + p->stacks - 1) / p->stacks;
     size_t chunk_tiles = (tiles + wanted - 1) / wanted;
     if (chunk_tiles < 2) chunk_tiles = 2;
     size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles, results = p->m * p->n;

@@ -464,14 +464,6 @@ static void finish(const wk_cuda_call *tail)
 
 void wk_cuda_call_matmul(const wk_cuda_call *c)
 {
-    if (c->layers) {
-        wk_cuda_run_layers(c);
-        return;
-    }
-    if (c->draws) {
-        wk_cuda_run_prior(c);
-        return;
-    }
     wk_cuda_product p = wk_cuda_product_of(c);
     if (wk_cuda_multiply_fused(c, &p)) return;
     if (c->before) {

@@ -144,7 +144,7 @@ static __device__ void multiply(const front *f, unsigned step, uint64_t left, un
         unsigned at = k % 2 ? terms[k / 2].y : terms[k / 2].x;
 #pragma unroll
         for (unsigned i = 0; i < t::parts; i++)
-            wk_wgmma<0, 0>(sum.v[i], left + at, right + k * 2 * COLS + i * t::part);
+            wk_wgmma<0, 0>(sum.v[i], left + at, right + k * 2 * COLS + i * t::part, 1);
     }
     wk_wgmma_commit();
 }

@@ -103,7 +103,7 @@ static __device__ void multiply(const wk_colour_weights &j, unsigned at,
 #pragma unroll
         for (unsigned i = 0; i < TAPS; i++) {
             unsigned from = at + SMALL + place + i * j.x.width * CHUNK_BYTES;
-            wk_wgmma<1, 1>(sum[i], a, wk_operand(from, 128, j.pitch));
+            wk_wgmma<1, 1>(sum[i], a, wk_operand(from, 128, j.pitch), 1);
         }
     }
     wk_wgmma_commit();

@@ -68,18 +68,20 @@ static inline bool encode_turned(encode_fn *call, const operand_map *o, unsigned
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-// Puts a kernel of clusters on the stream. An error stays for cudaGetLastError.
+// Puts a kernel of clusters that take tile after tile on the stream: as many as the device holds at
+// once, or one for each tile. An error stays for cudaGetLastError.
 template <class J>
-static void wk_launch_cluster(const wk_cuda_call *c, void (*kernel)(J), unsigned grid,
-                              unsigned cluster, unsigned threads, size_t bytes, const J &job)
+static void launch_clusters(const wk_cuda_call *c, void (*kernel)(J), unsigned tiles,
+                            unsigned threads, size_t bytes, const J &job)
 {
+    unsigned clusters = (unsigned)c->processors / CLUSTER;
     cudaLaunchAttribute attribute[2] = {};
     attribute[0].id = cudaLaunchAttributeClusterDimension;
-    attribute[0].val.clusterDim = {cluster, 1, 1};
+    attribute[0].val.clusterDim = {CLUSTER, 1, 1};
     attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute[1].val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
+    config.gridDim = CLUSTER * (tiles < clusters ? tiles : clusters);
     config.blockDim = threads;
     config.dynamicSmemBytes = bytes;
     config.stream = c->stream;

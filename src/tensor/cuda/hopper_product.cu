@@ -70,12 +70,8 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 const int step_a = K_STEP * 2 >> 4;
                 const int step_b = (K_MAJOR ? K_STEP * 2 : K_STEP * N_BOX * 2) >> 4;
                 wk_barrier_wait(full + 8 * stage, round & 1);
-                wk_wgmma_begin();
                 // What lies beyond the terms is zero in both.
-#pragma unroll
-                for (int i = 0; i < K_BLOCK / K_STEP; i++)
-                    wgmma<N, K_MAJOR>::run(d, a + i * step_a, b + i * step_b, add | i);
-                wk_wgmma_commit();
+                multiply_steps<STEPS, K_MAJOR>(d, a, b, step_a, step_b, add);
                 // Alone, a warpgroup has the next products under way before it waits for the last;
                 // two fill each other's gaps, and the ring refills sooner.
                 if (GROUPS > 1) {
@@ -188,8 +184,7 @@ static bool map_results(encode_fn *call, const wk_hopper_product *p, unsigned co
 }
 
 template <int GROUPS, int N, bool K_MAJOR>
-static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call,
-                   int processors)
+static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call)
 {
     typedef tile<GROUPS, N, K_MAJOR> T;
     hopper_job j = {};
@@ -210,10 +205,7 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn 
     j.out = p->out;
     j.kind = kind_of(p);
     if (!map_results(call, p, N / 2, &j)) return false;
-    unsigned clusters = (unsigned)processors / CLUSTER;
-    wk_launch_cluster(c, hopper_kernel<GROUPS, N, K_MAJOR>,
-                      CLUSTER * (j.tiles < clusters ? j.tiles : clusters), CLUSTER, T::THREADS,
-                      T::TOTAL, j);
+    launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR>, j.tiles, T::THREADS, T::TOTAL, j);
     return true;
 }
 
@@ -281,30 +273,24 @@ static bool stays(const wk_hopper_product *p, int processors)
 }
 
 template <bool K_MAJOR>
-static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call,
-                        int processors)
+static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call)
 {
-    switch (p->tile ? p->tile : best_tile(p, processors)) {
+    switch (p->tile ? p->tile : best_tile(p, c->processors)) {
     case 1:
-        return launch<2, 208, K_MAJOR>(c, p, call, processors);
+        return launch<2, 208, K_MAJOR>(c, p, call);
     case 2:
-        return launch<1, 208, K_MAJOR>(c, p, call, processors);
+        return launch<1, 208, K_MAJOR>(c, p, call);
     default:
-        return launch<1, 80, K_MAJOR>(c, p, call, processors);
+        return launch<1, 80, K_MAJOR>(c, p, call);
     }
 }
 
 bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p)
 {
-    int device = 0, processors = 0;
-    if (!fits(c, p) || cudaGetDevice(&device) ||
-        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device))
-        return false;
-    if (p->tile == WK_HOPPER_TILES)
-        return wk_hopper_can_stay(p) && wk_hopper_stay(c, p, processors);
-    if (p->tile == 0 && stays(p, processors) && wk_hopper_stay(c, p, processors)) return true;
+    if (!fits(c, p)) return false;
+    if (p->tile == WK_HOPPER_TILES) return wk_hopper_can_stay(p) && wk_hopper_stay(c, p);
+    if (p->tile == 0 && stays(p, c->processors) && wk_hopper_stay(c, p)) return true;
     encode_fn *call = find_encode();
     if (!call) return false;
-    return p->transpose_b ? launch_tile<true>(c, p, call, processors)
-                          : launch_tile<false>(c, p, call, processors);
+    return p->transpose_b ? launch_tile<true>(c, p, call) : launch_tile<false>(c, p, call);
 }

@@ -173,7 +173,7 @@ static __device__ inline void multiply_last(float (&d)[COLS / 2], uint64_t a, un
 {
     typedef stays_room<K_MAJOR> R;
     uint64_t b = K_MAJOR ? describe_k_step(weights) : describe_n_major<K_STEP>(weights);
-    multiply_steps<COLS, COUNT, K_MAJOR>(d, a, b, K_STEP * 2 >> 4, R::STEP >> 4, add);
+    multiply_steps<COUNT, K_MAJOR>(d, a, b, K_STEP * 2 >> 4, R::STEP >> 4, add);
 }
 
 // The products of a block of terms.
@@ -186,7 +186,7 @@ static __device__ inline void multiply_block(const stays_job &j, unsigned block,
     uint64_t a = describe_k_major(rows);
     uint64_t b = K_MAJOR ? describe_k_major(weights) : describe_n_major<K_BLOCK>(weights);
     if (is_whole(j, block))
-        multiply_steps<COLS, STEPS, K_MAJOR>(d, a, b, step_a, step_b, block > 0);
+        multiply_steps<STEPS, K_MAJOR>(d, a, b, step_a, step_b, block > 0);
     else if (j.terms.tail == 1)
         multiply_last<K_MAJOR, 1>(d, a, weights, block > 0);
     else if (j.terms.tail == 2)
@@ -296,12 +296,10 @@ static bool map_operands(const wk_hopper_product *p, stays_job *j)
 }
 
 template <bool K_MAJOR, finish_kind KIND>
-static void launch(const wk_cuda_call *c, const stays_job &j, int processors)
+static void launch(const wk_cuda_call *c, const stays_job &j)
 {
-    unsigned clusters = (unsigned)processors / CLUSTER;
-    wk_launch_cluster(c, stays_kernel<K_MAJOR, KIND>,
-                      CLUSTER * (j.tiles < clusters ? j.tiles : clusters), CLUSTER, THREADS,
-                      stays_room<K_MAJOR>::TOTAL, j);
+    launch_clusters(c, stays_kernel<K_MAJOR, KIND>, j.tiles, THREADS, stays_room<K_MAJOR>::TOTAL,
+                    j);
 }
 
 bool wk_hopper_can_stay(const wk_hopper_product *p)
@@ -310,7 +308,7 @@ bool wk_hopper_can_stay(const wk_hopper_product *p)
            p->n <= CLUSTER * COLS && kind_of(p) <= FINISH_SLOPE;
 }
 
-bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p, int processors)
+bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p)
 {
     stays_job j = {};
     if (!map_operands(p, &j)) return false;
@@ -321,14 +319,14 @@ bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p, int proce
                 p->bias,        p->y.half,      p->out.half};
     finish_kind kind = kind_of(p);
     if (kind == FINISH_SLOPE)
-        launch<true, FINISH_SLOPE>(c, j, processors);
+        launch<true, FINISH_SLOPE>(c, j);
     else if (kind == FINISH_ELU && p->transpose_b)
-        launch<true, FINISH_ELU>(c, j, processors);
+        launch<true, FINISH_ELU>(c, j);
     else if (kind == FINISH_ELU)
-        launch<false, FINISH_ELU>(c, j, processors);
+        launch<false, FINISH_ELU>(c, j);
     else if (p->transpose_b)
-        launch<true, FINISH_BIAS>(c, j, processors);
+        launch<true, FINISH_BIAS>(c, j);
     else
-        launch<false, FINISH_BIAS>(c, j, processors);
+        launch<false, FINISH_BIAS>(c, j);
     return true;
 }

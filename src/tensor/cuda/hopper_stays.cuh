@@ -8,8 +8,7 @@
 /// columns, and a result in bf16 alone.
 bool wk_hopper_can_stay(const wk_hopper_product *p);
 
-/// Puts such a product on the stream, for a device of so many processors; false, having done
-/// nothing, where addresses do not allow it.
-bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p, int processors);
+/// Puts such a product on the stream; false, having done nothing, where addresses do not allow it.
+bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p);
 
 #endif

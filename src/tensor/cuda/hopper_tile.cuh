@@ -60,76 +60,6 @@ template <int GROUPS, int N, bool K_MAJOR> struct tile {
 
 // Instructions.
 
-template <int N, bool K_MAJOR> struct wgmma;
-#define F8(i)                                                                                      \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
-        "+f"(d[i + 6]), "+f"(d[i + 7])
-template <bool K_MAJOR> struct wgmma<208, K_MAJOR> {
-    static __device__ void run(float (&d)[104], uint64_t a, uint64_t b, int add)
-    {
-        asm volatile(
-            "{ .reg .pred p; setp.ne.b32 p, %106, 0;"
-            "wgmma.mma_async.sync.aligned.m64n208k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-            "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-            "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-            "%96, %97, %98, %99, %100, %101, %102, %103}, "
-            "%104, %105, p, 1, 1, 0, %107; }"
-            : F8(0), F8(8), F8(16), F8(24), F8(32), F8(40), F8(48), F8(56), F8(64), F8(72), F8(80),
-              F8(88), F8(96)
-            : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
-    }
-};
-
-template <bool K_MAJOR> struct wgmma<80, K_MAJOR> {
-    static __device__ void run(float (&d)[40], uint64_t a, uint64_t b, int add)
-    {
-        asm volatile(
-            "{ .reg .pred p; setp.ne.b32 p, %42, 0;"
-            "wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-            "%32, %33, %34, %35, %36, %37, %38, %39}, "
-            "%40, %41, p, 1, 1, 0, %43; }"
-            : F8(0), F8(8), F8(16), F8(24), F8(32)
-            : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
-    }
-};
-
-template <bool K_MAJOR> struct wgmma<64, K_MAJOR> {
-    static __device__ void run(float (&d)[32], uint64_t a, uint64_t b, int add)
-    {
-        asm volatile(
-            "{ .reg .pred p; setp.ne.b32 p, %34, 0;"
-            "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-            "%32, %33, p, 1, 1, 0, %35; }"
-            : F8(0), F8(8), F8(16), F8(24)
-            : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
-    }
-};
-
-template <bool K_MAJOR> struct wgmma<128, K_MAJOR> {
-    static __device__ void run(float (&d)[64], uint64_t a, uint64_t b, int add)
-    {
-        asm volatile(
-            "{ .reg .pred p; setp.ne.b32 p, %66, 0;"
-            "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-            "%64, %65, p, 1, 1, 0, %67; }"
-            : F8(0), F8(8), F8(16), F8(24), F8(32), F8(40), F8(48), F8(56)
-            : "l"(a), "l"(b), "r"(add), "n"(K_MAJOR ? 0 : 1));
-    }
-};
-#undef F8
-
 static __device__ inline unsigned shared_address(const void *x)
 {
     return (unsigned)__cvta_generic_to_shared(x);
@@ -207,32 +137,29 @@ static __device__ inline void fetch_for_all(unsigned to, const CUtensorMap *map,
 // so many terms; all swizzled.
 static __device__ inline uint64_t describe_k_major(unsigned address)
 {
-    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 |
-           (uint64_t)1 << 62;
+    return wk_operand(address, 16, 1024, WK_SWIZZLE_128);
 }
 
 static __device__ inline uint64_t describe_k_step(unsigned address)
 {
-    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(256 >> 4) << 32 |
-           (uint64_t)3 << 62;
+    return wk_operand(address, 16, 256, WK_SWIZZLE_32);
 }
 
 template <int TERMS> static __device__ inline uint64_t describe_n_major(unsigned address)
 {
-    return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)(N_BOX * TERMS * 2 >> 4) << 16 |
-           (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
+    return wk_operand(address, N_BOX * TERMS * 2, 512, WK_SWIZZLE_64);
 }
 
 // A batch of products. Its end stands here and not behind several: where ways meet, it would become
 // a batch of its own, and waiting for all but one would wait for everything.
-template <int N, int COUNT, bool K_MAJOR = false>
-static __device__ inline void multiply_steps(float (&d)[N / 2], uint64_t a, uint64_t b,
+template <int COUNT, bool K_MAJOR, int REGISTERS>
+static __device__ inline void multiply_steps(float (&d)[REGISTERS], uint64_t a, uint64_t b,
                                              unsigned step_a, unsigned step_b, bool add)
 {
     wk_wgmma_begin();
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
-        wgmma<N, K_MAJOR>::run(d, a + i * step_a, b + i * step_b, (int)add | i);
+        wk_wgmma<0, !K_MAJOR>(d, a + i * step_a, b + i * step_b, (int)add | i);
     wk_wgmma_commit();
 }
 

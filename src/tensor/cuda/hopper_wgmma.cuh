@@ -1,19 +1,23 @@
 // Matrix products of a warp group on capability 9.0 (wgmma): 64 rows by N columns over 16 terms,
-// both operands from shared memory. Operands lie there without swizzling: a chunk is 8 neighbouring
-// bf16 numbers, and chunks of neighbouring places lie one behind the other. Any place can thus be
-// the first of an operand, which is what lets a convolution read its taps from one copy of an
-// image.
+// both operands from shared memory. The copy engine brings operands of products swizzled. Without
+// swizzling a chunk is 8 neighbouring bf16 numbers, and chunks of neighbouring places lie one
+// behind the other: any place can be the first of an operand, which is what lets a convolution read
+// its taps from one copy of an image.
 #ifndef WK_TENSOR_CUDA_HOPPER_WGMMA_CUH
 #define WK_TENSOR_CUDA_HOPPER_WGMMA_CUH
 
 #include <stdint.h>
 
+/// How an operand's rows are swizzled, by their bytes.
+enum wk_swizzle { WK_SWIZZLE_NONE, WK_SWIZZLE_128, WK_SWIZZLE_64, WK_SWIZZLE_32 };
+
 /// An operand: its first chunk's address in shared memory, and the bytes from a chunk to the one
 /// that holds the next 8 terms (`terms`) and the next 8 rows or columns (`others`).
-static __device__ inline uint64_t wk_operand(unsigned address, unsigned terms, unsigned others)
+static __device__ inline uint64_t wk_operand(unsigned address, unsigned terms, unsigned others,
+                                             wk_swizzle swizzle = WK_SWIZZLE_NONE)
 {
     return (uint64_t)((address & 0x3ffffu) >> 4) | (uint64_t)(terms >> 4) << 16 |
-           (uint64_t)(others >> 4) << 32;
+           (uint64_t)(others >> 4) << 32 | (uint64_t)swizzle << 62;
 }
 
 /// Before the first product of a batch: what registers and shared memory hold is what it reads.
@@ -89,68 +93,50 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
                  : "memory");
 }
 
-// d += a b, with the sums of 64 rows and N = 2 * (numbers of d) columns spread over the warp group:
-// number i of a lane is row warp * 16 + lane / 4 + i / 2 % 2 * 8, column i / 4 * 8 + lane % 4 * 2 +
-// i % 2. TA and TB: the operand's chunks run along rows or columns instead of along the sum.
+// d = a b, or d += a b where `add` is not 0, for 64 rows and N = 2 * (numbers of d) columns spread
+// over the warp group: number i of a lane is row warp * 16 + lane / 4 + i / 2 % 2 * 8 and column
+// i / 4 * 8 + lane % 4 * 2 + i % 2. TA and TB: the operand's chunks run along rows or columns
+// instead of along the sum.
 
-template <int TA, int TB>
-static __device__ inline void wk_wgmma(float (&d)[8], uint64_t a, uint64_t b)
-{
-    asm volatile(
-        "{.reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7"
-        "}, %8, %9, p, 1, 1, %10, %11;}"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7])
-        : "l"(a), "l"(b), "n"(TA), "n"(TB));
-}
+// The registers of N columns as the instruction lists them, and as operands of the statement.
+#define WK_R8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define WK_R16 WK_R8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define WK_R24 WK_R16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define WK_R40                                                                                     \
+    WK_R24 ", %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39"
+#define WK_R48 WK_R40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define WK_R104                                                                                    \
+    WK_R48                                                                                         \
+    ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"             \
+    ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"             \
+    ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"             \
+    ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define WK_F8(i)                                                                                   \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
+#define WK_F16(i) WK_F8(i), WK_F8(i + 8)
+#define WK_F24(i) WK_F16(i), WK_F8(i + 16)
+#define WK_F40(i) WK_F24(i), WK_F16(i + 24)
+#define WK_F48(i) WK_F24(i), WK_F24(i + 24)
+#define WK_F104(i) WK_F48(i), WK_F48(i + 48), WK_F8(i + 96)
 
-template <int TA, int TB>
-static __device__ inline void wk_wgmma(float (&d)[16], uint64_t a, uint64_t b)
-{
-    asm volatile("{.reg .pred p; setp.eq.u32 p, 0, 0; "
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-                 "}, %16, %17, p, 1, 1, %18, %19;}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-                 : "l"(a), "l"(b), "n"(TA), "n"(TB));
-}
-
-template <int TA, int TB>
-static __device__ inline void wk_wgmma(float (&d)[24], uint64_t a, uint64_t b)
-{
-    asm volatile(
-        "{.reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-        "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23"
-        "}, %24, %25, p, 1, 1, %26, %27;}"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
-        : "l"(a), "l"(b), "n"(TA), "n"(TB));
-}
-
-template <int TA, int TB>
-static __device__ inline void wk_wgmma(float (&d)[48], uint64_t a, uint64_t b)
-{
-    asm volatile(
-        "{.reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-        "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
-        "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
-        "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
-        "}, %48, %49, p, 1, 1, %50, %51;}"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-          "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
-        : "l"(a), "l"(b), "n"(TA), "n"(TB));
-}
+// The operands after the registers are numbered from their count on.
+#define WK_WGMMA(columns, count, a_at, b_at, add_at, ta_at, tb_at)                                 \
+    template <int TA, int TB>                                                                      \
+    static __device__ inline void wk_wgmma(float(&d)[count], uint64_t a, uint64_t b, int add)      \
+    {                                                                                              \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, %" #add_at ", 0; "                             \
+                     "wgmma.mma_async.sync.aligned.m64n" #columns                                  \
+                     "k16.f32.bf16.bf16 {" WK_R##count "}, %" #a_at ", %" #b_at                    \
+                                                       ", p, 1, 1, %" #ta_at ", %" #tb_at ";}"     \
+                     : WK_F##count(0)                                                              \
+                     : "l"(a), "l"(b), "r"(add), "n"(TA), "n"(TB));                                \
+    }
+WK_WGMMA(16, 8, 8, 9, 10, 11, 12)
+WK_WGMMA(32, 16, 16, 17, 18, 19, 20)
+WK_WGMMA(48, 24, 24, 25, 26, 27, 28)
+WK_WGMMA(80, 40, 40, 41, 42, 43, 44)
+WK_WGMMA(96, 48, 48, 49, 50, 51, 52)
+WK_WGMMA(208, 104, 104, 105, 106, 107, 108)
 
 #endif

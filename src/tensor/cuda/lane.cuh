@@ -71,8 +71,6 @@ void wk_cuda_reads(wk_cuda_lane *lane, const void *begin, size_t size);
 /// Notes that a call writes these bytes: the copies that there were are out of date.
 void wk_cuda_writes(wk_cuda_lane *lane, const void *begin, size_t size);
 
-/// The product that a matmul node asks for.
-wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
 /// A product of few results, terms or columns by a kernel of its own; false if it is none.
 bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p);
 
@@ -88,16 +86,6 @@ void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
 /// Lets products do the work of the nodes around them: the product they add to, and the bias,
 /// activation or slope that follows.
 void wk_cuda_merge_products(wk_cuda_call *calls, size_t count);
-/// Lets the layers of a perceptron with a head of few results, inner results of which nobody else
-/// reads, be done by one kernel. Comes after the two above.
-void wk_cuda_merge_layers(wk_cuda_call *calls, size_t count);
-/// That kernel.
-void wk_cuda_run_layers(const wk_cuda_call *c);
-/// The same for a layer, the logits of categorical variables, and their sample.
-void wk_cuda_merge_priors(wk_cuda_call *calls, size_t count);
-void wk_cuda_run_prior(const wk_cuda_call *c);
-/// Notes the bf16 results of it, after what its calls write.
-void wk_cuda_refresh_prior(const wk_cuda_call *c);
 /// Lets the gradient of an image be multiplied by the slope of the layer before it.
 void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count);
 

@@ -174,59 +174,6 @@ static __device__ void normalise_grad(unsigned n, float rstd, Slope slope, Norma
         dx[i] = rstd * (slope(i) - average - normal(i) * along);
 }
 
-static wk_rows norm_rows(const wk_cuda_call *c)
-{
-    return wk_rows_of(wk_call_input_shape(c, 0), wk_row_stack(wk_call_input_shape(c, 1)));
-}
-
-void wk_cuda_call_layer_norm(const wk_cuda_call *c)
-{
-    wk_rows r = norm_rows(c);
-    row_params p = params_of(r);
-    float epsilon = c->node->attrs.norm.epsilon;
-    const float *x = wk_call_in(c, 0), *gain = wk_call_in(c, 1), *bias = wk_call_in(c, 2);
-    float *y = wk_call_out(c, 0), *means = wk_call_out(c, 1), *rstds = means + r.stacks * r.rows;
-    wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {
-        const float *from = x + (size_t)row * p.cols, *g = gain + params_at(p, row);
-        const float *b = bias + params_at(p, row);
-        float *to = y + (size_t)row * p.cols, mean, rstd;
-        statistics(
-            p.cols, epsilon, [=](unsigned i) { return from[i]; }, &mean, &rstd);
-        for (unsigned i = threadIdx.x; i < p.cols; i += WK_CUDA_THREADS)
-            to[i] = (from[i] - mean) * rstd * g[i] + b[i];
-        if (threadIdx.x == 0) {
-            means[row] = mean;
-            rstds[row] = rstd;
-        }
-    });
-}
-
-void wk_cuda_call_layer_norm_grad(const wk_cuda_call *c)
-{
-    wk_rows r = norm_rows(c);
-    row_params p = params_of(r);
-    const float *x = wk_call_in(c, 0), *gain = wk_call_in(c, 1), *dy = wk_call_in(c, 3);
-    const float *means = wk_call_in(c, 2), *rstds = means + r.stacks * r.rows;
-    wk_out dx = wk_call_store(c, 0);
-    wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {
-        size_t at = (size_t)row * p.cols;
-        const float *from = x + at, *d = dy + at, *g = gain + params_at(p, row);
-        float mean = means[row], rstd = rstds[row];
-        normalise_grad(
-            p.cols, rstd, [=](unsigned i) { return d[i] * g[i]; },
-            [=](unsigned i) { return (from[i] - mean) * rstd; }, dx + at);
-    });
-    if (!c->node->attrs.norm.params) return;
-    wk_cuda_columns(
-        c, r.stacks, r.rows, r.cols, 1,
-        [=] __device__(unsigned row, unsigned col) {
-            size_t i = (size_t)row * p.cols + col;
-            return dy[i] * (x[i] - means[row]) * rstds[row];
-        },
-        wk_call_out(c, 1));
-    wk_cuda_column_sums(c, r.stacks, r.rows, r.cols, 1, dy, wk_call_out(c, 2));
-}
-
 // The cell: stacks of rows of `hidden`, and what a row of it reads.
 typedef struct cell {
     row_params p; // of the 3 hidden parts
@@ -265,20 +212,14 @@ static cell cell_of(const wk_cuda_call *c)
 static __device__ inline cell_row row_of(const cell &k, unsigned row)
 {
     unsigned at = params_at(k.p, row);
-    cell_row w = {k.pre + (size_t)row * k.p.cols,
-                  k.gate_bias ? k.gate_bias + at : NULL,
-                  k.gain + at,
-                  k.bias + at,
-                  k.h + (size_t)row * k.hidden,
-                  k.hidden,
-                  0,
-                  0};
+    cell_row w = {k.pre + (size_t)row * k.p.cols, k.gate_bias + at, k.gain + at, k.bias + at,
+                  k.h + (size_t)row * k.hidden,   k.hidden,         0,           0};
     return w;
 }
 
 static __device__ inline float shifted(const cell_row &w, unsigned i)
 {
-    return w.gate_bias ? w.pre[i] + w.gate_bias[i] : w.pre[i];
+    return w.pre[i] + w.gate_bias[i];
 }
 
 // The normalised value before gain and bias, and the part after them.
@@ -351,7 +292,7 @@ static void few_params_grad(const wk_cuda_call *c, const cell &k, const float *d
     unsigned width = k.p.cols, rows = k.p.rows;
     wk_cuda_each(c, r.stacks * width, [=] __device__(unsigned i) {
         unsigned stack = i / width, col = i - stack * width;
-        float shift = gate_bias ? gate_bias[i] : 0.0f, gate = 0, gain = 0, bias = 0;
+        float shift = gate_bias[i], gate = 0, gain = 0, bias = 0;
         for (unsigned row = stack * rows; row < (stack + 1) * rows; row++) {
             size_t at = (size_t)row * width + col;
             gain += dparts[at] * ((pre[at] + shift - means[row]) * rstds[row]);
@@ -379,7 +320,7 @@ static void cell_params_grad(const wk_cuda_call *c, const cell &k, const float *
         c, r.stacks, r.rows, 3 * r.cols, 1,
         [=] __device__(unsigned row, unsigned col) {
             size_t i = (size_t)row * p.cols + col;
-            float x = gate_bias ? pre[i] + gate_bias[params_at(p, row) + col] : pre[i];
+            float x = pre[i] + gate_bias[params_at(p, row) + col];
             return dparts[i] * ((x - means[row]) * rstds[row]);
         },
         wk_call_out(c, 3));

@@ -99,29 +99,3 @@ void wk_cuda_call_truncated_normal_entropy_grad(const wk_cuda_call *c)
         store(draw, a.dims, i, t, wk_truncated_entropy_grad(t, dy[i / a.dims]));
     });
 }
-
-void wk_cuda_call_truncated_normal_log_prob(const wk_cuda_call *c)
-{
-    actions a = actions_of(c);
-    const float *raw = wk_call_in(c, 0), *action = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
-    wk_cuda_each(c, a.rows, [=] __device__(unsigned r) {
-        float sum = 0;
-        for (unsigned i = r * a.dims; i < (r + 1) * a.dims; i++)
-            sum += wk_truncated_log_prob(load(raw, a.dims, i), action[i]);
-        y[r] = sum;
-    });
-}
-
-void wk_cuda_call_truncated_normal_log_prob_grad(const wk_cuda_call *c)
-{
-    actions a = actions_of(c);
-    const float *raw = wk_call_in(c, 0), *action = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
-    float *draw = wk_call_out(c, 0), *daction = wk_call_out(c, 1);
-    wk_cuda_each(c, a.rows * a.dims, [=] __device__(unsigned i) {
-        wk_truncated t = load(raw, a.dims, i);
-        float dx;
-        store(draw, a.dims, i, t, wk_truncated_log_prob_grad(t, action[i], dy[i / a.dims], &dx));
-        daction[i] = dx;
-    });
-}

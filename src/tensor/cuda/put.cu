@@ -93,7 +93,6 @@ static void put_call(const wk_cuda_call *call)
         else
             note_writes(&call[k]);
     }
-    if (call->draws) wk_cuda_refresh_prior(call);
     // Both leave their result in the call's own place.
     if (call->before) note_inputs(lane, call->before);
     if (call->tail) note_inputs(lane, call->tail);

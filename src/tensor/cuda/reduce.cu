@@ -1,7 +1,13 @@
 // Sums over rows, columns and everything.
 #include "tensor/cuda/columns.cuh"
 
-enum { SHORT_ROW = 1024, LONG_ROW = 16384, LONG_PIECE = 4096, MANY_ROWS = 264 };
+enum { SHORT_ROW = 1024, LONG_ROW = 16384, LONG_PIECE = 4096 };
+
+// Whether a block for each row keeps the device busy.
+static bool are_many(const wk_cuda_call *c, size_t rows)
+{
+    return rows >= 2 * (size_t)c->processors;
+}
 
 static void sum_columns(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
                         wk_in x, float *y)
@@ -36,7 +42,7 @@ static void sum_rows(const wk_cuda_call *c, size_t rows, size_t cols, float scal
                      float *y)
 {
     unsigned width = (unsigned)cols;
-    if (cols <= SHORT_ROW && rows >= MANY_ROWS) {
+    if (cols <= SHORT_ROW && are_many(c, rows)) {
         wk_cuda_warps(c, rows, [=] __device__(unsigned row, unsigned lane) {
             float sum = 0;
             for (unsigned col = lane; col < width; col += 32)
@@ -59,7 +65,7 @@ static void sum_rows(const wk_cuda_call *c, size_t rows, size_t cols, float scal
 void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float scale, const float *x,
                       float *y)
 {
-    if (cols < LONG_ROW || rows >= MANY_ROWS) {
+    if (cols < LONG_ROW || are_many(c, rows)) {
         sum_rows(
             c, rows, cols, scale,
             [=] __device__(unsigned row, unsigned col) { return x[(size_t)row * cols + col]; }, y);
@@ -75,19 +81,6 @@ void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float sca
         },
         partial);
     wk_cuda_row_sums(c, rows, pieces, scale, partial, y);
-}
-
-void wk_cuda_call_row_dots(const wk_cuda_call *c)
-{
-    size_t rows = wk_call_count(c), cols = wk_shape_count(wk_call_input_shape(c, 0)) / rows;
-    const float *a = wk_call_in(c, 0), *b = wk_call_in(c, 1);
-    sum_rows(
-        c, rows, cols, 1,
-        [=] __device__(unsigned row, unsigned col) {
-            size_t i = (size_t)row * cols + col;
-            return a[i] * b[i];
-        },
-        wk_call_out(c, 0));
 }
 
 void wk_cuda_call_reduce(const wk_cuda_call *c)

@@ -125,8 +125,7 @@ static bool lay4(const wk_cuda_call *c, const pieces *p, wk_split to, wk_out y)
     }
     if (!fits) return false;
     size_t blocks = (widest * to.outer + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
-    if (blocks > 132 * 16) blocks = 132 * 16;
-    wk_launch(c, lay4_kernel, dim3((unsigned)blocks, p->count), WK_CUDA_THREADS, fours,
+    wk_launch(c, lay4_kernel, dim3(wk_cuda_grid(c, blocks, 16), p->count), WK_CUDA_THREADS, fours,
               (unsigned)to.outer, to.length * to.inner / 4, y);
     return true;
 }
@@ -200,9 +199,8 @@ static void lay_padded(const wk_cuda_call *c)
     }
     size_t units = (to.length * to.inner + 7) / 8, count = to.outer * units;
     size_t blocks = (count + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
-    if (blocks > 132 * 16) blocks = 132 * 16;
-    wk_launch(c, lay_padded_kernel, (unsigned)blocks, WK_CUDA_THREADS, p, (unsigned)count,
-              wk_divisor_of((unsigned)units), (uint4 *)c->out[0]);
+    wk_launch(c, lay_padded_kernel, wk_cuda_grid(c, blocks, 16), WK_CUDA_THREADS, p,
+              (unsigned)count, wk_divisor_of((unsigned)units), (uint4 *)c->out[0]);
 }
 
 void wk_cuda_call_concat(const wk_cuda_call *c)
@@ -250,46 +248,5 @@ void wk_cuda_call_repeat(const wk_cuda_call *c)
         }
         float4 v = ((const float4 *)x)[from];
         y.put4(i, make_float4(scale * v.x, scale * v.y, scale * v.z, scale * v.w));
-    });
-}
-
-void wk_cuda_call_swap_axes(const wk_cuda_call *c)
-{
-    wk_shape shape = wk_call_input_shape(c, 0);
-    unsigned a = (unsigned)shape.dim[0], b = (unsigned)shape.dim[1];
-    unsigned inner = (unsigned)(wk_shape_count(shape) / a / b);
-    const float *x = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
-    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
-        unsigned row = i / inner;
-        y[i] = x[((size_t)(row % a) * b + row / a) * inner + i % inner];
-    });
-}
-
-void wk_cuda_call_gather(const wk_cuda_call *c)
-{
-    unsigned width = (unsigned)(wk_call_count(c) / (size_t)wk_call_output_shape(c, 0).dim[0]);
-    const float *x = wk_call_in(c, 0);
-    const int32_t *index = (const int32_t *)c->in[1];
-    float *y = wk_call_out(c, 0);
-    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
-        y[i] = x[(size_t)index[i / width] * width + i % width];
-    });
-}
-
-// Every row looks for those that were taken from it, in order.
-void wk_cuda_call_gather_grad(const wk_cuda_call *c)
-{
-    int count = wk_call_input_shape(c, 0).dim[0];
-    unsigned width = (unsigned)(wk_shape_count(wk_call_input_shape(c, 0)) / (size_t)count);
-    const float *dy = wk_call_in(c, 0);
-    const int32_t *index = (const int32_t *)c->in[1];
-    float *dx = wk_call_out(c, 0);
-    wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) {
-        int row = (int)(i / width);
-        float sum = 0;
-        for (int k = 0; k < count; k++)
-            if (index[k] == row) sum += dy[(size_t)k * width + i % width];
-        dx[i] = sum;
     });
 }

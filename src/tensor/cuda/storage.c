@@ -118,11 +118,9 @@ static bool stores_for_products(const wk_graph *g, const wk_node *node)
     enum { TERMS_AT_ONCE = 64 }; // of add_n
     switch (node->op) {
     case WK_OP_add:
-    case WK_OP_sub:
     case WK_OP_mul:
     case WK_OP_affine:
     case WK_OP_scale_rows:
-    case WK_OP_layer_norm_grad:
     case WK_OP_gru:
     case WK_OP_softmax_grad:
         return true;

@@ -1,0 +1,59 @@
+// A JSON file read member by member, for files whose layout is known: unknown members are passed
+// over, and the first thing that is wrong becomes an error that names the file.
+//
+//     while (wk_document_member(&d))
+//         if (wk_document_is(&d, "step")) number = wk_document_number(&d);
+//     status = wk_document_close(&d, err);
+//
+// After an error every call says "no more" or zero, so that it is looked at once, at the end.
+#ifndef WK_BASE_DOCUMENT_H
+#define WK_BASE_DOCUMENT_H
+
+#include "base/arena.h"
+#include "base/json_reader.h"
+#include "waker/error.h"
+
+/// A place in the file. The value that `wk_document_member` or `wk_document_item` stopped at is
+/// taken by one of the calls below them, or passed over by the next one.
+typedef struct wk_document {
+    const char *path;
+    char *bytes; // owned, or NULL when they are the caller's
+    wk_json_reader reader;
+    wk_json_token key, value;
+    bool pending; // `value` has not been taken yet
+    wk_error error;
+} wk_document;
+
+/// Reads the file, whose value must be an object, and enters it. Close it also after a failure.
+wk_status wk_document_open(const char *path, wk_document *out, wk_error *err);
+/// The same for text in memory; `path` is for messages.
+wk_status wk_document_start(const char *path, const char *bytes, size_t size, wk_document *out,
+                            wk_error *err);
+/// Whether everything was read without an error; releases the file.
+wk_status wk_document_close(wk_document *document, wk_error *err);
+
+/// Moves to the next member of the object; false at its end.
+bool wk_document_member(wk_document *document);
+/// Whether the member is called `name`.
+bool wk_document_is(const wk_document *document, const char *name);
+/// Moves to the next item of the array; false at its end.
+bool wk_document_item(wk_document *document);
+
+/// Enters the object or array that the value must be.
+bool wk_document_object(wk_document *document);
+bool wk_document_array(wk_document *document);
+
+/// The value as a number; null is NaN.
+double wk_document_number(wk_document *document);
+/// The value as a whole number from 0.
+uint64_t wk_document_integer(wk_document *document);
+/// The value as true or false; false after an error.
+bool wk_document_bool(wk_document *document);
+/// The value as a string kept in `arena`; "" after an error.
+const char *wk_document_string(wk_document *document, wk_arena *arena);
+
+/// Makes the file wrong: "'PATH': message". The first such call counts.
+void wk_document_fail(wk_document *document, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,471 @@
+#include "env/description.h"
+
+#include "base/array.h"
+#include "env/domain.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASES_MAX = 64, NUMBERS_MAX = 8 * 1000000 };
+
+typedef WK_ARRAY(double) number_list;
+
+struct wk_described {
+    wk_domain domain;
+    wk_arena arena; // strings
+    wk_param params[WK_PARAMS_MAX];
+    wk_task tasks[WK_TASKS_MAX];
+    wk_option options[WK_OPTIONS_MAX];
+    wk_case cases[CASES_MAX];
+    number_list case_params[CASES_MAX];
+    number_list hardest, most_complex;
+    number_list thetas, probabilities; // of the grid; both empty where the params make it
+};
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static void put_numbers(wk_json *json, const char *key, const double *numbers, size_t count)
+{
+    wk_json_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        wk_json_number(json, NULL, numbers[i]);
+    wk_json_close(json, ']');
+}
+
+static void put_text(wk_json *json, const char *key, const char *text)
+{
+    wk_json_string(json, key, text ? text : "");
+}
+
+static void put_params(const wk_domain *domain, wk_json *json)
+{
+    wk_json_array(json, "params");
+    for (int i = 0; i < domain->n_params; i++) {
+        const wk_param *p = &domain->params[i];
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", p->name);
+        put_text(json, "help", p->help);
+        wk_json_number(json, "min", p->min);
+        wk_json_number(json, "max", p->max);
+        wk_json_number(json, "step", p->step);
+        wk_json_number(json, "legal_min", p->legal_min);
+        wk_json_number(json, "legal_max", p->legal_max);
+        wk_json_bool(json, "continuous", p->continuous);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void put_tasks(const wk_domain *domain, wk_json *json)
+{
+    wk_json_array(json, "tasks");
+    for (int i = 0; i < domain->n_tasks; i++) {
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", domain->tasks[i].name);
+        if (domain->tasks[i].alias) wk_json_string(json, "alias", domain->tasks[i].alias);
+        wk_json_bool(json, "has_completion", domain->tasks[i].has_completion);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void put_options(const wk_domain *domain, wk_json *json)
+{
+    wk_json_array(json, "options");
+    for (int i = 0; i < domain->n_options; i++) {
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", domain->options[i].name);
+        wk_json_string(json, "choices", domain->options[i].choices);
+        put_text(json, "help", domain->options[i].help);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static void put_cases(const wk_domain *domain, wk_json *json)
+{
+    wk_json_array(json, "cases");
+    for (int i = 0; i < domain->n_cases; i++) {
+        const wk_case *c = &domain->cases[i];
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", c->name);
+        put_text(json, "help", c->help);
+        wk_json_integer(json, "episodes", c->episodes);
+        wk_json_bool(json, "extra", c->extra);
+        put_numbers(json, "params", c->params, (size_t)c->count * (size_t)domain->n_params);
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
+static wk_status put_grid(const wk_domain *domain, wk_json *json, wk_error *err)
+{
+    if (!domain->check && !domain->grid_count) return WK_OK;
+    wk_space *space;
+    WK_TRY(wk_space_create(domain, false, &space, err));
+    wk_json_array(json, "thetas");
+    for (size_t i = 0; i < wk_space_count(space); i++)
+        for (int k = 0; k < domain->n_params; k++)
+            wk_json_number(json, NULL, wk_space_params(space, i)[k]);
+    wk_json_close(json, ']');
+    if (domain->grid_count) {
+        wk_json_array(json, "probabilities");
+        for (size_t i = 0; i < wk_space_count(space); i++)
+            wk_json_number(json, NULL, wk_space_probability(space, i));
+        wk_json_close(json, ']');
+    }
+    wk_space_destroy(space);
+    return WK_OK;
+}
+
+wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *err)
+{
+    size_t n = (size_t)domain->n_params;
+    wk_json_string(json, "name", domain->name);
+    wk_json_string(json, "summary", domain->summary);
+    wk_json_integer(json, "action_size", domain->action_size);
+    wk_json_integer(json, "action_repeat", domain->action_repeat);
+    wk_json_integer(json, "episode_steps", domain->episode_steps);
+    wk_json_number(json, "step_seconds", domain->step_seconds);
+    put_params(domain, json);
+    put_tasks(domain, json);
+    put_options(domain, json);
+    put_cases(domain, json);
+    put_numbers(json, "hardest", domain->hardest, n);
+    put_numbers(json, "most_complex", domain->most_complex, n * (size_t)domain->n_complex);
+    return put_grid(domain, json, err);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+// Texts are printed to terminals, whose control characters they must not contain.
+static const char *take_text(wk_described *s, wk_document *d)
+{
+    char *text = (char *)wk_document_string(d, &s->arena);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
+    return text;
+}
+
+static int take_int(wk_document *d)
+{
+    uint64_t value = wk_document_integer(d);
+    if (value <= INT32_MAX) return (int)value;
+    wk_document_fail(d, "a count of %llu is too large", (unsigned long long)value);
+    return 0;
+}
+
+static void take_numbers(wk_document *d, number_list *out)
+{
+    out->count = 0;
+    if (!wk_document_array(d)) return;
+    while (wk_document_item(d)) {
+        double value = wk_document_number(d);
+        if (!isfinite(value))
+            wk_document_fail(d, "null where a number must be");
+        else if (out->count == NUMBERS_MAX)
+            wk_document_fail(d, "a list has more than %d numbers", NUMBERS_MAX);
+        else if (!wk_array_push(out, value))
+            wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory to read it", d->path);
+    }
+}
+
+// Moves to the next of at most `most` objects of a list and enters it.
+static bool take_entry(wk_document *d, int *count, int most)
+{
+    if (!wk_document_item(d)) return false;
+    if (*count == most) {
+        wk_document_fail(d, "a list has more than %d entries", most);
+        return false;
+    }
+    ++*count;
+    return wk_document_object(d);
+}
+
+static void take_param(wk_described *s, wk_document *d, wk_param *p)
+{
+    const struct {
+        const char *name;
+        double *place;
+    } numbers[] = {{"min", &p->min},
+                   {"max", &p->max},
+                   {"step", &p->step},
+                   {"legal_min", &p->legal_min},
+                   {"legal_max", &p->legal_max}};
+    *p = (wk_param){.help = "", .min = NAN};
+    while (wk_document_member(d)) {
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            if (wk_document_is(d, numbers[i].name)) *numbers[i].place = wk_document_number(d);
+        if (wk_document_is(d, "name"))
+            p->name = take_text(s, d);
+        else if (wk_document_is(d, "help"))
+            p->help = take_text(s, d);
+        else if (wk_document_is(d, "continuous"))
+            p->continuous = wk_document_bool(d);
+    }
+}
+
+static void take_task(wk_described *s, wk_document *d, wk_task *t)
+{
+    *t = (wk_task){0};
+    while (wk_document_member(d)) {
+        if (wk_document_is(d, "name"))
+            t->name = take_text(s, d);
+        else if (wk_document_is(d, "alias"))
+            t->alias = take_text(s, d);
+        else if (wk_document_is(d, "has_completion"))
+            t->has_completion = wk_document_bool(d);
+    }
+}
+
+static void take_option(wk_described *s, wk_document *d, wk_option *o)
+{
+    *o = (wk_option){.help = ""};
+    while (wk_document_member(d)) {
+        if (wk_document_is(d, "name"))
+            o->name = take_text(s, d);
+        else if (wk_document_is(d, "choices"))
+            o->choices = take_text(s, d);
+        else if (wk_document_is(d, "help"))
+            o->help = take_text(s, d);
+    }
+}
+
+static void take_case(wk_described *s, wk_document *d, wk_case *c, number_list *params)
+{
+    *c = (wk_case){.help = ""};
+    while (wk_document_member(d)) {
+        if (wk_document_is(d, "name"))
+            c->name = take_text(s, d);
+        else if (wk_document_is(d, "help"))
+            c->help = take_text(s, d);
+        else if (wk_document_is(d, "episodes"))
+            c->episodes = take_int(d);
+        else if (wk_document_is(d, "extra"))
+            c->extra = wk_document_bool(d);
+        else if (wk_document_is(d, "params"))
+            take_numbers(d, params);
+    }
+}
+
+// The members that are lists of objects; false for others. Of a list that comes twice the last
+// counts.
+static bool take_table(wk_described *s, wk_document *d)
+{
+    wk_domain *domain = &s->domain;
+    int *count = wk_document_is(d, "params")    ? &domain->n_params
+                 : wk_document_is(d, "tasks")   ? &domain->n_tasks
+                 : wk_document_is(d, "options") ? &domain->n_options
+                 : wk_document_is(d, "cases")   ? &domain->n_cases
+                                                : NULL;
+    if (!count) return false;
+    *count = 0;
+    if (!wk_document_array(d)) return true;
+    if (count == &domain->n_params)
+        while (take_entry(d, count, WK_PARAMS_MAX))
+            take_param(s, d, &s->params[*count - 1]);
+    else if (count == &domain->n_tasks)
+        while (take_entry(d, count, WK_TASKS_MAX))
+            take_task(s, d, &s->tasks[*count - 1]);
+    else if (count == &domain->n_options)
+        while (take_entry(d, count, WK_OPTIONS_MAX))
+            take_option(s, d, &s->options[*count - 1]);
+    else
+        while (take_entry(d, count, CASES_MAX))
+            take_case(s, d, &s->cases[*count - 1], &s->case_params[*count - 1]);
+    return true;
+}
+
+static void take_member(wk_described *s, wk_document *d)
+{
+    wk_domain *domain = &s->domain;
+    if (take_table(s, d)) return;
+    if (wk_document_is(d, "name"))
+        domain->name = take_text(s, d);
+    else if (wk_document_is(d, "summary"))
+        domain->summary = take_text(s, d);
+    else if (wk_document_is(d, "action_size"))
+        domain->action_size = take_int(d);
+    else if (wk_document_is(d, "action_repeat"))
+        domain->action_repeat = take_int(d);
+    else if (wk_document_is(d, "episode_steps"))
+        domain->episode_steps = take_int(d);
+    else if (wk_document_is(d, "step_seconds"))
+        domain->step_seconds = wk_document_number(d);
+    else if (wk_document_is(d, "hardest"))
+        take_numbers(d, &s->hardest);
+    else if (wk_document_is(d, "most_complex"))
+        take_numbers(d, &s->most_complex);
+    else if (wk_document_is(d, "thetas"))
+        take_numbers(d, &s->thetas);
+    else if (wk_document_is(d, "probabilities"))
+        take_numbers(d, &s->probabilities);
+}
+
+// Whether a list is whole rows of `n` numbers; gives how many.
+static bool in_rows(const number_list *list, size_t n, int *rows)
+{
+    *rows = (int)(list->count / n);
+    return list->count % n == 0;
+}
+
+// Points the domain to what was read, once nothing moves any more.
+static wk_status connect(wk_described *s, wk_error *err)
+{
+    wk_domain *domain = &s->domain;
+    size_t n = (size_t)domain->n_params;
+    int rows = 0;
+    bool whole = n > 0 && s->hardest.count == n &&
+                 in_rows(&s->most_complex, n, &domain->n_complex) && in_rows(&s->thetas, n, &rows);
+    for (int i = 0; i < domain->n_cases && whole; i++) {
+        s->cases[i].params = s->case_params[i].items;
+        whole = in_rows(&s->case_params[i], n, &s->cases[i].count);
+    }
+    whole = whole && (s->probabilities.count == 0 || s->probabilities.count == (size_t)rows);
+    if (!whole) return wk_fail(err, WK_E_FORMAT, "lists of numbers do not fit the params");
+    domain->abi = WK_ENV_ABI;
+    domain->size = sizeof *domain;
+    domain->params = s->params;
+    domain->tasks = s->tasks;
+    domain->options = s->options;
+    domain->cases = s->cases;
+    domain->hardest = s->hardest.items;
+    domain->most_complex = s->most_complex.items;
+    return WK_OK;
+}
+
+static wk_status check(const wk_described *s, wk_error *err)
+{
+    wk_space *space;
+    WK_TRY(wk_domain_check_data(&s->domain, s->probabilities.count > 0, err));
+    WK_TRY(wk_described_space(s, &space, err));
+    wk_space_destroy(space);
+    return WK_OK;
+}
+
+wk_status wk_described_read(wk_document *d, wk_described **out, wk_error *err)
+{
+    wk_described *s = calloc(1, sizeof *s);
+    if (!s) return wk_fail(err, WK_E_MEMORY, "no memory for the description of a domain");
+    while (wk_document_member(d))
+        take_member(s, d);
+    wk_error problem = d->error;
+    wk_status status = problem.status;
+    if (status == WK_OK) {
+        status = connect(s, &problem);
+        if (status == WK_OK) status = check(s, &problem);
+        if (status == WK_E_MEMORY) d->error = problem;
+        if (status != WK_OK) wk_document_fail(d, "%.400s", problem.message);
+    }
+    if (status == WK_OK) {
+        *out = s;
+        return WK_OK;
+    }
+    wk_described_destroy(s);
+    if (err) *err = d->error;
+    return d->error.status;
+}
+
+void wk_described_destroy(wk_described *s)
+{
+    if (!s) return;
+    for (int i = 0; i < CASES_MAX; i++)
+        wk_array_free(&s->case_params[i]);
+    wk_array_free(&s->hardest);
+    wk_array_free(&s->most_complex);
+    wk_array_free(&s->thetas);
+    wk_array_free(&s->probabilities);
+    wk_arena_reset(&s->arena);
+    free(s);
+}
+
+const wk_domain *wk_described_domain(const wk_described *s)
+{
+    return &s->domain;
+}
+
+wk_status wk_described_space(const wk_described *s, wk_space **out, wk_error *err)
+{
+    const wk_domain *domain = &s->domain;
+    size_t count = s->thetas.count / (size_t)domain->n_params;
+    if (count == 0) return wk_space_create(domain, false, out, err);
+    if (s->probabilities.count == 0)
+        return wk_space_create_list(domain, s->thetas.items, count, out, err);
+    return wk_space_create_weighted(domain, s->thetas.items, s->probabilities.items, count, out,
+                                    err);
+}
+
+/* ---- Comparing ------------------------------------------------------------------------------- */
+
+static bool same_params(const wk_domain *a, const wk_domain *b)
+{
+    if (a->n_params != b->n_params) return false;
+    for (int i = 0; i < a->n_params; i++)
+        if (strcmp(a->params[i].name, b->params[i].name) != 0) return false;
+    return true;
+}
+
+static bool same_tasks(const wk_domain *a, const wk_domain *b)
+{
+    if (a->n_tasks != b->n_tasks) return false;
+    for (int i = 0; i < a->n_tasks; i++)
+        if (strcmp(a->tasks[i].name, b->tasks[i].name) != 0 ||
+            a->tasks[i].has_completion != b->tasks[i].has_completion)
+            return false;
+    return true;
+}
+
+static bool same_options(const wk_domain *a, const wk_domain *b)
+{
+    if (a->n_options != b->n_options) return false;
+    for (int i = 0; i < a->n_options; i++)
+        if (strcmp(a->options[i].name, b->options[i].name) != 0 ||
+            strcmp(a->options[i].choices, b->options[i].choices) != 0)
+            return false;
+    return true;
+}
+
+static bool same_space(const wk_space *a, const wk_space *b, size_t n_params)
+{
+    if (wk_space_count(a) != wk_space_count(b)) return false;
+    for (size_t i = 0; i < wk_space_count(a); i++)
+        if (memcmp(wk_space_params(a, i), wk_space_params(b, i), n_params * sizeof(double)) != 0 ||
+            wk_space_probability(a, i) != wk_space_probability(b, i))
+            return false;
+    return true;
+}
+
+static wk_status compare_spaces(const wk_described *s, const wk_domain *domain, bool *same,
+                                wk_error *err)
+{
+    wk_space *ours, *theirs;
+    WK_TRY(wk_described_space(s, &ours, err));
+    wk_status status = wk_space_create(domain, false, &theirs, err);
+    if (status == WK_OK) {
+        *same = same_space(ours, theirs, (size_t)domain->n_params);
+        wk_space_destroy(theirs);
+    }
+    wk_space_destroy(ours);
+    return status;
+}
+
+wk_status wk_described_fits(const wk_described *s, const wk_domain *domain, wk_error *err)
+{
+    const wk_domain *was = &s->domain;
+    const char *differs = strcmp(was->name, domain->name) != 0          ? "name"
+                          : was->action_size != domain->action_size     ? "action_size"
+                          : was->action_repeat != domain->action_repeat ? "action_repeat"
+                          : was->episode_steps != domain->episode_steps ? "episode_steps"
+                          : !same_params(was, domain)                   ? "params"
+                          : !same_tasks(was, domain)                    ? "tasks"
+                          : !same_options(was, domain)                  ? "options"
+                                                                        : NULL;
+    bool same = true;
+    if (!differs) WK_TRY(compare_spaces(s, domain, &same, err));
+    if (!same) differs = "grid";
+    if (!differs) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "its domain '%s' is not the '%s' that the run was made with: the %s changed; "
+                   "take the file the run began with, or begin a new run",
+                   domain->name, was->name, differs);
+}

@@ -1,0 +1,33 @@
+// A domain's description as JSON and back: everything of a wk_domain that is data. A run whose
+// domain comes from a plug-in keeps it, so that its results can be read without loading code.
+#ifndef WK_ENV_DESCRIPTION_H
+#define WK_ENV_DESCRIPTION_H
+
+#include "base/document.h"
+#include "base/text.h"
+#include "waker/env.h"
+
+/// Writes the members of the JSON object that is open. The grid is listed where only the domain's
+/// functions can make it.
+wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *err);
+
+/// A domain of which the description is known and nothing else: its functions are NULL, and
+/// wk_env_create refuses it.
+typedef struct wk_described wk_described;
+
+/// Reads the object that is open to its end; what it says is checked like a plug-in's domain.
+/// Errors are the document's.
+wk_status wk_described_read(wk_document *document, wk_described **out, wk_error *err);
+/// NULL is allowed.
+void wk_described_destroy(wk_described *described);
+const wk_domain *wk_described_domain(const wk_described *described);
+
+/// Its default distribution; wk_space_create does not know a grid that was listed.
+wk_status wk_described_space(const wk_described *described, wk_space **out, wk_error *err);
+
+/// Whether weights, replay and checkpoints of the one domain are of use to the other: the same
+/// params, tasks, options, grid, and sizes. Cases and texts may differ. The error names what does
+/// not.
+wk_status wk_described_fits(const wk_described *described, const wk_domain *domain, wk_error *err);
+
+#endif

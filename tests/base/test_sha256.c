@@ -1,0 +1,78 @@
+// SHA-256: the standard's examples, every length around the ends of blocks against pieces, and
+// files.
+#include "base/file.h"
+#include "base/sha256.h"
+#include "support/check.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+static void expect_hash(const char *bytes, size_t size, const char *hex)
+{
+    char out[WK_SHA256_CHARS];
+    wk_sha256 hash = wk_sha256_start();
+    wk_sha256_add(&hash, bytes, size);
+    wk_sha256_finish(&hash, out);
+    assert_string_equal(out, hex);
+}
+
+// FIPS 180-2, appendix B, and the empty message of NIST's test vectors.
+static void known_answers(void **state)
+{
+    (void)state;
+    expect_hash("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    expect_hash("abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    expect_hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
+                "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    char *many = malloc(1000000);
+    memset(many, 'a', 1000000);
+    expect_hash(many, 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    free(many);
+}
+
+// The hashes of 0, 1, ... 200 bytes, hashed together, so that each way the padding falls counts.
+static void every_length_around_a_block(void **state)
+{
+    (void)state;
+    char bytes[200], out[WK_SHA256_CHARS], pieces[WK_SHA256_CHARS];
+    for (int i = 0; i < 200; i++)
+        bytes[i] = (char)(i * 7 + 3);
+    wk_sha256 all = wk_sha256_start();
+    for (size_t size = 0; size <= sizeof bytes; size++) {
+        wk_sha256 whole = wk_sha256_start(), parts = wk_sha256_start();
+        wk_sha256_add(&whole, bytes, size);
+        wk_sha256_finish(&whole, out);
+        for (size_t at = 0; at < size; at += 11)
+            wk_sha256_add(&parts, bytes + at, size - at < 11 ? size - at : 11);
+        wk_sha256_finish(&parts, pieces);
+        assert_string_equal(out, pieces);
+        wk_sha256_add(&all, out, 64);
+    }
+    wk_sha256_finish(&all, out);
+    assert_string_equal(out, "530566f39d545b371e5360fbfe251c0da6410ba297e67392dfaec0cb575d67ed");
+}
+
+static void a_file_has_the_hash_of_its_content(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    char out[WK_SHA256_CHARS];
+    char *bytes = malloc(40000);
+    memset(bytes, 'a', 40000);
+    assert_ok(wk_file_write("sha256.tmp", bytes, 40000, &err));
+    assert_ok(wk_sha256_file("sha256.tmp", out, &err));
+    expect_hash(bytes, 40000, out);
+    free(bytes);
+    unlink("sha256.tmp");
+    assert_refused(wk_sha256_file("sha256.tmp", out, &err), WK_E_NOT_FOUND, "sha256.tmp");
+    assert_refused(wk_sha256_file(".", out, &err), WK_E_INPUT, "not a regular file");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_answers),
+        cmocka_unit_test(every_length_around_a_block),
+        cmocka_unit_test(a_file_has_the_hash_of_its_content),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+// Fuzz target: any bytes as the description of a domain, as a run keeps it of a plug-in. What is
+// accepted has a grid and describes itself as a domain that fits it.
+#include "env/description.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static wk_described *read_bytes(const char *bytes, size_t size)
+{
+    wk_document document;
+    wk_described *described = NULL;
+    wk_error err = {0};
+    if (wk_document_start("fuzz", bytes, size, &document, &err) == WK_OK &&
+        wk_described_read(&document, &described, &err) != WK_OK)
+        assert(err.message[0] && !described);
+    return described;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    wk_described *described = read_bytes((const char *)bytes, size);
+    if (!described) return 0;
+    wk_error err = {0};
+    wk_space *space;
+    if (wk_described_space(described, &space, &err) != WK_OK) abort();
+    wk_space_destroy(space);
+    // It describes itself as the same, but for a grid that was listed.
+    wk_text text = {0};
+    wk_json json = {.text = &text};
+    wk_json_object(&json, NULL);
+    if (wk_domain_describe(wk_described_domain(described), &json, &err) != WK_OK) abort();
+    wk_json_close(&json, '}');
+    wk_described *again = read_bytes(text.chars, text.length);
+    if (again && wk_described_fits(again, wk_described_domain(described), &err) != WK_OK) abort();
+    wk_described_destroy(again);
+    wk_described_destroy(described);
+    wk_text_free(&text);
+    return 0;
+}
