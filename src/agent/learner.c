@@ -415,20 +415,26 @@ wk_program *wk_learner_task_program(wk_learner *learner)
 
 wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err)
 {
-    return wk_learner_save_labelled(learner, path, NULL, 0, err);
+    return wk_learner_save_labelled(learner, NULL, path, NULL, 0, err);
 }
 
-wk_status wk_learner_save_labelled(const wk_learner *learner, const char *path,
+wk_status wk_learner_save_labelled(const wk_learner *learner, const wk_dir *in, const char *path,
                                    const wk_weights_label *labels, size_t count, wk_error *err)
 {
-    return wk_state_save(learner->state, path, labels, count, err);
+    return wk_state_save(learner->state, in, path, labels, count, err);
 }
 
 wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err)
 {
+    return wk_learner_restore_in(learner, NULL, path, err);
+}
+
+wk_status wk_learner_restore_in(wk_learner *learner, const wk_dir *in, const char *name,
+                                wk_error *err)
+{
     wk_safetensors *file;
     WK_TRY(wk_learner_forget(learner, err));
-    WK_TRY(wk_safetensors_open(path, &file, err));
+    WK_TRY(wk_safetensors_open_in(in, name, &file, err));
     wk_status status = wk_state_load(learner->state, file, err);
     wk_safetensors_close(file);
     return status;

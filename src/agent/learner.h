@@ -133,17 +133,19 @@ wk_program *wk_learner_task_program(wk_learner *learner);
 /// failed restore leaves the learner as it was.
 wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err);
 wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err);
+wk_status wk_learner_restore_in(wk_learner *learner, const wk_dir *in, const char *name,
+                                wk_error *err);
 
 /// What a file of weights says about itself ("domain", "tasks", "step"), for people and for
 /// messages; copied into the file.
 typedef wk_safetensors_pair wk_weights_label;
 
-/// The same file with labels on it.
-wk_status wk_learner_save_labelled(const wk_learner *learner, const char *path,
+/// The same in a directory (base/file.h), with labels on the file.
+wk_status wk_learner_save_labelled(const wk_learner *learner, const wk_dir *in, const char *path,
                                    const wk_weights_label *labels, size_t count, wk_error *err);
 
 /// Writes the weights alone, without optimiser state: a snapshot to evaluate or adapt later.
-wk_status wk_learner_save_weights(const wk_learner *learner, const char *path,
+wk_status wk_learner_save_weights(const wk_learner *learner, const wk_dir *in, const char *path,
                                   const wk_weights_label *labels, size_t count, wk_error *err);
 
 /// Parts of the weights that can be restored by themselves; combined with |.

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-wk_status wk_learner_save_weights(const wk_learner *learner, const char *path,
+wk_status wk_learner_save_weights(const wk_learner *learner, const wk_dir *in, const char *path,
                                   const wk_weights_label *labels, size_t count, wk_error *err)
 {
-    return wk_state_save(learner->weights, path, labels, count, err);
+    return wk_state_save(learner->weights, in, path, labels, count, err);
 }
 
 static unsigned part_of(wk_set_id id)

@@ -10,16 +10,41 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static wk_status io_error(wk_error *err, const char *what, const char *path)
+static const char *advice(int code)
+{
+    switch (code) {
+    case ENOSPC:
+    case EDQUOT:
+        return "; free some space and try again";
+    case ENOENT:
+        return "; check the path";
+    case EACCES:
+    case EPERM:
+        return "; check the permissions";
+    case EROFS:
+        return "; choose a writable place";
+    case EMFILE:
+    case ENFILE:
+        return "; raise the limit of open files ('ulimit -n') and try again";
+    case EIO:
+    case ESTALE:
+    case ENOTCONN:
+    case ETIMEDOUT:
+        return "; see that the disk is well and mounted, and try again";
+    case ELOOP:
+    case ENOTDIR:
+    case EISDIR:
+        return "; see what is in its place";
+    default:
+        return "";
+    }
+}
+
+wk_status wk_file_error(wk_error *err, const char *what, const char *path)
 {
     int code = errno;
     wk_status status = code == ENOENT ? WK_E_NOT_FOUND : code == ENOMEM ? WK_E_MEMORY : WK_E_IO;
-    const char *advice = code == ENOSPC   ? "; free some space and try again"
-                         : code == ENOENT ? "; check the path"
-                         : code == EACCES ? "; check the permissions"
-                         : code == EROFS  ? "; choose a writable place"
-                                          : "";
-    return wk_fail(err, status, "%s '%s': %s%s", what, path, strerror(code), advice);
+    return wk_fail(err, status, "%s '%s': %s%s", what, path, strerror(code), advice(code));
 }
 
 static wk_status out_of_memory(wk_error *err, const char *path, size_t size)
@@ -34,7 +59,7 @@ static wk_status read_fully(int fd, uint64_t offset, char *bytes, size_t size, c
     for (size_t done = 0; done < size;) {
         ssize_t n = pread(fd, bytes + done, size - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return io_error(err, "cannot read", path);
+        if (n < 0) return wk_file_error(err, "cannot read", path);
         if (n == 0)
             return wk_fail(
                 err, WK_E_IO,
@@ -49,7 +74,7 @@ static wk_status read_fully(int fd, uint64_t offset, char *bytes, size_t size, c
 static wk_status regular_size(int fd, const char *path, uint64_t *size, wk_error *err)
 {
     struct stat info;
-    if (fstat(fd, &info) != 0) return io_error(err, "cannot read", path);
+    if (fstat(fd, &info) != 0) return wk_file_error(err, "cannot read", path);
     if (!S_ISREG(info.st_mode))
         return wk_fail(err, WK_E_INPUT, "cannot read '%s': not a regular file", path);
     *size = (uint64_t)info.st_size;
@@ -79,13 +104,33 @@ static wk_status read_open_file(int fd, const char *path, size_t limit, char **b
     return WK_OK;
 }
 
+// The whole path of a name, for messages; NULL when memory is short.
+static char *full_path(const wk_dir *in, const char *name)
+{
+    if (!in) return strdup(name);
+    const char *directory = wk_dir_path(in);
+    size_t length = strlen(directory) + strlen(name) + 2;
+    char *path = malloc(length);
+    if (path) snprintf(path, length, "%s/%s", directory, name);
+    return path;
+}
+
+wk_status wk_file_read_in(const wk_dir *in, const char *name, size_t limit, char **bytes,
+                          size_t *size, wk_error *err)
+{
+    char *path = full_path(in, name);
+    if (!path) return out_of_memory(err, name, strlen(name));
+    int fd = openat(wk_dir_fd(in), name, O_RDONLY | O_CLOEXEC);
+    wk_status status = fd < 0 ? wk_file_error(err, "cannot open", path)
+                              : read_open_file(fd, path, limit, bytes, size, err);
+    if (fd >= 0) close(fd);
+    free(path);
+    return status;
+}
+
 wk_status wk_file_read(const char *path, size_t limit, char **bytes, size_t *size, wk_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return io_error(err, "cannot open", path);
-    wk_status status = read_open_file(fd, path, limit, bytes, size, err);
-    close(fd);
-    return status;
+    return wk_file_read_in(NULL, path, limit, bytes, size, err);
 }
 
 struct wk_file_reader {
@@ -94,22 +139,28 @@ struct wk_file_reader {
     char *path;
 };
 
-wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err)
+wk_status wk_file_reader_open_in(const wk_dir *in, const char *name, wk_file_reader **out,
+                                 wk_error *err)
 {
     wk_file_reader *reader = calloc(1, sizeof *reader);
-    if (reader) reader->path = strdup(path);
+    if (reader) reader->path = full_path(in, name);
     if (!reader || !reader->path) {
         free(reader);
-        return out_of_memory(err, path, strlen(path));
+        return out_of_memory(err, name, strlen(name));
     }
-    reader->fd = open(path, O_RDONLY | O_CLOEXEC);
-    wk_status status = reader->fd < 0 ? io_error(err, "cannot open", path)
-                                      : regular_size(reader->fd, path, &reader->size, err);
+    reader->fd = openat(wk_dir_fd(in), name, O_RDONLY | O_CLOEXEC);
+    wk_status status = reader->fd < 0 ? wk_file_error(err, "cannot open", reader->path)
+                                      : regular_size(reader->fd, reader->path, &reader->size, err);
     if (status == WK_OK)
         *out = reader;
     else
         wk_file_reader_close(reader);
     return status;
+}
+
+wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err)
+{
+    return wk_file_reader_open_in(NULL, path, out, err);
 }
 
 uint64_t wk_file_reader_size(const wk_file_reader *reader)
@@ -134,39 +185,51 @@ void wk_file_reader_close(wk_file_reader *reader)
 
 struct wk_file_writer {
     int fd;
-    char *path, *temporary;
+    const wk_dir *in;
+    char *name, *temporary; // in `in`
+    char *path;             // for messages
 };
 
 static void writer_free(wk_file_writer *writer)
 {
+    free(writer->name);
     free(writer->path);
     free(writer->temporary);
     free(writer);
 }
 
-wk_status wk_file_writer_begin(const char *path, wk_file_writer **out, wk_error *err)
+wk_status wk_file_writer_begin_in(const wk_dir *in, const char *name, wk_file_writer **out,
+                                  wk_error *err)
 {
     wk_file_writer *writer = calloc(1, sizeof *writer);
-    size_t length = strlen(path) + 40;
-    if (writer) writer->path = strdup(path);
+    size_t length = strlen(name) + 40;
+    if (writer) writer->name = strdup(name);
+    if (writer) writer->path = full_path(in, name);
     if (writer) writer->temporary = malloc(length);
-    if (!writer || !writer->path || !writer->temporary) {
+    if (!writer || !writer->name || !writer->path || !writer->temporary) {
         if (writer) writer_free(writer);
-        return out_of_memory(err, path, length);
+        return out_of_memory(err, name, length);
     }
+    writer->in = in;
     // Beside the target, so that the rename stays inside one file system; a name nobody has yet.
     for (int attempt = 0; attempt < 1000; attempt++) {
-        snprintf(writer->temporary, length, "%s.tmp.%d.%d", path, (int)getpid(), attempt);
-        writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        snprintf(writer->temporary, length, "%s.tmp.%d.%d", name, (int)getpid(), attempt);
+        writer->fd =
+            openat(wk_dir_fd(in), writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (writer->fd >= 0 || errno != EEXIST) break;
     }
     if (writer->fd < 0) {
-        wk_status status = io_error(err, "cannot create", path);
+        wk_status status = wk_file_error(err, "cannot create", writer->path);
         writer_free(writer);
         return status;
     }
     *out = writer;
     return WK_OK;
+}
+
+wk_status wk_file_writer_begin(const char *path, wk_file_writer **out, wk_error *err)
+{
+    return wk_file_writer_begin_in(NULL, path, out, err);
 }
 
 wk_status wk_file_writer_append(wk_file_writer *writer, const void *bytes, size_t size,
@@ -176,15 +239,15 @@ wk_status wk_file_writer_append(wk_file_writer *writer, const void *bytes, size_
     while (size > 0) {
         ssize_t n = write(writer->fd, next, size);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return io_error(err, "cannot write", writer->path);
+        if (n < 0) return wk_file_error(err, "cannot write", writer->path);
         next += n;
         size -= (size_t)n;
     }
     return WK_OK;
 }
 
-// A rename is durable only once the directory that holds the name is.
-static int sync_directory_of(const char *path)
+// The directory that holds a path, opened; -1 with errno set when that fails.
+static int open_parent(const char *path)
 {
     char *directory = strdup(path);
     if (!directory) return -1;
@@ -195,28 +258,33 @@ static int sync_directory_of(const char *path)
         *slash = 0;
     int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(directory);
-    if (fd < 0) return -1;
-    int result = fsync(fd);
+    return fd;
+}
+
+// A rename is durable only once the directory that holds the name is.
+static wk_status sync_parent(const wk_file_writer *writer, wk_error *err)
+{
+    int fd = writer->in ? wk_dir_fd(writer->in) : open_parent(writer->path);
     // Some file systems cannot sync directories and say EINVAL; there is nothing more to do there.
-    if (result != 0 && errno == EINVAL) result = 0;
-    int code = errno;
-    close(fd);
-    errno = code;
-    return result;
+    bool failed = fd < 0 || (fsync(fd) != 0 && errno != EINVAL);
+    wk_status status = failed ? wk_file_error(err, "cannot make durable", writer->path) : WK_OK;
+    if (fd >= 0 && !writer->in) close(fd);
+    return status;
 }
 
 wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err)
 {
     wk_status status = WK_OK;
-    if (fsync(writer->fd) != 0) status = io_error(err, "cannot write", writer->path);
+    if (fsync(writer->fd) != 0) status = wk_file_error(err, "cannot write", writer->path);
     if (close(writer->fd) != 0 && status == WK_OK)
-        status = io_error(err, "cannot write", writer->path);
-    if (status == WK_OK && rename(writer->temporary, writer->path) != 0)
-        status = io_error(err, "cannot replace", writer->path);
+        status = wk_file_error(err, "cannot write", writer->path);
+    int in = wk_dir_fd(writer->in);
+    if (status == WK_OK && renameat(in, writer->temporary, in, writer->name) != 0)
+        status = wk_file_error(err, "cannot replace", writer->path);
     if (status != WK_OK)
-        unlink(writer->temporary);
-    else if (sync_directory_of(writer->path) != 0)
-        status = io_error(err, "cannot make durable", writer->path);
+        unlinkat(in, writer->temporary, 0);
+    else
+        status = sync_parent(writer, err);
     writer_free(writer);
     return status;
 }
@@ -225,20 +293,26 @@ void wk_file_writer_discard(wk_file_writer *writer)
 {
     if (!writer) return;
     close(writer->fd);
-    unlink(writer->temporary);
+    unlinkat(wk_dir_fd(writer->in), writer->temporary, 0);
     writer_free(writer);
 }
 
-wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err)
+wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes, size_t size,
+                           wk_error *err)
 {
     wk_file_writer *writer = NULL;
-    WK_TRY(wk_file_writer_begin(path, &writer, err));
+    WK_TRY(wk_file_writer_begin_in(in, name, &writer, err));
     wk_status status = wk_file_writer_append(writer, bytes, size, err);
     if (status != WK_OK) {
         wk_file_writer_discard(writer);
         return status;
     }
     return wk_file_writer_commit(writer, err);
+}
+
+wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err)
+{
+    return wk_file_write_in(NULL, path, bytes, size, err);
 }
 
 static bool is_directory(const char *path)
@@ -256,7 +330,7 @@ wk_status wk_dir_create(const char *path, wk_error *err)
         if (!end && *c != '/') continue;
         *c = 0;
         if (mkdir(partial, 0777) != 0 && !(errno == EEXIST && is_directory(partial))) {
-            wk_status status = io_error(err, "cannot create directory", partial);
+            wk_status status = wk_file_error(err, "cannot create directory", partial);
             free(partial);
             return status;
         }
@@ -265,6 +339,15 @@ wk_status wk_dir_create(const char *path, wk_error *err)
     }
     free(partial);
     return WK_OK;
+}
+
+wk_status wk_file_exists_in(const wk_dir *in, const char *name, bool *exists, wk_error *err)
+{
+    struct stat info;
+    *exists = fstatat(wk_dir_fd(in), name, &info, 0) == 0;
+    if (*exists || errno == ENOENT) return WK_OK;
+    wk_status status = wk_file_error(err, "cannot look at", name);
+    return in && err ? wk_fail_context(err, "in '%s'", wk_dir_path(in)) : status;
 }
 
 bool wk_path_exists(const char *path)

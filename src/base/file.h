@@ -4,19 +4,29 @@
 #ifndef WK_BASE_FILE_H
 #define WK_BASE_FILE_H
 
-#include "waker/error.h"
+#include "base/dir.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/// Fails with "WHAT 'PATH': errno's text" and what to do about it.
+wk_status wk_file_error(wk_error *err, const char *what, const char *path);
+
+/// Functions ending in _in take a name in `in`; NULL stands for the working directory, where it may
+/// be any path. Reading may lead through links.
+
 /// Reads a whole file into malloc'd memory with one extra zero byte; refuses files over `limit`
 /// bytes.
 wk_status wk_file_read(const char *path, size_t limit, char **bytes, size_t *size, wk_error *err);
+wk_status wk_file_read_in(const wk_dir *in, const char *name, size_t limit, char **bytes,
+                          size_t *size, wk_error *err);
 
 /// A file open for reading at any place.
 typedef struct wk_file_reader wk_file_reader;
 
 wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err);
+wk_status wk_file_reader_open_in(const wk_dir *in, const char *name, wk_file_reader **out,
+                                 wk_error *err);
 /// Bytes in the file when it was opened.
 uint64_t wk_file_reader_size(const wk_file_reader *reader);
 /// Reads exactly `size` bytes from `offset` on; asking for more than the file has is a bug.
@@ -27,12 +37,17 @@ void wk_file_reader_close(wk_file_reader *reader);
 
 /// Replaces `path` by `size` bytes, atomically and durably.
 wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err);
+wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes, size_t size,
+                           wk_error *err);
 
 /// An atomic write in pieces. Begin, append, then commit; discard (or a failed call) removes the
 /// temporary file and leaves the old content of `path` as it was.
 typedef struct wk_file_writer wk_file_writer;
 
 wk_status wk_file_writer_begin(const char *path, wk_file_writer **out, wk_error *err);
+/// Borrows `in` until the commit.
+wk_status wk_file_writer_begin_in(const wk_dir *in, const char *name, wk_file_writer **out,
+                                  wk_error *err);
 wk_status wk_file_writer_append(wk_file_writer *writer, const void *bytes, size_t size,
                                 wk_error *err);
 /// Makes the content durable under its name. The writer is gone afterwards, also on failure.
@@ -43,7 +58,11 @@ void wk_file_writer_discard(wk_file_writer *writer);
 /// Creates a directory and its parents; existing ones are fine.
 wk_status wk_dir_create(const char *path, wk_error *err);
 
-/// Whether anything exists under `path`.
+/// Whether a name in `in` leads to anything, links followed. Only ENOENT says that it does not;
+/// what keeps it from being looked up is an error.
+wk_status wk_file_exists_in(const wk_dir *in, const char *name, bool *exists, wk_error *err);
+
+/// Whether anything can be seen to exist under `path`.
 bool wk_path_exists(const char *path);
 
 #endif

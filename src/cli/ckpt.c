@@ -6,7 +6,6 @@
 #include "train/subject.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -31,10 +30,16 @@ typedef struct item {
     bool damaged;
 } item;
 
-typedef struct item_list {
-    item items[WK_CHECKPOINTS_MAX];
-    size_t count;
-} item_list;
+typedef WK_ARRAY(item) item_list;
+
+// A new item at the end; NULL when memory is short.
+static item *add_item(item_list *list, const char *kind, uint64_t step, wk_error *err)
+{
+    if (wk_array_push(list, (item){.kind = kind, .step = step}))
+        return &list->items[list->count - 1];
+    wk_fail(err, WK_E_MEMORY, "no memory for a list of checkpoints");
+    return NULL;
+}
 
 static void judge(item *it, wk_status status, const wk_error *err)
 {
@@ -42,26 +47,35 @@ static void judge(item *it, wk_status status, const wk_error *err)
     snprintf(it->state, sizeof it->state, "%.590s", status == WK_OK ? "sound" : err->message);
 }
 
-static void add_checkpoints(item_list *list, const char *run, bool check)
+static void look_at_checkpoint(item *it, const char *run, bool check)
 {
-    uint64_t steps[WK_CHECKPOINTS_MAX];
-    size_t count = wk_checkpoint_list(run, steps, WK_CHECKPOINTS_MAX / 2);
-    for (size_t i = 0; i < count; i++) {
-        item *it = &list->items[list->count++];
-        *it = (item){.kind = "checkpoint", .step = steps[i]};
-        wk_checkpoint_summary s;
-        wk_error err = {0};
-        wk_status status = wk_checkpoint_look(run, steps[i], &s, &err);
-        if (status == WK_OK) {
-            it->bytes = s.run_bytes + s.learner_bytes;
-            snprintf(it->content, sizeof it->content,
-                     "%" PRIu64 " episodes, %" PRIu64 " updates, %" PRIu64
-                     " environments, replay log of %" PRIu64 " rows",
-                     s.episodes, s.updates, s.environments, s.replay.rows);
-            if (check) status = wk_checkpoint_verify(run, steps[i], &err);
-        }
-        if (check || status != WK_OK) judge(it, status, &err);
+    wk_checkpoint_summary s;
+    wk_error err = {0};
+    wk_status status = wk_checkpoint_look(run, it->step, &s, &err);
+    if (status == WK_OK) {
+        it->bytes = s.run_bytes + s.learner_bytes;
+        snprintf(it->content, sizeof it->content,
+                 "%" PRIu64 " episodes, %" PRIu64 " updates, %" PRIu64
+                 " environments, replay log of %" PRIu64 " rows",
+                 s.episodes, s.updates, s.environments, s.replay.rows);
+        if (check) status = wk_checkpoint_verify(run, it->step, &err);
     }
+    if (check || status != WK_OK) judge(it, status, &err);
+}
+
+static wk_status add_checkpoints(item_list *list, const char *run, bool check, wk_error *err)
+{
+    wk_steps steps = {0};
+    wk_status status = wk_checkpoint_list(run, &steps, err);
+    for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
+        item *it = add_item(list, "checkpoint", steps.items[i], err);
+        if (it)
+            look_at_checkpoint(it, run, check);
+        else
+            status = WK_E_MEMORY;
+    }
+    wk_array_free(&steps);
+    return status;
 }
 
 static void look_at_weights(item *it, const char *path, bool check)
@@ -82,18 +96,22 @@ static void look_at_weights(item *it, const char *path, bool check)
     wk_safetensors_close(file);
 }
 
-static void add_weights(item_list *list, const char *run, wk_weights_kind kind, const char *task,
-                        bool check)
+static wk_status add_weights(item_list *list, const char *run, wk_weights_kind kind,
+                             const char *task, bool check, wk_error *err)
 {
-    uint64_t steps[WK_WEIGHTS_STEPS_MAX];
-    size_t count = wk_weights_steps(run, kind, task, steps, WK_WEIGHTS_STEPS_MAX);
-    while (count-- > 0 && list->count < WK_CHECKPOINTS_MAX) {
-        item *it = &list->items[list->count++];
-        *it = (item){.kind = wk_weights_kind_name(kind), .step = steps[count]};
+    wk_steps steps = {0};
+    wk_status status = wk_weights_steps(run, kind, task, &steps, err);
+    for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
         char path[WK_WEIGHTS_PATH_MAX];
-        wk_weights_path(run, kind, it->step, task, path);
-        look_at_weights(it, path, check);
+        item *it = add_item(list, wk_weights_kind_name(kind), steps.items[i], err);
+        wk_weights_path(run, kind, steps.items[i], task, path);
+        if (it)
+            look_at_weights(it, path, check);
+        else
+            status = WK_E_MEMORY;
     }
+    wk_array_free(&steps);
+    return status;
 }
 
 static wk_status add_finetuned(item_list *list, const char *run, bool check, wk_error *err)
@@ -103,8 +121,16 @@ static wk_status add_finetuned(item_list *list, const char *run, bool check, wk_
     size_t count;
     WK_TRY(wk_weights_tuned(run, tasks, TASKS, &count, err));
     for (size_t k = 0; k < count; k++)
-        add_weights(list, run, WK_WEIGHTS_FINETUNED, tasks[k], check);
+        WK_TRY(add_weights(list, run, WK_WEIGHTS_FINETUNED, tasks[k], check, err));
     return WK_OK;
+}
+
+static wk_status add_all(item_list *list, const char *run, bool check, wk_error *err)
+{
+    WK_TRY(add_checkpoints(list, run, check, err));
+    WK_TRY(add_weights(list, run, WK_WEIGHTS_SNAPSHOT, NULL, check, err));
+    WK_TRY(add_weights(list, run, WK_WEIGHTS_ADAPTED, NULL, check, err));
+    return add_finetuned(list, run, check, err);
 }
 
 static void print_json(const item_list *list, wk_text *out)
@@ -147,27 +173,21 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const char *directory = cli->words.items[0];
     wk_run_config config;
     WK_TRY(wk_subject_read_config(directory, &config, err));
-    item_list *list = calloc(1, sizeof *list);
-    if (!list) return wk_fail(err, WK_E_MEMORY, "no memory for a list of checkpoints");
-    add_checkpoints(list, directory, v->check);
-    add_weights(list, directory, WK_WEIGHTS_SNAPSHOT, NULL, v->check);
-    add_weights(list, directory, WK_WEIGHTS_ADAPTED, NULL, v->check);
-    wk_status status = add_finetuned(list, directory, v->check, err);
-    if (status != WK_OK) {
-        free(list);
-        return status;
-    }
+    item_list list = {0};
     wk_text text = {0};
+    wk_status status = add_all(&list, directory, v->check, err);
     if (v->json)
-        print_json(list, &text);
-    else if (list->count > 0)
-        print_text(list, &text);
+        print_json(&list, &text);
+    else if (list.count > 0)
+        print_text(&list, &text);
     else
         wk_text_printf(&text, "'%s' has saved nothing yet\n", directory);
-    for (size_t i = 0; i < list->count; i++)
-        cli->findings |= list->items[i].damaged;
-    free(list);
-    return wk_cli_print(&text, err);
+    for (size_t i = 0; i < list.count; i++)
+        cli->findings |= list.items[i].damaged;
+    wk_array_free(&list);
+    if (status == WK_OK) return wk_cli_print(&text, err);
+    wk_text_free(&text);
+    return status;
 }
 
 const wk_command wk_command_ckpt = {

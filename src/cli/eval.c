@@ -57,8 +57,7 @@ typedef struct job {
     wk_weights_kind kind; // of the weights; unused for random actions
     bool random, all_tasks;
     int tasks[WK_TASKS_MAX], n_tasks; // of the domain; all of it for all_tasks
-    uint64_t steps[WK_WEIGHTS_STEPS_MAX];
-    size_t n_steps;
+    wk_steps steps;
     wk_text out; // what will be printed
     wk_json json;
 } job;
@@ -145,17 +144,26 @@ static int compare_steps(const void *a, const void *b)
 }
 
 // Steps there are weights of, rising, for any of the tasks where each task has its own.
-static void list_steps(job *j)
+static wk_status list_steps(job *j, wk_error *err)
 {
     bool each = j->kind == WK_WEIGHTS_FINETUNED;
+    wk_steps *steps = &j->steps;
     for (int i = 0; i < (each ? j->n_tasks : 1); i++)
-        j->n_steps += wk_weights_steps(j->directory, j->kind, each ? task_name(j, i) : NULL,
-                                       j->steps + j->n_steps, WK_WEIGHTS_STEPS_MAX - j->n_steps);
-    qsort(j->steps, j->n_steps, sizeof *j->steps, compare_steps);
-    size_t kept = 0;
-    for (size_t i = 0; i < j->n_steps; i++)
-        if (kept == 0 || j->steps[kept - 1] != j->steps[i]) j->steps[kept++] = j->steps[i];
-    j->n_steps = kept;
+        WK_TRY(wk_weights_steps(j->directory, j->kind, each ? task_name(j, i) : NULL, steps, err));
+    if (steps->count == 0) return WK_OK;
+    qsort(steps->items, steps->count, sizeof *steps->items, compare_steps);
+    size_t kept = 1;
+    for (size_t i = 1; i < steps->count; i++)
+        if (steps->items[kept - 1] != steps->items[i]) steps->items[kept++] = steps->items[i];
+    steps->count = kept;
+    return WK_OK;
+}
+
+static wk_status choose_step(job *j, uint64_t step, wk_error *err)
+{
+    j->steps.count = 0;
+    return wk_array_push(&j->steps, step) ? WK_OK
+                                          : wk_fail(err, WK_E_MEMORY, "no memory for a step");
 }
 
 // Which steps are evaluated; random actions have step 0, since they know of no training.
@@ -168,19 +176,16 @@ static wk_status choose_steps(job *j, wk_error *err)
         if (all || wanted != WK_STEP_LAST)
             return wk_fail(err, WK_E_INPUT,
                            "--policy random acts without weights: leave --snapshot out");
-        j->n_steps = 1;
-        return WK_OK;
+        return choose_step(j, 0, err);
     }
-    list_steps(j);
-    if (all && j->n_steps > 0) return WK_OK;
-    if (wanted == WK_STEP_LAST && j->n_steps > 0) {
-        j->steps[0] = j->steps[j->n_steps - 1];
-    } else {
-        const char *task = j->kind == WK_WEIGHTS_FINETUNED ? task_name(j, 0) : NULL;
-        WK_TRY(wk_weights_find(j->directory, j->kind, wanted, task, &j->steps[0], err));
-    }
-    j->n_steps = 1;
-    return WK_OK;
+    WK_TRY(list_steps(j, err));
+    size_t count = j->steps.count;
+    if (all && count > 0) return WK_OK;
+    if (wanted == WK_STEP_LAST && count > 0) return choose_step(j, j->steps.items[count - 1], err);
+    uint64_t step;
+    const char *task = j->kind == WK_WEIGHTS_FINETUNED ? task_name(j, 0) : NULL;
+    WK_TRY(wk_weights_find(j->directory, j->kind, wanted, task, &step, err));
+    return choose_step(j, step, err);
 }
 
 static wk_eval_player player_of(const job *j, wk_learner *learner)
@@ -327,8 +332,8 @@ static wk_status evaluate(job *j, wk_error *err)
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_steps(j, err));
     if (j->v->json) wk_json_array(&j->json, NULL);
-    for (size_t i = 0; i < j->n_steps; i++)
-        WK_TRY(evaluate_step(j, j->steps[i], err));
+    for (size_t i = 0; i < j->steps.count; i++)
+        WK_TRY(evaluate_step(j, j->steps.items[i], err));
     if (j->v->json) wk_json_close(&j->json, ']');
     return WK_OK;
 }
@@ -345,6 +350,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_status status = evaluate(j, err);
     wk_run_code_close(&j->code);
     wk_text out = j->out;
+    wk_array_free(&j->steps);
     free(j);
     if (status == WK_OK) return wk_cli_print(&out, err);
     wk_text_free(&out);

@@ -228,7 +228,7 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
 // A run that has no snapshot yet is looked at through its newest checkpoint.
 static wk_status measure_run(job *j, wk_error *err)
 {
-    uint64_t steps[WK_WEIGHTS_STEPS_MAX];
+    uint64_t step;
     int64_t wanted = WK_STEP_LAST;
     bool all = strcmp(j->v->snapshot, "all") == 0;
     WK_TRY(wk_subject_read_config(j->directory, &j->config, err));
@@ -239,19 +239,19 @@ static wk_status measure_run(job *j, wk_error *err)
     WK_TRY(wk_space_create(j->world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
     if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
-    size_t count =
-        wk_weights_steps(j->directory, WK_WEIGHTS_SNAPSHOT, NULL, steps, WK_WEIGHTS_STEPS_MAX);
-    if (count == 0 && wanted == WK_STEP_LAST) {
-        WK_TRY(wk_checkpoint_newest(j->directory, &steps[0], err));
-        return measure_step(j, steps[0], WK_WEIGHTS_CHECKPOINT, err);
+    wk_steps steps = {0};
+    wk_status status = wk_weights_steps(j->directory, WK_WEIGHTS_SNAPSHOT, NULL, &steps, err);
+    bool none = steps.count == 0;
+    for (size_t i = 0; all && status == WK_OK && i < steps.count; i++)
+        status = measure_step(j, steps.items[i], WK_WEIGHTS_SNAPSHOT, err);
+    wk_array_free(&steps);
+    if (status != WK_OK || (all && !none)) return status;
+    if (none && wanted == WK_STEP_LAST) {
+        WK_TRY(wk_checkpoint_newest(j->directory, &step, err));
+        return measure_step(j, step, WK_WEIGHTS_CHECKPOINT, err);
     }
-    if (!all) {
-        WK_TRY(wk_weights_find(j->directory, WK_WEIGHTS_SNAPSHOT, wanted, NULL, &steps[0], err));
-        count = 1;
-    }
-    for (size_t i = 0; i < count; i++)
-        WK_TRY(measure_step(j, steps[i], WK_WEIGHTS_SNAPSHOT, err));
-    return WK_OK;
+    WK_TRY(wk_weights_find(j->directory, WK_WEIGHTS_SNAPSHOT, wanted, NULL, &step, err));
+    return measure_step(j, step, WK_WEIGHTS_SNAPSHOT, err);
 }
 
 static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)

@@ -8,6 +8,7 @@
 #ifndef WK_EVAL_RESULT_H
 #define WK_EVAL_RESULT_H
 
+#include "base/dir.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "eval/evaluate.h"
@@ -107,5 +108,6 @@ wk_status wk_eval_result_folder(const char *run, wk_error *err);
 
 /// Writes both files under `run`/eval, each atomically.
 wk_status wk_eval_result_write(const wk_eval_result *result, const char *run, wk_error *err);
+wk_status wk_eval_result_write_in(const wk_eval_result *result, const wk_dir *run, wk_error *err);
 
 #endif

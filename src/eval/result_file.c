@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void json_score(wk_json *json, const char *key, const wk_score *s)
 {
@@ -161,22 +162,42 @@ static void print_document(const wk_eval_result *r, wk_text *out)
     wk_eval_result_json(r, &(wk_json){.text = out});
 }
 
-static wk_status write_text(const wk_eval_result *r, const char *run, const char *ending,
+static wk_status write_text(const wk_eval_result *r, const wk_dir *folder, const char *ending,
                             void (*print)(const wk_eval_result *, wk_text *), wk_error *err)
 {
     char path[WK_EVAL_PATH_MAX];
     wk_text text = {0};
-    wk_eval_result_path(r, run, ending, path);
+    wk_eval_result_path(r, "", ending, path);
+    const char *name = strrchr(path, '/') + 1;
     print(r, &text);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path)
-                                   : wk_file_write(path, text.chars, text.length, err);
+    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", name)
+                                   : wk_file_write_in(folder, name, text.chars, text.length, err);
     wk_text_free(&text);
+    return status;
+}
+
+// Closes the folder.
+static wk_status write_files(const wk_eval_result *r, wk_dir *folder, wk_error *err)
+{
+    wk_status status = write_text(r, folder, ".csv", wk_eval_result_csv, err);
+    if (status == WK_OK) status = write_text(r, folder, ".json", print_document, err);
+    wk_dir_close(folder);
     return status;
 }
 
 wk_status wk_eval_result_write(const wk_eval_result *r, const char *run, wk_error *err)
 {
+    char path[WK_EVAL_PATH_MAX];
+    wk_dir *folder = NULL;
     WK_TRY(wk_eval_result_folder(run, err));
-    WK_TRY(write_text(r, run, ".csv", wk_eval_result_csv, err));
-    return write_text(r, run, ".json", print_document, err);
+    snprintf(path, sizeof path, "%s/eval", run);
+    WK_TRY(wk_dir_open(NULL, path, &folder, err));
+    return write_files(r, folder, err);
+}
+
+wk_status wk_eval_result_write_in(const wk_eval_result *r, const wk_dir *run, wk_error *err)
+{
+    wk_dir *folder = NULL;
+    WK_TRY(wk_dir_make(run, "eval", &folder, err));
+    return write_files(r, folder, err);
 }

@@ -10,6 +10,7 @@
 #ifndef WK_NN_SAFETENSORS_H
 #define WK_NN_SAFETENSORS_H
 
+#include "base/dir.h"
 #include "waker/error.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,12 +75,18 @@ typedef struct wk_safetensors_pair {
 /// keys "crc32c" and "crc32c/..." are ours.
 wk_status wk_safetensors_save(const char *path, const wk_safetensors_source *tensors, size_t count,
                               const wk_safetensors_pair *metadata, size_t pairs, wk_error *err);
+/// The same for a name in a directory (base/file.h).
+wk_status wk_safetensors_save_in(const wk_dir *in, const char *name,
+                                 const wk_safetensors_source *tensors, size_t count,
+                                 const wk_safetensors_pair *metadata, size_t pairs, wk_error *err);
 
 /// A file whose header has been read and found sound.
 typedef struct wk_safetensors wk_safetensors;
 
 /// Opens a file and checks all of its header, metadata checksum included, but no tensor data yet.
 wk_status wk_safetensors_open(const char *path, wk_safetensors **out, wk_error *err);
+wk_status wk_safetensors_open_in(const wk_dir *in, const char *name, wk_safetensors **out,
+                                 wk_error *err);
 
 /// The same for a file in memory, which must outlive the result; `name` is for messages.
 wk_status wk_safetensors_open_memory(const void *bytes, size_t size, const char *name,

@@ -92,17 +92,23 @@ static wk_status finish_open(wk_safetensors *file, wk_safetensors **out, wk_erro
     return status;
 }
 
-wk_status wk_safetensors_open(const char *path, wk_safetensors **out, wk_error *err)
+wk_status wk_safetensors_open_in(const wk_dir *in, const char *path, wk_safetensors **out,
+                                 wk_error *err)
 {
     wk_safetensors *file = NULL;
     WK_TRY(create(path, &file, err));
-    wk_status status = wk_file_reader_open(path, &file->reader, err);
+    wk_status status = wk_file_reader_open_in(in, path, &file->reader, err);
     if (status != WK_OK) {
         wk_safetensors_close(file);
         return status;
     }
     file->size = wk_file_reader_size(file->reader);
     return finish_open(file, out, err);
+}
+
+wk_status wk_safetensors_open(const char *path, wk_safetensors **out, wk_error *err)
+{
+    return wk_safetensors_open_in(NULL, path, out, err);
 }
 
 wk_status wk_safetensors_open_memory(const void *bytes, size_t size, const char *name,

@@ -137,7 +137,7 @@ static wk_status write_parts(wk_file_writer *writer, const wk_text *header,
     return WK_OK;
 }
 
-static wk_status write_file(const char *path, const wk_text *header,
+static wk_status write_file(const wk_dir *in, const char *path, const wk_text *header,
                             const wk_safetensors_source *sorted, size_t count, wk_error *err)
 {
     if (header->failed) return no_memory(path, err);
@@ -151,15 +151,16 @@ static wk_status write_file(const char *path, const wk_text *header,
             err, WK_E_INPUT,
             "'%s': a tensor name or metadata entry is not UTF-8; change it and save again", path);
     wk_file_writer *writer = NULL;
-    WK_TRY(wk_file_writer_begin(path, &writer, err));
+    WK_TRY(wk_file_writer_begin_in(in, path, &writer, err));
     wk_status status = write_parts(writer, header, sorted, count, err);
     if (status == WK_OK) return wk_file_writer_commit(writer, err);
     wk_file_writer_discard(writer);
     return status;
 }
 
-wk_status wk_safetensors_save(const char *path, const wk_safetensors_source *tensors, size_t count,
-                              const wk_safetensors_pair *metadata, size_t pairs, wk_error *err)
+wk_status wk_safetensors_save_in(const wk_dir *in, const char *path,
+                                 const wk_safetensors_source *tensors, size_t count,
+                                 const wk_safetensors_pair *metadata, size_t pairs, wk_error *err)
 {
     WK_TRY(check_metadata(path, metadata, pairs, err));
     wk_safetensors_source *sorted = malloc((count + 1) * sizeof *sorted);
@@ -170,9 +171,15 @@ wk_status wk_safetensors_save(const char *path, const wk_safetensors_source *ten
         qsort(sorted, count, sizeof *sorted, compare_sources);
         wk_text header = {0};
         put_header(&header, sorted, count, metadata, pairs);
-        status = write_file(path, &header, sorted, count, err);
+        status = write_file(in, path, &header, sorted, count, err);
         wk_text_free(&header);
     }
     free(sorted);
     return status;
+}
+
+wk_status wk_safetensors_save(const char *path, const wk_safetensors_source *tensors, size_t count,
+                              const wk_safetensors_pair *metadata, size_t pairs, wk_error *err)
+{
+    return wk_safetensors_save_in(NULL, path, tensors, count, metadata, pairs, err);
 }

@@ -138,7 +138,7 @@ static wk_status download_all(const wk_state *state, char *staged, wk_safetensor
     return WK_OK;
 }
 
-wk_status wk_state_save(const wk_state *state, const char *path,
+wk_status wk_state_save(const wk_state *state, const wk_dir *in, const char *path,
                         const wk_safetensors_pair *metadata, size_t pairs, wk_error *err)
 {
     char *staged = NULL;
@@ -147,7 +147,8 @@ wk_status wk_state_save(const wk_state *state, const char *path,
     wk_status status = sources ? download_all(state, staged, sources, err)
                                : wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", path);
     if (status == WK_OK)
-        status = wk_safetensors_save(path, sources, state->items.count, metadata, pairs, err);
+        status =
+            wk_safetensors_save_in(in, path, sources, state->items.count, metadata, pairs, err);
     free(sources);
     free(staged);
     return status;

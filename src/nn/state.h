@@ -25,8 +25,8 @@ wk_status wk_state_add_optimizer(wk_state *state, const wk_optimizer *optimizer,
 /// Bytes of all tensors together.
 size_t wk_state_bytes(const wk_state *state);
 
-/// Writes all tensors and the metadata to `path`, atomically.
-wk_status wk_state_save(const wk_state *state, const char *path,
+/// Writes all tensors and the metadata to `path` in `in` (base/file.h), atomically.
+wk_status wk_state_save(const wk_state *state, const wk_dir *in, const char *path,
                         const wk_safetensors_pair *metadata, size_t pairs, wk_error *err);
 
 /// Fills all tensors from an open file that holds exactly these.

@@ -17,7 +17,7 @@ struct wk_replay_log {
     uint64_t segment_bytes;
     bool keep_rest; // see wk_replay_log_config
     bool new_names; // the directory has changed since it was synced
-    char *directory;
+    wk_dir *dir;
     unsigned char *record; // a record on its way to the file
     char path[WK_LOG_PATH_MAX];
 };
@@ -33,14 +33,14 @@ static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *er
                                 end->chain};
     int fd = -1;
     if (log->fd >= 0) WK_TRY(wk_log_sync_file(log->fd, log->path, err));
-    WK_TRY(wk_log_path(log->directory, number, path, err));
-    WK_TRY(wk_log_open_file(path, true, &fd, err));
+    WK_TRY(wk_log_path(log->dir, number, path, err));
+    WK_TRY(wk_log_open_file(log->dir, number, true, &fd, err));
     log->new_names = true;
     wk_segment_header_encode(&header, bytes);
     wk_status status = wk_log_write(fd, path, 0, bytes, sizeof bytes, err);
     if (status != WK_OK) {
         close(fd);
-        unlink(path);
+        wk_log_remove(log->dir, number, NULL);
         return status;
     }
     if (log->fd >= 0) close(log->fd);
@@ -111,13 +111,11 @@ static wk_status remove_after(wk_replay_log *log, bool everything, wk_error *err
 {
     bool any;
     uint64_t lowest, highest, end = log->index.end.segment;
-    char path[WK_LOG_PATH_MAX];
-    WK_TRY(wk_log_list(log->directory, &any, &lowest, &highest, err));
+    WK_TRY(wk_log_list(log->dir, &any, &lowest, &highest, err));
     while (any && (everything || highest > end)) {
-        WK_TRY(wk_log_path(log->directory, highest, path, err));
-        WK_TRY(log->keep_rest ? wk_log_keep(log->directory, highest, false, err)
-                              : wk_log_remove(path, err));
-        WK_TRY(wk_log_list(log->directory, &any, &lowest, &highest, err));
+        WK_TRY(log->keep_rest ? wk_log_keep(log->dir, highest, false, err)
+                              : wk_log_remove(log->dir, highest, err));
+        WK_TRY(wk_log_list(log->dir, &any, &lowest, &highest, err));
     }
     log->new_names = true;
     return WK_OK;
@@ -129,16 +127,25 @@ static wk_status cut(wk_replay_log *log, wk_error *err)
     bool empty = log->index.end.offset == 0;
     WK_TRY(remove_after(log, empty, err));
     if (empty) return begin_segment(log, 0, err);
-    if (log->keep_rest) WK_TRY(wk_log_keep(log->directory, log->index.end.segment, true, err));
-    WK_TRY(wk_log_path(log->directory, log->index.end.segment, log->path, err));
-    WK_TRY(wk_log_open_file(log->path, false, &log->fd, err));
+    if (log->keep_rest) WK_TRY(wk_log_keep(log->dir, log->index.end.segment, true, err));
+    WK_TRY(wk_log_path(log->dir, log->index.end.segment, log->path, err));
+    WK_TRY(wk_log_open_file(log->dir, log->index.end.segment, false, &log->fd, err));
     return wk_log_cut(log->fd, log->path, log->index.end.offset, err);
 }
 
-static wk_status open_log(wk_replay_log *log, const wk_replay_mark *mark, wk_error *err)
+static wk_status open_directory(const wk_replay_log_config *config, wk_dir **out, wk_error *err)
 {
-    WK_TRY(wk_dir_create(log->directory, err));
-    WK_TRY(wk_log_restore(log->directory, mark, log->replay, &log->index, err));
+    if (config->in) return wk_dir_make(config->in, config->directory, out, err);
+    WK_TRY(wk_dir_create(config->directory, err));
+    return wk_dir_open(NULL, config->directory, out, err);
+}
+
+static wk_status open_log(wk_replay_log *log, const wk_replay_log_config *config,
+                          const wk_replay_mark *mark, wk_error *err)
+{
+    WK_TRY(open_directory(config, &log->dir, err));
+    WK_TRY(wk_log_restore(log->dir, mark, log->replay, &log->index, err));
+    if (config->accept) WK_TRY(config->accept(config->context, err));
     return cut(log, err);
 }
 
@@ -150,9 +157,8 @@ static wk_replay_log *allocate(const wk_replay_log_config *config, wk_replay *re
     log->replay = replay;
     log->segment_bytes = config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20;
     log->keep_rest = config->keep_rest;
-    log->directory = strdup(config->directory);
     log->record = malloc(WK_RECORD_HEADER + wk_record_payload_most(&replay->shape));
-    if (log->directory && log->record) return log;
+    if (log->record) return log;
     wk_replay_log_close(log);
     return NULL;
 }
@@ -163,7 +169,7 @@ wk_status wk_replay_log_open(const wk_replay_log_config *config, const wk_replay
     wk_replay_log *log = allocate(config, replay);
     if (!log)
         return wk_fail(err, WK_E_MEMORY, "'%s': no memory for the replay log", config->directory);
-    wk_status status = open_log(log, mark, err);
+    wk_status status = open_log(log, config, mark, err);
     if (status != WK_OK) {
         wk_replay_log_close(log);
         return status;
@@ -180,7 +186,7 @@ void wk_replay_log_close(wk_replay_log *log)
     if (log->replay->journal == &log->journal) log->replay->journal = NULL;
     if (log->fd >= 0) close(log->fd);
     wk_array_free(&log->index.episodes);
-    free(log->directory);
+    wk_dir_close(log->dir);
     free(log->record);
     free(log);
 }
@@ -189,7 +195,7 @@ wk_status wk_replay_log_sync(wk_replay_log *log, wk_replay_mark *mark, wk_error 
 {
     WK_TRY(wk_replay_record_open(log->replay, err));
     WK_TRY(wk_log_sync_file(log->fd, log->path, err));
-    if (log->new_names) WK_TRY(wk_log_sync_directory(log->directory, err));
+    if (log->new_names) WK_TRY(wk_dir_sync(log->dir, err));
     log->new_names = false;
     *mark = log->index.end;
     mark->rows = log->replay->stats.rows;
@@ -214,11 +220,9 @@ static uint64_t first_needed(wk_log_index *index, const wk_replay_mark *oldest)
 
 wk_status wk_replay_log_forget(wk_replay_log *log, const wk_replay_mark *oldest, wk_error *err)
 {
-    char path[WK_LOG_PATH_MAX];
     uint64_t first = first_needed(&log->index, oldest);
     while (log->index.lowest < first) {
-        WK_TRY(wk_log_path(log->directory, log->index.lowest, path, err));
-        WK_TRY(wk_log_remove(path, err));
+        WK_TRY(wk_log_remove(log->dir, log->index.lowest, err));
         log->new_names = true;
         log->index.lowest++;
     }

@@ -8,6 +8,7 @@
 #ifndef WK_REPLAY_LOG_H
 #define WK_REPLAY_LOG_H
 
+#include "base/dir.h"
 #include "replay/replay.h"
 
 /// A place between two records; plain data of a checkpoint. All zero stands for an empty log.
@@ -23,9 +24,14 @@ typedef struct wk_replay_log wk_replay_log;
 
 /// Where the log lies and how large its files grow.
 typedef struct wk_replay_log_config {
+    const wk_dir *in;       // has `directory`, which must be no link then; NULL: it is any path
     const char *directory;  // made when it does not exist
     uint64_t segment_bytes; // a file that has this many is followed by the next; 0: 64 MiB
     bool keep_rest;         // what lies after the mark stays, as damaged-replay-*.log
+    // Asked once the store is rebuilt and before anything is cut; an error leaves the log as it is.
+    // NULL: nothing to ask.
+    wk_status (*accept)(void *context, wk_error *err);
+    void *context;
 } wk_replay_log_config;
 
 /// Rebuilds `replay`, which must be fresh, from the log up to `mark`, cuts the log there, and then

@@ -1,69 +1,61 @@
 #include "replay/log_file.h"
 
 #include "base/file.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static wk_status io_error(wk_error *err, const char *what, const char *path)
+void wk_log_name(uint64_t number, char name[WK_LOG_NAME_MAX])
 {
-    int code = errno;
-    const char *advice = code == ENOSPC || code == EDQUOT
-                             ? "; free some space and resume from the last checkpoint"
-                         : code == EACCES ? "; check the permissions"
-                         : code == EROFS  ? "; choose a writable place"
-                                          : "";
-    wk_status status = code == ENOENT ? WK_E_NOT_FOUND : code == ENOMEM ? WK_E_MEMORY : WK_E_IO;
-    return wk_fail(err, status, "cannot %s '%s': %s%s", what, path, strerror(code), advice);
+    snprintf(name, WK_LOG_NAME_MAX, "replay-%08llu.log", (unsigned long long)number);
 }
 
-wk_status wk_log_path(const char *directory, uint64_t number, char path[WK_LOG_PATH_MAX],
-                      wk_error *err)
+wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_LOG_PATH_MAX], wk_error *err)
 {
-    int length = snprintf(path, WK_LOG_PATH_MAX, "%s/replay-%08llu.log", directory,
-                          (unsigned long long)number);
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    int length = snprintf(path, WK_LOG_PATH_MAX, "%s/%s", wk_dir_path(dir), name);
     if (length < WK_LOG_PATH_MAX) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
-                   "the directory of the replay log has too long a name: '%.80s...'", directory);
+                   "the directory of the replay log has too long a name: '%.80s...'",
+                   wk_dir_path(dir));
 }
 
-// Whether `name` is that of a segment, written the way wk_log_path does.
+// Whether `name` is that of a segment, written the way wk_log_name does.
 static bool segment_number(const char *name, uint64_t *number)
 {
     unsigned long long value;
-    char again[64];
+    char again[WK_LOG_NAME_MAX];
     if (sscanf(name, "replay-%20llu.log", &value) != 1) return false;
-    snprintf(again, sizeof again, "replay-%08llu.log", value);
+    wk_log_name(value, again);
     *number = value;
     return strcmp(again, name) == 0;
 }
 
-wk_status wk_log_list(const char *directory, bool *any, uint64_t *lowest, uint64_t *highest,
+wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *highest,
                       wk_error *err)
 {
+    wk_names names = {0};
     *any = false;
-    DIR *entries = opendir(directory);
-    if (!entries) return io_error(err, "open", directory);
-    errno = 0;
-    for (struct dirent *entry; (entry = readdir(entries)); errno = 0) {
+    wk_status status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++) {
         uint64_t number;
-        if (!segment_number(entry->d_name, &number)) continue;
+        if (!segment_number(names.items[i], &number)) continue;
         if (!*any || number < *lowest) *lowest = number;
         if (!*any || number > *highest) *highest = number;
         *any = true;
     }
-    wk_status status = errno ? io_error(err, "list", directory) : WK_OK;
-    closedir(entries);
+    wk_names_free(&names);
     return status;
 }
 
-wk_status wk_log_open_file(const char *path, bool fresh, int *fd, wk_error *err)
+wk_status wk_log_open_file(const wk_dir *dir, uint64_t number, bool fresh, int *fd, wk_error *err)
 {
-    *fd = open(path, O_RDWR | O_CLOEXEC | (fresh ? O_CREAT | O_TRUNC : 0), 0666);
-    return *fd < 0 ? io_error(err, fresh ? "create" : "open", path) : WK_OK;
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    return wk_dir_open_file(dir, name, O_RDWR | (fresh ? O_CREAT | O_TRUNC : 0), fd, err);
 }
 
 wk_status wk_log_write(int fd, const char *path, uint64_t offset, const void *bytes, size_t size,
@@ -73,7 +65,7 @@ wk_status wk_log_write(int fd, const char *path, uint64_t offset, const void *by
     while (size > 0) {
         ssize_t n = pwrite(fd, next, size, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return io_error(err, "write", path);
+        if (n < 0) return wk_file_error(err, "cannot write", path);
         next += n;
         offset += (uint64_t)n;
         size -= (size_t)n;
@@ -83,23 +75,12 @@ wk_status wk_log_write(int fd, const char *path, uint64_t offset, const void *by
 
 wk_status wk_log_cut(int fd, const char *path, uint64_t size, wk_error *err)
 {
-    return ftruncate(fd, (off_t)size) != 0 ? io_error(err, "shorten", path) : WK_OK;
+    return ftruncate(fd, (off_t)size) != 0 ? wk_file_error(err, "cannot shorten", path) : WK_OK;
 }
 
 wk_status wk_log_sync_file(int fd, const char *path, wk_error *err)
 {
-    return fsync(fd) != 0 ? io_error(err, "make durable", path) : WK_OK;
-}
-
-wk_status wk_log_sync_directory(const char *directory, wk_error *err)
-{
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return io_error(err, "open", directory);
-    // Some file systems cannot sync directories and say EINVAL; there is nothing more to do there.
-    bool failed = fsync(fd) != 0 && errno != EINVAL;
-    wk_status status = failed ? io_error(err, "make durable", directory) : WK_OK;
-    close(fd);
-    return status;
+    return fsync(fd) != 0 ? wk_file_error(err, "cannot make durable", path) : WK_OK;
 }
 
 static wk_status copy_open(const wk_file_reader *from, wk_file_writer *to, wk_error *err)
@@ -115,12 +96,12 @@ static wk_status copy_open(const wk_file_reader *from, wk_file_writer *to, wk_er
     return WK_OK;
 }
 
-static wk_status copy_file(const char *from, const char *to, wk_error *err)
+static wk_status copy_file(const wk_dir *dir, const char *from, const char *to, wk_error *err)
 {
     wk_file_reader *reader = NULL;
     wk_file_writer *writer = NULL;
-    WK_TRY(wk_file_reader_open(from, &reader, err));
-    wk_status status = wk_file_writer_begin(to, &writer, err);
+    WK_TRY(wk_file_reader_open_in(dir, from, &reader, err));
+    wk_status status = wk_file_writer_begin_in(dir, to, &writer, err);
     if (status == WK_OK) {
         status = copy_open(reader, writer, err);
         if (status == WK_OK)
@@ -132,20 +113,32 @@ static wk_status copy_file(const char *from, const char *to, wk_error *err)
     return status;
 }
 
-wk_status wk_log_keep(const char *directory, uint64_t number, bool copy, wk_error *err)
+// A name for what is kept of segment `number` that nothing has yet.
+static wk_status damaged_name(const wk_dir *dir, uint64_t number, char name[WK_LOG_NAME_MAX],
+                              wk_error *err)
 {
-    char from[WK_LOG_PATH_MAX], to[WK_LOG_PATH_MAX + 32];
-    WK_TRY(wk_log_path(directory, number, from, err));
-    snprintf(to, sizeof to, "%s/damaged-replay-%08llu.log", directory, (unsigned long long)number);
-    for (int again = 1; wk_path_exists(to); again++)
-        snprintf(to, sizeof to, "%s/damaged-replay-%08llu-%d.log", directory,
-                 (unsigned long long)number, again);
-    if (copy) return copy_file(from, to, err);
-    return rename(from, to) == 0 ? WK_OK : io_error(err, "set aside", from);
+    wk_entry there = WK_ENTRY_OTHER;
+    for (int copy = 0; there != WK_ENTRY_NONE; copy++) {
+        char ending[16] = "";
+        if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
+        snprintf(name, WK_LOG_NAME_MAX, "damaged-replay-%08llu%s.log", (unsigned long long)number,
+                 ending);
+        WK_TRY(wk_dir_look(dir, name, &there, NULL, err));
+    }
+    return WK_OK;
 }
 
-wk_status wk_log_remove(const char *path, wk_error *err)
+wk_status wk_log_keep(const wk_dir *dir, uint64_t number, bool copy, wk_error *err)
 {
-    if (unlink(path) == 0 || errno == ENOENT) return WK_OK;
-    return io_error(err, "delete", path);
+    char from[WK_LOG_NAME_MAX], to[WK_LOG_NAME_MAX];
+    wk_log_name(number, from);
+    WK_TRY(damaged_name(dir, number, to, err));
+    return copy ? copy_file(dir, from, to, err) : wk_dir_rename(dir, from, to, err);
+}
+
+wk_status wk_log_remove(const wk_dir *dir, uint64_t number, wk_error *err)
+{
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    return wk_dir_remove(dir, name, err);
 }

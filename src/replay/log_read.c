@@ -232,56 +232,58 @@ static wk_status read_open_segment(reading *in, const wk_file_reader *file, uint
     return to_mark ? check_mark(in, err) : WK_OK;
 }
 
-static wk_status read_segment(reading *in, const char *directory, uint64_t number, wk_error *err)
+static wk_status read_segment(reading *in, const wk_dir *dir, uint64_t number, wk_error *err)
 {
+    char name[WK_LOG_NAME_MAX];
     wk_file_reader *file = NULL;
-    WK_TRY(wk_log_path(directory, number, in->path, err));
-    WK_TRY(wk_file_reader_open(in->path, &file, err));
+    wk_log_name(number, name);
+    WK_TRY(wk_log_path(dir, number, in->path, err));
+    WK_TRY(wk_file_reader_open_in(dir, name, &file, err));
     wk_status status = read_open_segment(in, file, number, err);
     wk_file_reader_close(file);
     return status;
 }
 
-static wk_status read_segments(reading *in, const char *directory, wk_error *err)
+static wk_status read_segments(reading *in, const wk_dir *dir, wk_error *err)
 {
     for (uint64_t number = in->lowest; number <= in->last; number++)
-        WK_TRY(read_segment(in, directory, number, err));
+        WK_TRY(read_segment(in, dir, number, err));
     if (in->orphans.count > 0)
         return wk_fail(err, WK_E_FORMAT,
-                       "the replay log in '%s' lacks the beginning of episode %llu", directory,
-                       (unsigned long long)in->orphans.items[0]);
+                       "the replay log in '%s' lacks the beginning of episode %llu",
+                       wk_dir_path(dir), (unsigned long long)in->orphans.items[0]);
     return WK_OK;
 }
 
 // Which segments to read; `*none` when there is nothing.
-static wk_status choose_segments(reading *in, const char *directory, bool *none, wk_error *err)
+static wk_status choose_segments(reading *in, const wk_dir *dir, bool *none, wk_error *err)
 {
     bool any;
     uint64_t highest;
-    WK_TRY(wk_log_list(directory, &any, &in->lowest, &highest, err));
+    WK_TRY(wk_log_list(dir, &any, &in->lowest, &highest, err));
     *none = !any || (in->mark && in->mark->sequence == 0);
     if (in->mark && in->mark->sequence > 0 &&
         (!any || in->mark->segment < in->lowest || in->mark->segment > highest))
         return wk_fail(err, WK_E_NOT_FOUND,
                        "the replay log in '%s' lacks segment %llu, which the checkpoint needs",
-                       directory, (unsigned long long)in->mark->segment);
+                       wk_dir_path(dir), (unsigned long long)in->mark->segment);
     if (*none) return WK_OK;
     in->index->lowest = in->lowest;
     in->last = in->mark ? in->mark->segment : highest;
     return WK_OK;
 }
 
-wk_status wk_log_restore(const char *directory, const wk_replay_mark *mark, wk_replay *replay,
+wk_status wk_log_restore(const wk_dir *dir, const wk_replay_mark *mark, wk_replay *replay,
                          wk_log_index *index, wk_error *err)
 {
     assert(replay->next_id == 0 && !replay->journal);
     reading in = {.replay = replay, .index = index, .mark = mark};
     bool none;
-    WK_TRY(choose_segments(&in, directory, &none, err));
+    WK_TRY(choose_segments(&in, dir, &none, err));
     if (none) return WK_OK;
     in.payload = malloc(wk_record_payload_most(&replay->shape));
     if (!in.payload) return wk_fail(err, WK_E_MEMORY, "no memory to read the replay log");
-    wk_status status = read_segments(&in, directory, err);
+    wk_status status = read_segments(&in, dir, err);
     free(in.payload);
     wk_array_free(&in.orphans);
     return status;
@@ -291,7 +293,10 @@ wk_status wk_replay_log_read(const char *directory, const wk_replay_mark *mark, 
                              wk_error *err)
 {
     wk_log_index index = {0};
-    wk_status status = wk_log_restore(directory, mark, replay, &index, err);
+    wk_dir *dir = NULL;
+    WK_TRY(wk_dir_open(NULL, directory, &dir, err));
+    wk_status status = wk_log_restore(dir, mark, replay, &index, err);
     wk_array_free(&index.episodes);
+    wk_dir_close(dir);
     return status;
 }

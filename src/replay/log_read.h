@@ -25,7 +25,7 @@ void wk_log_index_evict(wk_log_index *index, uint64_t id, uint64_t sequence);
 
 /// Rebuilds `replay` from the log up to `mark` (NULL: to its last whole record). The index must be
 /// zero before and freed by the caller, also on failure.
-wk_status wk_log_restore(const char *directory, const wk_replay_mark *mark, wk_replay *replay,
+wk_status wk_log_restore(const wk_dir *dir, const wk_replay_mark *mark, wk_replay *replay,
                          wk_log_index *index, wk_error *err);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "waker/curriculum.h"
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,42 +11,26 @@
 
 enum { PATH_CHARS = 4096, DEPTH_MAX = 8 };
 
-static int compare_names(const void *a, const void *b)
+// Names in a directory, sorted. One that cannot be listed is an error.
+static wk_status list_names(const char *path, wk_names *names, wk_error *err)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    wk_dir *directory = NULL;
+    WK_TRY(wk_dir_open(NULL, path, &directory, err));
+    wk_status status = wk_dir_list(directory, names, err);
+    wk_dir_close(directory);
+    return status;
 }
 
-typedef WK_ARRAY(char *) name_list;
-
-static void free_names(name_list *names)
-{
-    for (size_t i = 0; i < names->count; i++)
-        free(names->items[i]);
-    wk_array_free(names);
-}
-
-// Names in a directory, sorted; hidden ones are left out. One that cannot be opened is an error.
-static wk_status list_names(const char *path, name_list *names, wk_error *err)
-{
-    DIR *directory = opendir(path);
-    if (!directory) return wk_fail(err, WK_E_IO, "cannot open '%s': %s", path, strerror(errno));
-    bool all = true;
-    for (struct dirent *entry; all && (entry = readdir(directory));) {
-        if (entry->d_name[0] == '.') continue;
-        char *name = strdup(entry->d_name);
-        all = name && wk_array_push(names, name);
-        if (!all) free(name);
-    }
-    closedir(directory);
-    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for the names in '%s'", path);
-    if (names->count) qsort(names->items, names->count, sizeof *names->items, compare_names);
-    return WK_OK;
-}
-
-static bool is_directory(const char *path)
+// Whether a path leads to anything, and to a directory. What cannot be looked at is an error: a run
+// that is left out of a report silently would be a wrong conclusion.
+static wk_status look_at(const char *path, bool *there, bool *directory, wk_error *err)
 {
     struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    *there = stat(path, &info) == 0;
+    *directory = *there && S_ISDIR(info.st_mode);
+    // Links may lead nowhere, or round in circles.
+    bool nothing = !*there && (errno == ENOENT || errno == ELOOP);
+    return *there || nothing ? WK_OK : wk_file_error(err, "cannot look at", path);
 }
 
 static wk_status add_run(wk_runs *runs, const char *path, wk_error *err)
@@ -70,24 +53,30 @@ static wk_status find_runs(wk_runs *runs, const char *path, int depth, wk_error 
     int length = snprintf(inner, sizeof inner, "%s/config.yaml", path);
     if (length < 0 || (size_t)length >= sizeof inner)
         return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", path);
-    if (wk_path_exists(inner)) return add_run(runs, path, err);
+    bool there, directory;
+    WK_TRY(look_at(inner, &there, &directory, err));
+    if (there) return add_run(runs, path, err);
     if (depth == DEPTH_MAX) return WK_OK;
-    name_list names = {0};
+    wk_names names = {0};
     wk_status status = list_names(path, &names, err);
     for (size_t i = 0; i < names.count && status == WK_OK; i++) {
+        if (names.items[i][0] == '.') continue; // hidden
         length = snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);
-        if (length > 0 && (size_t)length < sizeof inner && is_directory(inner))
-            status = find_runs(runs, inner, depth + 1, err);
+        if (length < 0 || (size_t)length >= sizeof inner) continue;
+        status = look_at(inner, &there, &directory, err);
+        if (status == WK_OK && directory) status = find_runs(runs, inner, depth + 1, err);
     }
-    free_names(&names);
+    wk_names_free(&names);
     return status;
 }
 
 static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
 {
     size_t before = runs->items.count;
-    if (!wk_path_exists(path)) return wk_fail(err, WK_E_NOT_FOUND, "'%s' does not exist", path);
-    if (!is_directory(path))
+    bool there, directory;
+    WK_TRY(look_at(path, &there, &directory, err));
+    if (!there) return wk_fail(err, WK_E_NOT_FOUND, "'%s' does not exist", path);
+    if (!directory)
         return wk_fail(err, WK_E_INPUT, "'%s' is not a directory; give runs or directories of runs",
                        path);
     WK_TRY(find_runs(runs, path, 0, err));
@@ -124,18 +113,20 @@ static void read_results(wk_report_run *run)
     static const char error_prefix[] = "model-error-";
     char folder[PATH_CHARS], path[2 * PATH_CHARS];
     wk_error err = {0};
-    name_list names = {0};
+    wk_names names = {0};
     snprintf(folder, sizeof folder, "%s/eval", run->directory);
-    if (!is_directory(folder)) return;
-    if (list_names(folder, &names, &err) != WK_OK) add_problem(run, err.message);
+    bool there, directory;
+    wk_status status = look_at(folder, &there, &directory, &err);
+    if (status == WK_OK && directory) status = list_names(folder, &names, &err);
+    if (status != WK_OK) add_problem(run, err.message);
     for (size_t i = 0; i < names.count; i++) {
         const char *name = names.items[i];
-        if (!ends_in(name, ".json")) continue;
+        if (name[0] == '.' || !ends_in(name, ".json")) continue;
         snprintf(path, sizeof path, "%s/%s", folder, name);
         bool errors = strncmp(name, error_prefix, sizeof error_prefix - 1) == 0;
         read_or_note(run, path, errors ? wk_run_read_errors : wk_run_read_scores);
     }
-    free_names(&names);
+    wk_names_free(&names);
 }
 
 // Runs of older programs kept the name of something built in beside a plug-in's file: they are
@@ -174,7 +165,12 @@ static void read_run(void *context, size_t piece, int thread)
     if (identify(run, &run->error) != WK_OK) return;
     read_results(run);
     snprintf(path, sizeof path, "%s/metrics.jsonl", run->directory);
-    if (wk_path_exists(path)) read_or_note(run, path, wk_run_read_choices);
+    bool there, directory;
+    wk_error err = {0};
+    if (look_at(path, &there, &directory, &err) != WK_OK)
+        add_problem(run, err.message);
+    else if (there)
+        read_or_note(run, path, wk_run_read_choices);
 }
 
 static void free_run(wk_report_run *run)

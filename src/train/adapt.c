@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_CHARS = WK_WEIGHTS_PATH_MAX + 64, FAULTS_IN_A_ROW = 100 };
+enum { FAULTS_IN_A_ROW = 100 };
 static const double FIRST_CHECKPOINT_SECONDS = 60;
 
 typedef struct adapt {
@@ -22,6 +22,7 @@ typedef struct adapt {
     const wk_run_control *control;
     wk_subject subject;
     char folder[WK_WEIGHTS_PATH_MAX]; // RUN/adapt/step-...
+    wk_dir *dir;                      // what that led to when it was locked
     wk_lock lock;
     wk_adapt_told told;
     wk_replay *replay;
@@ -32,13 +33,12 @@ typedef struct adapt {
     uint64_t done, done_before; // updates; those of earlier processes
     uint64_t done_in_weights;   // those that weights.safetensors has
     double began, next_checkpoint, sampling, learning, saving;
-    int faults; // updates in a row with numbers that are not finite
+    int faults;      // updates in a row with numbers that are not finite
+    bool unfinished; // there is something left to do
 } adapt;
 
-static void file_in(const adapt *a, const char *name, char path[PATH_CHARS])
-{
-    snprintf(path, PATH_CHARS, "%s/%s", a->folder, name);
-}
+static const char TOLD[] = "adapt.yaml", WEIGHTS[] = "weights.safetensors",
+                  CHECKPOINT[] = "checkpoint.safetensors";
 
 // An interval in agent steps as one in updates.
 static uint64_t in_updates(const adapt *a, int64_t steps)
@@ -82,23 +82,12 @@ static wk_status take_folder(adapt *a, wk_error *err)
     wk_weights_path(a->config->directory, WK_WEIGHTS_ADAPTED, a->subject.step, NULL, a->folder);
     *strrchr(a->folder, '/') = 0;
     WK_TRY(wk_dir_create(a->folder, err));
-    return wk_lock_take(a->folder, &a->lock, err);
-}
-
-// Metrics are emptied when they are opened without a mark.
-static void forget(const adapt *a)
-{
-    static const char *const names[] = {"weights.safetensors", "checkpoint.safetensors",
-                                        "adapt.yaml"};
-    char path[PATH_CHARS];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        file_in(a, names[i], path);
-        remove(path);
-    }
+    WK_TRY(wk_dir_open(NULL, a->folder, &a->dir, err));
+    return wk_lock_take(a->dir, &a->lock, err);
 }
 
 // Where the checkpoint stands, from its labels.
-static wk_status read_place(adapt *a, const char *path, wk_error *err)
+static wk_status read_place(adapt *a, wk_error *err)
 {
     enum { LABELS = 5 };
     static const char *const names[LABELS] = {"updates", "weights", "metrics", "events",
@@ -106,7 +95,7 @@ static wk_status read_place(adapt *a, const char *path, wk_error *err)
     const char *labels[LABELS];
     bool whole = true;
     wk_safetensors *file;
-    WK_TRY(wk_safetensors_open(path, &file, err));
+    WK_TRY(wk_safetensors_open_in(a->dir, CHECKPOINT, &file, err));
     for (int i = 0; i < LABELS; i++)
         whole = (labels[i] = wk_safetensors_metadata(file, names[i])) && whole;
     if (whole) {
@@ -117,20 +106,20 @@ static wk_status read_place(adapt *a, const char *path, wk_error *err)
         snprintf(a->mark.events_file, sizeof a->mark.events_file, "%s", labels[4]);
     }
     wk_safetensors_close(file);
-    return whole
-               ? WK_OK
-               : wk_fail(err, WK_E_FORMAT,
-                         "'%s' is no checkpoint of an adaptation; begin anew with --restart", path);
+    return whole ? WK_OK
+                 : wk_fail(err, WK_E_FORMAT,
+                           "'%s/%s' is no checkpoint of an adaptation; begin anew with --restart",
+                           a->folder, CHECKPOINT);
 }
 
 // Continues from the checkpoint, if there is one.
 static wk_status resume(adapt *a, wk_error *err)
 {
-    char path[PATH_CHARS];
-    file_in(a, "checkpoint.safetensors", path);
-    if (!wk_path_exists(path)) return WK_OK;
-    WK_TRY(read_place(a, path, err));
-    WK_TRY(wk_learner_restore(a->subject.learner, path, err));
+    bool there;
+    WK_TRY(wk_file_exists_in(a->dir, CHECKPOINT, &there, err));
+    if (!there) return WK_OK;
+    WK_TRY(read_place(a, err));
+    WK_TRY(wk_learner_restore_in(a->subject.learner, a->dir, CHECKPOINT, err));
     wk_log_line(&a->control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
     if (a->done <= a->told.updates) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
@@ -139,15 +128,30 @@ static wk_status resume(adapt *a, wk_error *err)
                    a->folder, a->done, a->told.updates);
 }
 
+// What an adaptation writes comes after adapt.yaml: without that, it is not one's own.
+static wk_status refuse_strangers(const adapt *a, wk_error *err)
+{
+    const char *const names[] = {CHECKPOINT, WEIGHTS, WK_METRICS_JSONL};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        wk_entry entry;
+        uint64_t size;
+        WK_TRY(wk_dir_look(a->dir, names[i], &entry, &size, err));
+        if (entry != WK_ENTRY_NONE && size > 0)
+            return wk_fail(err, WK_E_INPUT,
+                           "'%s' has '%s' but no %s, and a new adaptation would overwrite it; put "
+                           "the file back, or begin anew with --restart",
+                           a->folder, names[i], TOLD);
+    }
+    return WK_OK;
+}
+
 // What was begun here goes on only as it began. With `known`, its extent of data is taken over.
 static wk_status recall(adapt *a, bool *known, wk_error *err)
 {
-    char path[PATH_CHARS];
-    file_in(a, "adapt.yaml", path);
-    *known = wk_path_exists(path);
-    if (!*known) return WK_OK;
+    WK_TRY(wk_file_exists_in(a->dir, TOLD, known, err));
+    if (!*known) return refuse_strangers(a, err);
     wk_adapt_told before;
-    WK_TRY(wk_adapt_told_read(path, &before, err));
+    WK_TRY(wk_adapt_told_read(a->dir, TOLD, &before, err));
     wk_status status = wk_adapt_told_same(&before, &a->told, err);
     if (status != WK_OK) {
         wk_fail_context(err, "'%s' holds another adaptation (--restart begins anew)", a->folder);
@@ -199,7 +203,8 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
 static wk_status open_metrics(adapt *a, wk_error *err)
 {
     // Steps of the logs are updates.
-    wk_metrics_config metrics = {.logdir = a->folder,
+    wk_metrics_config metrics = {.in = a->dir,
+                                 .logdir = ".",
                                  .tensorboard = a->subject.config.log_tensorboard,
                                  .timing = a->subject.config.log_timing,
                                  .action_repeat = 1,
@@ -208,30 +213,41 @@ static wk_status open_metrics(adapt *a, wk_error *err)
 }
 
 // Whether there is something left to do. The data is not needed to find out that there is not.
-static bool unfinished(const adapt *a)
+static wk_status find_work(adapt *a, wk_error *err)
 {
-    char path[PATH_CHARS];
-    file_in(a, "weights.safetensors", path);
-    return a->done < a->told.updates || a->done_in_weights != a->done || !wk_path_exists(path);
+    bool weights;
+    WK_TRY(wk_file_exists_in(a->dir, WEIGHTS, &weights, err));
+    a->unfinished = a->done < a->told.updates || a->done_in_weights != a->done || !weights;
+    return WK_OK;
 }
 
 static wk_status open_parts(adapt *a, wk_error *err)
 {
-    bool known;
-    char path[PATH_CHARS];
+    bool known = false;
     WK_TRY(open_subject(a, err));
     WK_TRY(take_folder(a, err));
-    if (a->config->restart) forget(a);
-    WK_TRY(recall(a, &known, err));
-    WK_TRY(resume(a, err));
-    if (!unfinished(a)) return WK_OK;
+    if (!a->config->restart) {
+        WK_TRY(recall(a, &known, err));
+        WK_TRY(resume(a, err));
+    }
+    WK_TRY(find_work(a, err));
+    if (!a->unfinished) return WK_OK;
     WK_TRY(open_data(a, known, err));
-    file_in(a, "adapt.yaml", path);
-    WK_TRY(wk_adapt_told_write(&a->told, path, err));
-    WK_TRY(open_metrics(a, err));
     a->began = wk_clock_seconds();
     a->next_checkpoint = a->began + FIRST_CHECKPOINT_SECONDS;
     return WK_OK;
+}
+
+// Makes the folder that of this adaptation. What a restart replaces is there until then; metrics
+// are emptied when they are opened without a mark.
+static wk_status open_files(adapt *a, wk_error *err)
+{
+    if (a->config->restart) {
+        WK_TRY(wk_dir_remove(a->dir, CHECKPOINT, err));
+        WK_TRY(wk_dir_remove(a->dir, WEIGHTS, err));
+    }
+    WK_TRY(wk_adapt_told_write(&a->told, a->dir, TOLD, err));
+    return open_metrics(a, err);
 }
 
 static void close_parts(adapt *a)
@@ -240,6 +256,7 @@ static void close_parts(adapt *a)
     wk_samples_free(&a->samples);
     wk_replay_destroy(a->replay);
     wk_lock_release(&a->lock);
+    wk_dir_close(a->dir);
     wk_subject_close(&a->subject);
 }
 
@@ -263,7 +280,8 @@ static void announce(const adapt *a)
 static wk_status save_checkpoint(adapt *a, wk_error *err)
 {
     double began = wk_clock_seconds(), minutes = a->subject.config.checkpoint_every_minutes;
-    char path[PATH_CHARS], updates[24], weights[24], metrics[24], events[24];
+    char updates[24], weights[24], metrics[24], events[24];
+    WK_TRY(wk_lock_check(&a->lock, err));
     WK_TRY(wk_metrics_position(a->metrics, &a->mark, err));
     snprintf(updates, sizeof updates, "%" PRIu64, a->done);
     snprintf(weights, sizeof weights, "%" PRIu64, a->done_in_weights);
@@ -274,8 +292,7 @@ static wk_status save_checkpoint(adapt *a, wk_error *err)
                                        {"metrics", metrics},
                                        {"events", events},
                                        {"events_file", a->mark.events_file}};
-    file_in(a, "checkpoint.safetensors", path);
-    WK_TRY(wk_learner_save_labelled(a->subject.learner, path, labels,
+    WK_TRY(wk_learner_save_labelled(a->subject.learner, a->dir, CHECKPOINT, labels,
                                     sizeof labels / sizeof *labels, err));
     double seconds = wk_clock_seconds();
     a->next_checkpoint = minutes > 0 ? seconds + 60 * minutes : INFINITY;
@@ -358,31 +375,41 @@ static bool checkpoint_due(const adapt *a)
 
 static wk_status save_weights(adapt *a, wk_error *err)
 {
-    char path[PATH_CHARS];
     const wk_subject *s = &a->subject;
     wk_weights_origin origin = {&s->config, s->world.domain, s->step, &a->told.extent};
-    file_in(a, "weights.safetensors", path);
-    WK_TRY(wk_weights_save(s->learner, &origin, path, err));
+    WK_TRY(wk_lock_check(&a->lock, err));
+    WK_TRY(wk_weights_save(s->learner, &origin, a->dir, WEIGHTS, err));
     a->done_in_weights = a->done;
     return WK_OK;
 }
 
-static wk_status loop(adapt *a, wk_run_end *end, wk_error *err)
+// Updates until all are done or a stop is asked for. Files are opened after the first: what cannot
+// be computed replaces nothing.
+static wk_status make_updates(adapt *a, wk_run_end *end, wk_error *err)
 {
     while (a->done < a->told.updates) {
         if (a->control->stop && *a->control->stop) {
             *end = WK_RUN_INTERRUPTED;
-            break;
+            return WK_OK;
         }
         WK_TRY(update(a, err));
+        WK_TRY(wk_lock_check(&a->lock, err));
+        if (!a->metrics) WK_TRY(open_files(a, err));
         WK_TRY(watch(a, err));
         WK_TRY(record(a, err));
         show(a, false);
         if (checkpoint_due(a)) WK_TRY(save_checkpoint(a, err));
     }
+    return WK_OK;
+}
+
+static wk_status loop(adapt *a, wk_run_end *end, wk_error *err)
+{
+    WK_TRY(make_updates(a, end, err));
+    if (!a->metrics && *end == WK_RUN_FINISHED) WK_TRY(open_files(a, err));
     // The last checkpoint says that the weights are there, so it comes after them.
     if (*end == WK_RUN_FINISHED) WK_TRY(save_weights(a, err));
-    WK_TRY(save_checkpoint(a, err));
+    if (a->metrics) WK_TRY(save_checkpoint(a, err));
     show(a, true);
     wk_log_line(&a->control->log, WK_LOG_INFO, "%s in %s",
                 *end == WK_RUN_FINISHED ? "policies" : "unfinished policies", a->folder);
@@ -396,10 +423,9 @@ wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control,
     if (!a) return wk_fail(err, WK_E_MEMORY, "no memory to adapt");
     a->config = config;
     a->control = control;
-    a->lock = WK_LOCK_NONE;
     *end = WK_RUN_FINISHED;
     wk_status status = open_parts(a, err);
-    if (status == WK_OK && unfinished(a)) {
+    if (status == WK_OK && a->unfinished) {
         announce(a);
         status = loop(a, end, err);
     }

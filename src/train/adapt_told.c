@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-wk_status wk_adapt_told_write(const wk_adapt_told *told, const char *path, wk_error *err)
+wk_status wk_adapt_told_write(const wk_adapt_told *told, const wk_dir *dir, const char *name,
+                              wk_error *err)
 {
     wk_text text = {0};
     wk_text_printf(&text,
@@ -17,8 +18,8 @@ wk_status wk_adapt_told_write(const wk_adapt_told *told, const char *path, wk_er
                    told->updates, told->rows);
     wk_extent_print(&told->extent, &text);
     wk_text_puts(&text, "\n");
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path)
-                                   : wk_file_write(path, text.chars, text.length, err);
+    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", name)
+                                   : wk_file_write_in(dir, name, text.chars, text.length, err);
     wk_text_free(&text);
     return status;
 }
@@ -55,13 +56,13 @@ static wk_status fill(const wk_yaml *yaml, wk_adapt_told *out, wk_error *err)
     return wk_extent_parse(episodes, &out->extent, err);
 }
 
-wk_status wk_adapt_told_read(const char *path, wk_adapt_told *out, wk_error *err)
+wk_status wk_adapt_told_read(const wk_dir *dir, const char *name, wk_adapt_told *out, wk_error *err)
 {
     char *bytes;
     size_t size;
-    WK_TRY(wk_file_read(path, 1 << 20, &bytes, &size, err));
+    WK_TRY(wk_file_read_in(dir, name, 1 << 20, &bytes, &size, err));
     wk_yaml yaml = {0};
-    wk_status status = wk_yaml_parse(path, bytes, size, false, &yaml, err);
+    wk_status status = wk_yaml_parse(name, bytes, size, false, &yaml, err);
     if (status == WK_OK) status = fill(&yaml, out, err);
     wk_yaml_free(&yaml);
     free(bytes);

@@ -2,6 +2,7 @@
 #ifndef WK_TRAIN_ADAPT_TOLD_H
 #define WK_TRAIN_ADAPT_TOLD_H
 
+#include "base/dir.h"
 #include "train/config.h"
 #include "train/extent.h"
 
@@ -16,8 +17,10 @@ typedef struct wk_adapt_told {
 } wk_adapt_told;
 
 /// Writes it atomically / reads it.
-wk_status wk_adapt_told_write(const wk_adapt_told *told, const char *path, wk_error *err);
-wk_status wk_adapt_told_read(const char *path, wk_adapt_told *out, wk_error *err);
+wk_status wk_adapt_told_write(const wk_adapt_told *told, const wk_dir *dir, const char *name,
+                              wk_error *err);
+wk_status wk_adapt_told_read(const wk_dir *dir, const char *name, wk_adapt_told *out,
+                             wk_error *err);
 
 /// Whether what began with `old` may go on with `now`: all that shapes the result must be the same
 /// but the number of updates, rows and extent, which follow from the data. The error names what

@@ -1,45 +1,35 @@
-// Checkpoints: everything a run needs to continue to the same bytes, in a directory of its own.
+// Checkpoints on disk: DIRECTORY/checkpoints/step-000000012345/ with run.bin and
+// learner.safetensors.
 //
-//   DIRECTORY/checkpoints/step-000000123456/learner.safetensors   weights, optimisers, counters
-//                                          run.bin                environments, curriculum,
-//                                          positions
-//
-// A checkpoint is written under another name, synced, and renamed when it is whole: what has a name
-// step-* is complete. The replay buffer is not copied; its log beside the checkpoints is synced and
-// its mark kept. run.bin (train/run_file.h) and the weights have checksums of their own.
+// One is written under another name, made durable, and renamed: what is called step-... is
+// complete, and it loses that name before it is deleted. The replay buffer is not copied; its log
+// beside the checkpoints is synced and its mark kept. run.bin (train/run_file.h) and the weights
+// have checksums of their own.
 //
 // Nothing is thrown away on the way back: a checkpoint that cannot be continued, because it or the
 // replay log is damaged, is renamed damaged-step-*, and what the log has beyond the one that is
-// used is kept beside it.
+// used is kept beside it. That a checkpoint is damaged is told apart from that it cannot be read
+// now: the second stops the run and changes nothing.
+//
+// A run that has no checkpoint yet has the file checkpoints/none-yet. Only there may metrics and
+// replay be begun anew; without it they belong to checkpoints that are missing.
 #include "train/checkpoint.h"
 
 #include "base/file.h"
 #include "base/text.h"
 #include "nn/safetensors.h"
+#include "train/metrics.h"
+#include "train/tensorboard.h"
 #include "train/trainer_parts.h"
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { PATH_CHARS = 4096 };
 static const size_t RUN_FILE_LIMIT = (size_t)1 << 32;
-
-static wk_status file_error(wk_error *err, const char *what, const char *path)
-{
-    return wk_fail(err, WK_E_IO, "%s '%s': %s", what, path, strerror(errno));
-}
-
-static void path_of(const char *run, const char *name, const char *file, char out[PATH_CHARS])
-{
-    snprintf(out, PATH_CHARS, "%s/checkpoints%s%s%s%s", run, *name ? "/" : "", name,
-             *file ? "/" : "", file);
-}
+static const char CHECKPOINTS[] = "checkpoints", NONE_YET[] = "none-yet";
+static const char RUN_FILE[] = "run.bin", LEARNER_FILE[] = "learner.safetensors";
+static const char UNFINISHED[] = "unfinished-";
 
 static wk_run_state state_of(wk_trainer *t)
 {
@@ -58,7 +48,7 @@ static wk_run_state state_of(wk_trainer *t)
                           .vec = t->vec};
 }
 
-static wk_status save_run_file(wk_trainer *t, const wk_replay_mark *mark, const char *path,
+static wk_status save_run_file(wk_trainer *t, const wk_replay_mark *mark, const wk_dir *folder,
                                wk_error *err)
 {
     wk_text bytes = {0};
@@ -67,140 +57,221 @@ static wk_status save_run_file(wk_trainer *t, const wk_replay_mark *mark, const 
     wk_status status = wk_run_file_write(&state, wk_run_config_hash(&t->config), mark, &bytes, err);
     if (status == WK_OK && bytes.failed)
         status = wk_fail(err, WK_E_MEMORY, "no memory for a checkpoint");
-    if (status == WK_OK) status = wk_file_write(path, bytes.chars, bytes.length, err);
+    if (status == WK_OK)
+        status = wk_file_write_in(folder, RUN_FILE, bytes.chars, bytes.length, err);
     wk_text_free(&bytes);
     return status;
 }
 
-static wk_status sync_directory(const char *path, wk_error *err)
+// Whether a checkpoint has files of this name, the temporary ones of a killed process included.
+static bool is_ours(const char *name)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return file_error(err, "cannot open", path);
-    bool failed = fsync(fd) != 0 && errno != EINVAL;
-    wk_status status = failed ? file_error(err, "cannot make durable", path) : WK_OK;
-    close(fd);
+    const char *const names[] = {RUN_FILE, LEARNER_FILE};
+    for (int i = 0; i < 2; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(name, names[i], length) != 0) continue;
+        if (!name[length] || strncmp(name + length, ".tmp.", 5) == 0) return true;
+    }
+    return false;
+}
+
+// Whether everything in a directory was written by a save.
+static wk_status all_ours(const wk_dir *folder, const wk_names *names, bool *ours, wk_error *err)
+{
+    *ours = true;
+    for (size_t i = 0; i < names->count && *ours; i++) {
+        wk_entry entry;
+        WK_TRY(wk_dir_look(folder, names->items[i], &entry, NULL, err));
+        *ours = entry == WK_ENTRY_FILE && is_ours(names->items[i]);
+    }
+    return WK_OK;
+}
+
+// Empties the directory of a checkpoint, unless it holds anything that no save wrote.
+static wk_status empty(const wk_dir *folder, bool *emptied, wk_error *err)
+{
+    wk_names names = {0};
+    wk_status status = wk_dir_list(folder, &names, err);
+    if (status == WK_OK) status = all_ours(folder, &names, emptied, err);
+    for (size_t i = 0; status == WK_OK && *emptied && i < names.count; i++)
+        status = wk_dir_remove(folder, names.items[i], err);
+    wk_names_free(&names);
     return status;
 }
 
-// A directory of plain files; one that is not there is fine.
-static void remove_directory(const char *path)
-{
-    DIR *directory = opendir(path);
-    if (!directory) return;
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        char inner[PATH_CHARS + 300];
-        snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
-        if (entry->d_name[0] != '.') unlink(inner);
-    }
-    closedir(directory);
-    rmdir(path);
-}
-
-// Steps of all whole checkpoints, falling; unfinished ones are removed on the way if asked.
-static size_t list_checkpoints(const char *run, uint64_t *steps, size_t most, bool clean)
-{
-    char path[PATH_CHARS];
-    path_of(run, "", "", path);
-    DIR *directory = opendir(path);
-    size_t count = 0;
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        uint64_t step;
-        char inner[PATH_CHARS];
-        if (sscanf(entry->d_name, "step-%" SCNu64, &step) == 1) {
-            if (count == most) continue;
-            size_t at = count++;
-            for (; at > 0 && steps[at - 1] < step; at--)
-                steps[at] = steps[at - 1];
-            steps[at] = step;
-        } else if (clean && strncmp(entry->d_name, "unfinished-", 11) == 0) {
-            path_of(run, entry->d_name, "", inner);
-            remove_directory(inner);
-        }
-    }
-    if (directory) closedir(directory);
-    return count;
-}
-
-static void step_name(uint64_t step, char name[40])
-{
-    snprintf(name, 40, "step-%012" PRIu64, step);
-}
-
-static wk_status read_run_file(const char *run, uint64_t step, char **bytes, wk_run_header *head,
+// Deletes a directory that a save made. Links, and directories with anything else in them, stay.
+static wk_status remove_folder(const wk_dir *checkpoints, const char *name, bool *gone,
                                wk_error *err)
 {
-    char name[40], path[PATH_CHARS];
+    wk_entry entry;
+    wk_dir *folder = NULL;
+    WK_TRY(wk_dir_look(checkpoints, name, &entry, NULL, err));
+    *gone = entry == WK_ENTRY_NONE;
+    if (entry != WK_ENTRY_DIR) return WK_OK;
+    WK_TRY(wk_dir_open_own(checkpoints, name, &folder, err));
+    wk_status status = empty(folder, gone, err);
+    wk_dir_close(folder);
+    return status == WK_OK && *gone ? wk_dir_remove_dir(checkpoints, name, err) : status;
+}
+
+// Deletes what saves that were killed have left.
+static wk_status remove_unfinished(const wk_dir *checkpoints, wk_error *err)
+{
+    wk_steps steps = {0};
+    wk_status status = wk_steps_list(checkpoints, UNFINISHED, "", &steps, err);
+    for (size_t i = 0; status == WK_OK && i < steps.count; i++) {
+        char name[WK_STEP_NAME_MAX];
+        bool gone;
+        wk_step_name(UNFINISHED, steps.items[i], "", name);
+        status = remove_folder(checkpoints, name, &gone, err);
+    }
+    wk_array_free(&steps);
+    return status;
+}
+
+static wk_status in_the_way(const wk_dir *checkpoints, const char *name, wk_error *err)
+{
+    return wk_fail(err, WK_E_INPUT,
+                   "'%s/%s' is in the way of a checkpoint, and not all of it was written by waker; "
+                   "move it to another place",
+                   wk_dir_path(checkpoints), name);
+}
+
+// Opens the directory of a checkpoint that was listed, for reading. That it cannot be opened says
+// nothing about what is in it.
+static wk_status open_step(const wk_dir *checkpoints, uint64_t step, wk_dir **out, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX];
+    wk_step_name("", step, "", name);
+    wk_status status = wk_dir_open(checkpoints, name, out, err);
+    if (status != WK_E_NOT_FOUND) return status;
+    return wk_fail(err, WK_E_IO,
+                   "'%s/%s' cannot be found: if it is a link, mount the disk it leads to or remove "
+                   "it",
+                   wk_dir_path(checkpoints), name);
+}
+
+static wk_status read_run_file(const wk_dir *folder, char **bytes, wk_run_header *head,
+                               wk_error *err)
+{
     size_t size;
-    step_name(step, name);
-    path_of(run, name, "run.bin", path);
-    WK_TRY(wk_file_read(path, RUN_FILE_LIMIT, bytes, &size, err));
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", wk_dir_path(folder), RUN_FILE);
+    WK_TRY(wk_file_read_in(folder, RUN_FILE, RUN_FILE_LIMIT, bytes, &size, err));
     wk_status status = wk_run_file_check(*bytes, size, path, head, err);
     if (status != WK_OK) free(*bytes);
     return status;
 }
 
+static wk_status read_step(const wk_dir *checkpoints, uint64_t step, char **bytes,
+                           wk_run_header *head, wk_error *err)
+{
+    wk_dir *folder = NULL;
+    WK_TRY(open_step(checkpoints, step, &folder, err));
+    wk_status status = read_run_file(folder, bytes, head, err);
+    wk_dir_close(folder);
+    return status;
+}
+
+// Deletes a checkpoint that a save made; it is no longer called one before it is no longer whole.
+static wk_status remove_step(const wk_dir *checkpoints, uint64_t step, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
+    bool ours, gone;
+    wk_entry entry;
+    wk_names names = {0};
+    wk_dir *folder = NULL;
+    wk_step_name("", step, "", name);
+    wk_step_name(UNFINISHED, step, "", unfinished);
+    WK_TRY(wk_dir_look(checkpoints, name, &entry, NULL, err));
+    if (entry != WK_ENTRY_DIR) return WK_OK;
+    WK_TRY(wk_dir_open_own(checkpoints, name, &folder, err));
+    wk_status status = wk_dir_list(folder, &names, err);
+    if (status == WK_OK) status = all_ours(folder, &names, &ours, err);
+    wk_names_free(&names);
+    wk_dir_close(folder);
+    if (status != WK_OK || !ours) return status;
+    WK_TRY(remove_folder(checkpoints, unfinished, &gone, err));
+    if (!gone) return in_the_way(checkpoints, unfinished, err);
+    WK_TRY(wk_dir_rename(checkpoints, name, unfinished, err));
+    return remove_folder(checkpoints, unfinished, &gone, err);
+}
+
 // Removes all but the newest, and the parts of the replay log that only the removed ones needed.
 static wk_status prune(wk_trainer *t, wk_error *err)
 {
-    uint64_t steps[WK_CHECKPOINTS_MAX];
-    size_t count = list_checkpoints(t->directory, steps, WK_CHECKPOINTS_MAX, false);
+    wk_steps steps = {0};
     size_t keep = (size_t)t->config.checkpoint_keep;
-    for (size_t i = keep; i < count; i++) {
-        char name[40], path[PATH_CHARS];
-        step_name(steps[i], name);
-        path_of(t->directory, name, "", path);
-        remove_directory(path);
-    }
+    wk_status status = wk_steps_list(t->checkpoints, "", "", &steps, err);
+    size_t first = steps.count > keep ? steps.count - keep : 0;
+    for (size_t i = 0; status == WK_OK && i < first; i++)
+        status = remove_step(t->checkpoints, steps.items[i], err);
     char *bytes;
     wk_run_header head;
-    WK_TRY(
-        read_run_file(t->directory, steps[(count < keep ? count : keep) - 1], &bytes, &head, err));
+    if (status == WK_OK) status = read_step(t->checkpoints, steps.items[first], &bytes, &head, err);
+    wk_array_free(&steps);
+    if (status != WK_OK) return status;
     free(bytes);
     return wk_replay_log_forget(t->replay_log, &head.replay, err);
 }
 
+static wk_status write_files(wk_trainer *t, const wk_dir *folder, wk_error *err)
+{
+    wk_replay_mark mark;
+    WK_TRY(wk_replay_log_sync(t->replay_log, &mark, err));
+    WK_TRY(save_run_file(t, &mark, folder, err));
+    WK_TRY(wk_learner_save_labelled(t->learner, folder, LEARNER_FILE, NULL, 0, err));
+    return wk_dir_sync(folder, err);
+}
+
+// Writes a whole checkpoint under another name.
+static wk_status write_unfinished(wk_trainer *t, const char *name, wk_error *err)
+{
+    bool gone;
+    wk_dir *folder = NULL;
+    WK_TRY(remove_folder(t->checkpoints, name, &gone, err));
+    if (!gone) return in_the_way(t->checkpoints, name, err);
+    WK_TRY(wk_dir_make(t->checkpoints, name, &folder, err));
+    wk_status status = write_files(t, folder, err);
+    wk_dir_close(folder);
+    return status;
+}
+
 wk_status wk_trainer_save(wk_trainer *t, wk_error *err)
 {
-    char name[40], unfinished[60], from[PATH_CHARS], to[PATH_CHARS], path[PATH_CHARS];
-    step_name(t->counters.steps, name);
-    snprintf(unfinished, sizeof unfinished, "unfinished-%s", name);
-    path_of(t->directory, unfinished, "", from);
-    path_of(t->directory, name, "", to);
-    if (wk_path_exists(to)) return WK_OK; // the same step holds the same state
-    remove_directory(from);
-    WK_TRY(wk_dir_create(from, err));
-    wk_replay_mark mark;
-    wk_status status = wk_replay_log_sync(t->replay_log, &mark, err);
-    path_of(t->directory, unfinished, "run.bin", path);
-    if (status == WK_OK) status = save_run_file(t, &mark, path, err);
-    path_of(t->directory, unfinished, "learner.safetensors", path);
-    if (status == WK_OK) status = wk_learner_save(t->learner, path, err);
-    if (status == WK_OK) status = sync_directory(from, err);
-    if (status == WK_OK && rename(from, to) != 0) status = file_error(err, "cannot name", to);
+    char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
+    wk_entry there;
+    wk_step_name("", t->counters.steps, "", name);
+    wk_step_name(UNFINISHED, t->counters.steps, "", unfinished);
+    WK_TRY(wk_dir_look(t->checkpoints, name, &there, NULL, err));
+    if (there == WK_ENTRY_DIR) return WK_OK; // the same step holds the same state
+    if (there != WK_ENTRY_NONE) return in_the_way(t->checkpoints, name, err);
+    wk_status status = write_unfinished(t, unfinished, err);
+    if (status == WK_OK) status = wk_dir_rename(t->checkpoints, unfinished, name, err);
     if (status != WK_OK) {
-        remove_directory(from);
+        bool gone;
+        remove_folder(t->checkpoints, unfinished, &gone, NULL);
         return status;
     }
-    path_of(t->directory, "", "", path);
-    WK_TRY(sync_directory(path, err));
+    WK_TRY(wk_dir_sync(t->checkpoints, err));
+    WK_TRY(wk_dir_remove(t->checkpoints, NONE_YET, err));
     return prune(t, err);
 }
 
-static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, wk_error *err)
+static wk_status load_files(wk_trainer *t, uint64_t step, const wk_dir *folder,
+                            wk_replay_mark *mark, wk_error *err)
 {
-    char *bytes, name[40], path[PATH_CHARS];
+    char *bytes;
     wk_run_header head;
     wk_run_state state = state_of(t);
-    WK_TRY(read_run_file(t->directory, step, &bytes, &head, err));
+    WK_TRY(read_run_file(folder, &bytes, &head, err));
     wk_status status = WK_OK;
     if (head.config != wk_run_config_hash(&t->config) || head.lanes != (uint64_t)t->count)
         status = wk_fail(err, WK_E_INPUT,
                          "the checkpoint at step %" PRIu64 " belongs to another configuration; "
                          "continue with the one in config.yaml, or choose another directory",
                          step);
-    step_name(step, name);
-    path_of(t->directory, name, "learner.safetensors", path);
-    if (status == WK_OK) status = wk_learner_restore(t->learner, path, err);
+    if (status == WK_OK) status = wk_learner_restore_in(t->learner, folder, LEARNER_FILE, err);
     if (status == WK_OK) status = wk_run_file_read(bytes, (size_t)head.size, &state, err);
     if (status == WK_OK && t->acting) status = wk_acting_load(t->acting, t->acting_state, err);
     *mark = head.replay;
@@ -208,9 +279,19 @@ static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, w
     return status;
 }
 
-// Whether the log gave back what the loop takes for granted.
-static wk_status check_replay(const wk_trainer *t, wk_error *err)
+static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, wk_error *err)
 {
+    wk_dir *folder = NULL;
+    WK_TRY(open_step(t->checkpoints, step, &folder, err));
+    wk_status status = load_files(t, step, folder, mark, err);
+    wk_dir_close(folder);
+    return status;
+}
+
+// Whether the log gave back what the loop takes for granted.
+static wk_status check_replay(void *trainer, wk_error *err)
+{
+    const wk_trainer *t = trainer;
     for (int i = 0; i < t->count; i++)
         if (wk_replay_running(t->replay, i) != (t->lanes[i].active != 0))
             return wk_fail(err, WK_E_FORMAT,
@@ -230,32 +311,29 @@ static wk_status check_replay(const wk_trainer *t, wk_error *err)
 // under another name.
 static wk_status open_log(wk_trainer *t, const wk_replay_mark *mark, bool keep_rest, wk_error *err)
 {
-    char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/replay", t->directory);
-    wk_replay_log_config log = {.directory = path, .keep_rest = keep_rest};
+    wk_replay_log_config log = {.in = t->directory,
+                                .directory = "replay",
+                                .keep_rest = keep_rest,
+                                .accept = check_replay,
+                                .context = t};
     WK_TRY(wk_trainer_make_replay(t, err));
-    WK_TRY(wk_replay_log_open(&log, mark, t->replay, &t->replay_log, err));
-    wk_status status = check_replay(t, err);
-    if (status == WK_OK) return WK_OK;
-    wk_replay_log_close(t->replay_log);
-    t->replay_log = NULL;
-    return status;
+    return wk_replay_log_open(&log, mark, t->replay, &t->replay_log, err);
 }
 
 // A checkpoint that cannot be continued must not stand in the way when its step comes again, and is
 // not ours to delete.
 static wk_status set_aside(const wk_trainer *t, uint64_t step, wk_error *err)
 {
-    char name[40], damaged[80], from[PATH_CHARS], to[PATH_CHARS];
-    step_name(step, name);
-    path_of(t->directory, name, "", from);
-    for (int copy = 0; copy == 0 || wk_path_exists(to); copy++) {
+    char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX];
+    wk_entry there = WK_ENTRY_OTHER;
+    wk_step_name("", step, "", name);
+    for (int copy = 0; there != WK_ENTRY_NONE; copy++) {
         char ending[16] = "";
         if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
-        snprintf(damaged, sizeof damaged, "damaged-%s%s", name, ending);
-        path_of(t->directory, damaged, "", to);
+        wk_step_name("damaged-", step, ending, damaged);
+        WK_TRY(wk_dir_look(t->checkpoints, damaged, &there, NULL, err));
     }
-    return rename(from, to) == 0 ? WK_OK : file_error(err, "cannot set aside", from);
+    return wk_dir_rename(t->checkpoints, name, damaged, err);
 }
 
 static wk_status continue_from(wk_trainer *t, uint64_t step, bool newest, wk_error *err)
@@ -265,97 +343,228 @@ static wk_status continue_from(wk_trainer *t, uint64_t step, bool newest, wk_err
     return open_log(t, &mark, !newest, err);
 }
 
-wk_status wk_checkpoint_resume(wk_trainer *t, wk_error *err)
+// Disks that do not answer now may do so later: what they hold is not taken for damaged.
+static wk_status unreadable(const wk_trainer *t, uint64_t step, wk_error *err)
 {
-    uint64_t steps[WK_CHECKPOINTS_MAX];
-    size_t count = list_checkpoints(t->directory, steps, WK_CHECKPOINTS_MAX, true);
-    for (size_t i = 0; i < count; i++) {
-        wk_status status = continue_from(t, steps[i], i == 0, err);
+    wk_error said = *err;
+    return wk_fail(err, WK_E_IO,
+                   "cannot go on from the checkpoint at step %" PRIu64 " of '%s': %.700s. It is "
+                   "left as it is: try again, or rename it to go on from the one before",
+                   step, wk_dir_path(t->directory), said.message);
+}
+
+// Continues from the newest of the steps that can be.
+static wk_status resume_any(wk_trainer *t, const wk_steps *steps, wk_error *err)
+{
+    size_t count = steps->count;
+    for (size_t i = count; i-- > 0;) {
+        wk_status status = continue_from(t, steps->items[i], i + 1 == count, err);
         if (status == WK_E_INPUT || status == WK_E_MEMORY) return status;
+        if (status == WK_E_IO) return unreadable(t, steps->items[i], err);
         if (status == WK_OK) {
-            t->resumed_from = (int64_t)steps[i];
-            for (size_t k = 0; k < i; k++)
-                WK_TRY(set_aside(t, steps[k], err));
-            return WK_OK;
+            t->resumed_from = (int64_t)steps->items[i];
+            for (size_t k = i + 1; k < count; k++)
+                WK_TRY(set_aside(t, steps->items[k], err));
+            return wk_dir_remove(t->checkpoints, NONE_YET, err);
         }
-        if (i == 0) snprintf(t->resume_note, sizeof t->resume_note, "%s", err->message);
+        if (i + 1 == count) snprintf(t->resume_note, sizeof t->resume_note, "%s", err->message);
     }
-    if (count == 0) return WK_OK;
     return wk_fail(err, WK_E_FORMAT,
                    "none of the %zu checkpoints in '%s' can be continued; the newest: %.500s. "
                    "Nothing was changed: put a sound copy of the file in its place, or train "
                    "anew in another directory",
-                   count, t->directory, t->resume_note);
+                   count, wk_dir_path(t->directory), t->resume_note);
 }
 
-size_t wk_checkpoint_list(const char *directory, uint64_t *steps, size_t most)
+static wk_status has_entries(const wk_dir *dir, const char *name, bool *any, wk_error *err)
 {
-    return list_checkpoints(directory, steps, most, false);
+    wk_dir *folder = NULL;
+    wk_names names = {0};
+    wk_status status = wk_dir_open(dir, name, &folder, err);
+    *any = false;
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status == WK_OK) status = wk_dir_list(folder, &names, err);
+    *any = names.count > 0;
+    wk_names_free(&names);
+    wk_dir_close(folder);
+    return status;
+}
+
+// The name of something in the directory that a run has collected, "" when there is nothing.
+static wk_status find_results(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err)
+{
+    static const char *const folders[] = {"replay", "snapshots"};
+    uint64_t size;
+    wk_entry entry;
+    WK_TRY(wk_tensorboard_newest(dir, name, err));
+    if (*name) return WK_OK;
+    WK_TRY(wk_dir_look(dir, WK_METRICS_JSONL, &entry, &size, err));
+    if (entry != WK_ENTRY_NONE && size > 0)
+        snprintf(name, WK_METRICS_FILE_MAX, "%s", WK_METRICS_JSONL);
+    for (int i = 0; i < 2 && !*name; i++) {
+        bool any;
+        WK_TRY(has_entries(dir, folders[i], &any, err));
+        if (any) snprintf(name, WK_METRICS_FILE_MAX, "%s", folders[i]);
+    }
+    return WK_OK;
+}
+
+// A new run would empty what is there: only where no checkpoint was ever written may it.
+static wk_status refuse_results(const wk_trainer *t, wk_error *err)
+{
+    char name[WK_METRICS_FILE_MAX];
+    WK_TRY(find_results(t->directory, name, err));
+    if (!*name) return WK_OK;
+    const char *path = wk_dir_path(t->directory);
+    return wk_fail(err, WK_E_INPUT,
+                   "'%s' has '%s' but no checkpoint to go on from, and a new run would overwrite "
+                   "it; put the checkpoints back into '%s/checkpoints', choose another directory, "
+                   "or move '%s' away to begin anew",
+                   path, name, path, name);
+}
+
+// Opens the directory of checkpoints, makes it where a run may begin, and lists what is in it.
+static wk_status open_checkpoints(wk_trainer *t, wk_steps *steps, wk_error *err)
+{
+    static const char text[] =
+        "This run has no checkpoint yet: it begins anew when it is started again.\n";
+    wk_entry begun = WK_ENTRY_NONE;
+    wk_status status = wk_dir_open_own(t->directory, CHECKPOINTS, &t->checkpoints, err);
+    if (status != WK_OK && status != WK_E_NOT_FOUND) return status;
+    if (t->checkpoints) {
+        WK_TRY(wk_steps_list(t->checkpoints, "", "", steps, err));
+        WK_TRY(wk_dir_look(t->checkpoints, NONE_YET, &begun, NULL, err));
+    }
+    if (steps->count > 0 || begun == WK_ENTRY_FILE) return WK_OK;
+    WK_TRY(refuse_results(t, err));
+    if (!t->checkpoints) WK_TRY(wk_dir_make(t->directory, CHECKPOINTS, &t->checkpoints, err));
+    return wk_file_write_in(t->checkpoints, NONE_YET, text, sizeof text - 1, err);
+}
+
+wk_status wk_checkpoint_resume(wk_trainer *t, wk_error *err)
+{
+    wk_steps steps = {0};
+    wk_status status = open_checkpoints(t, &steps, err);
+    if (status == WK_OK && steps.count > 0) status = resume_any(t, &steps, err);
+    if (status == WK_OK) status = remove_unfinished(t->checkpoints, err);
+    wk_array_free(&steps);
+    return status;
+}
+
+// The checkpoints of a run, for reading; NULL when there is no directory of them.
+static wk_status look_into(const char *directory, wk_dir **out, wk_error *err)
+{
+    char path[4096];
+    *out = NULL;
+    snprintf(path, sizeof path, "%s/%s", directory, CHECKPOINTS);
+    wk_status status = wk_dir_open(NULL, path, out, err);
+    return status == WK_E_NOT_FOUND ? WK_OK : status;
+}
+
+wk_status wk_checkpoint_list(const char *directory, wk_steps *out, wk_error *err)
+{
+    wk_dir *checkpoints;
+    WK_TRY(look_into(directory, &checkpoints, err));
+    wk_status status = checkpoints ? wk_steps_list(checkpoints, "", "", out, err) : WK_OK;
+    wk_dir_close(checkpoints);
+    return status;
+}
+
+// Opens the directory of one checkpoint by the path of its run.
+static wk_status open_one(const char *directory, uint64_t step, wk_dir **out, wk_error *err)
+{
+    char path[4096], name[WK_STEP_NAME_MAX];
+    wk_step_name("", step, "", name);
+    snprintf(path, sizeof path, "%s/%s/%s", directory, CHECKPOINTS, name);
+    return wk_dir_open(NULL, path, out, err);
+}
+
+static wk_status read_one(const char *directory, uint64_t step, char **bytes, wk_run_header *head,
+                          wk_error *err)
+{
+    wk_dir *folder = NULL;
+    WK_TRY(open_one(directory, step, &folder, err));
+    wk_status status = read_run_file(folder, bytes, head, err);
+    wk_dir_close(folder);
+    return status;
 }
 
 wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *err)
 {
-    uint64_t steps[WK_CHECKPOINTS_MAX];
-    size_t count = list_checkpoints(directory, steps, WK_CHECKPOINTS_MAX, false);
-    wk_status status = WK_OK;
-    for (size_t i = 0; i < count; i++) {
+    wk_steps steps = {0};
+    bool found = false;
+    wk_status status = wk_checkpoint_list(directory, &steps, err);
+    for (size_t i = steps.count; i-- > 0 && !found;) {
         char *bytes;
         wk_run_header head;
-        status = read_run_file(directory, steps[i], &bytes, &head, err);
-        if (status != WK_OK) continue;
+        status = read_one(directory, steps.items[i], &bytes, &head, err);
+        found = status == WK_OK;
+        if (!found) continue;
         free(bytes);
-        *step = steps[i];
-        return WK_OK;
+        *step = steps.items[i];
     }
-    if (status != WK_OK) return status;
+    wk_array_free(&steps);
+    if (status != WK_OK || found) return status;
     return wk_fail(err, WK_E_NOT_FOUND,
                    "'%s' has no checkpoint; a run writes its first within a minute, and its last "
                    "when it ends",
                    directory);
 }
 
-static uint64_t file_bytes(const char *run, const char *name, const char *file)
+static wk_status learner_bytes(const wk_dir *folder, uint64_t *size, wk_error *err)
 {
-    char path[PATH_CHARS];
-    struct stat info;
-    path_of(run, name, file, path);
-    return stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+    wk_file_reader *reader = NULL;
+    wk_status status = wk_file_reader_open_in(folder, LEARNER_FILE, &reader, err);
+    *size = status == WK_OK ? wk_file_reader_size(reader) : 0;
+    wk_file_reader_close(reader);
+    return status == WK_E_NOT_FOUND ? WK_OK : status;
 }
 
 wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint_summary *out,
                              wk_error *err)
 {
-    char *bytes, name[40];
+    char *bytes;
     wk_run_header head;
-    WK_TRY(read_run_file(directory, step, &bytes, &head, err));
+    wk_dir *folder = NULL;
+    uint64_t learner = 0;
+    WK_TRY(open_one(directory, step, &folder, err));
+    wk_status status = learner_bytes(folder, &learner, err);
+    if (status == WK_OK) status = read_run_file(folder, &bytes, &head, err);
+    wk_dir_close(folder);
+    if (status != WK_OK) return status;
     wk_trainer_counters counters = wk_run_file_counters(bytes, (size_t)head.size);
     free(bytes);
-    step_name(step, name);
-    *out =
-        (wk_checkpoint_summary){.steps = counters.steps,
-                                .episodes = counters.episodes,
-                                .updates = counters.updates,
-                                .diverged = counters.diverged,
-                                .environments = head.lanes,
-                                .run_bytes = head.size,
-                                .learner_bytes = file_bytes(directory, name, "learner.safetensors"),
-                                .config = head.config,
-                                .replay = head.replay};
+    *out = (wk_checkpoint_summary){.steps = counters.steps,
+                                   .episodes = counters.episodes,
+                                   .updates = counters.updates,
+                                   .diverged = counters.diverged,
+                                   .environments = head.lanes,
+                                   .run_bytes = head.size,
+                                   .learner_bytes = learner,
+                                   .config = head.config,
+                                   .replay = head.replay};
     return WK_OK;
+}
+
+static wk_status verify_files(const wk_dir *folder, wk_error *err)
+{
+    char *bytes;
+    wk_run_header head;
+    WK_TRY(read_run_file(folder, &bytes, &head, err));
+    free(bytes);
+    wk_safetensors *file = NULL;
+    wk_status status = wk_safetensors_open_in(folder, LEARNER_FILE, &file, err);
+    if (status == WK_OK) status = wk_safetensors_verify(file, err);
+    wk_safetensors_close(file);
+    return status;
 }
 
 wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *err)
 {
-    char *bytes, name[40], path[PATH_CHARS];
-    wk_run_header head;
-    WK_TRY(read_run_file(directory, step, &bytes, &head, err));
-    free(bytes);
-    step_name(step, name);
-    path_of(directory, name, "learner.safetensors", path);
-    wk_safetensors *file = NULL;
-    wk_status status = wk_safetensors_open(path, &file, err);
-    if (status == WK_OK) status = wk_safetensors_verify(file, err);
-    wk_safetensors_close(file);
+    wk_dir *folder = NULL;
+    WK_TRY(open_one(directory, step, &folder, err));
+    wk_status status = verify_files(folder, err);
+    wk_dir_close(folder);
     return status;
 }
 
@@ -364,7 +573,7 @@ wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const w
 {
     char *bytes;
     wk_run_header head;
-    WK_TRY(read_run_file(directory, step, &bytes, &head, err));
+    WK_TRY(read_one(directory, step, &bytes, &head, err));
     wk_run_state state = {.count = (int)head.lanes,
                           .domain = domain,
                           .note_size = WK_TRAINER_NOTE_BYTES,

@@ -5,12 +5,11 @@
 #define WK_TRAIN_CHECKPOINT_H
 
 #include "replay/log.h"
+#include "train/steps.h"
 #include "waker/curriculum.h"
 
-enum { WK_CHECKPOINTS_MAX = 1024 };
-
-/// Agent steps of the checkpoints of a run, the newest first; returns how many, at most `most`.
-size_t wk_checkpoint_list(const char *directory, uint64_t *steps, size_t most);
+/// Adds the agent steps of the checkpoints of a run, the oldest first; a run without any is fine.
+wk_status wk_checkpoint_list(const char *directory, wk_steps *out, wk_error *err);
 
 /// The newest one whose run.bin is whole. WK_E_NOT_FOUND when the run has none yet.
 wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *err);

@@ -5,6 +5,7 @@
 #ifndef WK_TRAIN_CONFIG_H
 #define WK_TRAIN_CONFIG_H
 
+#include "base/dir.h"
 #include "base/text.h"
 #include "waker/error.h"
 #include <stdbool.h>
@@ -210,6 +211,9 @@ void wk_run_config_print(const wk_run_config *config, wk_text *out);
 
 /// Writes it atomically / reads it over the defaults. Errors name file and line.
 wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err);
+/// The same for a name in a directory (base/file.h).
+wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, const char *name,
+                                 wk_error *err);
 wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err);
 
 #endif

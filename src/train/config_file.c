@@ -78,16 +78,23 @@ void wk_run_config_print(const wk_run_config *config, wk_text *out)
     }
 }
 
-wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err)
+wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, const char *path,
+                                 wk_error *err)
 {
     wk_text text = {0};
     wk_text_puts(&text, "# The configuration of this run, complete. Made by waker; see "
                         "docs/configuration.md.\n");
     wk_run_config_print(config, &text);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", path)
-                                   : wk_file_write(path, wk_text_get(&text), text.length, err);
+    wk_status status = text.failed
+                           ? wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", path)
+                           : wk_file_write_in(in, path, wk_text_get(&text), text.length, err);
     wk_text_free(&text);
     return status;
+}
+
+wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err)
+{
+    return wk_run_config_write_in(config, NULL, path, err);
 }
 
 static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err)

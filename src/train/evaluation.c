@@ -86,7 +86,7 @@ static wk_status evaluate_task(evaluation *e, const wk_eval_player *player, int 
     return e->pictures ? wk_eval_pictures_note(e->pictures, name, e->metrics, err) : WK_OK;
 }
 
-static wk_status evaluate(evaluation *e, const wk_log *log, const char *directory, wk_error *err)
+static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *directory, wk_error *err)
 {
     const wk_run_config *config = wk_trainer_config(e->trainer);
     const wk_domain *domain = e->result.origin.domain;
@@ -105,7 +105,7 @@ static wk_status evaluate(evaluation *e, const wk_log *log, const char *director
                              .context = e};
     for (int k = 0; k < wk_learner_get_config(learner)->tasks; k++)
         WK_TRY(evaluate_task(e, &player, k, err));
-    return wk_eval_result_write(&e->result, directory, err);
+    return wk_eval_result_write_in(&e->result, directory, err);
 }
 
 static void note_all(wk_metrics *metrics, const wk_eval_result *result)
@@ -116,7 +116,7 @@ static void note_all(wk_metrics *metrics, const wk_eval_result *result)
                       &result->tasks[i].cases[k]);
 }
 
-wk_status wk_evaluation_run(wk_trainer *trainer, const char *directory,
+wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                             const volatile sig_atomic_t *stop, const wk_log *log,
                             wk_metrics *metrics, bool *done, wk_error *err)
 {

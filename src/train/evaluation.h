@@ -24,7 +24,7 @@ wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain
 /// of the default distribution (or of curriculum.theta), just as `waker eval --policy alongside`
 /// does with a snapshot of this step: writes the same files under `directory`/eval and notes the
 /// scores by dreamer's names. Gives up when *stop becomes nonzero (NULL: never); `done` tells.
-wk_status wk_evaluation_run(wk_trainer *trainer, const char *directory,
+wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                             const volatile sig_atomic_t *stop, const wk_log *log,
                             wk_metrics *metrics, bool *done, wk_error *err);
 

@@ -167,7 +167,8 @@ static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
 {
     finetune *f = context;
     wk_weights_origin origin = {&f->own, f->world.domain, f->step, &f->extent};
-    return wk_weights_save(wk_trainer_learner(trainer), &origin, f->result, err);
+    return wk_weights_save(wk_trainer_learner(trainer), &origin, wk_trainer_directory(trainer),
+                           "weights.safetensors", err);
 }
 
 static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)

@@ -95,13 +95,13 @@ static wk_status cut_back(wk_log_file *file, uint64_t most, wk_error *err)
     return end < file->end ? wk_log_file_cut(file, end, err) : WK_OK;
 }
 
-wk_status wk_jsonl_open(const char *path, uint64_t most, bool timing, wk_metrics_sink *out,
-                        wk_error *err)
+wk_status wk_jsonl_open(const wk_dir *dir, const char *name, uint64_t most, bool timing,
+                        wk_metrics_sink *out, wk_error *err)
 {
     jsonl *sink = calloc(1, sizeof *sink);
-    if (!sink) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", path);
+    if (!sink) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", name);
     sink->timing = timing;
-    wk_status status = wk_log_file_open(path, &sink->file, err);
+    wk_status status = wk_log_file_open(dir, name, &sink->file, err);
     if (status == WK_OK) status = cut_back(&sink->file, most, err);
     if (status != WK_OK) {
         close_file(sink);

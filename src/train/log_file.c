@@ -1,36 +1,31 @@
 #include "train/log_file.h"
 
+#include "base/file.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static wk_status io_error(wk_error *err, const char *what, const char *path)
-{
-    int code = errno;
-    const char *advice = code == ENOSPC || code == EDQUOT ? "; free some space and try again" : "";
-    return wk_fail(err, WK_E_IO, "cannot %s '%s': %s%s", what, path, strerror(code), advice);
-}
-
 static wk_status find_end(wk_log_file *file, wk_error *err)
 {
     struct stat info;
-    if (fstat(file->fd, &info) != 0) return io_error(err, "open", file->path);
-    if (!S_ISREG(info.st_mode))
-        return wk_fail(err, WK_E_INPUT, "cannot log to '%s': not a regular file", file->path);
+    if (fstat(file->fd, &info) != 0) return wk_file_error(err, "cannot open", file->path);
     file->end = (uint64_t)info.st_size;
     return WK_OK;
 }
 
-wk_status wk_log_file_open(const char *path, wk_log_file *out, wk_error *err)
+wk_status wk_log_file_open(const wk_dir *dir, const char *name, wk_log_file *out, wk_error *err)
 {
-    wk_log_file file = {.fd = -1, .path = strdup(path)};
-    if (!file.path) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", path);
-    file.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    wk_status status = file.fd < 0 ? io_error(err, "open", path) : find_end(&file, err);
+    size_t length = strlen(wk_dir_path(dir)) + strlen(name) + 2;
+    wk_log_file file = {.fd = -1, .path = malloc(length)};
+    if (!file.path) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", name);
+    snprintf(file.path, length, "%s/%s", wk_dir_path(dir), name);
+    wk_status status = wk_dir_open_file(dir, name, O_RDWR | O_CREAT, &file.fd, err);
+    if (status == WK_OK) status = find_end(&file, err);
     if (status == WK_OK)
         *out = file;
     else
@@ -48,12 +43,13 @@ void wk_log_file_close(wk_log_file *file)
 
 static wk_status write_fully(wk_log_file *file, const char *bytes, size_t size, wk_error *err)
 {
-    if (lseek(file->fd, (off_t)file->end, SEEK_SET) < 0) return io_error(err, "write", file->path);
+    uint64_t offset = file->end;
     while (size > 0) {
-        ssize_t n = write(file->fd, bytes, size);
+        ssize_t n = pwrite(file->fd, bytes, size, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return io_error(err, "write", file->path);
+        if (n < 0) return wk_file_error(err, "cannot write", file->path);
         bytes += n;
+        offset += (uint64_t)n;
         size -= (size_t)n;
     }
     return WK_OK;
@@ -76,7 +72,7 @@ wk_status wk_log_file_cut(wk_log_file *file, uint64_t size, wk_error *err)
 {
     assert(size <= file->end);
     while (ftruncate(file->fd, (off_t)size) != 0)
-        if (errno != EINTR) return io_error(err, "shorten", file->path);
+        if (errno != EINTR) return wk_file_error(err, "cannot shorten", file->path);
     file->end = size;
     return WK_OK;
 }
@@ -88,7 +84,7 @@ wk_status wk_log_file_read(const wk_log_file *file, uint64_t offset, void *bytes
     while (size > 0) {
         ssize_t n = pread(file->fd, next, size, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return io_error(err, "read", file->path);
+        if (n < 0) return wk_file_error(err, "cannot read", file->path);
         if (n == 0) return wk_fail(err, WK_E_IO, "cannot read '%s': it became shorter", file->path);
         next += n;
         offset += (uint64_t)n;
@@ -99,5 +95,5 @@ wk_status wk_log_file_read(const wk_log_file *file, uint64_t offset, void *bytes
 
 wk_status wk_log_file_sync(wk_log_file *file, wk_error *err)
 {
-    return fsync(file->fd) == 0 ? WK_OK : io_error(err, "make durable", file->path);
+    return fsync(file->fd) == 0 ? WK_OK : wk_file_error(err, "cannot make durable", file->path);
 }

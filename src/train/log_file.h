@@ -5,7 +5,7 @@
 #ifndef WK_TRAIN_LOG_FILE_H
 #define WK_TRAIN_LOG_FILE_H
 
-#include "waker/error.h"
+#include "base/dir.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,8 +16,8 @@ typedef struct wk_log_file {
     uint64_t end;
 } wk_log_file;
 
-/// Opens or creates `path`; `end` is its size.
-wk_status wk_log_file_open(const char *path, wk_log_file *out, wk_error *err);
+/// Opens or creates `name` in `dir`, never through a link; `end` is its size.
+wk_status wk_log_file_open(const wk_dir *dir, const char *name, wk_log_file *out, wk_error *err);
 /// Closes it; a zeroed struct or one closed before is fine.
 void wk_log_file_close(wk_log_file *file);
 

@@ -245,36 +245,31 @@ static void warn_if_short(const wk_log *log, const char *what, uint64_t have, ui
                     (unsigned long long)have, (unsigned long long)expected);
 }
 
-static wk_status open_jsonl(wk_metrics *metrics, const wk_metrics_config *config,
+static wk_status open_jsonl(wk_metrics *metrics, const wk_dir *dir, const wk_metrics_config *config,
                             const wk_metrics_mark *mark, wk_error *err)
 {
-    wk_text path = {0};
-    wk_text_printf(&path, "%s/metrics.jsonl", config->logdir);
     wk_metrics_sink sink;
-    wk_status status = path.failed
-                           ? wk_fail(err, WK_E_MEMORY, "no memory to open the metrics")
-                           : wk_jsonl_open(wk_text_get(&path), mark ? mark->jsonl : UINT64_MAX,
-                                           config->timing, &sink, err);
-    wk_text_free(&path);
-    if (status != WK_OK) return status;
+    WK_TRY(wk_jsonl_open(dir, WK_METRICS_JSONL, mark ? mark->jsonl : UINT64_MAX, config->timing,
+                         &sink, err));
     metrics->jsonl = metrics->n_sinks;
     WK_TRY(wk_metrics_add_sink(metrics, &sink, err));
     if (mark)
-        warn_if_short(config->log, "metrics.jsonl", mark_of(metrics, metrics->jsonl), mark->jsonl);
+        warn_if_short(config->log, WK_METRICS_JSONL, mark_of(metrics, metrics->jsonl), mark->jsonl);
     return WK_OK;
 }
 
-static wk_status open_events(wk_metrics *metrics, const wk_metrics_config *config,
-                             const wk_metrics_mark *mark, wk_error *err)
+static wk_status open_events(wk_metrics *metrics, const wk_dir *dir,
+                             const wk_metrics_config *config, const wk_metrics_mark *mark,
+                             wk_error *err)
 {
     char name[WK_METRICS_FILE_MAX] = "";
     if (!mark)
-        wk_tensorboard_newest(config->logdir, name);
+        WK_TRY(wk_tensorboard_newest(dir, name, err));
     else if (memchr(mark->events_file, 0, sizeof mark->events_file))
         memcpy(name, mark->events_file, sizeof name);
     wk_metrics_sink sink;
-    WK_TRY(wk_tensorboard_open(config->logdir, name, mark ? mark->events : UINT64_MAX,
-                               metrics->events_file, &sink, err));
+    WK_TRY(wk_tensorboard_open(dir, name, mark ? mark->events : UINT64_MAX, metrics->events_file,
+                               &sink, err));
     metrics->events = metrics->n_sinks;
     WK_TRY(wk_metrics_add_sink(metrics, &sink, err));
     bool same = strcmp(name, metrics->events_file) == 0;
@@ -284,16 +279,30 @@ static wk_status open_events(wk_metrics *metrics, const wk_metrics_config *confi
     return WK_OK;
 }
 
+static wk_status open_logdir(const wk_metrics_config *config, wk_dir **out, wk_error *err)
+{
+    if (!config->in) WK_TRY(wk_dir_create(config->logdir, err));
+    return wk_dir_open(config->in, config->logdir, out, err);
+}
+
+static wk_status open_sinks(wk_metrics *metrics, const wk_dir *dir, const wk_metrics_config *config,
+                            const wk_metrics_mark *mark, wk_error *err)
+{
+    WK_TRY(open_jsonl(metrics, dir, config, mark, err));
+    bool afresh = mark && mark->jsonl == 0 && !*mark->events_file;
+    if (afresh) WK_TRY(wk_tensorboard_remove(dir, err));
+    return config->tensorboard ? open_events(metrics, dir, config, mark, err) : WK_OK;
+}
+
 wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark *mark,
                           wk_metrics **out, wk_error *err)
 {
-    wk_metrics *metrics;
-    WK_TRY(wk_dir_create(config->logdir, err));
-    WK_TRY(wk_metrics_create(config->action_repeat, &metrics, err));
-    wk_status status = open_jsonl(metrics, config, mark, err);
-    bool afresh = mark && mark->jsonl == 0 && !*mark->events_file;
-    if (status == WK_OK && afresh) status = wk_tensorboard_remove(config->logdir, err);
-    if (status == WK_OK && config->tensorboard) status = open_events(metrics, config, mark, err);
+    wk_metrics *metrics = NULL;
+    wk_dir *dir = NULL;
+    WK_TRY(open_logdir(config, &dir, err));
+    wk_status status = wk_metrics_create(config->action_repeat, &metrics, err);
+    if (status == WK_OK) status = open_sinks(metrics, dir, config, mark, err);
+    wk_dir_close(dir);
     if (status == WK_OK)
         *out = metrics;
     else

@@ -7,6 +7,7 @@
 #ifndef WK_TRAIN_METRICS_H
 #define WK_TRAIN_METRICS_H
 
+#include "base/dir.h"
 #include "base/log.h"
 #include "media/image.h"
 #include "waker/error.h"
@@ -60,11 +61,15 @@ typedef struct wk_metrics_mark {
 
 typedef struct wk_metrics wk_metrics;
 
+/// The file of scalars in a logdir.
+#define WK_METRICS_JSONL "metrics.jsonl"
+
 /// Metrics without sinks; `action_repeat` is the domain's.
 wk_status wk_metrics_create(int action_repeat, wk_metrics **out, wk_error *err);
 
 /// Where metrics go: `logdir`/metrics.jsonl and, if wanted, a TensorBoard event file there.
 typedef struct wk_metrics_config {
+    const wk_dir *in; // where `logdir` is; NULL: it is any path, made when it does not exist
     const char *logdir;
     bool tensorboard;
     bool timing; // measured numbers go to metrics.jsonl too; the same run then gives other bytes

@@ -8,10 +8,7 @@
 enum { PATH_CHARS = 4096 };
 static const char FORMAT[] = "waker-plugin-1";
 
-static void path_of(const char *directory, char out[PATH_CHARS])
-{
-    snprintf(out, PATH_CHARS, "%s/plugin.json", directory);
-}
+static const char NAME[] = "plugin.json";
 
 static void take_file(wk_document *d, wk_arena *arena, wk_code_file *out)
 {
@@ -88,8 +85,10 @@ wk_status wk_plugin_record_read(const char *directory, wk_plugin_record *out, wk
 {
     char path[PATH_CHARS];
     wk_document document;
-    path_of(directory, path);
-    if (!wk_path_exists(path)) return WK_OK;
+    snprintf(path, sizeof path, "%s/%s", directory, NAME);
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there) return WK_OK;
     wk_status status = wk_document_open(path, &document, err);
     if (status == WK_OK)
         status = read_document(&document, out, err);
@@ -147,17 +146,17 @@ static wk_status read_back(const wk_text *text, wk_error *err)
     return status;
 }
 
-wk_status wk_plugin_record_write(const wk_plugin_parts *parts, const char *directory, wk_error *err)
+wk_status wk_plugin_record_write(const wk_plugin_parts *parts, const wk_dir *directory,
+                                 wk_error *err)
 {
-    char path[PATH_CHARS];
     wk_text text = {0};
     wk_json json = {.text = &text};
-    path_of(directory, path);
     wk_status status = put_parts(parts, &json, err);
     if (status == WK_OK && text.failed)
-        status = wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", path);
+        status = wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", NAME);
     if (status == WK_OK) status = read_back(&text, err);
-    if (status == WK_OK) status = wk_file_write(path, wk_text_get(&text), text.length, err);
+    if (status == WK_OK)
+        status = wk_file_write_in(directory, NAME, wk_text_get(&text), text.length, err);
     wk_text_free(&text);
     return status;
 }

@@ -5,6 +5,7 @@
 #define WK_TRAIN_PLUGIN_RECORD_H
 
 #include "base/arena.h"
+#include "base/dir.h"
 #include "base/trusted.h"
 #include "curriculum/plugin.h"
 #include "env/description.h"
@@ -28,7 +29,7 @@ typedef struct wk_plugin_parts {
     const wk_code_file *domain_file, *rule_file;
 } wk_plugin_parts;
 
-wk_status wk_plugin_record_write(const wk_plugin_parts *parts, const char *directory,
+wk_status wk_plugin_record_write(const wk_plugin_parts *parts, const wk_dir *directory,
                                  wk_error *err);
 
 #endif

@@ -28,7 +28,8 @@ _Static_assert(sizeof(note) <= WK_TRAINER_NOTE_BYTES, "a note must fit into the 
 
 typedef struct run {
     const wk_run_config *config;
-    const char *directory;
+    const char *path;
+    wk_dir *directory; // what `path` led to when the run began
     const wk_run_control *control;
     wk_lock lock;
     wk_trainer *trainer;
@@ -59,35 +60,53 @@ static void sooner(int64_t *next, int64_t other)
     if (other < *next) *next = other;
 }
 
+// What a run writes to lies in its directory itself. Said at once and not at the first snapshot.
+static wk_status refuse_links(const run *r, wk_error *err)
+{
+    static const char *const names[] = {"checkpoints", "replay", "snapshots", "eval",
+                                        WK_METRICS_JSONL};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        wk_entry entry;
+        WK_TRY(wk_dir_look(r->directory, names[i], &entry, NULL, err));
+        if (entry == WK_ENTRY_LINK)
+            return wk_fail(err, WK_E_INPUT,
+                           "'%s/%s' is a symbolic link, and what lies behind it is not changed; "
+                           "move what it leads to here, or link the whole directory '%s' instead",
+                           r->path, names[i], r->path);
+    }
+    return WK_OK;
+}
+
 // A directory with a run in it goes on only with the settings it began with.
 static wk_status check_config(const run *r, wk_error *err)
 {
+    bool there;
     char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
-    if (!wk_path_exists(path)) return WK_OK;
+    WK_TRY(wk_file_exists_in(r->directory, "config.yaml", &there, err));
+    if (!there) return WK_OK;
+    snprintf(path, sizeof path, "%s/config.yaml", r->path);
     wk_run_config before;
     WK_TRY(wk_run_config_read(path, &before, err));
     wk_status status = wk_run_config_resumable(&before, r->config, err);
-    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->directory);
+    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->path);
     return status;
 }
 
 static wk_status write_config(const run *r, wk_error *err)
 {
-    char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
-    return wk_run_config_write(r->config, path, err);
+    return wk_run_config_write_in(r->config, r->directory, "config.yaml", err);
 }
 
 static wk_status open_parts(run *r, wk_error *err)
 {
-    bool missing = !wk_path_exists(r->directory);
-    WK_TRY(wk_dir_create(r->directory, err));
+    bool missing = !wk_path_exists(r->path);
+    WK_TRY(wk_dir_create(r->path, err));
+    WK_TRY(wk_dir_open(NULL, r->path, &r->directory, err));
     WK_TRY(wk_lock_take(r->directory, &r->lock, err));
     r->new_directory = missing;
+    WK_TRY(refuse_links(r, err));
     WK_TRY(check_config(r, err));
-    WK_TRY(
-        wk_trainer_create_with(r->config, r->control->code, r->directory, true, &r->trainer, err));
+    WK_TRY(wk_trainer_create_in(r->config, r->control->code, r->directory, &r->trainer, err));
     WK_TRY(wk_run_code_record(r->control->code, r->directory, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
     r->note = wk_trainer_note(r->trainer);
@@ -110,7 +129,8 @@ static wk_status open_parts(run *r, wk_error *err)
     r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
     r->began = wk_clock_seconds();
     r->next_checkpoint_time = r->began + FIRST_CHECKPOINT_SECONDS;
-    wk_metrics_config metrics = {.logdir = r->directory,
+    wk_metrics_config metrics = {.in = r->directory,
+                                 .logdir = ".",
                                  .tensorboard = r->config->log_tensorboard,
                                  .timing = r->config->log_timing,
                                  .action_repeat = wk_trainer_domain(r->trainer)->action_repeat,
@@ -121,12 +141,10 @@ static wk_status open_parts(run *r, wk_error *err)
 // A run that could not begin leaves nothing behind; what holds more than the lock stays.
 static void remove_directory(const run *r)
 {
-    char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/config.yaml", r->directory);
-    if (wk_path_exists(path)) return;
-    snprintf(path, sizeof path, "%s/lock", r->directory);
-    (void)unlink(path);
-    (void)rmdir(r->directory);
+    bool begun;
+    if (wk_file_exists_in(r->directory, "config.yaml", &begun, NULL) != WK_OK || begun) return;
+    (void)wk_dir_remove(r->directory, "lock", NULL);
+    (void)rmdir(r->path);
 }
 
 static void close_parts(run *r)
@@ -135,6 +153,7 @@ static void close_parts(run *r)
     wk_pictures_destroy(r->pictures);
     wk_trainer_destroy(r->trainer);
     wk_lock_release(&r->lock);
+    wk_dir_close(r->directory);
 }
 
 static void announce(const run *r)
@@ -170,6 +189,7 @@ static void announce(const run *r)
 static wk_status save_checkpoint(run *r, wk_error *err)
 {
     double began = wk_clock_seconds();
+    WK_TRY(wk_lock_check(&r->lock, err));
     WK_TRY(wk_metrics_position(r->metrics, &r->note->metrics, err));
     WK_TRY(wk_trainer_save(r->trainer, err));
     wk_standing now = wk_trainer_standing(r->trainer);
@@ -186,13 +206,17 @@ static wk_status save_checkpoint(run *r, wk_error *err)
 
 static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
 {
-    char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/snapshots", r->directory);
-    WK_TRY(wk_dir_create(path, err));
-    wk_weights_path(r->directory, WK_WEIGHTS_SNAPSHOT, steps, NULL, path);
+    wk_dir *snapshots = NULL;
+    char name[WK_STEP_NAME_MAX];
+    WK_TRY(wk_lock_check(&r->lock, err));
+    WK_TRY(wk_dir_make(r->directory, "snapshots", &snapshots, err));
+    wk_step_name("", steps, ".safetensors", name);
     wk_extent extent = wk_extent_now(wk_trainer_replay(r->trainer));
     wk_weights_origin origin = {r->config, wk_trainer_domain(r->trainer), steps, &extent};
-    return wk_weights_save(wk_trainer_learner(r->trainer), &origin, path, err);
+    wk_status status =
+        wk_weights_save(wk_trainer_learner(r->trainer), &origin, snapshots, name, err);
+    wk_dir_close(snapshots);
+    return status;
 }
 
 // Numbers of the clock: TensorBoard has them always, metrics.jsonl only if asked.
@@ -375,6 +399,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     const wk_iteration *done = &nothing;
     WK_TRY(evaluate_if_due(r, err));
     while (!should_end(r, &now, end)) {
+        WK_TRY(wk_lock_check(&r->lock, err)); // the step goes into the replay log
         WK_TRY(wk_trainer_step(r->trainer, &done, err));
         now = wk_trainer_standing(r->trainer);
         watch_pictures(r);
@@ -387,6 +412,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     WK_TRY(save_checkpoint(r, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(save_snapshot(r, now.steps, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(evaluate_at_end(r, end, err));
+    if (*end == WK_RUN_FINISHED && r->control->finish) WK_TRY(wk_lock_check(&r->lock, err));
     if (*end == WK_RUN_FINISHED && r->control->finish)
         WK_TRY(r->control->finish(r->control->context, r->trainer, err));
     show(r, done, &now, true);
@@ -396,7 +422,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
 wk_status wk_run(const wk_run_config *config, const char *directory, const wk_run_control *control,
                  wk_run_end *end, wk_error *err)
 {
-    run r = {.config = config, .directory = directory, .control = control, .lock = WK_LOCK_NONE};
+    run r = {.config = config, .path = directory, .control = control};
     wk_status status = open_parts(&r, err);
     if (status != WK_OK && r.new_directory) remove_directory(&r);
     if (status == WK_OK) {

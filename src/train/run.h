@@ -8,6 +8,9 @@
 //   snapshots/             weights along the way, for later evaluation
 //   lock                   held while a process trains here
 //
+// The directory may be reached through a link, or moved while the run goes on: it is written to
+// where it was when the lock was taken. What lies in it may be no link (docs/reliability.md).
+//
 // Starting again with the same directory continues where the newest checkpoint left off; the
 // results are the same bytes as of a run that was never interrupted.
 #ifndef WK_TRAIN_RUN_H

@@ -198,7 +198,7 @@ wk_status wk_run_code_settle(const wk_run_code *code, const char *directory, wk_
     return directory ? keep_identity(directory, config, err) : WK_OK;
 }
 
-wk_status wk_run_code_record(const wk_run_code *code, const char *directory, wk_error *err)
+wk_status wk_run_code_record(const wk_run_code *code, const wk_dir *directory, wk_error *err)
 {
     if (!code || (!code->plugin && !code->rule.rule)) return WK_OK;
     const wk_plugin_parts parts = {.domain = code->plugin ? wk_plugin_domain(code->plugin) : NULL,

@@ -54,6 +54,6 @@ wk_status wk_run_code_settle(const wk_run_code *code, const char *directory, wk_
                              wk_error *err);
 
 /// Writes DIRECTORY/plugin.json; nothing without plug-ins (also for NULL).
-wk_status wk_run_code_record(const wk_run_code *code, const char *directory, wk_error *err);
+wk_status wk_run_code_record(const wk_run_code *code, const wk_dir *directory, wk_error *err);
 
 #endif

@@ -3,15 +3,13 @@
 #include "base/crc32c.h"
 #include "base/text.h"
 #include "train/log_file.h"
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD_SIZE = 12, TAIL_SIZE = 4, PATH_SIZE = 4096, RGB = 3 };
+enum { HEAD_SIZE = 12, TAIL_SIZE = 4, RGB = 3 };
 
 static const char prefix[] = "events.out.tfevents.", ending[] = ".waker";
 
@@ -236,26 +234,19 @@ static void make_name(char name[WK_METRICS_FILE_MAX])
              (int)getpid(), ending);
 }
 
-static wk_status join(const char *logdir, const char *name, char path[PATH_SIZE], wk_error *err)
-{
-    if (snprintf(path, PATH_SIZE, "%s/%s", logdir, name) < PATH_SIZE) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "the path of the logdir '%.80s...' is too long", logdir);
-}
-
-wk_status wk_tensorboard_open(const char *logdir, const char *name, uint64_t most,
+wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t most,
                               char used[WK_METRICS_FILE_MAX], wk_metrics_sink *out, wk_error *err)
 {
-    char path[PATH_SIZE];
+    wk_entry there = WK_ENTRY_NONE;
     bool known = is_ours(name) && !strchr(name, '/');
-    if (known) WK_TRY(join(logdir, name, path, err));
-    if (known && access(path, F_OK) == 0)
+    if (known) WK_TRY(wk_dir_look(dir, name, &there, NULL, err));
+    if (there != WK_ENTRY_NONE)
         memmove(used, name, strlen(name) + 1);
     else
         make_name(used);
-    WK_TRY(join(logdir, used, path, err));
     wk_log_file *file = calloc(1, sizeof *file);
-    if (!file) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", path);
-    wk_status status = wk_log_file_open(path, file, err);
+    if (!file) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", used);
+    wk_status status = wk_log_file_open(dir, used, file, err);
     if (status == WK_OK) status = cut_back(file, most, err);
     if (status == WK_OK && file->end == 0) status = write_version(file, err);
     if (status != WK_OK) {
@@ -266,30 +257,24 @@ wk_status wk_tensorboard_open(const char *logdir, const char *name, uint64_t mos
     return WK_OK;
 }
 
-wk_status wk_tensorboard_remove(const char *logdir, wk_error *err)
+wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err)
 {
-    DIR *folder = opendir(logdir);
-    if (!folder) return wk_fail(err, WK_E_IO, "cannot list '%s': %s", logdir, strerror(errno));
-    wk_status status = WK_OK;
-    for (struct dirent *entry; status == WK_OK && (entry = readdir(folder));) {
-        char path[PATH_SIZE];
-        if (!is_ours(entry->d_name)) continue;
-        status = join(logdir, entry->d_name, path, err);
-        if (status == WK_OK && unlink(path) != 0)
-            status = wk_fail(err, WK_E_IO, "cannot remove '%s': %s", path, strerror(errno));
-    }
-    closedir(folder);
+    wk_names names = {0};
+    wk_status status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++)
+        if (is_ours(names.items[i])) status = wk_dir_remove(dir, names.items[i], err);
+    wk_names_free(&names);
     return status;
 }
 
-void wk_tensorboard_newest(const char *logdir, char name[WK_METRICS_FILE_MAX])
+wk_status wk_tensorboard_newest(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err)
 {
+    wk_names names = {0};
     name[0] = 0;
-    DIR *folder = opendir(logdir);
-    if (!folder) return;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (is_ours(entry->d_name) && strlen(entry->d_name) < WK_METRICS_FILE_MAX &&
-            strcmp(entry->d_name, name) > 0)
-            snprintf(name, WK_METRICS_FILE_MAX, "%s", entry->d_name);
-    closedir(folder);
+    wk_status status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++)
+        if (is_ours(names.items[i]) && strlen(names.items[i]) < WK_METRICS_FILE_MAX)
+            snprintf(name, WK_METRICS_FILE_MAX, "%s", names.items[i]);
+    wk_names_free(&names);
+    return status;
 }

@@ -6,17 +6,17 @@
 
 #include "train/metrics.h"
 
-/// Opens event file `name` inside `logdir` and cuts it back to `most` bytes, or, where it is
+/// Opens event file `name` in `dir` and cuts it back to `most` bytes, or, where it is
 /// shorter, to its last whole record. An empty name, or one that does not exist, begins a new file.
 /// `used` gets the file's name.
-wk_status wk_tensorboard_open(const char *logdir, const char *name, uint64_t most,
+wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t most,
                               char used[WK_METRICS_FILE_MAX], wk_metrics_sink *out, wk_error *err);
 
-/// Removes the event files that waker wrote into `logdir`; those of others stay.
-wk_status wk_tensorboard_remove(const char *logdir, wk_error *err);
+/// Removes the event files that waker wrote into `dir`; those of others stay.
+wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err);
 
-/// The newest event file that waker wrote into `logdir`, "" if there is none.
-void wk_tensorboard_newest(const char *logdir, char name[WK_METRICS_FILE_MAX]);
+/// The newest event file that waker wrote into `dir`, "" if there is none.
+wk_status wk_tensorboard_newest(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err);
 
 /// CRC-32C as records store it: rotated and shifted, so that a checksum of checksums stays a good
 /// one.

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "env/host.h"
 #include "train/config_parts.h"
@@ -86,50 +87,49 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-static wk_status open_replay(wk_trainer *t, bool resume, wk_error *err)
+static wk_status open_replay(wk_trainer *t, wk_error *err)
 {
-    if (resume) WK_TRY(wk_checkpoint_resume(t, err));
+    WK_TRY(wk_checkpoint_resume(t, err));
     if (t->replay_log) return WK_OK;
     WK_TRY(wk_trainer_make_replay(t, err));
-    char path[4096];
-    snprintf(path, sizeof path, "%s/replay", t->directory);
-    wk_replay_log_config log = {.directory = path};
+    wk_replay_log_config log = {.in = t->directory, .directory = "replay"};
     wk_replay_mark beginning = {0};
     return wk_replay_log_open(&log, &beginning, t->replay, &t->replay_log, err);
 }
 
-static wk_status build(wk_trainer *t, bool resume, wk_error *err)
+static wk_status build(wk_trainer *t, wk_error *err)
 {
     WK_TRY(make_worlds(t, err));
     WK_TRY(allocate(t, err));
     WK_TRY(make_learner(t, err));
     bool hold; // known before anything is written
     WK_TRY(wk_trainer_place_pictures(t, &hold, err));
-    WK_TRY(open_replay(t, resume, err));
+    WK_TRY(open_replay(t, err));
     return hold ? wk_trainer_hold_pictures(t, err) : WK_OK;
 }
 
-wk_status wk_trainer_create(const wk_run_config *config, const char *directory, bool resume,
-                            wk_trainer **out, wk_error *err)
+wk_status wk_trainer_create(const wk_run_config *config, const char *directory, wk_trainer **out,
+                            wk_error *err)
 {
-    return wk_trainer_create_with(config, NULL, directory, resume, out, err);
+    wk_dir *dir = NULL;
+    WK_TRY(wk_dir_create(directory, err));
+    WK_TRY(wk_dir_open(NULL, directory, &dir, err));
+    wk_status status = wk_trainer_create_in(config, NULL, dir, out, err);
+    wk_dir_close(dir);
+    return status;
 }
 
-wk_status wk_trainer_create_with(const wk_run_config *config, const wk_run_code *code,
-                                 const char *directory, bool resume, wk_trainer **out,
-                                 wk_error *err)
+wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_code *code,
+                               const wk_dir *directory, wk_trainer **out, wk_error *err)
 {
     wk_trainer *t = calloc(1, sizeof *t);
-    if (t) t->directory = strdup(directory);
-    if (!t || !t->directory) {
-        free(t);
-        return wk_fail(err, WK_E_MEMORY, "no memory for a trainer");
-    }
+    if (!t) return wk_fail(err, WK_E_MEMORY, "no memory for a trainer");
     t->config = *config;
     t->code = code;
     t->count = config->env_count;
     t->resumed_from = -1;
-    wk_status status = build(t, resume, err);
+    wk_status status = wk_dir_open(directory, ".", &t->directory, err);
+    if (status == WK_OK) status = build(t, err);
     if (status != WK_OK) {
         wk_trainer_destroy(t);
         return status;
@@ -153,7 +153,8 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_curriculum_destroy(t->curriculum);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
-    free(t->directory);
+    wk_dir_close(t->checkpoints);
+    wk_dir_close(t->directory);
     free(t->lanes);
     free(t->actions);
     free(t->images);
@@ -443,6 +444,11 @@ wk_time_split wk_trainer_times(const wk_trainer *t)
     times.render_wait = spent.all > 0 ? times.env_wait * spent.render / spent.all : 0;
     times.env_wait -= times.render_wait;
     return times;
+}
+
+const wk_dir *wk_trainer_directory(const wk_trainer *t)
+{
+    return t->directory;
 }
 
 const wk_domain *wk_trainer_domain(const wk_trainer *t)

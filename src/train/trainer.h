@@ -8,6 +8,7 @@
 #define WK_TRAIN_TRAINER_H
 
 #include "agent/learner.h"
+#include "base/dir.h"
 #include "replay/log.h"
 #include "train/config.h"
 #include "train/device.h"
@@ -17,14 +18,14 @@
 typedef struct wk_trainer wk_trainer;
 
 /// Makes all parts of a run: environments, replay with its log under `directory`/replay, learner,
-/// curriculum. With `resume` the newest good checkpoint under `directory` is continued, else the
-/// run begins anew.
-wk_status wk_trainer_create(const wk_run_config *config, const char *directory, bool resume,
-                            wk_trainer **out, wk_error *err);
-/// The same with the plug-ins that the configuration names (borrowed); without them it is refused.
-wk_status wk_trainer_create_with(const wk_run_config *config, const wk_run_code *code,
-                                 const char *directory, bool resume, wk_trainer **out,
-                                 wk_error *err);
+/// curriculum. The newest good checkpoint under `directory` is continued; without one the run
+/// begins, unless there are results of a run whose checkpoints are missing.
+wk_status wk_trainer_create(const wk_run_config *config, const char *directory, wk_trainer **out,
+                            wk_error *err);
+/// The same in a directory that is open, with the plug-ins that the configuration names (borrowed);
+/// without them (NULL) it is refused.
+wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_code *code,
+                               const wk_dir *directory, wk_trainer **out, wk_error *err);
 /// NULL is allowed. Does not save.
 void wk_trainer_destroy(wk_trainer *trainer);
 
@@ -73,6 +74,9 @@ typedef struct wk_time_split {
     double act, env_wait, render_wait, sample, learn, store, total;
 } wk_time_split;
 wk_time_split wk_trainer_times(const wk_trainer *trainer);
+
+/// The directory it saves into.
+const wk_dir *wk_trainer_directory(const wk_trainer *trainer);
 
 /// The parts, for logging, evaluation and tests; owned by the trainer.
 const wk_domain *wk_trainer_domain(const wk_trainer *trainer);

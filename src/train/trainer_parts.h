@@ -12,7 +12,8 @@
 
 struct wk_trainer {
     wk_run_config config;
-    char *directory;
+    wk_dir *directory;
+    wk_dir *checkpoints;     // in it
     const wk_run_code *code; // of its plug-ins; NULL: everything is built in
     wk_run_world world;
     const wk_domain *domain; // the one of `world`
@@ -68,7 +69,8 @@ void wk_trainer_check_pictures(wk_trainer *trainer);
 wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);
 
 /// Continues from the newest checkpoint that is whole and whose replay data is; leaves a fresh
-/// trainer alone when there is none.
+/// trainer alone in a directory where a run may begin. Nothing is cut or deleted before the
+/// checkpoint is loaded.
 wk_status wk_checkpoint_resume(wk_trainer *trainer, wk_error *err);
 
 #endif

@@ -4,8 +4,6 @@
 #include "base/text.h"
 #include "train/checkpoint.h"
 #include "train/config_parts.h"
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,34 +29,41 @@ void wk_weights_path(const char *run, wk_weights_kind kind, uint64_t step, const
              step, tuned ? "-" : "", tuned ? task : "", places[kind].file);
 }
 
-static int compare_steps(const void *a, const void *b)
+// Keeps the steps whose file is there: a directory may have been made for weights to come.
+static wk_status keep_written(const char *run, wk_weights_kind kind, const char *task,
+                              const wk_dir *dir, wk_steps *steps, size_t first, wk_error *err)
 {
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+    size_t kept = first, folder = strlen(wk_dir_path(dir)) + 1;
+    for (size_t i = first; i < steps->count; i++) {
+        char path[WK_WEIGHTS_PATH_MAX];
+        bool there;
+        wk_weights_path(run, kind, steps->items[i], task, path);
+        WK_TRY(wk_file_exists_in(dir, path + folder, &there, err));
+        if (there) steps->items[kept++] = steps->items[i];
+    }
+    steps->count = kept;
+    return WK_OK;
 }
 
-size_t wk_weights_steps(const char *run, wk_weights_kind kind, const char *task, uint64_t *steps,
-                        size_t most)
+wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *task, wk_steps *out,
+                           wk_error *err)
 {
-    char path[WK_WEIGHTS_PATH_MAX], other[WK_WEIGHTS_PATH_MAX];
+    char path[WK_WEIGHTS_PATH_MAX], after[WK_STEP_NAME_MAX];
+    wk_dir *dir = NULL;
+    size_t first = out->count;
     wk_weights_path(run, kind, 0, task, path);
-    *strstr(path + strlen(run), "/step-") = 0;
-    DIR *directory = opendir(path);
-    size_t count = 0;
-    for (struct dirent *entry; directory && count < most && (entry = readdir(directory));) {
-        // A name counts if the step in it gives back the name and the file is there.
-        uint64_t step;
-        if (sscanf(entry->d_name, "step-%" SCNu64, &step) != 1) continue;
-        wk_weights_path(run, kind, step, task, other);
-        const char *name = other + strlen(path) + 1;
-        size_t length = strlen(entry->d_name);
-        bool same =
-            strncmp(name, entry->d_name, length) == 0 && (!name[length] || name[length] == '/');
-        if (same && wk_path_exists(other)) steps[count++] = step;
-    }
-    if (directory) closedir(directory);
-    qsort(steps, count, sizeof *steps, compare_steps);
-    return count;
+    char *name = strstr(path + strlen(run), "/step-");
+    *name++ = 0;
+    wk_status status = wk_dir_open(NULL, path, &dir, err);
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status != WK_OK) return status;
+    // What stands behind the step in the name itself, without the file in a directory.
+    snprintf(after, sizeof after, "%s", name + strlen("step-000000000000"));
+    after[strcspn(after, "/")] = 0;
+    status = wk_steps_list(dir, "", after, out, err);
+    if (status == WK_OK) status = keep_written(run, kind, task, dir, out, first, err);
+    wk_dir_close(dir);
+    return status;
 }
 
 static int compare_tasks(const void *a, const void *b)
@@ -90,18 +95,18 @@ wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t most,
     char path[WK_WEIGHTS_PATH_MAX];
     *count = 0;
     snprintf(path, sizeof path, "%s/finetune", run);
-    DIR *directory = opendir(path);
-    if (!directory && errno == ENOENT) return WK_OK;
-    if (!directory) return wk_fail(err, WK_E_IO, "cannot list '%s': %s", path, strerror(errno));
+    wk_dir *dir = NULL;
+    wk_names names = {0};
+    wk_status status = wk_dir_open(NULL, path, &dir, err);
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status == WK_OK) status = wk_dir_list(dir, &names, err);
     wk_weights_task task;
-    errno = 0;
-    for (struct dirent *entry; (entry = readdir(directory)); errno = 0)
-        if (read_task(entry->d_name, task)) add_task(task, tasks, most, count);
-    int problem = errno;
-    closedir(directory);
-    qsort(tasks, *count, sizeof *tasks, compare_tasks);
-    if (problem) return wk_fail(err, WK_E_IO, "cannot list '%s': %s", path, strerror(problem));
-    return WK_OK;
+    for (size_t i = 0; status == WK_OK && i < names.count; i++)
+        if (read_task(names.items[i], task)) add_task(task, tasks, most, count);
+    wk_names_free(&names);
+    wk_dir_close(dir);
+    if (*count > 0) qsort(tasks, *count, sizeof *tasks, compare_tasks);
+    return status;
 }
 
 // How a user gets weights of a kind.
@@ -150,18 +155,21 @@ static wk_status report_none(const char *run, wk_weights_kind kind, int64_t want
 wk_status wk_weights_find(const char *run, wk_weights_kind kind, int64_t wanted, const char *task,
                           uint64_t *step, wk_error *err)
 {
-    uint64_t steps[WK_WEIGHTS_STEPS_MAX];
-    size_t count = wk_weights_steps(run, kind, task, steps, WK_WEIGHTS_STEPS_MAX);
-    for (size_t i = count; i-- > 0;) {
-        if (wanted != WK_STEP_LAST && steps[i] != (uint64_t)wanted) continue;
-        *step = steps[i];
-        return WK_OK;
+    wk_steps steps = {0};
+    bool found = false;
+    wk_status status = wk_weights_steps(run, kind, task, &steps, err);
+    for (size_t i = steps.count; i-- > 0 && !found;) {
+        found = wanted == WK_STEP_LAST || steps.items[i] == (uint64_t)wanted;
+        if (found) *step = steps.items[i];
     }
-    return report_none(run, kind, wanted, task, steps, count, err);
+    if (status == WK_OK && !found)
+        status = report_none(run, kind, wanted, task, steps.items, steps.count, err);
+    wk_array_free(&steps);
+    return status;
 }
 
 wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
-                          const char *path, wk_error *err)
+                          const wk_dir *dir, const char *name, wk_error *err)
 {
     char step[24], seed[24];
     snprintf(step, sizeof step, "%" PRIu64, origin->step);
@@ -171,7 +179,7 @@ wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *or
     wk_text episodes = {0};
     wk_extent_print(origin->extent, &episodes);
     wk_status status = episodes.failed
-                           ? wk_fail(err, WK_E_MEMORY, "no memory for the labels of '%s'", path)
+                           ? wk_fail(err, WK_E_MEMORY, "no memory for the labels of '%s'", name)
                            : WK_OK;
     wk_weights_label labels[] = {{"domain", origin->domain->name},
                                  {"curriculum", origin->config->curriculum_rule},
@@ -180,7 +188,7 @@ wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *or
                                  {"tasks", tasks},
                                  {"episodes", wk_text_get(&episodes)}};
     size_t count = sizeof labels / sizeof *labels;
-    if (status == WK_OK) status = wk_learner_save_weights(learner, path, labels, count, err);
+    if (status == WK_OK) status = wk_learner_save_weights(learner, dir, name, labels, count, err);
     wk_text_free(&episodes);
     return status;
 }

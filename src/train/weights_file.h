@@ -11,8 +11,9 @@
 
 #include "agent/learner.h"
 #include "train/extent.h"
+#include "train/steps.h"
 
-enum { WK_WEIGHTS_PATH_MAX = 4096, WK_WEIGHTS_STEPS_MAX = 1024 };
+enum { WK_WEIGHTS_PATH_MAX = 4096 };
 
 /// Where weights come from.
 typedef enum wk_weights_kind {
@@ -29,9 +30,9 @@ const char *wk_weights_kind_name(wk_weights_kind kind);
 void wk_weights_path(const char *run, wk_weights_kind kind, uint64_t step, const char *task,
                      char out[WK_WEIGHTS_PATH_MAX]);
 
-/// Steps there are weights of, the oldest first; returns how many, at most `most`.
-size_t wk_weights_steps(const char *run, wk_weights_kind kind, const char *task, uint64_t *steps,
-                        size_t most);
+/// Adds the steps there are weights of, the oldest first; a run without any is fine.
+wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *task, wk_steps *out,
+                           wk_error *err);
 
 /// A task as folders of fine-tuned weights name it.
 typedef char wk_weights_task[64];
@@ -55,9 +56,9 @@ typedef struct wk_weights_origin {
     const wk_extent *extent; // of the data they were made from
 } wk_weights_origin;
 
-/// Writes a learner's weights with labels.
+/// Writes a learner's weights with labels to `name` in `dir`.
 wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
-                          const char *path, wk_error *err);
+                          const wk_dir *dir, const char *name, wk_error *err);
 
 /// The tasks a file of weights is labelled with, as the configuration's key "tasks" has them.
 wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err);

@@ -74,7 +74,7 @@ static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
 static void save_labelled(const rig *r)
 {
     const wk_weights_label labels[] = {{"domain", "pond"}, {"step", "300"}};
-    assert_ok(wk_learner_save_weights(r->learner, PATH, labels, 2, &err));
+    assert_ok(wk_learner_save_weights(r->learner, NULL, PATH, labels, 2, &err));
 }
 
 static bool same_set(const rig *a, const rig *b, wk_set_id set)

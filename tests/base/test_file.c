@@ -170,7 +170,7 @@ static void every_allocation_that_fails_is_reported(void **state)
         assert_int_equal(names_in("."), 1);
         failures++;
     }
-    assert_int_equal(failures, 4);
+    assert_int_equal(failures, 5);
     assert_content("a", "new");
 
     char *bytes;

@@ -52,6 +52,11 @@ static int entries_in_folder(void)
     return count;
 }
 
+static void remove_temporaries(void)
+{
+    assert_int_equal(system("rm -f " PATH ".tmp.*"), 0);
+}
+
 static void assert_nothing_left_behind(long call)
 {
     if (fault_sweep.blocks != 0) fail_msg("call %ld: %ld blocks leak", call, fault_sweep.blocks);
@@ -103,7 +108,9 @@ static void sweep_save(bool persistent, int error)
         if (status != WK_OK) assert_clear_error(call, status, &err);
         assert_ok(load(&found, &err));
         assert_true(found == next || (found == old && status != WK_OK));
-        assert_int_equal(entries_in_folder(), 1);
+        // A disk that stays broken does not let the temporary file be deleted either.
+        if (!persistent) assert_int_equal(entries_in_folder(), 1);
+        remove_temporaries();
         old = found;
     }
     assert_true(call > 10);

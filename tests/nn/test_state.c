@@ -28,7 +28,7 @@ static void save(const small_net *net)
 {
     wk_error err = {0};
     const wk_safetensors_pair step_pair = {"step", "5"};
-    assert_ok(wk_state_save(net->state, PATH, &step_pair, 1, &err));
+    assert_ok(wk_state_save(net->state, NULL, PATH, &step_pair, 1, &err));
 }
 
 static wk_status load(const small_net *net, wk_error *err)
@@ -114,7 +114,7 @@ static void numbers_that_are_not_finite_are_never_saved(void **state)
     float bad = NAN;
     size_t offset = wk_params_at(net.params, 1)->offset + sizeof bad;
     assert_ok(wk_buffer_upload(wk_params_buffer(net.params), offset, &bad, sizeof bad, &err));
-    assert_refused(wk_state_save(net.state, PATH, NULL, 0, &err), WK_E_DIVERGED,
+    assert_refused(wk_state_save(net.state, NULL, PATH, NULL, 0, &err), WK_E_DIVERGED,
                    "'net/in/b' has a value that is not finite (nan at element 1)");
     assert_ok(wk_file_read(PATH, 1 << 20, &after, &after_size, &err));
     assert_int_equal(before_size, after_size);

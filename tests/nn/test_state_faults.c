@@ -68,11 +68,11 @@ static void saving_survives_every_failed_call(void **state)
     float loss;
     assert_ok(small_net_open(&net, 0, 1, &err));
     assert_ok(small_net_open(&other, 0, 2, &err));
-    assert_ok(wk_state_save(net.state, PATH, NULL, 0, &err));
+    assert_ok(wk_state_save(net.state, NULL, PATH, NULL, 0, &err));
     for (long call = 1;; call++) {
         assert_ok(small_net_step(&net, &loss, &err));
         fault_sweep_arm((fault_plan){.call = call});
-        wk_status status = wk_state_save(net.state, PATH, NULL, 0, &err);
+        wk_status status = wk_state_save(net.state, NULL, PATH, NULL, 0, &err);
         bool fired = fault_sweep_disarm();
         assert_told(call, status, &err);
         assert_ok(load(&other, &err));
@@ -89,7 +89,7 @@ static void loading_survives_every_failed_call(void **state)
     wk_error err = {0};
     small_net net;
     assert_ok(small_net_open(&net, 0, 1, &err));
-    assert_ok(wk_state_save(net.state, PATH, NULL, 0, &err));
+    assert_ok(wk_state_save(net.state, NULL, PATH, NULL, 0, &err));
     for (long call = 1;; call++) {
         fault_sweep_arm((fault_plan){.call = call});
         wk_status status = load(&net, &err);

@@ -317,6 +317,28 @@ static void a_store_at_its_memory_limit_is_rebuilt(void **state)
     }
 }
 
+static wk_status refuse(void *context, wk_error *err)
+{
+    (void)context;
+    return wk_fail(err, WK_E_FORMAT, "not what was expected");
+}
+
+static void a_store_that_is_not_accepted_leaves_the_log_as_it_is(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay_mark mark = write_log(1000, 40, 300); // the mark is not at the end
+    wk_replay_log_config asking = config;
+    asking.accept = refuse;
+    folder_copy(FOLDER, COPY);
+    wk_replay *replay = script_store(1000);
+    wk_replay_log *log = NULL;
+    assert_refused(wk_replay_log_open(&asking, &mark, replay, &log, &err), WK_E_FORMAT,
+                   "not what was expected");
+    assert_int_equal(system("diff -r " FOLDER " " COPY), 0);
+    wk_replay_destroy(replay);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +349,7 @@ int main(void)
         cmocka_unit_test_teardown(segments_of_evicted_episodes_are_deleted_and_no_others,
                                   tear_down),
         cmocka_unit_test_teardown(a_mark_of_nothing_begins_anew, tear_down),
+        cmocka_unit_test_teardown(a_store_that_is_not_accepted_leaves_the_log_as_it_is, tear_down),
         cmocka_unit_test_teardown(reading_changes_no_file, tear_down),
         cmocka_unit_test_teardown(a_torn_tail_is_cut_off_wherever_the_tear_is, tear_down),
         cmocka_unit_test_teardown(damage_before_the_mark_is_refused_and_nothing_is_cut, tear_down),

@@ -8,6 +8,7 @@
 #ifndef WK_TESTS_FAULTS_H
 #define WK_TESTS_FAULTS_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -24,14 +26,30 @@ typedef enum fault_call {
     FAULT_ALLOC,
     FAULT_OPEN,
     FAULT_STAT,
+    FAULT_LIST,
+    FAULT_MAKE,
     FAULT_READ,
     FAULT_WRITE,
     FAULT_SYNC,
     FAULT_RENAME,
+    FAULT_REMOVE,
+    FAULT_LOCK,
     FAULT_CLOSE,
     FAULT_THREAD,
     FAULT_CALLS
 } fault_call;
+
+/// Every way a file call fails, for sweeps with fault_arm.
+static const struct {
+    fault_call call;
+    int error;
+} fault_files[] = {
+    {FAULT_OPEN, EMFILE}, {FAULT_OPEN, EACCES},  {FAULT_STAT, EIO},    {FAULT_STAT, EACCES},
+    {FAULT_LIST, EIO},    {FAULT_LIST, ESTALE},  {FAULT_MAKE, ENOSPC}, {FAULT_READ, EIO},
+    {FAULT_WRITE, EIO},   {FAULT_WRITE, ENOSPC}, {FAULT_SYNC, EIO},    {FAULT_RENAME, EIO},
+    {FAULT_REMOVE, EIO},  {FAULT_LOCK, ENOLCK},  {FAULT_CLOSE, EIO},
+};
+enum { N_FAULT_FILES = sizeof fault_files / sizeof *fault_files };
 
 static atomic_int fault_countdown[FAULT_CALLS]; // calls until the fault, from 1; 0 is off
 static atomic_int fault_errno;
@@ -135,6 +153,21 @@ FAULT_WRAP(void *, realloc, (void *p, size_t n), FAULT_ALLOC, NULL,
 FAULT_WRAP(void *, aligned_alloc, (size_t a, size_t n), FAULT_ALLOC, NULL,
            fault_count_block(__real_aligned_alloc(a, n)))
 FAULT_WRAP(char *, strdup, (const char *s), FAULT_ALLOC, NULL, fault_count_block(__real_strdup(s)))
+FAULT_WRAP(int, stat, (const char *path, struct stat *info), FAULT_STAT, -1,
+           __real_stat(path, info))
+FAULT_WRAP(int, fstatat, (int dir, const char *path, struct stat *info, int flags), FAULT_STAT, -1,
+           __real_fstatat(dir, path, info, flags))
+FAULT_WRAP(char *, realpath, (const char *path, char *out), FAULT_STAT, NULL,
+           out ? __real_realpath(path, out) : fault_count_block(__real_realpath(path, out)))
+FAULT_WRAP(struct dirent *, readdir, (DIR * stream), FAULT_LIST, NULL, __real_readdir(stream))
+FAULT_WRAP(int, mkdir, (const char *path, mode_t mode), FAULT_MAKE, -1, __real_mkdir(path, mode))
+FAULT_WRAP(int, mkdirat, (int dir, const char *path, mode_t mode), FAULT_MAKE, -1,
+           __real_mkdirat(dir, path, mode))
+FAULT_WRAP(int, unlink, (const char *path), FAULT_REMOVE, -1, __real_unlink(path))
+FAULT_WRAP(int, unlinkat, (int dir, const char *path, int flags), FAULT_REMOVE, -1,
+           __real_unlinkat(dir, path, flags))
+FAULT_WRAP(int, rmdir, (const char *path), FAULT_REMOVE, -1, __real_rmdir(path))
+FAULT_WRAP(int, flock, (int fd, int operation), FAULT_LOCK, -1, __real_flock(fd, operation))
 FAULT_WRAP(int, fstat, (int fd, struct stat *info), FAULT_STAT, -1, __real_fstat(fd, info))
 FAULT_WRAP(ssize_t, read, (int fd, void *p, size_t n), FAULT_READ, -1,
            __real_read(fd, p, fault_io_size(n)))
@@ -147,6 +180,8 @@ FAULT_WRAP(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), FAULT_W
 FAULT_WRAP(int, ftruncate, (int fd, off_t n), FAULT_WRITE, -1, __real_ftruncate(fd, n))
 FAULT_WRAP(int, fsync, (int fd), FAULT_SYNC, -1, __real_fsync(fd))
 FAULT_WRAP(int, rename, (const char *a, const char *b), FAULT_RENAME, -1, __real_rename(a, b))
+FAULT_WRAP(int, renameat, (int from, const char *a, int to, const char *b), FAULT_RENAME, -1,
+           __real_renameat(from, a, to, b))
 FAULT_WRAP(int, pthread_create,
            (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *x), FAULT_THREAD,
            EAGAIN, __real_pthread_create(t, a, f, x))
@@ -159,6 +194,12 @@ void __wrap_free(void *block)
     __real_free(block);
 }
 
+static inline int fault_count_file(int fd)
+{
+    if (fault_sweep.armed && fd >= 0) fault_sweep.files++;
+    return fd;
+}
+
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
@@ -167,10 +208,38 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(args, flags);
     mode_t mode = flags & O_CREAT ? (mode_t)va_arg(args, int) : 0;
     va_end(args);
-    if (fault_now(FAULT_OPEN)) return -1;
-    int fd = __real_open(path, flags, mode);
-    if (fault_sweep.armed && fd >= 0) fault_sweep.files++;
-    return fd;
+    return fault_now(FAULT_OPEN) ? -1 : fault_count_file(__real_open(path, flags, mode));
+}
+
+int __real_openat(int dir, const char *path, int flags, ...);
+int __wrap_openat(int dir, const char *path, int flags, ...);
+int __wrap_openat(int dir, const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = flags & O_CREAT ? (mode_t)va_arg(args, int) : 0;
+    va_end(args);
+    return fault_now(FAULT_OPEN) ? -1 : fault_count_file(__real_openat(dir, path, flags, mode));
+}
+
+// The file of fdopendir is counted already.
+static inline DIR *fault_count_stream(DIR *stream, int files)
+{
+    if (fault_sweep.armed && stream) fault_sweep.files += files;
+    return stream;
+}
+
+FAULT_WRAP(DIR *, opendir, (const char *path), FAULT_LIST, NULL,
+           fault_count_stream(__real_opendir(path), 1))
+FAULT_WRAP(DIR *, fdopendir, (int fd), FAULT_LIST, NULL,
+           fault_count_stream(__real_fdopendir(fd), 0))
+
+int __real_closedir(DIR *stream);
+int __wrap_closedir(DIR *stream);
+int __wrap_closedir(DIR *stream)
+{
+    if (fault_sweep.armed) fault_sweep.files--;
+    return __real_closedir(stream);
 }
 
 // A close that reports an error has closed the file all the same.

@@ -8,6 +8,7 @@
 #include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/run.h"
+#include "train/weights_file.h"
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,6 +87,20 @@ static inline void same_file(const char *a, const char *b, const char *name, siz
         if (bytes[0][i] != bytes[1][i]) fail_msg("%s differs at byte %zu", name, i);
     free(bytes[0]);
     free(bytes[1]);
+}
+
+/// The first `most` steps of a kind that is not by task; returns how many there are.
+static inline size_t weights_steps(const char *run, wk_weights_kind kind, uint64_t *steps,
+                                   size_t most)
+{
+    wk_error err = {0};
+    wk_steps all = {0};
+    assert_ok(wk_weights_steps(run, kind, NULL, &all, &err));
+    size_t count = all.count;
+    for (size_t i = 0; i < count && i < most; i++)
+        steps[i] = all.items[i];
+    wk_array_free(&all);
+    return count;
 }
 
 /// The step of the newest checkpoint.

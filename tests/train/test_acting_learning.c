@@ -43,7 +43,7 @@ static void collect(const wk_run_config *config, returns *out)
     const wk_iteration *done;
     remove_tree(RUN);
     assert_int_equal(mkdir(RUN, 0755), 0);
-    assert_ok(wk_trainer_create(config, RUN, false, &trainer, &err));
+    assert_ok(wk_trainer_create(config, RUN, &trainer, &err));
     while (!wk_trainer_standing(trainer).finished) {
         assert_ok(wk_trainer_step(trainer, &done, &err));
         for (int i = 0; i < done->n_ended; i++)

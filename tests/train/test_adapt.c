@@ -21,7 +21,7 @@ static int setup(void **state)
     wk_run_config config = quiet_run();
     run_to_end(&config, ORIGIN);
     uint64_t steps[8];
-    assert_int_equal(wk_weights_steps(ORIGIN, WK_WEIGHTS_SNAPSHOT, NULL, steps, 8), 2);
+    assert_int_equal(weights_steps(ORIGIN, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
     first_step = steps[0];
     last_step = steps[1];
     return 0;
@@ -344,11 +344,12 @@ static void a_damaged_checkpoint_is_refused_and_can_be_restarted(void **state)
 static void a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait(void **state)
 {
     (void)state;
-    uint64_t steps[WK_CHECKPOINTS_MAX];
-    size_t count = wk_checkpoint_list(A, steps, WK_CHECKPOINTS_MAX);
-    assert_int_equal(count, 2);
+    wk_steps steps = {0};
+    assert_ok(wk_checkpoint_list(A, &steps, &err));
+    assert_int_equal(steps.count, 2);
     char path[256];
-    snprintf(path, sizeof path, A "/checkpoints/step-%012" PRIu64, steps[0]);
+    snprintf(path, sizeof path, A "/checkpoints/step-%012" PRIu64, steps.items[1]);
+    wk_array_free(&steps);
     remove_tree(path);
     wk_adapt_config config = both_tasks(A);
     assert_not_adapted(&config, WK_E_INPUT, "wait for the next one");
@@ -362,7 +363,7 @@ static void data_that_has_left_the_replay_is_missed(void **state)
     run.steps = 1000, run.replay_capacity = 100, run.snapshot_every = 200;
     run_to_end(&run, A);
     uint64_t steps[16];
-    assert_true(wk_weights_steps(A, WK_WEIGHTS_SNAPSHOT, NULL, steps, 16) > 3);
+    assert_true(weights_steps(A, WK_WEIGHTS_SNAPSHOT, steps, 16) > 3);
     wk_adapt_config config = both_tasks(A);
     config.snapshot = (int64_t)steps[0];
     assert_not_adapted(&config, WK_E_INPUT, "--all-data");

@@ -72,19 +72,12 @@ static bool adapt_with_fault(fault_call call, int n, int code)
 static void a_failing_disk_is_told_and_costs_nothing(void **state)
 {
     (void)state;
-    static const struct {
-        fault_call call;
-        int error;
-    } kinds[] = {
-        {FAULT_OPEN, EMFILE}, {FAULT_STAT, EIO}, {FAULT_READ, EIO},   {FAULT_WRITE, ENOSPC},
-        {FAULT_WRITE, EIO},   {FAULT_SYNC, EIO}, {FAULT_RENAME, EIO}, {FAULT_CLOSE, EIO},
-    };
     int faults = 0;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (int k = 0; k < N_FAULT_FILES; k++) {
         bool more = true;
         for (int n = 0; more; n += FILE_STRIDE) {
             restore_run();
-            more = adapt_with_fault(kinds[k].call, n, kinds[k].error);
+            more = adapt_with_fault(fault_files[k].call, n, fault_files[k].error);
             assert_ok(adapt(RUN, ALL));
             same_file(CALM, RUN, weights, 0, 0);
             faults += more;

@@ -54,7 +54,7 @@ static int setup(void **state)
     wk_run_config run = learning_run();
     assert_ok(wk_run(&run, RUN, &control, &end, &err));
     uint64_t steps[8];
-    size_t count = wk_weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, NULL, steps, 8);
+    size_t count = weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
     assert_true(count > 1);
     first_step = (int64_t)steps[0];
     last_step = (int64_t)steps[count - 1];

@@ -109,7 +109,7 @@ static wk_trainer *open_trainer(const wk_run_config *config, int how, char folde
     wk_trainer *t;
     mode = how;
     fresh(folder);
-    assert_ok(wk_trainer_create(config, folder, false, &t, &err));
+    assert_ok(wk_trainer_create(config, folder, &t, &err));
     return t;
 }
 
@@ -173,7 +173,7 @@ static bool holds(const char *told, int how, size_t available)
     beside_set_memory(available, INT_MAX);
     snprintf(config.replay_resident, sizeof config.replay_resident, "%s", told);
     fresh(folder);
-    assert_ok(wk_trainer_create(&config, folder, false, &t, &err));
+    assert_ok(wk_trainer_create(&config, folder, &t, &err));
     bool held = t->resident != NULL;
     assert_non_null(strstr(wk_trainer_pictures(t, NULL), held ? "in GPU memory" : "on the host"));
     wk_trainer_destroy(t);
@@ -204,9 +204,9 @@ static void pictures_that_must_and_cannot_are_refused_before_the_run(void **stat
     snprintf(config.replay_resident, sizeof config.replay_resident, "on");
     mode = BESIDE_LATE;
     beside_set_memory((size_t)1 << 30, INT_MAX);
-    assert_refused(wk_trainer_create(&config, folder, false, &t, &err), WK_E_MEMORY, "0.0 GB for");
+    assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_MEMORY, "0.0 GB for");
     mode = -1;
-    assert_refused(wk_trainer_create(&config, folder, false, &t, &err), WK_E_UNSUPPORTED, "CPU");
+    assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_UNSUPPORTED, "CPU");
     remove_tree(folder);
 }
 

@@ -105,7 +105,7 @@ static void it_gives_what_the_snapshot_of_the_step_gives(void **state)
 {
     (void)state;
     uint64_t steps[16];
-    size_t count = wk_weights_steps(A, WK_WEIGHTS_SNAPSHOT, NULL, steps, 16);
+    size_t count = weights_steps(A, WK_WEIGHTS_SNAPSHOT, steps, 16);
     int evaluated = 0;
     for (size_t i = 0; i < count; i++) {
         char name[128], path[256];

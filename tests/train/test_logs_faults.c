@@ -91,7 +91,9 @@ static void config_is_whole(wk_status status)
     (void)status;
     wk_error err = {0};
     assert_ok(read_config(&err));
-    assert_int_equal(count_files(FOLDER, "config.yaml", NULL), 1);
+    // A disk that stays broken does not let the temporary file be deleted either.
+    if (!fault_sweep.plan.persistent) assert_int_equal(count_files(FOLDER, "config.yaml", NULL), 1);
+    assert_int_equal(system("rm -f " CONFIG ".tmp.*"), 0);
 }
 
 static void a_config_that_cannot_be_written_leaves_the_old_one(void **state)

@@ -203,12 +203,14 @@ static void keep_says_how_many_checkpoints_stay(void **state)
     wk_run_config config = without_events();
     config.checkpoint_keep = 3;
     train(&config, A);
-    uint64_t steps[16];
-    assert_int_equal(wk_checkpoint_list(A, steps, 16), 3);
+    wk_steps steps = {0};
     wk_error err = {0};
+    assert_ok(wk_checkpoint_list(A, &steps, &err));
+    assert_int_equal(steps.count, 3);
     for (int i = 0; i < 3; i++)
-        assert_ok(wk_checkpoint_verify(A, steps[i], &err));
-    assert_true(steps[0] > steps[1] && steps[1] > steps[2]);
+        assert_ok(wk_checkpoint_verify(A, steps.items[i], &err));
+    assert_true(steps.items[0] < steps.items[1] && steps.items[1] < steps.items[2]);
+    wk_array_free(&steps);
 }
 
 int main(void)

@@ -21,7 +21,7 @@ static int begin(void **state)
     wk_trainer *t;
     remove_tree(FOLDER);
     config = tiny_run();
-    assert_ok(wk_trainer_create(&config, FOLDER, false, &t, &err));
+    assert_ok(wk_trainer_create(&config, FOLDER, &t, &err));
     for (int i = 0; i < 10; i++)
         assert_ok(wk_trainer_step(t, NULL, &err));
     assert_ok(wk_trainer_save(t, &err));
@@ -51,7 +51,7 @@ static wk_status resume(char *content, size_t length, wk_error *said)
     wk_error err = {0};
     assert_ok(wk_file_write(path, content, length, &err));
     wk_trainer *t = NULL;
-    wk_status status = wk_trainer_create(&config, FOLDER, true, &t, said);
+    wk_status status = wk_trainer_create(&config, FOLDER, &t, said);
     wk_trainer_destroy(t);
     return status;
 }

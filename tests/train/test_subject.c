@@ -45,11 +45,11 @@ static void the_steps_of_a_run_are_listed_oldest_first(void **state)
 {
     (void)state;
     uint64_t steps[8];
-    assert_int_equal(wk_weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, NULL, steps, 8), 2);
+    assert_int_equal(weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
     assert_true(steps[0] >= 200 && steps[0] < 210);
     assert_int_equal(steps[1], newest_step(RUN));
-    assert_int_equal(wk_weights_steps(RUN, WK_WEIGHTS_ADAPTED, NULL, steps, 8), 0);
-    assert_int_equal(wk_weights_steps("no-such-run", WK_WEIGHTS_SNAPSHOT, NULL, steps, 8), 0);
+    assert_int_equal(weights_steps(RUN, WK_WEIGHTS_ADAPTED, steps, 8), 0);
+    assert_int_equal(weights_steps("no-such-run", WK_WEIGHTS_SNAPSHOT, steps, 8), 0);
 }
 
 // Names that only look like ours, and folders without weights in them, do not count.
@@ -63,8 +63,8 @@ static void other_files_are_not_taken_for_weights(void **state)
     for (int i = 0; i < 3; i++)
         assert_ok(wk_file_write(names[i], "x", 1, &err));
     assert_ok(wk_dir_create(RUN "/adapt/step-000000000201", &err));
-    assert_int_equal(wk_weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, NULL, steps, 8), 2);
-    assert_int_equal(wk_weights_steps(RUN, WK_WEIGHTS_ADAPTED, NULL, steps, 8), 0);
+    assert_int_equal(weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
+    assert_int_equal(weights_steps(RUN, WK_WEIGHTS_ADAPTED, steps, 8), 0);
     for (int i = 0; i < 3; i++)
         remove(names[i]);
     remove_tree(RUN "/adapt");
@@ -74,7 +74,7 @@ static void other_files_are_not_taken_for_weights(void **state)
 static char *weights_of(const wk_subject *subject, size_t *size)
 {
     char *bytes;
-    assert_ok(wk_learner_save_weights(subject->learner, RUN "/now.tmp", NULL, 0, &err));
+    assert_ok(wk_learner_save_weights(subject->learner, NULL, RUN "/now.tmp", NULL, 0, &err));
     assert_ok(wk_file_read(RUN "/now.tmp", 1 << 26, &bytes, size, &err));
     remove(RUN "/now.tmp");
     return bytes;
@@ -99,7 +99,7 @@ static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(
 {
     (void)state;
     uint64_t steps[8];
-    wk_weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, NULL, steps, 8);
+    weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
     wk_subject_config last = newest(WK_WEIGHTS_SNAPSHOT), first = last, named = last,
                       saved = newest(WK_WEIGHTS_CHECKPOINT);
     first.step = (int64_t)steps[0];

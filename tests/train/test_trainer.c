@@ -74,7 +74,7 @@ static picture uninterrupted(const wk_run_config *config, int iterations)
     char path[64];
     snprintf(path, sizeof path, "%s", fresh_folder());
     wk_trainer *t;
-    assert_ok(wk_trainer_create(config, path, false, &t, &err));
+    assert_ok(wk_trainer_create(config, path, &t, &err));
     run(t, iterations);
     picture out = look(t);
     wk_trainer_destroy(t);
@@ -109,12 +109,12 @@ static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
         char path[64];
         snprintf(path, sizeof path, "%s", fresh_folder());
         wk_trainer *t;
-        assert_ok(wk_trainer_create(&config, path, false, &t, &err));
+        assert_ok(wk_trainer_create(&config, path, &t, &err));
         run(t, stops[k]);
         assert_ok(wk_trainer_save(t, &err));
         run(t, 3); // goes on and is killed: what it did since must not count
         wk_trainer_destroy(t);
-        assert_ok(wk_trainer_create(&config, path, true, &t, &err));
+        assert_ok(wk_trainer_create(&config, path, &t, &err));
         assert_true(wk_trainer_resumed_from(t) >= 0);
         run(t, 125 - stops[k]);
         picture resumed = look(t);
@@ -151,8 +151,7 @@ static void task_policies_alongside_do_not_change_the_curriculum(void **state)
     snprintf(config.tasks, sizeof config.tasks, "eats");
     wk_error err = {0};
     wk_trainer *t;
-    assert_refused(wk_trainer_create(&config, fresh_folder(), false, &t, &err), WK_E_NOT_FOUND,
-                   "east");
+    assert_refused(wk_trainer_create(&config, fresh_folder(), &t, &err), WK_E_NOT_FOUND, "east");
     remove_tree(folder);
 }
 
@@ -178,7 +177,7 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     char path[64], newest[80];
     snprintf(path, sizeof path, "%s", fresh_folder());
     wk_trainer *t;
-    assert_ok(wk_trainer_create(&config, path, false, &t, &err));
+    assert_ok(wk_trainer_create(&config, path, &t, &err));
     uint64_t first = 0;
     for (int k = 0; k < 3; k++) {
         run(t, 30);
@@ -189,14 +188,14 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
              (int)wk_trainer_standing(t).steps);
     wk_trainer_destroy(t);
     damage(path, newest, 200);
-    assert_ok(wk_trainer_create(&config, path, true, &t, &err));
+    assert_ok(wk_trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), first);
     assert_non_null(strstr(wk_trainer_resume_note(t), "damaged"));
     run(t, 5);
     wk_trainer_destroy(t);
 
     config.batch = 3;
-    assert_refused(wk_trainer_create(&config, path, true, &t, &err), WK_E_INPUT, "another");
+    assert_refused(wk_trainer_create(&config, path, &t, &err), WK_E_INPUT, "another");
     remove_tree(path);
 }
 
@@ -208,7 +207,7 @@ static void two_checkpoints(const wk_run_config *config, const char *path,
 {
     wk_error err = {0};
     wk_trainer *t;
-    assert_ok(wk_trainer_create(config, path, false, &t, &err));
+    assert_ok(wk_trainer_create(config, path, &t, &err));
     for (int k = 0; k < 2; k++) {
         run(t, k == 0 ? 60 : 30);
         assert_ok(wk_trainer_save(t, &err));
@@ -244,7 +243,7 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     assert_ok(wk_file_read(log, 1 << 24, &before, &before_size, &err));
 
     wk_trainer *t;
-    assert_ok(wk_trainer_create(&config, path, true, &t, &err));
+    assert_ok(wk_trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), at[0].steps);
     assert_non_null(strstr(wk_trainer_resume_note(t), "replay-00000000.log' is damaged at byte"));
     // Nothing is lost: what could not be used lies beside what is.
@@ -275,14 +274,14 @@ static void a_replay_log_damaged_before_every_checkpoint_is_told_and_left_alone(
     two_checkpoints(&config, path, at);
     damage(path, LOG, at[0].replay.offset - 10);
     wk_trainer *t;
-    assert_refused(wk_trainer_create(&config, path, true, &t, &err), WK_E_FORMAT,
+    assert_refused(wk_trainer_create(&config, path, &t, &err), WK_E_FORMAT,
                    "none of the 2 checkpoints");
     assert_non_null(strstr(err.message, "put a sound copy"));
     for (int k = 0; k < 2; k++)
         assert_true(has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].steps));
     // With the file as it was everything is there again.
     damage(path, LOG, at[0].replay.offset - 10);
-    assert_ok(wk_trainer_create(&config, path, true, &t, &err));
+    assert_ok(wk_trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), at[1].steps);
     wk_trainer_destroy(t);
     remove_tree(path);
@@ -297,7 +296,7 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
     char path[64];
     snprintf(path, sizeof path, "%s", fresh_folder());
     wk_trainer *t;
-    assert_ok(wk_trainer_create(&config, path, false, &t, &err));
+    assert_ok(wk_trainer_create(&config, path, &t, &err));
     int ended = 0;
     for (int i = 0; i < 110; i++) {
         const wk_iteration *done;

@@ -1,0 +1,486 @@
+// What a run does to its directory, and what it leaves alone: listings that fail, checkpoints that
+// are missing, links, names that only look like ours, directories that are moved and locks that are
+// deleted while it runs.
+#include "support/faults.h"
+#include "train/adapt.h"
+#include "train/run.h"
+#include "train/runs.h"
+#include "train/trainer.h"
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#define A "directory-a.tmp"
+#define B "directory-b.tmp"
+#define CALM "directory-calm.tmp"
+#define OUTSIDE "directory-outside.tmp"
+
+static wk_error err;
+
+static wk_run_config short_run(void)
+{
+    wk_run_config config = quiet_run();
+    config.steps = 150;
+    snprintf(config.exploration, sizeof config.exploration, "random");
+    return config;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    remove_tree(A);
+    remove_tree(B);
+    remove_tree(OUTSIDE);
+    return 0;
+}
+
+static void shell(const char *format, ...)
+{
+    char command[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    if (system(command) != 0) fail_msg("%s", command);
+}
+
+static wk_status train(const wk_run_config *config, const char *directory)
+{
+    wk_run_control control = {0};
+    wk_run_end end;
+    err = (wk_error){0};
+    return wk_run(config, directory, &control, &end, &err);
+}
+
+// A finished short run in A, which goes on with more steps.
+static wk_run_config finished_run(void)
+{
+    wk_run_config config = short_run();
+    assert_ok(train(&config, A));
+    config.steps = 250;
+    return config;
+}
+
+static void keep_copy(void)
+{
+    shell("rm -rf " B " && cp -a " A " " B);
+}
+
+static void expect_copy(void)
+{
+    shell("diff -r --no-dereference -x lock " A " " B);
+}
+
+// The text of a file outside that a run must not touch.
+static void make_outside(void)
+{
+    shell("rm -rf " OUTSIDE " && mkdir " OUTSIDE " && echo thesis > " OUTSIDE "/run.bin && "
+          "echo thesis > " OUTSIDE "/file");
+}
+
+static void expect_outside(void)
+{
+    shell("test \"$(cat " OUTSIDE "/run.bin " OUTSIDE "/file)\" = 'thesis\nthesis'");
+}
+
+static void a_listing_that_fails_is_an_error_and_changes_nothing(void **state)
+{
+    (void)state;
+    static const int codes[] = {ESTALE, EIO, EACCES, EMFILE};
+    wk_run_config config = finished_run();
+    keep_copy();
+    for (int k = 0; k < 4; k++)
+        for (int n = 0; n < 3; n++) {
+            fault_arm(FAULT_LIST, n, codes[k]);
+            assert_refused(train(&config, A), WK_E_IO, strerror(codes[k]));
+            assert_true(fault_disarm(FAULT_LIST));
+            expect_copy();
+        }
+    assert_ok(train(&config, A));
+}
+
+static void checkpoints_moved_aside_are_missed(void **state)
+{
+    (void)state;
+    wk_run_config config = finished_run();
+    shell("mv " A "/checkpoints " OUTSIDE);
+    keep_copy();
+    assert_refused(train(&config, A), WK_E_INPUT, "no checkpoint to go on from");
+    assert_non_null(strstr(err.message, "put the checkpoints back into '" A "/checkpoints'"));
+    expect_copy();
+    shell("mkdir " A "/checkpoints " B "/checkpoints");
+    assert_refused(train(&config, A), WK_E_INPUT, "no checkpoint to go on from");
+    expect_copy();
+    shell("rmdir " A "/checkpoints && mv " OUTSIDE " " A "/checkpoints");
+    assert_ok(train(&config, A));
+    remove_tree(B);
+    assert_ok(train(&config, B));
+    same_end(A, B);
+}
+
+static void every_result_without_a_checkpoint_is_kept(void **state)
+{
+    (void)state;
+    static const char *const made[] = {"echo mine > " A "/metrics.jsonl",
+                                       "mkdir " A "/replay && touch " A "/replay/x",
+                                       "mkdir " A "/snapshots && touch " A "/snapshots/x",
+                                       "touch " A "/events.out.tfevents.0000000001.host.1.waker"};
+    wk_run_config config = short_run();
+    for (int i = 0; i < 4; i++) {
+        shell("rm -rf " A " && mkdir " A);
+        shell("%s", made[i]);
+        keep_copy();
+        assert_refused(train(&config, A), WK_E_INPUT, "a new run would overwrite it");
+        expect_copy();
+    }
+}
+
+static void a_run_killed_before_its_first_checkpoint_begins_again(void **state)
+{
+    (void)state;
+    wk_run_config config = short_run();
+    for (int i = 0; i < 2; i++) {
+        wk_trainer *t = NULL;
+        assert_ok(wk_trainer_create(&config, A, &t, &err));
+        assert_int_equal(wk_trainer_resumed_from(t), -1);
+        assert_true(wk_path_exists(A "/checkpoints/none-yet"));
+        for (int k = 0; k < 30; k++)
+            assert_ok(wk_trainer_step(t, NULL, &err));
+        wk_trainer_destroy(t);
+    }
+    assert_ok(train(&config, A));
+    assert_false(wk_path_exists(A "/checkpoints/none-yet"));
+    assert_ok(train(&config, B));
+    same_end(A, B);
+}
+
+static void what_links_lead_to_is_neither_deleted_nor_pruned(void **state)
+{
+    (void)state;
+    wk_run_config config = finished_run();
+    make_outside();
+    shell("ln -s ../../" OUTSIDE " " A "/checkpoints/unfinished-step-000000000160 && "
+          "ln -s ../../" OUTSIDE " " A "/checkpoints/unfinished-thesis && "
+          "ln -s ../../" OUTSIDE " " A "/checkpoints/step-000000000007");
+    assert_ok(train(&config, A));
+    expect_outside();
+    shell("test -L " A "/checkpoints/unfinished-step-000000000160 -a -L " A
+          "/checkpoints/step-000000000007");
+}
+
+static void a_checkpoint_with_files_of_others_is_not_deleted(void **state)
+{
+    (void)state;
+    wk_run_config config = finished_run();
+    shell("mkdir " A "/checkpoints/unfinished-step-000000000009 && touch " A
+          "/checkpoints/unfinished-step-000000000009/run.bin && "
+          "mkdir " A "/checkpoints/unfinished-step-000000000010 && touch " A
+          "/checkpoints/unfinished-step-000000000010/notes && "
+          "cp -r " A "/checkpoints/step-000000000150 " A "/checkpoints/step-000000000008 && "
+          "touch " A "/checkpoints/step-000000000008/notes");
+    assert_ok(train(&config, A));
+    assert_false(wk_path_exists(A "/checkpoints/unfinished-step-000000000009"));
+    assert_true(wk_path_exists(A "/checkpoints/unfinished-step-000000000010/notes"));
+    assert_true(wk_path_exists(A "/checkpoints/step-000000000008/run.bin"));
+    assert_false(wk_path_exists(A "/checkpoints/step-000000000150"));
+}
+
+static void names_that_only_look_like_checkpoints_do_not_count(void **state)
+{
+    (void)state;
+    wk_run_config config = finished_run();
+    shell("cp -r " A "/checkpoints/step-000000000150 " A "/checkpoints/step-000000000150.bak && "
+          "mkdir " A "/checkpoints/step-000000000999.bad " A "/checkpoints/step-998 " A
+          "/checkpoints/step--00000000001");
+    assert_ok(train(&config, A));
+    assert_true(wk_path_exists(A "/checkpoints/step-000000000150.bak/run.bin"));
+    assert_true(wk_path_exists(A "/checkpoints/step-000000000999.bad"));
+    wk_steps steps = {0};
+    assert_ok(wk_checkpoint_list(A, &steps, &err));
+    assert_int_equal(steps.count, config.checkpoint_keep);
+    assert_true(steps.items[steps.count - 1] >= 250 && steps.items[steps.count - 1] < 260);
+    wk_array_free(&steps);
+    assert_ok(train(&config, B));
+    same_end(A, B);
+}
+
+// Moves NAME of the run outside and puts a link in its place.
+static void link_outside(const char *name)
+{
+    shell("mkdir -p " OUTSIDE "/kept && cp -a " A "/%s " OUTSIDE "/kept/ && cp -a " OUTSIDE
+          "/kept " OUTSIDE "/before && rm -rf " A "/%s && ln -s $PWD/" OUTSIDE "/kept/$(basename "
+          "%s) " A "/%s",
+          name, name, name, name);
+}
+
+static void what_a_run_writes_to_may_be_no_link(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"metrics.jsonl", "replay", "checkpoints",
+                                        "snapshots",     "lock",   "replay/replay-00000000.log"};
+    wk_run_config config = finished_run();
+    shell("cp -a " A " " CALM);
+    for (int i = 0; i < 6; i++) {
+        shell("rm -rf " A " " OUTSIDE " && cp -a " CALM " " A);
+        link_outside(names[i]);
+        assert_refused(train(&config, A), WK_E_INPUT, "is a symbolic link");
+        shell("diff -r " OUTSIDE "/kept " OUTSIDE "/before");
+    }
+    remove_tree(CALM);
+}
+
+static void an_event_file_may_be_no_link(void **state)
+{
+    (void)state;
+    wk_run_config config = short_run();
+    config.log_tensorboard = true;
+    assert_ok(train(&config, A));
+    config.steps = 200;
+    shell("mkdir " OUTSIDE " && mv " A "/events* " OUTSIDE "/ && cp -r " OUTSIDE " " B
+          " && ln -s $PWD/" OUTSIDE "/* " A "/");
+    assert_refused(train(&config, A), WK_E_INPUT, "is a symbolic link");
+    shell("diff -r " OUTSIDE " " B);
+}
+
+static void the_directory_of_a_run_may_be_a_link(void **state)
+{
+    (void)state;
+    wk_run_config config = short_run();
+    shell("mkdir " OUTSIDE " && ln -s " OUTSIDE " " A);
+    config.steps = 100;
+    assert_ok(train(&config, A));
+    config.steps = 150;
+    assert_ok(train(&config, A));
+    assert_ok(train(&config, B));
+    same_end(A, B);
+    assert_int_equal(unlink(A), 0);
+}
+
+// What is done to a run when it tells of its first checkpoint.
+typedef struct intrusion {
+    const char *message;
+    void (*act)(void);
+    bool done;
+} intrusion;
+
+static void intrude(void *context, wk_log_level level, const char *message)
+{
+    intrusion *i = context;
+    (void)level;
+    if (i->done || !strstr(message, i->message)) return;
+    i->done = true;
+    i->act();
+}
+
+static wk_status train_disturbed(const wk_run_config *config, void (*act)(void))
+{
+    wk_run_end end;
+    intrusion disturb = {"checkpoint at step", act, false};
+    wk_run_control control = {.log = {intrude, &disturb, WK_LOG_DEBUG}};
+    wk_error said = {0};
+    wk_status status = wk_run(config, A, &control, &end, &said);
+    assert_true(disturb.done);
+    err = said;
+    return status;
+}
+
+// Moves the run and lets another, whole one run at its place.
+static void move_and_train(void)
+{
+    wk_run_config config = short_run();
+    config.seed = 8;
+    assert_int_equal(rename(A, B), 0);
+    assert_ok(train(&config, A));
+}
+
+static void a_run_that_is_moved_goes_on_where_it_is(void **state)
+{
+    (void)state;
+    wk_run_config config = short_run(), other = config;
+    snprintf(config.tasks, sizeof config.tasks, "east");
+    config.eval_every = 60, config.eval_envs = 2;
+    other.seed = 8;
+    assert_ok(train_disturbed(&config, move_and_train));
+    assert_ok(train(&config, CALM));
+    same_end(CALM, B);
+    shell("diff -r " CALM "/eval " B "/eval && diff -r " CALM "/snapshots " B "/snapshots");
+    remove_tree(CALM);
+    assert_ok(train(&other, CALM));
+    same_end(CALM, A);
+    shell("test $(ls " A "/snapshots | wc -l) = 1");
+    remove_tree(CALM);
+}
+
+static void take_lock_away_and_train(void)
+{
+    wk_run_config config = short_run();
+    assert_int_equal(unlink(A "/lock"), 0);
+    assert_ok(train(&config, A));
+    keep_copy();
+}
+
+static void a_run_whose_lock_was_taken_away_stops_before_it_writes(void **state)
+{
+    (void)state;
+    wk_run_config config = short_run();
+    assert_refused(train_disturbed(&config, take_lock_away_and_train), WK_E_IO,
+                   "'" A "/lock' was deleted or replaced");
+    expect_copy();
+    assert_ok(train(&config, CALM));
+    same_end(CALM, A);
+    remove_tree(CALM);
+}
+
+static void delete_run(void)
+{
+    remove_tree(A);
+}
+
+static void a_run_whose_directory_was_deleted_stops(void **state)
+{
+    (void)state;
+    wk_run_config config = short_run();
+    assert_refused(train_disturbed(&config, delete_run), WK_E_IO, "was deleted or replaced");
+    assert_false(wk_path_exists(A));
+}
+
+static void errors_of_the_lock_say_what_they_are(void **state)
+{
+    (void)state;
+    wk_run_config config = short_run();
+    fault_arm(FAULT_LOCK, 0, ENOLCK);
+    assert_refused(train(&config, A), WK_E_IO, strerror(ENOLCK));
+    assert_true(fault_disarm(FAULT_LOCK));
+}
+
+static wk_adapt_config one_task(const char *directory)
+{
+    return (wk_adapt_config){
+        .directory = directory, .snapshot = WK_STEP_LAST, .tasks = "east", .updates = 30};
+}
+
+static wk_status adapt_disturbed(const wk_adapt_config *config, void (*act)(void))
+{
+    wk_run_end end;
+    intrusion disturb = {"checkpoint at update", act, false};
+    wk_run_control control = {.log = {intrude, &disturb, WK_LOG_DEBUG}};
+    err = (wk_error){0};
+    wk_status status = wk_adapt(config, &control, &end, &err);
+    assert_int_equal(disturb.done, act != NULL);
+    return status;
+}
+
+#define ADAPTED "/adapt/step-000000000150"
+
+static void move_away(void)
+{
+    assert_int_equal(rename(A, B), 0);
+    shell("mkdir -p " A ADAPTED);
+}
+
+static void an_adaptation_that_is_moved_goes_on_where_it_is(void **state)
+{
+    (void)state;
+    finished_run();
+    shell("cp -a " A " " CALM);
+    wk_adapt_config config = one_task(A), calm = one_task(CALM);
+    assert_ok(adapt_disturbed(&config, move_away));
+    wk_run_control control = {0};
+    wk_run_end end;
+    assert_ok(wk_adapt(&calm, &control, &end, &err));
+    same_file(CALM, B, ADAPTED "/weights.safetensors", 0, 0);
+    shell("rmdir " A ADAPTED);
+    remove_tree(CALM);
+}
+
+static void take_adapt_lock_away(void)
+{
+    assert_int_equal(unlink(A ADAPTED "/lock"), 0);
+    keep_copy();
+}
+
+static void an_adaptation_whose_lock_was_taken_away_stops_before_it_writes(void **state)
+{
+    (void)state;
+    finished_run();
+    wk_adapt_config config = one_task(A);
+    assert_refused(adapt_disturbed(&config, take_adapt_lock_away), WK_E_IO,
+                   "was deleted or replaced");
+    expect_copy();
+}
+
+static void a_restart_that_cannot_begin_leaves_the_policies(void **state)
+{
+    (void)state;
+    finished_run();
+    wk_adapt_config config = one_task(A);
+    wk_run_control control = {0};
+    wk_run_end end;
+    assert_ok(wk_adapt(&config, &control, &end, &err));
+    shell("mv " A "/replay " OUTSIDE);
+    keep_copy();
+    config.restart = true;
+    assert_refused(wk_adapt(&config, &control, &end, &err), WK_E_NOT_FOUND, "the data of the run");
+    expect_copy();
+    // Nor does one that is stopped before its first update.
+    shell("mv " OUTSIDE " " A "/replay");
+    keep_copy();
+    volatile sig_atomic_t stop = 1;
+    control.stop = &stop;
+    assert_ok(wk_adapt(&config, &control, &end, &err));
+    assert_int_equal(end, WK_RUN_INTERRUPTED);
+    expect_copy();
+}
+
+static void metrics_of_others_are_not_emptied_by_an_adaptation(void **state)
+{
+    (void)state;
+    finished_run();
+    shell("mkdir -p " A ADAPTED " && echo mine > " A ADAPTED "/metrics.jsonl");
+    keep_copy();
+    wk_adapt_config config = one_task(A);
+    wk_run_control control = {0};
+    wk_run_end end;
+    assert_refused(wk_adapt(&config, &control, &end, &err), WK_E_INPUT, "no adapt.yaml");
+    expect_copy();
+}
+
+static void the_newest_of_many_snapshots_is_found(void **state)
+{
+    (void)state;
+    uint64_t step = 0;
+    shell("mkdir -p " A "/snapshots && cd " A "/snapshots && for i in $(seq 1 1500); do : > "
+          "step-$(printf %%012d $i).safetensors; done && : > step-000000009999.safetensors.bak");
+    assert_ok(wk_weights_find(A, WK_WEIGHTS_SNAPSHOT, WK_STEP_LAST, NULL, &step, &err));
+    assert_int_equal(step, 1500);
+    fault_arm(FAULT_LIST, 700, EIO);
+    assert_refused(wk_weights_find(A, WK_WEIGHTS_SNAPSHOT, WK_STEP_LAST, NULL, &step, &err),
+                   WK_E_IO, "snapshots");
+    assert_true(fault_disarm(FAULT_LIST));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
+    const struct CMUnitTest tests[] = {
+        TEST(a_listing_that_fails_is_an_error_and_changes_nothing),
+        TEST(checkpoints_moved_aside_are_missed),
+        TEST(every_result_without_a_checkpoint_is_kept),
+        TEST(a_run_killed_before_its_first_checkpoint_begins_again),
+        TEST(what_links_lead_to_is_neither_deleted_nor_pruned),
+        TEST(a_checkpoint_with_files_of_others_is_not_deleted),
+        TEST(names_that_only_look_like_checkpoints_do_not_count),
+        TEST(what_a_run_writes_to_may_be_no_link),
+        TEST(an_event_file_may_be_no_link),
+        TEST(the_directory_of_a_run_may_be_a_link),
+        TEST(a_run_that_is_moved_goes_on_where_it_is),
+        TEST(a_run_whose_lock_was_taken_away_stops_before_it_writes),
+        TEST(a_run_whose_directory_was_deleted_stops),
+        TEST(errors_of_the_lock_say_what_they_are),
+        TEST(an_adaptation_that_is_moved_goes_on_where_it_is),
+        TEST(an_adaptation_whose_lock_was_taken_away_stops_before_it_writes),
+        TEST(a_restart_that_cannot_begin_leaves_the_policies),
+        TEST(metrics_of_others_are_not_emptied_by_an_adaptation),
+        TEST(the_newest_of_many_snapshots_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
