@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STEPS = 50, PHYSICS_STEPS = 20, ENVS_MAX = 1024, ROUNDS_MAX = 999, SEED = 1 };
+enum { STEPS = 25, PHYSICS_STEPS = 20, ENVS_MAX = 1024, ROUNDS_MAX = 999, SEED = 1 };
 
 // What is timed. Shared: an mjData for each thread, the default of mjBatch; persistent: for each
 // simulation, as wk_vec has. VEL: ends with the poses and velocities that a policy observes, as
