@@ -1,7 +1,7 @@
 // What waker doctor says of a MuJoCo: tested, not tested, or not the one waker was built for.
 #include "cli/doctor.h"
 #include "support/check.h"
-#include <mujoco/mujoco.h>
+#include <stdio.h>
 
 static const char tested[] = "2.2.2, 3.17.0, 4.0.1";
 
@@ -57,16 +57,26 @@ static void another_library_than_waker_was_built_for_is_broken(void **state)
     assert_string_equal(e.found, "4.0.1 at run time, but built for 3.17.0");
 }
 
+static bool is_in_table(const char *version)
+{
+    bool found = false;
+    FILE *table = fopen(WAKER_SOURCE_DIR "/tools/mujoco-versions", "r");
+    assert_non_null(table);
+    for (char line[256], first[256]; fgets(line, sizeof line, table);)
+        found = found || (sscanf(line, "%255s", first) == 1 && strcmp(first, version) == 0);
+    fclose(table);
+    return found;
+}
+
 // CMake and the program count alike, and take the same table.
 static void the_version_is_the_one_that_cmake_found(void **state)
 {
     (void)state;
     wk_examination e = {0};
     wk_examine_mujoco(&e);
-    bool known = strstr(", " WAKER_MUJOCO_TESTED ",", ", " MUJOCO_VERSION ",");
     assert_int_equal(e.health, WK_HEALTH_OK);
     assert_memory_equal(e.found, MUJOCO_VERSION, strlen(MUJOCO_VERSION));
-    assert_int_equal(e.advice[0] == 0, known);
+    assert_int_equal(e.advice[0] == 0, is_in_table(MUJOCO_VERSION));
 }
 
 int main(void)
