@@ -1,7 +1,7 @@
 # The front door. `make` builds build/waker, `make test` runs every test, `make demo` shows it working.
 # CMake does the work; CMakePresets.json lists the variants. Options pass through, for example:
 #   make test PRESET=dev            the tests under the address and undefined-behaviour sanitizers
-#   make MUJOCO_DIR=/opt/mujoco-3   another MuJoCo than the system's (use a fresh BUILD folder)
+#   make MUJOCO_DIR=/opt/mujoco-4   another MuJoCo than the system's (use a fresh BUILD folder)
 PRESET ?= release
 BUILD_release := build
 BUILD ?= $(or $(BUILD_$(PRESET)),build-$(PRESET))

@@ -30,6 +30,9 @@ void wk_examine_cuda(wk_examination *e);
 /// Which device a run takes unless it is told, and why.
 void wk_examine_device(wk_examination *e);
 void wk_examine_osmesa(wk_examination *e);
+/// What to say of a MuJoCo: the versions that waker was built for and that it runs with, as MuJoCo
+/// counts them, and the tested ones in words, "2.2.2, 3.17.0".
+void wk_judge_mujoco(int built_for, int loaded, const char *tested, wk_examination *e);
 /// Makes every built-in domain, takes a step in it and draws it.
 void wk_examine_domains(wk_examination *e);
 

@@ -7,7 +7,6 @@
 #include "waker/env.h"
 
 #include <dlfcn.h>
-#include <mujoco/mujoco.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,30 +62,6 @@ void wk_examine_memory(wk_examination *e)
     snprintf(e->found, sizeof e->found, "%.1f GiB, %.1f GiB free",
              (double)sysconf(_SC_PHYS_PAGES) * page / gib,
              (double)sysconf(_SC_AVPHYS_PAGES) * page / gib);
-}
-
-// MuJoCo 2 counts 222 for 2.2.2; MuJoCo 3 counts 3003007 for 3.3.7.
-static void version_text(int version, char *text, size_t size)
-{
-    if (version < 10000)
-        snprintf(text, size, "%d.%d.%d", version / 100, version / 10 % 10, version % 10);
-    else
-        snprintf(text, size, "%d.%d.%d", version / 1000000, version / 1000 % 1000, version % 1000);
-}
-
-void wk_examine_mujoco(wk_examination *e)
-{
-    char built[24], loaded[24];
-    version_text(mjVERSION_HEADER, built, sizeof built);
-    version_text(mj_version(), loaded, sizeof loaded);
-    if (mj_version() == mjVERSION_HEADER) {
-        snprintf(e->found, sizeof e->found, "%s", loaded);
-        return;
-    }
-    e->health = WK_HEALTH_BROKEN;
-    snprintf(e->found, sizeof e->found, "%s at run time, but built for %s", loaded, built);
-    snprintf(e->advice, sizeof e->advice,
-             "build waker again, or set LD_LIBRARY_PATH to the MuJoCo %s it was built for", built);
 }
 
 void wk_examine_collider(wk_examination *e)

@@ -98,12 +98,12 @@ static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
     if (frame->completion) memcpy(frame->completion, outcome->completion, tasks * sizeof(float));
     if (frame->flags) *frame->flags = env->flags;
     if (!frame->image) return;
-    double began = wk_clock_thread_seconds();
+    double began = wk_clock_seconds();
     if (outcome->diverged)
         memset(frame->image, 0, WK_IMAGE_BYTES);
     else
         env->domain->render(env->world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, frame->image);
-    env->seconds.render += wk_clock_thread_seconds() - began;
+    env->seconds.render += wk_clock_seconds() - began;
 }
 
 // Starts an episode in the domain and in the wrapper; on failure there is none.
@@ -131,11 +131,11 @@ wk_status wk_env_reset(wk_env *env, const double *theta, size_t count, uint64_t 
                        uint64_t episode, const wk_frame *out, wk_error *err)
 {
     WK_TRY(wk_domain_check_params(env->domain, theta, count, err));
-    double began = wk_clock_thread_seconds();
+    double began = wk_clock_seconds();
     wk_outcome outcome;
     WK_TRY(start(env, theta, seed, episode, &outcome, err));
     finish_step(env, &outcome, out);
-    env->seconds.all += wk_clock_thread_seconds() - began;
+    env->seconds.all += wk_clock_seconds() - began;
     return WK_OK;
 }
 
@@ -164,7 +164,7 @@ wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *er
 wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_error *err)
 {
     WK_TRY(wk_env_check_step(env, action, err));
-    double began = wk_clock_thread_seconds();
+    double began = wk_clock_seconds();
     float clipped[WK_ACTION_MAX];
     for (int i = 0; i < env->domain->action_size; i++)
         clipped[i] = fminf(1, fmaxf(-1, action[i]));
@@ -172,7 +172,7 @@ wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_
     env->domain->step(env->world, clipped, &outcome);
     env->steps++;
     finish_step(env, &outcome, out);
-    env->seconds.all += wk_clock_thread_seconds() - began;
+    env->seconds.all += wk_clock_seconds() - began;
     return WK_OK;
 }
 

@@ -7,7 +7,9 @@
 /// WK_OK if `action` is finite and an episode is running: then wk_env_step cannot fail.
 wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err);
 
-/// Processor time that environments have taken since they were made.
+/// Time that environments have taken since they were made, by the wall clock: the clock of
+/// processor time is a system call, which took 1 % of a step. For shares: a busy machine delays
+/// both parts alike.
 typedef struct wk_env_seconds {
     double all;    // resets and steps, drawing included
     double render; // drawing

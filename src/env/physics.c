@@ -1,4 +1,4 @@
-// The adapter to MuJoCo: differences between MuJoCo 2 and 3 end in this file.
+// The adapter to MuJoCo: differences between MuJoCo 2, 3 and 4 end in this file.
 #include "env/physics.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-// A thin adapter to MuJoCo, the same for MuJoCo 2.2 and MuJoCo 3: models from text in memory, agent
+// A thin adapter to MuJoCo, the same for MuJoCo 2.2, 3 and 4: models from text in memory, agent
 // steps with a check for break-down, and exact saving. Callers read and write mjModel and mjData
 // themselves.
 //

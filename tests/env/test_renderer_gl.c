@@ -1,17 +1,59 @@
 // The software renderer against MuJoCo's own OpenGL picture of the same state, drawn through
 // OSMesa. Skipped where OSMesa is not installed.
 #include "env/reference_gl.h"
+#include "env/render/light.h"
 #include "support/check.h"
 #include "support/render_worlds.h"
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { SIDE = 64, BYTES = SIDE * SIDE * 3, STATES = 8 };
 
 // Differs by this much at most, on average over a picture, in any state. Measured: up to 0.9.
 static const double worst_allowed = 1.5;
 
-static wk_reference_gl *open_reference(const mjModel *model)
+// Until 3.12 MuJoCo drew a floor's texture from the floor's middle, where waker draws it with every
+// version; since then from a corner.
+static const bool texture_from_corner = mjVERSION_HEADER >= 3012000;
+
+// Texels by which the texture lies further along side k when it begins in the corner.
+static int corner_offset(const mjModel *model, int floor_geom, int k, int texels)
 {
+    int material = model->geom_matid[floor_geom];
+    double half = model->geom_size[3 * floor_geom + k];
+    double repeats = (double)model->mat_texrepeat[2 * material + k];
+    if (model->mat_texuniform[material]) repeats *= half;
+    double turns = 0.5 + 0.5 * repeats;
+    return (int)lround((turns - floor(turns)) * texels) % texels;
+}
+
+// Shifts the texture in the model, so that MuJoCo shows it where it was before 3.12. For after the
+// scene, which has copied it.
+static void shift_texture(mjModel *model, int floor_geom, int texture)
+{
+    int channels, width = model->tex_width[texture], height = model->tex_height[texture];
+    mjtByte *texels = (mjtByte *)wk_texture_bytes(model, texture, &channels);
+    size_t size = (size_t)width * (size_t)height * (size_t)channels;
+    int right = corner_offset(model, floor_geom, 0, width);
+    int down = corner_offset(model, floor_geom, 1, height);
+    mjtByte *old = malloc(size);
+    assert_non_null(old);
+    memcpy(old, texels, size);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int to = (y + down) % height * width + (x + right) % width;
+            memcpy(texels + to * channels, old + (y * width + x) * channels, (size_t)channels);
+        }
+    free(old);
+}
+
+static wk_reference_gl *open_reference(mjModel *model)
+{
+    for (int i = 0; texture_from_corner && i < (int)model->ngeom; i++) {
+        int texture = wk_material_texture(model, i);
+        if (model->geom_type[i] == mjGEOM_PLANE && texture >= 0) shift_texture(model, i, texture);
+    }
     wk_error err = {0};
     wk_reference_gl *reference = NULL;
     wk_status status = wk_reference_gl_create(model, &reference, &err);

@@ -1,0 +1,58 @@
+// Which MuJoCo runs, whether waker was built for it, and whether it is one that waker is tested
+// with.
+#include "cli/doctor.h"
+
+#include <mujoco/mujoco.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { VERSION_TEXT = 24 };
+
+// MuJoCo 2 counts 222 for 2.2.2; later ones count 3017000 for 3.17.0.
+static void version_text(int version, char text[VERSION_TEXT])
+{
+    int base = version < 10000 ? 10 : 1000;
+    snprintf(text, VERSION_TEXT, "%d.%d.%d", version / base / base, version / base % base,
+             version % base);
+}
+
+// Whether `version` is one of the items of `list`, which ", " separates.
+static bool is_listed(const char *version, const char *list)
+{
+    size_t length = strlen(version);
+    for (const char *item = list; *item; item += strspn(item, ", ")) {
+        size_t end = strcspn(item, ", ");
+        if (end == length && strncmp(item, version, length) == 0) return true;
+        item += end;
+    }
+    return false;
+}
+
+void wk_judge_mujoco(int built_for, int loaded, const char *tested, wk_examination *e)
+{
+    char built_text[VERSION_TEXT], loaded_text[VERSION_TEXT];
+    version_text(built_for, built_text);
+    version_text(loaded, loaded_text);
+    if (loaded != built_for) {
+        e->health = WK_HEALTH_BROKEN;
+        snprintf(e->found, sizeof e->found, "%s at run time, but built for %s", loaded_text,
+                 built_text);
+        snprintf(e->advice, sizeof e->advice,
+                 "build waker again, or set LD_LIBRARY_PATH to the MuJoCo %s it was built for",
+                 built_text);
+    } else if (is_listed(loaded_text, tested)) {
+        snprintf(e->found, sizeof e->found, "%s", loaded_text);
+    } else {
+        snprintf(e->found, sizeof e->found, "%s, a version that waker is not tested with",
+                 loaded_text);
+        snprintf(e->advice, sizeof e->advice,
+                 "waker is tested with %s; run `make test` against this one, or build with one of "
+                 "those (MUJOCO_DIR)",
+                 tested);
+    }
+}
+
+void wk_examine_mujoco(wk_examination *e)
+{
+    wk_judge_mujoco(mjVERSION_HEADER, mj_version(), WAKER_MUJOCO_TESTED, e);
+}
