@@ -22,7 +22,7 @@ static const bench_values defaults = {.envs = DEFAULT_ENVS, .seconds = 5};
 
 #define AT(field) offsetof(bench_values, field)
 static const wk_arg args[] = {
-    {"domain", "NAME|all", "a built-in domain, or all of them (the default)", WK_ARG_TEXT,
+    {"domain", "DOMAIN|all", "a built-in domain, or all of them (the default)", WK_ARG_TEXT,
      AT(domain), 0, 0},
     {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_TEXT, AT(plugin), 0, 0},
     {"option", "NAME=CHOICE", "an option of the domain; may be repeated", WK_ARG_TEXTS, AT(options),

@@ -15,17 +15,17 @@ enum { NO_SEED = -1 };
 static const finetune_values defaults = {.seed = (uint64_t)NO_SEED};
 
 static const wk_arg args[] = {
-    {"task", "T", "the task; one", WK_ARG_TEXT, offsetof(finetune_values, task), 0, 0},
+    {"task", "TASK", "the task; one", WK_ARG_TEXT, offsetof(finetune_values, task), 0, 0},
     {"steps", "N", "agent steps to collect", WK_ARG_NUMBER, offsetof(finetune_values, steps), 1,
      1e15},
-    {"snapshot", "STEP", "of the policy's world model; last is the newest (default)", WK_ARG_TEXT,
-     offsetof(finetune_values, snapshot), 0, 0},
-    {"curriculum", "RULE",
+    {"snapshot", "STEP|last", "of the policy's world model; last is the newest (default)",
+     WK_ARG_TEXT, offsetof(finetune_values, snapshot), 0, 0},
+    {"curriculum", "run|RULE",
      "of the new episodes: dr (default), run for the run's own, or another rule", WK_ARG_TEXT,
      offsetof(finetune_values, curriculum), 0, 0},
     {"seed", "N", "of everything random (default: one made from the run's)", WK_ARG_SEED,
      offsetof(finetune_values, seed), 0, 0},
-    {"device", "D", "auto, cpu, cuda or cuda:N (default: the run's)", WK_ARG_TEXT,
+    {"device", "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)", WK_ARG_TEXT,
      offsetof(finetune_values, device), 0, 0},
     WK_PLUGIN_ARG_ROW(finetune_values),
     {"curriculum.plugin", "FILE", "take the rule of --curriculum run from this plug-in",

@@ -25,16 +25,16 @@ static const wk_arg args[] = {
     {"out", "FILE.gif", "where to write; a still goes beside it as FILE.png", WK_ARG_TEXT, AT(out),
      0, 0},
     {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
-    {"policy", "NAME", "who acts: random, explore, or a task (random)", WK_ARG_TEXT, AT(policy), 0,
-     0},
-    {"case", "NAME",
+    {"policy", "random|explore|TASK", "who acts (random)", WK_ARG_TEXT, AT(policy), 0, 0},
+    {"case", "dr|train|CASE",
      "where: dr, train (a run with curriculum.theta) or an out-of-distribution case (train, else "
      "dr)",
      WK_ARG_TEXT, AT(set), 0, 0},
     {"context", "N", "frames the model sees (5)", WK_ARG_INT, AT(context), 1, 1024},
     {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), LEAST_STEPS, 1024},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
-    {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
+     0},
     WK_PLUGIN_ARG_ROW(openloop_values),
 };
 
