@@ -87,7 +87,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "robust world models from reward-free curr
 set(CPACK_PACKAGE_DESCRIPTION "Trains world models without rewards in procedurally varied MuJoCo environments,
 chooses by the model's own error which environment to visit next, and derives
 task policies from the result. With the library, its headers and examples.")
-set(CPACK_DEBIAN_PACKAGE_MAINTAINER "the waker developers <waker@localhost>")
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "the waker authors <waker@localhost>")
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
