@@ -60,7 +60,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_adapt = {
     .name = "adapt",
     .summary = "Derive task policies from a run without rewards, in imagination",
-    .usage = "adapt RUN --task T|all [--snapshot STEP] [--updates N] [--seed N]",
+    .usage = "adapt RUN --task TASK,...|all [--snapshot STEP] [--updates N] [--seed N]",
     .details =
         "Trains reward heads and task policies in the world model of a snapshot, on the\n"
         "episodes the run had collected by then; no environment is stepped and the world model\n"

@@ -185,7 +185,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 const wk_command wk_command_bench_env = {
     .name = "bench env",
     .summary = "Measure how fast worlds step and draw, beside stock MuJoCo",
-    .usage = "bench env [--domain NAME|all] [OPTIONS]",
+    .usage = "bench env [--domain DOMAIN|all] [OPTIONS]",
     .details =
         "Worlds are drawn from the domain's training distribution and are the same for every\n"
         "column; the columns take turns world by world, so that a busy machine slows all\n"

@@ -355,8 +355,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_eval = {
     .name = "eval",
     .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
-    .usage = "eval RUN [--task NAME|all] [--snapshot STEP|all|last] [--policy NAME]\n"
-             "eval RUN [--cases NAME,...] [--envs N] [--seed N] [--video] [--json]",
+    .usage = "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy NAME]\n"
+             "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--json]",
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
         "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"

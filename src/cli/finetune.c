@@ -58,7 +58,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_finetune = {
     .name = "finetune",
     .summary = "Go on training an adapted policy with environment steps and its reward",
-    .usage = "finetune RUN --task T --steps N [--snapshot STEP] [--curriculum RULE]",
+    .usage = "finetune RUN --task TASK --steps N [--snapshot STEP] [--curriculum RULE]",
     .details = "The policy of 'waker adapt' (or one trained alongside) acts; world model, reward\n"
                "head and policy keep learning on the run's episodes and the new ones. It is a run\n"
                "like any other, in RUN/finetune/step-...-TASK: the same command continues it, to\n"

@@ -328,7 +328,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_model_error = {
     .name = "model-error",
     .summary = "Measure how well world models predict, and how well they know it",
-    .usage = "model-error RUN... [--policy NAME,...] [--snapshot STEP] [--envs N] [--map] [--json]",
+    .usage = "model-error RUN... [--policy TASK,...] [--snapshot STEP] [--envs N] [--map] [--json]",
     .details = "Plays fresh episodes in environments from the default distribution, by random\n"
                "actions or by task policies, and predicts every picture one step ahead: the mean\n"
                "error, that of the worst tenth of the environments, and how well the model's own\n"

@@ -176,7 +176,7 @@ const wk_command wk_command_openloop = {
     .name = "openloop",
     .summary = "Show what a run's world model imagines after a few frames, beside the truth",
     .usage = "openloop RUN --out FILE.gif [--snapshot STEP|last] [--policy random|explore|TASK]\n"
-             "openloop RUN --out FILE.gif [--case NAME] [--context N] [--steps N] [--seed N]",
+             "openloop RUN --out FILE.gif [--case CASE] [--context N] [--steps N] [--seed N]",
     .details = "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"
                "Columns: the episodes; rows: truth, model, error (grey where they agree). The\n"
                "still shows every few frames of them, numbers of seen frames in green.\n",

@@ -216,8 +216,8 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 const wk_command wk_command_render = {
     .name = "render",
     .summary = "Draw a world, a clip of an episode, or a sheet of many worlds",
-    .usage = "render --domain NAME --out FILE.png|FILE.gif [OPTIONS]\n"
-             "render --sheet --domain NAME --out FILE.png [OPTIONS]",
+    .usage = "render --domain DOMAIN --out FILE.png|FILE.gif [OPTIONS]\n"
+             "render --sheet --domain DOMAIN --out FILE.png [OPTIONS]",
     .examples = "render --domain terrain-walker --params 0.8,0.3 --out walker.png\n"
                 "render --domain clean-up --case extra-block:2 --seed 7 --out clean-up.gif\n"
                 "render --sheet --domain terrain-hopper --out hopper.png",
