@@ -22,7 +22,11 @@ target_link_options(libwaker_shared PRIVATE LINKER:--version-script=${WAKER_EXPO
 set_target_properties(libwaker_shared PROPERTIES OUTPUT_NAME waker VERSION ${PROJECT_VERSION} SOVERSION ${WAKER_SOVERSION}
                       LINK_DEPENDS ${WAKER_EXPORTS} LINKER_LANGUAGE C)
 if(WAKER_HAVE_CUDA)
+  target_sources(libwaker_shared PRIVATE $<TARGET_OBJECTS:hopper>)
   set_target_properties(libwaker_shared PROPERTIES LINKER_LANGUAGE CUDA)
+endif()
+if(NOT WAKER_SANITIZE)
+  target_link_options(libwaker_shared PRIVATE LINKER:--no-undefined)
 endif()
 # A MuJoCo that lies elsewhere is found there again.
 set_target_properties(waker libwaker_shared PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
