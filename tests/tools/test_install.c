@@ -178,6 +178,17 @@ static void release_builds_are_hardened(void **state)
           "nm -D $file | grep -q '__stack_chk_fail'; nm -D $file | grep -q '_chk@'; done");
 }
 
+// An empty entry would be the current folder.
+static void libraries_are_not_looked_for_in_the_current_folder(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("for file in $BUILD/waker $BUILD/libwaker.so $PREFIX/bin/waker "
+          "$(pkg-config --variable=libdir waker)/libwaker.so; do "
+          "readelf -d $file >" PLACE "/dynamic; "
+          "not grep -E 'PATH.*(\\[:|::|:\\]|\\[\\])' " PLACE "/dynamic; done");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +203,7 @@ int main(void)
         cmocka_unit_test(uninstalling_leaves_what_others_put_there),
         cmocka_unit_test(a_damaged_list_is_refused),
         cmocka_unit_test(release_builds_are_hardened),
+        cmocka_unit_test(libraries_are_not_looked_for_in_the_current_folder),
     };
     return cmocka_run_group_tests(tests, install_all, remove_all);
 }
