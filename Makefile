@@ -10,7 +10,7 @@ CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DI
 # More than cores: tests wait for the disk a third of their time.
 CTEST_FLAGS ?= --output-on-failure -j$(shell expr $$(nproc) + 2)
 
-.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test bench bundle format format-check lint coverage clean
+.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test bench bundle install uninstall package format format-check lint coverage clean
 
 all: setup-build build
 
@@ -51,6 +51,22 @@ fuzz: setup-build
 
 pictures: all
 	@tools/pictures $(BUILD)/waker
+
+PREFIX ?= /usr/local
+# Program, libraries, headers, manual pages, completions, examples. DESTDIR goes before the prefix.
+install: setup-build
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS) -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) --log-level=WARNING
+	@cmake --build $(BUILD) --target installable
+	@DESTDIR=$(DESTDIR) tools/install $(BUILD)
+
+uninstall:
+	@DESTDIR=$(DESTDIR) tools/uninstall $(abspath $(PREFIX))
+
+# A Debian package: dist/waker_VERSION_ARCHITECTURE.deb
+package: setup-build setup-package
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS) -DCMAKE_INSTALL_PREFIX=/usr --log-level=WARNING
+	@cmake --build $(BUILD) --target installable
+	@cd $(BUILD) && cpack -G DEB
 
 # WAKER_CUDA=ON packs the CUDA backend too, but not cuBLAS, which is many times the size of all else: the backend loads the
 # machine's own.

@@ -16,9 +16,9 @@ enum { NO_SEED = -1 };
 static const adapt_values defaults = {.seed = (uint64_t)NO_SEED};
 
 static const wk_arg args[] = {
-    {"snapshot", "STEP", "of the world model; last is the newest (default)", WK_ARG_TEXT,
+    {"snapshot", "STEP|last", "of the world model; last is the newest (default)", WK_ARG_TEXT,
      offsetof(adapt_values, snapshot), 0, 0},
-    {"task", "T", "task, several with commas between, or all", WK_ARG_TEXT,
+    {"task", "TASK,...|all", "tasks, with commas between, or all", WK_ARG_TEXT,
      offsetof(adapt_values, task), 0, 0},
     {"updates", "N",
      "of heads and policies (default: as many as alongside training would have made by that "
@@ -30,7 +30,7 @@ static const wk_arg args[] = {
      WK_ARG_FLAG, offsetof(adapt_values, all_data), 0, 0},
     {"restart", NULL, "begin anew, whatever is there", WK_ARG_FLAG, offsetof(adapt_values, restart),
      0, 0},
-    {"device", "D", "auto, cpu, cuda or cuda:N (default: the run's)", WK_ARG_TEXT,
+    {"device", "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)", WK_ARG_TEXT,
      offsetof(adapt_values, device), 0, 0},
 };
 
@@ -60,7 +60,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_adapt = {
     .name = "adapt",
     .summary = "Derive task policies from a run without rewards, in imagination",
-    .usage = "adapt RUN --task T|all [--snapshot STEP] [--updates N] [--seed N]",
+    .usage = "adapt RUN --task TASK,...|all [--snapshot STEP] [--updates N] [--seed N]",
     .details =
         "Trains reward heads and task policies in the world model of a snapshot, on the\n"
         "episodes the run had collected by then; no environment is stepped and the world model\n"

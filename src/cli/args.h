@@ -47,8 +47,12 @@ typedef struct wk_arg_settings {
 
 /// One option.
 typedef struct wk_arg {
-    const char *name;  // without the dashes
-    const char *value; // what the value is called in help; NULL for a flag
+    const char *name; // without the dashes
+    // What the value is called in help, NULL for a flag: alternatives with '|' between them. Those
+    // without capitals are words to type, the others say what is meant, for completions to offer:
+    // FILE, FILE.png, DIR, RUN, DOMAIN, TASK, CASE, BLOCK, RULE, COMMAND; others mean nothing to
+    // them (N, SECONDS).
+    const char *value;
     const char *help;
     wk_arg_type type;
     size_t offset; // of its place in the struct of values

@@ -22,7 +22,7 @@ static const bench_values defaults = {.envs = DEFAULT_ENVS, .seconds = 5};
 
 #define AT(field) offsetof(bench_values, field)
 static const wk_arg args[] = {
-    {"domain", "NAME|all", "a built-in domain, or all of them (the default)", WK_ARG_TEXT,
+    {"domain", "DOMAIN|all", "a built-in domain, or all of them (the default)", WK_ARG_TEXT,
      AT(domain), 0, 0},
     {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_TEXT, AT(plugin), 0, 0},
     {"option", "NAME=CHOICE", "an option of the domain; may be repeated", WK_ARG_TEXTS, AT(options),
@@ -185,7 +185,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 const wk_command wk_command_bench_env = {
     .name = "bench env",
     .summary = "Measure how fast worlds step and draw, beside stock MuJoCo",
-    .usage = "bench env [--domain NAME|all] [OPTIONS]",
+    .usage = "bench env [--domain DOMAIN|all] [OPTIONS]",
     .details =
         "Worlds are drawn from the domain's training distribution and are the same for every\n"
         "column; the columns take turns world by world, so that a busy machine slows all\n"

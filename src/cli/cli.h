@@ -59,6 +59,20 @@ extern const wk_command wk_command_export;
 extern const wk_command wk_command_model_error;
 extern const wk_command wk_command_report;
 extern const wk_command wk_command_trust;
+extern const wk_command wk_command_man;
+extern const wk_command wk_command_completion;
+
+/// All that the program offers, for the commands that describe it: manual pages and completions are
+/// made from the tables that parsing and --help use.
+typedef struct wk_program {
+    const wk_command *const *commands;
+    size_t n_commands;
+    const wk_arg *args; // of every command
+    size_t n_args;
+    const char *exit_codes; // text of the help
+} wk_program;
+
+extern const wk_program wk_the_program;
 
 /// Messages on standard error, none with --quiet.
 wk_log wk_cli_log(const wk_cli *cli);

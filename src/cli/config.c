@@ -15,8 +15,8 @@ static const config_values defaults = {.run = WK_RUN_ARGS_INIT};
 
 static const wk_arg args[] = {
     WK_RUN_ARG_ROWS(config_values, run),
-    {"diff", "NAME",
-     "show only what differs from the same domain, curriculum and exploration with block NAME",
+    {"diff", "BLOCK",
+     "show only what differs from the same domain, curriculum and exploration with BLOCK",
      WK_ARG_TEXT, offsetof(config_values, diff), 0, 0},
     {"yaml", NULL, "print the config.yaml of the run", WK_ARG_FLAG, offsetof(config_values, yaml),
      0, 0},
@@ -281,7 +281,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 const wk_command wk_command_config = {
     .name = "config",
     .summary = "Show the configuration a run would get, and where each value comes from",
-    .usage = "config [--configs NAME...] [--KEY VALUE]... [--diff NAME] [--json]\n"
+    .usage = "config [--configs BLOCK...] [--KEY VALUE]... [--diff BLOCK] [--json]\n"
              "config --list\nconfig --table",
     .details = "Blocks apply from left to right over the defaults, then the keys given on the\n"
                "command line. A key with characters such as * or | is a regular expression over\n"

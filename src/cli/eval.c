@@ -25,18 +25,19 @@ static const eval_values defaults = {.task = "all", .snapshot = "last", .cases =
 
 #define AT(field) offsetof(eval_values, field)
 static const wk_arg args[] = {
-    {"task", "NAME,...|all", "tasks to evaluate (all that have a policy)", WK_ARG_TEXT, AT(task), 0,
+    {"task", "TASK,...|all", "tasks to evaluate (all that have a policy)", WK_ARG_TEXT, AT(task), 0,
      0},
     {"snapshot", "STEP|all|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
-    {"policy", "NAME", "adapted, alongside, finetuned or random (adapted if there, else alongside)",
-     WK_ARG_TEXT, AT(policy), 0, 0},
-    {"cases", "NAME,...|all",
+    {"policy", "adapted|alongside|finetuned|random",
+     "which policies (adapted if there, else alongside)", WK_ARG_TEXT, AT(policy), 0, 0},
+    {"cases", "dr|train|CASE,...|all",
      "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's, "
      "or train for a run with curriculum.theta)",
      WK_ARG_TEXT, AT(cases), 0, 0},
     {"envs", "N", "environments of dr, one episode each (100)", WK_ARG_INT, AT(envs), 1, 100000},
     {"seed", "N", "of environments and episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
-    {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
+     0},
     WK_PLUGIN_ARG_ROW(eval_values),
     {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,
      AT(video), 0, 0},
@@ -360,8 +361,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_eval = {
     .name = "eval",
     .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
-    .usage = "eval RUN [--task NAME|all] [--snapshot STEP|all|last] [--policy NAME]\n"
-             "eval RUN [--cases NAME,...] [--envs N] [--seed N] [--video] [--json]",
+    .usage = "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy NAME]\n"
+             "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--json]",
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
         "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"

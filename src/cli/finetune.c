@@ -15,17 +15,17 @@ enum { NO_SEED = -1 };
 static const finetune_values defaults = {.seed = (uint64_t)NO_SEED};
 
 static const wk_arg args[] = {
-    {"task", "T", "the task; one", WK_ARG_TEXT, offsetof(finetune_values, task), 0, 0},
+    {"task", "TASK", "the task; one", WK_ARG_TEXT, offsetof(finetune_values, task), 0, 0},
     {"steps", "N", "agent steps to collect", WK_ARG_NUMBER, offsetof(finetune_values, steps), 1,
      1e15},
-    {"snapshot", "STEP", "of the policy's world model; last is the newest (default)", WK_ARG_TEXT,
-     offsetof(finetune_values, snapshot), 0, 0},
-    {"curriculum", "RULE",
+    {"snapshot", "STEP|last", "of the policy's world model; last is the newest (default)",
+     WK_ARG_TEXT, offsetof(finetune_values, snapshot), 0, 0},
+    {"curriculum", "run|RULE",
      "of the new episodes: dr (default), run for the run's own, or another rule", WK_ARG_TEXT,
      offsetof(finetune_values, curriculum), 0, 0},
     {"seed", "N", "of everything random (default: one made from the run's)", WK_ARG_SEED,
      offsetof(finetune_values, seed), 0, 0},
-    {"device", "D", "auto, cpu, cuda or cuda:N (default: the run's)", WK_ARG_TEXT,
+    {"device", "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)", WK_ARG_TEXT,
      offsetof(finetune_values, device), 0, 0},
     WK_PLUGIN_ARG_ROW(finetune_values),
     {"curriculum.plugin", "FILE", "take the rule of --curriculum run from this plug-in",
@@ -58,7 +58,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_finetune = {
     .name = "finetune",
     .summary = "Go on training an adapted policy with environment steps and its reward",
-    .usage = "finetune RUN --task T --steps N [--snapshot STEP] [--curriculum RULE]",
+    .usage = "finetune RUN --task TASK --steps N [--snapshot STEP] [--curriculum RULE]",
     .details = "The policy of 'waker adapt' (or one trained alongside) acts; world model, reward\n"
                "head and policy keep learning on the run's episodes and the new ones. It is a run\n"
                "like any other, in RUN/finetune/step-...-TASK: the same command continues it, to\n"

@@ -8,12 +8,13 @@
 #include <string.h>
 
 static const wk_command *const commands[] = {
-    &wk_command_train,        &wk_command_adapt,    &wk_command_finetune,
-    &wk_command_eval,         &wk_command_openloop, &wk_command_report,
-    &wk_command_curriculum,   &wk_command_ckpt,     &wk_command_export,
-    &wk_command_model_error,  &wk_command_config,   &wk_command_envs,
-    &wk_command_envs_check,   &wk_command_render,   &wk_command_bench_env,
-    &wk_command_bench_update, &wk_command_doctor,   &wk_command_trust,
+    &wk_command_train,        &wk_command_adapt,      &wk_command_finetune,
+    &wk_command_eval,         &wk_command_openloop,   &wk_command_report,
+    &wk_command_curriculum,   &wk_command_ckpt,       &wk_command_export,
+    &wk_command_model_error,  &wk_command_config,     &wk_command_envs,
+    &wk_command_envs_check,   &wk_command_render,     &wk_command_bench_env,
+    &wk_command_bench_update, &wk_command_doctor,     &wk_command_trust,
+    &wk_command_man,          &wk_command_completion,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -33,6 +34,9 @@ static const char exit_codes_help[] = "Exit codes:\n"
                                       "  2  wrong usage or bad input\n"
                                       "  3  a check found problems\n"
                                       " 75  stopped early and saved; the same command continues\n";
+
+const wk_program wk_the_program = {commands, N_COMMANDS, global_args, N_GLOBAL_ARGS,
+                                   exit_codes_help};
 
 wk_log wk_cli_log(const wk_cli *cli)
 {

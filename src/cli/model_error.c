@@ -26,10 +26,10 @@ static const error_values defaults = {.policy = "random", .snapshot = "last", .e
 
 #define AT(field) offsetof(error_values, field)
 static const wk_arg args[] = {
-    {"policy", "NAME,...|all", "random, tasks whose policies act, or all there are (random)",
+    {"policy", "random|TASK,...|all", "random, tasks whose policies act, or all there are (random)",
      WK_ARG_TEXT, AT(policy), 0, 0},
     {"snapshot", "STEP|all|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
-    {"weights", "KIND", "adapted or alongside: whose task policies (adapted if there)", WK_ARG_TEXT,
+    {"weights", "adapted|alongside", "whose task policies (adapted if there)", WK_ARG_TEXT,
      AT(weights), 0, 0},
     {"envs", "N", "environments from the default distribution, one episode each (200)", WK_ARG_INT,
      AT(envs), 1, 100000},
@@ -38,7 +38,8 @@ static const wk_arg args[] = {
     {"map", NULL, "print errors and estimates as maps over the environments' parameters",
      WK_ARG_FLAG, AT(map), 0, 0},
     {"out", "FILE.png", "draw the maps", WK_ARG_TEXT, AT(out), 0, 0},
-    {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
+     0},
     WK_PLUGIN_ARG_ROW(error_values),
     {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
 };
@@ -327,7 +328,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_model_error = {
     .name = "model-error",
     .summary = "Measure how well world models predict, and how well they know it",
-    .usage = "model-error RUN... [--policy NAME,...] [--snapshot STEP] [--envs N] [--map] [--json]",
+    .usage = "model-error RUN... [--policy TASK,...] [--snapshot STEP] [--envs N] [--map] [--json]",
     .details = "Plays fresh episodes in environments from the default distribution, by random\n"
                "actions or by task policies, and predicts every picture one step ahead: the mean\n"
                "error, that of the worst tenth of the environments, and how well the model's own\n"

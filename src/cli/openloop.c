@@ -25,16 +25,16 @@ static const wk_arg args[] = {
     {"out", "FILE.gif", "where to write; a still goes beside it as FILE.png", WK_ARG_TEXT, AT(out),
      0, 0},
     {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
-    {"policy", "NAME", "who acts: random, explore, or a task (random)", WK_ARG_TEXT, AT(policy), 0,
-     0},
-    {"case", "NAME",
+    {"policy", "random|explore|TASK", "who acts (random)", WK_ARG_TEXT, AT(policy), 0, 0},
+    {"case", "dr|train|CASE",
      "where: dr, train (a run with curriculum.theta) or an out-of-distribution case (train, else "
      "dr)",
      WK_ARG_TEXT, AT(set), 0, 0},
     {"context", "N", "frames the model sees (5)", WK_ARG_INT, AT(context), 1, 1024},
     {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), LEAST_STEPS, 1024},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
-    {"device", "NAME", "auto, cpu, cuda or cuda:N (as the run)", WK_ARG_TEXT, AT(device), 0, 0},
+    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
+     0},
     WK_PLUGIN_ARG_ROW(openloop_values),
 };
 
@@ -176,7 +176,7 @@ const wk_command wk_command_openloop = {
     .name = "openloop",
     .summary = "Show what a run's world model imagines after a few frames, beside the truth",
     .usage = "openloop RUN --out FILE.gif [--snapshot STEP|last] [--policy random|explore|TASK]\n"
-             "openloop RUN --out FILE.gif [--case NAME] [--context N] [--steps N] [--seed N]",
+             "openloop RUN --out FILE.gif [--case CASE] [--context N] [--steps N] [--seed N]",
     .details = "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"
                "Columns: the episodes; rows: truth, model, error (grey where they agree). The\n"
                "still shows every few frames of them, numbers of seen frames in green.\n",

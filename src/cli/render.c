@@ -26,13 +26,14 @@ static const render_values defaults = {.steps = UNSET, .size = UNSET};
 
 #define AT(field) offsetof(render_values, field)
 static const wk_arg args[] = {
-    {"domain", "NAME", "a built-in domain; 'waker envs' lists them", WK_ARG_TEXT, AT(domain), 0, 0},
+    {"domain", "DOMAIN", "a built-in domain; 'waker envs' lists them", WK_ARG_TEXT, AT(domain), 0,
+     0},
     {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_TEXT, AT(plugin), 0, 0},
     {"out", "FILE", "where to write: .png for a still, .gif for a clip", WK_ARG_TEXT, AT(out), 0,
      0},
     {"params", "A,B,...", "the world's parameters (default: the middle of the training grid)",
      WK_ARG_TEXT, AT(params), 0, 0},
-    {"case", "NAME[:I]", "parameters of an out-of-distribution case, its I-th from 0", WK_ARG_TEXT,
+    {"case", "CASE[:I]", "parameters of an out-of-distribution case, its I-th from 0", WK_ARG_TEXT,
      AT(case_name), 0, 0},
     {"option", "NAME=CHOICE", "an option of the domain; may be repeated", WK_ARG_TEXTS, AT(options),
      0, 0},
@@ -215,8 +216,8 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 const wk_command wk_command_render = {
     .name = "render",
     .summary = "Draw a world, a clip of an episode, or a sheet of many worlds",
-    .usage = "render --domain NAME --out FILE.png|FILE.gif [OPTIONS]\n"
-             "render --sheet --domain NAME --out FILE.png [OPTIONS]",
+    .usage = "render --domain DOMAIN --out FILE.png|FILE.gif [OPTIONS]\n"
+             "render --sheet --domain DOMAIN --out FILE.png [OPTIONS]",
     .examples = "render --domain terrain-walker --params 0.8,0.3 --out walker.png\n"
                 "render --domain clean-up --case extra-block:2 --seed 7 --out clean-up.gif\n"
                 "render --sheet --domain terrain-hopper --out hopper.png",

@@ -19,8 +19,7 @@ static const report_values defaults = {.reps = 2000, .step = -1};
 static const wk_arg args[] = {
     {"out", "DIR", "where page, tables and figures go", WK_ARG_TEXT, offsetof(report_values, out),
      0, 0},
-    {"policy", "NAME",
-     "policies to report: adapted, alongside, finetuned, random (adapted, else alongside)",
+    {"policy", "adapted|alongside|finetuned|random", "policies to report (adapted, else alongside)",
      WK_ARG_TEXT, offsetof(report_values, policy), 0, 0},
     {"step", "N", "step of the world models in the tables (the last one of each run)",
      WK_ARG_NUMBER, offsetof(report_values, step), 0, 1e15},

@@ -21,7 +21,7 @@ typedef struct wk_run_args {
 /// Rows for the option table of a command whose values have a wk_run_args called `member`.
 #define WK_RUN_ARG_ROWS(values, member)                                                            \
     {"configs",                                                                                    \
-     "NAME...",                                                                                    \
+     "BLOCK...",                                                                                   \
      "blocks of settings, applied from left to right over the defaults",                           \
      WK_ARG_NAMES,                                                                                 \
      offsetof(values, member.configs),                                                             \

@@ -57,7 +57,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_train = {
     .name = "train",
     .summary = "Train a world model without rewards, or go on where a run stopped",
-    .usage = "train --logdir DIR [--configs NAME...] [--KEY VALUE]...",
+    .usage = "train --logdir DIR [--configs BLOCK...] [--KEY VALUE]...",
     .details =
         "Blocks of settings apply from left to right over the defaults ('waker config --list'),\n"
         "then single keys. The same command on the same directory continues a run, to the same\n"

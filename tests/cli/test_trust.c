@@ -200,8 +200,9 @@ static void every_command_is_covered(void **state)
 {
     (void)state;
     static const reading readings[] = {READINGS("made")};
-    static const char *const others[] = {"envs",  "envs check",   "render", "bench env",
-                                         "trust", "bench update", "doctor"};
+    static const char *const others[] = {"envs",      "envs check", "render",
+                                         "bench env", "trust",      "bench update",
+                                         "doctor",    "man",        "completion"};
     program_result r = program_run("--help");
     const char *line = strstr(r.out, "Commands:\n");
     assert_non_null(line);

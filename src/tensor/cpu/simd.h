@@ -8,9 +8,11 @@
 #include <stddef.h>
 #include <string.h>
 
-// The sanitizers' start-up code and the loader's choice of versions do not mix.
+// The sanitizers' start-up code and the loader's choice of versions do not mix. clang 14 gives the
+// choice of a static function a global name, of which there can be only one: it compiles for the
+// baseline, or for what -march says.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&      \
-    !defined(WK_NO_MULTI)
+    !defined(__clang__) && !defined(WK_NO_MULTI)
 #define WK_MULTI __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WK_MULTI

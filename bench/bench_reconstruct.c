@@ -2,7 +2,7 @@
 // it foresees: for episodes it never saw, a strip of the truth, of the model (which sees the first
 // frames and imagines the rest from the actions alone), and of the difference.
 //
-// usage: reconstruct DOMAIN OUT.png [UPDATES]
+// usage: bench_reconstruct DOMAIN OUT.png [UPDATES]
 #include "agent/prediction.h"
 #include "base/clock.h"
 #include "base/rng.h"
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
 {
     wk_error err = {0};
     if (argc < 3 || argc > 4) {
-        fprintf(stderr, "usage: reconstruct DOMAIN OUT.png [UPDATES]\n");
+        fprintf(stderr, "usage: bench_reconstruct DOMAIN OUT.png [UPDATES]\n");
         return 2;
     }
     int updates = argc == 4 ? atoi(argv[3]) : DEFAULT_UPDATES;

@@ -1,0 +1,42 @@
+// waker completion: what makes a shell complete commands, options and their values.
+#include "cli/completion.h"
+#include <string.h>
+
+static const char no_options;
+
+static const struct {
+    const char *name;
+    wk_status (*write)(wk_text *out, wk_error *err);
+} shells[] = {{"bash", wk_completion_bash}, {"zsh", wk_completion_zsh}};
+enum { N_SHELLS = sizeof shells / sizeof *shells };
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    (void)values;
+    const char *names[N_SHELLS];
+    for (size_t i = 0; i < N_SHELLS; i++) {
+        names[i] = shells[i].name;
+        if (strcmp(cli->words.items[0], names[i]) != 0) continue;
+        wk_text text = {0};
+        wk_status status = shells[i].write(&text, err);
+        if (status == WK_OK) return wk_cli_print(&text, err);
+        wk_text_free(&text);
+        return status;
+    }
+    return wk_fail_nearest(err, "shell", cli->words.items[0], names, N_SHELLS);
+}
+
+const wk_command wk_command_completion = {
+    .name = "completion",
+    .summary = "Print the completions of a shell",
+    .usage = "completion bash|zsh",
+    .details = "An installed program has them where the shells look. For one that is not:\n\n"
+               "  source <(waker completion bash)\n"
+               "  source <(waker completion zsh)\n",
+    .examples = "completion bash",
+    .values_size = sizeof no_options,
+    .defaults = &no_options,
+    .least_words = 1,
+    .most_words = 1,
+    .run = run,
+};

@@ -1,0 +1,244 @@
+// Manual pages and completions come from the tables of --help: every option of every command is in
+// all of them, and bash completes what the tables say.
+#include "support/check.h"
+#include "support/program.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { COMMANDS_MAX = 64 };
+
+static char commands[COMMANDS_MAX][32];
+static int n_commands;
+static char *bash_script, *zsh_script;
+
+// Names from the list in the program's help.
+static void read_commands(void)
+{
+    program_result r = program_run("--help");
+    program_expect_success(r);
+    const char *line = strstr(r.out, "Commands:\n");
+    assert_non_null(line);
+    for (line += strlen("Commands:\n"); *line == ' '; line = strchr(line, '\n') + 1) {
+        assert_true(n_commands < COMMANDS_MAX);
+        snprintf(commands[n_commands], sizeof *commands, "%.22s", line + 2);
+        char *end = commands[n_commands] + strlen(commands[n_commands]);
+        while (end[-1] == ' ')
+            *--end = '\0';
+        n_commands++;
+    }
+    assert_true(n_commands >= 18);
+}
+
+static int read_all(void **state)
+{
+    if (program_setup(state) != 0) return -1;
+    read_commands();
+    program_expect_success(program_run("completion bash >bash.sh"));
+    program_expect_success(program_run("completion zsh >_waker"));
+    bash_script = (char *)program_read("bash.sh", NULL);
+    zsh_script = (char *)program_read("_waker", NULL);
+    return bash_script && zsh_script ? 0 : -1;
+}
+
+static int free_all(void **state)
+{
+    free(bash_script);
+    free(zsh_script);
+    return program_teardown(state);
+}
+
+// The next option "--name" of a help text, its name copied; NULL after the last.
+static const char *next_option(const char *help, char name[64])
+{
+    const char *line = strstr(help, "\n  --");
+    if (!line) return NULL;
+    line += strlen("\n  --");
+    snprintf(name, 64, "%.*s", (int)strcspn(line, " \n"), line);
+    return line;
+}
+
+// What bash offers for the last of the words (a command line with blanks between; a blank at the
+// end makes an empty last word), one per line with a newline before each.
+static char *offered(const char *line)
+{
+    program_result r = program_run(
+        "--version >/dev/null; LINE='%s' bash --norc -c 'source bash.sh; COMP_WORDS=($LINE); "
+        "case $LINE in *\" \") COMP_WORDS+=(\"\") ;; esac; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
+        "_waker waker \"${COMP_WORDS[COMP_CWORD]}\"; printf \"\\n%%s\" \"${COMPREPLY[@]}\"; echo' "
+        ">.out",
+        line);
+    program_expect_success(r);
+    return strdup(r.out);
+}
+
+static void expect_offered(const char *line, const char *word, bool yes)
+{
+    char *words = offered(line), wanted[128];
+    snprintf(wanted, sizeof wanted, "\n%s\n", word);
+    bool found = strstr(words, wanted) != NULL;
+    if (found != yes)
+        fail_msg("'%s': '%s' is %s: %s", line, word, yes ? "missing" : "offered", words);
+    free(words);
+}
+
+static void every_option_is_completed_by_bash(void **state)
+{
+    (void)state;
+    for (int i = 0; i < n_commands; i++) {
+        char line[4096], name[64], wanted[80];
+        snprintf(line, sizeof line, "waker %s --", commands[i]);
+        char *words = offered(line);
+        program_result help = program_run("%s --help", commands[i]);
+        for (const char *at = help.out; (at = next_option(at, name));) {
+            snprintf(wanted, sizeof wanted, "\n--%s\n", name);
+            bool key = strcmp(name, "KEY") == 0;
+            if (key ? !strstr(words, "\n--rssm.deter\n") : !strstr(words, wanted))
+                fail_msg("%s lacks --%s: %s", line, name, words);
+        }
+        free(words);
+    }
+}
+
+static void every_option_is_completed_by_zsh(void **state)
+{
+    (void)state;
+    for (int i = 0; i < n_commands; i++) {
+        char begin[4096], name[64], wanted[2][80];
+        snprintf(begin, sizeof begin, "\n    ('%s')\n", commands[i]);
+        const char *section = strstr(zsh_script, begin);
+        if (!section) fail_msg("no section of %s", commands[i]);
+        char *part = strndup(section, (size_t)(strstr(section, ";;\n") - section));
+        program_result help = program_run("%s --help", commands[i]);
+        for (const char *at = help.out; (at = next_option(at, name));) {
+            const char *option = strcmp(name, "KEY") == 0 ? "rssm.deter" : name;
+            snprintf(wanted[0], sizeof *wanted, "--%s[", option);
+            snprintf(wanted[1], sizeof *wanted, "--%s=[", option);
+            if (!strstr(part, wanted[0]) && !strstr(part, wanted[1]))
+                fail_msg("%s lacks --%s: %s", commands[i], option, part);
+        }
+        free(part);
+    }
+}
+
+static void every_option_is_on_its_manual_page(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("man --out pages"));
+    for (int i = 0; i < n_commands; i++) {
+        char path[4096], name[64], wanted[128];
+        snprintf(path, sizeof path, "pages/waker-%s.1", commands[i]);
+        if (strchr(path, ' ')) *strchr(path, ' ') = '-';
+        char *page = (char *)program_read(path, NULL);
+        if (!page) fail_msg("no %s", path);
+        program_result help = program_run("%s --help", commands[i]);
+        for (const char *at = help.out; (at = next_option(at, name));) {
+            int length = snprintf(wanted, sizeof wanted, "\n\\fB\\-\\-");
+            for (const char *c = name; *c; c++)
+                length += snprintf(wanted + length, sizeof wanted - (size_t)length, "%s%c",
+                                   *c == '-' ? "\\" : "", *c);
+            snprintf(wanted + length, sizeof wanted - (size_t)length, "\\fR");
+            if (!strstr(page, wanted)) fail_msg("%s lacks --%s", path, name);
+        }
+        free(page);
+    }
+}
+
+static void the_page_of_the_program_names_every_command(void **state)
+{
+    (void)state;
+    program_result r = program_run("man");
+    program_expect_success(r);
+    for (int i = 0; i < n_commands; i++) {
+        char wanted[4096];
+        snprintf(wanted, sizeof wanted, "\n\\fB%s\\fR\n", commands[i]);
+        if (!strstr(r.out, wanted)) fail_msg("waker.1 lacks %s", commands[i]);
+    }
+    assert_non_null(strstr(r.out, "\n\\fB75\\fR\nstopped early"));
+}
+
+// Whether a line begins with a request of man(7) that pages use.
+static bool is_request(const char *line)
+{
+    const char *const requests[] = {".TH ", ".SH ", ".TP\n", ".PP\n", ".EX\n", ".EE\n", ".BR "};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        if (strncmp(line, requests[i], strlen(requests[i])) == 0) return true;
+    return false;
+}
+
+// Text that begins with a dot or a quote is text all the same.
+static void pages_have_no_request_but_those_of_man(void **state)
+{
+    (void)state;
+    for (int i = 0; i < n_commands; i++) {
+        program_result r = program_run("man %s", commands[i]);
+        program_expect_success(r);
+        for (const char *line = r.out; *line; line = strchr(line, '\n') + 1)
+            if ((*line == '.' || *line == '\'') && !is_request(line))
+                fail_msg("%s: %.60s", commands[i], line);
+    }
+}
+
+static void names_that_do_not_exist_are_refused(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("man trian"), 2, "did you mean 'train'?");
+    program_expect_error(program_run("man train --out pages"), 2, "name no command");
+    program_expect_error(program_run("completion fish"), 2, "unknown shell 'fish'");
+}
+
+static void bash_completes_what_the_tables_say(void **state)
+{
+    (void)state;
+    program_run("--version >/dev/null; mkdir -p runs/a; touch map.png notes.txt ball.so");
+    expect_offered("waker ", "train", true);
+    expect_offered("waker ", "help", true);
+    expect_offered("waker help mod", "model-error", true);
+    expect_offered("waker --quiet --threads 2 ", "train", true);
+    expect_offered("waker bench ", "update", true);
+    expect_offered("waker envs ", "check", true);
+    expect_offered("waker envs ", "toy", true);
+    expect_offered("waker envs check ", "ball.so", true);
+    expect_offered("waker envs check ", "notes.txt", false);
+    expect_offered("waker render --domain t", "toy", true);
+    expect_offered("waker render --domain t", "clean-up", false);
+    expect_offered("waker train --configs toy q", "quick", true);
+    expect_offered("waker train --configs toy --rssm.", "--rssm.deter", true);
+    expect_offered("waker train --exploration = p", "plan2explore", true);
+    expect_offered("waker train --logdir ", "runs", true);
+    expect_offered("waker train --logdir ", "map.png", false);
+    expect_offered("waker eval runs/a --policy ", "finetuned", true);
+    expect_offered("waker eval runs/a --json --task w", "walk", true);
+    expect_offered("waker eval ", "runs", true);
+    expect_offered("waker curriculum runs/a --out m", "map.png", true);
+    expect_offered("waker curriculum runs/a --out ", "notes.txt", false);
+    expect_offered("waker curriculum runs/a --top ", "runs", false);
+    expect_offered("waker adapt runs/a --device ", "cuda", true);
+    expect_offered("waker adapt runs/a --device ", "cuda:N", false);
+    expect_offered("waker completion ", "zsh", true);
+    expect_offered("waker man t", "trust", true);
+}
+
+static void the_scripts_are_sound(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("--version >/dev/null; bash -n bash.sh"));
+    program_expect_success(program_run("--version; ! command -v zsh >/dev/null || zsh -n _waker"));
+    assert_non_null(strstr(zsh_script, ":DOMAIN:(terrain-walker "));
+    assert_non_null(strstr(zsh_script, ":FILE.png:_files -g \"*.png\""));
+    assert_non_null(strstr(zsh_script, "1:RUN:_files -/"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_is_completed_by_bash),
+        cmocka_unit_test(every_option_is_completed_by_zsh),
+        cmocka_unit_test(every_option_is_on_its_manual_page),
+        cmocka_unit_test(the_page_of_the_program_names_every_command),
+        cmocka_unit_test(pages_have_no_request_but_those_of_man),
+        cmocka_unit_test(names_that_do_not_exist_are_refused),
+        cmocka_unit_test(bash_completes_what_the_tables_say),
+        cmocka_unit_test(the_scripts_are_sound),
+    };
+    return cmocka_run_group_tests(tests, read_all, free_all);
+}

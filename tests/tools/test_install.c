@@ -1,0 +1,209 @@
+// An installation below a prefix of its own, used as a stranger would: the program, the library
+// through pkg-config, the examples; and taken away again.
+#include "support/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+// Relative to the tests' folder, where this runs; removed by the shell.
+#define PLACE "install-place"
+
+static char out[1 << 16];
+
+// Runs a script with PREFIX and what finds the library there; fails where it does. Returns what it
+// said.
+static const char *shell(const char *script)
+{
+    char command[4096];
+    snprintf(command, sizeof command,
+             "(set -e; not() { if \"$@\"; then return 1; fi; }; PREFIX=$PWD/" PLACE
+             "/prefix; SOURCE=" WAKER_SOURCE_DIR "; BUILD=" WAKER_BINARY_DIR
+             "; unset DESTDIR MAKEFLAGS; LIBDIR=$(echo "
+             "$PREFIX/lib*/pkgconfig $PREFIX/lib/*/pkgconfig | tr ' ' '\\n' | grep -v '\\*' || :); "
+             "export PKG_CONFIG_PATH=$LIBDIR; %s) 2>&1",
+             script);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    out[fread(out, 1, sizeof out - 1, pipe)] = '\0';
+    int ended = pclose(pipe);
+    if (ended != 0) fail_msg("%s\nended with %d:\n%s", script, ended, out);
+    return out;
+}
+
+static int install_all(void **state)
+{
+    (void)state;
+#ifdef INSTRUMENTED
+    return 0;
+#endif
+    shell("rm -rf " PLACE "; mkdir " PLACE "; $SOURCE/tools/install $BUILD $PREFIX");
+    return 0;
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    return system("rm -rf " PLACE);
+}
+
+static void only_plain_builds(void)
+{
+#ifdef INSTRUMENTED
+    skip();
+#endif
+}
+
+static void the_program_works_from_its_prefix(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    assert_non_null(strstr(shell("cd /; $PREFIX/bin/waker --version"), "waker 0."));
+    shell("$PREFIX/bin/waker envs toy >/dev/null");
+}
+
+static void manual_pages_completions_and_documents_are_there(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("cd $PREFIX/share; ls man/man1/waker.1 man/man1/waker-train.1 "
+          "man/man1/waker-bench-env.1 bash-completion/completions/waker zsh/*/_waker "
+          "doc/waker/copyright doc/waker/examples/plugin/ball.c");
+    shell("$PREFIX/bin/waker man train | cmp - $PREFIX/share/man/man1/waker-train.1");
+}
+
+// What is declared is found here in another way than in cmake/exports.cmake.
+static void the_library_exports_what_the_public_headers_declare_and_nothing_else(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell(
+        "cat $PREFIX/include/waker/*.h | sed 's,//.*,,; /^ *#/d; /\\\\$/d' | tr '\\n' ' ' | "
+        "tr ';{}' '\\n\\n\\n' | grep -v 'typedef\\|visibility' | grep -oE '\\bwk_[a-z0-9_]+\\(' | "
+        "tr -d '(' | sort -u >" PLACE "/declared");
+    shell("nm -D --defined-only $PREFIX/lib*/libwaker.so $PREFIX/lib/*/libwaker.so 2>/dev/null | "
+          "sed -n 's/.* [^A] \\(.*\\)@@WAKER_0$/\\1/p' | sort >" PLACE "/exported; "
+          "test $(wc -l <" PLACE "/exported) -gt 50; diff " PLACE "/declared " PLACE "/exported");
+    // Nothing without a version, either.
+    shell("nm -D --defined-only $(pkg-config --variable=libdir waker)/libwaker.so >" PLACE
+          "/all; not grep -v WAKER_0 " PLACE "/all");
+}
+
+static void the_library_has_a_soname(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("cd $(pkg-config --variable=libdir waker); "
+          "objdump -p libwaker.so | grep 'SONAME *libwaker.so.0$'; ls libwaker.so.0 libwaker.a");
+}
+
+static void every_example_builds_with_pkg_config_alone(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("cp -r $PREFIX/share/doc/waker/examples " PLACE "/; cd " PLACE "/examples; "
+          "ls *.c | while read -r file; do "
+          "cc -Wall -Werror -O1 $file -o ${file%.c} $(pkg-config --cflags --libs waker) "
+          "-Wl,-rpath,$(pkg-config --variable=libdir waker) || exit 1; done; "
+          "ldd ./random_actions | grep libwaker.so.0");
+    assert_non_null(strstr(shell("cd " PLACE "/examples; ./random_actions toy 4"), "west"));
+    assert_non_null(strstr(shell("cd " PLACE "/examples; not ./random_actions nothing 4"),
+                           "no domain is called 'nothing'"));
+    shell("cd " PLACE "/examples; make -s -C plugin; make -s -C curriculum; "
+          "$PREFIX/bin/waker envs check plugin/ball.so; test -s curriculum/even.so");
+}
+
+static void the_static_library_links_with_what_pkg_config_says(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("cd " PLACE "; cc -O1 $PREFIX/share/doc/waker/examples/random_actions.c -o static "
+          "$(pkg-config --cflags waker) -Wl,-Bstatic -L$(pkg-config --variable=libdir waker) "
+          "-lwaker -Wl,-Bdynamic $(pkg-config --static --libs waker); "
+          "ldd ./static >needed; not grep libwaker needed; ./static toy 2");
+}
+
+static void a_moved_installation_is_found(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("cp -a $PREFIX " PLACE "/moved; "
+          "export PKG_CONFIG_PATH=$(find $PWD/" PLACE "/moved -name pkgconfig); "
+          "cc -fsyntax-only $(pkg-config --cflags waker) "
+          "$PREFIX/share/doc/waker/examples/random_actions.c; "
+          "pkg-config --cflags waker | grep " PLACE "/moved; " PLACE "/moved/bin/waker --version");
+}
+
+static void destdir_goes_before_the_prefix(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("DESTDIR=$PWD/" PLACE "/stage $SOURCE/tools/install $BUILD /opt/waker; test -x " PLACE
+          "/stage/opt/waker/bin/waker; not grep -r stage " PLACE "/stage/opt/waker/share/waker "
+          "$(find " PLACE "/stage -name waker.pc); "
+          "DESTDIR=$PWD/" PLACE "/stage $SOURCE/tools/uninstall /opt/waker; test -z \"$(find " PLACE
+          "/stage ! -type d)\"");
+}
+
+static void uninstalling_leaves_what_others_put_there(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("rm -rf " PLACE "/other; $SOURCE/tools/install $BUILD $PWD/" PLACE "/other; cd " PLACE
+          "/other; touch bin/theirs include/waker/theirs.h; $SOURCE/tools/uninstall $PWD; "
+          "test \"$(find . ! -type d | sort | tr '\\n' ' ')\" = "
+          "'./bin/theirs ./include/waker/theirs.h '");
+    shell("not $SOURCE/tools/uninstall $PWD/" PLACE "/other");
+}
+
+// A list that somebody changed removes nothing outside.
+static void a_damaged_list_is_refused(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("mkdir -p " PLACE "/bad/share/waker; touch " PLACE "/precious; "
+          "echo ../precious >" PLACE "/bad/share/waker/installed; "
+          "not $SOURCE/tools/uninstall $PWD/" PLACE "/bad; test -e " PLACE "/precious");
+}
+
+static void release_builds_are_hardened(void **state)
+{
+    (void)state;
+#ifndef RELEASE
+    skip();
+#endif
+    only_plain_builds();
+    shell("for file in $PREFIX/bin/waker $(pkg-config --variable=libdir waker)/libwaker.so; do "
+          "readelf -lW $file | grep -q GNU_RELRO; readelf -d $file | grep -q NOW; "
+          "readelf -h $file | grep -q 'DYN '; "
+          "nm -D $file | grep -q '__stack_chk_fail'; nm -D $file | grep -q '_chk@'; done");
+}
+
+// An empty entry would be the current folder.
+static void libraries_are_not_looked_for_in_the_current_folder(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("for file in $BUILD/waker $BUILD/libwaker.so $PREFIX/bin/waker "
+          "$(pkg-config --variable=libdir waker)/libwaker.so; do "
+          "readelf -d $file >" PLACE "/dynamic; "
+          "not grep -E 'PATH.*(\\[:|::|:\\]|\\[\\])' " PLACE "/dynamic; done");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_program_works_from_its_prefix),
+        cmocka_unit_test(manual_pages_completions_and_documents_are_there),
+        cmocka_unit_test(the_library_exports_what_the_public_headers_declare_and_nothing_else),
+        cmocka_unit_test(the_library_has_a_soname),
+        cmocka_unit_test(every_example_builds_with_pkg_config_alone),
+        cmocka_unit_test(the_static_library_links_with_what_pkg_config_says),
+        cmocka_unit_test(a_moved_installation_is_found),
+        cmocka_unit_test(destdir_goes_before_the_prefix),
+        cmocka_unit_test(uninstalling_leaves_what_others_put_there),
+        cmocka_unit_test(a_damaged_list_is_refused),
+        cmocka_unit_test(release_builds_are_hardened),
+        cmocka_unit_test(libraries_are_not_looked_for_in_the_current_folder),
+    };
+    return cmocka_run_group_tests(tests, install_all, remove_all);
+}
