@@ -232,9 +232,10 @@ int main(int argc, char **argv)
     wk_error err = {0};
     const wk_command *command = NULL;
     wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);
-    // Output that did not arrive is a failure, even when the disk says so only now.
+    // Output that did not arrive is a failure, even when the disk says so only now; but a run that
+    // was saved goes on with the same command, whoever has stopped listening.
     errno = 0;
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == WK_OK)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == WK_OK && !cli.resume)
         status = wk_fail(&err, WK_E_IO, "cannot write to standard output: %s",
                          strerror(errno ? errno : EIO));
     if (status != WK_OK) print_error(command, status, &err);

@@ -61,8 +61,10 @@ const wk_command wk_command_train = {
     .details =
         "Blocks of settings apply from left to right over the defaults ('waker config --list'),\n"
         "then single keys. The same command on the same directory continues a run, to the same\n"
-        "bytes as if it had never stopped. SIGINT, SIGTERM and SIGUSR1 finish the iteration, save\n"
-        "and exit with code 75: run me again; a second SIGINT quits at once.",
+        "bytes as if it had never stopped. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, a lost terminal and "
+        "a\n"
+        "closed pipe finish the iteration, save and exit with code 75: run me again; a second\n"
+        "SIGINT quits at once.",
     .examples = "train --logdir runs/a --configs terrain-walker waker-m plan2explore paper\n"
                 "train --logdir runs/b --configs clean-up dr quick --steps 20000 --seed 1",
     .args = args,

@@ -8,14 +8,14 @@
 static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
 {
     (void)state;
-    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
+    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
     char calm[512], stopped[512], options[768];
     snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
     program_expect_success(program_run("train --logdir run-calm %s", options));
     inside("run-calm", calm);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         char command[1024], run[32];
-        snprintf(run, sizeof run, "run-signal-%d", i);
+        snprintf(run, sizeof run, "run-signal-%zu", i);
         snprintf(command, sizeof command, "train --logdir %s %s", run, options);
         pid_t child = start(command);
         wait_for_metrics(run);
@@ -25,6 +25,46 @@ static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
         program_expect_success(program_run("%s", command));
         same_end(calm, stopped);
     }
+}
+
+static void nohup_makes_a_lost_terminal_harmless(void **state)
+{
+    (void)state;
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd %s && trap '' HUP && exec " WAKER_BINARY_DIR
+             "/waker train --logdir run-nohup " QUIET_OPTIONS " --steps %d",
+             place, LONG_STEPS);
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    wait_for_metrics("run-nohup");
+    kill(child, SIGHUP);
+    assert_int_equal(exit_code(child), 0);
+}
+
+// Runs it with its messages going to `output` (a redirection) and compares the end after going on.
+static void expect_saved_when_output_ends(const char *before, const char *run, const char *output)
+{
+    char calm[512], stopped[512];
+    shell("(sleep 0.3; %s " WAKER_BINARY_DIR "/waker train --logdir %s " TINY_OPTIONS
+          " --log.tensorboard false; echo $? >code) %s",
+          before, run, output);
+    shell("grep -qx 75 code");
+    assert_true(newest_step(inside(run, stopped)) < 400);
+    program_expect_success(program_run("train --logdir %s " QUIET_OPTIONS, run));
+    same_end(inside("run-heard", calm), stopped);
+}
+
+static void output_that_nobody_takes_ends_a_run_with_a_checkpoint(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-heard " QUIET_OPTIONS));
+    expect_saved_when_output_ends("", "run-pipe", "2>&1 | true");
+    shell("truncate -s 64M full.log");
+    expect_saved_when_output_ends("ulimit -f 131072;", "run-full", "2>>full.log");
 }
 
 static void the_same_command_says_what_it_saved(void **state)
@@ -200,6 +240,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signals_end_a_run_with_a_checkpoint_and_code_75),
+        cmocka_unit_test(nohup_makes_a_lost_terminal_harmless),
+        cmocka_unit_test(output_that_nobody_takes_ends_a_run_with_a_checkpoint),
         cmocka_unit_test(the_same_command_says_what_it_saved),
         cmocka_unit_test(a_second_interrupt_quits_at_once),
         cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
