@@ -30,7 +30,7 @@ typedef struct wk_run_args {
         {"config-file",                                                                            \
          "FILE",                                                                                   \
          "YAML file with more blocks (may be repeated)",                                           \
-         WK_ARG_TEXTS,                                                                             \
+         WK_ARG_PATHS,                                                                             \
          offsetof(values, member.files),                                                           \
          0,                                                                                        \
          0},                                                                                       \

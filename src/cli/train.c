@@ -12,7 +12,7 @@ typedef struct train_values {
 static const train_values defaults = {.run = WK_RUN_ARGS_INIT};
 
 static const wk_arg args[] = {
-    {"logdir", "DIR", "directory of the run; one with a run in it is continued", WK_ARG_TEXT,
+    {"logdir", "DIR", "directory of the run; one with a run in it is continued", WK_ARG_PATH,
      offsetof(train_values, directory), 0, 0},
     WK_RUN_ARG_ROWS(train_values, run),
 };

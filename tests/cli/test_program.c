@@ -85,6 +85,23 @@ static void too_many_or_too_few_words_are_refused(void **state)
     program_expect_error(program_run("envs a b"), 2, "'b' is one argument too many");
 }
 
+static void empty_paths_are_refused(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "train --configs toy --logdir",   "render --domain toy --out", "export nowhere --out",
+        "report nowhere --out",           "curriculum nowhere --out",  "openloop nowhere --out",
+        "model-error nowhere --out",      "train --config-file",       "envs --plugin",
+        "finetune x --curriculum.plugin", "eval nowhere --plugin"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        program_expect_error(program_run("%s ''", lines[i]), 2, "the path is empty");
+        program_expect_error(program_run("%s=", lines[i]), 2, "the path is empty");
+    }
+    static const char *const commands[] = {"eval", "ckpt", "adapt --task all", "report", "export"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        program_expect_error(program_run("%s ''", commands[i]), 2, "argument 1 is empty");
+}
+
 static void usage_errors_point_to_the_help_of_the_command(void **state)
 {
     (void)state;
@@ -115,6 +132,7 @@ int main(void)
         cmocka_unit_test(an_unknown_option_names_the_nearest),
         cmocka_unit_test(options_are_typed_and_checked),
         cmocka_unit_test(too_many_or_too_few_words_are_refused),
+        cmocka_unit_test(empty_paths_are_refused),
         cmocka_unit_test(usage_errors_point_to_the_help_of_the_command),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
         cmocka_unit_test(two_dashes_end_the_options),
