@@ -94,7 +94,8 @@ static void make_parts(const wk_progress *p, char parts[PARTS][PART_MAX])
     memset(parts, 0, PARTS * sizeof *parts);
     make_steps(p, parts[STEPS]);
     if (p->total > 0)
-        snprintf(parts[PERCENT], PART_MAX, "%.1f%%", 100.0 * (double)p->steps / (double)p->total);
+        snprintf(parts[PERCENT], PART_MAX, "%.1f%%", // the last round may go beyond the end
+                 fmin(100, 100.0 * (double)p->steps / (double)p->total));
     if (!isnan(p->updates_per_second))
         snprintf(parts[SPEED], PART_MAX, "%.3g updates/s", p->updates_per_second);
     make_split(p, parts[SPLIT]);

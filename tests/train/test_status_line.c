@@ -40,6 +40,17 @@ static void a_line_says_everything_that_is_known(void **state)
     wk_text_free(&text);
 }
 
+static void a_round_beyond_the_end_is_100_percent(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_progress p = wk_progress_empty();
+    p.steps = 1004, p.total = 1000;
+    wk_progress_text(&p, 0, &text);
+    assert_string_equal(wk_text_get(&text), "1,004/1,000 steps  100.0%");
+    wk_text_free(&text);
+}
+
 static void a_line_fits_any_width_and_loses_the_least_important_first(void **state)
 {
     (void)state;
@@ -150,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_says_everything_that_is_known),
+        cmocka_unit_test(a_round_beyond_the_end_is_100_percent),
         cmocka_unit_test(a_line_fits_any_width_and_loses_the_least_important_first),
         cmocka_unit_test(durations_have_two_units),
         cmocka_unit_test(a_pipe_gets_plain_lines_at_the_interval),
