@@ -9,6 +9,7 @@
 /// The options that say it; part of the values of a command.
 typedef struct wk_run_args {
     wk_arg_texts configs, files;
+    const char *from; // directory of a run whose settings to begin with, or NULL
     wk_arg_settings settings;
 } wk_run_args;
 
@@ -29,15 +30,25 @@ typedef struct wk_run_args {
      0},                                                                                           \
         {"config-file",                                                                            \
          "FILE",                                                                                   \
-         "YAML file with more blocks (may be repeated)",                                           \
+         "YAML file with more blocks, or a run's config.yaml (may be repeated)",                   \
          WK_ARG_PATHS,                                                                             \
          offsetof(values, member.files),                                                           \
+         0,                                                                                        \
+         0},                                                                                       \
+        {"from",                                                                                   \
+         "RUN",                                                                                    \
+         "begin with the settings of this run instead of the defaults",                            \
+         WK_ARG_PATH,                                                                              \
+         offsetof(values, member.from),                                                            \
          0,                                                                                        \
          0},                                                                                       \
     {                                                                                              \
         "KEY", "VALUE", "sets one key, for example --rssm.deter 512 or --seed=3", WK_ARG_KEYS,     \
             offsetof(values, member.settings), 0, 0                                                \
     }
+
+/// Whether they say where settings come from: --configs, --config-file or --from.
+bool wk_run_args_named(const wk_run_args *args);
 
 /// Reads the files and merges; `blocks` must outlive `out`'s origins. Destroy it also on failure.
 wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,

@@ -176,6 +176,46 @@ static void wrong_settings_name_the_key(void **state)
     program_expect_error(program_run("train --logdir /proc/no --configs toy"), 2, "/proc/no");
 }
 
+static void a_new_run_without_configs_is_asked_for_them(void **state)
+{
+    (void)state;
+    char path[512];
+    program_expect_error(program_run("train --logdir run-x"), 2, "--configs");
+    program_expect_error(program_run("train --logdir run-x --domain clean-up"), 2, "--configs");
+    assert_int_not_equal(access(inside("run-x", path), F_OK), 0);
+}
+
+static void a_run_goes_on_when_it_is_only_named(void **state)
+{
+    (void)state;
+    char calm[512], resumed[512];
+    program_expect_success(program_run("train --logdir run-whole " QUIET_OPTIONS));
+    program_result r = program_run("train --logdir run-bare " QUIET_OPTIONS " --minutes 1e-7");
+    assert_int_equal(r.code, 75);
+    r = program_run("train --logdir run-bare --quiet --minutes 0");
+    program_expect_success(r);
+    same_end(inside("run-whole", calm), inside("run-bare", resumed));
+    program_expect_error(program_run("train --logdir run-bare --batch 3"), 2, "batch");
+}
+
+static void a_run_begins_with_the_settings_of_another(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-first " QUIET_OPTIONS));
+    program_expect_success(
+        program_run("train --logdir run-second --quiet --from run-first --seed 9"));
+    shell("diff run-first/config.yaml run-second/config.yaml | grep '^[<>]' | sort >d; "
+          "printf '< seed: 5\\n> seed: 9\\n' | cmp - d");
+    // The same command continues; a file, and blocks over it, work alike.
+    program_expect_success(
+        program_run("train --logdir run-second --quiet --from run-first --seed 9"));
+    program_expect_success(program_run("train --logdir run-third --quiet --config-file "
+                                       "run-first/config.yaml --configs random --steps 100"));
+    shell("grep -qx 'exploration: random' run-third/config.yaml && "
+          "grep -qx 'batch: 2' run-third/config.yaml");
+    program_expect_error(program_run("train --logdir run-x --from nowhere"), 2, "holds no run");
+}
+
 static void a_run_that_cannot_begin_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -249,6 +289,9 @@ int main(void)
         cmocka_unit_test(a_fixed_curriculum_stays_in_the_environments_it_is_given),
         cmocka_unit_test(a_directory_in_use_or_with_another_run_is_refused),
         cmocka_unit_test(wrong_settings_name_the_key),
+        cmocka_unit_test(a_new_run_without_configs_is_asked_for_them),
+        cmocka_unit_test(a_run_goes_on_when_it_is_only_named),
+        cmocka_unit_test(a_run_begins_with_the_settings_of_another),
         cmocka_unit_test(a_run_that_cannot_begin_leaves_nothing_behind),
         cmocka_unit_test(the_curriculum_of_a_run_is_shown_as_text_json_and_picture),
         cmocka_unit_test(checkpoints_are_listed_and_damage_is_found),
