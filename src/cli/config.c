@@ -263,8 +263,8 @@ static wk_status show(const config_values *values, const wk_config_blocks *block
 
 static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
-    (void)cli;
     const config_values *values = given;
+    const wk_log log = wk_cli_log(cli);
     if (values->table) {
         wk_text out = {0};
         print_table(&out);
@@ -272,7 +272,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     }
     wk_config_blocks *blocks;
     wk_merged_config merged;
-    wk_status status = wk_run_args_merge(&values->run, &blocks, &merged, err);
+    wk_status status = wk_run_args_merge(&values->run, &log, &blocks, &merged, err);
     if (status == WK_OK) status = show(values, blocks, &merged, err);
     wk_config_blocks_destroy(blocks);
     return status;

@@ -143,8 +143,20 @@ static wk_status unknown_command(const char *const *words, int count, wk_error *
     return status;
 }
 
+static bool takes_configs(const wk_command *command)
+{
+    for (size_t i = 0; i < command->n_args; i++)
+        if (strcmp(command->args[i].name, "configs") == 0) return true;
+    return false;
+}
+
 static wk_status check_words(const wk_command *command, const wk_arg_words *words, wk_error *err)
 {
+    if (words->count > command->most_words && takes_configs(command))
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' is one argument too many; the configuration of that name would be "
+                       "--configs %s",
+                       words->items[command->most_words], words->items[command->most_words]);
     if (words->count > command->most_words)
         return wk_fail(err, WK_E_INPUT, "'%s' is one argument too many",
                        words->items[command->most_words]);

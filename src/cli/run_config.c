@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "train/config_check.h"
+#include "train/config_conflicts.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +44,19 @@ static wk_status take_plugins(const char *directory, wk_merged_config *merged, w
     return status;
 }
 
-wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
+static wk_status warn_of_conflicts(const wk_run_args *args, const wk_config_blocks *blocks,
+                                   const wk_log *log, wk_error *err)
+{
+    wk_text lines = {0};
+    wk_status status =
+        wk_config_conflicts(blocks, args->configs.items, (size_t)args->configs.count, &lines, err);
+    for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
+        wk_log_line(log, WK_LOG_WARN, "--configs: %.*s", (int)strcspn(line, "\n"), line);
+    wk_text_free(&lines);
+    return status;
+}
+
+wk_status wk_run_args_merge(const wk_run_args *args, const wk_log *log, wk_config_blocks **blocks,
                             wk_merged_config *out, wk_error *err)
 {
     wk_setting settings[WK_ARG_SETTINGS_MAX];
@@ -59,6 +72,7 @@ wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
         WK_TRY(wk_config_blocks_add_file(*blocks, args->files.items[i], err));
     WK_TRY(wk_config_merge(*blocks, args->configs.items, (size_t)args->configs.count, settings,
                            args->settings.count, out, err));
+    WK_TRY(warn_of_conflicts(args, *blocks, log, err));
     return args->from ? take_plugins(args->from, out, err) : WK_OK;
 }
 

@@ -50,8 +50,9 @@ typedef struct wk_run_args {
 /// Whether they say where settings come from: --configs, --config-file or --from.
 bool wk_run_args_named(const wk_run_args *args);
 
-/// Reads the files and merges; `blocks` must outlive `out`'s origins. Destroy it also on failure.
-wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
+/// Reads the files and merges; `log` gets a warning for blocks that undo each other. `blocks` must
+/// outlive `out`'s origins. Destroy it also on failure.
+wk_status wk_run_args_merge(const wk_run_args *args, const wk_log *log, wk_config_blocks **blocks,
                             wk_merged_config *out, wk_error *err);
 
 /// Loads the plug-ins that the configuration names, puts what the run is known by into it

@@ -43,7 +43,7 @@ static wk_status check(const train_values *v, const wk_log *log, wk_merged_confi
                        "--logdir runs/first");
     wk_config_blocks *blocks = NULL;
     const wk_run_args settings = settings_of(v);
-    wk_status status = wk_run_args_merge(&settings, &blocks, merged, err);
+    wk_status status = wk_run_args_merge(&settings, log, &blocks, merged, err);
     if (status == WK_OK) status = wk_run_args_open(merged, v->directory, log, code, err);
     wk_config_blocks_destroy(blocks);
     if (status == WK_OK && !wk_run_args_named(&settings))

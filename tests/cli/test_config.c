@@ -18,6 +18,30 @@ static void the_listing_has_values_sources_and_what_differs_from_the_paper(void 
     assert_non_null(strstr(r.out, "3 of "));
 }
 
+static void blocks_that_undo_each_other_are_a_warning(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --configs terrain-walker clean-up waker-m quick");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "'clean-up' (a domain) comes after 'terrain-walker' (a domain) "
+                                  "and wins with steps 4100000, domain clean-up; name one"));
+    r = program_run("config --configs quick clean-up");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "'clean-up' (a domain) comes after 'quick' (a preset) and wins "
+                                  "with steps 4100000; name domains first and presets last"));
+    assert_non_null(strstr(program_run("config --configs dr waker-m").err, "curriculum.rule"));
+    r = program_run("config --configs clean-up ge plan2explore quick");
+    program_expect_success(r);
+    assert_string_equal(r.err, "");
+}
+
+static void a_word_that_may_be_a_configuration_is_hinted_at(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("train toy"), 2, "--configs toy");
+    program_expect_error(program_run("config toy"), 2, "--configs toy");
+}
+
 static void a_diff_shows_only_what_differs(void **state)
 {
     (void)state;
@@ -91,6 +115,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_listing_has_values_sources_and_what_differs_from_the_paper),
+        cmocka_unit_test(blocks_that_undo_each_other_are_a_warning),
+        cmocka_unit_test(a_word_that_may_be_a_configuration_is_hinted_at),
         cmocka_unit_test(a_diff_shows_only_what_differs),
         cmocka_unit_test(the_json_can_be_parsed),
         cmocka_unit_test(a_users_file_adds_blocks),
