@@ -33,11 +33,10 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
                        wk_error *err)
 {
     char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end)
+    double value = strtod(text, &end); // exact for every int; 1e3 is a whole number as in configs
+    if (end == text || *end || value != floor(value))
         return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number", what, text);
-    if (errno == ERANGE || value < min || value > max)
+    if (value < min || value > max)
         return wk_fail(err, WK_E_INPUT, "%s: %s is outside %d to %d", what, text, min, max);
     *out = (int)value;
     return WK_OK;

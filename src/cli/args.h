@@ -83,7 +83,7 @@ void wk_args_help(const wk_arg *args, size_t count, wk_text *out);
 /// Reads a decimal number that fills all of `text`; `what` names it in the error.
 wk_status wk_parse_number(const char *what, const char *text, double *out, wk_error *err);
 
-/// Reads a whole number within [min, max] that fills all of `text`.
+/// Reads a whole number within [min, max] that fills all of `text`, also written as 1e3.
 wk_status wk_parse_int(const char *what, const char *text, int min, int max, int *out,
                        wk_error *err);
 

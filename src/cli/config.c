@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/run_config.h"
 #include "cli/table.h"
+#include <assert.h>
 #include <string.h>
 
 typedef struct config_values {
@@ -106,7 +107,12 @@ static void json_value(wk_json *json, const char *name, const wk_run_config *con
         wk_json_integer(json, name, *(const int64_t *)place);
         break;
     case WK_RUN_SEED: {
-        // As text: readers that keep numbers as doubles would round it.
+        // Beyond 2^53 as text: readers that keep numbers as doubles would round it.
+        uint64_t seed = *(const uint64_t *)place;
+        if (seed <= 1ull << 53) {
+            wk_json_integer(json, name, (int64_t)seed);
+            break;
+        }
         wk_text text = {0};
         wk_run_config_get(config, i, &text);
         wk_json_string(json, name, wk_text_get(&text));
@@ -123,6 +129,16 @@ static void json_value(wk_json *json, const char *name, const wk_run_config *con
     }
 }
 
+// What the paper has, of the key's own kind.
+static void json_paper(wk_json *json, const wk_run_config *paper, int i)
+{
+    wk_run_config theirs = *paper;
+    const char *text = wk_run_fields[i].paper;
+    bool valid = strcmp(text, "=") == 0 || wk_run_config_set(&theirs, i, text, NULL) == WK_OK;
+    assert(valid);
+    json_value(json, "paper", &theirs, i);
+}
+
 static void json_key(wk_json *json, const wk_merged_config *merged, const wk_run_config *paper,
                      int i)
 {
@@ -131,7 +147,7 @@ static void json_key(wk_json *json, const wk_merged_config *merged, const wk_run
     wk_json_object(json, key.field->key);
     json_value(json, "value", &merged->config, i);
     wk_json_string(json, "source", wk_text_get(&key.source));
-    if (*key.field->paper) wk_json_string(json, "paper", wk_text_get(&key.paper));
+    if (*key.field->paper) json_paper(json, paper, i);
     wk_json_bool(json, "differs", key.differs);
     wk_json_close(json, '}');
     free_key(&key);

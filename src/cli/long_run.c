@@ -33,6 +33,7 @@ void wk_long_run_begin(const wk_cli *cli, wk_long_run *run)
 {
     *run = (wk_long_run){.control = {.stop = &stop}};
     wk_status_line_start(&run->line, STDERR_FILENO, 10);
+    run->line.stamped = true;
     if (!cli->quiet) {
         run->control.line = &run->line;
         run->control.log = (wk_log){wk_status_line_log, &run->line, WK_LOG_INFO};

@@ -185,17 +185,20 @@ static void close_parts(run *r)
 
 static void announce(const run *r)
 {
+    static const double MIB = 1 << 20;
     char text[1024];
     const wk_device *device = wk_trainer_device(r->trainer);
     wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
-             "%s, %s, %s, seed %" PRIu64 ", on %s: %s; learner %zu bytes, replay at most %" PRIu64
-             " bytes for %" PRIi64 " steps, its pictures for batches %s",
+             "%s, %s, %s, seed %" PRIu64
+             ", on %s: %s; learner %.0f MiB, replay at most %.0f MiB for %" PRIi64
+             " steps, its pictures for batches %s",
              wk_trainer_domain(r->trainer)->name,
              wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
              r->config->exploration, r->config->seed, device->name, device->why,
-             memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity,
+             ceil((double)(memory.state + memory.planned) / MIB),
+             ceil((double)replay.bytes_limit / MIB), r->config->replay_capacity,
              wk_trainer_pictures(r->trainer, NULL));
     say(r, WK_LOG_INFO, text);
     const char *trouble = wk_trainer_resume_note(r->trainer);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { WIDTH_DEFAULT = 80, PART_MAX = 96 };
@@ -161,6 +162,16 @@ static void put(const wk_status_line *line, wk_text *text)
     wk_text_free(text);
 }
 
+static void put_stamp(const wk_status_line *line, wk_text *out)
+{
+    struct tm local;
+    char stamp[32];
+    time_t now = time(NULL);
+    if (line->live || !line->stamped || !localtime_r(&now, &local)) return;
+    strftime(stamp, sizeof stamp, "%F %T  ", &local);
+    wk_text_puts(out, stamp);
+}
+
 static void show_live(wk_status_line *line, const wk_progress *progress)
 {
     wk_text now = {0}, out = {0};
@@ -179,6 +190,7 @@ static void show_live(wk_status_line *line, const wk_progress *progress)
 static void show_plain(wk_status_line *line, const wk_progress *progress)
 {
     wk_text out = {0};
+    put_stamp(line, &out);
     wk_progress_text(progress, 0, &out);
     wk_text_puts(&out, "\n");
     put(line, &out);
@@ -200,6 +212,7 @@ void wk_status_line_update(wk_status_line *line, const wk_progress *progress, do
 void wk_status_line_message(wk_status_line *line, const char *message)
 {
     wk_text out = {0};
+    put_stamp(line, &out);
     if (line->visible)
         wk_text_printf(&out, "\r%s\x1b[K\n%s", message, wk_text_get(&line->shown));
     else

@@ -59,6 +59,11 @@ static void the_json_can_be_parsed(void **state)
     program_result r = program_run("config --configs combined --json");
     program_expect_json(r.out);
     assert_non_null(strstr(r.out, "\"train_every\": {\n    \"value\": 10"));
+    assert_non_null(strstr(r.out, "\"paper\": 10"));
+    assert_non_null(strstr(r.out, "\"paper\": \"variance\""));
+    assert_non_null(strstr(r.out, "\"seed\": {\n    \"value\": 0"));
+    r = program_run("config --seed 18446744073709551615 --json");
+    assert_non_null(strstr(r.out, "\"value\": \"18446744073709551615\""));
     program_expect_json(program_run("config --configs quick --diff small --json").out);
 }
 
