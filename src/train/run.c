@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "train/evaluation.h"
 #include "train/lock.h"
 #include "train/measure.h"
@@ -201,6 +202,13 @@ static void announce(const run *r)
              ceil((double)replay.bytes_limit / MIB), r->config->replay_capacity,
              wk_trainer_pictures(r->trainer, NULL));
     say(r, WK_LOG_INFO, text);
+    uint64_t limit = wk_limits_now().memory, needed = memory.state + memory.planned;
+    if (strcmp(device->name, "cpu") != 0) needed = 0; // the learner is on the device
+    if (needed + replay.bytes_limit > limit)
+        wk_log_line(&r->control->log, WK_LOG_WARN,
+                    "learner and replay may need %.0f MiB, and the system lets this process have "
+                    "%.0f (control group); ask for more, or lower replay.capacity",
+                    ceil((double)(needed + replay.bytes_limit) / MIB), floor((double)limit / MIB));
     const char *trouble = wk_trainer_resume_note(r->trainer);
     if (*trouble) {
         snprintf(text, sizeof text,
