@@ -1,6 +1,7 @@
 // waker config: the configuration that a run would get, where each value comes from, and how it
 // differs from the paper's.
 #include "cli/cli.h"
+#include "cli/config_list.h"
 #include "cli/run_config.h"
 #include "cli/table.h"
 #include <assert.h>
@@ -22,7 +23,8 @@ static const wk_arg args[] = {
     {"yaml", NULL, "print the config.yaml of the run", WK_ARG_FLAG, offsetof(config_values, yaml),
      0, 0},
     {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(config_values, json), 0, 0},
-    {"list", NULL, "list the blocks there are", WK_ARG_FLAG, offsetof(config_values, list), 0, 0},
+    {"list", NULL, "list the blocks there are, with what they are", WK_ARG_FLAG,
+     offsetof(config_values, list), 0, 0},
     {"table", NULL, "print the table of keys of docs/configuration.md", WK_ARG_FLAG,
      offsetof(config_values, table), 0, 0},
 };
@@ -243,12 +245,6 @@ static void print_table(wk_text *out)
     }
 }
 
-static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
-{
-    for (size_t i = 0; i < wk_config_blocks_count(blocks); i++)
-        wk_text_printf(out, "%s\n", wk_config_blocks_name(blocks, i));
-}
-
 static wk_status check(wk_merged_config *merged, wk_error *err)
 {
     wk_run_code code = {0};
@@ -263,7 +259,7 @@ static wk_status show(const config_values *values, const wk_config_blocks *block
     wk_text out = {0};
     wk_run_config reference;
     if (values->list) {
-        print_blocks(blocks, &out);
+        wk_config_list(blocks, &out);
         return wk_cli_print(&out, err);
     }
     WK_TRY(check(merged, err));

@@ -99,14 +99,27 @@ size_t wk_config_blocks_count(const wk_config_blocks *blocks)
     return count;
 }
 
-const char *wk_config_blocks_name(const wk_config_blocks *blocks, size_t i)
+// The file of the i-th block; makes *i the block's index in it.
+static const wk_yaml *file_of(const wk_config_blocks *blocks, size_t *i)
 {
     for (size_t f = 0; f < blocks->files.count; f++) {
         const wk_yaml *file = &blocks->files.items[f];
-        if (i < file->blocks.count) return file->blocks.items[i].name;
-        i -= file->blocks.count;
+        if (*i < file->blocks.count) return file;
+        *i -= file->blocks.count;
     }
     return NULL;
+}
+
+const char *wk_config_blocks_name(const wk_config_blocks *blocks, size_t i)
+{
+    const wk_yaml *file = file_of(blocks, &i);
+    return file ? file->blocks.items[i].name : NULL;
+}
+
+const char *wk_config_blocks_file(const wk_config_blocks *blocks, size_t i)
+{
+    const wk_yaml *file = file_of(blocks, &i);
+    return file ? file->name : NULL;
 }
 
 // A value on its way into the configuration.

@@ -24,9 +24,10 @@ wk_status wk_config_blocks_add_file(wk_config_blocks *blocks, const char *path, 
 /// The same for every configuration compiled into the program (configs/*.yaml).
 wk_status wk_config_blocks_add_embedded(wk_config_blocks *blocks, wk_error *err);
 
-/// Number of blocks, and the name of the i-th, in the order of the files.
+/// Number of blocks, and the name of the i-th and of its file, in the order of the files.
 size_t wk_config_blocks_count(const wk_config_blocks *blocks);
 const char *wk_config_blocks_name(const wk_config_blocks *blocks, size_t i);
+const char *wk_config_blocks_file(const wk_config_blocks *blocks, size_t i);
 
 /// Where a value was set. A NULL file means the command line.
 typedef struct wk_origin {

@@ -35,6 +35,21 @@ static void blocks_that_undo_each_other_are_a_warning(void **state)
     assert_string_equal(r.err, "");
 }
 
+static void the_list_has_groups_and_descriptions(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --list");
+    program_expect_success(r);
+    const char *const parts[] = {
+        "Domains: name one first (domains.yaml)\n  terrain-walker  a planar",
+        "\n  waker-m         ", "Presets", "\n  quick           two CPU"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        assert_non_null(strstr(r.out, parts[i]));
+    // Every block of the program says what it is.
+    for (const char *line = r.out; *line; line += strcspn(line, "\n") + 1)
+        if (line[0] == ' ') assert_true(strcspn(line, "\n") > 20);
+}
+
 static void a_word_that_may_be_a_configuration_is_hinted_at(void **state)
 {
     (void)state;
@@ -72,7 +87,9 @@ static void a_users_file_adds_blocks(void **state)
     (void)state;
     program_result r = program_run("config --list; printf 'mine:\\n  units: 77\\n' >mine.yaml");
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "terrain-hopper\n"));
+    assert_non_null(strstr(r.out, "terrain-hopper  a planar"));
+    r = program_run("config --config-file mine.yaml --list");
+    assert_non_null(strstr(r.out, "Your own (mine.yaml)\n  mine\n"));
     r = program_run("config --config-file mine.yaml --configs small mine --yaml");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "\nunits: 77\n"));
@@ -121,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_listing_has_values_sources_and_what_differs_from_the_paper),
         cmocka_unit_test(blocks_that_undo_each_other_are_a_warning),
+        cmocka_unit_test(the_list_has_groups_and_descriptions),
         cmocka_unit_test(a_word_that_may_be_a_configuration_is_hinted_at),
         cmocka_unit_test(a_diff_shows_only_what_differs),
         cmocka_unit_test(the_json_can_be_parsed),
