@@ -3,7 +3,9 @@
 // out many short jobs in a row.
 #include "base/pool.h"
 
+#include "base/limits.h"
 #include <assert.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -180,6 +182,6 @@ int wk_cpu_count(void)
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-    int count = CPU_COUNT(&allowed);
-    return count > 0 ? count : 1;
+    double cpus = fmin(CPU_COUNT(&allowed), ceil(wk_limits_now().cpus));
+    return cpus > 1 ? (int)cpus : 1;
 }

@@ -33,7 +33,8 @@ void wk_pool_start(wk_pool *pool, size_t pieces, wk_pool_fn *fn, void *context);
 /// Helps with what is left of a started job and returns when all of it is done.
 void wk_pool_wait(wk_pool *pool);
 
-/// Number of cores this process may run on (affinity mask), at least 1.
+/// Number of cores this process may run on (affinity mask) or may use up (control groups), at least
+/// 1.
 int wk_cpu_count(void);
 
 #endif

@@ -33,11 +33,10 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
                        wk_error *err)
 {
     char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end)
+    double value = strtod(text, &end); // exact for every int; 1e3 is a whole number as in configs
+    if (end == text || *end || value != floor(value))
         return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number", what, text);
-    if (errno == ERANGE || value < min || value > max)
+    if (value < min || value > max)
         return wk_fail(err, WK_E_INPUT, "%s: %s is outside %d to %d", what, text, min, max);
     *out = (int)value;
     return WK_OK;
@@ -75,6 +74,13 @@ static wk_status store_text(const char *what, const char *text, wk_arg_texts *ou
     return WK_OK;
 }
 
+// An empty path is a variable that was never set; with a name behind it, it would be "/name".
+static wk_status check_path(const char *what, const char *text, wk_error *err)
+{
+    if (*text) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%s: the path is empty; is a variable not set?", what);
+}
+
 static wk_status store(const wk_arg *arg, void *values, const char *text, wk_error *err)
 {
     char what[80] = "--";
@@ -90,9 +96,16 @@ static wk_status store(const wk_arg *arg, void *values, const char *text, wk_err
         return store_number(arg, what, text, place, err);
     case WK_ARG_SEED:
         return parse_seed(what, text, place, err);
+    case WK_ARG_PATH:
+        WK_TRY(check_path(what, text, err));
+        *(const char **)place = text;
+        return WK_OK;
     case WK_ARG_TEXT:
         *(const char **)place = text;
         return WK_OK;
+    case WK_ARG_PATHS:
+        WK_TRY(check_path(what, text, err));
+        return store_text(what, text, place, err);
     case WK_ARG_TEXTS:
     case WK_ARG_NAMES:
         return store_text(what, text, place, err);
@@ -219,6 +232,9 @@ static wk_status parse_option(const wk_arg_table *tables, size_t n_tables, int a
 static wk_status take_word(wk_arg_words *words, const char *word, wk_error *err)
 {
     if (words->count == WK_ARG_WORDS_MAX) return wk_fail(err, WK_E_INPUT, "too many arguments");
+    if (!*word)
+        return wk_fail(err, WK_E_INPUT, "argument %d is empty; is a variable not set?",
+                       words->count + 1);
     words->items[words->count++] = word;
     return WK_OK;
 }

@@ -18,7 +18,9 @@ typedef enum wk_arg_type {
     WK_ARG_NUMBER, // double within [min, max]
     WK_ARG_SEED,   // uint64_t
     WK_ARG_TEXT,   // const char *
+    WK_ARG_PATH,   // const char *, of a file or directory: not empty
     WK_ARG_TEXTS,  // wk_arg_texts, the option may be repeated
+    WK_ARG_PATHS,  // the same, of files or directories: not empty
     WK_ARG_NAMES,  // wk_arg_texts, takes all words up to the next option
     WK_ARG_KEYS,   // wk_arg_settings, takes every option that no other row has and `keys` has
 } wk_arg_type;
@@ -73,8 +75,9 @@ typedef struct wk_arg_words {
 } wk_arg_words;
 
 /// Reads `--name value`, `--name=value` and words from argv[0 ... argc-1] until the end or "--";
-/// later values win. Values are borrowed from argv. `-h` means --help. With `words` NULL reading
-/// stops at the first word. Returns through `taken` how many arguments were read.
+/// later values win; an empty word is refused. Values are borrowed from argv. `-h` means --help.
+/// With `words` NULL reading stops at the first word. Returns through `taken` how many arguments
+/// were read.
 wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, char **argv,
                         wk_arg_words *words, int *taken, wk_error *err);
 
@@ -84,7 +87,7 @@ void wk_args_help(const wk_arg *args, size_t count, wk_text *out);
 /// Reads a decimal number that fills all of `text`; `what` names it in the error.
 wk_status wk_parse_number(const char *what, const char *text, double *out, wk_error *err);
 
-/// Reads a whole number within [min, max] that fills all of `text`.
+/// Reads a whole number within [min, max] that fills all of `text`, also written as 1e3.
 wk_status wk_parse_int(const char *what, const char *text, int min, int max, int *out,
                        wk_error *err);
 

@@ -81,7 +81,7 @@ wk_log wk_cli_log(const wk_cli *cli);
 /// whose place in `values` is the const char * called `plugin`.
 #define WK_PLUGIN_ARG_ROW(values)                                                                  \
     {                                                                                              \
-        "plugin", "FILE", "take the run's domain from this plug-in", WK_ARG_TEXT,                  \
+        "plugin", "FILE", "take the run's domain from this plug-in", WK_ARG_PATH,                  \
             offsetof(values, plugin), 0, 0                                                         \
     }
 

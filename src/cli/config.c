@@ -1,8 +1,10 @@
 // waker config: the configuration that a run would get, where each value comes from, and how it
 // differs from the paper's.
 #include "cli/cli.h"
+#include "cli/config_list.h"
 #include "cli/run_config.h"
 #include "cli/table.h"
+#include <assert.h>
 #include <string.h>
 
 typedef struct config_values {
@@ -21,7 +23,8 @@ static const wk_arg args[] = {
     {"yaml", NULL, "print the config.yaml of the run", WK_ARG_FLAG, offsetof(config_values, yaml),
      0, 0},
     {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(config_values, json), 0, 0},
-    {"list", NULL, "list the blocks there are", WK_ARG_FLAG, offsetof(config_values, list), 0, 0},
+    {"list", NULL, "list the blocks there are, with what they are", WK_ARG_FLAG,
+     offsetof(config_values, list), 0, 0},
     {"table", NULL, "print the table of keys of docs/configuration.md", WK_ARG_FLAG,
      offsetof(config_values, table), 0, 0},
 };
@@ -106,7 +109,12 @@ static void json_value(wk_json *json, const char *name, const wk_run_config *con
         wk_json_integer(json, name, *(const int64_t *)place);
         break;
     case WK_RUN_SEED: {
-        // As text: readers that keep numbers as doubles would round it.
+        // Beyond 2^53 as text: readers that keep numbers as doubles would round it.
+        uint64_t seed = *(const uint64_t *)place;
+        if (seed <= 1ull << 53) {
+            wk_json_integer(json, name, (int64_t)seed);
+            break;
+        }
         wk_text text = {0};
         wk_run_config_get(config, i, &text);
         wk_json_string(json, name, wk_text_get(&text));
@@ -123,6 +131,16 @@ static void json_value(wk_json *json, const char *name, const wk_run_config *con
     }
 }
 
+// What the paper has, of the key's own kind.
+static void json_paper(wk_json *json, const wk_run_config *paper, int i)
+{
+    wk_run_config theirs = *paper;
+    const char *text = wk_run_fields[i].paper;
+    bool valid = strcmp(text, "=") == 0 || wk_run_config_set(&theirs, i, text, NULL) == WK_OK;
+    assert(valid);
+    json_value(json, "paper", &theirs, i);
+}
+
 static void json_key(wk_json *json, const wk_merged_config *merged, const wk_run_config *paper,
                      int i)
 {
@@ -131,7 +149,7 @@ static void json_key(wk_json *json, const wk_merged_config *merged, const wk_run
     wk_json_object(json, key.field->key);
     json_value(json, "value", &merged->config, i);
     wk_json_string(json, "source", wk_text_get(&key.source));
-    if (*key.field->paper) wk_json_string(json, "paper", wk_text_get(&key.paper));
+    if (*key.field->paper) json_paper(json, paper, i);
     wk_json_bool(json, "differs", key.differs);
     wk_json_close(json, '}');
     free_key(&key);
@@ -227,12 +245,6 @@ static void print_table(wk_text *out)
     }
 }
 
-static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
-{
-    for (size_t i = 0; i < wk_config_blocks_count(blocks); i++)
-        wk_text_printf(out, "%s\n", wk_config_blocks_name(blocks, i));
-}
-
 static wk_status check(wk_merged_config *merged, wk_error *err)
 {
     wk_run_code code = {0};
@@ -247,7 +259,7 @@ static wk_status show(const config_values *values, const wk_config_blocks *block
     wk_text out = {0};
     wk_run_config reference;
     if (values->list) {
-        print_blocks(blocks, &out);
+        wk_config_list(blocks, &out);
         return wk_cli_print(&out, err);
     }
     WK_TRY(check(merged, err));
@@ -263,8 +275,8 @@ static wk_status show(const config_values *values, const wk_config_blocks *block
 
 static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
-    (void)cli;
     const config_values *values = given;
+    const wk_log log = wk_cli_log(cli);
     if (values->table) {
         wk_text out = {0};
         print_table(&out);
@@ -272,7 +284,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     }
     wk_config_blocks *blocks;
     wk_merged_config merged;
-    wk_status status = wk_run_args_merge(&values->run, &blocks, &merged, err);
+    wk_status status = wk_run_args_merge(&values->run, &log, &blocks, &merged, err);
     if (status == WK_OK) status = show(values, blocks, &merged, err);
     wk_config_blocks_destroy(blocks);
     return status;

@@ -21,7 +21,7 @@ typedef struct curriculum_values {
 static const curriculum_values defaults = {.top = 5};
 
 static const wk_arg args[] = {
-    {"out", "FILE.png", "also write the maps as a picture", WK_ARG_TEXT,
+    {"out", "FILE.png", "also write the maps as a picture", WK_ARG_PATH,
      offsetof(curriculum_values, out), 0, 0},
     {"top", "N", "how many of the most and least likely to list (5)", WK_ARG_INT,
      offsetof(curriculum_values, top), 0, 1000000},

@@ -1,6 +1,7 @@
 // What waker doctor looks at, one function per part of the machine. Optional libraries are looked
 // up at run time, so that the program starts without them.
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/pool.h"
 #include "cli/doctor.h"
 #include "env/hfield_collider.h"
@@ -62,6 +63,11 @@ void wk_examine_memory(wk_examination *e)
     snprintf(e->found, sizeof e->found, "%.1f GiB, %.1f GiB free",
              (double)sysconf(_SC_PHYS_PAGES) * page / gib,
              (double)sysconf(_SC_AVPHYS_PAGES) * page / gib);
+    uint64_t limit = wk_limits_now().memory;
+    char text[64];
+    snprintf(text, sizeof text, ", at most %.1f GiB for this process (control group)",
+             (double)limit / gib);
+    if (limit != UINT64_MAX) append(e->found, sizeof e->found, text);
 }
 
 void wk_examine_collider(wk_examination *e)

@@ -15,7 +15,7 @@ typedef struct envs_values {
 static const envs_values defaults;
 
 static const wk_arg args[] = {
-    {"plugin", "FILE", "describe the domain of this plug-in", WK_ARG_TEXT,
+    {"plugin", "FILE", "describe the domain of this plug-in", WK_ARG_PATH,
      offsetof(envs_values, plugin), 0, 0},
     {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(envs_values, json), 0, 0},
 };

@@ -14,7 +14,7 @@ typedef struct export_values {
 static const export_values defaults;
 
 static const wk_arg args[] = {
-    {"out", "DIR", "where the .npz files go; made if need be", WK_ARG_TEXT,
+    {"out", "DIR", "where the .npz files go; made if need be", WK_ARG_PATH,
      offsetof(export_values, out), 0, 0},
     {"episodes", "N", "only the newest N (default: all that the replay buffer keeps)", WK_ARG_INT,
      offsetof(export_values, episodes), 1, 1000000000},

@@ -29,7 +29,7 @@ static const wk_arg args[] = {
      offsetof(finetune_values, device), 0, 0},
     WK_PLUGIN_ARG_ROW(finetune_values),
     {"curriculum.plugin", "FILE", "take the rule of --curriculum run from this plug-in",
-     WK_ARG_TEXT, offsetof(finetune_values, rule_plugin), 0, 0},
+     WK_ARG_PATH, offsetof(finetune_values, rule_plugin), 0, 0},
 };
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)

@@ -13,19 +13,27 @@ static void on_signal(int number)
     stop = number;
 }
 
+// nohup has the caller's word that a lost terminal does not matter.
+static bool is_ignored(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 static void catch_signals(void)
 {
+    static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGUSR1, &action, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (signals[i] != SIGHUP || !is_ignored(SIGHUP)) sigaction(signals[i], &action, NULL);
 }
 
 void wk_long_run_begin(const wk_cli *cli, wk_long_run *run)
 {
     *run = (wk_long_run){.control = {.stop = &stop}};
     wk_status_line_start(&run->line, STDERR_FILENO, 10);
+    run->line.stamped = true;
     if (!cli->quiet) {
         run->control.line = &run->line;
         run->control.log = (wk_log){wk_status_line_log, &run->line, WK_LOG_INFO};

@@ -121,6 +121,28 @@ static const wk_command *find_command(const char *const *words, int count, int *
     return found;
 }
 
+// "bench --help": the commands that begin with this word. False if none does.
+static bool print_group_help(const char *word, wk_error *err, wk_status *status)
+{
+    wk_text text = {0};
+    size_t length = strlen(word);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strncmp(commands[i]->name, word, length) == 0 && commands[i]->name[length] == ' ')
+            wk_text_printf(&text, "  %-22s%s\n", commands[i]->name, commands[i]->summary);
+    if (text.length == 0) return false;
+    wk_text whole = {0};
+    wk_text_printf(&whole, "Usage: waker %s COMMAND [OPTIONS]\n\nCommands:\n%s", word,
+                   wk_text_get(&text));
+    wk_text_free(&text);
+    *status = wk_cli_print(&whole, err);
+    return true;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    return argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+}
+
 // "unknown command", or for a first word with several commands behind it, which ones there are.
 static wk_status unknown_command(const char *const *words, int count, wk_error *err)
 {
@@ -147,8 +169,20 @@ static wk_status unknown_command(const char *const *words, int count, wk_error *
     return status;
 }
 
+static bool takes_configs(const wk_command *command)
+{
+    for (size_t i = 0; i < command->n_args; i++)
+        if (strcmp(command->args[i].name, "configs") == 0) return true;
+    return false;
+}
+
 static wk_status check_words(const wk_command *command, const wk_arg_words *words, wk_error *err)
 {
+    if (words->count > command->most_words && takes_configs(command))
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' is one argument too many; the configuration of that name would be "
+                       "--configs %s",
+                       words->items[command->most_words], words->items[command->most_words]);
     if (words->count > command->most_words)
         return wk_fail(err, WK_E_INPUT, "'%s' is one argument too many",
                        words->items[command->most_words]);
@@ -204,6 +238,10 @@ static wk_status run_program(wk_cli *cli, int argc, char **argv, const wk_comman
     }
     if (argc == 0) return print_program_help(err);
     *command = find_command((const char *const *)argv, argc, &used);
+    wk_status status;
+    if (!*command && (cli->help || asks_for_help(argc, argv)) &&
+        print_group_help(argv[0], err, &status))
+        return status;
     if (!*command) return unknown_command((const char *const *)argv, argc, err);
     return run_command(*command, cli, argc - used, argv + used, err);
 }
@@ -236,9 +274,10 @@ int main(int argc, char **argv)
     wk_error err = {0};
     const wk_command *command = NULL;
     wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);
-    // Output that did not arrive is a failure, even when the disk says so only now.
+    // Output that did not arrive is a failure, even when the disk says so only now; but a run that
+    // was saved goes on with the same command, whoever has stopped listening.
     errno = 0;
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == WK_OK)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == WK_OK && !cli.resume)
         status = wk_fail(&err, WK_E_IO, "cannot write to standard output: %s",
                          strerror(errno ? errno : EIO));
     if (status != WK_OK) print_error(command, status, &err);

@@ -37,7 +37,7 @@ static const wk_arg args[] = {
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"map", NULL, "print errors and estimates as maps over the environments' parameters",
      WK_ARG_FLAG, AT(map), 0, 0},
-    {"out", "FILE.png", "draw the maps", WK_ARG_TEXT, AT(out), 0, 0},
+    {"out", "FILE.png", "draw the maps", WK_ARG_PATH, AT(out), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
     WK_PLUGIN_ARG_ROW(error_values),

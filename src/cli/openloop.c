@@ -22,7 +22,7 @@ static const openloop_values defaults = {
 
 #define AT(field) offsetof(openloop_values, field)
 static const wk_arg args[] = {
-    {"out", "FILE.gif", "where to write; a still goes beside it as FILE.png", WK_ARG_TEXT, AT(out),
+    {"out", "FILE.gif", "where to write; a still goes beside it as FILE.png", WK_ARG_PATH, AT(out),
      0, 0},
     {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
     {"policy", "random|explore|TASK", "who acts (random)", WK_ARG_TEXT, AT(policy), 0, 0},

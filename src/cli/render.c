@@ -28,8 +28,8 @@ static const render_values defaults = {.steps = UNSET, .size = UNSET};
 static const wk_arg args[] = {
     {"domain", "DOMAIN", "a built-in domain; 'waker envs' lists them", WK_ARG_TEXT, AT(domain), 0,
      0},
-    {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_TEXT, AT(plugin), 0, 0},
-    {"out", "FILE", "where to write: .png for a still, .gif for a clip", WK_ARG_TEXT, AT(out), 0,
+    {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_PATH, AT(plugin), 0, 0},
+    {"out", "FILE", "where to write: .png for a still, .gif for a clip", WK_ARG_PATH, AT(out), 0,
      0},
     {"params", "A,B,...", "the world's parameters (default: the middle of the training grid)",
      WK_ARG_TEXT, AT(params), 0, 0},

@@ -17,7 +17,7 @@ typedef struct report_values {
 static const report_values defaults = {.reps = 2000, .step = -1};
 
 static const wk_arg args[] = {
-    {"out", "DIR", "where page, tables and figures go", WK_ARG_TEXT, offsetof(report_values, out),
+    {"out", "DIR", "where page, tables and figures go", WK_ARG_PATH, offsetof(report_values, out),
      0, 0},
     {"policy", "adapted|alongside|finetuned|random", "policies to report (adapted, else alongside)",
      WK_ARG_TEXT, offsetof(report_values, policy), 0, 0},

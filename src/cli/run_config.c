@@ -2,10 +2,61 @@
 
 #include "base/file.h"
 #include "train/config_check.h"
+#include "train/config_conflicts.h"
 #include <stdio.h>
 #include <string.h>
 
-wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
+bool wk_run_args_named(const wk_run_args *args)
+{
+    return args->configs.count > 0 || args->files.count > 0 || args->from;
+}
+
+static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_error *err)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/config.yaml", directory);
+    if (!wk_path_exists(path))
+        return wk_fail(err, WK_E_INPUT,
+                       "--from: '%s' holds no run (no config.yaml); give the directory that 'waker "
+                       "train --logdir' was given",
+                       directory);
+    return wk_config_blocks_add_file(blocks, path, err);
+}
+
+// Plug-ins of a run are where its record says, which is absolute.
+static wk_status take_recorded(wk_merged_config *merged, const char *key, const char *recorded,
+                               wk_error *err)
+{
+    int field = wk_run_field_find(key, strlen(key));
+    const wk_origin *origin = &merged->origins[field];
+    if (!*recorded || !origin->file || strcmp(origin->block, WK_ORIGIN_RUN) != 0) return WK_OK;
+    return wk_run_config_set(&merged->config, field, recorded, err);
+}
+
+static wk_status take_plugins(const char *directory, wk_merged_config *merged, wk_error *err)
+{
+    wk_plugin_record record = {0};
+    WK_TRY(wk_plugin_record_read(directory, &record, err));
+    wk_status status = take_recorded(merged, "plugin", record.domain_file.path, err);
+    if (status == WK_OK)
+        status = take_recorded(merged, "curriculum.plugin", record.rule_file.path, err);
+    wk_plugin_record_free(&record);
+    return status;
+}
+
+static wk_status warn_of_conflicts(const wk_run_args *args, const wk_config_blocks *blocks,
+                                   const wk_log *log, wk_error *err)
+{
+    wk_text lines = {0};
+    wk_status status =
+        wk_config_conflicts(blocks, args->configs.items, (size_t)args->configs.count, &lines, err);
+    for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
+        wk_log_line(log, WK_LOG_WARN, "--configs: %.*s", (int)strcspn(line, "\n"), line);
+    wk_text_free(&lines);
+    return status;
+}
+
+wk_status wk_run_args_merge(const wk_run_args *args, const wk_log *log, wk_config_blocks **blocks,
                             wk_merged_config *out, wk_error *err)
 {
     wk_setting settings[WK_ARG_SETTINGS_MAX];
@@ -16,10 +67,13 @@ wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
     *blocks = NULL;
     WK_TRY(wk_config_blocks_create(blocks, err));
     WK_TRY(wk_config_blocks_add_embedded(*blocks, err));
+    if (args->from) WK_TRY(add_run(*blocks, args->from, err));
     for (int i = 0; i < args->files.count; i++)
         WK_TRY(wk_config_blocks_add_file(*blocks, args->files.items[i], err));
-    return wk_config_merge(*blocks, args->configs.items, (size_t)args->configs.count, settings,
-                           args->settings.count, out, err);
+    WK_TRY(wk_config_merge(*blocks, args->configs.items, (size_t)args->configs.count, settings,
+                           args->settings.count, out, err));
+    WK_TRY(warn_of_conflicts(args, *blocks, log, err));
+    return args->from ? take_plugins(args->from, out, err) : WK_OK;
 }
 
 static wk_origin *origin_of(wk_merged_config *merged, const char *key)

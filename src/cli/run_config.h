@@ -9,6 +9,7 @@
 /// The options that say it; part of the values of a command.
 typedef struct wk_run_args {
     wk_arg_texts configs, files;
+    const char *from; // directory of a run whose settings to begin with, or NULL
     wk_arg_settings settings;
 } wk_run_args;
 
@@ -29,9 +30,16 @@ typedef struct wk_run_args {
      0},                                                                                           \
         {"config-file",                                                                            \
          "FILE",                                                                                   \
-         "YAML file with more blocks (may be repeated)",                                           \
-         WK_ARG_TEXTS,                                                                             \
+         "YAML file with more blocks, or a run's config.yaml (may be repeated)",                   \
+         WK_ARG_PATHS,                                                                             \
          offsetof(values, member.files),                                                           \
+         0,                                                                                        \
+         0},                                                                                       \
+        {"from",                                                                                   \
+         "RUN",                                                                                    \
+         "begin with the settings of this run instead of the defaults",                            \
+         WK_ARG_PATH,                                                                              \
+         offsetof(values, member.from),                                                            \
          0,                                                                                        \
          0},                                                                                       \
     {                                                                                              \
@@ -39,8 +47,12 @@ typedef struct wk_run_args {
             offsetof(values, member.settings), 0, 0                                                \
     }
 
-/// Reads the files and merges; `blocks` must outlive `out`'s origins. Destroy it also on failure.
-wk_status wk_run_args_merge(const wk_run_args *args, wk_config_blocks **blocks,
+/// Whether they say where settings come from: --configs, --config-file or --from.
+bool wk_run_args_named(const wk_run_args *args);
+
+/// Reads the files and merges; `log` gets a warning for blocks that undo each other. `blocks` must
+/// outlive `out`'s origins. Destroy it also on failure.
+wk_status wk_run_args_merge(const wk_run_args *args, const wk_log *log, wk_config_blocks **blocks,
                             wk_merged_config *out, wk_error *err);
 
 /// Loads the plug-ins that the configuration names, puts what the run is known by into it

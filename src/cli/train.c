@@ -1,8 +1,10 @@
 // waker train: trains in a directory, or goes on there. Signals end it cleanly: the iteration is
 // finished and saved, and the exit code says that the same command continues it.
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/long_run.h"
 #include "cli/run_config.h"
+#include <stdio.h>
 
 typedef struct train_values {
     wk_run_args run;
@@ -12,10 +14,25 @@ typedef struct train_values {
 static const train_values defaults = {.run = WK_RUN_ARGS_INIT};
 
 static const wk_arg args[] = {
-    {"logdir", "DIR", "directory of the run; one with a run in it is continued", WK_ARG_TEXT,
+    {"logdir", "DIR", "directory of the run; one with a run in it is continued", WK_ARG_PATH,
      offsetof(train_values, directory), 0, 0},
     WK_RUN_ARG_ROWS(train_values, run),
 };
+
+static bool holds_run(const char *directory)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/config.yaml", directory);
+    return wk_path_exists(path);
+}
+
+// A run that is named alone goes on with its own settings.
+static wk_run_args settings_of(const train_values *v)
+{
+    wk_run_args run = v->run;
+    if (!wk_run_args_named(&run) && holds_run(v->directory)) run.from = v->directory;
+    return run;
+}
 
 static wk_status check(const train_values *v, const wk_log *log, wk_merged_config *merged,
                        wk_run_code *code, wk_error *err)
@@ -25,9 +42,16 @@ static wk_status check(const train_values *v, const wk_log *log, wk_merged_confi
                        "no directory: say where the run goes with --logdir, for example "
                        "--logdir runs/first");
     wk_config_blocks *blocks = NULL;
-    wk_status status = wk_run_args_merge(&v->run, &blocks, merged, err);
+    const wk_run_args settings = settings_of(v);
+    wk_status status = wk_run_args_merge(&settings, log, &blocks, merged, err);
     if (status == WK_OK) status = wk_run_args_open(merged, v->directory, log, code, err);
     wk_config_blocks_destroy(blocks);
+    if (status == WK_OK && !wk_run_args_named(&settings))
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' holds no run to go on with; for a new one say what to train with "
+                       "--configs, for example --configs clean-up waker-m quick ('waker config "
+                       "--list' has all; 'defaults' is the paper's), or --from RUN",
+                       v->directory);
     return status;
 }
 
@@ -57,12 +81,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_train = {
     .name = "train",
     .summary = "Train a world model without rewards, or go on where a run stopped",
-    .usage = "train --logdir DIR [--configs BLOCK...] [--KEY VALUE]...",
+    .usage = "train --logdir DIR --configs BLOCK... [--KEY VALUE]...\n"
+             "train --logdir DIR --from RUN [--KEY VALUE]...\n"
+             "train --logdir DIR",
     .details =
         "Blocks of settings apply from left to right over the defaults ('waker config --list'),\n"
-        "then single keys. The same command on the same directory continues a run, to the same\n"
-        "bytes as if it had never stopped. SIGINT, SIGTERM and SIGUSR1 finish the iteration, save\n"
-        "and exit with code 75: run me again; a second SIGINT quits at once.",
+        "then single keys; --from takes the settings of another run instead of the defaults. The\n"
+        "same command on the same directory, or --logdir alone, continues a run, to the same\n"
+        "bytes as if it had never stopped. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, a lost terminal and\n"
+        "a closed pipe finish the iteration, save and exit with code 75: run me again; a second\n"
+        "SIGINT quits at once.",
     .examples = "train --logdir runs/a --configs terrain-walker waker-m plan2explore paper\n"
                 "train --logdir runs/b --configs clean-up dr quick --steps 20000 --seed 1",
     .args = args,

@@ -7,6 +7,7 @@
 #include "train/lock.h"
 #include "train/measure.h"
 #include "train/samples.h"
+#include "train/speed.h"
 #include "train/subject.h"
 #include <inttypes.h>
 #include <math.h>
@@ -30,9 +31,10 @@ typedef struct adapt {
     wk_metrics *metrics;
     wk_metrics_mark mark; // of the checkpoint
     wk_task_metrics last;
-    uint64_t done, done_before; // updates; those of earlier processes
-    uint64_t done_in_weights;   // those that weights.safetensors has
-    double began, next_checkpoint, sampling, learning, saving;
+    uint64_t done;            // updates
+    uint64_t done_in_weights; // those that weights.safetensors has
+    wk_speed speed;
+    double next_checkpoint, sampling, learning, saving;
     int faults;      // updates in a row with numbers that are not finite
     bool unfinished; // there is something left to do
 } adapt;
@@ -53,6 +55,11 @@ static uint64_t default_updates(const adapt *a)
     int64_t steps = (int64_t)a->subject.step - c->prefill;
     uint64_t alongside = in_updates(a, steps > 0 ? steps : 0);
     return alongside < WK_ADAPT_UPDATES_MOST ? alongside : WK_ADAPT_UPDATES_MOST;
+}
+
+static wk_speed_point point_of(const adapt *a)
+{
+    return (wk_speed_point){wk_clock_seconds(), a->saving, a->done, a->done};
 }
 
 static wk_status open_subject(adapt *a, wk_error *err)
@@ -99,7 +106,7 @@ static wk_status read_place(adapt *a, wk_error *err)
     for (int i = 0; i < LABELS; i++)
         whole = (labels[i] = wk_safetensors_metadata(file, names[i])) && whole;
     if (whole) {
-        a->done = a->done_before = strtoull(labels[0], NULL, 10);
+        a->done = strtoull(labels[0], NULL, 10);
         a->done_in_weights = strtoull(labels[1], NULL, 10);
         a->mark.jsonl = strtoull(labels[2], NULL, 10);
         a->mark.events = strtoull(labels[3], NULL, 10);
@@ -233,8 +240,9 @@ static wk_status open_parts(adapt *a, wk_error *err)
     WK_TRY(find_work(a, err));
     if (!a->unfinished) return WK_OK;
     WK_TRY(open_data(a, known, err));
-    a->began = wk_clock_seconds();
-    a->next_checkpoint = a->began + FIRST_CHECKPOINT_SECONDS;
+    const wk_speed_point now = point_of(a);
+    wk_speed_start(&a->speed, &now, 1);
+    a->next_checkpoint = now.time + FIRST_CHECKPOINT_SECONDS;
     return WK_OK;
 }
 
@@ -337,24 +345,20 @@ static wk_status record(adapt *a, wk_error *err)
     for (int k = 0; k < a->subject.n_tasks; k++)
         wk_measure_task(a->metrics, a->subject.world.domain->tasks[a->subject.tasks[k]].name,
                         &a->last, k);
-    wk_metrics_timing(a->metrics, "time/updates_per_second",
-                      (double)(a->done - a->done_before) / (wk_clock_seconds() - a->began));
+    double updates = wk_speed_updates(&a->speed); // unknown behind the very first
+    if (!isnan(updates)) wk_metrics_timing(a->metrics, "time/updates_per_second", updates);
     return wk_metrics_write(a->metrics, (int64_t)a->done, err);
 }
 
 static void show(const adapt *a, bool last)
 {
     if (!a->control->line) return;
-    double seconds = wk_clock_seconds(), passed = seconds - a->began;
-    double done = (double)(a->done - a->done_before);
     wk_progress p = wk_progress_empty();
     p.steps = p.updates = (int64_t)a->done;
     p.total = (int64_t)a->told.updates;
     p.unit = "updates";
-    if (done > 0 && passed > 0) {
-        p.updates_per_second = done / passed;
-        p.seconds_left = passed / done * (double)(p.total - p.steps);
-    }
+    p.updates_per_second = wk_speed_updates(&a->speed);
+    p.seconds_left = wk_speed_left(&a->speed, 0, p.total);
     p.seconds[WK_PHASE_REPLAY] = a->sampling;
     p.seconds[WK_PHASE_LEARN] = a->learning;
     p.seconds[WK_PHASE_LOG] = a->saving;
@@ -363,7 +367,7 @@ static void show(const adapt *a, bool last)
     if (last)
         wk_status_line_finish(a->control->line, &p);
     else
-        wk_status_line_update(a->control->line, &p, seconds);
+        wk_status_line_update(a->control->line, &p, wk_clock_seconds());
 }
 
 static bool checkpoint_due(const adapt *a)
@@ -393,6 +397,8 @@ static wk_status make_updates(adapt *a, wk_run_end *end, wk_error *err)
             return WK_OK;
         }
         WK_TRY(update(a, err));
+        const wk_speed_point now = point_of(a);
+        wk_speed_observe(&a->speed, &now, false);
         WK_TRY(wk_lock_check(&a->lock, err));
         if (!a->metrics) WK_TRY(open_files(a, err));
         WK_TRY(watch(a, err));

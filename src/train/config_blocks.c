@@ -57,11 +57,23 @@ static wk_status check_new(const wk_config_blocks *blocks, const wk_yaml *file, 
     return WK_OK;
 }
 
+// Whether the text is the config.yaml of a run: all its keys are keys of runs.
+static bool is_run(const char *name, const char *bytes, size_t size)
+{
+    wk_yaml file;
+    if (wk_yaml_parse(name, bytes, size, false, &file, NULL) != WK_OK) return false;
+    bool all = file.values.count > 0;
+    for (size_t i = 0; i < file.values.count && all; i++)
+        all = wk_run_field_find(file.values.items[i].key, strlen(file.values.items[i].key)) >= 0;
+    wk_yaml_free(&file);
+    return all;
+}
+
 wk_status wk_config_blocks_add(wk_config_blocks *blocks, const char *name, const char *bytes,
                                size_t size, wk_error *err)
 {
     wk_yaml file;
-    WK_TRY(wk_yaml_parse(name, bytes, size, true, &file, err));
+    WK_TRY(wk_yaml_parse(name, bytes, size, !is_run(name, bytes, size), &file, err));
     wk_status status = check_new(blocks, &file, err);
     if (status == WK_OK && !wk_array_push(&blocks->files, file))
         status = wk_fail(err, WK_E_MEMORY, "%s: no memory to read it", name);
@@ -87,14 +99,27 @@ size_t wk_config_blocks_count(const wk_config_blocks *blocks)
     return count;
 }
 
-const char *wk_config_blocks_name(const wk_config_blocks *blocks, size_t i)
+// The file of the i-th block; makes *i the block's index in it.
+static const wk_yaml *file_of(const wk_config_blocks *blocks, size_t *i)
 {
     for (size_t f = 0; f < blocks->files.count; f++) {
         const wk_yaml *file = &blocks->files.items[f];
-        if (i < file->blocks.count) return file->blocks.items[i].name;
-        i -= file->blocks.count;
+        if (*i < file->blocks.count) return file;
+        *i -= file->blocks.count;
     }
     return NULL;
+}
+
+const char *wk_config_blocks_name(const wk_config_blocks *blocks, size_t i)
+{
+    const wk_yaml *file = file_of(blocks, &i);
+    return file ? file->blocks.items[i].name : NULL;
+}
+
+const char *wk_config_blocks_file(const wk_config_blocks *blocks, size_t i)
+{
+    const wk_yaml *file = file_of(blocks, &i);
+    return file ? file->name : NULL;
 }
 
 // A value on its way into the configuration.
@@ -187,24 +212,29 @@ static wk_status unknown_block(const wk_config_blocks *blocks, const char *name,
                    "no configuration is called '%.80s' ('waker config --list' shows all)", name);
 }
 
+// Applies a block of the file; number -1 is all of a file without blocks.
+static wk_status merge_values(const wk_yaml *file, int block, const char *name,
+                              wk_merged_config *merged, wk_error *err)
+{
+    for (size_t i = 0; i < file->values.count; i++) {
+        const wk_yaml_value *value = &file->values.items[i];
+        if (value->block != block) continue;
+        const assignment a = {
+            value->key, value->text, value->is_list, {file->name, name, value->line}};
+        wk_status status = apply(merged, &a, err);
+        if (status != WK_OK)
+            return err ? wk_fail_context(err, "%s:%d", file->name, value->line) : status;
+    }
+    return WK_OK;
+}
+
 wk_status wk_config_merge_block(const wk_config_blocks *blocks, const char *name,
                                 wk_merged_config *merged, wk_error *err)
 {
     int block;
     const wk_yaml *file = find_block(blocks, name, &block);
     if (!file) return unknown_block(blocks, name, err);
-    for (size_t i = 0; i < file->values.count; i++) {
-        const wk_yaml_value *value = &file->values.items[i];
-        if (value->block != block) continue;
-        const assignment a = {value->key,
-                              value->text,
-                              value->is_list,
-                              {file->name, file->blocks.items[block].name, value->line}};
-        wk_status status = apply(merged, &a, err);
-        if (status != WK_OK)
-            return err ? wk_fail_context(err, "%s:%d", file->name, value->line) : status;
-    }
-    return WK_OK;
+    return merge_values(file, block, file->blocks.items[block].name, merged, err);
 }
 
 wk_status wk_config_merge_defaults(const wk_config_blocks *blocks, wk_merged_config *out,
@@ -230,6 +260,9 @@ wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *nam
                           wk_error *err)
 {
     WK_TRY(wk_config_merge_defaults(blocks, out, err));
+    for (size_t i = 0; i < blocks->files.count; i++)
+        if (blocks->files.items[i].blocks.count == 0)
+            WK_TRY(merge_values(&blocks->files.items[i], -1, WK_ORIGIN_RUN, out, err));
     for (size_t i = 0; i < n_names; i++)
         WK_TRY(wk_config_merge_block(blocks, names[i], out, err));
     for (size_t i = 0; i < n_settings; i++)

@@ -1,6 +1,7 @@
 // Named blocks of settings and how they become one configuration: blocks apply from left to right
-// over `defaults`, then the settings of the command line. Every value remembers where it came
-// from.
+// over `defaults`, then the settings of the command line. A file may also be the config.yaml of a
+// run, which has no blocks: it applies between the defaults and the blocks. Every value remembers
+// where it came from.
 #ifndef WK_TRAIN_CONFIG_BLOCKS_H
 #define WK_TRAIN_CONFIG_BLOCKS_H
 
@@ -14,7 +15,8 @@ wk_status wk_config_blocks_create(wk_config_blocks **out, wk_error *err);
 void wk_config_blocks_destroy(wk_config_blocks *blocks);
 
 /// Adds the blocks of YAML text; `name` stands for it in messages. A block that exists already is
-/// refused: two files must not mean different things by one name.
+/// refused: two files must not mean different things by one name. Text whose outermost keys are
+/// those of a run is a run's config.yaml.
 wk_status wk_config_blocks_add(wk_config_blocks *blocks, const char *name, const char *bytes,
                                size_t size, wk_error *err);
 /// The same from a file.
@@ -22,15 +24,19 @@ wk_status wk_config_blocks_add_file(wk_config_blocks *blocks, const char *path, 
 /// The same for every configuration compiled into the program (configs/*.yaml).
 wk_status wk_config_blocks_add_embedded(wk_config_blocks *blocks, wk_error *err);
 
-/// Number of blocks, and the name of the i-th, in the order of the files.
+/// Number of blocks, and the name of the i-th and of its file, in the order of the files.
 size_t wk_config_blocks_count(const wk_config_blocks *blocks);
 const char *wk_config_blocks_name(const wk_config_blocks *blocks, size_t i);
+const char *wk_config_blocks_file(const wk_config_blocks *blocks, size_t i);
 
 /// Where a value was set. A NULL file means the command line.
 typedef struct wk_origin {
     const char *file, *block;
     int line;
 } wk_origin;
+
+/// The `block` of values from a run's config.yaml.
+#define WK_ORIGIN_RUN "run"
 
 /// A setting of the command line, --key value or --key=value; the key need not end in a zero.
 typedef struct wk_setting {
@@ -55,7 +61,7 @@ wk_status wk_config_merge_block(const wk_config_blocks *blocks, const char *name
 wk_status wk_config_merge_setting(const wk_setting *setting, wk_merged_config *merged,
                                   wk_error *err);
 
-/// All of it: defaults, the named blocks, the settings.
+/// All of it: defaults, files without blocks, the named blocks, the settings.
 wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *names, size_t n_names,
                           const wk_setting *settings, size_t n_settings, wk_merged_config *out,
                           wk_error *err);

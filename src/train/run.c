@@ -2,12 +2,15 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "train/evaluation.h"
 #include "train/lock.h"
 #include "train/measure.h"
 #include "train/metrics.h"
 #include "train/pictures.h"
+#include "train/speed.h"
 #include "train/trainer.h"
+#include "train/update_time.h"
 #include "train/weights_file.h"
 #include <inttypes.h>
 #include <math.h>
@@ -38,7 +41,8 @@ typedef struct run {
     note *note;            // inside the trainer
     double began, next_checkpoint_time;
     int64_t next_checkpoint_step;
-    uint64_t updates_at_start;
+    wk_speed speed;
+    wk_update_time update_time; // measured before a prefill that somebody watches; else 0
     double saving_seconds, logging_seconds;
     int faults;         // updates in a row with numbers that are not finite
     bool new_directory; // made by this run, whose lock it holds
@@ -97,6 +101,29 @@ static wk_status write_config(const run *r, wk_error *err)
     return wk_run_config_write_in(r->config, r->directory, "config.yaml", err);
 }
 
+static wk_speed_point point_of(const run *r, const wk_standing *now)
+{
+    return (wk_speed_point){wk_clock_seconds(), r->saving_seconds + r->logging_seconds, now->steps,
+                            now->updates};
+}
+
+static void start_speed(run *r, const wk_standing *now)
+{
+    const wk_speed_point point = point_of(r, now);
+    wk_speed_start(&r->speed, &point, r->config->train_every);
+    if (r->update_time.seconds > 0) r->speed.update_seconds = r->update_time.seconds;
+    r->speed.beside = r->update_time.beside;
+}
+
+// Before the trainer, so that there is never memory for two learners.
+static wk_status time_update(run *r, wk_error *err)
+{
+    bool begun;
+    WK_TRY(wk_file_exists_in(r->directory, "config.yaml", &begun, err));
+    if (begun || !r->control->line || r->config->prefill == 0) return WK_OK;
+    return wk_update_time_measure(r->config, r->control->code, &r->update_time, err);
+}
+
 static wk_status open_parts(run *r, wk_error *err)
 {
     bool missing = !wk_path_exists(r->path);
@@ -106,6 +133,7 @@ static wk_status open_parts(run *r, wk_error *err)
     r->new_directory = missing;
     WK_TRY(refuse_links(r, err));
     WK_TRY(check_config(r, err));
+    WK_TRY(time_update(r, err));
     WK_TRY(wk_trainer_create_in(r->config, r->control->code, r->directory, &r->trainer, err));
     WK_TRY(wk_run_code_record(r->control->code, r->directory, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
@@ -125,9 +153,9 @@ static wk_status open_parts(run *r, wk_error *err)
     // Stills and clips have no other place than TensorBoard files.
     if (r->config->log_images_every > 0 && r->config->log_tensorboard)
         WK_TRY(wk_pictures_create(r->trainer, &r->pictures, err));
-    r->updates_at_start = now.updates;
     r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
     r->began = wk_clock_seconds();
+    start_speed(r, &now);
     r->next_checkpoint_time = r->began + FIRST_CHECKPOINT_SECONDS;
     wk_metrics_config metrics = {.in = r->directory,
                                  .logdir = ".",
@@ -158,19 +186,29 @@ static void close_parts(run *r)
 
 static void announce(const run *r)
 {
+    static const double MIB = 1 << 20;
     char text[1024];
     const wk_device *device = wk_trainer_device(r->trainer);
     wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
     snprintf(text, sizeof text,
-             "%s, %s, %s, seed %" PRIu64 ", on %s: %s; learner %zu bytes, replay at most %" PRIu64
-             " bytes for %" PRIi64 " steps, its pictures for batches %s",
+             "%s, %s, %s, seed %" PRIu64
+             ", on %s: %s; learner %.0f MiB, replay at most %.0f MiB for %" PRIi64
+             " steps, its pictures for batches %s",
              wk_trainer_domain(r->trainer)->name,
              wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
              r->config->exploration, r->config->seed, device->name, device->why,
-             memory.state + memory.planned, replay.bytes_limit, r->config->replay_capacity,
+             ceil((double)(memory.state + memory.planned) / MIB),
+             ceil((double)replay.bytes_limit / MIB), r->config->replay_capacity,
              wk_trainer_pictures(r->trainer, NULL));
     say(r, WK_LOG_INFO, text);
+    uint64_t limit = wk_limits_now().memory, needed = memory.state + memory.planned;
+    if (strcmp(device->name, "cpu") != 0) needed = 0; // the learner is on the device
+    if (needed + replay.bytes_limit > limit)
+        wk_log_line(&r->control->log, WK_LOG_WARN,
+                    "learner and replay may need %.0f MiB, and the system lets this process have "
+                    "%.0f (control group); ask for more, or lower replay.capacity",
+                    ceil((double)(needed + replay.bytes_limit) / MIB), floor((double)limit / MIB));
     const char *trouble = wk_trainer_resume_note(r->trainer);
     if (*trouble) {
         snprintf(text, sizeof text,
@@ -184,6 +222,24 @@ static void announce(const run *r)
                  wk_trainer_resumed_from(r->trainer));
         say(r, WK_LOG_INFO, text);
     }
+}
+
+// What a run will take is said before hours are spent on its prefill.
+static void announce_time(const run *r)
+{
+    static const double LONG_SECONDS = 7 * 86400;
+    double updates = (double)(r->config->steps - r->config->prefill) / r->config->train_every;
+    double seconds = updates * r->update_time.seconds;
+    if (r->update_time.seconds == 0 || updates < 1) return;
+    wk_text duration = {0};
+    wk_duration_text(seconds, &duration);
+    wk_log_line(&r->control->log, seconds > LONG_SECONDS ? WK_LOG_WARN : WK_LOG_INFO,
+                "an update takes %.3g s here: the run's %.0f updates will take %s%s",
+                r->update_time.seconds, updates, wk_text_get(&duration),
+                seconds > LONG_SECONDS
+                    ? "; smaller presets are 'small' and 'quick' (waker config --list)"
+                    : "");
+    wk_text_free(&duration);
 }
 
 static wk_status save_checkpoint(run *r, wk_error *err)
@@ -220,16 +276,15 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
 }
 
 // Numbers of the clock: TensorBoard has them always, metrics.jsonl only if asked.
-static void record_timing(run *r, const wk_standing *now)
+static void record_timing(run *r)
 {
     wk_time_split times = wk_trainer_times(r->trainer);
     double passed = wk_clock_seconds() - r->began;
-    int64_t begun = wk_trainer_resumed_from(r->trainer);
-    double steps = (double)now->steps - (double)(begun > 0 ? begun : 0);
     double repeat = wk_trainer_domain(r->trainer)->action_repeat;
-    wk_metrics_timing(r->metrics, "fps", repeat * steps / passed);
-    wk_metrics_timing(r->metrics, "time/updates_per_second",
-                      (double)(now->updates - r->updates_at_start) / passed);
+    double steps = wk_speed_steps(&r->speed), updates = wk_speed_updates(&r->speed);
+    // Behind the very first update they may not be known.
+    if (!isnan(steps)) wk_metrics_timing(r->metrics, "fps", repeat * steps);
+    if (!isnan(updates)) wk_metrics_timing(r->metrics, "time/updates_per_second", updates);
     const struct {
         const char *name;
         double seconds;
@@ -263,7 +318,7 @@ static wk_status record(run *r, const wk_iteration *done, const wk_standing *now
     // Only iterations with an update have figures; the first one past the mark is taken.
     if ((int64_t)now->steps >= r->note->next_log && done->updates > 0) {
         wk_measure_learner(r->metrics, r->trainer, done, now);
-        record_timing(r, now);
+        record_timing(r);
         r->note->next_log = after(now->steps, r->config->log_every);
         WK_TRY(record_pictures(r, now, err));
         WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
@@ -345,21 +400,17 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
 {
     if (!r->control->line) return;
     wk_time_split times = wk_trainer_times(r->trainer);
-    double seconds = wk_clock_seconds(), passed = seconds - r->began;
     wk_progress p = wk_progress_empty();
     p.steps = (int64_t)now->steps;
     p.total = r->config->steps;
     p.updates = (int64_t)now->updates;
-    uint64_t updates = now->updates - r->updates_at_start;
-    if (passed > 0 && updates > 0) p.updates_per_second = (double)updates / passed;
+    p.updates_per_second = wk_speed_updates(&r->speed);
     p.seconds[WK_PHASE_ENV] = times.env_wait + times.act;
     p.seconds[WK_PHASE_RENDER] = times.render_wait;
     p.seconds[WK_PHASE_REPLAY] = times.sample + times.store;
     p.seconds[WK_PHASE_LEARN] = times.learn;
     p.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;
-    int64_t begun = wk_trainer_resumed_from(r->trainer);
-    double collected = (double)now->steps - (double)(begun > 0 ? begun : 0);
-    if (collected > 0) p.seconds_left = passed / collected * (double)(p.total - p.steps);
+    p.seconds_left = wk_speed_left(&r->speed, r->config->prefill, p.total);
     if (done->learner.model_loss != 0) {
         p.model_loss = done->learner.model_loss;
         p.mean_error = done->learner.disagreement;
@@ -369,7 +420,7 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
     if (last)
         wk_status_line_finish(r->control->line, &p);
     else
-        wk_status_line_update(r->control->line, &p, seconds);
+        wk_status_line_update(r->control->line, &p, wk_clock_seconds());
 }
 
 static bool checkpoint_due(const run *r, const wk_standing *now)
@@ -399,9 +450,12 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     const wk_iteration *done = &nothing;
     WK_TRY(evaluate_if_due(r, err));
     while (!should_end(r, &now, end)) {
+        bool prefilling = now.prefilling;
         WK_TRY(wk_lock_check(&r->lock, err)); // the step goes into the replay log
         WK_TRY(wk_trainer_step(r->trainer, &done, err));
         now = wk_trainer_standing(r->trainer);
+        const wk_speed_point point = point_of(r, &now);
+        wk_speed_observe(&r->speed, &point, prefilling);
         watch_pictures(r);
         WK_TRY(watch(r, done, err));
         WK_TRY(record(r, done, &now, err));
@@ -427,6 +481,7 @@ wk_status wk_run(const wk_run_config *config, const char *directory, const wk_ru
     if (status != WK_OK && r.new_directory) remove_directory(&r);
     if (status == WK_OK) {
         announce(&r);
+        announce_time(&r);
         status = loop(&r, end, err);
     }
     close_parts(&r);

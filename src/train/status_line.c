@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { WIDTH_DEFAULT = 80, PART_MAX = 96 };
@@ -94,7 +95,8 @@ static void make_parts(const wk_progress *p, char parts[PARTS][PART_MAX])
     memset(parts, 0, PARTS * sizeof *parts);
     make_steps(p, parts[STEPS]);
     if (p->total > 0)
-        snprintf(parts[PERCENT], PART_MAX, "%.1f%%", 100.0 * (double)p->steps / (double)p->total);
+        snprintf(parts[PERCENT], PART_MAX, "%.1f%%", // the last round may go beyond the end
+                 fmin(100, 100.0 * (double)p->steps / (double)p->total));
     if (!isnan(p->updates_per_second))
         snprintf(parts[SPEED], PART_MAX, "%.3g updates/s", p->updates_per_second);
     make_split(p, parts[SPLIT]);
@@ -160,6 +162,16 @@ static void put(const wk_status_line *line, wk_text *text)
     wk_text_free(text);
 }
 
+static void put_stamp(const wk_status_line *line, wk_text *out)
+{
+    struct tm local;
+    char stamp[32];
+    time_t now = time(NULL);
+    if (line->live || !line->stamped || !localtime_r(&now, &local)) return;
+    strftime(stamp, sizeof stamp, "%F %T  ", &local);
+    wk_text_puts(out, stamp);
+}
+
 static void show_live(wk_status_line *line, const wk_progress *progress)
 {
     wk_text now = {0}, out = {0};
@@ -178,6 +190,7 @@ static void show_live(wk_status_line *line, const wk_progress *progress)
 static void show_plain(wk_status_line *line, const wk_progress *progress)
 {
     wk_text out = {0};
+    put_stamp(line, &out);
     wk_progress_text(progress, 0, &out);
     wk_text_puts(&out, "\n");
     put(line, &out);
@@ -199,6 +212,7 @@ void wk_status_line_update(wk_status_line *line, const wk_progress *progress, do
 void wk_status_line_message(wk_status_line *line, const char *message)
 {
     wk_text out = {0};
+    put_stamp(line, &out);
     if (line->visible)
         wk_text_printf(&out, "\r%s\x1b[K\n%s", message, wk_text_get(&line->shown));
     else

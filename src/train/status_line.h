@@ -48,6 +48,7 @@ void wk_duration_text(double seconds, wk_text *out);
 typedef struct wk_status_line {
     int fd;
     bool live;           // rewrite one line; otherwise print lines
+    bool stamped;        // lines that are printed begin with date and time
     int width;           // columns; 0: ask the terminal each time
     double interval;     // least seconds between updates
     double last;         // time of the last one

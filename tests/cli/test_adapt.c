@@ -32,7 +32,7 @@ static void signals_end_an_adaptation_with_a_checkpoint_and_code_75(void **state
     program_expect_success(program_run("adapt run --task all --updates %d --quiet", LONG_UPDATES));
     pid_t child = start(command);
     wait_for_metrics("twin/adapt/step-000000000402");
-    kill(child, SIGTERM);
+    kill(child, SIGUSR2);
     assert_int_equal(exit_code(child), 75);
     program_expect_success(program_run("%s", command));
     inside("run", calm);
@@ -87,7 +87,7 @@ static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
     program_expect_success(program_run("finetune run %s", options));
     pid_t child = start("finetune twin --task east --steps 900 --quiet");
     wait_for_metrics("twin/finetune/step-000000000402-east");
-    kill(child, SIGINT);
+    kill(child, SIGHUP);
     assert_int_equal(exit_code(child), 75);
     program_expect_success(program_run("finetune twin %s", options));
     inside("run/finetune/step-000000000402-east", calm);

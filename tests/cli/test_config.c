@@ -18,6 +18,45 @@ static void the_listing_has_values_sources_and_what_differs_from_the_paper(void 
     assert_non_null(strstr(r.out, "3 of "));
 }
 
+static void blocks_that_undo_each_other_are_a_warning(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --configs terrain-walker clean-up waker-m quick");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "'clean-up' (a domain) comes after 'terrain-walker' (a domain) "
+                                  "and wins with steps 4100000, domain clean-up; name one"));
+    r = program_run("config --configs quick clean-up");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "'clean-up' (a domain) comes after 'quick' (a preset) and wins "
+                                  "with steps 4100000; name domains first and presets last"));
+    assert_non_null(strstr(program_run("config --configs dr waker-m").err, "curriculum.rule"));
+    r = program_run("config --configs clean-up ge plan2explore quick");
+    program_expect_success(r);
+    assert_string_equal(r.err, "");
+}
+
+static void the_list_has_groups_and_descriptions(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --list");
+    program_expect_success(r);
+    const char *const parts[] = {
+        "Domains: name one first (domains.yaml)\n  terrain-walker  a planar",
+        "\n  waker-m         ", "Presets", "\n  quick           two CPU"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        assert_non_null(strstr(r.out, parts[i]));
+    // Every block of the program says what it is.
+    for (const char *line = r.out; *line; line += strcspn(line, "\n") + 1)
+        if (line[0] == ' ') assert_true(strcspn(line, "\n") > 20);
+}
+
+static void a_word_that_may_be_a_configuration_is_hinted_at(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("train toy"), 2, "--configs toy");
+    program_expect_error(program_run("config toy"), 2, "--configs toy");
+}
+
 static void a_diff_shows_only_what_differs(void **state)
 {
     (void)state;
@@ -35,6 +74,11 @@ static void the_json_can_be_parsed(void **state)
     program_result r = program_run("config --configs combined --json");
     program_expect_json(r.out);
     assert_non_null(strstr(r.out, "\"train_every\": {\n    \"value\": 10"));
+    assert_non_null(strstr(r.out, "\"paper\": 10"));
+    assert_non_null(strstr(r.out, "\"paper\": \"variance\""));
+    assert_non_null(strstr(r.out, "\"seed\": {\n    \"value\": 0"));
+    r = program_run("config --seed 18446744073709551615 --json");
+    assert_non_null(strstr(r.out, "\"value\": \"18446744073709551615\""));
     program_expect_json(program_run("config --configs quick --diff small --json").out);
 }
 
@@ -43,7 +87,9 @@ static void a_users_file_adds_blocks(void **state)
     (void)state;
     program_result r = program_run("config --list; printf 'mine:\\n  units: 77\\n' >mine.yaml");
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "terrain-hopper\n"));
+    assert_non_null(strstr(r.out, "terrain-hopper  a planar"));
+    r = program_run("config --config-file mine.yaml --list");
+    assert_non_null(strstr(r.out, "Your own (mine.yaml)\n  mine\n"));
     r = program_run("config --config-file mine.yaml --configs small mine --yaml");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "\nunits: 77\n"));
@@ -91,6 +137,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_listing_has_values_sources_and_what_differs_from_the_paper),
+        cmocka_unit_test(blocks_that_undo_each_other_are_a_warning),
+        cmocka_unit_test(the_list_has_groups_and_descriptions),
+        cmocka_unit_test(a_word_that_may_be_a_configuration_is_hinted_at),
         cmocka_unit_test(a_diff_shows_only_what_differs),
         cmocka_unit_test(the_json_can_be_parsed),
         cmocka_unit_test(a_users_file_adds_blocks),

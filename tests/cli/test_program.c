@@ -35,6 +35,21 @@ static void every_command_has_help_with_usage_options_and_an_example(void **stat
     program_expect_success(program_run("render -h"));
 }
 
+static void a_group_of_commands_has_help(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"bench --help", "bench -h", "help bench"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        program_result r = program_run("%s", ways[i]);
+        program_expect_success(r);
+        assert_non_null(strstr(r.out, "bench env"));
+        assert_non_null(strstr(r.out, "bench update"));
+        assert_null(strstr(r.out, "train"));
+    }
+    program_expect_error(program_run("bench"), 2, "needs to know what");
+    program_expect_error(program_run("bunch --help"), 2, "bench");
+}
+
 static void the_version_is_shown(void **state)
 {
     (void)state;
@@ -68,6 +83,9 @@ static void options_are_typed_and_checked(void **state)
     program_expect_error(program_run("--threads=-1 envs"), 2, "--threads: -1 is outside");
     program_expect_error(program_run("envs --threads two"), 2, "'two' is not a whole number");
     program_expect_error(program_run("envs --threads 99999999999999999999"), 2, "is outside");
+    program_expect_success(program_run("envs --threads 1e1"));
+    program_expect_error(program_run("envs --threads 1e-1"), 2, "is not a whole number");
+    program_expect_error(program_run("envs --threads nan"), 2, "is not a whole number");
     program_expect_error(program_run("envs --threads"), 2, "--threads needs a value");
     program_expect_error(program_run("envs --threads --json"), 2, "--threads needs a value");
     program_expect_error(program_run("envs --json=yes"), 2, "--json takes no value");
@@ -83,6 +101,23 @@ static void too_many_or_too_few_words_are_refused(void **state)
     program_expect_error(program_run("doctor now"), 2, "'now' is one argument too many");
     program_expect_error(program_run("envs check"), 2, "an argument is missing");
     program_expect_error(program_run("envs a b"), 2, "'b' is one argument too many");
+}
+
+static void empty_paths_are_refused(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "train --configs toy --logdir",   "render --domain toy --out", "export nowhere --out",
+        "report nowhere --out",           "curriculum nowhere --out",  "openloop nowhere --out",
+        "model-error nowhere --out",      "train --config-file",       "envs --plugin",
+        "finetune x --curriculum.plugin", "eval nowhere --plugin"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        program_expect_error(program_run("%s ''", lines[i]), 2, "the path is empty");
+        program_expect_error(program_run("%s=", lines[i]), 2, "the path is empty");
+    }
+    static const char *const commands[] = {"eval", "ckpt", "adapt --task all", "report", "export"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        program_expect_error(program_run("%s ''", commands[i]), 2, "argument 1 is empty");
 }
 
 static void usage_errors_point_to_the_help_of_the_command(void **state)
@@ -110,11 +145,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_arguments_the_commands_are_listed),
         cmocka_unit_test(every_command_has_help_with_usage_options_and_an_example),
+        cmocka_unit_test(a_group_of_commands_has_help),
         cmocka_unit_test(the_version_is_shown),
         cmocka_unit_test(an_unknown_command_names_the_nearest),
         cmocka_unit_test(an_unknown_option_names_the_nearest),
         cmocka_unit_test(options_are_typed_and_checked),
         cmocka_unit_test(too_many_or_too_few_words_are_refused),
+        cmocka_unit_test(empty_paths_are_refused),
         cmocka_unit_test(usage_errors_point_to_the_help_of_the_command),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
         cmocka_unit_test(two_dashes_end_the_options),

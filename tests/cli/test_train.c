@@ -8,14 +8,14 @@
 static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
 {
     (void)state;
-    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
+    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
     char calm[512], stopped[512], options[768];
     snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
     program_expect_success(program_run("train --logdir run-calm %s", options));
     inside("run-calm", calm);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         char command[1024], run[32];
-        snprintf(run, sizeof run, "run-signal-%d", i);
+        snprintf(run, sizeof run, "run-signal-%zu", i);
         snprintf(command, sizeof command, "train --logdir %s %s", run, options);
         pid_t child = start(command);
         wait_for_metrics(run);
@@ -27,12 +27,53 @@ static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
     }
 }
 
+static void nohup_makes_a_lost_terminal_harmless(void **state)
+{
+    (void)state;
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd %s && trap '' HUP && exec " WAKER_BINARY_DIR
+             "/waker train --logdir run-nohup " QUIET_OPTIONS " --steps %d",
+             place, LONG_STEPS);
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    wait_for_metrics("run-nohup");
+    kill(child, SIGHUP);
+    assert_int_equal(exit_code(child), 0);
+}
+
+// Runs it with its messages going to `output` (a redirection) and compares the end after going on.
+static void expect_saved_when_output_ends(const char *before, const char *run, const char *output)
+{
+    char calm[512], stopped[512];
+    shell("(sleep 0.3; %s " WAKER_BINARY_DIR "/waker train --logdir %s " TINY_OPTIONS
+          " --log.tensorboard false; echo $? >code) %s",
+          before, run, output);
+    shell("grep -qx 75 code");
+    assert_true(newest_step(inside(run, stopped)) < 400);
+    program_expect_success(program_run("train --logdir %s " QUIET_OPTIONS, run));
+    same_end(inside("run-heard", calm), stopped);
+}
+
+static void output_that_nobody_takes_ends_a_run_with_a_checkpoint(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-heard " QUIET_OPTIONS));
+    expect_saved_when_output_ends("", "run-pipe", "2>&1 | true");
+    shell("truncate -s 64M full.log");
+    expect_saved_when_output_ends("ulimit -f 131072;", "run-full", "2>>full.log");
+}
+
 static void the_same_command_says_what_it_saved(void **state)
 {
     (void)state;
     program_result r = program_run("train --logdir run-time " TINY_OPTIONS " --minutes 1e-7");
     assert_int_equal(r.code, 75);
     assert_non_null(strstr(r.out, "the same command continues it"));
+    assert_non_null(strstr(r.err, "the run's 57 updates will take"));
     r = program_run("train --logdir run-time " TINY_OPTIONS);
     program_expect_success(r);
     assert_non_null(strstr(r.out, "finished: run-time"));
@@ -135,6 +176,46 @@ static void wrong_settings_name_the_key(void **state)
     program_expect_error(program_run("train --logdir /proc/no --configs toy"), 2, "/proc/no");
 }
 
+static void a_new_run_without_configs_is_asked_for_them(void **state)
+{
+    (void)state;
+    char path[512];
+    program_expect_error(program_run("train --logdir run-x"), 2, "--configs");
+    program_expect_error(program_run("train --logdir run-x --domain clean-up"), 2, "--configs");
+    assert_int_not_equal(access(inside("run-x", path), F_OK), 0);
+}
+
+static void a_run_goes_on_when_it_is_only_named(void **state)
+{
+    (void)state;
+    char calm[512], resumed[512];
+    program_expect_success(program_run("train --logdir run-whole " QUIET_OPTIONS));
+    program_result r = program_run("train --logdir run-bare " QUIET_OPTIONS " --minutes 1e-7");
+    assert_int_equal(r.code, 75);
+    r = program_run("train --logdir run-bare --quiet --minutes 0");
+    program_expect_success(r);
+    same_end(inside("run-whole", calm), inside("run-bare", resumed));
+    program_expect_error(program_run("train --logdir run-bare --batch 3"), 2, "batch");
+}
+
+static void a_run_begins_with_the_settings_of_another(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-first " QUIET_OPTIONS));
+    program_expect_success(
+        program_run("train --logdir run-second --quiet --from run-first --seed 9"));
+    shell("diff run-first/config.yaml run-second/config.yaml | grep '^[<>]' | sort >d; "
+          "printf '< seed: 5\\n> seed: 9\\n' | cmp - d");
+    // The same command continues; a file, and blocks over it, work alike.
+    program_expect_success(
+        program_run("train --logdir run-second --quiet --from run-first --seed 9"));
+    program_expect_success(program_run("train --logdir run-third --quiet --config-file "
+                                       "run-first/config.yaml --configs random --steps 100"));
+    shell("grep -qx 'exploration: random' run-third/config.yaml && "
+          "grep -qx 'batch: 2' run-third/config.yaml");
+    program_expect_error(program_run("train --logdir run-x --from nowhere"), 2, "holds no run");
+}
+
 static void a_run_that_cannot_begin_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -200,12 +281,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signals_end_a_run_with_a_checkpoint_and_code_75),
+        cmocka_unit_test(nohup_makes_a_lost_terminal_harmless),
+        cmocka_unit_test(output_that_nobody_takes_ends_a_run_with_a_checkpoint),
         cmocka_unit_test(the_same_command_says_what_it_saved),
         cmocka_unit_test(a_second_interrupt_quits_at_once),
         cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
         cmocka_unit_test(a_fixed_curriculum_stays_in_the_environments_it_is_given),
         cmocka_unit_test(a_directory_in_use_or_with_another_run_is_refused),
         cmocka_unit_test(wrong_settings_name_the_key),
+        cmocka_unit_test(a_new_run_without_configs_is_asked_for_them),
+        cmocka_unit_test(a_run_goes_on_when_it_is_only_named),
+        cmocka_unit_test(a_run_begins_with_the_settings_of_another),
         cmocka_unit_test(a_run_that_cannot_begin_leaves_nothing_behind),
         cmocka_unit_test(the_curriculum_of_a_run_is_shown_as_text_json_and_picture),
         cmocka_unit_test(checkpoints_are_listed_and_damage_is_found),

@@ -56,8 +56,9 @@ static const char NAME_IT[] = "add --plugin ", NAME_RULE[] = "add --curriculum.p
         {"openloop " run " --out x.gif", NAME_IT}, {"model-error " run " --envs 1", NAME_IT},      \
         {"finetune " run " --task circle --steps 10", NAME_IT},                                    \
         {"train --logdir " run " " OPTIONS, NAME_IT}, {"train --logdir " run, NAME_IT},            \
+        {"train --logdir new --from " run, NAME_IT},                                               \
     {                                                                                              \
-        "config --config-file " run "/config.yaml", "config.yaml"                                  \
+        "config --config-file " run "/config.yaml", NAME_IT                                        \
     }
 
 static void read_quietly(const reading *readings, size_t count)
@@ -300,7 +301,7 @@ static void a_trusted_run_goes_on_without_naming(void **state)
 {
     (void)state;
     static const char rest[] =
-        "--seed 5 --prefill 60 --env.count 3 --env.threads 1 --train_every 6 "
+        "--configs defaults --seed 5 --prefill 60 --env.count 3 --env.threads 1 --train_every 6 "
         "--replay.capacity 2000 --encoder.depth 1 --rssm.deter 6 "
         "--rssm.hidden 6 --rssm.stoch 3 --rssm.classes 3 --units 6 --layers "
         "1 --ensemble.size 2 --batch 2 --length 6 --horizon 3 "

@@ -191,6 +191,25 @@ static void every_domain_and_rule_has_a_block_and_every_combination_is_possible(
             }
 }
 
+// Episodes begin together, every env.count times their length: those of the first round behind the
+// prefill are chosen by errors, and are in the first snapshot.
+static void quick_decides_before_its_first_snapshot(void **state)
+{
+    (void)state;
+    static const char *const domains[] = {"terrain-walker", "clean-up", "dmc-walker"};
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++) {
+        const char *const names[] = {domains[i], "waker-m", "plan2explore", "quick"};
+        wk_run_config c = merged(names, 4);
+        wk_error err = {0};
+        const wk_domain *domain;
+        assert_ok(wk_domain_find(domains[i], &domain, &err));
+        int64_t round = c.env_count * domain->episode_steps;
+        int64_t decision = (c.prefill / round + 1) * round;
+        assert_true(decision - c.prefill >= 100 * c.train_every); // updates to decide by
+        assert_true(decision < c.snapshot_every);
+    }
+}
+
 static void every_block_applies(void **state)
 {
     (void)state;
@@ -233,6 +252,7 @@ int main(void)
         cmocka_unit_test(the_learners_own_defaults_are_the_papers_for_the_terrain),
         cmocka_unit_test(the_benches_have_the_sizes_of_the_presets),
         cmocka_unit_test(every_domain_and_rule_has_a_block_and_every_combination_is_possible),
+        cmocka_unit_test(quick_decides_before_its_first_snapshot),
         cmocka_unit_test(every_block_applies),
         cmocka_unit_test(the_reference_is_the_same_world_with_the_papers_numbers),
     };

@@ -40,6 +40,17 @@ static void a_line_says_everything_that_is_known(void **state)
     wk_text_free(&text);
 }
 
+static void a_round_beyond_the_end_is_100_percent(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_progress p = wk_progress_empty();
+    p.steps = 1004, p.total = 1000;
+    wk_progress_text(&p, 0, &text);
+    assert_string_equal(wk_text_get(&text), "1,004/1,000 steps  100.0%");
+    wk_text_free(&text);
+}
+
 static void a_line_fits_any_width_and_loses_the_least_important_first(void **state)
 {
     (void)state;
@@ -108,6 +119,22 @@ static void a_pipe_gets_plain_lines_at_the_interval(void **state)
     close(ends[0]);
 }
 
+static void lines_of_a_log_have_the_time_if_wanted(void **state)
+{
+    (void)state;
+    int ends[2], year, month, day, hour, minute, second, used = 0;
+    assert_int_equal(pipe(ends), 0);
+    wk_status_line line;
+    wk_status_line_start(&line, ends[1], 10);
+    line.stamped = true;
+    wk_status_line_message(&line, "saved");
+    close(ends[1]);
+    const char *text = drain(ends[0]);
+    sscanf(text, "%d-%d-%d %d:%d:%d  saved%n", &year, &month, &day, &hour, &minute, &second, &used);
+    assert_int_equal(used, 19 + 2 + 5);
+    close(ends[0]);
+}
+
 static void a_terminal_sees_one_line_rewritten_in_place(void **state)
 {
     (void)state;
@@ -150,9 +177,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_says_everything_that_is_known),
+        cmocka_unit_test(a_round_beyond_the_end_is_100_percent),
         cmocka_unit_test(a_line_fits_any_width_and_loses_the_least_important_first),
         cmocka_unit_test(durations_have_two_units),
         cmocka_unit_test(a_pipe_gets_plain_lines_at_the_interval),
+        cmocka_unit_test(lines_of_a_log_have_the_time_if_wanted),
         cmocka_unit_test(a_terminal_sees_one_line_rewritten_in_place),
         cmocka_unit_test(a_closed_pipe_is_no_error),
     };

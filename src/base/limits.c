@@ -1,0 +1,90 @@
+#include "base/limits.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_CHARS = 4096, TEXT_CHARS = 64 };
+
+// Version 1 says "none" by a number near 2^63.
+static const double MEMORY_NONE = 1e18;
+
+static bool read_text(const char *folder, const char *name, char text[TEXT_CHARS])
+{
+    char path[PATH_CHARS];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return false;
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    bool read = fgets(text, TEXT_CHARS, file) != NULL;
+    fclose(file);
+    return read;
+}
+
+static bool read_number(const char *folder, const char *name, double *out)
+{
+    char text[TEXT_CHARS], *end;
+    if (!read_text(folder, name, text)) return false;
+    *out = strtod(text, &end);
+    return end != text && *out >= 0; // "max" and -1: none
+}
+
+static void limit_cpus(wk_limits *limits, double quota, double period)
+{
+    if (quota > 0 && period > 0) limits->cpus = fmin(limits->cpus, quota / period);
+}
+
+static void limit_memory(wk_limits *limits, double bytes)
+{
+    if (bytes < MEMORY_NONE && bytes < (double)limits->memory) limits->memory = (uint64_t)bytes;
+}
+
+// The files of one group; those that are not of its version are not there.
+static void read_group(const char *folder, wk_limits *limits)
+{
+    char text[TEXT_CHARS];
+    double quota, period, bytes;
+    if (read_text(folder, "cpu.max", text) && sscanf(text, "%lf %lf", &quota, &period) == 2)
+        limit_cpus(limits, quota, period);
+    if (read_number(folder, "cpu.cfs_quota_us", &quota) &&
+        read_number(folder, "cpu.cfs_period_us", &period))
+        limit_cpus(limits, quota, period);
+    if (read_number(folder, "memory.max", &bytes)) limit_memory(limits, bytes);
+    if (read_number(folder, "memory.limit_in_bytes", &bytes)) limit_memory(limits, bytes);
+}
+
+// A line "4:memory:/a/b": the group and all around it, up to its hierarchy's root, which is what a
+// container sees of its own.
+static void read_line(char *line, const char *root, wk_limits *limits)
+{
+    line[strcspn(line, "\n")] = 0;
+    char *controllers = strchr(line, ':'), *group;
+    if (!controllers || !(group = strchr(++controllers, ':'))) return;
+    *group++ = 0;
+    char folder[PATH_CHARS];
+    int top = snprintf(folder, sizeof folder, "%s%s%s", root, *controllers ? "/" : "", controllers);
+    if (top + (int)strlen(group) >= (int)sizeof folder) return;
+    strcpy(folder + top, strcmp(group, "/") == 0 ? "" : group);
+    read_group(folder, limits);
+    for (char *slash; (slash = strrchr(folder, '/')) && slash >= folder + top;) {
+        *slash = 0;
+        read_group(folder, limits);
+    }
+}
+
+wk_limits wk_limits_read(const char *membership, const char *root)
+{
+    wk_limits limits = {.cpus = INFINITY, .memory = UINT64_MAX};
+    FILE *file = fopen(membership, "re");
+    if (!file) return limits;
+    for (char line[PATH_CHARS]; fgets(line, sizeof line, file);)
+        read_line(line, root, &limits);
+    fclose(file);
+    return limits;
+}
+
+wk_limits wk_limits_now(void)
+{
+    return wk_limits_read("/proc/self/cgroup", "/sys/fs/cgroup");
+}

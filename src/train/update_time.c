@@ -1,0 +1,76 @@
+#include "train/update_time.h"
+
+#include "agent/noise.h"
+#include "base/clock.h"
+#include "train/config_parts.h"
+#include "train/device.h"
+#include "train/run_world.h"
+
+enum { UPDATES_MAX = 20 };
+
+// What is measured with.
+typedef struct rig {
+    wk_pool *pool;
+    wk_backend *backend;
+    wk_learner *learner;
+    wk_noise noise;
+} rig;
+
+static wk_status build(rig *r, const wk_run_config *config, const wk_run_code *code, wk_error *err)
+{
+    wk_run_world world;
+    wk_learner_config learner;
+    wk_device device;
+    WK_TRY(wk_run_world_open(config, code, NULL, &world, err));
+    WK_TRY(wk_run_config_learner(config, world.domain, &learner, err));
+    WK_TRY(wk_pool_create(config->env_threads, &r->pool, err));
+    WK_TRY(wk_device_open(config->device, config->precision, r->pool, &r->backend, &device, err));
+    WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &learner, r->backend, &r->learner, err));
+    return wk_noise_make(&learner, r->backend, &r->noise, err);
+}
+
+// As the loop does it: the next batch is staged while an update runs.
+static wk_status update(rig *r, double *seconds, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    WK_TRY(wk_learner_start(r->learner, err));
+    if (wk_learner_task_program(r->learner)) WK_TRY(wk_learner_start_tasks(r->learner, err));
+    WK_TRY(wk_learner_stage(r->learner, &r->noise.batch, err));
+    WK_TRY(wk_learner_finish(r->learner, NULL, NULL, err));
+    *seconds += wk_clock_seconds() - began;
+    return WK_OK;
+}
+
+// The first says little unless it is long: it also makes what all need.
+static wk_status measure(rig *r, double *seconds, wk_error *err)
+{
+    double first = 0, all = 0;
+    int count = 0;
+    WK_TRY(wk_learner_stage(r->learner, &r->noise.batch, err));
+    WK_TRY(update(r, &first, err));
+    while (first + all < 1 && count < UPDATES_MAX) {
+        WK_TRY(update(r, &all, err));
+        count++;
+    }
+    *seconds = count > 0 ? all / count : first;
+    return WK_OK;
+}
+
+static void free_rig(rig *r)
+{
+    wk_learner_destroy(r->learner);
+    wk_noise_free(&r->noise);
+    wk_backend_destroy(r->backend);
+    wk_pool_destroy(r->pool);
+}
+
+wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_code *code,
+                                 wk_update_time *out, wk_error *err)
+{
+    rig r = {0};
+    wk_status status = build(&r, config, code, err);
+    if (status == WK_OK) status = measure(&r, &out->seconds, err);
+    if (status == WK_OK) out->beside = wk_backend_works_beside(r.backend);
+    free_rig(&r);
+    return status;
+}
