@@ -266,7 +266,7 @@ static wk_status load_files(wk_trainer *t, uint64_t step, const wk_dir *folder,
     wk_run_state state = state_of(t);
     WK_TRY(read_run_file(folder, &bytes, &head, err));
     wk_status status = WK_OK;
-    if (head.config != wk_run_config_hash(&t->config) || head.lanes != (uint64_t)t->count)
+    if (!wk_run_config_has_hash(&t->config, head.config) || head.lanes != (uint64_t)t->count)
         status = wk_fail(err, WK_E_INPUT,
                          "the checkpoint at step %" PRIu64 " belongs to another configuration; "
                          "continue with the one in config.yaml, or choose another directory",
