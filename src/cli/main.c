@@ -1,5 +1,6 @@
 // The program: finds the command, reads its options, runs it, and turns errors into messages and
 // exit codes.
+#include "base/locale.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -231,6 +232,7 @@ int main(int argc, char **argv)
     wk_cli cli = {0};
     wk_error err = {0};
     const wk_command *command = NULL;
+    wk_locale_use_c();
     wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);
     // Output that did not arrive is a failure, even when the disk says so only now.
     errno = 0;
