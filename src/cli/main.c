@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const wk_command *const commands[] = {
     &wk_command_train,        &wk_command_adapt,    &wk_command_finetune,
@@ -227,13 +228,29 @@ static void print_error(const wk_command *command, wk_status status, const wk_er
     if (status == WK_E_INPUT) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
 }
 
+static bool ending; // by main itself
+
+// Code of a plug-in may call exit; that nothing more is saved must not look like success.
+static void on_exit_by_others(void)
+{
+    static const char text[] =
+        "waker: a plug-in, or a library it uses, called exit(); what was not "
+        "in a checkpoint is lost, the same command goes on from the last\n";
+    if (ending) return;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(WK_EXIT_FAILURE);
+}
+
 int main(int argc, char **argv)
 {
     wk_cli cli = {0};
     wk_error err = {0};
     const wk_command *command = NULL;
     wk_locale_use_c();
+    atexit(on_exit_by_others);
     wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);
+    ending = true;
     // Output that did not arrive is a failure, even when the disk says so only now.
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == WK_OK)

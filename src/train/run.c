@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "train/divergence.h"
 #include "train/evaluation.h"
 #include "train/lock.h"
 #include "train/measure.h"
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 enum { PATH_CHARS = 4096, FAULTS_IN_A_ROW = 100 };
-static const double FIRST_CHECKPOINT_SECONDS = 60;
+static const double FIRST_CHECKPOINT_SECONDS = 60, SLOW_SECONDS = 60;
 
 // What a checkpoint keeps of the run around the trainer.
 typedef struct note {
@@ -40,9 +41,12 @@ typedef struct run {
     int64_t next_checkpoint_step;
     uint64_t updates_at_start;
     double saving_seconds, logging_seconds;
-    int faults;         // updates in a row with numbers that are not finite
-    bool new_directory; // made by this run, whose lock it holds
-    bool told;          // that the pictures left the device
+    int faults;      // updates in a row with numbers that are not finite
+    int task_faults; // the same for the task policies
+    wk_divergence divergence;
+    wk_watchdog *watchdog; // of a plug-in; NULL: none
+    bool new_directory;    // made by this run, whose lock it holds
+    bool told;             // that the pictures left the device
 } run;
 
 static void say(const run *r, wk_log_level level, const char *text)
@@ -97,6 +101,16 @@ static wk_status write_config(const run *r, wk_error *err)
     return wk_run_config_write_in(r->config, r->directory, "config.yaml", err);
 }
 
+static void say_slow(void *context, double seconds)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "the plug-in's environments have not come back for %.0f s; if it goes on, end the "
+             "program by interrupting it twice: the last checkpoint stays",
+             seconds);
+    say(context, WK_LOG_WARN, text);
+}
+
 static wk_status open_parts(run *r, wk_error *err)
 {
     bool missing = !wk_path_exists(r->path);
@@ -109,6 +123,9 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(wk_trainer_create_in(r->config, r->control->code, r->directory, &r->trainer, err));
     WK_TRY(wk_run_code_record(r->control->code, r->directory, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
+    if (r->control->code && r->control->code->plugin)
+        WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
+    wk_trainer_watch(r->trainer, r->watchdog);
     r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
@@ -152,6 +169,7 @@ static void close_parts(run *r)
     wk_metrics_close(r->metrics);
     wk_pictures_destroy(r->pictures);
     wk_trainer_destroy(r->trainer);
+    wk_watchdog_destroy(r->watchdog);
     wk_lock_release(&r->lock);
     wk_dir_close(r->directory);
 }
@@ -323,10 +341,32 @@ static void watch_pictures(run *r)
     r->told = true;
 }
 
+// Policies that do not learn do not stop the world model; the count of skipped updates goes into
+// the metrics.
+static void watch_tasks(run *r, const wk_iteration *done)
+{
+    int tasks = wk_learner_get_config(wk_trainer_learner(r->trainer))->tasks;
+    const char *fault = tasks > 0 ? wk_task_metrics_fault(&done->tasks, tasks) : NULL;
+    r->task_faults = fault ? r->task_faults + 1 : 0;
+    if (r->task_faults != 1 && r->task_faults != FAULTS_IN_A_ROW) return;
+    char text[240];
+    if (r->task_faults == 1)
+        snprintf(text, sizeof text,
+                 "task policies: %s is not finite; their update is skipped and counted", fault);
+    else
+        snprintf(text, sizeof text,
+                 "task policies: %s was not finite in %d updates in a row; they do not learn, see "
+                 "whether the domain's rewards are of the order of 1",
+                 fault, r->task_faults);
+    say(r, WK_LOG_WARN, text);
+}
+
 // Numbers that are not finite skip their update; a learner that gives nothing else is beyond help.
 static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
 {
+    WK_TRY(wk_divergence_watch(&r->divergence, r->config->env_count, done, &r->control->log, err));
     if (done->updates == 0) return WK_OK;
+    watch_tasks(r, done);
     const char *fault = wk_learner_metrics_fault(&done->learner);
     r->faults = fault ? r->faults + 1 : 0;
     if (r->faults == 1) {
@@ -350,6 +390,7 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
     p.steps = (int64_t)now->steps;
     p.total = r->config->steps;
     p.updates = (int64_t)now->updates;
+    p.diverged = (int64_t)now->diverged;
     uint64_t updates = now->updates - r->updates_at_start;
     if (passed > 0 && updates > 0) p.updates_per_second = (double)updates / passed;
     p.seconds[WK_PHASE_ENV] = times.env_wait + times.act;
@@ -410,6 +451,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
         if (checkpoint_due(r, &now)) WK_TRY(save_checkpoint(r, err));
     }
     WK_TRY(save_checkpoint(r, err));
+    if (*end == WK_RUN_FINISHED) WK_TRY(wk_divergence_finish(&now, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(save_snapshot(r, now.steps, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(evaluate_at_end(r, end, err));
     if (*end == WK_RUN_FINISHED && r->control->finish) WK_TRY(wk_lock_check(&r->lock, err));

@@ -47,6 +47,10 @@ static wk_status put_worlds(const wk_run_state *s, wk_text *out, wk_error *err)
         // An environment whose episode is over begins a new one; there is nothing to keep.
         const wk_env *env = wk_vec_env(s->vec, i);
         size_t size = s->lanes[i].active ? wk_env_state_size(env) : 0;
+        if (size > WK_STATE_MAX)
+            return wk_fail(err, WK_E_INPUT,
+                           "domain '%s' asks for %zu bytes to save one environment, more than %zu",
+                           s->domain->name, size, WK_STATE_MAX);
         void *room = put_space(out, size);
         if (room && size) WK_TRY(wk_env_save(env, room, size, err));
     }

@@ -2,7 +2,9 @@
 //   locale    sets German numbers when it is loaded, created and stepped
 //   nan       gives rewards that are no numbers
 //   sometimes the same in the episodes with an odd number
+//   large     gives rewards near the end of the numbers
 //   reset     gives completions that are no numbers at every reset
+//   over      ends every episode at its reset
 //   exit      ends the process in its third step
 //   hang      never returns from its third step
 //   huge      asks for 2^45 bytes of state
@@ -31,6 +33,7 @@ static wk_status bad_reset(void *env, const double *theta, uint64_t seed, uint64
     wk_status status = reset(env, theta, seed, episode, out, err);
     number = episode;
     speak_german();
+    out->terminal = is("over");
     if (is("reset")) out->completion[CENTRE] = NAN;
     return status;
 }
@@ -42,6 +45,7 @@ static void bad_step(void *env, const float *action, wk_outcome *out)
     step(env, action, out);
     speak_german();
     if (is("nan") || (is("sometimes") && number % 2 == 1)) out->rewards[CIRCLE] = NAN;
+    if (is("large")) out->rewards[CIRCLE] = 3e38f;
     if (is("exit") && steps == 3) exit(0);
     while (is("hang") && steps >= 3)
         sleep(1);
