@@ -100,7 +100,7 @@ static void look_at_weights(item *it, const char *path, bool check)
         snprintf(it->content, sizeof it->content, "weights: %zu tensors%s%.100s",
                  wk_safetensors_count(file), policies ? ", tasks " : "", policies ? tasks : "");
     }
-    if (status == WK_OK && check) status = wk_safetensors_verify(file, &err);
+    if (status == WK_OK && check) status = wk_safetensors_verify_weights(file, &err);
     if (check || status != WK_OK) judge(it, status, &err);
     wk_safetensors_close(file);
 }

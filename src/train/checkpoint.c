@@ -546,15 +546,16 @@ wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint
     return WK_OK;
 }
 
-static wk_status verify_files(const wk_dir *folder, wk_error *err)
+static wk_status verify_files(const wk_dir *folder, wk_replay_mark *mark, wk_error *err)
 {
     char *bytes;
     wk_run_header head;
     WK_TRY(read_run_file(folder, &bytes, &head, err));
     free(bytes);
+    *mark = head.replay;
     wk_safetensors *file = NULL;
     wk_status status = wk_safetensors_open_in(folder, LEARNER_FILE, &file, err);
-    if (status == WK_OK) status = wk_safetensors_verify(file, err);
+    if (status == WK_OK) status = wk_safetensors_verify_weights(file, err);
     wk_safetensors_close(file);
     return status;
 }
@@ -563,9 +564,12 @@ wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *e
 {
     wk_dir *folder = NULL;
     WK_TRY(open_one(directory, step, &folder, err));
-    wk_status status = verify_files(folder, err);
+    wk_replay_mark mark;
+    wk_status status = verify_files(folder, &mark, err);
     wk_dir_close(folder);
-    return status;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/replay", directory);
+    return status == WK_OK ? wk_replay_log_verify(path, &mark, err) : status;
 }
 
 wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const wk_domain *domain,

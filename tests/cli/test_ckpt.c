@@ -56,11 +56,50 @@ static void a_configuration_of_another_run_is_found(void **state)
     program_expect_error(r, 2, "belongs to another configuration");
 }
 
+static void damage_of_the_replay_log_is_found(void **state)
+{
+    (void)state;
+    static const long places[] = {20, 70, 90, 5000, 20000};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        shell("rm -rf flipped && cp -r run flipped && python3 -c \"f = "
+              "open('flipped/replay/replay-00000000.log', 'r+b'); f.seek(%ld); b = f.read(1); "
+              "f.seek(%ld); f.write(bytes([b[0] ^ 1]))\"",
+              places[i], places[i]);
+        expect_damage("ckpt flipped --check", "replay-00000000.log");
+    }
+    shell("rm -rf flipped && cp -r run flipped && rm -r flipped/replay");
+    expect_damage("ckpt flipped --check", "replay");
+}
+
+// Changes the last snapshot.
+static void weights_without_checksums_are_found(void **state)
+{
+    (void)state;
+    static const char edit[] =
+        "import glob, json, struct, sys\n"
+        "path = sorted(glob.glob('%s/snapshots/*.safetensors'))[-1]\n"
+        "data = open(path, 'rb').read()\n"
+        "size = struct.unpack('<Q', data[:8])[0]\n"
+        "head, body = json.loads(data[8:8 + size]), bytearray(data[8 + size:])\n"
+        "head['__metadata__'] = {k: v for k, v in head['__metadata__'].items() if 'crc' not in k}\n"
+        "text = json.dumps(head).encode()\n"
+        "text += b' ' * (-len(text) %% 8)\n"
+        "open(path, 'wb').write(struct.pack('<Q', len(text)) + text + body)\n";
+    FILE *file = fopen(inside("edit.py", (char[512]){0}), "w");
+    assert_non_null(file);
+    fprintf(file, edit, "bare");
+    fclose(file);
+    shell("cp -r run bare && python3 edit.py");
+    expect_damage("ckpt bare --check", "has no checksums");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_configuration_without_all_keys_is_refused_by_every_reader),
         cmocka_unit_test(a_configuration_of_another_run_is_found),
+        cmocka_unit_test(damage_of_the_replay_log_is_found),
+        cmocka_unit_test(weights_without_checksums_are_found),
     };
     return cmocka_run_group_tests(tests, setup_run, teardown);
 }
