@@ -8,6 +8,7 @@
 #include "train/measure.h"
 #include "train/metrics.h"
 #include "train/pictures.h"
+#include "train/sweep.h"
 #include "train/trainer.h"
 #include "train/weights_file.h"
 #include <inttypes.h>
@@ -46,6 +47,7 @@ typedef struct run {
     wk_divergence divergence;
     wk_watchdog *watchdog; // of a plug-in; NULL: none
     bool new_directory;    // made by this run, whose lock it holds
+    bool complete;         // it was when it was opened
     bool told;             // that the pictures left the device
 } run;
 
@@ -111,6 +113,23 @@ static void say_slow(void *context, double seconds)
     say(context, WK_LOG_WARN, text);
 }
 
+// A run that has done all it was to do has nothing to write, not even other settings.
+static wk_status find_complete(run *r, wk_error *err)
+{
+    wk_standing now = wk_trainer_standing(r->trainer);
+    bool evaluated = r->config->eval_every == 0 || r->note->last_eval == (int64_t)now.steps;
+    if (!now.finished || wk_trainer_resumed_from(r->trainer) < 0 || !evaluated ||
+        r->control->finish)
+        return WK_OK;
+    char name[WK_STEP_NAME_MAX];
+    wk_dir *snapshots = NULL;
+    wk_step_name("", now.steps, ".safetensors", name);
+    wk_status status = wk_dir_open(r->directory, "snapshots", &snapshots, err);
+    if (status == WK_OK) status = wk_file_exists_in(snapshots, name, &r->complete, err);
+    wk_dir_close(snapshots);
+    return status == WK_E_NOT_FOUND ? WK_OK : status;
+}
+
 static wk_status open_parts(run *r, wk_error *err)
 {
     bool missing = !wk_path_exists(r->path);
@@ -121,12 +140,15 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(refuse_links(r, err));
     WK_TRY(check_config(r, err));
     WK_TRY(wk_trainer_create_in(r->config, r->control->code, r->directory, &r->trainer, err));
+    r->note = wk_trainer_note(r->trainer);
+    WK_TRY(find_complete(r, err));
+    if (r->complete) return WK_OK;
+    WK_TRY(wk_sweep(r->directory, err));
     WK_TRY(wk_run_code_record(r->control->code, r->directory, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
     if (r->control->code && r->control->code->plugin)
         WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
     wk_trainer_watch(r->trainer, r->watchdog);
-    r->note = wk_trainer_note(r->trainer);
     wk_standing now = wk_trainer_standing(r->trainer);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
     if (fresh && r->control->prepare)
@@ -467,7 +489,10 @@ wk_status wk_run(const wk_run_config *config, const char *directory, const wk_ru
     run r = {.config = config, .path = directory, .control = control};
     wk_status status = open_parts(&r, err);
     if (status != WK_OK && r.new_directory) remove_directory(&r);
-    if (status == WK_OK) {
+    if (status == WK_OK && r.complete) {
+        say(&r, WK_LOG_INFO, "all steps are done already; nothing is changed");
+        *end = WK_RUN_FINISHED;
+    } else if (status == WK_OK) {
         announce(&r);
         status = loop(&r, end, err);
     }
