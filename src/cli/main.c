@@ -1,6 +1,7 @@
 // The program: finds the command, reads its options, runs it, and turns errors into messages and
 // exit codes.
 #include "base/locale.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -221,8 +222,9 @@ static int exit_code_of(wk_status status)
     }
 }
 
-static void print_error(const wk_command *command, wk_status status, const wk_error *err)
+static void print_error(const wk_command *command, wk_status status, wk_error *err)
 {
+    wk_utf8_tame(err->message, true);
     const char *name = command ? command->name : "";
     fprintf(stderr, "waker%s%s: %s\n", *name ? " " : "", name, err->message);
     if (status == WK_E_INPUT) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);

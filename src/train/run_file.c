@@ -138,6 +138,11 @@ static const void *take_block(reader *r, size_t *size)
 // What is wrong with the plain memory, or NULL.
 static const char *fault_of(const wk_run_state *s)
 {
+    const wk_trainer_counters *n = s->counters;
+    const uint64_t most = (uint64_t)1 << 53; // far beyond any run, and exact as a double
+    if (n->iterations > most || n->steps > most || n->episodes > most || n->updates > most)
+        return "a counter is beyond any run";
+    if (n->diverged > n->episodes || n->debt > most || n->acting > 1) return "a counter cannot be";
     size_t spaces = wk_curriculum_look(s->curriculum).count;
     for (int i = 0; i < s->count; i++) {
         const wk_lane *lane = &s->lanes[i];
