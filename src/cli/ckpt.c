@@ -71,6 +71,17 @@ static void look_at_checkpoint(item *it, const char *run, const wk_run_config *c
     if (check || status != WK_OK) judge(it, status, &err);
 }
 
+// Whether a run that trains has deleted the checkpoint since it was listed.
+static bool is_gone(const char *run, uint64_t step)
+{
+    wk_steps steps = {0};
+    bool there = wk_checkpoint_list(run, &steps, NULL) != WK_OK;
+    for (size_t i = 0; i < steps.count; i++)
+        there |= steps.items[i] == step;
+    wk_array_free(&steps);
+    return !there;
+}
+
 static wk_status add_checkpoints(item_list *list, const char *run, const wk_run_config *config,
                                  bool check, wk_error *err)
 {
@@ -82,6 +93,7 @@ static wk_status add_checkpoints(item_list *list, const char *run, const wk_run_
             look_at_checkpoint(it, run, config, check);
         else
             status = WK_E_MEMORY;
+        if (it && it->damaged && is_gone(run, it->step)) list->count--;
     }
     wk_array_free(&steps);
     return status;

@@ -179,10 +179,12 @@ static wk_status walk_log(walk *w, const wk_dir *dir, wk_error *err)
         wk_status status = walk_segment(w, dir, number, &fault);
         if (status == WK_OK) continue;
         if (first_fault.status == WK_OK) first_fault = fault;
-        if (status != WK_E_FORMAT || (number == w->mark->segment && number == w->first))
+        // One that is gone was deleted meanwhile, because no checkpoint needs it any more.
+        bool skippable = status == WK_E_FORMAT || status == WK_E_NOT_FOUND;
+        if (!skippable || (number == w->mark->segment && number == w->first))
             return wk_fail(err, status, "%s", first_fault.message);
         // One that does not continue the segment before may itself be sound.
-        bool again = number > w->first;
+        bool again = number > w->first && status == WK_E_FORMAT;
         w->first = again ? number : number + 1;
         if (again) number--;
         w->episodes.count = 0;

@@ -93,11 +93,31 @@ static void weights_without_checksums_are_found(void **state)
     expect_damage("ckpt bare --check", "has no checksums");
 }
 
+static void a_check_beside_a_training_run_has_no_false_alarm(void **state)
+{
+    (void)state;
+    char options[1200];
+    snprintf(options, sizeof options,
+             "train --quiet --logdir busy " TINY_OPTIONS
+             " --log.tensorboard false --checkpoint.every_steps 3 --checkpoint.keep 1 --steps %d",
+             LONG_STEPS);
+    pid_t child = start(options);
+    wait_for_metrics("busy");
+    for (int i = 0; i < 60; i++) {
+        program_result r = program_run("ckpt busy --check");
+        if (r.code != 0) fail_msg("exit code %d: %s%s", r.code, r.out, r.err);
+    }
+    kill(child, SIGTERM);
+    int status;
+    waitpid(child, &status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_configuration_without_all_keys_is_refused_by_every_reader),
         cmocka_unit_test(a_configuration_of_another_run_is_found),
+        cmocka_unit_test(a_check_beside_a_training_run_has_no_false_alarm),
         cmocka_unit_test(damage_of_the_replay_log_is_found),
         cmocka_unit_test(weights_without_checksums_are_found),
     };
