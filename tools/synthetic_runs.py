@@ -5,15 +5,17 @@
                             [--lines 1480] [--waker build/waker]
 
 One run per domain x exploration x curriculum x seed in OUT/DOMAIN/EXPLORATION-CURRICULUM/SEED: config.yaml, eval/*.json for every
-snapshot, eval/model-error-*.json, metrics.jsonl. With --waker, every domain and curriculum is trained for a few steps
-to get a checkpoint, which its seeds share. The same arguments give the same bytes.
+snapshot, eval/model-error-*.json, metrics.jsonl. With --waker, every run is trained for a few steps to get a
+checkpoint. The same arguments give the same bytes.
 """
 import argparse
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
+import textwrap
 
 DOMAINS = {  # tasks, score, out-of-distribution cases with their episodes, parameters (least, largest)
     "terrain-walker": (["stand", "walk", "run", "flip", "walk-backward"], "return", {"steep": 20, "stairs": 20}, [(0, 1), (.2, 2)]),
@@ -90,16 +92,35 @@ def write_log(rng, path, domain, curriculum, last, lines):
             f.write(json.dumps(line) + "\n")
 
 
-def write_run(args, domain, exploration, c, seed, checkpoint):
+def configuration(values):
+    """The block of defaults with other values in some lines."""
+    path = os.path.join(os.path.dirname(__file__), "../configs/defaults.yaml")
+    with open(path) as f:
+        block = f.read().split("\ndefaults:\n")[1]
+    text = textwrap.dedent(block)
+    for key, value in values.items():
+        text = re.sub(f"^{key}: .*$", f"{key}: {value}", text, count=1, flags=re.M)
+    return text
+
+
+def train_a_little(waker, folder, domain, exploration, curriculum, seed):
+    subprocess.run([waker, "train", "--logdir", folder, "--domain", domain, "--curriculum.rule", curriculum, "--exploration",
+                    exploration, "--seed", str(seed), *TINY], check=True)
+    for name in ("replay", "snapshots"):
+        shutil.rmtree(f"{folder}/{name}")
+
+
+def write_run(args, domain, exploration, c, seed):
     curriculum = args.curricula[c]
     rng = random.Random(f"{domain}/{exploration}/{curriculum}/{seed}")
     name = "plan2explore" if exploration == "p2e" else exploration
     run = f"{args.out}/{domain}/{exploration}-{curriculum}/{seed}"
     os.makedirs(f"{run}/eval", exist_ok=True)
-    if checkpoint:
-        shutil.copytree(f"{checkpoint}/checkpoints", f"{run}/checkpoints", dirs_exist_ok=True)
-    with open(f"{run}/config.yaml", "w") as f:
-        f.write(f"seed: {seed}\ndomain: {domain}\ncurriculum:\n  rule: {curriculum}\nexploration: {name}\n")
+    if args.waker:
+        train_a_little(args.waker, run, domain, name, curriculum, seed)
+    else:
+        with open(f"{run}/config.yaml", "w") as f:
+            f.write(configuration({"seed": seed, "domain": domain, "  rule": curriculum, "exploration": name}))
     head = {"domain": domain, "curriculum": curriculum, "exploration": name, "seed": seed}
     for k in range(1, args.steps + 1):
         step, skill = 500000 * k, (0.9 - 0.08 * c) * (1 - 0.6 ** k) + rng.gauss(0, 0.03)
@@ -107,13 +128,6 @@ def write_run(args, domain, exploration, c, seed, checkpoint):
     last = 500000 * args.steps
     write_json(f"{run}/eval/model-error-{last:012d}.json", model_error(rng, head, domain, 0.9 - 0.1 * c, last))
     write_log(rng, f"{run}/metrics.jsonl", domain, curriculum, last, args.lines)
-
-
-def train_a_little(args, domain, exploration, curriculum):
-    folder = f"{args.out}/.trained/{domain}-{exploration}-{curriculum}"
-    subprocess.run([args.waker, "train", "--logdir", folder, "--domain", domain, "--curriculum.rule", curriculum, "--exploration",
-                    "plan2explore" if exploration == "p2e" else exploration, *TINY], check=True)
-    return folder
 
 
 def main():
@@ -129,11 +143,9 @@ def main():
     args = parser.parse_args()
     for domain in args.domains:
         for exploration in args.explorations:
-            for c, curriculum in enumerate(args.curricula):
-                checkpoint = train_a_little(args, domain, exploration, curriculum) if args.waker else None
+            for c in range(len(args.curricula)):
                 for seed in range(args.seeds):
-                    write_run(args, domain, exploration, c, seed, checkpoint)
-    shutil.rmtree(f"{args.out}/.trained", ignore_errors=True)
+                    write_run(args, domain, exploration, c, seed)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,9 @@ enum {
     WK_OPTIONS_MAX = 16,          // most options of a domain
 };
 
+/// The most bytes of a saved state, of which the host needs fewer than 1,000.
+#define WK_STATE_MAX ((size_t)1 << 28)
+
 /// One number of θ. The default distribution lives on the grid min, min+step, ..., max.
 typedef struct wk_param {
     const char *name;

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ void wk_log_line(const wk_log *log, wk_log_level level, const char *format, ...)
     int needed = vsnprintf(line, sizeof line, format, args);
     va_end(args);
     if (needed >= (int)sizeof line) memcpy(line + sizeof line - 4, "...", 4);
+    wk_utf8_tame(line, true);
     log->sink(log->context, level, line);
 }
 

@@ -2,6 +2,7 @@
 // atomic add. Workers sleep on a condition between jobs, after a short spin, since training hands
 // out many short jobs in a row.
 #include "base/pool.h"
+#include "base/locale.h"
 
 #include "base/limits.h"
 #include <assert.h>
@@ -53,6 +54,7 @@ static void *worker_main(void *argument)
     free(argument);
     wk_pool *pool = self.pool;
     unsigned seen = 0;
+    wk_locale_use_c();
     for (;;) {
         for (int spin = 0; spin < SPINS && atomic_load(&pool->job) == seen; spin++)
             sched_yield();

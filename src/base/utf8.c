@@ -1,7 +1,5 @@
 #include "base/utf8.h"
 
-#include <stdbool.h>
-
 size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // anything below is overlong
@@ -19,4 +17,14 @@ size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code)
     }
     bool surrogate = *code >= 0xd800 && *code < 0xe000;
     return *code >= least[length] && *code <= 0x10ffff && !surrogate ? length : 0;
+}
+
+void wk_utf8_tame(char *text, bool lines)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        bool control = (*c < 0x20 && !(lines && *c == '\n')) || *c == 0x7f;
+        bool c1 = *c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; // U+0080 to U+009F
+        if (c1) c[1] = '?';
+        if (control || c1) *c = '?';
+    }
 }

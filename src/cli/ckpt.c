@@ -47,7 +47,14 @@ static void judge(item *it, wk_status status, const wk_error *err)
     snprintf(it->state, sizeof it->state, "%.590s", status == WK_OK ? "sound" : err->message);
 }
 
-static void look_at_checkpoint(item *it, const char *run, bool check)
+static wk_status check_config(const wk_run_config *config, uint64_t hash, wk_error *err)
+{
+    if (wk_run_config_has_hash(config, hash)) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT,
+                   "the checkpoint was made with another config.yaml than the one beside it");
+}
+
+static void look_at_checkpoint(item *it, const char *run, const wk_run_config *config, bool check)
 {
     wk_checkpoint_summary s;
     wk_error err = {0};
@@ -58,21 +65,35 @@ static void look_at_checkpoint(item *it, const char *run, bool check)
                  "%" PRIu64 " episodes, %" PRIu64 " updates, %" PRIu64
                  " environments, replay log of %" PRIu64 " rows",
                  s.episodes, s.updates, s.environments, s.replay.rows);
-        if (check) status = wk_checkpoint_verify(run, it->step, &err);
+        if (check) status = check_config(config, s.config, &err);
+        if (check && status == WK_OK) status = wk_checkpoint_verify(run, it->step, &err);
     }
     if (check || status != WK_OK) judge(it, status, &err);
 }
 
-static wk_status add_checkpoints(item_list *list, const char *run, bool check, wk_error *err)
+// Whether a run that trains has deleted the checkpoint since it was listed.
+static bool is_gone(const char *run, uint64_t step)
+{
+    wk_steps steps = {0};
+    bool there = wk_checkpoint_list(run, &steps, NULL) != WK_OK;
+    for (size_t i = 0; i < steps.count; i++)
+        there |= steps.items[i] == step;
+    wk_array_free(&steps);
+    return !there;
+}
+
+static wk_status add_checkpoints(item_list *list, const char *run, const wk_run_config *config,
+                                 bool check, wk_error *err)
 {
     wk_steps steps = {0};
     wk_status status = wk_checkpoint_list(run, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
         item *it = add_item(list, "checkpoint", steps.items[i], err);
         if (it)
-            look_at_checkpoint(it, run, check);
+            look_at_checkpoint(it, run, config, check);
         else
             status = WK_E_MEMORY;
+        if (it && it->damaged && is_gone(run, it->step)) list->count--;
     }
     wk_array_free(&steps);
     return status;
@@ -91,7 +112,7 @@ static void look_at_weights(item *it, const char *path, bool check)
         snprintf(it->content, sizeof it->content, "weights: %zu tensors%s%.100s",
                  wk_safetensors_count(file), policies ? ", tasks " : "", policies ? tasks : "");
     }
-    if (status == WK_OK && check) status = wk_safetensors_verify(file, &err);
+    if (status == WK_OK && check) status = wk_safetensors_verify_weights(file, &err);
     if (check || status != WK_OK) judge(it, status, &err);
     wk_safetensors_close(file);
 }
@@ -125,9 +146,10 @@ static wk_status add_finetuned(item_list *list, const char *run, bool check, wk_
     return WK_OK;
 }
 
-static wk_status add_all(item_list *list, const char *run, bool check, wk_error *err)
+static wk_status add_all(item_list *list, const char *run, const wk_run_config *config, bool check,
+                         wk_error *err)
 {
-    WK_TRY(add_checkpoints(list, run, check, err));
+    WK_TRY(add_checkpoints(list, run, config, check, err));
     WK_TRY(add_weights(list, run, WK_WEIGHTS_SNAPSHOT, NULL, check, err));
     WK_TRY(add_weights(list, run, WK_WEIGHTS_ADAPTED, NULL, check, err));
     return add_finetuned(list, run, check, err);
@@ -175,7 +197,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     WK_TRY(wk_subject_read_config(directory, &config, err));
     item_list list = {0};
     wk_text text = {0};
-    wk_status status = add_all(&list, directory, v->check, err);
+    wk_status status = add_all(&list, directory, &config, v->check, err);
     if (v->json)
         print_json(&list, &text);
     else if (list.count > 0)

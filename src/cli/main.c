@@ -1,11 +1,14 @@
 // The program: finds the command, reads its options, runs it, and turns errors into messages and
 // exit codes.
+#include "base/locale.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const wk_command *const commands[] = {
     &wk_command_train,        &wk_command_adapt,      &wk_command_finetune,
@@ -261,11 +264,26 @@ static int exit_code_of(wk_status status)
     }
 }
 
-static void print_error(const wk_command *command, wk_status status, const wk_error *err)
+static void print_error(const wk_command *command, wk_status status, wk_error *err)
 {
+    wk_utf8_tame(err->message, true);
     const char *name = command ? command->name : "";
     fprintf(stderr, "waker%s%s: %s\n", *name ? " " : "", name, err->message);
     if (status == WK_E_INPUT) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
+}
+
+static bool ending; // by main itself
+
+// Code of a plug-in may call exit; that nothing more is saved must not look like success.
+static void on_exit_by_others(void)
+{
+    static const char text[] =
+        "waker: a plug-in, or a library it uses, called exit(); what was not "
+        "in a checkpoint is lost, the same command goes on from the last\n";
+    if (ending) return;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(WK_EXIT_FAILURE);
 }
 
 int main(int argc, char **argv)
@@ -273,7 +291,10 @@ int main(int argc, char **argv)
     wk_cli cli = {0};
     wk_error err = {0};
     const wk_command *command = NULL;
+    wk_locale_use_c();
+    atexit(on_exit_by_others);
     wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);
+    ending = true;
     // Output that did not arrive is a failure, even when the disk says so only now; but a run that
     // was saved goes on with the same command, whoever has stopped listening.
     errno = 0;

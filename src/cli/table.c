@@ -1,4 +1,5 @@
 #include "cli/table.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -40,6 +41,7 @@ void wk_table_cell(wk_table *table, const char *format, ...)
     va_start(args, format);
     if (vasprintf(&text, format, args) < 0) text = NULL;
     va_end(args);
+    if (text) wk_utf8_tame(text, true);
     add_cell(table, text);
 }
 

@@ -106,6 +106,28 @@ static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
     env->seconds.render += wk_clock_seconds() - began;
 }
 
+// A saved state: this header, the domain's bytes, and the CRC-32 of both. Numbers are in the
+// machine's byte order; the magic number reads differently in the other one.
+enum { STATE_MAGIC = 0x45534b57, STATE_VERSION = 1, DOMAIN_NAME_BYTES = 64 };
+
+typedef struct state_header {
+    uint32_t magic, version;
+    char domain[DOMAIN_NAME_BYTES];
+    int32_t options[WK_OPTIONS_MAX];
+    double theta[WK_PARAMS_MAX];
+    uint64_t seed, episode;
+    uint64_t world_size; // bytes of the domain that follow
+    int32_t steps;
+    uint32_t flags;
+} state_header;
+
+_Static_assert(sizeof(state_header) == 232, "a saved state has no padding: every byte is defined");
+
+static size_t state_size_for(size_t world_size)
+{
+    return sizeof(state_header) + world_size + sizeof(uint32_t);
+}
+
 // Starts an episode in the domain and in the wrapper; on failure there is none.
 static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t episode,
                        wk_outcome *outcome, wk_error *err)
@@ -118,6 +140,11 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
     *outcome = (wk_outcome){0};
     wk_status status = domain->reset(env->world, copy, seed, episode, outcome, &said);
     if (status != WK_OK) return wk_domain_answer(domain, "reset", status, &said, err);
+    size_t size = domain->state_size(env->world);
+    if (size > WK_STATE_MAX - state_size_for(0))
+        return wk_fail(err, WK_E_INPUT,
+                       "domain '%s' asks for %zu bytes to save a state; at most %zu are kept",
+                       domain->name, size, WK_STATE_MAX - state_size_for(0));
     memset(outcome->rewards, 0, sizeof outcome->rewards); // nothing was done to earn one
     memcpy(env->theta, copy, sizeof copy);
     env->seed = seed;
@@ -206,28 +233,6 @@ wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_err
                        env->steps);
     env->domain->render(env->world, width, height, rgb);
     return WK_OK;
-}
-
-// A saved state: this header, the domain's bytes, and the CRC-32 of both. Numbers are in the
-// machine's byte order; the magic number reads differently in the other one.
-enum { STATE_MAGIC = 0x45534b57, STATE_VERSION = 1, DOMAIN_NAME_BYTES = 64 };
-
-typedef struct state_header {
-    uint32_t magic, version;
-    char domain[DOMAIN_NAME_BYTES];
-    int32_t options[WK_OPTIONS_MAX];
-    double theta[WK_PARAMS_MAX];
-    uint64_t seed, episode;
-    uint64_t world_size; // bytes of the domain that follow
-    int32_t steps;
-    uint32_t flags;
-} state_header;
-
-_Static_assert(sizeof(state_header) == 232, "a saved state has no padding: every byte is defined");
-
-static size_t state_size_for(size_t world_size)
-{
-    return sizeof(state_header) + world_size + sizeof(uint32_t);
 }
 
 static uint32_t checksum(const void *bytes, size_t size)

@@ -139,4 +139,8 @@ wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetens
 /// Reads every tensor once and verifies its checksum.
 wk_status wk_safetensors_verify(const wk_safetensors *file, wk_error *err);
 
+/// The same for a file of weights that this program wrote: it has checksums, and its numbers are
+/// finite.
+wk_status wk_safetensors_verify_weights(const wk_safetensors *file, wk_error *err);
+
 #endif

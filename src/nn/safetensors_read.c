@@ -191,24 +191,65 @@ wk_status wk_safetensors_read(const wk_safetensors *file, const wk_safetensors_s
     return check_crc(file, entry, wk_crc32c(0, bytes, size), err);
 }
 
-wk_status wk_safetensors_verify(const wk_safetensors *file, wk_error *err)
+// Whether a number in one of the float formats is finite: its exponent is not all ones.
+static bool all_finite(wk_safetensors_dtype dtype, const char *bytes, size_t size)
+{
+    static const uint64_t exponents[WK_ST_DTYPES] = {[WK_ST_F64] = 0x7ff0000000000000u,
+                                                     [WK_ST_F32] = 0x7f800000u,
+                                                     [WK_ST_BF16] = 0x7f80u,
+                                                     [WK_ST_F16] = 0x7c00u};
+    uint64_t exponent = exponents[dtype];
+    size_t width = wk_safetensors_dtype_size(dtype);
+    for (size_t i = 0; exponent && i + width <= size; i += width) {
+        uint64_t number = 0;
+        memcpy(&number, bytes + i, width);
+        if ((number & exponent) == exponent) return false;
+    }
+    return true;
+}
+
+static wk_status verify_entry(const wk_safetensors *file, const wk_safetensors_entry *entry,
+                              bool finite, char *chunk, size_t most, wk_error *err)
+{
+    uint32_t crc = 0;
+    bool sound = true;
+    for (uint64_t at = entry->begin; at < entry->end; at += most) {
+        size_t size = entry->end - at < most ? (size_t)(entry->end - at) : most;
+        WK_TRY(read_at(file, file->data_at + at, chunk, size, err));
+        crc = wk_crc32c(crc, chunk, size);
+        sound = sound && (!finite || all_finite(entry->spec.dtype, chunk, size));
+    }
+    WK_TRY(check_crc(file, entry, crc, err));
+    if (sound) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT, "'%s': tensor '%.200s' has a number that is not finite",
+                   file->name, entry->spec.name);
+}
+
+static wk_status verify(const wk_safetensors *file, bool finite, wk_error *err)
 {
     enum { CHUNK = 1 << 16 };
     char *chunk = malloc(CHUNK);
     if (!chunk) return no_memory(file, CHUNK, err);
     wk_status status = WK_OK;
-    for (size_t i = 0; i < file->header.entries.count && status == WK_OK; i++) {
-        const wk_safetensors_entry *entry = &file->header.entries.items[i];
-        uint32_t crc = 0;
-        for (uint64_t at = entry->begin; at < entry->end && status == WK_OK; at += CHUNK) {
-            size_t size = entry->end - at < CHUNK ? (size_t)(entry->end - at) : CHUNK;
-            status = read_at(file, file->data_at + at, chunk, size, err);
-            if (status == WK_OK) crc = wk_crc32c(crc, chunk, size);
-        }
-        if (status == WK_OK) status = check_crc(file, entry, crc, err);
-    }
+    for (size_t i = 0; i < file->header.entries.count && status == WK_OK; i++)
+        status = verify_entry(file, &file->header.entries.items[i], finite, chunk, CHUNK, err);
     free(chunk);
     return status;
+}
+
+wk_status wk_safetensors_verify(const wk_safetensors *file, wk_error *err)
+{
+    return verify(file, false, err);
+}
+
+wk_status wk_safetensors_verify_weights(const wk_safetensors *file, wk_error *err)
+{
+    if (!file->header.has_checksums)
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' has no checksums, which waker always writes: whether it is whole "
+                       "cannot be told",
+                       file->name);
+    return verify(file, true, err);
 }
 
 static bool same_shape(const wk_safetensors_spec *a, const wk_safetensors_spec *b)

@@ -56,4 +56,8 @@ wk_status wk_replay_log_forget(wk_replay_log *log, const wk_replay_mark *oldest,
 wk_status wk_replay_log_read(const char *directory, const wk_replay_mark *mark, wk_replay *replay,
                              wk_error *err);
 
+/// Verifies every byte of the log up to `mark` and that all the checkpoint needs is there, without
+/// building a store.
+wk_status wk_replay_log_verify(const char *directory, const wk_replay_mark *mark, wk_error *err);
+
 #endif

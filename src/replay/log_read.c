@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "replay/log_file.h"
 #include "replay/log_format.h"
+#include "replay/log_walk.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -268,8 +269,9 @@ static wk_status choose_segments(reading *in, const wk_dir *dir, bool *none, wk_
                        "the replay log in '%s' lacks segment %llu, which the checkpoint needs",
                        wk_dir_path(dir), (unsigned long long)in->mark->segment);
     if (*none) return WK_OK;
-    in->index->lowest = in->lowest;
     in->last = in->mark ? in->mark->segment : highest;
+    if (in->mark) WK_TRY(wk_log_first(dir, in->mark, &in->lowest, err));
+    in->index->lowest = in->lowest;
     return WK_OK;
 }
 

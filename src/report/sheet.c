@@ -1,4 +1,5 @@
 #include "report/sheet.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@ static void put_formatted(wk_text *text, const char *format, va_list args)
 {
     char buffer[1024];
     vsnprintf(buffer, sizeof buffer, format, args);
+    wk_utf8_tame(buffer, false);
     wk_text_puts(text, buffer);
 }
 
@@ -81,7 +83,7 @@ static void markdown_cell(const wk_sheet_cell *cell, wk_text *out)
 {
     if (cell->best) wk_text_puts(out, "**");
     for (const char *c = wk_text_get(&cell->text); *c; c++) {
-        if (strchr("|*_`\\", *c)) wk_text_puts(out, "\\");
+        if (strchr("|*_`\\<>[]&!#", *c)) wk_text_puts(out, "\\");
         wk_text_append(out, c, 1);
     }
     if (cell->best) wk_text_puts(out, "**");
@@ -266,11 +268,13 @@ wk_status wk_sheet_page(const wk_sheet *sheet, wk_page *page, wk_error *err)
 
 void wk_csv_field(wk_text *out, const char *text)
 {
-    if (!text[strcspn(text, ",\"\r\n")]) {
+    // Spreadsheets run what begins like a formula.
+    bool formula = *text && strchr("=+-@\t", *text);
+    if (!formula && !text[strcspn(text, ",\"\r\n")]) {
         wk_text_puts(out, text);
         return;
     }
-    wk_text_puts(out, "\"");
+    wk_text_puts(out, formula ? "\"'" : "\"");
     for (; *text; text++)
         wk_text_printf(out, *text == '"' ? "\"%c" : "%c", *text);
     wk_text_puts(out, "\"");

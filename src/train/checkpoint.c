@@ -266,7 +266,7 @@ static wk_status load_files(wk_trainer *t, uint64_t step, const wk_dir *folder,
     wk_run_state state = state_of(t);
     WK_TRY(read_run_file(folder, &bytes, &head, err));
     wk_status status = WK_OK;
-    if (head.config != wk_run_config_hash(&t->config) || head.lanes != (uint64_t)t->count)
+    if (!wk_run_config_has_hash(&t->config, head.config) || head.lanes != (uint64_t)t->count)
         status = wk_fail(err, WK_E_INPUT,
                          "the checkpoint at step %" PRIu64 " belongs to another configuration; "
                          "continue with the one in config.yaml, or choose another directory",
@@ -546,15 +546,16 @@ wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint
     return WK_OK;
 }
 
-static wk_status verify_files(const wk_dir *folder, wk_error *err)
+static wk_status verify_files(const wk_dir *folder, wk_replay_mark *mark, wk_error *err)
 {
     char *bytes;
     wk_run_header head;
     WK_TRY(read_run_file(folder, &bytes, &head, err));
     free(bytes);
+    *mark = head.replay;
     wk_safetensors *file = NULL;
     wk_status status = wk_safetensors_open_in(folder, LEARNER_FILE, &file, err);
-    if (status == WK_OK) status = wk_safetensors_verify(file, err);
+    if (status == WK_OK) status = wk_safetensors_verify_weights(file, err);
     wk_safetensors_close(file);
     return status;
 }
@@ -563,9 +564,12 @@ wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *e
 {
     wk_dir *folder = NULL;
     WK_TRY(open_one(directory, step, &folder, err));
-    wk_status status = verify_files(folder, err);
+    wk_replay_mark mark;
+    wk_status status = verify_files(folder, &mark, err);
     wk_dir_close(folder);
-    return status;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/replay", directory);
+    return status == WK_OK ? wk_replay_log_verify(path, &mark, err) : status;
 }
 
 wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const wk_domain *domain,

@@ -25,7 +25,7 @@ typedef struct wk_checkpoint_summary {
 wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint_summary *out,
                              wk_error *err);
 
-/// Verifies every checksum of it.
+/// Verifies every checksum of it, and of the replay log up to its mark.
 wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *err);
 
 /// Loads its curriculum into one made for the run's rule and domain, and nothing else.

@@ -357,16 +357,52 @@ static uint64_t hash_value(uint64_t hash, const wk_run_config *config, const wk_
     return hash;
 }
 
-uint64_t wk_run_config_hash(const wk_run_config *config)
+int wk_run_field_format(int field)
+{
+    static const struct {
+        int field, format;
+    } added[] = {{WK_RUN_log_timing_INDEX, 2},      {WK_RUN_eval_every_INDEX, 3},
+                 {WK_RUN_eval_envs_INDEX, 3},       {WK_RUN_acting_INDEX, 4},
+                 {WK_RUN_replay_resident_INDEX, 5}, {WK_RUN_curriculum_theta_INDEX, 6}};
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (added[i].field == field) return added[i].format;
+    return 1;
+}
+
+// The hash as the version of that format made it.
+static uint64_t hash_of_format(const wk_run_config *config, int format)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const wk_run_field *field = &wk_run_fields[i];
-        if (field->role != WK_RUN_FIXED) continue;
+        if (field->role != WK_RUN_FIXED || wk_run_field_format(i) > format) continue;
         hash = hash_bytes(hash, field->key, strlen(field->key) + 1);
         hash = hash_value(hash, config, field);
     }
     return hash;
+}
+
+uint64_t wk_run_config_hash(const wk_run_config *config)
+{
+    return hash_of_format(config, WK_RUN_FORMAT);
+}
+
+// Whether a version of that format could have made the configuration.
+static bool fits_format(const wk_run_config *config, int format)
+{
+    const wk_run_config defaults = wk_run_config_default();
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
+        if (wk_run_fields[i].role == WK_RUN_FIXED && wk_run_field_format(i) > format &&
+            !wk_run_config_same(config, &defaults, i))
+            return false;
+    return true;
+}
+
+bool wk_run_config_has_hash(const wk_run_config *config, uint64_t hash)
+{
+    for (int format = WK_RUN_FORMAT; format > 0 && fits_format(config, format); format--)
+        if (hash_of_format(config, format) == hash) return true;
+    return false;
 }
 
 wk_status wk_run_config_resumable(const wk_run_config *old, const wk_run_config *now, wk_error *err)

@@ -201,15 +201,27 @@ bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int fiel
 /// A number made of everything that shapes the results (role FIXED).
 uint64_t wk_run_config_hash(const wk_run_config *config);
 
+/// Whether `hash` was made of this configuration, by this version or by one with fewer keys.
+bool wk_run_config_has_hash(const wk_run_config *config, uint64_t hash);
+
+/// Saved configurations are numbered by the keys they have; one without a number is older than
+/// WK_RUN_FORMAT_NUMBERED. A key that is added later gets the next number, and the default that
+/// the version before it had.
+enum { WK_RUN_FORMAT_NUMBERED = 6, WK_RUN_FORMAT = 6 };
+
+/// The first format that has the field.
+int wk_run_field_format(int field);
+
 /// Whether a run saved with `old` may go on with `now`; the error names the first value that
 /// differs and must not.
 wk_status wk_run_config_resumable(const wk_run_config *old, const wk_run_config *now,
                                   wk_error *err);
 
-/// The configuration as YAML with nested keys.
+/// The configuration as YAML with nested keys, complete, with its format.
 void wk_run_config_print(const wk_run_config *config, wk_text *out);
 
-/// Writes it atomically / reads it over the defaults. Errors name file and line.
+/// Writes it atomically / reads it. A file that lacks a key of its format is refused; keys that are
+/// newer than the file have their defaults. Errors name file and line.
 wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err);
 /// The same for a name in a directory (base/file.h).
 wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, const char *name,

@@ -3,10 +3,12 @@
 #include "base/file.h"
 #include "train/config.h"
 #include "train/config_yaml.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FILE_LIMIT = 1 << 20 };
+static const char FORMAT_KEY[] = "format";
 
 // Words that need no quotes and cannot be taken for a number, a truth value or nothing.
 static bool is_plain_word(const char *text)
@@ -66,6 +68,7 @@ void wk_run_config_print(const wk_run_config *config, wk_text *out)
 {
     const char *group = "";
     size_t group_length = 0;
+    wk_text_printf(out, "%s: %d\n", FORMAT_KEY, WK_RUN_FORMAT);
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const char *key = wk_run_keys[i], *point = strchr(key, '.');
         size_t length = point ? (size_t)(point - key) : 0;
@@ -97,20 +100,56 @@ wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_
     return wk_run_config_write_in(config, NULL, path, err);
 }
 
+static wk_status apply_value(const wk_yaml_value *value, int field, wk_run_config *config,
+                             wk_error *err)
+{
+    if (field < 0) return wk_run_field_unknown(value->key, err);
+    if (value->is_list && wk_run_fields[field].kind != WK_RUN_LIST)
+        return wk_fail(err, WK_E_INPUT, "%s: one value is needed, not a list", value->key);
+    return wk_run_config_set(config, field, value->text, err);
+}
+
+// The format a file says it has; 0 where it says nothing.
+static wk_status read_format(const wk_yaml_value *value, int *format, wk_error *err)
+{
+    for (*format = WK_RUN_FORMAT_NUMBERED; *format <= WK_RUN_FORMAT; ++*format) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", *format);
+        if (!value->is_list && strcmp(value->text, number) == 0) return WK_OK;
+    }
+    return wk_fail(err, WK_E_INPUT,
+                   "format %.20s is not known; this version of waker reads up to %d", value->text,
+                   WK_RUN_FORMAT);
+}
+
+// A file that was cut short or edited must not go on with other settings than the run began with.
+static wk_status check_complete(const wk_yaml *yaml, const bool *given, int format, wk_error *err)
+{
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (given[i] || wk_run_field_format(i) > (format ? format : 1)) continue;
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' lacks the key '%s', which every run has: it was cut short or edited; "
+                       "put back a copy, or the line with the value that the run began with",
+                       yaml->name, wk_run_keys[i]);
+    }
+    return WK_OK;
+}
+
 static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err)
 {
+    bool given[WK_RUN_FIELD_COUNT] = {false};
+    int format = 0;
     for (size_t i = 0; i < yaml->values.count; i++) {
         const wk_yaml_value *value = &yaml->values.items[i];
         int field = wk_run_field_find(value->key, strlen(value->key));
-        wk_status status =
-            field < 0 ? wk_run_field_unknown(value->key, err)
-            : value->is_list && wk_run_fields[field].kind != WK_RUN_LIST
-                ? wk_fail(err, WK_E_INPUT, "%s: one value is needed, not a list", value->key)
-                : wk_run_config_set(config, field, value->text, err);
+        wk_status status = strcmp(value->key, FORMAT_KEY) == 0
+                               ? read_format(value, &format, err)
+                               : apply_value(value, field, config, err);
         if (status != WK_OK)
             return err ? wk_fail_context(err, "%s:%d", yaml->name, value->line) : status;
+        if (field >= 0) given[field] = true;
     }
-    return WK_OK;
+    return check_complete(yaml, given, format, err);
 }
 
 wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err)

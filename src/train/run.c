@@ -3,12 +3,14 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "train/divergence.h"
 #include "train/evaluation.h"
 #include "train/lock.h"
 #include "train/measure.h"
 #include "train/metrics.h"
 #include "train/pictures.h"
 #include "train/speed.h"
+#include "train/sweep.h"
 #include "train/trainer.h"
 #include "train/update_time.h"
 #include "train/weights_file.h"
@@ -19,7 +21,7 @@
 #include <unistd.h>
 
 enum { PATH_CHARS = 4096, FAULTS_IN_A_ROW = 100 };
-static const double FIRST_CHECKPOINT_SECONDS = 60;
+static const double FIRST_CHECKPOINT_SECONDS = 60, SLOW_SECONDS = 60;
 
 // What a checkpoint keeps of the run around the trainer.
 typedef struct note {
@@ -44,9 +46,13 @@ typedef struct run {
     wk_speed speed;
     wk_update_time update_time; // measured before a prefill that somebody watches; else 0
     double saving_seconds, logging_seconds;
-    int faults;         // updates in a row with numbers that are not finite
-    bool new_directory; // made by this run, whose lock it holds
-    bool told;          // that the pictures left the device
+    int faults;      // updates in a row with numbers that are not finite
+    int task_faults; // the same for the task policies
+    wk_divergence divergence;
+    wk_watchdog *watchdog; // of a plug-in; NULL: none
+    bool new_directory;    // made by this run, whose lock it holds
+    bool complete;         // it was when it was opened
+    bool told;             // that the pictures left the device
 } run;
 
 static void say(const run *r, wk_log_level level, const char *text)
@@ -124,6 +130,33 @@ static wk_status time_update(run *r, wk_error *err)
     return wk_update_time_measure(r->config, r->control->code, &r->update_time, err);
 }
 
+static void say_slow(void *context, double seconds)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "the plug-in's environments have not come back for %.0f s; if it goes on, end the "
+             "program by interrupting it twice: the last checkpoint stays",
+             seconds);
+    say(context, WK_LOG_WARN, text);
+}
+
+// A run that has done all it was to do has nothing to write, not even other settings.
+static wk_status find_complete(run *r, wk_error *err)
+{
+    wk_standing now = wk_trainer_standing(r->trainer);
+    bool evaluated = r->config->eval_every == 0 || r->note->last_eval == (int64_t)now.steps;
+    if (!now.finished || wk_trainer_resumed_from(r->trainer) < 0 || !evaluated ||
+        r->control->finish)
+        return WK_OK;
+    char name[WK_STEP_NAME_MAX];
+    wk_dir *snapshots = NULL;
+    wk_step_name("", now.steps, ".safetensors", name);
+    wk_status status = wk_dir_open(r->directory, "snapshots", &snapshots, err);
+    if (status == WK_OK) status = wk_file_exists_in(snapshots, name, &r->complete, err);
+    wk_dir_close(snapshots);
+    return status == WK_E_NOT_FOUND ? WK_OK : status;
+}
+
 static wk_status open_parts(run *r, wk_error *err)
 {
     bool missing = !wk_path_exists(r->path);
@@ -135,9 +168,15 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(check_config(r, err));
     WK_TRY(time_update(r, err));
     WK_TRY(wk_trainer_create_in(r->config, r->control->code, r->directory, &r->trainer, err));
+    r->note = wk_trainer_note(r->trainer);
+    WK_TRY(find_complete(r, err));
+    if (r->complete) return WK_OK;
+    WK_TRY(wk_sweep(r->directory, err));
     WK_TRY(wk_run_code_record(r->control->code, r->directory, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
-    r->note = wk_trainer_note(r->trainer);
+    if (r->control->code && r->control->code->plugin)
+        WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
+    wk_trainer_watch(r->trainer, r->watchdog);
     wk_standing now = wk_trainer_standing(r->trainer);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
     if (fresh && r->control->prepare)
@@ -180,6 +219,7 @@ static void close_parts(run *r)
     wk_metrics_close(r->metrics);
     wk_pictures_destroy(r->pictures);
     wk_trainer_destroy(r->trainer);
+    wk_watchdog_destroy(r->watchdog);
     wk_lock_release(&r->lock);
     wk_dir_close(r->directory);
 }
@@ -378,10 +418,32 @@ static void watch_pictures(run *r)
     r->told = true;
 }
 
+// Policies that do not learn do not stop the world model; the count of skipped updates goes into
+// the metrics.
+static void watch_tasks(run *r, const wk_iteration *done)
+{
+    int tasks = wk_learner_get_config(wk_trainer_learner(r->trainer))->tasks;
+    const char *fault = tasks > 0 ? wk_task_metrics_fault(&done->tasks, tasks) : NULL;
+    r->task_faults = fault ? r->task_faults + 1 : 0;
+    if (r->task_faults != 1 && r->task_faults != FAULTS_IN_A_ROW) return;
+    char text[240];
+    if (r->task_faults == 1)
+        snprintf(text, sizeof text,
+                 "task policies: %s is not finite; their update is skipped and counted", fault);
+    else
+        snprintf(text, sizeof text,
+                 "task policies: %s was not finite in %d updates in a row; they do not learn, see "
+                 "whether the domain's rewards are of the order of 1",
+                 fault, r->task_faults);
+    say(r, WK_LOG_WARN, text);
+}
+
 // Numbers that are not finite skip their update; a learner that gives nothing else is beyond help.
 static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
 {
+    WK_TRY(wk_divergence_watch(&r->divergence, r->config->env_count, done, &r->control->log, err));
     if (done->updates == 0) return WK_OK;
+    watch_tasks(r, done);
     const char *fault = wk_learner_metrics_fault(&done->learner);
     r->faults = fault ? r->faults + 1 : 0;
     if (r->faults == 1) {
@@ -404,6 +466,7 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
     p.steps = (int64_t)now->steps;
     p.total = r->config->steps;
     p.updates = (int64_t)now->updates;
+    p.diverged = (int64_t)now->diverged;
     p.updates_per_second = wk_speed_updates(&r->speed);
     p.seconds[WK_PHASE_ENV] = times.env_wait + times.act;
     p.seconds[WK_PHASE_RENDER] = times.render_wait;
@@ -464,6 +527,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
         if (checkpoint_due(r, &now)) WK_TRY(save_checkpoint(r, err));
     }
     WK_TRY(save_checkpoint(r, err));
+    if (*end == WK_RUN_FINISHED) WK_TRY(wk_divergence_finish(&now, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(save_snapshot(r, now.steps, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(evaluate_at_end(r, end, err));
     if (*end == WK_RUN_FINISHED && r->control->finish) WK_TRY(wk_lock_check(&r->lock, err));
@@ -479,7 +543,10 @@ wk_status wk_run(const wk_run_config *config, const char *directory, const wk_ru
     run r = {.config = config, .path = directory, .control = control};
     wk_status status = open_parts(&r, err);
     if (status != WK_OK && r.new_directory) remove_directory(&r);
-    if (status == WK_OK) {
+    if (status == WK_OK && r.complete) {
+        say(&r, WK_LOG_INFO, "all steps are done already; nothing is changed");
+        *end = WK_RUN_FINISHED;
+    } else if (status == WK_OK) {
         announce(&r);
         announce_time(&r);
         status = loop(&r, end, err);

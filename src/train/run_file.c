@@ -47,6 +47,10 @@ static wk_status put_worlds(const wk_run_state *s, wk_text *out, wk_error *err)
         // An environment whose episode is over begins a new one; there is nothing to keep.
         const wk_env *env = wk_vec_env(s->vec, i);
         size_t size = s->lanes[i].active ? wk_env_state_size(env) : 0;
+        if (size > WK_STATE_MAX)
+            return wk_fail(err, WK_E_INPUT,
+                           "domain '%s' asks for %zu bytes to save one environment, more than %zu",
+                           s->domain->name, size, WK_STATE_MAX);
         void *room = put_space(out, size);
         if (room && size) WK_TRY(wk_env_save(env, room, size, err));
     }
@@ -134,6 +138,11 @@ static const void *take_block(reader *r, size_t *size)
 // What is wrong with the plain memory, or NULL.
 static const char *fault_of(const wk_run_state *s)
 {
+    const wk_trainer_counters *n = s->counters;
+    const uint64_t most = (uint64_t)1 << 53; // far beyond any run, and exact as a double
+    if (n->iterations > most || n->steps > most || n->episodes > most || n->updates > most)
+        return "a counter is beyond any run";
+    if (n->diverged > n->episodes || n->debt > most || n->acting > 1) return "a counter cannot be";
     size_t spaces = wk_curriculum_look(s->curriculum).count;
     for (int i = 0; i < s->count; i++) {
         const wk_lane *lane = &s->lanes[i];

@@ -3,6 +3,16 @@
 #include "train/run_curriculum.h"
 #include "train/run_space.h"
 #include "train/subject.h"
+#include <inttypes.h>
+
+static wk_status check_config(const wk_saved_run *run, wk_error *err)
+{
+    if (wk_run_config_has_hash(&run->config, run->at.config)) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT,
+                   "the checkpoint at step %" PRIu64 " of '%s' was made with another "
+                   "config.yaml than the one beside it; put back the run's own",
+                   run->step, run->directory);
+}
 
 wk_status wk_saved_run_open(const char *directory, wk_saved_run *run, wk_error *err)
 {
@@ -12,6 +22,7 @@ wk_status wk_saved_run_open(const char *directory, wk_saved_run *run, wk_error *
     WK_TRY(wk_checkpoint_look(directory, run->step, &run->at, err));
     WK_TRY(wk_plugin_record_read(directory, &run->record, err));
     WK_TRY(wk_run_world_open(&run->config, NULL, &run->record, &run->world, err));
+    WK_TRY(check_config(run, err));
     return wk_run_space_create(&run->config, &run->world, &run->space, err);
 }
 

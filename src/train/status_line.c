@@ -52,10 +52,22 @@ static void put_count(char *out, size_t size, int64_t value)
 }
 
 // The parts of the line, in the order they are shown.
-typedef enum part { STEPS, PERCENT, SPEED, SPLIT, LOSS, ERROR, LEFT, DEVICE, WHY, PARTS } part;
+typedef enum part {
+    STEPS,
+    PERCENT,
+    SPEED,
+    SPLIT,
+    LOSS,
+    ERROR,
+    DIVERGED,
+    LEFT,
+    DEVICE,
+    WHY,
+    PARTS
+} part;
 
 // Which part goes first when there is no room.
-static const part first_to_go[] = {WHY, SPLIT, DEVICE, ERROR, LOSS, PERCENT, LEFT, SPEED};
+static const part first_to_go[] = {WHY, SPLIT, DEVICE, ERROR, LOSS, PERCENT, LEFT, SPEED, DIVERGED};
 
 static void make_steps(const wk_progress *p, char *out)
 {
@@ -102,6 +114,8 @@ static void make_parts(const wk_progress *p, char parts[PARTS][PART_MAX])
     make_split(p, parts[SPLIT]);
     if (!isnan(p->model_loss)) snprintf(parts[LOSS], PART_MAX, "loss %.4g", p->model_loss);
     if (!isnan(p->mean_error)) snprintf(parts[ERROR], PART_MAX, "error %.3g", p->mean_error);
+    if (p->diverged > 0)
+        snprintf(parts[DIVERGED], PART_MAX, "%lld diverged", (long long)p->diverged);
     make_left(p, parts[LEFT]);
     if (p->device) snprintf(parts[DEVICE], PART_MAX, "%s", p->device);
     if (p->device && p->why) snprintf(parts[WHY], PART_MAX, "%s", p->why);

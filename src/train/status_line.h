@@ -32,6 +32,7 @@ typedef struct wk_progress {
     double seconds[WK_PHASES]; // time in each phase, any unit
     double seconds_left;
     double model_loss, mean_error;
+    int64_t diverged;         // episodes; shown where there are any
     const char *device, *why; // which device, and why that; NULL: left out
 } wk_progress;
 

@@ -387,7 +387,9 @@ static wk_status send_environments(wk_trainer *t, wk_error *err)
 static wk_status await_environments(wk_trainer *t, wk_error *err)
 {
     double began = wk_clock_seconds();
+    wk_watchdog_begin(t->watchdog);
     wk_status status = wk_vec_step_finish(t->vec, err);
+    wk_watchdog_end(t->watchdog);
     t->times.env_wait += wk_clock_seconds() - began;
     return status;
 }
@@ -425,12 +427,21 @@ wk_status wk_trainer_step(wk_trainer *t, const wk_iteration **done, wk_error *er
     return WK_OK;
 }
 
+void wk_trainer_watch(wk_trainer *t, wk_watchdog *watchdog)
+{
+    t->watchdog = watchdog;
+}
+
 wk_standing wk_trainer_standing(const wk_trainer *t)
 {
+    uint64_t running = 0;
+    for (int i = 0; i < t->count; i++)
+        running += t->lanes[i].active;
     wk_standing p = {.steps = t->counters.steps,
                      .frames = t->counters.steps * (uint64_t)t->domain->action_repeat,
                      .episodes = t->counters.episodes,
                      .updates = t->counters.updates,
+                     .ended = t->counters.episodes - running,
                      .diverged = t->counters.diverged,
                      .prefilling = prefilling(t),
                      .finished = t->counters.steps >= (uint64_t)t->config.steps};

@@ -9,6 +9,7 @@
 
 #include "agent/learner.h"
 #include "base/dir.h"
+#include "base/watchdog.h"
 #include "replay/log.h"
 #include "train/config.h"
 #include "train/device.h"
@@ -62,11 +63,15 @@ typedef struct wk_standing {
     uint64_t frames;   // steps times action_repeat
     uint64_t episodes; // begun
     uint64_t updates;
+    uint64_t ended;    // episodes, of those begun
     uint64_t diverged; // episodes that ended by divergence
     bool prefilling;
     bool finished; // config.steps reached
 } wk_standing;
 wk_standing wk_trainer_standing(const wk_trainer *trainer);
+
+/// Has a watchdog, which stays the caller's, watch how long environments take.
+void wk_trainer_watch(wk_trainer *trainer, wk_watchdog *watchdog);
 
 /// Seconds spent in each part since creation. What environments do while the learner updates is in
 /// no part; what is waited for is split as their processor time is.

@@ -54,6 +54,7 @@ struct wk_trainer {
     wk_time_split times;
     int64_t resumed_from;
     char resume_note[1024];
+    wk_watchdog *watchdog; // the caller's; NULL: none
 };
 
 /// Decides by config.replay_resident and the device's memory whether the replay's pictures are to

@@ -58,11 +58,22 @@ static void malformed_bytes_are_refused(void **state)
     }
 }
 
+static void control_characters_are_replaced(void **state)
+{
+    (void)state;
+    char line[] = "a\x1b[2Jb\nc\x7f \xc2\x9b caf\xc3\xa9\t", text[] = "x\ny\r";
+    wk_utf8_tame(line, true);
+    assert_string_equal(line, "a?[2Jb\nc? ?? caf\xc3\xa9?");
+    wk_utf8_tame(text, false);
+    assert_string_equal(text, "x?y?");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_character_is_read_back),
         cmocka_unit_test(malformed_bytes_are_refused),
+        cmocka_unit_test(control_characters_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void runs_without_a_description_say_how_to_get_one(void **state)
           "sed -i 's#plugin: .*#plugin: m.so#' older/config.yaml");
     static const char relative[] = "does not say from which folder",
                       describe[] = "train there once more";
-    static const reading readings[] = {{"ckpt older --check", NULL},
+    static const reading readings[] = {{"ckpt older", NULL},
                                        {"report older --out page", NULL},
                                        {"curriculum older", describe},
                                        {"export older --out episodes", describe},

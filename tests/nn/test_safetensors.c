@@ -4,6 +4,7 @@
 #include "nn/safetensors.h"
 #include "nn/safetensors_craft.h"
 #include "support/check.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -226,6 +227,29 @@ static void long_lists_of_misfits_are_cut(void **state)
     remove(PATH);
 }
 
+static void weights_that_are_not_finite_are_found(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    float numbers[3] = {1, 2, 3};
+    uint16_t halves[2] = {0x3f80, 0x4000};
+    const wk_safetensors_source tensors[] = {{{"w", WK_ST_F32, 1, {3}}, numbers},
+                                             {{"b", WK_ST_BF16, 1, {2}}, halves}};
+    for (int i = 0; i < 3; i++) {
+        numbers[1] = i == 1 ? NAN : 2;
+        halves[1] = i == 2 ? 0x7f80 : 0x4000;
+        assert_ok(wk_safetensors_save(PATH, tensors, 2, NULL, 0, &err));
+        wk_safetensors *file = open_saved();
+        if (i == 0)
+            assert_ok(wk_safetensors_verify_weights(file, &err));
+        else
+            assert_refused(wk_safetensors_verify_weights(file, &err), WK_E_FORMAT, "not finite");
+        assert_ok(wk_safetensors_verify(file, &err));
+        wk_safetensors_close(file);
+    }
+    remove(PATH);
+}
+
 static void a_damaged_tensor_is_named(void **state)
 {
     (void)state;
@@ -287,6 +311,7 @@ int main(void)
         cmocka_unit_test(a_set_of_targets_is_filled),
         cmocka_unit_test(misfits_are_listed_by_name_and_nothing_is_written),
         cmocka_unit_test(long_lists_of_misfits_are_cut),
+        cmocka_unit_test(weights_that_are_not_finite_are_found),
         cmocka_unit_test(a_damaged_tensor_is_named),
         cmocka_unit_test(names_that_cannot_be_written_are_refused),
         cmocka_unit_test(files_that_cannot_be_opened_say_why),

@@ -129,6 +129,68 @@ static void segments_of_evicted_episodes_are_deleted_and_no_others(void **state)
     wk_replay_destroy(replay);
 }
 
+// A backup that copies what is new and deletes nothing keeps segments that the run has deleted
+// since, some of them as they were before they were full.
+static void stale_segments_of_an_incremental_copy_are_ignored(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = script_store(300);
+    wk_replay_log_config small = {.directory = FOLDER, .segment_bytes = 4000};
+    wk_replay_log *log = open_log(&small, NULL, replay);
+    int stale = 0;
+    for (int i = 0; i < 40; i++) {
+        wk_replay_mark mark;
+        assert_ok(script_run(replay, i % 3 ? 7 : 150, &err));
+        assert_ok(wk_replay_log_sync(log, &mark, &err));
+        assert_ok(wk_replay_log_forget(log, &mark, &err));
+        assert_int_equal(system("mkdir -p " COPY " && cp " FOLDER "/* " COPY), 0);
+        stale += folder_count(COPY, ".log") > folder_count(FOLDER, ".log");
+        wk_replay *again = script_store(300);
+        assert_ok(wk_replay_log_read(COPY, &mark, again, &err));
+        assert_same_content(replay, again);
+        wk_replay_destroy(again);
+        assert_ok(wk_replay_log_verify(COPY, &mark, &err));
+    }
+    assert_true(stale > 20);
+    wk_replay_log_close(log);
+    wk_replay_destroy(replay);
+}
+
+static void every_flipped_byte_is_found_without_a_store(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    size_t size;
+    folder_remove(FOLDER);
+    wk_replay *replay = script_store(1000);
+    wk_replay_log_config small = {.directory = FOLDER, .segment_bytes = 4000};
+    wk_replay_log *log = open_log(&small, NULL, replay);
+    wk_replay_mark mark;
+    assert_ok(script_run(replay, 60, &err));
+    assert_ok(wk_replay_log_sync(log, &mark, &err));
+    wk_replay_log_close(log);
+    wk_replay_destroy(replay);
+    assert_true(mark.segment >= 2);
+    assert_ok(wk_replay_log_verify(FOLDER, &mark, &err));
+    for (int segment = 0; segment < 2; segment++) {
+        char path[80];
+        snprintf(path, sizeof path, FOLDER "/replay-%08d.log", segment);
+        unsigned char *bytes = folder_read(path, &size);
+        for (size_t at = 0; at < size; at += at < 200 ? 1 : 97) {
+            bytes[at] ^= 4;
+            folder_write(path, bytes, size);
+            wk_error said = {0};
+            if (wk_replay_log_verify(FOLDER, &mark, &said) != WK_E_FORMAT)
+                fail_msg("byte %zu of segment %d", at, segment);
+            bytes[at] ^= 4;
+        }
+        folder_write(path, bytes, size);
+        free(bytes);
+    }
+    assert_ok(wk_replay_log_verify(FOLDER, &mark, &err));
+}
+
 static void a_mark_of_nothing_begins_anew(void **state)
 {
     (void)state;
@@ -348,6 +410,8 @@ int main(void)
                                   tear_down),
         cmocka_unit_test_teardown(segments_of_evicted_episodes_are_deleted_and_no_others,
                                   tear_down),
+        cmocka_unit_test_teardown(stale_segments_of_an_incremental_copy_are_ignored, tear_down),
+        cmocka_unit_test_teardown(every_flipped_byte_is_found_without_a_store, tear_down),
         cmocka_unit_test_teardown(a_mark_of_nothing_begins_anew, tear_down),
         cmocka_unit_test_teardown(a_store_that_is_not_accepted_leaves_the_log_as_it_is, tear_down),
         cmocka_unit_test_teardown(reading_changes_no_file, tear_down),

@@ -46,9 +46,15 @@ static inline void made_file(const char *path, const char *format, ...)
 static inline void made_config(const char *directory, const made_run *run)
 {
     char path[1024];
+    wk_error err = {0};
+    wk_run_config config = wk_run_config_default();
+    config.seed = run->seed;
+    snprintf(config.domain, sizeof config.domain, "%s", run->domain);
+    snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s", run->rule);
+    snprintf(config.exploration, sizeof config.exploration, "%s", run->exploration);
     snprintf(path, sizeof path, "%s/config.yaml", directory);
-    made_file(path, "seed: %" PRIu64 "\ndomain: %s\ncurriculum:\n  rule: %s\nexploration: %s\n",
-              run->seed, run->domain, run->rule, run->exploration);
+    assert_ok(wk_dir_create(directory, &err));
+    assert_ok(wk_run_config_write(&config, path, &err));
 }
 
 /// The beginning of a file of results.

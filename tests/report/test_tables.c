@@ -304,9 +304,28 @@ static void names_are_escaped_in_every_format(void **state)
     assert_non_null(strstr(markdown.chars, "| **a\\_b\\|c%d** |"));
     wk_csv_field(&csv, "say \"a,b\"");
     assert_string_equal(csv.chars, "\"say \"\"a,b\"\"\"");
+    wk_text_free(&csv);
+    wk_csv_field(&csv, "=HYPERLINK(\"x\")");
+    assert_string_equal(csv.chars, "\"'=HYPERLINK(\"\"x\"\")\"");
+    wk_text_free(&csv);
     wk_text_free(&latex);
     wk_text_free(&markdown);
-    wk_text_free(&csv);
+    wk_sheet_free(&sheet);
+}
+
+static void names_steer_neither_terminals_nor_pages(void **state)
+{
+    (void)state;
+    wk_sheet sheet = {.title = "t", .columns = 1, .heads = 1};
+    wk_sheet_put(&sheet, false, "head");
+    wk_sheet_put(&sheet, false, "\x1b[2J<b>[a](b)\nnext");
+    wk_text text = {0}, markdown = {0};
+    wk_sheet_text(&sheet, &text);
+    wk_sheet_markdown(&sheet, &markdown);
+    assert_non_null(strstr(text.chars, "?[2J<b>[a](b)?next"));
+    assert_non_null(strstr(markdown.chars, "| ?\\[2J\\<b\\>\\[a\\](b)?next |"));
+    wk_text_free(&text);
+    wk_text_free(&markdown);
     wk_sheet_free(&sheet);
 }
 
@@ -337,6 +356,7 @@ int main(void)
         cmocka_unit_test(text_markdown_and_latex_parse_back_to_the_numbers),
         cmocka_unit_test(csv_parses_back_to_the_same_bits),
         cmocka_unit_test(names_are_escaped_in_every_format),
+        cmocka_unit_test(names_steer_neither_terminals_nor_pages),
         cmocka_unit_test(the_papers_file_is_read_whole),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);

@@ -152,17 +152,86 @@ static void a_file_reads_back_as_the_same_configuration(void **state)
     remove(PATH);
 }
 
-static void what_a_file_lacks_has_its_default(void **state)
+// The text of a configuration without the lines that begin with one of two words.
+static void write_without(const wk_run_config *c, const char *word, const char *other)
+{
+    wk_text all = {0}, text = {0};
+    wk_error err = {0};
+    wk_run_config_print(c, &all);
+    for (const char *line = wk_text_get(&all); *line;) {
+        size_t length = strcspn(line, "\n") + 1, blanks = strspn(line, " ");
+        bool out = strncmp(line + blanks, word, strlen(word)) == 0 ||
+                   (other && strncmp(line + blanks, other, strlen(other)) == 0);
+        if (!out) wk_text_append(&text, line, length);
+        line += length;
+    }
+    assert_true(text.length < all.length);
+    assert_ok(wk_file_write(PATH, text.chars, text.length, &err));
+    wk_text_free(&all);
+    wk_text_free(&text);
+}
+
+static void a_file_that_lacks_a_key_is_refused(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_run_config c;
-    const char text[] = "rssm:\n  deter: 7\n";
-    assert_ok(wk_file_write(PATH, text, sizeof text - 1, &err));
-    assert_ok(wk_run_config_read(PATH, &c, &err));
-    assert_int_equal(c.rssm_deter, 7);
-    assert_int_equal(c.rssm_hidden, 600);
+    wk_run_config c = wk_run_config_default();
+    c.discount = 0.5;
+    write_without(&c, "discount:", NULL);
+    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
+                   "lacks the key 'policy.discount'");
+    write_without(&c, "discount:", "format:");
+    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
+                   "lacks the key 'policy.discount'");
+    write_without(&c, "theta:", NULL);
+    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
+                   "lacks the key 'curriculum.theta'");
     remove(PATH);
+}
+
+static void a_cut_file_is_refused_wherever_it_was_cut(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_text all = {0};
+    wk_run_config c = wk_run_config_default();
+    wk_run_config_print(&c, &all);
+    for (size_t size = 0; size + 1 < all.length; size += 11) {
+        assert_ok(wk_file_write(PATH, wk_text_get(&all), size, &err));
+        if (wk_run_config_read(PATH, &c, &err) == WK_OK) fail_msg("cut at %zu", size);
+    }
+    wk_text_free(&all);
+    remove(PATH);
+}
+
+static void a_file_of_an_older_version_has_the_defaults_of_newer_keys(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default(), back;
+    c.discount = 0.5;
+    write_without(&c, "theta:", "format:");
+    assert_ok(wk_run_config_read(PATH, &back, &err));
+    assert_true(back.discount == 0.5);
+    assert_string_equal(back.curriculum_theta, "");
+    static const char newer[] = "format: 999\nseed: 1\n";
+    assert_ok(wk_file_write(PATH, newer, sizeof newer - 1, &err));
+    assert_refused(wk_run_config_read(PATH, &back, &err), WK_E_INPUT, "format 999 is not known");
+    remove(PATH);
+}
+
+// The hash that the version before curriculum.theta made of its defaults.
+static const uint64_t HASH_BEFORE_THETA = 0x8295316dd4a714cc;
+
+static void a_hash_of_an_older_version_is_known_again(void **state)
+{
+    (void)state;
+    wk_run_config c = wk_run_config_default();
+    assert_true(wk_run_config_has_hash(&c, wk_run_config_hash(&c)));
+    assert_true(wk_run_config_has_hash(&c, HASH_BEFORE_THETA));
+    strcpy(c.curriculum_theta, "1,2");
+    assert_true(wk_run_config_has_hash(&c, wk_run_config_hash(&c)));
+    assert_false(wk_run_config_has_hash(&c, HASH_BEFORE_THETA));
 }
 
 static void a_bad_file_is_refused_with_file_and_line(void **state)
@@ -228,7 +297,10 @@ int main(void)
         cmocka_unit_test(numbers_are_written_short_and_for_every_yaml_reader),
         cmocka_unit_test(an_unknown_key_names_the_nearest_or_its_group),
         cmocka_unit_test(a_file_reads_back_as_the_same_configuration),
-        cmocka_unit_test(what_a_file_lacks_has_its_default),
+        cmocka_unit_test(a_file_that_lacks_a_key_is_refused),
+        cmocka_unit_test(a_cut_file_is_refused_wherever_it_was_cut),
+        cmocka_unit_test(a_file_of_an_older_version_has_the_defaults_of_newer_keys),
+        cmocka_unit_test(a_hash_of_an_older_version_is_known_again),
         cmocka_unit_test(a_bad_file_is_refused_with_file_and_line),
         cmocka_unit_test(a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model),
         cmocka_unit_test(every_fixed_value_changes_the_hash),

@@ -164,6 +164,37 @@ static void finished_runs_stay_as_they_are(void **state)
     same_end(A, B);
 }
 
+static void a_finished_run_that_is_started_again_changes_nothing(void **state)
+{
+    (void)state;
+    wk_run_config config = tiny_run();
+    config.steps = 150;
+    train(&config, A);
+    assert_int_equal(system("rm -rf " B " && cp -r " A " " B), 0);
+    config.steps = 120;
+    config.log_every = 7;
+    assert_int_equal(train(&config, A), WK_RUN_FINISHED);
+    assert_int_equal(system("diff -r " A " " B), 0);
+}
+
+static void temporary_files_of_killed_processes_are_swept(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    config.steps = 150;
+    train(&config, A);
+    assert_int_equal(system("cd " A " && touch config.yaml.tmp.77.0 plugin.json.tmp.8.1 "
+                            "snapshots/step-000000000150.safetensors.tmp.77.3 mine.tmp.1.1 "
+                            "config.yaml.tmp.x snapshots/step-15.safetensors.tmp.1.1"),
+                     0);
+    config.steps = 200;
+    assert_int_equal(train(&config, A), WK_RUN_FINISHED);
+    assert_int_equal(system("cd " A " && test $(find . -name '*.tmp.*' | wc -l) = 3 && "
+                            "ls mine.tmp.1.1 config.yaml.tmp.x "
+                            "snapshots/step-15.safetensors.tmp.1.1 >/dev/null"),
+                     0);
+}
+
 static void two_processes_cannot_train_in_one_directory(void **state)
 {
     (void)state;
@@ -226,6 +257,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_out_of_time_is_saved_and_continues, clean, clean),
         cmocka_unit_test_setup_teardown(a_finished_run_can_be_made_longer, clean, clean),
         cmocka_unit_test_setup_teardown(finished_runs_stay_as_they_are, clean, clean),
+        cmocka_unit_test_setup_teardown(a_finished_run_that_is_started_again_changes_nothing, clean,
+                                        clean),
+        cmocka_unit_test_setup_teardown(temporary_files_of_killed_processes_are_swept, clean,
+                                        clean),
         cmocka_unit_test_setup_teardown(two_processes_cannot_train_in_one_directory, clean, clean),
         cmocka_unit_test_setup_teardown(a_directory_with_another_run_is_refused_naming_the_key,
                                         clean, clean),

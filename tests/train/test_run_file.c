@@ -91,6 +91,20 @@ static void a_lane_that_cannot_be_is_refused(void **state)
                    "a state without an episode");
 }
 
+static void counters_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t huge = UINT64_MAX, two = 2;
+    const size_t word = sizeof(uint64_t), at = sizeof(wk_run_header);
+    expect_refusal(at + offsetof(wk_trainer_counters, steps), &huge, word, "beyond any run");
+    expect_refusal(at + offsetof(wk_trainer_counters, iterations), &huge, word, "beyond any run");
+    expect_refusal(at + offsetof(wk_trainer_counters, episodes), &huge, word, "beyond any run");
+    expect_refusal(at + offsetof(wk_trainer_counters, updates), &huge, word, "beyond any run");
+    expect_refusal(at + offsetof(wk_trainer_counters, diverged), &huge, word, "cannot be");
+    expect_refusal(at + offsetof(wk_trainer_counters, debt), &huge, word, "cannot be");
+    expect_refusal(at + offsetof(wk_trainer_counters, acting), &two, word, "cannot be");
+}
+
 static void numbers_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -119,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_saved_is_accepted, begin, end),
         cmocka_unit_test_setup_teardown(a_lane_that_cannot_be_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(counters_that_cannot_be_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(numbers_that_are_none_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(blocks_that_do_not_fit_are_refused, begin, end),
     };

@@ -1,0 +1,62 @@
+// A wait that lasts too long is reported once; short ones are not.
+#include "base/watchdog.h"
+#include "support/check.h"
+#include <stdatomic.h>
+#include <time.h>
+
+static atomic_int reports;
+
+static void count(void *context, double seconds)
+{
+    (void)context;
+    assert_true(seconds >= 0.05);
+    reports++;
+}
+
+static void sleep_ms(int ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
+}
+
+static void a_long_wait_is_reported_once(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_watchdog *dog;
+    assert_ok(wk_watchdog_create(0.05, count, NULL, &dog, &err));
+    for (int wait = 1; wait <= 2; wait++) {
+        wk_watchdog_begin(dog);
+        for (int i = 0; i < 1000 && reports < wait; i++)
+            sleep_ms(10);
+        sleep_ms(150);
+        wk_watchdog_end(dog);
+        assert_int_equal(reports, wait);
+    }
+    wk_watchdog_destroy(dog);
+}
+
+static void nothing_is_said_where_nobody_waits(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_watchdog *dog;
+    int before = reports;
+    assert_ok(wk_watchdog_create(0.05, count, NULL, &dog, &err));
+    wk_watchdog_begin(dog);
+    wk_watchdog_end(dog);
+    sleep_ms(200);
+    wk_watchdog_destroy(dog);
+    assert_int_equal(reports, before);
+    wk_watchdog_begin(NULL);
+    wk_watchdog_end(NULL);
+    wk_watchdog_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_wait_is_reported_once),
+        cmocka_unit_test(nothing_is_said_where_nobody_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+// waker ckpt on runs that were damaged, cut or edited: --check finds all of it.
+#include "cli/long_runs.h"
+
+static int setup_run(void **state)
+{
+    if (setup(state) != 0) return -1;
+    program_expect_success(program_run("train --quiet --logdir run " TINY_OPTIONS
+                                       " --log.tensorboard false --steps 500"));
+    return 0;
+}
+
+static void expect_sound(const char *command)
+{
+    program_result r = program_run("%s", command);
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "sound"));
+}
+
+static void expect_damage(const char *command, const char *part)
+{
+    program_result r = program_run("%s", command);
+    if (r.code != 3 || !strstr(r.out, part))
+        fail_msg("'%s' gave %d: %s%s", command, r.code, r.out, r.err);
+}
+
+static void a_configuration_without_all_keys_is_refused_by_every_reader(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"ckpt cut",
+                                           "report cut --out page",
+                                           "curriculum cut",
+                                           "adapt cut --task all",
+                                           "export cut --out x",
+                                           "eval cut",
+                                           "model-error cut",
+                                           "openloop cut --out x.gif",
+                                           "train --logdir cut " TINY_OPTIONS};
+    shell("cp -r run cut && sed -i '/discount/d' cut/config.yaml");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        program_result r = program_run("%s", commands[i]);
+        if (r.code == 0 || !strstr(r.err, "lacks the key 'policy.discount'"))
+            fail_msg("'%s' gave %d: %s", commands[i], r.code, r.err);
+    }
+}
+
+static void a_configuration_of_another_run_is_found(void **state)
+{
+    (void)state;
+    expect_sound("ckpt run --check");
+    shell("cp -r run edited && sed -i 's/discount: .*/discount: 0.5/' edited/config.yaml");
+    expect_damage("ckpt edited --check", "another config.yaml");
+    program_result r = program_run("curriculum edited");
+    if (r.code == 0 || !strstr(r.err, "another config.yaml")) fail_msg("%d: %s", r.code, r.err);
+    r = program_run("train --quiet --logdir edited " TINY_OPTIONS
+                    " --log.tensorboard false --steps 600 --policy.discount 0.5");
+    program_expect_error(r, 2, "belongs to another configuration");
+}
+
+static void damage_of_the_replay_log_is_found(void **state)
+{
+    (void)state;
+    static const long places[] = {20, 70, 90, 5000, 20000};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        shell("rm -rf flipped && cp -r run flipped && python3 -c \"f = "
+              "open('flipped/replay/replay-00000000.log', 'r+b'); f.seek(%ld); b = f.read(1); "
+              "f.seek(%ld); f.write(bytes([b[0] ^ 1]))\"",
+              places[i], places[i]);
+        expect_damage("ckpt flipped --check", "replay-00000000.log");
+    }
+    shell("rm -rf flipped && cp -r run flipped && rm -r flipped/replay");
+    expect_damage("ckpt flipped --check", "replay");
+}
+
+// Changes the last snapshot.
+static void weights_without_checksums_are_found(void **state)
+{
+    (void)state;
+    static const char edit[] =
+        "import glob, json, struct, sys\n"
+        "path = sorted(glob.glob('%s/snapshots/*.safetensors'))[-1]\n"
+        "data = open(path, 'rb').read()\n"
+        "size = struct.unpack('<Q', data[:8])[0]\n"
+        "head, body = json.loads(data[8:8 + size]), bytearray(data[8 + size:])\n"
+        "head['__metadata__'] = {k: v for k, v in head['__metadata__'].items() if 'crc' not in k}\n"
+        "text = json.dumps(head).encode()\n"
+        "text += b' ' * (-len(text) %% 8)\n"
+        "open(path, 'wb').write(struct.pack('<Q', len(text)) + text + body)\n";
+    FILE *file = fopen(inside("edit.py", (char[512]){0}), "w");
+    assert_non_null(file);
+    fprintf(file, edit, "bare");
+    fclose(file);
+    shell("cp -r run bare && python3 edit.py");
+    expect_damage("ckpt bare --check", "has no checksums");
+}
+
+static void a_check_beside_a_training_run_has_no_false_alarm(void **state)
+{
+    (void)state;
+    char options[1200];
+    snprintf(options, sizeof options,
+             "train --quiet --logdir busy " TINY_OPTIONS
+             " --log.tensorboard false --checkpoint.every_steps 3 --checkpoint.keep 1 --steps %d",
+             LONG_STEPS);
+    pid_t child = start(options);
+    wait_for_metrics("busy");
+    for (int i = 0; i < 60; i++) {
+        program_result r = program_run("ckpt busy --check");
+        if (r.code != 0) fail_msg("exit code %d: %s%s", r.code, r.out, r.err);
+    }
+    kill(child, SIGTERM);
+    int status;
+    waitpid(child, &status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_configuration_without_all_keys_is_refused_by_every_reader),
+        cmocka_unit_test(a_configuration_of_another_run_is_found),
+        cmocka_unit_test(a_check_beside_a_training_run_has_no_false_alarm),
+        cmocka_unit_test(damage_of_the_replay_log_is_found),
+        cmocka_unit_test(weights_without_checksums_are_found),
+    };
+    return cmocka_run_group_tests(tests, setup_run, teardown);
+}

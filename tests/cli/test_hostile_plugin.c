@@ -1,0 +1,101 @@
+// Plug-ins that change the process under the program, break down, or do not come back: what they
+// leave is sound, and every way they fail has a message and an exit code.
+#include "cli/long_runs.h"
+
+#define PLUGIN WAKER_BINARY_DIR "/tests/plugins/hostile.so"
+#define OPTIONS TINY_OPTIONS " --env.count 1 --log.tensorboard false --tasks all --plugin " PLUGIN
+
+static program_result train(const char *way, const char *run, const char *more)
+{
+    setenv("HOSTILE", way, 1);
+    program_result r = program_run("train --logdir %s " OPTIONS " %s", run, more);
+    unsetenv("HOSTILE");
+    return r;
+}
+
+static void numbers_do_not_depend_on_the_locale(void **state)
+{
+    (void)state;
+    char *path = realpath(place, NULL), locales[600], command[1400];
+    assert_non_null(path);
+    snprintf(locales, sizeof locales, "%s/locales", path);
+    free(path);
+    snprintf(command, sizeof command, "mkdir %s && localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8",
+             locales, locales);
+    if (system(command) != 0) skip(); // the package 'locales' is not installed
+    setenv("LOCPATH", locales, 1);
+    program_expect_success(train("", "english", "--env.threads 2"));
+    program_expect_success(train("locale", "german", "--env.threads 2"));
+    shell("cmp english/config.yaml german/config.yaml");
+    shell("cmp english/metrics.jsonl german/metrics.jsonl");
+    program_expect_success(train("locale", "german", "--steps 450"));
+    setenv("HOSTILE", "locale", 1);
+    program_result r = program_run("eval german --envs 2 --cases dr --json --plugin " PLUGIN);
+    unsetenv("HOSTILE");
+    unsetenv("LOCPATH");
+    program_expect_success(r);
+    program_expect_json(r.out);
+}
+
+static void a_run_whose_episodes_all_diverge_stops(void **state)
+{
+    (void)state;
+    program_result r = train("nan", "nan", "");
+    program_expect_error(r, 1, "diverged after 1 steps and ends there");
+    program_expect_error(r, 1, "episodes all diverged");
+    r = train("nan", "nan-short", "--steps 70 --prefill 60");
+    program_expect_error(r, 1, "all 70 episodes of the run diverged");
+}
+
+static void a_run_that_makes_no_step_stops(void **state)
+{
+    (void)state;
+    program_result r = train("reset", "reset", "");
+    program_expect_error(r, 1, "episodes all diverged");
+    r = train("over", "over", "");
+    program_expect_error(r, 1, "no step is made");
+}
+
+static void some_episodes_that_diverge_are_counted(void **state)
+{
+    (void)state;
+    program_result r = train("sometimes", "sometimes", "");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "diverged after 1 steps and ends there"));
+    assert_non_null(strstr(r.err, " diverged  "));
+}
+
+static void task_policies_that_do_not_learn_are_told_of(void **state)
+{
+    (void)state;
+    program_result r = train("large", "large", "");
+    assert_non_null(strstr(r.err, "task policies: reward_loss is not finite"));
+}
+
+static void a_plugin_that_exits_is_no_success(void **state)
+{
+    (void)state;
+    program_result r = train("exit", "exits", "");
+    program_expect_error(r, 1, "called exit()");
+}
+
+static void a_huge_state_is_refused(void **state)
+{
+    (void)state;
+    program_result r = train("huge", "huge", "");
+    program_expect_error(r, 2, "asks for 35184372088832 bytes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_do_not_depend_on_the_locale),
+        cmocka_unit_test(a_run_whose_episodes_all_diverge_stops),
+        cmocka_unit_test(a_run_that_makes_no_step_stops),
+        cmocka_unit_test(some_episodes_that_diverge_are_counted),
+        cmocka_unit_test(task_policies_that_do_not_learn_are_told_of),
+        cmocka_unit_test(a_plugin_that_exits_is_no_success),
+        cmocka_unit_test(a_huge_state_is_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

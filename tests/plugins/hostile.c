@@ -1,0 +1,69 @@
+// The template plug-in with bad manners, chosen by the environment variable HOSTILE:
+//   locale    sets German numbers when it is loaded, created and stepped
+//   nan       gives rewards that are no numbers
+//   sometimes the same in the episodes with an odd number
+//   large     gives rewards near the end of the numbers
+//   reset     gives completions that are no numbers at every reset
+//   over      ends every episode at its reset
+//   exit      ends the process in its third step
+//   hang      never returns from its third step
+//   huge      asks for 2^45 bytes of state
+#define wk_plugin_entry ball_entry
+#include "../../examples/plugin/ball.c"
+#undef wk_plugin_entry
+#include <locale.h>
+#include <unistd.h>
+
+static bool is(const char *way)
+{
+    const char *chosen = getenv("HOSTILE");
+    return chosen && strcmp(chosen, way) == 0;
+}
+
+__attribute__((constructor)) static void speak_german(void)
+{
+    if (is("locale") && !setlocale(LC_ALL, "de_DE.UTF-8")) abort();
+}
+
+static uint64_t number; // of the last episode; these runs have one environment
+
+static wk_status bad_reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
+                           wk_outcome *out, wk_error *err)
+{
+    wk_status status = reset(env, theta, seed, episode, out, err);
+    number = episode;
+    speak_german();
+    out->terminal = is("over");
+    if (is("reset")) out->completion[CENTRE] = NAN;
+    return status;
+}
+
+static void bad_step(void *env, const float *action, wk_outcome *out)
+{
+    static int steps;
+    steps++;
+    step(env, action, out);
+    speak_german();
+    if (is("nan") || (is("sometimes") && number % 2 == 1)) out->rewards[CIRCLE] = NAN;
+    if (is("large")) out->rewards[CIRCLE] = 3e38f;
+    if (is("exit") && steps == 3) exit(0);
+    while (is("hang") && steps >= 3)
+        sleep(1);
+}
+
+static size_t bad_state_size(const void *env)
+{
+    return is("huge") ? (size_t)1 << 45 : state_size(env);
+}
+
+const wk_domain *wk_plugin_entry(void);
+const wk_domain *wk_plugin_entry(void)
+{
+    static wk_domain changed;
+    changed = *ball_entry();
+    changed.episode_steps = 20;
+    changed.reset = bad_reset;
+    changed.step = bad_step;
+    changed.state_size = bad_state_size;
+    return &changed;
+}
