@@ -8,9 +8,9 @@
 //
 // usage: bench_eval [EPISODES] [STEPS] [ROUNDS] [BLOCK]
 #include "base/clock.h"
+#include "config/blocks.h"
+#include "config/parts.h"
 #include "eval/evaluate.h"
-#include "train/config_blocks.h"
-#include "train/config_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

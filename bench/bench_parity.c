@@ -1,8 +1,8 @@
 // Trains a world model on stored episodes and fixed batches, so that another program can do the
 // same: see docs/parity.md, and bench/parity, which runs both.
 #include "cli/args.h"
+#include "config/blocks.h"
 #include "parity.h"
-#include "train/config_blocks.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "agent/prediction.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "config/parts.h"
 #include "media/image.h"
-#include "train/config_parts.h"
 #include "waker/env.h"
 #include <math.h>
 #include <stdio.h>

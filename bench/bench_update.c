@@ -5,7 +5,7 @@
 // usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
 // cuda-one has one stream for all branches of a graph.
 #include "agent/learner_parts.h"
-#include "agent/noise.h"
+#include "agent/synthetic_batch.h"
 #include "base/clock.h"
 #include "sizes.h"
 #include "tensor/cuda/cuda.h"

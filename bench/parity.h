@@ -15,7 +15,7 @@
 #ifndef WK_BENCH_PARITY_H
 #define WK_BENCH_PARITY_H
 
-#include "train/config.h"
+#include "config/config.h"
 #include <stdint.h>
 
 enum { PARITY_PATH_MAX = 4096 };

@@ -1,8 +1,9 @@
 #include "base/file.h"
+#include "config/parts.h"
 #include "parity.h"
 #include "replay/log.h"
-#include "train/checkpoint.h"
-#include "train/subject.h"
+#include "run/checkpoint.h"
+#include "run/saved_learner.h"
 #include "train/trainer.h"
 
 #include <fcntl.h>

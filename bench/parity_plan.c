@@ -1,9 +1,9 @@
 #include "agent/learner.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "config/parts.h"
 #include "parity.h"
-#include "train/config_parts.h"
-#include "train/run_world.h"
+#include "run/world.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "config/parts.h"
 #include "parity.h"
-#include "train/config_parts.h"
-#include "train/device.h"
-#include "train/run_world.h"
+#include "run/device.h"
+#include "run/world.h"
 
 #include <errno.h>
 #include <stdio.h>

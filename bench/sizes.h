@@ -1,5 +1,5 @@
 // Sizes of the presets for programs that are built without the configurations (the engine alone, on
-// a GPU machine). configs/presets.yaml is the source; tests/train/test_config_presets.c compares.
+// a GPU machine). configs/presets.yaml is the source; tests/config/test_presets.c compares.
 #ifndef WK_BENCH_SIZES_H
 #define WK_BENCH_SIZES_H
 

@@ -2,7 +2,7 @@
 #include "agent/learner.h"
 
 #include "agent/learner_parts.h"
-#include "agent/need.h"
+#include "agent/memory_estimate.h"
 #include <assert.h>
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "base/pool.h"
 #include "cli/cli.h"
 #include "cli/table.h"
-#include "train/config_parts.h"
+#include "config/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // The measurement behind waker bench update.
-#include "agent/noise.h"
+#include "agent/synthetic_batch.h"
 #include "base/clock.h"
 #include "cli/bench_update.h"
 

@@ -2,8 +2,8 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "nn/safetensors.h"
-#include "train/checkpoint.h"
-#include "train/subject.h"
+#include "run/checkpoint.h"
+#include "run/saved_learner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

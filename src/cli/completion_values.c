@@ -1,5 +1,5 @@
 #include "cli/completion.h"
-#include "train/config_blocks.h"
+#include "config/blocks.h"
 #include "waker/curriculum.h"
 #include "waker/env.h"
 

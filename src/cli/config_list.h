@@ -2,7 +2,7 @@
 #ifndef WK_CLI_CONFIG_LIST_H
 #define WK_CLI_CONFIG_LIST_H
 
-#include "train/config_blocks.h"
+#include "config/blocks.h"
 
 /// Appends the blocks in groups, one for each file, each with what it is.
 void wk_config_list(const wk_config_blocks *blocks, wk_text *out);

@@ -4,8 +4,8 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "cli/world.h"
-#include "train/heatmap.h"
-#include "train/saved_run.h"
+#include "log/heatmap.h"
+#include "run/saved_run.h"
 #include "waker/stats.h"
 #include <inttypes.h>
 #include <math.h>

@@ -3,11 +3,11 @@
 #include "cli/cli.h"
 #include "cli/snapshot_arg.h"
 #include "cli/table.h"
+#include "config/parts.h"
 #include "env/domain.h"
 #include "eval/video.h"
-#include "train/config_parts.h"
+#include "run/saved_learner.h"
 #include "train/evaluation.h"
-#include "train/subject.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

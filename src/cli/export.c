@@ -1,8 +1,9 @@
 // waker export: the episodes of a run as NumPy archives that dreamer's tools read.
 #include "base/file.h"
 #include "cli/cli.h"
+#include "config/parts.h"
 #include "replay/npz.h"
-#include "train/saved_run.h"
+#include "run/saved_run.h"
 #include "train/trainer.h"
 #include <stdio.h>
 

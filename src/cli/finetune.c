@@ -2,7 +2,7 @@
 #include "train/finetune.h"
 #include "cli/long_run.h"
 #include "cli/snapshot_arg.h"
-#include "train/weights_file.h"
+#include "run/weights_file.h"
 
 typedef struct finetune_values {
     const char *snapshot, *task, *curriculum, *device, *plugin, *rule_plugin;

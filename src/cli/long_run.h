@@ -5,7 +5,7 @@
 #define WK_CLI_LONG_RUN_H
 
 #include "cli/cli.h"
-#include "train/run.h"
+#include "train/train.h"
 
 /// A long run's control with the line it points to. One at a time in a process.
 typedef struct wk_long_run {

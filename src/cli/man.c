@@ -2,7 +2,7 @@
 // the tables that --help is made from.
 #include "base/file.h"
 #include "cli/completion.h"
-#include "train/config.h"
+#include "config/config.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
 #include "cli/snapshot_arg.h"
 #include "cli/table.h"
 #include "env/domain.h"
-#include "train/checkpoint.h"
+#include "log/heatmap.h"
+#include "run/checkpoint.h"
+#include "run/saved_learner.h"
 #include "train/evaluation.h"
-#include "train/heatmap.h"
-#include "train/subject.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

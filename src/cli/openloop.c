@@ -3,8 +3,8 @@
 #include "cli/snapshot_arg.h"
 #include "eval/evaluate.h"
 #include "eval/open_loop.h"
-#include "train/run_space.h"
-#include "train/subject.h"
+#include "run/saved_learner.h"
+#include "run/space.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 // contact sheet of the whole domain.
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/sheet.h"
+#include "cli/contact_sheet.h"
 
 #include <errno.h>
 #include <math.h>

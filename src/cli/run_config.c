@@ -1,8 +1,8 @@
 #include "cli/run_config.h"
 
 #include "base/file.h"
-#include "train/config_check.h"
-#include "train/config_conflicts.h"
+#include "config/conflicts.h"
+#include "run/config_check.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #define WK_CLI_RUN_CONFIG_H
 
 #include "cli/args.h"
-#include "train/config_blocks.h"
-#include "train/run_world.h"
+#include "config/blocks.h"
+#include "run/world.h"
 
 /// The options that say it; part of the values of a command.
 typedef struct wk_run_args {

@@ -1,7 +1,7 @@
 #include "cli/snapshot_arg.h"
 
 #include "cli/args.h"
-#include "train/weights_file.h"
+#include "run/weights_file.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // waker trust: the user's list of plug-ins that may be loaded without being named.
-#include "base/object.h"
+#include "base/shared_object.h"
 #include "base/trusted.h"
 #include "cli/cli.h"
 #include "cli/table.h"

@@ -1,6 +1,6 @@
 #include "curriculum/plugin.h"
 
-#include "base/object.h"
+#include "base/shared_object.h"
 
 typedef const wk_curriculum_rule *entry_function(void);
 

@@ -1,5 +1,5 @@
 // Domains from shared objects. Every way a file can fail to be a plug-in gets its own message.
-#include "base/object.h"
+#include "base/shared_object.h"
 #include "waker/env.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // Everything that shapes the learner: sizes of the networks and of a batch, loss weights, rates.
 // The field list is written once (WK_LEARNER_FIELDS) and shared by defaults, printing and checks.
-// Presets are blocks of configs/*.yaml (train/config_parts.h).
+// Presets are blocks of configs/*.yaml (config/parts.h).
 #ifndef WK_MODEL_CONFIG_H
 #define WK_MODEL_CONFIG_H
 

@@ -7,8 +7,8 @@
 #ifndef WK_REPORT_REPORT_H
 #define WK_REPORT_REPORT_H
 
-#include "report/gallery.h"
-#include "report/tables.h"
+#include "report/figures.h"
+#include "report/tables/score_table.h"
 
 /// How to make a report.
 typedef struct wk_report_config {

@@ -1,7 +1,7 @@
 // Writing a report: tables, figures, and last the page, so that a page is there only when
 // everything else is.
 #include "base/file.h"
-#include "report/report_sheets.h"
+#include "report/report_tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // The report's page: what was run, the tables, comparisons, figures, and what is missing.
-#include "report/report_sheets.h"
+#include "report/report_tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>

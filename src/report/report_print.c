@@ -1,5 +1,5 @@
 // A report on the terminal: as text and as JSON.
-#include "report/report_sheets.h"
+#include "report/report_tables.h"
 
 #include <inttypes.h>
 

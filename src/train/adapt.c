@@ -2,13 +2,13 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "train/adapt_told.h"
-#include "train/config_parts.h"
-#include "train/lock.h"
-#include "train/measure.h"
+#include "config/parts.h"
+#include "log/speed.h"
+#include "run/lock.h"
+#include "run/saved_learner.h"
+#include "train/adapt_settings.h"
 #include "train/samples.h"
-#include "train/speed.h"
-#include "train/subject.h"
+#include "train/training_metrics.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

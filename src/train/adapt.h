@@ -13,7 +13,7 @@
 #ifndef WK_TRAIN_ADAPT_H
 #define WK_TRAIN_ADAPT_H
 
-#include "train/run.h"
+#include "train/train.h"
 
 /// Most updates when none are asked for.
 enum { WK_ADAPT_UPDATES_MOST = 100000 };

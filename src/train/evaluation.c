@@ -1,7 +1,7 @@
 #include "train/evaluation.h"
 
-#include "train/config_parts.h"
-#include "train/evaluation_pictures.h"
+#include "config/parts.h"
+#include "log/eval_clips.h"
 #include <stdio.h>
 #include <string.h>
 

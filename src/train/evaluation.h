@@ -4,8 +4,8 @@
 #define WK_TRAIN_EVALUATION_H
 
 #include "eval/result.h"
-#include "train/metrics.h"
-#include "train/run_space.h"
+#include "log/metrics.h"
+#include "run/space.h"
 #include "train/trainer.h"
 #include <signal.h>
 

@@ -1,8 +1,8 @@
 #include "train/finetune.h"
 
 #include "base/rng.h"
-#include "train/config_check.h"
-#include "train/subject.h"
+#include "run/config_check.h"
+#include "run/saved_learner.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

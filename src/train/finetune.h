@@ -6,7 +6,7 @@
 #ifndef WK_TRAIN_FINETUNE_H
 #define WK_TRAIN_FINETUNE_H
 
-#include "train/run.h"
+#include "train/train.h"
 
 /// What to fine-tune and how.
 typedef struct wk_finetune_config {

@@ -4,9 +4,9 @@
 #define WK_TRAIN_SAMPLES_H
 
 #include "agent/learner.h"
+#include "config/config.h"
 #include "replay/replay.h"
-#include "train/config.h"
-#include "train/resident.h"
+#include "train/device_frames.h"
 
 /// Zero-initialise; free it also after a failed create.
 typedef struct wk_samples {

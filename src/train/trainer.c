@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "config/parts.h"
 #include "env/host.h"
-#include "train/config_parts.h"
-#include "train/device.h"
-#include "train/run_space.h"
+#include "run/device.h"
+#include "run/space.h"
 #include "train/trainer_parts.h"
 #include <math.h>
 #include <stdio.h>
@@ -45,19 +45,6 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     t->acting_state = malloc(wk_acting_state_size(t->acting));
     if (!t->acting_state) return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
     return WK_OK;
-}
-
-wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
-{
-    wk_replay_config config = wk_replay_config_default();
-    config.capacity = (uint64_t)run->replay_capacity;
-    config.memory = (uint64_t)(run->replay_memory_limit * 1024 * 1024 * 1024);
-    config.frame_bytes = (size_t)run->replay_frame_bytes;
-    config.slots = run->env_count;
-    config.action_size = domain->action_size;
-    config.n_tasks = domain->n_tasks;
-    config.n_params = domain->n_params;
-    return config;
 }
 
 wk_status wk_trainer_make_replay(wk_trainer *t, wk_error *err)

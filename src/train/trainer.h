@@ -10,10 +10,10 @@
 #include "agent/learner.h"
 #include "base/dir.h"
 #include "base/watchdog.h"
-#include "replay/log.h"
-#include "train/config.h"
-#include "train/device.h"
-#include "train/run_code.h"
+#include "config/config.h"
+#include "run/device.h"
+#include "run/plugins.h"
+#include "run/run_file.h"
 #include "waker/curriculum.h"
 
 typedef struct wk_trainer wk_trainer;
@@ -29,9 +29,6 @@ wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_code *c
                                const wk_dir *directory, wk_trainer **out, wk_error *err);
 /// NULL is allowed. Does not save.
 void wk_trainer_destroy(wk_trainer *trainer);
-
-/// The replay buffer that a configuration asks for; reading a run's log needs the same.
-wk_replay_config wk_run_replay_config(const wk_run_config *config, const wk_domain *domain);
 
 /// An episode that ended in the last iteration.
 typedef struct wk_episode_end {
@@ -103,7 +100,6 @@ const char *wk_trainer_task_name(const wk_trainer *trainer, int k);
 
 /// Bytes kept for the caller with the checkpoint (positions of logs), at most
 /// WK_TRAINER_NOTE_BYTES.
-enum { WK_TRAINER_NOTE_BYTES = 512 };
 void *wk_trainer_note(wk_trainer *trainer);
 
 /// Writes a checkpoint under `directory`/checkpoints, durably, and removes those beyond

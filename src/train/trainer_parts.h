@@ -3,10 +3,10 @@
 #define WK_TRAIN_TRAINER_PARTS_H
 
 #include "agent/acting.h"
-#include "train/device.h"
-#include "train/run_curriculum.h"
-#include "train/run_file.h"
-#include "train/run_world.h"
+#include "run/curriculum.h"
+#include "run/device.h"
+#include "run/run_file.h"
+#include "run/world.h"
 #include "train/samples.h"
 #include "train/trainer.h"
 

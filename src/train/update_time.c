@@ -1,10 +1,10 @@
 #include "train/update_time.h"
 
-#include "agent/noise.h"
+#include "agent/synthetic_batch.h"
 #include "base/clock.h"
-#include "train/config_parts.h"
-#include "train/device.h"
-#include "train/run_world.h"
+#include "config/parts.h"
+#include "run/device.h"
+#include "run/world.h"
 
 enum { UPDATES_MAX = 20 };
 

@@ -1,6 +1,6 @@
 // Policies that act: their range, their memory, and that they repeat and follow the weights.
 #include "agent/acting.h"
-#include "agent/rig.h"
+#include "agent/fixture.h"
 
 // Three environments see the batch's rows as images of one step.
 static void act(wk_acting *acting, const batch *b, int step, const uint8_t *first, wk_act_mode mode,

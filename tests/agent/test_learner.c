@@ -2,7 +2,7 @@
 // else, bad numbers and bad configs do no harm. That the numbers are right is test_golden's
 // subject; that learning works is test_learning's.
 #include "agent/acting.h"
-#include "agent/rig.h"
+#include "agent/fixture.h"
 #include <stdio.h>
 
 #define PATH own_file(0)

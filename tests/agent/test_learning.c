@@ -3,7 +3,7 @@
 // The margins are far from what a broken learner reaches and leave room for another machine's
 // rounding.
 #include "agent/prediction.h"
-#include "agent/school.h"
+#include "agent/toy_training.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>

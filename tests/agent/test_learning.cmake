@@ -1,2 +1,2 @@
-target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/agent/school.c)
+target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/agent/toy_training.c)
 set_tests_properties(${name} PROPERTIES LABELS learning TIMEOUT 900 COST 100)

@@ -1,6 +1,6 @@
 // Predictions of the model: what they mean, and that they repeat and train nothing.
+#include "agent/fixture.h"
 #include "agent/prediction.h"
-#include "agent/rig.h"
 
 typedef struct pictures {
     float images[(T - 1) * B * PIXELS], error[(T - 1) * B], disagreement[(T - 1) * B];

@@ -1,6 +1,6 @@
 // Learners in files: what was saved continues, fits where it should, and is refused where it does
 // not, or is damaged.
-#include "agent/rig.h"
+#include "agent/fixture.h"
 #include "base/file.h"
 #include <stdio.h>
 #include <unistd.h>

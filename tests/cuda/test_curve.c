@@ -3,7 +3,7 @@
 // drift apart because a rounding can turn a sample, and so does float32 from itself when anything
 // is rounded otherwise: a third training, in float32 with a learning rate 1e-5 larger, shows how
 // far. In the mean over a window of updates bf16 may be 2 % off, or twice as far as that one.
-#include "agent/school.h"
+#include "agent/toy_training.h"
 #include "support/backend.h"
 #include "support/check.h"
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "model/rssm.h"
 #include "support/backend.h"
 #include "support/check.h"
-#include "tensor/cuda/recurrence.h"
+#include "tensor/cuda/passes/recurrence.h"
 #include "tensor/program.h"
 #include "tensor/program_internal.h"
 

@@ -2,7 +2,7 @@
 // way, this fails before anybody wonders why the GPU became slow. Needs no GPU.
 #include "agent/learner_parts.h"
 #include "support/check.h"
-#include "tensor/cuda/recurrence.h"
+#include "tensor/cuda/passes/recurrence.h"
 #include "tensor/program_internal.h"
 
 #include <stdlib.h>

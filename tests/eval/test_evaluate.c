@@ -2,7 +2,7 @@
 // number of episodes, or on what was played before.
 #include "base/crc32c.h"
 #include "eval/evaluate.h"
-#include "eval/rig.h"
+#include "eval/fixture.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
 #include <stdlib.h>

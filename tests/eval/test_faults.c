@@ -1,7 +1,7 @@
 // Evaluating when memory and disks fail: allocations and file calls of an evaluation with its files
 // and videos fail, one at a time. The error is clear, nothing is leaked, and files that
 // were there are whole.
-#include "eval/rig.h"
+#include "eval/fixture.h"
 #include "eval/video.h"
 #include "support/faults.h"
 #include "train/runs.h"

@@ -1,7 +1,7 @@
 // Fuzz target: any bytes as a configuration file. Whatever is accepted as blocks is merged, each
 // value of the result is within its range, and the result reads back from its own text as the same.
-#include "train/config_blocks.h"
-#include "train/config_yaml.h"
+#include "config/blocks.h"
+#include "config/yaml.h"
 
 #include <assert.h>
 #include <stdlib.h>

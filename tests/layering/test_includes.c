@@ -14,12 +14,20 @@ typedef struct layer {
     const char *outside; // prefixes of headers that are neither ours nor libc's
 } layer;
 
+#define CUDA_PARTS                                                                                 \
+    "tensor/cuda tensor/cuda/runtime tensor/cuda/passes tensor/cuda/kernels tensor/cuda/hopper "   \
+    "tensor base"
+
 static const layer layers[] = {
     {"base", "", "zlib.h sys/ linux/"},
     {"media", "base", "zlib.h"},
     {"tensor", "base", ""},
     {"tensor/cpu", "tensor base", "cblas.h dnnl immintrin.h"},
-    {"tensor/cuda", "tensor base", "cuda cublas cudnn"},
+    {"tensor/cuda", "tensor base", ""},
+    {"tensor/cuda/runtime", CUDA_PARTS, "cuda cublas cudnn"},
+    {"tensor/cuda/passes", CUDA_PARTS, "cuda cublas cudnn"},
+    {"tensor/cuda/kernels", CUDA_PARTS, "cuda cublas cudnn"},
+    {"tensor/cuda/hopper", CUDA_PARTS, "cuda cublas cudnn"},
     {"nn", "tensor base", ""},
     {"model", "nn tensor base", ""},
     {"agent", "model nn tensor base", ""},
@@ -28,11 +36,22 @@ static const layer layers[] = {
     {"replay", "base", "zlib.h lz4 zstd sys/"},
     {"curriculum", "base", ""},
     {"stats", "base", ""},
-    {"train", "eval tensor/cuda agent model nn tensor env replay curriculum media base",
-     "sys/ yaml.h regex.h"},
+    {"config", "agent model nn tensor replay base", "yaml.h regex.h"},
+    {"log", "eval agent curriculum media base", "sys/"},
+    {"run", "config eval tensor/cuda agent model nn tensor env replay curriculum base", "sys/"},
+    {"train", "run log config eval agent model nn tensor env replay curriculum media base", "sys/"},
     {"eval", "agent model nn tensor env stats media base", ""},
-    {"report", "train curriculum env stats media base", "sys/"},
-    {"cli", "train eval report tensor/cuda agent model nn tensor env replay curriculum media base",
+    {"report",
+     "report/tables report/page report/plot report/data run log config curriculum env stats media "
+     "base",
+     "sys/"},
+    {"report/data", "config base", "sys/"},
+    {"report/plot", "log media base", ""},
+    {"report/page", "report/plot base", ""},
+    {"report/tables", "report/data report/page stats base", ""},
+    {"cli",
+     "train run log config eval report tensor/cuda agent model nn tensor env replay curriculum "
+     "media base",
      "sys/ mujoco/ zlib.h"},
 };
 

@@ -2,8 +2,8 @@
 // bytes for equal figures.
 #include "base/file.h"
 #include "media/decode.h"
-#include "report/figure_parts.h"
-#include "report/xml.h"
+#include "report/plot/figure_parts.h"
+#include "report/plot/xml.h"
 #include "report/xml_check.h"
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // The page: its parts in order, text that stays text, and tables, links and files that Python's
 // HTML parser reads back.
 #include "base/file.h"
-#include "report/page.h"
+#include "report/page/page.h"
 #include "report/python.h"
 #include "report/sample.h"
 #include <stdbool.h>

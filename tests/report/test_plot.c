@@ -1,7 +1,7 @@
 // Plots: marks lie where the values say, gaps stay gaps, and no data however odd draws outside the
 // figure.
-#include "report/figure_parts.h"
-#include "report/plot.h"
+#include "report/plot/figure_parts.h"
+#include "report/plot/plot.h"
 #include "report/sample.h"
 #include "report/xml_check.h"
 #include <float.h>

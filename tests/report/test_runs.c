@@ -1,7 +1,7 @@
 // Finding and reading runs: trees of them, results of every kind, and files that are torn, foreign
 // or not what they should be.
+#include "report/data/runs.h"
 #include "report/made_runs.h"
-#include "report/runs.h"
 
 static const made_run walker = {"terrain-walker", "waker-m", "plan2explore", 3};
 static const made_score walk[] = {{"walk", "dr", NULL, 700, 400, false},

@@ -1,7 +1,7 @@
 // Tables: means and marks by hand, the paper's figures, what stands for missing cells, which
 // results count, and every format parsed back to the numbers.
 #include "report/made_runs.h"
-#include "report/tables.h"
+#include "report/tables/score_table.h"
 
 // Runs, what they say, and one table.
 typedef struct fixture {

@@ -3,7 +3,7 @@
 #ifndef WK_TESTS_SUPPORT_DEVICE_MEMORY_CUH
 #define WK_TESTS_SUPPORT_DEVICE_MEMORY_CUH
 
-#include "tensor/cuda/device.cuh"
+#include "tensor/cuda/runtime/device.cuh"
 
 #include <cuda_bf16.h>
 #include <stdio.h>

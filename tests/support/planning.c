@@ -1,9 +1,9 @@
 #include "support/planning.h"
 #include "support/check.h"
-#include "tensor/cuda/aside.h"
-#include "tensor/cuda/lazy.h"
-#include "tensor/cuda/recurrence.h"
-#include "tensor/cuda/storage.h"
+#include "tensor/cuda/passes/formats.h"
+#include "tensor/cuda/passes/lazy.h"
+#include "tensor/cuda/passes/recurrence.h"
+#include "tensor/cuda/passes/side_stream.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>

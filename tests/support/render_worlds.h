@@ -34,8 +34,8 @@ typedef struct render_world {
 const char *render_domain_name(render_domain domain);
 
 /// Random terrain (every fourth number stairs) and pose, or random arena and layout. With `sky` the
-/// model of a planar robot has the skybox texture that MuJoCo needs to draw the sky. `samples` and `shadows`
-/// as in wk_render_config.
+/// model of a planar robot has the skybox texture that MuJoCo needs to draw the sky. `samples` and
+/// `shadows` as in wk_render_config.
 render_world render_world_make(render_domain domain, int number, bool sky, int samples,
                                bool shadows);
 void render_world_free(render_world *world);

@@ -4,11 +4,11 @@
 #define WK_TESTS_RUNS_H
 
 #include "base/file.h"
+#include "config/config.h"
+#include "run/checkpoint.h"
+#include "run/weights_file.h"
 #include "support/check.h"
-#include "train/checkpoint.h"
-#include "train/config.h"
-#include "train/run.h"
-#include "train/weights_file.h"
+#include "train/train.h"
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // Task policies from snapshots: the world model is left alone, later data is not looked at, the
 // same bytes come out however often it is interrupted, and what cannot be done is said.
+#include "run/data_cutoff.h"
+#include "run/saved_learner.h"
 #include "train/adapt.h"
-#include "train/extent.h"
 #include "train/runs.h"
-#include "train/subject.h"
 #include <fcntl.h>
 #include <sys/file.h>
 

@@ -2,11 +2,11 @@
 // its last snapshot, and from its first, which knows little, fine-tuned with the task's reward.
 // What counts is how they row in real ponds. The margins are far from what a broken adaptation
 // reaches and leave room for another machine's rounding.
-#include "agent/school.h"
+#include "agent/toy_training.h"
+#include "run/saved_learner.h"
 #include "train/adapt.h"
 #include "train/finetune.h"
 #include "train/runs.h"
-#include "train/subject.h"
 
 #define RUN "adapt-learning.tmp"
 

@@ -3,8 +3,8 @@
 // deleted while it runs.
 #include "support/faults.h"
 #include "train/adapt.h"
-#include "train/run.h"
 #include "train/runs.h"
+#include "train/train.h"
 #include "train/trainer.h"
 #include <stdarg.h>
 #include <sys/stat.h>

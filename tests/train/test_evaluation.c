@@ -1,10 +1,10 @@
 // Evaluation during training: it only looks, it gives the bytes that evaluating the snapshot gives,
 // and a run that is stopped in the middle of one makes up for it.
-#include "train/config_check.h"
+#include "run/config_check.h"
+#include "run/saved_learner.h"
 #include "train/evaluation.h"
-#include "train/run.h"
 #include "train/runs.h"
-#include "train/subject.h"
+#include "train/train.h"
 
 #define A "evaluation-a.tmp"
 #define B "evaluation-b.tmp"

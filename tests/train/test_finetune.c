@@ -1,10 +1,10 @@
 // Fine-tuning: a run of its own that begins with a policy, its world model and the episodes of the
 // run they come from.
+#include "run/data_cutoff.h"
+#include "run/saved_learner.h"
 #include "train/adapt.h"
-#include "train/extent.h"
 #include "train/finetune.h"
 #include "train/runs.h"
-#include "train/subject.h"
 
 #define ORIGIN "finetune-origin.tmp" // made once, copied for each test
 #define A "finetune-a.tmp"

@@ -2,8 +2,8 @@
 // once while a run is begun or continued to its end. The error is clear, and the same command
 // afterwards ends in the same bytes.
 #include "support/faults.h"
-#include "train/run.h"
 #include "train/runs.h"
+#include "train/train.h"
 
 #define RUN "run-faults.tmp"
 #define SAVED "run-faults-saved.tmp" // with a checkpoint to go on from

@@ -1,7 +1,7 @@
 // The time left: true to a factor of 1.5 from the first minute, whatever prefill, updates and
 // pauses cost.
+#include "log/speed.h"
 #include "support/check.h"
-#include "train/speed.h"
 #include <math.h>
 
 // A run on a pretended clock.

@@ -7,7 +7,7 @@
 #include "tensor/cpu/random.h"
 #include "tensor/cpu/simd.h"
 #include "tensor/cpu/sums.h"
-#include "tensor/cpu/turn.h"
+#include "tensor/cpu/transpose.h"
 #include "tensor/vmath.h"
 #include <assert.h>
 

@@ -1,0 +1,57 @@
+#include "agent/synthetic_batch.h"
+
+#include "base/rng.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void fill(float *numbers, size_t count, double low, wk_rng *rng)
+{
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = (float)wk_rng_uniform(rng, low, 1);
+}
+
+// Puts the pictures where batches of a run come from.
+static wk_status place_pictures(wk_noise *n, size_t rows, wk_backend *backend, wk_error *err)
+{
+    if (!wk_backend_works_beside(backend)) return WK_OK;
+    n->frames = malloc(rows * sizeof *n->frames);
+    if (!n->frames) return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
+    WK_TRY(wk_buffer_create(backend, rows * WK_PIXELS, &n->pictures, err));
+    WK_TRY(wk_buffer_upload(n->pictures, 0, n->images, rows * WK_PIXELS, err));
+    for (size_t i = 0; i < rows; i++)
+        n->frames[i] = (const char *)n->pictures->address + i * WK_PIXELS;
+    n->batch.frames = n->frames;
+    return WK_OK;
+}
+
+wk_status wk_noise_make(const wk_learner_config *config, wk_backend *backend, wk_noise *out,
+                        wk_error *err)
+{
+    size_t rows = (size_t)wk_config_rows(config), actions = rows * (size_t)config->action_size;
+    size_t rewards = rows * (size_t)config->tasks;
+    *out = (wk_noise){.images = malloc(rows * WK_PIXELS),
+                      .first = calloc(rows, 1),
+                      .actions = malloc(actions * sizeof *out->actions),
+                      .rewards = malloc((rewards + 1) * sizeof *out->rewards)};
+    if (!out->images || !out->first || !out->actions || !out->rewards)
+        return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
+    wk_rng rng = wk_rng_stream(0, "bench-batch", 0);
+    for (size_t i = 0; i < rows * WK_PIXELS; i++)
+        out->images[i] = (uint8_t)wk_rng_uniform(&rng, 0, 256);
+    memset(out->first, 1, (size_t)config->batch);
+    fill(out->actions, actions, -1, &rng);
+    fill(out->rewards, rewards, 0, &rng);
+    out->batch = (wk_learner_batch){out->images, out->actions, out->first, out->rewards, NULL};
+    return place_pictures(out, rows, backend, err);
+}
+
+void wk_noise_free(wk_noise *noise)
+{
+    wk_buffer_destroy(noise->pictures);
+    free(noise->frames);
+    free(noise->images);
+    free(noise->first);
+    free(noise->actions);
+    free(noise->rewards);
+    *noise = (wk_noise){0};
+}

@@ -1,0 +1,68 @@
+#include "base/shared_object.h"
+
+#include "base/file.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// The loader's own words for a file that is no shared object are obscure; look at the file first.
+wk_status wk_object_check(const char *path, wk_error *err)
+{
+    if (!wk_path_exists(path))
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "there is no file '%s'; give the path of the .so your plug-in's build made",
+                       path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return wk_fail(err, WK_E_IO, "cannot open '%s': %s; check the permissions", path,
+                       strerror(errno));
+    char magic[4] = {0};
+    ssize_t got = read(fd, magic, sizeof magic);
+    close(fd);
+    if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0)
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' is not a shared object; build the plug-in with cc -shared -fPIC",
+                       path);
+    return WK_OK;
+}
+
+// dlopen searches the system's folders for names without a slash; a user means the file here.
+static void *open_here(const char *path)
+{
+    if (strchr(path, '/')) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    char *here = malloc(strlen(path) + 3);
+    if (!here) return NULL;
+    strcat(strcpy(here, "./"), path);
+    void *handle = dlopen(here, RTLD_NOW | RTLD_LOCAL);
+    free(here);
+    return handle;
+}
+
+wk_status wk_object_open(const char *path, void **handle, wk_error *err)
+{
+    WK_TRY(wk_object_check(path, err));
+    *handle = open_here(path);
+    if (*handle) return WK_OK;
+    const char *reason = dlerror();
+    return wk_fail(err, WK_E_FORMAT,
+                   "cannot load plug-in '%s': %s; build it for this machine and link it with all "
+                   "it uses",
+                   path, reason ? reason : "no memory");
+}
+
+void wk_object_close(void *handle)
+{
+    if (handle) dlclose(handle);
+}
+
+wk_object_function *wk_object_find(void *handle, const char *name)
+{
+    // ISO C has no cast from object to function pointers; POSIX promises that the copy works.
+    wk_object_function *function;
+    void *symbol = dlsym(handle, name);
+    memcpy(&function, &symbol, sizeof function);
+    return function;
+}

@@ -1,0 +1,21 @@
+// Shared objects that a user built: loading one, with a message for each way it can fail, because
+// the reader is usually the one who just compiled it.
+#ifndef WK_BASE_SHARED_OBJECT_H
+#define WK_BASE_SHARED_OBJECT_H
+
+#include "waker/error.h"
+
+/// Whether the file can be a shared object at all; nothing of it is run.
+wk_status wk_object_check(const char *path, wk_error *err);
+
+/// Loads the file `path`; a name without a folder is a file here, not one of the system's.
+wk_status wk_object_open(const char *path, void **handle, wk_error *err);
+/// NULL is allowed.
+void wk_object_close(void *handle);
+
+/// A function without arguments of an object; the caller converts it to its true type.
+typedef void wk_object_function(void);
+/// The function called `name`; NULL when there is none.
+wk_object_function *wk_object_find(void *handle, const char *name);
+
+#endif

@@ -1,0 +1,287 @@
+#include "config/blocks.h"
+
+#include "base/file.h"
+#include "config/yaml.h"
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_LIMIT = 1 << 20, PATTERN_MAX = 128, REPETITIONS_MAX = 8, NAMES_MAX = 256 };
+
+struct wk_config_blocks {
+    WK_ARRAY(wk_yaml) files;
+};
+
+wk_status wk_config_blocks_create(wk_config_blocks **out, wk_error *err)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the configurations");
+}
+
+void wk_config_blocks_destroy(wk_config_blocks *blocks)
+{
+    if (!blocks) return;
+    for (size_t i = 0; i < blocks->files.count; i++)
+        wk_yaml_free(&blocks->files.items[i]);
+    wk_array_free(&blocks->files);
+    free(blocks);
+}
+
+// The file that has block `name`, and the block's index in it; NULL if none has.
+static const wk_yaml *find_block(const wk_config_blocks *blocks, const char *name, int *index)
+{
+    for (size_t f = 0; f < blocks->files.count; f++) {
+        const wk_yaml *file = &blocks->files.items[f];
+        for (size_t b = 0; b < file->blocks.count; b++) {
+            if (strcmp(file->blocks.items[b].name, name) != 0) continue;
+            *index = (int)b;
+            return file;
+        }
+    }
+    return NULL;
+}
+
+static wk_status check_new(const wk_config_blocks *blocks, const wk_yaml *file, wk_error *err)
+{
+    for (size_t b = 0; b < file->blocks.count; b++) {
+        int index;
+        const wk_yaml_block *block = &file->blocks.items[b];
+        const wk_yaml *other = find_block(blocks, block->name, &index);
+        if (other)
+            return wk_fail(err, WK_E_INPUT,
+                           "%s:%d: block '%.80s' is in %s:%d already; give this one another name",
+                           file->name, block->line, block->name, other->name,
+                           other->blocks.items[index].line);
+    }
+    return WK_OK;
+}
+
+// Whether the text is the config.yaml of a run: all its keys are keys of runs.
+static bool is_run(const char *name, const char *bytes, size_t size)
+{
+    wk_yaml file;
+    if (wk_yaml_parse(name, bytes, size, false, &file, NULL) != WK_OK) return false;
+    bool all = file.values.count > 0;
+    for (size_t i = 0; i < file.values.count && all; i++)
+        all = wk_run_field_find(file.values.items[i].key, strlen(file.values.items[i].key)) >= 0;
+    wk_yaml_free(&file);
+    return all;
+}
+
+wk_status wk_config_blocks_add(wk_config_blocks *blocks, const char *name, const char *bytes,
+                               size_t size, wk_error *err)
+{
+    wk_yaml file;
+    WK_TRY(wk_yaml_parse(name, bytes, size, !is_run(name, bytes, size), &file, err));
+    wk_status status = check_new(blocks, &file, err);
+    if (status == WK_OK && !wk_array_push(&blocks->files, file))
+        status = wk_fail(err, WK_E_MEMORY, "%s: no memory to read it", name);
+    if (status != WK_OK) wk_yaml_free(&file);
+    return status;
+}
+
+wk_status wk_config_blocks_add_file(wk_config_blocks *blocks, const char *path, wk_error *err)
+{
+    char *bytes;
+    size_t size;
+    WK_TRY(wk_file_read(path, FILE_LIMIT, &bytes, &size, err));
+    wk_status status = wk_config_blocks_add(blocks, path, bytes, size, err);
+    free(bytes);
+    return status;
+}
+
+size_t wk_config_blocks_count(const wk_config_blocks *blocks)
+{
+    size_t count = 0;
+    for (size_t f = 0; f < blocks->files.count; f++)
+        count += blocks->files.items[f].blocks.count;
+    return count;
+}
+
+// The file of the i-th block; makes *i the block's index in it.
+static const wk_yaml *file_of(const wk_config_blocks *blocks, size_t *i)
+{
+    for (size_t f = 0; f < blocks->files.count; f++) {
+        const wk_yaml *file = &blocks->files.items[f];
+        if (*i < file->blocks.count) return file;
+        *i -= file->blocks.count;
+    }
+    return NULL;
+}
+
+const char *wk_config_blocks_name(const wk_config_blocks *blocks, size_t i)
+{
+    const wk_yaml *file = file_of(blocks, &i);
+    return file ? file->blocks.items[i].name : NULL;
+}
+
+const char *wk_config_blocks_file(const wk_config_blocks *blocks, size_t i)
+{
+    const wk_yaml *file = file_of(blocks, &i);
+    return file ? file->name : NULL;
+}
+
+// A value on its way into the configuration.
+typedef struct assignment {
+    const char *key, *text;
+    bool is_list;
+    wk_origin origin;
+} assignment;
+
+static wk_status assign(wk_merged_config *merged, int field, const assignment *a, wk_error *err)
+{
+    if (a->is_list && wk_run_fields[field].kind != WK_RUN_LIST)
+        return wk_fail(err, WK_E_INPUT, "%s: one value is needed, not a list", wk_run_keys[field]);
+    WK_TRY(wk_run_config_set(&merged->config, field, a->text, err));
+    merged->origins[field] = a->origin;
+    return WK_OK;
+}
+
+// Counted repetitions, repeated groups and references back take the C library time and memory out
+// of all proportion, minutes for a line of text; keys need none of them.
+static bool is_expensive(const char *pattern)
+{
+    int repetitions = 0;
+    for (const char *c = pattern; *c; c++) {
+        if (*c == '{') return true;
+        bool repeats = strchr("*+?", *c) != NULL;
+        if (repeats && (++repetitions > REPETITIONS_MAX || (c > pattern && c[-1] == ')')))
+            return true;
+        if (*c != '\\') continue;
+        if (!c[1]) break;
+        if (*++c >= '1' && *c <= '9') return true;
+    }
+    return false;
+}
+
+// Compiles a key's pattern so that it matches from the beginning, as Python's re.match does.
+static wk_status compile_pattern(const char *pattern, regex_t *out, wk_error *err)
+{
+    if (strlen(pattern) > PATTERN_MAX)
+        return wk_fail(err, WK_E_INPUT, "the pattern '%.40s...' is too long", pattern);
+    if (is_expensive(pattern))
+        return wk_fail(err, WK_E_INPUT,
+                       "the pattern '%s' has repetitions or references that are not supported",
+                       pattern);
+    char anchored[PATTERN_MAX + 4];
+    snprintf(anchored, sizeof anchored, "^(%s)", pattern);
+    int code = regcomp(out, anchored, REG_EXTENDED | REG_NOSUB);
+    if (code == 0) return WK_OK;
+    char why[120];
+    regerror(code, out, why, sizeof why);
+    return wk_fail(err, WK_E_INPUT, "'%s' is not a regular expression: %s", pattern, why);
+}
+
+static wk_status assign_matches(wk_merged_config *merged, const assignment *a, wk_error *err)
+{
+    regex_t pattern;
+    WK_TRY(compile_pattern(a->key, &pattern, err));
+    wk_status status = WK_OK;
+    int matches = 0;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT && status == WK_OK; i++) {
+        if (regexec(&pattern, wk_run_keys[i], 0, NULL, 0) != 0) continue;
+        status = assign(merged, i, a, err);
+        matches++;
+    }
+    regfree(&pattern);
+    if (matches > 0) return status;
+    return wk_fail(err, WK_E_INPUT, "the pattern '%s' matches no key", a->key);
+}
+
+static wk_status apply(wk_merged_config *merged, const assignment *a, wk_error *err)
+{
+    if (wk_yaml_is_pattern(a->key)) return assign_matches(merged, a, err);
+    int field = wk_run_field_find(a->key, strlen(a->key));
+    if (field < 0) return wk_run_field_unknown(a->key, err);
+    return assign(merged, field, a, err);
+}
+
+static wk_status unknown_block(const wk_config_blocks *blocks, const char *name, wk_error *err)
+{
+    const char *names[NAMES_MAX];
+    size_t count = wk_config_blocks_count(blocks);
+    if (count > NAMES_MAX) count = NAMES_MAX;
+    for (size_t i = 0; i < count; i++)
+        names[i] = wk_config_blocks_name(blocks, i);
+    const char *nearest = wk_text_nearest(name, names, count);
+    if (nearest)
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "no configuration is called '%.80s'; did you mean '%s'?", name, nearest);
+    return wk_fail(err, WK_E_NOT_FOUND,
+                   "no configuration is called '%.80s' ('waker config --list' shows all)", name);
+}
+
+// Applies a block of the file; number -1 is all of a file without blocks.
+static wk_status merge_values(const wk_yaml *file, int block, const char *name,
+                              wk_merged_config *merged, wk_error *err)
+{
+    for (size_t i = 0; i < file->values.count; i++) {
+        const wk_yaml_value *value = &file->values.items[i];
+        if (value->block != block) continue;
+        const assignment a = {
+            value->key, value->text, value->is_list, {file->name, name, value->line}};
+        wk_status status = apply(merged, &a, err);
+        if (status != WK_OK)
+            return err ? wk_fail_context(err, "%s:%d", file->name, value->line) : status;
+    }
+    return WK_OK;
+}
+
+wk_status wk_config_merge_block(const wk_config_blocks *blocks, const char *name,
+                                wk_merged_config *merged, wk_error *err)
+{
+    int block;
+    const wk_yaml *file = find_block(blocks, name, &block);
+    if (!file) return unknown_block(blocks, name, err);
+    return merge_values(file, block, file->blocks.items[block].name, merged, err);
+}
+
+wk_status wk_config_merge_defaults(const wk_config_blocks *blocks, wk_merged_config *out,
+                                   wk_error *err)
+{
+    *out = (wk_merged_config){.config = wk_run_config_default()};
+    return wk_config_merge_block(blocks, "defaults", out, err);
+}
+
+wk_status wk_config_merge_setting(const wk_setting *setting, wk_merged_config *merged,
+                                  wk_error *err)
+{
+    char key[PATTERN_MAX + 2] = "";
+    strncat(key, setting->key,
+            setting->key_length < sizeof key ? setting->key_length : sizeof key - 1);
+    const assignment a = {.key = key, .text = setting->value};
+    wk_status status = apply(merged, &a, err);
+    return status == WK_OK || !err ? status : wk_fail_context(err, "command line");
+}
+
+wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *names, size_t n_names,
+                          const wk_setting *settings, size_t n_settings, wk_merged_config *out,
+                          wk_error *err)
+{
+    WK_TRY(wk_config_merge_defaults(blocks, out, err));
+    for (size_t i = 0; i < blocks->files.count; i++)
+        if (blocks->files.items[i].blocks.count == 0)
+            WK_TRY(merge_values(&blocks->files.items[i], -1, WK_ORIGIN_RUN, out, err));
+    for (size_t i = 0; i < n_names; i++)
+        WK_TRY(wk_config_merge_block(blocks, names[i], out, err));
+    for (size_t i = 0; i < n_settings; i++)
+        WK_TRY(wk_config_merge_setting(&settings[i], out, err));
+    return WK_OK;
+}
+
+wk_status wk_config_reference(const wk_config_blocks *blocks, const wk_run_config *config,
+                              const char *extra, wk_run_config *out, wk_error *err)
+{
+    wk_merged_config merged;
+    WK_TRY(wk_config_merge_defaults(blocks, &merged, err));
+    const char *const names[] = {config->domain, config->curriculum_rule, config->exploration};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int block;
+        if (find_block(blocks, names[i], &block))
+            WK_TRY(wk_config_merge_block(blocks, names[i], &merged, err));
+    }
+    if (extra) WK_TRY(wk_config_merge_block(blocks, extra, &merged, err));
+    *out = merged.config;
+    return WK_OK;
+}

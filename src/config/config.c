@@ -1,0 +1,425 @@
+#include "config/config.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW_BOOL(low, high) .least = low, .largest = high
+#define ROW_INT(low, high) .least = low, .largest = high
+#define ROW_COUNT(low, high) .least = low, .largest = high
+#define ROW_SEED(low, high) .least = low, .largest = high
+#define ROW_NUMBER(low, high) .least = low, .largest = high
+#define ROW_TEXT(low, high) .choices = high
+#define ROW_LIST(low, high) .choices = high
+
+const wk_run_field wk_run_fields[WK_RUN_FIELD_COUNT] = {
+#define FIELD(row_kind, field, row_key, value, low, high, row_role, row_paper, row_authors, text)  \
+    {.key = row_key,                                                                               \
+     .kind = WK_RUN_##row_kind,                                                                    \
+     .offset = offsetof(wk_run_config, field),                                                     \
+     ROW_##row_kind(low, high),                                                                    \
+     .role = WK_RUN_##row_role,                                                                    \
+     .paper = row_paper,                                                                           \
+     .authors = row_authors,                                                                       \
+     .meaning = text},
+    WK_RUN_FIELDS(FIELD)
+#undef FIELD
+};
+
+const char *const wk_run_keys[WK_RUN_FIELD_COUNT] = {
+#define FIELD(kind, field, key, ...) key,
+    WK_RUN_FIELDS(FIELD)
+#undef FIELD
+};
+
+wk_run_config wk_run_config_default(void)
+{
+    return (wk_run_config){
+#define FIELD(kind, field, key, value, ...) .field = value,
+        WK_RUN_FIELDS(FIELD)
+#undef FIELD
+    };
+}
+
+int wk_run_field_find(const char *key, size_t length)
+{
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
+        if (strlen(wk_run_keys[i]) == length && memcmp(wk_run_keys[i], key, length) == 0) return i;
+    return -1;
+}
+
+// "rssm.deter, rssm.hidden, ...": the keys under a group, "" for any other name.
+static void list_group(const char *group, char *out, size_t size)
+{
+    size_t length = strlen(group), used = 0;
+    out[0] = 0;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        const char *key = wk_run_keys[i];
+        if (strncmp(key, group, length) != 0 || key[length] != '.') continue;
+        int n = snprintf(out + used, size - used, "%s%s", used ? ", " : "", key);
+        used = used + (size_t)n < size ? used + (size_t)n : size - 1;
+    }
+}
+
+wk_status wk_run_field_unknown(const char *key, wk_error *err)
+{
+    char group[400];
+    list_group(key, group, sizeof group);
+    if (*group)
+        return wk_fail(err, WK_E_INPUT, "'%.80s' is a group of keys, not a key: %s", key, group);
+    const char *nearest = wk_text_nearest(key, wk_run_keys, WK_RUN_FIELD_COUNT);
+    if (nearest)
+        return wk_fail(err, WK_E_INPUT, "unknown key '%.80s'; did you mean '%s'?", key, nearest);
+    return wk_fail(err, WK_E_INPUT, "unknown key '%.80s' ('waker config' lists all)", key);
+}
+
+// A decimal number that fills all of the text: no blanks, hexadecimals or infinities.
+static bool parse_number(const char *text, double *out)
+{
+    if (!*text || text[strspn(text, "0123456789+-.eE")]) return false;
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out);
+}
+
+// A whole number, also written as a float without a fraction. Beyond 2^53 only digits are exact.
+static wk_status parse_whole(const char *text, int64_t *out, wk_error *err)
+{
+    char *end;
+    double number = 0;
+    if (!parse_number(text, &number))
+        return wk_fail(err, WK_E_INPUT, "'%.80s' is not a whole number", text);
+    if (number != floor(number))
+        return wk_fail(err, WK_E_INPUT, "%.80s has a fraction, and a whole number is needed", text);
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    if (!*end && errno == 0) return WK_OK;
+    if (fabs(number) > 9007199254740992.0)
+        return wk_fail(err, WK_E_INPUT, "%.80s is too large", text);
+    *out = (int64_t)number;
+    return WK_OK;
+}
+
+static wk_status check_range(const wk_run_field *field, double value, const char *text,
+                             wk_error *err)
+{
+    if (value >= field->least && value <= field->largest) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%.80s is outside %.15g to %.15g", text, field->least,
+                   field->largest);
+}
+
+static wk_status set_bool(const char *text, bool *out, wk_error *err)
+{
+    static const char *const words[] = {"false", "False", "FALSE", "true", "True", "TRUE"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *out = i >= 3;
+            return WK_OK;
+        }
+    return wk_fail(err, WK_E_INPUT, "'%.80s' is neither true nor false", text);
+}
+
+static wk_status set_int(const wk_run_field *field, const char *text, int *out, wk_error *err)
+{
+    int64_t value = 0;
+    WK_TRY(parse_whole(text, &value, err));
+    WK_TRY(check_range(field, (double)value, text, err));
+    *out = (int)value;
+    return WK_OK;
+}
+
+static wk_status set_count(const wk_run_field *field, const char *text, int64_t *out, wk_error *err)
+{
+    int64_t value = 0;
+    WK_TRY(parse_whole(text, &value, err));
+    WK_TRY(check_range(field, (double)value, text, err));
+    *out = value;
+    return WK_OK;
+}
+
+static wk_status set_seed(const char *text, uint64_t *out, wk_error *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno == ERANGE)
+        return wk_fail(err, WK_E_INPUT, "'%.80s' is not a whole number from 0 to 2^64-1", text);
+    *out = value;
+    return WK_OK;
+}
+
+static wk_status set_number(const wk_run_field *field, const char *text, double *out, wk_error *err)
+{
+    double value = 0;
+    if (!parse_number(text, &value))
+        return wk_fail(err, WK_E_INPUT, "'%.80s' is not a number", text);
+    WK_TRY(check_range(field, value, text, err));
+    *out = value == 0 ? 0 : value; // no minus zero
+    return WK_OK;
+}
+
+// Bytes of the UTF-8 character at `chars`, 0 for anything else and for control characters.
+static size_t printable_length(const char *chars)
+{
+    uint32_t code = 0;
+    size_t length = wk_utf8_decode(chars, SIZE_MAX, &code);
+    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    return control ? 0 : length;
+}
+
+static wk_status check_text(const char *text, wk_error *err)
+{
+    if (strlen(text) >= WK_RUN_TEXT_MAX)
+        return wk_fail(err, WK_E_INPUT, "'%.40s...' is longer than %d bytes", text,
+                       WK_RUN_TEXT_MAX - 1);
+    for (const char *c = text; *c;) {
+        size_t length = printable_length(c);
+        if (length == 0)
+            return wk_fail(err, WK_E_INPUT, "byte %zu of the value is not printable text",
+                           (size_t)(c - text) + 1);
+        c += length;
+    }
+    return WK_OK;
+}
+
+static wk_status check_choice(const char *choices, const char *text, wk_error *err)
+{
+    enum { CHOICES_MAX = 8 };
+    char copy[128], *rest = NULL;
+    const char *names[CHOICES_MAX];
+    size_t count = 0;
+    snprintf(copy, sizeof copy, "%s", choices);
+    for (char *name = strtok_r(copy, "|", &rest); name && count < CHOICES_MAX;
+         name = strtok_r(NULL, "|", &rest)) {
+        if (strcmp(name, text) == 0) return WK_OK;
+        names[count++] = name;
+    }
+    const char *nearest = wk_text_nearest(text, names, count);
+    return wk_fail(err, WK_E_INPUT, "'%.80s' is not one of %s%s%s%s", text, choices,
+                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static wk_status set_text(const wk_run_field *field, const char *text, char *out, wk_error *err)
+{
+    WK_TRY(check_text(text, err));
+    if (field->choices) WK_TRY(check_choice(field->choices, text, err));
+    memcpy(out, text, strlen(text) + 1);
+    return WK_OK;
+}
+
+// Names between commas, without the blanks around them.
+static wk_status set_list(const char *text, char *out, wk_error *err)
+{
+    WK_TRY(check_text(text, err));
+    char list[WK_RUN_TEXT_MAX];
+    size_t used = 0;
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, ",");
+        const char *next = at + length + (at[length] == ',');
+        while (length > 0 && *at == ' ')
+            at++, length--;
+        while (length > 0 && at[length - 1] == ' ')
+            length--;
+        if (length == 0) return wk_fail(err, WK_E_INPUT, "'%.80s' has an empty name", text);
+        if (used > 0) list[used++] = ',';
+        memcpy(list + used, at, length);
+        used += length;
+        at = next;
+    }
+    list[used] = 0;
+    memcpy(out, list, used + 1);
+    return WK_OK;
+}
+
+static wk_status set_value(const wk_run_field *field, void *place, const char *text, wk_error *err)
+{
+    switch (field->kind) {
+    case WK_RUN_BOOL:
+        return set_bool(text, place, err);
+    case WK_RUN_INT:
+        return set_int(field, text, place, err);
+    case WK_RUN_COUNT:
+        return set_count(field, text, place, err);
+    case WK_RUN_SEED:
+        return set_seed(text, place, err);
+    case WK_RUN_NUMBER:
+        return set_number(field, text, place, err);
+    case WK_RUN_TEXT:
+        return set_text(field, text, place, err);
+    case WK_RUN_LIST:
+        return set_list(text, place, err);
+    }
+    return wk_fail(err, WK_E_INPUT, "no such kind of value");
+}
+
+wk_status wk_run_config_set(wk_run_config *config, int field, const char *text, wk_error *err)
+{
+    const wk_run_field *row = &wk_run_fields[field];
+    if (set_value(row, (char *)config + row->offset, text, err) == WK_OK) return WK_OK;
+    return err ? wk_fail_context(err, "%s", row->key) : WK_E_INPUT;
+}
+
+// Few digits that read back as the same number; with a point before an exponent, because YAML 1.1
+// readers take "1e-05" for a text.
+static void put_number(double value, wk_text *out)
+{
+    char digits[40];
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value) break;
+    }
+    if (!strchr(digits, 'e')) {
+        wk_text_puts(out, digits);
+        return;
+    }
+    size_t mantissa = strcspn(digits, "e");
+    wk_text_append(out, digits, mantissa);
+    if (!strchr(digits, '.')) wk_text_puts(out, ".0");
+    wk_text_puts(out, digits + mantissa);
+}
+
+void wk_run_config_get(const wk_run_config *config, int field, wk_text *out)
+{
+    const void *place = (const char *)config + wk_run_fields[field].offset;
+    switch (wk_run_fields[field].kind) {
+    case WK_RUN_BOOL:
+        wk_text_puts(out, *(const bool *)place ? "true" : "false");
+        break;
+    case WK_RUN_INT:
+        wk_text_printf(out, "%d", *(const int *)place);
+        break;
+    case WK_RUN_COUNT:
+        wk_text_printf(out, "%lld", (long long)*(const int64_t *)place);
+        break;
+    case WK_RUN_SEED:
+        wk_text_printf(out, "%llu", (unsigned long long)*(const uint64_t *)place);
+        break;
+    case WK_RUN_NUMBER:
+        put_number(*(const double *)place, out);
+        break;
+    case WK_RUN_TEXT:
+    case WK_RUN_LIST:
+        wk_text_puts(out, place);
+        break;
+    }
+}
+
+bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int field)
+{
+    const void *x = (const char *)a + wk_run_fields[field].offset;
+    const void *y = (const char *)b + wk_run_fields[field].offset;
+    switch (wk_run_fields[field].kind) {
+    case WK_RUN_BOOL:
+        return *(const bool *)x == *(const bool *)y;
+    case WK_RUN_INT:
+        return *(const int *)x == *(const int *)y;
+    case WK_RUN_COUNT:
+    case WK_RUN_SEED:
+        return *(const uint64_t *)x == *(const uint64_t *)y;
+    case WK_RUN_NUMBER:
+        return *(const double *)x == *(const double *)y;
+    case WK_RUN_TEXT:
+    case WK_RUN_LIST:
+        return strcmp(x, y) == 0;
+    }
+    return false;
+}
+
+// FNV-1a, 64 bits.
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t hash_value(uint64_t hash, const wk_run_config *config, const wk_run_field *field)
+{
+    const void *place = (const char *)config + field->offset;
+    switch (field->kind) {
+    case WK_RUN_BOOL:
+        return hash_bytes(hash, place, sizeof(bool));
+    case WK_RUN_INT:
+        return hash_bytes(hash, place, sizeof(int));
+    case WK_RUN_COUNT:
+    case WK_RUN_SEED:
+        return hash_bytes(hash, place, sizeof(int64_t));
+    case WK_RUN_NUMBER:
+        return hash_bytes(hash, place, sizeof(double));
+    case WK_RUN_TEXT:
+    case WK_RUN_LIST:
+        return hash_bytes(hash, place, strlen(place) + 1);
+    }
+    return hash;
+}
+
+int wk_run_field_format(int field)
+{
+    static const struct {
+        int field, format;
+    } added[] = {{WK_RUN_log_timing_INDEX, 2},      {WK_RUN_eval_every_INDEX, 3},
+                 {WK_RUN_eval_envs_INDEX, 3},       {WK_RUN_acting_INDEX, 4},
+                 {WK_RUN_replay_resident_INDEX, 5}, {WK_RUN_curriculum_theta_INDEX, 6}};
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (added[i].field == field) return added[i].format;
+    return 1;
+}
+
+// The hash as the version of that format made it.
+static uint64_t hash_of_format(const wk_run_config *config, int format)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        const wk_run_field *field = &wk_run_fields[i];
+        if (field->role != WK_RUN_FIXED || wk_run_field_format(i) > format) continue;
+        hash = hash_bytes(hash, field->key, strlen(field->key) + 1);
+        hash = hash_value(hash, config, field);
+    }
+    return hash;
+}
+
+uint64_t wk_run_config_hash(const wk_run_config *config)
+{
+    return hash_of_format(config, WK_RUN_FORMAT);
+}
+
+// Whether a version of that format could have made the configuration.
+static bool fits_format(const wk_run_config *config, int format)
+{
+    const wk_run_config defaults = wk_run_config_default();
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
+        if (wk_run_fields[i].role == WK_RUN_FIXED && wk_run_field_format(i) > format &&
+            !wk_run_config_same(config, &defaults, i))
+            return false;
+    return true;
+}
+
+bool wk_run_config_has_hash(const wk_run_config *config, uint64_t hash)
+{
+    for (int format = WK_RUN_FORMAT; format > 0 && fits_format(config, format); format--)
+        if (hash_of_format(config, format) == hash) return true;
+    return false;
+}
+
+wk_status wk_run_config_resumable(const wk_run_config *old, const wk_run_config *now, wk_error *err)
+{
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (wk_run_fields[i].role != WK_RUN_FIXED || wk_run_config_same(old, now, i)) continue;
+        wk_text was = {0}, is = {0};
+        wk_run_config_get(old, i, &was);
+        wk_run_config_get(now, i, &is);
+        wk_status status =
+            wk_fail(err, WK_E_INPUT,
+                    "the run was begun with %s '%s', now it is '%s'; use the old value, or a new "
+                    "logdir",
+                    wk_run_keys[i], wk_text_get(&was), wk_text_get(&is));
+        wk_text_free(&was);
+        wk_text_free(&is);
+        return status;
+    }
+    return WK_OK;
+}

@@ -1,0 +1,231 @@
+// Everything a run is told. The field list is written once (WK_RUN_FIELDS): the struct, the keys of
+// configuration files and of the command line, the defaults, ranges, printing, the hash, the
+// checks and the table in docs/configuration.md all come from it. Values get here as text, through
+// one cast rule (dreamer's): a value takes the type of the field it replaces.
+#ifndef WK_CONFIG_CONFIG_H
+#define WK_CONFIG_CONFIG_H
+
+#include "base/dir.h"
+#include "base/text.h"
+#include "waker/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WK_RUN_TEXT_MAX = 256 }; // bytes of a text, its final zero included
+
+/// Kinds of values. A list is names with commas between them.
+typedef enum wk_run_kind {
+    WK_RUN_BOOL,
+    WK_RUN_INT,
+    WK_RUN_COUNT, // int64_t
+    WK_RUN_SEED,  // uint64_t
+    WK_RUN_NUMBER,
+    WK_RUN_TEXT,
+    WK_RUN_LIST,
+} wk_run_kind;
+
+typedef bool wk_run_BOOL;
+typedef int wk_run_INT;
+typedef int64_t wk_run_COUNT;
+typedef uint64_t wk_run_SEED;
+typedef double wk_run_NUMBER;
+typedef char wk_run_TEXT[WK_RUN_TEXT_MAX];
+typedef char wk_run_LIST[WK_RUN_TEXT_MAX];
+
+/// Whether a value shapes what a run computes (FIXED: a run cannot be resumed with another) or only
+/// how long it goes and what it tells (FREE).
+enum { WK_RUN_FREE, WK_RUN_FIXED };
+
+/// X(kind, field, key, default, least, largest, role, paper, authors, meaning)
+/// For texts, `least` is 0 and `largest` the choices ("a|b") or 0 for any. `paper` and `authors`
+/// say what the paper and its authors' code use: "=" where it is the default, "" where they have no
+/// such thing. Counts are agent steps (one action, repeated by the domain) unless they say so.
+#define WK_RUN_FIELDS(X)                                                                           \
+    X(SEED, seed, "seed", 0, 0, 0, FIXED, "", "", "of everything random in the run")               \
+    X(COUNT, steps, "steps", 3700000, 1, 1e15, FREE, "=", "=",                                     \
+      "agent steps to collect, prefill included; the paper counts control steps, twice as many")   \
+    X(NUMBER, minutes, "minutes", 0, 0, 1e9, FREE, "", "",                                         \
+      "stop, with a checkpoint, after so many; 0: no limit")                                       \
+    X(TEXT, domain, "domain", "terrain-walker", 0, 0, FIXED, "=", "=",                             \
+      "built-in domain ('waker envs' lists them)")                                                 \
+    X(TEXT, plugin, "plugin", "", 0, 0, FIXED, "", "",                                             \
+      "file of a plug-in to take the domain from instead")                                         \
+    X(INT, env_count, "env.count", 8, 1, 1024, FIXED, "", "",                                      \
+      "environments that step side by side")                                                       \
+    X(INT, env_threads, "env.threads", 0, 0, 1024, FREE, "", "",                                   \
+      "threads that step them; 0: one per core")                                                   \
+    X(LIST, env_options, "env.options", "", 0, 0, FIXED, "", "",                                   \
+      "options of the domain: name=choice, ...")                                                   \
+    X(TEXT, curriculum_rule, "curriculum.rule", "waker-m", 0, 0, FIXED, "=", "=",                  \
+      "how the parameters of the next episode are chosen")                                         \
+    X(TEXT, curriculum_plugin, "curriculum.plugin", "", 0, 0, FIXED, "", "",                       \
+      "file of a plug-in to take the rule from instead")                                           \
+    X(TEXT, curriculum_theta, "curriculum.theta", "", 0, 0, FIXED, "", "",                         \
+      "environments to choose from, as 'a,b; c,d'; empty: the domain's grid")                      \
+    X(NUMBER, dr_probability, "curriculum.dr_probability", 0.2, 0, 1, FIXED, "=", "=",             \
+      "share of episodes from the default distribution")                                           \
+    X(NUMBER, temperature, "curriculum.temperature", 0, 0, 1e6, FIXED, "=", "=",                   \
+      "of the Boltzmann choice; 0: the rule's own (waker-m 1, waker-r 0.5)")                       \
+    X(NUMBER, error_decay, "curriculum.error_decay", 0.9999, 0, 1, FIXED, "=", "=",                \
+      "of the running error of each environment")                                                  \
+    X(NUMBER, reduction_decay, "curriculum.reduction_decay", 0.95, 0, 1, FIXED, "=", "=",          \
+      "of its running reduction (waker-r)")                                                        \
+    X(COUNT, reduction_start, "curriculum.reduction_start", 50000, 0, 1e15, FIXED, "=", "=",       \
+      "steps before reductions are measured")                                                      \
+    X(COUNT, reduction_every, "curriculum.reduction_every", 10000, 1, 1e15, FIXED, "=", "=",       \
+      "steps between measurements")                                                                \
+    X(COUNT, prefill, "prefill", 100000, 0, 1e15, FIXED, "=", "=",                                 \
+      "steps of random actions before training begins")                                            \
+    X(INT, train_every, "train_every", 8, 1, 1000000, FIXED, "=", "=", "steps for each update")    \
+    X(TEXT, exploration, "exploration", "plan2explore", 0, "plan2explore|random", FIXED, "=", "=", \
+      "policy that collects the data")                                                             \
+    X(LIST, tasks, "tasks", "none", 0, 0, FIXED, "=", "all",                                       \
+      "task policies trained alongside: none, all, or names")                                      \
+    X(TEXT, acting, "acting", "exploration", 0, 0, FIXED, "=", "=",                                \
+      "policy that acts after the prefill: exploration, or one of tasks")                          \
+    X(COUNT, replay_capacity, "replay.capacity", 3000000, 2, 1e12, FIXED, "=", "=",                \
+      "steps the replay buffer keeps")                                                             \
+    X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, "", "",                 \
+      "GiB the replay buffer may take; 0: the machine's free memory")                              \
+    X(INT, replay_frame_bytes, "replay.frame_bytes", 1800, 16, 100000, FREE, "", "",               \
+      "expected size of a compressed picture, for planning the memory")                            \
+    X(TEXT, replay_resident, "replay.resident", "auto", 0, "auto|on|off", FREE, "", "",            \
+      "pictures also in GPU memory, whence batches are taken; auto: if they fit")                  \
+    X(INT, encoder_depth, "encoder.depth", 48, 1, 512, FIXED, "=", "=",                            \
+      "channels of the first convolution")                                                         \
+    X(INT, rssm_deter, "rssm.deter", 600, 1, 8192, FIXED, "=", "=",                                \
+      "deterministic part of the latent state")                                                    \
+    X(INT, rssm_hidden, "rssm.hidden", 600, 1, 8192, FIXED, "=", "=",                              \
+      "units of the RSSM's hidden layers")                                                         \
+    X(INT, rssm_stoch, "rssm.stoch", 32, 1, 256, FIXED, "=", "=",                                  \
+      "categorical variables of the stochastic part")                                              \
+    X(INT, rssm_classes, "rssm.classes", 32, 2, 256, FIXED, "=", "=", "classes of each")           \
+    X(INT, units, "units", 400, 1, 8192, FIXED, "=", "=",                                          \
+      "units of the other networks' hidden layers")                                                \
+    X(INT, layers, "layers", 4, 1, 16, FIXED, "=", "=", "hidden layers of the other networks")     \
+    X(INT, ensemble_size, "ensemble.size", 10, 2, 64, FIXED, "=", "=", "members of the ensemble")  \
+    X(NUMBER, ensemble_rate, "ensemble.rate", 3e-4, 0, 1, FIXED, "=", "=", "its learning rate")    \
+    X(TEXT, ensemble_kind, "ensemble.kind", "std", 0, "std|variance", FIXED, "variance", "=",      \
+      "measure of the members' disagreement")                                                      \
+    X(NUMBER, ensemble_scale, "ensemble.scale", 50, 0, 1e6, FIXED, "1", "=", "factor on it")       \
+    X(INT, batch, "batch", 16, 1, 1024, FIXED, "=", "=", "sequences in a batch")                   \
+    X(INT, length, "length", 50, 2, 1024, FIXED, "=", "=", "steps of a sequence")                  \
+    X(INT, horizon, "horizon", 15, 1, 256, FIXED, "=", "=", "imagined steps")                      \
+    X(NUMBER, model_rate, "model.rate", 3e-4, 0, 1, FIXED, "=", "=",                               \
+      "learning rate of the world model and the reward heads")                                     \
+    X(NUMBER, kl_scale, "model.kl_scale", 1, 0, 1e6, FIXED, "=", "=", "weight of the KL term")     \
+    X(NUMBER, kl_balance, "model.kl_balance", 0.8, 0, 1, FIXED, "=", "=",                          \
+      "share of the KL gradient that trains the prior")                                            \
+    X(NUMBER, free_nats, "model.free_nats", 1, 0, 1e6, FIXED, "=", "=",                            \
+      "KL below this gives no gradient")                                                           \
+    X(NUMBER, policy_rate, "policy.rate", 1e-4, 0, 1, FIXED, "=", "=",                             \
+      "learning rate of actors and critics")                                                       \
+    X(NUMBER, discount, "policy.discount", 0.99, 0, 1, FIXED, "=", "=", "gamma")                   \
+    X(NUMBER, lambda, "policy.lambda", 0.95, 0, 1, FIXED, "=", "=", "mixing of the lambda-return") \
+    X(NUMBER, entropy_scale, "policy.entropy_scale", 1e-4, 0, 1e3, FIXED, "=", "=",                \
+      "weight of the actor's entropy")                                                             \
+    X(INT, slow_period, "policy.slow_period", 100, 1, 1000000, FIXED, "=", "=",                    \
+      "updates between refreshes of the slow critic")                                              \
+    X(COUNT, checkpoint_every_steps, "checkpoint.every_steps", 100000, 0, 1e15, FREE, "", "",      \
+      "steps between checkpoints; 0: by time only")                                                \
+    X(NUMBER, checkpoint_every_minutes, "checkpoint.every_minutes", 10, 0, 1e6, FREE, "", "",      \
+      "minutes between checkpoints; 0: by steps only")                                             \
+    X(INT, checkpoint_keep, "checkpoint.keep", 2, 1, 1000, FREE, "", "",                           \
+      "newest checkpoints kept")                                                                   \
+    X(COUNT, snapshot_every, "snapshot.every", 500000, 0, 1e15, FREE, "", "",                      \
+      "steps between world models kept for evaluation; 0: the last one only")                      \
+    X(COUNT, eval_every, "eval.every", 0, 0, 1e15, FREE, "", "",                                   \
+      "steps between evaluations of the task policies trained alongside; 0: none")                 \
+    X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, "=", "",                                  \
+      "environments of the default distribution in each, one episode each")                        \
+    X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "10000",                             \
+      "steps between lines of metrics.jsonl")                                                      \
+    X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, "", "",                  \
+      "steps between pictures and clips; 0: none")                                                 \
+    X(BOOL, log_tensorboard, "log.tensorboard", true, 0, 1, FREE, "", "=",                         \
+      "write TensorBoard event files")                                                             \
+    X(BOOL, log_timing, "log.timing", false, 0, 1, FREE, "", "",                                   \
+      "write speeds into metrics.jsonl too; its bytes then differ from run to run")                \
+    X(TEXT, device, "device", "auto", 0, 0, FREE, "", "", "auto, cpu, cuda or cuda:N")             \
+    X(TEXT, precision, "precision", "auto", 0, "auto|f32|bf16", FIXED, "", "",                     \
+      "of matrix products; auto: f32 on a CPU, bf16 on a GPU")
+
+typedef struct wk_run_config {
+#define FIELD(kind, field, ...) wk_run_##kind field;
+    WK_RUN_FIELDS(FIELD)
+#undef FIELD
+} wk_run_config;
+
+/// One row of the list, for code that treats all fields alike.
+typedef struct wk_run_field {
+    const char *key;
+    wk_run_kind kind;
+    size_t offset;
+    double least, largest; // of numbers
+    const char *choices;   // of texts; NULL for any
+    int role;
+    const char *paper, *authors, *meaning;
+} wk_run_field;
+
+enum {
+#define FIELD(kind, field, ...) WK_RUN_##field##_INDEX,
+    WK_RUN_FIELDS(FIELD)
+#undef FIELD
+        WK_RUN_FIELD_COUNT
+};
+
+extern const wk_run_field wk_run_fields[WK_RUN_FIELD_COUNT];
+/// The keys, in the same order; for look-ups of the nearest.
+extern const char *const wk_run_keys[WK_RUN_FIELD_COUNT];
+
+/// The values of the list; configs/defaults.yaml says the same.
+wk_run_config wk_run_config_default(void);
+
+/// Number of the field called key[0 ... length-1], or -1.
+int wk_run_field_find(const char *key, size_t length);
+
+/// WK_E_INPUT for a key that does not exist, naming the nearest, or the keys of a group.
+wk_status wk_run_field_unknown(const char *key, wk_error *err);
+
+/// Casts `text` to the field's type and stores it: "3e6" is a whole number, "0.5" is not one.
+/// Refuses what is out of range or no choice, naming the key.
+wk_status wk_run_config_set(wk_run_config *config, int field, const char *text, wk_error *err);
+
+/// Appends the value as text that wk_run_config_set reads back as the same value.
+void wk_run_config_get(const wk_run_config *config, int field, wk_text *out);
+
+/// Whether two configurations have the same value there.
+bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int field);
+
+/// A number made of everything that shapes the results (role FIXED).
+uint64_t wk_run_config_hash(const wk_run_config *config);
+
+/// Whether `hash` was made of this configuration, by this version or by one with fewer keys.
+bool wk_run_config_has_hash(const wk_run_config *config, uint64_t hash);
+
+/// Saved configurations are numbered by the keys they have; one without a number is older than
+/// WK_RUN_FORMAT_NUMBERED. A key that is added later gets the next number, and the default that
+/// the version before it had.
+enum { WK_RUN_FORMAT_NUMBERED = 6, WK_RUN_FORMAT = 6 };
+
+/// The first format that has the field.
+int wk_run_field_format(int field);
+
+/// Whether a run saved with `old` may go on with `now`; the error names the first value that
+/// differs and must not.
+wk_status wk_run_config_resumable(const wk_run_config *old, const wk_run_config *now,
+                                  wk_error *err);
+
+/// The configuration as YAML with nested keys, complete, with its format.
+void wk_run_config_print(const wk_run_config *config, wk_text *out);
+
+/// Writes it atomically / reads it. A file that lacks a key of its format is refused; keys that are
+/// newer than the file have their defaults. Errors name file and line.
+wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err);
+/// The same for a name in a directory (base/file.h).
+wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, const char *name,
+                                 wk_error *err);
+wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err);
+
+#endif

@@ -1,0 +1,169 @@
+// A configuration as a file: the config.yaml of a run's folder, complete and readable by any YAML
+// reader.
+#include "base/file.h"
+#include "config/config.h"
+#include "config/yaml.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_LIMIT = 1 << 20 };
+static const char FORMAT_KEY[] = "format";
+
+// Words that need no quotes and cannot be taken for a number, a truth value or nothing.
+static bool is_plain_word(const char *text)
+{
+    static const char *const special[] = {"true", "false", "null", "yes", "no",
+                                          "on",   "off",   "y",    "n"};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    if (!*text || !strchr(letters, *text)) return false;
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (strcmp(text, special[i]) == 0) return false;
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_/.")] == 0;
+}
+
+// The code point of the well-formed character at `chars`; moves past it.
+static uint32_t take_character(const char **chars)
+{
+    const unsigned char *c = (const unsigned char *)*chars;
+    int length = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+    uint32_t code = length == 1 ? *c : *c & (0xffu >> (length + 1));
+    for (int i = 1; i < length; i++)
+        code = code << 6 | (c[i] & 0x3f);
+    *chars += length;
+    return code;
+}
+
+// Double quotes, with escapes for all that is not ASCII: YAML folds some of it.
+static void put_text(const char *text, wk_text *out)
+{
+    if (is_plain_word(text)) {
+        wk_text_puts(out, text);
+        return;
+    }
+    wk_text_puts(out, "\"");
+    while (*text) {
+        uint32_t code = take_character(&text);
+        if (code == '"' || code == '\\')
+            wk_text_printf(out, "\\%c", (char)code);
+        else if (code < 0x80)
+            wk_text_printf(out, "%c", (char)code);
+        else
+            wk_text_printf(out, code < 0x10000 ? "\\u%04X" : "\\U%08X", code);
+    }
+    wk_text_puts(out, "\"");
+}
+
+static void put_value(const wk_run_config *config, int field, wk_text *out)
+{
+    const wk_run_field *row = &wk_run_fields[field];
+    if (row->kind == WK_RUN_TEXT || row->kind == WK_RUN_LIST)
+        put_text((const char *)config + row->offset, out);
+    else
+        wk_run_config_get(config, field, out);
+    wk_text_puts(out, "\n");
+}
+
+void wk_run_config_print(const wk_run_config *config, wk_text *out)
+{
+    const char *group = "";
+    size_t group_length = 0;
+    wk_text_printf(out, "%s: %d\n", FORMAT_KEY, WK_RUN_FORMAT);
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        const char *key = wk_run_keys[i], *point = strchr(key, '.');
+        size_t length = point ? (size_t)(point - key) : 0;
+        bool same = length == group_length && strncmp(group, key, length) == 0;
+        if (point && !same) wk_text_printf(out, "%.*s:\n", (int)length, key);
+        group = key;
+        group_length = length;
+        wk_text_printf(out, "%s%s: ", point ? "  " : "", point ? point + 1 : key);
+        put_value(config, i, out);
+    }
+}
+
+wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, const char *path,
+                                 wk_error *err)
+{
+    wk_text text = {0};
+    wk_text_puts(&text, "# The configuration of this run, complete. Made by waker; see "
+                        "docs/configuration.md.\n");
+    wk_run_config_print(config, &text);
+    wk_status status = text.failed
+                           ? wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", path)
+                           : wk_file_write_in(in, path, wk_text_get(&text), text.length, err);
+    wk_text_free(&text);
+    return status;
+}
+
+wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err)
+{
+    return wk_run_config_write_in(config, NULL, path, err);
+}
+
+static wk_status apply_value(const wk_yaml_value *value, int field, wk_run_config *config,
+                             wk_error *err)
+{
+    if (field < 0) return wk_run_field_unknown(value->key, err);
+    if (value->is_list && wk_run_fields[field].kind != WK_RUN_LIST)
+        return wk_fail(err, WK_E_INPUT, "%s: one value is needed, not a list", value->key);
+    return wk_run_config_set(config, field, value->text, err);
+}
+
+// The format a file says it has; 0 where it says nothing.
+static wk_status read_format(const wk_yaml_value *value, int *format, wk_error *err)
+{
+    for (*format = WK_RUN_FORMAT_NUMBERED; *format <= WK_RUN_FORMAT; ++*format) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", *format);
+        if (!value->is_list && strcmp(value->text, number) == 0) return WK_OK;
+    }
+    return wk_fail(err, WK_E_INPUT,
+                   "format %.20s is not known; this version of waker reads up to %d", value->text,
+                   WK_RUN_FORMAT);
+}
+
+// A file that was cut short or edited must not go on with other settings than the run began with.
+static wk_status check_complete(const wk_yaml *yaml, const bool *given, int format, wk_error *err)
+{
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (given[i] || wk_run_field_format(i) > (format ? format : 1)) continue;
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' lacks the key '%s', which every run has: it was cut short or edited; "
+                       "put back a copy, or the line with the value that the run began with",
+                       yaml->name, wk_run_keys[i]);
+    }
+    return WK_OK;
+}
+
+static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err)
+{
+    bool given[WK_RUN_FIELD_COUNT] = {false};
+    int format = 0;
+    for (size_t i = 0; i < yaml->values.count; i++) {
+        const wk_yaml_value *value = &yaml->values.items[i];
+        int field = wk_run_field_find(value->key, strlen(value->key));
+        wk_status status = strcmp(value->key, FORMAT_KEY) == 0
+                               ? read_format(value, &format, err)
+                               : apply_value(value, field, config, err);
+        if (status != WK_OK)
+            return err ? wk_fail_context(err, "%s:%d", yaml->name, value->line) : status;
+        if (field >= 0) given[field] = true;
+    }
+    return check_complete(yaml, given, format, err);
+}
+
+wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err)
+{
+    char *bytes;
+    size_t size;
+    WK_TRY(wk_file_read(path, FILE_LIMIT, &bytes, &size, err));
+    wk_yaml yaml;
+    wk_status status = wk_yaml_parse(path, bytes, size, false, &yaml, err);
+    free(bytes);
+    if (status != WK_OK) return status;
+    wk_run_config config = wk_run_config_default();
+    status = apply(&yaml, &config, err);
+    wk_yaml_free(&yaml);
+    if (status == WK_OK) *out = config;
+    return status;
+}

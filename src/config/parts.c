@@ -1,0 +1,172 @@
+#include "config/parts.h"
+
+#include "agent/acting.h"
+#include "config/blocks.h"
+#include <stdio.h>
+#include <string.h>
+
+// The next name of a list; false at its end.
+static bool next_name(const char **list, char name[WK_RUN_TEXT_MAX])
+{
+    size_t length = strcspn(*list, ",");
+    if (length == 0) return false;
+    snprintf(name, WK_RUN_TEXT_MAX, "%.*s", (int)length, *list);
+    *list += length + ((*list)[length] == ',');
+    return true;
+}
+
+wk_status wk_run_config_options(const wk_run_config *config, const wk_domain *domain, int *options,
+                                wk_error *err)
+{
+    memset(options, 0, WK_OPTIONS_MAX * sizeof *options);
+    char name[WK_RUN_TEXT_MAX];
+    for (const char *list = config->env_options; next_name(&list, name);) {
+        char *choice = strchr(name, '=');
+        if (!choice)
+            return wk_fail(err, WK_E_INPUT, "env.options: write '%s' as name=choice", name);
+        *choice++ = 0;
+        int option, value;
+        if (wk_domain_option(domain, name, choice, &option, &value, err) != WK_OK)
+            return err ? wk_fail_context(err, "env.options") : WK_E_INPUT;
+        options[option] = value;
+    }
+    return WK_OK;
+}
+
+wk_status wk_run_config_tasks(const wk_run_config *config, const wk_domain *domain, int *tasks,
+                              int *count, wk_error *err)
+{
+    *count = 0;
+    if (strcmp(config->tasks, "none") == 0) return WK_OK;
+    if (strcmp(config->tasks, "all") == 0) {
+        for (; *count < domain->n_tasks; ++*count)
+            tasks[*count] = *count;
+        return WK_OK;
+    }
+    char name[WK_RUN_TEXT_MAX];
+    bool chosen[WK_TASKS_MAX] = {0};
+    for (const char *list = config->tasks; next_name(&list, name);) {
+        int task;
+        if (wk_domain_task(domain, name, &task, err) != WK_OK)
+            return err ? wk_fail_context(err, "tasks") : WK_E_INPUT;
+        if (chosen[task]) return wk_fail(err, WK_E_INPUT, "tasks: '%s' is there twice", name);
+        chosen[task] = true;
+        tasks[(*count)++] = task;
+    }
+    if (*count > 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "tasks: write none, all, or names of tasks");
+}
+
+wk_status wk_run_config_acting(const wk_run_config *config, const wk_domain *domain, int *policy,
+                               wk_error *err)
+{
+    int tasks[WK_TASKS_MAX], count;
+    *policy = WK_POLICY_EXPLORE;
+    if (strcmp(config->acting, "exploration") == 0) return WK_OK;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
+    for (int k = 0; k < count; k++) {
+        if (strcmp(domain->tasks[tasks[k]].name, config->acting) != 0) continue;
+        *policy = k;
+        return WK_OK;
+    }
+    return wk_fail(err, WK_E_INPUT,
+                   "acting '%s' is neither exploration nor one of the tasks trained alongside (%s)",
+                   config->acting, config->tasks);
+}
+
+wk_status wk_run_config_task_names(const wk_run_config *config, const wk_domain *domain,
+                                   char names[WK_RUN_TEXT_MAX], wk_error *err)
+{
+    int tasks[WK_TASKS_MAX], count;
+    size_t used = 0;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &count, err));
+    snprintf(names, WK_RUN_TEXT_MAX, "none");
+    for (int k = 0; k < count && used < WK_RUN_TEXT_MAX; k++)
+        used += (size_t)snprintf(names + used, WK_RUN_TEXT_MAX - used, "%s%s", k ? "," : "",
+                                 domain->tasks[tasks[k]].name);
+    return used < WK_RUN_TEXT_MAX
+               ? WK_OK
+               : wk_fail(err, WK_E_INPUT, "tasks: the names of %d tasks are too long", count);
+}
+
+wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config)
+{
+    return (wk_curriculum_config){
+        .dr_probability = config->dr_probability,
+        .temperature = config->temperature,
+        .error_decay = config->error_decay,
+        .reduction_decay = config->reduction_decay,
+        .reduction_start = (uint64_t)config->reduction_start,
+        .reduction_every = (uint64_t)config->reduction_every,
+        .seed = config->seed,
+    };
+}
+
+static wk_learner_config learner_part(const wk_run_config *config)
+{
+    const bool variance = strcmp(config->ensemble_kind, "variance") == 0;
+    const bool random = strcmp(config->exploration, "random") == 0;
+    return (wk_learner_config){
+        .depth = config->encoder_depth,
+        .deter = config->rssm_deter,
+        .hidden = config->rssm_hidden,
+        .stoch = config->rssm_stoch,
+        .classes = config->rssm_classes,
+        .units = config->units,
+        .layers = config->layers,
+        .ensemble = config->ensemble_size,
+        .batch = config->batch,
+        .length = config->length,
+        .horizon = config->horizon,
+        .slow_period = config->slow_period,
+        .kl_scale = (float)config->kl_scale,
+        .kl_balance = (float)config->kl_balance,
+        .free_nats = (float)config->free_nats,
+        .model_rate = (float)config->model_rate,
+        .ensemble_rate = (float)config->ensemble_rate,
+        .policy_rate = (float)config->policy_rate,
+        .discount = (float)config->discount,
+        .lambda = (float)config->lambda,
+        .entropy_scale = (float)config->entropy_scale,
+        .disagreement_scale = (float)config->ensemble_scale,
+        .spread = variance ? WK_DISAGREEMENT_VARIANCE : WK_DISAGREEMENT_STD,
+        .exploration = random ? WK_EXPLORE_RANDOM : WK_EXPLORE_PLAN2EXPLORE,
+        .seed = config->seed,
+    };
+}
+
+wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
+                                wk_learner_config *out, wk_error *err)
+{
+    int tasks[WK_TASKS_MAX];
+    *out = learner_part(config);
+    out->action_size = domain->action_size;
+    WK_TRY(wk_run_config_tasks(config, domain, tasks, &out->tasks, err));
+    return wk_learner_config_check(out, err);
+}
+
+wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
+                                      wk_learner_config *out, wk_error *err)
+{
+    wk_config_blocks *blocks = NULL;
+    wk_merged_config merged;
+    WK_TRY(wk_config_blocks_create(&blocks, err));
+    wk_status status = wk_config_blocks_add_embedded(blocks, err);
+    if (status == WK_OK) status = wk_config_merge(blocks, names, count, NULL, 0, &merged, err);
+    if (status == WK_OK) *out = learner_part(&merged.config);
+    wk_config_blocks_destroy(blocks);
+    return status;
+}
+
+wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
+{
+    wk_replay_config config = wk_replay_config_default();
+    config.capacity = (uint64_t)run->replay_capacity;
+    config.memory = (uint64_t)(run->replay_memory_limit * 1024 * 1024 * 1024);
+    config.frame_bytes = (size_t)run->replay_frame_bytes;
+    config.slots = run->env_count;
+    config.action_size = domain->action_size;
+    config.n_tasks = domain->n_tasks;
+    config.n_params = domain->n_params;
+    return config;
+}

@@ -1,0 +1,243 @@
+#include "config/yaml.h"
+
+#include "base/text.h"
+#include <string.h>
+#include <yaml.h>
+
+enum { DEPTH_MAX = 8, VALUES_MAX = 4000 };
+
+typedef struct reader {
+    yaml_parser_t parser;
+    wk_yaml *out;
+    bool has_blocks;
+    const char *path[DEPTH_MAX]; // keys of the mappings around the current place
+    int depth;
+    wk_error *err;
+} reader;
+
+bool wk_yaml_is_pattern(const char *key)
+{
+    return key[strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")];
+}
+
+static wk_status fail_at(reader *r, size_t line, const char *problem)
+{
+    return wk_fail(r->err, WK_E_FORMAT, "%s:%zu: %s", r->out->name, line + 1, problem);
+}
+
+static wk_status no_memory(reader *r)
+{
+    return wk_fail(r->err, WK_E_MEMORY, "%s: no memory to read it", r->out->name);
+}
+
+static wk_status next_event(reader *r, yaml_event_t *event)
+{
+    if (yaml_parser_parse(&r->parser, event)) return WK_OK;
+    if (r->parser.error == YAML_MEMORY_ERROR) return no_memory(r);
+    const char *problem = r->parser.problem ? r->parser.problem : "this is not YAML";
+    return fail_at(r, r->parser.problem_mark.line, problem);
+}
+
+static wk_status copy_scalar(reader *r, const yaml_event_t *event, const char **out)
+{
+    const char *text = (const char *)event->data.scalar.value;
+    if (strlen(text) != event->data.scalar.length)
+        return fail_at(r, event->start_mark.line, "a zero byte in a text");
+    *out = wk_arena_string(&r->out->arena, text);
+    return *out ? WK_OK : no_memory(r);
+}
+
+// A plain scalar that YAML reads as "nothing".
+static bool is_null(const yaml_event_t *event)
+{
+    const char *text = (const char *)event->data.scalar.value;
+    return event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0);
+}
+
+// The path below the block as one key. Where a part is a pattern the point between is escaped, so
+// that it stays a point.
+static wk_status flat_key(reader *r, const char **out)
+{
+    const char *key = r->path[r->depth - 1];
+    for (int i = r->depth - 2; i >= (r->has_blocks ? 1 : 0); i--) {
+        bool pattern = wk_yaml_is_pattern(r->path[i]) || wk_yaml_is_pattern(key);
+        wk_text joined = {0};
+        wk_text_printf(&joined, "%s%s%s", r->path[i], pattern ? "\\." : ".", key);
+        key = joined.failed ? NULL : wk_arena_string(&r->out->arena, wk_text_get(&joined));
+        wk_text_free(&joined);
+        if (!key) return no_memory(r);
+    }
+    *out = key;
+    return WK_OK;
+}
+
+static wk_status add_value(reader *r, const char *text, bool is_list, size_t line)
+{
+    wk_yaml *out = r->out;
+    wk_yaml_value value = {.block = r->has_blocks ? (int)out->blocks.count - 1 : -1,
+                           .text = text,
+                           .is_list = is_list,
+                           .line = (int)line + 1};
+    WK_TRY(flat_key(r, &value.key));
+    if (out->values.count >= VALUES_MAX) return fail_at(r, line, "too many values");
+    for (size_t i = 0; i < out->values.count; i++) {
+        const wk_yaml_value *old = &out->values.items[i];
+        if (old->block == value.block && strcmp(old->key, value.key) == 0)
+            return wk_fail(r->err, WK_E_FORMAT,
+                           "%s:%zu: '%.80s' stands here and in line %d already", out->name,
+                           line + 1, value.key, old->line);
+    }
+    return wk_array_push(&out->values, value) ? WK_OK : no_memory(r);
+}
+
+static wk_status add_block(reader *r, const char *name, size_t line)
+{
+    wk_yaml *out = r->out;
+    for (size_t i = 0; i < out->blocks.count; i++)
+        if (strcmp(out->blocks.items[i].name, name) == 0)
+            return wk_fail(r->err, WK_E_FORMAT, "%s:%zu: block '%.80s' begins in line %d already",
+                           out->name, line + 1, name, out->blocks.items[i].line);
+    if (out->blocks.count >= VALUES_MAX) return fail_at(r, line, "too many blocks");
+    const wk_yaml_block block = {name, (int)line + 1};
+    return wk_array_push(&out->blocks, block) ? WK_OK : no_memory(r);
+}
+
+static wk_status read_item(reader *r, const yaml_event_t *event, wk_text *list)
+{
+    if (event->type != YAML_SCALAR_EVENT || is_null(event))
+        return fail_at(r, event->start_mark.line, "a list may have plain values only");
+    const char *item;
+    WK_TRY(copy_scalar(r, event, &item));
+    wk_text_printf(list, "%s%s", list->length ? "," : "", item);
+    return WK_OK;
+}
+
+// The items after the beginning of a sequence, up to its end.
+static wk_status read_list(reader *r, size_t line)
+{
+    wk_text list = {0};
+    wk_status status = WK_OK;
+    for (bool end = false; status == WK_OK && !end;) {
+        yaml_event_t event;
+        status = next_event(r, &event);
+        if (status != WK_OK) break;
+        end = event.type == YAML_SEQUENCE_END_EVENT;
+        if (!end) status = read_item(r, &event, &list);
+        yaml_event_delete(&event);
+    }
+    const char *text = NULL;
+    if (status == WK_OK) {
+        text = list.failed ? NULL : wk_arena_string(&r->out->arena, wk_text_get(&list));
+        if (!text) status = no_memory(r);
+    }
+    wk_text_free(&list);
+    return status == WK_OK ? add_value(r, text, true, line) : status;
+}
+
+static wk_status read_mapping(reader *r);
+
+static wk_status read_scalar(reader *r, const yaml_event_t *event)
+{
+    size_t line = event->start_mark.line;
+    if (r->has_blocks && r->depth == 1)
+        return fail_at(r, line, "a block has keys under it, not a value");
+    if (is_null(event))
+        return fail_at(r, line, "a key without a value (write '' for an empty text)");
+    const char *text;
+    WK_TRY(copy_scalar(r, event, &text));
+    return add_value(r, text, false, line);
+}
+
+// What follows a key.
+static wk_status read_value(reader *r, const yaml_event_t *event)
+{
+    switch (event->type) {
+    case YAML_SCALAR_EVENT:
+        return read_scalar(r, event);
+    case YAML_SEQUENCE_START_EVENT:
+        if (r->has_blocks && r->depth == 1)
+            return fail_at(r, event->start_mark.line, "a block has keys under it, not a list");
+        return read_list(r, event->start_mark.line);
+    case YAML_MAPPING_START_EVENT:
+        return read_mapping(r);
+    default:
+        return fail_at(r, event->start_mark.line, "aliases (*name) are not supported");
+    }
+}
+
+static wk_status read_entry(reader *r, const yaml_event_t *key)
+{
+    if (key->type != YAML_SCALAR_EVENT)
+        return fail_at(r, key->start_mark.line, "a key must be a plain word");
+    if (r->depth == DEPTH_MAX) return fail_at(r, key->start_mark.line, "nested too deeply");
+    WK_TRY(copy_scalar(r, key, &r->path[r->depth]));
+    if (r->has_blocks && r->depth == 0) WK_TRY(add_block(r, r->path[0], key->start_mark.line));
+    yaml_event_t value;
+    WK_TRY(next_event(r, &value));
+    r->depth++;
+    wk_status status = read_value(r, &value);
+    r->depth--;
+    yaml_event_delete(&value);
+    return status;
+}
+
+// The entries after the beginning of a mapping, up to its end.
+static wk_status read_mapping(reader *r)
+{
+    for (;;) {
+        yaml_event_t event;
+        WK_TRY(next_event(r, &event));
+        bool end = event.type == YAML_MAPPING_END_EVENT;
+        wk_status status = end ? WK_OK : read_entry(r, &event);
+        yaml_event_delete(&event);
+        if (end || status != WK_OK) return status;
+    }
+}
+
+// Events that frame the document pass, a mapping is read, everything else is refused.
+static wk_status read_stream(reader *r)
+{
+    int documents = 0;
+    for (;;) {
+        yaml_event_t event;
+        WK_TRY(next_event(r, &event));
+        yaml_event_type_t type = event.type;
+        size_t line = event.start_mark.line;
+        yaml_event_delete(&event);
+        if (type == YAML_STREAM_END_EVENT) return WK_OK;
+        if (type == YAML_DOCUMENT_START_EVENT && documents++ > 0)
+            return fail_at(r, line, "a second document begins here; one is enough");
+        if (type == YAML_MAPPING_START_EVENT)
+            WK_TRY(read_mapping(r));
+        else if (type == YAML_SCALAR_EVENT || type == YAML_SEQUENCE_START_EVENT ||
+                 type == YAML_ALIAS_EVENT)
+            return fail_at(r, line, "expected 'key: value' lines");
+    }
+}
+
+wk_status wk_yaml_parse(const char *name, const char *bytes, size_t size, bool has_blocks,
+                        wk_yaml *out, wk_error *err)
+{
+    *out = (wk_yaml){.name = name};
+    reader r = {.out = out, .has_blocks = has_blocks, .err = err};
+    out->name = wk_arena_string(&out->arena, name);
+    if (!out->name || !yaml_parser_initialize(&r.parser)) {
+        wk_yaml_free(out);
+        return wk_fail(err, WK_E_MEMORY, "%s: no memory to read it", name);
+    }
+    yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)bytes, size);
+    wk_status status = read_stream(&r);
+    yaml_parser_delete(&r.parser);
+    if (status != WK_OK) wk_yaml_free(out);
+    return status;
+}
+
+void wk_yaml_free(wk_yaml *yaml)
+{
+    wk_array_free(&yaml->blocks);
+    wk_array_free(&yaml->values);
+    wk_arena_reset(&yaml->arena);
+    *yaml = (wk_yaml){0};
+}

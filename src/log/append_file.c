@@ -1,0 +1,99 @@
+#include "log/append_file.h"
+
+#include "base/file.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static wk_status find_end(wk_log_file *file, wk_error *err)
+{
+    struct stat info;
+    if (fstat(file->fd, &info) != 0) return wk_file_error(err, "cannot open", file->path);
+    file->end = (uint64_t)info.st_size;
+    return WK_OK;
+}
+
+wk_status wk_log_file_open(const wk_dir *dir, const char *name, wk_log_file *out, wk_error *err)
+{
+    size_t length = strlen(wk_dir_path(dir)) + strlen(name) + 2;
+    wk_log_file file = {.fd = -1, .path = malloc(length)};
+    if (!file.path) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", name);
+    snprintf(file.path, length, "%s/%s", wk_dir_path(dir), name);
+    wk_status status = wk_dir_open_file(dir, name, O_RDWR | O_CREAT, &file.fd, err);
+    if (status == WK_OK) status = find_end(&file, err);
+    if (status == WK_OK)
+        *out = file;
+    else
+        wk_log_file_close(&file);
+    return status;
+}
+
+void wk_log_file_close(wk_log_file *file)
+{
+    if (!file->path) return;
+    if (file->fd >= 0) close(file->fd);
+    free(file->path);
+    *file = (wk_log_file){.fd = -1};
+}
+
+static wk_status write_fully(wk_log_file *file, const char *bytes, size_t size, wk_error *err)
+{
+    uint64_t offset = file->end;
+    while (size > 0) {
+        ssize_t n = pwrite(file->fd, bytes, size, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return wk_file_error(err, "cannot write", file->path);
+        bytes += n;
+        offset += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return WK_OK;
+}
+
+wk_status wk_log_file_append(wk_log_file *file, const void *bytes, size_t size, wk_error *err)
+{
+    wk_status status = write_fully(file, bytes, size, err);
+    if (status == WK_OK) {
+        file->end += size;
+        return WK_OK;
+    }
+    // Readers skip a torn record, and the next append begins at the same place, so nothing more can
+    // or must be done if this fails too.
+    wk_log_file_cut(file, file->end, NULL);
+    return status;
+}
+
+wk_status wk_log_file_cut(wk_log_file *file, uint64_t size, wk_error *err)
+{
+    assert(size <= file->end);
+    while (ftruncate(file->fd, (off_t)size) != 0)
+        if (errno != EINTR) return wk_file_error(err, "cannot shorten", file->path);
+    file->end = size;
+    return WK_OK;
+}
+
+wk_status wk_log_file_read(const wk_log_file *file, uint64_t offset, void *bytes, size_t size,
+                           wk_error *err)
+{
+    char *next = bytes;
+    while (size > 0) {
+        ssize_t n = pread(file->fd, next, size, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return wk_file_error(err, "cannot read", file->path);
+        if (n == 0) return wk_fail(err, WK_E_IO, "cannot read '%s': it became shorter", file->path);
+        next += n;
+        offset += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return WK_OK;
+}
+
+wk_status wk_log_file_sync(wk_log_file *file, wk_error *err)
+{
+    return fsync(file->fd) == 0 ? WK_OK : wk_file_error(err, "cannot make durable", file->path);
+}

@@ -1,0 +1,37 @@
+// A file that grows by whole records and can be cut back: what metrics are written to. A record is
+// there whole or not at all as far as the program can see to it: a write that fails takes its
+// beginning back. What a crash leaves half-written is for the formats to find (jsonl.h,
+// tensorboard.h).
+#ifndef WK_LOG_APPEND_FILE_H
+#define WK_LOG_APPEND_FILE_H
+
+#include "base/dir.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/// An open file and the offset where its records end.
+typedef struct wk_log_file {
+    int fd;
+    char *path;
+    uint64_t end;
+} wk_log_file;
+
+/// Opens or creates `name` in `dir`, never through a link; `end` is its size.
+wk_status wk_log_file_open(const wk_dir *dir, const char *name, wk_log_file *out, wk_error *err);
+/// Closes it; a zeroed struct or one closed before is fine.
+void wk_log_file_close(wk_log_file *file);
+
+/// Adds a record. After an error the file is as it was (if the disk lets it be).
+wk_status wk_log_file_append(wk_log_file *file, const void *bytes, size_t size, wk_error *err);
+
+/// Removes what lies behind `size`, which is at most `end`.
+wk_status wk_log_file_cut(wk_log_file *file, uint64_t size, wk_error *err);
+
+/// Reads exactly `size` bytes at `offset`; they must be there.
+wk_status wk_log_file_read(const wk_log_file *file, uint64_t offset, void *bytes, size_t size,
+                           wk_error *err);
+
+/// Makes everything so far durable.
+wk_status wk_log_file_sync(wk_log_file *file, wk_error *err);
+
+#endif

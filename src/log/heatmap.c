@@ -1,0 +1,387 @@
+#include "log/heatmap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *wk_heat_name(wk_heat heat)
+{
+    static const char *const names[WK_HEATS] = {"episodes", "error", "probability"};
+    return names[heat];
+}
+
+// The θ of one panel and how they fall into its cells.
+typedef struct sorter {
+    const wk_domain *domain;
+    const wk_space *space;
+    const wk_heat_layer *layers;
+    size_t count; // θ of the space
+    int group, groups;
+    int row;                    // parameter of the rows, or -1
+    bool column[WK_PARAMS_MAX]; // parameters whose sum is the column
+} sorter;
+
+// A combined space says by its first parameter, called "domain", which family a θ belongs to.
+static bool combined(const wk_domain *domain)
+{
+    return strcmp(domain->params[0].name, "domain") == 0;
+}
+
+static bool inside(const sorter *s, size_t i)
+{
+    return !combined(s->domain) || (int)wk_space_params(s->space, i)[0] == s->group;
+}
+
+static bool varies(const sorter *s, int param)
+{
+    double first = NAN;
+    for (size_t i = 0; i < s->count; i++) {
+        if (!inside(s, i)) continue;
+        double value = wk_space_params(s->space, i)[param];
+        if (isnan(first)) first = value;
+        if (value != first) return true;
+    }
+    return false;
+}
+
+static double row_of(const sorter *s, size_t i)
+{
+    return s->row < 0 ? 0 : wk_space_params(s->space, i)[s->row];
+}
+
+static double column_of(const sorter *s, size_t i)
+{
+    double sum = 0;
+    for (int p = 0; p < s->domain->n_params; p++)
+        if (s->column[p]) sum += wk_space_params(s->space, i)[p];
+    return sum;
+}
+
+// The first varying parameter makes the rows unless it is the only one; where none varies, the
+// first parameter has its one column.
+static void choose_axes(sorter *s, wk_heat_panel *panel)
+{
+    int varying[WK_PARAMS_MAX], count = 0;
+    for (int p = 0; p < s->domain->n_params; p++)
+        if (varies(s, p)) varying[count++] = p;
+    if (count == 0) varying[count++] = 0;
+    s->row = count > 1 ? varying[0] : -1;
+    if (count > 1)
+        snprintf(panel->row_name, sizeof panel->row_name, "%s", s->domain->params[s->row].name);
+    size_t used = 0;
+    for (int k = count > 1; k < count && used < sizeof panel->column_name; k++) {
+        s->column[varying[k]] = true;
+        used += (size_t)snprintf(panel->column_name + used, sizeof panel->column_name - used,
+                                 "%s%s", used ? " + " : "", s->domain->params[varying[k]].name);
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The different values of an axis, rising.
+static double *list_values(const sorter *s, double (*value_of)(const sorter *, size_t), int *count)
+{
+    double *values = malloc(s->count * sizeof *values);
+    if (!values) return NULL;
+    size_t n = 0, different = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (inside(s, i)) values[n++] = value_of(s, i);
+    qsort(values, n, sizeof *values, compare);
+    for (size_t i = 0; i < n; i++)
+        if (different == 0 || values[i] > values[different - 1] + 1e-9)
+            values[different++] = values[i];
+    *count = (int)different;
+    return values;
+}
+
+static int find_value(const double *values, int count, double value)
+{
+    int at = 0;
+    while (at + 1 < count && values[at] < value - 1e-9)
+        at++;
+    return at;
+}
+
+static void add(double *cell, double value)
+{
+    *cell = isnan(*cell) ? value : *cell + value;
+}
+
+// Puts one layer's figures into the cells; `known` has room to count them.
+static void fill_cells(const sorter *s, int h, wk_heat_panel *p, double *known)
+{
+    int cells = p->rows * p->columns;
+    for (int c = 0; c < cells; c++) {
+        p->cells[h][c] = NAN;
+        known[c] = 0;
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        double value = s->layers[h].values[i];
+        if (!inside(s, i) || isnan(value)) continue;
+        int r = find_value(p->row_values, p->rows, row_of(s, i));
+        int c = r * p->columns + find_value(p->column_values, p->columns, column_of(s, i));
+        add(&p->cells[h][c], value);
+        known[c]++;
+    }
+    for (int c = 0; c < cells && p->kinds[h] == WK_HEAT_IS_MEAN; c++)
+        p->cells[h][c] /= known[c];
+}
+
+static void find_ranges(wk_heat_panel *p)
+{
+    for (int h = 0; h < WK_HEATS; h++) {
+        p->least[h] = INFINITY;
+        p->largest[h] = -INFINITY;
+        for (int c = 0; c < p->rows * p->columns; c++) {
+            p->least[h] = fmin(p->least[h], p->cells[h][c]);
+            p->largest[h] = fmax(p->largest[h], p->cells[h][c]);
+        }
+    }
+}
+
+static void title_panel(const sorter *s, const char *title, wk_heat_panel *panel)
+{
+    const wk_param *first = &s->domain->params[0];
+    char part[120] = "";
+    if (s->groups > 1)
+        snprintf(part, sizeof part, ", %s = %d (%.80s)", first->name, s->group, first->help);
+    snprintf(panel->title, sizeof panel->title, "%s%s%s", title, s->domain->name, part);
+}
+
+static bool make_panel(sorter *s, const char *title, wk_heat_panel *panel)
+{
+    title_panel(s, title, panel);
+    choose_axes(s, panel);
+    panel->row_values = list_values(s, row_of, &panel->rows);
+    panel->column_values = list_values(s, column_of, &panel->columns);
+    if (!panel->row_values || !panel->column_values) return false;
+    size_t cells = (size_t)panel->rows * (size_t)panel->columns;
+    double *known = calloc(cells, sizeof *known);
+    bool all = known != NULL;
+    for (int h = 0; h < WK_HEATS && all; h++) {
+        panel->names[h] = s->layers[h].name;
+        panel->kinds[h] = s->layers[h].kind;
+        panel->cells[h] = calloc(cells, sizeof *panel->cells[h]);
+        all = panel->cells[h] != NULL;
+        if (all) fill_cells(s, h, panel, known);
+    }
+    if (all) find_ranges(panel);
+    free(known);
+    return all;
+}
+
+wk_status wk_heatmap_add(wk_heatmap *map, const char *title, const wk_domain *domain,
+                         const wk_space *space, const wk_heat_layer layers[WK_HEATS], wk_error *err)
+{
+    sorter s = {.domain = domain,
+                .space = space,
+                .layers = layers,
+                .count = wk_space_count(space),
+                .groups = combined(domain) ? (int)domain->params[0].max + 1 : 1};
+    if (map->count + s.groups > WK_HEAT_PANELS_MAX)
+        return wk_fail(err, WK_E_INPUT, "there is room for %d maps; ask for fewer at once",
+                       WK_HEAT_PANELS_MAX);
+    for (; s.group < s.groups; s.group++) {
+        sorter panel = s;
+        if (!make_panel(&panel, title, &map->panels[map->count++]))
+            return wk_fail(err, WK_E_MEMORY, "no memory for a map of %zu parameters", s.count);
+    }
+    return WK_OK;
+}
+
+wk_status wk_heatmap_create(const wk_domain *domain, const wk_space *space,
+                            const wk_curriculum *curriculum, wk_heatmap *out, wk_error *err)
+{
+    wk_curriculum_view view = wk_curriculum_look(curriculum);
+    *out = (wk_heatmap){0};
+    double *probability = malloc(view.count * 2 * sizeof *probability);
+    if (!probability)
+        return wk_fail(err, WK_E_MEMORY, "no memory for a map of %zu parameters", view.count);
+    double *visits = probability + view.count;
+    wk_curriculum_distribution(curriculum, probability);
+    for (size_t i = 0; i < view.count; i++)
+        visits[i] = (double)view.visits[i];
+    const wk_heat_layer layers[WK_HEATS] = {
+        [WK_HEAT_VISITS] = {wk_heat_name(WK_HEAT_VISITS), WK_HEAT_IS_COUNT, visits},
+        [WK_HEAT_ERROR] = {wk_heat_name(WK_HEAT_ERROR), WK_HEAT_IS_MEAN, view.error},
+        [WK_HEAT_PROBABILITY] = {wk_heat_name(WK_HEAT_PROBABILITY), WK_HEAT_IS_SHARE, probability}};
+    wk_status status = wk_heatmap_add(out, "", domain, space, layers, err);
+    free(probability);
+    if (status != WK_OK) wk_heatmap_free(out);
+    return status;
+}
+
+void wk_heatmap_free(wk_heatmap *map)
+{
+    for (int i = 0; i < map->count; i++) {
+        wk_heat_panel *p = &map->panels[i];
+        free(p->row_values);
+        free(p->column_values);
+        for (int h = 0; h < WK_HEATS; h++)
+            free(p->cells[h]);
+    }
+    *map = (wk_heatmap){0};
+}
+
+// Where a value lies between the least and the largest, 0 to 1; equal values lie in the middle.
+static double level_of(const wk_heat_panel *p, int heat, double value)
+{
+    double width = p->largest[heat] - p->least[heat];
+    return width > 0 ? (value - p->least[heat]) / width : 0.5;
+}
+
+static void value_text(wk_heat_kind kind, double value, char *out, size_t size)
+{
+    if (isnan(value) || isinf(value))
+        snprintf(out, size, "-");
+    else if (kind == WK_HEAT_IS_COUNT)
+        snprintf(out, size, "%.0f", value);
+    else if (kind == WK_HEAT_IS_SHARE)
+        snprintf(out, size, "%.*f%%", value < 0.001 ? 3 : value < 0.01 ? 2 : 1, 100 * value);
+    else
+        snprintf(out, size, "%.3g", value);
+}
+
+static const char *shade_of(const wk_heat_panel *p, int heat, double value)
+{
+    static const char *const shades[] = {"..", "::", "--", "==", "++", "**", "##", "%%", "@@"};
+    if (isnan(value)) return "  ";
+    return shades[(int)lround(level_of(p, heat, value) * 8)];
+}
+
+enum { NUMBER_COLUMNS = 12 }; // more columns than this do not fit a line as numbers
+
+static void row_text(const wk_heat_panel *p, int heat, int row, wk_text *out)
+{
+    if (*p->row_name)
+        wk_text_printf(out, "%8.4g ", p->row_values[row]);
+    else
+        wk_text_puts(out, "         ");
+    for (int c = 0; c < p->columns; c++) {
+        double value = p->cells[heat][row * p->columns + c];
+        char number[24];
+        value_text(p->kinds[heat], value, number, sizeof number);
+        if (p->columns <= NUMBER_COLUMNS)
+            wk_text_printf(out, "%s%6s", c ? " " : "", isnan(value) ? "" : number);
+        wk_text_puts(out, shade_of(p, heat, value));
+    }
+    wk_text_puts(out, "\n");
+}
+
+static void map_text(const wk_heat_panel *p, int heat, wk_text *out)
+{
+    char least[24], largest[24];
+    value_text(p->kinds[heat], p->least[heat], least, sizeof least);
+    value_text(p->kinds[heat], p->largest[heat], largest, sizeof largest);
+    wk_text_printf(out, "  %s, %s .. to %s @@; rows %s, columns %s\n", p->names[heat], least,
+                   largest, *p->row_name ? p->row_name : "-", p->column_name);
+    wk_text_puts(out, "         ");
+    if (p->columns <= NUMBER_COLUMNS)
+        for (int c = 0; c < p->columns; c++)
+            wk_text_printf(out, "%s%8.4g", c ? " " : "", p->column_values[c]);
+    else
+        wk_text_printf(out, "%-8.4g%*s%8.4g", p->column_values[0], 2 * p->columns - 16, "",
+                       p->column_values[p->columns - 1]);
+    wk_text_puts(out, "\n");
+    for (int r = 0; r < p->rows; r++)
+        row_text(p, heat, r, out);
+    wk_text_puts(out, "\n");
+}
+
+void wk_heatmap_text(const wk_heatmap *map, wk_text *out)
+{
+    for (int i = 0; i < map->count; i++) {
+        wk_text_printf(out, "%s\n", map->panels[i].title);
+        for (int h = 0; h < WK_HEATS; h++)
+            map_text(&map->panels[i], h, out);
+    }
+}
+
+// Sizes of the picture.
+enum {
+    MAP_SIDE = 240,
+    CELL_MOST = 40,
+    CELL_LEAST = 4,
+    LEFT = 44,
+    TOP = 30,
+    BOTTOM = 34,
+    RIGHT = 16,
+    PAPER = 0xFFFFFF,
+    INK = 0x202020,
+    EMPTY = 0xE4E4E4,
+};
+
+static int cell_side(const wk_heat_panel *p)
+{
+    int most = p->rows > p->columns ? p->rows : p->columns, side = MAP_SIDE / most;
+    return side > CELL_MOST ? CELL_MOST : side < CELL_LEAST ? CELL_LEAST : side;
+}
+
+static int panel_width(const wk_heat_panel *p)
+{
+    int map = p->columns * cell_side(p);
+    return LEFT + (map > 150 ? map : 150) + RIGHT;
+}
+
+static int panel_height(const wk_heat_panel *p)
+{
+    return TOP + p->rows * cell_side(p) + BOTTOM;
+}
+
+static void draw_labels(const wk_heat_panel *p, int heat, int x, int y, wk_image *image)
+{
+    char text[200], least[24], largest[24];
+    int side = cell_side(p), below = y + TOP + p->rows * side + 3;
+    value_text(p->kinds[heat], p->least[heat], least, sizeof least);
+    value_text(p->kinds[heat], p->largest[heat], largest, sizeof largest);
+    snprintf(text, sizeof text, "%s %s to %s", p->names[heat], least, largest);
+    wk_image_text(image, x + LEFT, y + 4, 1, INK, text);
+    wk_image_text(image, x + 2, y + 16, 1, INK, p->row_name);
+    for (int r = 0; r < p->rows && *p->row_name; r++) {
+        if (side < 12 && r != 0 && r != p->rows - 1) continue;
+        snprintf(text, sizeof text, "%.4g", p->row_values[r]);
+        wk_image_text(image, x + 2, y + TOP + r * side + side / 2 - 4, 1, INK, text);
+    }
+    for (int c = 0; c < p->columns; c++) {
+        if (side < 20 && c != 0 && c != p->columns - 1) continue;
+        snprintf(text, sizeof text, "%.4g", p->column_values[c]);
+        wk_image_text(image, x + LEFT + c * side, below, 1, INK, text);
+    }
+    wk_image_text(image, x + LEFT, below + 13, 1, INK, p->column_name);
+}
+
+static void draw_map(const wk_heat_panel *p, int heat, int x, int y, wk_image *image)
+{
+    int side = cell_side(p);
+    for (int r = 0; r < p->rows; r++)
+        for (int c = 0; c < p->columns; c++) {
+            double value = p->cells[heat][r * p->columns + c];
+            uint32_t colour = isnan(value) ? EMPTY : wk_image_ramp(level_of(p, heat, value));
+            wk_image_fill(image, x + LEFT + c * side, y + TOP + r * side, side, side, colour);
+        }
+    draw_labels(p, heat, x, y, image);
+}
+
+wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
+{
+    int width = 0, height = 0;
+    for (int i = 0; i < map->count; i++) {
+        int w = WK_HEATS * panel_width(&map->panels[i]);
+        width = w > width ? w : width;
+        height += panel_height(&map->panels[i]) + 14;
+    }
+    WK_TRY(wk_image_create(width, height, PAPER, out, err));
+    for (int i = 0, y = 0; i < map->count; i++) {
+        const wk_heat_panel *p = &map->panels[i];
+        wk_image_text(out, 2, y + 3, 1, INK, p->title);
+        for (int h = 0; h < WK_HEATS; h++)
+            draw_map(p, h, h * panel_width(p), y + 14, out);
+        y += panel_height(p) + 14;
+    }
+    return WK_OK;
+}

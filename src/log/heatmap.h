@@ -1,0 +1,65 @@
+// Figures of θ as maps, for example what a curriculum does: episodes begun, error estimate and
+// probability of the next episode, in cells of the first parameter (rows) and the rest (columns).
+// Parameters behind the second are counts of one kind in all our domains; their sum makes the
+// column. A combined space has a panel for each of its domains. Drawn as text and as a picture.
+#ifndef WK_LOG_HEATMAP_H
+#define WK_LOG_HEATMAP_H
+
+#include "base/text.h"
+#include "media/image.h"
+#include "waker/curriculum.h"
+
+/// How the figures of a cell's θ become one, and how it is written.
+typedef enum wk_heat_kind { WK_HEAT_IS_COUNT, WK_HEAT_IS_SHARE, WK_HEAT_IS_MEAN } wk_heat_kind;
+
+/// One figure of every θ: counts and shares are summed over a cell, others averaged.
+typedef struct wk_heat_layer {
+    const char *name; // a literal
+    wk_heat_kind kind;
+    const double *values; // [θ]; NaN: none
+} wk_heat_layer;
+
+/// The layers of a map; these of a curriculum's.
+typedef enum wk_heat { WK_HEAT_VISITS, WK_HEAT_ERROR, WK_HEAT_PROBABILITY, WK_HEATS } wk_heat;
+
+/// "episodes", "error", "probability".
+const char *wk_heat_name(wk_heat heat);
+
+/// One map for each layer.
+typedef struct wk_heat_panel {
+    char title[160];
+    char row_name[64], column_name[64]; // row_name is "" when there is a single row
+    int rows, columns;
+    double *row_values, *column_values; // rising
+    const char *names[WK_HEATS];
+    wk_heat_kind kinds[WK_HEATS];
+    double *cells[WK_HEATS]; // [rows,columns]; NaN: no such θ, or no figure of it
+    double least[WK_HEATS], largest[WK_HEATS];
+} wk_heat_panel;
+
+enum { WK_HEAT_PANELS_MAX = 32 };
+
+/// Zero-initialise.
+typedef struct wk_heatmap {
+    int count;
+    wk_heat_panel panels[WK_HEAT_PANELS_MAX];
+} wk_heatmap;
+
+/// Adds panels with the layers of a space's θ; `title` is put before the domain's name. Free the
+/// map also after a failure; there is room for WK_HEAT_PANELS_MAX.
+wk_status wk_heatmap_add(wk_heatmap *map, const char *title, const wk_domain *domain,
+                         const wk_space *space, const wk_heat_layer layers[WK_HEATS],
+                         wk_error *err);
+
+/// Maps the curriculum as it stands.
+wk_status wk_heatmap_create(const wk_domain *domain, const wk_space *space,
+                            const wk_curriculum *curriculum, wk_heatmap *out, wk_error *err);
+void wk_heatmap_free(wk_heatmap *map);
+
+/// Appends the maps: numbers where they fit a line, else shades from '.' (least) to '@' (most).
+void wk_heatmap_text(const wk_heatmap *map, wk_text *out);
+
+/// Draws them, from dark blue (least) to yellow (most); grey has no value.
+wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err);
+
+#endif

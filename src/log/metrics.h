@@ -1,0 +1,110 @@
+// Metrics of a run: numbers and pictures by name, gathered and then written together at a step to
+// every sink (metrics.jsonl, TensorBoard, or a program's own). Nothing here feeds back into a run:
+// with or without sinks it computes the same.
+//
+// A checkpoint stores wk_metrics_mark; a resumed run opens with it, and whatever was written after
+// the checkpoint is cut off, so that the files end up as if the run had never stopped.
+#ifndef WK_LOG_METRICS_H
+#define WK_LOG_METRICS_H
+
+#include "base/dir.h"
+#include "base/log.h"
+#include "media/image.h"
+#include "waker/error.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/// A number with its name, as dreamer names it ("train/model_loss"; docs/logs.md lists them).
+typedef struct wk_scalar {
+    const char *name;
+    double value;  // may be NaN or infinite
+    bool measured; // by a clock: differs between two runs that are otherwise the same
+} wk_scalar;
+
+/// An encoded picture: a PNG still or an animated GIF.
+typedef struct wk_metric_picture {
+    const char *name;
+    int width, height;
+    const uint8_t *bytes;
+    size_t size;
+} wk_metric_picture;
+
+/// Everything that is written at one step.
+typedef struct wk_metrics_record {
+    int64_t step;       // agent steps times the domain's action repeat, as dreamer counts
+    int64_t agent_step; // actions
+    const wk_scalar *scalars;
+    size_t n_scalars;
+    const wk_metric_picture *pictures;
+    size_t n_pictures;
+} wk_metrics_record;
+
+/// A place that records go to. `write` adds all of a record or nothing; `mark` is a position that
+/// `cut` goes back to; `sync` makes everything durable. All but `write` and `close` may be NULL.
+typedef struct wk_metrics_sink {
+    void *self;
+    wk_status (*write)(void *self, const wk_metrics_record *record, wk_error *err);
+    uint64_t (*mark)(void *self);
+    wk_status (*cut)(void *self, uint64_t mark, wk_error *err);
+    wk_status (*sync)(void *self, wk_error *err);
+    void (*close)(void *self);
+} wk_metrics_sink;
+
+enum { WK_METRICS_SINKS_MAX = 4, WK_METRICS_FILE_MAX = 256 };
+
+/// Where the files of a logdir end; plain bytes for a checkpoint. All zero: nothing written yet.
+typedef struct wk_metrics_mark {
+    uint64_t jsonl;                        // bytes
+    uint64_t events;                       // bytes
+    char events_file[WK_METRICS_FILE_MAX]; // name inside the logdir, "" for none
+} wk_metrics_mark;
+
+typedef struct wk_metrics wk_metrics;
+
+/// The file of scalars in a logdir.
+#define WK_METRICS_JSONL "metrics.jsonl"
+
+/// Metrics without sinks; `action_repeat` is the domain's.
+wk_status wk_metrics_create(int action_repeat, wk_metrics **out, wk_error *err);
+
+/// Where metrics go: `logdir`/metrics.jsonl and, if wanted, a TensorBoard event file there.
+typedef struct wk_metrics_config {
+    const wk_dir *in; // where `logdir` is; NULL: it is any path, made when it does not exist
+    const char *logdir;
+    bool tensorboard;
+    bool timing; // measured numbers go to metrics.jsonl too; the same run then gives other bytes
+    int action_repeat; // of the domain
+    const wk_log *log; // for warnings; NULL: silent
+} wk_metrics_config;
+
+/// Opens the files. With a mark they are cut back to it (zeros: emptied, our earlier event files
+/// removed); with NULL writing goes on after the last whole record. Files that are not as the mark
+/// says are used as far as they go, with a warning.
+wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark *mark,
+                          wk_metrics **out, wk_error *err);
+/// Drops what was not written. NULL is allowed.
+void wk_metrics_close(wk_metrics *metrics);
+
+/// Adds a sink, which is closed with the metrics; the call fails only when there are too many.
+wk_status wk_metrics_add_sink(wk_metrics *metrics, const wk_metrics_sink *sink, wk_error *err);
+
+/// Notes a number for the next write; the last one of a name counts. Names are copied.
+void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value);
+
+/// The same for a number that comes from a clock (a speed, a share of time).
+void wk_metrics_timing(wk_metrics *metrics, const char *name, double value);
+
+/// Notes a still or a clip for the next write, encoded at once.
+wk_status wk_metrics_image(wk_metrics *metrics, const char *name, const wk_image *image,
+                           wk_error *err);
+wk_status wk_metrics_clip(wk_metrics *metrics, const char *name, const wk_image *frames,
+                          size_t count, wk_error *err);
+
+/// Writes what was noted, in the order of noting, and forgets it; nothing noted writes nothing.
+/// After an error no sink has any of it, it is still noted, and the call may be made again.
+wk_status wk_metrics_write(wk_metrics *metrics, int64_t agent_step, wk_error *err);
+
+/// Makes the files durable and tells where they end: what to store in a checkpoint.
+wk_status wk_metrics_position(wk_metrics *metrics, wk_metrics_mark *out, wk_error *err);
+
+#endif

@@ -1,0 +1,257 @@
+#include "log/status_line.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WIDTH_DEFAULT = 80, PART_MAX = 96 };
+
+static const double live_interval = 0.2;
+
+const char *wk_phase_name(wk_phase phase)
+{
+    static const char *const names[WK_PHASES] = {"env", "render", "replay", "learn", "log"};
+    return names[phase];
+}
+
+wk_progress wk_progress_empty(void)
+{
+    return (wk_progress){
+        .updates_per_second = NAN, .seconds_left = NAN, .model_loss = NAN, .mean_error = NAN};
+}
+
+void wk_duration_text(double seconds, wk_text *out)
+{
+    long long s = seconds > 0 ? llround(fmin(seconds, 1e12)) : 0;
+    if (s < 60)
+        wk_text_printf(out, "%llds", s);
+    else if (s < 3600)
+        wk_text_printf(out, "%lldm%02llds", s / 60, s % 60);
+    else if (s < 86400)
+        wk_text_printf(out, "%lldh%02lldm", s / 3600, s / 60 % 60);
+    else
+        wk_text_printf(out, "%lldd%02lldh", s / 86400, s / 3600 % 24);
+}
+
+// 7,400,000
+static void put_count(char *out, size_t size, int64_t value)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)value);
+    size_t used = 0;
+    for (int i = 0; i < length && used + 2 < size; i++) {
+        if (i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-') out[used++] = ',';
+        out[used++] = digits[i];
+    }
+    out[used] = 0;
+}
+
+// The parts of the line, in the order they are shown.
+typedef enum part {
+    STEPS,
+    PERCENT,
+    SPEED,
+    SPLIT,
+    LOSS,
+    ERROR,
+    DIVERGED,
+    LEFT,
+    DEVICE,
+    WHY,
+    PARTS
+} part;
+
+// Which part goes first when there is no room.
+static const part first_to_go[] = {WHY, SPLIT, DEVICE, ERROR, LOSS, PERCENT, LEFT, SPEED, DIVERGED};
+
+static void make_steps(const wk_progress *p, char *out)
+{
+    char steps[32], total[32];
+    put_count(steps, sizeof steps, p->steps);
+    put_count(total, sizeof total, p->total);
+    const char *unit = p->unit ? p->unit : "steps";
+    if (p->total > 0)
+        snprintf(out, PART_MAX, "%s/%s %s", steps, total, unit);
+    else
+        snprintf(out, PART_MAX, "%s %s", steps, unit);
+}
+
+static void make_split(const wk_progress *p, char *out)
+{
+    double sum = 0;
+    for (int i = 0; i < WK_PHASES; i++)
+        sum += p->seconds[i];
+    if (!(sum > 0)) return;
+    size_t used = 0;
+    for (int i = 0; i < WK_PHASES; i++)
+        used += (size_t)snprintf(out + used, PART_MAX - used, "%s%s %.0f%%", i ? " " : "",
+                                 wk_phase_name(i), 100 * p->seconds[i] / sum);
+}
+
+static void make_left(const wk_progress *p, char *out)
+{
+    if (isnan(p->seconds_left)) return;
+    wk_text text = {0};
+    wk_duration_text(p->seconds_left, &text);
+    snprintf(out, PART_MAX, "%s left", wk_text_get(&text));
+    wk_text_free(&text);
+}
+
+static void make_parts(const wk_progress *p, char parts[PARTS][PART_MAX])
+{
+    memset(parts, 0, PARTS * sizeof *parts);
+    make_steps(p, parts[STEPS]);
+    if (p->total > 0)
+        snprintf(parts[PERCENT], PART_MAX, "%.1f%%", // the last round may go beyond the end
+                 fmin(100, 100.0 * (double)p->steps / (double)p->total));
+    if (!isnan(p->updates_per_second))
+        snprintf(parts[SPEED], PART_MAX, "%.3g updates/s", p->updates_per_second);
+    make_split(p, parts[SPLIT]);
+    if (!isnan(p->model_loss)) snprintf(parts[LOSS], PART_MAX, "loss %.4g", p->model_loss);
+    if (!isnan(p->mean_error)) snprintf(parts[ERROR], PART_MAX, "error %.3g", p->mean_error);
+    if (p->diverged > 0)
+        snprintf(parts[DIVERGED], PART_MAX, "%lld diverged", (long long)p->diverged);
+    make_left(p, parts[LEFT]);
+    if (p->device) snprintf(parts[DEVICE], PART_MAX, "%s", p->device);
+    if (p->device && p->why) snprintf(parts[WHY], PART_MAX, "%s", p->why);
+}
+
+static size_t total_width(char parts[PARTS][PART_MAX])
+{
+    size_t width = 0;
+    for (int i = 0; i < PARTS; i++)
+        if (parts[i][0]) width += strlen(parts[i]) + (width ? 2 : 0);
+    return width;
+}
+
+void wk_progress_text(const wk_progress *progress, int width, wk_text *out)
+{
+    char parts[PARTS][PART_MAX];
+    make_parts(progress, parts);
+    size_t room = width > 0 ? (size_t)width : SIZE_MAX;
+    for (size_t i = 0; i < sizeof first_to_go / sizeof *first_to_go; i++)
+        if (total_width(parts) > room) parts[first_to_go[i]][0] = 0;
+    const char *gap = "";
+    for (int i = 0; i < PARTS; i++) {
+        if (!parts[i][0]) continue;
+        wk_text_puts(out, i == WHY ? ": " : gap);
+        size_t length = strlen(parts[i]);
+        wk_text_append(out, parts[i], length < room ? length : room);
+        gap = "  ";
+    }
+}
+
+void wk_status_line_start(wk_status_line *line, int fd, double plain_seconds)
+{
+    const char *terminal = getenv("TERM");
+    bool live = isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
+    *line =
+        (wk_status_line){.fd = fd, .live = live, .interval = live ? live_interval : plain_seconds};
+}
+
+static int columns(const wk_status_line *line)
+{
+    struct winsize size;
+    if (line->width > 0) return line->width;
+    if (ioctl(line->fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return WIDTH_DEFAULT;
+}
+
+// One write, so that a terminal never shows half of it.
+static void put(const wk_status_line *line, wk_text *text)
+{
+    const char *at = wk_text_get(text);
+    for (size_t left = text->length; left > 0;) {
+        ssize_t n = write(line->fd, at, left);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        at += n;
+        left -= (size_t)n;
+    }
+    wk_text_free(text);
+}
+
+static void put_stamp(const wk_status_line *line, wk_text *out)
+{
+    struct tm local;
+    char stamp[32];
+    time_t now = time(NULL);
+    if (line->live || !line->stamped || !localtime_r(&now, &local)) return;
+    strftime(stamp, sizeof stamp, "%F %T  ", &local);
+    wk_text_puts(out, stamp);
+}
+
+static void show_live(wk_status_line *line, const wk_progress *progress)
+{
+    wk_text now = {0}, out = {0};
+    wk_progress_text(progress, columns(line) - 1, &now); // the last column would wrap
+    if (line->visible && strcmp(wk_text_get(&now), wk_text_get(&line->shown)) == 0) {
+        wk_text_free(&now);
+        return;
+    }
+    wk_text_printf(&out, "\r%s\x1b[K", wk_text_get(&now));
+    put(line, &out);
+    wk_text_free(&line->shown);
+    line->shown = now;
+    line->visible = true;
+}
+
+static void show_plain(wk_status_line *line, const wk_progress *progress)
+{
+    wk_text out = {0};
+    put_stamp(line, &out);
+    wk_progress_text(progress, 0, &out);
+    wk_text_puts(&out, "\n");
+    put(line, &out);
+}
+
+static void show(wk_status_line *line, const wk_progress *progress)
+{
+    (line->live ? show_live : show_plain)(line, progress);
+    line->begun = true;
+}
+
+void wk_status_line_update(wk_status_line *line, const wk_progress *progress, double now)
+{
+    if (line->begun && now - line->last < line->interval) return;
+    show(line, progress);
+    line->last = now;
+}
+
+void wk_status_line_message(wk_status_line *line, const char *message)
+{
+    wk_text out = {0};
+    put_stamp(line, &out);
+    if (line->visible)
+        wk_text_printf(&out, "\r%s\x1b[K\n%s", message, wk_text_get(&line->shown));
+    else
+        wk_text_printf(&out, "%s\n", message);
+    put(line, &out);
+}
+
+void wk_status_line_log(void *line, wk_log_level level, const char *message)
+{
+    wk_text text = {0};
+    if (level == WK_LOG_WARN || level == WK_LOG_ERROR)
+        wk_text_printf(&text, "waker: %s: ", wk_log_level_name(level));
+    wk_text_puts(&text, message);
+    wk_status_line_message(line, wk_text_get(&text));
+    wk_text_free(&text);
+}
+
+void wk_status_line_finish(wk_status_line *line, const wk_progress *progress)
+{
+    show(line, progress);
+    if (line->live) {
+        wk_text out = {0};
+        wk_text_puts(&out, "\n");
+        put(line, &out);
+    }
+    wk_text_free(&line->shown);
+    line->visible = line->begun = false;
+}

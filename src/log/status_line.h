@@ -1,0 +1,75 @@
+// How far a run is, in one line: live on a terminal (one write for each change, nothing but that
+// line is touched), as plain lines at longer intervals where output goes to a file or pipe.
+// Messages go above the live line. The caller chooses where it is written; failing writes are
+// ignored, because a closed terminal must not end a run.
+#ifndef WK_LOG_STATUS_LINE_H
+#define WK_LOG_STATUS_LINE_H
+
+#include "base/log.h"
+#include "base/text.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/// Where the time of a run goes.
+typedef enum wk_phase {
+    WK_PHASE_ENV,
+    WK_PHASE_RENDER,
+    WK_PHASE_REPLAY,
+    WK_PHASE_LEARN,
+    WK_PHASE_LOG,
+    WK_PHASES
+} wk_phase;
+
+/// "env", "render", "replay", "learn", "log".
+const char *wk_phase_name(wk_phase phase);
+
+/// What the line shows. NaN means not known (yet); such parts are left out.
+typedef struct wk_progress {
+    int64_t steps, total; // agent steps, and how many there will be
+    const char *unit;     // what is counted, if not "steps"
+    int64_t updates;
+    double updates_per_second;
+    double seconds[WK_PHASES]; // time in each phase, any unit
+    double seconds_left;
+    double model_loss, mean_error;
+    int64_t diverged;         // episodes; shown where there are any
+    const char *device, *why; // which device, and why that; NULL: left out
+} wk_progress;
+
+/// A progress with nothing known.
+wk_progress wk_progress_empty(void);
+
+/// Appends the line in at most `width` columns (0: no limit); what matters least is left out first.
+void wk_progress_text(const wk_progress *progress, int width, wk_text *out);
+
+/// Appends a duration in two units: "12s", "5m02s", "2h13m", "3d04h".
+void wk_duration_text(double seconds, wk_text *out);
+
+/// The line's state. Zeroed but for the choices; set up by wk_status_line_start.
+typedef struct wk_status_line {
+    int fd;
+    bool live;           // rewrite one line; otherwise print lines
+    bool stamped;        // lines that are printed begin with date and time
+    int width;           // columns; 0: ask the terminal each time
+    double interval;     // least seconds between updates
+    double last;         // time of the last one
+    bool begun, visible; // something was shown; a live line stands there now
+    wk_text shown;       // the live line
+} wk_status_line;
+
+/// Writes to `fd`: live if that is a terminal that can, else a line every `plain_seconds`.
+void wk_status_line_start(wk_status_line *line, int fd, double plain_seconds);
+
+/// Shows the progress if it is time; `now` is wk_clock_seconds().
+void wk_status_line_update(wk_status_line *line, const wk_progress *progress, double now);
+
+/// Prints a message on a line of its own.
+void wk_status_line_message(wk_status_line *line, const char *message);
+
+/// The same as a log's sink, with the line as context.
+void wk_status_line_log(void *line, wk_log_level level, const char *message);
+
+/// Shows the last state and leaves the line; frees what it holds. It may be started again.
+void wk_status_line_finish(wk_status_line *line, const wk_progress *progress);
+
+#endif

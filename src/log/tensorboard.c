@@ -1,0 +1,280 @@
+#include "log/tensorboard.h"
+
+#include "base/crc32c.h"
+#include "base/text.h"
+#include "log/append_file.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HEAD_SIZE = 12, TAIL_SIZE = 4, RGB = 3 };
+
+static const char prefix[] = "events.out.tfevents.", ending[] = ".waker";
+
+static uint32_t mask(uint32_t crc)
+{
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+uint32_t wk_tensorboard_crc(const void *bytes, size_t size)
+{
+    return mask(wk_crc32c(0, bytes, size));
+}
+
+static void put_little(wk_text *out, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        wk_text_append(out, &(char){(char)(value >> 8 * i)}, 1);
+}
+
+static uint64_t get_little(const unsigned char *bytes, int count)
+{
+    uint64_t value = 0;
+    for (int i = count - 1; i >= 0; i--)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+// Protocol-buffer parts: a field's key is its number and how its value is written.
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
+
+static void put_varint(wk_text *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        wk_text_append(out, &(char){(char)(value | 0x80)}, 1);
+    wk_text_append(out, &(char){(char)value}, 1);
+}
+
+static void put_integer(wk_text *out, unsigned field, int64_t value)
+{
+    put_varint(out, field << 3 | VARINT);
+    put_varint(out, (uint64_t)value);
+}
+
+static void put_double(wk_text *out, unsigned field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_varint(out, field << 3 | FIXED64);
+    put_little(out, bits, 8);
+}
+
+static void put_float(wk_text *out, unsigned field, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_varint(out, field << 3 | FIXED32);
+    put_little(out, bits, 4);
+}
+
+static void put_bytes(wk_text *out, unsigned field, const void *bytes, size_t size)
+{
+    put_varint(out, field << 3 | BYTES);
+    put_varint(out, size);
+    wk_text_append(out, bytes, size);
+}
+
+// A finished message as a field of another; frees it.
+static void put_message(wk_text *out, unsigned field, wk_text *message)
+{
+    put_bytes(out, field, wk_text_get(message), message->length);
+    out->failed |= message->failed;
+    wk_text_free(message);
+}
+
+// Fields of Event, Summary.Value and Summary.Image.
+enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5 };
+enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_IMAGE = 4 };
+enum { IMAGE_HEIGHT = 1, IMAGE_WIDTH = 2, IMAGE_COLORSPACE = 3, IMAGE_ENCODED = 4 };
+
+static void put_scalar(wk_text *summary, const wk_scalar *scalar)
+{
+    wk_text tag = {0}, value = {0};
+    wk_text_printf(&tag, "scalars/%s", scalar->name);
+    put_message(&value, VALUE_TAG, &tag);
+    put_float(&value, VALUE_SIMPLE, (float)scalar->value);
+    put_message(summary, SUMMARY_VALUE, &value);
+}
+
+static void put_picture(wk_text *summary, const wk_metric_picture *picture)
+{
+    wk_text value = {0}, image = {0};
+    put_integer(&image, IMAGE_HEIGHT, picture->height);
+    put_integer(&image, IMAGE_WIDTH, picture->width);
+    put_integer(&image, IMAGE_COLORSPACE, RGB);
+    put_bytes(&image, IMAGE_ENCODED, picture->bytes, picture->size);
+    put_bytes(&value, VALUE_TAG, picture->name, strlen(picture->name));
+    put_message(&value, VALUE_IMAGE, &image);
+    put_message(summary, SUMMARY_VALUE, &value);
+}
+
+static double wall_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// Writes an Event as a record and frees it.
+static wk_status append_event(wk_log_file *file, wk_text *event, wk_error *err)
+{
+    wk_text record = {0};
+    put_little(&record, event->length, 8);
+    put_little(&record, wk_tensorboard_crc(wk_text_get(&record), record.length), 4);
+    wk_text_append(&record, wk_text_get(event), event->length);
+    put_little(&record, wk_tensorboard_crc(wk_text_get(event), event->length), 4);
+    wk_status status = event->failed || record.failed
+                           ? wk_fail(err, WK_E_MEMORY, "'%s': no memory for an event", file->path)
+                           : wk_log_file_append(file, record.chars, record.length, err);
+    wk_text_free(&record);
+    wk_text_free(event);
+    return status;
+}
+
+static wk_status write_version(wk_log_file *file, wk_error *err)
+{
+    static const char version[] = "brain.Event:2";
+    wk_text event = {0};
+    put_double(&event, EVENT_WALL_TIME, wall_time());
+    put_bytes(&event, EVENT_VERSION, version, sizeof version - 1);
+    return append_event(file, &event, err);
+}
+
+static wk_status write_record(void *self, const wk_metrics_record *record, wk_error *err)
+{
+    wk_text event = {0}, summary = {0};
+    put_double(&event, EVENT_WALL_TIME, wall_time());
+    put_integer(&event, EVENT_STEP, record->step);
+    for (size_t i = 0; i < record->n_scalars; i++)
+        put_scalar(&summary, &record->scalars[i]);
+    for (size_t i = 0; i < record->n_pictures; i++)
+        put_picture(&summary, &record->pictures[i]);
+    put_message(&event, EVENT_SUMMARY, &summary);
+    return append_event(self, &event, err);
+}
+
+// Whether `size` bytes at `offset` have the checksum `crc`.
+static wk_status check_bytes(const wk_log_file *file, uint64_t offset, uint64_t size, uint32_t crc,
+                             bool *good, wk_error *err)
+{
+    unsigned char chunk[8192];
+    uint32_t sum = 0;
+    while (size > 0) {
+        size_t part = size < sizeof chunk ? (size_t)size : sizeof chunk;
+        WK_TRY(wk_log_file_read(file, offset, chunk, part, err));
+        sum = wk_crc32c(sum, chunk, part);
+        offset += part;
+        size -= part;
+    }
+    *good = mask(sum) == crc;
+    return WK_OK;
+}
+
+// Moves *at past the whole record there; stays if there is none.
+static wk_status pass_record(const wk_log_file *file, uint64_t *at, bool *whole, wk_error *err)
+{
+    unsigned char head[HEAD_SIZE], tail[TAIL_SIZE];
+    *whole = false;
+    if (file->end - *at < HEAD_SIZE + TAIL_SIZE) return WK_OK;
+    WK_TRY(wk_log_file_read(file, *at, head, sizeof head, err));
+    uint64_t size = get_little(head, 8);
+    if (wk_tensorboard_crc(head, 8) != get_little(head + 8, 4)) return WK_OK;
+    if (size > file->end - *at - HEAD_SIZE - TAIL_SIZE) return WK_OK;
+    WK_TRY(wk_log_file_read(file, *at + HEAD_SIZE + size, tail, sizeof tail, err));
+    WK_TRY(check_bytes(file, *at + HEAD_SIZE, size, (uint32_t)get_little(tail, 4), whole, err));
+    if (*whole) *at += HEAD_SIZE + size + TAIL_SIZE;
+    return WK_OK;
+}
+
+static wk_status cut_back(wk_log_file *file, uint64_t most, wk_error *err)
+{
+    if (file->end >= most) return wk_log_file_cut(file, most, err);
+    uint64_t at = 0;
+    for (bool whole = true; whole;)
+        WK_TRY(pass_record(file, &at, &whole, err));
+    return at < file->end ? wk_log_file_cut(file, at, err) : WK_OK;
+}
+
+static uint64_t end_of(void *self)
+{
+    return ((wk_log_file *)self)->end;
+}
+
+static wk_status cut(void *self, uint64_t size, wk_error *err)
+{
+    return wk_log_file_cut(self, size, err);
+}
+
+static wk_status sync_file(void *self, wk_error *err)
+{
+    return wk_log_file_sync(self, err);
+}
+
+static void close_file(void *self)
+{
+    wk_log_file_close(self);
+    free(self);
+}
+
+static bool is_ours(const char *name)
+{
+    size_t length = strlen(name), tail = sizeof ending - 1;
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 && length > tail &&
+           strcmp(name + length - tail, ending) == 0;
+}
+
+// events.out.tfevents.<time>.<host>.<process>.waker
+static void make_name(char name[WK_METRICS_FILE_MAX])
+{
+    char host[65] = "";
+    if (gethostname(host, sizeof host - 1) != 0) host[0] = 0;
+    snprintf(name, WK_METRICS_FILE_MAX, "%s%010lld.%s.%d%s", prefix, (long long)time(NULL), host,
+             (int)getpid(), ending);
+}
+
+wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t most,
+                              char used[WK_METRICS_FILE_MAX], wk_metrics_sink *out, wk_error *err)
+{
+    wk_entry there = WK_ENTRY_NONE;
+    bool known = is_ours(name) && !strchr(name, '/');
+    if (known) WK_TRY(wk_dir_look(dir, name, &there, NULL, err));
+    if (there != WK_ENTRY_NONE)
+        memmove(used, name, strlen(name) + 1);
+    else
+        make_name(used);
+    wk_log_file *file = calloc(1, sizeof *file);
+    if (!file) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", used);
+    wk_status status = wk_log_file_open(dir, used, file, err);
+    if (status == WK_OK) status = cut_back(file, most, err);
+    if (status == WK_OK && file->end == 0) status = write_version(file, err);
+    if (status != WK_OK) {
+        close_file(file);
+        return status;
+    }
+    *out = (wk_metrics_sink){file, write_record, end_of, cut, sync_file, close_file};
+    return WK_OK;
+}
+
+wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err)
+{
+    wk_names names = {0};
+    wk_status status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++)
+        if (is_ours(names.items[i])) status = wk_dir_remove(dir, names.items[i], err);
+    wk_names_free(&names);
+    return status;
+}
+
+wk_status wk_tensorboard_newest(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err)
+{
+    wk_names names = {0};
+    name[0] = 0;
+    wk_status status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++)
+        if (is_ours(names.items[i]) && strlen(names.items[i]) < WK_METRICS_FILE_MAX)
+            snprintf(name, WK_METRICS_FILE_MAX, "%s", names.items[i]);
+    wk_names_free(&names);
+    return status;
+}

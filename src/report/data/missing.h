@@ -1,0 +1,22 @@
+// What a complete report would have and these runs do not: runs of the grid that are not there,
+// runs without results, results that only other runs have, evaluations that stopped earlier.
+#ifndef WK_REPORT_DATA_MISSING_H
+#define WK_REPORT_DATA_MISSING_H
+
+#include "report/data/seed_scores.h"
+
+/// Sentences, owned.
+typedef struct wk_missing {
+    WK_ARRAY(char *) items;
+} wk_missing;
+
+/// Compares the runs with each other: the curricula and seeds of a domain and exploration are those
+/// that any of its runs has. Zero-initialise and free it also on failure.
+wk_status wk_missing_find(const wk_runs *runs, const wk_findings_config *config, wk_missing *out,
+                          wk_error *err);
+/// Adds a sentence.
+wk_status wk_missing_add(wk_missing *missing, wk_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void wk_missing_free(wk_missing *missing);
+
+#endif

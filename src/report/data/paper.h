@@ -1,0 +1,54 @@
+// The paper's tables (assets/paper/results.csv, compiled in), to stand beside ours; and the order
+// in which the paper names things, which is ours too.
+#ifndef WK_REPORT_DATA_PAPER_H
+#define WK_REPORT_DATA_PAPER_H
+
+#include "base/array.h"
+#include "waker/error.h"
+#include <stddef.h>
+
+/// The columns that say what a figure is about, and the order in which rows are sorted.
+typedef enum wk_field {
+    WK_FIELD_METRIC,  // "cvar0.1", "average", "ood-average"
+    WK_FIELD_DOMAIN,  // "clean-up", or "combined/clean-up"
+    WK_FIELD_VARIANT, // out-of-distribution case, "" for none
+    WK_FIELD_TASK,
+    WK_FIELD_EXPLORATION, // "p2e", "random"
+    WK_FIELD_CURRICULUM,
+    WK_FIELDS
+} wk_field;
+
+/// "metric", "domain", ...: heading of the column.
+const char *wk_field_name(wk_field field);
+
+/// What a figure is about. All strings are borrowed and not NULL.
+typedef struct wk_topic {
+    const char *names[WK_FIELDS];
+} wk_topic;
+
+/// One figure of the paper.
+typedef struct wk_paper_row {
+    wk_topic key;
+    double mean, sd; // over 5 seeds
+} wk_paper_row;
+
+typedef struct wk_paper {
+    char *text; // what the keys point into
+    WK_ARRAY(wk_paper_row) rows;
+    WK_ARRAY(const char *) names[WK_FIELDS]; // the different ones of each field, in order
+} wk_paper;
+
+/// Reads the compiled-in file; free it also after a failure.
+wk_status wk_paper_read(wk_paper *out, wk_error *err);
+void wk_paper_free(wk_paper *paper);
+
+/// The paper's figure for the key, or NULL.
+const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_topic *key);
+
+/// Order of two names of a field: as the paper first mentions them, others behind by name.
+int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const char *b);
+
+/// Order of the first `fields` fields of two keys.
+int wk_paper_order_keys(const wk_paper *paper, const wk_topic *a, const wk_topic *b, int fields);
+
+#endif

@@ -1,0 +1,329 @@
+// The files of one run that hold results: evaluations, model errors, the log of training.
+#include "base/document.h"
+#include "base/file.h"
+#include "report/data/runs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t LOG_LIMIT = (size_t)4 << 30;
+static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-error-1";
+
+// What every file of results says about where it comes from.
+typedef struct origin {
+    const char *format, *domain, *curriculum, *exploration, *policy;
+    uint64_t seed, step;
+    bool has_seed, has_step;
+} origin;
+
+// Takes the member if it is one of those.
+static bool take_origin(wk_document *d, wk_arena *arena, origin *o)
+{
+    if (wk_document_is(d, "format"))
+        o->format = wk_document_string(d, arena);
+    else if (wk_document_is(d, "domain"))
+        o->domain = wk_document_string(d, arena);
+    else if (wk_document_is(d, "curriculum"))
+        o->curriculum = wk_document_string(d, arena);
+    else if (wk_document_is(d, "exploration"))
+        o->exploration = wk_document_string(d, arena);
+    else if (wk_document_is(d, "policy"))
+        o->policy = wk_document_string(d, arena);
+    else if (wk_document_is(d, "seed"))
+        o->has_seed = true, o->seed = wk_document_integer(d);
+    else if (wk_document_is(d, "step"))
+        o->has_step = true, o->step = wk_document_integer(d);
+    else
+        return false;
+    return true;
+}
+
+static void check_text(wk_document *d, const char *what, const char *found, const char *wanted)
+{
+    if (!found)
+        wk_document_fail(d, "'%s' is missing", what);
+    else if (strcmp(found, wanted) != 0)
+        wk_document_fail(d,
+                         "%s '%s' is not the run's, which is '%s'; the file belongs to another run",
+                         what, found, wanted);
+}
+
+// Results that were put into the wrong run's directory would spoil two rows of a table.
+static void check_origin(wk_document *d, const wk_report_run *run, const origin *o,
+                         const char *format)
+{
+    if (!o->format || strcmp(o->format, format) != 0)
+        wk_document_fail(d, "format is '%s', not '%s'", o->format ? o->format : "none", format);
+    if (!*run->config.plugin) check_text(d, "domain", o->domain, run->config.domain);
+    if (!*run->config.curriculum_plugin)
+        check_text(d, "curriculum", o->curriculum, run->config.curriculum_rule);
+    check_text(d, "exploration", o->exploration, run->config.exploration);
+    if (!o->has_seed || o->seed != run->seed)
+        wk_document_fail(d, "seed is not the run's, which is %llu; the file belongs to another run",
+                         (unsigned long long)run->seed);
+    if (!o->has_step) wk_document_fail(d, "'step' is missing");
+}
+
+// Mean and CVaR of "return" or "completion".
+typedef struct spread {
+    double mean, cvar;
+    bool has_mean, has_cvar;
+} spread;
+
+static spread take_spread(wk_document *d)
+{
+    spread s = {0};
+    if (!wk_document_object(d)) return s;
+    while (wk_document_member(d)) {
+        if (wk_document_is(d, "mean")) {
+            s.mean = wk_document_number(d);
+            s.has_mean = true;
+        } else if (wk_document_is(d, "cvar") && wk_document_object(d)) {
+            while (wk_document_member(d))
+                if (wk_document_is(d, "0.1")) {
+                    s.cvar = wk_document_number(d);
+                    s.has_cvar = true;
+                }
+        }
+    }
+    return s;
+}
+
+// What one case holds, before it is known which of the two scores counts.
+typedef struct outcome {
+    const char *name;
+    uint64_t episodes;
+    spread returns, completion;
+} outcome;
+
+static outcome take_case(wk_document *d, wk_arena *arena)
+{
+    outcome o = {0};
+    if (!wk_document_object(d)) return o;
+    while (wk_document_member(d)) {
+        if (wk_document_is(d, "case"))
+            o.name = wk_document_string(d, arena);
+        else if (wk_document_is(d, "episodes"))
+            o.episodes = wk_document_integer(d);
+        else if (wk_document_is(d, "return"))
+            o.returns = take_spread(d);
+        else if (wk_document_is(d, "completion"))
+            o.completion = take_spread(d);
+    }
+    return o;
+}
+
+enum { CASES_MAX = 64 };
+
+// One task with its cases. Members come in any order, so the cases wait for the score's name.
+typedef struct task {
+    const char *name, *score, *part;
+    outcome cases[CASES_MAX];
+    int count;
+} task;
+
+static void take_task(wk_document *d, wk_arena *arena, task *t)
+{
+    *t = (task){0};
+    if (!wk_document_object(d)) return;
+    while (wk_document_member(d)) {
+        if (wk_document_is(d, "task"))
+            t->name = wk_document_string(d, arena);
+        else if (wk_document_is(d, "score"))
+            t->score = wk_document_string(d, arena);
+        else if (wk_document_is(d, "part"))
+            t->part = wk_document_string(d, arena);
+        else if (wk_document_is(d, "cases") && wk_document_array(d))
+            while (wk_document_item(d)) {
+                if (t->count == CASES_MAX) wk_document_fail(d, "more than %d cases", CASES_MAX);
+                if (t->count < CASES_MAX) t->cases[t->count++] = take_case(d, arena);
+            }
+    }
+    if (!t->name) wk_document_fail(d, "a task without a name");
+}
+
+static const char *joined(wk_arena *arena, const char *a, const char *b)
+{
+    size_t size = strlen(a) + strlen(b) + 2;
+    char *out = wk_arena_alloc(arena, size);
+    if (out) snprintf(out, size, "%s/%s", a, b);
+    return out;
+}
+
+static void add_case(wk_document *d, wk_report_run *run, const task *t, const outcome *o)
+{
+    bool completion = t->score && strcmp(t->score, "completion") == 0;
+    const spread *s = completion ? &o->completion : &o->returns;
+    if (!o->name || !s->has_mean || !s->has_cvar || !isfinite(s->mean) || !isfinite(s->cvar)) {
+        wk_document_fail(d, "task '%s', case '%s' has no %s with mean and CVaR 0.1", t->name,
+                         o->name ? o->name : "?", completion ? "completion" : "return");
+        return;
+    }
+    wk_run_score score = {
+        .domain = t->part ? joined(&run->arena, run->domain, t->part) : run->domain,
+        .task = t->name,
+        .variant = strcmp(o->name, "dr") == 0 ? "" : o->name,
+        .episodes = o->episodes,
+        .average = s->mean,
+        .cvar = s->cvar,
+    };
+    if (!score.domain || !wk_array_push(&run->scores, score))
+        wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for its results", d->path);
+}
+
+static void take_tasks(wk_document *d, wk_report_run *run)
+{
+    task t;
+    if (!wk_document_array(d)) return;
+    while (wk_document_item(d)) {
+        take_task(d, &run->arena, &t);
+        for (int i = 0; i < t.count && d->error.status == WK_OK; i++)
+            add_case(d, run, &t, &t.cases[i]);
+    }
+}
+
+wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err)
+{
+    wk_document d;
+    origin o = {0};
+    size_t before = run->scores.count;
+    if (wk_document_open(path, &d, err) != WK_OK) return wk_document_close(&d, err);
+    while (wk_document_member(&d))
+        if (!take_origin(&d, &run->arena, &o) && wk_document_is(&d, "tasks")) take_tasks(&d, run);
+    check_origin(&d, run, &o, EVAL_FORMAT);
+    if (!o.policy) wk_document_fail(&d, "'policy' is missing");
+    wk_status status = wk_document_close(&d, err);
+    if (status != WK_OK) run->scores.count = before; // a file counts as a whole or not at all
+    for (size_t i = before; i < run->scores.count; i++) {
+        run->scores.items[i].policy = o.policy;
+        run->scores.items[i].step = o.step;
+    }
+    return status;
+}
+
+// A list of numbers, kept in the arena.
+typedef struct numbers {
+    const double *items;
+    size_t count;
+} numbers;
+
+static numbers take_numbers(wk_document *d, wk_arena *arena)
+{
+    WK_ARRAY(double) list = {0};
+    bool all = true;
+    if (wk_document_array(d))
+        while (wk_document_item(d))
+            all = wk_array_push(&list, wk_document_number(d)) && all;
+    numbers out = {wk_arena_copy(arena, list.items, list.count * sizeof *list.items), list.count};
+    if (!all || !out.items) wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for it", d->path);
+    wk_array_free(&list);
+    return out;
+}
+
+static void take_measure(wk_document *d, wk_report_run *run)
+{
+    numbers errors = {0}, estimates = {0};
+    wk_run_error e = {.mean = NAN, .cvar = NAN, .estimate = NAN, .correlation = NAN};
+    if (!wk_document_object(d)) return;
+    while (wk_document_member(d)) {
+        if (wk_document_is(d, "policy"))
+            e.policy = wk_document_string(d, &run->arena);
+        else if (wk_document_is(d, "mean"))
+            e.mean = wk_document_number(d);
+        else if (wk_document_is(d, "cvar_0.1"))
+            e.cvar = wk_document_number(d);
+        else if (wk_document_is(d, "estimate_mean"))
+            e.estimate = wk_document_number(d);
+        else if (wk_document_is(d, "rank_correlation"))
+            e.correlation = wk_document_number(d);
+        else if (wk_document_is(d, "errors"))
+            errors = take_numbers(d, &run->arena);
+        else if (wk_document_is(d, "estimates"))
+            estimates = take_numbers(d, &run->arena);
+    }
+    if (errors.items && estimates.items) {
+        e.errors = errors.items;
+        e.estimates = estimates.items;
+        e.environments = errors.count;
+        if (errors.count != estimates.count)
+            wk_document_fail(d, "%zu errors, but %zu estimates", errors.count, estimates.count);
+    }
+    if (!e.policy || isnan(e.mean) || isnan(e.cvar))
+        wk_document_fail(d, "a measure without policy, mean or cvar_0.1");
+    else if (!wk_array_push(&run->errors, e))
+        wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for its results", d->path);
+}
+
+wk_status wk_run_read_errors(wk_report_run *run, const char *path, wk_error *err)
+{
+    wk_document d;
+    origin o = {0};
+    size_t before = run->errors.count;
+    if (wk_document_open(path, &d, err) != WK_OK) return wk_document_close(&d, err);
+    while (wk_document_member(&d))
+        if (!take_origin(&d, &run->arena, &o) && wk_document_is(&d, "measures") &&
+            wk_document_array(&d))
+            while (wk_document_item(&d))
+                take_measure(&d, run);
+    check_origin(&d, run, &o, ERROR_FORMAT);
+    wk_status status = wk_document_close(&d, err);
+    if (status != WK_OK) run->errors.count = before;
+    for (size_t i = before; i < run->errors.count; i++)
+        run->errors.items[i].step = o.step;
+    return status;
+}
+
+// Number I of "train_env/env_param_I", or -1.
+static int param_number(wk_json_token key)
+{
+    static const char prefix[] = "train_env/env_param_";
+    size_t length = sizeof prefix - 1;
+    if (key.length != length + 1 || memcmp(key.chars, prefix, length) != 0) return -1;
+    char digit = key.chars[length];
+    return digit >= '0' && digit < '0' + WK_PARAMS_MAX ? digit - '0' : -1;
+}
+
+static wk_status read_line(wk_report_run *run, const char *path, const char *line, size_t size,
+                           wk_error *err)
+{
+    wk_document d;
+    wk_run_choice choice = {.step = 0};
+    bool has_step = false, has_params = false;
+    for (int i = 0; i < WK_PARAMS_MAX; i++)
+        choice.params[i] = NAN;
+    WK_TRY(wk_document_start(path, line, size, &d, err));
+    while (wk_document_member(&d)) {
+        int param = param_number(d.key);
+        if (param >= 0) {
+            choice.params[param] = wk_document_number(&d);
+            has_params = true;
+        } else if (wk_document_is(&d, "agent_step")) {
+            choice.step = wk_document_integer(&d);
+            has_step = true;
+        }
+    }
+    WK_TRY(wk_document_close(&d, err));
+    if (!has_step || !has_params) return WK_OK;
+    return wk_array_push(&run->choices, choice)
+               ? WK_OK
+               : wk_fail(err, WK_E_MEMORY, "'%s': no memory for its lines", path);
+}
+
+wk_status wk_run_read_choices(wk_report_run *run, const char *path, wk_error *err)
+{
+    char *bytes;
+    size_t size, number = 1;
+    WK_TRY(wk_file_read(path, LOG_LIMIT, &bytes, &size, err));
+    wk_status status = WK_OK;
+    // A line is whole when its newline is there: the last one may just be being written.
+    for (char *line = bytes, *end; status == WK_OK; line = end + 1, number++) {
+        end = memchr(line, '\n', size - (size_t)(line - bytes));
+        if (!end) break;
+        status = read_line(run, path, line, (size_t)(end - line), err);
+        if (status != WK_OK) wk_fail_context(err, "line %zu", number);
+    }
+    free(bytes);
+    return status;
+}

@@ -1,0 +1,290 @@
+#include "report/data/runs.h"
+
+#include "base/file.h"
+#include "waker/curriculum.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PATH_CHARS = 4096, DEPTH_MAX = 8 };
+
+// Names in a directory, sorted. One that cannot be listed is an error.
+static wk_status list_names(const char *path, wk_names *names, wk_error *err)
+{
+    wk_dir *directory = NULL;
+    WK_TRY(wk_dir_open(NULL, path, &directory, err));
+    wk_status status = wk_dir_list(directory, names, err);
+    wk_dir_close(directory);
+    return status;
+}
+
+// Whether a path leads to anything, and to a directory. What cannot be looked at is an error: a run
+// that is left out of a report silently would be a wrong conclusion.
+static wk_status look_at(const char *path, bool *there, bool *directory, wk_error *err)
+{
+    struct stat info;
+    *there = stat(path, &info) == 0;
+    *directory = *there && S_ISDIR(info.st_mode);
+    // Links may lead nowhere, or round in circles.
+    bool nothing = !*there && (errno == ENOENT || errno == ELOOP);
+    return *there || nothing ? WK_OK : wk_file_error(err, "cannot look at", path);
+}
+
+static wk_status add_run(wk_runs *runs, const char *path, wk_error *err)
+{
+    wk_report_run *run = calloc(1, sizeof *run);
+    const char *directory = run ? wk_arena_string(&run->arena, path) : NULL;
+    if (directory && wk_array_push(&runs->items, run)) {
+        run->directory = directory;
+        return WK_OK;
+    }
+    if (run) wk_arena_reset(&run->arena);
+    free(run);
+    return wk_fail(err, WK_E_MEMORY, "no memory for the run '%s'", path);
+}
+
+// Adds the run that `path` is, or those below it.
+static wk_status find_runs(wk_runs *runs, const char *path, int depth, wk_error *err)
+{
+    char inner[PATH_CHARS];
+    int length = snprintf(inner, sizeof inner, "%s/config.yaml", path);
+    if (length < 0 || (size_t)length >= sizeof inner)
+        return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", path);
+    bool there, directory;
+    WK_TRY(look_at(inner, &there, &directory, err));
+    if (there) return add_run(runs, path, err);
+    if (depth == DEPTH_MAX) return WK_OK;
+    wk_names names = {0};
+    wk_status status = list_names(path, &names, err);
+    for (size_t i = 0; i < names.count && status == WK_OK; i++) {
+        if (names.items[i][0] == '.') continue; // hidden
+        length = snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);
+        if (length < 0 || (size_t)length >= sizeof inner) continue;
+        status = look_at(inner, &there, &directory, err);
+        if (status == WK_OK && directory) status = find_runs(runs, inner, depth + 1, err);
+    }
+    wk_names_free(&names);
+    return status;
+}
+
+static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
+{
+    size_t before = runs->items.count;
+    bool there, directory;
+    WK_TRY(look_at(path, &there, &directory, err));
+    if (!there) return wk_fail(err, WK_E_NOT_FOUND, "'%s' does not exist", path);
+    if (!directory)
+        return wk_fail(err, WK_E_INPUT, "'%s' is not a directory; give runs or directories of runs",
+                       path);
+    WK_TRY(find_runs(runs, path, 0, err));
+    if (runs->items.count == before)
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "'%s' holds no run: there is no config.yaml in it or below it", path);
+    return WK_OK;
+}
+
+// A problem that is kept; without memory for it the run as a whole fails.
+static void add_problem(wk_report_run *run, const char *message)
+{
+    const char *copy = wk_arena_string(&run->arena, message);
+    if (!copy || !wk_array_push(&run->problems, copy))
+        wk_fail(&run->error, WK_E_MEMORY, "no memory for what is wrong with '%s'", run->directory);
+}
+
+typedef wk_status read_fn(wk_report_run *run, const char *path, wk_error *err);
+
+static void read_or_note(wk_report_run *run, const char *path, read_fn *read)
+{
+    wk_error err = {0};
+    if (read(run, path, &err) != WK_OK) add_problem(run, err.message);
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+    size_t length = strlen(name), tail = strlen(ending);
+    return length > tail && strcmp(name + length - tail, ending) == 0;
+}
+
+static void read_results(wk_report_run *run)
+{
+    static const char error_prefix[] = "model-error-";
+    char folder[PATH_CHARS], path[2 * PATH_CHARS];
+    wk_error err = {0};
+    wk_names names = {0};
+    snprintf(folder, sizeof folder, "%s/eval", run->directory);
+    bool there, directory;
+    wk_status status = look_at(folder, &there, &directory, &err);
+    if (status == WK_OK && directory) status = list_names(folder, &names, &err);
+    if (status != WK_OK) add_problem(run, err.message);
+    for (size_t i = 0; i < names.count; i++) {
+        const char *name = names.items[i];
+        if (name[0] == '.' || !ends_in(name, ".json")) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        bool errors = strncmp(name, error_prefix, sizeof error_prefix - 1) == 0;
+        read_or_note(run, path, errors ? wk_run_read_errors : wk_run_read_scores);
+    }
+    wk_names_free(&names);
+}
+
+// Runs of older programs kept the name of something built in beside a plug-in's file: they are
+// known by the file's name, without folder and ending.
+static const char *plugin_name(wk_report_run *run, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = wk_arena_string(&run->arena, slash ? slash + 1 : path);
+    if (name && ends_in(name, ".so")) name[strlen(name) - 3] = 0;
+    return name;
+}
+
+static wk_status identify(wk_report_run *run, wk_error *err)
+{
+    const wk_run_config *c = &run->config;
+    const wk_domain *domain;
+    const wk_curriculum_rule *rule;
+    bool nameless = *c->plugin && wk_domain_find(c->domain, &domain, NULL) == WK_OK;
+    bool ruleless =
+        *c->curriculum_plugin && wk_curriculum_rule_find(c->curriculum_rule, &rule, NULL) == WK_OK;
+    run->domain = nameless ? plugin_name(run, c->plugin) : c->domain;
+    run->curriculum = ruleless ? plugin_name(run, c->curriculum_plugin) : c->curriculum_rule;
+    run->exploration = strcmp(c->exploration, "plan2explore") == 0 ? "p2e" : c->exploration;
+    run->seed = c->seed;
+    if (run->domain && run->curriculum) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for the names of '%s'", run->directory);
+}
+
+static void read_run(void *context, size_t piece, int thread)
+{
+    (void)thread;
+    wk_report_run *run = ((wk_runs *)context)->items.items[piece];
+    char path[PATH_CHARS];
+    snprintf(path, sizeof path, "%s/config.yaml", run->directory);
+    if (wk_run_config_read(path, &run->config, &run->error) != WK_OK) return;
+    if (identify(run, &run->error) != WK_OK) return;
+    read_results(run);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run->directory);
+    bool there, directory;
+    wk_error err = {0};
+    if (look_at(path, &there, &directory, &err) != WK_OK)
+        add_problem(run, err.message);
+    else if (there)
+        read_or_note(run, path, wk_run_read_choices);
+}
+
+static void free_run(wk_report_run *run)
+{
+    wk_array_free(&run->scores);
+    wk_array_free(&run->errors);
+    wk_array_free(&run->choices);
+    wk_array_free(&run->problems);
+    wk_arena_reset(&run->arena);
+    free(run);
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const wk_report_run *x = *(wk_report_run *const *)a, *y = *(wk_report_run *const *)b;
+    int order = strcmp(x->domain, y->domain);
+    if (!order) order = strcmp(x->exploration, y->exploration);
+    if (!order) order = strcmp(x->curriculum, y->curriculum);
+    if (!order) order = (x->seed > y->seed) - (x->seed < y->seed);
+    return order;
+}
+
+static int compare_runs_and_paths(const void *a, const void *b)
+{
+    int order = compare_runs(a, b);
+    const wk_report_run *x = *(wk_report_run *const *)a, *y = *(wk_report_run *const *)b;
+    return order ? order : strcmp(x->directory, y->directory);
+}
+
+static wk_status keep_problem(wk_runs *runs, wk_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static wk_status keep_problem(wk_runs *runs, wk_error *err, const char *format, ...)
+{
+    char message[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    const char *copy = wk_arena_string(&runs->arena, message);
+    if (copy && wk_array_push(&runs->problems, copy)) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for a list of problems");
+}
+
+// Passes the runs' problems on, and takes out runs that could not be read.
+static wk_status drop_unreadable(wk_runs *runs, wk_error *err)
+{
+    size_t kept = 0;
+    wk_status status = WK_OK;
+    for (size_t i = 0; i < runs->items.count; i++) {
+        wk_report_run *run = runs->items.items[i];
+        for (size_t k = 0; k < run->problems.count && status == WK_OK; k++)
+            status = keep_problem(runs, err, "%s", run->problems.items[k]);
+        if (run->error.status == WK_OK) {
+            runs->items.items[kept++] = run;
+            continue;
+        }
+        if (status == WK_OK)
+            status =
+                keep_problem(runs, err, "'%s' is left out: %s", run->directory, run->error.message);
+        free_run(run);
+    }
+    runs->items.count = kept;
+    return status;
+}
+
+// One run counts once, whatever it is copied to.
+static wk_status drop_copies(wk_runs *runs, wk_error *err)
+{
+    size_t kept = 0;
+    wk_status status = WK_OK;
+    for (size_t i = 0; i < runs->items.count; i++) {
+        wk_report_run *run = runs->items.items[i],
+                      *last = kept ? runs->items.items[kept - 1] : NULL;
+        if (!last || compare_runs(&last, &run) != 0) {
+            runs->items.items[kept++] = run;
+            continue;
+        }
+        if (status == WK_OK && strcmp(last->directory, run->directory) != 0)
+            status = keep_problem(runs, err,
+                                  "'%s' is left out: domain, exploration, curriculum and seed are "
+                                  "those of '%s'",
+                                  run->directory, last->directory);
+        free_run(run);
+    }
+    runs->items.count = kept;
+    return status;
+}
+
+wk_status wk_runs_read(const char *const *paths, size_t count, wk_pool *pool, wk_runs *out,
+                       wk_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        WK_TRY(find_in(out, paths[i], err));
+    wk_pool_run(pool, out->items.count, read_run, out);
+    WK_TRY(drop_unreadable(out, err));
+    if (out->items.count == 0)
+        return wk_fail(err, WK_E_FORMAT, "none of the runs can be read: %s",
+                       out->problems.count ? out->problems.items[0] : "no reason known");
+    qsort(out->items.items, out->items.count, sizeof *out->items.items, compare_runs_and_paths);
+    return drop_copies(out, err);
+}
+
+void wk_runs_free(wk_runs *runs)
+{
+    for (size_t i = 0; i < runs->items.count; i++)
+        free_run(runs->items.items[i]);
+    wk_array_free(&runs->items);
+    wk_array_free(&runs->problems);
+    wk_arena_reset(&runs->arena);
+    *runs = (wk_runs){0};
+}
+
+bool wk_runs_same_group(const wk_report_run *a, const wk_report_run *b)
+{
+    return strcmp(a->domain, b->domain) == 0 && strcmp(a->exploration, b->exploration) == 0;
+}

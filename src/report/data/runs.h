@@ -1,0 +1,77 @@
+// Runs as the report sees them: found below given directories, each with who it is (config.yaml)
+// and what was measured (eval/*.json, metrics.jsonl). A file that cannot be used is left out with a
+// problem that names it; the rest of the report does not suffer.
+#ifndef WK_REPORT_DATA_RUNS_H
+#define WK_REPORT_DATA_RUNS_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/pool.h"
+#include "config/config.h"
+#include "waker/env.h"
+
+/// What a policy scored on one task in one case, in one evaluation of one run.
+typedef struct wk_run_score {
+    const char *domain; // "clean-up"; a part of a combined run is "combined/clean-up"
+    const char *task;
+    const char *variant; // out-of-distribution case, "" for the default distribution
+    const char *policy;  // "adapted", "alongside", ...
+    uint64_t step;
+    uint64_t episodes;
+    double average; // over episodes
+    double cvar;    // CVaR 0.1
+} wk_run_score;
+
+/// How wrong the world model is, measured under one policy.
+typedef struct wk_run_error {
+    const char *policy; // "random", or a task's name
+    uint64_t step;
+    double mean, cvar, estimate, correlation; // cvar is that of 0.1; correlation may be NaN
+    size_t environments;
+    const double *errors, *estimates; // [environments]; NULL when the file does not list both
+} wk_run_error;
+
+/// What the curriculum chose over time: the mean of every parameter between two log lines.
+typedef struct wk_run_choice {
+    uint64_t step;
+    double params[WK_PARAMS_MAX]; // NaN behind those there are
+} wk_run_choice;
+
+/// One run. Strings live in the arena.
+typedef struct wk_report_run {
+    wk_arena arena;
+    const char *directory;
+    wk_run_config config;
+    const char *domain, *curriculum,
+        *exploration; // exploration as the paper writes it: p2e, random
+    uint64_t seed;
+    WK_ARRAY(wk_run_score) scores;
+    WK_ARRAY(wk_run_error) errors;
+    WK_ARRAY(wk_run_choice) choices;
+    WK_ARRAY(const char *) problems; // one for each file that was left out
+    wk_error error;                  // the run as a whole cannot be used
+} wk_report_run;
+
+/// All runs of a report, sorted by domain, exploration, curriculum, seed.
+typedef struct wk_runs {
+    wk_arena arena;
+    WK_ARRAY(wk_report_run *) items;
+    WK_ARRAY(const char *) problems; // of all runs, and runs left out
+} wk_runs;
+
+/// Finds and reads the runs in or below `paths`. A path without any run is an error;
+/// zero-initialise `out` and free it also then.
+wk_status wk_runs_read(const char *const *paths, size_t count, wk_pool *pool, wk_runs *out,
+                       wk_error *err);
+void wk_runs_free(wk_runs *runs);
+
+/// Whether two runs are of the same domain and exploration: what a report compares.
+bool wk_runs_same_group(const wk_report_run *a, const wk_report_run *b);
+
+/// Reads one file of results into the run; for wk_runs_read and tests.
+wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err);
+wk_status wk_run_read_errors(wk_report_run *run, const char *path, wk_error *err);
+/// Reads metrics.jsonl; its last line may be torn.
+wk_status wk_run_read_choices(wk_report_run *run, const char *path, wk_error *err);
+
+#endif

@@ -1,0 +1,111 @@
+#include "report/data/seed_scores.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_policy(const wk_report_run *run, const char *policy)
+{
+    for (size_t i = 0; i < run->scores.count; i++)
+        if (strcmp(run->scores.items[i].policy, policy) == 0) return true;
+    return false;
+}
+
+const char *wk_run_policy(const wk_report_run *run, const wk_findings_config *config)
+{
+    static const char *const usual[] = {"adapted", "alongside"};
+    if (config->policy) return has_policy(run, config->policy) ? config->policy : NULL;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (has_policy(run, usual[i])) return usual[i];
+    return NULL;
+}
+
+static bool add(wk_findings *out, const wk_report_run *run, const wk_run_score *score,
+                const char *metric, double value)
+{
+    wk_finding finding = {
+        .key = {{metric, score->domain, score->variant, score->task, run->exploration,
+                 run->curriculum}},
+        .seed = run->seed,
+        .step = score->step,
+        .run = run,
+        .policy = score->policy,
+        .value = value,
+    };
+    return wk_array_push(&out->items, finding);
+}
+
+static bool add_run(wk_findings *out, const wk_report_run *run, const char *policy)
+{
+    bool all = true;
+    for (size_t i = 0; i < run->scores.count && all; i++) {
+        const wk_run_score *score = &run->scores.items[i];
+        if (strcmp(score->policy, policy) != 0) continue;
+        if (*score->variant)
+            all = add(out, run, score, "ood-average", score->average);
+        else
+            all = add(out, run, score, "cvar0.1", score->cvar) &&
+                  add(out, run, score, "average", score->average);
+    }
+    return all;
+}
+
+static int compare(const void *a, const void *b, void *paper)
+{
+    const wk_finding *x = a, *y = b;
+    int order = wk_paper_order_keys(paper, &x->key, &y->key, WK_FIELDS);
+    if (!order) order = (x->seed > y->seed) - (x->seed < y->seed);
+    return order ? order : (x->step > y->step) - (x->step < y->step);
+}
+
+// Of each run's numbers about one thing, the one that stands in the tables.
+static void mark_final(wk_findings *out, int64_t step)
+{
+    for (size_t first = 0, end; first < out->items.count; first = end) {
+        wk_finding *items = out->items.items;
+        end = first + 1;
+        while (end < out->items.count && items[end].run == items[first].run &&
+               wk_paper_order_keys(out->paper, &items[first].key, &items[end].key, WK_FIELDS) == 0)
+            end++;
+        if (step < 0) items[end - 1].final = true;
+        for (size_t i = first; i < end && step >= 0; i++)
+            items[i].final = items[i].step == (uint64_t)step;
+    }
+}
+
+wk_status wk_findings_gather(const wk_runs *runs, const wk_paper *paper,
+                             const wk_findings_config *config, wk_findings *out, wk_error *err)
+{
+    bool all = true;
+    out->paper = paper;
+    for (size_t i = 0; i < runs->items.count && all; i++) {
+        const char *policy = wk_run_policy(runs->items.items[i], config);
+        if (policy) all = add_run(out, runs->items.items[i], policy);
+    }
+    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for the scores of the runs");
+    if (out->items.count)
+        qsort_r(out->items.items, out->items.count, sizeof *out->items.items, compare,
+                (void *)paper);
+    mark_final(out, config->step);
+    return WK_OK;
+}
+
+void wk_findings_free(wk_findings *findings)
+{
+    wk_array_free(&findings->items);
+    *findings = (wk_findings){0};
+}
+
+size_t wk_findings_stretch(const wk_findings *findings, size_t first, int fields)
+{
+    size_t end = first + 1;
+    const wk_finding *items = findings->items.items;
+    while (end < findings->items.count &&
+           wk_paper_order_keys(findings->paper, &items[first].key, &items[end].key, fields) == 0)
+        end++;
+    return end;
+}
+
+bool wk_finding_is_combined(const wk_finding *finding)
+{
+    return strchr(finding->key.names[WK_FIELD_DOMAIN], '/') != NULL;
+}

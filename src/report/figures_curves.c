@@ -1,0 +1,123 @@
+// Learning curves: scores of policies from snapshots of the world model, over steps.
+#include "report/figures.h"
+
+#include "waker/stats.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Room for the curves of one figure. There are never more points than findings.
+typedef struct canvas {
+    double *x, *y, *sd, *scratch;
+    wk_plot_series *series;
+    size_t points, count;
+} canvas;
+
+static bool make_canvas(canvas *c, size_t findings)
+{
+    c->x = calloc(findings, sizeof *c->x);
+    c->y = calloc(findings, sizeof *c->y);
+    c->sd = calloc(findings, sizeof *c->sd);
+    c->scratch = calloc(findings, sizeof *c->scratch);
+    c->series = calloc(findings, sizeof *c->series);
+    return c->x && c->y && c->sd && c->scratch && c->series;
+}
+
+static void free_canvas(canvas *c)
+{
+    free(c->x);
+    free(c->y);
+    free(c->sd);
+    free(c->scratch);
+    free(c->series);
+}
+
+// The smallest step above `step` among findings [first, end); false when there is none.
+static bool next_step(const wk_finding *items, size_t first, size_t end, bool any, uint64_t *step)
+{
+    bool found = false;
+    uint64_t least = 0;
+    for (size_t i = first; i < end; i++) {
+        if (any && items[i].step <= *step) continue;
+        if (!found || items[i].step < least) least = items[i].step;
+        found = true;
+    }
+    *step = least;
+    return found;
+}
+
+// One curriculum: mean and s.d. over the seeds that have each step.
+static void add_curve(canvas *c, const wk_findings *f, size_t first, size_t end)
+{
+    const wk_finding *items = f->items.items;
+    const char *name = items[first].key.names[WK_FIELD_CURRICULUM];
+    size_t begin = c->points;
+    uint64_t step = 0;
+    for (bool any = false; next_step(items, first, end, any, &step); any = true) {
+        size_t seeds = 0;
+        for (size_t i = first; i < end; i++)
+            if (items[i].step == step) c->scratch[seeds++] = items[i].value;
+        c->x[c->points] = (double)step;
+        c->y[c->points] = wk_stats_mean(c->scratch, seeds);
+        c->sd[c->points++] = wk_stats_sd(c->scratch, seeds);
+    }
+    c->series[c->count++] = (wk_plot_series){.name = name,
+                                             .count = c->points - begin,
+                                             .x = c->x + begin,
+                                             .y = c->y + begin,
+                                             .spread = c->sd + begin,
+                                             .style = wk_curriculum_style(f->paper, name)};
+}
+
+static bool has_several_steps(const wk_findings *f, size_t first, size_t end)
+{
+    for (size_t i = first + 1; i < end; i++)
+        if (f->items.items[i].step != f->items.items[first].step) return true;
+    return false;
+}
+
+static wk_status draw(wk_gallery *gallery, const wk_topic *key, const canvas *c, wk_error *err)
+{
+    const char *const *n = key->names;
+    const char *variant = n[WK_FIELD_VARIANT], *comma = *variant ? ", " : "";
+    bool cvar = strcmp(n[WK_FIELD_METRIC], "cvar0.1") == 0;
+    wk_gallery_part part = cvar       ? WK_PART_CURVES_CVAR
+                           : *variant ? WK_PART_CURVES_OOD
+                                      : WK_PART_CURVES_AVERAGE;
+    char title[256], name[256], caption[512];
+    snprintf(title, sizeof title, "%s, %s%s%s, %s", n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK], comma,
+             variant, n[WK_FIELD_EXPLORATION]);
+    snprintf(name, sizeof name, "curve-%s-%s-%s%s%s-%s", n[WK_FIELD_METRIC], n[WK_FIELD_DOMAIN],
+             n[WK_FIELD_TASK], *variant ? "-" : "", variant, n[WK_FIELD_EXPLORATION]);
+    snprintf(caption, sizeof caption,
+             "%s of the policies from snapshots of the world model: mean and s.d. over seeds.",
+             cvar ? "CVaR 0.1" : "Average");
+    wk_plot_lines plot = {.title = title,
+                          .x = {.label = "steps of the world model's data"},
+                          .y = {.label = cvar ? "CVaR 0.1" : "average score"},
+                          .series = c->series,
+                          .count = c->count};
+    wk_figure *figure;
+    WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
+    return wk_gallery_add(gallery, part, figure, name, caption, err);
+}
+
+wk_status wk_gallery_curves(wk_gallery *gallery, const wk_findings *f, wk_error *err)
+{
+    canvas c = {0};
+    wk_status status = make_canvas(&c, f->items.count + 1)
+                           ? WK_OK
+                           : wk_fail(err, WK_E_MEMORY, "no memory for the learning curves");
+    for (size_t first = 0, end; first < f->items.count && status == WK_OK; first = end) {
+        end = wk_findings_stretch(f, first, WK_FIELD_CURRICULUM);
+        if (!has_several_steps(f, first, end)) continue;
+        c.points = c.count = 0;
+        for (size_t from = first, to; from < end; from = to) {
+            to = wk_findings_stretch(f, from, WK_FIELDS);
+            add_curve(&c, f, from, to);
+        }
+        status = draw(gallery, &f->items.items[first].key, &c, err);
+    }
+    free_canvas(&c);
+    return status;
+}

@@ -1,0 +1,71 @@
+// One HTML page that needs nothing else: style, figures and files to download are inside it, there
+// are no scripts, and all text is escaped. It is readable on a phone, on a dark screen and in
+// print.
+//
+//     wk_page *page;
+//     WK_TRY(wk_page_create("Results", "12 runs", &page, err));
+//     wk_page_section(page, "Robustness");
+//     wk_page_paragraph(page, "CVaR of the worst %g %%.", 10.0);
+//     wk_page_table(page, &table);
+//     wk_page_figure(page, figure, "Learning curves.", NULL, 0);
+//     wk_status status = wk_page_finish(page, &text, err);
+//     wk_page_destroy(page);
+//
+// Calls between create and finish cannot fail; what went wrong is told by finish.
+#ifndef WK_REPORT_PAGE_PAGE_H
+#define WK_REPORT_PAGE_PAGE_H
+
+#include "report/plot/figure.h"
+
+typedef struct wk_page wk_page;
+
+/// A page; `subtitle` is a line below the title, or NULL.
+wk_status wk_page_create(const char *title, const char *subtitle, wk_page **out, wk_error *err);
+void wk_page_destroy(wk_page *page);
+
+/// Begins a section, listed in the table of contents.
+void wk_page_section(wk_page *page, const char *title);
+/// A smaller heading inside a section.
+void wk_page_subsection(wk_page *page, const char *title);
+void wk_page_paragraph(wk_page *page, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/// A paragraph set apart, for what the reader must not miss (what is missing, what failed).
+void wk_page_note(wk_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/// A cell of a table.
+typedef struct wk_page_cell {
+    const char *text;  // NULL: empty
+    const char *aside; // smaller text below it, for example the paper's figure; or NULL
+    bool best;         // set in bold and marked
+} wk_page_cell;
+
+/// A table. The first `row_heads` columns name the rows.
+typedef struct wk_page_table_data {
+    const char *caption; // or NULL
+    size_t columns, rows, row_heads;
+    const char *align;         // per column 'l', 'r' or 'c'; NULL: row heads 'l', others 'r'
+    const char *const *header; // [columns]
+    const wk_page_cell *cells; // [rows,columns]
+} wk_page_table_data;
+
+void wk_page_table(wk_page *page, const wk_page_table_data *table);
+
+/// A file inside the page.
+typedef struct wk_page_file {
+    const char *name;  // what it is saved as, for example "results.csv"
+    const char *label; // of the link; NULL: the name
+    const char *type;  // for example "text/csv"
+    const void *bytes;
+    size_t size;
+} wk_page_file;
+
+/// A figure with a caption and links to files (its data, its PNG). Figures that follow each other
+/// stand side by side where there is room.
+void wk_page_figure(wk_page *page, const wk_figure *figure, const char *caption,
+                    const wk_page_file *files, size_t file_count);
+/// A list of files to download.
+void wk_page_files(wk_page *page, const wk_page_file *files, size_t count);
+
+/// Appends the whole page; nothing may be added afterwards.
+wk_status wk_page_finish(wk_page *page, wk_text *out, wk_error *err);
+
+#endif

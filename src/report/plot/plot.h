@@ -1,0 +1,89 @@
+// The kinds of plots of the report, each a plain struct turned into a figure. Values that are not
+// finite are left out and make gaps in lines; a plot without values says so on its paper. Nothing
+// given is kept: strings and arrays may go once the figure is made.
+#ifndef WK_REPORT_PLOT_PLOT_H
+#define WK_REPORT_PLOT_PLOT_H
+
+#include "log/heatmap.h"
+#include "report/plot/figure.h"
+
+/// One direction of a plot.
+typedef struct wk_plot_axis {
+    const char *label;     // with its unit, for example "environment steps"; NULL for none
+    bool log;              // logarithmic; values of 0 and below are left out
+    bool fixed;            // shows at least `least` to `largest`, and more if the values need it
+    double least, largest; // used when fixed
+} wk_plot_axis;
+
+/// Named points. `style` picks colour, dashes and marker; give a thing the same one everywhere.
+typedef struct wk_plot_series {
+    const char *name;
+    size_t count;
+    const double *x, *y;
+    const double *spread; // half height of the shading around y, for example the s.d.; NULL: none
+    int style;            // any number from 0; styles repeat after WK_PLOT_STYLES
+} wk_plot_series;
+
+enum { WK_PLOT_STYLES = 8 };
+
+/// The colour of a style, 0xRRGGBB or a role.
+uint32_t wk_plot_colour(int style);
+
+/// Learning curves, parameters over time: lines with shading.
+typedef struct wk_plot_lines {
+    const char *title;
+    wk_plot_axis x, y;
+    const wk_plot_series *series;
+    size_t count;
+} wk_plot_lines;
+
+wk_status wk_plot_lines_draw(const wk_plot_lines *plot, wk_figure **out, wk_error *err);
+
+/// Points of two quantities against each other, for example error estimate and true error.
+typedef struct wk_plot_scatter {
+    const char *title;
+    wk_plot_axis x, y;
+    const wk_plot_series *series; // `spread` is not used
+    size_t count;
+    const char *note; // a line inside the plot, for example "rank correlation 0.81"; or NULL
+} wk_plot_scatter;
+
+wk_status wk_plot_scatter_draw(const wk_plot_scatter *plot, wk_figure **out, wk_error *err);
+
+/// One horizontal bar with its interval.
+typedef struct wk_plot_bar {
+    const char *label;
+    double value, low, high; // low, high: the ends of the interval; NaN: none
+    int style;
+} wk_plot_bar;
+
+/// Bars below each other, for example probabilities of improvement with reference 0.5.
+typedef struct wk_plot_bars {
+    const char *title;
+    wk_plot_axis axis;
+    const wk_plot_bar *bars;
+    size_t count;
+    bool has_reference; // a dashed line at `reference`; bars grow from there, else from 0
+    double reference;
+} wk_plot_bars;
+
+wk_status wk_plot_bars_draw(const wk_plot_bars *plot, wk_figure **out, wk_error *err);
+
+/// A map of values in cells, rows upwards, columns to the right, with a colour scale.
+typedef struct wk_plot_heat {
+    const char *title, *row_label, *column_label, *value_label; // labels may be NULL
+    size_t rows, columns;
+    const double *row_values, *column_values; // written along the sides; NULL: none
+    const double *cells;                      // [rows,columns]; NaN is left grey
+    bool percent;                             // the values are shares, written in per cent
+    bool log;                                 // colours by the logarithm
+    bool fixed;                               // colours from `least` to `largest` instead of those
+    double least, largest;                    // of the cells: for maps to be compared
+} wk_plot_heat;
+
+wk_status wk_plot_heat_draw(const wk_plot_heat *plot, wk_figure **out, wk_error *err);
+
+/// What a curriculum did, from its maps; `title` may be NULL for the panel's own.
+wk_plot_heat wk_plot_heat_of_panel(const wk_heat_panel *panel, wk_heat heat, const char *title);
+
+#endif

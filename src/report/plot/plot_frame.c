@@ -1,0 +1,287 @@
+#include "report/plot/plot_frame.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MARGIN = WK_PLOT_MARGIN,
+    LINE_HEIGHT = 17,
+    LINE_KEY = 26,
+    MARKER_KEY = 10,
+    KEY_GAP = 5,
+    ITEM_GAP = 16,
+    TICK_LENGTH = 4
+};
+
+double wk_plot_text_width(const char *text, double size)
+{
+    static const double slack = 1.1;
+    return slack * wk_figure_text_width(text, size);
+}
+
+enum { CORNERS_MAX = 12 };
+
+// Shapes of markers, as corners of a polygon around the centre; the first is a disc. One for each
+// style, so that lines are told apart without colours.
+static const struct {
+    size_t count;
+    wk_point corners[CORNERS_MAX];
+} shapes[WK_PLOT_STYLES] = {
+    {0, {{0, 0}}},
+    {4, {{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}}},
+    {3, {{0, -1.25}, {1.15, .8}, {-1.15, .8}}},
+    {4, {{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}}},
+    {3, {{0, 1.25}, {1.15, -.8}, {-1.15, -.8}}},
+    {12,
+     {{-.4, -1.3},
+      {.4, -1.3},
+      {.4, -.4},
+      {1.3, -.4},
+      {1.3, .4},
+      {.4, .4},
+      {.4, 1.3},
+      {-.4, 1.3},
+      {-.4, .4},
+      {-1.3, .4},
+      {-1.3, -.4},
+      {-.4, -.4}}},
+    {3, {{1.25, 0}, {-.8, 1.15}, {-.8, -1.15}}},
+    {3, {{-1.25, 0}, {.8, -1.15}, {.8, 1.15}}},
+};
+
+static int style_index(int style)
+{
+    return (style % WK_PLOT_STYLES + WK_PLOT_STYLES) % WK_PLOT_STYLES;
+}
+
+// Colours of Okabe and Ito, told apart by colour-blind readers too; violet stands for their yellow,
+// which white paper swallows.
+uint32_t wk_plot_colour(int style)
+{
+    static const uint32_t colours[WK_PLOT_STYLES] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
+                                                     0xe69f00, 0x56b4e9, WK_INK,   0x7755cc};
+    return colours[style_index(style)];
+}
+
+void wk_plot_marker(wk_figure *figure, wk_point at, int style, double radius, double opacity)
+{
+    wk_paint paint = {.colour = wk_plot_colour(style), .opacity = opacity};
+    int shape = style_index(style);
+    wk_point corners[CORNERS_MAX];
+    if (shape == 0) {
+        wk_figure_disc(figure, at.x, at.y, radius, paint);
+        return;
+    }
+    for (size_t i = 0; i < shapes[shape].count; i++)
+        corners[i] = (wk_point){at.x + radius * shapes[shape].corners[i].x,
+                                at.y + radius * shapes[shape].corners[i].y};
+    wk_figure_polygon(figure, corners, shapes[shape].count, paint);
+}
+
+// Shortens a line until it fits, with an ellipsis at its end; never inside a character.
+static void shorten(char *line, double size, double width)
+{
+    static const char dots[] = "\xe2\x80\xa6";
+    size_t length = strlen(line);
+    while (length > 0 && wk_plot_text_width(line, size) > width) {
+        do
+            length--;
+        while (length > 0 && ((unsigned char)line[length] & 0xc0) == 0x80);
+        memcpy(line + length, dots, sizeof dots);
+    }
+}
+
+// Bytes of the longest run of whole words that fits; at least one word.
+static size_t fitting(const char *text, double size, double width)
+{
+    size_t best = 0;
+    for (size_t end = 0;; end++) {
+        if (text[end] && text[end] != ' ') continue;
+        char line[WK_WRAP_LENGTH];
+        snprintf(line, sizeof line, "%.*s", (int)end, text);
+        if (best > 0 && wk_plot_text_width(line, size) > width) break;
+        best = end;
+        if (!text[end]) break;
+    }
+    return best;
+}
+
+int wk_plot_wrap(const char *text, double size, double width, int most,
+                 char lines[WK_WRAP_LINES][WK_WRAP_LENGTH])
+{
+    int count = 0;
+    char all[WK_WRAP_LENGTH - 4];
+    snprintf(all, sizeof all, "%s", text);
+    for (const char *rest = all; *rest && count < most; count++) {
+        size_t length = count + 1 < most ? fitting(rest, size, width) : strlen(rest);
+        snprintf(lines[count], WK_WRAP_LENGTH, "%.*s", (int)length, rest);
+        shorten(lines[count], size, width);
+        rest += length;
+        while (*rest == ' ')
+            rest++;
+    }
+    return count;
+}
+
+// Bold letters are wider.
+static int wrap_title(const char *title, char lines[WK_WRAP_LINES][WK_WRAP_LENGTH])
+{
+    static const double bold = 1.17;
+    return wk_plot_wrap(title ? title : "", WK_PLOT_TITLE * bold, WK_PLOT_WIDTH - 2 * MARGIN,
+                        WK_WRAP_LINES, lines);
+}
+
+double wk_plot_title_height(const char *title)
+{
+    char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
+    int count = wrap_title(title, lines);
+    return count ? LINE_HEIGHT * count + 6 : 0;
+}
+
+void wk_plot_title(wk_figure *figure, const char *title)
+{
+    char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
+    int count = wrap_title(title, lines);
+    for (int i = 0; i < count; i++)
+        wk_figure_text(figure, MARGIN, MARGIN + 10 + i * LINE_HEIGHT, lines[i],
+                       (wk_lettering){.size = WK_PLOT_TITLE, .colour = WK_INK, .bold = true});
+}
+
+static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, const char *name,
+                             double x, double y, double key)
+{
+    if (item->line)
+        wk_plot_straight(figure, x, y, x + key, y,
+                         (wk_paint){.colour = wk_plot_colour(item->style), .width = 2});
+    wk_plot_marker(figure, (wk_point){x + key / 2, y}, item->style, 3.6, 0);
+    wk_figure_text(figure, x + key + KEY_GAP, y + 4.2, name,
+                   (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_INK});
+}
+
+// Goes over the legend's items, row by row as they fit; draws them when there is a figure. Returns
+// the height.
+static double lay_legend(const wk_plot_legend *items, size_t count, double top, wk_figure *figure)
+{
+    double x = MARGIN, y = top + LINE_HEIGHT / 2.0, most = WK_PLOT_WIDTH - MARGIN;
+    for (size_t i = 0; i < count; i++) {
+        char name[WK_WRAP_LINES][WK_WRAP_LENGTH] = {""};
+        double key = items[i].line ? LINE_KEY : MARKER_KEY;
+        wk_plot_wrap(items[i].name, WK_PLOT_LABEL, most - MARGIN - key - KEY_GAP, 1, name);
+        double width = key + KEY_GAP + wk_plot_text_width(name[0], WK_PLOT_LABEL);
+        if (x > MARGIN && x + width > most) {
+            x = MARGIN;
+            y += LINE_HEIGHT;
+        }
+        if (figure) draw_legend_item(figure, &items[i], name[0], x, y, key);
+        x += width + ITEM_GAP;
+    }
+    return count ? y + LINE_HEIGHT / 2.0 + 5 - top : 0;
+}
+
+static double widest_label(const wk_scale *scale)
+{
+    double width = 0;
+    for (int i = 0; i < scale->count; i++)
+        width = fmax(width, wk_plot_text_width(scale->labels[i], WK_PLOT_TICK));
+    return width;
+}
+
+wk_point wk_plot_frame_place(const wk_plot_frame *frame, double x, double y)
+{
+    return (wk_point){frame->left + wk_scale_place(&frame->x, x) * (frame->right - frame->left),
+                      frame->bottom - wk_scale_place(&frame->y, y) * (frame->bottom - frame->top)};
+}
+
+void wk_plot_straight(wk_figure *figure, double x0, double y0, double x1, double y1, wk_paint paint)
+{
+    wk_point ends[2] = {{x0, y0}, {x1, y1}};
+    wk_figure_line(figure, ends, 2, paint);
+}
+
+void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label, double *taken)
+{
+    double half = wk_plot_text_width(label, WK_PLOT_TICK) / 2;
+    double middle = fmax(half, fmin(x, WK_PLOT_WIDTH - half));
+    if (middle - half < *taken) return;
+    wk_figure_text(
+        figure, middle, y, label,
+        (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
+    *taken = middle + half + 5;
+}
+
+static void draw_x_ticks(const wk_plot_frame *f)
+{
+    double taken = -INFINITY;
+    for (int i = 0; i < f->x.count; i++) {
+        double x = f->left + wk_scale_place(&f->x, f->x.ticks[i]) * (f->right - f->left);
+        wk_plot_straight(f->figure, x, f->top, x, f->bottom,
+                         (wk_paint){.colour = WK_FAINT, .width = 1});
+        wk_plot_straight(f->figure, x, f->bottom, x, f->bottom + TICK_LENGTH,
+                         (wk_paint){.colour = WK_INK, .width = 1});
+        wk_plot_tick_label(f->figure, x, f->bottom + TICK_LENGTH + 12, f->x.labels[i], &taken);
+    }
+}
+
+static void draw_y_ticks(const wk_plot_frame *f)
+{
+    for (int i = 0; i < f->y.count; i++) {
+        double y = f->bottom - wk_scale_place(&f->y, f->y.ticks[i]) * (f->bottom - f->top);
+        wk_plot_straight(f->figure, f->left, y, f->right, y,
+                         (wk_paint){.colour = WK_FAINT, .width = 1});
+        wk_figure_text(
+            f->figure, f->left - TICK_LENGTH - 2, y + 3.8, f->y.labels[i],
+            (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+    }
+}
+
+static void draw_axis_labels(const wk_plot_frame *f, const char *x_label, const char *y_label)
+{
+    char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
+    wk_lettering type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    if (x_label && wk_plot_wrap(x_label, type.size, f->right - f->left, 1, lines))
+        wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, lines[0], type);
+    type.upwards = true;
+    if (y_label && wk_plot_wrap(y_label, type.size, f->bottom - f->top + 20, 1, lines))
+        wk_figure_text(f->figure, MARGIN + 10, (f->top + f->bottom) / 2, lines[0], type);
+}
+
+static void draw_axes(const wk_plot_frame *f)
+{
+    draw_x_ticks(f);
+    draw_y_ticks(f);
+    wk_plot_straight(f->figure, f->left, f->top, f->left, f->bottom + 0.5,
+                     (wk_paint){.colour = WK_INK, .width = 1});
+    wk_plot_straight(f->figure, f->left - 0.5, f->bottom, f->right, f->bottom,
+                     (wk_paint){.colour = WK_INK, .width = 1});
+}
+
+wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out, wk_error *err)
+{
+    wk_plot_frame f = {.x = *spec->x_scale, .y = *spec->y_scale};
+    double title = MARGIN + wk_plot_title_height(spec->title);
+    double legend = title + lay_legend(spec->legend, spec->legend_count, title, NULL);
+    f.top = legend + (spec->note ? LINE_HEIGHT : 0) + 4;
+    f.bottom = f.top + WK_PLOT_BODY;
+    f.left = MARGIN + (spec->y->label ? LINE_HEIGHT : 0) + widest_label(&f.y) + TICK_LENGTH + 4;
+    f.right = WK_PLOT_WIDTH - MARGIN - 8;
+    double height = f.bottom + (spec->x->label ? 44 : 28);
+    WK_TRY(wk_figure_create(WK_PLOT_WIDTH, height, spec->title, &f.figure, err));
+    wk_plot_title(f.figure, spec->title);
+    lay_legend(spec->legend, spec->legend_count, title, f.figure);
+    if (spec->note)
+        wk_figure_text(f.figure, MARGIN, legend + 12, spec->note,
+                       (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_MUTED});
+    draw_axes(&f);
+    draw_axis_labels(&f, spec->x->label, spec->y->label);
+    *out = f;
+    return WK_OK;
+}
+
+void wk_plot_frame_no_data(const wk_plot_frame *frame)
+{
+    wk_figure_text(
+        frame->figure, (frame->left + frame->right) / 2, (frame->top + frame->bottom) / 2 + 4,
+        "no data yet",
+        (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_MUTED, .anchor = WK_ANCHOR_MIDDLE});
+}

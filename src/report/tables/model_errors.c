@@ -1,0 +1,168 @@
+#include "report/tables/model_errors.h"
+
+#include "waker/stats.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *wk_error_figure_name(wk_error_figure figure)
+{
+    static const char *const names[WK_ERROR_FIGURES] = {"mean", "CVaR 0.1", "estimate",
+                                                        "rank correlation"};
+    return names[figure];
+}
+
+// One run's last measurement under one policy.
+typedef struct measured {
+    const wk_report_run *run;
+    const wk_run_error *error;
+} measured;
+
+typedef WK_ARRAY(measured) measured_list;
+
+static bool is_last(const wk_report_run *run, const wk_run_error *error)
+{
+    for (size_t i = 0; i < run->errors.count; i++) {
+        const wk_run_error *other = &run->errors.items[i];
+        if (strcmp(other->policy, error->policy) == 0 && other->step > error->step) return false;
+    }
+    return true;
+}
+
+static bool list_measured(const wk_runs *runs, measured_list *out)
+{
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_report_run *run = runs->items.items[i];
+        for (size_t k = 0; k < run->errors.count; k++) {
+            const wk_run_error *error = &run->errors.items[k];
+            if (is_last(run, error) && !wk_array_push(out, (measured){run, error})) return false;
+        }
+    }
+    return true;
+}
+
+static int order_policies(const wk_paper *paper, const char *a, const char *b)
+{
+    bool x = strcmp(a, "random") == 0, y = strcmp(b, "random") == 0;
+    return x != y ? y - x : wk_paper_order(paper, WK_FIELD_TASK, a, b);
+}
+
+static int compare(const void *a, const void *b, void *paper)
+{
+    const measured *x = a, *y = b;
+    int order = wk_paper_order(paper, WK_FIELD_DOMAIN, x->run->domain, y->run->domain);
+    if (!order)
+        order =
+            wk_paper_order(paper, WK_FIELD_EXPLORATION, x->run->exploration, y->run->exploration);
+    if (!order) order = order_policies(paper, x->error->policy, y->error->policy);
+    if (!order)
+        order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->run->curriculum, y->run->curriculum);
+    return order ? order : (x->run->seed > y->run->seed) - (x->run->seed < y->run->seed);
+}
+
+static bool same_entry(const measured *a, const measured *b)
+{
+    return strcmp(a->run->domain, b->run->domain) == 0 &&
+           strcmp(a->run->exploration, b->run->exploration) == 0 &&
+           strcmp(a->run->curriculum, b->run->curriculum) == 0 &&
+           strcmp(a->error->policy, b->error->policy) == 0;
+}
+
+static double figure_of(const wk_run_error *error, wk_error_figure figure)
+{
+    const double values[WK_ERROR_FIGURES] = {error->mean, error->cvar, error->estimate,
+                                             error->correlation};
+    return values[figure];
+}
+
+static wk_error_entry sum_up(const measured *items, size_t count, double *scratch)
+{
+    const wk_report_run *run = items->run;
+    wk_error_entry out = {run->domain, run->exploration, items->error->policy, run->curriculum,
+                          .seeds = count};
+    for (int f = 0; f < WK_ERROR_FIGURES; f++) {
+        size_t known = 0;
+        for (size_t i = 0; i < count; i++) {
+            double value = figure_of(items[i].error, (wk_error_figure)f);
+            if (!isnan(value)) scratch[known++] = value;
+        }
+        out.mean[f] = wk_stats_mean(scratch, known);
+        out.sd[f] = wk_stats_sd(scratch, known);
+    }
+    return out;
+}
+
+wk_status wk_model_errors_make(const wk_runs *runs, const wk_paper *paper, wk_model_errors *out,
+                               wk_error *err)
+{
+    measured_list list = {0};
+    bool all = list_measured(runs, &list);
+    double *scratch = malloc((list.count + 1) * sizeof *scratch);
+    all &= scratch != NULL;
+    if (all && list.count)
+        qsort_r(list.items, list.count, sizeof *list.items, compare, (void *)paper);
+    for (size_t first = 0, end; first < list.count && all; first = end) {
+        for (end = first + 1; end < list.count && same_entry(&list.items[first], &list.items[end]);)
+            end++;
+        all = wk_array_push(&out->items, sum_up(&list.items[first], end - first, scratch));
+    }
+    free(scratch);
+    wk_array_free(&list);
+    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the model errors");
+}
+
+void wk_model_errors_free(wk_model_errors *errors)
+{
+    wk_array_free(&errors->items);
+}
+
+void wk_model_errors_sheet(const wk_model_errors *errors, wk_sheet *out)
+{
+    static const char *const heads[] = {"domain", "exploration", "policy", "curriculum"};
+    out->title = "Model errors";
+    wk_text_puts(&out->caption,
+                 "Squared error of the pictures predicted one step ahead, in environments from "
+                 "the default distribution: mean ± s.d. over seeds (population s.d.), number of "
+                 "seeds in parentheses; the ensemble's own estimate, and how well it ranks the "
+                 "environments.");
+    out->heads = sizeof heads / sizeof *heads;
+    out->columns = out->heads + WK_ERROR_FIGURES;
+    for (size_t i = 0; i < out->heads; i++)
+        wk_sheet_put(out, false, "%s", heads[i]);
+    for (int f = 0; f < WK_ERROR_FIGURES; f++)
+        wk_sheet_put(out, false, "%s", wk_error_figure_name((wk_error_figure)f));
+    for (size_t i = 0; i < errors->items.count; i++) {
+        const wk_error_entry *e = &errors->items.items[i];
+        wk_sheet_put(out, false, "%s", e->domain);
+        wk_sheet_put(out, false, "%s", e->exploration);
+        wk_sheet_put(out, false, "%s", e->policy);
+        wk_sheet_put(out, false, "%s", e->curriculum);
+        for (int f = 0; f < WK_ERROR_FIGURES; f++)
+            if (isnan(e->mean[f]))
+                wk_sheet_put(out, false, "-");
+            else
+                wk_sheet_put(out, false, "%.4g ± %.2g (%zu)", e->mean[f], e->sd[f], e->seeds);
+    }
+}
+
+void wk_model_errors_csv(const wk_model_errors *errors, wk_text *out)
+{
+    wk_text_puts(out, "domain,exploration,policy,curriculum,seeds,mean,mean_sd,cvar,cvar_sd,"
+                      "estimate,estimate_sd,correlation,correlation_sd\n");
+    for (size_t i = 0; i < errors->items.count; i++) {
+        const wk_error_entry *e = &errors->items.items[i];
+        const char *names[] = {e->domain, e->exploration, e->policy, e->curriculum};
+        for (int k = 0; k < 4; k++) {
+            wk_csv_field(out, names[k]);
+            wk_text_puts(out, ",");
+        }
+        wk_text_printf(out, "%zu", e->seeds);
+        for (int f = 0; f < WK_ERROR_FIGURES; f++) {
+            if (isnan(e->mean[f]))
+                wk_text_puts(out, ",,");
+            else
+                wk_text_printf(out, ",%.17g,%.17g", e->mean[f], e->sd[f]);
+        }
+        wk_text_puts(out, "\n");
+    }
+}

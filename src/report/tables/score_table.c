@@ -1,0 +1,296 @@
+#include "report/tables/score_table.h"
+
+#include "waker/stats.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What makes each of the tables.
+static const struct {
+    const char *name, *title, *caption, *metric; // metric NULL: all
+    bool combined, variants;
+} kinds[WK_TABLES] = {
+    [WK_TABLE_CVAR] = {"cvar", "Robustness: CVaR 0.1",
+                       "Mean of the worst tenth of the episodes in environments from the default "
+                       "distribution.",
+                       "cvar0.1", false, false},
+    [WK_TABLE_AVERAGE] = {"average", "Average performance",
+                          "Mean over episodes in environments from the default distribution.",
+                          "average", false, false},
+    [WK_TABLE_OOD] = {"ood", "Out-of-distribution performance",
+                      "Mean over the episodes of each out-of-distribution case.", "ood-average",
+                      false, true},
+    [WK_TABLE_COMBINED] = {"combined", "Combined domain",
+                           "One world model for both domains, evaluated in each of them.", NULL,
+                           true, true},
+};
+
+static bool belongs(const wk_finding *f, wk_table_kind kind)
+{
+    const char *metric = kinds[kind].metric;
+    return f->final && wk_finding_is_combined(f) == kinds[kind].combined &&
+           (!metric || strcmp(f->key.names[WK_FIELD_METRIC], metric) == 0);
+}
+
+static size_t find_column(const wk_score_table *table, const char *curriculum)
+{
+    size_t i = 0;
+    while (i < table->columns && strcmp(table->curricula[i], curriculum) != 0)
+        i++;
+    return i;
+}
+
+static int compare_columns(const void *a, const void *b, void *paper)
+{
+    return wk_paper_order(paper, WK_FIELD_CURRICULUM, *(const char *const *)a,
+                          *(const char *const *)b);
+}
+
+// The curricula that any finding of the table has.
+static bool find_columns(const wk_findings *findings, wk_table_kind kind, wk_score_table *table)
+{
+    table->curricula = calloc(findings->items.count + 1, sizeof *table->curricula);
+    if (!table->curricula) return false;
+    for (size_t i = 0; i < findings->items.count; i++) {
+        const wk_finding *f = &findings->items.items[i];
+        const char *curriculum = f->key.names[WK_FIELD_CURRICULUM];
+        if (belongs(f, kind) && find_column(table, curriculum) == table->columns)
+            table->curricula[table->columns++] = curriculum;
+    }
+    qsort_r(table->curricula, table->columns, sizeof *table->curricula, compare_columns,
+            (void *)findings->paper);
+    return true;
+}
+
+// Mean and s.d. of the final findings from `first` to `end`, all of one curriculum.
+static void fill_entry(const wk_finding *items, size_t first, size_t end, wk_table_kind kind,
+                       double *scratch, wk_table_entry *entry)
+{
+    size_t count = 0;
+    for (size_t i = first; i < end; i++)
+        if (belongs(&items[i], kind)) scratch[count++] = items[i].value;
+    entry->seeds = count;
+    if (count == 0) return;
+    entry->mean = wk_stats_mean(scratch, count);
+    entry->sd = wk_stats_sd(scratch, count);
+}
+
+// The paper marks what is within 2 % of the best, provided that the best is more than nothing.
+static void mark_best(const wk_score_table *table, wk_table_row *row)
+{
+    double best = 0;
+    for (size_t c = 0; c < table->columns; c++)
+        if (row->entries[c].seeds) best = fmax(best, row->entries[c].mean);
+    for (size_t c = 0; c < table->columns; c++) {
+        wk_table_entry *entry = &row->entries[c];
+        entry->best = best > 0 && entry->seeds > 0 && entry->mean >= 0.98 * best;
+    }
+}
+
+static void find_paper(const wk_paper *paper, const wk_score_table *table, wk_table_row *row)
+{
+    for (size_t c = 0; c < table->columns; c++) {
+        wk_topic key = row->key;
+        key.names[WK_FIELD_CURRICULUM] = table->curricula[c];
+        row->entries[c].paper = wk_paper_find(paper, &key);
+    }
+}
+
+// A row from the stretch of findings that differ in the curriculum only.
+static bool add_row(const wk_findings *findings, wk_table_kind kind, size_t first, size_t end,
+                    double *scratch, wk_score_table *table)
+{
+    const wk_finding *items = findings->items.items;
+    wk_table_row row = {.key = items[first].key};
+    row.entries = calloc(table->columns, sizeof *row.entries);
+    if (!row.entries) return false;
+    for (size_t from = first, to; from < end; from = to) {
+        to = wk_findings_stretch(findings, from, WK_FIELDS);
+        size_t column = find_column(table, items[from].key.names[WK_FIELD_CURRICULUM]);
+        if (column < table->columns)
+            fill_entry(items, from, to, kind, scratch, &row.entries[column]);
+    }
+    mark_best(table, &row);
+    find_paper(findings->paper, table, &row);
+    if (wk_array_push(&table->rows, row)) return true;
+    free(row.entries);
+    return false;
+}
+
+static bool any_belongs(const wk_findings *findings, wk_table_kind kind, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        if (belongs(&findings->items.items[i], kind)) return true;
+    return false;
+}
+
+wk_status wk_score_table_make(const wk_findings *findings, wk_table_kind kind, wk_score_table *out,
+                              wk_error *err)
+{
+    *out = (wk_score_table){
+        .name = kinds[kind].name, .title = kinds[kind].title, .caption = kinds[kind].caption};
+    out->heads[WK_FIELD_METRIC] = !kinds[kind].metric;
+    out->heads[WK_FIELD_VARIANT] = kinds[kind].variants;
+    out->heads[WK_FIELD_DOMAIN] = out->heads[WK_FIELD_TASK] = out->heads[WK_FIELD_EXPLORATION] =
+        true;
+    size_t count = findings->items.count;
+    double *scratch = malloc((count + 1) * sizeof *scratch);
+    bool all = scratch && find_columns(findings, kind, out);
+    for (size_t first = 0, end; first < count && all; first = end) {
+        end = wk_findings_stretch(findings, first, WK_FIELD_CURRICULUM);
+        if (any_belongs(findings, kind, first, end))
+            all = add_row(findings, kind, first, end, scratch, out);
+    }
+    free(scratch);
+    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", out->name);
+}
+
+void wk_score_table_free(wk_score_table *table)
+{
+    for (size_t r = 0; r < table->rows.count; r++)
+        free(table->rows.items[r].entries);
+    wk_array_free(&table->rows);
+    free(table->curricula);
+    *table = (wk_score_table){0};
+}
+
+int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row)
+{
+    double largest = 0;
+    for (size_t c = 0; c < table->columns; c++) {
+        const wk_table_entry *entry = &row->entries[c];
+        if (entry->seeds) largest = fmax(largest, fabs(entry->mean));
+        if (entry->paper) largest = fmax(largest, fabs(entry->paper->mean));
+    }
+    return largest >= 10 ? 1 : 3;
+}
+
+// The number of seeds that all entries have; 0 if they differ.
+static size_t common_seeds(const wk_score_table *table)
+{
+    size_t common = 0;
+    for (size_t i = 0; i < table->rows.count * table->columns; i++) {
+        size_t seeds = table->rows.items[i / table->columns].entries[i % table->columns].seeds;
+        if (seeds == 0) continue;
+        if (common && seeds != common) return 0;
+        common = seeds;
+    }
+    return common;
+}
+
+// Says how to read the entries; with `common` their number of seeds is said here once.
+static void put_caption(const wk_score_table *table, bool papers_below, size_t common,
+                        wk_sheet *out)
+{
+    wk_text_printf(&out->caption, "%s Mean ± s.d. over ", table->caption);
+    if (common)
+        wk_text_printf(&out->caption, "%zu seed%s (population s.d.)", common,
+                       common > 1 ? "s" : "");
+    else
+        wk_text_puts(&out->caption, "seeds (population s.d.), number of seeds in parentheses");
+    wk_text_puts(&out->caption, "; marked: within 2 % of the row's best.");
+    if (!papers_below) wk_text_puts(&out->caption, " In brackets: the paper's, over 5 seeds.");
+}
+
+static void put_ours(const wk_table_entry *entry, int digits, bool seeds, wk_sheet *out)
+{
+    if (entry->seeds && seeds)
+        wk_sheet_put(out, entry->best, "%.*f ± %.*f (%zu)", digits, entry->mean, digits, entry->sd,
+                     entry->seeds);
+    else if (entry->seeds)
+        wk_sheet_put(out, entry->best, "%.*f ± %.*f", digits, entry->mean, digits, entry->sd);
+    else
+        wk_sheet_put(out, false, "-");
+}
+
+static void put_papers(const wk_table_entry *entry, int digits, wk_sheet *out)
+{
+    if (entry->paper)
+        wk_sheet_put(out, false, "%.*f ± %.*f", digits, entry->paper->mean, digits,
+                     entry->paper->sd);
+    else
+        wk_sheet_put(out, false, "-");
+}
+
+static bool has_papers(const wk_score_table *table, const wk_table_row *row)
+{
+    for (size_t c = 0; c < table->columns; c++)
+        if (row->entries[c].paper) return true;
+    return false;
+}
+
+static void put_names(const wk_score_table *table, const wk_table_row *row, const char *whose,
+                      wk_sheet *out)
+{
+    for (int f = 0; f < WK_FIELDS; f++)
+        if (table->heads[f]) wk_sheet_put(out, false, "%s", row->key.names[f]);
+    if (whose) wk_sheet_put(out, false, "%s", whose);
+}
+
+static void put_row(const wk_score_table *table, const wk_table_row *row, bool papers_below,
+                    size_t common, wk_sheet *out)
+{
+    int digits = wk_table_row_digits(table, row);
+    put_names(table, row, papers_below ? "ours" : NULL, out);
+    for (size_t c = 0; c < table->columns; c++) {
+        const wk_table_entry *entry = &row->entries[c];
+        put_ours(entry, digits, common == 0, out);
+        if (!papers_below && entry->paper)
+            wk_sheet_aside(out, "[%.*f ± %.*f]", digits, entry->paper->mean, digits,
+                           entry->paper->sd);
+    }
+    if (!papers_below || !has_papers(table, row)) return;
+    put_names(table, row, "paper", out);
+    for (size_t c = 0; c < table->columns; c++)
+        put_papers(&row->entries[c], digits, out);
+}
+
+void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_sheet *out)
+{
+    // The page has little room: a number that is everywhere the same is said once.
+    size_t common = papers_below ? 0 : common_seeds(table);
+    out->title = table->title;
+    put_caption(table, papers_below, common, out);
+    for (int f = 0; f < WK_FIELDS; f++)
+        if (table->heads[f]) {
+            wk_sheet_put(out, false, "%s", wk_field_name((wk_field)f));
+            out->heads++;
+        }
+    if (papers_below) {
+        wk_sheet_put(out, false, "of");
+        out->heads++;
+    }
+    out->columns = out->heads + table->columns;
+    for (size_t c = 0; c < table->columns; c++)
+        wk_sheet_put(out, false, "%s", table->curricula[c]);
+    for (size_t r = 0; r < table->rows.count; r++)
+        put_row(table, &table->rows.items[r], papers_below, common, out);
+}
+
+static void csv_entry(const wk_score_table *table, const wk_table_row *row, size_t c, wk_text *out)
+{
+    const wk_table_entry *entry = &row->entries[c];
+    for (int f = 0; f < WK_FIELD_CURRICULUM; f++) {
+        wk_csv_field(out, row->key.names[f]);
+        wk_text_puts(out, ",");
+    }
+    wk_csv_field(out, table->curricula[c]);
+    if (entry->seeds)
+        wk_text_printf(out, ",%.17g,%.17g", entry->mean, entry->sd);
+    else
+        wk_text_puts(out, ",,");
+    wk_text_printf(out, ",%zu,%d", entry->seeds, entry->best);
+    if (entry->paper)
+        wk_text_printf(out, ",%.17g,%.17g\n", entry->paper->mean, entry->paper->sd);
+    else
+        wk_text_puts(out, ",,\n");
+}
+
+void wk_score_table_csv(const wk_score_table *table, wk_text *out)
+{
+    wk_text_puts(out, "metric,domain,variant,task,exploration,curriculum,mean,sd,seeds,best,"
+                      "paper_mean,paper_sd\n");
+    for (size_t r = 0; r < table->rows.count; r++)
+        for (size_t c = 0; c < table->columns; c++)
+            csv_entry(table, &table->rows.items[r], c, out);
+}

@@ -1,0 +1,61 @@
+// The report's tables: rows are what was measured (metric, domain, case, task, exploration),
+// columns are curricula, entries are means and deviations over seeds with the paper's figures
+// beside them.
+#ifndef WK_REPORT_TABLES_SCORE_TABLE_H
+#define WK_REPORT_TABLES_SCORE_TABLE_H
+
+#include "base/text.h"
+#include "report/data/seed_scores.h"
+#include "report/tables/text_table.h"
+
+/// Mean and population s.d. over the seeds of one curriculum; all zero where there is no run.
+typedef struct wk_table_entry {
+    size_t seeds;
+    double mean, sd;
+    bool best;                 // within 2 % of the row's highest mean
+    const wk_paper_row *paper; // or NULL
+} wk_table_entry;
+
+/// One row; the key's curriculum is not used.
+typedef struct wk_table_row {
+    wk_topic key;
+    wk_table_entry *entries; // [columns]
+} wk_table_row;
+
+typedef struct wk_score_table {
+    const char *name;      // stem of its files
+    const char *title;     // for people
+    const char *caption;   // what the entries are
+    bool heads[WK_FIELDS]; // which fields name the rows
+    size_t columns;
+    const char **curricula; // [columns], borrowed names
+    WK_ARRAY(wk_table_row) rows;
+} wk_score_table;
+
+/// Which table.
+typedef enum wk_table_kind {
+    WK_TABLE_CVAR,
+    WK_TABLE_AVERAGE,
+    WK_TABLE_OOD,
+    WK_TABLE_COMBINED,
+    WK_TABLES
+} wk_table_kind;
+
+/// Makes a table from the final findings; it may have no rows. Zero-initialise and free it also on
+/// failure.
+wk_status wk_score_table_make(const wk_findings *findings, wk_table_kind kind, wk_score_table *out,
+                              wk_error *err);
+void wk_score_table_free(wk_score_table *table);
+
+/// Digits after the point that the row's figures are shown with: 1 for returns, 3 for shares.
+int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row);
+
+/// The table as a sheet: a row of ours and, with `papers_below` and where the paper has figures,
+/// one of the paper's below it; else they are asides of ours, and a number of seeds that all
+/// entries share is told by the caption alone. Zero-initialise and free the sheet.
+void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_sheet *out);
+
+/// One line for each entry, all digits, the columns of assets/paper/results.csv first.
+void wk_score_table_csv(const wk_score_table *table, wk_text *out);
+
+#endif

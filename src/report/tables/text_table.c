@@ -1,0 +1,281 @@
+#include "report/tables/text_table.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_formatted(wk_text *text, const char *format, va_list args)
+{
+    char buffer[1024];
+    vsnprintf(buffer, sizeof buffer, format, args);
+    wk_utf8_tame(buffer, false);
+    wk_text_puts(text, buffer);
+}
+
+void wk_sheet_put(wk_sheet *sheet, bool best, const char *format, ...)
+{
+    wk_sheet_cell cell = {.best = best};
+    va_list args;
+    va_start(args, format);
+    put_formatted(&cell.text, format, args);
+    va_end(args);
+    if (!cell.text.failed && wk_array_push(&sheet->cells, cell)) return;
+    wk_text_free(&cell.text);
+    sheet->failed = true;
+}
+
+void wk_sheet_aside(wk_sheet *sheet, const char *format, ...)
+{
+    if (sheet->failed) return;
+    va_list args;
+    va_start(args, format);
+    put_formatted(&sheet->cells.items[sheet->cells.count - 1].aside, format, args);
+    va_end(args);
+}
+
+void wk_sheet_free(wk_sheet *sheet)
+{
+    for (size_t i = 0; i < sheet->cells.count; i++) {
+        wk_text_free(&sheet->cells.items[i].text);
+        wk_text_free(&sheet->cells.items[i].aside);
+    }
+    wk_array_free(&sheet->cells);
+    wk_text_free(&sheet->caption);
+    *sheet = (wk_sheet){0};
+}
+
+size_t wk_sheet_rows(const wk_sheet *sheet)
+{
+    return sheet->cells.count > sheet->columns ? sheet->cells.count / sheet->columns - 1 : 0;
+}
+
+bool wk_sheet_is_empty(const wk_sheet *sheet)
+{
+    return wk_sheet_rows(sheet) == 0 && !sheet->failed;
+}
+
+// Characters of UTF-8 text.
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void put_repeated(wk_text *out, char letter, size_t count)
+{
+    for (; count > 0; count--)
+        wk_text_append(out, &letter, 1);
+}
+
+// How a style writes one cell.
+typedef void cell_fn(const wk_sheet_cell *cell, wk_text *out);
+
+static void plain_cell(const wk_sheet_cell *cell, wk_text *out)
+{
+    wk_text_printf(out, "%s%s", wk_text_get(&cell->text), cell->best ? " *" : "");
+}
+
+static void markdown_cell(const wk_sheet_cell *cell, wk_text *out)
+{
+    if (cell->best) wk_text_puts(out, "**");
+    for (const char *c = wk_text_get(&cell->text); *c; c++) {
+        if (strchr("|*_`\\<>[]&!#", *c)) wk_text_puts(out, "\\");
+        wk_text_append(out, c, 1);
+    }
+    if (cell->best) wk_text_puts(out, "**");
+}
+
+// LaTeX's own fonts have other glyphs where ASCII has these.
+static const struct {
+    const char *text, *latex;
+} latex_signs[] = {
+    {"±", "$\\pm$"},
+    {"\\", "\\textbackslash{}"},
+    {"^", "\\textasciicircum{}"},
+    {"~", "\\textasciitilde{}"},
+    {"<", "\\textless{}"},
+    {">", "\\textgreater{}"},
+    {"|", "\\textbar{}"},
+};
+
+// Appends the sign at `text` if it is one of those; gives its length, or 0.
+static size_t latex_sign(const char *text, wk_text *out)
+{
+    for (size_t i = 0; i < sizeof latex_signs / sizeof *latex_signs; i++) {
+        size_t length = strlen(latex_signs[i].text);
+        if (strncmp(text, latex_signs[i].text, length) != 0) continue;
+        wk_text_puts(out, latex_signs[i].latex);
+        return length;
+    }
+    return 0;
+}
+
+static void latex_text(const char *text, wk_text *out)
+{
+    for (size_t i = 0; text[i];) {
+        size_t sign = latex_sign(text + i, out);
+        if (sign == 0) wk_text_printf(out, strchr("#$%&_{}", text[i]) ? "\\%c" : "%c", text[i]);
+        i += sign ? sign : 1;
+    }
+}
+
+static void latex_cell(const wk_sheet_cell *cell, wk_text *out)
+{
+    if (cell->best) wk_text_puts(out, "\\textbf{");
+    latex_text(wk_text_get(&cell->text), out);
+    if (cell->best) wk_text_puts(out, "}");
+}
+
+// The outer and inner edges of lines with aligned columns.
+typedef struct edges {
+    const char *left, *between, *right;
+} edges;
+
+typedef struct grid {
+    const wk_sheet *sheet;
+    wk_text *cells; // as the style writes them
+    size_t *widths; // of the columns
+    edges edge;
+} grid;
+
+static void put_line(const grid *g, size_t row, bool dashes, wk_text *out)
+{
+    size_t columns = g->sheet->columns;
+    wk_text_puts(out, g->edge.left);
+    for (size_t c = 0; c < columns; c++) {
+        const char *cell = dashes ? "" : wk_text_get(&g->cells[row * columns + c]);
+        if (c) wk_text_puts(out, g->edge.between);
+        wk_text_puts(out, cell);
+        // No blanks at the end of a line.
+        if (c + 1 < columns || dashes || *g->edge.right)
+            put_repeated(out, dashes ? '-' : ' ', g->widths[c] - width_of(cell));
+    }
+    wk_text_printf(out, "%s\n", g->edge.right);
+}
+
+static void measure(const grid *g)
+{
+    size_t columns = g->sheet->columns;
+    for (size_t c = 0; c < columns; c++)
+        g->widths[c] = 3; // the least a Markdown rule needs
+    for (size_t i = 0; i < g->sheet->cells.count; i++) {
+        size_t width = width_of(wk_text_get(&g->cells[i]));
+        if (width > g->widths[i % columns]) g->widths[i % columns] = width;
+    }
+}
+
+static void put_aligned(const wk_sheet *sheet, cell_fn *style, edges edge, wk_text *out)
+{
+    size_t count = sheet->cells.count;
+    grid g = {sheet, calloc(count + 1, sizeof *g.cells),
+              calloc(sheet->columns + 1, sizeof *g.widths), edge};
+    out->failed |= sheet->failed || sheet->caption.failed || !g.cells || !g.widths;
+    for (size_t i = 0; i < count && !out->failed; i++) {
+        style(&sheet->cells.items[i], &g.cells[i]);
+        out->failed |= g.cells[i].failed;
+    }
+    if (!out->failed) {
+        measure(&g);
+        put_line(&g, 0, false, out);
+        put_line(&g, 0, true, out);
+        for (size_t r = 1; r <= wk_sheet_rows(sheet); r++)
+            put_line(&g, r, false, out);
+    }
+    for (size_t i = 0; g.cells && i < count; i++)
+        wk_text_free(&g.cells[i]);
+    free(g.cells);
+    free(g.widths);
+}
+
+// Words in lines of at most LINE characters.
+static void put_wrapped(const char *words, wk_text *out)
+{
+    enum { LINE = 100 };
+    size_t used = 0;
+    while (*words) {
+        size_t length = strcspn(words, " ");
+        char word[128];
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        size_t width = width_of(word);
+        if (used) wk_text_puts(out, used + 1 + width > LINE ? "\n" : " ");
+        used = used && used + 1 + width <= LINE ? used + 1 + width : width;
+        wk_text_append(out, words, length);
+        words += length + (words[length] == ' ');
+    }
+    wk_text_puts(out, "\n");
+}
+
+void wk_sheet_text(const wk_sheet *sheet, wk_text *out)
+{
+    wk_text_printf(out, "%s\n", sheet->title);
+    put_wrapped(wk_text_get(&sheet->caption), out);
+    wk_text_puts(out, "\n");
+    put_aligned(sheet, plain_cell, (edges){"", "  ", ""}, out);
+}
+
+void wk_sheet_markdown(const wk_sheet *sheet, wk_text *out)
+{
+    wk_text_printf(out, "## %s\n\n%s\n\n", sheet->title, wk_text_get(&sheet->caption));
+    put_aligned(sheet, markdown_cell, (edges){"| ", " | ", " |"}, out);
+}
+
+void wk_sheet_latex(const wk_sheet *sheet, wk_text *out)
+{
+    out->failed |= sheet->failed || sheet->caption.failed;
+    wk_text_printf(out, "%% %s. %s\n\\begin{tabular}{", sheet->title, wk_text_get(&sheet->caption));
+    put_repeated(out, 'l', sheet->heads);
+    put_repeated(out, 'r', sheet->columns - sheet->heads);
+    wk_text_puts(out, "}\n\\hline\n");
+    for (size_t i = 0; i < sheet->cells.count && !out->failed; i++) {
+        bool last = i % sheet->columns == sheet->columns - 1;
+        latex_cell(&sheet->cells.items[i], out);
+        wk_text_puts(out, last ? " \\\\\n" : " & ");
+        if (i + 1 == sheet->columns) wk_text_puts(out, "\\hline\n");
+    }
+    wk_text_puts(out, "\\hline\n\\end{tabular}\n");
+}
+
+wk_status wk_sheet_page(const wk_sheet *sheet, wk_page *page, wk_error *err)
+{
+    size_t count = sheet->cells.count;
+    const char **header = calloc(sheet->columns + 1, sizeof *header);
+    wk_page_cell *cells = calloc(count + 1, sizeof *cells);
+    bool all = header && cells && !sheet->failed && !sheet->caption.failed;
+    if (all) {
+        for (size_t c = 0; c < sheet->columns; c++)
+            header[c] = wk_text_get(&sheet->cells.items[c].text);
+        for (size_t i = sheet->columns; i < count; i++) {
+            const wk_sheet_cell *cell = &sheet->cells.items[i];
+            cells[i - sheet->columns] =
+                (wk_page_cell){wk_text_get(&cell->text), cell->aside.chars, cell->best};
+        }
+        wk_page_table_data data = {.caption = wk_text_get(&sheet->caption),
+                                   .columns = sheet->columns,
+                                   .rows = wk_sheet_rows(sheet),
+                                   .row_heads = sheet->heads,
+                                   .header = header,
+                                   .cells = cells};
+        wk_page_table(page, &data);
+    }
+    free(header);
+    free(cells);
+    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a table of the page");
+}
+
+void wk_csv_field(wk_text *out, const char *text)
+{
+    // Spreadsheets run what begins like a formula.
+    bool formula = *text && strchr("=+-@\t", *text);
+    if (!formula && !text[strcspn(text, ",\"\r\n")]) {
+        wk_text_puts(out, text);
+        return;
+    }
+    wk_text_puts(out, formula ? "\"'" : "\"");
+    for (; *text; text++)
+        wk_text_printf(out, *text == '"' ? "\"%c" : "%c", *text);
+    wk_text_puts(out, "\"");
+}

@@ -1,0 +1,35 @@
+// Checkpoints seen from outside: which there are, whether they are whole, and what can be looked
+// at without building the learner they belong to. Safe beside a process that trains: names step-*
+// stand only for complete ones, and nothing is written.
+#ifndef WK_RUN_CHECKPOINT_H
+#define WK_RUN_CHECKPOINT_H
+
+#include "replay/log.h"
+#include "run/steps.h"
+#include "waker/curriculum.h"
+
+/// Adds the agent steps of the checkpoints of a run, the oldest first; a run without any is fine.
+wk_status wk_checkpoint_list(const char *directory, wk_steps *out, wk_error *err);
+
+/// The newest one whose run.bin is whole. WK_E_NOT_FOUND when the run has none yet.
+wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *err);
+
+/// What a checkpoint says about itself.
+typedef struct wk_checkpoint_summary {
+    uint64_t steps, episodes, updates, diverged;
+    uint64_t environments;
+    uint64_t run_bytes, learner_bytes; // of its two files
+    uint64_t config;                   // hash of the configuration it belongs to
+    wk_replay_mark replay;             // where the replay log ends for it
+} wk_checkpoint_summary;
+wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint_summary *out,
+                             wk_error *err);
+
+/// Verifies every checksum of it, and of the replay log up to its mark.
+wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *err);
+
+/// Loads its curriculum into one made for the run's rule and domain, and nothing else.
+wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const wk_domain *domain,
+                                   wk_curriculum *curriculum, wk_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+// Where a run computes: the configuration's words for a device and a precision as a backend. What
+// cannot be had is an error; nothing falls back on its own but "auto", which says what it chose.
+#ifndef WK_RUN_DEVICE_H
+#define WK_RUN_DEVICE_H
+
+#include "base/pool.h"
+#include "tensor/backend.h"
+
+enum { WK_DEVICE_NAME_MAX = 300, WK_DEVICE_WHY_MAX = 160 };
+
+/// A device that was chosen, and why.
+typedef struct wk_device {
+    int number; // of the GPU; -1 for the CPU
+    bool bf16;
+    char name[WK_DEVICE_NAME_MAX]; // for people: "cpu", "cuda:0 (NVIDIA H200, bf16)"
+    char why[WK_DEVICE_WHY_MAX];   // "device auto, first of 2 GPUs"
+} wk_device;
+
+/// Chooses "cpu", "cuda", "cuda:N", or for "auto" the first GPU where there is one and else the
+/// CPU. `precision` is "f32", "bf16" (GPUs only) or "auto": bf16 on a GPU, f32 on the CPU.
+wk_status wk_device_choose(const char *device, const char *precision, wk_device *out,
+                           wk_error *err);
+
+/// Chooses and opens it.
+wk_status wk_device_open(const char *device, const char *precision, wk_pool *pool, wk_backend **out,
+                         wk_device *chosen, wk_error *err);
+
+#endif

@@ -1,0 +1,70 @@
+#include "run/lock.h"
+
+#include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char NAME[] = "lock";
+
+static wk_status lock_error(const wk_dir *dir, const char *what, wk_error *err)
+{
+    char path[4096];
+    int code = errno;
+    snprintf(path, sizeof path, "%s/%s", wk_dir_path(dir), NAME);
+    errno = code;
+    return wk_file_error(err, what, path);
+}
+
+static wk_status take(const wk_dir *dir, int fd, wk_error *err)
+{
+    int result;
+    do
+        result = flock(fd, LOCK_EX | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    if (result == 0) return WK_OK;
+    if (errno != EWOULDBLOCK) return lock_error(dir, "cannot lock", err);
+    return wk_fail(err, WK_E_INPUT,
+                   "another process is training in '%s'; stop it or choose another directory",
+                   wk_dir_path(dir));
+}
+
+wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err)
+{
+    int fd;
+    WK_TRY(wk_dir_open_file(dir, NAME, O_RDWR | O_CREAT, &fd, err));
+    wk_lock taken = {dir, fd};
+    wk_status status = take(dir, fd, err);
+    // The one who had it may have deleted it between the two calls.
+    if (status == WK_OK) status = wk_lock_check(&taken, err);
+    if (status == WK_OK)
+        *lock = taken;
+    else
+        close(fd);
+    return status;
+}
+
+wk_status wk_lock_check(const wk_lock *lock, wk_error *err)
+{
+    struct stat held = {0}, there = {0};
+    if (fstat(lock->fd, &held) != 0) return lock_error(lock->dir, "cannot look at", err);
+    bool found = fstatat(wk_dir_fd(lock->dir), NAME, &there, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!found && errno != ENOENT) return lock_error(lock->dir, "cannot look at", err);
+    if (found && held.st_ino == there.st_ino && held.st_dev == there.st_dev) return WK_OK;
+    return wk_fail(
+        err, WK_E_IO,
+        "'%s/%s' was deleted or replaced while it was held, so another process may be "
+        "writing there; nothing more is saved: see that none is, and go on from the last "
+        "checkpoint with the same command",
+        wk_dir_path(lock->dir), NAME);
+}
+
+void wk_lock_release(wk_lock *lock)
+{
+    if (lock->dir) close(lock->fd);
+    *lock = (wk_lock){0};
+}

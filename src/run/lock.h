@@ -1,0 +1,25 @@
+// The lock of a directory: one process at a time writes there, because two would destroy each
+// other's files. It is gone with the process, however that ends.
+//
+// The lock is one of the directory that was opened, not of its path: a directory that is moved
+// takes it along, and the process goes on writing where it is now. A `lock` that was deleted or
+// replaced protects nothing any more, which wk_lock_check finds out.
+#ifndef WK_RUN_LOCK_H
+#define WK_RUN_LOCK_H
+
+#include "base/dir.h"
+
+/// All zero while nothing is held.
+typedef struct wk_lock {
+    const wk_dir *dir; // borrowed
+    int fd;
+} wk_lock;
+
+/// Takes DIR/lock; WK_E_INPUT when another process has it.
+wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
+/// Whether the file that is locked is still DIR/lock. Ask before everything that is saved.
+wk_status wk_lock_check(const wk_lock *lock, wk_error *err);
+/// One that holds nothing is fine.
+void wk_lock_release(wk_lock *lock);
+
+#endif

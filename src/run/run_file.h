@@ -1,0 +1,84 @@
+// run.bin: what a checkpoint holds beside the weights, as bytes and back.
+//
+//   header        magic, size of the file, hash of the configuration, environments, replay mark
+//   plain memory  counters, lanes, actions, images, first flags, the caller's note
+//   blocks        curriculum; recurrent states (where a policy acts); one for each environment,
+//                 empty where none runs. Each is a length of 8 bytes and that many bytes
+//   checksum      CRC-32C of all before it
+//
+// Reading checks everything that the loop takes for granted, so that a file with a right checksum
+// and wrong content is refused like a damaged one.
+#ifndef WK_RUN_RUN_FILE_H
+#define WK_RUN_RUN_FILE_H
+
+#include "base/text.h"
+#include "replay/log.h"
+#include "waker/curriculum.h"
+
+/// Bytes of the caller's note.
+enum { WK_TRAINER_NOTE_BYTES = 512 };
+
+/// Everything that changes and is small: one struct, saved as it is.
+typedef struct wk_trainer_counters {
+    uint64_t iterations, steps, episodes, updates, diverged;
+    uint64_t debt;   // steps collected since the last update
+    uint64_t acting; // whether the policy has begun to act
+} wk_trainer_counters;
+
+/// One environment's running episode, saved as it is.
+typedef struct wk_lane {
+    uint64_t episode, space;
+    uint64_t steps;
+    uint64_t active; // an episode runs; 0: begin one next
+    double theta[WK_PARAMS_MAX];
+    float returns[WK_TASKS_MAX];
+    float completion[WK_TASKS_MAX];
+} wk_lane;
+
+/// What the file begins with.
+typedef struct wk_run_header {
+    char magic[8];
+    uint64_t size; // of the whole file, checksum included
+    uint64_t config;
+    uint64_t lanes;
+    wk_replay_mark replay;
+} wk_run_header;
+
+/// Where the state of a run lies while it is written or read. For reading the curriculum alone,
+/// only count, domain, and curriculum are needed.
+typedef struct wk_run_state {
+    int count; // environments
+    const wk_domain *domain;
+    wk_trainer_counters *counters;
+    wk_lane *lanes;  // [count]
+    float *actions;  // [count,A]
+    uint8_t *images; // [count,64,64,3]
+    uint8_t *first;  // [count]
+    void *note;
+    size_t note_size;
+    wk_curriculum *curriculum;
+    void *acting; // recurrent states; their size is 0 where no policy acts
+    size_t acting_size;
+    wk_vec *vec;
+} wk_run_state;
+
+/// Appends the file's bytes; the caller checks `out` for lack of memory.
+wk_status wk_run_file_write(const wk_run_state *state, uint64_t config, const wk_replay_mark *mark,
+                            wk_text *out, wk_error *err);
+
+/// Whether the bytes are a whole file; gives its header. `path` is for the message.
+wk_status wk_run_file_check(const void *bytes, size_t size, const char *path, wk_run_header *out,
+                            wk_error *err);
+
+/// Reads a file that was checked. After a failure the state is partly overwritten.
+wk_status wk_run_file_read(const void *bytes, size_t size, const wk_run_state *state,
+                           wk_error *err);
+
+/// Reads its counters and nothing else; zeros where it is too short for them.
+wk_trainer_counters wk_run_file_counters(const void *bytes, size_t size);
+
+/// Reads its curriculum and nothing else.
+wk_status wk_run_file_read_curriculum(const void *bytes, size_t size, const wk_run_state *state,
+                                      wk_error *err);
+
+#endif

@@ -1,0 +1,52 @@
+// A saved run opened for looking: its configuration, its world, and a learner with the weights of a
+// chosen step, on the device the run was told or another. Nothing is written, so it may be done
+// beside a process that trains.
+#ifndef WK_RUN_SAVED_LEARNER_H
+#define WK_RUN_SAVED_LEARNER_H
+
+#include "base/pool.h"
+#include "run/device.h"
+#include "run/weights_file.h"
+#include "run/world.h"
+
+/// Which weights of which run.
+typedef struct wk_subject_config {
+    const char *directory;
+    wk_weights_kind kind;
+    int64_t step;      // or WK_STEP_LAST
+    const char *task;  // of a fine-tuned policy, else NULL
+    const char *tasks; // NULL: the policies the weights have; else "none", "all" or names of tasks
+                       // whose policies begin untrained
+    bool adapt;        // the task policies are to be trained
+    const uint64_t *seed;    // NULL: the run's
+    const char *device;      // NULL: as the run was told
+    int threads;             // 0: as the run was told
+    const wk_run_code *code; // of the run's plug-in, for playing in its environments; NULL: the
+                             // description that the run keeps will do
+} wk_subject_config;
+
+/// Zero-initialise; close it also after a failed open.
+typedef struct wk_subject {
+    wk_run_config config; // the run's, with tasks, device and threads as opened
+    wk_plugin_record record;
+    wk_run_world world;
+    wk_pool *pool;
+    wk_backend *backend;
+    wk_device device; // the backend's, and why
+    wk_learner *learner;
+    int tasks[WK_TASKS_MAX], n_tasks; // the domain's task of each task policy of the learner
+    wk_weights_kind kind;
+    uint64_t step;                  // of the weights
+    char path[WK_WEIGHTS_PATH_MAX]; // the file they come from
+} wk_subject;
+
+/// Reads DIRECTORY/config.yaml; says so when the directory holds no run.
+wk_status wk_subject_read_config(const char *directory, wk_run_config *out, wk_error *err);
+
+wk_status wk_subject_open(const wk_subject_config *config, wk_subject *out, wk_error *err);
+void wk_subject_close(wk_subject *subject);
+
+/// The learner's policy for a task of the domain (by its number); the error says which there are.
+wk_status wk_subject_policy(const wk_subject *subject, int task, int *policy, wk_error *err);
+
+#endif

@@ -1,0 +1,61 @@
+#include "run/sweep.h"
+
+#include "run/steps.h"
+#include <string.h>
+
+// Length of the name that a temporary file was to get (base/file.c adds ".tmp.PID.ATTEMPT"), or 0.
+static size_t target_length(const char *name)
+{
+    static const char digits[] = "0123456789", between[] = ".tmp.";
+    const char *at = strstr(name, between);
+    if (!at) return 0;
+    const char *rest = at + strlen(between);
+    size_t pid = strspn(rest, digits);
+    if (pid == 0 || rest[pid] != '.') return 0;
+    size_t attempt = strspn(rest + pid + 1, digits);
+    return attempt > 0 && !rest[pid + 1 + attempt] ? (size_t)(at - name) : 0;
+}
+
+// Whether a run writes files of this name in its directory or among its snapshots.
+static bool is_written(const char *name)
+{
+    uint64_t step;
+    return strcmp(name, "config.yaml") == 0 || strcmp(name, "plugin.json") == 0 ||
+           wk_step_parse(name, "", ".safetensors", &step);
+}
+
+static bool is_left_over(const char *name)
+{
+    char target[WK_STEP_NAME_MAX];
+    size_t length = target_length(name);
+    if (length == 0 || length >= sizeof target) return false;
+    memcpy(target, name, length);
+    target[length] = 0;
+    return is_written(target);
+}
+
+static wk_status sweep_files(const wk_dir *dir, wk_error *err)
+{
+    wk_names names = {0};
+    wk_status status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++) {
+        wk_entry entry;
+        if (!is_left_over(names.items[i])) continue;
+        status = wk_dir_look(dir, names.items[i], &entry, NULL, err);
+        if (status == WK_OK && entry == WK_ENTRY_FILE)
+            status = wk_dir_remove(dir, names.items[i], err);
+    }
+    wk_names_free(&names);
+    return status;
+}
+
+wk_status wk_sweep(const wk_dir *run, wk_error *err)
+{
+    wk_dir *snapshots = NULL;
+    WK_TRY(sweep_files(run, err));
+    wk_status status = wk_dir_open_own(run, "snapshots", &snapshots, err);
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status == WK_OK) status = sweep_files(snapshots, err);
+    wk_dir_close(snapshots);
+    return status;
+}

@@ -1,0 +1,11 @@
+// Temporary files that killed processes have left in the directory of a run.
+#ifndef WK_RUN_SWEEP_H
+#define WK_RUN_SWEEP_H
+
+#include "base/dir.h"
+
+/// Deletes them in the directory itself and in its snapshots. Call it with the run's lock held: no
+/// other process writes there then. Only names that a save makes are touched.
+wk_status wk_sweep(const wk_dir *run, wk_error *err);
+
+#endif

@@ -1,0 +1,68 @@
+// Files of weights in the directory of a run, by kind and step:
+//
+//   snapshots/step-000000500000.safetensors                      along the way, by training
+//   checkpoints/step-000000500000/learner.safetensors            the newest, with optimisers
+//   adapt/step-000000500000/weights.safetensors                  task policies from a snapshot
+//   finetune/step-000000500000-walk/weights.safetensors          the same, trained on for one task
+//
+// The step is always that of the world model they come from.
+#ifndef WK_RUN_WEIGHTS_FILE_H
+#define WK_RUN_WEIGHTS_FILE_H
+
+#include "agent/learner.h"
+#include "run/data_cutoff.h"
+#include "run/steps.h"
+
+enum { WK_WEIGHTS_PATH_MAX = 4096 };
+
+/// Where weights come from.
+typedef enum wk_weights_kind {
+    WK_WEIGHTS_SNAPSHOT,
+    WK_WEIGHTS_CHECKPOINT,
+    WK_WEIGHTS_ADAPTED,
+    WK_WEIGHTS_FINETUNED,
+} wk_weights_kind;
+
+/// "snapshot", "checkpoint", "adapted", "finetuned".
+const char *wk_weights_kind_name(wk_weights_kind kind);
+
+/// The file of a step; `task` is for fine-tuned weights only, else NULL.
+void wk_weights_path(const char *run, wk_weights_kind kind, uint64_t step, const char *task,
+                     char out[WK_WEIGHTS_PATH_MAX]);
+
+/// Adds the steps there are weights of, the oldest first; a run without any is fine.
+wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *task, wk_steps *out,
+                           wk_error *err);
+
+/// A task as folders of fine-tuned weights name it.
+typedef char wk_weights_task[64];
+
+/// Tasks that a run has fine-tuned policies for, by the names of their folders, sorted; gives how
+/// many, at most `most`.
+wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t most, size_t *count,
+                           wk_error *err);
+
+/// The newest step of a kind, or the one asked for; what exists is in the message when there is
+/// none.
+enum { WK_STEP_LAST = -1 };
+wk_status wk_weights_find(const char *run, wk_weights_kind kind, int64_t wanted, const char *task,
+                          uint64_t *step, wk_error *err);
+
+/// What weights are labelled with.
+typedef struct wk_weights_origin {
+    const wk_run_config *config; // the run's, with the learner's tasks
+    const wk_domain *domain;
+    uint64_t step;
+    const wk_extent *extent; // of the data they were made from
+} wk_weights_origin;
+
+/// Writes a learner's weights with labels to `name` in `dir`.
+wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
+                          const wk_dir *dir, const char *name, wk_error *err);
+
+/// The tasks a file of weights is labelled with, as the configuration's key "tasks" has them.
+wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err);
+/// The extent it is labelled with.
+wk_status wk_weights_extent(const char *path, wk_extent *out, wk_error *err);
+
+#endif

@@ -1,0 +1,417 @@
+// Convolutions in bf16 on capability 9.0, in both directions. A block of threads copies the part of
+// the images that its tile needs into shared memory once, and every tap of the kernel is a product
+// that begins at another place of that copy: wgmma reads chunks of 8 channels of neighbouring
+// places, wherever the first lies.
+//
+// For that, places are counted through: place = (image * height + row) * width + column, and the
+// tap one below and one to the right is width + 1 further on. Large to small, the image is seen as
+// stride * stride planes of every other pixel, in each of which neighbouring results read
+// neighbouring places; results whose place lies beyond the small image's edge are made and dropped.
+// Small to large, the places of the image have zeros between lines and between images, so that a
+// tap to the left of a line finds the zeros behind the one before; results are the large pixels of
+// one class (their coordinates modulo the stride), or of all classes side by side.
+#include "tensor/cuda/hopper/conv.cuh"
+#include "tensor/cuda/hopper/wgmma.cuh"
+
+enum { THREADS = 256, GROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4 };
+enum { CHUNK_BYTES = CHUNK * sizeof(__nv_bfloat16) };
+#define OUTSIDE 0xffffffffu
+
+// Weights in shared memory: `depth` terms of COLS columns a stage, as they were laid out before.
+template <int COLS> struct tile {
+    static const int depth = WK_PLANES_DEPTH(COLS);
+    static const int pitch = COLS * CHUNK_BYTES; // from 8 terms to the next
+    static const int stage = depth / CHUNK * pitch;
+    static const int part = COLS > 96 ? 96 : COLS; // columns of one instruction
+    static const int parts = COLS / part;
+    static const int line = COLS + 4; // of the results
+};
+
+template <int COLS> struct sums {
+    static const int part = COLS > 96 ? 96 : COLS;
+    float v[COLS / part][part / 2];
+};
+
+// The beginning of shared memory, before the image and the weights.
+typedef struct front {
+    unsigned place[ROWS]; // where a row's results begin, with edges in its low bits, or OUTSIDE
+    unsigned copied[ROWS + WK_PLANES_HALO]; // where the copied places begin
+    uint4 terms[WK_PLANES_TERMS / 64];      // where every 16 terms begin in the copy, in chunks
+    uint64_t full[STAGES], empty[STAGES];
+} front;
+
+// What a block works on.
+typedef struct block_work {
+    unsigned down, right; // TRANSPOSED: the class, or the first of all
+    unsigned taps_down, taps_right;
+    unsigned depth; // terms
+    int first;      // the copy's first place
+} block_work;
+
+template <bool TRANSPOSED> static __device__ block_work work_of(const wk_planes &j)
+{
+    block_work b = {};
+    b.taps_down = j.taps[0], b.taps_right = j.taps[0];
+    b.first = (int)(blockIdx.x * ROWS);
+    if (TRANSPOSED) {
+        b.down = blockIdx.z / 2, b.right = blockIdx.z % 2;
+        b.taps_down = j.taps[b.down], b.taps_right = j.taps[b.right];
+        b.first -= (int)((b.taps_down - 1) * j.x.width + b.taps_right - 1);
+    }
+    b.depth = b.taps_down * b.taps_right * j.channels;
+    return b;
+}
+
+// The first numbers of the tile's results.
+template <bool TRANSPOSED> static __device__ void locate_results(const wk_planes &j, front *f)
+{
+    if (threadIdx.x >= ROWS) return;
+    unsigned place = blockIdx.x * ROWS + threadIdx.x, image, row, column, at = OUTSIDE;
+    wk_locate(j.x, place, &image, &row, &column);
+    if (TRANSPOSED) row *= 2, column *= 2;
+    if (place < j.x.places && row < j.result && column < j.result) {
+        at = ((image * j.result + row) * j.result + column) * j.result_c;
+        if (TRANSPOSED && j.result_c % CHUNK == 0)
+            at |= (row + 1 < j.result ? 1 : 0) | (column + 1 < j.result ? 2 : 0);
+    }
+    f->place[threadIdx.x] = at;
+}
+
+// Where 16 terms begin in the copy. Behind the last the weights are zeros, and any images will do.
+template <bool TRANSPOSED>
+static __device__ void locate_terms(const wk_planes &j, const block_work &b, front *f)
+{
+    unsigned *terms = (unsigned *)f->terms;
+    for (unsigned i = threadIdx.x; i < WK_PLANES_TERMS / 16; i += THREADS) {
+        unsigned k = min(i * 16, b.depth - 16), tap = k / j.channels, channel = k % j.channels;
+        unsigned u = tap / b.taps_right, v = tap - u * b.taps_right, plane = 0;
+        if (TRANSPOSED) {
+            u = b.taps_down - 1 - u, v = b.taps_right - 1 - v;
+        } else if (j.x.split == 2) {
+            plane = u % 2 * 2 + v % 2;
+            u /= 2, v /= 2;
+        }
+        unsigned chunk = plane * j.x.plane_chunks + channel / CHUNK;
+        terms[i] = chunk * (j.pitch / CHUNK_BYTES) + u * j.x.width + v;
+    }
+}
+
+// Finds the places to copy.
+static __device__ void locate_images(const wk_planes &j, const block_work &b, front *f)
+{
+    for (unsigned i = threadIdx.x; i < j.copied; i += THREADS) {
+        int place = b.first + (int)i; // before the first there is none
+        f->copied[i] = place < 0 ? 0 : wk_place_of(j.x, (unsigned)place);
+    }
+}
+
+// The images' part. A warp copies neighbouring places, which lie side by side in shared memory, and
+// as many chunks of each (`beside`) as make a whole sector of global memory.
+static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
+{
+    unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.pitch;
+    unsigned high = 32 / j.x.beside, across = j.x.plane_chunks / j.x.beside;
+    unsigned tasks = (j.copied + high - 1) / high * across;
+    for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
+        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + lane / j.x.beside;
+        unsigned chunk = (task - group * across) * j.x.beside + lane % j.x.beside;
+        if (at >= j.copied) continue;
+        unsigned place = f->copied[at], there = to + chunk * j.pitch + at * CHUNK_BYTES;
+        const __nv_bfloat16 *from = j.x.from + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
+        wk_copy_chunk(there, from, place);
+        if (j.x.split == 1) continue;
+        bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
+        wk_copy_chunk(there + plane, from + j.x.plane_right, right);
+        wk_copy_chunk(there + 2 * plane, from + j.x.plane_down, below);
+        wk_copy_chunk(there + 3 * plane, from + j.x.plane_down + j.x.plane_right, below && right);
+    }
+}
+
+// Multiplies a stage. `left` is the first operand's description, to which the terms' chunks are
+// added.
+template <int COLS>
+static __device__ void multiply(const front *f, unsigned step, uint64_t left, unsigned weights,
+                                sums<COLS> &sum)
+{
+    typedef tile<COLS> t;
+    uint2 terms[2]; // of 64 or 32
+    for (int i = 0; i < t::depth / 32; i++)
+        terms[i] = ((const uint2 *)f->terms)[step * (t::depth / 32) + i];
+    uint64_t right = wk_operand(weights, t::pitch, 128);
+    wk_wgmma_begin();
+#pragma unroll
+    for (unsigned k = 0; k < t::depth / 16; k++) {
+        unsigned at = k % 2 ? terms[k / 2].y : terms[k / 2].x;
+#pragma unroll
+        for (unsigned i = 0; i < t::parts; i++)
+            wk_wgmma<0, 0>(sum.v[i], left + at, right + k * 2 * COLS + i * t::part, 1);
+    }
+    wk_wgmma_commit();
+}
+
+// Results leave the registers through shared memory.
+template <int COLS> static __device__ void put_down(const sums<COLS> &sum, float *to)
+{
+    typedef tile<COLS> t;
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    float *at = to + (warp * 16 + lane / 4) * t::line + lane % 4 * 2;
+#pragma unroll
+    for (int p = 0; p < t::parts; p++)
+#pragma unroll
+        for (int i = 0; i < t::part / 2; i += 2)
+            *(float2 *)(at + i / 2 % 2 * 8 * t::line + p * t::part + i / 4 * 8) =
+                make_float2(sum.v[p][i], sum.v[p][i + 1]);
+}
+
+static __device__ wk_eight load_eight(const float *x)
+{
+    return {((const float4 *)x)[0], ((const float4 *)x)[1]};
+}
+
+// act(x + bias), or x times the slope at `y` where there is a slope to take.
+static __device__ void finish_eight(const wk_planes &j, const wk_eight &y,
+                                    const float (&bias)[CHUNK], float (&v)[CHUNK])
+{
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++)
+        v[i] += bias[i];
+    if (j.sloped) {
+        const float at[CHUNK] = {y.a.x, y.a.y, y.a.z, y.a.w, y.b.x, y.b.y, y.b.z, y.b.w};
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            v[i] *= wk_activate_slope(WK_ELU, at[i]);
+    } else if (j.elu) {
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            v[i] = wk_activate_half(WK_ELU, v[i]);
+    }
+}
+
+// A thread's eight columns: where they begin in a row's results, and which edges they need.
+typedef struct result_chunk {
+    unsigned column, channel, offset, edges;
+} result_chunk;
+
+template <bool TRANSPOSED>
+static __device__ result_chunk result_chunk_of(const wk_planes &j, unsigned column)
+{
+    result_chunk r = {column, column, column, 0};
+    if (!TRANSPOSED) return r;
+    unsigned down = blockIdx.z / 2, right = blockIdx.z % 2;
+    if (j.joined) {
+        unsigned index = wk_quotient(column, j.by_result_c);
+        r.channel = column - index * j.result_c;
+        down = index / 2, right = index % 2;
+    }
+    r.offset = (down * j.result + right) * j.result_c + r.channel;
+    r.edges = down | right << 1;
+    return r;
+}
+
+// Finishes and stores a thread's columns of every so manieth row, and adds them up. What slopes are
+// taken at is read for several rows ahead.
+template <int COLS>
+static __device__ void store_rows(const wk_planes &j, const front *f, const result_chunk &r,
+                                  unsigned first, const float *from, float (&total)[CHUNK])
+{
+    const unsigned high = THREADS / (COLS / CHUNK), ahead = 4;
+    float bias[CHUNK];
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++)
+        bias[i] = j.bias ? j.bias[r.channel + i] : 0.0f;
+#pragma unroll 1
+    for (unsigned row = first; row < ROWS; row += ahead * high) {
+        unsigned place[ahead];
+        wk_eight y[ahead];
+#pragma unroll
+        for (unsigned i = 0; i < ahead; i++) {
+            unsigned at = row + i * high < ROWS ? f->place[row + i * high] : OUTSIDE;
+            bool real = at != OUTSIDE && (at & r.edges) == r.edges;
+            place[i] = real ? (at & ~3u) + r.offset : OUTSIDE;
+            if (j.sloped && real) y[i] = j.slope.get8(place[i] / CHUNK);
+        }
+#pragma unroll
+        for (unsigned i = 0; i < ahead; i++) {
+            if (place[i] == OUTSIDE) continue;
+            wk_eight x = load_eight(from + (row + i * high) * tile<COLS>::line);
+            float v[CHUNK] = {x.a.x, x.a.y, x.a.z, x.a.w, x.b.x, x.b.y, x.b.z, x.b.w};
+            finish_eight(j, y[i], bias, v);
+            j.out.put8(place[i] / CHUNK,
+                       {make_float4(v[0], v[1], v[2], v[3]), make_float4(v[4], v[5], v[6], v[7])});
+#pragma unroll
+            for (int k = 0; k < CHUNK; k++)
+                total[k] += v[k];
+        }
+    }
+}
+
+// Column sums of the tile, in a fixed order.
+template <int COLS>
+static __device__ void store_totals(const wk_planes &j, unsigned first, unsigned at,
+                                    const float (&total)[CHUNK], float *part)
+{
+    const unsigned high = THREADS / (COLS / CHUNK);
+    __syncthreads();
+    if (first < high)
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            part[first * COLS + at + i] = total[i];
+    __syncthreads();
+    unsigned column = blockIdx.y * COLS + threadIdx.x;
+    if (threadIdx.x >= COLS || column >= j.columns) return;
+    float sum = 0;
+    for (unsigned i = 0; i < high; i++)
+        sum += part[i * COLS + threadIdx.x];
+    j.totals[(size_t)(blockIdx.z * gridDim.x + blockIdx.x) * j.columns + column] = sum;
+}
+
+// A thread has eight columns.
+template <bool TRANSPOSED, int COLS>
+static __device__ void store(const wk_planes &j, const front *f, float *results)
+{
+    const unsigned across = COLS / CHUNK, high = THREADS / across;
+    unsigned at = threadIdx.x % across * CHUNK, first = threadIdx.x / across;
+    const result_chunk r = result_chunk_of<TRANSPOSED>(j, blockIdx.y * COLS + at);
+    float total[CHUNK] = {};
+    if (first < high && r.column < j.columns) store_rows<COLS>(j, f, r, first, results + at, total);
+    if (j.totals) store_totals<COLS>(j, first, at, total, results);
+}
+
+// Three colours of four classes: two neighbouring pixels of a line are six numbers.
+static __device__ void store_colours(const wk_planes &j, const front *f, const float *from)
+{
+    const unsigned line = tile<16>::line;
+    unsigned row = threadIdx.x / 2, down = threadIdx.x % 2, place = f->place[row];
+    if (place == OUTSIDE) return;
+    place += down * j.result * 3;
+    float v[6];
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        v[i] = from[row * line + down * 6 + i] + (j.bias ? j.bias[i % 3] : 0.0f);
+#pragma unroll
+    for (int i = 0; i < 6; i += 2) {
+        if (j.out.x) *(float2 *)(j.out.x + place + i) = make_float2(v[i], v[i + 1]);
+        if (j.out.half) *(unsigned *)(j.out.half + place + i) = wk_two_halves(v[i], v[i + 1]);
+    }
+}
+
+// The weights' way to shared memory; one thread sees to it.
+typedef struct supply {
+    const __nv_bfloat16 *from;
+    unsigned to, full, empty, steps;
+} supply;
+
+template <int COLS> static __device__ supply supply_of(const wk_planes &j, front *f, unsigned to)
+{
+    unsigned block = blockIdx.z * gridDim.y + blockIdx.y;
+    const size_t numbers = tile<COLS>::stage / sizeof(__nv_bfloat16);
+    supply s = {j.weights + block * j.steps * numbers, to,
+                (unsigned)__cvta_generic_to_shared(f->full),
+                (unsigned)__cvta_generic_to_shared(f->empty), j.steps};
+    return s;
+}
+
+template <int COLS> static __device__ void bring(const supply &s, unsigned step)
+{
+    const unsigned bytes = tile<COLS>::stage;
+    wk_copy_bulk(s.to + step % STAGES * bytes, (const char *)s.from + (size_t)step * bytes, bytes,
+                 s.full + step % STAGES * 8);
+}
+
+static __device__ void begin_barriers(const supply &s)
+{
+    for (unsigned i = 0; i < STAGES; i++) {
+        wk_barrier_init(s.full + i * 8, 1);
+        wk_barrier_init(s.empty + i * 8, THREADS / 32);
+    }
+    wk_publish_shared();
+}
+
+template <bool TRANSPOSED, int COLS>
+static __global__ void __launch_bounds__(THREADS, COLS <= 48 ? 4 : 2)
+    planes_kernel(const wk_planes j)
+{
+    extern __shared__ __align__(128) char memory[];
+    typedef tile<COLS> t;
+    front *f = (front *)memory;
+    const block_work b = work_of<TRANSPOSED>(j);
+    unsigned images = (unsigned)__cvta_generic_to_shared(memory) + sizeof(front);
+    unsigned steps = (b.depth + t::depth - 1) / t::depth;
+    const supply s = supply_of<COLS>(j, f, images + j.copied_bytes);
+    if (threadIdx.x == 0) begin_barriers(s);
+    locate_results<TRANSPOSED>(j, f);
+    locate_terms<TRANSPOSED>(j, b, f);
+    locate_images(j, b, f);
+    __syncthreads();
+    wk_begin();
+    if (threadIdx.x == 0)
+        for (unsigned step = 0; step < STAGES && step < steps; step++)
+            bring<COLS>(s, step);
+    copy_images(j, f, images);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    wk_publish_shared();
+    __syncthreads();
+    sums<COLS> sum = {};
+    for (int i = 0; i < t::parts; i++)
+        wk_wgmma_hold(sum.v[i]);
+    uint64_t left = wk_operand(images + threadIdx.x / GROUP * 64 * CHUNK_BYTES, j.pitch, 128);
+#pragma unroll 1
+    for (unsigned step = 0; step < steps; step++) {
+        unsigned at = step % STAGES, before = (step - 1) % STAGES;
+        wk_barrier_wait(s.full + at * 8, step / STAGES % 2);
+        multiply<COLS>(f, step, left, s.to + at * t::stage, sum);
+        wk_wgmma_wait<1>();
+        if (step == 0) continue;
+        if (threadIdx.x % 32 == 0) wk_barrier_arrive(s.empty + before * 8);
+        if (threadIdx.x == 0 && step - 1 + STAGES < steps) {
+            wk_barrier_wait(s.empty + before * 8, (step - 1) / STAGES % 2);
+            bring<COLS>(s, step - 1 + STAGES);
+        }
+        __syncwarp();
+    }
+    wk_wgmma_wait<0>();
+    for (int i = 0; i < t::parts; i++)
+        wk_wgmma_hold(sum.v[i]);
+    __syncthreads();
+    float *result = (float *)(memory + sizeof(front));
+    put_down<COLS>(sum, result);
+    __syncthreads();
+    if constexpr (COLS == 16)
+        store_colours(j, f, result);
+    else
+        store<TRANSPOSED, COLS>(j, f, result);
+}
+
+template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, const wk_planes &j)
+{
+    typedef tile<COLS> t;
+    unsigned bytes = j.copied_bytes + STAGES * t::stage, results = ROWS * t::line * sizeof(float);
+    wk_launch_shared(c, planes_kernel<TRANSPOSED, COLS>,
+                     dim3((j.x.places + ROWS - 1) / ROWS, (j.columns + COLS - 1) / COLS, j.classes),
+                     THREADS, sizeof(front) + (bytes > results ? bytes : results), j);
+}
+
+void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j)
+{
+    switch (wk_planes_columns(j)) {
+    case 48:
+        return launch<false, 48>(c, *j);
+    case 96:
+        return launch<false, 96>(c, *j);
+    default:
+        return launch<false, 192>(c, *j);
+    }
+}
+
+void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j)
+{
+    switch (wk_planes_columns(j)) {
+    case 16:
+        return launch<true, 16>(c, *j);
+    case 48:
+    case 96:
+        return launch<true, 96>(c, *j);
+    default:
+        return launch<true, 192>(c, *j);
+    }
+}

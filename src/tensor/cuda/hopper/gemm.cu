@@ -1,0 +1,296 @@
+// The product of gemm.cuh. One or two warpgroups of a block multiply a tile of 64 or 128 rows; a
+// thread of another has the copy engine fill a ring of operand tiles ahead of them. Two blocks of a
+// cluster have the same columns of neighbouring rows: each fetches half of b's tile for both.
+// Blocks stay and take tile after tile, so the ring fills while results are written
+// (gemm_epilogue.cuh).
+#include "tensor/cuda/hopper/gemm_epilogue.cuh"
+#include "tensor/cuda/hopper/gemm_resident_weights.cuh"
+#include "tensor/cuda/hopper/tensor_map.cuh"
+
+// The copying thread.
+template <int GROUPS, int N, bool K_MAJOR>
+static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full, unsigned empty)
+{
+    typedef tile<GROUPS, N, K_MAJOR> T;
+    unsigned rank = cluster_rank(), stage = 0, round = 0;
+    for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
+        place at = place_of<T>(j, t, N);
+        for (unsigned segment = 0; segment <= j.segments; segment++) {
+            unsigned term = segment == j.segments;
+            unsigned matrix = term == 0 && j.segments > 1 ? segment : at.stack;
+            for (unsigned block = 0; block < j.blocks[term]; block++) {
+                unsigned a = memory + stage * T::STAGE, b = a + T::BYTES_A,
+                         ready = full + 8 * stage;
+                int k = (int)(block * K_BLOCK);
+                wk_barrier_wait(empty + 8 * stage, (round & 1) ^ 1);
+                barrier_expect(ready, T::STAGE);
+                fetch(a, &j.a[term], ready, k, (int)at.row, (int)(matrix * j.move_a[term]));
+                if (K_MAJOR) {
+                    unsigned first = rank * (N / CLUSTER);
+                    fetch_for_all(b + first * K_BLOCK * 2, &j.b[term], ready, k,
+                                  (int)(at.col + first), (int)(matrix * j.move_b[term]));
+                } else {
+                    for (unsigned box = rank; box < T::BOXES; box += CLUSTER)
+                        fetch_for_all(b + box * N_BOX * K_BLOCK * 2, &j.b[term], ready,
+                                      (int)(at.col + box * N_BOX), k,
+                                      (int)(matrix * j.move_b[term]));
+                }
+                if (++stage == T::STAGES) {
+                    stage = 0;
+                    round++;
+                }
+            }
+        }
+    }
+}
+
+// A multiplying warpgroup.
+template <int GROUPS, int N, bool K_MAJOR>
+static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned full, unsigned empty,
+                                float *pieces)
+{
+    typedef tile<GROUPS, N, K_MAJOR> T;
+    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4, stage = 0, round = 0;
+    float *piece = pieces + warp * 16 * PITCH;
+    unsigned buffer = shared_address(pieces) + warp * T::BUFFERS * T::BUFFER;
+    unsigned ready = empty + 8 * (T::STAGES + warp), parity = 0;
+    for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
+        place at = place_of<T>(j, t, N);
+        patch mine = {at.row + warp * 16, at.col, at.stack};
+        float d[N / 2];
+        int add = 0;
+        unsigned held = 0; // the stage that products under way still read, if add
+        for (unsigned segment = 0; segment <= j.segments; segment++) {
+            unsigned term = segment == j.segments, blocks = j.blocks[term];
+            for (unsigned block = 0; block < blocks; block++) {
+                unsigned from = memory + stage * T::STAGE;
+                uint64_t a = describe_k_major(from + group * 64 * K_BLOCK * 2);
+                uint64_t b = K_MAJOR ? describe_k_major(from + T::BYTES_A)
+                                     : describe_n_major<K_BLOCK>(from + T::BYTES_A);
+                const int step_a = K_STEP * 2 >> 4;
+                const int step_b = (K_MAJOR ? K_STEP * 2 : K_STEP * N_BOX * 2) >> 4;
+                wk_barrier_wait(full + 8 * stage, round & 1);
+                // What lies beyond the terms is zero in both.
+                multiply_steps<STEPS, K_MAJOR>(d, a, b, step_a, step_b, add);
+                // Alone, a warpgroup has the next products under way before it waits for the last;
+                // two fill each other's gaps, and the ring refills sooner.
+                if (GROUPS > 1) {
+                    wk_wgmma_wait<0>();
+                    release(empty + 8 * stage);
+                } else if (add) {
+                    wk_wgmma_wait<1>();
+                    release(empty + 8 * held);
+                }
+                // Once per tile, when the last one's results have surely left the buffer.
+                if (j.kind == FINISH_SLOPE && segment == 0 && block == (blocks > 1 ? 1 : 0))
+                    request_slopes<T, N>(j, buffer, ready, mine);
+                add = 1;
+                held = stage;
+                if (++stage == T::STAGES) {
+                    stage = 0;
+                    round++;
+                }
+            }
+        }
+        if (GROUPS == 1) {
+            wk_wgmma_wait<0>();
+            release(empty + 8 * held);
+        }
+        switch (j.kind) {
+        case FINISH_ELU:
+            write_halves<T, FINISH_ELU, N>(j, d, buffer, mine);
+            break;
+        case FINISH_BIAS:
+            write_halves<T, FINISH_BIAS, N>(j, d, buffer, mine);
+            break;
+        case FINISH_SLOPE:
+            wk_barrier_wait(ready, parity);
+            parity ^= 1;
+            write_halves<T, FINISH_SLOPE, N>(j, d, buffer, mine);
+            break;
+        case FINISH_SUM:
+            write<FINISH_SUM, 0, N>(j, d, piece, mine);
+            break;
+        default:
+            write<FINISH_ANY, 0, N>(j, d, piece, mine);
+        }
+    }
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+template <int GROUPS, int N, bool K_MAJOR>
+__global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
+    hopper_kernel(const __grid_constant__ hopper_job j)
+{
+    typedef tile<GROUPS, N, K_MAJOR> T;
+    extern __shared__ char raw[];
+    char *memory = whole_memory(raw);
+    float *pieces = (float *)(memory + T::STAGES * T::STAGE);
+    unsigned full = shared_address(pieces) + T::STAGING, empty = full + 8 * T::STAGES;
+    if (threadIdx.x == 0) {
+        for (unsigned i = 0; i < T::STAGES; i++) {
+            wk_barrier_init(full + 8 * i, 1);
+            wk_barrier_init(empty + 8 * i, CLUSTER * GROUPS);
+        }
+        for (unsigned i = 0; i < T::WARPS; i++)
+            wk_barrier_init(empty + 8 * (T::STAGES + i), 1);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    cluster_sync();
+    wk_begin();
+    // The shuffle tells the compiler that a warp is of one mind. The copying warpgroup gives its
+    // registers to two multiplying ones; one has enough.
+    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
+        if (GROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 128 * GROUPS)
+            bring<GROUPS, N, K_MAJOR>(j, shared_address(memory), full, empty);
+    } else {
+        if (GROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        multiply<GROUPS, N, K_MAJOR>(j, shared_address(memory), full, empty, pieces);
+    }
+    __syncwarp();
+    cluster_sync(); // nobody leaves while the other may still write to it
+}
+
+// The host's side.
+
+static bool map_term(encode_fn *call, const wk_hopper_product *p, int i, unsigned rows, unsigned n,
+                     hopper_job *j)
+{
+    const wk_hopper_term *t = &p->term[i];
+    size_t count_a = t->stride_a ? p->stacks : 1, count_b = t->stride_b ? p->stacks : 1;
+    operand_map a = {t->a, count_a, p->m, t->k, t->row_a, t->stride_a, rows, K_BLOCK};
+    operand_map b = {t->b, count_b, t->k, p->n, t->row_b, t->stride_b, K_BLOCK, N_BOX};
+    if (p->transpose_b) {
+        b.rows = p->n;
+        b.cols = t->k;
+        b.box_rows = n / CLUSTER;
+        b.box_cols = K_BLOCK;
+    }
+    j->move_a[i] = t->stride_a ? 1 : 0;
+    j->move_b[i] = t->stride_b ? 1 : 0;
+    j->blocks[i] = (unsigned)((t->k + K_BLOCK - 1) / K_BLOCK);
+    return encode(call, &a, &j->a[i]) && encode(call, &b, &j->b[i]);
+}
+
+// The maps of what is read and written by the copy engine at the end of a tile.
+static bool map_results(encode_fn *call, const wk_hopper_product *p, unsigned cols, hopper_job *j)
+{
+    enum { ROWS = 16 };
+    operand_map o = {p->out.half, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
+    if (j->kind <= FINISH_SLOPE && !encode(call, &o, &j->out_map)) return false;
+    o.x = p->y.half;
+    return j->kind != FINISH_SLOPE || encode(call, &o, &j->y_map);
+}
+
+template <int GROUPS, int N, bool K_MAJOR>
+static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call)
+{
+    typedef tile<GROUPS, N, K_MAJOR> T;
+    hopper_job j = {};
+    for (int i = 0; i < p->terms; i++)
+        if (!map_term(call, p, i, T::ROWS, N, &j)) return false;
+    j.m = (unsigned)p->m;
+    j.n = (unsigned)p->n;
+    j.stacks = p->reduce ? 1 : (unsigned)p->stacks;
+    j.segments = p->reduce ? (unsigned)p->stacks : 1;
+    j.tiles_n = (j.n + N - 1) / N;
+    j.tiles = (j.m + CLUSTER * T::ROWS - 1) / (CLUSTER * T::ROWS) * j.stacks * j.tiles_n;
+    j.elu = p->activation == WK_ELU;
+    j.slope = (p->y.x || p->y.half) && p->slope == WK_ELU;
+    j.stride_bias = (unsigned)p->stride_bias;
+    j.bias = p->bias;
+    j.add = p->add;
+    j.y = p->y;
+    j.out = p->out;
+    j.kind = kind_of(p);
+    if (!map_results(call, p, N / 2, &j)) return false;
+    launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR>, j.tiles, T::THREADS, T::TOTAL, j);
+    return true;
+}
+
+static bool term_fits(const wk_hopper_term *t)
+{
+    return aligned(t->a) && aligned(t->b) && t->row_a % 8 == 0 && t->row_b % 8 == 0 &&
+           t->stride_a % 8 == 0 && t->stride_b % 8 == 0 && t->k > 0;
+}
+
+static bool fits(const wk_cuda_call *c, const wk_hopper_product *p)
+{
+    if (!c->hopper || c->precision != WK_CUDA_BF16) return false;
+    for (int i = 0; i < p->terms; i++)
+        if (!term_fits(&p->term[i])) return false;
+    bool plain = !p->bias && p->activation == WK_IDENTITY && !p->y.x && !p->y.half && !p->out.half;
+    bool whole = p->n % 8 == 0 && p->stride_bias % 4 == 0 && aligned(p->bias) && aligned(p->add) &&
+                 p->out.aligned8() && p->y.aligned8();
+    bool known = (p->activation == WK_IDENTITY || p->activation == WK_ELU) &&
+                 (p->slope == WK_IDENTITY || p->slope == WK_ELU);
+    bool even =
+        plain && p->n % 2 == 0 && (uintptr_t)p->out.x % 8 == 0 && (uintptr_t)p->add % 8 == 0;
+    size_t stacks = p->reduce ? 1 : p->stacks;
+    return known && (whole || even) && p->m > 0 && !(p->reduce && p->terms > 1) &&
+           stacks * p->m * p->n < (size_t)1 << 34;
+}
+
+// The time of a shape in cycles, about: rounds over the processors, each limited by the tensor
+// cores or by the copying, and the writing of a tile.
+static double cost(const wk_hopper_product *p, int groups, int n, int processors)
+{
+    size_t blocks = 0, rows = (size_t)(CLUSTER * 64 * groups);
+    for (int i = 0; i < p->terms; i++)
+        blocks += (p->term[i].k + K_BLOCK - 1) / K_BLOCK;
+    if (p->reduce) blocks *= p->stacks;
+    size_t tiles = (p->m + rows - 1) / rows * ((p->n + (size_t)n - 1) / (size_t)n) *
+                   (p->reduce ? 1 : p->stacks);
+    size_t clusters = (size_t)processors / CLUSTER, rounds = (tiles + clusters - 1) / clusters;
+    double multiplying = 2.0 * groups * n, copying = (64.0 * groups + n) * 128 / 45;
+    double block = multiplying > copying ? multiplying : copying;
+    return (double)rounds * ((double)blocks * block + 600 + 0.06 * 64 * groups * n);
+}
+
+// The shapes of tiles that pass by: warpgroups and columns.
+enum { PASSING = WK_HOPPER_TILES - 1 };
+static const int TILES[PASSING][2] = {{2, 208}, {1, 208}, {1, 80}};
+
+static int best_tile(const wk_hopper_product *p, int processors)
+{
+    int best = 1;
+    for (int i = 2; i <= PASSING; i++)
+        if (cost(p, TILES[i - 1][0], TILES[i - 1][1], processors) <
+            cost(p, TILES[best - 1][0], TILES[best - 1][1], processors))
+            best = i;
+    return best;
+}
+
+// Whether weights are worth keeping: where there is a tile of rows for every other processor pair,
+// and few columns are made for nothing.
+static bool stays(const wk_hopper_product *p, int processors)
+{
+    enum { ROWS = 64, FEWEST_COLUMNS = 320 };
+    size_t tiles = (p->m + ROWS - 1) / ROWS * p->stacks;
+    return wk_hopper_can_stay(p) && p->n >= FEWEST_COLUMNS &&
+           2 * tiles >= (size_t)(processors / CLUSTER);
+}
+
+template <bool K_MAJOR>
+static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call)
+{
+    switch (p->tile ? p->tile : best_tile(p, c->processors)) {
+    case 1:
+        return launch<2, 208, K_MAJOR>(c, p, call);
+    case 2:
+        return launch<1, 208, K_MAJOR>(c, p, call);
+    default:
+        return launch<1, 80, K_MAJOR>(c, p, call);
+    }
+}
+
+bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p)
+{
+    if (!fits(c, p)) return false;
+    if (p->tile == WK_HOPPER_TILES) return wk_hopper_can_stay(p) && wk_hopper_stay(c, p);
+    if (p->tile == 0 && stays(p, c->processors) && wk_hopper_stay(c, p)) return true;
+    encode_fn *call = find_encode();
+    if (!call) return false;
+    return p->transpose_b ? launch_tile<true>(c, p, call) : launch_tile<false>(c, p, call);
+}

@@ -1,0 +1,40 @@
+// Matrix products by own kernels for compute capability 9.0: warpgroup products of tiles that the
+// copy engine brings to shared memory. They do with the result, while it is in registers, what
+// would otherwise be a pass over it: bias, activation, slope, sums.
+#ifndef WK_TENSOR_CUDA_HOPPER_GEMM_CUH
+#define WK_TENSOR_CUDA_HOPPER_GEMM_CUH
+
+#include "tensor/cuda/runtime/device.cuh"
+
+/// A pair of bf16 operands: a [m,k] and b [k,n], or b [n,k] when transposed, row-major. `row_*` is
+/// the distance of rows and `stride_*` of matrices in elements; stride 0 shares a matrix.
+typedef struct wk_hopper_term {
+    const __nv_bfloat16 *a, *b;
+    size_t k, row_a, row_b, stride_a, stride_b;
+} wk_hopper_term;
+
+/// out[s] = act(sum over terms of a[s] b[s] + bias[s] + add[s]) * slope(y[s]), s < stacks, each
+/// part where it is there. With `reduce` the products of the only term are summed over the stack.
+typedef struct wk_hopper_product {
+    size_t stacks, m, n;
+    wk_hopper_term term[2];
+    int terms;
+    bool transpose_b, reduce;
+    const float *bias;
+    size_t stride_bias;
+    const float *add;
+    wk_activation activation; // WK_IDENTITY or WK_ELU
+    wk_in y;                  // both NULL: no slope
+    wk_activation slope;      // WK_IDENTITY or WK_ELU, of y
+    wk_out out;
+    int tile; // 0, or one of the shapes 1 ... WK_HOPPER_TILES instead of the one estimated best;
+              // the last is that of weights that stay
+} wk_hopper_product;
+
+enum { WK_HOPPER_TILES = 4 };
+
+/// Puts the product on the stream; false, having done nothing, where device, sizes or addresses do
+/// not allow it.
+bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p);
+
+#endif

@@ -1,0 +1,281 @@
+// What gemm.cu does with the results of a tile while they are in registers, and how they
+// leave: bias, activation, slope, sums.
+//
+// Results in float32, and mixtures, go through a small piece of shared memory of their own warp, so
+// that global memory is accessed by whole chunks. Results in bf16 alone are stored by the copy
+// engine.
+#ifndef WK_TENSOR_CUDA_HOPPER_GEMM_EPILOGUE_CUH
+#define WK_TENSOR_CUDA_HOPPER_GEMM_EPILOGUE_CUH
+
+#include "tensor/cuda/hopper/gemm_tile.cuh"
+
+static inline finish_kind kind_of(const wk_hopper_product *p)
+{
+    bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
+    if (p->n % 8 != 0) return FINISH_ANY;
+    if (!p->out.x && !p->add && !slope) return elu ? FINISH_ELU : FINISH_BIAS;
+    if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
+        return FINISH_SLOPE;
+    return elu || slope ? FINISH_ANY : FINISH_SUM;
+}
+
+static __device__ inline float4 plus4(float4 a, float4 b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+static __device__ inline float4 elu4(float4 v)
+{
+    return make_float4(wk_activate(WK_ELU, v.x), wk_activate(WK_ELU, v.y), wk_activate(WK_ELU, v.z),
+                       wk_activate(WK_ELU, v.w));
+}
+
+static __device__ inline float4 slope4(float4 v, float4 y)
+{
+    return make_float4(v.x * wk_activate_slope(WK_ELU, y.x), v.y * wk_activate_slope(WK_ELU, y.y),
+                       v.z * wk_activate_slope(WK_ELU, y.z), v.w * wk_activate_slope(WK_ELU, y.w));
+}
+
+// Results of a warp: sixteen rows from `row` on, of columns from `col` on, in matrix `stack`.
+struct patch {
+    unsigned row, col, stack;
+};
+
+// Eight neighbouring results of a lane, and of the rows STEP and more below: sixteen rows of COLS
+// results are a warp's.
+template <int COLS> struct eights {
+    enum { GROUPS = COLS / 8, STEP = 32 / GROUPS, COUNT = 16 / STEP };
+    unsigned row, col, stack; // of the first
+    unsigned in_row, in_col;  // in the warp's sixteen rows
+
+    __device__ eights(const patch &p)
+        : row(p.row + threadIdx.x % 32 / GROUPS), col(p.col + threadIdx.x % GROUPS * 8),
+          stack(p.stack), in_row(threadIdx.x % 32 / GROUPS), in_col(threadIdx.x % GROUPS * 8)
+    {
+    }
+
+    __device__ bool inside(const hopper_job &j, int i) const
+    {
+        return col < j.n && row + i * STEP < j.m;
+    }
+
+    // In eights from the begin of the output, where rows are whole.
+    __device__ unsigned at(const hopper_job &j, int i) const
+    {
+        return (stack * j.m + row + i * STEP) * (j.n / 8) + col / 8;
+    }
+
+    __device__ const float4 *in(const float *piece, int i) const
+    {
+        return (const float4 *)(piece + (in_row + i * STEP) * PITCH + in_col);
+    }
+};
+
+static __device__ inline wk_eight plus8(wk_eight v, wk_eight w)
+{
+    return {plus4(v.a, w.a), plus4(v.b, w.b)};
+}
+
+static __device__ inline wk_eight bias_at(const hopper_job &j, unsigned stack, unsigned col)
+{
+    if (!j.bias || col >= j.n) return {};
+    const float4 *bias = (const float4 *)(j.bias + stack * j.stride_bias + col);
+    return {__ldg(bias), __ldg(bias + 1)};
+}
+
+static __device__ inline wk_eight eight_at(const float *x, unsigned at)
+{
+    const float4 *from = (const float4 *)x + 2 * (size_t)at;
+    return {from[0], from[1]};
+}
+
+// Rows that end inside the eight: plain sums of an even number of columns.
+static __device__ inline void finish_ragged(const hopper_job &j, const float *v, unsigned row,
+                                            unsigned col)
+{
+    size_t at = (size_t)row * j.n + col;
+    for (unsigned i = 0; i < 8 && col + i < j.n; i += 2) {
+        float2 pair = *(const float2 *)(v + i);
+        if (j.add) {
+            float2 add = *(const float2 *)(j.add + at + i);
+            pair = make_float2(pair.x + add.x, pair.y + add.y);
+        }
+        *(float2 *)(j.out.x + at + i) = pair;
+    }
+}
+
+// Whatever there is, in little code.
+template <int COLS>
+static __device__ inline void finish_any(const hopper_job &j, const float *piece, const patch &p)
+{
+    eights<COLS> e(p);
+    wk_eight bias = bias_at(j, e.stack, e.col);
+#pragma unroll 1
+    for (int i = 0; i < e.COUNT; i++) {
+        if (!e.inside(j, i)) continue;
+        const float4 *from = e.in(piece, i);
+        if (j.n % 8 != 0) {
+            finish_ragged(j, (const float *)from, e.stack * j.m + e.row + i * e.STEP, e.col);
+            continue;
+        }
+        unsigned at = e.at(j, i);
+        wk_eight v = plus8({from[0], from[1]}, bias);
+        if (j.add) v = plus8(v, eight_at(j.add, at));
+        if (j.elu) v = {elu4(v.a), elu4(v.b)};
+        if (j.slope) {
+            wk_eight y = j.y.get8(at);
+            v = {slope4(v.a, y.a), slope4(v.b, y.b)};
+        }
+        j.out.put8(at, v);
+    }
+}
+
+template <int COLS>
+static __device__ inline void finish_sums(const hopper_job &j, const float *piece, const patch &p)
+{
+    eights<COLS> e(p);
+    wk_eight bias = bias_at(j, e.stack, e.col);
+#pragma unroll
+    for (int i = 0; i < e.COUNT; i++) {
+        const float4 *from = e.in(piece, i);
+        unsigned at = e.at(j, i);
+        wk_eight v = plus8({from[0], from[1]}, bias);
+        if (!e.inside(j, i)) continue;
+        if (j.add) v = plus8(v, eight_at(j.add, at));
+        j.out.put8(at, v);
+    }
+}
+
+// All columns from FIRST on, chunk after chunk through the warp's piece of shared memory.
+template <finish_kind KIND, int FIRST, int N>
+static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], float *piece,
+                                    const patch &p)
+{
+    if constexpr (FIRST < N) {
+        constexpr int COLS = N - FIRST < CHUNK ? N - FIRST : CHUNK;
+        unsigned lane = threadIdx.x % 32;
+        float *to = piece + lane / 4 * PITCH + lane % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < COLS / 8; i++) {
+            const int from = (FIRST / 8 + i) * 4;
+            *(float2 *)(to + 8 * i) = make_float2(d[from], d[from + 1]);
+            *(float2 *)(to + 8 * PITCH + 8 * i) = make_float2(d[from + 2], d[from + 3]);
+        }
+        __syncwarp();
+        if (KIND == FINISH_SUM)
+            finish_sums<COLS>(j, piece, p);
+        else
+            finish_any<COLS>(j, piece, p);
+        __syncwarp();
+        write<KIND, FIRST + COLS, N>(j, d, piece, {p.row, p.col + COLS, p.stack});
+    }
+}
+
+// Results in bf16 alone are finished where they are, in registers, and stored by the copy engine
+// from a buffer of the warp: two halves of its columns, one after the other. The numbers that
+// slopes are taken from come to the same buffers first.
+
+template <int LEFT> static __device__ inline void wait_stores_read(void)
+{
+    if (threadIdx.x % 32 == 0)
+        asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
+}
+
+template <class T, int N>
+static __device__ inline void request_slopes(const hopper_job &j, unsigned buffer, unsigned ready,
+                                             const patch &p)
+{
+    if (threadIdx.x % 32 != 0) return;
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    barrier_expect(ready, 2 * T::BUFFER);
+    for (int i = 0; i < 2; i++)
+        fetch(buffer + i * T::BUFFER, &j.y_map, ready, (int)(p.col + i * (N / 2)), (int)p.row,
+              (int)p.stack);
+}
+
+// The biases of a lane's columns in eights from `col` on; zeros beyond the last column.
+struct biases {
+    const float2 *at; // NULL: none
+    unsigned eights;
+
+    __device__ biases(const hopper_job &j, unsigned stack, unsigned col)
+        : at(NULL), eights(col < j.n ? (j.n - col) / 8 : 0)
+    {
+        if (j.bias) at = (const float2 *)(j.bias + stack * j.stride_bias + col) + threadIdx.x % 4;
+    }
+
+    __device__ float2 operator[](unsigned i) const
+    {
+        return at && i < eights ? __ldg(at + 4 * i) : make_float2(0, 0);
+    }
+};
+
+// Two neighbouring results; y is the word of the buffer where they will lie.
+template <finish_kind KIND>
+static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
+{
+    if (KIND == FINISH_SLOPE) {
+        // wk_activate_slope of ELU, the smaller of y and 0 for two at once.
+        __nv_bfloat162 low = __hmin2_nan(*(__nv_bfloat162 *)&y, __float2bfloat162_rn(0.0f));
+        float2 of = wk_two_floats(*(unsigned *)&low);
+        return wk_two_halves(a * (of.x + 1.0f), b * (of.y + 1.0f));
+    }
+    a += bias.x;
+    b += bias.y;
+    if (KIND == FINISH_ELU)
+        return wk_two_halves(wk_activate_half(WK_ELU, a), wk_activate_half(WK_ELU, b));
+    return wk_two_halves(a, b);
+}
+
+static __device__ inline unsigned load_word(unsigned address)
+{
+    unsigned word;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
+    return word;
+}
+
+static __device__ inline void send(const CUtensorMap *map, unsigned from, const patch &p)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
+                 "cp.async.bulk.commit_group;" ::"l"(map),
+                 "r"(from), "r"(p.col), "r"(p.row), "r"(p.stack)
+                 : "memory");
+}
+
+template <class T, finish_kind KIND, int N>
+static __device__ inline void write_halves(const hopper_job &j, float (&d)[N / 2], unsigned buffer,
+                                           const patch &p)
+{
+    enum { HALF = N / 2, BLOCKS = HALF / 8, ROW = HALF * 2 };
+    unsigned lane = threadIdx.x % 32, at = lane / 4 * ROW + lane % 4 * 4;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        unsigned from = buffer + half % T::BUFFERS * T::BUFFER, word[2 * BLOCKS];
+        patch mine = {p.row, p.col + half * HALF, p.stack};
+        biases columns(j, p.stack, mine.col);
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            const float *of = d + (half * BLOCKS + i) * 4;
+            float2 bias = KIND == FINISH_SLOPE ? make_float2(0, 0) : columns[i];
+            unsigned y[2] = {};
+            if (KIND == FINISH_SLOPE) {
+                y[0] = load_word(from + at + 16 * i);
+                y[1] = load_word(from + at + 16 * i + 8 * ROW);
+            }
+            word[2 * i] = finish_pair<KIND>(of[0], of[1], bias, y[0]);
+            word[2 * i + 1] = finish_pair<KIND>(of[2], of[3], bias, y[1]);
+        }
+        if (KIND != FINISH_SLOPE) wait_stores_read<T::BUFFERS - 1>();
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++) {
+            store_word(from + at + 16 * i, word[2 * i]);
+            store_word(from + at + 16 * i + 8 * ROW, word[2 * i + 1]);
+        }
+        wk_publish_shared();
+        __syncwarp();
+        if (lane == 0) send(&j.out_map, from, mine);
+    }
+}
+
+#endif

@@ -1,0 +1,185 @@
+// How gemm_resident_weights.cu finishes a warp's results: from registers to memory, and what slopes
+// are taken from to registers, sixteen bytes a lane.
+//
+// In products with b as it is, four lanes have two neighbouring columns of every eight each, and
+// exchange them. With b transposed, its columns come to shared memory in an order that gives a lane
+// eight neighbouring ones of 32, and four of the last 16.
+//
+// A chunk is eight results of a lane: chunks 2g and 2g + 1 are columns 32g ... 32g + 31 of the
+// upper and lower eight rows of a warp, the last is the last 16 columns of both.
+#ifndef WK_TENSOR_CUDA_HOPPER_GEMM_RESIDENT_EPILOGUE_CUH
+#define WK_TENSOR_CUDA_HOPPER_GEMM_RESIDENT_EPILOGUE_CUH
+
+#include "tensor/cuda/hopper/gemm_epilogue.cuh"
+
+enum {
+    COLS = 208,         // of a block
+    CHUNKS = COLS / 16, // of a lane
+};
+
+struct stays_result {
+    unsigned m, n;
+    unsigned stride_bias;
+    const float *bias;
+    const __nv_bfloat16 *y;
+    __nv_bfloat16 *out;
+};
+
+// The first of a lane's two columns in the eight of a product.
+template <bool K_MAJOR> static __device__ inline unsigned column_of(int eight)
+{
+    unsigned lane = threadIdx.x % 4;
+    if (!K_MAJOR) return eight * 8 + lane * 2;
+    if (eight < (CHUNKS - 1) * 2) return eight / 4 * 32 + lane * 8 + eight % 4 * 2;
+    return (CHUNKS - 1) * 16 + lane * 4 + eight % 2 * 2;
+}
+
+template <bool K_MAJOR>
+static __device__ inline void load_biases(const stays_result &r, const patch &p,
+                                          float2 (&bias)[COLS / 8])
+{
+    const float *from = r.bias + p.stack * r.stride_bias + p.col;
+#pragma unroll
+    for (int i = 0; i < COLS / 8; i++) {
+        unsigned column = column_of<K_MAJOR>(i);
+        bool inside = r.bias && p.col + column < r.n;
+        bias[i] = inside ? __ldg((const float2 *)(from + column)) : make_float2(0, 0);
+    }
+}
+
+// Where the chunks of a lane lie in the result, in eights from its begin.
+struct chunk_rows {
+    unsigned at, left, eight, eights; // of the upper row; rows and eights
+
+    __device__ chunk_rows(const stays_result &r, const patch &p)
+    {
+        unsigned row = p.row + threadIdx.x % 32 / 4;
+        eights = r.n / 8;
+        eight = p.col / 8;
+        at = (p.stack * r.m + row) * eights + eight;
+        left = row < r.m ? r.m - row : 0;
+    }
+
+    // Whether the eight of a lane in a lower or upper row is inside.
+    __device__ bool has(unsigned lower, unsigned e) const
+    {
+        return lower * 8 < left && eight + e < eights;
+    }
+
+    __device__ unsigned place(unsigned lower, unsigned e) const
+    {
+        return at + lower * 8 * eights + e;
+    }
+};
+
+static __device__ inline void load_slopes(const stays_result &r, const patch &p, uint4 (&y)[CHUNKS])
+{
+    chunk_rows rows(r, p);
+    unsigned lane = threadIdx.x % 4;
+    const uint4 *from = (const uint4 *)r.y;
+#pragma unroll
+    for (int i = 0; i + 1 < CHUNKS; i++) {
+        unsigned eight = i / 2 * 4 + lane;
+        y[i] = rows.has(i % 2, eight) ? from[rows.place(i % 2, eight)] : make_uint4(0, 0, 0, 0);
+    }
+    unsigned half[2][2] = {}, eight = (CHUNKS - 1) * 2 + lane / 2;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        if (!rows.has(i, eight)) continue;
+        uint2 two = ((const uint2 *)(from + rows.place(i, eight)))[lane % 2];
+        half[i][0] = two.x;
+        half[i][1] = two.y;
+    }
+    y[CHUNKS - 1] = make_uint4(half[0][0], half[0][1], half[1][0], half[1][1]);
+}
+
+// From words that four lanes have of each of four eights to one eight each.
+static __device__ inline void turn_words(unsigned (&word)[4])
+{
+#pragma unroll
+    for (int bit = 1; bit < 4; bit *= 2) {
+        bool upper = threadIdx.x & bit;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (i & bit) continue;
+            unsigned given = __shfl_xor_sync(~0u, upper ? word[i] : word[i | bit], bit);
+            word[i] = upper ? given : word[i];
+            word[i | bit] = upper ? word[i | bit] : given;
+        }
+    }
+}
+
+// Stores a chunk; the last with two words of the upper row, then two of the lower.
+template <bool K_MAJOR>
+static __device__ inline void store_chunk(const stays_result &r, const chunk_rows &rows, int chunk,
+                                          unsigned (&word)[4])
+{
+    unsigned lane = threadIdx.x % 4, lower = chunk % 2, eight = chunk / 2 * 4 + lane;
+    uint4 *out = (uint4 *)r.out;
+    const bool last = chunk + 1 == CHUNKS;
+    if (!K_MAJOR) turn_words(word);
+    if (K_MAJOR && last) {
+        eight = (CHUNKS - 1) * 2 + lane / 2;
+        if (rows.has(0, eight))
+            ((uint2 *)(out + rows.place(0, eight)))[lane % 2] = make_uint2(word[0], word[1]);
+        if (rows.has(1, eight))
+            ((uint2 *)(out + rows.place(1, eight)))[lane % 2] = make_uint2(word[2], word[3]);
+        return;
+    }
+    if (last) {
+        lower = lane / 2;
+        eight = (CHUNKS - 1) * 2 + lane % 2;
+    }
+    if (rows.has(lower, eight))
+        out[rows.place(lower, eight)] = make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+// What a lane needs besides its sums: slopes of a tile, or biases of a member.
+template <finish_kind KIND> struct beside {
+    float2 bias[COLS / 8];
+
+    __device__ float2 bias_of(int eight) const
+    {
+        return bias[eight];
+    }
+
+    __device__ unsigned word_of(int, int) const
+    {
+        return 0;
+    }
+};
+
+template <> struct beside<FINISH_SLOPE> {
+    uint4 y[CHUNKS];
+
+    __device__ float2 bias_of(int) const
+    {
+        return make_float2(0, 0);
+    }
+
+    __device__ unsigned word_of(int chunk, int i) const
+    {
+        return i == 0 ? y[chunk].x : i == 1 ? y[chunk].y : i == 2 ? y[chunk].z : y[chunk].w;
+    }
+};
+
+template <bool K_MAJOR, finish_kind KIND>
+static __device__ inline void finish(const stays_result &r, const float (&d)[COLS / 2],
+                                     const beside<KIND> &with, const patch &p)
+{
+    chunk_rows rows(r, p);
+#pragma unroll
+    for (int i = 0; i < CHUNKS; i++) {
+        unsigned word[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const bool last = i + 1 == CHUNKS;
+            const int eight = last ? i * 2 + k % 2 : i / 2 * 4 + k;
+            const float *from = d + eight * 4 + (last ? k / 2 : i % 2) * 2;
+            word[k] = finish_pair<KIND>(from[0], from[1], with.bias_of(eight), with.word_of(i, k));
+        }
+        store_chunk<K_MAJOR>(r, rows, i, word);
+    }
+}
+
+#endif

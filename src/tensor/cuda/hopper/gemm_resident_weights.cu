@@ -1,0 +1,332 @@
+// The product of gemm.cuh for few terms and columns: the weights of a stack member stay in shared
+// memory, and only rows pass by.
+//
+// Two blocks of a cluster have half of the columns each, for all terms. Tiles of 64 rows come
+// through a ring, each block fetching half of them for both. A cluster has a piece of the list of
+// all tiles, member by member, and takes new weights where the member changes. Two warpgroups take
+// turns: while one finishes its tile, the other has the tensor cores. Results leave from registers
+// and what slopes are taken from comes to registers, so shared memory is left for weights and ring.
+#include "tensor/cuda/hopper/gemm_resident_epilogue.cuh"
+#include "tensor/cuda/hopper/gemm_resident_weights.cuh"
+#include "tensor/cuda/hopper/tensor_map.cuh"
+
+enum {
+    TILE = 64,       // rows
+    MOST_STEPS = 25, // of terms
+    MOST_BLOCKS = (MOST_STEPS + STEPS - 1) / STEPS,
+    RING_STAGE = TILE * K_BLOCK * 2,
+    GROUPS = 2, // that multiply
+    THREADS = 128 * (GROUPS + 1),
+};
+
+struct stays_job {
+    CUtensorMap a, y;
+    CUtensorMap block[2], step[2]; // of b: boxes of a block of terms or of a step; the last box
+    unsigned tiles_m, tiles;       // of a member, and of all
+    term_blocks terms;
+    unsigned move_a, move_b; // 0 where the stack shares the operand
+    stays_result result;
+};
+
+// Bytes in shared memory, and where things lie there. A last block of terms that is not whole lies
+// step by step.
+template <bool K_MAJOR> struct stays_room {
+    enum {
+        BOXES = (COLS + N_BOX - 1) / N_BOX,
+        STEP = (K_MAJOR ? COLS : BOXES * N_BOX) * K_STEP * 2,
+        BLOCK = STEPS * STEP,
+        WEIGHTS = MOST_STEPS * STEP,
+        STAGES = (SHARED - 1024 - WEIGHTS - 512) / RING_STAGE,
+        TOTAL = 1024 + STAGES * RING_STAGE + WEIGHTS + 16 * (STAGES + MOST_BLOCKS),
+    };
+    unsigned ring, weights;
+    unsigned full, empty; // barriers of stages
+    unsigned there, read; // barriers of blocks of weights
+
+    __device__ explicit stays_room(const char *memory)
+        : ring(shared_address(memory)), weights(ring + STAGES * RING_STAGE),
+          full(weights + WEIGHTS), empty(full + 8 * STAGES), there(empty + 8 * STAGES),
+          read(there + 8 * MOST_BLOCKS)
+    {
+    }
+
+    // By one thread, before the blocks of the cluster meet.
+    __device__ void init() const
+    {
+        for (unsigned i = 0; i < STAGES; i++) {
+            wk_barrier_init(full + 8 * i, 1);
+            wk_barrier_init(empty + 8 * i, CLUSTER);
+        }
+        for (unsigned i = 0; i < MOST_BLOCKS; i++) {
+            wk_barrier_init(there + 8 * i, 1);
+            wk_barrier_init(read + 8 * i, GROUPS);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+};
+
+// The tiles of a cluster.
+struct piece {
+    unsigned begin, end;
+
+    __device__ explicit piece(const stays_job &j)
+    {
+        unsigned clusters = gridDim.x / CLUSTER, mine = blockIdx.x / CLUSTER;
+        unsigned each = j.tiles / clusters, more = j.tiles % clusters;
+        begin = mine * each + (mine < more ? mine : more);
+        end = begin + each + (mine < more);
+    }
+};
+
+// A tile, and the tiles of its member in the piece.
+struct spot {
+    unsigned row, stack, first, end;
+
+    __device__ spot(const stays_job &j, const piece &p, unsigned t)
+    {
+        stack = t / j.tiles_m;
+        unsigned start = stack * j.tiles_m, limit = start + j.tiles_m;
+        row = (t - start) * TILE;
+        first = start > p.begin ? start : p.begin;
+        end = limit < p.end ? limit : p.end;
+    }
+};
+
+static __device__ inline bool is_whole(const stays_job &j, unsigned block)
+{
+    return block + 1 < j.terms.count || j.terms.tail == STEPS;
+}
+
+// The copying thread.
+
+// Columns `box` and some terms of b.
+template <bool K_MAJOR>
+static __device__ inline void bring_box(const CUtensorMap (&map)[2], unsigned to, unsigned ready,
+                                        unsigned box, int k, int matrix)
+{
+    int col = (int)(cluster_rank() * COLS + box * N_BOX);
+    if (!K_MAJOR)
+        fetch(to, &map[0], ready, col, k, matrix);
+    else if (box + 1 < stays_room<K_MAJOR>::BOXES)
+        fetch5(to, &map[0], ready, k, 0, col / 8, 0, matrix);
+    else
+        fetch5(to, &map[1], ready, k, 0, col / 4, 0, matrix);
+}
+
+template <bool K_MAJOR>
+static __device__ inline void bring_weights(const stays_job &j, const stays_room<K_MAJOR> &room,
+                                            unsigned block, unsigned stack)
+{
+    typedef stays_room<K_MAJOR> R;
+    bool whole = is_whole(j, block);
+    unsigned parts = whole ? 1 : j.terms.tail, terms = whole ? K_BLOCK : K_STEP;
+    unsigned ready = room.there + 8 * block, to = room.weights + block * R::BLOCK;
+    barrier_expect(ready, parts * (whole ? R::BLOCK : R::STEP));
+    for (unsigned part = 0; part < parts; part++, to += R::STEP)
+        for (unsigned box = 0; box < R::BOXES; box++)
+            bring_box<K_MAJOR>(whole ? j.block : j.step, to + box * N_BOX * terms * 2, ready, box,
+                               (int)(block * K_BLOCK + part * K_STEP), (int)(stack * j.move_b));
+}
+
+template <bool K_MAJOR>
+static __device__ void bring(const stays_job &j, const stays_room<K_MAJOR> &room)
+{
+    enum { HALF = TILE / CLUSTER, AHEAD = 1 };
+    unsigned rank = cluster_rank(), loads = 0;
+    piece mine(j);
+    ring_place<stays_room<K_MAJOR>::STAGES> at;
+    for (unsigned t = mine.begin; t < mine.end; t++) {
+        spot s(j, mine, t);
+        bool fresh = t == s.first;
+        if (j.result.y && t + AHEAD < s.end)
+            prefetch(&j.y, (int)(rank * COLS), (int)(s.row + AHEAD * TILE), (int)s.stack);
+        for (unsigned block = 0; block < j.terms.count; block++, at.move()) {
+            if (fresh) {
+                wk_barrier_wait(room.read + 8 * block, (loads & 1) ^ 1);
+                bring_weights(j, room, block, s.stack);
+            }
+            unsigned ready = room.full + 8 * at.stage;
+            wk_barrier_wait(room.empty + 8 * at.stage, (at.round & 1) ^ 1);
+            barrier_expect(ready, RING_STAGE);
+            fetch_for_all(room.ring + at.stage * RING_STAGE + rank * (RING_STAGE / CLUSTER), &j.a,
+                          ready, (int)(block * K_BLOCK), (int)(s.row + rank * HALF),
+                          (int)(s.stack * j.move_a));
+        }
+        loads += fresh;
+    }
+}
+
+// Waits until the other warpgroup has all its products under way.
+static __device__ inline void wait_turn(unsigned group)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(128 * GROUPS) : "memory");
+}
+
+static __device__ inline void pass_turn(unsigned group)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(1 + (group ^ 1)), "n"(128 * GROUPS) : "memory");
+}
+
+template <bool K_MAJOR, int COUNT>
+static __device__ inline void multiply_last(float (&d)[COLS / 2], uint64_t a, unsigned weights,
+                                            bool add)
+{
+    typedef stays_room<K_MAJOR> R;
+    uint64_t b = K_MAJOR ? describe_k_step(weights) : describe_n_major<K_STEP>(weights);
+    multiply_steps<COUNT, K_MAJOR>(d, a, b, K_STEP * 2 >> 4, R::STEP >> 4, add);
+}
+
+// The products of a block of terms.
+template <bool K_MAJOR>
+static __device__ inline void multiply_block(const stays_job &j, unsigned block,
+                                             float (&d)[COLS / 2], unsigned rows, unsigned weights)
+{
+    const unsigned step_a = K_STEP * 2 >> 4;
+    const unsigned step_b = (K_MAJOR ? K_STEP * 2 : K_STEP * N_BOX * 2) >> 4;
+    uint64_t a = describe_k_major(rows);
+    uint64_t b = K_MAJOR ? describe_k_major(weights) : describe_n_major<K_BLOCK>(weights);
+    if (is_whole(j, block))
+        multiply_steps<STEPS, K_MAJOR>(d, a, b, step_a, step_b, block > 0);
+    else if (j.terms.tail == 1)
+        multiply_last<K_MAJOR, 1>(d, a, weights, block > 0);
+    else if (j.terms.tail == 2)
+        multiply_last<K_MAJOR, 2>(d, a, weights, block > 0);
+    else
+        multiply_last<K_MAJOR, 3>(d, a, weights, block > 0);
+}
+
+// Gives back a stage, and `times` a block of weights: never before the warpgroup's last tile of a
+// member, and for the other one too where that has none.
+static __device__ inline void give_back(unsigned stage, unsigned weights, unsigned times)
+{
+    release(stage);
+    if (threadIdx.x % 128 != 0) return;
+    for (unsigned i = 0; i < times; i++)
+        wk_barrier_arrive(weights);
+}
+
+// A multiplying warpgroup.
+template <bool K_MAJOR, finish_kind KIND>
+static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &room)
+{
+    typedef stays_room<K_MAJOR> R;
+    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4;
+    unsigned count = j.terms.count;
+    piece mine(j);
+    unsigned first_stack = mine.begin / j.tiles_m;
+    beside<KIND> with;
+    for (unsigned t = mine.begin + group; t < mine.end; t += GROUPS) {
+        spot s(j, mine, t);
+        patch at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
+        bool fresh = t < s.first + GROUPS, last = t + GROUPS >= s.end;
+        unsigned times = last ? (s.end - s.first == 1 ? GROUPS : 1) : 0, held = 0;
+        ring_place<R::STAGES> place((t - mine.begin) * count);
+        float d[COLS / 2];
+        if constexpr (KIND == FINISH_SLOPE)
+            load_slopes(j.result, at, with.y);
+        else if (fresh)
+            load_biases<K_MAJOR>(j.result, at, with.bias);
+        // Every stage before this tile's has been filled then, so that phases cannot be mistaken.
+        if (t > mine.begin) wait_turn(group);
+        for (unsigned block = 0; block < count; block++, place.move()) {
+            if (fresh) wk_barrier_wait(room.there + 8 * block, (s.stack - first_stack) & 1);
+            wk_barrier_wait(room.full + 8 * place.stage, place.round & 1);
+            multiply_block<K_MAJOR>(j, block, d, room.ring + place.stage * RING_STAGE,
+                                    room.weights + block * R::BLOCK);
+            wk_wgmma_wait<1>();
+            if (block > 0) give_back(room.empty + 8 * held, room.read + 8 * (block - 1), times);
+            held = place.stage;
+        }
+        if (t + 1 < mine.end) pass_turn(group);
+        wk_wgmma_wait<0>();
+        wk_wgmma_hold(d);
+        give_back(room.empty + 8 * held, room.read + 8 * (count - 1), times);
+        finish<K_MAJOR>(j.result, d, with, at);
+    }
+}
+
+template <bool K_MAJOR, finish_kind KIND>
+__global__ void __launch_bounds__(THREADS, 1) stays_kernel(const __grid_constant__ stays_job j)
+{
+    extern __shared__ char raw[];
+    stays_room<K_MAJOR> room(whole_memory(raw));
+    if (threadIdx.x == 0) room.init();
+    cluster_sync();
+    wk_begin();
+    // The shuffle tells the compiler that a warp is of one mind.
+    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 128 * GROUPS) bring<K_MAJOR>(j, room);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        multiply<K_MAJOR, KIND>(j, room);
+    }
+    __syncwarp();
+    cluster_sync(); // nobody leaves while the other may still write to it
+}
+
+// The host's side.
+
+static bool map_operands(const wk_hopper_product *p, stays_job *j)
+{
+    encode_fn *call = find_encode();
+    if (!call) return false;
+    const wk_hopper_term *t = &p->term[0];
+    size_t count_a = t->stride_a ? p->stacks : 1, count_b = t->stride_b ? p->stacks : 1;
+    operand_map a = {t->a, count_a, p->m, t->k, t->row_a, t->stride_a, TILE / CLUSTER, K_BLOCK};
+    operand_map block = {t->b, count_b, t->k, p->n, t->row_b, t->stride_b, K_BLOCK, N_BOX}, step;
+    if (p->transpose_b) {
+        block.rows = p->n;
+        block.cols = t->k;
+        block.box_cols = K_BLOCK;
+    }
+    step = block;
+    (p->transpose_b ? step.box_cols : step.box_rows) = K_STEP;
+    j->move_a = t->stride_a ? 1 : 0;
+    j->move_b = t->stride_b ? 1 : 0;
+    operand_map y = {p->y.half, p->stacks, p->m, p->n, p->n, p->m * p->n, TILE, COLS};
+    if (!encode(call, &a, &j->a) || (y.x && !encode(call, &y, &j->y))) return false;
+    if (!p->transpose_b)
+        return encode(call, &block, &j->block[0]) && encode(call, &step, &j->step[0]);
+    for (unsigned i = 0; i < 2; i++)
+        if (!encode_turned(call, &block, 8 >> i, &j->block[i]) ||
+            !encode_turned(call, &step, 8 >> i, &j->step[i]))
+            return false;
+    return true;
+}
+
+template <bool K_MAJOR, finish_kind KIND>
+static void launch(const wk_cuda_call *c, const stays_job &j)
+{
+    launch_clusters(c, stays_kernel<K_MAJOR, KIND>, j.tiles, THREADS, stays_room<K_MAJOR>::TOTAL,
+                    j);
+}
+
+bool wk_hopper_can_stay(const wk_hopper_product *p)
+{
+    return p->terms == 1 && !p->reduce && p->term[0].k <= MOST_STEPS * K_STEP &&
+           p->n <= CLUSTER * COLS && kind_of(p) <= FINISH_SLOPE;
+}
+
+bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p)
+{
+    stays_job j = {};
+    if (!map_operands(p, &j)) return false;
+    j.tiles_m = (unsigned)((p->m + TILE - 1) / TILE);
+    j.tiles = j.tiles_m * (unsigned)p->stacks;
+    j.terms = blocks_of_terms(p->term[0].k);
+    j.result = {(unsigned)p->m, (unsigned)p->n, (unsigned)p->stride_bias,
+                p->bias,        p->y.half,      p->out.half};
+    finish_kind kind = kind_of(p);
+    if (kind == FINISH_SLOPE)
+        launch<true, FINISH_SLOPE>(c, j);
+    else if (kind == FINISH_ELU && p->transpose_b)
+        launch<true, FINISH_ELU>(c, j);
+    else if (kind == FINISH_ELU)
+        launch<false, FINISH_ELU>(c, j);
+    else if (p->transpose_b)
+        launch<true, FINISH_BIAS>(c, j);
+    else
+        launch<false, FINISH_BIAS>(c, j);
+    return true;
+}

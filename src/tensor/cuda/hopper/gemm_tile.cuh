@@ -1,0 +1,224 @@
+// The tiles of gemm.cu and gemm_resident_weights.cu: what a launch is told, how a tile lies in
+// shared memory, and the instructions that bring and multiply tiles.
+#ifndef WK_TENSOR_CUDA_HOPPER_GEMM_TILE_CUH
+#define WK_TENSOR_CUDA_HOPPER_GEMM_TILE_CUH
+
+#include "tensor/cuda/hopper/gemm.cuh"
+#include "tensor/cuda/hopper/wgmma.cuh"
+
+#include <cuda.h>
+
+enum {
+    K_BLOCK = 64, // terms of a tile: 128 bytes of bf16
+    K_STEP = 16,  // terms of one instruction
+    STEPS = K_BLOCK / K_STEP,
+    N_BOX = 32,  // columns of b that the copy engine brings at once when they are contiguous
+    CLUSTER = 2, // blocks
+    SHARED = 227 * 1024,
+    CHUNK = 64,        // columns that a warp finishes at once
+    PITCH = CHUNK + 8, // of a row of them in shared memory, so that banks differ
+};
+
+// What happens to results: bf16 alone after bias and ELU, bias, or slopes; sums in float32; or any
+// other mixture.
+enum finish_kind { FINISH_ELU, FINISH_BIAS, FINISH_SLOPE, FINISH_SUM, FINISH_ANY };
+
+struct hopper_job {
+    CUtensorMap a[2], b[2], y_map, out_map;
+    unsigned m, n, stacks;         // of the result
+    unsigned tiles, tiles_n;       // tiles of a cluster, and columns of them
+    unsigned segments;             // matrices of term 0 that are summed
+    unsigned blocks[2];            // of terms
+    unsigned move_a[2], move_b[2]; // 0 where the stack shares the operand
+    finish_kind kind;
+    bool elu, slope;
+    unsigned stride_bias;
+    const float *bias, *add;
+    wk_in y;
+    wk_out out;
+};
+
+// How a tile lies in shared memory.
+template <int GROUPS, int N, bool K_MAJOR> struct tile {
+    enum {
+        ROWS = 64 * GROUPS,
+        BOXES = (N + N_BOX - 1) / N_BOX,
+        BYTES_A = ROWS * K_BLOCK * 2,
+        BYTES_B = (K_MAJOR ? N : BOXES * N_BOX) * K_BLOCK * 2,
+        STAGE = BYTES_A + BYTES_B,
+        WARPS = 4 * GROUPS,
+        BUFFERS = K_MAJOR ? 2 : 1, // halves of a warp's bf16 results that have a place of their own
+        BUFFER = 16 * (N / 2) * 2,
+        PIECES = WARPS * 16 * PITCH * 4,
+        STAGING = WARPS * BUFFERS * BUFFER > PIECES ? WARPS *BUFFERS *BUFFER : PIECES,
+        FIT = (SHARED - 2048 - STAGING) / STAGE,
+        STAGES = FIT < 8 ? FIT : 8,
+        TOTAL = 1024 + STAGES * STAGE + STAGING + (2 * STAGES + WARPS) * 8,
+        THREADS = 128 * GROUPS + 128,
+    };
+};
+
+// Instructions.
+
+static __device__ inline unsigned shared_address(const void *x)
+{
+    return (unsigned)__cvta_generic_to_shared(x);
+}
+
+static __device__ inline void barrier_expect(unsigned barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+// Arrives at the same barrier of block `rank` of the cluster. What is released was read by finished
+// products only, so no writes need to become visible: a release for the cluster costs a
+// microsecond.
+static __device__ inline void barrier_arrive(unsigned barrier, unsigned rank)
+{
+    asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
+                 "r"(rank)
+                 : "memory");
+}
+
+static __device__ inline void cluster_sync(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
+static __device__ inline unsigned cluster_rank(void)
+{
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+static __device__ inline void fetch(unsigned to, const CUtensorMap *map, unsigned barrier, int x,
+                                    int y, int z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+// To the cache of the device only.
+static __device__ inline void prefetch(const CUtensorMap *map, int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map),
+                 "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+static __device__ inline void fetch5(unsigned to, const CUtensorMap *map, unsigned barrier, int x,
+                                     int y, int z, int u, int v)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v)
+                 : "memory");
+}
+
+// The first for all blocks of the cluster.
+static __device__ inline void fetch_for_all(unsigned to, const CUtensorMap *map, unsigned barrier,
+                                            int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z),
+                 "h"((unsigned short)((1 << CLUSTER) - 1))
+                 : "memory");
+}
+
+// Rows of 128 bytes along the sum, rows of 32 (one step), or rows of 64 bytes across it in boxes of
+// so many terms; all swizzled.
+static __device__ inline uint64_t describe_k_major(unsigned address)
+{
+    return wk_operand(address, 16, 1024, WK_SWIZZLE_128);
+}
+
+static __device__ inline uint64_t describe_k_step(unsigned address)
+{
+    return wk_operand(address, 16, 256, WK_SWIZZLE_32);
+}
+
+template <int TERMS> static __device__ inline uint64_t describe_n_major(unsigned address)
+{
+    return wk_operand(address, N_BOX * TERMS * 2, 512, WK_SWIZZLE_64);
+}
+
+// A batch of products. Its end stands here and not behind several: where ways meet, it would become
+// a batch of its own, and waiting for all but one would wait for everything.
+template <int COUNT, bool K_MAJOR, int REGISTERS>
+static __device__ inline void multiply_steps(float (&d)[REGISTERS], uint64_t a, uint64_t b,
+                                             unsigned step_a, unsigned step_b, bool add)
+{
+    wk_wgmma_begin();
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        wk_wgmma<0, !K_MAJOR>(d, a + i * step_a, b + i * step_b, (int)add | i);
+    wk_wgmma_commit();
+}
+
+// A sum in blocks of terms; steps of the last one.
+struct term_blocks {
+    unsigned count, tail;
+};
+
+static inline term_blocks blocks_of_terms(size_t terms)
+{
+    size_t steps = (terms + K_STEP - 1) / K_STEP, count = (steps + STEPS - 1) / STEPS;
+    return {(unsigned)count, (unsigned)(steps - (count - 1) * STEPS)};
+}
+
+// A place in a ring.
+template <int STAGES> struct ring_place {
+    unsigned stage, round;
+
+    __device__ explicit ring_place(unsigned fills = 0)
+        : stage(fills % STAGES), round(fills / STAGES)
+    {
+    }
+
+    __device__ void move()
+    {
+        if (++stage < STAGES) return;
+        stage = 0;
+        round++;
+    }
+};
+
+// Says to both blocks of a cluster that this warpgroup has read a stage.
+static __device__ inline void release(unsigned empty)
+{
+    unsigned thread = threadIdx.x % 128;
+    if (thread % 32 == 0 && thread / 32 < CLUSTER) barrier_arrive(empty, thread / 32);
+}
+
+static __device__ inline void store_word(unsigned address, unsigned word)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+
+// The shared memory of a kernel from a place that swizzled boxes may have.
+static __device__ inline char *whole_memory(char *raw)
+{
+    return raw + (1024 - shared_address(raw) % 1024) % 1024;
+}
+
+// Where a cluster's tile lies.
+struct place {
+    unsigned row, col, stack;
+};
+
+template <class T> static __device__ inline place place_of(const hopper_job &j, unsigned t, int n)
+{
+    unsigned rest = t / j.tiles_n, pair = rest / j.stacks;
+    return {(pair * CLUSTER + cluster_rank()) * T::ROWS, (t - rest * j.tiles_n) * n,
+            rest - pair * j.stacks};
+}
+
+#endif

@@ -1,0 +1,400 @@
+// Convolutions as matrix products over patches, for what conv_direct.cu does not do. Images are
+// taken a block at a time, small enough that a block's patches stay in the second-level cache
+// between the kernel that collects them and the product that reads them. In bf16, patches are
+// rounded as they are collected.
+//
+// Collecting copies runs: with NHWC a patch is `kernel` contiguous runs of kernel * large_c
+// numbers. Its adjoint is written as a gather: every number of the large image adds its terms in a
+// fixed order. Weight gradients are summed over groups of images apart, for more parallel work, and
+// then over groups.
+#include "tensor/cuda/kernels/conv.cuh"
+#include "tensor/cuda/runtime/stream_context.cuh"
+
+// Bytes of patches in one block of images; the cache holds 60 MB on an H200.
+enum { BLOCK_BYTES = 48 << 20 };
+// Products of weight gradients that run at once on a multiprocessor, in tiles of 128 by 128, and
+// groups at most.
+enum { TILES = 2, MOST_GROUPS = 128 };
+
+static size_t stacks_of(wk_shape image)
+{
+    return image.rank == 5 ? (size_t)image.dim[0] : 1;
+}
+
+// A 1x1 small side has one patch, the whole image: a plain product without copying.
+static bool is_plain(const wk_conv_sizes *z)
+{
+    return z->large == z->kernel;
+}
+
+static unsigned divide_up(unsigned a, unsigned b)
+{
+    return (a + b - 1) / b;
+}
+
+// Images in one block when a number of a patch has `bytes` bytes; blocks are about equal.
+static unsigned block_images(const wk_conv_sizes *z, size_t bytes)
+{
+    size_t fit = BLOCK_BYTES / ((size_t)z->pixels * z->patch * bytes);
+    unsigned blocks = divide_up(z->batch, fit > 1 ? (unsigned)fit : 1);
+    return divide_up(z->batch, blocks);
+}
+
+static bool in_bf16(const wk_cuda_call *c)
+{
+    return c->precision == WK_CUDA_BF16;
+}
+
+// N numbers that are loaded and stored together.
+template <int N, class T> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) pack {
+    T v[N];
+};
+
+static __device__ inline void convert(float x, float *y)
+{
+    *y = x;
+}
+
+static __device__ inline void convert(float x, __nv_bfloat16 *y)
+{
+    *y = __float2bfloat16(x);
+}
+
+template <int N, class T> static __device__ void copy_pack(const float *x, T *y)
+{
+    pack<N, float> from = *(const pack<N, float> *)x;
+    pack<N, T> to;
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        convert(from.v[i], &to.v[i]);
+    *(pack<N, T> *)y = to;
+}
+
+// patches [images * pixels, patch] of images, N numbers a thread; N divides a run and every place
+// where one begins.
+template <int N, class T>
+static void collect_by(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images,
+                       const float *x, T *patches)
+{
+    unsigned line = z->large * z->large_c, step = z->stride * z->large_c, down = z->stride * line;
+    unsigned run = z->run / N;
+    size_t image = z->large_count;
+    wk_divisor by_run = wk_divisor_of(run), by_kernel = wk_divisor_of(z->kernel);
+    wk_divisor by_width = wk_divisor_of(z->small), by_height = by_width;
+    wk_cuda_each(c, (size_t)images * z->pixels * z->kernel * run, [=] __device__(unsigned i) {
+        unsigned k = wk_quotient(i, by_run), at = i - k * by_run.value;
+        unsigned column = wk_quotient(k, by_kernel), row, b;
+        k -= column * by_kernel.value; // the kernel's row
+        row = wk_quotient(column, by_width), column -= row * by_width.value;
+        b = wk_quotient(row, by_height), row -= b * by_height.value;
+        const float *from = x + b * image + row * down + k * line + column * step;
+        copy_pack<N>(from + at * N, patches + (size_t)i * N);
+    });
+}
+
+template <class T>
+static void collect(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images, const float *x,
+                    T *patches)
+{
+    unsigned line = z->large * z->large_c, step = z->stride * z->large_c;
+    unsigned places = line | step | z->run; // its low bits say what divides all of them
+    unsigned long long address = (uintptr_t)x / sizeof(float);
+    if ((places | address) % 8 == 0)
+        collect_by<8>(c, z, images, x, patches);
+    else if ((places | address) % 4 == 0)
+        collect_by<4>(c, z, images, x, patches);
+    else if ((places | address) % 2 == 0)
+        collect_by<2>(c, z, images, x, patches);
+    else
+        collect_by<1>(c, z, images, x, patches);
+}
+
+// Patches of a block, in the precision of the call's products.
+static void collect_block(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images,
+                          const float *x, void *patches)
+{
+    if (in_bf16(c))
+        collect(c, z, images, x, (__nv_bfloat16 *)patches);
+    else
+        collect(c, z, images, x, (float *)patches);
+}
+
+// Bytes of a collected number.
+static size_t patch_width(const wk_cuda_call *c)
+{
+    return in_bf16(c) ? sizeof(__nv_bfloat16) : sizeof(float);
+}
+
+static wk_cuda_product product_of(size_t m, size_t n, size_t k)
+{
+    wk_cuda_product p = {};
+    p.stacks = 1;
+    p.m = m, p.n = n, p.k = k;
+    return p;
+}
+
+// y = act(y + bias) in place.
+static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const float *bias, float *y)
+{
+    wk_activation act = c->node->attrs.conv.activation;
+    if (!bias && act == WK_IDENTITY) return;
+    if (channels % 4 == 0 && (uintptr_t)y % 16 == 0 && (uintptr_t)bias % 16 == 0) {
+        wk_divisor by_quads = wk_divisor_of(channels / 4);
+        wk_cuda_each(c, n / 4, [=] __device__(unsigned i) {
+            unsigned at = i - wk_quotient(i, by_quads) * by_quads.value;
+            float4 v = ((float4 *)y)[i], b = make_float4(0, 0, 0, 0);
+            if (bias) b = ((const float4 *)bias)[at];
+            ((float4 *)y)[i] =
+                make_float4(wk_activate(act, v.x + b.x), wk_activate(act, v.y + b.y),
+                            wk_activate(act, v.z + b.z), wk_activate(act, v.w + b.w));
+        });
+        return;
+    }
+    wk_divisor by_channels = wk_divisor_of(channels);
+    wk_cuda_each(c, n, [=] __device__(unsigned i) {
+        unsigned at = i - wk_quotient(i, by_channels) * by_channels.value;
+        y[i] = wk_activate(act, y[i] + (bias ? bias[at] : 0.0f));
+    });
+}
+
+// y = act(conv(x, w) + bias): large to small, one stack member. This and the next say whether a
+// slope that was merged is taken too.
+static bool convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x, const float *w,
+                     const float *bias, float *y)
+{
+    if (wk_cuda_conv_planes(c, z, x, bias)) return true;
+    if (wk_cuda_conv_direct(c, z, x, w, bias, y)) return false;
+    if (is_plain(z)) {
+        wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
+        (void)wk_cuda_gemm(c, &p, x, w, y);
+        finish(c, z->batch * z->small_count, z->small_c, bias, y);
+        return false;
+    }
+    unsigned block = block_images(z, patch_width(c));
+    void *patches = wk_cuda_scratch(c, (size_t)block * z->pixels * z->patch * patch_width(c));
+    for (unsigned first = 0; first < z->batch; first += block) {
+        unsigned images = z->batch - first < block ? z->batch - first : block;
+        float *out = y + first * z->small_count;
+        collect_block(c, z, images, x + first * z->large_count, patches);
+        wk_cuda_product p = product_of((size_t)images * z->pixels, z->small_c, z->patch);
+        p.half_a = in_bf16(c);
+        (void)wk_cuda_gemm(c, &p, patches, w, out);
+        finish(c, images * z->small_count, z->small_c, bias, out);
+    }
+    return false;
+}
+
+// The terms of a place on the large side: kernel rows (or columns) k = first, first + stride, ...
+// below `end` whose small row (or column) (place - k) / stride exists.
+typedef struct taps {
+    unsigned first, end, small; // small: the index at `first`; it falls by one from tap to tap
+} taps;
+
+static __device__ taps taps_at(unsigned place, wk_divisor stride, unsigned kernel, unsigned small)
+{
+    unsigned top = wk_quotient(place, stride), past = top < small ? 0 : top - (small - 1);
+    taps t;
+    t.first = place - top * stride.value + past * stride.value;
+    t.end = kernel < place + 1 ? kernel : place + 1;
+    t.small = top - past;
+    return t;
+}
+
+// y = act(sum of the patches' numbers at each place of the large image + bias), N channels a
+// thread.
+template <int N>
+static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigned images,
+                      const float *patches, const float *bias, float *y)
+{
+    const wk_conv_sizes z = *sizes;
+    wk_activation act = c->node->attrs.conv.activation;
+    wk_divisor by_channels = wk_divisor_of(z.large_c / N), by_width = wk_divisor_of(z.large);
+    wk_divisor by_stride = wk_divisor_of(z.stride);
+    wk_cuda_each(c, images * z.large_count / N, [=] __device__(unsigned i) {
+        unsigned column = wk_quotient(i, by_channels),
+                 channel = (i - column * by_channels.value) * N;
+        unsigned row = wk_quotient(column, by_width), b;
+        column -= row * by_width.value;
+        b = wk_quotient(row, by_width), row -= b * by_width.value;
+        taps v = taps_at(row, by_stride, z.kernel, z.small);
+        taps h = taps_at(column, by_stride, z.kernel, z.small);
+        pack<N, float> sum;
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            sum.v[k] = bias ? bias[channel + k] : 0.0f;
+        const float *from = patches + (size_t)b * z.pixels * z.patch + channel;
+        for (unsigned ky = v.first, sy = v.small; ky < v.end; ky += z.stride, sy--)
+            for (unsigned kx = h.first, sx = h.small; kx < h.end; kx += z.stride, sx--) {
+                size_t at =
+                    (size_t)(sy * z.small + sx) * z.patch + (ky * z.kernel + kx) * z.large_c;
+                pack<N, float> term = *(const pack<N, float> *)(from + at);
+#pragma unroll
+                for (int k = 0; k < N; k++)
+                    sum.v[k] += term.v[k];
+            }
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            sum.v[k] = wk_activate(act, sum.v[k]);
+        *(pack<N, float> *)(y + (size_t)i * N) = sum;
+    });
+}
+
+// y = act(transposed conv(x, w) + bias): small to large, one stack member.
+static bool convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
+                                const float *w, const float *bias, float *y)
+{
+    if (wk_cuda_deconv_planes(c, z, x, bias)) return true;
+    if (wk_cuda_deconv_direct(c, z, x, w, bias, y)) return false;
+    unsigned block = is_plain(z) ? z->batch : block_images(z, sizeof(float));
+    size_t numbers = (size_t)block * z->pixels * z->patch;
+    float *patches = is_plain(z) ? y : (float *)wk_cuda_scratch(c, numbers * sizeof(float));
+    for (unsigned first = 0; first < z->batch; first += block) {
+        unsigned images = z->batch - first < block ? z->batch - first : block;
+        float *out = y + first * z->large_count;
+        wk_cuda_product p = product_of((size_t)images * z->pixels, z->patch, z->small_c);
+        p.transpose_b = true;
+        (void)wk_cuda_gemm(c, &p, x + first * z->small_count, w, patches);
+        if (is_plain(z))
+            finish(c, images * z->large_count, z->large_c, bias, out);
+        else if (z->large_c % 4 == 0 && (uintptr_t)y % 16 == 0)
+            gather_by<4>(c, z, images, patches, bias, out);
+        else
+            gather_by<1>(c, z, images, patches, bias, out);
+    }
+    return false;
+}
+
+// How weight gradients are cut: `groups` sums side by side, each over `images` images of a block.
+typedef struct weight_cut {
+    unsigned groups, images;
+} weight_cut;
+
+static weight_cut cut_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned block)
+{
+    unsigned tiles = divide_up(z->patch, 128) * divide_up(z->small_c, 128);
+    unsigned groups = TILES * (unsigned)c->processors / tiles;
+    groups = groups < 1 ? 1 : groups > MOST_GROUPS ? MOST_GROUPS : groups;
+    if (groups > block) groups = block;
+    weight_cut cut = {groups, block / groups};
+    return cut;
+}
+
+// Adds (or begins) the sums of `groups` groups of `images` images each.
+static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned groups,
+                        unsigned images, const void *patches, const float *small, bool accumulate,
+                        float *sums)
+{
+    if (groups == 0 || images == 0) return;
+    wk_cuda_product p = product_of(z->patch, z->small_c, (size_t)images * z->pixels);
+    p.stacks = groups;
+    p.transpose_a = true;
+    p.half_a = in_bf16(c);
+    p.stride_a = p.k * z->patch;
+    p.stride_b = p.k * z->small_c;
+    p.stride_c = z->weights;
+    p.accumulate = accumulate;
+    (void)wk_cuda_gemm(c, &p, patches, small, sums);
+}
+
+// dw from the large side and the small side, one stack member.
+static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
+                             const float *y, float *dw)
+{
+    if (wk_cuda_colour_weights_planes(c, z, x, y, dw) ||
+        wk_cuda_conv_weights_direct(c, z, x, y, dw))
+        return;
+    if (is_plain(z)) {
+        wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
+        p.transpose_a = true;
+        (void)wk_cuda_gemm(c, &p, x, y, dw);
+        return;
+    }
+    size_t image = (size_t)z->pixels * z->patch; // numbers of an image's patches
+    weight_cut cut = cut_weights(c, z, block_images(z, patch_width(c)));
+    unsigned block = cut.groups * cut.images;
+    void *patches = wk_cuda_scratch(c, block * image * patch_width(c));
+    float *sums =
+        cut.groups == 1 ? dw : (float *)wk_cuda_scratch(c, cut.groups * z->weights * sizeof(float));
+    for (unsigned first = 0; first < z->batch; first += block) {
+        unsigned images = z->batch - first < block ? z->batch - first : block;
+        unsigned groups = images / cut.images, done = groups * cut.images;
+        const float *small = y + first * z->small_count;
+        collect_block(c, z, images, x + first * z->large_count, patches);
+        sum_weights(c, z, groups, cut.images, patches, small, first > 0, sums);
+        // What is left of the last block is less than a group; it goes to the first sum.
+        sum_weights(c, z, 1, images - done, (char *)patches + done * image * patch_width(c),
+                    small + done * z->small_count, true, sums);
+    }
+    if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
+}
+
+typedef bool conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
+                           const float *w, const float *bias, float *y);
+
+// Runs one of the two directions for every stack member.
+static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
+{
+    wk_shape x = wk_call_input_shape(c, 0), w = wk_call_input_shape(c, 1);
+    wk_shape y = wk_call_output_shape(c, 0);
+    const wk_conv_sizes z = wk_conv_measure(large, w, c->node->attrs.conv.stride);
+    size_t stacks = stacks_of(x), dx = wk_shape_count(x) / stacks, dy = wk_shape_count(y) / stacks;
+    const float *bias = wk_call_in(c, 2);
+    bool sloped = false; // one member's at most: a merged call has no stack
+    for (size_t s = 0; s < stacks; s++)
+        sloped = f(c, &z, wk_call_in(c, 0) + s * dx, wk_call_in(c, 1) + s * z.weights,
+                   bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL, wk_call_out(c, 0) + s * dy);
+    if (c->merged && !sloped) wk_cuda_call_bias_act_grad(c + 1);
+}
+
+// Whether a call takes the slope of ELU in the place of an image's gradient, and sums its columns.
+static bool slopes(const wk_cuda_call *c, const wk_cuda_call *gradient)
+{
+    if (c->node->op != WK_OP_bias_act_grad || c->chained) return false;
+    bool image = gradient->node->op == WK_OP_conv_dx || gradient->node->op == WK_OP_deconv_dx;
+    return image && c->precision == WK_CUDA_BF16 && c->node->attrs.bias_act.activation == WK_ELU &&
+           c->node->attrs.bias_act.stack == 1 && c->in[0] == gradient->out[0] &&
+           c->out[0] == gradient->out[0] &&
+           wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == gradient->node->outputs &&
+           wk_call_count(c) == wk_call_count(gradient) &&
+           wk_call_input_shape(gradient, 0).rank == 4;
+}
+
+void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count)
+{
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (!slopes(&calls[i + 1], &calls[i])) continue;
+        calls[i].merged = 1;
+        calls[i + 1].skipped = true;
+    }
+}
+
+void wk_cuda_call_conv(const wk_cuda_call *c)
+{
+    each_member(c, convolve, wk_call_input_shape(c, 0));
+}
+
+void wk_cuda_call_deconv_dx(const wk_cuda_call *c)
+{
+    each_member(c, convolve, wk_call_input_shape(c, 0));
+}
+
+void wk_cuda_call_deconv(const wk_cuda_call *c)
+{
+    each_member(c, convolve_transposed, wk_call_output_shape(c, 0));
+}
+
+void wk_cuda_call_conv_dx(const wk_cuda_call *c)
+{
+    each_member(c, convolve_transposed, wk_call_output_shape(c, 0));
+}
+
+void wk_cuda_call_conv_dw(const wk_cuda_call *c)
+{
+    wk_shape large = wk_call_input_shape(c, 0);
+    const wk_conv_sizes z =
+        wk_conv_measure(large, wk_call_output_shape(c, 0), c->node->attrs.conv.stride);
+    const float *x = wk_call_in(c, 0), *y = wk_call_in(c, 1);
+    for (size_t s = 0; s < stacks_of(large); s++)
+        convolve_weights(c, &z, x + s * z.batch * z.large_count, y + s * z.batch * z.small_count,
+                         wk_call_out(c, 0) + s * z.weights);
+}

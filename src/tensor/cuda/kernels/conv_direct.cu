@@ -1,0 +1,192 @@
+// Convolutions in bf16 as matrix products that never write their patches: a block of threads copies
+// the tiles it multiplies straight from the images (implicit GEMM), four tiles deep, and multiplies
+// them with tensor cores. One kernel serves three products:
+//
+//   FORWARD     small pixels by small_c, over a patch of the large image
+//   TRANSPOSED  large pixels by large_c, over the small pixels that reach them: every class of
+//               large pixels (their coordinates modulo the stride) is a product of its own, with
+//               only the kernel's taps of that class. Where all classes have as many taps they
+//               read the same small pixels, and are the columns of one product
+//   WEIGHTS     patch by small_c, over all small pixels; these are cut into groups that are summed
+//               apart, and the groups are added in order
+//
+// All sums are in float32 and in a fixed order.
+#include "tensor/cuda/kernels/conv_tiles.cuh"
+
+template <int MODE, int COLS>
+static void launch(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsigned slices)
+{
+    const int bytes = tile_sizes<MODE, COLS>::bytes;
+    // An error stays for cudaGetLastError.
+    (void)cudaFuncSetAttribute(conv_kernel<MODE, COLS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               bytes);
+    dim3 grid((rows + ROWS - 1) / ROWS, (j.columns + COLS - 1) / COLS, slices);
+    conv_kernel<MODE, COLS><<<grid, THREADS, bytes, c->stream>>>(j);
+}
+
+template <int MODE>
+static void launch_for(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsigned slices)
+{
+    if (j.columns <= 16)
+        launch<MODE, 16>(c, j, rows, slices);
+    else if (j.columns <= 48)
+        launch<MODE, 48>(c, j, rows, slices);
+    else
+        launch<MODE, 96>(c, j, rows, slices);
+}
+
+static bool aligned(const void *x)
+{
+    return (uintptr_t)x % 16 == 0;
+}
+
+static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed, const float *y)
+{
+    return c->precision == WK_CUDA_BF16 && wk_conv_suits(z, transposed) &&
+           (uintptr_t)y % sizeof(float2) == 0;
+}
+
+const __nv_bfloat16 *wk_cuda_four_colours(const wk_cuda_call *c, size_t pixels, const float *x)
+{
+    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, pixels * 4 * sizeof *y);
+    wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
+        const float *p = x + (size_t)i * 3;
+        ((uint2 *)y)[i] = make_uint2(wk_two_halves(p[0], p[1]), wk_two_halves(p[2], 0.0f));
+    });
+    return y;
+}
+
+// The weights of three colours as of four, the last zero.
+static const __nv_bfloat16 *four_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                         const float *w)
+{
+    unsigned width = z->small_c;
+    size_t count = (size_t)z->kernel * z->kernel * width * 4;
+    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, count * sizeof *y);
+    wk_cuda_each(c, count, [=] __device__(unsigned i) {
+        unsigned row = i / width, pixel = row / 4, colour = row % 4;
+        float v = colour < 3 ? w[(size_t)(pixel * 3 + colour) * width + (i - row * width)] : 0.0f;
+        y[i] = __float2bfloat16_rn(v);
+    });
+    return y;
+}
+
+static const __nv_bfloat16 *large_side(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                       const float *x)
+{
+    if (z->large_c != WK_CONV_COLOURS) return wk_cuda_half(c, x, z->batch * z->large_count);
+    return wk_cuda_four_colours(c, (size_t)z->batch * z->large * z->large, x);
+}
+
+static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const float *bias, float *y)
+{
+    conv_job j = {};
+    j.z = *z;
+    j.bias = bias;
+    j.y = y;
+    j.act = c->node->attrs.conv.activation;
+    j.pixels = z->batch * z->pixels;
+    j.line = z->large * z->large_c;
+    j.step = z->stride * z->large_c;
+    j.columns = z->small_c;
+    j.by_run = wk_divisor_of(z->run);
+    j.by_large_c = wk_divisor_of(z->large_c);
+    j.by_small = wk_divisor_of(z->small);
+    j.by_small_c = wk_divisor_of(z->small_c);
+    for (unsigned i = 0; i < z->stride; i++) {
+        j.by_class[i] = wk_divisor_of(class_of(z, i).length);
+    }
+    return j;
+}
+
+// Whether whole chunks of `channels` can be stored at once.
+static void choose_store(conv_job *j, unsigned channels)
+{
+    bool quick = j->act == WK_IDENTITY || (j->act == WK_ELU && !j->y);
+    j->chunks = quick && channels % CHUNK == 0 && aligned(j->y) && aligned(j->half);
+}
+
+// Lets the kernel write the bf16 copy too, or alone, where it writes all of the output.
+static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
+{
+    if (count != wk_call_count(c)) return;
+    wk_out out = wk_call_store(c, 0);
+    j->y = out.x;
+    j->half = out.half;
+}
+
+bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
+                         const float *w, const float *bias, float *y)
+{
+    if (!suits(c, z, false, y)) return false;
+    wk_conv_sizes read = wk_conv_as_read(z);
+    conv_job j = job_of(c, &read, bias, y);
+    j.left = large_side(c, z, x);
+    j.right =
+        z->large_c == WK_CONV_COLOURS ? four_weights(c, z, w) : wk_cuda_half(c, w, z->weights);
+    if (!aligned(j.left) || !aligned(j.right)) return false;
+    store_both(c, z->batch * z->small_count, &j);
+    choose_store(&j, z->small_c);
+    launch_for<FORWARD>(c, j, j.pixels, 1);
+    return true;
+}
+
+bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
+                           const float *w, const float *bias, float *y)
+{
+    if (!suits(c, z, true, y)) return false;
+    conv_job j = job_of(c, z, bias, y);
+    j.left = wk_cuda_half(c, x, z->batch * z->small_count);
+    j.right = wk_cuda_half(c, w, z->weights);
+    if (!aligned(j.left) || !aligned(j.right)) return false;
+    store_both(c, z->batch * z->large_count, &j);
+    choose_store(&j, z->large_c);
+    unsigned length = class_of(z, 0).length; // the first class is the largest
+    unsigned classes = z->stride * z->stride;
+    j.joined = z->stride == 2 && z->kernel % 2 == 0;
+    j.columns = j.joined ? classes * z->large_c : z->large_c;
+    launch_for<TRANSPOSED>(c, j, z->batch * length * length, j.joined ? 1 : classes);
+    return true;
+}
+
+// The groups' sums [group][patch][small_c], where there are several, or the one, without a fourth
+// colour.
+static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const wk_conv_sizes *read,
+                           unsigned groups, const float *sums, float *dw)
+{
+    if (z->large_c != WK_CONV_COLOURS) {
+        if (groups > 1) wk_cuda_column_sums(c, 1, groups, z->weights, 1, sums, dw);
+        return;
+    }
+    float *four = (float *)wk_cuda_scratch(c, read->weights * sizeof *four);
+    wk_cuda_column_sums(c, 1, groups, read->weights, 1, sums, four);
+    unsigned width = z->small_c;
+    wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
+        unsigned row = i / width, pixel = row / 3;
+        dw[i] = four[(size_t)(row + pixel) * width + (i - row * width)];
+    });
+}
+
+bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
+                                 const float *small, float *dw)
+{
+    const unsigned blocks = 4 * (unsigned)c->processors;
+    if (!suits(c, z, false, dw)) return false;
+    wk_conv_sizes read = wk_conv_as_read(z);
+    conv_job j = job_of(c, &read, NULL, dw);
+    j.act = WK_IDENTITY;
+    j.left = large_side(c, z, large);
+    j.right = wk_cuda_half(c, small, z->batch * z->small_count);
+    if (!aligned(j.left) || !aligned(j.right)) return false;
+    unsigned tiles = (read.patch + ROWS - 1) / ROWS * ((z->small_c + 95) / 96);
+    unsigned groups = tiles < blocks ? blocks / tiles : 1, steps = (j.pixels + DEPTH - 1) / DEPTH;
+    unsigned group_steps = (steps + groups - 1) / groups;
+    j.group = group_steps * DEPTH;
+    groups = (steps + group_steps - 1) / group_steps;
+    if (groups > 1 || z->large_c == WK_CONV_COLOURS)
+        j.y = (float *)wk_cuda_scratch(c, groups * read.weights * sizeof(float));
+    choose_store(&j, z->small_c);
+    launch_for<WEIGHTS>(c, j, read.patch, groups);
+    finish_weights(c, z, &read, groups, j.y, dw);
+    return true;
+}

@@ -1,0 +1,487 @@
+// Matrix products by cuBLAS. Matrices are row-major here and column-major there, so every product
+// is handed over as its transpose: out' = b' a'.
+#include "tensor/cuda/runtime/stream_context.cuh"
+
+static void round_to_half(const wk_cuda_call *c, size_t n, const float *x, __nv_bfloat16 *y)
+{
+    bool aligned = (uintptr_t)x % 16 == 0 && (uintptr_t)y % 8 == 0 && n % 4 == 0;
+    if (!aligned) {
+        wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = __float2bfloat16_rn(x[i]); });
+        return;
+    }
+    const float4 *x4 = (const float4 *)x;
+    uint2 *y4 = (uint2 *)y;
+    wk_cuda_each(c, n / 4, [=] __device__(unsigned i) {
+        float4 v = x4[i];
+        __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y);
+        __nv_bfloat162 high = __floats2bfloat162_rn(v.z, v.w);
+        y4[i] = make_uint2(*(unsigned *)&low, *(unsigned *)&high);
+    });
+}
+
+// One operand as it is stored: matrices of rows x cols, `row` elements from row to row and `stride`
+// from matrix to matrix (0 when there is one).
+typedef struct operand {
+    const void *x;
+    size_t matrices, rows, cols, row, stride;
+} operand;
+
+// Rows that are no multiple of 16 bytes keep the tensor cores' loads from being whole: such rows
+// are padded with zeros, in scratch memory.
+enum { ROW_UNIT = 8 };
+
+static size_t padded(size_t n)
+{
+    return (n + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT;
+}
+
+static bool is_dense(const operand *m)
+{
+    return m->stride == 0 || m->stride == m->rows * m->cols;
+}
+
+static __nv_bfloat16 *half_scratch(const wk_cuda_call *c, size_t n)
+{
+    return (__nv_bfloat16 *)wk_cuda_scratch(c, n * sizeof(__nv_bfloat16));
+}
+
+static void round_padded(const wk_cuda_call *c, operand *m)
+{
+    const float *x = (const float *)m->x;
+    unsigned cols = (unsigned)m->cols, row = (unsigned)padded(m->cols);
+    size_t rows = m->matrices * m->rows;
+    __nv_bfloat16 *y = half_scratch(c, rows * row);
+    wk_divisor by_units = wk_divisor_of(row / ROW_UNIT);
+    wk_cuda_each(c, rows * row / ROW_UNIT, [=] __device__(unsigned i) {
+        unsigned r = wk_quotient(i, by_units), at = (i - r * by_units.value) * ROW_UNIT;
+        const float *from = x + (size_t)r * cols;
+        unsigned word[ROW_UNIT / 2];
+#pragma unroll
+        for (unsigned k = 0; k < ROW_UNIT / 2; k++) {
+            unsigned first = at + 2 * k;
+            word[k] = wk_two_halves(first < cols ? from[first] : 0.0f,
+                                    first + 1 < cols ? from[first + 1] : 0.0f);
+        }
+        ((uint4 *)y)[i] = make_uint4(word[0], word[1], word[2], word[3]);
+    });
+    m->x = y;
+    m->row = row;
+    m->stride = m->stride ? m->rows * row : 0;
+}
+
+// Rows that were laid out padded.
+static bool take_padded(const wk_cuda_call *c, operand *m)
+{
+    for (int i = 0; i <= 1 && c->node->op == WK_OP_matmul; i++) {
+        if (c->in[i] != m->x || !wk_cuda_is_padded(c, i)) continue;
+        m->row = padded(m->cols);
+        m->stride = m->stride ? m->rows * m->row : 0;
+        return true;
+    }
+    return false;
+}
+
+// Replaces floats by their bf16 copy: in the shadow of their buffer, where it may be up to date
+// already, or in scratch memory if they lie there themselves.
+static void round_operand(const wk_cuda_call *c, operand *m)
+{
+    if (take_padded(c, m)) return;
+    if (m->cols % ROW_UNIT != 0 && is_dense(m)) {
+        round_padded(c, m);
+        return;
+    }
+    const float *x = (const float *)m->x;
+    size_t n = m->matrices * m->rows * m->cols;
+    __nv_bfloat16 *y = wk_cuda_shadow(c->lane, x);
+    wk_cuda_span span = {(const char *)x, (const char *)(x + n)};
+    if (!y) {
+        y = half_scratch(c, n);
+        round_to_half(c, n, x, y);
+    } else if (!wk_cuda_is_fresh(c->lane, span)) {
+        round_to_half(c, n, x, y);
+        wk_cuda_refreshed(c->lane, span);
+    }
+    m->x = y;
+}
+
+// Adds rows of zeros to every matrix, up to a multiple of 8, in scratch memory.
+static void pad_rows(const wk_cuda_call *c, operand *m)
+{
+    unsigned from = (unsigned)(m->rows * m->row / ROW_UNIT);
+    unsigned to = (unsigned)(padded(m->rows) * m->row / ROW_UNIT);
+    const uint4 *x = (const uint4 *)m->x;
+    uint4 *y = (uint4 *)half_scratch(c, m->matrices * to * ROW_UNIT);
+    wk_cuda_each(c, m->matrices * to, [=] __device__(unsigned i) {
+        unsigned matrix = i / to, at = i - matrix * to;
+        y[i] = at < from ? x[(size_t)matrix * from + at] : make_uint4(0, 0, 0, 0);
+    });
+    m->x = y;
+    m->rows = padded(m->rows);
+    m->stride = m->stride ? m->rows * m->row : 0;
+}
+
+static bool is_whole(const operand *m)
+{
+    return m->row % ROW_UNIT == 0 && (uintptr_t)m->x % 16 == 0 &&
+           (m->stride == 0 || m->stride == m->rows * m->row);
+}
+
+// A sum over a ragged number of terms is made whole by adding zeros: its columns in one operand
+// were padded already, its rows in the other are padded here.
+static void pad_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
+{
+    bool plain = !p->transpose_a && !p->transpose_b && a->row == padded(p->k);
+    if (p->k % ROW_UNIT == 0 || p->half_a || p->half_b || !plain || !is_whole(b)) return;
+    pad_rows(c, b);
+    p->k = padded(p->k);
+}
+
+// [stacks,rows,cols] as [height,stacks*cols]; rows beyond those that are there are zeros.
+static void interleave(const wk_cuda_call *c, size_t stacks, size_t height, operand *m)
+{
+    unsigned cols = (unsigned)(m->cols / ROW_UNIT), width = (unsigned)stacks * cols;
+    unsigned rows = (unsigned)m->rows;
+    size_t stride = m->stride / ROW_UNIT;
+    const uint4 *x = (const uint4 *)m->x;
+    uint4 *y = (uint4 *)half_scratch(c, height * width * ROW_UNIT);
+    wk_divisor by_width = wk_divisor_of(width), by_cols = wk_divisor_of(cols);
+    wk_cuda_each(c, height * width, [=] __device__(unsigned i) {
+        unsigned row = wk_quotient(i, by_width), at = i - row * width;
+        unsigned stack = wk_quotient(at, by_cols);
+        y[i] = row < rows ? x[stack * stride + (size_t)row * cols + (at - stack * cols)]
+                          : make_uint4(0, 0, 0, 0);
+    });
+    m->x = y;
+    m->matrices = 1;
+    m->rows = height;
+    m->cols = m->row = stacks * m->cols;
+    m->stride = 0;
+}
+
+// Products a[s] b[s]' that are added up become one whose sum goes over the whole stack: moving the
+// operands costs less than adding large results in memory. A ragged number of columns is made whole
+// on the way.
+static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
+{
+    bool fits = !p->transpose_a && p->transpose_b && p->k % ROW_UNIT == 0 && p->stride_a &&
+                p->stride_b && is_whole(a) && is_whole(b);
+    if (p->stride_c || p->stacks == 1 || !fits) return;
+    if (!p->accumulate && !p->half_c) p->n = padded(p->n);
+    interleave(c, p->stacks, p->m, a);
+    interleave(c, p->stacks, p->n, b);
+    p->k *= p->stacks;
+    p->stacks = 1;
+}
+
+const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, size_t rows,
+                                       size_t cols, size_t *row)
+{
+    operand m = {x, 1, rows, cols, cols, 0};
+    round_operand(c, &m);
+    *row = m.row;
+    return (const __nv_bfloat16 *)m.x;
+}
+
+const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n)
+{
+    return wk_cuda_half_rows(c, x, 1, n, &n);
+}
+
+// Joins a stack into one product where the operands lie so that they make one: along the rows when
+// b is shared, along the sum when the products are added up.
+wk_cuda_product wk_cuda_joined(wk_cuda_product p)
+{
+    if (p.stacks <= 1) return p;
+    if (p.stride_b == 0 && p.stride_a == p.m * p.k && !p.transpose_a && p.stride_c == p.m * p.n) {
+        p.m *= p.stacks;
+        p.stacks = 1;
+    } else if (p.stride_c == 0 && p.transpose_a && !p.transpose_b && p.stride_a == p.m * p.k &&
+               p.stride_b == p.k * p.n) {
+        p.k *= p.stacks;
+        p.stacks = 1;
+    }
+    return p;
+}
+
+// Descriptions of one product for cublasLt.
+typedef struct light {
+    cublasLtMatmulDesc_t how;
+    cublasLtMatrixLayout_t a, b, c;
+    cublasLtMatmulPreference_t wish;
+} light;
+
+static cublasLtMatrixLayout_t layout_of(cudaDataType type, size_t rows, size_t cols, size_t row,
+                                        size_t stride, size_t batch)
+{
+    cublasLtMatrixLayout_t layout = NULL;
+    int32_t count = (int32_t)batch;
+    int64_t step = (int64_t)stride;
+    if (cublasLtMatrixLayoutCreate(&layout, type, rows, cols, (int64_t)row)) return NULL;
+    (void)cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                           sizeof count);
+    (void)cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                           &step, sizeof step);
+    return layout;
+}
+
+template <class T> static void set(light *l, cublasLtMatmulDescAttributes_t name, T value)
+{
+    (void)cublasLtMatmulDescSetAttribute(l->how, name, &value, sizeof value);
+}
+
+// Kernels are chosen for addresses at whole 256 bytes unless they are told of less. A bf16 copy
+// lies at half of its original's place, so half of the address' alignment counts.
+static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name, const void *x)
+{
+    uint32_t bytes = 16;
+    while (bytes < 256 && (uintptr_t)x % (4 * bytes) == 0)
+        bytes *= 2;
+    (void)cublasLtMatmulPreferenceSetAttribute(l->wish, name, &bytes, sizeof bytes);
+}
+
+static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                     const operand *b, light *l)
+{
+    cudaDataType in = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+    cudaDataType out = p->half_c ? CUDA_R_16BF : CUDA_R_32F;
+    if (cublasLtMatmulDescCreate(&l->how, CUBLAS_COMPUTE_32F, CUDA_R_32F)) return false;
+    set(l, CUBLASLT_MATMUL_DESC_TRANSA, (int32_t)(p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
+    set(l, CUBLASLT_MATMUL_DESC_TRANSB, (int32_t)(p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
+    set(l, CUBLASLT_MATMUL_DESC_EPILOGUE, (uint32_t)CUBLASLT_EPILOGUE_BIAS);
+    set(l, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p->bias);
+    set(l, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, (int32_t)out);
+    if (p->stacks > 1) set(l, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, (int64_t)p->stride_bias);
+    // Row-major here is column-major there.
+    l->a = layout_of(in, b->cols, b->rows, b->row, b->stride, p->stacks);
+    l->b = layout_of(in, a->cols, a->rows, a->row, a->stride, p->stacks);
+    l->c = layout_of(out, p->n, p->m, p->n, p->stride_c, p->stacks);
+    if (cublasLtMatmulPreferenceCreate(&l->wish)) return false;
+    (void)cublasLtMatmulPreferenceSetAttribute(l->wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                               &c->lane->workspace_size, sizeof(size_t));
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b->x);
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a->x);
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c->out[0]);
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c->out[0]);
+    return l->a && l->b && l->c;
+}
+
+static void forget_light(light *l)
+{
+    if (l->wish) (void)cublasLtMatmulPreferenceDestroy(l->wish);
+    if (l->a) (void)cublasLtMatrixLayoutDestroy(l->a);
+    if (l->b) (void)cublasLtMatrixLayoutDestroy(l->b);
+    if (l->c) (void)cublasLtMatrixLayoutDestroy(l->c);
+    if (l->how) (void)cublasLtMatmulDescDestroy(l->how);
+}
+
+// The product and its bias in one kernel, if cublasLt has one.
+static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                            const operand *b, void *out)
+{
+    const float one = 1, zero = 0;
+    light l = {};
+    cublasLtMatmulHeuristicResult_t found = {};
+    int count = 0;
+    bool done =
+        describe(c, p, a, b, &l) &&
+        !cublasLtMatmulAlgoGetHeuristic(c->lane->light, l.how, l.a, l.b, l.c, l.c, l.wish, 1,
+                                        &found, &count) &&
+        count > 0 &&
+        !cublasLtMatmul(c->lane->light, l.how, &one, b->x, l.a, a->x, l.b, &zero, out, l.c, out,
+                        l.c, &found.algo, c->lane->workspace, c->lane->workspace_size, c->stream);
+    forget_light(&l);
+    return done;
+}
+
+static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                     const operand *b, void *out, int batch, float beta)
+{
+    const float one = 1;
+    cudaDataType type = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+    cublasStatus_t status = cublasGemmStridedBatchedEx(
+        c->lane->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+        p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one, b->x,
+        type, (int)b->row, (long long)b->stride, a->x, type, (int)a->row, (long long)a->stride,
+        &beta, out, p->half_c ? CUDA_R_16BF : CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch,
+        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    if (!c->lane->status) c->lane->status = status;
+}
+
+static operand operand_of(const void *x, size_t stacks, size_t stride, bool transposed, size_t rows,
+                          size_t cols)
+{
+    operand m = {x, stride ? stacks : 1, rows, cols, cols, stride};
+    if (transposed) {
+        m.rows = cols;
+        m.cols = m.row = rows;
+    }
+    return m;
+}
+
+// The products of a stack, added up one after the other.
+static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operand a, operand b,
+                         void *out, float beta)
+{
+    size_t width = c->precision == WK_CUDA_BF16 ? sizeof(__nv_bfloat16) : sizeof(float);
+    for (size_t s = 0; s < p->stacks; s++, beta = 1) {
+        multiply(c, p, &a, &b, out, 1, beta);
+        a.x = (const char *)a.x + a.stride * width;
+        b.x = (const char *)b.x + b.stride * width;
+    }
+}
+
+// [rows,stacks*cols] as [stacks,rows,cols]; cols is a multiple of 4.
+static void split_stacks(const wk_cuda_call *c, size_t stacks, size_t rows, size_t cols,
+                         const float *x, float *y)
+{
+    unsigned quads = (unsigned)(cols / 4), matrix = (unsigned)rows * quads;
+    unsigned width = (unsigned)stacks * quads;
+    wk_divisor by_matrix = wk_divisor_of(matrix), by_quads = wk_divisor_of(quads);
+    wk_cuda_each(c, stacks * matrix, [=] __device__(unsigned i) {
+        unsigned stack = wk_quotient(i, by_matrix), at = i - stack * matrix;
+        unsigned row = wk_quotient(at, by_quads), quad = at - row * quads;
+        ((float4 *)y)[i] = ((const float4 *)x)[(size_t)row * width + stack * quads + quad];
+    });
+}
+
+// a' b[s] for a stack, as the weights of an ensemble on shared inputs: one product with the stack
+// side by side. cuBLAS takes three times as long for the stack.
+static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *given,
+                                  const operand *a, operand b, float *out)
+{
+    wk_cuda_product p = *given;
+    bool fits = p.stacks > 1 && p.transpose_a && !p.transpose_b && p.stride_a == 0 && p.stride_b &&
+                p.stride_c == p.m * p.n && p.n % ROW_UNIT == 0 && !p.accumulate && !p.half_c &&
+                is_whole(&b) && (uintptr_t)out % sizeof(float4) == 0;
+    if (c->precision != WK_CUDA_BF16 || !fits) return false;
+    interleave(c, p.stacks, p.k, &b);
+    p.n *= p.stacks;
+    p.stacks = 1;
+    float *wide = (float *)wk_cuda_scratch(c, p.m * p.n * sizeof *wide);
+    multiply(c, &p, a, &b, wide, 1, 0);
+    split_stacks(c, given->stacks, p.m, given->n, wide, out);
+    return true;
+}
+
+// The first `cols` of every `row` columns, where `row` is even.
+static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t cols,
+                         const float *x, float *y)
+{
+    unsigned from = (unsigned)row, to = (unsigned)cols;
+    if (cols % 2 == 0 && (uintptr_t)y % sizeof(float2) == 0) {
+        wk_divisor by_pairs = wk_divisor_of(to / 2);
+        wk_cuda_each(c, rows * cols / 2, [=] __device__(unsigned i) {
+            unsigned r = wk_quotient(i, by_pairs);
+            size_t at = (size_t)r * (from / 2) + (i - r * by_pairs.value);
+            ((float2 *)y)[i] = ((const float2 *)x)[at];
+        });
+        return;
+    }
+    wk_cuda_each(c, rows * cols, [=] __device__(unsigned i) {
+        unsigned r = i / to;
+        y[i] = x[(size_t)r * from + (i - r * to)];
+    });
+}
+
+bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
+                  void *out)
+{
+    wk_cuda_product p = wk_cuda_joined(*given);
+    operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
+    operand b = operand_of(y, p.stacks, p.stride_b, p.transpose_b, p.k, p.n);
+    if (c->precision == WK_CUDA_BF16) {
+        if (!p.half_a) round_operand(c, &a);
+        if (!p.half_b) round_operand(c, &b);
+        pad_sum(c, &p, &a, &b);
+        join_sum(c, &p, &a, &b);
+    }
+    float beta = p.accumulate ? 1 : 0;
+    if (p.bias) return multiply_biased(c, &p, &a, &b, out);
+    if (multiply_side_by_side(c, &p, &a, b, (float *)out)) return true;
+    if (p.n != given->n) {
+        float *wide = (float *)wk_cuda_scratch(c, p.m * p.n * sizeof *wide);
+        multiply(c, &p, &a, &b, wide, 1, 0);
+        drop_padding(c, p.m, p.n, given->n, wide, (float *)out);
+    } else if (p.stride_c || p.stacks == 1) {
+        multiply(c, &p, &a, &b, out, (int)p.stacks, beta);
+    } else {
+        add_products(c, &p, a, b, out, beta);
+    }
+    return true;
+}
+
+// The product together with the bias of its tail, by cublasLt.
+static bool multiply_layer(const wk_cuda_call *c, const wk_cuda_product *given)
+{
+    const wk_cuda_call *tail = c->tail;
+    wk_cuda_product p = *given;
+    bool both = (tail->matrices & 1) && (tail->numbers & 1);
+    bool plain = tail->node->op == WK_OP_bias_act && wk_call_in(tail, 1) && !both &&
+                 tail->node->attrs.bias_act.activation == WK_IDENTITY;
+    if (!plain || p.accumulate || !p.stride_c) return false;
+    wk_shape bias = wk_call_input_shape(tail, 1);
+    p.bias = wk_call_in(tail, 1);
+    p.stride_bias = wk_shape_count(bias) > p.n ? p.n : 0;
+    void *out = c->out[0];
+    if (!(tail->numbers & 1)) {
+        p.half_c = true;
+        p.bias = wk_cuda_half(c, (const float *)p.bias, wk_shape_count(bias));
+        out = wk_cuda_shadow(c->lane, (const float *)out);
+    }
+    if (!wk_cuda_gemm(c, &p, c->in[0], c->in[1], out)) return false;
+    if (p.half_c) (void)wk_call_store(tail, 0); // says that the copy is there
+    return true;
+}
+
+wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c)
+{
+    bool transpose_a = c->node->attrs.matmul.transpose_a;
+    bool transpose_b = c->node->attrs.matmul.transpose_b;
+    wk_matmul_sizes z = wk_matmul_measure(wk_call_input_shape(c, 0), wk_call_input_shape(c, 1),
+                                          transpose_a, transpose_b);
+    wk_cuda_product p = {};
+    p.stacks = (size_t)z.stack;
+    p.m = (size_t)z.m;
+    p.n = (size_t)z.n;
+    p.k = (size_t)z.k;
+    p.transpose_a = transpose_a;
+    p.transpose_b = transpose_b;
+    p.stride_a = z.shared_a ? 0 : p.m * p.k;
+    p.stride_b = z.shared_b ? 0 : p.k * p.n;
+    p.stride_c = c->node->attrs.matmul.reduce ? 0 : p.m * p.n;
+    p.accumulate = c->node->input_count > 2;
+    return p;
+}
+
+static void finish(const wk_cuda_call *tail)
+{
+    tail->lane->emitted = 0; // of the result before it is finished
+    if (tail->node->op == WK_OP_bias_act)
+        wk_cuda_call_bias_act(tail);
+    else
+        wk_cuda_call_act_grad(tail);
+}
+
+void wk_cuda_call_matmul(const wk_cuda_call *c)
+{
+    wk_cuda_product p = wk_cuda_product_of(c);
+    if (wk_cuda_multiply_fused(c, &p)) return;
+    if (c->before) {
+        wk_cuda_call_matmul(c->before);
+        c->lane->emitted = 0;
+    }
+    if (p.accumulate && c->in[2] != c->out[0])
+        wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
+    if (wk_cuda_multiply_few(c, &p)) {
+        if (c->tail) finish(c->tail);
+        return;
+    }
+    if (c->tail && multiply_layer(c, &p)) return;
+    void *out = c->out[0];
+    if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
+        p.half_c = true;
+        out = wk_call_store(c, 0).half;
+    }
+    (void)wk_cuda_gemm(c, &p, c->in[0], c->in[1], out);
+    if (c->tail) finish(c->tail);
+}

@@ -1,0 +1,196 @@
+// The GRU cell of bf16 products: a block for each row, four neighbouring units a thread, everything
+// in registers from the load to the store. The exponentials are the fast ones, exact to some 1e-6.
+#include "tensor/cuda/kernels/gru_cell.cuh"
+
+enum { MOST_WARPS = 8 };
+
+static __device__ inline float sigmoid(float x)
+{
+    return __fdividef(1.0f, 1.0f + __expf(-x));
+}
+
+static __device__ inline float tangent(float x)
+{
+    return fmaf(2.0f, sigmoid(2.0f * x), -1.0f);
+}
+
+// The sums of two numbers over the block, the same in every thread.
+static __device__ inline float2 block_sums(float a, float b)
+{
+    __shared__ float2 part[MOST_WARPS];
+    float2 sum = make_float2(wk_warp_sum(a), wk_warp_sum(b));
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = part[0];
+    for (unsigned i = 1; i < blockDim.x / 32; i++)
+        sum = make_float2(sum.x + part[i].x, sum.y + part[i].y);
+    return sum;
+}
+
+struct four {
+    float v[4];
+};
+
+static __device__ inline four load4(const float *x, unsigned quad)
+{
+    float4 v = ((const float4 *)x)[quad];
+    return {{v.x, v.y, v.z, v.w}};
+}
+
+static __device__ inline float4 pack4(const four &x)
+{
+    return make_float4(x.v[0], x.v[1], x.v[2], x.v[3]);
+}
+
+// pre + gate bias of the three gates; zeros for a thread without units.
+static __device__ inline void load_gates(const wk_cuda_cell &k, unsigned row, unsigned quad,
+                                         bool real, four (&gate)[3])
+{
+#pragma unroll
+    for (int j = 0; j < 3; j++) {
+        gate[j] = {};
+        if (!real) continue;
+        unsigned at = j * (k.hidden / 4) + quad;
+        gate[j] = load4(k.pre + (size_t)row * 3 * k.hidden, at);
+        four bias = load4(k.gate_bias, at);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            gate[j].v[i] += bias.v[i];
+    }
+}
+
+static __global__ void forward_kernel(wk_cuda_cell k, float epsilon, wk_out y, float *means,
+                                      float *rstds)
+{
+    wk_begin();
+    unsigned row = blockIdx.x, quad = threadIdx.x;
+    bool real = quad < k.hidden / 4;
+    four gate[3], h = {};
+    load_gates(k, row, quad, real, gate);
+    if (real) h = load4(k.h + (size_t)row * k.hidden, quad);
+    float sum = 0, squares = 0, n = (float)(3 * k.hidden);
+#pragma unroll
+    for (int i = 0; i < 12; i++)
+        sum += gate[i / 4].v[i % 4];
+    float mean = block_sums(sum, 0).x / n;
+#pragma unroll
+    for (int i = 0; i < 12; i++) {
+        float away = real ? gate[i / 4].v[i % 4] - mean : 0.0f;
+        squares += away * away;
+    }
+    float rstd = 1.0f / sqrtf(block_sums(squares, 0).x / n + epsilon);
+    if (threadIdx.x == 0) {
+        means[row] = mean;
+        rstds[row] = rstd;
+    }
+    if (!real) return;
+#pragma unroll
+    for (int j = 0; j < 3; j++) {
+        four gain = load4(k.gain, j * (k.hidden / 4) + quad);
+        four offset = load4(k.offset, j * (k.hidden / 4) + quad);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            gate[j].v[i] = (gate[j].v[i] - mean) * rstd * gain.v[i] + offset.v[i];
+    }
+    four result;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float reset = sigmoid(gate[0].v[i]), update = sigmoid(gate[2].v[i] - 1.0f);
+        float candidate = tangent(reset * gate[1].v[i]);
+        result.v[i] = update * candidate + (1.0f - update) * h.v[i];
+    }
+    y.put4((size_t)row * (k.hidden / 4) + quad, pack4(result));
+}
+
+static __global__ void backward_kernel(wk_cuda_cell k, const float *means, const float *rstds,
+                                       wk_terms dy, wk_out dpre, float *dh)
+{
+    wk_begin();
+    unsigned row = blockIdx.x, quad = threadIdx.x;
+    bool real = quad < k.hidden / 4;
+    four normal[3], slope[3], h = {}, d = {};
+    load_gates(k, row, quad, real, normal);
+    size_t at = (size_t)row * k.hidden;
+    if (real) {
+        h = load4(k.h + at, quad);
+        float4 v = dy.at4(row, 4 * quad);
+        d = {{v.x, v.y, v.z, v.w}};
+    }
+    float mean = means[row], rstd = rstds[row], sum = 0, dot = 0;
+    four parts[3], gain[3], direct;
+#pragma unroll
+    for (int j = 0; j < 3; j++) {
+        gain[j] = {};
+        four offset = {};
+        if (real) {
+            gain[j] = load4(k.gain, j * (k.hidden / 4) + quad);
+            offset = load4(k.offset, j * (k.hidden / 4) + quad);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            normal[j].v[i] = (normal[j].v[i] - mean) * rstd;
+            parts[j].v[i] = normal[j].v[i] * gain[j].v[i] + offset.v[i];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float reset = sigmoid(parts[0].v[i]), update = sigmoid(parts[2].v[i] - 1.0f);
+        float candidate = tangent(reset * parts[1].v[i]);
+        float inner = d.v[i] * update * (1.0f - candidate * candidate);
+        slope[0].v[i] = inner * parts[1].v[i] * reset * (1.0f - reset) * gain[0].v[i];
+        slope[1].v[i] = inner * reset * gain[1].v[i];
+        slope[2].v[i] = d.v[i] * (candidate - h.v[i]) * update * (1.0f - update) * gain[2].v[i];
+        direct.v[i] = d.v[i] * (1.0f - update);
+    }
+#pragma unroll
+    for (int i = 0; i < 12; i++) {
+        sum += slope[i / 4].v[i % 4];
+        dot += slope[i / 4].v[i % 4] * normal[i / 4].v[i % 4];
+    }
+    float2 sums = block_sums(sum, dot);
+    float n = (float)(3 * k.hidden), average = sums.x / n, along = sums.y / n;
+    if (!real) return;
+    ((float4 *)(dh + at))[quad] = pack4(direct);
+#pragma unroll
+    for (int j = 0; j < 3; j++) {
+        four out;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            out.v[i] = rstd * (slope[j].v[i] - average - normal[j].v[i] * along);
+        dpre.put4((size_t)row * 3 * (k.hidden / 4) + j * (k.hidden / 4) + quad, pack4(out));
+    }
+}
+
+static bool aligned(const void *x)
+{
+    return (uintptr_t)x % 16 == 0;
+}
+
+static bool fits(const wk_cuda_call *c, const wk_cuda_cell *k)
+{
+    return c->precision == WK_CUDA_BF16 && k->hidden % 4 == 0 && k->hidden <= MOST_WARPS * 128 &&
+           aligned(k->pre) && aligned(k->gate_bias) && aligned(k->gain) && aligned(k->offset) &&
+           aligned(k->h);
+}
+
+static unsigned threads_of(const wk_cuda_cell *k)
+{
+    return (k->hidden / 4 + 31) / 32 * 32;
+}
+
+bool wk_cuda_cell_forward(const wk_cuda_call *c, const wk_cuda_cell *k, float epsilon, wk_out y,
+                          float *means)
+{
+    if (!fits(c, k) || !y.aligned4()) return false;
+    wk_launch(c, forward_kernel, k->rows, threads_of(k), *k, epsilon, y, means, means + k->rows);
+    return true;
+}
+
+bool wk_cuda_cell_backward(const wk_cuda_call *c, const wk_cuda_cell *k, const float *means,
+                           const wk_terms &dy, wk_out dpre, float *dh)
+{
+    if (!fits(c, k) || !dpre.aligned4() || dy.width != k->hidden || !aligned(dh)) return false;
+    wk_launch(c, backward_kernel, k->rows, threads_of(k), *k, means, means + k->rows, dy, dpre, dh);
+    return true;
+}

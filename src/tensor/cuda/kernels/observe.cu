@@ -1,0 +1,74 @@
+// What the sequence forward and backward have in common on the host: where their tensors lie.
+#include "tensor/cuda/kernels/observe_tiles.cuh"
+
+// The address of a tensor that a node of the chain reads: looked up where it is read.
+const float *wk_binding_read(const wk_binding *b, int step, wk_role role)
+{
+    int tensor = b->r->step[step].tensor[role];
+    for (int at = b->r->begin; tensor && at <= b->r->end; at++) {
+        const wk_cuda_call *c = &b->calls[at];
+        const int *inputs = wk_node_inputs(c->g, c->node);
+        for (int i = 0; i < c->node->input_count; i++)
+            if (inputs[i] == tensor) return (const float *)c->in[i];
+    }
+    return NULL;
+}
+
+// Where a result goes, and that its bf16 copy will be up to date.
+wk_out wk_binding_store(const wk_binding *b, int step, wk_role role)
+{
+    const wk_recurrence_step *s = &b->r->step[step];
+    const wk_cuda_call *c = &b->calls[s->node_of[role]];
+    int tensor = s->tensor[role];
+    wk_out out = wk_call_store(c, tensor - c->node->outputs);
+    const char *begin = (const char *)c->out[tensor - c->node->outputs];
+    if (out.half)
+        wk_cuda_refreshed(c->lane, {begin, begin + wk_type_size(wk_info(c->g, tensor)->type)});
+    return out;
+}
+
+// The same, in float32 whoever reads it.
+float *wk_binding_numbers(const wk_binding *b, int step, wk_role role)
+{
+    const wk_recurrence_step *s = &b->r->step[step];
+    const wk_cuda_call *c = &b->calls[s->node_of[role]];
+    return (float *)c->out[s->tensor[role] - c->node->outputs];
+}
+
+const __nv_bfloat16 *wk_binding_weights(const wk_binding *b, wk_role role)
+{
+    const wk_cuda_call *c = &b->calls[b->r->begin];
+    wk_shape shape = wk_info(c->g, b->r->step[0].tensor[role])->type.shape;
+    const __nv_bfloat16 *w = wk_cuda_half(c, wk_binding_read(b, 0, role), wk_shape_count(shape));
+    assert((uintptr_t)w % sizeof(uint4) == 0);
+    return w;
+}
+
+void wk_binding_exchange(const wk_binding *b, const size_t *bytes, uint4 **parts)
+{
+    const wk_cuda_call *c = &b->calls[b->r->begin];
+    size_t sum = 0;
+    for (int i = 0; i < WK_EXCHANGES; i++)
+        sum += (bytes[i] + 255) / 256 * 256;
+    char *memory = (char *)wk_cuda_scratch(c, sum);
+    (void)cudaMemsetAsync(memory, 0xff, sum, c->stream);
+    for (int i = 0; i < WK_EXCHANGES; i++) {
+        parts[i] = (uint4 *)memory;
+        memory += (bytes[i] + 255) / 256 * 256;
+    }
+}
+
+bool wk_cuda_observe_fits(const wk_recurrence *r, size_t shared, int processors)
+{
+    return r->backward ? wk_cuda_observe_backward_fits(r, shared, processors)
+                       : wk_cuda_observe_forward_fits(r, shared, processors);
+}
+
+void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r)
+{
+    wk_binding b = {calls, r};
+    if (r->backward)
+        wk_cuda_observe_backward(&b);
+    else
+        wk_cuda_observe_forward(&b);
+}

@@ -1,0 +1,17 @@
+// The recurrence of recurrence.h as one kernel for all steps, in bf16: forward and backward.
+#ifndef WK_TENSOR_CUDA_KERNELS_OBSERVE_CUH
+#define WK_TENSOR_CUDA_KERNELS_OBSERVE_CUH
+
+#include "tensor/cuda/runtime/stream_context.cuh"
+
+extern "C" {
+#include "tensor/cuda/passes/recurrence.h"
+}
+
+/// Whether a device can run it: `shared` bytes of shared memory for a block, and `processors`.
+bool wk_cuda_observe_fits(const wk_recurrence *r, size_t shared, int processors);
+/// Puts the kernel on the stream. `calls` are those of all steps of the plan, and nothing knows any
+/// more of bf16 copies of what they wrote before.
+void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r);
+
+#endif

@@ -1,0 +1,370 @@
+// One kernel for all steps of an observed sequence. Each block owns eight units of the state, and
+// some blocks a group of classes as well; the columns of the weights that belong to them stay in
+// the block's shared memory, as operands of the tensor cores. Up to sixteen sequences are the rows
+// of one matrix tile.
+//
+// A step has five phases, each of which needs what all blocks made in the one before. There is no
+// barrier: results go through memory that was filled with a value no result can have (UNWRITTEN),
+// and a reader loads a word again until it is another one. Every step has its own memory, so
+// nothing is ever written twice. All blocks must run at once: the launch is cooperative.
+//
+// Results are exchanged in the order in which tensor cores want them: for every 16 columns the four
+// words of each lane. What a product leaves in the registers of a lane is what the same lane of the
+// next product needs.
+//
+// What counts is the time from the arrival of the last word of a phase to the first word of the
+// next: everything else is loaded, prepared or stored while a block would otherwise wait. The sizes
+// are compiled in (those of the presets), which halves the instructions on that way.
+#ifndef WK_TENSOR_CUDA_KERNELS_OBSERVE_TILES_CUH
+#define WK_TENSOR_CUDA_KERNELS_OBSERVE_TILES_CUH
+
+#include "tensor/cuda/kernels/observe.cuh"
+
+enum {
+    THREADS = 256,
+    WARPS = THREADS / 32,
+    ROWS = WK_RECURRENCE_ROWS,
+    UNITS = 8,            // of a block
+    CELLS = ROWS * UNITS, // of one tile of results
+    TILES = 4,            // at most, that a block makes at once
+    HALVES = ROWS / WARPS,
+};
+#define UNWRITTEN 0xffffffffu
+
+// Sizes of the model. State and hidden layers have as many blocks as eights of units.
+template <int HIDDEN, int DETER, int GROUPS, int CLASSES> struct shape {
+    static constexpr int hidden = HIDDEN, deter = DETER, groups = GROUPS, classes = CLASSES;
+    static constexpr int flat = GROUPS * CLASSES, gates = 3 * DETER;
+    static constexpr int state_blocks = DETER / UNITS, hidden_blocks = HIDDEN / UNITS;
+    static constexpr int most = state_blocks > hidden_blocks ? state_blocks : hidden_blocks;
+    static constexpr int blocks = most > GROUPS ? most : GROUPS;
+};
+
+// Tiles of 16 columns in rows of n (the last may be half full), how many of them a warp has at
+// most, and their words, in units of the four or two that a lane has of each.
+static __host__ __device__ constexpr int operand_tiles(int n)
+{
+    return (n + 15) / 16;
+}
+static __host__ __device__ constexpr int warp_tiles(int n)
+{
+    return (operand_tiles(n) + WARPS - 1) / WARPS;
+}
+static __host__ __device__ constexpr int tile_size(int n)
+{
+    return operand_tiles(n) * 32;
+}
+
+// Memory that others poll.
+
+static __device__ inline uint4 peek4(const uint4 *p)
+{
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p)
+                 : "memory");
+    return v;
+}
+
+static __device__ inline uint2 peek2(const uint2 *p)
+{
+    uint2 v;
+    asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];"
+                 : "=r"(v.x), "=r"(v.y)
+                 : "l"(p)
+                 : "memory");
+    return v;
+}
+
+static __device__ inline void show(unsigned *p, unsigned word)
+{
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(word) : "memory");
+}
+
+// A NaN of the card's own arithmetic is 0x7fffffff, never UNWRITTEN, but one may have come in with
+// the data.
+static __device__ inline unsigned shown(float x)
+{
+    unsigned word = __float_as_uint(x);
+    return word == UNWRITTEN ? 0x7fffffffu : word;
+}
+
+static __device__ inline void show2(uint2 *p, float a, float b)
+{
+    asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(p), "r"(shown(a)),
+                 "r"(shown(b))
+                 : "memory");
+}
+
+static __device__ inline void show_byte(unsigned char *p, unsigned byte)
+{
+    asm volatile("st.relaxed.gpu.global.u8 [%0], %1;" ::"l"(p), "r"(byte) : "memory");
+}
+
+static __device__ inline unsigned largest_word(uint4 v)
+{
+    return max(max(v.x, v.y), max(v.z, v.w));
+}
+
+// Makes eight columns of a result visible as an operand; `column` counts in eights of `columns`. A
+// thread brings the cell of its row and unit, its neighbour the next unit's; all lanes of a warp
+// take part, `active` are those that have a cell.
+template <int COLUMNS>
+static __device__ inline void show_cell(uint4 *to, int column, int row, int unit, float value,
+                                        bool active = true)
+{
+    float next = __shfl_down_sync(0xffffffffu, value, 1);
+    if (unit % 2 || !active) return;
+    __nv_bfloat162 pair = __floats2bfloat162_rn(value, next);
+    unsigned *word =
+        (unsigned *)(to + column / 2 * 32 + row % 8 * 4 + unit / 2) + row / 8 + column % 2 * 2;
+    show(word, *(unsigned *)&pair);
+    // The second half of a last tile that is half full.
+    if (COLUMNS % 2 == 1 && column == COLUMNS - 1) show(word + 2, 0);
+}
+
+// Products of the tensor cores. Warp w has the operand tiles w, w + WARPS, ... of every sum.
+
+template <int K> static __device__ inline bool has_tile(int i)
+{
+    constexpr int full = operand_tiles(K) / WARPS;
+    return i < full || (int)(threadIdx.x / 32) < operand_tiles(K) - full * WARPS;
+}
+
+static __device__ inline void multiply_tile(float (&c)[4], uint4 a, uint2 b)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
+                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+}
+
+// Waits until this warp's operand tiles are there.
+template <int K> static __device__ inline void fetch(uint4 (&a)[warp_tiles(K)], const uint4 *from)
+{
+    const uint4 *at = from + threadIdx.x;
+    unsigned newest;
+    do {
+        newest = 0;
+#pragma unroll
+        for (int i = 0; i < warp_tiles(K); i++)
+            if (has_tile<K>(i)) a[i] = peek4(at + i * THREADS);
+#pragma unroll
+        for (int i = 0; i < warp_tiles(K); i++)
+            if (has_tile<K>(i)) newest = max(newest, largest_word(a[i]));
+    } while (newest == UNWRITTEN);
+}
+
+// c[j] += rows of `from` times column tile j of the weights: this warp's part of the sum. The
+// weights are read before the wait.
+template <int K, int N>
+static __device__ inline void multiply(float (&c)[N][4], const uint4 *from, const uint2 *weights)
+{
+    constexpr int most = warp_tiles(K);
+    uint2 b[N][most];
+#pragma unroll
+    for (int j = 0; j < N; j++)
+#pragma unroll
+        for (int i = 0; i < most; i++)
+            if (has_tile<K>(i)) b[j][i] = weights[j * tile_size(K) + i * THREADS + threadIdx.x];
+    uint4 a[most];
+    fetch<K>(a, from);
+#pragma unroll
+    for (int i = 0; i < most; i++)
+        if (has_tile<K>(i))
+#pragma unroll
+            for (int j = 0; j < N; j++)
+                multiply_tile(c[j], a[i], b[j][i]);
+}
+
+// Every warp's part of the results; two of them are used in turn, so that a warp that is ahead does
+// not disturb those that still read.
+typedef float partials[WARPS][TILES][CELLS];
+
+template <int N> static __device__ inline void put_partials(partials &to, const float (&c)[N][4])
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int at = lane / 4 * UNITS + lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        *(float2 *)&to[warp][j][at] = make_float2(c[j][0], c[j][1]);
+        *(float2 *)&to[warp][j][at + 8 * UNITS] = make_float2(c[j][2], c[j][3]);
+    }
+    __syncthreads();
+}
+
+static __device__ inline float total(const partials &from, int column, int cell)
+{
+    float part[WARPS];
+#pragma unroll
+    for (int w = 0; w < WARPS; w++)
+        part[w] = from[w][column][cell];
+#pragma unroll
+    for (int step = 1; step < WARPS; step *= 2)
+#pragma unroll
+        for (int w = 0; w < WARPS; w += 2 * step)
+            part[w] += part[w + step];
+    return part[0];
+}
+
+// Weights, once.
+
+// Columns at ... at+7 of w [K,n] as a tile: lane 4c+q holds rows 2q, 2q+1 and 2q+8, 2q+9 of column
+// c of every 16 rows.
+template <int K>
+static __device__ void load_columns(uint2 *to, const __nv_bfloat16 *w, int n, int at)
+{
+    unsigned short *half = (unsigned short *)to;
+    for (int row = threadIdx.x; row < operand_tiles(K) * 16; row += THREADS) {
+        uint4 v = row < K ? *(const uint4 *)(w + (size_t)row * n + at) : make_uint4(0, 0, 0, 0);
+        const unsigned short *values = (const unsigned short *)&v;
+        int q = row % 8 / 2, word = row % 16 / 8;
+#pragma unroll
+        for (int c = 0; c < UNITS; c++)
+            half[((row / 16 * 32 + c * 4 + q) * 2 + word) * 2 + row % 2] = values[c];
+    }
+}
+
+// Rows at ... at+7 of w [n,K] as a tile, so that w is used transposed.
+template <int K> static __device__ void load_rows(uint2 *to, const __nv_bfloat16 *w, int at)
+{
+    unsigned *words = (unsigned *)to;
+    constexpr int eighths = operand_tiles(K) * 2;
+    for (int i = threadIdx.x; i < eighths * UNITS; i += THREADS) {
+        int c = i / eighths, part = i - c * eighths;
+        uint4 v = part * 8 < K ? *(const uint4 *)(w + (size_t)(at + c) * K + part * 8)
+                               : make_uint4(0, 0, 0, 0);
+        unsigned *tile = words + (part / 2 * 32 + c * 4) * 2 + part % 2;
+        tile[0] = v.x;
+        tile[2] = v.y;
+        tile[4] = v.z;
+        tile[6] = v.w;
+    }
+}
+
+// The steps' addresses from the parameters to shared memory.
+static __device__ void copy_words(void *to, const void *from, size_t bytes)
+{
+    for (size_t i = threadIdx.x; i < bytes / sizeof(uint64_t); i += THREADS)
+        ((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
+}
+
+// The sum over neighbouring lanes, `lanes` a power of two.
+static __device__ inline float lane_sum(float x, int lanes)
+{
+#pragma unroll
+    for (int offset = lanes / 2; offset > 0; offset /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, offset);
+    return x;
+}
+
+// Waits for the pairs that all blocks have for this thread's row; sixteen threads share a row.
+template <int BLOCKS>
+static __device__ inline void fetch_pairs(float2 (&pairs)[(BLOCKS + 15) / 16], const uint2 *from)
+{
+    constexpr int most = (BLOCKS + 15) / 16;
+    int row = threadIdx.x / 16, share = threadIdx.x % 16;
+    const uint2 *at = from + row * BLOCKS + share;
+    unsigned newest;
+    uint2 v[most];
+    do {
+        newest = 0;
+#pragma unroll
+        for (int i = 0; i < most; i++) {
+            v[i] = make_uint2(0, 0);
+            if (share + 16 * i < BLOCKS) v[i] = peek2(at + 16 * i);
+        }
+#pragma unroll
+        for (int i = 0; i < most; i++)
+            newest = max(newest, max(v[i].x, v[i].y));
+    } while (newest == UNWRITTEN);
+#pragma unroll
+    for (int i = 0; i < most; i++)
+        pairs[i] = make_float2(__uint_as_float(v[i].x), __uint_as_float(v[i].y));
+}
+
+// The cell of a tile of results that a thread works on.
+typedef struct place {
+    int row, unit, column; // column of the block's eight in the whole
+    bool whole, real;      // one of the tile's cells; and of a sequence that exists
+} place;
+
+static __device__ inline place place_of(int rows)
+{
+    int cell = threadIdx.x, row = cell / UNITS, unit = cell % UNITS;
+    place p = {row, unit, (int)blockIdx.x * UNITS + unit, cell < CELLS, cell < CELLS && row < rows};
+    return p;
+}
+
+extern __shared__ uint4 shared_memory[];
+
+// The presets.
+typedef shape<600, 600, 32, 32> wk_paper_shape;
+typedef shape<256, 256, 24, 24> wk_small_shape;
+typedef shape<128, 128, 16, 16> wk_quick_shape;
+
+/// A kernel for one model, and the shared memory of its blocks.
+template <class Job> struct wk_observe_version {
+    int hidden, deter, groups, classes, blocks;
+    void (*kernel)(Job);
+    size_t shared;
+};
+
+/// The calls of a chain, for looking up addresses.
+typedef struct wk_binding {
+    const wk_cuda_call *calls;
+    const wk_recurrence *r;
+} wk_binding;
+
+/// The address of a tensor that a node of the chain reads; NULL for none.
+const float *wk_binding_read(const wk_binding *b, int step, wk_role role);
+/// Where a result goes; notes that its bf16 copy will be up to date.
+wk_out wk_binding_store(const wk_binding *b, int step, wk_role role);
+/// A result in float32, whoever reads it.
+float *wk_binding_numbers(const wk_binding *b, int step, wk_role role);
+/// The bf16 copy of a weight.
+const __nv_bfloat16 *wk_binding_weights(const wk_binding *b, wk_role role);
+/// Memory for the exchange, filled with UNWRITTEN: pointers to parts of the given sizes.
+enum { WK_EXCHANGES = 5 };
+void wk_binding_exchange(const wk_binding *b, const size_t *bytes, uint4 **parts);
+
+/// The version for a chain's sizes, or NULL.
+template <class Job, size_t N>
+static const wk_observe_version<Job> *
+wk_observe_choose(const wk_observe_version<Job> (&versions)[N], const wk_recurrence *r)
+{
+    for (const wk_observe_version<Job> &v : versions)
+        if (v.hidden == r->hidden && v.deter == r->deter && v.groups == r->groups &&
+            v.classes == r->classes)
+            return &v;
+    return NULL;
+}
+
+/// The two directions.
+bool wk_cuda_observe_forward_fits(const wk_recurrence *r, size_t shared, int processors);
+bool wk_cuda_observe_backward_fits(const wk_recurrence *r, size_t shared, int processors);
+void wk_cuda_observe_forward(const wk_binding *b);
+void wk_cuda_observe_backward(const wk_binding *b);
+
+/// Puts the kernel on the stream: all blocks at once.
+template <class Job>
+static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Job> &v,
+                              const Job &job)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = (unsigned)v.blocks;
+    config.blockDim = THREADS;
+    config.dynamicSmemBytes = v.shared;
+    config.stream = c->stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    (void)cudaFuncSetAttribute((const void *)v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               (int)v.shared);
+    (void)cudaLaunchKernelEx(&config, v.kernel, job); // an error stays for cudaGetLastError
+}
+
+#endif

@@ -1,0 +1,244 @@
+// Ops that write persistent tensors: the optimiser, copies, counters. What the CPU decides with a
+// branch on the host is decided on the device, so that the whole update stays one launch.
+#include "tensor/cuda/runtime/stream_context.cuh"
+
+// The spans of one global norm, cut into a fixed number of pieces each.
+enum { SPANS = 64, SPAN_PIECES = 128 };
+typedef struct spans {
+    const float *x[SPANS];
+    unsigned count[SPANS]; // elements of one stack member
+} spans;
+
+// partial[stack][span][piece]: blockIdx is (piece, span, stack).
+static __global__ void squares_kernel(spans s, unsigned first, unsigned all, float *partial)
+{
+    wk_begin();
+    unsigned count = s.count[blockIdx.y];
+    const float *x = s.x[blockIdx.y] + (size_t)blockIdx.z * count;
+    float sum = 0;
+    for (unsigned i = blockIdx.x * WK_CUDA_THREADS + threadIdx.x; i < count;
+         i += SPAN_PIECES * WK_CUDA_THREADS)
+        sum += x[i] * x[i];
+    sum = wk_block_sum(sum);
+    if (threadIdx.x == 0)
+        partial[((size_t)blockIdx.z * all + first + blockIdx.y) * SPAN_PIECES + blockIdx.x] = sum;
+}
+
+void wk_cuda_call_global_norm(const wk_cuda_call *c)
+{
+    unsigned stacks = (unsigned)c->node->attrs.stack, all = (unsigned)c->node->input_count;
+    unsigned pieces = all * SPAN_PIECES;
+    float *partial = (float *)wk_cuda_scratch(c, (size_t)stacks * pieces * sizeof *partial);
+    for (unsigned first = 0; first < all; first += SPANS) {
+        spans s = {};
+        unsigned count = all - first < SPANS ? all - first : SPANS;
+        for (unsigned i = 0; i < count; i++) {
+            s.x[i] = wk_call_in(c, (int)(first + i));
+            s.count[i] =
+                (unsigned)(wk_shape_count(wk_call_input_shape(c, (int)(first + i))) / stacks);
+        }
+        wk_launch(c, squares_kernel, dim3(SPAN_PIECES, count, stacks), WK_CUDA_THREADS, s, first,
+                  all, partial);
+    }
+    float *norm = wk_call_out(c, 0);
+    wk_cuda_blocks(c, stacks, [=] __device__(unsigned s) {
+        float sum = 0;
+        for (unsigned i = threadIdx.x; i < pieces; i += WK_CUDA_THREADS)
+            sum += partial[(size_t)s * pieces + i];
+        sum = wk_block_sum(sum);
+        if (threadIdx.x == 0) norm[s] = sqrtf(sum);
+    });
+}
+
+// What adam_begin hands to adam for each stack member, as floats: the norm (NaN says skip), the
+// rate, and the number of the step in two exact halves.
+enum { STEP_NORM, STEP_RATE, STEP_LOW, STEP_HIGH, STEP_FLOATS };
+enum { STEP_LOW_BITS = 24 };
+
+void wk_cuda_call_adam_begin(const wk_cuda_call *c)
+{
+    const float *norm = wk_call_in(c, 0), *rate = wk_call_in(c, 1);
+    uint64_t *states = (uint64_t *)c->in[2];
+    const uint64_t *flag = c->node->input_count > 3 ? (const uint64_t *)c->in[3] : NULL;
+    float *steps = wk_call_out(c, 0);
+    wk_cuda_each(c, (size_t)wk_call_output_shape(c, 0).dim[0], [=] __device__(unsigned s) {
+        bool skip = !isfinite(norm[s]) || (flag && *flag);
+        uint64_t *state = states + 2 * s;
+        float *step = steps + STEP_FLOATS * s;
+        state[skip]++;
+        step[STEP_NORM] = skip ? nanf("") : norm[s];
+        step[STEP_RATE] = *rate;
+        step[STEP_LOW] = (float)(state[0] & ((1u << STEP_LOW_BITS) - 1));
+        step[STEP_HIGH] = (float)(state[0] >> STEP_LOW_BITS);
+    });
+}
+
+// The constants of one member's step, as the CPU computes them.
+typedef struct adam_step {
+    bool skip;
+    float gradient_scale, keep, beta1, one_less_beta1, beta2, one_less_beta2, rate, v_scale, eps;
+} adam_step;
+
+static __device__ adam_step adam_step_of(wk_adam_config p, const float *step)
+{
+    adam_step j = {};
+    float norm = step[STEP_NORM];
+    j.skip = isnan(norm);
+    double t = (double)step[STEP_LOW] + (double)step[STEP_HIGH] * (1u << STEP_LOW_BITS);
+    bool clipped = p.clip > 0 && norm > p.clip;
+    j.gradient_scale = clipped ? (float)((double)p.clip / (double)norm) : 1.0f;
+    j.keep = (float)(1.0 - (double)p.decay);
+    j.beta1 = p.beta1;
+    j.one_less_beta1 = (float)(1.0 - (double)p.beta1);
+    j.beta2 = p.beta2;
+    j.one_less_beta2 = (float)(1.0 - (double)p.beta2);
+    j.rate = (float)((double)step[STEP_RATE] / (1.0 - pow((double)p.beta1, t)));
+    j.v_scale = (float)(1.0 / sqrt(1.0 - pow((double)p.beta2, t)));
+    j.eps = p.epsilon;
+    return j;
+}
+
+// The arrays of one node, and the first of the blocks that work on it.
+typedef struct adam_arrays {
+    float *weight, *m, *v;
+    const float *gradient;
+    unsigned count, first; // elements of one stack member
+    bool wide;             // by 16 bytes
+} adam_arrays;
+
+// All nodes of an optimiser's step go into few launches; a block has a piece of one array.
+enum { ADAM_ARRAYS = 64, ADAM_PIECE = 2048 };
+typedef struct adam_job {
+    unsigned arrays;
+    adam_arrays item[ADAM_ARRAYS];
+} adam_job;
+
+static __device__ void adam_one(const adam_step &j, float gradient, float *m, float *v, float *w)
+{
+    float g = gradient * j.gradient_scale;
+    *m = j.beta1 * *m + j.one_less_beta1 * g;
+    *v = j.beta2 * *v + j.one_less_beta2 * (g * g);
+    *w = *w * j.keep - j.rate * *m / (sqrtf(*v) * j.v_scale + j.eps);
+}
+
+static __device__ void adam_quad(const adam_step &j, const adam_arrays &a, size_t i)
+{
+    float4 g = ((const float4 *)a.gradient)[i], m = ((float4 *)a.m)[i], v = ((float4 *)a.v)[i];
+    float4 w = ((float4 *)a.weight)[i];
+    adam_one(j, g.x, &m.x, &v.x, &w.x);
+    adam_one(j, g.y, &m.y, &v.y, &w.y);
+    adam_one(j, g.z, &m.z, &v.z, &w.z);
+    adam_one(j, g.w, &m.w, &v.w, &w.w);
+    ((float4 *)a.m)[i] = m;
+    ((float4 *)a.v)[i] = v;
+    ((float4 *)a.weight)[i] = w;
+}
+
+static __global__ void adam_kernel(wk_adam_config config, const __grid_constant__ adam_job job,
+                                   const float *steps)
+{
+    __shared__ adam_step j;
+    wk_begin();
+    if (threadIdx.x == 0) j = adam_step_of(config, steps + STEP_FLOATS * blockIdx.y);
+    __syncthreads();
+    if (j.skip) return;
+    unsigned k = 0;
+    while (k + 1 < job.arrays && job.item[k + 1].first <= blockIdx.x)
+        k++;
+    const adam_arrays &a = job.item[k];
+    unsigned begin = (blockIdx.x - a.first) * ADAM_PIECE, end = min(begin + ADAM_PIECE, a.count);
+    size_t at = (size_t)blockIdx.y * a.count;
+    if (a.wide) {
+#pragma unroll 2
+        for (unsigned i = begin / 4 + threadIdx.x; i < end / 4; i += WK_CUDA_THREADS)
+            adam_quad(j, a, at / 4 + i);
+        return;
+    }
+    for (size_t i = at + begin + threadIdx.x; i < at + end; i += WK_CUDA_THREADS)
+        adam_one(j, a.gradient[i], &a.m[i], &a.v[i], &a.weight[i]);
+}
+
+static adam_arrays arrays_of(const wk_cuda_call *c, unsigned stacks, unsigned first)
+{
+    unsigned count = (unsigned)(wk_shape_count(wk_call_input_shape(c, 0)) / stacks);
+    adam_arrays a = {
+        (float *)c->in[0], (float *)c->in[1], (float *)c->in[2], wk_call_in(c, 3), count, first};
+    uintptr_t any = (uintptr_t)a.weight | (uintptr_t)a.m | (uintptr_t)a.v | (uintptr_t)a.gradient;
+    a.wide = any % sizeof(float4) == 0 && count % 4 == 0;
+    return a;
+}
+
+void wk_cuda_call_adam(const wk_cuda_call *c)
+{
+    unsigned stacks = (unsigned)wk_call_input_shape(c, 4).dim[0];
+    adam_job job = {};
+    unsigned blocks = 0;
+    for (unsigned i = 0; i <= c->merged; i++) {
+        adam_arrays a = arrays_of(c + i, stacks, blocks);
+        job.item[job.arrays++] = a;
+        blocks += (a.count + ADAM_PIECE - 1) / ADAM_PIECE;
+        if (job.arrays < ADAM_ARRAYS && i < c->merged) continue;
+        wk_launch(c, adam_kernel, dim3(blocks, stacks), WK_CUDA_THREADS, c->node->attrs.adam, job,
+                  wk_call_in(c, 4));
+        job.arrays = blocks = 0;
+    }
+}
+
+// Neighbours that take the same step are one call.
+void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        wk_cuda_call *c = &calls[i];
+        if (c->node->op != WK_OP_adam) continue;
+        while (i + 1 < count && calls[i + 1].node->op == WK_OP_adam &&
+               calls[i + 1].in[4] == c->in[4] && calls[i + 1].lane == c->lane) {
+            calls[++i].skipped = true;
+            c->merged++;
+        }
+    }
+}
+
+// All threads that find one write the same word.
+void wk_cuda_call_check_finite(const wk_cuda_call *c)
+{
+    const float *x = wk_call_in(c, 0);
+    uint64_t *flag = (uint64_t *)c->in[1];
+    wk_cuda_each(c, wk_shape_count(wk_call_input_shape(c, 0)), [=] __device__(unsigned i) {
+        if (!isfinite(x[i])) *flag = 1;
+    });
+}
+
+// Copies bytes if `counter` is NULL or a multiple of the period; by words where they are whole.
+static void store(const wk_cuda_call *c, const uint64_t *counter, uint64_t period)
+{
+    size_t size = wk_type_size(wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->type);
+    if (size % 4 == 0) {
+        uint32_t *to = (uint32_t *)c->in[0];
+        const uint32_t *from = (const uint32_t *)c->in[1];
+        wk_cuda_each(c, size / 4, [=] __device__(unsigned i) {
+            if (!counter || *counter % period == 0) to[i] = from[i];
+        });
+        return;
+    }
+    uint8_t *to = (uint8_t *)c->in[0];
+    const uint8_t *from = (const uint8_t *)c->in[1];
+    wk_cuda_each(c, size, [=] __device__(unsigned i) {
+        if (!counter || *counter % period == 0) to[i] = from[i];
+    });
+}
+
+void wk_cuda_call_store(const wk_cuda_call *c)
+{
+    store(c, NULL, 1);
+}
+
+void wk_cuda_call_store_every(const wk_cuda_call *c)
+{
+    store(c, (const uint64_t *)c->in[2], c->node->attrs.period);
+}
+
+void wk_cuda_call_count(const wk_cuda_call *c)
+{
+    uint64_t *counter = (uint64_t *)c->in[0], step = c->node->attrs.period;
+    wk_cuda_each(c, 1, [=] __device__(unsigned) { *counter += step; });
+}

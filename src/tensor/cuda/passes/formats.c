@@ -1,0 +1,336 @@
+#include "tensor/cuda/passes/formats.h"
+#include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/shape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
+
+// Who reads the tensors of a root.
+typedef struct readers {
+    bool matrices; // products
+    bool either;   // kernels that read float32 or bf16
+    bool numbers;  // kernels that read float32
+} readers;
+
+typedef struct finder {
+    wk_plan *plan;
+    const wk_graph *g;
+    readers *read;        // by root
+    const wk_node **from; // by tensor: the node that makes it, NULL for one that is lazy
+    bool *chained;        // by node of the graph: part of a recurrence that runs as one kernel
+    bool *whole;          // by root: a join of parts that do not exist in bf16 all
+} finder;
+
+static const wk_node *step_node(const finder *f, size_t step)
+{
+    return &f->g->nodes.items[f->plan->nodes[step]];
+}
+
+static size_t index_of(const finder *f, const wk_node *node)
+{
+    return (size_t)(node - f->g->nodes.items);
+}
+
+static int input_root(const finder *f, const wk_node *node, int i)
+{
+    return wk_info(f->g, wk_node_inputs(f->g, node)[i])->root;
+}
+
+// Rows that need no padding in a product.
+static bool has_whole_rows(const wk_graph *g, int tensor)
+{
+    return wk_shape_width(wk_info(g, tensor)->type.shape) % ROW_UNIT == 0;
+}
+
+static bool is_conv(const wk_node *node)
+{
+    return node->op == WK_OP_conv || node->op == WK_OP_conv_dx || node->op == WK_OP_deconv ||
+           node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
+}
+
+static bool is_product(const wk_node *node)
+{
+    return node->op == WK_OP_matmul || is_conv(node);
+}
+
+// Whether a product reads operand i as it is.
+static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
+{
+    return is_product(node) && i <= 1 && has_whole_rows(g, wk_node_inputs(g, node)[i]);
+}
+
+// Whether a kernel reads input i through wk_call_load or wk_call_terms.
+static bool reads_either(const wk_node *node, int i)
+{
+    switch (node->op) {
+    case WK_OP_bias_act:
+    case WK_OP_column_sum:
+    case WK_OP_disagreement:
+    case WK_OP_disagreement_grad:
+    case WK_OP_half_squared_error:
+    case WK_OP_half_squared_error_grad:
+        return i == 0;
+    case WK_OP_act_grad:
+    case WK_OP_bias_act_grad:
+        return i <= 1;
+    case WK_OP_slice:
+        return true;
+    case WK_OP_concat: // note_reads has those in place
+        return node->input_count <= WK_STORAGE_INPUTS;
+    case WK_OP_softmax_grad:
+        return i == 1;
+    case WK_OP_gru_grad:
+        return i == 6 && !node->attrs.norm.params;
+    default:
+        return false;
+    }
+}
+
+// Whether output 0 can be written in bf16 alone, whoever reads it.
+static bool stores_either(const wk_graph *g, const wk_node *node)
+{
+    if (is_conv(node)) return node->op != WK_OP_conv_dw && wk_conv_is_half(g, node);
+    switch (node->op) {
+    case WK_OP_matmul: // what adds to a sum, or sums over a stack, goes on in float32
+        return node->input_count <= 2 && !node->attrs.matmul.reduce;
+    case WK_OP_bias_act:
+    case WK_OP_act_grad:
+    case WK_OP_bias_act_grad:
+    case WK_OP_disagreement_grad:
+    case WK_OP_half_squared_error_grad:
+    case WK_OP_slice:
+    case WK_OP_repeat:
+    case WK_OP_sample_onehot:
+        return true;
+    case WK_OP_concat:
+        return !wk_plan_joins(g, node);
+    default:
+        return false;
+    }
+}
+
+// Whether output 0 can be written in bf16 alone where only products read it: by all kernels that
+// write through wk_call_store and do not read their float32 result again.
+static bool stores_for_products(const wk_graph *g, const wk_node *node)
+{
+    enum { TERMS_AT_ONCE = 64 }; // of add_n
+    switch (node->op) {
+    case WK_OP_add:
+    case WK_OP_mul:
+    case WK_OP_affine:
+    case WK_OP_scale_rows:
+    case WK_OP_gru:
+    case WK_OP_softmax_grad:
+        return true;
+    case WK_OP_add_n:
+        return node->input_count <= TERMS_AT_ONCE;
+    case WK_OP_gru_grad:
+        return !node->attrs.norm.params;
+    default:
+        return stores_either(g, node);
+    }
+}
+
+// What is joined in place must exist as the whole does.
+static void note_joined(finder *f, const wk_node *node)
+{
+    unsigned forms = f->plan->forms[node->outputs];
+    for (int i = 0; i < node->input_count; i++) {
+        readers *r = &f->read[input_root(f, node, i)];
+        r->matrices |= forms & WK_FORM_HALF;
+        r->numbers |= forms & WK_FORM_FLOAT;
+    }
+}
+
+static void note_reads(finder *f, const wk_node *node)
+{
+    bool lazy = f->plan->lazy[index_of(f, node)], chained = f->chained[index_of(f, node)];
+    if (!lazy && wk_plan_joins(f->g, node)) {
+        note_joined(f, node);
+        return;
+    }
+    for (int i = 0; i < node->input_count; i++) {
+        readers *r = &f->read[input_root(f, node, i)];
+        bool matrix = reads_matrix(f->g, node, i);
+        bool either = lazy || (!chained && reads_either(node, i));
+        // A convolution in another way may read both.
+        bool alone = matrix && (node->op == WK_OP_matmul || wk_conv_is_half(f->g, node));
+        r->matrices |= matrix;
+        r->either |= either;
+        r->numbers |= !either && !alone;
+    }
+}
+
+static bool is_able(const finder *f, const wk_node *node, int output)
+{
+    return output == 0 && !f->chained[index_of(f, node)] && stores_either(f->g, node) &&
+           has_whole_rows(f->g, node->outputs);
+}
+
+// Whether all of a join is produced in its place.
+static bool is_filled(const finder *f, const wk_node *node)
+{
+    size_t covered = 0;
+    for (int i = 0; i < node->input_count; i++) {
+        if (!wk_plan_is_joined(f->plan, node, i) || !f->from[input_root(f, node, i)]) return false;
+        covered += wk_shape_count(wk_info(f->g, wk_node_inputs(f->g, node)[i])->type.shape);
+    }
+    return covered == wk_shape_count(wk_info(f->g, node->outputs)->type.shape);
+}
+
+// Whether all that is joined in place is produced there, by kernels that write bf16 whatever else
+// they write.
+static bool joins_halves(const finder *f, const wk_node *node)
+{
+    if (!wk_plan_joins(f->g, node) || !is_filled(f, node)) return false;
+    for (int i = 0; i < node->input_count; i++) {
+        int root = input_root(f, node, i);
+        const wk_node *from = f->from[root];
+        if (from->outputs != root || is_product(from) || !is_able(f, from, 0)) return false;
+    }
+    return has_whole_rows(f->g, node->outputs);
+}
+
+// Whether an output can exist in bf16 alone if nobody needs more.
+static bool can_be_half(const finder *f, const wk_node *node, int output)
+{
+    int id = node->outputs + output;
+    if (is_able(f, node, output) || (output == 0 && joins_halves(f, node))) return true;
+    if (f->read[id].either || f->chained[index_of(f, node)] || output > 0) return false;
+    return wk_plan_joins(f->g, node) || (!is_product(node) && stores_for_products(f->g, node));
+}
+
+static void decide(finder *f, const wk_node *node)
+{
+    for (int i = 0; i < node->output_count; i++) {
+        int id = node->outputs + i;
+        const readers *r = &f->read[id];
+        bool numbers =
+            r->numbers || wk_info(f->g, id)->output || f->whole[id] || !can_be_half(f, node, i);
+        bool matrices = r->matrices || (!numbers && r->either);
+        // What nobody reads is written all the same.
+        f->plan->forms[id] =
+            (numbers || !matrices ? WK_FORM_FLOAT : 0) | (matrices ? WK_FORM_HALF : 0);
+    }
+}
+
+// Backwards, so that the readers of a join are known before its inputs.
+static void decide_all(finder *f)
+{
+    memset(f->read, 0, f->g->tensors.count * sizeof *f->read);
+    for (size_t step = f->plan->node_count; step-- > 0;) {
+        const wk_node *node = step_node(f, step);
+        if (!f->plan->lazy[index_of(f, node)]) decide(f, node);
+        note_reads(f, node);
+    }
+}
+
+// Whether a join in bf16 alone gets all its parts in bf16, or all in float32 to be rounded from. A
+// product that is needed in both forms writes float32, and its readers round it.
+static bool holds_together(const finder *f, const wk_node *node)
+{
+    bool halves = true, floats = true;
+    if (!is_filled(f, node)) return false;
+    for (int i = 0; i < node->input_count; i++) {
+        int root = input_root(f, node, i);
+        const wk_node *from = f->from[root];
+        bool rounded = is_product(from) || f->chained[index_of(f, from)];
+        unsigned forms = f->plan->forms[root];
+        halves = halves && (forms == WK_FORM_HALF ||
+                            (!rounded && root == from->outputs && stores_for_products(f->g, from)));
+        floats = floats && (forms & WK_FORM_FLOAT);
+    }
+    return halves || floats;
+}
+
+// Finds the joins that must exist in float32 after all; false if there are none.
+static bool find_torn(finder *f)
+{
+    bool found = false;
+    for (size_t step = 0; step < f->plan->node_count; step++) {
+        const wk_node *node = step_node(f, step);
+        if (f->plan->lazy[index_of(f, node)] || !wk_plan_joins(f->g, node)) continue;
+        if (f->plan->forms[node->outputs] != WK_FORM_HALF || holds_together(f, node)) continue;
+        found = f->whole[node->outputs] = true;
+    }
+    return found;
+}
+
+// Ragged rows that are longer than what skinny_gemm.cu takes.
+static bool has_ragged_rows(const wk_graph *g, int tensor)
+{
+    enum { FEW = 64 };
+    return !has_whole_rows(g, tensor) && wk_shape_width(wk_info(g, tensor)->type.shape) > FEW;
+}
+
+// Whether a node can lay its result out as rows that are filled up.
+static bool lays_rows(const finder *f, const wk_node *node)
+{
+    size_t index = index_of(f, node);
+    const wk_tensor_info *out = wk_info(f->g, node->outputs);
+    return node->op == WK_OP_concat && !f->plan->lazy[index] && !f->chained[index] &&
+           !wk_plan_joins(f->g, node) &&
+           wk_shape_is_last(out->type.shape, node->attrs.concat.axis) && !out->output &&
+           node->input_count <= WK_STORAGE_INPUTS && has_ragged_rows(f->g, node->outputs);
+}
+
+static bool reads_rows(const finder *f, const wk_node *node, int i)
+{
+    int tensor = wk_node_inputs(f->g, node)[i], root = wk_info(f->g, tensor)->root;
+    wk_shape a = wk_info(f->g, tensor)->type.shape, b = wk_info(f->g, root)->type.shape;
+    return node->op == WK_OP_matmul && !f->chained[index_of(f, node)] && i <= 1 &&
+           wk_shape_count(a) == wk_shape_count(b) && wk_shape_width(a) == wk_shape_width(b);
+}
+
+static void find_rows(finder *f)
+{
+    for (size_t step = 0; step < f->plan->node_count; step++) {
+        const wk_node *node = step_node(f, step);
+        unsigned char *made = &f->plan->forms[node->outputs];
+        if (lays_rows(f, node) && *made == WK_FORM_FLOAT) *made = WK_FORM_ROWS;
+        for (int i = 0; i < node->input_count; i++) {
+            unsigned char *forms = &f->plan->forms[input_root(f, node, i)];
+            if (*forms == WK_FORM_ROWS && !reads_rows(f, node, i)) *forms = WK_FORM_FLOAT;
+        }
+    }
+}
+
+static void find_nodes(finder *f)
+{
+    for (size_t i = 0; i < f->plan->groups.count; i++) {
+        wk_group group = f->plan->groups.items[i];
+        for (int step = group.begin; step <= group.end; step++)
+            f->chained[f->plan->nodes[step]] = true;
+    }
+    for (size_t step = 0; step < f->plan->node_count; step++) {
+        const wk_node *node = step_node(f, step);
+        for (int i = 0; i < node->output_count; i++)
+            f->from[node->outputs + i] = f->plan->lazy[index_of(f, node)] ? NULL : node;
+    }
+}
+
+bool wk_plan_find_storage(wk_plan *plan)
+{
+    const wk_graph *g = plan->graph;
+    size_t tensors = g->tensors.count, nodes = g->nodes.count + 1;
+    finder f = {.plan = plan, .g = g};
+    f.read = malloc(tensors * sizeof *f.read);
+    f.from = calloc(tensors, sizeof *f.from);
+    f.chained = calloc(nodes, sizeof *f.chained);
+    f.whole = calloc(tensors, sizeof *f.whole);
+    bool ok = f.read && f.from && f.chained && f.whole;
+    if (ok) {
+        find_nodes(&f);
+        do
+            decide_all(&f);
+        while (find_torn(&f));
+        find_rows(&f);
+    }
+    free(f.read);
+    free(f.from);
+    free(f.chained);
+    free(f.whole);
+    return ok;
+}

@@ -1,0 +1,37 @@
+// Which steps of one stream must wait for which of another. Steps are noted in the order in which
+// they would run one after another, each with the memory it reads and writes; a step must come
+// after those whose memory it touches, unless both only read. Within a stream the order is given.
+//
+// Nothing else decides when nodes may overlap: neither the recording of a graph nor the plan of its
+// memory has to be careful, they only decide how much is left to overlap.
+#ifndef WK_TENSOR_CUDA_PASSES_STREAM_WAITS_H
+#define WK_TENSOR_CUDA_PASSES_STREAM_WAITS_H
+
+#include "tensor/plan.h"
+#include <stdint.h>
+
+/// Bytes begin ... end-1 that a step reads or writes.
+typedef struct wk_access {
+    uint64_t begin, end;
+    bool write;
+} wk_access;
+
+/// Steps of each stream, -1 for none.
+typedef struct wk_moment {
+    int step[WK_BRANCHES];
+} wk_moment;
+
+typedef struct wk_order wk_order;
+
+/// Nothing noted yet; NULL when memory ran out.
+wk_order *wk_order_create(void);
+/// NULL is allowed.
+void wk_order_destroy(wk_order *order);
+
+/// Notes the next step, of stream `stream`. Steps are numbered from 0 in the order of the calls.
+/// `waits` receives the steps of other streams that it must wait for, without those that earlier
+/// waits imply. False when memory ran out.
+bool wk_order_step(wk_order *order, int stream, const wk_access *accesses, size_t count,
+                   wk_moment *waits);
+
+#endif

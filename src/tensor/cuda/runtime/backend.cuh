@@ -1,0 +1,110 @@
+// The parts of the CUDA backend among themselves: a backend holds memory and its transfers
+// (memory.cu); an executable is a plan's list of nodes, resolved (executable.cu), its recurrences
+// found (plan_passes.cu), and captured into one CUDA graph (capture.cu), a stream for each branch.
+#ifndef WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
+#define WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
+
+extern "C" {
+#include "tensor/queue.h"
+}
+#include "tensor/cuda/kernels/observe.cuh"
+
+#include <pthread.h>
+
+// Pieces of half a mebibyte stay in the processor's cache on their way.
+enum { WK_CUDA_STAGING = 1 << 20, WK_CUDA_ALIGNMENT = 256 };
+// Of cuBLAS, for each stream of an executable.
+enum { WK_CUDA_WORKSPACE = 32 << 20 };
+
+typedef struct wk_cuda_backend {
+    wk_backend base;
+    int device, capability, processors;
+    size_t shared_memory; // of a block, at most
+    wk_cuda_precision precision;
+    pthread_mutex_t transfer; // one upload or download at a time
+    cudaStream_t stream;      // of transfers
+    cudaEvent_t sent[2];      // half of the staging memory can be used again
+    char *staging;            // pinned, two halves
+    size_t allocated;         // bytes of device memory in use
+    wk_cuda_streams streams;
+} wk_cuda_backend;
+
+// A buffer has room for bf16 copies beside it once a program wants them; all programs share it.
+typedef struct wk_cuda_buffer {
+    wk_buffer base;
+    char *shadow;
+} wk_cuda_buffer;
+
+struct wk_executable {
+    wk_cuda_backend *backend;
+    size_t count;
+    wk_cuda_call *calls;
+    void **addresses;
+    wk_cuda_lane lanes[WK_BRANCHES];
+    wk_cuda_copies copies;
+    cudaGraphExec_t graph;
+    cudaEvent_t *events;              // count + 1, made by the first traced run
+    WK_ARRAY(wk_recurrence *) chains; // the plan's groups
+};
+
+/// WK_OK for cudaSuccess, or an error that says what was being done.
+wk_status wk_cuda_fail(cudaError_t error, const char *what, wk_error *err);
+
+#define TRY_CUDA(call, what) WK_TRY(wk_cuda_fail((call), (what), err))
+
+/// The name of a library of cuBLAS that cannot be loaded, or NULL.
+const char *wk_cublas_missing(void);
+
+/// Device memory, not initialised.
+wk_status wk_cuda_alloc(wk_cuda_backend *backend, size_t size, void **out, wk_error *err);
+/// NULL is allowed.
+void wk_cuda_free(wk_cuda_backend *backend, size_t size, void *memory);
+/// Bytes of the bf16 copies of a buffer.
+size_t wk_cuda_shadow_size(const wk_buffer *buffer);
+/// Puts a copy between buffers on a stream.
+cudaError_t wk_cuda_put_copy(const wk_copy *c, cudaStream_t stream);
+
+/// Who goes first where two streams want the same processors.
+typedef enum wk_cuda_priority {
+    WK_CUDA_BESIDE, // branches of a graph: what takes the room that others leave
+    WK_CUDA_ASIDE,  // what was put aside: an optimiser waits for it
+    WK_CUDA_USUAL,
+    WK_CUDA_URGENT,
+} wk_cuda_priority;
+/// A stream of the chosen device.
+wk_status wk_cuda_make_stream(wk_cuda_priority priority, cudaStream_t *out, wk_error *err);
+
+/// Keeps the chains that the plan's groups are.
+wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err);
+/// The chain that step i belongs to, or NULL.
+const wk_recurrence *wk_cuda_chain_at(const wk_executable *e, size_t i);
+
+/// The branch for what is put aside; a graph that uses it itself is none the worse.
+enum { WK_CUDA_ASIDE_BRANCH = WK_BRANCHES - 1 };
+
+/// Puts node i on its stream, and lists in e->copies.touched what it touches.
+void wk_cuda_put(wk_executable *e, size_t i);
+/// Whether all that was put there could be.
+wk_status wk_cuda_check(const wk_executable *e, wk_error *err);
+/// Captures all nodes, and allocates what they need.
+wk_status wk_cuda_make_graph(wk_executable *e, wk_error *err);
+
+// The vtable.
+wk_status wk_cuda_buffer_create(wk_backend *base, size_t size, wk_buffer **out, wk_error *err);
+void wk_cuda_buffer_destroy(wk_buffer *buffer);
+wk_status wk_cuda_upload(wk_buffer *buffer, size_t offset, const void *bytes, size_t size,
+                         wk_error *err);
+wk_status wk_cuda_download(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
+                           wk_error *err);
+wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err);
+wk_status wk_cuda_store(const wk_backend *base, wk_plan *plan, wk_error *err);
+wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable **out,
+                          wk_error *err);
+wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err);
+wk_status wk_cuda_copy(const wk_copy *c, wk_error *err);
+void wk_cuda_executable_destroy(wk_executable *e);
+size_t wk_cuda_allocated(const wk_backend *base);
+wk_room wk_cuda_room(const wk_backend *base);
+extern const wk_queue_vtable wk_cuda_queues; // queue.cu
+
+#endif

@@ -1,0 +1,269 @@
+// Executables: a plan resolved to addresses and captured, and its runs. Running one is one launch;
+// only tracing puts the nodes on the stream one by one, with events between them.
+#include "tensor/cuda/runtime/backend.cuh"
+
+extern "C" {
+#include "tensor/cuda/passes/formats.h"
+}
+
+#include <stdlib.h>
+
+static void destroy_events(wk_executable *e)
+{
+    for (size_t i = 0; e->events && i <= e->count; i++)
+        if (e->events[i]) (void)cudaEventDestroy(e->events[i]);
+    free(e->events);
+    e->events = NULL;
+}
+
+static void destroy_lane(wk_cuda_backend *backend, wk_cuda_lane *lane)
+{
+    if (lane->blas) (void)cublasDestroy(lane->blas);
+    if (lane->light) (void)cublasLtDestroy(lane->light);
+    if (lane->stream) (void)cudaStreamDestroy(lane->stream);
+    wk_cuda_free(backend, lane->scratch_size, lane->scratch);
+    wk_cuda_free(backend, WK_CUDA_WORKSPACE, lane->workspace);
+}
+
+void wk_cuda_executable_destroy(wk_executable *e)
+{
+    if (!e) return;
+    (void)cudaSetDevice(e->backend->device);
+    destroy_events(e);
+    if (e->graph) (void)cudaGraphExecDestroy(e->graph);
+    for (int i = 0; i < WK_BRANCHES; i++)
+        destroy_lane(e->backend, &e->lanes[i]);
+    free(e->lanes[0].lazy);
+    wk_array_free(&e->copies.regions);
+    wk_array_free(&e->copies.fresh);
+    wk_array_free(&e->copies.touched);
+    for (size_t i = 0; i < e->chains.count; i++)
+        free(e->chains.items[i]);
+    wk_array_free(&e->chains);
+    free(e->calls);
+    free(e->addresses);
+    free(e);
+}
+
+static void add_region(wk_executable *e, wk_buffer *buffer)
+{
+    wk_cuda_copies *copies = &e->copies;
+    for (size_t i = 0; i < copies->regions.count; i++)
+        if (copies->regions.items[i].base == buffer->address) return;
+    wk_cuda_region region = {(char *)buffer->address, buffer->size, NULL, false, buffer};
+    if (!wk_array_push(&copies->regions, region)) e->lanes[0].failed = true;
+}
+
+// Their copies are part of the temporaries.
+static void add_temporaries(wk_executable *e, const wk_plan *plan)
+{
+    char *base = (char *)plan->temporary->address, *names = (char *)WK_PLAN_NAMES;
+    const wk_cuda_region parts[] = {
+        {base, plan->copied_size, base + wk_plan_copies(plan), true, NULL},
+        {names, 2 * plan->temporary_size, base, true, NULL},
+    };
+    for (const wk_cuda_region &part : parts)
+        if (!wk_array_push(&e->copies.regions, part)) e->lanes[0].failed = true;
+}
+
+static void list_regions(wk_executable *e, const wk_plan *plan)
+{
+    add_temporaries(e, plan);
+    add_region(e, plan->owned);
+    for (size_t i = 1; i < plan->graph->tensors.count; i++)
+        if (plan->places[i].region == WK_REGION_BOUND) add_region(e, wk_plan_buffer(plan, (int)i));
+}
+
+static const wk_node *plan_node(const wk_plan *plan, size_t step)
+{
+    return &plan->graph->nodes.items[plan->nodes[step]];
+}
+
+static wk_cuda_lane *lane_of(wk_executable *e, const wk_plan *plan, size_t step)
+{
+    return &e->lanes[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->branches[step]];
+}
+
+static void note_forms(wk_cuda_call *call, const unsigned char *forms)
+{
+    const wk_node *node = call->node;
+    for (int i = 0; i < node->output_count; i++) {
+        call->matrices |= (forms[node->outputs + i] & WK_FORM_HALF ? 1u : 0u) << i;
+        call->numbers |= (forms[node->outputs + i] & WK_FORM_FLOAT ? 1u : 0u) << i;
+    }
+    for (int i = 0; i < node->input_count && i < WK_STORAGE_INPUTS; i++) {
+        int root = wk_info(call->g, wk_node_inputs(call->g, node)[i])->root;
+        call->halves |= (forms[root] == WK_FORM_HALF ? 1u : 0u) << i;
+    }
+}
+
+static void resolve(wk_executable *e, const wk_plan *plan)
+{
+    const wk_graph *g = plan->graph;
+    void **address = e->addresses;
+    for (size_t step = 0; step < plan->node_count; step++) {
+        const wk_node *node = plan_node(plan, step);
+        wk_cuda_call call = {};
+        call.g = g;
+        call.node = node;
+        call.in = address;
+        call.out = address + node->input_count;
+        call.lane = lane_of(e, plan, step);
+        call.stream = call.lane->stream;
+        call.precision = e->backend->precision;
+        call.processors = e->backend->processors;
+        call.programmatic = e->backend->capability >= 90;
+        call.hopper = e->backend->capability == 90;
+        note_forms(&call, plan->forms);
+        for (int i = 0; i < node->input_count; i++)
+            *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
+        for (int i = 0; i < node->output_count; i++)
+            *address++ = wk_plan_address(plan, node->outputs + i);
+        // What is stored was made in its place.
+        call.skipped = node->op == WK_OP_store && call.in[0] == call.in[1];
+        e->calls[step] = call;
+    }
+}
+
+static wk_status make_lane(wk_executable *e, wk_cuda_lane *lane, wk_cuda_priority priority,
+                           wk_error *err)
+{
+    // The captured nodes keep the stream's priority.
+    WK_TRY(wk_cuda_make_stream(priority, &lane->stream, err));
+    WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &lane->workspace, err));
+    lane->workspace_size = WK_CUDA_WORKSPACE;
+    cublasStatus_t status = cublasCreate(&lane->blas);
+    if (!status) status = cublasLtCreate(&lane->light);
+    if (!status) status = cublasSetStream(lane->blas, lane->stream);
+    if (!status) status = cublasSetWorkspace(lane->blas, lane->workspace, WK_CUDA_WORKSPACE);
+    lane->copies = &e->copies;
+    if (status)
+        return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
+                       cublasGetStatusString(status));
+    return WK_OK;
+}
+
+// Of branch 0; all of a patient program has the least.
+static wk_cuda_priority priority_of(wk_pace pace)
+{
+    if (pace == WK_PACE_PATIENT) return WK_CUDA_BESIDE;
+    return pace == WK_PACE_URGENT ? WK_CUDA_URGENT : WK_CUDA_USUAL;
+}
+
+static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    bool patient = plan->pace == WK_PACE_PATIENT;
+    WK_TRY(make_lane(e, e->lanes, priority_of(plan->pace), err));
+    for (size_t i = 0; i < plan->node_count; i++) {
+        wk_cuda_lane *lane = lane_of(e, plan, i);
+        bool aside = lane == &e->lanes[WK_CUDA_ASIDE_BRANCH] && !patient;
+        if (!lane->stream) WK_TRY(make_lane(e, lane, aside ? WK_CUDA_ASIDE : WK_CUDA_BESIDE, err));
+    }
+    return WK_OK;
+}
+
+static void join(wk_executable *e, const wk_cuda_call *part, const wk_cuda_call *whole)
+{
+    wk_cuda_call *call = &e->calls[part - e->calls];
+    call->lane = whole->lane;
+    call->stream = whole->stream;
+}
+
+// What is done with another call is done on its stream.
+static void gather_merged(wk_executable *e)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        const wk_cuda_call *call = &e->calls[i];
+        const wk_recurrence *chain = wk_cuda_chain_at(e, i);
+        if (chain && (int)i > chain->begin) join(e, call, call - 1);
+        for (unsigned k = 1; k <= call->merged; k++)
+            join(e, call + k, call);
+        if (call->before) join(e, call->before, call);
+        if (call->tail) join(e, call->tail, call);
+    }
+}
+
+static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    WK_TRY(make_lanes(e, plan, err));
+    list_regions(e, plan);
+    resolve(e, plan);
+    WK_TRY(wk_cuda_keep_chains(e, plan, err));
+    for (size_t i = 0; i < e->count; i++)
+        e->calls[i].chained = wk_cuda_chain_at(e, i);
+    if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan))
+        return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    for (int i = 0; i < WK_BRANCHES; i++) {
+        e->lanes[i].lazy = e->lanes[0].lazy;
+        e->lanes[i].forms = plan->forms;
+    }
+    wk_cuda_merge_adam(e->calls, e->count);
+    wk_cuda_merge_heads(e->calls, e->count);
+    wk_cuda_merge_products(e->calls, e->count);
+    wk_cuda_merge_slope(e->calls, e->count);
+    gather_merged(e);
+    return wk_cuda_make_graph(e, err);
+}
+
+wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable **out, wk_error *err)
+{
+    wk_cuda_backend *backend = (wk_cuda_backend *)base;
+    TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
+    size_t addresses = 0;
+    for (size_t i = 0; i < plan->node_count; i++)
+        addresses += (size_t)(plan_node(plan, i)->input_count + plan_node(plan, i)->output_count);
+    wk_executable *e = (wk_executable *)calloc(1, sizeof *e);
+    if (!e) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    e->backend = backend;
+    e->count = plan->node_count;
+    e->calls = (wk_cuda_call *)calloc(plan->node_count + 1, sizeof *e->calls);
+    e->addresses = (void **)calloc(addresses + 1, sizeof *e->addresses);
+    wk_status status = e->calls && e->addresses
+                           ? build(e, plan, err)
+                           : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    if (status != WK_OK) {
+        wk_cuda_executable_destroy(e);
+        return status;
+    }
+    *out = e;
+    return WK_OK;
+}
+
+static wk_status make_events(wk_executable *e, wk_error *err)
+{
+    if (e->events) return WK_OK;
+    e->events = (cudaEvent_t *)calloc(e->count + 1, sizeof *e->events);
+    if (!e->events) return wk_fail(err, WK_E_MEMORY, "no memory to trace a graph");
+    for (size_t i = 0; i <= e->count; i++)
+        TRY_CUDA(cudaEventCreate(&e->events[i]), "making an event");
+    return WK_OK;
+}
+
+static wk_status run_traced(wk_executable *e, double *trace, wk_error *err)
+{
+    WK_TRY(make_events(e, err));
+    e->copies.fresh.count = 0;
+    TRY_CUDA(cudaEventRecord(e->events[0], e->lanes[0].stream), "tracing");
+    for (size_t i = 0; i < e->count; i++) {
+        cudaStream_t stream = e->calls[i].stream;
+        TRY_CUDA(cudaStreamWaitEvent(stream, e->events[i], 0), "tracing");
+        wk_cuda_put(e, i);
+        TRY_CUDA(cudaEventRecord(e->events[i + 1], stream), "tracing");
+    }
+    WK_TRY(wk_cuda_check(e, err));
+    TRY_CUDA(cudaEventSynchronize(e->events[e->count]), "running");
+    for (size_t i = 0; i < e->count; i++) {
+        float milliseconds = 0;
+        TRY_CUDA(cudaEventElapsedTime(&milliseconds, e->events[i], e->events[i + 1]), "tracing");
+        trace[i] += milliseconds * 1e-3;
+    }
+    return WK_OK;
+}
+
+wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err)
+{
+    TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
+    if (trace) return run_traced(e, trace, err);
+    TRY_CUDA(cudaGraphLaunch(e->graph, e->lanes[0].stream), "starting a graph");
+    return wk_cuda_fail(cudaStreamSynchronize(e->lanes[0].stream), "running", err);
+}

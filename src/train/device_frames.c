@@ -1,0 +1,301 @@
+// Frames lie in blocks of 16 rows of one episode, as in the store. Blocks are numbered; a number
+// that an episode gives back is the next one given out. Nothing here decides what is kept: blocks
+// are taken when the store adds rows and given back when it drops an episode. A block that is given
+// out again is written in the queue behind the batches that read it.
+#include "train/device_frames.h"
+
+#include "base/array.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROWS = 16,              // of a block
+    SLAB_MOST = 1024,       // blocks: 200 MB
+    SLABS = 64,             // that a full store has at least, so that a small one grows finely
+    HALF = 32,              // rows that travel from one half of the waiting room
+    WAVE = 64,              // blocks that are unpacked at once
+    SPARE = 32,             // one row in so many is planned for the unused ends of blocks
+    FRAME = WK_IMAGE_BYTES, // bytes
+    BLOCK = ROWS * WK_IMAGE_BYTES,
+};
+
+typedef struct held {
+    uint64_t id;
+    WK_ARRAY(uint32_t) blocks;
+} held;
+
+struct wk_resident {
+    wk_replay *replay;
+    wk_queue *transfers;
+    wk_replay_watcher watcher;
+    size_t slab_blocks;
+    WK_ARRAY(wk_buffer *) slabs;
+    WK_ARRAY(uint32_t) free; // numbers given back
+    uint32_t used;           // numbers given out so far
+    WK_ARRAY(held) episodes; // by id
+    uint8_t *waiting;        // rows on their way, two halves
+    wk_event *sent[2];
+    size_t next; // row of the waiting room
+    bool failed;
+    wk_error fault;
+};
+
+static uint64_t planned_blocks(const wk_replay_config *config)
+{
+    uint64_t rows = config->capacity + config->capacity / SPARE;
+    return (rows + ROWS - 1) / ROWS + 2 * (uint64_t)config->slots;
+}
+
+uint64_t wk_resident_plan(const wk_replay_config *config)
+{
+    return planned_blocks(config) * BLOCK;
+}
+
+uint64_t wk_resident_bytes(const wk_resident *r)
+{
+    return (uint64_t)r->slabs.count * r->slab_blocks * BLOCK;
+}
+
+const wk_error *wk_resident_fault(const wk_resident *r)
+{
+    return r->failed ? &r->fault : NULL;
+}
+
+// Position of the first episode whose id is not below `id`.
+static size_t position_of(const wk_resident *r, uint64_t id)
+{
+    size_t low = 0, high = r->episodes.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (r->episodes.items[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static held *find(const wk_resident *r, uint64_t id)
+{
+    size_t i = position_of(r, id);
+    return i < r->episodes.count && r->episodes.items[i].id == id ? &r->episodes.items[i] : NULL;
+}
+
+typedef struct place {
+    wk_buffer *slab;
+    size_t offset;
+} place;
+
+static place place_of(const wk_resident *r, const held *episode, uint32_t row)
+{
+    uint32_t block = episode->blocks.items[row / ROWS];
+    size_t offset = block % r->slab_blocks * BLOCK + row % ROWS * (size_t)FRAME;
+    return (place){r->slabs.items[block / r->slab_blocks], offset};
+}
+
+static wk_status add_slab(wk_resident *r, wk_error *err)
+{
+    if (!wk_array_reserve(&r->slabs, 1)) return wk_fail(err, WK_E_MEMORY, "no memory for a table");
+    wk_buffer *slab;
+    WK_TRY(wk_buffer_create(r->transfers->backend, r->slab_blocks * BLOCK, &slab, err));
+    r->slabs.items[r->slabs.count++] = slab;
+    return WK_OK;
+}
+
+// The place of the table to give a number back is made when the number is given out.
+static wk_status take_block(wk_resident *r, held *episode, wk_error *err)
+{
+    if (!wk_array_reserve(&episode->blocks, 1) ||
+        !wk_array_reserve(&r->free, r->used + 1 - r->free.count))
+        return wk_fail(err, WK_E_MEMORY, "no memory for a table of pictures");
+    if (r->free.count == 0 && r->used == r->slabs.count * r->slab_blocks) WK_TRY(add_slab(r, err));
+    episode->blocks.items[episode->blocks.count++] =
+        r->free.count ? r->free.items[--r->free.count] : r->used++;
+    return WK_OK;
+}
+
+// Episodes begin in the order of their ids, but their first rows may come in another.
+static wk_status add_episode(wk_resident *r, uint64_t id, held **out, wk_error *err)
+{
+    if (!wk_array_reserve(&r->episodes, 1))
+        return wk_fail(err, WK_E_MEMORY, "no memory for a table of pictures");
+    size_t at = position_of(r, id), after = r->episodes.count++ - at;
+    *out = &r->episodes.items[at];
+    memmove(*out + 1, *out, after * sizeof **out);
+    **out = (held){.id = id};
+    return WK_OK;
+}
+
+// The part of the waiting room for the next row. Its half was sent off a whole round ago.
+static wk_status wait_for_room(wk_resident *r, uint8_t **out, wk_error *err)
+{
+    if (r->next % HALF == 0) WK_TRY(wk_event_wait(r->sent[r->next / HALF], err));
+    *out = r->waiting + r->next * FRAME;
+    return WK_OK;
+}
+
+static wk_status send_row(wk_resident *r, place to, const uint8_t *image, wk_error *err)
+{
+    uint8_t *room;
+    WK_TRY(wait_for_room(r, &room, err));
+    memcpy(room, image, FRAME);
+    WK_TRY(wk_queue_upload(r->transfers, to.slab, to.offset, room, FRAME, err));
+    size_t half = r->next / HALF;
+    r->next = (r->next + 1) % (2 * HALF);
+    return r->next % HALF == 0 ? wk_queue_mark(r->transfers, r->sent[half], err) : WK_OK;
+}
+
+static wk_status add_row(wk_resident *r, uint64_t id, uint32_t row, const uint8_t *image,
+                         wk_error *err)
+{
+    held *episode = find(r, id);
+    if (!episode) WK_TRY(add_episode(r, id, &episode, err));
+    if (row / ROWS == episode->blocks.count) WK_TRY(take_block(r, episode, err));
+    return send_row(r, place_of(r, episode, row), image, err);
+}
+
+static void added(void *context, uint64_t id, uint32_t row, const uint8_t *image)
+{
+    wk_resident *r = context;
+    if (!r->failed) r->failed = add_row(r, id, row, image, &r->fault) != WK_OK;
+}
+
+static void dropped(void *context, uint64_t id)
+{
+    wk_resident *r = context;
+    held *episode = find(r, id);
+    if (!episode) return; // it had no rows yet
+    for (size_t i = 0; i < episode->blocks.count; i++)
+        r->free.items[r->free.count++] = episode->blocks.items[i];
+    wk_array_free(&episode->blocks);
+    size_t at = (size_t)(episode - r->episodes.items), after = r->episodes.count - at - 1;
+    memmove(episode, episode + 1, after * sizeof *episode);
+    r->episodes.count--;
+}
+
+void wk_resident_locate(const wk_resident *r, const uint64_t *episodes, const uint32_t *starts,
+                        int B, int T, const void **frames)
+{
+    for (int b = 0; b < B; b++) {
+        const held *episode = find(r, episodes[b]);
+        assert(episode && !r->failed);
+        for (int t = 0; t < T; t++) {
+            place at = place_of(r, episode, starts[b] + (uint32_t)t);
+            frames[(size_t)t * (size_t)B + (size_t)b] = (char *)at.slab->address + at.offset;
+        }
+    }
+}
+
+// Blocks of the store on their way to the device, one wave at a time.
+typedef struct wave {
+    wk_replay_stretch stretches[WAVE];
+    place places[WAVE];
+    size_t count;
+    uint8_t *images[2]; // of WAVE blocks each, on the host
+    int half;
+} wave;
+
+static wk_status send_wave(wk_resident *r, wave *w, wk_error *err)
+{
+    WK_TRY(wk_event_wait(r->sent[w->half], err));
+    for (size_t i = 0; i < w->count; i++)
+        w->stretches[i].images = w->images[w->half] + i * BLOCK;
+    wk_replay_read_images(r->replay, w->stretches, w->count);
+    for (size_t i = 0; i < w->count; i++)
+        WK_TRY(wk_queue_upload(r->transfers, w->places[i].slab, w->places[i].offset,
+                               w->stretches[i].images, w->stretches[i].count * (size_t)FRAME, err));
+    WK_TRY(wk_queue_mark(r->transfers, r->sent[w->half], err));
+    w->half = !w->half;
+    w->count = 0;
+    return WK_OK;
+}
+
+static wk_status bring_episode(wk_resident *r, size_t number, wave *w, wk_error *err)
+{
+    wk_replay_episode info = wk_replay_at(r->replay, number);
+    held *episode;
+    if (info.rows == 0) return WK_OK;
+    WK_TRY(add_episode(r, info.id, &episode, err));
+    for (uint32_t row = 0; row < info.rows; row += ROWS) {
+        uint32_t rows = info.rows - row < ROWS ? info.rows - row : ROWS;
+        WK_TRY(take_block(r, episode, err));
+        w->stretches[w->count] = (wk_replay_stretch){number, row, rows, NULL};
+        w->places[w->count++] = place_of(r, episode, row);
+        if (w->count == WAVE) WK_TRY(send_wave(r, w, err));
+    }
+    return WK_OK;
+}
+
+static wk_status bring_all(wk_resident *r, wave *w, wk_error *err)
+{
+    for (int i = 0; i < 2; i++)
+        WK_TRY(wk_host_create(r->transfers->backend, (size_t)WAVE * BLOCK, (void **)&w->images[i],
+                              err));
+    for (size_t i = 0; i < wk_replay_count(r->replay); i++)
+        WK_TRY(bring_episode(r, i, w, err));
+    return send_wave(r, w, err);
+}
+
+static wk_status bring(wk_resident *r, wk_error *err)
+{
+    if (wk_replay_count(r->replay) == 0) return WK_OK;
+    wave *w = calloc(1, sizeof *w);
+    if (!w) return wk_fail(err, WK_E_MEMORY, "no memory to bring pictures to the device");
+    wk_status status = bring_all(r, w, err);
+    wk_error ignored = {0};
+    wk_status drained = wk_queue_drain(r->transfers, status == WK_OK ? err : &ignored);
+    for (int i = 0; i < 2; i++)
+        wk_host_destroy(r->transfers->backend, w->images[i]);
+    free(w);
+    return status == WK_OK ? drained : status;
+}
+
+static wk_status build(wk_resident *r, wk_error *err)
+{
+    wk_backend *backend = r->transfers->backend;
+    for (int i = 0; i < 2; i++)
+        WK_TRY(wk_event_create(backend, &r->sent[i], err));
+    WK_TRY(wk_host_create(backend, (size_t)2 * HALF * FRAME, (void **)&r->waiting, err));
+    WK_TRY(bring(r, err));
+    r->watcher = (wk_replay_watcher){r, added, dropped};
+    wk_replay_watch(r->replay, &r->watcher);
+    return WK_OK;
+}
+
+wk_status wk_resident_create(wk_replay *replay, wk_queue *transfers, wk_resident **out,
+                             wk_error *err)
+{
+    wk_resident *r = calloc(1, sizeof *r);
+    if (!r) return wk_fail(err, WK_E_MEMORY, "no memory for a table of pictures");
+    uint64_t slab = planned_blocks(wk_replay_settings(replay)) / SLABS;
+    r->replay = replay;
+    r->transfers = transfers;
+    r->slab_blocks = slab < 1 ? 1 : slab > SLAB_MOST ? SLAB_MOST : (size_t)slab;
+    wk_status status = build(r, err);
+    if (status != WK_OK) {
+        wk_resident_destroy(r);
+        return status;
+    }
+    *out = r;
+    return WK_OK;
+}
+
+void wk_resident_destroy(wk_resident *r)
+{
+    if (!r) return;
+    wk_error ignored = {0};
+    (void)wk_queue_drain(r->transfers, &ignored);
+    if (r->watcher.context) wk_replay_watch(r->replay, NULL);
+    for (size_t i = 0; i < r->episodes.count; i++)
+        wk_array_free(&r->episodes.items[i].blocks);
+    wk_array_free(&r->episodes);
+    wk_array_free(&r->free);
+    for (size_t i = 0; i < r->slabs.count; i++)
+        wk_buffer_destroy(r->slabs.items[i]);
+    wk_array_free(&r->slabs);
+    wk_host_destroy(r->transfers->backend, r->waiting);
+    for (int i = 0; i < 2; i++)
+        wk_event_destroy(r->sent[i]);
+    free(r);
+}

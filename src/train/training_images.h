@@ -1,0 +1,26 @@
+// Pictures of a run for its logs: the curriculum's heat map, and what the world model predicts.
+// They only look: with or without them a run computes the same bytes. Their random draws come from
+// a stream of their own and depend on the step alone, so that a resumed run shows the same
+// pictures.
+#ifndef WK_TRAIN_TRAINING_IMAGES_H
+#define WK_TRAIN_TRAINING_IMAGES_H
+
+#include "log/metrics.h"
+#include "train/trainer.h"
+
+typedef struct wk_pictures wk_pictures;
+
+/// Borrows the trainer. The graph of the predictions is made when the first is asked for.
+wk_status wk_pictures_create(wk_trainer *trainer, wk_pictures **out, wk_error *err);
+/// NULL is allowed.
+void wk_pictures_destroy(wk_pictures *pictures);
+
+/// Notes `env_sampler/heatmap`, a still.
+wk_status wk_pictures_heatmap(wk_pictures *pictures, wk_metrics *metrics, wk_error *err);
+
+/// Notes `train_openl_image`, a clip of up to 6 sequences side by side as dreamer shows them:
+/// truth, model, error; the model sees 5 frames and imagines the rest. Nothing while no episode is
+/// long enough.
+wk_status wk_pictures_open_loop(wk_pictures *pictures, wk_metrics *metrics, wk_error *err);
+
+#endif

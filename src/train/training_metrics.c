@@ -1,0 +1,142 @@
+#include "train/training_metrics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME = 192 };
+
+// Notes a value under a name made of a prefix and the name of a task or parameter.
+static void note(wk_metrics *metrics, const char *prefix, const char *name, double value)
+{
+    char full[NAME];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    wk_metrics_scalar(metrics, full, value);
+}
+
+void wk_measure_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
+{
+    double length = 0, diverged = 0, count = done->n_ended;
+    for (int i = 0; i < done->n_ended; i++) {
+        length += done->ended[i].steps / count;
+        diverged += done->ended[i].diverged;
+    }
+    wk_metrics_scalar(metrics, "train_episodes", count);
+    wk_metrics_scalar(metrics, "train_length", length);
+    wk_metrics_scalar(metrics, "train_diverged", diverged);
+    for (int k = 0; k < domain->n_tasks; k++) {
+        double returned = 0, completion = 0;
+        for (int i = 0; i < done->n_ended; i++) {
+            returned += done->ended[i].returns[k] / count;
+            completion += done->ended[i].completion[k] / count;
+        }
+        note(metrics, "train_return_", domain->tasks[k].name, returned);
+        if (domain->tasks[k].has_completion)
+            note(metrics, "train_completion_", domain->tasks[k].name, completion);
+    }
+    for (int p = 0; p < domain->n_params; p++) {
+        double mean = 0;
+        for (int i = 0; i < done->n_ended; i++)
+            mean += done->ended[i].theta[p] / count;
+        char number[16];
+        snprintf(number, sizeof number, "%d", p);
+        note(metrics, "train_env/env_param_", number, mean);
+    }
+}
+
+static void note_policy(wk_metrics *metrics, const char *name, const wk_policy_metrics *p)
+{
+    note(metrics, "train/actor_loss_", name, p->actor_loss);
+    note(metrics, "train/critic_loss_", name, p->critic_loss);
+    note(metrics, "train/actor_grad_norm_", name, p->actor_norm);
+    note(metrics, "train/critic_grad_norm_", name, p->critic_norm);
+    note(metrics, "train/value_", name, p->value);
+    note(metrics, "train/actor_ent_", name, p->entropy);
+}
+
+void wk_measure_task(wk_metrics *metrics, const char *name, const wk_task_metrics *m, int k)
+{
+    note(metrics, "train/reward_loss_", name, m->reward_loss[k]);
+    note_policy(metrics, name, &m->policy[k]);
+}
+
+// How the curriculum sees its environments: spread of the errors, how far its choice is from the
+// default.
+static void note_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
+{
+    wk_curriculum_view view = wk_curriculum_look(curriculum);
+    double sum = 0, largest = 0, least = INFINITY, known = 0, visited = 0;
+    for (size_t i = 0; i < view.count; i++) {
+        visited += view.visits[i] > 0;
+        if (isnan(view.error[i])) continue;
+        known++;
+        sum += view.error[i];
+        largest = fmax(largest, view.error[i]);
+        least = fmin(least, view.error[i]);
+    }
+    wk_metrics_scalar(metrics, "env_sampler/visited", visited);
+    wk_metrics_scalar(metrics, "env_sampler/with_error", known);
+    wk_metrics_scalar(metrics, "env_sampler/ens_uncert_magnitude_mean", known ? sum / known : NAN);
+    wk_metrics_scalar(metrics, "env_sampler/ens_uncert_magnitude_max", known ? largest : NAN);
+    wk_metrics_scalar(metrics, "env_sampler/ens_uncert_magnitude_min", known ? least : NAN);
+    wk_metrics_scalar(metrics, "env_sampler/ignored", (double)wk_curriculum_ignored(curriculum));
+}
+
+// Figures of single θ, as the authors log them; large grids have the heat map instead.
+static void note_environments(wk_metrics *metrics, wk_trainer *trainer)
+{
+    enum { MOST = 64 };
+    const wk_curriculum *curriculum = wk_trainer_curriculum(trainer);
+    wk_curriculum_view view = wk_curriculum_look(curriculum);
+    double probability[MOST], episodes = 0;
+    if (view.count > MOST) return;
+    wk_curriculum_distribution(curriculum, probability);
+    for (size_t i = 0; i < view.count; i++)
+        episodes += (double)view.visits[i];
+    for (size_t i = 0; i < view.count; i++) {
+        char theta[NAME / 2] = "[";
+        const double *numbers = wk_space_params(wk_trainer_space(trainer), i);
+        for (int p = 0, used = 1; p < wk_trainer_domain(trainer)->n_params; p++)
+            used += snprintf(theta + used, sizeof theta - (size_t)used, "%s%.4f", p ? " " : "",
+                             numbers[p]);
+        strcat(theta, "]");
+        double visits = (double)view.visits[i];
+        note(metrics, "env_sampler/num_episodes/", theta, visits);
+        note(metrics, "env_sampler/proportion_episodes/", theta, visits / episodes);
+        note(metrics, "env_sampler/ensemble_magnitude_sampling_prob/", theta, probability[i]);
+        if (isnan(view.error[i])) continue;
+        note(metrics, "env_sampler/ens_uncert_magnitude/", theta, view.error[i]);
+        note(metrics, "env_sampler/ens_uncert_reduction/", theta,
+             isnan(view.reduction[i]) ? 0 : view.reduction[i]);
+    }
+}
+
+void wk_measure_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_iteration *done,
+                        const wk_standing *now)
+{
+    const wk_learner_metrics *m = &done->learner;
+    uint64_t updates, skipped;
+    wk_error ignored = {0};
+    if (wk_learner_counts(wk_trainer_learner(trainer), &updates, &skipped, &ignored) != WK_OK)
+        skipped = 0;
+    wk_metrics_scalar(metrics, "train_total_steps", (double)now->steps);
+    wk_metrics_scalar(metrics, "train_total_episodes", (double)now->episodes);
+    wk_metrics_scalar(metrics, "train_updates", (double)now->updates);
+    wk_metrics_scalar(metrics, "train/skipped_updates", (double)skipped);
+    wk_metrics_scalar(metrics, "train/model_loss", m->model_loss);
+    wk_metrics_scalar(metrics, "train/image_loss", m->image_loss);
+    wk_metrics_scalar(metrics, "train/kl_loss", (double)m->model_loss - (double)m->image_loss);
+    wk_metrics_scalar(metrics, "train/model_kl", m->kl);
+    wk_metrics_scalar(metrics, "train/prior_ent", m->prior_entropy);
+    wk_metrics_scalar(metrics, "train/post_ent", m->post_entropy);
+    wk_metrics_scalar(metrics, "train/model_grad_norm", m->model_norm);
+    wk_metrics_scalar(metrics, "train/ensemble_loss", m->ensemble_loss);
+    wk_metrics_scalar(metrics, "train/ensemble_grad_norm", m->ensemble_norm);
+    wk_metrics_scalar(metrics, "train/disagreement", m->disagreement);
+    const wk_learner_config *config = wk_learner_get_config(wk_trainer_learner(trainer));
+    if (config->exploration == WK_EXPLORE_PLAN2EXPLORE) note_policy(metrics, "expl", &m->explore);
+    for (int k = 0; k < config->tasks; k++)
+        wk_measure_task(metrics, wk_trainer_task_name(trainer, k), &done->tasks, k);
+    note_curriculum(metrics, wk_trainer_curriculum(trainer));
+    note_environments(metrics, trainer);
+}

@@ -1,0 +1,146 @@
+// A tiny learner with batches of noise, for tests of the learner and what works on it.
+#ifndef WK_TESTS_AGENT_FIXTURE_H
+#define WK_TESTS_AGENT_FIXTURE_H
+
+#include "agent/learner_parts.h"
+#include "base/rng.h"
+#include "support/async_device.h"
+#include "support/backend.h"
+#include "support/check.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { T = 4, B = 3, ROWS = T * B, A = 2, TASKS = 2, PIXELS = 64 * 64 * 3, UPDATES = 3 };
+
+static wk_error err;
+
+static inline wk_learner_config tiny(int tasks)
+{
+    wk_learner_config c = wk_learner_config_default();
+    c.depth = 2, c.deter = 10, c.hidden = 9, c.stoch = 3, c.classes = 5, c.units = 8, c.layers = 2;
+    c.ensemble = 3, c.batch = B, c.length = T, c.horizon = 3, c.action_size = A, c.tasks = tasks;
+    c.slow_period = 2, c.model_rate = 1e-3f, c.seed = 5;
+    return c;
+}
+
+typedef struct rig {
+    wk_pool *pool;
+    wk_backend *backend;
+    wk_learner *learner;
+} rig;
+
+static inline rig open_rig_for(unsigned uses, wk_learner_config config, int threads)
+{
+    rig r = {0};
+    assert_ok(wk_pool_create(threads, &r.pool, &err));
+    assert_ok(test_backend_create(r.pool, &r.backend, &err));
+    assert_ok(wk_learner_create_for(uses, &config, r.backend, &r.learner, &err));
+    return r;
+}
+
+static inline rig open_rig(wk_learner_config config, int threads)
+{
+    return open_rig_for(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, config, threads);
+}
+
+// A learner on a device that works when it should not yet, or on the GPU.
+static inline rig open_beside(wk_learner_config config, beside_mode mode)
+{
+    rig r = {0};
+    assert_ok(wk_pool_create(1, &r.pool, &err));
+    assert_ok(test_backend_create(r.pool, &r.backend, &err));
+    if (!wk_backend_works_beside(r.backend)) beside_make(r.backend, mode);
+    beside_set_memory(0, INT_MAX);
+    assert_ok(wk_learner_create(&config, r.backend, &r.learner, &err));
+    return r;
+}
+
+static inline void close_rig(rig *r)
+{
+    wk_learner_destroy(r->learner);
+    wk_backend_destroy(r->backend);
+    wk_pool_destroy(r->pool);
+}
+
+// A file of this process alone: the same test may run on several devices at once.
+static inline const char *own_file(int number)
+{
+    static char paths[2][64];
+    snprintf(paths[number], sizeof *paths, "rig.%d.%d.tmp.safetensors", (int)getpid(), number);
+    return paths[number];
+}
+
+typedef struct batch {
+    uint8_t images[ROWS * PIXELS], first[ROWS];
+    float actions[ROWS * A], rewards[ROWS * TASKS];
+} batch;
+
+// Batch `number`: noise, with a sequence that begins in the middle of another.
+static inline batch *make_batch(uint64_t number)
+{
+    batch *b = malloc(sizeof *b);
+    assert_non_null(b);
+    wk_rng rng = wk_rng_stream(3, "test batch", number);
+    for (size_t i = 0; i < sizeof b->images; i++)
+        b->images[i] = (uint8_t)wk_rng_uniform(&rng, 0, 256);
+    for (int i = 0; i < ROWS; i++)
+        b->first[i] = i < B || i == 2 * B + 1;
+    for (int i = 0; i < ROWS * A; i++)
+        b->actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
+    for (int i = 0; i < ROWS * TASKS; i++)
+        b->rewards[i] = (float)wk_rng_uniform(&rng, 0, 1);
+    return b;
+}
+
+static inline wk_learner_batch view(const batch *b)
+{
+    return (wk_learner_batch){b->images, b->actions, b->first, b->rewards, NULL};
+}
+
+// What updates report; compared as bytes, so it has no padding.
+typedef struct record {
+    wk_learner_metrics metrics;
+    float delta[ROWS];
+} record;
+
+static inline record update(rig *r, uint64_t number)
+{
+    record out;
+    memset(&out, 0, sizeof out);
+    batch *b = make_batch(number);
+    wk_learner_batch v = view(b);
+    assert_ok(wk_learner_update(r->learner, &v, &out.metrics, out.delta, &err));
+    if (r->learner->config.tasks > 0)
+        assert_ok(wk_learner_update_tasks(r->learner, &v, &(wk_task_metrics){0}, &err));
+    free(b);
+    return out;
+}
+
+// All weights of a set, malloc'd.
+static inline uint8_t *weights(const rig *r, wk_set_id set, size_t *size)
+{
+    wk_buffer *buffer = wk_params_buffer(r->learner->params[set]);
+    uint8_t *bytes = malloc(buffer->size);
+    assert_non_null(bytes);
+    assert_ok(wk_buffer_download(buffer, 0, bytes, buffer->size, &err));
+    *size = buffer->size;
+    return bytes;
+}
+
+static inline void assert_same_weights(const rig *a, const rig *b)
+{
+    for (int set = 0; set < WK_SETS; set++) {
+        if (!a->learner->params[set] || !b->learner->params[set]) continue;
+        size_t size, other;
+        uint8_t *x = weights(a, set, &size), *y = weights(b, set, &other);
+        assert_int_equal(size, other);
+        if (memcmp(x, y, size) != 0)
+            fail_msg("the weights of '%s' differ", wk_params_name(a->learner->params[set]));
+        free(x);
+        free(y);
+    }
+}
+
+#endif

@@ -1,0 +1,245 @@
+// How blocks of YAML become one configuration: dreamer's merge rule, origins, and errors that say
+// where.
+#include "config/blocks.h"
+#include "config/yaml.h"
+#include "support/check.h"
+
+static wk_config_blocks *blocks_of(const char *text)
+{
+    wk_error err = {0};
+    wk_config_blocks *blocks;
+    assert_ok(wk_config_blocks_create(&blocks, &err));
+    assert_ok(wk_config_blocks_add(blocks, "test.yaml", text, strlen(text), &err));
+    return blocks;
+}
+
+// Merges "defaults" and block "a" of the text.
+static wk_status merge(const char *text, wk_merged_config *out, wk_error *err)
+{
+    wk_config_blocks *blocks = blocks_of(text);
+    const char *const names[] = {"a"};
+    wk_status status = wk_config_merge(blocks, names, 1, NULL, 0, out, err);
+    wk_config_blocks_destroy(blocks);
+    return status;
+}
+
+static void blocks_apply_from_left_to_right_then_the_command_line(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_config_blocks *blocks = blocks_of("defaults: {units: 100, layers: 1, batch: 5}\n"
+                                         "one:\n  units: 200\n  layers: 2\n"
+                                         "two:\n  layers: 3\n");
+    wk_merged_config m;
+    const char *const names[] = {"one", "two"}, *const back[] = {"two", "one"};
+    const wk_setting setting = {"batch=9", 5, "9"};
+    assert_ok(wk_config_merge(blocks, names, 2, &setting, 1, &m, &err));
+    assert_int_equal(m.config.units, 200);
+    assert_int_equal(m.config.layers, 3);
+    assert_int_equal(m.config.batch, 9);
+    assert_int_equal(m.config.horizon, 15);
+    assert_ok(wk_config_merge(blocks, back, 2, NULL, 0, &m, &err));
+    assert_int_equal(m.config.layers, 2);
+    wk_config_blocks_destroy(blocks);
+}
+
+static void every_value_knows_its_origin(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_config_blocks *blocks = blocks_of("defaults:\n  units: 100\n  layers: 1\n"
+                                         "a:\n  rssm:\n    deter: 9\n    hidden: 8\n");
+    wk_merged_config m;
+    const char *const names[] = {"a"};
+    const wk_setting setting = {"layers", 6, "4"};
+    assert_ok(wk_config_merge(blocks, names, 1, &setting, 1, &m, &err));
+    const wk_origin *units = &m.origins[WK_RUN_units_INDEX];
+    assert_string_equal(units->file, "test.yaml");
+    assert_string_equal(units->block, "defaults");
+    assert_int_equal(units->line, 2);
+    assert_int_equal(m.origins[WK_RUN_rssm_hidden_INDEX].line, 7);
+    assert_string_equal(m.origins[WK_RUN_rssm_hidden_INDEX].block, "a");
+    assert_null(m.origins[WK_RUN_layers_INDEX].file);
+    wk_config_blocks_destroy(blocks);
+}
+
+static void keys_may_be_nested_or_dotted(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_merged_config m;
+    assert_ok(
+        merge("defaults: {}\na:\n  rssm.deter: 5\n  rssm: {hidden: 6}\n  model:\n    rate: 0.5\n",
+              &m, &err));
+    assert_int_equal(m.config.rssm_deter, 5);
+    assert_int_equal(m.config.rssm_hidden, 6);
+    assert_true(m.config.model_rate == 0.5);
+}
+
+static void a_key_with_other_characters_is_a_pattern_matched_from_the_beginning(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_merged_config m;
+    assert_ok(merge("defaults: {}\na:\n  .*\\.rate: 0.5\n", &m, &err));
+    assert_true(m.config.model_rate == 0.5 && m.config.ensemble_rate == 0.5 &&
+                m.config.policy_rate == 0.5);
+    // As re.match: "rssm" matches the beginning of every rssm key, ".deter" matches none.
+    assert_ok(merge("defaults: {}\na: {'rssm|units': 7}\n", &m, &err));
+    assert_int_equal(m.config.rssm_deter + m.config.rssm_hidden + m.config.rssm_stoch, 21);
+    assert_int_equal(m.config.units, 7);
+    assert_refused(merge("defaults: {}\na: {'[.]deter': 7}\n", &m, &err), WK_E_INPUT,
+                   "test.yaml:2: the pattern '[.]deter' matches no key");
+}
+
+static void a_point_between_a_group_and_a_pattern_stays_a_point(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_merged_config m;
+    // model\.(rate|kl_scale), not model.(rate|kl_scale) where the point is any character.
+    assert_ok(merge("defaults: {}\na:\n  model: {(rate|kl_scale): 0.25}\n", &m, &err));
+    assert_true(m.config.model_rate == 0.25 && m.config.kl_scale == 0.25);
+    assert_ok(merge("defaults: {}\na:\n  '(model|policy)': {rate: 0.125}\n", &m, &err));
+    assert_true(m.config.model_rate == 0.125 && m.config.policy_rate == 0.125);
+    assert_refused(merge("defaults: {}\na:\n  unit: {'s*': 7}\n", &m, &err), WK_E_INPUT,
+                   "'unit\\.s*' matches no key");
+}
+
+static void patterns_that_could_run_away_are_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_merged_config m;
+    assert_refused(merge("defaults: {}\na: {'(x{9,99}){9,99}': 7}\n", &m, &err), WK_E_INPUT,
+                   "not supported");
+    assert_refused(merge("defaults: {}\na: {'(.)\\1': 7}\n", &m, &err), WK_E_INPUT,
+                   "not supported");
+    assert_refused(
+        merge("defaults: {}\na: {'r++++++++++++++++++++++++++++++++++++++++++': 7}\n", &m, &err),
+        WK_E_INPUT, "not supported");
+    // Each of these would keep the C library busy for seconds or more.
+    assert_refused(
+        merge("defaults: {}\na: {'(a*)*(a*)*(a*)*(a*)*(a*)*(a*)*(a*)*(a*)*': 7}\n", &m, &err),
+        WK_E_INPUT, "not supported");
+    assert_refused(merge("defaults: {}\na: {'((((.*.*.*.*.*.*.*.*)+)+)+)+': 7}\n", &m, &err),
+                   WK_E_INPUT, "not supported");
+    assert_refused(merge("defaults: {}\na: {'a?a?a?a?a?a?a?a?a?': 7}\n", &m, &err), WK_E_INPUT,
+                   "not supported");
+    assert_refused(merge("defaults: {}\na: {'(rssm': 7}\n", &m, &err), WK_E_INPUT,
+                   "not a regular expression");
+    assert_refused(merge("defaults: {}\na: {'rssm\\': 7}\n", &m, &err), WK_E_INPUT,
+                   "not a regular expression");
+}
+
+static void errors_name_file_line_and_the_nearest_key(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_merged_config m;
+    assert_refused(merge("defaults: {}\na:\n  units: 5\n  rssm:\n    detr: 5\n", &m, &err),
+                   WK_E_INPUT, "test.yaml:5: unknown key 'rssm.detr'; did you mean 'rssm.deter'?");
+    assert_refused(merge("defaults: {}\na:\n  rssm: 5\n", &m, &err), WK_E_INPUT,
+                   "test.yaml:3: 'rssm' is a group of keys");
+    assert_refused(merge("defaults: {}\na:\n  units: 1.5\n", &m, &err), WK_E_INPUT,
+                   "test.yaml:3: units: 1.5 has a fraction");
+    assert_refused(merge("defaults: {}\na:\n  units: [1, 2]\n", &m, &err), WK_E_INPUT,
+                   "test.yaml:3: units: one value is needed, not a list");
+    wk_config_blocks *blocks = blocks_of("defaults: {}\nterrain-walker: {}\n");
+    assert_refused(wk_config_merge_block(blocks, "terain-walker", &m, &err), WK_E_NOT_FOUND,
+                   "did you mean 'terrain-walker'?");
+    const wk_setting bad = {"units", 5, "x"};
+    assert_refused(wk_config_merge_setting(&bad, &m, &err), WK_E_INPUT, "command line: units: 'x'");
+    wk_config_blocks_destroy(blocks);
+}
+
+static void lists_become_names_with_commas(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_merged_config m;
+    assert_ok(merge(
+        "defaults: {}\na:\n  tasks: [walk, run]\n  env:\n    options:\n    - x=y\n    - z=1\n", &m,
+        &err));
+    assert_string_equal(m.config.tasks, "walk,run");
+    assert_string_equal(m.config.env_options, "x=y,z=1");
+}
+
+static void a_block_may_not_be_defined_twice(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_config_blocks *blocks = blocks_of("defaults: {}\na: {}\n");
+    const char more[] = "b: {}\na: {}\n";
+    assert_refused(wk_config_blocks_add(blocks, "more.yaml", more, sizeof more - 1, &err),
+                   WK_E_INPUT, "more.yaml:2: block 'a' is in test.yaml:2 already");
+    assert_int_equal(wk_config_blocks_count(blocks), 2);
+    assert_null(wk_config_blocks_name(blocks, 2));
+    wk_config_blocks_destroy(blocks);
+}
+
+static void yaml_that_is_no_configuration_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    static const struct {
+        const char *text, *part;
+    } cases[] = {
+        {"a: 5\n", "t.yaml:1: a block has keys under it"},
+        {"a: [1]\n", "t.yaml:1: a block has keys under it"},
+        {"a: {}\nb:\n", "t.yaml:2: a block has keys"},
+        {"a:\n  units:\n", "t.yaml:2: a key without a value"},
+        {"a:\n  units: ~\n", "t.yaml:2: a key without a value"},
+        {"a:\n  units: 1\n  units: 2\n", "t.yaml:3: 'units' stands here and in line 2"},
+        {"a:\n  rssm.deter: 1\n  rssm:\n    deter: 1\n", "'rssm.deter' stands here"},
+        {"a: {}\na: {}\n", "t.yaml:2: block 'a' begins in line 1"},
+        {"- a\n", "t.yaml:1: expected 'key: value' lines"},
+        {"text\n", "t.yaml:1: expected 'key: value' lines"},
+        {"a: {}\n---\nb: {}\n", "t.yaml:2: a second document"},
+        {"a: &x {units: 1}\nb: *x\n", "t.yaml:2: aliases"},
+        {"a: {? [1, 2] : 3}\n", "t.yaml:1: a key must be a plain word"},
+        {"a: {tasks: [[x]]}\n", "a list may have plain values only"},
+        {"a: {b: {c: {d: {e: {f: {g: {h: {i: 1}}}}}}}}\n", "nested too deeply"},
+        {"a: {units: \"x\\0y\"}\n", "a zero byte"},
+        {"a: {units: 1\n", "t.yaml:"},
+        {"a: \t\n\t- x", "t.yaml:"},
+        {"\xff\xfe", "t.yaml:1:"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wk_yaml yaml;
+        assert_refused(
+            wk_yaml_parse("t.yaml", cases[i].text, strlen(cases[i].text), true, &yaml, &err),
+            WK_E_FORMAT, cases[i].part);
+    }
+}
+
+static void an_empty_file_has_no_blocks(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_yaml yaml;
+    assert_ok(wk_yaml_parse("t.yaml", "", 0, true, &yaml, &err));
+    assert_int_equal(yaml.blocks.count, 0);
+    wk_yaml_free(&yaml);
+    assert_ok(wk_yaml_parse("t.yaml", "# nothing\n", 10, true, &yaml, &err));
+    assert_int_equal(yaml.blocks.count, 0);
+    wk_yaml_free(&yaml);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_apply_from_left_to_right_then_the_command_line),
+        cmocka_unit_test(every_value_knows_its_origin),
+        cmocka_unit_test(keys_may_be_nested_or_dotted),
+        cmocka_unit_test(a_key_with_other_characters_is_a_pattern_matched_from_the_beginning),
+        cmocka_unit_test(a_point_between_a_group_and_a_pattern_stays_a_point),
+        cmocka_unit_test(patterns_that_could_run_away_are_refused),
+        cmocka_unit_test(errors_name_file_line_and_the_nearest_key),
+        cmocka_unit_test(lists_become_names_with_commas),
+        cmocka_unit_test(a_block_may_not_be_defined_twice),
+        cmocka_unit_test(yaml_that_is_no_configuration_is_refused_with_its_line),
+        cmocka_unit_test(an_empty_file_has_no_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,309 @@
+// Values of a run's configuration: casts, ranges, text and back, the file, what may change on
+// resume.
+#include "base/file.h"
+#include "config/config.h"
+#include "support/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PATH "config_test.tmp.yaml"
+
+static int field(const char *key)
+{
+    int i = wk_run_field_find(key, strlen(key));
+    if (i < 0) fail_msg("no key '%s'", key);
+    return i;
+}
+
+static void assert_value(const wk_run_config *config, const char *key, const char *expected)
+{
+    wk_text text = {0};
+    wk_run_config_get(config, field(key), &text);
+    assert_string_equal(wk_text_get(&text), expected);
+    wk_text_free(&text);
+}
+
+static void keys_are_found_and_unique(void **state)
+{
+    (void)state;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
+        assert_int_equal(field(wk_run_keys[i]), i);
+    assert_int_equal(wk_run_field_find("rssm", 4), -1);
+    assert_int_equal(wk_run_field_find("rssm.deterx", 11), -1);
+}
+
+static void a_value_takes_the_type_of_its_field(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default();
+    assert_ok(wk_run_config_set(&c, field("rssm.deter"), "6e2", &err));
+    assert_int_equal(c.rssm_deter, 600);
+    assert_ok(wk_run_config_set(&c, field("rssm.deter"), "512.0", &err));
+    assert_int_equal(c.rssm_deter, 512);
+    assert_ok(wk_run_config_set(&c, field("replay.capacity"), "3e6", &err));
+    assert_int_equal(c.replay_capacity, 3000000);
+    assert_ok(wk_run_config_set(&c, field("model.kl_scale"), "3", &err));
+    assert_true(c.kl_scale == 3);
+    assert_ok(wk_run_config_set(&c, field("log.tensorboard"), "False", &err));
+    assert_false(c.log_tensorboard);
+    assert_ok(wk_run_config_set(&c, field("seed"), "18446744073709551615", &err));
+    assert_true(c.seed == UINT64_MAX);
+    assert_ok(wk_run_config_set(&c, field("tasks"), " walk , run", &err));
+    assert_string_equal(c.tasks, "walk,run");
+    assert_ok(wk_run_config_set(&c, field("steps"), "999999999999999", &err));
+    assert_true(c.steps == 999999999999999);
+}
+
+static void what_cannot_be_cast_is_refused_with_its_key(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default();
+    static const struct {
+        const char *key, *text, *part;
+    } cases[] = {
+        {"rssm.deter", "0.5", "rssm.deter: 0.5 has a fraction"},
+        {"rssm.deter", "many", "rssm.deter: 'many' is not a whole number"},
+        {"rssm.deter", "", "is not a whole number"},
+        {"rssm.deter", " 5", "is not a whole number"},
+        {"rssm.deter", "0x10", "is not a whole number"},
+        {"rssm.deter", "0", "rssm.deter: 0 is outside 1 to 8192"},
+        {"rssm.deter", "8193", "outside 1 to 8192"},
+        {"rssm.deter", "99999999999999999999", "too large"},
+        {"steps", "1e300", "too large"},
+        {"model.rate", "fast", "model.rate: 'fast' is not a number"},
+        {"model.rate", "nan", "is not a number"},
+        {"model.rate", "inf", "is not a number"},
+        {"model.rate", "1e999", "is not a number"},
+        {"model.rate", "-1e-4", "outside 0 to 1"},
+        {"log.tensorboard", "1", "neither true nor false"},
+        {"seed", "-1", "2^64-1"},
+        {"seed", "18446744073709551616", "2^64-1"},
+        {"exploration", "randm", "did you mean 'random'?"},
+        {"precision", "f16", "auto|f32|bf16"},
+        {"domain", "a\nb", "byte 2 of the value is not printable"},
+        {"domain", "\xff", "byte 1"},
+        {"domain", "\xc0\xaf", "byte 1"},
+        {"domain", "\xed\xa0\x80", "byte 1"},
+        {"domain", "\xe2\x82", "byte 1"},
+        {"tasks", "walk,,run", "empty name"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wk_run_config before = c;
+        assert_refused(wk_run_config_set(&c, field(cases[i].key), cases[i].text, &err), WK_E_INPUT,
+                       cases[i].part);
+        assert_true(wk_run_config_same(&before, &c, field(cases[i].key)));
+    }
+    char longest[WK_RUN_TEXT_MAX + 1];
+    memset(longest, 'a', sizeof longest);
+    longest[WK_RUN_TEXT_MAX] = 0;
+    assert_refused(wk_run_config_set(&c, field("domain"), longest, &err), WK_E_INPUT,
+                   "longer than");
+    longest[WK_RUN_TEXT_MAX - 1] = 0;
+    assert_ok(wk_run_config_set(&c, field("domain"), longest, &err));
+}
+
+static void numbers_are_written_short_and_for_every_yaml_reader(void **state)
+{
+    (void)state;
+    wk_run_config c = wk_run_config_default();
+    assert_value(&c, "model.rate", "0.0003");
+    assert_value(&c, "ensemble.scale", "50");
+    assert_value(&c, "curriculum.error_decay", "0.9999");
+    c.model_rate = 1e-5;
+    assert_value(&c, "model.rate", "1.0e-05");
+    c.model_rate = 1.25e-7;
+    assert_value(&c, "model.rate", "1.25e-07");
+    c.ensemble_scale = 1e6;
+    assert_value(&c, "ensemble.scale", "1000000");
+    c.ensemble_scale = 0.1 + 0.2;
+    assert_value(&c, "ensemble.scale", "0.30000000000000004");
+}
+
+static void an_unknown_key_names_the_nearest_or_its_group(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    assert_refused(wk_run_field_unknown("rssm.detr", &err), WK_E_INPUT,
+                   "did you mean 'rssm.deter'?");
+    assert_refused(wk_run_field_unknown("rssm", &err), WK_E_INPUT, "rssm.deter, rssm.hidden");
+    assert_refused(wk_run_field_unknown("zzzzzzzzzzzz", &err), WK_E_INPUT, "waker config");
+}
+
+static void a_file_reads_back_as_the_same_configuration(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default(), back;
+    c.seed = UINT64_MAX;
+    c.steps = 123456789012345;
+    c.model_rate = 0.1 + 0.2;
+    c.free_nats = 1e-300;
+    c.log_tensorboard = false;
+    strcpy(c.plugin, "/a b/\"quoted\" \\ caf\xc3\xa9 \xe2\x80\xa8 \xf0\x9f\x98\x80 # no: comment");
+    strcpy(c.tasks, "true,no");
+    strcpy(c.env_options, "null");
+    strcpy(c.curriculum_plugin, " '0x1' ");
+    assert_ok(wk_run_config_write(&c, PATH, &err));
+    assert_ok(wk_run_config_read(PATH, &back, &err));
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
+        if (!wk_run_config_same(&c, &back, i)) fail_msg("%s differs", wk_run_keys[i]);
+    remove(PATH);
+}
+
+// The text of a configuration without the lines that begin with one of two words.
+static void write_without(const wk_run_config *c, const char *word, const char *other)
+{
+    wk_text all = {0}, text = {0};
+    wk_error err = {0};
+    wk_run_config_print(c, &all);
+    for (const char *line = wk_text_get(&all); *line;) {
+        size_t length = strcspn(line, "\n") + 1, blanks = strspn(line, " ");
+        bool out = strncmp(line + blanks, word, strlen(word)) == 0 ||
+                   (other && strncmp(line + blanks, other, strlen(other)) == 0);
+        if (!out) wk_text_append(&text, line, length);
+        line += length;
+    }
+    assert_true(text.length < all.length);
+    assert_ok(wk_file_write(PATH, text.chars, text.length, &err));
+    wk_text_free(&all);
+    wk_text_free(&text);
+}
+
+static void a_file_that_lacks_a_key_is_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default();
+    c.discount = 0.5;
+    write_without(&c, "discount:", NULL);
+    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
+                   "lacks the key 'policy.discount'");
+    write_without(&c, "discount:", "format:");
+    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
+                   "lacks the key 'policy.discount'");
+    write_without(&c, "theta:", NULL);
+    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
+                   "lacks the key 'curriculum.theta'");
+    remove(PATH);
+}
+
+static void a_cut_file_is_refused_wherever_it_was_cut(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_text all = {0};
+    wk_run_config c = wk_run_config_default();
+    wk_run_config_print(&c, &all);
+    for (size_t size = 0; size + 1 < all.length; size += 11) {
+        assert_ok(wk_file_write(PATH, wk_text_get(&all), size, &err));
+        if (wk_run_config_read(PATH, &c, &err) == WK_OK) fail_msg("cut at %zu", size);
+    }
+    wk_text_free(&all);
+    remove(PATH);
+}
+
+static void a_file_of_an_older_version_has_the_defaults_of_newer_keys(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default(), back;
+    c.discount = 0.5;
+    write_without(&c, "theta:", "format:");
+    assert_ok(wk_run_config_read(PATH, &back, &err));
+    assert_true(back.discount == 0.5);
+    assert_string_equal(back.curriculum_theta, "");
+    static const char newer[] = "format: 999\nseed: 1\n";
+    assert_ok(wk_file_write(PATH, newer, sizeof newer - 1, &err));
+    assert_refused(wk_run_config_read(PATH, &back, &err), WK_E_INPUT, "format 999 is not known");
+    remove(PATH);
+}
+
+// The hash that the version before curriculum.theta made of its defaults.
+static const uint64_t HASH_BEFORE_THETA = 0x8295316dd4a714cc;
+
+static void a_hash_of_an_older_version_is_known_again(void **state)
+{
+    (void)state;
+    wk_run_config c = wk_run_config_default();
+    assert_true(wk_run_config_has_hash(&c, wk_run_config_hash(&c)));
+    assert_true(wk_run_config_has_hash(&c, HASH_BEFORE_THETA));
+    strcpy(c.curriculum_theta, "1,2");
+    assert_true(wk_run_config_has_hash(&c, wk_run_config_hash(&c)));
+    assert_false(wk_run_config_has_hash(&c, HASH_BEFORE_THETA));
+}
+
+static void a_bad_file_is_refused_with_file_and_line(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c;
+    static const struct {
+        const char *text, *part;
+    } cases[] = {
+        {"seed: 1\nrssm:\n  detr: 7\n", PATH ":3: unknown key 'rssm.detr'; did you mean"},
+        {"seed: 1\nsteps: 0.5\n", PATH ":2: steps: 0.5 has a fraction"},
+        {"seed: [1, 2]\n", PATH ":1: seed: one value is needed"},
+        {"seed: 'x\n", PATH ":"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_ok(wk_file_write(PATH, cases[i].text, strlen(cases[i].text), &err));
+        err = (wk_error){0};
+        wk_status status = wk_run_config_read(PATH, &c, &err);
+        assert_true(status == WK_E_INPUT || status == WK_E_FORMAT);
+        if (!strstr(err.message, cases[i].part)) fail_msg("'%s'", err.message);
+    }
+    remove(PATH);
+    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_NOT_FOUND, PATH);
+}
+
+static void a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const wk_run_config old = wk_run_config_default();
+    wk_run_config now = old;
+    now.steps *= 2;
+    now.log_every = 7;
+    now.checkpoint_keep = 9;
+    now.env_threads = 3;
+    assert_ok(wk_run_config_resumable(&old, &now, &err));
+    assert_true(wk_run_config_hash(&old) == wk_run_config_hash(&now));
+    now.rssm_deter = 512;
+    assert_refused(wk_run_config_resumable(&old, &now, &err), WK_E_INPUT,
+                   "rssm.deter '600', now it is '512'");
+}
+
+static void every_fixed_value_changes_the_hash(void **state)
+{
+    (void)state;
+    const wk_run_config old = wk_run_config_default();
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        wk_run_config now = old;
+        ((unsigned char *)&now)[wk_run_fields[i].offset] ^= 1;
+        bool fixed = wk_run_fields[i].role == WK_RUN_FIXED;
+        assert_int_equal(wk_run_config_hash(&now) != wk_run_config_hash(&old), fixed);
+        assert_int_equal(wk_run_config_same(&old, &now, i), false);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_are_found_and_unique),
+        cmocka_unit_test(a_value_takes_the_type_of_its_field),
+        cmocka_unit_test(what_cannot_be_cast_is_refused_with_its_key),
+        cmocka_unit_test(numbers_are_written_short_and_for_every_yaml_reader),
+        cmocka_unit_test(an_unknown_key_names_the_nearest_or_its_group),
+        cmocka_unit_test(a_file_reads_back_as_the_same_configuration),
+        cmocka_unit_test(a_file_that_lacks_a_key_is_refused),
+        cmocka_unit_test(a_cut_file_is_refused_wherever_it_was_cut),
+        cmocka_unit_test(a_file_of_an_older_version_has_the_defaults_of_newer_keys),
+        cmocka_unit_test(a_hash_of_an_older_version_is_known_again),
+        cmocka_unit_test(a_bad_file_is_refused_with_file_and_line),
+        cmocka_unit_test(a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model),
+        cmocka_unit_test(every_fixed_value_changes_the_hash),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+// The configurations in the program: complete, equal to the list of fields, and the paper's
+// numbers.
+#include "../bench/sizes.h"
+#include "config/blocks.h"
+#include "config/parts.h"
+#include "run/config_check.h"
+#include "support/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static wk_config_blocks *embedded(void)
+{
+    wk_error err = {0};
+    wk_config_blocks *blocks;
+    assert_ok(wk_config_blocks_create(&blocks, &err));
+    assert_ok(wk_config_blocks_add_embedded(blocks, &err));
+    return blocks;
+}
+
+static wk_run_config merged(const char *const *names, size_t count)
+{
+    wk_error err = {0};
+    wk_config_blocks *blocks = embedded();
+    wk_merged_config m;
+    assert_ok(wk_config_merge(blocks, names, count, NULL, 0, &m, &err));
+    wk_config_blocks_destroy(blocks);
+    return m.config;
+}
+
+static void the_defaults_give_every_key_the_value_of_the_field_list(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_config_blocks *blocks = embedded();
+    wk_merged_config m;
+    assert_ok(wk_config_merge_defaults(blocks, &m, &err));
+    const wk_run_config list = wk_run_config_default();
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (!m.origins[i].file) fail_msg("defaults.yaml lacks %s", wk_run_keys[i]);
+        if (!wk_run_config_same(&list, &m.config, i))
+            fail_msg("%s differs from its row in WK_RUN_FIELDS", wk_run_keys[i]);
+    }
+    wk_config_blocks_destroy(blocks);
+}
+
+// Numbers of the paper's appendix, written down here a second time; those of the control suite are
+// the terrain's.
+static void each_domain_has_the_papers_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *domain;
+        int64_t steps, prefill;
+        int train_every;
+        double kl_scale, model_rate, entropy_scale;
+    } rows[] = {
+        {"terrain-walker", 3700000, 100000, 8, 1, 3e-4, 1e-4},
+        {"terrain-hopper", 3700000, 100000, 8, 1, 3e-4, 1e-4},
+        {"clean-up", 4100000, 100000, 8, 3, 2e-4, 1e-3},
+        {"car-clean-up", 4100000, 100000, 8, 3, 2e-4, 1e-3},
+        {"combined", 4000000, 200000, 10, 3, 2e-4, 1e-3},
+        {"dmc-walker", 500000, 2500, 8, 1, 3e-4, 1e-4},
+        {"dmc-hopper", 500000, 2500, 8, 1, 3e-4, 1e-4},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const names[] = {rows[i].domain, "waker-m", "plan2explore", "paper"};
+        const wk_run_config c = merged(names, 4);
+        assert_string_equal(c.domain, rows[i].domain);
+        assert_int_equal(c.steps, rows[i].steps);
+        assert_int_equal(c.prefill, rows[i].prefill);
+        assert_int_equal(c.train_every, rows[i].train_every);
+        assert_true(c.kl_scale == rows[i].kl_scale && c.model_rate == rows[i].model_rate &&
+                    c.entropy_scale == rows[i].entropy_scale);
+        assert_int_equal(c.replay_capacity, 3000000);
+        assert_int_equal(c.rssm_deter, 600);
+        assert_int_equal(c.rssm_stoch * c.rssm_classes, 1024);
+        assert_int_equal(c.batch * c.length, 800);
+        assert_int_equal(c.horizon, 15);
+        assert_int_equal(c.ensemble_size, 10);
+        assert_int_equal(c.encoder_depth, 48);
+    }
+}
+
+static void oracles_and_ge_have_a_short_prefill(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"ge", "he-oracle", "rw-oracle"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const char *const names[] = {"clean-up", rules[i]};
+        const wk_run_config c = merged(names, 2);
+        assert_string_equal(c.curriculum_rule, rules[i]);
+        assert_int_equal(c.prefill, 500);
+    }
+}
+
+static void curricula_start_from_their_own_defaults(void **state)
+{
+    (void)state;
+    const wk_run_config c = merged(NULL, 0);
+    const wk_curriculum_config ours = wk_run_config_curriculum(&c);
+    const wk_curriculum_config theirs = wk_curriculum_config_default();
+    assert_true(ours.dr_probability == theirs.dr_probability);
+    assert_true(ours.temperature == theirs.temperature);
+    assert_true(ours.error_decay == theirs.error_decay);
+    assert_true(ours.reduction_decay == theirs.reduction_decay);
+    assert_true(ours.reduction_start == theirs.reduction_start);
+    assert_true(ours.reduction_every == theirs.reduction_every);
+}
+
+static void the_learner_gets_what_the_blocks_say(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    static const char *const names[] = {"clean-up", "waker-m", "paper"};
+    wk_run_config c = merged(names, 3);
+    const wk_domain *domain;
+    assert_ok(wk_domain_find("clean-up", &domain, &err));
+    wk_learner_config ours, alone;
+    assert_ok(wk_run_config_learner(&c, domain, &ours, &err));
+    assert_ok(wk_learner_config_of_blocks(names, 3, &alone, &err));
+#define FIELD(type, name, ...) assert_true(ours.name == alone.name);
+    WK_LEARNER_FIELDS(FIELD)
+#undef FIELD
+    assert_int_equal(ours.action_size, domain->action_size);
+    assert_int_equal(ours.spread, WK_DISAGREEMENT_STD);
+    assert_int_equal(ours.exploration, WK_EXPLORE_PLAN2EXPLORE);
+    assert_int_equal(wk_config_features(&ours), 1624);
+    assert_int_equal(wk_config_rows(&ours), 800);
+    assert_near(ours.kl_scale, 3, 0);
+    assert_near(ours.model_rate, 2e-4, 1e-9);
+    assert_refused(wk_learner_config_of_blocks(&(const char *){"papr"}, 1, &alone, &err),
+                   WK_E_NOT_FOUND, "paper");
+}
+
+static void the_learners_own_defaults_are_the_papers_for_the_terrain(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_learner_config blocks, own = wk_learner_config_default();
+    static const char *const names[] = {"terrain-walker", "paper"};
+    assert_ok(wk_learner_config_of_blocks(names, 2, &blocks, &err));
+#define FIELD(type, name, ...) assert_true(blocks.name == own.name);
+    WK_LEARNER_FIELDS(FIELD)
+#undef FIELD
+}
+
+static void the_benches_have_the_sizes_of_the_presets(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    for (int i = 0; i < BENCH_PRESETS; i++) {
+        const char *name = bench_presets[i].name;
+        wk_learner_config blocks, bench = wk_learner_config_default();
+        assert_ok(wk_learner_config_of_blocks(&name, 1, &blocks, &err));
+        assert_true(bench_sizes(&bench, name));
+#define FIELD(type, field, ...) assert_true(bench.field == blocks.field);
+        WK_LEARNER_FIELDS(FIELD)
+#undef FIELD
+    }
+}
+
+// A θ of the domain as curriculum.theta takes it.
+static void name_hardest(const wk_domain *domain, char *text)
+{
+    size_t used = 0;
+    for (int i = 0; i < domain->n_params; i++)
+        used += (size_t)snprintf(text + used, WK_RUN_TEXT_MAX - used, "%s%g", i ? "," : "",
+                                 domain->hardest[i]);
+}
+
+static void every_domain_and_rule_has_a_block_and_every_combination_is_possible(void **state)
+{
+    (void)state;
+    static const char *const presets[] = {"paper", "small", "quick"};
+    wk_error err = {0};
+    for (size_t d = 0; d < wk_domain_count(); d++)
+        for (size_t r = 0; r < wk_curriculum_rule_count(); r++)
+            for (size_t p = 0; p < 3; p++) {
+                const wk_domain *domain = wk_domain_at(d);
+                const char *rule = wk_curriculum_rule_at(r)->name;
+                const char *const names[] = {domain->name, rule, "random", presets[p]};
+                // The toy's block has its sizes; its episodes are shorter than a preset's
+                // sequences.
+                bool toy = strcmp(domain->name, "toy") == 0;
+                wk_run_config c = merged(names, toy ? 3 : 4);
+                if (strcmp(rule, "fixed") == 0) name_hardest(domain, c.curriculum_theta);
+                assert_string_equal(c.domain, domain->name);
+                assert_string_equal(c.curriculum_rule, rule);
+                assert_string_equal(c.exploration, "random");
+                assert_ok(wk_run_config_check(&c, domain, &err));
+            }
+}
+
+// Episodes begin together, every env.count times their length: those of the first round behind the
+// prefill are chosen by errors, and are in the first snapshot.
+static void quick_decides_before_its_first_snapshot(void **state)
+{
+    (void)state;
+    static const char *const domains[] = {"terrain-walker", "clean-up", "dmc-walker"};
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++) {
+        const char *const names[] = {domains[i], "waker-m", "plan2explore", "quick"};
+        wk_run_config c = merged(names, 4);
+        wk_error err = {0};
+        const wk_domain *domain;
+        assert_ok(wk_domain_find(domains[i], &domain, &err));
+        int64_t round = c.env_count * domain->episode_steps;
+        int64_t decision = (c.prefill / round + 1) * round;
+        assert_true(decision - c.prefill >= 100 * c.train_every); // updates to decide by
+        assert_true(decision < c.snapshot_every);
+    }
+}
+
+static void every_block_applies(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_config_blocks *blocks = embedded();
+    assert_int_equal(wk_config_blocks_count(blocks), 1 + 3 + 8 + 7 + 2);
+    for (size_t i = 0; i < wk_config_blocks_count(blocks); i++) {
+        wk_merged_config m;
+        const char *name = wk_config_blocks_name(blocks, i);
+        assert_ok(wk_config_merge(blocks, &name, 1, NULL, 0, &m, &err));
+    }
+    wk_config_blocks_destroy(blocks);
+}
+
+static void the_reference_is_the_same_world_with_the_papers_numbers(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_config_blocks *blocks = embedded();
+    const char *const names[] = {"combined", "ge", "random", "quick"};
+    wk_merged_config m;
+    wk_run_config reference;
+    assert_ok(wk_config_merge(blocks, names, 4, NULL, 0, &m, &err));
+    assert_ok(wk_config_reference(blocks, &m.config, "paper", &reference, &err));
+    assert_string_equal(reference.domain, "combined");
+    assert_string_equal(reference.exploration, "random");
+    assert_int_equal(reference.prefill, 500);
+    assert_int_equal(reference.rssm_deter, 600);
+    wk_config_blocks_destroy(blocks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_defaults_give_every_key_the_value_of_the_field_list),
+        cmocka_unit_test(each_domain_has_the_papers_numbers),
+        cmocka_unit_test(oracles_and_ge_have_a_short_prefill),
+        cmocka_unit_test(curricula_start_from_their_own_defaults),
+        cmocka_unit_test(the_learner_gets_what_the_blocks_say),
+        cmocka_unit_test(the_learners_own_defaults_are_the_papers_for_the_terrain),
+        cmocka_unit_test(the_benches_have_the_sizes_of_the_presets),
+        cmocka_unit_test(every_domain_and_rule_has_a_block_and_every_combination_is_possible),
+        cmocka_unit_test(quick_decides_before_its_first_snapshot),
+        cmocka_unit_test(every_block_applies),
+        cmocka_unit_test(the_reference_is_the_same_world_with_the_papers_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+// The status line: what it says, how it fits, and what reaches a terminal and a pipe.
+#include "log/status_line.h"
+#include "support/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static wk_progress sample(void)
+{
+    return (wk_progress){
+        .steps = 1234560,
+        .total = 7400000,
+        .updates = 141820,
+        .updates_per_second = 52.14,
+        .seconds = {5, 2, 3, 88, 2},
+        .seconds_left = 2 * 3600 + 13 * 60,
+        .model_loss = 4321.5,
+        .mean_error = 0.1234,
+        .device = "cuda:0 H200",
+        .why = "device auto, first of 2 GPUs",
+    };
+}
+
+static const char whole[] =
+    "1,234,560/7,400,000 steps  16.7%  52.1 updates/s  env 5% render 2% replay 3% learn 88% "
+    "log 2%  loss 4322  error 0.123  2h13m left  cuda:0 H200: device auto, first of 2 GPUs";
+
+static void a_line_says_everything_that_is_known(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_progress p = sample();
+    wk_progress_text(&p, 0, &text);
+    assert_string_equal(wk_text_get(&text), whole);
+    wk_text_free(&text);
+    p = wk_progress_empty();
+    p.steps = 999;
+    wk_progress_text(&p, 0, &text);
+    assert_string_equal(wk_text_get(&text), "999 steps");
+    wk_text_free(&text);
+}
+
+static void a_round_beyond_the_end_is_100_percent(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_progress p = wk_progress_empty();
+    p.steps = 1004, p.total = 1000;
+    wk_progress_text(&p, 0, &text);
+    assert_string_equal(wk_text_get(&text), "1,004/1,000 steps  100.0%");
+    wk_text_free(&text);
+}
+
+static void a_line_fits_any_width_and_loses_the_least_important_first(void **state)
+{
+    (void)state;
+    const wk_progress p = sample();
+    size_t last = 0;
+    for (int width = 1; width < 200; width++) {
+        wk_text text = {0};
+        wk_progress_text(&p, width, &text);
+        assert_true(text.length <= (size_t)width);
+        assert_true(text.length >= last); // more room never says less
+        last = text.length;
+        wk_text_free(&text);
+    }
+    assert_int_equal(last, strlen(whole));
+    wk_text text = {0};
+    wk_progress_text(&p, 80, &text);
+    assert_string_equal(wk_text_get(&text), "1,234,560/7,400,000 steps  16.7%  52.1 updates/s  "
+                                            "loss 4322  2h13m left");
+    wk_text_free(&text);
+}
+
+static void durations_have_two_units(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *text;
+    } cases[] = {{-5, "0s"},      {0.4, "0s"},       {59.6, "1m00s"},  {302, "5m02s"},
+                 {7980, "2h13m"}, {3599.7, "1h00m"}, {273600, "3d04h"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wk_text text = {0};
+        wk_duration_text(cases[i].seconds, &text);
+        assert_string_equal(wk_text_get(&text), cases[i].text);
+        wk_text_free(&text);
+    }
+}
+
+// Everything written to the pipe so far.
+static const char *drain(int fd)
+{
+    static char bytes[8192];
+    ssize_t n = read(fd, bytes, sizeof bytes - 1);
+    assert_true(n >= 0);
+    bytes[n] = 0;
+    return bytes;
+}
+
+static void a_pipe_gets_plain_lines_at_the_interval(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    wk_status_line line;
+    wk_status_line_start(&line, ends[1], 10);
+    assert_false(line.live);
+    wk_progress p = wk_progress_empty();
+    for (int second = 0; second < 25; second++) {
+        p.steps = second;
+        wk_status_line_update(&line, &p, 1000 + second);
+        if (second == 15) wk_status_line_message(&line, "checkpoint saved");
+    }
+    wk_status_line_finish(&line, &p);
+    close(ends[1]);
+    assert_string_equal(drain(ends[0]),
+                        "0 steps\n10 steps\ncheckpoint saved\n20 steps\n24 steps\n");
+    close(ends[0]);
+}
+
+static void lines_of_a_log_have_the_time_if_wanted(void **state)
+{
+    (void)state;
+    int ends[2], year, month, day, hour, minute, second, used = 0;
+    assert_int_equal(pipe(ends), 0);
+    wk_status_line line;
+    wk_status_line_start(&line, ends[1], 10);
+    line.stamped = true;
+    wk_status_line_message(&line, "saved");
+    close(ends[1]);
+    const char *text = drain(ends[0]);
+    sscanf(text, "%d-%d-%d %d:%d:%d  saved%n", &year, &month, &day, &hour, &minute, &second, &used);
+    assert_int_equal(used, 19 + 2 + 5);
+    close(ends[0]);
+}
+
+static void a_terminal_sees_one_line_rewritten_in_place(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    wk_status_line line;
+    wk_status_line_start(&line, ends[1], 10);
+    line.live = true;
+    line.interval = 0.2;
+    line.width = 54;
+    wk_progress p = sample();
+    wk_status_line_update(&line, &p, 0);
+    wk_status_line_update(&line, &p, 0.1); // too soon
+    wk_status_line_update(&line, &p, 0.5); // nothing new
+    p.steps++;
+    wk_status_line_update(&line, &p, 1);
+    wk_status_line_log(&line, WK_LOG_WARN, "careful");
+    wk_status_line_finish(&line, &p);
+    close(ends[1]);
+    assert_string_equal(drain(ends[0]),
+                        "\r1,234,560/7,400,000 steps  52.1 updates/s  2h13m left\x1b[K"
+                        "\r1,234,561/7,400,000 steps  52.1 updates/s  2h13m left\x1b[K"
+                        "\rwaker: warning: careful\x1b[K\n"
+                        "1,234,561/7,400,000 steps  52.1 updates/s  2h13m left\n");
+    close(ends[0]);
+}
+
+static void a_closed_pipe_is_no_error(void **state)
+{
+    (void)state;
+    wk_status_line line;
+    wk_status_line_start(&line, -1, 0);
+    const wk_progress p = sample();
+    wk_status_line_update(&line, &p, 0);
+    wk_status_line_message(&line, "nobody reads this");
+    wk_status_line_finish(&line, &p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_says_everything_that_is_known),
+        cmocka_unit_test(a_round_beyond_the_end_is_100_percent),
+        cmocka_unit_test(a_line_fits_any_width_and_loses_the_least_important_first),
+        cmocka_unit_test(durations_have_two_units),
+        cmocka_unit_test(a_pipe_gets_plain_lines_at_the_interval),
+        cmocka_unit_test(lines_of_a_log_have_the_time_if_wanted),
+        cmocka_unit_test(a_terminal_sees_one_line_rewritten_in_place),
+        cmocka_unit_test(a_closed_pipe_is_no_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

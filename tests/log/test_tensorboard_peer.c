@@ -1,0 +1,77 @@
+// Event files read back by the tensorboard package itself.
+#include "log/logs.h"
+#include "log/metrics.h"
+#include "support/python.h"
+
+#define FOLDER "tensorboard_peer.tmp"
+
+static const char reader[] =
+    "import glob, json, math, struct, sys\n"
+    "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
+    "from tensorboard.backend.event_processing.event_file_loader import EventFileLoader\n"
+    "a = EventAccumulator(sys.argv[1])\n"
+    "a.Reload()\n"
+    "assert set(a.Tags()['scalars']) == {'scalars/train/model_loss', 'scalars/bad'}, a.Tags()\n"
+    "loss = [(e.step, e.value) for e in a.Scalars('scalars/train/model_loss')]\n"
+    "assert loss == [(0, 1.0), (20, 0.5), (40, 0.25)], loss\n"
+    "assert math.isnan(a.Scalars('scalars/bad')[0].value)\n"
+    "still, = a.Images('curriculum')\n"
+    "png = still.encoded_image_string\n"
+    "assert (still.step, still.width, still.height) == (40, 6, 4), still\n"
+    "assert png[:8] == b'\\x89PNG\\r\\n\\x1a\\n' and struct.unpack('>II', png[16:24]) == (6, 4)\n"
+    "gif = a.Images('train_openl_image')[0].encoded_image_string\n"
+    "assert gif[:6] == b'GIF89a' and struct.unpack('<HH', gif[6:10]) == (6, 4)\n"
+    "file, = glob.glob(sys.argv[1] + '/events*')\n"
+    "events = list(EventFileLoader(file).Load())\n"
+    "assert len(events) == 4 and events[0].file_version == 'brain.Event:2'\n"
+    "lines = [json.loads(l) for l in open(sys.argv[1] + '/metrics.jsonl')]\n"
+    "assert [l['step'] for l in lines] == [0, 20, 40]\n"
+    "assert [l['train/model_loss'] for l in lines] == [1.0, 0.5, 0.25]\n"
+    "assert lines[2]['bad'] is None\n";
+
+static void the_tensorboard_package_reads_what_we_write(void **state)
+{
+    (void)state;
+    const char *python = python_with("tensorboard");
+    wk_error err = {0};
+    static const wk_metrics_mark beginning;
+    wk_metrics_mark mark;
+    wk_metrics *metrics;
+    remove_folder(FOLDER);
+    assert_ok(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, &beginning,
+        &metrics, &err));
+    for (int i = 0; i < 3; i++) {
+        if (i == 1) assert_ok(wk_metrics_position(metrics, &mark, &err));
+        wk_metrics_scalar(metrics, "train/model_loss", i == 2 ? 99 : 1.0 / (1 << i));
+        assert_ok(wk_metrics_write(metrics, 10 * i, &err));
+    }
+    wk_metrics_close(metrics);
+    // Back to the mark, as a resumed run would; then the rest, with pictures.
+    assert_ok(wk_metrics_open(
+        &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, &mark,
+        &metrics, &err));
+    wk_metrics_scalar(metrics, "train/model_loss", 0.5);
+    assert_ok(wk_metrics_write(metrics, 10, &err));
+    wk_image frames[2];
+    assert_ok(wk_image_create(6, 4, 0xff0000, &frames[0], &err));
+    assert_ok(wk_image_create(6, 4, 0x0000ff, &frames[1], &err));
+    wk_metrics_scalar(metrics, "train/model_loss", 0.25);
+    wk_metrics_scalar(metrics, "bad", NAN);
+    assert_ok(wk_metrics_image(metrics, "curriculum", &frames[0], &err));
+    assert_ok(wk_metrics_clip(metrics, "train_openl_image", frames, 2, &err));
+    assert_ok(wk_metrics_write(metrics, 20, &err));
+    wk_metrics_close(metrics);
+    wk_image_free(&frames[0]);
+    wk_image_free(&frames[1]);
+    assert_int_equal(python_run(python, reader, FOLDER), 0);
+    remove_folder(FOLDER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_tensorboard_package_reads_what_we_write),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+// run.bin with a right checksum and wrong content: everything that the loop takes for granted is
+// checked when a checkpoint is read.
+#include "base/crc32c.h"
+#include "run/run_file.h"
+#include "train/runs.h"
+#include "train/trainer.h"
+#include <math.h>
+#include <stddef.h>
+
+#define FOLDER "run-file.tmp"
+
+static wk_run_config config;
+static char path[128], *bytes; // run.bin and its content
+static size_t size;
+
+// A run saved in the middle of its first episodes.
+static int begin(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_trainer *t;
+    remove_tree(FOLDER);
+    config = tiny_run();
+    assert_ok(wk_trainer_create(&config, FOLDER, &t, &err));
+    for (int i = 0; i < 10; i++)
+        assert_ok(wk_trainer_step(t, NULL, &err));
+    assert_ok(wk_trainer_save(t, &err));
+    snprintf(path, sizeof path, FOLDER "/checkpoints/step-%012" PRIu64 "/run.bin",
+             wk_trainer_standing(t).steps);
+    wk_trainer_destroy(t);
+    assert_ok(wk_file_read(path, 1 << 24, &bytes, &size, &err));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    free(bytes);
+    remove_tree(FOLDER);
+    return 0;
+}
+
+// Writes the first `length` bytes of `content` as a whole file, and resumes from it.
+static wk_status resume(char *content, size_t length, wk_error *said)
+{
+    uint64_t total = length;
+    uint32_t sum;
+    memcpy(content + offsetof(wk_run_header, size), &total, sizeof total);
+    sum = wk_crc32c(0, content, length - sizeof sum);
+    memcpy(content + length - sizeof sum, &sum, sizeof sum);
+    wk_error err = {0};
+    assert_ok(wk_file_write(path, content, length, &err));
+    wk_trainer *t = NULL;
+    wk_status status = wk_trainer_create(&config, FOLDER, &t, said);
+    wk_trainer_destroy(t);
+    return status;
+}
+
+// Resumes with `count` bytes at `at` replaced.
+static void expect_refusal(size_t at, const void *with, size_t count, const char *message)
+{
+    wk_error err = {0};
+    char *copy = malloc(size);
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    memcpy(copy + at, with, count);
+    assert_refused(resume(copy, size, &err), WK_E_FORMAT, message);
+    free(copy);
+}
+
+static const size_t lanes = sizeof(wk_run_header) + sizeof(wk_trainer_counters);
+
+static void what_was_saved_is_accepted(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    assert_ok(resume(bytes, size, &err));
+}
+
+static void a_lane_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    const uint64_t two = 2, huge = UINT64_MAX, eleven = 11;
+    const size_t word = sizeof(uint64_t);
+    expect_refusal(lanes + offsetof(wk_lane, active), &two, word, "neither running nor waiting");
+    expect_refusal(lanes + offsetof(wk_lane, space), &huge, word, "beyond the grid");
+    expect_refusal(lanes + offsetof(wk_lane, episode), &huge, word, "never begun");
+    expect_refusal(lanes + offsetof(wk_lane, steps), &huge, word, "beyond the end");
+    expect_refusal(lanes + offsetof(wk_lane, steps), &eleven, word, "at another step");
+    expect_refusal(lanes + offsetof(wk_lane, active), &(uint64_t){0}, word,
+                   "a state without an episode");
+}
+
+static void counters_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t huge = UINT64_MAX, two = 2;
+    const size_t word = sizeof(uint64_t), at = sizeof(wk_run_header);
+    expect_refusal(at + offsetof(wk_trainer_counters, steps), &huge, word, "beyond any run");
+    expect_refusal(at + offsetof(wk_trainer_counters, iterations), &huge, word, "beyond any run");
+    expect_refusal(at + offsetof(wk_trainer_counters, episodes), &huge, word, "beyond any run");
+    expect_refusal(at + offsetof(wk_trainer_counters, updates), &huge, word, "beyond any run");
+    expect_refusal(at + offsetof(wk_trainer_counters, diverged), &huge, word, "cannot be");
+    expect_refusal(at + offsetof(wk_trainer_counters, debt), &huge, word, "cannot be");
+    expect_refusal(at + offsetof(wk_trainer_counters, acting), &two, word, "cannot be");
+}
+
+static void numbers_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    size_t actions = lanes + (size_t)config.env_count * sizeof(wk_lane);
+    expect_refusal(actions, &(float){NAN}, sizeof(float), "an action is not a finite number");
+}
+
+static void blocks_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    // Anything cut off or added at the end leaves a block short or bytes over.
+    char *copy = calloc(1, size + 64);
+    assert_non_null(copy);
+    for (int change = -16; change <= 16; change += 8) {
+        memcpy(copy, bytes, size);
+        if (change == 0) continue;
+        assert_refused(resume(copy, (size_t)((long)size + change), &err), WK_E_FORMAT,
+                       "do not fit this configuration");
+    }
+    free(copy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_saved_is_accepted, begin, end),
+        cmocka_unit_test_setup_teardown(a_lane_that_cannot_be_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(counters_that_cannot_be_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(numbers_that_are_none_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(blocks_that_do_not_fit_are_refused, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+// Saved runs opened for looking: which weights there are, that the right ones are taken, and what
+// is said when they are not there, damaged or another run's.
+#include "run/saved_learner.h"
+#include "train/runs.h"
+#include "train/train.h"
+
+#define RUN "subject.tmp"
+#define OTHER "subject-other.tmp"
+
+static wk_error err;
+
+// One run for all tests: snapshots at 201, 402 (the last), policies of both tasks alongside.
+static int setup(void **state)
+{
+    (void)state;
+    remove_tree(RUN);
+    wk_run_config config = tiny_run();
+    config.log_tensorboard = false;
+    snprintf(config.tasks, sizeof config.tasks, "all");
+    run_to_end(&config, RUN);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_tree(RUN);
+    remove_tree(OTHER);
+    return 0;
+}
+
+static wk_subject_config newest(wk_weights_kind kind)
+{
+    return (wk_subject_config){.directory = RUN, .kind = kind, .step = WK_STEP_LAST};
+}
+
+static void assert_not_opened(const wk_subject_config *config, wk_status status, const char *part)
+{
+    wk_subject subject = {0};
+    assert_refused(wk_subject_open(config, &subject, &err), status, part);
+    wk_subject_close(&subject);
+}
+
+static void the_steps_of_a_run_are_listed_oldest_first(void **state)
+{
+    (void)state;
+    uint64_t steps[8];
+    assert_int_equal(weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
+    assert_true(steps[0] >= 200 && steps[0] < 210);
+    assert_int_equal(steps[1], newest_step(RUN));
+    assert_int_equal(weights_steps(RUN, WK_WEIGHTS_ADAPTED, steps, 8), 0);
+    assert_int_equal(weights_steps("no-such-run", WK_WEIGHTS_SNAPSHOT, steps, 8), 0);
+}
+
+// Names that only look like ours, and folders without weights in them, do not count.
+static void other_files_are_not_taken_for_weights(void **state)
+{
+    (void)state;
+    uint64_t steps[8];
+    const char *const names[] = {RUN "/snapshots/step-7.safetensors",
+                                 RUN "/snapshots/step-000000000007.safetensors.tmp",
+                                 RUN "/snapshots/notes"};
+    for (int i = 0; i < 3; i++)
+        assert_ok(wk_file_write(names[i], "x", 1, &err));
+    assert_ok(wk_dir_create(RUN "/adapt/step-000000000201", &err));
+    assert_int_equal(weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
+    assert_int_equal(weights_steps(RUN, WK_WEIGHTS_ADAPTED, steps, 8), 0);
+    for (int i = 0; i < 3; i++)
+        remove(names[i]);
+    remove_tree(RUN "/adapt");
+}
+
+// Everything a learner knows, as the bytes of its file.
+static char *weights_of(const wk_subject *subject, size_t *size)
+{
+    char *bytes;
+    assert_ok(wk_learner_save_weights(subject->learner, NULL, RUN "/now.tmp", NULL, 0, &err));
+    assert_ok(wk_file_read(RUN "/now.tmp", 1 << 26, &bytes, size, &err));
+    remove(RUN "/now.tmp");
+    return bytes;
+}
+
+static bool same_weights(const wk_subject_config *a, const wk_subject_config *b)
+{
+    wk_subject x = {0}, y = {0};
+    size_t x_size, y_size;
+    assert_ok(wk_subject_open(a, &x, &err));
+    assert_ok(wk_subject_open(b, &y, &err));
+    char *x_bytes = weights_of(&x, &x_size), *y_bytes = weights_of(&y, &y_size);
+    bool same = x_size == y_size && memcmp(x_bytes, y_bytes, x_size) == 0;
+    free(x_bytes);
+    free(y_bytes);
+    wk_subject_close(&x);
+    wk_subject_close(&y);
+    return same;
+}
+
+static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(void **state)
+{
+    (void)state;
+    uint64_t steps[8];
+    weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
+    wk_subject_config last = newest(WK_WEIGHTS_SNAPSHOT), first = last, named = last,
+                      saved = newest(WK_WEIGHTS_CHECKPOINT);
+    first.step = (int64_t)steps[0];
+    named.step = (int64_t)steps[1];
+    assert_true(same_weights(&last, &named));
+    assert_true(same_weights(&last, &saved));
+    assert_false(same_weights(&last, &first));
+}
+
+static void a_subject_says_what_it_is(void **state)
+{
+    (void)state;
+    wk_subject_config config = newest(WK_WEIGHTS_SNAPSHOT);
+    config.device = "cpu";
+    config.threads = 2;
+    wk_subject subject = {0};
+    int policy = -1;
+    assert_ok(wk_subject_open(&config, &subject, &err));
+    assert_int_equal(subject.step, newest_step(RUN));
+    assert_string_equal(subject.world.domain->name, "toy");
+    assert_string_equal(subject.device.name, "cpu");
+    assert_int_equal(subject.n_tasks, subject.world.domain->n_tasks);
+    assert_ok(wk_subject_policy(&subject, 1, &policy, &err));
+    assert_int_equal(policy, 1);
+    wk_subject_close(&subject);
+}
+
+static void the_learner_gets_the_tasks_asked_for(void **state)
+{
+    (void)state;
+    wk_subject_config config = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_subject subject = {0};
+    int policy = -1;
+    const wk_domain *toy;
+    assert_ok(wk_domain_find("toy", &toy, &err));
+    config.tasks = toy->tasks[1].name;
+    assert_ok(wk_subject_open(&config, &subject, &err));
+    assert_int_equal(wk_learner_get_config(subject.learner)->tasks, 1);
+    assert_ok(wk_subject_policy(&subject, 1, &policy, &err));
+    assert_int_equal(policy, 0);
+    assert_refused(wk_subject_policy(&subject, 0, &policy, &err), WK_E_NOT_FOUND,
+                   toy->tasks[0].name);
+    wk_subject_close(&subject);
+    config.tasks = "none";
+    assert_ok(wk_subject_open(&config, &subject, &err));
+    assert_int_equal(subject.n_tasks, 0);
+    wk_subject_close(&subject);
+    config.tasks = "fly";
+    assert_not_opened(&config, WK_E_NOT_FOUND, "fly");
+}
+
+static void what_is_not_there_is_said_with_what_is(void **state)
+{
+    (void)state;
+    wk_subject_config config = newest(WK_WEIGHTS_SNAPSHOT);
+    char steps[32];
+    config.step = 7;
+    snprintf(steps, sizeof steps, ", %" PRIu64, newest_step(RUN));
+    assert_not_opened(&config, WK_E_NOT_FOUND, steps);
+    config = newest(WK_WEIGHTS_ADAPTED);
+    assert_not_opened(&config, WK_E_NOT_FOUND, "waker adapt");
+    config = newest(WK_WEIGHTS_FINETUNED);
+    config.task = "east";
+    assert_not_opened(&config, WK_E_NOT_FOUND, "for 'east'");
+    config = newest(WK_WEIGHTS_SNAPSHOT);
+    assert_ok(wk_dir_create(OTHER, &err));
+    config.directory = OTHER;
+    assert_not_opened(&config, WK_E_NOT_FOUND, "holds no run");
+}
+
+static void snapshots_say_which_run_they_are_of(void **state)
+{
+    (void)state;
+    char path[WK_WEIGHTS_PATH_MAX], tasks[WK_RUN_TEXT_MAX];
+    wk_weights_path(RUN, WK_WEIGHTS_SNAPSHOT, newest_step(RUN), NULL, path);
+    assert_ok(wk_weights_tasks(path, tasks, &err));
+    const wk_domain *toy;
+    assert_ok(wk_domain_find("toy", &toy, &err));
+    assert_non_null(strstr(tasks, toy->tasks[0].name));
+    wk_safetensors *file;
+    assert_ok(wk_safetensors_open(path, &file, &err));
+    assert_string_equal(wk_safetensors_metadata(file, "domain"), "toy");
+    assert_string_equal(wk_safetensors_metadata(file, "seed"), "5");
+    wk_safetensors_close(file);
+}
+
+// The snapshot of a run of another size, put into ours.
+static void weights_of_another_run_are_refused_by_their_label(void **state)
+{
+    (void)state;
+    wk_run_config config = tiny_run();
+    config.log_tensorboard = false;
+    config.steps = 100, config.units = 7, config.seed = 77;
+    remove_tree(OTHER);
+    run_to_end(&config, OTHER);
+    char from[WK_WEIGHTS_PATH_MAX];
+    wk_weights_path(OTHER, WK_WEIGHTS_SNAPSHOT, newest_step(OTHER), NULL, from);
+    assert_int_equal(rename(from, RUN "/snapshots/step-000000000999.safetensors"), 0);
+    wk_subject_config which = newest(WK_WEIGHTS_SNAPSHOT);
+    which.tasks = "none";
+    assert_not_opened(&which, WK_E_FORMAT, "seed 77");
+    remove(RUN "/snapshots/step-000000000999.safetensors");
+}
+
+static void a_damaged_snapshot_is_refused(void **state)
+{
+    (void)state;
+    assert_ok(wk_file_write(RUN "/snapshots/step-000000000999.safetensors", "nonsense", 8, &err));
+    wk_subject_config which = newest(WK_WEIGHTS_SNAPSHOT);
+    assert_not_opened(&which, WK_E_FORMAT, "step-000000000999");
+    remove(RUN "/snapshots/step-000000000999.safetensors");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_steps_of_a_run_are_listed_oldest_first),
+        cmocka_unit_test(other_files_are_not_taken_for_weights),
+        cmocka_unit_test(the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot),
+        cmocka_unit_test(a_subject_says_what_it_is),
+        cmocka_unit_test(the_learner_gets_the_tasks_asked_for),
+        cmocka_unit_test(what_is_not_there_is_said_with_what_is),
+        cmocka_unit_test(snapshots_say_which_run_they_are_of),
+        cmocka_unit_test(weights_of_another_run_are_refused_by_their_label),
+        cmocka_unit_test(a_damaged_snapshot_is_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

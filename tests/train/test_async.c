@@ -1,0 +1,225 @@
+// Whole runs on a device that works beside the host, which starts an update before it acts, keeps
+// weights for acting and takes batches from pictures of its own: the bytes of the CPU, whenever the
+// device does its work. And where the pictures are kept.
+#include "support/async_device.h"
+#include "train/runs.h"
+#include "train/trainer_parts.h"
+#include <limits.h>
+
+static int mode = -1; // of the backends that are made; -1: plain ones
+
+wk_status __real_wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error *err);
+wk_status __wrap_wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error *err);
+
+wk_status __wrap_wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error *err)
+{
+    WK_TRY(__real_wk_backend_cpu_create(pool, out, err));
+    if (mode >= 0) beside_make(*out, (beside_mode)mode);
+    return WK_OK;
+}
+
+static wk_run_config busy_run(void)
+{
+    wk_run_config config = quiet_run();
+    snprintf(config.tasks, sizeof config.tasks, "all");
+    config.steps = 240, config.eval_every = 150, config.eval_envs = 1;
+    return config;
+}
+
+static void fresh(char folder[64])
+{
+    snprintf(folder, 64, "beside.XXXXXX");
+    assert_non_null(mkdtemp(folder));
+}
+
+static void plain_run(const wk_run_config *config, char folder[64])
+{
+    mode = -1;
+    fresh(folder);
+    run_to_end(config, folder);
+}
+
+// The same run on a device with so much memory.
+static void assert_same_run(wk_run_config config, const char *plain, beside_mode how,
+                            const char *resident, size_t available)
+{
+    char folder[64];
+    mode = (int)how;
+    beside_set_memory(available, INT_MAX);
+    snprintf(config.replay_resident, sizeof config.replay_resident, "%s", resident);
+    fresh(folder);
+    run_to_end(&config, folder);
+    same_end(plain, folder);
+    remove_tree(folder);
+}
+
+static void a_run_beside_the_host_has_the_bytes_of_one_on_the_cpu(void **state)
+{
+    (void)state;
+    char plain[64];
+    wk_run_config config = busy_run();
+    plain_run(&config, plain);
+    assert_same_run(config, plain, BESIDE_LATE, "off", 0);
+    assert_same_run(config, plain, BESIDE_LATE, "on", SIZE_MAX);
+    assert_same_run(config, plain, BESIDE_OTHERS_FIRST, "on", SIZE_MAX);
+    assert_same_run(config, plain, BESIDE_AT_ONCE, "on", SIZE_MAX);
+    remove_tree(plain);
+}
+
+static void several_updates_in_an_iteration_do_too(void **state)
+{
+    (void)state;
+    char plain[64];
+    wk_run_config config = quiet_run();
+    config.train_every = 1, config.steps = 100;
+    plain_run(&config, plain);
+    for (int how = BESIDE_LATE; how <= BESIDE_AT_ONCE; how++)
+        assert_same_run(config, plain, (beside_mode)how, "auto", SIZE_MAX);
+    remove_tree(plain);
+}
+
+static void a_run_resumed_with_and_without_resident_pictures_does_too(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    char plain[64], folder[64];
+    wk_run_config config = quiet_run();
+    plain_run(&config, plain);
+    mode = BESIDE_LATE;
+    beside_set_memory(SIZE_MAX, INT_MAX);
+    fresh(folder);
+    static const char *const told[] = {"on", "off", "auto"};
+    for (int part = 0; part < 3; part++) {
+        wk_run_control control = {0};
+        wk_run_end end;
+        wk_run_config now = config;
+        snprintf(now.replay_resident, sizeof now.replay_resident, "%s", told[part]);
+        if (part < 2) now.steps = 150 + 100 * part;
+        assert_ok(wk_run(&now, folder, &control, &end, &err));
+    }
+    same_file(plain, folder, "metrics.jsonl", 0, 0);
+    same_end(plain, folder);
+    remove_tree(plain);
+    remove_tree(folder);
+}
+
+static wk_trainer *open_trainer(const wk_run_config *config, int how, char folder[64])
+{
+    wk_error err = {0};
+    wk_trainer *t;
+    mode = how;
+    fresh(folder);
+    assert_ok(wk_trainer_create(config, folder, &t, &err));
+    return t;
+}
+
+static void a_device_that_fills_up_gives_way_to_the_host(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = quiet_run();
+    char folder[64], other[64];
+    bool lost;
+    beside_set_memory(SIZE_MAX, INT_MAX);
+    wk_trainer *t = open_trainer(&config, BESIDE_LATE, folder);
+    wk_trainer *plain = open_trainer(&config, -1, other);
+    for (int i = 0; i < 60; i++) {
+        if (i == 40) beside_set_memory(0, 0);
+        if (i <= 40) assert_non_null(t->resident);
+        const wk_iteration *x, *y;
+        assert_ok(wk_trainer_step(t, &x, &err));
+        assert_ok(wk_trainer_step(plain, &y, &err));
+        assert_int_equal(x->updates, y->updates);
+        assert_memory_equal(&x->learner, &y->learner, sizeof x->learner);
+    }
+    assert_non_null(strstr(wk_trainer_pictures(t, &lost), "full"));
+    assert_true(lost);
+    beside_set_memory(SIZE_MAX, INT_MAX);
+    wk_trainer_destroy(t);
+    wk_trainer_destroy(plain);
+    remove_tree(folder);
+    remove_tree(other);
+}
+
+static void room_that_is_gone_when_a_run_is_resumed_leaves_pictures_on_the_host(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = quiet_run();
+    char folder[64];
+    beside_set_memory(0, INT_MAX);
+    wk_trainer *t = open_trainer(&config, BESIDE_LATE, folder);
+    for (int i = 0; i < 60; i++)
+        assert_ok(wk_trainer_step(t, NULL, &err));
+    beside_set_memory(0, 1);
+    assert_ok(wk_trainer_hold_pictures(t, &err));
+    assert_null(t->resident);
+    assert_non_null(strstr(wk_trainer_pictures(t, NULL), "full"));
+    snprintf(t->config.replay_resident, sizeof t->config.replay_resident, "on");
+    beside_set_memory(0, 1);
+    assert_refused(wk_trainer_hold_pictures(t, &err), WK_E_MEMORY, "full");
+    assert_ok(wk_trainer_step(t, NULL, &err));
+    wk_trainer_destroy(t);
+    remove_tree(folder);
+}
+
+static bool holds(const char *told, int how, size_t available)
+{
+    wk_error err = {0};
+    wk_run_config config = quiet_run();
+    wk_trainer *t;
+    char folder[64];
+    mode = how;
+    beside_set_memory(available, INT_MAX);
+    snprintf(config.replay_resident, sizeof config.replay_resident, "%s", told);
+    fresh(folder);
+    assert_ok(wk_trainer_create(&config, folder, &t, &err));
+    bool held = t->resident != NULL;
+    assert_non_null(strstr(wk_trainer_pictures(t, NULL), held ? "in GPU memory" : "on the host"));
+    wk_trainer_destroy(t);
+    remove_tree(folder);
+    return held;
+}
+
+static void pictures_lie_on_the_device_when_told_or_when_they_fit(void **state)
+{
+    (void)state;
+    // 2000 steps are 25 MB, and a gibibyte is left to others.
+    size_t fits = (size_t)26 << 20 | (size_t)1 << 30, tight = (size_t)20 << 20 | (size_t)1 << 30;
+    assert_true(holds("auto", BESIDE_LATE, fits));
+    assert_false(holds("auto", BESIDE_LATE, tight));
+    assert_true(holds("on", BESIDE_LATE, fits));
+    assert_false(holds("off", BESIDE_LATE, fits));
+    assert_false(holds("auto", -1, 0));
+}
+
+static void pictures_that_must_and_cannot_are_refused_before_the_run(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = quiet_run();
+    wk_trainer *t;
+    char folder[64];
+    fresh(folder);
+    snprintf(config.replay_resident, sizeof config.replay_resident, "on");
+    mode = BESIDE_LATE;
+    beside_set_memory((size_t)1 << 30, INT_MAX);
+    assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_MEMORY, "0.0 GB for");
+    mode = -1;
+    assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_UNSUPPORTED, "CPU");
+    remove_tree(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_beside_the_host_has_the_bytes_of_one_on_the_cpu),
+        cmocka_unit_test(several_updates_in_an_iteration_do_too),
+        cmocka_unit_test(a_run_resumed_with_and_without_resident_pictures_does_too),
+        cmocka_unit_test(a_device_that_fills_up_gives_way_to_the_host),
+        cmocka_unit_test(room_that_is_gone_when_a_run_is_resumed_leaves_pictures_on_the_host),
+        cmocka_unit_test(pictures_lie_on_the_device_when_told_or_when_they_fit),
+        cmocka_unit_test(pictures_that_must_and_cannot_are_refused_before_the_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,270 @@
+// Whole runs in a directory: the same bytes twice, with and without logs, interrupted or not; and
+// what a directory with a run in it refuses.
+#include "train/runs.h"
+#include "train/train.h"
+#include <fcntl.h>
+#include <sys/file.h>
+
+#define A "run-a.tmp"
+#define B "run-b.tmp"
+
+static int clean(void **state)
+{
+    (void)state;
+    remove_tree(A);
+    remove_tree(B);
+    return 0;
+}
+
+static wk_run_end train(const wk_run_config *config, const char *directory)
+{
+    wk_error err = {0};
+    wk_run_control control = {0};
+    wk_run_end end = WK_RUN_INTERRUPTED;
+    assert_ok(wk_run(config, directory, &control, &end, &err));
+    return end;
+}
+
+static wk_run_config without_events(void)
+{
+    wk_run_config config = tiny_run();
+    config.log_tensorboard = false;
+    return config;
+}
+
+static void the_same_seed_twice_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    assert_int_equal(train(&config, A), WK_RUN_FINISHED);
+    config.env_threads = 2; // and whatever the number of threads
+    assert_int_equal(train(&config, B), WK_RUN_FINISHED);
+    same_end(A, B);
+    char name[128];
+    snprintf(name, sizeof name, "checkpoints/step-%012" PRIu64 "/run.bin", newest_step(A));
+    same_file(A, B, name, 0, 0);
+}
+
+static void another_seed_gives_other_bytes(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    config.steps = 120;
+    train(&config, A);
+    config.seed++;
+    train(&config, B);
+    wk_error err = {0};
+    char *a, *b;
+    size_t a_size, b_size;
+    assert_ok(wk_file_read(A "/metrics.jsonl", 1 << 20, &a, &a_size, &err));
+    assert_ok(wk_file_read(B "/metrics.jsonl", 1 << 20, &b, &b_size, &err));
+    assert_true(a_size != b_size || memcmp(a, b, a_size) != 0);
+    free(a);
+    free(b);
+}
+
+static void logs_and_pictures_do_not_change_a_run(void **state)
+{
+    (void)state;
+    wk_run_config config = tiny_run();
+    train(&config, A);
+    config = without_events();
+    config.log_images_every = 0;
+    train(&config, B);
+    same_learning(A, B);
+}
+
+// Whether the event files of a run hold `text`.
+static bool events_hold(const char *directory, const char *text)
+{
+    char command[256];
+    snprintf(command, sizeof command, "grep -aq '%s' %s/events.*", text, directory);
+    return system(command) == 0;
+}
+
+static void the_logs_hold_a_heat_map_and_a_clip_of_predictions(void **state)
+{
+    (void)state;
+    wk_run_config config = tiny_run();
+    config.steps = 200;
+    train(&config, A);
+    assert_true(events_hold(A, "env_sampler/heatmap"));
+    assert_true(events_hold(A, "train_openl_image"));
+    assert_true(events_hold(A, "GIF89a"));
+    config.log_images_every = 0;
+    train(&config, B);
+    assert_true(events_hold(B, "train/model_loss"));
+    assert_false(events_hold(B, "train_openl_image"));
+}
+
+// Asks the run to stop once it has told of so many checkpoints.
+typedef struct stopper {
+    volatile sig_atomic_t stop;
+    int checkpoints;
+} stopper;
+
+static void count_checkpoints(void *context, wk_log_level level, const char *message)
+{
+    stopper *s = context;
+    (void)level;
+    if (strstr(message, "checkpoint at step") && --s->checkpoints == 0) s->stop = 1;
+}
+
+static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    train(&config, A);
+    wk_error err = {0};
+    wk_run_end end = WK_RUN_INTERRUPTED;
+    int stops = 0;
+    for (; end != WK_RUN_FINISHED; stops++) {
+        stopper s = {.checkpoints = 1 + stops % 2};
+        wk_run_control control = {.stop = &s.stop, .log = {count_checkpoints, &s, WK_LOG_DEBUG}};
+        assert_ok(wk_run(&config, B, &control, &end, &err));
+        assert_true(stops < 20);
+    }
+    assert_true(stops > 3);
+    same_end(A, B);
+}
+
+static void a_run_out_of_time_is_saved_and_continues(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    config.minutes = 1e-7;
+    assert_int_equal(train(&config, A), WK_RUN_OUT_OF_TIME);
+    assert_true(newest_step(A) < 400);
+    config.minutes = 0;
+    assert_int_equal(train(&config, A), WK_RUN_FINISHED);
+    train(&config, B);
+    same_end(A, B);
+}
+
+static void a_finished_run_can_be_made_longer(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    config.steps = 200;
+    train(&config, A);
+    config.steps = 400;
+    assert_int_equal(train(&config, A), WK_RUN_FINISHED);
+    train(&config, B);
+    same_end(A, B);
+}
+
+static void finished_runs_stay_as_they_are(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    config.steps = 150;
+    train(&config, A);
+    train(&config, B);
+    assert_int_equal(train(&config, B), WK_RUN_FINISHED);
+    same_end(A, B);
+}
+
+static void a_finished_run_that_is_started_again_changes_nothing(void **state)
+{
+    (void)state;
+    wk_run_config config = tiny_run();
+    config.steps = 150;
+    train(&config, A);
+    assert_int_equal(system("rm -rf " B " && cp -r " A " " B), 0);
+    config.steps = 120;
+    config.log_every = 7;
+    assert_int_equal(train(&config, A), WK_RUN_FINISHED);
+    assert_int_equal(system("diff -r " A " " B), 0);
+}
+
+static void temporary_files_of_killed_processes_are_swept(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    config.steps = 150;
+    train(&config, A);
+    assert_int_equal(system("cd " A " && touch config.yaml.tmp.77.0 plugin.json.tmp.8.1 "
+                            "snapshots/step-000000000150.safetensors.tmp.77.3 mine.tmp.1.1 "
+                            "config.yaml.tmp.x snapshots/step-15.safetensors.tmp.1.1"),
+                     0);
+    config.steps = 200;
+    assert_int_equal(train(&config, A), WK_RUN_FINISHED);
+    assert_int_equal(system("cd " A " && test $(find . -name '*.tmp.*' | wc -l) = 3 && "
+                            "ls mine.tmp.1.1 config.yaml.tmp.x "
+                            "snapshots/step-15.safetensors.tmp.1.1 >/dev/null"),
+                     0);
+}
+
+static void two_processes_cannot_train_in_one_directory(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = without_events();
+    assert_ok(wk_dir_create(A, &err));
+    int lock = open(A "/lock", O_RDWR | O_CREAT, 0666);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    wk_run_control control = {0};
+    wk_run_end end;
+    assert_refused(wk_run(&config, A, &control, &end, &err), WK_E_INPUT, "another process");
+    close(lock);
+    config.steps = 60;
+    train(&config, A);
+}
+
+static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = without_events();
+    config.steps = 60;
+    train(&config, A);
+    config.rssm_deter = 7;
+    wk_run_control control = {0};
+    wk_run_end end;
+    assert_refused(wk_run(&config, A, &control, &end, &err), WK_E_INPUT, "rssm.deter");
+    assert_non_null(strstr(err.message, A));
+    // What was refused has not touched the run.
+    config.rssm_deter = 6;
+    assert_int_equal(train(&config, A), WK_RUN_FINISHED);
+}
+
+static void keep_says_how_many_checkpoints_stay(void **state)
+{
+    (void)state;
+    wk_run_config config = without_events();
+    config.checkpoint_keep = 3;
+    train(&config, A);
+    wk_steps steps = {0};
+    wk_error err = {0};
+    assert_ok(wk_checkpoint_list(A, &steps, &err));
+    assert_int_equal(steps.count, 3);
+    for (int i = 0; i < 3; i++)
+        assert_ok(wk_checkpoint_verify(A, steps.items[i], &err));
+    assert_true(steps.items[0] < steps.items[1] && steps.items[1] < steps.items[2]);
+    wk_array_free(&steps);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_same_seed_twice_gives_the_same_bytes, clean, clean),
+        cmocka_unit_test_setup_teardown(another_seed_gives_other_bytes, clean, clean),
+        cmocka_unit_test_setup_teardown(logs_and_pictures_do_not_change_a_run, clean, clean),
+        cmocka_unit_test_setup_teardown(the_logs_hold_a_heat_map_and_a_clip_of_predictions, clean,
+                                        clean),
+        cmocka_unit_test_setup_teardown(
+            a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes, clean, clean),
+        cmocka_unit_test_setup_teardown(a_run_out_of_time_is_saved_and_continues, clean, clean),
+        cmocka_unit_test_setup_teardown(a_finished_run_can_be_made_longer, clean, clean),
+        cmocka_unit_test_setup_teardown(finished_runs_stay_as_they_are, clean, clean),
+        cmocka_unit_test_setup_teardown(a_finished_run_that_is_started_again_changes_nothing, clean,
+                                        clean),
+        cmocka_unit_test_setup_teardown(temporary_files_of_killed_processes_are_swept, clean,
+                                        clean),
+        cmocka_unit_test_setup_teardown(two_processes_cannot_train_in_one_directory, clean, clean),
+        cmocka_unit_test_setup_teardown(a_directory_with_another_run_is_refused_naming_the_key,
+                                        clean, clean),
+        cmocka_unit_test_setup_teardown(keep_says_how_many_checkpoints_stay, clean, clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
