@@ -46,8 +46,8 @@ typedef struct scenario {
 static const double hills[][2] = {{0, 1}, {0.5, 0.6}, {1, 0.2}, {0.8, 0.15}, {-1, 0}};
 static const double blocks[][3] = {{4, 0, 4}, {4, 2, 2}, {4, 3, 1}};
 static const scenario scenarios[] = {
-    {&wk_terrain_walker, wk_terrain_inside, sizeof hills / sizeof *hills, hills[0]},
-    {&wk_clean_up, wk_cleanup_inside, sizeof blocks / sizeof *blocks, blocks[0]},
+    {&wk_terrain_walker, wk_terrain_internals, sizeof hills / sizeof *hills, hills[0]},
+    {&wk_clean_up, wk_cleanup_internals, sizeof blocks / sizeof *blocks, blocks[0]},
 };
 
 typedef struct bench {

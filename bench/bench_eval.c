@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LANES = WK_EVAL_LANES };
+enum { WAVE = WK_EVAL_WAVE_SIZE };
 
 typedef struct bench {
     const wk_domain *domain;
@@ -124,7 +124,7 @@ static void send_off(bench *b, wk_vec *vec, const wk_space *space, int first, in
 {
     wk_error err = {0};
     double theta[WK_PARAMS_MAX];
-    for (int i = 0; i < LANES; i++) {
+    for (int i = 0; i < WAVE; i++) {
         if (i >= count) {
             wk_vec_plan_idle(vec, i);
             continue;
@@ -142,16 +142,16 @@ static spent time_worlds(bench *b)
     wk_vec *vec;
     wk_space *space;
     size_t width = (size_t)b->domain->action_size;
-    float *actions = room(LANES * width * sizeof *actions);
+    float *actions = room(WAVE * width * sizeof *actions);
     spent start = now();
     check(wk_space_create(b->domain, false, &space, &err), &err);
-    check(wk_vec_create(b->domain, NULL, LANES, 0, &vec, &err), &err);
-    for (int first = 0; first < b->episodes; first += LANES) {
-        int count = b->episodes - first < LANES ? b->episodes - first : LANES;
+    check(wk_vec_create(b->domain, NULL, WAVE, 0, &vec, &err), &err);
+    for (int first = 0; first < b->episodes; first += WAVE) {
+        int count = b->episodes - first < WAVE ? b->episodes - first : WAVE;
         send_off(b, vec, space, first, count);
         check(wk_vec_step(vec, actions, &err), &err);
         for (int t = 0; t < b->steps; t++) {
-            for (int i = 0; i < LANES; i++) {
+            for (int i = 0; i < WAVE; i++) {
                 if (i >= count || (wk_vec_batch(vec)->flags[i] & WK_IS_LAST))
                     wk_vec_plan_idle(vec, i);
                 else
@@ -172,13 +172,13 @@ static spent time_inference(bench *b)
 {
     wk_error err = {0};
     wk_acting *acting;
-    uint8_t *images = room((size_t)LANES * WK_IMAGE_BYTES), first[LANES] = {0};
-    float *actions = room(LANES * (size_t)b->domain->action_size * sizeof *actions);
-    for (size_t i = 0; i < (size_t)LANES * WK_IMAGE_BYTES; i++)
+    uint8_t *images = room((size_t)WAVE * WK_IMAGE_BYTES), first[WAVE] = {0};
+    float *actions = room(WAVE * (size_t)b->domain->action_size * sizeof *actions);
+    for (size_t i = 0; i < (size_t)WAVE * WK_IMAGE_BYTES; i++)
         images[i] = (uint8_t)(i * 2654435761u >> 24);
     spent start = now();
-    check(wk_acting_create(b->learner, 1, LANES, &acting, &err), &err);
-    for (int i = 0; i < b->episodes; i += LANES)
+    check(wk_acting_create(b->learner, 1, WAVE, &acting, &err), &err);
+    for (int i = 0; i < b->episodes; i += WAVE)
         for (int t = 0; t < b->steps; t++)
             check(wk_acting_step(acting, images, actions, first, WK_ACT_MODE, actions, &err), &err);
     spent seconds = since(start);
@@ -188,10 +188,10 @@ static spent time_inference(bench *b)
     return seconds;
 }
 
-static void keep_least(spent *least, spent one)
+static void keep_min(spent *min, spent one)
 {
-    if (least->wall == 0 || one.wall < least->wall) least->wall = one.wall;
-    if (least->processor == 0 || one.processor < least->processor) least->processor = one.processor;
+    if (min->wall == 0 || one.wall < min->wall) min->wall = one.wall;
+    if (min->processor == 0 || one.processor < min->processor) min->processor = one.processor;
 }
 
 static void print(const char *what, spent s)
@@ -208,9 +208,9 @@ int main(int argc, char **argv)
     b.actions = room(rows * (size_t)b.domain->action_size * sizeof *b.actions);
     spent whole = {0}, worlds = {0}, inference = {0};
     for (int i = 0; i < rounds; i++) {
-        keep_least(&whole, time_whole(&b));
-        keep_least(&worlds, time_worlds(&b));
-        keep_least(&inference, time_inference(&b));
+        keep_min(&whole, time_whole(&b));
+        keep_min(&worlds, time_worlds(&b));
+        keep_min(&inference, time_inference(&b));
     }
     printf("%d episodes of %d steps on %d threads, least of %d rounds\n", b.episodes, b.steps,
            wk_pool_threads(b.pool), rounds);

@@ -2,7 +2,7 @@
 // included, in every shape of tile, against cuBLAS' bare products, at the sizes of the `paper`
 // update.
 //
-//     bench_product [REPEATS [PART]]    # only products whose names have this part
+//     bench_gemm [REPEATS [PART]]    # only products whose names have this part
 #include "tensor/cuda/hopper/gemm.cuh"
 
 #include <cstdio>

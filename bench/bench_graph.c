@@ -25,11 +25,11 @@ static const preset presets[] = {
     {"paper", 48, 600, 600, 32, 32, 400, 4, 10, 16, 50, 15},
 };
 
-enum { ACTIONS = 6, MOST_WEIGHTS = 256 };
+enum { ACTIONS = 6, WEIGHTS_MAX = 256 };
 
 // The weights of one network; a step trains several networks together.
 typedef struct group {
-    wk_tensor weights[MOST_WEIGHTS];
+    wk_tensor weights[WEIGHTS_MAX];
     size_t count;
 } group;
 
@@ -55,7 +55,7 @@ static wk_random fresh(bench *b)
 
 static wk_tensor weight(bench *b, group *n, wk_shape shape)
 {
-    if (n->count == MOST_WEIGHTS) abort();
+    if (n->count == WEIGHTS_MAX) abort();
     return n->weights[n->count++] = wk_graph_persistent(b->g, WK_F32, shape, "w", NULL, 0);
 }
 
@@ -154,7 +154,7 @@ static wk_tensor sample(bench *b, wk_tensor logits)
 // Appends gradients, the global norm and Adam for a group.
 static void train(bench *b, wk_tensor loss, const group *n)
 {
-    wk_tensor grads[MOST_WEIGHTS];
+    wk_tensor grads[WEIGHTS_MAX];
     wk_adam_config config = wk_adam_config_default();
     wk_graph_gradients(b->g, loss, n->weights, n->count, grads);
     wk_graph_section(b->g, "optimiser");
@@ -202,15 +202,15 @@ static wk_tensor step_of(bench *b, wk_tensor x, int t)
 static wk_tensor kl_term(bench *b, wk_tensor p, wk_tensor q, float scale)
 {
     wk_tensor kl = wk_graph_mean_all(b->g, wk_graph_kl(b->g, as_logits(b, p), as_logits(b, q)));
-    return wk_graph_affine(b->g, wk_graph_at_least(b->g, kl, 1), scale, 0);
+    return wk_graph_affine(b->g, wk_graph_clamp_min(b->g, kl, 1), scale, 0);
 }
 
 // The world model's loss; gives the posterior states [T*B,..].
 static wk_tensor model_loss(bench *b, group *n, const rssm *r, wk_tensor *s, wk_tensor *h)
 {
     const preset *p = b->p;
-    enum { MOST_STEPS = 64 };
-    wk_tensor ss[MOST_STEPS], hs[MOST_STEPS], ps[MOST_STEPS];
+    enum { STEPS_MAX = 64 };
+    wk_tensor ss[STEPS_MAX], hs[STEPS_MAX], ps[STEPS_MAX];
     wk_graph_section(b->g, "encoder");
     wk_tensor image = wk_graph_image(b->g, b->image), embed = encode(b, n, image);
     wk_graph_section(b->g, "recurrence");
@@ -263,9 +263,9 @@ static void policy_losses(bench *b, const rssm *r, const mlp *ensemble, const ml
                           const mlp *critic, const mlp *slow, wk_tensor s, wk_tensor h,
                           wk_tensor losses[2])
 {
-    enum { MOST_STEPS = 32 };
+    enum { STEPS_MAX = 32 };
     int steps = b->p->horizon, rows = wk_graph_shape(b->g, s).dim[0];
-    wk_tensor zs[MOST_STEPS], inputs[MOST_STEPS], entropies[MOST_STEPS];
+    wk_tensor zs[STEPS_MAX], inputs[STEPS_MAX], entropies[STEPS_MAX];
     zs[0] = join(b, s, h);
     for (int t = 0; t < steps; t++) {
         wk_tensor raw = apply_mlp(b, actor, wk_graph_stop_gradient(b->g, zs[t]));

@@ -2,7 +2,7 @@
 // streams each. What both take less than one behind the other is the most that any overlap of
 // updates can give.
 //
-// usage: bench_room [quick|small|paper] [RUNS]
+// usage: bench_overlap [quick|small|paper] [RUNS]
 #include "agent/learner_parts.h"
 #include "base/clock.h"
 #include "sizes.h"
@@ -26,7 +26,7 @@ typedef struct side {
 static void check(wk_status status, const wk_error *err)
 {
     if (status == WK_OK) return;
-    fprintf(stderr, "bench_room: %s\n", err->message);
+    fprintf(stderr, "bench_overlap: %s\n", err->message);
     exit(1);
 }
 
@@ -84,7 +84,7 @@ static double measure(side *a, side *b)
     a->ready = &ready;
     if (b) b->ready = &ready;
     if (b && pthread_create(&other, NULL, run, b) != 0) {
-        fprintf(stderr, "bench_room: no thread\n");
+        fprintf(stderr, "bench_overlap: no thread\n");
         exit(1);
     }
     run(a);

@@ -21,7 +21,7 @@ typedef struct bench {
     wk_backend *backend;
     wk_learner *learner;
     wk_learner_config config;
-    wk_noise noise;
+    wk_synthetic_batch synthetic;
 } bench;
 
 static void check(wk_status status, const wk_error *err)
@@ -113,15 +113,15 @@ static uint64_t time_parts(bench *b, int updates)
     double *update = room((size_t)updates * sizeof *update);
     double *tasks = room((size_t)updates * sizeof *tasks);
     double *launch = room((size_t)updates * sizeof *launch);
-    check(wk_learner_stage(b->learner, &b->noise.batch, &err), &err);
+    check(wk_learner_stage(b->learner, &b->synthetic.batch, &err), &err);
     for (int i = -WARM_UP; i < updates; i++) {
         double start = wk_clock_seconds();
         check(wk_learner_start(b->learner, &err), &err);
-        check(wk_learner_stage(b->learner, &b->noise.batch, &err), &err);
+        check(wk_learner_stage(b->learner, &b->synthetic.batch, &err), &err);
         check(wk_learner_finish(b->learner, &metrics, NULL, &err), &err);
         double middle = wk_clock_seconds();
         if (b->config.tasks > 0)
-            check(wk_learner_update_tasks(b->learner, &b->noise.batch, &of_tasks, &err), &err);
+            check(wk_learner_update_tasks(b->learner, &b->synthetic.batch, &of_tasks, &err), &err);
         if (i == -WARM_UP) print_figures("first", &metrics, &of_tasks, b->config.tasks);
         if (i < 0) continue;
         update[i] = middle - start;
@@ -151,7 +151,7 @@ static double update_as_in_a_run(bench *b)
     double start = wk_clock_seconds();
     check(wk_learner_start(b->learner, &err), &err);
     check(wk_learner_start_tasks(b->learner, &err), &err);
-    check(wk_learner_stage(b->learner, &b->noise.batch, &err), &err);
+    check(wk_learner_stage(b->learner, &b->synthetic.batch, &err), &err);
     check(wk_learner_finish(b->learner, NULL, NULL, &err), &err);
     return wk_clock_seconds() - start;
 }
@@ -163,8 +163,8 @@ static uint64_t time_run(bench *b, int updates)
 {
     wk_error err = {0};
     double *both = room((size_t)updates * sizeof *both);
-    printf("the world model runs %s\n", b->learner->ahead ? "ahead" : "in turn");
-    check(wk_learner_stage(b->learner, &b->noise.batch, &err), &err);
+    printf("the world model runs %s\n", b->learner->prefetches ? "ahead" : "in turn");
+    check(wk_learner_stage(b->learner, &b->synthetic.batch, &err), &err);
     for (int i = -WARM_UP; i < updates; i++)
         (void)update_as_in_a_run(b);
     uint64_t sum = weights_sum(b->learner);
@@ -210,7 +210,8 @@ static void open_learner(bench *b, unsigned how)
     unsigned uses = WK_LEARNER_UPDATES | how;
     check(wk_learner_create_for(uses, &b->config, b->backend, &b->learner, &err), &err);
     wk_learner_memory memory = wk_learner_get_memory(b->learner);
-    if (b->noise.pictures) memory.allocated -= b->noise.pictures->size; // not the learner's
+    if (b->synthetic.device_frames)
+        memory.allocated -= b->synthetic.device_frames->size; // not the learner's
     printf("set-up %.0f ms; memory: %.1f MiB state, %.1f MiB planned, %.1f MiB in use\n",
            1e3 * (wk_clock_seconds() - start), (double)memory.state / (1 << 20),
            (double)memory.planned / (1 << 20), (double)memory.allocated / (1 << 20));
@@ -219,7 +220,7 @@ static void open_learner(bench *b, unsigned how)
 static void measure(bench *b, int updates)
 {
     wk_error err = {0};
-    open_learner(b, WK_LEARNER_IN_TURN);
+    open_learner(b, WK_LEARNER_NO_PREFETCH);
     uint64_t apart = time_parts(b, updates);
     if (wk_trace_request()) {
         trace(wk_learner_model_program(b->learner), ".model");
@@ -249,9 +250,9 @@ int main(int count, char **args)
     b.config.tasks = count > 3 ? atoi(args[3]) : 0;
     check(open_backend(&b, device, &err), &err);
     printf("preset %s on %s, %d tasks\n", preset, device, b.config.tasks);
-    check(wk_noise_make(&b.config, b.backend, &b.noise, &err), &err);
+    check(wk_synthetic_batch_create(&b.config, b.backend, &b.synthetic, &err), &err);
     measure(&b, updates < 1 ? 1 : updates);
-    wk_noise_free(&b.noise);
+    wk_synthetic_batch_free(&b.synthetic);
     wk_backend_destroy(b.backend);
     wk_pool_destroy(b.pool);
     return 0;

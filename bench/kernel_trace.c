@@ -34,12 +34,12 @@ static const char *reason(CUptiResult result)
 }
 
 // CUPTI asks for memory to put records into; none given means that it drops them and counts.
-static void give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
+static void give_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     enum { SIZE = 8 << 20, ALIGNMENT = 8 };
     *buffer = aligned_alloc(ALIGNMENT, SIZE);
     *size = *buffer ? SIZE : 0;
-    *most_records = 0; // as many as fit
+    *max_records = 0; // as many as fit
 }
 
 static void write_kernel(const CUpti_ActivityKernel9 *k)

@@ -90,7 +90,7 @@ static wk_status read_replay(const char *run, const wk_replay_config *config, wk
     char path[PARITY_PATH_MAX];
     parity_path(run, "replay", path);
     WK_TRY(wk_checkpoint_newest(run, &step, err));
-    WK_TRY(wk_checkpoint_look(run, step, &at, err));
+    WK_TRY(wk_checkpoint_summarize(run, step, &at, err));
     WK_TRY(wk_replay_create(config, out, err));
     return wk_replay_log_read(path, &at.replay, *out, err);
 }
@@ -101,12 +101,12 @@ wk_status parity_data_write(const char *run, const char *directory, wk_error *er
     wk_run_world world = {0};
     wk_replay *replay = NULL;
     char path[PARITY_PATH_MAX];
-    WK_TRY(wk_subject_read_config(run, &config, err));
+    WK_TRY(wk_saved_run_read_config(run, &config, err));
     WK_TRY(wk_dir_create(directory, err));
     parity_path(directory, "config.yaml", path);
     WK_TRY(wk_run_config_write(&config, path, err));
     WK_TRY(wk_run_world_open(&config, NULL, NULL, &world, err));
-    wk_replay_config store = wk_run_replay_config(&config, world.domain);
+    wk_replay_config store = wk_run_config_replay(&config, world.domain);
     wk_status status = read_replay(run, &store, &replay, err);
     if (status == WK_OK) status = write_replay(replay, directory, err);
     wk_replay_destroy(replay);

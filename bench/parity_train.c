@@ -95,7 +95,7 @@ static wk_status open_device(trainee *t, wk_error *err)
     wk_device chosen;
     WK_TRY(wk_pool_create(0, &t->pool, err));
     WK_TRY(wk_device_open(t->how->device, t->how->precision, t->pool, &t->backend, &chosen, err));
-    if (!wk_backend_works_beside(t->backend)) return WK_OK;
+    if (!wk_backend_is_async(t->backend)) return WK_OK;
     size_t bytes = t->data->rows * WK_IMAGE_BYTES;
     WK_TRY(wk_buffer_create(t->backend, bytes, &t->pictures, err));
     return wk_buffer_upload(t->pictures, 0, t->data->frames, bytes, err);

@@ -97,7 +97,7 @@ void wk_curriculum_advance(wk_curriculum *curriculum, uint64_t steps);
 void wk_curriculum_distribution(const wk_curriculum *curriculum, double *probability);
 
 /// What is known about the θ; valid until the next call that changes the curriculum.
-wk_curriculum_view wk_curriculum_look(const wk_curriculum *curriculum);
+wk_curriculum_view wk_curriculum_get_view(const wk_curriculum *curriculum);
 const wk_curriculum_rule *wk_curriculum_get_rule(const wk_curriculum *curriculum);
 /// Reported estimates that were not finite.
 uint64_t wk_curriculum_ignored(const wk_curriculum *curriculum);

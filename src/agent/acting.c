@@ -11,12 +11,12 @@
 struct wk_acting {
     wk_learner *learner;
     int count, policy;
-    wk_unit unit;
-    wk_mirror mirror;  // the weights it reads
-    wk_buffer *memory; // counter (padded to 64 bytes), stoch [N,flat], deter [N,deter]
-    wk_buffer *inbox;  // images, actions [N,A], keep [N]
-    void *outgoing;    // the same in host memory of the backend
-    float *chosen;     // actions [N,A] there
+    wk_compiled_graph compiled;
+    wk_weight_snapshot weights; // the weights it reads
+    wk_buffer *memory;          // counter (padded to 64 bytes), stoch [N,flat], deter [N,deter]
+    wk_buffer *device_inputs;   // images, actions [N,A], keep [N]
+    void *pinned_inputs;        // the same in host memory of the backend
+    float *pinned_actions;      // actions [N,A] there
     wk_queue *queue;
     wk_event *done;
     wk_tensor image, action, keep;
@@ -51,22 +51,22 @@ static size_t estimate_bytes(const wk_acting *a)
 }
 
 // Where what the environments show and did lies in the inbox.
-typedef struct inbox {
+typedef struct input_layout {
     size_t actions, keep, total; // images come first
-} inbox;
+} input_layout;
 
-static inbox inbox_of(const wk_acting *a)
+static input_layout input_layout_of(const wk_acting *a)
 {
     size_t images = (size_t)a->count * WK_PIXELS, keep = images + action_bytes(a);
-    return (inbox){images, keep, keep + (size_t)a->count * sizeof(float)};
+    return (input_layout){images, keep, keep + (size_t)a->count * sizeof(float)};
 }
 
 // Moves the states on by one image; gives features [1,N,F].
 static wk_tensor record_state(wk_acting *a, wk_tensor counter)
 {
     const wk_learner_config *c = &a->learner->config;
-    wk_graph *g = a->unit.graph;
-    wk_scope *model = a->unit.scope[WK_SET_MODEL];
+    wk_graph *g = a->compiled.graph;
+    wk_scope *model = a->compiled.scope[WK_SET_MODEL];
     int n = a->count, flat = wk_config_flat(c);
     wk_latent kept = {
         wk_graph_persistent(g, WK_F32, WK_SHAPE(n, flat), "stoch", a->memory, COUNTER_BYTES),
@@ -105,13 +105,13 @@ static size_t list_sets(const wk_acting *a, wk_set_id sets[4])
 static void record_estimates(wk_acting *a, wk_tensor features)
 {
     const wk_learner_config *c = &a->learner->config;
-    wk_scope **scope = a->unit.scope;
+    wk_scope **scope = a->compiled.scope;
     wk_scope *critic = scope[explores(a) ? WK_SET_EXPLORE_CRITIC : WK_SET_TASK_CRITIC];
     a->value = wk_scalar_head(critic, c, features);
-    wk_graph_output(a->unit.graph, a->value);
+    wk_graph_output(a->compiled.graph, a->value);
     if (explores(a)) return;
     a->reward = wk_scalar_head(scope[WK_SET_REWARD], c, features);
-    wk_graph_output(a->unit.graph, a->reward);
+    wk_graph_output(a->compiled.graph, a->reward);
 }
 
 static wk_status record(wk_acting *a, wk_error *err)
@@ -120,16 +120,17 @@ static wk_status record(wk_acting *a, wk_error *err)
     wk_set_id sets[4];
     size_t count = list_sets(a, sets);
     wk_set_id actor = sets[1];
-    WK_TRY(wk_unit_begin(&a->unit, a->learner, sets, count, err));
-    wk_graph *g = a->unit.graph;
+    WK_TRY(wk_compiled_graph_begin(&a->compiled, a->learner, sets, count, err));
+    wk_graph *g = a->compiled.graph;
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", a->memory, 0);
-    inbox at = inbox_of(a);
-    a->image = wk_graph_persistent(g, WK_U8, WK_SHAPE(a->count, 64, 64, 3), "image", a->inbox, 0);
+    input_layout at = input_layout_of(a);
+    a->image =
+        wk_graph_persistent(g, WK_U8, WK_SHAPE(a->count, 64, 64, 3), "image", a->device_inputs, 0);
     a->action = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count, c->action_size), "action",
-                                    a->inbox, at.actions);
-    a->keep = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count), "keep", a->inbox, at.keep);
+                                    a->device_inputs, at.actions);
+    a->keep = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count), "keep", a->device_inputs, at.keep);
     wk_tensor features = record_state(a, counter);
-    wk_tensor raw = wk_actor_head(a->unit.scope[actor], c, features);
+    wk_tensor raw = wk_actor_head(a->compiled.scope[actor], c, features);
     a->sampled = wk_graph_truncated_normal_sample(
         g, raw, wk_nn_random(counter, c->seed, "act/action", a->policy));
     a->mode = wk_graph_truncated_normal_mode(g, raw);
@@ -137,11 +138,11 @@ static wk_status record(wk_acting *a, wk_error *err)
     wk_graph_output(g, a->mode);
     if (a->estimating) record_estimates(a, features);
     wk_graph_count(g, counter, 1);
-    WK_TRY(wk_unit_bind(&a->unit, a->learner, err));
-    WK_TRY(wk_mirror_open(&a->mirror, a->learner, &a->unit, err));
-    WK_TRY(wk_program_plan(g, a->learner->backend, &a->unit.program, err));
-    wk_program_set_pace(a->unit.program, WK_PACE_URGENT);
-    return wk_program_compile(a->unit.program, NULL, err);
+    WK_TRY(wk_compiled_graph_bind(&a->compiled, a->learner, err));
+    WK_TRY(wk_weight_snapshot_open(&a->weights, a->learner, &a->compiled, err));
+    WK_TRY(wk_program_plan(g, a->learner->backend, &a->compiled.program, err));
+    wk_program_set_priority(a->compiled.program, WK_PRIORITY_HIGH);
+    return wk_program_compile(a->compiled.program, NULL, err);
 }
 
 static wk_status build(wk_acting *a, wk_error *err)
@@ -156,11 +157,11 @@ static wk_status build(wk_acting *a, wk_error *err)
                        a->policy, c->tasks);
     wk_backend *backend = a->learner->backend;
     WK_TRY(wk_buffer_create(backend, wk_acting_state_size(a), &a->memory, err));
-    WK_TRY(wk_buffer_create(backend, inbox_of(a).total, &a->inbox, err));
-    WK_TRY(wk_host_create(backend, inbox_of(a).total, &a->outgoing, err));
-    WK_TRY(wk_host_create(backend, action_bytes(a), (void **)&a->chosen, err));
+    WK_TRY(wk_buffer_create(backend, input_layout_of(a).total, &a->device_inputs, err));
+    WK_TRY(wk_pinned_create(backend, input_layout_of(a).total, &a->pinned_inputs, err));
+    WK_TRY(wk_pinned_create(backend, action_bytes(a), (void **)&a->pinned_actions, err));
     if (a->estimating)
-        WK_TRY(wk_host_create(backend, 2 * estimate_bytes(a), (void **)&a->estimates, err));
+        WK_TRY(wk_pinned_create(backend, 2 * estimate_bytes(a), (void **)&a->estimates, err));
     WK_TRY(wk_queue_create(backend, true, &a->queue, err));
     WK_TRY(wk_event_create(backend, &a->done, err));
     return record(a, err);
@@ -197,13 +198,13 @@ void wk_acting_destroy(wk_acting *a)
 {
     if (!a) return;
     wk_queue_destroy(a->queue);
-    wk_unit_free(&a->unit);
-    wk_mirror_close(&a->mirror);
+    wk_compiled_graph_free(&a->compiled);
+    wk_weight_snapshot_close(&a->weights);
     wk_buffer_destroy(a->memory);
-    wk_buffer_destroy(a->inbox);
-    wk_host_destroy(a->learner->backend, a->outgoing);
-    wk_host_destroy(a->learner->backend, a->chosen);
-    wk_host_destroy(a->learner->backend, a->estimates);
+    wk_buffer_destroy(a->device_inputs);
+    wk_pinned_destroy(a->learner->backend, a->pinned_inputs);
+    wk_pinned_destroy(a->learner->backend, a->pinned_actions);
+    wk_pinned_destroy(a->learner->backend, a->estimates);
     wk_event_destroy(a->done);
     free(a);
 }
@@ -221,8 +222,8 @@ wk_status wk_acting_begin(wk_acting *a, uint64_t counter, wk_error *err)
 static void fill_inbox(wk_acting *a, const uint8_t *images, const float *previous,
                        const uint8_t *first)
 {
-    inbox at = inbox_of(a);
-    char *bytes = a->outgoing;
+    input_layout at = input_layout_of(a);
+    char *bytes = a->pinned_inputs;
     float *keep = (float *)(void *)(bytes + at.keep);
     memcpy(bytes, images, at.actions);
     memcpy(bytes + at.actions, previous, at.keep - at.actions);
@@ -234,7 +235,7 @@ static void fill_inbox(wk_acting *a, const uint8_t *images, const float *previou
 static wk_status fetch(wk_acting *a, wk_tensor x, size_t member, size_t bytes, void *to,
                        wk_error *err)
 {
-    wk_location at = wk_program_locate(a->unit.program, x);
+    wk_location at = wk_program_locate(a->compiled.program, x);
     return wk_queue_download(a->queue, at.buffer, at.offset + member * bytes, to, bytes, err);
 }
 
@@ -243,16 +244,18 @@ wk_status wk_acting_step(wk_acting *a, const uint8_t *images, const float *previ
 {
     size_t bytes = action_bytes(a), member = explores(a) ? 0 : (size_t)a->policy;
     fill_inbox(a, images, previous, first);
-    WK_TRY(wk_queue_upload(a->queue, a->inbox, 0, a->outgoing, inbox_of(a).total, err));
-    WK_TRY(wk_mirror_read(&a->mirror, a->queue, err));
-    WK_TRY(wk_program_put(a->unit.program, a->queue, err));
-    WK_TRY(fetch(a, mode == WK_ACT_MODE ? a->mode : a->sampled, member, bytes, a->chosen, err));
+    WK_TRY(wk_queue_upload(a->queue, a->device_inputs, 0, a->pinned_inputs,
+                           input_layout_of(a).total, err));
+    WK_TRY(wk_weight_snapshot_read(&a->weights, a->queue, err));
+    WK_TRY(wk_program_enqueue(a->compiled.program, a->queue, err));
+    WK_TRY(fetch(a, mode == WK_ACT_MODE ? a->mode : a->sampled, member, bytes, a->pinned_actions,
+                 err));
     if (a->estimating) WK_TRY(fetch(a, a->value, member, estimate_bytes(a), a->estimates, err));
     if (a->estimating && !explores(a))
         WK_TRY(fetch(a, a->reward, member, estimate_bytes(a), a->estimates + a->count, err));
-    WK_TRY(wk_queue_mark(a->queue, a->done, err));
+    WK_TRY(wk_queue_record_event(a->queue, a->done, err));
     WK_TRY(wk_event_wait(a->done, err));
-    memcpy(actions, a->chosen, bytes);
+    memcpy(actions, a->pinned_actions, bytes);
     return WK_OK;
 }
 

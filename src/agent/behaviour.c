@@ -13,46 +13,49 @@ static wk_tensor spread(wk_graph *g, wk_tensor x, int stack)
     return wk_graph_repeat(g, x, 0, stack);
 }
 
-wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
-                       wk_tensor counter)
+wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
+                      wk_tensor counter)
 {
     const wk_learner_config *c = rssm->config;
     wk_graph *g = wk_scope_graph(rssm->scope);
-    assert(c->horizon < WK_IMAGINED_STEPS);
-    wk_imagined run = {.stack = actor ? wk_scope_stack(actor) : 1,
-                       .starts = wk_graph_shape(g, start.deter).dim[0]};
+    assert(c->horizon < WK_ROLLOUT_STEPS_MAX);
+    wk_rollout rollout = {.stack = actor ? wk_scope_stack(actor) : 1,
+                          .starts = wk_graph_shape(g, start.deter).dim[0]};
     char action_stream[64], sample_stream[64];
     snprintf(action_stream, sizeof action_stream, "%s/action", name);
     snprintf(sample_stream, sizeof sample_stream, "%s/imagine", name);
 
-    wk_latent latent = {spread(g, start.stoch, run.stack), spread(g, start.deter, run.stack)};
-    wk_tensor features[WK_IMAGINED_STEPS + 1], actions[WK_IMAGINED_STEPS];
+    wk_latent latent = {spread(g, start.stoch, rollout.stack),
+                        spread(g, start.deter, rollout.stack)};
+    wk_tensor features[WK_ROLLOUT_STEPS_MAX + 1], actions[WK_ROLLOUT_STEPS_MAX];
     features[0] = wk_rssm_features(rssm, latent);
     for (int t = 0; t < c->horizon; t++) {
         wk_random draw = wk_nn_random(counter, c->seed, action_stream, t);
         if (actor) {
             // The actor gets no gradient through its input.
-            run.choice[t] = wk_actor_head(actor, c, wk_graph_stop_gradient(g, features[t]));
-            wk_graph_branch_gradients(g, rssm->beside_action);
-            actions[t] = wk_graph_truncated_normal_sample(g, run.choice[t], draw);
+            rollout.step_params[t] =
+                wk_actor_head(actor, c, wk_graph_stop_gradient(g, features[t]));
+            wk_graph_branch_gradients(g, rssm->action_grad_branch);
+            actions[t] = wk_graph_truncated_normal_sample(g, rollout.step_params[t], draw);
             wk_graph_branch_gradients(g, 0);
         } else {
-            actions[t] =
-                wk_graph_uniform(g, WK_SHAPE(run.stack, run.starts, c->action_size), draw, -1, 1);
+            actions[t] = wk_graph_uniform(
+                g, WK_SHAPE(rollout.stack, rollout.starts, c->action_size), draw, -1, 1);
         }
         latent = wk_rssm_imagine(rssm, latent, actions[t],
                                  wk_nn_random(counter, c->seed, sample_stream, t));
         features[t + 1] = wk_rssm_features(rssm, latent);
     }
     size_t steps = (size_t)c->horizon;
-    run.features = wk_graph_concat(g, features, steps + 1, 1);
-    run.actions = wk_graph_concat(g, actions, steps, 1);
-    return run;
+    rollout.features = wk_graph_concat(g, features, steps + 1, 1);
+    rollout.actions = wk_graph_concat(g, actions, steps, 1);
+    return rollout;
 }
 
-wk_tensor wk_imagined_before(wk_graph *g, const wk_learner_config *c, const wk_imagined *run)
+wk_tensor wk_rollout_policy_features(wk_graph *g, const wk_learner_config *c,
+                                     const wk_rollout *rollout)
 {
-    return wk_graph_slice(g, run->features, 1, 0, c->horizon * run->starts);
+    return wk_graph_slice(g, rollout->features, 1, 0, c->horizon * rollout->starts);
 }
 
 typedef wk_tensor head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
@@ -60,26 +63,26 @@ typedef wk_tensor head(wk_scope *scope, const wk_learner_config *config, wk_tens
 // A head at the features of H steps from `first` on: [S,H*N,..]. The features of one policy are
 // together; of several, cutting what the head makes of all of them moves less.
 static wk_tensor at_steps(head *network, wk_scope *scope, const wk_learner_config *c,
-                          const wk_imagined *run, wk_tensor features, int first)
+                          const wk_rollout *rollout, wk_tensor features, int first)
 {
     wk_graph *g = wk_scope_graph(scope);
-    int start = first * run->starts, count = c->horizon * run->starts;
-    if (run->stack == 1) return network(scope, c, wk_graph_slice(g, features, 1, start, count));
+    int start = first * rollout->starts, count = c->horizon * rollout->starts;
+    if (rollout->stack == 1) return network(scope, c, wk_graph_slice(g, features, 1, start, count));
     return wk_graph_slice(g, network(scope, c, features), 1, start, count);
 }
 
-wk_tensor wk_imagined_reward(const wk_imagined *run, wk_scope *heads, const wk_learner_config *c)
+wk_tensor wk_rollout_reward(const wk_rollout *rollout, wk_scope *heads, const wk_learner_config *c)
 {
-    wk_tensor reward = at_steps(wk_scalar_head, heads, c, run, run->features, 1);
+    wk_tensor reward = at_steps(wk_scalar_head, heads, c, rollout, rollout->features, 1);
     return wk_graph_reshape(wk_scope_graph(heads), reward,
-                            WK_SHAPE(run->stack, c->horizon, run->starts));
+                            WK_SHAPE(rollout->stack, c->horizon, rollout->starts));
 }
 
 // w_t = discount^t for every policy: [S,H].
 static wk_tensor discounts(wk_graph *g, const wk_learner_config *c, int stack)
 {
-    float weights[16 * WK_IMAGINED_STEPS];
-    assert(stack * c->horizon <= 16 * WK_IMAGINED_STEPS);
+    float weights[16 * WK_ROLLOUT_STEPS_MAX];
+    assert(stack * c->horizon <= 16 * WK_ROLLOUT_STEPS_MAX);
     for (int s = 0; s < stack; s++) {
         double weight = 1;
         for (int t = 0; t < c->horizon; t++, weight *= c->discount)
@@ -105,37 +108,37 @@ static wk_tensor as_loss(wk_graph *g, wk_tensor x, wk_tensor weight)
 // A number whose gradient for the actors is that of the loss of their returns. The returns depend
 // on the actors through the choices of every step. Their gradients for those are taken first; the
 // actors then go over all steps at once, instead of backwards step by step with few rows each.
-static wk_tensor through_choices(wk_graph *g, const wk_learner_config *c, const wk_imagined *run,
-                                 wk_tensor loss, wk_tensor choices)
+static wk_tensor through_choices(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
+                                 wk_tensor loss, wk_tensor action_params)
 {
-    wk_tensor gradients[WK_IMAGINED_STEPS];
+    wk_tensor gradients[WK_ROLLOUT_STEPS_MAX];
     size_t steps = (size_t)c->horizon;
-    wk_graph_gradients(g, wk_graph_sum_all(g, loss), run->choice, steps, gradients);
+    wk_graph_gradients(g, wk_graph_sum_all(g, loss), rollout->step_params, steps, gradients);
     wk_tensor all = wk_graph_stop_gradient(g, wk_graph_concat(g, gradients, steps, 1));
-    return wk_graph_sum_all(g, wk_graph_mul(g, choices, all));
+    return wk_graph_sum_all(g, wk_graph_mul(g, action_params, all));
 }
 
-wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *c, const wk_imagined *run,
+wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
                              const wk_behaviour *b)
 {
-    return wk_graph_add(g, through_choices(g, c, run, b->return_loss, b->choices),
+    return wk_graph_add(g, through_choices(g, c, rollout, b->return_loss, b->action_params),
                         wk_graph_sum_all(g, b->entropy_loss));
 }
 
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *c,
-                                 const wk_imagined *run, wk_tensor reward)
+                                 const wk_rollout *rollout, wk_tensor reward)
 {
     wk_graph *g = wk_scope_graph(policy->actor);
-    int stack = run->stack, steps = c->horizon, starts = run->starts;
+    int stack = rollout->stack, steps = c->horizon, starts = rollout->starts;
     wk_tensor weight = discounts(g, c, stack);
     wk_behaviour out = {0};
 
-    wk_tensor value = wk_graph_reshape(g, wk_scalar_head(policy->slow, c, run->features),
+    wk_tensor value = wk_graph_reshape(g, wk_scalar_head(policy->slow, c, rollout->features),
                                        WK_SHAPE(stack, steps + 1, starts));
     out.returns = wk_graph_lambda_return(g, reward, value, c->discount, c->lambda);
-    wk_tensor seen = wk_graph_stop_gradient(g, run->features);
-    out.choices = at_steps(wk_actor_head, policy->actor, c, run, seen, 0);
-    wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, out.choices),
+    wk_tensor seen = wk_graph_stop_gradient(g, rollout->features);
+    out.action_params = at_steps(wk_actor_head, policy->actor, c, rollout, seen, 0);
+    wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, out.action_params),
                                          WK_SHAPE(stack, steps, starts));
     out.return_loss = as_loss(g, out.returns, weight);
     out.entropy_loss = wk_graph_affine(g, as_loss(g, entropy, weight), c->entropy_scale, 0);
@@ -144,15 +147,15 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
     return out;
 }
 
-wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *c, const wk_imagined *run,
+wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *c, const wk_rollout *rollout,
                          wk_tensor returns, wk_tensor *value)
 {
     wk_graph *g = wk_scope_graph(critic);
-    int stack = run->stack, steps = c->horizon, starts = run->starts;
+    int stack = rollout->stack, steps = c->horizon, starts = rollout->starts;
     wk_shape single = WK_SHAPE(stack, steps, starts, 1);
-    wk_tensor seen = wk_graph_stop_gradient(g, run->features);
+    wk_tensor seen = wk_graph_stop_gradient(g, rollout->features);
     wk_tensor estimate =
-        wk_graph_reshape(g, at_steps(wk_scalar_head, critic, c, run, seen, 0), single);
+        wk_graph_reshape(g, at_steps(wk_scalar_head, critic, c, rollout, seen, 0), single);
     wk_tensor target = wk_graph_reshape(g, wk_graph_stop_gradient(g, returns), single);
     wk_tensor error = wk_graph_half_squared_error(g, estimate, target, 1);
     *value = mean_of_policy(g, wk_graph_reshape(g, estimate, WK_SHAPE(stack, steps, starts)));

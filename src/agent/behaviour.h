@@ -7,27 +7,28 @@
 
 #include "model/rssm.h"
 
-enum { WK_IMAGINED_STEPS = 256 };
+enum { WK_ROLLOUT_STEPS_MAX = 256 };
 
 /// Imagined trajectories of S policies from N starts over H steps.
-typedef struct wk_imagined {
+typedef struct wk_rollout {
     int stack, starts;
-    wk_tensor features;                  // [S,(H+1)*N,features], step after step
-    wk_tensor actions;                   // [S,H*N,A]
-    wk_tensor choice[WK_IMAGINED_STEPS]; // [S,N,2A] of each step, what the actor says before a
-                                         // sample is drawn; absent without one
-} wk_imagined;
+    wk_tensor features;                          // [S,(H+1)*N,features], step after step
+    wk_tensor actions;                           // [S,H*N,A]
+    wk_tensor step_params[WK_ROLLOUT_STEPS_MAX]; // [S,N,2A] of each step, what the actor says
+                                                 // before a sample is drawn; absent without one
+} wk_rollout;
 
 /// Rolls the policies of `actor` out from `start` ([N,..] each, a constant). Without an actor
 /// (NULL), actions are uniform and S is 1. Streams "NAME/action/t" and "NAME/imagine/t" at
 /// `counter`.
-wk_imagined wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
-                       wk_tensor counter);
+wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
+                      wk_tensor counter);
 
 /// Features at which the actions were taken (steps 0...H-1): [S,H*N,..].
-wk_tensor wk_imagined_before(wk_graph *g, const wk_learner_config *c, const wk_imagined *run);
+wk_tensor wk_rollout_policy_features(wk_graph *g, const wk_learner_config *c,
+                                     const wk_rollout *rollout);
 /// What reward heads say of the states that the actions reached: [S,H,N].
-wk_tensor wk_imagined_reward(const wk_imagined *run, wk_scope *heads, const wk_learner_config *c);
+wk_tensor wk_rollout_reward(const wk_rollout *rollout, wk_scope *heads, const wk_learner_config *c);
 
 /// The networks of S policies: sets with a stack axis, and the slow copy of the critic.
 typedef struct wk_policy_scopes {
@@ -38,21 +39,21 @@ typedef struct wk_policy_scopes {
 typedef struct wk_behaviour {
     wk_tensor actor_loss;                // the sum of the next two
     wk_tensor return_loss, entropy_loss; // [S]
-    wk_tensor choices;                   // [S,H*N,2A] at all steps
+    wk_tensor action_params;             // [S,H*N,2A] at all steps
     wk_tensor returns;                   // [S,H,N]
     wk_tensor entropy;                   // [S], mean for the logs
 } wk_behaviour;
 
 /// Records the losses for rewards [S,H,N] received by steps 0...H-1.
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *config,
-                                 const wk_imagined *run, wk_tensor reward);
+                                 const wk_rollout *rollout, wk_tensor reward);
 /// The loss of S critics for these returns, [S], and their mean values, [S], for the logs. Needs
 /// nothing of the actors' objective, nor that of it.
-wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *config, const wk_imagined *run,
-                         wk_tensor returns, wk_tensor *value);
+wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *config,
+                         const wk_rollout *rollout, wk_tensor returns, wk_tensor *value);
 /// A number [1] whose gradient for the actors is that of the sum of their losses; takes the
 /// gradient of the returns back through the imagined steps.
-wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *config, const wk_imagined *run,
-                             const wk_behaviour *b);
+wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *config,
+                             const wk_rollout *rollout, const wk_behaviour *b);
 
 #endif

@@ -5,11 +5,11 @@
 #include "agent/networks.h"
 #include <assert.h>
 
-wk_figures wk_figures_join(wk_graph *g, const wk_tensor *tensors, size_t count)
+wk_scalars wk_scalars_join(wk_graph *g, const wk_tensor *tensors, size_t count)
 {
-    wk_figures f = {0};
-    wk_tensor parts[WK_FIGURES];
-    assert(count <= WK_FIGURES);
+    wk_scalars f = {0};
+    wk_tensor parts[WK_SCALARS_MAX];
+    assert(count <= WK_SCALARS_MAX);
     for (size_t i = 0; i < count; i++) {
         if (!wk_tensor_exists(tensors[i])) continue;
         size_t numbers = wk_shape_count(wk_graph_shape(g, tensors[i]));
@@ -23,10 +23,10 @@ wk_figures wk_figures_join(wk_graph *g, const wk_tensor *tensors, size_t count)
     return f;
 }
 
-const float *wk_figures_at(const wk_figures *figures, const float *numbers, wk_tensor x)
+const float *wk_scalars_at(const wk_scalars *scalars, const float *numbers, wk_tensor x)
 {
-    for (size_t i = 0; i < figures->count; i++)
-        if (figures->item[i].x.id == x.id) return numbers + figures->item[i].offset;
+    for (size_t i = 0; i < scalars->count; i++)
+        if (scalars->item[i].x.id == x.id) return numbers + scalars->item[i].offset;
     return NULL;
 }
 
@@ -40,7 +40,7 @@ static wk_status mark_ready(const wk_learner *learner, const wk_tensor *kept, si
         room = wk_array_push(&read, kept[i]);
     for (size_t i = 0; room && i < wk_scope_count(model); i++)
         room = wk_array_push(&read, wk_scope_tensors(model)[i]);
-    if (room) wk_graph_mark(learner->learn.graph, read.items, read.count, learner->ready);
+    if (room) wk_graph_mark(learner->learn.graph, read.items, read.count, learner->weights_ready);
     wk_array_free(&read);
     return room ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to list weights");
 }
@@ -58,84 +58,85 @@ typedef struct beginning {
 // posterior states and the model.
 static wk_status take_over(wk_learner *learner, beginning *out, wk_error *err)
 {
-    wk_unit *unit = &learner->learn;
-    wk_graph *g = unit->graph;
+    wk_compiled_graph *compiled = &learner->learn;
+    wk_graph *g = compiled->graph;
     wk_optimizer *optimizer = learner->optimizers[WK_SET_MODEL];
-    wk_handed handed = wk_learner_handed(learner, g);
+    wk_handoff handoff = wk_learner_handoff(learner, g);
     wk_latent latent = wk_learner_latent(learner, g);
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
     wk_tensor number = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "update", NULL, 0);
-    wk_tensor figures =
-        wk_graph_persistent(g, WK_F32, WK_SHAPE(WK_MODEL_FIGURES), "model figures", NULL, 0);
+    wk_tensor scalars =
+        wk_graph_persistent(g, WK_F32, WK_SHAPE(WK_MODEL_SCALARS), "model figures", NULL, 0);
     wk_graph_section(g, "optimiser");
     wk_graph_branch(g, WK_BRANCH_CRITIC);
-    wk_graph_store(g, latent.stoch, handed.latent.stoch);
-    wk_graph_store(g, latent.deter, handed.latent.deter);
-    wk_graph_store(g, figures, handed.figures);
+    wk_graph_store(g, latent.stoch, handoff.latent.stoch);
+    wk_graph_store(g, latent.deter, handoff.latent.deter);
+    wk_graph_store(g, scalars, handoff.scalars);
     wk_graph_store(g, number, counter);
     wk_graph_count(g, counter, 1);
     wk_graph_branch(g, WK_BRANCH_MAIN);
-    wk_optimizer_take(optimizer, unit->scope[WK_SET_MODEL]);
-    wk_optimizer_step(optimizer, handed.flag);
+    wk_optimizer_import_gradients(optimizer, compiled->scope[WK_SET_MODEL]);
+    wk_optimizer_step(optimizer, handoff.flag);
     wk_graph_branch(g, WK_BRANCH_CRITIC);
-    const wk_tensor kept[] = {latent.stoch, latent.deter, figures, counter};
+    const wk_tensor kept[] = {latent.stoch, latent.deter, scalars, counter};
     wk_status status = mark_ready(learner, kept, sizeof kept / sizeof *kept, err);
     wk_graph_branch(g, WK_BRANCH_MAIN);
-    learner->learn_t.model_figures = figures;
+    learner->learn_t.model_scalars = scalars;
     *out = (beginning){latent, number, counter};
     return status;
 }
 
 // Disagreement along imagined trajectories: [1,H,N].
 static wk_tensor exploration_reward(wk_scope *ensemble, const wk_learner_config *c,
-                                    const wk_imagined *run)
+                                    const wk_rollout *rollout)
 {
     wk_graph *g = wk_scope_graph(ensemble);
-    int rows = c->horizon * run->starts;
-    wk_tensor before =
-        wk_graph_reshape(g, wk_imagined_before(g, c, run), WK_SHAPE(rows, wk_config_features(c)));
-    wk_tensor actions = wk_graph_reshape(g, run->actions, WK_SHAPE(rows, c->action_size));
+    int rows = c->horizon * rollout->starts;
+    wk_tensor before = wk_graph_reshape(g, wk_rollout_policy_features(g, c, rollout),
+                                        WK_SHAPE(rows, wk_config_features(c)));
+    wk_tensor actions = wk_graph_reshape(g, rollout->actions, WK_SHAPE(rows, c->action_size));
     wk_tensor spread = wk_ensemble_disagreement(ensemble, c, before, actions);
-    return wk_graph_reshape(g, spread, WK_SHAPE(1, c->horizon, run->starts));
+    return wk_graph_reshape(g, spread, WK_SHAPE(1, c->horizon, rollout->starts));
 }
 
 static void record_exploration(wk_learner *learner, beginning at)
 {
     const wk_learner_config *c = &learner->config;
-    wk_unit *unit = &learner->learn;
+    wk_compiled_graph *compiled = &learner->learn;
     wk_learn_tensors *t = &learner->learn_t;
-    wk_graph *g = unit->graph;
-    wk_scope *actor = unit->scope[WK_SET_EXPLORE_ACTOR];
+    wk_graph *g = compiled->graph;
+    wk_scope *actor = compiled->scope[WK_SET_EXPLORE_ACTOR];
 
     wk_graph_section(g, "imagination");
-    wk_rssm rssm = wk_rssm_use(unit->scope[WK_SET_MODEL], c);
-    rssm.beside_action = WK_BRANCH_CRITIC;
-    rssm.beside_deter = WK_BRANCH_DETER;
-    wk_imagined run = wk_imagine(&rssm, actor, at.latent, "explore", at.number);
+    wk_rssm rssm = wk_rssm_use(compiled->scope[WK_SET_MODEL], c);
+    rssm.action_grad_branch = WK_BRANCH_CRITIC;
+    rssm.deter_grad_branch = WK_BRANCH_DETER;
+    wk_rollout rollout = wk_imagine(&rssm, actor, at.latent, "explore", at.number);
     wk_graph_meet(g);
     wk_graph_section(g, "ensemble reward");
-    wk_tensor reward = exploration_reward(unit->scope[WK_SET_ENSEMBLE], c, &run);
-    wk_tensor by_start = wk_graph_reshape(g, reward, WK_SHAPE(c->horizon, run.starts));
+    wk_tensor reward = exploration_reward(compiled->scope[WK_SET_ENSEMBLE], c, &rollout);
+    wk_tensor by_start = wk_graph_reshape(g, reward, WK_SHAPE(c->horizon, rollout.starts));
     t->delta = wk_graph_mean(g, by_start, 0);
     t->reward = wk_graph_mean_all(g, reward);
     if (!actor) return;
 
     wk_graph_section(g, "policy");
-    wk_policy_scopes policy = {actor, unit->scope[WK_SET_EXPLORE_CRITIC],
-                               unit->scope[WK_SET_EXPLORE_SLOW]};
-    wk_behaviour b = wk_behaviour_record(&policy, c, &run, reward);
+    wk_policy_scopes policy = {actor, compiled->scope[WK_SET_EXPLORE_CRITIC],
+                               compiled->scope[WK_SET_EXPLORE_SLOW]};
+    wk_behaviour b = wk_behaviour_record(&policy, c, &rollout, reward);
     t->actor_loss = b.actor_loss;
     t->entropy = b.entropy;
 
     wk_graph_branch(g, WK_BRANCH_CRITIC);
-    t->critic_loss = wk_critic_loss(policy.critic, c, &run, b.returns, &t->value);
+    t->critic_loss = wk_critic_loss(policy.critic, c, &rollout, b.returns, &t->value);
     t->critic_norm =
-        wk_learner_train(learner, unit, WK_SET_EXPLORE_CRITIC, t->critic_loss, t->critic_loss);
+        wk_learner_train(learner, compiled, WK_SET_EXPLORE_CRITIC, t->critic_loss, t->critic_loss);
     wk_graph_branch(g, WK_BRANCH_MAIN);
 
     wk_graph_section(g, "policy");
-    wk_tensor objective = wk_actor_objective(g, c, &run, &b);
-    t->actor_norm = wk_learner_train(learner, unit, WK_SET_EXPLORE_ACTOR, b.actor_loss, objective);
+    wk_tensor objective = wk_actor_objective(g, c, &rollout, &b);
+    t->actor_norm =
+        wk_learner_train(learner, compiled, WK_SET_EXPLORE_ACTOR, b.actor_loss, objective);
 }
 
 // The ensemble's loss and gradients. Exploration is rewarded by the ensemble as it is before the
@@ -143,16 +144,16 @@ static void record_exploration(wk_learner *learner, beginning at)
 static wk_prepared record_ensemble(wk_learner *learner, wk_latent latent)
 {
     const wk_learner_config *c = &learner->config;
-    wk_unit *unit = &learner->learn;
+    wk_compiled_graph *compiled = &learner->learn;
     wk_learn_tensors *t = &learner->learn_t;
-    wk_scope *ensemble = unit->scope[WK_SET_ENSEMBLE];
-    wk_graph *g = unit->graph;
+    wk_scope *ensemble = compiled->scope[WK_SET_ENSEMBLE];
+    wk_graph *g = compiled->graph;
     wk_graph_section(g, "ensemble");
     wk_tensor features = wk_graph_concat(g, (wk_tensor[]){latent.stoch, latent.deter}, 2, 1);
     features = wk_graph_reshape(g, features, WK_SHAPE(c->length, c->batch, wk_config_features(c)));
     t->ensemble_loss = wk_ensemble_loss(ensemble, c, features, t->action);
     wk_prepared prepared =
-        wk_learner_prepare(learner, unit, WK_SET_ENSEMBLE, t->ensemble_loss, t->ensemble_loss);
+        wk_learner_prepare(learner, compiled, WK_SET_ENSEMBLE, t->ensemble_loss, t->ensemble_loss);
     t->ensemble_norm = prepared.norm;
     return prepared;
 }
@@ -161,10 +162,10 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
 {
     static const wk_set_id sets[] = {WK_SET_MODEL, WK_SET_ENSEMBLE, WK_SET_EXPLORE_ACTOR,
                                      WK_SET_EXPLORE_CRITIC, WK_SET_EXPLORE_SLOW};
-    wk_unit *unit = &learner->learn;
+    wk_compiled_graph *compiled = &learner->learn;
     wk_learn_tensors *t = &learner->learn_t;
-    WK_TRY(wk_unit_begin(unit, learner, sets, sizeof sets / sizeof *sets, err));
-    wk_graph *g = unit->graph;
+    WK_TRY(wk_compiled_graph_begin(compiled, learner, sets, sizeof sets / sizeof *sets, err));
+    wk_graph *g = compiled->graph;
     const wk_learner_config *c = &learner->config;
     t->action = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action");
     beginning at;
@@ -174,16 +175,16 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     wk_graph_branch(g, WK_BRANCH_MAIN);
     record_exploration(learner, at);
     wk_graph_branch(g, WK_BRANCH_HEADS);
-    wk_learner_step(learner, unit, WK_SET_ENSEMBLE, ensemble);
+    wk_learner_step(learner, compiled, WK_SET_ENSEMBLE, ensemble);
     wk_graph_branch(g, WK_BRANCH_MAIN);
 
-    if (unit->scope[WK_SET_EXPLORE_SLOW])
-        wk_scope_follow(unit->scope[WK_SET_EXPLORE_SLOW], unit->scope[WK_SET_EXPLORE_CRITIC],
-                        at.count, (uint64_t)c->slow_period);
-    const wk_tensor read[] = {t->model_figures, t->ensemble_loss, t->ensemble_norm, t->reward,
+    if (compiled->scope[WK_SET_EXPLORE_SLOW])
+        wk_scope_follow(compiled->scope[WK_SET_EXPLORE_SLOW],
+                        compiled->scope[WK_SET_EXPLORE_CRITIC], at.count, (uint64_t)c->slow_period);
+    const wk_tensor read[] = {t->model_scalars, t->ensemble_loss, t->ensemble_norm, t->reward,
                               t->delta,         t->actor_loss,    t->critic_loss,   t->actor_norm,
                               t->critic_norm,   t->value,         t->entropy};
-    t->figures = wk_figures_join(g, read, sizeof read / sizeof *read);
-    wk_graph_output(g, t->figures.joined);
-    return wk_unit_bind(unit, learner, err);
+    t->scalars = wk_scalars_join(g, read, sizeof read / sizeof *read);
+    wk_graph_output(g, t->scalars.joined);
+    return wk_compiled_graph_bind(compiled, learner, err);
 }

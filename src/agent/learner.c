@@ -69,43 +69,46 @@ static wk_status create_sets(wk_learner *learner, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_unit_begin(wk_unit *unit, const wk_learner *learner, const wk_set_id *sets,
-                        size_t count, wk_error *err)
+wk_status wk_compiled_graph_begin(wk_compiled_graph *compiled, const wk_learner *learner,
+                                  const wk_set_id *sets, size_t count, wk_error *err)
 {
-    WK_TRY(wk_graph_create(&unit->graph, err));
+    WK_TRY(wk_graph_create(&compiled->graph, err));
     for (size_t i = 0; i < count; i++) {
         wk_params *params = learner->params[sets[i]];
-        if (params) WK_TRY(wk_scope_create(params, unit->graph, &unit->scope[sets[i]], err));
+        if (params)
+            WK_TRY(wk_scope_create(params, compiled->graph, &compiled->scope[sets[i]], err));
     }
     return WK_OK;
 }
 
-wk_status wk_unit_bind(wk_unit *unit, const wk_learner *learner, wk_error *err)
+wk_status wk_compiled_graph_bind(wk_compiled_graph *compiled, const wk_learner *learner,
+                                 wk_error *err)
 {
     for (int id = 0; id < WK_SETS; id++)
-        if (unit->scope[id]) WK_TRY(wk_scope_bind(unit->scope[id], learner->backend, err));
+        if (compiled->scope[id]) WK_TRY(wk_scope_bind(compiled->scope[id], learner->backend, err));
     for (int id = 0; id < WK_SETS; id++) {
         // An optimiser is bound with the one graph that makes its steps.
-        bool trains = (unit == &learner->learn && id < WK_SET_REWARD) ||
-                      (unit == &learner->tasks && id >= WK_SET_REWARD);
+        bool trains = (compiled == &learner->learn && id < WK_SET_REWARD) ||
+                      (compiled == &learner->tasks && id >= WK_SET_REWARD);
         if (trains && learner->optimizers[id])
             WK_TRY(wk_optimizer_bind(learner->optimizers[id], learner->backend, err));
     }
     return WK_OK;
 }
 
-wk_status wk_unit_finish(wk_unit *unit, const wk_learner *learner, wk_error *err)
+wk_status wk_compiled_graph_finish(wk_compiled_graph *compiled, const wk_learner *learner,
+                                   wk_error *err)
 {
-    WK_TRY(wk_unit_bind(unit, learner, err));
-    return wk_program_create(unit->graph, learner->backend, &unit->program, err);
+    WK_TRY(wk_compiled_graph_bind(compiled, learner, err));
+    return wk_program_create(compiled->graph, learner->backend, &compiled->program, err);
 }
 
-void wk_unit_free(wk_unit *unit)
+void wk_compiled_graph_free(wk_compiled_graph *compiled)
 {
-    wk_program_destroy(unit->program);
+    wk_program_destroy(compiled->program);
     for (int id = 0; id < WK_SETS; id++)
-        wk_scope_destroy(unit->scope[id]);
-    wk_graph_destroy(unit->graph);
+        wk_scope_destroy(compiled->scope[id]);
+    wk_graph_destroy(compiled->graph);
 }
 
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which)
@@ -114,36 +117,37 @@ wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_
                                (size_t)which * sizeof(uint64_t));
 }
 
-void wk_learner_check(wk_unit *unit, wk_tensor loss, wk_tensor flag)
+void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss, wk_tensor flag)
 {
-    wk_graph *g = unit->graph;
+    wk_graph *g = compiled->graph;
     wk_graph_store(g, flag, wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "zero", NULL, 0));
     wk_graph_check_finite(g, loss, flag);
     wk_graph_section(g, "optimiser");
 }
 
-wk_prepared wk_learner_prepare(const wk_learner *learner, wk_unit *unit, wk_set_id set,
-                               wk_tensor loss, wk_tensor objective)
+wk_prepared wk_learner_prepare(const wk_learner *learner, wk_compiled_graph *compiled,
+                               wk_set_id set, wk_tensor loss, wk_tensor objective)
 {
-    wk_graph *g = unit->graph;
+    wk_graph *g = compiled->graph;
     wk_tensor flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", NULL, 0);
-    wk_learner_check(unit, loss, flag);
-    wk_tensor norm = wk_optimizer_gradients(learner->optimizers[set], unit->scope[set],
+    wk_learner_record_finite_check(compiled, loss, flag);
+    wk_tensor norm = wk_optimizer_gradients(learner->optimizers[set], compiled->scope[set],
                                             wk_graph_sum_all(g, objective));
     return (wk_prepared){norm, flag};
 }
 
-void wk_learner_step(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_prepared prepared)
+void wk_learner_step(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
+                     wk_prepared prepared)
 {
-    wk_graph_section(unit->graph, "optimiser");
+    wk_graph_section(compiled->graph, "optimiser");
     wk_optimizer_step(learner->optimizers[set], prepared.flag);
 }
 
-wk_tensor wk_learner_train(const wk_learner *learner, wk_unit *unit, wk_set_id set, wk_tensor loss,
-                           wk_tensor objective)
+wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
+                           wk_tensor loss, wk_tensor objective)
 {
-    wk_prepared prepared = wk_learner_prepare(learner, unit, set, loss, objective);
-    wk_learner_step(learner, unit, set, prepared);
+    wk_prepared prepared = wk_learner_prepare(learner, compiled, set, loss, objective);
+    wk_learner_step(learner, compiled, set, prepared);
     return prepared.norm;
 }
 
@@ -168,33 +172,33 @@ wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)
 }
 
 // Behind the posterior states, at whole 64 bytes: the flag, then the figures.
-static size_t handed_flag(const wk_learner_config *c)
+static size_t handoff_flag(const wk_learner_config *c)
 {
     return (latent_bytes(c) + 63) / 64 * 64;
 }
 
-size_t wk_learner_handed_bytes(const wk_learner_config *c)
+size_t wk_learner_handoff_bytes(const wk_learner_config *c)
 {
-    return handed_flag(c) + sizeof(uint64_t) + WK_MODEL_FIGURES * sizeof(float);
+    return handoff_flag(c) + sizeof(uint64_t) + WK_MODEL_SCALARS * sizeof(float);
 }
 
-wk_handed wk_learner_handed(const wk_learner *learner, wk_graph *g)
+wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g)
 {
-    wk_buffer *buffer = learner->handed;
-    size_t flag = handed_flag(&learner->config);
-    return (wk_handed){
+    wk_buffer *buffer = learner->handoff;
+    size_t flag = handoff_flag(&learner->config);
+    return (wk_handoff){
         .latent = latent_in(buffer, &learner->config, g),
-        .figures = wk_graph_persistent(g, WK_F32, WK_SHAPE(WK_MODEL_FIGURES), "model figures",
+        .scalars = wk_graph_persistent(g, WK_F32, WK_SHAPE(WK_MODEL_SCALARS), "model figures",
                                        buffer, flag + sizeof(uint64_t)),
         .flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", buffer, flag),
     };
 }
 
-const wk_unit *wk_learner_unit(const wk_learner *learner, int i)
+const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i)
 {
-    const wk_unit *const units[WK_UNITS] = {&learner->model, &learner->learn, &learner->tasks,
-                                            &learner->observe};
-    return units[i];
+    const wk_compiled_graph *const graphs[WK_COMPILED_GRAPHS] = {
+        &learner->model, &learner->learn, &learner->tasks, &learner->observe};
+    return graphs[i];
 }
 
 // Everything that checkpoints and snapshots hold.
@@ -214,50 +218,56 @@ static wk_status list_state(wk_learner *learner, wk_error *err)
                         learner->counters, 0, err);
 }
 
-static wk_status compile(const wk_unit *unit, wk_buffer *temporary, wk_error *err)
+static wk_status compile(const wk_compiled_graph *compiled, wk_buffer *temporary, wk_error *err)
 {
-    return unit->program ? wk_program_compile(unit->program, temporary, err) : WK_OK;
+    return compiled->program ? wk_program_compile(compiled->program, temporary, err) : WK_OK;
 }
 
 // Programs that run one after the other share the memory of the largest for their temporaries.
-static wk_status compile_units(wk_learner *learner, wk_error *err)
+static wk_status compile_programs(wk_learner *learner, wk_error *err)
 {
     wk_backend *backend = learner->backend;
-    wk_temporaries need = wk_learner_temporaries(learner);
-    if (need.shared > 0) WK_TRY(wk_buffer_create(backend, need.shared, &learner->temporary, err));
-    if (need.beside > 0) WK_TRY(wk_buffer_create(backend, need.beside, &learner->beside, err));
-    if (need.before > 0) WK_TRY(wk_buffer_create(backend, need.before, &learner->before, err));
-    if (learner->ahead) wk_program_set_pace(learner->model.program, WK_PACE_PATIENT);
-    WK_TRY(compile(&learner->model, learner->before ? learner->before : learner->temporary, err));
-    WK_TRY(compile(&learner->learn, learner->temporary, err));
-    WK_TRY(compile(&learner->observe, learner->temporary, err));
-    return compile(&learner->tasks, learner->beside ? learner->beside : learner->temporary, err);
+    wk_temporaries bytes = wk_learner_temporaries(learner);
+    if (bytes.shared > 0)
+        WK_TRY(wk_buffer_create(backend, bytes.shared, &learner->shared_scratch, err));
+    if (bytes.tasks > 0)
+        WK_TRY(wk_buffer_create(backend, bytes.tasks, &learner->task_scratch, err));
+    if (bytes.prefetch > 0)
+        WK_TRY(wk_buffer_create(backend, bytes.prefetch, &learner->prefetch_scratch, err));
+    if (learner->prefetches) wk_program_set_priority(learner->model.program, WK_PRIORITY_LOW);
+    WK_TRY(compile(&learner->model,
+                   learner->prefetch_scratch ? learner->prefetch_scratch : learner->shared_scratch,
+                   err));
+    WK_TRY(compile(&learner->learn, learner->shared_scratch, err));
+    WK_TRY(compile(&learner->observe, learner->shared_scratch, err));
+    return compile(&learner->tasks,
+                   learner->task_scratch ? learner->task_scratch : learner->shared_scratch, err);
 }
 
 // Where the device is too small for all at once, world models do not run ahead of their updates;
 // where it is still too small, task updates come behind updates.
-static wk_status place_units(wk_learner *learner, unsigned uses, wk_error *err)
+static wk_status place_programs(wk_learner *learner, unsigned uses, wk_error *err)
 {
-    bool beside = learner->learn.program && wk_backend_works_beside(learner->backend);
-    learner->tasks_beside = beside && learner->tasks.program;
-    learner->ahead = beside && !(uses & WK_LEARNER_IN_TURN);
-    if (learner->ahead) learner->ahead = wk_learner_fits(learner);
-    if (learner->tasks_beside) learner->tasks_beside = wk_learner_fits(learner);
-    WK_TRY(wk_learner_check_room(learner, err));
-    wk_status status = compile_units(learner, err);
+    bool async = learner->learn.program && wk_backend_is_async(learner->backend);
+    learner->tasks_async = async && learner->tasks.program;
+    learner->prefetches = async && !(uses & WK_LEARNER_NO_PREFETCH);
+    if (learner->prefetches) learner->prefetches = wk_learner_fits(learner);
+    if (learner->tasks_async) learner->tasks_async = wk_learner_fits(learner);
+    WK_TRY(wk_learner_check_memory(learner, err));
+    wk_status status = compile_programs(learner, err);
     if (status == WK_E_MEMORY)
         wk_fail_context(err, "a learner that needs at least %zu MiB",
-                        wk_learner_need_total(wk_learner_get_need(learner)) >> 20);
+                        wk_memory_estimate_total(wk_learner_estimate_memory(learner)) >> 20);
     return status;
 }
 
-static wk_status plan(wk_unit *unit, wk_backend *backend, wk_error *err)
+static wk_status plan(wk_compiled_graph *compiled, wk_backend *backend, wk_error *err)
 {
-    return wk_program_plan(unit->graph, backend, &unit->program, err);
+    return wk_program_plan(compiled->graph, backend, &compiled->program, err);
 }
 
 // All graphs are recorded, because that is how networks get their weights.
-static wk_status record_units(wk_learner *learner, unsigned uses, wk_error *err)
+static wk_status record_graphs(wk_learner *learner, unsigned uses, wk_error *err)
 {
     wk_backend *backend = learner->backend;
     bool tasks = learner->config.tasks > 0;
@@ -282,23 +292,23 @@ static wk_status build(wk_learner *learner, unsigned uses, wk_error *err)
     WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
                             err));
     WK_TRY(wk_buffer_create(learner->backend, latent_bytes(c), &learner->latent, err));
-    WK_TRY(wk_buffer_create(learner->backend, wk_learner_handed_bytes(c), &learner->handed, err));
-    size_t most = rows * (size_t)(c->tasks > 1 ? c->tasks : 1);
-    learner->scratch = malloc(most * sizeof(float));
-    if (!learner->scratch)
-        return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", most);
-    WK_TRY(wk_learner_make_queues(learner, err));
-    WK_TRY(record_units(learner, uses, err));
-    WK_TRY(place_units(learner, uses, err));
+    WK_TRY(wk_buffer_create(learner->backend, wk_learner_handoff_bytes(c), &learner->handoff, err));
+    size_t max_numbers = rows * (size_t)(c->tasks > 1 ? c->tasks : 1);
+    learner->host_numbers = malloc(max_numbers * sizeof(float));
+    if (!learner->host_numbers)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", max_numbers);
+    WK_TRY(wk_learner_create_queues(learner, err));
+    WK_TRY(record_graphs(learner, uses, err));
+    WK_TRY(place_programs(learner, uses, err));
     if (learner->params[WK_SET_EXPLORE_SLOW])
         WK_TRY(wk_params_copy(learner->params[WK_SET_EXPLORE_SLOW],
                               learner->params[WK_SET_EXPLORE_CRITIC], err));
     if (c->tasks > 0)
         WK_TRY(wk_params_copy(learner->params[WK_SET_TASK_SLOW],
                               learner->params[WK_SET_TASK_CRITIC], err));
-    size_t figures = learner->learn_t.figures.total + learner->task_t.figures.total;
-    WK_TRY(
-        wk_host_create(learner->backend, figures * sizeof(float), (void **)&learner->figures, err));
+    size_t scalars = learner->learn_t.scalars.total + learner->task_t.scalars.total;
+    WK_TRY(wk_pinned_create(learner->backend, scalars * sizeof(float), (void **)&learner->scalars,
+                            err));
     return list_state(learner, err);
 }
 
@@ -329,39 +339,39 @@ wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, 
 void wk_learner_destroy(wk_learner *learner)
 {
     if (!learner) return;
-    assert(!learner->mirrors);
-    wk_queue_destroy(learner->work);
-    wk_queue_destroy(learner->model_work);
-    wk_queue_destroy(learner->task_work);
-    wk_queue_destroy(learner->transfers);
+    assert(!learner->snapshots);
+    wk_queue_destroy(learner->update_queue);
+    wk_queue_destroy(learner->model_queue);
+    wk_queue_destroy(learner->task_queue);
+    wk_queue_destroy(learner->transfer_queue);
     wk_state_destroy(learner->state);
     wk_state_destroy(learner->weights);
-    wk_unit_free(&learner->model);
-    wk_unit_free(&learner->learn);
-    wk_unit_free(&learner->tasks);
-    wk_unit_free(&learner->observe);
+    wk_compiled_graph_free(&learner->model);
+    wk_compiled_graph_free(&learner->learn);
+    wk_compiled_graph_free(&learner->tasks);
+    wk_compiled_graph_free(&learner->observe);
     for (int id = 0; id < WK_SETS; id++) {
         wk_optimizer_destroy(learner->optimizers[id]);
         wk_params_destroy(learner->params[id]);
     }
     wk_buffer_destroy(learner->latent);
-    wk_buffer_destroy(learner->handed);
+    wk_buffer_destroy(learner->handoff);
     wk_buffer_destroy(learner->counters);
-    wk_buffer_destroy(learner->temporary);
-    wk_buffer_destroy(learner->beside);
-    wk_buffer_destroy(learner->before);
-    wk_event_destroy(learner->done);
-    wk_event_destroy(learner->modelled);
-    wk_event_destroy(learner->ready);
+    wk_buffer_destroy(learner->shared_scratch);
+    wk_buffer_destroy(learner->task_scratch);
+    wk_buffer_destroy(learner->prefetch_scratch);
+    wk_event_destroy(learner->update_done);
+    wk_event_destroy(learner->model_done);
+    wk_event_destroy(learner->weights_ready);
     wk_event_destroy(learner->tasks_done);
     for (int i = 0; i < 2; i++) {
-        wk_buffer_destroy(learner->incoming[i]);
-        wk_host_destroy(learner->backend, learner->outgoing[i]);
-        wk_event_destroy(learner->staged[i]);
-        wk_event_destroy(learner->taken[i]);
+        wk_buffer_destroy(learner->device_batches[i]);
+        wk_pinned_destroy(learner->backend, learner->pinned_batches[i]);
+        wk_event_destroy(learner->batch_ready[i]);
+        wk_event_destroy(learner->batch_consumed[i]);
     }
-    free(learner->scratch);
-    wk_host_destroy(learner->backend, learner->figures);
+    free(learner->host_numbers);
+    wk_pinned_destroy(learner->backend, learner->scalars);
     free(learner);
 }
 
@@ -433,7 +443,7 @@ wk_status wk_learner_restore_in(wk_learner *learner, const wk_dir *in, const cha
                                 wk_error *err)
 {
     wk_safetensors *file;
-    WK_TRY(wk_learner_forget(learner, err));
+    WK_TRY(wk_learner_discard_prefetch(learner, err));
     WK_TRY(wk_safetensors_open_in(in, name, &file, err));
     wk_status status = wk_state_load(learner->state, file, err);
     wk_safetensors_close(file);

@@ -14,7 +14,7 @@
 #include "tensor/backend.h"
 #include "tensor/program.h"
 
-enum { WK_LEARNER_TASKS = 16 }; // most task policies
+enum { WK_LEARNER_TASKS_MAX = 16 }; // most task policies
 
 typedef struct wk_learner wk_learner;
 
@@ -29,7 +29,7 @@ enum {
     WK_LEARNER_OBSERVES = 2, // wk_learner_observe
     // With updates: the world model of a batch runs when its update is started, even where the
     // device has the room to run it ahead. Less memory, the same results.
-    WK_LEARNER_IN_TURN = 4,
+    WK_LEARNER_NO_PREFETCH = 4,
 };
 /// The same with programs, and memory for them, only for that.
 wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
@@ -62,8 +62,8 @@ typedef struct wk_learner_metrics {
 
 /// Figures of a task update, per task.
 typedef struct wk_task_metrics {
-    float reward_loss[WK_LEARNER_TASKS], reward_norm[WK_LEARNER_TASKS];
-    wk_policy_metrics policy[WK_LEARNER_TASKS];
+    float reward_loss[WK_LEARNER_TASKS_MAX], reward_norm[WK_LEARNER_TASKS_MAX];
+    wk_policy_metrics policy[WK_LEARNER_TASKS_MAX];
 } wk_task_metrics;
 
 /// One reward-free update. `delta` gets the error estimate of every start, [T,B]: the disagreement
@@ -78,7 +78,7 @@ wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
 /// A device that works beside the host, and has the room, runs the world model on a batch from when
 /// it is staged and the update before has made its model's step; that changes nothing but when
 /// things are done.
-/// Pictures in memory of wk_host_create are copied while the host goes on: they must stay until
+/// Pictures in memory of wk_pinned_create are copied while the host goes on: they must stay until
 /// their update is finished, or others are staged. Frames on the device must stay as long; work in
 /// the transfers' queue may replace them behind that. Either result may be NULL.
 wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
@@ -95,7 +95,7 @@ void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *metrics);
 
 /// The queue in which batches come to the device; pictures that later batches refer to are brought
 /// there in it.
-wk_queue *wk_learner_transfers(wk_learner *learner);
+wk_queue *wk_learner_transfer_queue(wk_learner *learner);
 
 /// Trains reward heads and task policies on the states of the last wk_learner_update or
 /// wk_learner_observe, with the batch's rewards.
@@ -107,9 +107,9 @@ wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *b
 wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
 
 /// Name of the first figure that is not finite ("model_loss"), or NULL when all are.
-const char *wk_learner_metrics_fault(const wk_learner_metrics *metrics);
+const char *wk_learner_metrics_nonfinite(const wk_learner_metrics *metrics);
 /// The same for the first `tasks` tasks ("reward_loss").
-const char *wk_task_metrics_fault(const wk_task_metrics *metrics, int tasks);
+const char *wk_task_metrics_nonfinite(const wk_task_metrics *metrics, int tasks);
 
 /// Updates done, and optimiser steps skipped because of numbers that were not finite, over all
 /// networks.

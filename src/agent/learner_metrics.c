@@ -17,11 +17,11 @@ static void fill_model_metrics(const wk_learner *learner, wk_learner_metrics *m)
 {
     const wk_model_tensors *t = &learner->model_t;
     const wk_learn_tensors *update = &learner->learn_t;
-    const float *numbers = wk_figures_at(&update->figures, learner->figures, update->model_figures);
+    const float *numbers = wk_scalars_at(&update->scalars, learner->scalars, update->model_scalars);
     const struct {
         wk_tensor x;
         float *to;
-    } figures[] = {
+    } scalars[] = {
         {t->losses.total, &m->model_loss},
         {t->losses.image, &m->image_loss},
         {t->losses.kl, &m->kl},
@@ -29,8 +29,8 @@ static void fill_model_metrics(const wk_learner *learner, wk_learner_metrics *m)
         {t->losses.post_entropy, &m->post_entropy},
         {t->norm, &m->model_norm},
     };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        *figures[i].to = *wk_figures_at(&t->figures, numbers, figures[i].x);
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+        *scalars[i].to = *wk_scalars_at(&t->scalars, numbers, scalars[i].x);
 }
 
 void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
@@ -40,7 +40,7 @@ void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
         wk_tensor x;
         int count; // more than one: the mean
         float *to;
-    } figures[] = {
+    } scalars[] = {
         {t->reward, 1, &m->disagreement},
         {t->actor_loss, 1, &m->explore.actor_loss},
         {t->critic_loss, 1, &m->explore.critic_loss},
@@ -51,9 +51,9 @@ void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
         {t->ensemble_loss, learner->config.ensemble, &m->ensemble_loss},
         {t->ensemble_norm, learner->config.ensemble, &m->ensemble_norm},
     };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        const float *at = wk_figures_at(&t->figures, learner->figures, figures[i].x);
-        *figures[i].to = at ? mean_of(at, figures[i].count) : 0;
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        const float *at = wk_scalars_at(&t->scalars, learner->scalars, scalars[i].x);
+        *scalars[i].to = at ? mean_of(at, scalars[i].count) : 0;
     }
     fill_model_metrics(learner, m);
 }
@@ -66,7 +66,7 @@ void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *m)
         const struct {
             wk_tensor x;
             float *to;
-        } figures[] = {
+        } scalars[] = {
             {t->reward_loss, &m->reward_loss[k]},
             {t->reward_norm, &m->reward_norm[k]},
             {t->actor_loss, &p->actor_loss},
@@ -76,18 +76,18 @@ void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *m)
             {t->value, &p->value},
             {t->entropy, &p->entropy},
         };
-        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-            *figures[i].to =
-                wk_figures_at(&t->figures, wk_learner_task_figures(learner), figures[i].x)[k];
+        for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+            *scalars[i].to =
+                wk_scalars_at(&t->scalars, wk_learner_task_scalars(learner), scalars[i].x)[k];
     }
 }
 
-const char *wk_learner_metrics_fault(const wk_learner_metrics *m)
+const char *wk_learner_metrics_nonfinite(const wk_learner_metrics *m)
 {
     const struct {
         const char *name;
         float value;
-    } figures[] = {
+    } scalars[] = {
         {"model_loss", m->model_loss},
         {"image_loss", m->image_loss},
         {"kl", m->kl},
@@ -100,12 +100,12 @@ const char *wk_learner_metrics_fault(const wk_learner_metrics *m)
         {"critic_loss", m->explore.critic_loss},
         {"critic_norm", m->explore.critic_norm},
     };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (!isfinite(figures[i].value)) return figures[i].name;
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+        if (!isfinite(scalars[i].value)) return scalars[i].name;
     return NULL;
 }
 
-const char *wk_task_metrics_fault(const wk_task_metrics *m, int tasks)
+const char *wk_task_metrics_nonfinite(const wk_task_metrics *m, int tasks)
 {
     for (int k = 0; k < tasks; k++) {
         const wk_policy_metrics *p = &m->policy[k];

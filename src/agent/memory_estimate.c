@@ -26,15 +26,15 @@ static size_t optimizer_bytes(const wk_learner *learner)
 static size_t early_bytes(const wk_learner *learner)
 {
     size_t sum = buffer_size(learner->counters) + buffer_size(learner->latent) +
-                 buffer_size(learner->handed);
+                 buffer_size(learner->handoff);
     for (int i = 0; i < 2; i++)
-        sum += buffer_size(learner->incoming[i]);
+        sum += buffer_size(learner->device_batches[i]);
     return sum;
 }
 
-static size_t planned_bytes(const wk_unit *unit)
+static size_t planned_bytes(const wk_compiled_graph *compiled)
 {
-    return unit->program ? wk_program_get_stats(unit->program).planned : 0;
+    return compiled->program ? wk_program_get_stats(compiled->program).planned : 0;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -47,12 +47,12 @@ wk_temporaries wk_learner_temporaries(const wk_learner *learner)
     size_t learn = planned_bytes(&learner->learn), tasks = planned_bytes(&learner->tasks);
     size_t observe = planned_bytes(&learner->observe), model = planned_bytes(&learner->model);
     wk_temporaries out = {.shared = larger(learn, observe)};
-    if (learner->tasks_beside)
-        out.beside = tasks;
+    if (learner->tasks_async)
+        out.tasks = tasks;
     else
         out.shared = larger(out.shared, tasks);
-    if (learner->ahead)
-        out.before = model;
+    if (learner->prefetches)
+        out.prefetch = model;
     else
         out.shared = larger(out.shared, model);
     return out;
@@ -60,35 +60,36 @@ wk_temporaries wk_learner_temporaries(const wk_learner *learner)
 
 size_t wk_temporaries_total(wk_temporaries temporaries)
 {
-    return temporaries.shared + temporaries.beside + temporaries.before;
+    return temporaries.shared + temporaries.tasks + temporaries.prefetch;
 }
 
 size_t wk_learner_owned(const wk_learner *learner)
 {
     size_t sum = 0;
-    for (int i = 0; i < WK_UNITS; i++) {
-        const wk_program *program = wk_learner_unit(learner, i)->program;
+    for (int i = 0; i < WK_COMPILED_GRAPHS; i++) {
+        const wk_program *program = wk_learner_compiled_graph(learner, i)->program;
         if (program) sum += wk_program_get_stats(program).owned;
     }
     return sum;
 }
 
-wk_learner_need wk_learner_get_need(const wk_learner *learner)
+wk_memory_estimate wk_learner_estimate_memory(const wk_learner *learner)
 {
-    wk_room room = wk_backend_room(learner->backend);
+    wk_memory_info memory = wk_backend_memory_info(learner->backend);
     size_t weights = weight_bytes(learner);
     size_t temporary = wk_temporaries_total(wk_learner_temporaries(learner));
-    wk_learner_need need = {.state = weights + optimizer_bytes(learner),
-                            .planned = temporary + early_bytes(learner) + wk_learner_owned(learner),
-                            .copies = room.copies ? weights / 2 : 0};
-    for (int i = 0; i < WK_UNITS; i++)
-        if (wk_learner_unit(learner, i)->program) need.working += room.program;
-    return need;
+    wk_memory_estimate estimate = {.state = weights + optimizer_bytes(learner),
+                                   .planned =
+                                       temporary + early_bytes(learner) + wk_learner_owned(learner),
+                                   .copies = memory.copies ? weights / 2 : 0};
+    for (int i = 0; i < WK_COMPILED_GRAPHS; i++)
+        if (wk_learner_compiled_graph(learner, i)->program) estimate.working += memory.program;
+    return estimate;
 }
 
-size_t wk_learner_need_total(wk_learner_need need)
+size_t wk_memory_estimate_total(wk_memory_estimate estimate)
 {
-    return need.state + need.planned + need.copies + need.working;
+    return estimate.state + estimate.planned + estimate.copies + estimate.working;
 }
 
 // In whole MiB, rounded up.
@@ -99,23 +100,25 @@ static size_t mebibytes(size_t bytes)
 
 bool wk_learner_fits(const wk_learner *learner)
 {
-    wk_room room = wk_backend_room(learner->backend);
-    wk_learner_need need = wk_learner_get_need(learner);
-    size_t there = need.state + early_bytes(learner);
-    return room.total == 0 || wk_learner_need_total(need) - there <= room.free;
+    wk_memory_info memory = wk_backend_memory_info(learner->backend);
+    wk_memory_estimate estimate = wk_learner_estimate_memory(learner);
+    size_t there = estimate.state + early_bytes(learner);
+    return memory.total == 0 || wk_memory_estimate_total(estimate) - there <= memory.free;
 }
 
-wk_status wk_learner_check_room(const wk_learner *learner, wk_error *err)
+wk_status wk_learner_check_memory(const wk_learner *learner, wk_error *err)
 {
     if (wk_learner_fits(learner)) return WK_OK;
-    wk_room room = wk_backend_room(learner->backend);
-    wk_learner_need need = wk_learner_get_need(learner);
-    size_t total = wk_learner_need_total(need), there = need.state + early_bytes(learner);
+    wk_memory_info memory = wk_backend_memory_info(learner->backend);
+    wk_memory_estimate estimate = wk_learner_estimate_memory(learner);
+    size_t total = wk_memory_estimate_total(estimate),
+           there = estimate.state + early_bytes(learner);
     return wk_fail(
         err, WK_E_MEMORY,
         "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
         "%zu temporaries and inputs, %zu bf16 copies of weights, %zu working memory), "
         "and %zu of its %zu MiB are free; use a smaller batch, smaller networks or another device",
-        mebibytes(total), mebibytes(need.state), mebibytes(need.planned), mebibytes(need.copies),
-        mebibytes(need.working), (room.free + there) >> 20, room.total >> 20);
+        mebibytes(total), mebibytes(estimate.state), mebibytes(estimate.planned),
+        mebibytes(estimate.copies), mebibytes(estimate.working), (memory.free + there) >> 20,
+        memory.total >> 20);
 }

@@ -23,36 +23,37 @@ static void keep_latent(wk_graph *g, wk_latent place, wk_latent latent)
 
 wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
 {
-    wk_unit *unit = &learner->model;
+    wk_compiled_graph *compiled = &learner->model;
     wk_model_tensors *t = &learner->model_t;
-    WK_TRY(wk_unit_begin(unit, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
-    wk_graph *g = unit->graph;
+    WK_TRY(wk_compiled_graph_begin(compiled, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
+    wk_graph *g = compiled->graph;
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
-    wk_handed handed = wk_learner_handed(learner, g);
+    wk_handoff handoff = wk_learner_handoff(learner, g);
     t->batch = wk_batch_inputs(g, &learner->config);
-    t->losses = wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
-    wk_learner_check(unit, t->losses.total, handed.flag);
-    t->norm = wk_optimizer_leave(learner->optimizers[WK_SET_MODEL], unit->scope[WK_SET_MODEL],
-                                 t->losses.total);
-    keep_latent(g, handed.latent, t->losses.latent);
-    const wk_tensor read[WK_MODEL_FIGURES] = {t->losses.total,        t->losses.image,
+    t->losses =
+        wk_model_record(compiled->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
+    wk_learner_record_finite_check(compiled, t->losses.total, handoff.flag);
+    t->norm = wk_optimizer_export_gradients(learner->optimizers[WK_SET_MODEL],
+                                            compiled->scope[WK_SET_MODEL], t->losses.total);
+    keep_latent(g, handoff.latent, t->losses.latent);
+    const wk_tensor read[WK_MODEL_SCALARS] = {t->losses.total,        t->losses.image,
                                               t->losses.kl,           t->losses.prior_entropy,
                                               t->losses.post_entropy, t->norm};
-    t->figures = wk_figures_join(g, read, WK_MODEL_FIGURES);
-    wk_graph_store(g, handed.figures, t->figures.joined);
-    return wk_unit_bind(unit, learner, err);
+    t->scalars = wk_scalars_join(g, read, WK_MODEL_SCALARS);
+    wk_graph_store(g, handoff.scalars, t->scalars.joined);
+    return wk_compiled_graph_bind(compiled, learner, err);
 }
 
 wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
 {
-    wk_unit *unit = &learner->observe;
-    WK_TRY(wk_unit_begin(unit, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
-    wk_graph *g = unit->graph;
+    wk_compiled_graph *compiled = &learner->observe;
+    WK_TRY(wk_compiled_graph_begin(compiled, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
+    wk_graph *g = compiled->graph;
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_OBSERVE);
     learner->observe_t = wk_batch_inputs(g, &learner->config);
-    wk_model_losses seen =
-        wk_model_record(unit->scope[WK_SET_MODEL], &learner->config, &learner->observe_t, counter);
+    wk_model_losses seen = wk_model_record(compiled->scope[WK_SET_MODEL], &learner->config,
+                                           &learner->observe_t, counter);
     keep_latent(g, wk_learner_latent(learner, g), seen.latent);
     wk_graph_count(g, counter, 1);
-    return wk_unit_bind(unit, learner, err);
+    return wk_compiled_graph_bind(compiled, learner, err);
 }

@@ -7,13 +7,13 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { MOST_STEPS = 1024 };
+enum { STEPS_MAX = 1024 };
 
 struct wk_prediction {
     wk_learner *learner;
     wk_learner_config config; // the learner's, with this batch and length
     int context;
-    wk_unit unit;
+    wk_compiled_graph compiled;
     wk_batch_tensors batch;
     wk_tensor images, error, disagreement, open_loop;
     float *keep;
@@ -44,7 +44,7 @@ static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
 static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_tensor images)
 {
     const wk_learner_config *c = &p->config;
-    wk_graph *g = p->unit.graph;
+    wk_graph *g = p->compiled.graph;
     int steps = c->length - 1;
     wk_latent now = {rows_of(g, seen.stoch, 0, steps), rows_of(g, seen.deter, 0, steps)};
     wk_tensor action = rows_of(g, p->batch.action, 1, steps);
@@ -53,7 +53,7 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
     wk_tensor truth = wk_graph_slice(g, images, 0, c->batch, steps * c->batch);
     wk_tensor half = wk_graph_half_squared_error(g, p->images, truth, 3);
     p->error = wk_graph_affine(g, half, 2.0f / WK_PIXELS, 0);
-    p->disagreement = wk_ensemble_disagreement(p->unit.scope[WK_SET_ENSEMBLE], c,
+    p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_SET_ENSEMBLE], c,
                                                wk_rssm_features(rssm, now), action);
 }
 
@@ -61,8 +61,8 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
 static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen)
 {
     const wk_learner_config *c = &p->config;
-    wk_graph *g = p->unit.graph;
-    wk_tensor features[MOST_STEPS];
+    wk_graph *g = p->compiled.graph;
+    wk_tensor features[STEPS_MAX];
     wk_latent latent = {0};
     for (int t = 0; t < c->length; t++) {
         if (t < p->context) {
@@ -82,10 +82,10 @@ static wk_status build(wk_prediction *p, wk_error *err)
     const wk_learner_config *c = &p->config;
     p->keep = malloc((size_t)wk_config_rows(c) * sizeof *p->keep);
     if (!p->keep) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
-    WK_TRY(wk_unit_begin(&p->unit, p->learner, (const wk_set_id[]){WK_SET_MODEL, WK_SET_ENSEMBLE},
-                         2, err));
-    wk_graph *g = p->unit.graph;
-    wk_scope *model = p->unit.scope[WK_SET_MODEL];
+    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner,
+                                   (const wk_set_id[]){WK_SET_MODEL, WK_SET_ENSEMBLE}, 2, err));
+    wk_graph *g = p->compiled.graph;
+    wk_scope *model = p->compiled.scope[WK_SET_MODEL];
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
     p->batch = wk_batch_inputs(g, c);
     wk_tensor images = wk_graph_image(g, p->batch.image);
@@ -99,17 +99,17 @@ static wk_status build(wk_prediction *p, wk_error *err)
     const wk_tensor read[] = {p->images, p->error, p->disagreement, p->open_loop};
     for (int i = 0; i < (p->context > 0 ? 4 : 3); i++)
         wk_graph_output(g, read[i]);
-    return wk_unit_finish(&p->unit, p->learner, err);
+    return wk_compiled_graph_finish(&p->compiled, p->learner, err);
 }
 
 wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
                                wk_prediction **out, wk_error *err)
 {
-    if (count < 1 || steps < 2 || steps > MOST_STEPS || context < 0 || context > steps)
+    if (count < 1 || steps < 2 || steps > STEPS_MAX || context < 0 || context > steps)
         return wk_fail(err, WK_E_INPUT,
                        "cannot predict %d sequences of %d steps after %d: give at least one "
                        "sequence, 2 to %d steps, and a context within them",
-                       count, steps, context, MOST_STEPS);
+                       count, steps, context, STEPS_MAX);
     wk_prediction *p = calloc(1, sizeof *p);
     if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction");
     p->learner = learner;
@@ -129,7 +129,7 @@ wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int co
 void wk_prediction_destroy(wk_prediction *p)
 {
     if (!p) return;
-    wk_unit_free(&p->unit);
+    wk_compiled_graph_free(&p->compiled);
     free(p->keep);
     free(p);
 }
@@ -138,7 +138,7 @@ static wk_status read_floats(const wk_prediction *p, wk_tensor x, float *to, siz
                              wk_error *err)
 {
     if (!to) return WK_OK;
-    return wk_program_download(p->unit.program, x, to, count * sizeof *to, err);
+    return wk_program_download(p->compiled.program, x, to, count * sizeof *to, err);
 }
 
 wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
@@ -146,7 +146,7 @@ wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
 {
     assert(p->context > 0 || !out->open_loop);
     const wk_learner_config *c = &p->config;
-    wk_program *program = p->unit.program;
+    wk_program *program = p->compiled.program;
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
     for (size_t i = 0; i < rows; i++)
         p->keep[i] = batch->first[i] ? 0.0f : 1.0f;

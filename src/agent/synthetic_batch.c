@@ -11,28 +11,29 @@ static void fill(float *numbers, size_t count, double low, wk_rng *rng)
 }
 
 // Puts the pictures where batches of a run come from.
-static wk_status place_pictures(wk_noise *n, size_t rows, wk_backend *backend, wk_error *err)
+static wk_status place_frames(wk_synthetic_batch *n, size_t rows, wk_backend *backend,
+                              wk_error *err)
 {
-    if (!wk_backend_works_beside(backend)) return WK_OK;
+    if (!wk_backend_is_async(backend)) return WK_OK;
     n->frames = malloc(rows * sizeof *n->frames);
     if (!n->frames) return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
-    WK_TRY(wk_buffer_create(backend, rows * WK_PIXELS, &n->pictures, err));
-    WK_TRY(wk_buffer_upload(n->pictures, 0, n->images, rows * WK_PIXELS, err));
+    WK_TRY(wk_buffer_create(backend, rows * WK_PIXELS, &n->device_frames, err));
+    WK_TRY(wk_buffer_upload(n->device_frames, 0, n->images, rows * WK_PIXELS, err));
     for (size_t i = 0; i < rows; i++)
-        n->frames[i] = (const char *)n->pictures->address + i * WK_PIXELS;
+        n->frames[i] = (const char *)n->device_frames->address + i * WK_PIXELS;
     n->batch.frames = n->frames;
     return WK_OK;
 }
 
-wk_status wk_noise_make(const wk_learner_config *config, wk_backend *backend, wk_noise *out,
-                        wk_error *err)
+wk_status wk_synthetic_batch_create(const wk_learner_config *config, wk_backend *backend,
+                                    wk_synthetic_batch *out, wk_error *err)
 {
     size_t rows = (size_t)wk_config_rows(config), actions = rows * (size_t)config->action_size;
     size_t rewards = rows * (size_t)config->tasks;
-    *out = (wk_noise){.images = malloc(rows * WK_PIXELS),
-                      .first = calloc(rows, 1),
-                      .actions = malloc(actions * sizeof *out->actions),
-                      .rewards = malloc((rewards + 1) * sizeof *out->rewards)};
+    *out = (wk_synthetic_batch){.images = malloc(rows * WK_PIXELS),
+                                .first = calloc(rows, 1),
+                                .actions = malloc(actions * sizeof *out->actions),
+                                .rewards = malloc((rewards + 1) * sizeof *out->rewards)};
     if (!out->images || !out->first || !out->actions || !out->rewards)
         return wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu images", rows);
     wk_rng rng = wk_rng_stream(0, "bench-batch", 0);
@@ -42,16 +43,16 @@ wk_status wk_noise_make(const wk_learner_config *config, wk_backend *backend, wk
     fill(out->actions, actions, -1, &rng);
     fill(out->rewards, rewards, 0, &rng);
     out->batch = (wk_learner_batch){out->images, out->actions, out->first, out->rewards, NULL};
-    return place_pictures(out, rows, backend, err);
+    return place_frames(out, rows, backend, err);
 }
 
-void wk_noise_free(wk_noise *noise)
+void wk_synthetic_batch_free(wk_synthetic_batch *synthetic)
 {
-    wk_buffer_destroy(noise->pictures);
-    free(noise->frames);
-    free(noise->images);
-    free(noise->first);
-    free(noise->actions);
-    free(noise->rewards);
-    *noise = (wk_noise){0};
+    wk_buffer_destroy(synthetic->device_frames);
+    free(synthetic->frames);
+    free(synthetic->images);
+    free(synthetic->first);
+    free(synthetic->actions);
+    free(synthetic->rewards);
+    *synthetic = (wk_synthetic_batch){0};
 }

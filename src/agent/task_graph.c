@@ -7,10 +7,10 @@
 // Reward heads: loss per task of predicting rewards [tasks,N] at features [1,N,F].
 static void record_reward_heads(wk_learner *learner, wk_tensor features)
 {
-    wk_unit *unit = &learner->tasks;
+    wk_compiled_graph *compiled = &learner->tasks;
     wk_task_tensors *t = &learner->task_t;
-    wk_graph *g = unit->graph;
-    wk_scope *heads = unit->scope[WK_SET_REWARD];
+    wk_graph *g = compiled->graph;
+    wk_scope *heads = compiled->scope[WK_SET_REWARD];
     wk_shape single = WK_SHAPE(learner->config.tasks, wk_config_rows(&learner->config), 1);
     wk_tensor guess =
         wk_graph_reshape(g, wk_scalar_head(heads, &learner->config, features), single);
@@ -25,28 +25,29 @@ static void record_reward_heads(wk_learner *learner, wk_tensor features)
 static void record_policies(wk_learner *learner, wk_latent start, wk_tensor counter)
 {
     const wk_learner_config *c = &learner->config;
-    wk_unit *unit = &learner->tasks;
+    wk_compiled_graph *compiled = &learner->tasks;
     wk_task_tensors *t = &learner->task_t;
-    wk_graph *g = unit->graph;
-    wk_policy_scopes policy = {unit->scope[WK_SET_TASK_ACTOR], unit->scope[WK_SET_TASK_CRITIC],
-                               unit->scope[WK_SET_TASK_SLOW]};
+    wk_graph *g = compiled->graph;
+    wk_policy_scopes policy = {compiled->scope[WK_SET_TASK_ACTOR],
+                               compiled->scope[WK_SET_TASK_CRITIC],
+                               compiled->scope[WK_SET_TASK_SLOW]};
 
     wk_graph_section(g, "imagination");
-    wk_rssm rssm = wk_rssm_use(unit->scope[WK_SET_MODEL], c);
-    rssm.beside_action = WK_BRANCH_CRITIC;
-    rssm.beside_deter = WK_BRANCH_DETER;
-    wk_imagined run = wk_imagine(&rssm, policy.actor, start, "task", counter);
+    wk_rssm rssm = wk_rssm_use(compiled->scope[WK_SET_MODEL], c);
+    rssm.action_grad_branch = WK_BRANCH_CRITIC;
+    rssm.deter_grad_branch = WK_BRANCH_DETER;
+    wk_rollout rollout = wk_imagine(&rssm, policy.actor, start, "task", counter);
     wk_graph_meet(g);
     wk_graph_section(g, "policy");
     // Rewards are those received on arriving: the head reads the state after the step.
-    wk_tensor reward = wk_imagined_reward(&run, unit->scope[WK_SET_REWARD], c);
-    wk_behaviour b = wk_behaviour_record(&policy, c, &run, reward);
+    wk_tensor reward = wk_rollout_reward(&rollout, compiled->scope[WK_SET_REWARD], c);
+    wk_behaviour b = wk_behaviour_record(&policy, c, &rollout, reward);
     t->actor_loss = b.actor_loss;
     t->entropy = b.entropy;
 
-    wk_tensor objective = wk_actor_objective(g, c, &run, &b);
+    wk_tensor objective = wk_actor_objective(g, c, &rollout, &b);
     wk_graph_branch(g, WK_BRANCH_CRITIC);
-    t->critic_loss = wk_critic_loss(policy.critic, c, &run, b.returns, &t->value);
+    t->critic_loss = wk_critic_loss(policy.critic, c, &rollout, b.returns, &t->value);
     wk_graph_section(g, "optimiser");
     t->critic_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_CRITIC], policy.critic,
                                          wk_graph_sum_all(g, t->critic_loss), (wk_tensor){0});
@@ -63,10 +64,10 @@ wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
     static const wk_set_id sets[] = {WK_SET_MODEL, WK_SET_REWARD, WK_SET_TASK_ACTOR,
                                      WK_SET_TASK_CRITIC, WK_SET_TASK_SLOW};
     const wk_learner_config *c = &learner->config;
-    wk_unit *unit = &learner->tasks;
+    wk_compiled_graph *compiled = &learner->tasks;
     wk_task_tensors *t = &learner->task_t;
-    WK_TRY(wk_unit_begin(unit, learner, sets, sizeof sets / sizeof *sets, err));
-    wk_graph *g = unit->graph;
+    WK_TRY(wk_compiled_graph_begin(compiled, learner, sets, sizeof sets / sizeof *sets, err));
+    wk_graph *g = compiled->graph;
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_TASKS);
     int rows = wk_config_rows(c);
     t->reward = wk_graph_input(g, WK_F32, WK_SHAPE(c->tasks, rows), "reward");
@@ -82,7 +83,7 @@ wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
 
     const wk_tensor read[] = {t->reward_loss, t->reward_norm, t->actor_loss, t->critic_loss,
                               t->actor_norm,  t->critic_norm, t->value,      t->entropy};
-    t->figures = wk_figures_join(g, read, sizeof read / sizeof *read);
-    wk_graph_output(g, t->figures.joined);
-    return wk_unit_bind(unit, learner, err);
+    t->scalars = wk_scalars_join(g, read, sizeof read / sizeof *read);
+    wk_graph_output(g, t->scalars.joined);
+    return wk_compiled_graph_bind(compiled, learner, err);
 }

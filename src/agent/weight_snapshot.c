@@ -19,7 +19,7 @@ static bool uses(const wk_scope *scope, const wk_weight *weight)
 }
 
 // Adds the used weights of a set, one behind the other; neighbours are one copy.
-static bool list_copies(wk_mirror *m, const wk_scope *scope, size_t *total)
+static bool list_copies(wk_weight_snapshot *m, const wk_scope *scope, size_t *total)
 {
     const wk_params *params = wk_scope_params(scope);
     wk_buffer *from = wk_params_buffer(params);
@@ -39,7 +39,7 @@ static bool list_copies(wk_mirror *m, const wk_scope *scope, size_t *total)
     return true;
 }
 
-static size_t place_of(const wk_mirror *m, const wk_buffer *from, size_t offset)
+static size_t place_of(const wk_weight_snapshot *m, const wk_buffer *from, size_t offset)
 {
     for (size_t i = 0;; i++) {
         const wk_copy *c = &m->copies.items[i];
@@ -49,59 +49,62 @@ static size_t place_of(const wk_mirror *m, const wk_buffer *from, size_t offset)
     }
 }
 
-static void bind(const wk_mirror *m, const wk_unit *unit, const wk_scope *scope)
+static void bind(const wk_weight_snapshot *m, const wk_compiled_graph *compiled,
+                 const wk_scope *scope)
 {
     const wk_buffer *from = wk_params_buffer(wk_scope_params(scope));
     for (size_t i = 0; i < wk_scope_count(scope); i++)
-        wk_graph_bind(unit->graph, wk_scope_tensors(scope)[i], m->buffer,
+        wk_graph_bind(compiled->graph, wk_scope_tensors(scope)[i], m->buffer,
                       place_of(m, from, wk_scope_param(scope, i)->offset));
 }
 
-wk_status wk_mirror_open(wk_mirror *m, wk_learner *learner, wk_unit *unit, wk_error *err)
+wk_status wk_weight_snapshot_open(wk_weight_snapshot *m, wk_learner *learner,
+                                  wk_compiled_graph *compiled, wk_error *err)
 {
-    assert(!learner->running);
-    *m = (wk_mirror){.learner = learner};
-    if (!wk_backend_works_beside(learner->backend)) return WK_OK;
+    assert(!learner->in_flight);
+    *m = (wk_weight_snapshot){.learner = learner};
+    if (!wk_backend_is_async(learner->backend)) return WK_OK;
     size_t total = 0;
     for (int id = 0; id < WK_SETS; id++)
-        if (unit->scope[id] && !list_copies(m, unit->scope[id], &total))
+        if (compiled->scope[id] && !list_copies(m, compiled->scope[id], &total))
             return wk_fail(err, WK_E_MEMORY, "no memory to copy weights");
-    WK_TRY(wk_event_create(learner->backend, &m->made, err));
+    WK_TRY(wk_event_create(learner->backend, &m->ready, err));
     WK_TRY(wk_buffer_create(learner->backend, total, &m->buffer, err));
     for (size_t i = 0; i < m->copies.count; i++)
         m->copies.items[i].to = m->buffer;
     for (int id = 0; id < WK_SETS; id++)
-        if (unit->scope[id]) bind(m, unit, unit->scope[id]);
-    m->next = learner->mirrors;
-    learner->mirrors = m;
+        if (compiled->scope[id]) bind(m, compiled, compiled->scope[id]);
+    m->next = learner->snapshots;
+    learner->snapshots = m;
     return WK_OK;
 }
 
-void wk_mirror_close(wk_mirror *m)
+void wk_weight_snapshot_close(wk_weight_snapshot *m)
 {
-    for (wk_mirror **at = m->buffer ? &m->learner->mirrors : NULL; at && *at; at = &(*at)->next) {
+    for (wk_weight_snapshot **at = m->buffer ? &m->learner->snapshots : NULL; at && *at;
+         at = &(*at)->next) {
         if (*at != m) continue;
         *at = m->next;
         break;
     }
     wk_buffer_destroy(m->buffer);
-    wk_event_destroy(m->made);
+    wk_event_destroy(m->ready);
     wk_array_free(&m->copies);
-    *m = (wk_mirror){0};
+    *m = (wk_weight_snapshot){0};
 }
 
-wk_status wk_mirror_read(const wk_mirror *m, wk_queue *queue, wk_error *err)
+wk_status wk_weight_snapshot_read(const wk_weight_snapshot *m, wk_queue *queue, wk_error *err)
 {
     if (!m->buffer) return WK_OK;
-    if (m->learner->running) return wk_queue_after(queue, m->made, err);
+    if (m->learner->in_flight) return wk_queue_wait_event(queue, m->ready, err);
     return wk_queue_copy(queue, m->copies.items, m->copies.count, err);
 }
 
-wk_status wk_mirrors_keep(const wk_learner *learner, wk_error *err)
+wk_status wk_weight_snapshots_take(const wk_learner *learner, wk_error *err)
 {
-    for (wk_mirror *m = learner->mirrors; m; m = m->next) {
-        WK_TRY(wk_queue_copy(learner->work, m->copies.items, m->copies.count, err));
-        WK_TRY(wk_queue_mark(learner->work, m->made, err));
+    for (wk_weight_snapshot *m = learner->snapshots; m; m = m->next) {
+        WK_TRY(wk_queue_copy(learner->update_queue, m->copies.items, m->copies.count, err));
+        WK_TRY(wk_queue_record_event(learner->update_queue, m->ready, err));
     }
     return WK_OK;
 }

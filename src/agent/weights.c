@@ -66,7 +66,7 @@ wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsi
 {
     wk_safetensors *file = NULL;
     wk_state *state = NULL;
-    WK_TRY(wk_learner_forget(learner, err));
+    WK_TRY(wk_learner_discard_prefetch(learner, err));
     WK_TRY(wk_safetensors_open(path, &file, err));
     wk_safetensors_filter filter = {is_foreign, &parts};
     wk_status status = wk_state_create(&state, err);
@@ -133,7 +133,7 @@ wk_status wk_learner_restore_task(wk_learner *learner, const char *path, int tas
     for (int id = WK_SET_REWARD; id < WK_SETS; id++)
         size += wk_params_buffer(learner->params[id])->size;
     wk_safetensors *file = NULL;
-    WK_TRY(wk_learner_forget(learner, err));
+    WK_TRY(wk_learner_discard_prefetch(learner, err));
     WK_TRY(wk_safetensors_open(path, &file, err));
     char *staged = calloc(size, 1);
     wk_status status = staged ? stage_task(learner, file, task, staged, err)

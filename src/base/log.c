@@ -9,7 +9,7 @@ enum { LINE_MAX_CHARS = 1000 };
 
 void wk_log_line(const wk_log *log, wk_log_level level, const char *format, ...)
 {
-    if (!log || !log->sink || level < log->least) return;
+    if (!log || !log->sink || level < log->min_level) return;
     char line[LINE_MAX_CHARS + 1];
     va_list args;
     va_start(args, format);

@@ -41,7 +41,7 @@ static void *open_here(const char *path)
     return handle;
 }
 
-wk_status wk_object_open(const char *path, void **handle, wk_error *err)
+wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err)
 {
     WK_TRY(wk_object_check(path, err));
     *handle = open_here(path);
@@ -53,15 +53,15 @@ wk_status wk_object_open(const char *path, void **handle, wk_error *err)
                    path, reason ? reason : "no memory");
 }
 
-void wk_object_close(void *handle)
+void wk_shared_object_close(void *handle)
 {
     if (handle) dlclose(handle);
 }
 
-wk_object_function *wk_object_find(void *handle, const char *name)
+wk_shared_object_function *wk_shared_object_find(void *handle, const char *name)
 {
     // ISO C has no cast from object to function pointers; POSIX promises that the copy works.
-    wk_object_function *function;
+    wk_shared_object_function *function;
     void *symbol = dlsym(handle, name);
     memcpy(&function, &symbol, sizeof function);
     return function;

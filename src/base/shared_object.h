@@ -9,13 +9,13 @@
 wk_status wk_object_check(const char *path, wk_error *err);
 
 /// Loads the file `path`; a name without a folder is a file here, not one of the system's.
-wk_status wk_object_open(const char *path, void **handle, wk_error *err);
+wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err);
 /// NULL is allowed.
-void wk_object_close(void *handle);
+void wk_shared_object_close(void *handle);
 
 /// A function without arguments of an object; the caller converts it to its true type.
-typedef void wk_object_function(void);
+typedef void wk_shared_object_function(void);
 /// The function called `name`; NULL when there is none.
-wk_object_function *wk_object_find(void *handle, const char *name);
+wk_shared_object_function *wk_shared_object_find(void *handle, const char *name);
 
 #endif

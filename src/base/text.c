@@ -192,7 +192,7 @@ static size_t normalise(const char *name, char out[NAME_MAX_CHARS + 1])
     return n;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -209,9 +209,9 @@ size_t wk_text_distance(const char *a, const char *b)
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
             size_t best = last[j - 1] + (x[i - 1] != y[j - 1]);
-            best = least(best, least(last[j], row[j - 1]) + 1);
+            best = min(best, min(last[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && x[i - 1] == y[j - 2] && x[i - 2] == y[j - 1])
-                best = least(best, before[j - 2] + 1);
+                best = min(best, before[j - 2] + 1);
             row[j] = best;
         }
     }
@@ -221,7 +221,7 @@ size_t wk_text_distance(const char *a, const char *b)
 const char *wk_text_nearest(const char *name, const char *const *names, size_t count)
 {
     const char *nearest = NULL;
-    size_t best = least(strlen(name), NAME_MAX_CHARS) / 3 + 1;
+    size_t best = min(strlen(name), NAME_MAX_CHARS) / 3 + 1;
     for (size_t i = 0; i < count; i++) {
         size_t distance = wk_text_distance(name, names[i]);
         if (distance <= best && (!nearest || distance < best)) {

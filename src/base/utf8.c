@@ -2,7 +2,7 @@
 
 size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // anything below is overlong
+    static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000}; // anything below is overlong
     const unsigned char *u = (const unsigned char *)chars;
     if (left == 0) return 0;
     *code = u[0];
@@ -16,7 +16,7 @@ size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code)
         *code = *code << 6 | (u[i] & 0x3f);
     }
     bool surrogate = *code >= 0xd800 && *code < 0xe000;
-    return *code >= least[length] && *code <= 0x10ffff && !surrogate ? length : 0;
+    return *code >= min[length] && *code <= 0x10ffff && !surrogate ? length : 0;
 }
 
 void wk_utf8_tame(char *text, bool lines)

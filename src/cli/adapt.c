@@ -73,7 +73,7 @@ const wk_command wk_command_adapt = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(adapt_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = 1,
+    .min_words = 1,
+    .max_words = 1,
     .run = run,
 };

@@ -15,7 +15,7 @@
 
 enum {
     STEPS = 50,        // of one world, per contestant
-    LEAST_WORLDS = 3,  // however short the time
+    WORLDS_MIN = 3,    // however short the time
     GL_IMAGES = 3,     // slow: a few per world do
     MEMORY_WORLDS = 4, // visited by each environment before memory is counted
     SEED = 0,
@@ -242,7 +242,7 @@ static wk_status measure(bench *b, double seconds, wk_env_speed *out, wk_error *
 {
     spent s = {0};
     double start = wk_clock_seconds();
-    while (out->worlds < LEAST_WORLDS || wk_clock_seconds() - start < seconds)
+    while (out->worlds < WORLDS_MIN || wk_clock_seconds() - start < seconds)
         WK_TRY(measure_world(b, (uint64_t)out->worlds++, &s, err));
     summarise(&s, out);
     return WK_OK;

@@ -35,7 +35,7 @@ static const wk_arg args[] = {
     {"precision", "f32|bf16|auto", "of the computation, bf16 on a GPU alone (default: auto)",
      WK_ARG_TEXT, AT(precision), 0, 0},
     {"tasks", "N", "task policies trained alongside (default 0)", WK_ARG_INT, AT(tasks), 0,
-     WK_LEARNER_TASKS},
+     WK_LEARNER_TASKS_MAX},
     {"actions", "N", "numbers in an action (default 6)", WK_ARG_INT, AT(actions), 1, 32},
     {"batch", "N", "sequences of a batch (default: the preset's)", WK_ARG_INT, AT(batch), 1, 1024},
     {"iters", "N", "updates to time (default 10)", WK_ARG_INT, AT(iters), 1, 100000},
@@ -74,7 +74,7 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
     for (int i = 0; i < times->part_count; i++)
         sum += times->parts[i].seconds;
     wk_text_printf(out, "%s: %.2f ms (median), %.2f ms (least)\n\n", title,
-                   milliseconds(times->median), milliseconds(times->least));
+                   milliseconds(times->median), milliseconds(times->min));
     if (times->graph > 0)
         wk_text_printf(out,
                        "  the graph alone: %.2f ms (median); parts are measured apart, which "
@@ -123,7 +123,7 @@ static void json_times(wk_json *json, const char *key, const wk_update_times *ti
 {
     wk_json_object(json, key);
     wk_json_number(json, "median_ms", milliseconds(times->median));
-    wk_json_number(json, "least_ms", milliseconds(times->least));
+    wk_json_number(json, "least_ms", milliseconds(times->min));
     if (times->graph > 0) wk_json_number(json, "graph_ms", milliseconds(times->graph));
     wk_json_object(json, "parts_ms");
     for (int i = 0; i < times->part_count; i++)

@@ -15,8 +15,8 @@ typedef struct wk_update_part {
 
 /// Times of one program.
 typedef struct wk_update_times {
-    double median, least; // seconds, with everything around the graph
-    double graph;         // median of the graph alone
+    double median, min; // seconds, with everything around the graph
+    double graph;       // median of the graph alone
     wk_update_part parts[WK_UPDATE_PARTS_MAX];
     int part_count;
 } wk_update_times;

@@ -12,7 +12,7 @@ typedef struct bench {
     wk_pool *pool;
     wk_backend *backend;
     wk_learner *learner;
-    wk_noise noise;
+    wk_synthetic_batch synthetic;
     double *update, *tasks; // [iters] seconds
     double *graph, *task_graph, *both;
 } bench;
@@ -39,7 +39,7 @@ static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed 
     out->setup = wk_clock_seconds() - start;
     out->memory = wk_learner_get_memory(b->learner);
     // After what may be refused: it can be large.
-    return wk_noise_make(&what->config, b->backend, &b->noise, err);
+    return wk_synthetic_batch_create(&what->config, b->backend, &b->synthetic, err);
 }
 
 // Updates that are timed together. On a GPU one begins before the one before has ended, so that
@@ -47,7 +47,7 @@ static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed 
 static int in_a_row(const bench *b)
 {
     enum { SEVERAL = 4 };
-    return wk_backend_works_beside(b->backend) ? SEVERAL : 1;
+    return wk_backend_is_async(b->backend) ? SEVERAL : 1;
 }
 
 // The time of an update as a run has it: meanwhile the batch of the next is gathered, and the world
@@ -60,7 +60,7 @@ static wk_status update_once(bench *b, bool tasks, double *seconds, wk_error *er
     for (int i = 0; i < count; i++) {
         WK_TRY(wk_learner_start(b->learner, err));
         if (tasks) WK_TRY(wk_learner_start_tasks(b->learner, err));
-        WK_TRY(wk_learner_stage(b->learner, &b->noise.batch, err));
+        WK_TRY(wk_learner_stage(b->learner, &b->synthetic.batch, err));
         WK_TRY(wk_learner_finish(b->learner, &metrics, NULL, err));
     }
     *seconds = (wk_clock_seconds() - start) / count;
@@ -72,7 +72,7 @@ static wk_status update_tasks_once(bench *b, double *seconds, wk_error *err)
     wk_task_metrics metrics;
     if (!wk_learner_task_program(b->learner)) return WK_OK;
     double start = wk_clock_seconds();
-    WK_TRY(wk_learner_update_tasks(b->learner, &b->noise.batch, &metrics, err));
+    WK_TRY(wk_learner_update_tasks(b->learner, &b->synthetic.batch, &metrics, err));
     *seconds = wk_clock_seconds() - start;
     return WK_OK;
 }
@@ -110,7 +110,7 @@ static wk_status trace(bench *b, bool on, wk_error *err)
 // measured next.
 static wk_status settle(bench *b, wk_error *err)
 {
-    if (!wk_backend_works_beside(b->backend)) return WK_OK;
+    if (!wk_backend_is_async(b->backend)) return WK_OK;
     WK_TRY(wk_learner_start(b->learner, err));
     return wk_learner_finish(b->learner, NULL, NULL, err);
 }
@@ -123,7 +123,7 @@ static wk_status time_each(bench *b, int iters, wk_error *err)
     WK_TRY(settle(b, err));
     for (int i = 0; i < iters; i++)
         WK_TRY(update_tasks_once(b, &b->tasks[i], err));
-    return wk_learner_stage(b->learner, &b->noise.batch, err);
+    return wk_learner_stage(b->learner, &b->synthetic.batch, err);
 }
 
 // On the CPU tracing costs nothing and goes along, and nothing runs beside an update; on a GPU
@@ -133,7 +133,7 @@ static wk_status run(bench *b, int iters, wk_error *err)
     enum { TRACED = 3 };
     bool apart = strcmp(wk_backend_name(b->backend), "cpu") != 0;
     double ignored;
-    WK_TRY(wk_learner_stage(b->learner, &b->noise.batch, err));
+    WK_TRY(wk_learner_stage(b->learner, &b->synthetic.batch, err));
     WK_TRY(update_once(b, false, &ignored, err));
     WK_TRY(update_tasks_once(b, &ignored, err));
     if (!apart) WK_TRY(trace(b, true, err));
@@ -189,7 +189,7 @@ static void summarise(double *seconds, double *graph, int iters, wk_program *con
                       size_t count, wk_update_times *out)
 {
     out->median = median_of(seconds, iters);
-    out->least = seconds[0];
+    out->min = seconds[0];
     out->graph = median_of(graph, iters);
     for (size_t i = 0; i < count; i++)
         add_parts(list[i], out);
@@ -204,7 +204,7 @@ static size_t peak_resident(void)
 static void free_bench(bench *b)
 {
     wk_learner_destroy(b->learner);
-    wk_noise_free(&b->noise);
+    wk_synthetic_batch_free(&b->synthetic);
     wk_backend_destroy(b->backend);
     wk_pool_destroy(b->pool);
     free(b->update);

@@ -58,7 +58,7 @@ static void look_at_checkpoint(item *it, const char *run, const wk_run_config *c
 {
     wk_checkpoint_summary s;
     wk_error err = {0};
-    wk_status status = wk_checkpoint_look(run, it->step, &s, &err);
+    wk_status status = wk_checkpoint_summarize(run, it->step, &s, &err);
     if (status == WK_OK) {
         it->bytes = s.run_bytes + s.learner_bytes;
         snprintf(it->content, sizeof it->content,
@@ -194,7 +194,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const ckpt_values *v = values;
     const char *directory = cli->words.items[0];
     wk_run_config config;
-    WK_TRY(wk_subject_read_config(directory, &config, err));
+    WK_TRY(wk_saved_run_read_config(directory, &config, err));
     item_list list = {0};
     wk_text text = {0};
     wk_status status = add_all(&list, directory, &config, v->check, err);
@@ -226,7 +226,7 @@ const wk_command wk_command_ckpt = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(ckpt_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = 1,
+    .min_words = 1,
+    .max_words = 1,
     .run = run,
 };

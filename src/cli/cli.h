@@ -37,7 +37,7 @@ typedef struct wk_command {
     size_t n_args;
     size_t values_size;   // of the struct the options fill
     const void *defaults; // its initial value
-    int least_words, most_words;
+    int min_words, max_words;
     wk_status (*run)(wk_cli *cli, const void *values, wk_error *err);
 } wk_command;
 

@@ -36,7 +36,7 @@ const wk_command wk_command_completion = {
     .examples = "completion bash",
     .values_size = sizeof no_options,
     .defaults = &no_options,
-    .least_words = 1,
-    .most_words = 1,
+    .min_words = 1,
+    .max_words = 1,
     .run = run,
 };

@@ -220,7 +220,7 @@ void wk_completion_words(const wk_command *command, char *value, size_t size)
 {
     const char *at = command->usage + strlen(command->name);
     at += strspn(at, " [");
-    bool word = isalpha((unsigned char)*at) && command->most_words > 0;
+    bool word = isalpha((unsigned char)*at) && command->max_words > 0;
     snprintf(value, size, "%.*s", word ? (int)strcspn(at, " ]\n") : 0, at);
 }
 

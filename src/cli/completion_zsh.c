@@ -101,7 +101,7 @@ static wk_status put_words(const wk_command *command, wk_text *out, wk_error *er
         if (command->args[i].type == WK_ARG_NAMES) value = command->args[i].value;
     if (!value) return WK_OK;
     wk_text spec = {0};
-    wk_text_puts(&spec, *words && command->most_words == 1 ? "1:" : "*:");
+    wk_text_puts(&spec, *words && command->max_words == 1 ? "1:" : "*:");
     wk_status status = put_value(value, &spec, err);
     put_line(&spec, out);
     return status;

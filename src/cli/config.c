@@ -223,7 +223,7 @@ static void put_range(const wk_run_field *field, wk_text *out)
     else if (field->kind == WK_RUN_SEED)
         wk_text_puts(out, "0 to 2^64-1");
     else if (field->kind != WK_RUN_TEXT && field->kind != WK_RUN_LIST)
-        wk_text_printf(out, "%.10g to %.10g", field->least, field->largest);
+        wk_text_printf(out, "%.10g to %.10g", field->min, field->max);
 }
 
 // Markdown; docs/configuration.md has it word for word.
@@ -247,9 +247,9 @@ static void print_table(wk_text *out)
 
 static wk_status check(wk_merged_config *merged, wk_error *err)
 {
-    wk_run_code code = {0};
+    wk_run_plugins code = {0};
     wk_status status = wk_run_args_open(merged, NULL, NULL, &code, err);
-    wk_run_code_close(&code);
+    wk_run_plugins_close(&code);
     return status;
 }
 
@@ -304,6 +304,6 @@ const wk_command wk_command_config = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(config_values),
     .defaults = &defaults,
-    .most_words = 0,
+    .max_words = 0,
     .run = run,
 };

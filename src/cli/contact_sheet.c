@@ -76,13 +76,13 @@ static double row_key(const wk_domain *d, const double *theta)
     return d->n_params == 1 ? 0 : theta[0];
 }
 
-static axis thin_out(double *values, size_t count, int most)
+static axis thin_out(double *values, size_t count, int max)
 {
     qsort(values, count, sizeof *values, compare_doubles);
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         if (n == 0 || values[i] > values[n - 1] + 1e-9) values[n++] = values[i];
-    axis out = {.count = n < (size_t)most ? (int)n : most};
+    axis out = {.count = n < (size_t)max ? (int)n : max};
     for (int i = 0; i < out.count; i++)
         out.values[i] = values[out.count > 1 ? (size_t)i * (n - 1) / (size_t)(out.count - 1) : 0];
     return out;
@@ -270,17 +270,17 @@ static int row_height(const sheet *s, int i, int cell)
     return cell + GAP + (has_captions(&s->rows[i]) ? LINE : 0) + heading;
 }
 
-static wk_status draw_world(wk_stage *stage, const double *theta, uint64_t seed, int steps,
-                            wk_image *tile, wk_error *err)
+static wk_status draw_world(wk_random_episode *episode, const double *theta, uint64_t seed,
+                            int steps, wk_image *tile, wk_error *err)
 {
-    WK_TRY(wk_stage_reset(stage, theta, seed, err));
-    WK_TRY(wk_stage_advance(stage, steps, err));
-    return wk_stage_draw(stage, tile, err);
+    WK_TRY(wk_random_episode_reset(episode, theta, seed, err));
+    WK_TRY(wk_random_episode_advance(episode, steps, err));
+    return wk_random_episode_draw(episode, tile, err);
 }
 
 // What drawing a row needs besides the row.
 typedef struct brush {
-    wk_stage *stage;
+    wk_random_episode *episode;
     wk_image *out, *tile;
     uint64_t seed;
     int steps, left;
@@ -294,7 +294,7 @@ static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, i
     for (int c = 0; c < s->n_columns; c++) {
         if (!r->thetas[c]) continue;
         int x = b->left + c * (cell + GAP);
-        WK_TRY(draw_world(b->stage, r->thetas[c], b->seed, b->steps, b->tile, err));
+        WK_TRY(draw_world(b->episode, r->thetas[c], b->seed, b->steps, b->tile, err));
         wk_image_paste(b->out, b->tile, x, y, 1);
         wk_image_text(b->out, x, y + cell + 2, 1, FAINT, r->captions[c]);
         (*cells)++;
@@ -329,8 +329,8 @@ static wk_status draw_rows(const sheet *s, const brush *b, int top, int *cells, 
     return WK_OK;
 }
 
-static wk_status draw(const sheet *s, wk_stage *stage, uint64_t seed, int steps, int cell,
-                      wk_image *out, int *cells, wk_error *err)
+static wk_status draw(const sheet *s, wk_random_episode *episode, uint64_t seed, int steps,
+                      int cell, wk_image *out, int *cells, wk_error *err)
 {
     int left = MARGIN + label_width(s), top = MARGIN + 2 * LINE;
     int width = left + s->n_columns * (cell + GAP) - GAP + MARGIN, height = top + MARGIN;
@@ -344,7 +344,7 @@ static wk_status draw(const sheet *s, wk_stage *stage, uint64_t seed, int steps,
     WK_TRY(wk_image_create(cell, cell, 0, &tile, err));
     wk_status status = wk_image_create(width, height, BACKGROUND, out, err);
     if (status == WK_OK) {
-        brush b = {stage, out, &tile, seed, steps, left};
+        brush b = {episode, out, &tile, seed, steps, left};
         status = draw_rows(s, &b, top, cells, err);
         if (status != WK_OK) wk_image_free(out);
     }
@@ -352,16 +352,16 @@ static wk_status draw(const sheet *s, wk_stage *stage, uint64_t seed, int steps,
     return status;
 }
 
-wk_status wk_sheet_draw(const wk_world *world, uint64_t seed, int steps, int cell, wk_image *out,
-                        int *cells, wk_error *err)
+wk_status wk_contact_sheet_draw(const wk_world *world, uint64_t seed, int steps, int cell,
+                                wk_image *out, int *cells, wk_error *err)
 {
     sheet s = {.domain = world->domain};
-    wk_stage stage = {0};
+    wk_random_episode episode = {0};
     *cells = 0;
     wk_status status = plan(&s, err);
-    if (status == WK_OK) status = wk_stage_create(world, &stage, err);
-    if (status == WK_OK) status = draw(&s, &stage, seed, steps, cell, out, cells, err);
-    wk_stage_destroy(&stage);
+    if (status == WK_OK) status = wk_random_episode_create(world, &episode, err);
+    if (status == WK_OK) status = draw(&s, &episode, seed, steps, cell, out, cells, err);
+    wk_random_episode_destroy(&episode);
     wk_space_destroy(s.space);
     free(s.rows);
     return status;

@@ -8,7 +8,7 @@
 /// (over the total number where the remaining parameters are counts alike), then one row per
 /// out-of-distribution case. Each cell is `cell` pixels wide and shows the state after `steps`
 /// random actions. `cells` gets the number of worlds drawn.
-wk_status wk_sheet_draw(const wk_world *world, uint64_t seed, int steps, int cell, wk_image *out,
-                        int *cells, wk_error *err);
+wk_status wk_contact_sheet_draw(const wk_world *world, uint64_t seed, int steps, int cell,
+                                wk_image *out, int *cells, wk_error *err);
 
 #endif

@@ -46,7 +46,7 @@ static int compare_rows(const void *a, const void *b)
 static wk_status list_rows(const wk_saved_run *run, row **out, size_t *count, wk_error *err)
 {
     const wk_curriculum *c = run->curriculum;
-    wk_curriculum_view view = wk_curriculum_look(c);
+    wk_curriculum_view view = wk_curriculum_get_view(c);
     row *rows = malloc(view.count * sizeof *rows);
     double *probability = malloc(view.count * sizeof *probability);
     if (!rows || !probability) {
@@ -125,20 +125,20 @@ static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row
                        f->mean, f->worst, f->expected);
     wk_text_puts(out, "\n");
     wk_heatmap_text(map, out);
-    size_t most = (size_t)top < count ? (size_t)top : count;
-    size_t least = count - most < most ? most : count - most;
-    if (most == 0) return;
+    size_t top_count = (size_t)top < count ? (size_t)top : count;
+    size_t bottom = count - top_count < top_count ? top_count : count - top_count;
+    if (top_count == 0) return;
     wk_table table = {0};
     wk_table_begin(&table, "lrrrr", "most likely next", "probability", "by default", "error",
                    "episodes");
-    add_rows(&table, run, rows, 0, most);
+    add_rows(&table, run, rows, 0, top_count);
     wk_table_print(&table, 0, out);
     wk_table_free(&table);
-    if (least == count) return;
+    if (bottom == count) return;
     wk_text_puts(out, "\n");
     wk_table_begin(&table, "lrrrr", "least likely next", "probability", "by default", "error",
                    "episodes");
-    add_rows(&table, run, rows, least, count);
+    add_rows(&table, run, rows, bottom, count);
     wk_table_print(&table, 0, out);
     wk_table_free(&table);
 }
@@ -227,7 +227,7 @@ const wk_command wk_command_curriculum = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(curriculum_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = 1,
+    .min_words = 1,
+    .max_words = 1,
     .run = run,
 };

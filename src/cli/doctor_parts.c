@@ -131,7 +131,7 @@ void wk_examine_osmesa(wk_examination *e)
              "only 'waker bench env' uses it, to compare; on Debian: apt install libosmesa6");
 }
 
-static wk_status try_stage(const wk_domain *domain, wk_env *env, wk_error *err)
+static wk_status try_episode(const wk_domain *domain, wk_env *env, wk_error *err)
 {
     static const float still[WK_ACTION_MAX];
     uint8_t image[WK_IMAGE_BYTES], flags = 0;
@@ -146,7 +146,7 @@ static wk_status try_domain(const wk_domain *domain, wk_error *err)
 {
     wk_env *env;
     WK_TRY(wk_env_create(domain, NULL, &env, err));
-    wk_status status = try_stage(domain, env, err);
+    wk_status status = try_episode(domain, env, err);
     wk_env_destroy(env);
     return status;
 }

@@ -308,6 +308,6 @@ const wk_command wk_command_envs = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(envs_values),
     .defaults = &defaults,
-    .most_words = 1,
+    .max_words = 1,
     .run = run,
 };

@@ -114,7 +114,7 @@ const wk_command wk_command_envs_check = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(check_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = 1,
+    .min_words = 1,
+    .max_words = 1,
     .run = run,
 };

@@ -51,7 +51,7 @@ typedef struct job {
     int threads;
     wk_log log;
     wk_run_config config;
-    wk_run_code code;
+    wk_run_plugins code;
     wk_run_world world;
     wk_run_thetas thetas; // that the run was trained in
     const char *policy;   // of the results
@@ -199,12 +199,12 @@ static wk_eval_player player_of(const job *j, wk_learner *learner)
                             .keep_actions = j->v->video};
 }
 
-static wk_status add_task(job *j, const wk_subject *subject, int task, wk_eval_result *result,
+static wk_status add_task(job *j, const wk_saved_learner *saved, int task, wk_eval_result *result,
                           wk_error *err)
 {
     int policy = 0;
-    wk_eval_player player = player_of(j, subject ? subject->learner : NULL);
-    if (subject) WK_TRY(wk_subject_policy(subject, task, &policy, err));
+    wk_eval_player player = player_of(j, saved ? saved->learner : NULL);
+    if (saved) WK_TRY(wk_saved_learner_policy(saved, task, &policy, err));
     WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
     if (!j->v->video) return WK_OK;
     return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->directory, err);
@@ -214,24 +214,24 @@ static wk_status add_task(job *j, const wk_subject *subject, int task, wk_eval_r
 // for.
 static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *result, wk_error *err)
 {
-    wk_subject subject = {0};
-    wk_subject_config config = {.directory = j->directory,
-                                .kind = j->kind,
-                                .step = (int64_t)step,
-                                .task = i >= 0 ? task_name(j, i) : NULL,
-                                .device = j->v->device,
-                                .threads = j->threads,
-                                .code = &j->code};
-    wk_status status = wk_subject_open(&config, &subject, err);
+    wk_saved_learner saved = {0};
+    wk_saved_learner_config config = {.directory = j->directory,
+                                      .kind = j->kind,
+                                      .step = (int64_t)step,
+                                      .task = i >= 0 ? task_name(j, i) : NULL,
+                                      .device = j->v->device,
+                                      .threads = j->threads,
+                                      .code = &j->code};
+    wk_status status = wk_saved_learner_open(&config, &saved, err);
     if (i >= 0) {
-        if (status == WK_OK) status = add_task(j, &subject, j->tasks[i], result, err);
+        if (status == WK_OK) status = add_task(j, &saved, j->tasks[i], result, err);
     } else {
-        const int *tasks = j->all_tasks ? subject.tasks : j->tasks;
-        int count = j->all_tasks ? subject.n_tasks : j->n_tasks;
+        const int *tasks = j->all_tasks ? saved.tasks : j->tasks;
+        int count = j->all_tasks ? saved.n_tasks : j->n_tasks;
         for (int k = 0; k < count && status == WK_OK; k++)
-            status = add_task(j, &subject, tasks[k], result, err);
+            status = add_task(j, &saved, tasks[k], result, err);
     }
-    wk_subject_close(&subject);
+    wk_saved_learner_close(&saved);
     return status;
 }
 
@@ -320,10 +320,10 @@ static wk_status evaluate(job *j, wk_error *err)
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     int n_cases;
-    WK_TRY(wk_subject_read_config(j->directory, &j->config, err));
-    WK_TRY(wk_run_code_open_saved(j->directory, &j->config,
-                                  &(wk_named_code){.domain = j->v->plugin}, false, &j->log,
-                                  &j->code, err));
+    WK_TRY(wk_saved_run_read_config(j->directory, &j->config, err));
+    WK_TRY(wk_run_plugins_open_saved(j->directory, &j->config,
+                                     &(wk_named_plugins){.domain = j->v->plugin}, false, &j->log,
+                                     &j->code, err));
     WK_TRY(wk_run_world_open(&j->config, &j->code, NULL, &j->world, err));
     // Everything that can be wrong with the question comes before the first episode.
     WK_TRY(choose_tasks(j, err));
@@ -349,7 +349,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     j->json.text = &j->out;
     j->log = wk_cli_log(cli);
     wk_status status = evaluate(j, err);
-    wk_run_code_close(&j->code);
+    wk_run_plugins_close(&j->code);
     wk_text out = j->out;
     wk_array_free(&j->steps);
     free(j);
@@ -377,7 +377,7 @@ const wk_command wk_command_eval = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(eval_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = 1,
+    .min_words = 1,
+    .max_words = 1,
     .run = run,
 };

@@ -51,7 +51,7 @@ static wk_status write_episodes(const wk_saved_run *run, wk_replay *replay, cons
 
 static wk_status export_run(const wk_saved_run *run, const export_values *v, wk_error *err)
 {
-    wk_replay_config config = wk_run_replay_config(&run->config, run->world.domain);
+    wk_replay_config config = wk_run_config_replay(&run->config, run->world.domain);
     wk_replay *replay = NULL;
     WK_TRY(wk_replay_create(&config, &replay, err));
     char path[4096];
@@ -90,7 +90,7 @@ const wk_command wk_command_export = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(export_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = 1,
+    .min_words = 1,
+    .max_words = 1,
     .run = run,
 };

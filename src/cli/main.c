@@ -181,15 +181,15 @@ static bool takes_configs(const wk_command *command)
 
 static wk_status check_words(const wk_command *command, const wk_arg_words *words, wk_error *err)
 {
-    if (words->count > command->most_words && takes_configs(command))
+    if (words->count > command->max_words && takes_configs(command))
         return wk_fail(err, WK_E_INPUT,
                        "'%s' is one argument too many; the configuration of that name would be "
                        "--configs %s",
-                       words->items[command->most_words], words->items[command->most_words]);
-    if (words->count > command->most_words)
+                       words->items[command->max_words], words->items[command->max_words]);
+    if (words->count > command->max_words)
         return wk_fail(err, WK_E_INPUT, "'%s' is one argument too many",
-                       words->items[command->most_words]);
-    if (words->count < command->least_words)
+                       words->items[command->max_words]);
+    if (words->count < command->min_words)
         return wk_fail(err, WK_E_INPUT, "an argument is missing: waker %.*s",
                        (int)strcspn(command->usage, "\n"), command->usage);
     return WK_OK;

@@ -285,6 +285,6 @@ const wk_command wk_command_man = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(man_values),
     .defaults = &defaults,
-    .most_words = 2,
+    .max_words = 2,
     .run = run,
 };

@@ -51,7 +51,7 @@ typedef struct job {
     const char *directory;
     wk_log log;
     wk_run_config config;
-    wk_run_code code;
+    wk_run_plugins code;
     wk_run_world world;
     wk_space *space;
     bool random, all;                 // policies asked for: random actions, every task there is,
@@ -115,30 +115,30 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
                    j->directory, asked ? asked : "adapted or alongside", step, j->directory, step);
 }
 
-static wk_status add_measure(job *j, const wk_subject *subject, int task, wk_model_error_result *r,
-                             wk_error *err)
+static wk_status add_measure(job *j, const wk_saved_learner *saved, int task,
+                             wk_model_error_result *r, wk_error *err)
 {
     wk_model_error_config config = {.domain = j->world.domain,
                                     .options = j->world.options,
-                                    .learner = subject->learner,
+                                    .learner = saved->learner,
                                     .random = task < 0,
                                     .task = task,
                                     .environments = j->v->envs,
                                     .steps = j->v->steps,
                                     .seed = j->v->seed,
                                     .threads = j->threads};
-    if (task >= 0) WK_TRY(wk_subject_policy(subject, task, &config.policy, err));
-    return wk_model_error_add(r, &config, wk_weights_kind_name(subject->kind), err);
+    if (task >= 0) WK_TRY(wk_saved_learner_policy(saved, task, &config.policy, err));
+    return wk_model_error_add(r, &config, wk_weights_kind_name(saved->kind), err);
 }
 
-static wk_status add_measures(job *j, const wk_subject *subject, wk_model_error_result *r,
+static wk_status add_measures(job *j, const wk_saved_learner *saved, wk_model_error_result *r,
                               wk_error *err)
 {
-    if (j->random) WK_TRY(add_measure(j, subject, -1, r, err));
-    const int *tasks = j->all ? subject->tasks : j->tasks;
-    int count = j->all ? subject->n_tasks : j->n_tasks;
+    if (j->random) WK_TRY(add_measure(j, saved, -1, r, err));
+    const int *tasks = j->all ? saved->tasks : j->tasks;
+    int count = j->all ? saved->n_tasks : j->n_tasks;
     for (int i = 0; i < count; i++)
-        WK_TRY(add_measure(j, subject, tasks[i], r, err));
+        WK_TRY(add_measure(j, saved, tasks[i], r, err));
     return WK_OK;
 }
 
@@ -205,12 +205,12 @@ static wk_status keep_result(job *j, const wk_model_error_result *r, wk_error *e
 
 static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_error *err)
 {
-    wk_subject subject = {0};
-    wk_subject_config which = {.directory = j->directory,
-                               .step = (int64_t)step,
-                               .device = j->v->device,
-                               .threads = j->threads,
-                               .code = &j->code};
+    wk_saved_learner saved = {0};
+    wk_saved_learner_config which = {.directory = j->directory,
+                                     .step = (int64_t)step,
+                                     .device = j->v->device,
+                                     .threads = j->threads,
+                                     .code = &j->code};
     WK_TRY(choose_weights(j, step, plain, &which.kind, err));
     if (j->n_tasks == 0 && !j->all) which.tasks = "none";
     wk_model_error_result result = {
@@ -218,11 +218,11 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
         .environments = j->v->envs,
         .steps = j->v->steps,
         .seed = j->v->seed};
-    wk_status status = wk_subject_open(&which, &subject, err);
-    if (status == WK_OK) status = add_measures(j, &subject, &result, err);
+    wk_status status = wk_saved_learner_open(&which, &saved, err);
+    if (status == WK_OK) status = add_measures(j, &saved, &result, err);
     if (status == WK_OK) status = keep_result(j, &result, err);
     wk_model_error_free(&result);
-    wk_subject_close(&subject);
+    wk_saved_learner_close(&saved);
     return status;
 }
 
@@ -232,10 +232,10 @@ static wk_status measure_run(job *j, wk_error *err)
     uint64_t step;
     int64_t wanted = WK_STEP_LAST;
     bool all = strcmp(j->v->snapshot, "all") == 0;
-    WK_TRY(wk_subject_read_config(j->directory, &j->config, err));
-    WK_TRY(wk_run_code_open_saved(j->directory, &j->config,
-                                  &(wk_named_code){.domain = j->v->plugin}, false, &j->log,
-                                  &j->code, err));
+    WK_TRY(wk_saved_run_read_config(j->directory, &j->config, err));
+    WK_TRY(wk_run_plugins_open_saved(j->directory, &j->config,
+                                     &(wk_named_plugins){.domain = j->v->plugin}, false, &j->log,
+                                     &j->code, err));
     WK_TRY(wk_run_world_open(&j->config, &j->code, NULL, &j->world, err));
     WK_TRY(wk_space_create(j->world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
@@ -261,7 +261,7 @@ static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
         j->directory = cli->words.items[i];
         wk_status status = measure_run(j, err);
         wk_space_destroy(j->space);
-        wk_run_code_close(&j->code);
+        wk_run_plugins_close(&j->code);
         j->space = NULL;
         j->world = (wk_run_world){0};
         if (status != WK_OK) return status;
@@ -339,7 +339,7 @@ const wk_command wk_command_model_error = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(error_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = WK_ARG_WORDS_MAX,
+    .min_words = 1,
+    .max_words = WK_ARG_WORDS_MAX,
     .run = run,
 };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SEQUENCES = 6, STRIP_COLUMNS = 12, LEAST_STEPS = 2, DELAY = 10 };
+enum { SEQUENCES = 6, STRIP_COLUMNS = 12, STEPS_MIN = 2, DELAY = 10 };
 
 typedef struct openloop_values {
     const char *snapshot, *policy, *out, *device, *set, *plugin;
@@ -31,7 +31,7 @@ static const wk_arg args[] = {
      "dr)",
      WK_ARG_TEXT, AT(set), 0, 0},
     {"context", "N", "frames the model sees (5)", WK_ARG_INT, AT(context), 1, 1024},
-    {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), LEAST_STEPS, 1024},
+    {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), STEPS_MIN, 1024},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
@@ -42,40 +42,40 @@ static const wk_arg args[] = {
 typedef struct show {
     openloop_values v;
     wk_log log;
-    wk_run_code code;
-    wk_subject subject;
+    wk_run_plugins code;
+    wk_saved_learner saved;
     int policy; // of the learner, for anything but random actions
     bool random;
     wk_open_loop *loop;
 } show;
 
 // Weights that have the policy: of a task those adapted to it, if there are any.
-static wk_status open_subject(show *s, const char *directory, int threads, wk_error *err)
+static wk_status open_run(show *s, const char *directory, int threads, wk_error *err)
 {
     const char *policy = s->v.policy;
     uint64_t step;
     int64_t wanted;
     wk_run_config told;
-    WK_TRY(wk_subject_read_config(directory, &told, err));
-    WK_TRY(wk_run_code_open_saved(directory, &told, &(wk_named_code){.domain = s->v.plugin}, false,
-                                  &s->log, &s->code, err));
+    WK_TRY(wk_saved_run_read_config(directory, &told, err));
+    WK_TRY(wk_run_plugins_open_saved(directory, &told, &(wk_named_plugins){.domain = s->v.plugin},
+                                     false, &s->log, &s->code, err));
     bool task = strcmp(policy, "random") != 0 && strcmp(policy, "explore") != 0;
     WK_TRY(wk_snapshot_arg(s->v.snapshot, &wanted, err));
     bool adapted =
         task && wk_weights_find(directory, WK_WEIGHTS_ADAPTED, wanted, NULL, &step, NULL) == WK_OK;
-    wk_subject_config config = {.directory = directory,
-                                .kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
-                                .step = wanted,
-                                .device = s->v.device,
-                                .threads = threads,
-                                .code = &s->code};
-    WK_TRY(wk_subject_open(&config, &s->subject, err));
+    wk_saved_learner_config config = {.directory = directory,
+                                      .kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
+                                      .step = wanted,
+                                      .device = s->v.device,
+                                      .threads = threads,
+                                      .code = &s->code};
+    WK_TRY(wk_saved_learner_open(&config, &s->saved, err));
     s->random = strcmp(policy, "random") == 0;
     s->policy = WK_POLICY_EXPLORE;
     if (!task) return WK_OK;
     int number;
-    WK_TRY(wk_domain_task(s->subject.world.domain, policy, &number, err));
-    return wk_subject_policy(&s->subject, number, &s->policy, err);
+    WK_TRY(wk_domain_task(s->saved.world.domain, policy, &number, err));
+    return wk_saved_learner_policy(&s->saved, number, &s->policy, err);
 }
 
 static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err)
@@ -83,31 +83,31 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
     show *s = context;
     (void)err;
     if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
-    wk_open_loop_put(s->loop, row->step, row->episode, row->image,
-                     row->step > 0 ? row->action : NULL);
+    wk_open_loop_set_frame(s->loop, row->step, row->episode, row->image,
+                           row->step > 0 ? row->action : NULL);
     return WK_OK;
 }
 
 static wk_status play(show *s, int threads, wk_error *err)
 {
-    const wk_domain *domain = s->subject.world.domain;
+    const wk_domain *domain = s->saved.world.domain;
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     wk_eval_episode episodes[SEQUENCES];
     int count;
     wk_run_thetas thetas;
-    WK_TRY(wk_run_config_thetas(&s->subject.config, domain, &thetas, err));
+    WK_TRY(wk_run_config_thetas(&s->saved.config, domain, &thetas, err));
     const wk_case *train = wk_run_thetas_case(&thetas);
     const char *set = s->v.set ? s->v.set : train ? train->name : WK_EVAL_DR;
     WK_TRY(wk_eval_cases(domain, train, set, SEQUENCES, cases, &count, err));
     if (count != 1) return wk_fail(err, WK_E_INPUT, "--case '%s': give one case", set);
     cases[0].episodes = SEQUENCES;
-    int task = s->policy >= 0 ? s->subject.tasks[s->policy] : WK_EVAL_ANY_TASK;
+    int task = s->policy >= 0 ? s->saved.tasks[s->policy] : WK_EVAL_ANY_TASK;
     if (!wk_eval_case_fits(domain, task, &cases[0]))
         return wk_fail(err, WK_E_INPUT, "case '%s' has no worlds of task '%s'", set, s->v.policy);
     wk_eval_config config = {.domain = domain,
-                             .options = s->subject.world.options,
+                             .options = s->saved.world.options,
                              .task = task,
-                             .learner = s->random ? NULL : s->subject.learner,
+                             .learner = s->random ? NULL : s->saved.learner,
                              .policy = s->policy,
                              .mode = s->policy == WK_POLICY_EXPLORE ? WK_ACT_SAMPLE : WK_ACT_MODE,
                              .cases = cases,
@@ -138,15 +138,15 @@ static wk_status write_pictures(show *s, wk_error *err)
 
 static wk_status make(show *s, const char *directory, int threads, wk_error *err)
 {
-    WK_TRY(open_subject(s, directory, threads, err));
-    int whole = s->subject.world.domain->episode_steps + 1;
+    WK_TRY(open_run(s, directory, threads, err));
+    int whole = s->saved.world.domain->episode_steps + 1;
     if (s->v.steps > whole) s->v.steps = whole;
     if (s->v.context >= s->v.steps)
         return wk_fail(err, WK_E_INPUT,
                        "--context %d of %d frames leaves nothing to imagine; see fewer",
                        s->v.context, s->v.steps);
-    WK_TRY(wk_open_loop_create(s->subject.learner, SEQUENCES, s->v.steps, s->v.context, &s->loop,
-                               err));
+    WK_TRY(
+        wk_open_loop_create(s->saved.learner, SEQUENCES, s->v.steps, s->v.context, &s->loop, err));
     WK_TRY(play(s, threads, err));
     WK_TRY(wk_open_loop_run(s->loop, err));
     return write_pictures(s, err);
@@ -164,10 +164,10 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         wk_text_printf(&text,
                        "%d sequences of %d frames, of which the model of step %" PRIu64
                        " sees %d: %s, and a still as .png\n",
-                       SEQUENCES, s.v.steps, s.subject.step, s.v.context, s.v.out);
+                       SEQUENCES, s.v.steps, s.saved.step, s.v.context, s.v.out);
     wk_open_loop_destroy(s.loop);
-    wk_subject_close(&s.subject);
-    wk_run_code_close(&s.code);
+    wk_saved_learner_close(&s.saved);
+    wk_run_plugins_close(&s.code);
     if (status == WK_OK) return wk_cli_print(&text, err);
     return status;
 }
@@ -185,7 +185,7 @@ const wk_command wk_command_openloop = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(openloop_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = 1,
+    .min_words = 1,
+    .max_words = 1,
     .run = run,
 };

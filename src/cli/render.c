@@ -104,32 +104,32 @@ static wk_status report(const wk_cli *cli, const wk_domain *domain, const double
     return wk_cli_print(&text, err);
 }
 
-static wk_status render_still(wk_stage *stage, const render_values *v, int size, int steps,
-                              char *what, size_t what_size, wk_error *err)
+static wk_status render_still(wk_random_episode *episode, const render_values *v, int size,
+                              int steps, char *what, size_t what_size, wk_error *err)
 {
-    WK_TRY(wk_stage_advance(stage, steps, err));
+    WK_TRY(wk_random_episode_advance(episode, steps, err));
     wk_image image;
     WK_TRY(wk_image_create(size, size, 0, &image, err));
-    wk_status status = wk_stage_draw(stage, &image, err);
+    wk_status status = wk_random_episode_draw(episode, &image, err);
     if (status == WK_OK) status = as_io(wk_png_write(v->out, &image, err));
     wk_image_free(&image);
-    int taken = wk_env_steps(stage->env);
+    int taken = wk_env_steps(episode->env);
     snprintf(what, what_size, "state after %d random step%s%s, %d x %d, written to %s", taken,
-             taken == 1 ? "" : "s", stage->ended ? " (end of the episode)" : "", size, size,
+             taken == 1 ? "" : "s", episode->ended ? " (end of the episode)" : "", size, size,
              v->out);
     return status;
 }
 
 // Adds the start and the state after every step.
-static wk_status film(wk_stage *stage, int steps, wk_gif *gif, wk_image *frame, int *frames,
-                      wk_error *err)
+static wk_status film(wk_random_episode *episode, int steps, wk_gif *gif, wk_image *frame,
+                      int *frames, wk_error *err)
 {
     for (int i = 0;; i++) {
-        WK_TRY(wk_stage_draw(stage, frame, err));
+        WK_TRY(wk_random_episode_draw(episode, frame, err));
         WK_TRY(wk_gif_add(gif, frame, err));
         (*frames)++;
-        if (i == steps || stage->ended) return WK_OK;
-        WK_TRY(wk_stage_advance(stage, 1, err));
+        if (i == steps || episode->ended) return WK_OK;
+        WK_TRY(wk_random_episode_advance(episode, 1, err));
     }
 }
 
@@ -150,20 +150,20 @@ static int frame_delay(const wk_domain *domain)
     return delay < 2 ? 2 : delay > 100 ? 100 : (int)delay;
 }
 
-static wk_status render_clip(wk_stage *stage, const render_values *v, int size, int steps,
-                             char *what, size_t what_size, wk_error *err)
+static wk_status render_clip(wk_random_episode *episode, const render_values *v, int size,
+                             int steps, char *what, size_t what_size, wk_error *err)
 {
     wk_image frame = {0};
     wk_gif *gif = NULL;
-    int delay = frame_delay(wk_env_domain(stage->env)), frames = 0;
+    int delay = frame_delay(wk_env_domain(episode->env)), frames = 0;
     wk_status status = wk_image_create(size, size, 0, &frame, err);
     if (status == WK_OK) status = wk_gif_create(size, size, delay, &gif, err);
-    if (status == WK_OK) status = film(stage, steps, gif, &frame, &frames, err);
+    if (status == WK_OK) status = film(episode, steps, gif, &frame, &frames, err);
     if (status == WK_OK) status = write_clip(gif, v->out, err);
     wk_gif_destroy(gif);
     wk_image_free(&frame);
     snprintf(what, what_size, "%d random steps%s, %d frames of %d x %d, written to %s", frames - 1,
-             stage->ended ? " (end of the episode)" : "", frames, size, size, v->out);
+             episode->ended ? " (end of the episode)" : "", frames, size, size, v->out);
     return status;
 }
 
@@ -176,23 +176,23 @@ static wk_status render_episode(const wk_cli *cli, const wk_world *world, const 
     double theta[WK_PARAMS_MAX] = {0};
     char what[512];
     WK_TRY(wk_world_theta(world, v->params, v->case_name, theta, err));
-    wk_stage stage;
-    WK_TRY(wk_stage_create(world, &stage, err));
-    wk_status status = wk_stage_reset(&stage, theta, v->seed, err);
+    wk_random_episode episode;
+    WK_TRY(wk_random_episode_create(world, &episode, err));
+    wk_status status = wk_random_episode_reset(&episode, theta, v->seed, err);
     if (status == WK_OK)
-        status = clip ? render_clip(&stage, v, size, steps, what, sizeof what, err)
-                      : render_still(&stage, v, size, steps, what, sizeof what, err);
-    wk_stage_destroy(&stage);
+        status = clip ? render_clip(&episode, v, size, steps, what, sizeof what, err)
+                      : render_still(&episode, v, size, steps, what, sizeof what, err);
+    wk_random_episode_destroy(&episode);
     return status == WK_OK ? report(cli, world->domain, theta, v->seed, what, err) : status;
 }
 
-static wk_status render_sheet(const wk_cli *cli, const wk_world *world, const render_values *v,
-                              wk_error *err)
+static wk_status render_contact_sheet(const wk_cli *cli, const wk_world *world,
+                                      const render_values *v, wk_error *err)
 {
     wk_image image;
     int cells, cell = v->size != UNSET ? v->size : CELL_SIZE;
     int steps = v->steps != UNSET ? v->steps : 0;
-    WK_TRY(wk_sheet_draw(world, v->seed, steps, cell, &image, &cells, err));
+    WK_TRY(wk_contact_sheet_draw(world, v->seed, steps, cell, &image, &cells, err));
     wk_status status = as_io(wk_png_write(v->out, &image, err));
     char what[512];
     snprintf(what, sizeof what, "%d worlds after %d random steps, %d x %d, written to %s", cells,
@@ -207,7 +207,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     WK_TRY(check_values(values, err));
     wk_world world;
     WK_TRY(wk_world_open(values->domain, values->plugin, &values->options, &world, err));
-    wk_status status = values->sheet ? render_sheet(cli, &world, values, err)
+    wk_status status = values->sheet ? render_contact_sheet(cli, &world, values, err)
                                      : render_episode(cli, &world, values, err);
     wk_world_close(&world);
     return status;

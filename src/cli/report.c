@@ -65,7 +65,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_report_config config = {
         .paths = cli->words.items,
         .n_paths = (size_t)cli->words.count,
-        .findings = {.policy = v->policy, .step = (int64_t)v->step},
+        .scores = {.policy = v->policy, .step = (int64_t)v->step},
         .bootstrap = wk_bootstrap_config_default(),
         .pool = pool,
     };
@@ -95,7 +95,7 @@ const wk_command wk_command_report = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(report_values),
     .defaults = &defaults,
-    .least_words = 1,
-    .most_words = WK_ARG_WORDS_MAX,
+    .min_words = 1,
+    .max_words = WK_ARG_WORDS_MAX,
     .run = run,
 };

@@ -128,25 +128,25 @@ static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
 }
 
 static wk_status open_code(wk_merged_config *merged, const char *directory,
-                           const wk_plugin_record *record, const wk_log *log, wk_run_code *code,
+                           const wk_plugin_record *record, const wk_log *log, wk_run_plugins *code,
                            wk_error *err)
 {
     if (directory) WK_TRY(go_on_in(directory, record, merged, err));
-    const wk_code_wishes wishes = {
+    const wk_plugin_requests wishes = {
         .domain = {merged->config.plugin, is_named(merged, "plugin")},
         .rule = {merged->config.curriculum_plugin, is_named(merged, "curriculum.plugin")},
         .record = record,
         .log = log};
-    WK_TRY(wk_run_code_open(&wishes, code, err));
+    WK_TRY(wk_run_plugins_open(&wishes, code, err));
     // The names come from where the files do.
     if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
     if (code->rule.rule)
         *origin_of(merged, "curriculum.rule") = *origin_of(merged, "curriculum.plugin");
-    return wk_run_code_settle(code, directory, &merged->config, err);
+    return wk_run_plugins_resolve(code, directory, &merged->config, err);
 }
 
 wk_status wk_run_args_open(wk_merged_config *merged, const char *directory, const wk_log *log,
-                           wk_run_code *code, wk_error *err)
+                           wk_run_plugins *code, wk_error *err)
 {
     wk_run_world world;
     wk_plugin_record record = {0};

@@ -56,10 +56,10 @@ wk_status wk_run_args_merge(const wk_run_args *args, const wk_log *log, wk_confi
                             wk_merged_config *out, wk_error *err);
 
 /// Loads the plug-ins that the configuration names, puts what the run is known by into it
-/// (wk_run_code_settle), and checks it against its domain. A run in `directory` (NULL: none) goes
-/// on with its own plug-ins where the command says neither domain nor plug-in. Close `code` also
-/// after a failure.
+/// (wk_run_plugins_resolve), and checks it against its domain. A run in `directory` (NULL: none)
+/// goes on with its own plug-ins where the command says neither domain nor plug-in. Close `code`
+/// also after a failure.
 wk_status wk_run_args_open(wk_merged_config *merged, const char *directory, const wk_log *log,
-                           wk_run_code *code, wk_error *err);
+                           wk_run_plugins *code, wk_error *err);
 
 #endif

@@ -35,7 +35,7 @@ static wk_run_args settings_of(const train_values *v)
 }
 
 static wk_status check(const train_values *v, const wk_log *log, wk_merged_config *merged,
-                       wk_run_code *code, wk_error *err)
+                       wk_run_plugins *code, wk_error *err)
 {
     if (!v->directory)
         return wk_fail(err, WK_E_INPUT,
@@ -55,7 +55,7 @@ static wk_status check(const train_values *v, const wk_log *log, wk_merged_confi
     return status;
 }
 
-static wk_status train(wk_cli *cli, const train_values *v, wk_run_code *code, wk_error *err)
+static wk_status train(wk_cli *cli, const train_values *v, wk_run_plugins *code, wk_error *err)
 {
     static wk_merged_config merged;
     wk_long_run around;
@@ -66,15 +66,15 @@ static wk_status train(wk_cli *cli, const train_values *v, wk_run_code *code, wk
     wk_long_run_begin(cli, &around);
     around.control.code = code;
     wk_run_end end = WK_RUN_FINISHED;
-    WK_TRY(wk_run(&merged.config, v->directory, &around.control, &end, err));
+    WK_TRY(wk_train(&merged.config, v->directory, &around.control, &end, err));
     return wk_long_run_end(cli, end, v->directory, err);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
-    wk_run_code code = {0};
+    wk_run_plugins code = {0};
     wk_status status = train(cli, values, &code, err);
-    wk_run_code_close(&code);
+    wk_run_plugins_close(&code);
     return status;
 }
 

@@ -130,6 +130,6 @@ const wk_command wk_command_trust = {
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(trust_values),
     .defaults = &defaults,
-    .most_words = WK_ARG_WORDS_MAX,
+    .max_words = WK_ARG_WORDS_MAX,
     .run = run,
 };

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_BOOL(low, high) .least = low, .largest = high
-#define ROW_INT(low, high) .least = low, .largest = high
-#define ROW_COUNT(low, high) .least = low, .largest = high
-#define ROW_SEED(low, high) .least = low, .largest = high
-#define ROW_NUMBER(low, high) .least = low, .largest = high
+#define ROW_BOOL(low, high) .min = low, .max = high
+#define ROW_INT(low, high) .min = low, .max = high
+#define ROW_COUNT(low, high) .min = low, .max = high
+#define ROW_SEED(low, high) .min = low, .max = high
+#define ROW_NUMBER(low, high) .min = low, .max = high
 #define ROW_TEXT(low, high) .choices = high
 #define ROW_LIST(low, high) .choices = high
 
@@ -106,9 +106,9 @@ static wk_status parse_whole(const char *text, int64_t *out, wk_error *err)
 static wk_status check_range(const wk_run_field *field, double value, const char *text,
                              wk_error *err)
 {
-    if (value >= field->least && value <= field->largest) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "%.80s is outside %.15g to %.15g", text, field->least,
-                   field->largest);
+    if (value >= field->min && value <= field->max) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%.80s is outside %.15g to %.15g", text, field->min,
+                   field->max);
 }
 
 static wk_status set_bool(const char *text, bool *out, wk_error *err)

@@ -38,7 +38,7 @@ typedef char wk_run_LIST[WK_RUN_TEXT_MAX];
 enum { WK_RUN_FREE, WK_RUN_FIXED };
 
 /// X(kind, field, key, default, least, largest, role, paper, authors, meaning)
-/// For texts, `least` is 0 and `largest` the choices ("a|b") or 0 for any. `paper` and `authors`
+/// For texts, `min` is 0 and `max` the choices ("a|b") or 0 for any. `paper` and `authors`
 /// say what the paper and its authors' code use: "=" where it is the default, "" where they have no
 /// such thing. Counts are agent steps (one action, repeated by the domain) unless they say so.
 #define WK_RUN_FIELDS(X)                                                                           \
@@ -162,8 +162,8 @@ typedef struct wk_run_field {
     const char *key;
     wk_run_kind kind;
     size_t offset;
-    double least, largest; // of numbers
-    const char *choices;   // of texts; NULL for any
+    double min, max;     // of numbers
+    const char *choices; // of texts; NULL for any
     int role;
     const char *paper, *authors, *meaning;
 } wk_run_field;

@@ -158,7 +158,7 @@ wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
     return status;
 }
 
-wk_replay_config wk_run_replay_config(const wk_run_config *run, const wk_domain *domain)
+wk_replay_config wk_run_config_replay(const wk_run_config *run, const wk_domain *domain)
 {
     wk_replay_config config = wk_replay_config_default();
     config.capacity = (uint64_t)run->replay_capacity;

@@ -38,6 +38,6 @@ wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *do
                                 wk_learner_config *out, wk_error *err);
 
 /// The replay buffer's part; reading a run's log needs the same.
-wk_replay_config wk_run_replay_config(const wk_run_config *config, const wk_domain *domain);
+wk_replay_config wk_run_config_replay(const wk_run_config *config, const wk_domain *domain);
 
 #endif

@@ -45,16 +45,16 @@ static wk_status check_config(const wk_curriculum_config *c, wk_error *err)
 {
     const struct {
         const char *name;
-        double value, least, largest;
+        double value, min, max;
     } ranges[] = {{"dr_probability", c->dr_probability, 0, 1},
                   {"temperature", c->temperature, 0, 1e6},
                   {"error_decay", c->error_decay, 0, 1},
                   {"reduction_decay", c->reduction_decay, 0, 1},
                   {"reduction_every", (double)c->reduction_every, 1, 1e15}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (!(ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].largest))
+        if (!(ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max))
             return wk_fail(err, WK_E_INPUT, "curriculum: %s = %g is not within %g to %g",
-                           ranges[i].name, ranges[i].value, ranges[i].least, ranges[i].largest);
+                           ranges[i].name, ranges[i].value, ranges[i].min, ranges[i].max);
     return WK_OK;
 }
 
@@ -159,7 +159,7 @@ void wk_curriculum_destroy(wk_curriculum *c)
     free(c);
 }
 
-wk_curriculum_view wk_curriculum_look(const wk_curriculum *c)
+wk_curriculum_view wk_curriculum_get_view(const wk_curriculum *c)
 {
     return (wk_curriculum_view){.count = c->count,
                                 .dr = c->dr,
@@ -195,7 +195,7 @@ static wk_status check_distribution(const wk_curriculum *c, const double *own, w
 // What the rule says, or said where only its description is known.
 static bool ask_rule(const wk_curriculum *c, double *own)
 {
-    wk_curriculum_view view = wk_curriculum_look(c);
+    wk_curriculum_view view = wk_curriculum_get_view(c);
     if (c->rule->distribution) return c->rule->distribution(&view, &c->config, own);
     bool has = false;
     for (size_t i = 0; i < c->count; i++)

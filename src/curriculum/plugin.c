@@ -26,7 +26,7 @@ static wk_status check_rule(const wk_curriculum_rule *rule, wk_error *err)
 static wk_status find_rule(wk_rule_plugin *plugin, wk_error *err)
 {
     entry_function *entry =
-        (entry_function *)wk_object_find(plugin->handle, WK_CURRICULUM_PLUGIN_SYMBOL);
+        (entry_function *)wk_shared_object_find(plugin->handle, WK_CURRICULUM_PLUGIN_SYMBOL);
     if (!entry)
         return wk_fail(err, WK_E_FORMAT,
                        "it does not define '%s'; add a function `const wk_curriculum_rule "
@@ -38,7 +38,7 @@ static wk_status find_rule(wk_rule_plugin *plugin, wk_error *err)
 
 wk_status wk_rule_plugin_open(const char *path, wk_rule_plugin *out, wk_error *err)
 {
-    WK_TRY(wk_object_open(path, &out->handle, err));
+    WK_TRY(wk_shared_object_open(path, &out->handle, err));
     wk_status status = find_rule(out, err);
     if (status == WK_OK) return WK_OK;
     wk_fail_context(err, "plug-in '%s'", path);
@@ -48,6 +48,6 @@ wk_status wk_rule_plugin_open(const char *path, wk_rule_plugin *out, wk_error *e
 
 void wk_rule_plugin_close(wk_rule_plugin *plugin)
 {
-    wk_object_close(plugin->handle);
+    wk_shared_object_close(plugin->handle);
     *plugin = (wk_rule_plugin){0};
 }

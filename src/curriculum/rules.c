@@ -14,15 +14,15 @@
 // entries at random; this is the expectation of that.
 static double group_weight(const wk_curriculum_view *view, const double *values, int group)
 {
-    size_t largest = 0, own = 0;
+    size_t max = 0, own = 0;
     for (int g = 0; g < view->groups; g++) {
         size_t known = 0;
         for (size_t i = 0; i < view->count; i++)
             known += view->group[i] == g && !isnan(values[i]);
-        if (known > largest) largest = known;
+        if (known > max) max = known;
         if (g == group) own = known;
     }
-    return own ? (double)largest / (double)own : 0;
+    return own ? (double)max / (double)own : 0;
 }
 
 // Mean and standard deviation of the error over a group's known θ.

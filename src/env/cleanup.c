@@ -310,7 +310,7 @@ const wk_domain wk_car_clean_up = {
     CLEAN_UP_COMMON,
 };
 
-void wk_cleanup_inside(void *env, const mjModel **model, mjData **data)
+void wk_cleanup_internals(void *env, const mjModel **model, mjData **data)
 {
     cleanup *world = env;
     *model = world->model;

@@ -18,6 +18,6 @@ extern const wk_domain wk_clean_up;
 extern const wk_domain wk_car_clean_up;
 
 /// The MuJoCo model and state inside a clean-up world, for comparing with MuJoCo's own picture.
-void wk_cleanup_inside(void *env, const mjModel **model, mjData **data);
+void wk_cleanup_internals(void *env, const mjModel **model, mjData **data);
 
 #endif

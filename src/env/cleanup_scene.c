@@ -136,9 +136,9 @@ static void draw_tile(wk_cleanup_scene *scene, const wk_view *view, uint8_t *rgb
     k->fill(tile, behind, NULL);
     shade_opaque(scene, &scene->moving);
     k->quantise(tile->rgb, tile->drawn, scene->pixels);
-    wk_picture picture = {rgb, view->width};
-    wk_picture_put(&picture, tile, behind->bytes, ~tile->drawn);
-    wk_picture_put(&picture, tile, scene->pixels, tile->drawn);
+    wk_framebuffer framebuffer = {rgb, view->width};
+    wk_framebuffer_write(&framebuffer, tile, behind->bytes, ~tile->drawn);
+    wk_framebuffer_write(&framebuffer, tile, scene->pixels, tile->drawn);
 }
 
 void wk_cleanup_scene_draw(wk_cleanup_scene *scene, const mjModel *model, const mjData *data,

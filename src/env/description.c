@@ -170,12 +170,12 @@ static void take_numbers(wk_document *d, number_list *out)
     }
 }
 
-// Moves to the next of at most `most` objects of a list and enters it.
-static bool take_entry(wk_document *d, int *count, int most)
+// Moves to the next of at most `max` objects of a list and enters it.
+static bool take_entry(wk_document *d, int *count, int max)
 {
     if (!wk_document_item(d)) return false;
-    if (*count == most) {
-        wk_document_fail(d, "a list has more than %d entries", most);
+    if (*count == max) {
+        wk_document_fail(d, "a list has more than %d entries", max);
         return false;
     }
     ++*count;

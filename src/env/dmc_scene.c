@@ -187,9 +187,9 @@ static void draw_tile(wk_dmc_scene *scene, uint8_t *rgb)
         k->shade(tile, lit, i);
     add_reflection(scene);
     k->quantise(tile->rgb, tile->drawn, scene->pixels);
-    wk_picture picture = {rgb, lit->view->width};
-    wk_picture_put(&picture, tile, behind->bytes, ~tile->drawn);
-    wk_picture_put(&picture, tile, scene->pixels, tile->drawn);
+    wk_framebuffer picture = {rgb, lit->view->width};
+    wk_framebuffer_write(&picture, tile, behind->bytes, ~tile->drawn);
+    wk_framebuffer_write(&picture, tile, scene->pixels, tile->drawn);
 }
 
 void wk_dmc_scene_draw(wk_dmc_scene *scene, const mjModel *model, const mjData *data, int width,

@@ -23,11 +23,11 @@ wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
     return WK_E_NOT_FOUND;
 }
 
-wk_status wk_domain_answer(const wk_domain *domain, const char *function, wk_status status,
-                           const wk_error *said, wk_error *err)
+wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
+                           const wk_error *reported, wk_error *err)
 {
     if (status == WK_OK) return WK_OK;
-    if (said->message[0]) return wk_fail(err, status, "%s", said->message);
+    if (reported->message[0]) return wk_fail(err, status, "%s", reported->message);
     return wk_fail(err, status, "domain '%s': %s failed without a message", domain->name, function);
 }
 
@@ -152,6 +152,6 @@ wk_status wk_domain_check_params(const wk_domain *domain, const double *theta, s
                            theta[i], domain->name, p->legal_min, p->legal_max);
     }
     if (!domain->check) return WK_OK;
-    wk_error said = {0};
-    return wk_domain_answer(domain, "check", domain->check(theta, &said), &said, err);
+    wk_error reported = {0};
+    return wk_domain_result(domain, "check", domain->check(theta, &reported), &reported, err);
 }

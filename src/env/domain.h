@@ -9,10 +9,10 @@
 wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
                           const char *const *names, size_t count);
 
-/// Hands on what a domain's function returned and wrote into `said`. Functions of a domain always
-/// get an error to write into, and their callers always get a message.
-wk_status wk_domain_answer(const wk_domain *domain, const char *function, wk_status status,
-                           const wk_error *said, wk_error *err);
+/// Hands on what a domain's function returned and wrote into `reported`. Functions of a domain
+/// always get an error to write into, and their callers always get a message.
+wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
+                           const wk_error *reported, wk_error *err);
 
 /// Number of choices of an option.
 int wk_option_count(const wk_option *option);

@@ -34,18 +34,18 @@ static wk_status check_name(const char *what, int i, const char *name, wk_error 
     return WK_OK;
 }
 
-static wk_status check_range(const char *what, int value, int least, int most, wk_error *err)
+static wk_status check_range(const char *what, int value, int min, int max, wk_error *err)
 {
-    if (value >= least && value <= most) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "%s is %d; it must lie in %d to %d", what, value, least, most);
+    if (value >= min && value <= max) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%s is %d; it must lie in %d to %d", what, value, min, max);
 }
 
 // A table of `count` rows: a legal length, and not NULL when it has rows.
-static wk_status check_table(const char *what, int count, int least, int most, const void *table,
+static wk_status check_table(const char *what, int count, int min, int max, const void *table,
                              wk_error *err)
 {
     char field[48] = "n_";
-    WK_TRY(check_range(strncat(field, what, sizeof field - 3), count, least, most, err));
+    WK_TRY(check_range(strncat(field, what, sizeof field - 3), count, min, max, err));
     if (count > 0 && !table)
         return wk_fail(err, WK_E_INPUT, "%s is NULL although n_%s is %d", what, what, count);
     return WK_OK;

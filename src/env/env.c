@@ -32,11 +32,11 @@ wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **ou
     if (!env) return wk_fail(err, WK_E_MEMORY, "no memory for a world of '%s'", domain->name);
     env->domain = domain;
     if (options) memcpy(env->options, options, (size_t)domain->n_options * sizeof *options);
-    wk_error said = {0};
-    wk_status status = domain->create(domain, env->options, &env->world, &said);
+    wk_error reported = {0};
+    wk_status status = domain->create(domain, env->options, &env->world, &reported);
     if (status != WK_OK) {
         free(env);
-        return wk_domain_answer(domain, "create", status, &said, err);
+        return wk_domain_result(domain, "create", status, &reported, err);
     }
     *out = env;
     return WK_OK;
@@ -136,10 +136,10 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
     double copy[WK_PARAMS_MAX] = {0}; // `theta` may point into the environment
     memcpy(copy, theta, (size_t)domain->n_params * sizeof *theta);
     env->started = false;
-    wk_error said = {0};
+    wk_error reported = {0};
     *outcome = (wk_outcome){0};
-    wk_status status = domain->reset(env->world, copy, seed, episode, outcome, &said);
-    if (status != WK_OK) return wk_domain_answer(domain, "reset", status, &said, err);
+    wk_status status = domain->reset(env->world, copy, seed, episode, outcome, &reported);
+    if (status != WK_OK) return wk_domain_result(domain, "reset", status, &reported, err);
     size_t size = domain->state_size(env->world);
     if (size > WK_STATE_MAX - state_size_for(0))
         return wk_fail(err, WK_E_INPUT,
@@ -324,9 +324,9 @@ static wk_status load_world(wk_env *env, const void *bytes, size_t size, wk_erro
     if (size != expected)
         return wk_fail(err, WK_E_FORMAT, "the state has %zu bytes of the domain, it needs %zu",
                        size, expected);
-    wk_error said = {0};
-    wk_status status = env->domain->load(env->world, bytes, size, &said);
-    return wk_domain_answer(env->domain, "load", status, &said, err);
+    wk_error reported = {0};
+    wk_status status = env->domain->load(env->world, bytes, size, &reported);
+    return wk_domain_result(env->domain, "load", status, &reported, err);
 }
 
 wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err)

@@ -126,19 +126,19 @@ static bool guarded(void (*fn)(const mjModel *, mjData *, int), const mjModel *m
 
 bool wk_physics_settle(const mjModel *model, mjData *data)
 {
-    return guarded(forward, model, data, 0) && wk_physics_sound(model, data);
+    return guarded(forward, model, data, 0) && wk_physics_is_valid(model, data);
 }
 
 bool wk_physics_advance(const mjModel *model, mjData *data, int count)
 {
     assert(count >= 1);
-    return guarded(advance, model, data, count) && wk_physics_sound(model, data);
+    return guarded(advance, model, data, count) && wk_physics_is_valid(model, data);
 }
 
 bool wk_physics_run(const mjModel *model, mjData *data, int count)
 {
     assert(count >= 1);
-    return guarded(run, model, data, count) && wk_physics_sound(model, data);
+    return guarded(run, model, data, count) && wk_physics_is_valid(model, data);
 }
 
 static bool all_finite(const mjtNum *numbers, size_t count)
@@ -148,7 +148,7 @@ static bool all_finite(const mjtNum *numbers, size_t count)
     return true;
 }
 
-bool wk_physics_sound(const mjModel *model, const mjData *data)
+bool wk_physics_is_valid(const mjModel *model, const mjData *data)
 {
     static const int fatal[] = {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC, mjWARN_CONTACTFULL,
                                 mjWARN_CNSTRFULL};
@@ -217,7 +217,7 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
         if (size) memcpy(parts[i].numbers, from, size);
         from += size;
     }
-    if (!guarded(first_half, model, data, 0) || !wk_physics_sound(model, data))
+    if (!guarded(first_half, model, data, 0) || !wk_physics_is_valid(model, data))
         return wk_fail(err, WK_E_FORMAT,
                        "the saved simulation state cannot be simulated; it was damaged");
     // MuJoCo 2 has just normalised the quaternions; the state must be the saved one to the bit.

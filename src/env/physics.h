@@ -27,7 +27,7 @@ bool wk_physics_settle(const mjModel *model, mjData *data);
 
 /// Advances `count` >= 1 time steps under data->ctrl, ending with positions, velocities and their
 /// sensors consistent with qpos and qvel (second half of a step, count-1 steps, first half).
-/// False: the simulation broke down (see wk_physics_sound); the state is then of no use.
+/// False: the simulation broke down (see wk_physics_is_valid); the state is then of no use.
 bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 
 /// Advances `count` >= 1 whole time steps under data->ctrl, ending with the poses of all bodies and
@@ -39,7 +39,7 @@ bool wk_physics_run(const mjModel *model, mjData *data, int count);
 
 /// Whether everything since mj_resetData is trustworthy: finite state, no bad number met, no
 /// contact or constraint dropped for lack of room.
-bool wk_physics_sound(const mjModel *model, const mjData *data);
+bool wk_physics_is_valid(const mjModel *model, const mjData *data);
 
 /// Bytes of a saved state. The model itself (height fields, poses written into it) is not part of
 /// it.

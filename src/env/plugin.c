@@ -12,7 +12,7 @@ struct wk_plugin {
 static wk_status find_domain(wk_plugin *plugin, wk_error *err)
 {
     wk_plugin_entry_fn *entry =
-        (wk_plugin_entry_fn *)wk_object_find(plugin->handle, WK_PLUGIN_SYMBOL);
+        (wk_plugin_entry_fn *)wk_shared_object_find(plugin->handle, WK_PLUGIN_SYMBOL);
     if (!entry)
         return wk_fail(err, WK_E_FORMAT,
                        "it does not define '%s'; add a function `const wk_domain *%s(void)` that "
@@ -32,7 +32,7 @@ static wk_status find_domain(wk_plugin *plugin, wk_error *err)
 
 static wk_status load(wk_plugin *plugin, const char *path, wk_error *err)
 {
-    WK_TRY(wk_object_open(path, &plugin->handle, err));
+    WK_TRY(wk_shared_object_open(path, &plugin->handle, err));
     wk_status status = find_domain(plugin, err);
     if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", path);
     return status;
@@ -59,6 +59,6 @@ const wk_domain *wk_plugin_domain(const wk_plugin *plugin)
 void wk_plugin_unload(wk_plugin *plugin)
 {
     if (!plugin) return;
-    wk_object_close(plugin->handle);
+    wk_shared_object_close(plugin->handle);
     free(plugin);
 }

@@ -94,10 +94,11 @@ __attribute__((format(printf, 3, 4))) static void find(examination *x, kind k, c
 
 static void *make_world(examination *x)
 {
-    wk_error said = {0};
+    wk_error reported = {0};
     void *world = NULL;
-    if (x->domain->create(x->domain, x->options, &world, &said) == WK_OK) return world;
-    find(x, CREATE, "create fails: %s.", said.message[0] ? said.message : "it gives no message");
+    if (x->domain->create(x->domain, x->options, &world, &reported) == WK_OK) return world;
+    find(x, CREATE, "create fails: %s.",
+         reported.message[0] ? reported.message : "it gives no message");
     return NULL;
 }
 
@@ -205,11 +206,11 @@ static bool note(examination *x, void *world, const wk_outcome *outcome, bool dr
 static bool begin(examination *x, void *world, const double *theta, bool draw, trace *t)
 {
     wk_outcome outcome = {0};
-    wk_error said = {0};
+    wk_error reported = {0};
     t->count = 0;
-    if (x->domain->reset(world, theta, 1, 2, &outcome, &said) != WK_OK) {
+    if (x->domain->reset(world, theta, 1, 2, &outcome, &reported) != WK_OK) {
         find(x, RESET, "reset refuses θ %s although check accepts it: %s; let check refuse it.",
-             x->theta_text, said.message[0] ? said.message : "no message");
+             x->theta_text, reported.message[0] ? reported.message : "no message");
         return false;
     }
     return note(x, world, &outcome, draw, t);
@@ -336,11 +337,11 @@ static void check_load_size(examination *x, void *world, const uint8_t *bytes, s
     const size_t wrong[] = {size - 1, 0, size + 1};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (size == 0 && wrong[i] != 1) continue;
-        wk_error said = {0};
-        if (x->domain->load(world, bytes, wrong[i], &said) == WK_OK)
+        wk_error reported = {0};
+        if (x->domain->load(world, bytes, wrong[i], &reported) == WK_OK)
             find(x, LOAD_SIZE, "load accepts %zu bytes instead of %zu; refuse every other size.",
                  wrong[i], size);
-        else if (!said.message[0])
+        else if (!reported.message[0])
             find(x, NO_MESSAGE, "load refuses bytes without a message; write one into the error.");
     }
 }
@@ -366,10 +367,10 @@ static void check_state(examination *x, void *from, void *into, const double *th
     begin(x, into, theta, false, &ignored);
     check_load_size(x, into, bytes + GUARD, size);
     begin(x, into, theta, false, &ignored);
-    wk_error said = {0};
-    if (domain->load(into, bytes + GUARD, size, &said) != WK_OK)
+    wk_error reported = {0};
+    if (domain->load(into, bytes + GUARD, size, &reported) != WK_OK)
         find(x, LOAD_REFUSED, "load refuses what save wrote for θ %s: %s.", x->theta_text,
-             said.message);
+             reported.message);
     else {
         play_on(x, into, x->steps, true, &x->other);
         same(x, NOT_CONTINUED,
@@ -542,11 +543,11 @@ wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *
     x->domain = domain;
     x->report = report;
     x->context = context;
-    wk_error said = {0};
+    wk_error reported = {0};
     wk_space *space = NULL;
-    wk_status status = wk_domain_check(domain, &said);
+    wk_status status = wk_domain_check(domain, &reported);
     if (status != WK_OK)
-        find(x, DESCRIPTION, "%s.", said.message);
+        find(x, DESCRIPTION, "%s.", reported.message);
     else if ((status = wk_space_create(domain, false, &space, err)) == WK_OK)
         examine_all(x, space);
     if (x->seen[DESCRIPTION]) status = WK_OK;

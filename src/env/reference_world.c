@@ -8,28 +8,31 @@
 #include <string.h>
 
 // How to look inside the worlds that are made of MuJoCo.
-typedef void inside_fn(void *env, const mjModel **model, mjData **data);
+typedef void internals_fn(void *env, const mjModel **model, mjData **data);
 
 struct wk_reference_world {
     const wk_domain *domain;
-    inside_fn *inside;
+    internals_fn *internals;
     void *env;
     wk_reference_gl *gl;
     const mjModel *drawn; // the model `gl` was made for
 };
 
-static inside_fn *find_inside(const wk_domain *domain)
+static internals_fn *find_internals(const wk_domain *domain)
 {
     const struct {
         const wk_domain *domain;
-        inside_fn *inside;
+        internals_fn *internals;
     } known[] = {
-        {&wk_terrain_walker, wk_terrain_inside}, {&wk_terrain_hopper, wk_terrain_inside},
-        {&wk_clean_up, wk_cleanup_inside},       {&wk_car_clean_up, wk_cleanup_inside},
-        {&wk_dmc_walker, wk_dmc_inside},         {&wk_dmc_hopper, wk_dmc_inside},
+        {&wk_terrain_walker, wk_terrain_internals},
+        {&wk_terrain_hopper, wk_terrain_internals},
+        {&wk_clean_up, wk_cleanup_internals},
+        {&wk_car_clean_up, wk_cleanup_internals},
+        {&wk_dmc_walker, wk_dmc_inside},
+        {&wk_dmc_hopper, wk_dmc_inside},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].domain == domain) return known[i].inside;
+        if (known[i].domain == domain) return known[i].internals;
     return NULL;
 }
 
@@ -47,7 +50,7 @@ static wk_status follow_model(wk_reference_world *world, wk_error *err)
 {
     const mjModel *model;
     mjData *data;
-    world->inside(world->env, &model, &data);
+    world->internals(world->env, &model, &data);
     if (model == world->drawn) {
         wk_reference_gl_upload(world->gl, model);
         return WK_OK;
@@ -63,12 +66,12 @@ static wk_status follow_model(wk_reference_world *world, wk_error *err)
 wk_status wk_reference_world_create(const wk_domain *domain, wk_reference_world **out,
                                     wk_error *err)
 {
-    inside_fn *inside = find_inside(domain);
-    if (!inside)
+    internals_fn *internals = find_internals(domain);
+    if (!internals)
         return wk_fail(err, WK_E_UNSUPPORTED, "'%s' is not a built-in MuJoCo domain", domain->name);
     wk_reference_world *world = calloc(1, sizeof *world);
     if (!world) return wk_fail(err, WK_E_MEMORY, "no memory for a reference world");
-    *world = (wk_reference_world){.domain = domain, .inside = inside};
+    *world = (wk_reference_world){.domain = domain, .internals = internals};
     int options[WK_OPTIONS_MAX];
     choose_options(domain, options);
     wk_status status = domain->create(domain, options, &world->env, err);
@@ -109,6 +112,6 @@ wk_status wk_reference_world_draw(wk_reference_world *world, int width, int heig
 {
     const mjModel *model;
     mjData *data;
-    world->inside(world->env, &model, &data);
+    world->internals(world->env, &model, &data);
     return wk_reference_gl_draw(world->gl, model, data, width, height, rgb, err);
 }

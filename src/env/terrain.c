@@ -88,9 +88,9 @@ static wk_status fill(terrain *t, const int *options, wk_error *err)
         wk_physics_load(t->robot->model, wk_asset_find(t->robot->model)->content, &t->model, err));
     wk_hfield_collider_choose(t->model, options[COLLIDER] == 0);
     WK_TRY(wk_physics_make_data(t->model, &t->data, err));
-    const wk_render_config picture = {.samples = options[SAMPLES] == 0 ? 4 : 1,
-                                      .shadows = options[SHADOWS] == 0};
-    return wk_terrain_scene_create(t->model, &picture, &t->scene, err);
+    const wk_render_config framebuffer = {.samples = options[SAMPLES] == 0 ? 4 : 1,
+                                          .shadows = options[SHADOWS] == 0};
+    return wk_terrain_scene_create(t->model, &framebuffer, &t->scene, err);
 }
 
 wk_status wk_terrain_create(const wk_planar_robot *robot, const int *options, void **env,
@@ -192,7 +192,7 @@ wk_status wk_terrain_load(void *env, const void *bytes, size_t size, wk_error *e
     return wk_physics_restore(t->model, t->data, bytes, err);
 }
 
-void wk_terrain_inside(void *env, const mjModel **model, mjData **data)
+void wk_terrain_internals(void *env, const mjModel **model, mjData **data)
 {
     terrain *t = env;
     *model = t->model;

@@ -151,10 +151,10 @@ static void draw_tile(wk_terrain_scene *scene, uint8_t *rgb)
     for (int i = 0; i < lit->count; i++)
         k->shade(tile, lit, i);
     k->quantise(tile->rgb, tile->drawn, scene->pixels);
-    wk_picture picture = {rgb, lit->view->width};
-    wk_picture_put(&picture, tile, behind->sky.bytes, ~(inside | tile->drawn));
-    wk_picture_put(&picture, tile, behind->front.bytes, inside & ~tile->drawn);
-    wk_picture_put(&picture, tile, scene->pixels, tile->drawn);
+    wk_framebuffer framebuffer = {rgb, lit->view->width};
+    wk_framebuffer_write(&framebuffer, tile, behind->sky.bytes, ~(inside | tile->drawn));
+    wk_framebuffer_write(&framebuffer, tile, behind->front.bytes, inside & ~tile->drawn);
+    wk_framebuffer_write(&framebuffer, tile, scene->pixels, tile->drawn);
 }
 
 void wk_terrain_scene_draw(wk_terrain_scene *scene, const mjModel *model, const mjData *data,

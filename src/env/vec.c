@@ -196,8 +196,8 @@ wk_status wk_vec_step_finish(wk_vec *vec, wk_error *err)
         s->idle = false;
     }
     if (failed < 0) return WK_OK;
-    const wk_error *said = &vec->slots[failed].error;
-    return wk_fail(err, said->status, "environment %d: %.900s", failed, said->message);
+    const wk_error *reported = &vec->slots[failed].error;
+    return wk_fail(err, reported->status, "environment %d: %.900s", failed, reported->message);
 }
 
 wk_status wk_vec_step(wk_vec *vec, const float *actions, wk_error *err)

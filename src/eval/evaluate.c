@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = WK_EVAL_LANES, GROUPS = 2 };
+enum { WAVE = WK_EVAL_WAVE_SIZE, GROUPS = 2 };
 
 // Episodes first ... first + count - 1 of a case, played side by side.
 typedef struct wave {
@@ -22,13 +22,13 @@ typedef struct group {
     wk_vec *vec;
     wk_acting *acting; // NULL: random actions
     wave wave;
-    int running;          // lanes whose episode has not ended; 0: nothing to do
-    bool active[LANES];   // an episode runs here
-    double weight[LANES]; // discount of the next reward
-    int judged[LANES];    // rewards that the reward head has been compared at
-    uint8_t first[LANES]; // nonzero: the policy forgets what was before
-    wk_rng random[LANES]; // of the actions
-    float *actions;       // [LANES,A]
+    int running;         // lanes whose episode has not ended; 0: nothing to do
+    bool active[WAVE];   // an episode runs here
+    double weight[WAVE]; // discount of the next reward
+    int judged[WAVE];    // rewards that the reward head has been compared at
+    uint8_t first[WAVE]; // nonzero: the policy forgets what was before
+    wk_rng random[WAVE]; // of the actions
+    float *actions;      // [LANES,A]
 } group;
 
 typedef struct player {
@@ -84,7 +84,7 @@ static bool next_wave(player *p, wave *out)
     int left = c->cases[p->set].episodes - p->first;
     *out = (wave){.set = p->set,
                   .first = p->first,
-                  .count = left < LANES ? left : LANES,
+                  .count = left < WAVE ? left : WAVE,
                   .key = case_key(c->seed, c->cases[p->set].name),
                   .episodes = p->next,
                   .actions = p->next_actions};
@@ -94,13 +94,13 @@ static bool next_wave(player *p, wave *out)
     return true;
 }
 
-static void rest_idle_lanes(group *g)
+static void idle_finished(group *g)
 {
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < WAVE; i++)
         if (!g->active[i]) wk_vec_plan_idle(g->vec, i);
 }
 
-static wk_status begin_lane(player *p, group *g, int i, wk_error *err)
+static wk_status begin_episode(player *p, group *g, int i, wk_error *err)
 {
     const wk_eval_config *c = p->config;
     const wave *w = &g->wave;
@@ -122,15 +122,15 @@ static wk_status begin_wave(player *p, group *g, wk_error *err)
     g->running = 0;
     if (!next_wave(p, &g->wave)) return WK_OK;
     g->running = g->wave.count;
-    size_t numbers = LANES * (size_t)p->config->domain->action_size;
+    size_t numbers = WAVE * (size_t)p->config->domain->action_size;
     memset(g->actions, 0, numbers * sizeof *g->actions);
     memset(g->first, 1, sizeof g->first);
     memset(g->active, 0, sizeof g->active);
     for (int i = 0; i < g->wave.count; i++)
-        WK_TRY(begin_lane(p, g, i, err));
-    rest_idle_lanes(g);
+        WK_TRY(begin_episode(p, g, i, err));
+    idle_finished(g);
     // Waves draw from places of the streams that are far apart.
-    uint64_t counter = g->wave.key + ((uint64_t)(g->wave.first / LANES) << 32);
+    uint64_t counter = g->wave.key + ((uint64_t)(g->wave.first / WAVE) << 32);
     if (g->acting) WK_TRY(wk_acting_begin(g->acting, counter, err));
     return wk_vec_step_begin(g->vec, g->actions, err);
 }
@@ -204,7 +204,7 @@ static wk_status take_row(player *p, group *g, int i, wk_error *err)
 
 static void act_randomly(group *g, size_t width)
 {
-    for (size_t i = 0; i < LANES; i++)
+    for (size_t i = 0; i < WAVE; i++)
         for (size_t k = 0; k < width && g->active[i]; k++)
             g->actions[i * width + k] = (float)wk_rng_uniform(&g->random[i], -1, 1);
 }
@@ -219,7 +219,7 @@ static wk_status act(const player *p, group *g, wk_error *err)
     WK_TRY(wk_acting_step(g->acting, wk_vec_batch(g->vec)->images, g->actions, g->first,
                           p->config->mode, g->actions, err));
     if (foresees(p->config)) note_estimates(p, g);
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < WAVE; i++)
         g->first[i] = !g->active[i];
     return WK_OK;
 }
@@ -231,7 +231,7 @@ static wk_status turn(player *p, group *g, wk_error *err)
     for (int i = 0; i < g->wave.count; i++)
         if (g->active[i]) WK_TRY(take_row(p, g, i, err));
     if (g->running == 0) return begin_wave(p, g, err);
-    rest_idle_lanes(g);
+    idle_finished(g);
     WK_TRY(act(p, g, err));
     return wk_vec_step_begin(g->vec, g->actions, err);
 }
@@ -239,13 +239,13 @@ static wk_status turn(player *p, group *g, wk_error *err)
 static wk_status prepare(player *p, group *g, wk_error *err)
 {
     const wk_eval_config *c = p->config;
-    g->actions = calloc(LANES * (size_t)c->domain->action_size, sizeof *g->actions);
+    g->actions = calloc(WAVE * (size_t)c->domain->action_size, sizeof *g->actions);
     if (!g->actions) return wk_fail(err, WK_E_MEMORY, "no memory for an evaluation");
-    WK_TRY(wk_vec_create(c->domain, c->options, LANES, c->threads, &g->vec, err));
+    WK_TRY(wk_vec_create(c->domain, c->options, WAVE, c->threads, &g->vec, err));
     if (foresees(c))
-        WK_TRY(wk_acting_create_estimating(c->learner, c->policy, LANES, &g->acting, err));
+        WK_TRY(wk_acting_create_estimating(c->learner, c->policy, WAVE, &g->acting, err));
     else if (c->learner)
-        WK_TRY(wk_acting_create(c->learner, c->policy, LANES, &g->acting, err));
+        WK_TRY(wk_acting_create(c->learner, c->policy, WAVE, &g->acting, err));
     return begin_wave(p, g, err);
 }
 

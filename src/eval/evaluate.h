@@ -1,18 +1,20 @@
 // Playing episodes to see how well a policy does: a learner's policy, or uniformly random actions,
 // in the cases of a domain.
 //
-// Episodes run in waves of WK_EVAL_LANES, side by side. Two waves are under way at any time: while
-// the environments of one move and draw, the policy looks at the pictures of the other. The size of
-// a wave is a constant, and every wave begins with empty memories and a draw counter of its own, so
-// that an episode depends on (weights, domain, options, task, seed, case, its number) alone: not on
-// threads, not on how many episodes or cases are asked for.
+// Episodes run in waves of WK_EVAL_WAVE_SIZE, side by side. Two waves are under way at any time:
+// while the environments of one move and draw, the policy looks at the pictures of the other. The
+// size of a wave is a constant, and every wave begins with empty memories and a draw counter of its
+// own, so that an episode depends on (weights, domain, options, task, seed, case, its number)
+// alone: not on threads, not on how many episodes or cases are asked for.
 #ifndef WK_EVAL_EVALUATE_H
 #define WK_EVAL_EVALUATE_H
 
 #include "agent/acting.h"
 #include "eval/cases.h"
 
-enum { WK_EVAL_LANES = 25 }; // part of the definition of an evaluation: changing it changes results
+enum {
+    WK_EVAL_WAVE_SIZE = 25
+}; // part of the definition of an evaluation: changing it changes results
 
 /// One row of an episode as it happens: what was seen and received at step `step`, 0 at the start.
 /// All pointers are borrowed for the call.

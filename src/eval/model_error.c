@@ -17,7 +17,7 @@ typedef struct probe {
     wk_eval_config play;
     int rows;     // of an episode: steps + 1
     int together; // episodes predicted at once
-    int lane;     // that is being filled
+    int member;   // that is being filled
     wk_eval_episode *episodes;
     float *done; // actions of all episodes, [environments,steps,A]
     wk_prediction *prediction;
@@ -36,7 +36,7 @@ static wk_status take_row(void *context, const wk_eval_row *row, wk_error *err)
     (void)err;
     probe *p = context;
     if (row->flags & WK_IS_DIVERGED) return WK_OK;
-    size_t at = (size_t)row->step * (size_t)p->together + (size_t)p->lane, width = width_of(p);
+    size_t at = (size_t)row->step * (size_t)p->together + (size_t)p->member, width = width_of(p);
     memcpy(p->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
     memcpy(p->actions + at * width, row->action, width * sizeof *row->action);
     p->first[at] = row->step == 0;
@@ -59,14 +59,15 @@ static wk_status allocate(probe *p, wk_error *err)
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %zu frames", frames);
 }
 
-static void sum_lane(const probe *p, int lane, const wk_eval_episode *played, wk_model_error *out)
+static void sum_member(const probe *p, int member, const wk_eval_episode *played,
+                       wk_model_error *out)
 {
     *out = (wk_model_error){.steps = played->steps - played->diverged};
     memcpy(out->theta, played->theta, sizeof out->theta);
     double error = 0, estimate = 0;
     for (int t = 0; t < out->steps; t++) {
-        error += (double)p->error[t * p->together + lane];
-        estimate += (double)p->disagreement[t * p->together + lane];
+        error += (double)p->error[t * p->together + member];
+        estimate += (double)p->disagreement[t * p->together + member];
     }
     out->error = out->steps > 0 ? error / out->steps : NAN;
     out->estimate = out->steps > 0 ? estimate / out->steps : NAN;
@@ -78,15 +79,15 @@ static wk_status predict(probe *p, int first, wk_model_error *out, wk_error *err
     int count = p->config->environments - first;
     if (count > p->together) count = p->together;
     size_t numbers = (size_t)(p->rows - 1) * width_of(p);
-    for (p->lane = 0; p->lane < count; p->lane++) {
-        int i = first + p->lane;
+    for (p->member = 0; p->member < count; p->member++) {
+        int i = first + p->member;
         WK_TRY(wk_eval_replay(&p->play, 0, i, &p->episodes[i], p->done + (size_t)i * numbers, err));
     }
     wk_learner_batch batch = {.images = p->images, .actions = p->actions, .first = p->first};
     wk_predicted predicted = {.error = p->error, .disagreement = p->disagreement};
     WK_TRY(wk_prediction_run(p->prediction, &batch, &predicted, err));
-    for (int lane = 0; lane < count; lane++)
-        sum_lane(p, lane, &p->episodes[first + lane], &out[first + lane]);
+    for (int member = 0; member < count; member++)
+        sum_member(p, member, &p->episodes[first + member], &out[first + member]);
     return WK_OK;
 }
 

@@ -74,8 +74,8 @@ static size_t row_of(const wk_open_loop *l, int step, int sequence)
     return (size_t)step * (size_t)l->count + (size_t)sequence;
 }
 
-void wk_open_loop_put(wk_open_loop *l, int step, int sequence, const uint8_t *image,
-                      const float *action)
+void wk_open_loop_set_frame(wk_open_loop *l, int step, int sequence, const uint8_t *image,
+                            const float *action)
 {
     size_t row = row_of(l, step, sequence);
     memcpy(l->input.images + row * WK_IMAGE_BYTES, image, WK_IMAGE_BYTES);

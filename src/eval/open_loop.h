@@ -28,8 +28,8 @@ typedef struct wk_open_loop_input {
 wk_open_loop_input wk_open_loop_get_input(wk_open_loop *loop);
 
 /// Puts one frame there; `action` NULL for the start of an episode.
-void wk_open_loop_put(wk_open_loop *loop, int step, int sequence, const uint8_t *image,
-                      const float *action);
+void wk_open_loop_set_frame(wk_open_loop *loop, int step, int sequence, const uint8_t *image,
+                            const float *action);
 
 /// Imagines all sequences.
 wk_status wk_open_loop_run(wk_open_loop *loop, wk_error *err);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static wk_status find_end(wk_log_file *file, wk_error *err)
+static wk_status find_end(wk_append_file *file, wk_error *err)
 {
     struct stat info;
     if (fstat(file->fd, &info) != 0) return wk_file_error(err, "cannot open", file->path);
@@ -18,10 +18,11 @@ static wk_status find_end(wk_log_file *file, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_log_file_open(const wk_dir *dir, const char *name, wk_log_file *out, wk_error *err)
+wk_status wk_append_file_open(const wk_dir *dir, const char *name, wk_append_file *out,
+                              wk_error *err)
 {
     size_t length = strlen(wk_dir_path(dir)) + strlen(name) + 2;
-    wk_log_file file = {.fd = -1, .path = malloc(length)};
+    wk_append_file file = {.fd = -1, .path = malloc(length)};
     if (!file.path) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", name);
     snprintf(file.path, length, "%s/%s", wk_dir_path(dir), name);
     wk_status status = wk_dir_open_file(dir, name, O_RDWR | O_CREAT, &file.fd, err);
@@ -29,19 +30,19 @@ wk_status wk_log_file_open(const wk_dir *dir, const char *name, wk_log_file *out
     if (status == WK_OK)
         *out = file;
     else
-        wk_log_file_close(&file);
+        wk_append_file_close(&file);
     return status;
 }
 
-void wk_log_file_close(wk_log_file *file)
+void wk_append_file_close(wk_append_file *file)
 {
     if (!file->path) return;
     if (file->fd >= 0) close(file->fd);
     free(file->path);
-    *file = (wk_log_file){.fd = -1};
+    *file = (wk_append_file){.fd = -1};
 }
 
-static wk_status write_fully(wk_log_file *file, const char *bytes, size_t size, wk_error *err)
+static wk_status write_fully(wk_append_file *file, const char *bytes, size_t size, wk_error *err)
 {
     uint64_t offset = file->end;
     while (size > 0) {
@@ -55,7 +56,7 @@ static wk_status write_fully(wk_log_file *file, const char *bytes, size_t size, 
     return WK_OK;
 }
 
-wk_status wk_log_file_append(wk_log_file *file, const void *bytes, size_t size, wk_error *err)
+wk_status wk_append_file_append(wk_append_file *file, const void *bytes, size_t size, wk_error *err)
 {
     wk_status status = write_fully(file, bytes, size, err);
     if (status == WK_OK) {
@@ -64,11 +65,11 @@ wk_status wk_log_file_append(wk_log_file *file, const void *bytes, size_t size, 
     }
     // Readers skip a torn record, and the next append begins at the same place, so nothing more can
     // or must be done if this fails too.
-    wk_log_file_cut(file, file->end, NULL);
+    wk_append_file_truncate(file, file->end, NULL);
     return status;
 }
 
-wk_status wk_log_file_cut(wk_log_file *file, uint64_t size, wk_error *err)
+wk_status wk_append_file_truncate(wk_append_file *file, uint64_t size, wk_error *err)
 {
     assert(size <= file->end);
     while (ftruncate(file->fd, (off_t)size) != 0)
@@ -77,8 +78,8 @@ wk_status wk_log_file_cut(wk_log_file *file, uint64_t size, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_log_file_read(const wk_log_file *file, uint64_t offset, void *bytes, size_t size,
-                           wk_error *err)
+wk_status wk_append_file_read(const wk_append_file *file, uint64_t offset, void *bytes, size_t size,
+                              wk_error *err)
 {
     char *next = bytes;
     while (size > 0) {
@@ -93,7 +94,7 @@ wk_status wk_log_file_read(const wk_log_file *file, uint64_t offset, void *bytes
     return WK_OK;
 }
 
-wk_status wk_log_file_sync(wk_log_file *file, wk_error *err)
+wk_status wk_append_file_sync(wk_append_file *file, wk_error *err)
 {
     return fsync(file->fd) == 0 ? WK_OK : wk_file_error(err, "cannot make durable", file->path);
 }

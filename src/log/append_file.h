@@ -10,28 +10,30 @@
 #include <stdint.h>
 
 /// An open file and the offset where its records end.
-typedef struct wk_log_file {
+typedef struct wk_append_file {
     int fd;
     char *path;
     uint64_t end;
-} wk_log_file;
+} wk_append_file;
 
 /// Opens or creates `name` in `dir`, never through a link; `end` is its size.
-wk_status wk_log_file_open(const wk_dir *dir, const char *name, wk_log_file *out, wk_error *err);
+wk_status wk_append_file_open(const wk_dir *dir, const char *name, wk_append_file *out,
+                              wk_error *err);
 /// Closes it; a zeroed struct or one closed before is fine.
-void wk_log_file_close(wk_log_file *file);
+void wk_append_file_close(wk_append_file *file);
 
 /// Adds a record. After an error the file is as it was (if the disk lets it be).
-wk_status wk_log_file_append(wk_log_file *file, const void *bytes, size_t size, wk_error *err);
+wk_status wk_append_file_append(wk_append_file *file, const void *bytes, size_t size,
+                                wk_error *err);
 
 /// Removes what lies behind `size`, which is at most `end`.
-wk_status wk_log_file_cut(wk_log_file *file, uint64_t size, wk_error *err);
+wk_status wk_append_file_truncate(wk_append_file *file, uint64_t size, wk_error *err);
 
 /// Reads exactly `size` bytes at `offset`; they must be there.
-wk_status wk_log_file_read(const wk_log_file *file, uint64_t offset, void *bytes, size_t size,
-                           wk_error *err);
+wk_status wk_append_file_read(const wk_append_file *file, uint64_t offset, void *bytes, size_t size,
+                              wk_error *err);
 
 /// Makes everything so far durable.
-wk_status wk_log_file_sync(wk_log_file *file, wk_error *err);
+wk_status wk_append_file_sync(wk_append_file *file, wk_error *err);
 
 #endif

@@ -6,20 +6,20 @@
 #include "eval/evaluate.h"
 #include "log/metrics.h"
 
-typedef struct wk_eval_pictures wk_eval_pictures;
+typedef struct wk_eval_clips wk_eval_clips;
 
 /// For predictions of `steps` frames; the learner is borrowed.
-wk_status wk_eval_pictures_create(wk_learner *learner, const wk_domain *domain, int steps,
-                                  wk_eval_pictures **out, wk_error *err);
+wk_status wk_eval_clips_create(wk_learner *learner, const wk_domain *domain, int steps,
+                               wk_eval_clips **out, wk_error *err);
 /// NULL is allowed.
-void wk_eval_pictures_destroy(wk_eval_pictures *pictures);
+void wk_eval_clips_destroy(wk_eval_clips *clips);
 
 /// Looks at a row of the evaluation that is under way.
-wk_status wk_eval_pictures_look(wk_eval_pictures *pictures, const wk_eval_row *row, wk_error *err);
+wk_status wk_eval_clips_add_row(wk_eval_clips *clips, const wk_eval_row *row, wk_error *err);
 
 /// Notes `eval_TASK_uniform_policy_image`, the first episode of the first case, and after the first
 /// task `eval_openl_image`; ready for the next task then.
-wk_status wk_eval_pictures_note(wk_eval_pictures *pictures, const char *task, wk_metrics *metrics,
-                                wk_error *err);
+wk_status wk_eval_clips_log(wk_eval_clips *clips, const char *task, wk_metrics *metrics,
+                            wk_error *err);
 
 #endif

@@ -135,11 +135,11 @@ static void fill_cells(const sorter *s, int h, wk_heat_panel *p, double *known)
 static void find_ranges(wk_heat_panel *p)
 {
     for (int h = 0; h < WK_HEATS; h++) {
-        p->least[h] = INFINITY;
-        p->largest[h] = -INFINITY;
+        p->min[h] = INFINITY;
+        p->max[h] = -INFINITY;
         for (int c = 0; c < p->rows * p->columns; c++) {
-            p->least[h] = fmin(p->least[h], p->cells[h][c]);
-            p->largest[h] = fmax(p->largest[h], p->cells[h][c]);
+            p->min[h] = fmin(p->min[h], p->cells[h][c]);
+            p->max[h] = fmax(p->max[h], p->cells[h][c]);
         }
     }
 }
@@ -197,7 +197,7 @@ wk_status wk_heatmap_add(wk_heatmap *map, const char *title, const wk_domain *do
 wk_status wk_heatmap_create(const wk_domain *domain, const wk_space *space,
                             const wk_curriculum *curriculum, wk_heatmap *out, wk_error *err)
 {
-    wk_curriculum_view view = wk_curriculum_look(curriculum);
+    wk_curriculum_view view = wk_curriculum_get_view(curriculum);
     *out = (wk_heatmap){0};
     double *probability = malloc(view.count * 2 * sizeof *probability);
     if (!probability)
@@ -231,8 +231,8 @@ void wk_heatmap_free(wk_heatmap *map)
 // Where a value lies between the least and the largest, 0 to 1; equal values lie in the middle.
 static double level_of(const wk_heat_panel *p, int heat, double value)
 {
-    double width = p->largest[heat] - p->least[heat];
-    return width > 0 ? (value - p->least[heat]) / width : 0.5;
+    double width = p->max[heat] - p->min[heat];
+    return width > 0 ? (value - p->min[heat]) / width : 0.5;
 }
 
 static void value_text(wk_heat_kind kind, double value, char *out, size_t size)
@@ -275,11 +275,11 @@ static void row_text(const wk_heat_panel *p, int heat, int row, wk_text *out)
 
 static void map_text(const wk_heat_panel *p, int heat, wk_text *out)
 {
-    char least[24], largest[24];
-    value_text(p->kinds[heat], p->least[heat], least, sizeof least);
-    value_text(p->kinds[heat], p->largest[heat], largest, sizeof largest);
-    wk_text_printf(out, "  %s, %s .. to %s @@; rows %s, columns %s\n", p->names[heat], least,
-                   largest, *p->row_name ? p->row_name : "-", p->column_name);
+    char min[24], max[24];
+    value_text(p->kinds[heat], p->min[heat], min, sizeof min);
+    value_text(p->kinds[heat], p->max[heat], max, sizeof max);
+    wk_text_printf(out, "  %s, %s .. to %s @@; rows %s, columns %s\n", p->names[heat], min, max,
+                   *p->row_name ? p->row_name : "-", p->column_name);
     wk_text_puts(out, "         ");
     if (p->columns <= NUMBER_COLUMNS)
         for (int c = 0; c < p->columns; c++)
@@ -305,8 +305,8 @@ void wk_heatmap_text(const wk_heatmap *map, wk_text *out)
 // Sizes of the picture.
 enum {
     MAP_SIDE = 240,
-    CELL_MOST = 40,
-    CELL_LEAST = 4,
+    CELL_MAX = 40,
+    CELL_MIN = 4,
     LEFT = 44,
     TOP = 30,
     BOTTOM = 34,
@@ -318,8 +318,8 @@ enum {
 
 static int cell_side(const wk_heat_panel *p)
 {
-    int most = p->rows > p->columns ? p->rows : p->columns, side = MAP_SIDE / most;
-    return side > CELL_MOST ? CELL_MOST : side < CELL_LEAST ? CELL_LEAST : side;
+    int max = p->rows > p->columns ? p->rows : p->columns, side = MAP_SIDE / max;
+    return side > CELL_MAX ? CELL_MAX : side < CELL_MIN ? CELL_MIN : side;
 }
 
 static int panel_width(const wk_heat_panel *p)
@@ -335,11 +335,11 @@ static int panel_height(const wk_heat_panel *p)
 
 static void draw_labels(const wk_heat_panel *p, int heat, int x, int y, wk_image *image)
 {
-    char text[200], least[24], largest[24];
+    char text[200], min[24], max[24];
     int side = cell_side(p), below = y + TOP + p->rows * side + 3;
-    value_text(p->kinds[heat], p->least[heat], least, sizeof least);
-    value_text(p->kinds[heat], p->largest[heat], largest, sizeof largest);
-    snprintf(text, sizeof text, "%s %s to %s", p->names[heat], least, largest);
+    value_text(p->kinds[heat], p->min[heat], min, sizeof min);
+    value_text(p->kinds[heat], p->max[heat], max, sizeof max);
+    snprintf(text, sizeof text, "%s %s to %s", p->names[heat], min, max);
     wk_image_text(image, x + LEFT, y + 4, 1, INK, text);
     wk_image_text(image, x + 2, y + 16, 1, INK, p->row_name);
     for (int r = 0; r < p->rows && *p->row_name; r++) {

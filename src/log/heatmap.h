@@ -34,7 +34,7 @@ typedef struct wk_heat_panel {
     const char *names[WK_HEATS];
     wk_heat_kind kinds[WK_HEATS];
     double *cells[WK_HEATS]; // [rows,columns]; NaN: no such θ, or no figure of it
-    double least[WK_HEATS], largest[WK_HEATS];
+    double min[WK_HEATS], max[WK_HEATS];
 } wk_heat_panel;
 
 enum { WK_HEAT_PANELS_MAX = 32 };

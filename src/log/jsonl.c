@@ -8,13 +8,13 @@
 #include <string.h>
 
 // End of the last whole line among the first `limit` bytes.
-static wk_status last_line_end(const wk_log_file *file, uint64_t limit, uint64_t *end,
+static wk_status last_line_end(const wk_append_file *file, uint64_t limit, uint64_t *end,
                                wk_error *err)
 {
     char chunk[4096];
     while (limit > 0) {
         size_t size = limit < sizeof chunk ? (size_t)limit : sizeof chunk;
-        WK_TRY(wk_log_file_read(file, limit - size, chunk, size, err));
+        WK_TRY(wk_append_file_read(file, limit - size, chunk, size, err));
         for (size_t i = size; i > 0; i--)
             if (chunk[i - 1] == '\n') {
                 *end = limit - size + i;
@@ -42,7 +42,7 @@ static void put_number(double value, wk_text *out)
 }
 
 typedef struct jsonl {
-    wk_log_file file;
+    wk_append_file file;
     bool timing;
 } jsonl;
 
@@ -62,7 +62,7 @@ static wk_status write_record(void *self, const wk_metrics_record *record, wk_er
     wk_text_puts(&line, "}\n");
     wk_status status =
         line.failed ? wk_fail(err, WK_E_MEMORY, "'%s': no memory for a line", sink->file.path)
-                    : wk_log_file_append(&sink->file, line.chars, line.length, err);
+                    : wk_append_file_append(&sink->file, line.chars, line.length, err);
     wk_text_free(&line);
     return status;
 }
@@ -74,35 +74,35 @@ static uint64_t mark(void *self)
 
 static wk_status cut(void *self, uint64_t size, wk_error *err)
 {
-    return wk_log_file_cut(&((jsonl *)self)->file, size, err);
+    return wk_append_file_truncate(&((jsonl *)self)->file, size, err);
 }
 
 static wk_status sync_file(void *self, wk_error *err)
 {
-    return wk_log_file_sync(&((jsonl *)self)->file, err);
+    return wk_append_file_sync(&((jsonl *)self)->file, err);
 }
 
 static void close_file(void *self)
 {
-    wk_log_file_close(&((jsonl *)self)->file);
+    wk_append_file_close(&((jsonl *)self)->file);
     free(self);
 }
 
-static wk_status cut_back(wk_log_file *file, uint64_t most, wk_error *err)
+static wk_status truncate_to(wk_append_file *file, uint64_t max, wk_error *err)
 {
     uint64_t end = 0;
-    WK_TRY(last_line_end(file, most < file->end ? most : file->end, &end, err));
-    return end < file->end ? wk_log_file_cut(file, end, err) : WK_OK;
+    WK_TRY(last_line_end(file, max < file->end ? max : file->end, &end, err));
+    return end < file->end ? wk_append_file_truncate(file, end, err) : WK_OK;
 }
 
-wk_status wk_jsonl_open(const wk_dir *dir, const char *name, uint64_t most, bool timing,
+wk_status wk_jsonl_open(const wk_dir *dir, const char *name, uint64_t max, bool timing,
                         wk_metrics_sink *out, wk_error *err)
 {
     jsonl *sink = calloc(1, sizeof *sink);
     if (!sink) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", name);
     sink->timing = timing;
-    wk_status status = wk_log_file_open(dir, name, &sink->file, err);
-    if (status == WK_OK) status = cut_back(&sink->file, most, err);
+    wk_status status = wk_append_file_open(dir, name, &sink->file, err);
+    if (status == WK_OK) status = truncate_to(&sink->file, max, err);
     if (status != WK_OK) {
         close_file(sink);
         return status;

@@ -7,9 +7,9 @@
 #include "log/metrics.h"
 
 /// Opens or creates the file `name` in `dir`, removes a torn last line, and then everything behind
-/// byte `most` (UINT64_MAX: nothing; always at the beginning of a line). The sink owns the file.
+/// byte `max` (UINT64_MAX: nothing; always at the beginning of a line). The sink owns the file.
 /// Measured numbers are left out unless `timing`.
-wk_status wk_jsonl_open(const wk_dir *dir, const char *name, uint64_t most, bool timing,
+wk_status wk_jsonl_open(const wk_dir *dir, const char *name, uint64_t max, bool timing,
                         wk_metrics_sink *out, wk_error *err);
 
 #endif

@@ -27,7 +27,7 @@ struct wk_metrics {
     known_name *names; // open-addressed by hash, at most half full
     size_t n_names, names_capacity;
     WK_ARRAY(wk_scalar) scalars;
-    WK_ARRAY(wk_metric_picture) pictures;
+    WK_ARRAY(wk_metric_image) images;
     bool short_of_memory; // something could not be noted; the next write says so
 };
 
@@ -46,11 +46,11 @@ static void forget_record(wk_metrics *metrics)
 {
     for (size_t i = 0; i < metrics->names_capacity; i++)
         metrics->names[i].noted = 0;
-    for (size_t i = 0; i < metrics->pictures.count; i++) {
-        free((void *)metrics->pictures.items[i].bytes);
-        free((void *)metrics->pictures.items[i].name);
+    for (size_t i = 0; i < metrics->images.count; i++) {
+        free((void *)metrics->images.items[i].bytes);
+        free((void *)metrics->images.items[i].name);
     }
-    metrics->scalars.count = metrics->pictures.count = 0;
+    metrics->scalars.count = metrics->images.count = 0;
     metrics->short_of_memory = false;
 }
 
@@ -64,7 +64,7 @@ void wk_metrics_close(wk_metrics *metrics)
         free(metrics->names[i].name);
     free(metrics->names);
     wk_array_free(&metrics->scalars);
-    wk_array_free(&metrics->pictures);
+    wk_array_free(&metrics->images);
     free(metrics);
 }
 
@@ -119,7 +119,7 @@ static known_name *intern(wk_metrics *metrics, const char *name)
     return place;
 }
 
-static void note_scalar(wk_metrics *metrics, const char *name, double value, bool measured)
+static void add_scalar(wk_metrics *metrics, const char *name, double value, bool measured)
 {
     known_name *known = intern(metrics, name);
     const wk_scalar scalar = {known ? known->name : NULL, value, measured};
@@ -133,30 +133,30 @@ static void note_scalar(wk_metrics *metrics, const char *name, double value, boo
 
 void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value)
 {
-    note_scalar(metrics, name, value, false);
+    add_scalar(metrics, name, value, false);
 }
 
 void wk_metrics_timing(wk_metrics *metrics, const char *name, double value)
 {
-    note_scalar(metrics, name, value, true);
+    add_scalar(metrics, name, value, true);
 }
 
 // Takes the encoded bytes over, also when it fails.
-static wk_status note_picture(wk_metrics *metrics, const char *name, const wk_image *shape,
-                              uint8_t *bytes, size_t size, wk_error *err)
+static wk_status add_image(wk_metrics *metrics, const char *name, const wk_image *shape,
+                           uint8_t *bytes, size_t size, wk_error *err)
 {
     char *copy = strdup(name);
-    if (!copy || !wk_array_reserve(&metrics->pictures, 1)) {
+    if (!copy || !wk_array_reserve(&metrics->images, 1)) {
         free(copy);
         free(bytes);
         return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
     }
-    wk_metric_picture *picture = &metrics->pictures.items[metrics->pictures.count++];
-    picture->name = copy;
-    picture->width = shape->width;
-    picture->height = shape->height;
-    picture->bytes = bytes;
-    picture->size = size;
+    wk_metric_image *encoded = &metrics->images.items[metrics->images.count++];
+    encoded->name = copy;
+    encoded->width = shape->width;
+    encoded->height = shape->height;
+    encoded->bytes = bytes;
+    encoded->size = size;
     return WK_OK;
 }
 
@@ -166,7 +166,7 @@ wk_status wk_metrics_image(wk_metrics *metrics, const char *name, const wk_image
     uint8_t *bytes;
     size_t size;
     WK_TRY(wk_png_encode(image, &bytes, &size, err));
-    return note_picture(metrics, name, image, bytes, size, err);
+    return add_image(metrics, name, image, bytes, size, err);
 }
 
 wk_status wk_metrics_clip(wk_metrics *metrics, const char *name, const wk_image *frames,
@@ -175,7 +175,7 @@ wk_status wk_metrics_clip(wk_metrics *metrics, const char *name, const wk_image 
     uint8_t *bytes;
     size_t size;
     WK_TRY(wk_gif_encode(frames, count, CLIP_DELAY_CS, &bytes, &size, err));
-    return note_picture(metrics, name, frames, bytes, size, err);
+    return add_image(metrics, name, frames, bytes, size, err);
 }
 
 // Takes back what the sinks before the one that failed have written.
@@ -207,14 +207,14 @@ wk_status wk_metrics_write(wk_metrics *metrics, int64_t agent_step, wk_error *er
         return wk_fail(err, WK_E_MEMORY, "no memory to note all metrics of step %lld",
                        (long long)agent_step);
     }
-    if (metrics->scalars.count == 0 && metrics->pictures.count == 0) return WK_OK;
+    if (metrics->scalars.count == 0 && metrics->images.count == 0) return WK_OK;
     const wk_metrics_record record = {
         .step = agent_step * metrics->action_repeat,
         .agent_step = agent_step,
         .scalars = metrics->scalars.items,
         .n_scalars = metrics->scalars.count,
-        .pictures = metrics->pictures.items,
-        .n_pictures = metrics->pictures.count,
+        .images = metrics->images.items,
+        .n_images = metrics->images.count,
     };
     WK_TRY(write_sinks(metrics, &record, err));
     forget_record(metrics);

@@ -22,12 +22,12 @@ typedef struct wk_scalar {
 } wk_scalar;
 
 /// An encoded picture: a PNG still or an animated GIF.
-typedef struct wk_metric_picture {
+typedef struct wk_metric_image {
     const char *name;
     int width, height;
     const uint8_t *bytes;
     size_t size;
-} wk_metric_picture;
+} wk_metric_image;
 
 /// Everything that is written at one step.
 typedef struct wk_metrics_record {
@@ -35,8 +35,8 @@ typedef struct wk_metrics_record {
     int64_t agent_step; // actions
     const wk_scalar *scalars;
     size_t n_scalars;
-    const wk_metric_picture *pictures;
-    size_t n_pictures;
+    const wk_metric_image *images;
+    size_t n_images;
 } wk_metrics_record;
 
 /// A place that records go to. `write` adds all of a record or nothing; `mark` is a position that

@@ -19,9 +19,9 @@ const char *wk_phase_name(wk_phase phase)
     return names[phase];
 }
 
-wk_progress wk_progress_empty(void)
+wk_status_values wk_status_values_empty(void)
 {
-    return (wk_progress){
+    return (wk_status_values){
         .updates_per_second = NAN, .seconds_left = NAN, .model_loss = NAN, .mean_error = NAN};
 }
 
@@ -69,7 +69,7 @@ typedef enum part {
 // Which part goes first when there is no room.
 static const part first_to_go[] = {WHY, SPLIT, DEVICE, ERROR, LOSS, PERCENT, LEFT, SPEED, DIVERGED};
 
-static void make_steps(const wk_progress *p, char *out)
+static void make_steps(const wk_status_values *p, char *out)
 {
     char steps[32], total[32];
     put_count(steps, sizeof steps, p->steps);
@@ -81,7 +81,7 @@ static void make_steps(const wk_progress *p, char *out)
         snprintf(out, PART_MAX, "%s %s", steps, unit);
 }
 
-static void make_split(const wk_progress *p, char *out)
+static void make_split(const wk_status_values *p, char *out)
 {
     double sum = 0;
     for (int i = 0; i < WK_PHASES; i++)
@@ -93,7 +93,7 @@ static void make_split(const wk_progress *p, char *out)
                                  wk_phase_name(i), 100 * p->seconds[i] / sum);
 }
 
-static void make_left(const wk_progress *p, char *out)
+static void make_left(const wk_status_values *p, char *out)
 {
     if (isnan(p->seconds_left)) return;
     wk_text text = {0};
@@ -102,7 +102,7 @@ static void make_left(const wk_progress *p, char *out)
     wk_text_free(&text);
 }
 
-static void make_parts(const wk_progress *p, char parts[PARTS][PART_MAX])
+static void make_parts(const wk_status_values *p, char parts[PARTS][PART_MAX])
 {
     memset(parts, 0, PARTS * sizeof *parts);
     make_steps(p, parts[STEPS]);
@@ -129,7 +129,7 @@ static size_t total_width(char parts[PARTS][PART_MAX])
     return width;
 }
 
-void wk_progress_text(const wk_progress *progress, int width, wk_text *out)
+void wk_status_values_text(const wk_status_values *progress, int width, wk_text *out)
 {
     char parts[PARTS][PART_MAX];
     make_parts(progress, parts);
@@ -186,10 +186,10 @@ static void put_stamp(const wk_status_line *line, wk_text *out)
     wk_text_puts(out, stamp);
 }
 
-static void show_live(wk_status_line *line, const wk_progress *progress)
+static void show_live(wk_status_line *line, const wk_status_values *progress)
 {
     wk_text now = {0}, out = {0};
-    wk_progress_text(progress, columns(line) - 1, &now); // the last column would wrap
+    wk_status_values_text(progress, columns(line) - 1, &now); // the last column would wrap
     if (line->visible && strcmp(wk_text_get(&now), wk_text_get(&line->shown)) == 0) {
         wk_text_free(&now);
         return;
@@ -201,22 +201,22 @@ static void show_live(wk_status_line *line, const wk_progress *progress)
     line->visible = true;
 }
 
-static void show_plain(wk_status_line *line, const wk_progress *progress)
+static void show_plain(wk_status_line *line, const wk_status_values *progress)
 {
     wk_text out = {0};
     put_stamp(line, &out);
-    wk_progress_text(progress, 0, &out);
+    wk_status_values_text(progress, 0, &out);
     wk_text_puts(&out, "\n");
     put(line, &out);
 }
 
-static void show(wk_status_line *line, const wk_progress *progress)
+static void show(wk_status_line *line, const wk_status_values *progress)
 {
     (line->live ? show_live : show_plain)(line, progress);
     line->begun = true;
 }
 
-void wk_status_line_update(wk_status_line *line, const wk_progress *progress, double now)
+void wk_status_line_update(wk_status_line *line, const wk_status_values *progress, double now)
 {
     if (line->begun && now - line->last < line->interval) return;
     show(line, progress);
@@ -244,7 +244,7 @@ void wk_status_line_log(void *line, wk_log_level level, const char *message)
     wk_text_free(&text);
 }
 
-void wk_status_line_finish(wk_status_line *line, const wk_progress *progress)
+void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress)
 {
     show(line, progress);
     if (line->live) {

@@ -24,7 +24,7 @@ typedef enum wk_phase {
 const char *wk_phase_name(wk_phase phase);
 
 /// What the line shows. NaN means not known (yet); such parts are left out.
-typedef struct wk_progress {
+typedef struct wk_status_values {
     int64_t steps, total; // agent steps, and how many there will be
     const char *unit;     // what is counted, if not "steps"
     int64_t updates;
@@ -34,13 +34,13 @@ typedef struct wk_progress {
     double model_loss, mean_error;
     int64_t diverged;         // episodes; shown where there are any
     const char *device, *why; // which device, and why that; NULL: left out
-} wk_progress;
+} wk_status_values;
 
 /// A progress with nothing known.
-wk_progress wk_progress_empty(void);
+wk_status_values wk_status_values_empty(void);
 
 /// Appends the line in at most `width` columns (0: no limit); what matters least is left out first.
-void wk_progress_text(const wk_progress *progress, int width, wk_text *out);
+void wk_status_values_text(const wk_status_values *progress, int width, wk_text *out);
 
 /// Appends a duration in two units: "12s", "5m02s", "2h13m", "3d04h".
 void wk_duration_text(double seconds, wk_text *out);
@@ -61,7 +61,7 @@ typedef struct wk_status_line {
 void wk_status_line_start(wk_status_line *line, int fd, double plain_seconds);
 
 /// Shows the progress if it is time; `now` is wk_clock_seconds().
-void wk_status_line_update(wk_status_line *line, const wk_progress *progress, double now);
+void wk_status_line_update(wk_status_line *line, const wk_status_values *progress, double now);
 
 /// Prints a message on a line of its own.
 void wk_status_line_message(wk_status_line *line, const char *message);
@@ -70,6 +70,6 @@ void wk_status_line_message(wk_status_line *line, const char *message);
 void wk_status_line_log(void *line, wk_log_level level, const char *message);
 
 /// Shows the last state and leaves the line; frees what it holds. It may be started again.
-void wk_status_line_finish(wk_status_line *line, const wk_progress *progress);
+void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress);
 
 #endif

@@ -98,14 +98,14 @@ static void put_scalar(wk_text *summary, const wk_scalar *scalar)
     put_message(summary, SUMMARY_VALUE, &value);
 }
 
-static void put_picture(wk_text *summary, const wk_metric_picture *picture)
+static void put_image(wk_text *summary, const wk_metric_image *encoded)
 {
     wk_text value = {0}, image = {0};
-    put_integer(&image, IMAGE_HEIGHT, picture->height);
-    put_integer(&image, IMAGE_WIDTH, picture->width);
+    put_integer(&image, IMAGE_HEIGHT, encoded->height);
+    put_integer(&image, IMAGE_WIDTH, encoded->width);
     put_integer(&image, IMAGE_COLORSPACE, RGB);
-    put_bytes(&image, IMAGE_ENCODED, picture->bytes, picture->size);
-    put_bytes(&value, VALUE_TAG, picture->name, strlen(picture->name));
+    put_bytes(&image, IMAGE_ENCODED, encoded->bytes, encoded->size);
+    put_bytes(&value, VALUE_TAG, encoded->name, strlen(encoded->name));
     put_message(&value, VALUE_IMAGE, &image);
     put_message(summary, SUMMARY_VALUE, &value);
 }
@@ -118,7 +118,7 @@ static double wall_time(void)
 }
 
 // Writes an Event as a record and frees it.
-static wk_status append_event(wk_log_file *file, wk_text *event, wk_error *err)
+static wk_status append_event(wk_append_file *file, wk_text *event, wk_error *err)
 {
     wk_text record = {0};
     put_little(&record, event->length, 8);
@@ -127,13 +127,13 @@ static wk_status append_event(wk_log_file *file, wk_text *event, wk_error *err)
     put_little(&record, wk_tensorboard_crc(wk_text_get(event), event->length), 4);
     wk_status status = event->failed || record.failed
                            ? wk_fail(err, WK_E_MEMORY, "'%s': no memory for an event", file->path)
-                           : wk_log_file_append(file, record.chars, record.length, err);
+                           : wk_append_file_append(file, record.chars, record.length, err);
     wk_text_free(&record);
     wk_text_free(event);
     return status;
 }
 
-static wk_status write_version(wk_log_file *file, wk_error *err)
+static wk_status write_version(wk_append_file *file, wk_error *err)
 {
     static const char version[] = "brain.Event:2";
     wk_text event = {0};
@@ -149,21 +149,21 @@ static wk_status write_record(void *self, const wk_metrics_record *record, wk_er
     put_integer(&event, EVENT_STEP, record->step);
     for (size_t i = 0; i < record->n_scalars; i++)
         put_scalar(&summary, &record->scalars[i]);
-    for (size_t i = 0; i < record->n_pictures; i++)
-        put_picture(&summary, &record->pictures[i]);
+    for (size_t i = 0; i < record->n_images; i++)
+        put_image(&summary, &record->images[i]);
     put_message(&event, EVENT_SUMMARY, &summary);
     return append_event(self, &event, err);
 }
 
 // Whether `size` bytes at `offset` have the checksum `crc`.
-static wk_status check_bytes(const wk_log_file *file, uint64_t offset, uint64_t size, uint32_t crc,
-                             bool *good, wk_error *err)
+static wk_status check_bytes(const wk_append_file *file, uint64_t offset, uint64_t size,
+                             uint32_t crc, bool *good, wk_error *err)
 {
     unsigned char chunk[8192];
     uint32_t sum = 0;
     while (size > 0) {
         size_t part = size < sizeof chunk ? (size_t)size : sizeof chunk;
-        WK_TRY(wk_log_file_read(file, offset, chunk, part, err));
+        WK_TRY(wk_append_file_read(file, offset, chunk, part, err));
         sum = wk_crc32c(sum, chunk, part);
         offset += part;
         size -= part;
@@ -173,48 +173,48 @@ static wk_status check_bytes(const wk_log_file *file, uint64_t offset, uint64_t 
 }
 
 // Moves *at past the whole record there; stays if there is none.
-static wk_status pass_record(const wk_log_file *file, uint64_t *at, bool *whole, wk_error *err)
+static wk_status pass_record(const wk_append_file *file, uint64_t *at, bool *whole, wk_error *err)
 {
     unsigned char head[HEAD_SIZE], tail[TAIL_SIZE];
     *whole = false;
     if (file->end - *at < HEAD_SIZE + TAIL_SIZE) return WK_OK;
-    WK_TRY(wk_log_file_read(file, *at, head, sizeof head, err));
+    WK_TRY(wk_append_file_read(file, *at, head, sizeof head, err));
     uint64_t size = get_little(head, 8);
     if (wk_tensorboard_crc(head, 8) != get_little(head + 8, 4)) return WK_OK;
     if (size > file->end - *at - HEAD_SIZE - TAIL_SIZE) return WK_OK;
-    WK_TRY(wk_log_file_read(file, *at + HEAD_SIZE + size, tail, sizeof tail, err));
+    WK_TRY(wk_append_file_read(file, *at + HEAD_SIZE + size, tail, sizeof tail, err));
     WK_TRY(check_bytes(file, *at + HEAD_SIZE, size, (uint32_t)get_little(tail, 4), whole, err));
     if (*whole) *at += HEAD_SIZE + size + TAIL_SIZE;
     return WK_OK;
 }
 
-static wk_status cut_back(wk_log_file *file, uint64_t most, wk_error *err)
+static wk_status truncate_to(wk_append_file *file, uint64_t max, wk_error *err)
 {
-    if (file->end >= most) return wk_log_file_cut(file, most, err);
+    if (file->end >= max) return wk_append_file_truncate(file, max, err);
     uint64_t at = 0;
     for (bool whole = true; whole;)
         WK_TRY(pass_record(file, &at, &whole, err));
-    return at < file->end ? wk_log_file_cut(file, at, err) : WK_OK;
+    return at < file->end ? wk_append_file_truncate(file, at, err) : WK_OK;
 }
 
 static uint64_t end_of(void *self)
 {
-    return ((wk_log_file *)self)->end;
+    return ((wk_append_file *)self)->end;
 }
 
 static wk_status cut(void *self, uint64_t size, wk_error *err)
 {
-    return wk_log_file_cut(self, size, err);
+    return wk_append_file_truncate(self, size, err);
 }
 
 static wk_status sync_file(void *self, wk_error *err)
 {
-    return wk_log_file_sync(self, err);
+    return wk_append_file_sync(self, err);
 }
 
 static void close_file(void *self)
 {
-    wk_log_file_close(self);
+    wk_append_file_close(self);
     free(self);
 }
 
@@ -234,7 +234,7 @@ static void make_name(char name[WK_METRICS_FILE_MAX])
              (int)getpid(), ending);
 }
 
-wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t most,
+wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
                               char used[WK_METRICS_FILE_MAX], wk_metrics_sink *out, wk_error *err)
 {
     wk_entry there = WK_ENTRY_NONE;
@@ -244,10 +244,10 @@ wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t most
         memmove(used, name, strlen(name) + 1);
     else
         make_name(used);
-    wk_log_file *file = calloc(1, sizeof *file);
+    wk_append_file *file = calloc(1, sizeof *file);
     if (!file) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", used);
-    wk_status status = wk_log_file_open(dir, used, file, err);
-    if (status == WK_OK) status = cut_back(file, most, err);
+    wk_status status = wk_append_file_open(dir, used, file, err);
+    if (status == WK_OK) status = truncate_to(file, max, err);
     if (status == WK_OK && file->end == 0) status = write_version(file, err);
     if (status != WK_OK) {
         close_file(file);

@@ -6,10 +6,10 @@
 
 #include "log/metrics.h"
 
-/// Opens event file `name` in `dir` and cuts it back to `most` bytes, or, where it is
+/// Opens event file `name` in `dir` and cuts it back to `max` bytes, or, where it is
 /// shorter, to its last whole record. An empty name, or one that does not exist, begins a new file.
 /// `used` gets the file's name.
-wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t most,
+wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
                               char used[WK_METRICS_FILE_MAX], wk_metrics_sink *out, wk_error *err);
 
 /// Removes the event files that waker wrote into `dir`; those of others stay.

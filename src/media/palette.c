@@ -139,11 +139,11 @@ static void split(shade *shades, box *b, box *rest)
 static int worst_box(const box *boxes, int count)
 {
     int worst = -1;
-    uint64_t most = 0;
+    uint64_t max = 0;
     for (int i = 0; i < count; i++) {
         uint64_t error = boxes[i].pixels * (uint64_t)boxes[i].range * (uint64_t)boxes[i].range;
-        if (error <= most) continue;
-        most = error;
+        if (error <= max) continue;
+        max = error;
         worst = i;
     }
     return worst;
@@ -161,12 +161,12 @@ static uint32_t mean_colour(const shade *shades, const box *b)
     return colour;
 }
 
-static void cut(histogram *h, int most, wk_palette *palette)
+static void cut(histogram *h, int max, wk_palette *palette)
 {
     box boxes[WK_PALETTE_MAX];
     int count = 0;
     if (h->count > 0) boxes[count++] = box_of(h->shades, 0, h->count);
-    for (int worst; count > 0 && count < most && (worst = worst_box(boxes, count)) >= 0; count++)
+    for (int worst; count > 0 && count < max && (worst = worst_box(boxes, count)) >= 0; count++)
         split(h->shades, &boxes[worst], &boxes[count]);
     palette->count = count;
     for (int i = 0; i < count; i++) {
@@ -176,16 +176,16 @@ static void cut(histogram *h, int most, wk_palette *palette)
     }
 }
 
-wk_status wk_palette_choose(const uint32_t *pixels, size_t count, int most, wk_palette *palette,
+wk_status wk_palette_choose(const uint32_t *pixels, size_t count, int max, wk_palette *palette,
                             uint8_t *indices, wk_error *err)
 {
-    assert(most >= 1 && most <= WK_PALETTE_MAX && count < UINT32_MAX);
+    assert(max >= 1 && max <= WK_PALETTE_MAX && count < UINT32_MAX);
     histogram h;
     if (!histogram_create(pixels, count, &h)) {
         histogram_free(&h);
         return wk_fail(err, WK_E_MEMORY, "no memory to choose colours for %zu pixels", count);
     }
-    cut(&h, most, palette);
+    cut(&h, max, palette);
     for (size_t i = 0; i < count; i++)
         if (pixels[i] != WK_PALETTE_SKIP) indices[i] = (uint8_t)find_slot(&h, pixels[i])->value;
     histogram_free(&h);

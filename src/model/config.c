@@ -3,7 +3,7 @@
 wk_learner_config wk_learner_config_default(void)
 {
     return (wk_learner_config){
-#define FIELD(type, name, value, least, largest, meaning) .name = value,
+#define FIELD(type, name, value, min, max, meaning) .name = value,
         WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
     };
@@ -11,10 +11,10 @@ wk_learner_config wk_learner_config_default(void)
 
 wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err)
 {
-#define FIELD(type, name, value, least, largest, meaning)                                          \
-    if (!(config->name >= (type)(least) && config->name <= (type)(largest)))                       \
+#define FIELD(type, name, value, min, max, meaning)                                                \
+    if (!(config->name >= (type)(min) && config->name <= (type)(max)))                             \
         return wk_fail(err, WK_E_INPUT, "learner: " #name " = %g is not within %g to %g (%s)",     \
-                       (double)config->name, (double)(least), (double)(largest), meaning);
+                       (double)config->name, (double)(min), (double)(max), meaning);
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
     if (config->action_size < 1 || config->action_size > 32)

@@ -40,7 +40,7 @@ enum { WK_PIXELS = 64 * 64 * 3 };
 typedef enum wk_exploration { WK_EXPLORE_PLAN2EXPLORE, WK_EXPLORE_RANDOM } wk_exploration;
 
 typedef struct wk_learner_config {
-#define FIELD(type, name, value, least, largest, meaning) type name; // meaning
+#define FIELD(type, name, value, min, max, meaning) type name; // meaning
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
     int action_size;            // of the domain

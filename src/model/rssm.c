@@ -70,7 +70,7 @@ wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor actio
     wk_graph *g = wk_scope_graph(rssm->scope);
     wk_tensor pre = product_add(g, latent.stoch, rssm->in_stoch, action);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->in_bias, WK_ELU);
-    wk_graph_branch_gradients(g, rssm->beside_deter);
+    wk_graph_branch_gradients(g, rssm->deter_grad_branch);
     wk_tensor from_deter = product(g, latent.deter, rssm->gru_h);
     wk_graph_branch_gradients(g, 0);
     wk_tensor gates = product_add(g, x, rssm->gru_x, from_deter);
@@ -101,7 +101,7 @@ wk_tensor wk_rssm_prior(const wk_rssm *rssm, wk_tensor deter)
 wk_latent wk_rssm_imagine(const wk_rssm *rssm, wk_latent latent, wk_tensor action, wk_random random)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
-    wk_graph_branch_gradients(g, rssm->beside_action);
+    wk_graph_branch_gradients(g, rssm->action_grad_branch);
     action = wk_rssm_action(rssm, action);
     wk_graph_branch_gradients(g, 0);
     wk_tensor deter = wk_rssm_advance(rssm, latent, action);
@@ -132,14 +132,14 @@ wk_observed wk_rssm_observe(const wk_rssm *rssm, wk_tensor embed, wk_tensor acti
     const wk_learner_config *c = rssm->config;
     wk_shape shape = wk_graph_shape(g, embed);
     int steps = shape.dim[0], rows = shape.dim[1], flat = wk_config_flat(c);
-    enum { MOST_STEPS = 1024 };
-    assert(steps <= MOST_STEPS);
+    enum { STEPS_MAX = 1024 };
+    assert(steps <= STEPS_MAX);
 
     wk_tensor from_image = wk_rssm_embed(rssm, embed);
     wk_tensor from_action = wk_rssm_action(rssm, wk_graph_scale_rows(g, action, keep));
     wk_latent latent = {wk_graph_fill(g, WK_SHAPE(rows, flat), 0),
                         wk_graph_fill(g, WK_SHAPE(rows, c->deter), 0)};
-    wk_tensor stoch[MOST_STEPS], deter[MOST_STEPS], logits[MOST_STEPS];
+    wk_tensor stoch[STEPS_MAX], deter[STEPS_MAX], logits[STEPS_MAX];
     for (int t = 0; t < steps; t++) {
         wk_tensor keep_t = row(g, keep, t);
         wk_latent kept;

@@ -26,7 +26,7 @@ typedef struct wk_rssm {
     wk_tensor post_deter, post_embed, post_bias;
     // Branches of gradients that the way back from step to step does not wait for, or waits for
     // later: those of actions, and of the state through the gates. 0 for none.
-    int beside_action, beside_deter;
+    int action_grad_branch, deter_grad_branch;
 } wk_rssm;
 
 /// Takes the weights from the scope.

@@ -46,8 +46,8 @@ wk_tensor wk_nn_balanced_kl(wk_graph *g, wk_tensor post, wk_tensor prior,
     wk_tensor to_post = mean_kl(g, post, wk_graph_stop_gradient(g, prior));
     wk_tensor to_prior = mean_kl(g, wk_graph_stop_gradient(g, post), prior);
     if (mean) *mean = to_post;
-    to_post = wk_graph_at_least(g, to_post, config->free_nats);
-    to_prior = wk_graph_at_least(g, to_prior, config->free_nats);
+    to_post = wk_graph_clamp_min(g, to_post, config->free_nats);
+    to_prior = wk_graph_clamp_min(g, to_prior, config->free_nats);
     return wk_graph_add(g, wk_graph_affine(g, to_post, 1 - config->balance, 0),
                         wk_graph_affine(g, to_prior, config->balance, 0));
 }

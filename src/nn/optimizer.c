@@ -110,7 +110,7 @@ static wk_tensor left_norm(const wk_optimizer *optimizer, wk_graph *g)
     return wk_graph_persistent(g, WK_F32, WK_SHAPE(members(optimizer)), "norm", NULL, 0);
 }
 
-wk_tensor wk_optimizer_leave(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss)
+wk_tensor wk_optimizer_export_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss)
 {
     assert(!optimizer->source);
     wk_graph *g = wk_scope_graph(scope);
@@ -128,7 +128,7 @@ wk_tensor wk_optimizer_leave(wk_optimizer *optimizer, wk_scope *scope, wk_tensor
     return norm;
 }
 
-wk_tensor wk_optimizer_take(wk_optimizer *optimizer, wk_scope *scope)
+wk_tensor wk_optimizer_import_gradients(wk_optimizer *optimizer, wk_scope *scope)
 {
     assert(optimizer->source && !optimizer->g);
     wk_scope_use_all(scope);
@@ -198,7 +198,7 @@ wk_buffer *wk_optimizer_buffer(const wk_optimizer *optimizer)
     return optimizer->buffer;
 }
 
-size_t wk_optimizer_left_offset(const wk_optimizer *optimizer)
+size_t wk_optimizer_handoff_offset(const wk_optimizer *optimizer)
 {
     enum { LINE = 64 };
     size_t counts = (size_t)members(optimizer) * sizeof(wk_optimizer_counts);
@@ -211,14 +211,14 @@ static size_t buffer_size(const wk_optimizer *optimizer)
     size_t state = wk_optimizer_counts_offset(optimizer) +
                    (size_t)members(optimizer) * sizeof(wk_optimizer_counts);
     if (!optimizer->source) return state;
-    return wk_optimizer_left_offset(optimizer) + weights_size(optimizer) +
+    return wk_optimizer_handoff_offset(optimizer) + weights_size(optimizer) +
            (size_t)members(optimizer) * sizeof(float);
 }
 
 static void bind_left(wk_graph *g, const wk_optimizer *optimizer, const wk_scope *scope,
                       const wk_tensor *gradients, wk_tensor norm)
 {
-    size_t begin = wk_optimizer_left_offset(optimizer);
+    size_t begin = wk_optimizer_handoff_offset(optimizer);
     for (size_t i = 0; i < wk_scope_count(scope); i++)
         wk_graph_bind(g, gradients[i], optimizer->buffer, begin + wk_scope_param(scope, i)->offset);
     wk_graph_bind(g, norm, optimizer->buffer, begin + weights_size(optimizer));

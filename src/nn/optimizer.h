@@ -33,8 +33,8 @@ void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag);
 /// The same in two graphs: the first leaves gradients and norm in memory of the optimiser, the
 /// second begins with what was left there last and goes on with wk_optimizer_step. Its scope uses
 /// all weights of the set. Both give the norm, each in its graph.
-wk_tensor wk_optimizer_leave(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
-wk_tensor wk_optimizer_take(wk_optimizer *optimizer, wk_scope *scope);
+wk_tensor wk_optimizer_export_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
+wk_tensor wk_optimizer_import_gradients(wk_optimizer *optimizer, wk_scope *scope);
 
 /// Places moments and counters in memory, at zero, and binds them; after wk_scope_bind of the
 /// scopes it was recorded with, before a program is made.
@@ -55,6 +55,6 @@ wk_buffer *wk_optimizer_buffer(const wk_optimizer *optimizer);
 size_t wk_optimizer_m_offset(const wk_optimizer *optimizer, size_t index);
 size_t wk_optimizer_v_offset(const wk_optimizer *optimizer, size_t index);
 size_t wk_optimizer_counts_offset(const wk_optimizer *optimizer);
-size_t wk_optimizer_left_offset(const wk_optimizer *optimizer);
+size_t wk_optimizer_handoff_offset(const wk_optimizer *optimizer);
 
 #endif

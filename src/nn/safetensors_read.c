@@ -209,12 +209,12 @@ static bool all_finite(wk_safetensors_dtype dtype, const char *bytes, size_t siz
 }
 
 static wk_status verify_entry(const wk_safetensors *file, const wk_safetensors_entry *entry,
-                              bool finite, char *chunk, size_t most, wk_error *err)
+                              bool finite, char *chunk, size_t max, wk_error *err)
 {
     uint32_t crc = 0;
     bool sound = true;
-    for (uint64_t at = entry->begin; at < entry->end; at += most) {
-        size_t size = entry->end - at < most ? (size_t)(entry->end - at) : most;
+    for (uint64_t at = entry->begin; at < entry->end; at += max) {
+        size_t size = entry->end - at < max ? (size_t)(entry->end - at) : max;
         WK_TRY(read_at(file, file->data_at + at, chunk, size, err));
         crc = wk_crc32c(crc, chunk, size);
         sound = sound && (!finite || all_finite(entry->spec.dtype, chunk, size));

@@ -35,7 +35,7 @@ wk_block_rows wk_rows_place(const wk_row_shape *shape, void *memory)
     return (wk_block_rows){images, actions, rewards, completion, (uint8_t *)end};
 }
 
-size_t wk_block_bytes_most(const wk_row_shape *shape)
+size_t wk_block_bytes_max(const wk_row_shape *shape)
 {
     return wk_row_numbers_bytes(shape, WK_BLOCK_ROWS) + LZ4_COMPRESSBOUND(BLOCK_FRAMES_BYTES);
 }
@@ -73,7 +73,7 @@ bool wk_block_split(const wk_row_shape *shape, const void *block, size_t size, s
                     wk_block_view *view)
 {
     size_t numbers = wk_row_numbers_bytes(shape, count);
-    if (size < numbers || size > wk_block_bytes_most(shape)) return false;
+    if (size < numbers || size > wk_block_bytes_max(shape)) return false;
     const float *actions = block;
     const float *rewards = actions + count * (size_t)shape->action_size;
     const float *completion = rewards + count * (size_t)shape->n_tasks;
@@ -85,9 +85,9 @@ bool wk_block_split(const wk_row_shape *shape, const void *block, size_t size, s
 
 bool wk_block_frames(const wk_block_view *view, size_t count, size_t wanted, uint8_t *images)
 {
-    int total = (int)(count * WK_IMAGE_BYTES), most = (int)(wanted * WK_IMAGE_BYTES);
+    int total = (int)(count * WK_IMAGE_BYTES), max = (int)(wanted * WK_IMAGE_BYTES);
     char *to = (char *)images;
     if (wanted == count)
         return LZ4_decompress_safe(view->frames, to, view->frames_size, total) == total;
-    return LZ4_decompress_safe_partial(view->frames, to, view->frames_size, most, total) >= most;
+    return LZ4_decompress_safe_partial(view->frames, to, view->frames_size, max, total) >= max;
 }

@@ -39,12 +39,12 @@ wk_block_rows wk_rows_place(const wk_row_shape *shape, void *memory);
 size_t wk_row_numbers_bytes(const wk_row_shape *shape, size_t rows);
 
 /// The most bytes that a packed block can have.
-size_t wk_block_bytes_most(const wk_row_shape *shape);
+size_t wk_block_bytes_max(const wk_row_shape *shape);
 
 /// Bytes of working memory wk_block_pack needs, 8-byte aligned.
 size_t wk_block_scratch_bytes(void);
 
-/// Packs `count` rows into `block` (wk_block_bytes_most bytes); returns the bytes used.
+/// Packs `count` rows into `block` (wk_block_bytes_max bytes); returns the bytes used.
 size_t wk_block_pack(const wk_row_shape *shape, const wk_block_rows *rows, size_t count,
                      void *scratch, void *block);
 

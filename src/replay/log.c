@@ -130,7 +130,7 @@ static wk_status cut(wk_replay_log *log, wk_error *err)
     if (log->keep_rest) WK_TRY(wk_log_keep(log->dir, log->index.end.segment, true, err));
     WK_TRY(wk_log_path(log->dir, log->index.end.segment, log->path, err));
     WK_TRY(wk_log_open_file(log->dir, log->index.end.segment, false, &log->fd, err));
-    return wk_log_cut(log->fd, log->path, log->index.end.offset, err);
+    return wk_log_truncate(log->fd, log->path, log->index.end.offset, err);
 }
 
 static wk_status open_directory(const wk_replay_log_config *config, wk_dir **out, wk_error *err)
@@ -157,7 +157,7 @@ static wk_replay_log *allocate(const wk_replay_log_config *config, wk_replay *re
     log->replay = replay;
     log->segment_bytes = config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20;
     log->keep_rest = config->keep_rest;
-    log->record = malloc(WK_RECORD_HEADER + wk_record_payload_most(&replay->shape));
+    log->record = malloc(WK_RECORD_HEADER + wk_record_payload_max(&replay->shape));
     if (log->record) return log;
     wk_replay_log_close(log);
     return NULL;
@@ -218,7 +218,7 @@ static uint64_t first_needed(wk_log_index *index, const wk_replay_mark *oldest)
     return first;
 }
 
-wk_status wk_replay_log_forget(wk_replay_log *log, const wk_replay_mark *oldest, wk_error *err)
+wk_status wk_replay_log_prune(wk_replay_log *log, const wk_replay_mark *oldest, wk_error *err)
 {
     uint64_t first = first_needed(&log->index, oldest);
     while (log->index.lowest < first) {

@@ -50,7 +50,7 @@ wk_status wk_replay_log_sync(wk_replay_log *log, wk_replay_mark *mark, wk_error 
 
 /// Deletes files that no mark from `oldest` on needs. Call it once the checkpoint with a newer mark
 /// is durable; `oldest` is the oldest mark that may still be opened.
-wk_status wk_replay_log_forget(wk_replay_log *log, const wk_replay_mark *oldest, wk_error *err);
+wk_status wk_replay_log_prune(wk_replay_log *log, const wk_replay_mark *oldest, wk_error *err);
 
 /// Rebuilds a fresh store like wk_replay_log_open and touches no file; for export and inspection.
 wk_status wk_replay_log_read(const char *directory, const wk_replay_mark *mark, wk_replay *replay,

@@ -73,7 +73,7 @@ wk_status wk_log_write(int fd, const char *path, uint64_t offset, const void *by
     return WK_OK;
 }
 
-wk_status wk_log_cut(int fd, const char *path, uint64_t size, wk_error *err)
+wk_status wk_log_truncate(int fd, const char *path, uint64_t size, wk_error *err)
 {
     return ftruncate(fd, (off_t)size) != 0 ? wk_file_error(err, "cannot shorten", path) : WK_OK;
 }

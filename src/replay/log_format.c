@@ -134,8 +134,8 @@ void wk_begin_payload_decode(const wk_row_shape *shape, const unsigned char *byt
     memcpy(payload->theta, bytes + 16, (size_t)shape->n_params * sizeof(double));
 }
 
-size_t wk_record_payload_most(const wk_row_shape *shape)
+size_t wk_record_payload_max(const wk_row_shape *shape)
 {
-    size_t begin = wk_begin_payload_bytes(shape), rows = wk_block_bytes_most(shape);
+    size_t begin = wk_begin_payload_bytes(shape), rows = wk_block_bytes_max(shape);
     return begin > rows ? begin : rows;
 }

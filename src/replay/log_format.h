@@ -59,6 +59,6 @@ void wk_begin_payload_decode(const wk_row_shape *shape, const unsigned char *byt
                              wk_begin_payload *payload);
 
 /// The most bytes of payload that a record can have.
-size_t wk_record_payload_most(const wk_row_shape *shape);
+size_t wk_record_payload_max(const wk_row_shape *shape);
 
 #endif

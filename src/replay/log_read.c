@@ -121,7 +121,7 @@ static wk_status read_record(reading *in, const wk_file_reader *file, uint64_t s
     WK_TRY(wk_file_reader_read(file, end->offset, header, sizeof header, err));
     wk_record_decode(header, record);
     uint64_t left = stop - end->offset - sizeof header;
-    if (record->size > left || record->size > wk_record_payload_most(&in->replay->shape))
+    if (record->size > left || record->size > wk_record_payload_max(&in->replay->shape))
         return WK_OK;
     WK_TRY(wk_file_reader_read(file, end->offset + sizeof header, in->payload, record->size, err));
     *whole = record->chain == wk_record_chain(end->chain, header, in->payload, record->size);
@@ -283,7 +283,7 @@ wk_status wk_log_restore(const wk_dir *dir, const wk_replay_mark *mark, wk_repla
     bool none;
     WK_TRY(choose_segments(&in, dir, &none, err));
     if (none) return WK_OK;
-    in.payload = malloc(wk_record_payload_most(&replay->shape));
+    in.payload = malloc(wk_record_payload_max(&replay->shape));
     if (!in.payload) return wk_fail(err, WK_E_MEMORY, "no memory to read the replay log");
     wk_status status = read_segments(&in, dir, err);
     free(in.payload);

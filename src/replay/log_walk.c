@@ -83,7 +83,7 @@ static wk_status walk_record(walk *w, const wk_file_reader *file, uint64_t stop,
     WK_TRY(wk_file_reader_read(file, w->offset, bytes, sizeof bytes, err));
     wk_record_decode(bytes, &record);
     if (record.size > stop - w->offset - sizeof bytes || record.sequence != w->sequence ||
-        record.size > wk_record_payload_most(&w->header.shape))
+        record.size > wk_record_payload_max(&w->header.shape))
         return damaged(w, err);
     if (w->payloads) {
         uint64_t at = w->offset + sizeof bytes;
@@ -127,7 +127,7 @@ static wk_status walk_open_segment(walk *w, const wk_file_reader *file, uint64_t
                        w->path, (unsigned long long)size, (unsigned long long)stop);
     if (w->payloads) {
         free(w->payload);
-        w->payload = malloc(wk_record_payload_most(&w->header.shape));
+        w->payload = malloc(wk_record_payload_max(&w->header.shape));
         if (!w->payload) return wk_fail(err, WK_E_MEMORY, "no memory to check the replay log");
     }
     w->offset = WK_SEGMENT_HEADER;

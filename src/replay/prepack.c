@@ -10,22 +10,22 @@ static size_t align64(size_t size)
     return (size + 63) / 64 * 64;
 }
 
-size_t wk_ahead_bytes(const wk_row_shape *shape)
+size_t wk_prepacked_bytes(const wk_row_shape *shape)
 {
-    return 64 + align64(wk_block_bytes_most(shape)) + align64(wk_block_scratch_bytes());
+    return 64 + align64(wk_block_bytes_max(shape)) + align64(wk_block_scratch_bytes());
 }
 
-static wk_ahead *entry(const wk_replay *replay, size_t i)
+static wk_prepacked *entry(const wk_replay *replay, size_t i)
 {
-    return (wk_ahead *)(void *)(replay->ahead + i * wk_ahead_bytes(&replay->shape));
+    return (wk_prepacked *)(void *)(replay->prepacked + i * wk_prepacked_bytes(&replay->shape));
 }
 
-static unsigned char *block_of(wk_ahead *ahead)
+static unsigned char *block_of(wk_prepacked *prepacked)
 {
-    return (unsigned char *)ahead + 64;
+    return (unsigned char *)prepacked + 64;
 }
 
-static wk_ahead *find(const wk_replay *replay, const wk_slot *slot)
+static wk_prepacked *find(const wk_replay *replay, const wk_slot *slot)
 {
     int entries = wk_pool_threads(replay->config.pool);
     for (int i = 0; i < entries; i++)
@@ -33,13 +33,14 @@ static wk_ahead *find(const wk_replay *replay, const wk_slot *slot)
     return NULL;
 }
 
-const void *wk_replay_take_ahead(wk_replay *replay, const wk_slot *slot, size_t count, size_t *size)
+const void *wk_replay_take_prepacked(wk_replay *replay, const wk_slot *slot, size_t count,
+                                     size_t *size)
 {
-    wk_ahead *ahead = find(replay, slot);
-    if (!ahead) return NULL;
-    ahead->slot = NULL;
-    *size = ahead->size;
-    return ahead->count == count ? block_of(ahead) : NULL;
+    wk_prepacked *prepacked = find(replay, slot);
+    if (!prepacked) return NULL;
+    prepacked->slot = NULL;
+    *size = prepacked->size;
+    return prepacked->count == count ? block_of(prepacked) : NULL;
 }
 
 static bool same_numbers(const float *stored, const float *given, size_t count)
@@ -49,29 +50,30 @@ static bool same_numbers(const float *stored, const float *given, size_t count)
     return true;
 }
 
-void wk_replay_check_ahead(wk_replay *replay, const wk_slot *slot, const wk_replay_row *row)
+void wk_replay_check_prepacked(wk_replay *replay, const wk_slot *slot, const wk_replay_row *row)
 {
-    wk_ahead *ahead = find(replay, slot);
-    if (!ahead) return;
+    wk_prepacked *prepacked = find(replay, slot);
+    if (!prepacked) return;
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
     size_t K = (size_t)replay->shape.n_tasks;
     const wk_block_rows *rows = &slot->rows;
-    bool same = ahead->count == i + 1 && rows->flags[i] == row->flags &&
+    bool same = prepacked->count == i + 1 && rows->flags[i] == row->flags &&
                 same_numbers(rows->actions + i * A, row->action, A) &&
                 same_numbers(rows->rewards + i * K, row->rewards, K) &&
                 same_numbers(rows->completion + i * K, row->completion, K) &&
                 memcmp(rows->images + i * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES) == 0;
-    if (!same) ahead->slot = NULL;
+    if (!same) prepacked->slot = NULL;
 }
 
 static void pack(void *context, size_t i, int thread)
 {
     (void)thread;
     const wk_replay *replay = context;
-    wk_ahead *ahead = entry(replay, i);
-    unsigned char *block = block_of(ahead);
-    unsigned char *scratch = block + align64(wk_block_bytes_most(&replay->shape));
-    ahead->size = wk_block_pack(&replay->shape, &ahead->slot->rows, ahead->count, scratch, block);
+    wk_prepacked *prepacked = entry(replay, i);
+    unsigned char *block = block_of(prepacked);
+    unsigned char *scratch = block + align64(wk_block_bytes_max(&replay->shape));
+    prepacked->size =
+        wk_block_pack(&replay->shape, &prepacked->slot->rows, prepacked->count, scratch, block);
 }
 
 static bool fills_block(const wk_slot *slot, const wk_replay_row *row)
@@ -80,17 +82,17 @@ static bool fills_block(const wk_slot *slot, const wk_replay_row *row)
     return slot->count + 1 == WK_BLOCK_ROWS || (row->flags & WK_IS_LAST);
 }
 
-void wk_replay_pack_ahead(wk_replay *replay, const wk_replay_row *rows)
+void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows)
 {
-    size_t count = 0, most = (size_t)wk_pool_threads(replay->config.pool);
-    if (most < 2) return;
-    for (size_t i = 0; i < most; i++)
+    size_t count = 0, max = (size_t)wk_pool_threads(replay->config.pool);
+    if (max < 2) return;
+    for (size_t i = 0; i < max; i++)
         entry(replay, i)->slot = NULL;
-    for (int i = 0; i < replay->config.slots && count < most; i++) {
+    for (int i = 0; i < replay->config.slots && count < max; i++) {
         wk_slot *slot = &replay->slots[i];
         if (!fills_block(slot, &rows[i])) continue;
         wk_replay_stage_row(replay, slot, &rows[i]);
-        *entry(replay, count++) = (wk_ahead){slot, slot->count + 1, 0};
+        *entry(replay, count++) = (wk_prepacked){slot, slot->count + 1, 0};
     }
     wk_pool_run(replay->config.pool, count, pack, replay);
 }

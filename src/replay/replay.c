@@ -25,7 +25,7 @@ uint64_t wk_replay_table_bytes(uint64_t episodes, uint64_t blocks)
 
 // Offsets of the fixed memory inside its region.
 typedef struct layout {
-    uint64_t slots, rows, packed, pack_scratch, unpacked, ahead, ring, end;
+    uint64_t slots, rows, packed, pack_scratch, unpacked, prepacked, ring, end;
 } layout;
 
 static layout lay_out(const wk_replay_config *config, uint64_t ring_bytes, uint64_t threads)
@@ -35,10 +35,10 @@ static layout lay_out(const wk_replay_config *config, uint64_t ring_bytes, uint6
     layout at = {0};
     at.rows = at.slots + align64(slots * sizeof(wk_slot));
     at.packed = at.rows + slots * align64(wk_rows_bytes(&shape));
-    at.pack_scratch = at.packed + align64(wk_block_bytes_most(&shape));
+    at.pack_scratch = at.packed + align64(wk_block_bytes_max(&shape));
     at.unpacked = at.pack_scratch + align64(wk_block_scratch_bytes());
-    at.ahead = at.unpacked + threads * align64(WK_BLOCK_ROWS * WK_IMAGE_BYTES);
-    at.ring = at.ahead + threads * wk_ahead_bytes(&shape);
+    at.prepacked = at.unpacked + threads * align64(WK_BLOCK_ROWS * WK_IMAGE_BYTES);
+    at.ring = at.prepacked + threads * wk_prepacked_bytes(&shape);
     at.end = at.ring + align64(ring_bytes);
     return at;
 }
@@ -53,7 +53,7 @@ static uint64_t table_budget(const wk_replay_config *config)
 static uint64_t fixed_bytes(const wk_replay_config *config, uint64_t block_budget, uint64_t threads)
 {
     wk_row_shape shape = {config->action_size, config->n_tasks, config->n_params};
-    uint64_t ring = wk_ring_size(block_budget, wk_block_bytes_most(&shape));
+    uint64_t ring = wk_ring_size(block_budget, wk_block_bytes_max(&shape));
     return sizeof(wk_replay) + lay_out(config, ring, threads).end;
 }
 
@@ -103,7 +103,7 @@ static void block_moved(void *context, uint64_t owner, size_t from, size_t to)
 static void divide_region(wk_replay *replay)
 {
     const wk_replay_config *config = &replay->config;
-    size_t longest = wk_block_bytes_most(&replay->shape);
+    size_t longest = wk_block_bytes_max(&replay->shape);
     uint64_t threads = (uint64_t)wk_pool_threads(config->pool);
     layout at = lay_out(config, wk_ring_size(replay->block_budget, longest), threads);
     replay->slots = (wk_slot *)(void *)(replay->region + at.slots);
@@ -115,9 +115,10 @@ static void divide_region(wk_replay *replay)
     replay->packed = replay->region + at.packed;
     replay->pack_scratch = replay->region + at.pack_scratch;
     replay->unpacked = replay->region + at.unpacked;
-    replay->ahead = replay->region + at.ahead;
+    replay->prepacked = replay->region + at.prepacked;
     for (uint64_t i = 0; i < threads; i++)
-        *(wk_ahead *)(void *)(replay->ahead + i * wk_ahead_bytes(&replay->shape)) = (wk_ahead){0};
+        *(wk_prepacked *)(void *)(replay->prepacked + i * wk_prepacked_bytes(&replay->shape)) =
+            (wk_prepacked){0};
     wk_ring_init(&replay->ring, replay->region + at.ring, replay->block_budget, longest,
                  block_moved, replay);
 }
@@ -408,7 +409,7 @@ static wk_status stage_row(wk_replay *replay, wk_slot *slot, const wk_replay_row
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
     size_t K = (size_t)replay->shape.n_tasks;
     wk_block_rows *rows = &slot->rows;
-    wk_replay_check_ahead(replay, slot, row);
+    wk_replay_check_prepacked(replay, slot, row);
     wk_replay_stage_row(replay, slot, row);
     wk_block_view view = {rows->actions + i * A,
                           rows->rewards + i * K,
@@ -458,7 +459,7 @@ static wk_status store_block(wk_replay *replay, wk_slot *slot, size_t count, boo
                              wk_error *err)
 {
     size_t size;
-    const void *block = wk_replay_take_ahead(replay, slot, count, &size);
+    const void *block = wk_replay_take_prepacked(replay, slot, count, &size);
     if (!block) {
         block = replay->packed;
         size =

@@ -55,7 +55,7 @@ wk_status wk_replay_append(wk_replay *replay, int slot, const wk_replay_row *row
 /// Packs, on all threads of the pool, blocks that will be full when these rows [slots], by slot,
 /// are appended; rows without an image are left out. Nothing is stored, but appending the same rows
 /// next is then quick. Blocks of several slots mostly fill up at the same time.
-void wk_replay_pack_ahead(wk_replay *replay, const wk_replay_row *rows);
+void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows);
 /// Ends the slot's episode without WK_IS_LAST (the run stops); one without rows is dropped.
 wk_status wk_replay_end(wk_replay *replay, int slot, wk_error *err);
 /// Whether the slot has a running episode.
@@ -105,13 +105,13 @@ void wk_replay_read(wk_replay *replay, size_t i, uint32_t start, uint32_t count,
                     const wk_replay_batch *out);
 
 /// Rows start ... start + count - 1 of episode number `episode`, and where their pictures go.
-typedef struct wk_replay_stretch {
+typedef struct wk_replay_range {
     size_t episode;
     uint32_t start, count;
     uint8_t *images; // [count,64,64,3]
-} wk_replay_stretch;
+} wk_replay_range;
 /// Copies the pictures of several stretches, spread over the pool.
-void wk_replay_read_images(wk_replay *replay, const wk_replay_stretch *stretches, size_t count);
+void wk_replay_read_images(wk_replay *replay, const wk_replay_range *ranges, size_t count);
 
 /// Hears of every row when it has been added, and of every episode that leaves the store.
 typedef struct wk_replay_watcher {

@@ -177,15 +177,15 @@ void wk_replay_read(wk_replay *replay, size_t i, uint32_t start, uint32_t count,
     unpack_sequence(&job, 0, 0);
 }
 
-typedef struct stretches {
+typedef struct ranges {
     wk_replay *replay;
-    const wk_replay_stretch *items;
-} stretches;
+    const wk_replay_range *items;
+} ranges;
 
-static void unpack_stretch(void *context, size_t i, int thread)
+static void unpack_range(void *context, size_t i, int thread)
 {
-    const stretches *job = context;
-    const wk_replay_stretch *s = &job->items[i];
+    const ranges *job = context;
+    const wk_replay_range *s = &job->items[i];
     wk_replay_batch out = {.images = s->images};
     wk_pick pick = {job->replay->episodes.items[s->episode], s->start};
     assert(s->start + s->count <= pick.episode->info.rows);
@@ -193,8 +193,8 @@ static void unpack_stretch(void *context, size_t i, int thread)
     unpack_sequence(&one, 0, thread);
 }
 
-void wk_replay_read_images(wk_replay *replay, const wk_replay_stretch *items, size_t count)
+void wk_replay_read_images(wk_replay *replay, const wk_replay_range *items, size_t count)
 {
-    stretches job = {replay, items};
-    wk_pool_run(replay->config.pool, count, unpack_stretch, &job);
+    ranges job = {replay, items};
+    wk_pool_run(replay->config.pool, count, unpack_range, &job);
 }

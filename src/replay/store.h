@@ -22,10 +22,10 @@ typedef struct wk_slot {
 } wk_slot;
 
 /// A block that was packed before its last row is appended; its bytes and scratch memory follow.
-typedef struct wk_ahead {
+typedef struct wk_prepacked {
     const wk_slot *slot; // NULL: none
     size_t count, size;  // rows, bytes
-} wk_ahead;
+} wk_prepacked;
 
 /// A change of the rows of an episode, as it is recorded.
 typedef struct wk_rows_record {
@@ -64,8 +64,8 @@ struct wk_replay {
     unsigned char *region;                       // all fixed memory in one piece
     unsigned char *packed;                       // a block on its way into the ring
     unsigned char *pack_scratch;
-    unsigned char *unpacked; // frames of a block for each thread
-    unsigned char *ahead;    // a wk_ahead for each thread
+    unsigned char *unpacked;  // frames of a block for each thread
+    unsigned char *prepacked; // a wk_prepacked for each thread
     const wk_journal *journal;
     const wk_replay_watcher *watcher;
     wk_replay_stats stats; // counters only
@@ -97,14 +97,14 @@ void wk_replay_put_block(wk_replay *replay, wk_stored_episode *episode, const vo
                          size_t size, size_t count);
 void wk_replay_finish_episode(wk_replay *replay, wk_stored_episode *episode);
 
-/// Bytes of a wk_ahead with what follows it.
-size_t wk_ahead_bytes(const wk_row_shape *shape);
+/// Bytes of a wk_prepacked with what follows it.
+size_t wk_prepacked_bytes(const wk_row_shape *shape);
 /// The block of `count` rows of the slot that was packed ahead, which is then forgotten; NULL:
 /// none.
-const void *wk_replay_take_ahead(wk_replay *replay, const wk_slot *slot, size_t count,
-                                 size_t *size);
+const void *wk_replay_take_prepacked(wk_replay *replay, const wk_slot *slot, size_t count,
+                                     size_t *size);
 /// Forgets the slot's block if its last row is another than this one.
-void wk_replay_check_ahead(wk_replay *replay, const wk_slot *slot, const wk_replay_row *row);
+void wk_replay_check_prepacked(wk_replay *replay, const wk_slot *slot, const wk_replay_row *row);
 /// Puts a row behind those of the slot without counting it.
 void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay_row *row);
 

@@ -134,13 +134,13 @@ static wk_status add_packed(wk_zip *zip, member *file, const void *head, size_t 
 wk_status wk_zip_add(wk_zip *zip, const char *name, const void *head, size_t head_size,
                      const void *body, size_t body_size, wk_error *err)
 {
-    const uint64_t most = 0xf0000000;
+    const uint64_t max = 0xf0000000;
     member file = {.crc = 0};
     assert(strlen(name) < sizeof file.name);
     memcpy(file.name, name, strlen(name));
     // zlib's own bound counts in its header's frame; both pieces together stay below this one.
     uint64_t size = (uint64_t)head_size + body_size, room = size + size / 1000 + 4096;
-    if (zip->offset + room > most)
+    if (zip->offset + room > max)
         return wk_fail(err, WK_E_UNSUPPORTED, "'%s' is too large for a zip archive of 4 GB", name);
     unsigned char *packed = malloc(room);
     if (!packed)

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void wk_gallery_free(wk_gallery *gallery)
+void wk_report_figures_free(wk_report_figures *gallery)
 {
     for (size_t i = 0; i < gallery->items.count; i++) {
-        wk_exhibit *e = &gallery->items.items[i];
+        wk_report_figure *e = &gallery->items.items[i];
         free(e->name);
         free(e->caption);
         wk_figure_destroy(e->figure);
@@ -21,10 +21,11 @@ static void make_file_name(char *name)
         if (!strchr(fit, *name)) *name = '-';
 }
 
-wk_status wk_gallery_add(wk_gallery *gallery, wk_gallery_part part, wk_figure *figure,
-                         const char *name, const char *caption, wk_error *err)
+wk_status wk_report_figures_add(wk_report_figures *gallery, wk_figure_section part,
+                                wk_figure *figure, const char *name, const char *caption,
+                                wk_error *err)
 {
-    wk_exhibit e = {part, strdup(name), strdup(caption), figure};
+    wk_report_figure e = {part, strdup(name), strdup(caption), figure};
     if (e.name && e.caption && wk_array_push(&gallery->items, e)) {
         make_file_name(e.name);
         return WK_OK;

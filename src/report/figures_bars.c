@@ -13,8 +13,8 @@ static bool same_block(const wk_error_entry *a, const wk_error_entry *b)
 }
 
 // The curricula [first, end) of one domain, exploration and policy in one figure.
-static wk_status draw_errors(wk_gallery *gallery, const wk_error_entry *items, size_t count,
-                             wk_error_figure figure, const wk_paper *paper, wk_plot_bar *bars,
+static wk_status draw_errors(wk_report_figures *gallery, const wk_error_entry *items, size_t count,
+                             wk_error_statistic figure, const wk_paper *paper, wk_plot_bar *bars,
                              wk_error *err)
 {
     size_t n = 0;
@@ -27,7 +27,7 @@ static wk_status draw_errors(wk_gallery *gallery, const wk_error_entry *items, s
                                   wk_curriculum_style(paper, items[i].curriculum)};
     }
     if (n == 0) return WK_OK;
-    const char *what = wk_error_figure_name(figure);
+    const char *what = wk_error_statistic_name(figure);
     char title[256], name[256], caption[512], label[64];
     snprintf(label, sizeof label, "%s%s", what,
              figure == WK_ERROR_CORRELATION ? "" : " of the image prediction error");
@@ -45,13 +45,13 @@ static wk_status draw_errors(wk_gallery *gallery, const wk_error_entry *items, s
         .title = title, .axis = {.label = label}, .bars = bars, .count = n, .has_reference = false};
     wk_figure *drawn;
     WK_TRY(wk_plot_bars_draw(&plot, &drawn, err));
-    return wk_gallery_add(gallery, WK_PART_ERRORS, drawn, name, caption, err);
+    return wk_report_figures_add(gallery, WK_PART_ERRORS, drawn, name, caption, err);
 }
 
-wk_status wk_gallery_errors(wk_gallery *gallery, const wk_model_errors *errors,
-                            const wk_paper *paper, wk_error *err)
+wk_status wk_report_figures_errors(wk_report_figures *gallery, const wk_model_errors *errors,
+                                   const wk_paper *paper, wk_error *err)
 {
-    static const wk_error_figure shown[] = {WK_ERROR_MEAN, WK_ERROR_CVAR, WK_ERROR_CORRELATION};
+    static const wk_error_statistic shown[] = {WK_ERROR_MEAN, WK_ERROR_CVAR, WK_ERROR_CORRELATION};
     size_t count = errors->items.count;
     wk_plot_bar *bars = calloc(count + 1, sizeof *bars);
     if (!bars) return wk_fail(err, WK_E_MEMORY, "no memory for the figures of model errors");
@@ -73,8 +73,8 @@ typedef struct labelled {
     char (*labels)[160];
 } labelled;
 
-static wk_status draw_contest(wk_gallery *gallery, const wk_improvement *items, size_t count,
-                              const wk_paper *paper, const labelled *room, wk_error *err)
+static wk_status draw_group(wk_report_figures *gallery, const wk_improvement *items, size_t count,
+                            const wk_paper *paper, const labelled *room, wk_error *err)
 {
     for (size_t i = 0; i < count; i++) {
         const wk_estimate *e = &items[i].estimate;
@@ -85,12 +85,12 @@ static wk_status draw_contest(wk_gallery *gallery, const wk_improvement *items, 
     }
     wk_text title = {0};
     char name[256];
-    wk_contest_title(&items->contest, &title);
-    snprintf(name, sizeof name, "improvement-%s-%s%s", items->contest.metric,
-             items->contest.exploration, items->contest.combined ? "-combined" : "");
+    wk_comparison_group_title(&items->group, &title);
+    snprintf(name, sizeof name, "improvement-%s-%s%s", items->group.metric,
+             items->group.exploration, items->group.combined ? "-combined" : "");
     wk_plot_bars plot = {
         .title = wk_text_get(&title),
-        .axis = {.label = "probability of improvement", .fixed = true, .least = 0, .largest = 1},
+        .axis = {.label = "probability of improvement", .fixed = true, .min = 0, .max = 1},
         .bars = room->bars,
         .count = count,
         .has_reference = true,
@@ -98,16 +98,18 @@ static wk_status draw_contest(wk_gallery *gallery, const wk_improvement *items, 
     wk_figure *figure;
     wk_status status = wk_plot_bars_draw(&plot, &figure, err);
     if (status == WK_OK)
-        status = wk_gallery_add(gallery, WK_PART_IMPROVEMENT, figure, name,
-                                "Probability that X scores higher than Y, with its 95 % stratified "
-                                "bootstrap interval. An interval above 0.5 is an improvement.",
-                                err);
+        status = wk_report_figures_add(
+            gallery, WK_PART_IMPROVEMENT, figure, name,
+            "Probability that X scores higher than Y, with its 95 % stratified "
+            "bootstrap interval. An interval above 0.5 is an improvement.",
+            err);
     wk_text_free(&title);
     return status;
 }
 
-wk_status wk_gallery_improvements(wk_gallery *gallery, const wk_comparison *comparison,
-                                  const wk_paper *paper, wk_error *err)
+wk_status wk_report_figures_improvements(wk_report_figures *gallery,
+                                         const wk_comparison *comparison, const wk_paper *paper,
+                                         wk_error *err)
 {
     size_t count = comparison->improvements.count;
     const wk_improvement *items = comparison->improvements.items;
@@ -117,9 +119,9 @@ wk_status wk_gallery_improvements(wk_gallery *gallery, const wk_comparison *comp
                            : wk_fail(err, WK_E_MEMORY, "no memory for the figures of comparisons");
     for (size_t first = 0, end; first < count && status == WK_OK; first = end) {
         for (end = first + 1;
-             end < count && wk_contest_same(&items[first].contest, &items[end].contest);)
+             end < count && wk_comparison_group_same(&items[first].group, &items[end].group);)
             end++;
-        status = draw_contest(gallery, items + first, end - first, paper, &room, err);
+        status = draw_group(gallery, items + first, end - first, paper, &room, err);
     }
     free(room.bars);
     free(room.labels);

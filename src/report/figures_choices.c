@@ -83,7 +83,7 @@ static void param_name(const char *domain_name, int param, char *out, size_t siz
         snprintf(out, size, "parameter %d", param);
 }
 
-static wk_status draw(wk_gallery *gallery, const group *g, int param, const canvas *c,
+static wk_status draw(wk_report_figures *gallery, const group *g, int param, const canvas *c,
                       wk_error *err)
 {
     const wk_report_run *run = g->runs[g->first];
@@ -101,10 +101,10 @@ static wk_status draw(wk_gallery *gallery, const group *g, int param, const canv
                           .count = c->count};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return wk_gallery_add(gallery, WK_PART_CHOICES, figure, name, caption, err);
+    return wk_report_figures_add(gallery, WK_PART_CHOICES, figure, name, caption, err);
 }
 
-static wk_status draw_group(wk_gallery *gallery, group *g, const wk_paper *paper, canvas *c,
+static wk_status draw_group(wk_report_figures *gallery, group *g, const wk_paper *paper, canvas *c,
                             wk_error *err)
 {
     g->last = 0;
@@ -125,8 +125,8 @@ static wk_status draw_group(wk_gallery *gallery, group *g, const wk_paper *paper
     return WK_OK;
 }
 
-wk_status wk_gallery_choices(wk_gallery *gallery, const wk_runs *runs, const wk_paper *paper,
-                             wk_error *err)
+wk_status wk_report_figures_choices(wk_report_figures *gallery, const wk_runs *runs,
+                                    const wk_paper *paper, wk_error *err)
 {
     canvas *c = calloc(1, sizeof *c);
     if (!c) return wk_fail(err, WK_E_MEMORY, "no memory for the curves of the curricula");

@@ -13,13 +13,13 @@ typedef struct canvas {
     size_t points, count;
 } canvas;
 
-static bool make_canvas(canvas *c, size_t findings)
+static bool make_canvas(canvas *c, size_t scores)
 {
-    c->x = calloc(findings, sizeof *c->x);
-    c->y = calloc(findings, sizeof *c->y);
-    c->sd = calloc(findings, sizeof *c->sd);
-    c->scratch = calloc(findings, sizeof *c->scratch);
-    c->series = calloc(findings, sizeof *c->series);
+    c->x = calloc(scores, sizeof *c->x);
+    c->y = calloc(scores, sizeof *c->y);
+    c->sd = calloc(scores, sizeof *c->sd);
+    c->scratch = calloc(scores, sizeof *c->scratch);
+    c->series = calloc(scores, sizeof *c->series);
     return c->x && c->y && c->sd && c->scratch && c->series;
 }
 
@@ -33,23 +33,24 @@ static void free_canvas(canvas *c)
 }
 
 // The smallest step above `step` among findings [first, end); false when there is none.
-static bool next_step(const wk_finding *items, size_t first, size_t end, bool any, uint64_t *step)
+static bool next_step(const wk_seed_score *items, size_t first, size_t end, bool any,
+                      uint64_t *step)
 {
     bool found = false;
-    uint64_t least = 0;
+    uint64_t min = 0;
     for (size_t i = first; i < end; i++) {
         if (any && items[i].step <= *step) continue;
-        if (!found || items[i].step < least) least = items[i].step;
+        if (!found || items[i].step < min) min = items[i].step;
         found = true;
     }
-    *step = least;
+    *step = min;
     return found;
 }
 
 // One curriculum: mean and s.d. over the seeds that have each step.
-static void add_curve(canvas *c, const wk_findings *f, size_t first, size_t end)
+static void add_curve(canvas *c, const wk_seed_scores *f, size_t first, size_t end)
 {
-    const wk_finding *items = f->items.items;
+    const wk_seed_score *items = f->items.items;
     const char *name = items[first].key.names[WK_FIELD_CURRICULUM];
     size_t begin = c->points;
     uint64_t step = 0;
@@ -69,21 +70,22 @@ static void add_curve(canvas *c, const wk_findings *f, size_t first, size_t end)
                                              .style = wk_curriculum_style(f->paper, name)};
 }
 
-static bool has_several_steps(const wk_findings *f, size_t first, size_t end)
+static bool has_several_steps(const wk_seed_scores *f, size_t first, size_t end)
 {
     for (size_t i = first + 1; i < end; i++)
         if (f->items.items[i].step != f->items.items[first].step) return true;
     return false;
 }
 
-static wk_status draw(wk_gallery *gallery, const wk_topic *key, const canvas *c, wk_error *err)
+static wk_status draw(wk_report_figures *gallery, const wk_result_key *key, const canvas *c,
+                      wk_error *err)
 {
     const char *const *n = key->names;
     const char *variant = n[WK_FIELD_VARIANT], *comma = *variant ? ", " : "";
     bool cvar = strcmp(n[WK_FIELD_METRIC], "cvar0.1") == 0;
-    wk_gallery_part part = cvar       ? WK_PART_CURVES_CVAR
-                           : *variant ? WK_PART_CURVES_OOD
-                                      : WK_PART_CURVES_AVERAGE;
+    wk_figure_section part = cvar       ? WK_PART_CURVES_CVAR
+                             : *variant ? WK_PART_CURVES_OOD
+                                        : WK_PART_CURVES_AVERAGE;
     char title[256], name[256], caption[512];
     snprintf(title, sizeof title, "%s, %s%s%s, %s", n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK], comma,
              variant, n[WK_FIELD_EXPLORATION]);
@@ -99,21 +101,22 @@ static wk_status draw(wk_gallery *gallery, const wk_topic *key, const canvas *c,
                           .count = c->count};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return wk_gallery_add(gallery, part, figure, name, caption, err);
+    return wk_report_figures_add(gallery, part, figure, name, caption, err);
 }
 
-wk_status wk_gallery_curves(wk_gallery *gallery, const wk_findings *f, wk_error *err)
+wk_status wk_report_figures_curves(wk_report_figures *gallery, const wk_seed_scores *f,
+                                   wk_error *err)
 {
     canvas c = {0};
     wk_status status = make_canvas(&c, f->items.count + 1)
                            ? WK_OK
                            : wk_fail(err, WK_E_MEMORY, "no memory for the learning curves");
     for (size_t first = 0, end; first < f->items.count && status == WK_OK; first = end) {
-        end = wk_findings_stretch(f, first, WK_FIELD_CURRICULUM);
+        end = wk_seed_scores_range_end(f, first, WK_FIELD_CURRICULUM);
         if (!has_several_steps(f, first, end)) continue;
         c.points = c.count = 0;
         for (size_t from = first, to; from < end; from = to) {
-            to = wk_findings_stretch(f, from, WK_FIELDS);
+            to = wk_seed_scores_range_end(f, from, WK_FIELDS);
             add_curve(&c, f, from, to);
         }
         status = draw(gallery, &f->items.items[first].key, &c, err);

@@ -133,12 +133,12 @@ static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
 // all of them.
 static double largest_share(const summed *sums, size_t count, int panel)
 {
-    double largest = 0;
+    double max = 0;
     for (size_t k = 0; k < count; k++)
         for (size_t i = 0; panel < sums[k].map.count && i < cells_of(&sums[k].map.panels[panel]);
              i++)
-            largest = fmax(largest, sums[k].map.panels[panel].cells[WK_HEAT_VISITS][i]);
-    return largest;
+            max = fmax(max, sums[k].map.panels[panel].cells[WK_HEAT_VISITS][i]);
+    return max;
 }
 
 static bool has_values(const wk_heat_panel *panel, wk_heat heat)
@@ -148,8 +148,8 @@ static bool has_values(const wk_heat_panel *panel, wk_heat heat)
     return false;
 }
 
-static wk_status draw(wk_gallery *gallery, const wk_report_run *run, const summed *s, int panel,
-                      wk_heat heat, double largest, wk_error *err)
+static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, const summed *s,
+                      int panel, wk_heat heat, double max, wk_error *err)
 {
     const wk_heat_panel *p = &s->map.panels[panel];
     bool visits = heat == WK_HEAT_VISITS;
@@ -167,15 +167,15 @@ static wk_status draw(wk_gallery *gallery, const wk_report_run *run, const summe
     wk_plot_heat plot = wk_plot_heat_of_panel(p, heat, title);
     plot.percent = visits;
     plot.value_label = visits ? "share of episodes" : "error estimate";
-    plot.fixed = visits && largest > 0;
-    plot.largest = largest;
+    plot.fixed = visits && max > 0;
+    plot.max = max;
     wk_figure *figure;
     WK_TRY(wk_plot_heat_draw(&plot, &figure, err));
-    return wk_gallery_add(gallery, WK_PART_MAPS, figure, name, caption, err);
+    return wk_report_figures_add(gallery, WK_PART_MAPS, figure, name, caption, err);
 }
 
-static wk_status draw_group(wk_gallery *gallery, const wk_report_run *run, const summed *sums,
-                            size_t count, wk_error *err)
+static wk_status draw_group(wk_report_figures *gallery, const wk_report_run *run,
+                            const summed *sums, size_t count, wk_error *err)
 {
     static const wk_heat heats[] = {WK_HEAT_VISITS, WK_HEAT_ERROR};
     for (size_t h = 0; h < sizeof heats / sizeof *heats; h++)
@@ -193,7 +193,7 @@ static int compare_sums(const void *a, const void *b, void *paper)
 }
 
 // Runs [first, end) are of one domain and exploration, sorted by curriculum.
-static wk_status map_group(wk_gallery *gallery, wk_report_run *const *runs, size_t first,
+static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *runs, size_t first,
                            size_t end, const wk_paper *paper, size_t *without, wk_missing *missing,
                            wk_error *err)
 {
@@ -216,8 +216,8 @@ static wk_status map_group(wk_gallery *gallery, wk_report_run *const *runs, size
     return status;
 }
 
-wk_status wk_gallery_maps(wk_gallery *gallery, const wk_runs *runs, const wk_paper *paper,
-                          wk_missing *missing, wk_error *err)
+wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs,
+                                 const wk_paper *paper, wk_missing *missing, wk_error *err)
 {
     size_t without = 0, count = runs->items.count;
     wk_report_run *const *items = runs->items.items;

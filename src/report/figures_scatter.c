@@ -44,7 +44,7 @@ static void add_points(cloud *c, const wk_report_run *run, const wk_run_error *e
                                     .style = wk_curriculum_style(paper, run->curriculum)};
 }
 
-static wk_status draw(wk_gallery *gallery, const wk_report_run *run, const char *policy,
+static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, const char *policy,
                       const cloud *c, wk_error *err)
 {
     char title[256], name[256];
@@ -57,10 +57,11 @@ static wk_status draw(wk_gallery *gallery, const wk_report_run *run, const char 
                             .count = c->count};
     wk_figure *figure;
     WK_TRY(wk_plot_scatter_draw(&plot, &figure, err));
-    return wk_gallery_add(gallery, WK_PART_ERRORS, figure, name,
-                          "What the ensemble says about an environment, and how wrong the model is "
-                          "there; one run of each curriculum, up to 100 environments of it.",
-                          err);
+    return wk_report_figures_add(
+        gallery, WK_PART_ERRORS, figure, name,
+        "What the ensemble says about an environment, and how wrong the model is "
+        "there; one run of each curriculum, up to 100 environments of it.",
+        err);
 }
 
 // Whether an earlier run of the group, or an earlier measurement of this one, has the policy too.
@@ -76,7 +77,7 @@ static bool seen_before(wk_report_run *const *runs, size_t run, size_t error, co
 }
 
 // `runs` are those of one domain and exploration, sorted by curriculum.
-static wk_status draw_policy(wk_gallery *gallery, wk_report_run *const *runs, size_t count,
+static wk_status draw_policy(wk_report_figures *gallery, wk_report_run *const *runs, size_t count,
                              const char *policy, const wk_paper *paper, cloud *c, wk_error *err)
 {
     c->count = 0;
@@ -88,7 +89,7 @@ static wk_status draw_policy(wk_gallery *gallery, wk_report_run *const *runs, si
     return draw(gallery, runs[0], policy, c, err);
 }
 
-static wk_status draw_group(wk_gallery *gallery, wk_report_run *const *runs, size_t count,
+static wk_status draw_group(wk_report_figures *gallery, wk_report_run *const *runs, size_t count,
                             const wk_paper *paper, cloud *c, wk_error *err)
 {
     for (size_t r = 0; r < count; r++)
@@ -100,8 +101,8 @@ static wk_status draw_group(wk_gallery *gallery, wk_report_run *const *runs, siz
     return WK_OK;
 }
 
-wk_status wk_gallery_estimates(wk_gallery *gallery, const wk_runs *runs, const wk_paper *paper,
-                               wk_error *err)
+wk_status wk_report_figures_estimates(wk_report_figures *gallery, const wk_runs *runs,
+                                      const wk_paper *paper, wk_error *err)
 {
     wk_report_run *const *items = runs->items.items;
     size_t count = runs->items.count;

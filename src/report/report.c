@@ -19,23 +19,23 @@ static wk_status gather(wk_report *r, wk_error *err)
     // Figures come in the order of the runs, tables in the paper's: one order for both.
     qsort_r(r->runs.items.items, r->runs.items.count, sizeof *r->runs.items.items, compare_runs,
             &r->paper);
-    WK_TRY(wk_findings_gather(&r->runs, &r->paper, &c->findings, &r->findings, err));
+    WK_TRY(wk_seed_scores_collect(&r->runs, &r->paper, &c->scores, &r->scores, err));
     for (int t = 0; t < WK_TABLES; t++)
-        WK_TRY(wk_score_table_make(&r->findings, (wk_table_kind)t, &r->tables[t], err));
-    WK_TRY(wk_comparison_make(&r->findings, &c->bootstrap, &r->comparison, err));
+        WK_TRY(wk_score_table_make(&r->scores, (wk_table_kind)t, &r->tables[t], err));
+    WK_TRY(wk_comparison_make(&r->scores, &c->bootstrap, &r->comparison, err));
     WK_TRY(wk_model_errors_make(&r->runs, &r->paper, &r->errors, err));
-    return wk_missing_find(&r->runs, &c->findings, &r->missing, err);
+    return wk_missing_find(&r->runs, &c->scores, &r->missing, err);
 }
 
 static wk_status draw(wk_report *r, wk_error *err)
 {
-    wk_gallery *g = &r->gallery;
-    WK_TRY(wk_gallery_improvements(g, &r->comparison, &r->paper, err));
-    WK_TRY(wk_gallery_curves(g, &r->findings, err));
-    WK_TRY(wk_gallery_maps(g, &r->runs, &r->paper, &r->missing, err));
-    WK_TRY(wk_gallery_choices(g, &r->runs, &r->paper, err));
-    WK_TRY(wk_gallery_errors(g, &r->errors, &r->paper, err));
-    return wk_gallery_estimates(g, &r->runs, &r->paper, err);
+    wk_report_figures *g = &r->gallery;
+    WK_TRY(wk_report_figures_improvements(g, &r->comparison, &r->paper, err));
+    WK_TRY(wk_report_figures_curves(g, &r->scores, err));
+    WK_TRY(wk_report_figures_maps(g, &r->runs, &r->paper, &r->missing, err));
+    WK_TRY(wk_report_figures_choices(g, &r->runs, &r->paper, err));
+    WK_TRY(wk_report_figures_errors(g, &r->errors, &r->paper, err));
+    return wk_report_figures_estimates(g, &r->runs, &r->paper, err);
 }
 
 wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_error *err)
@@ -47,13 +47,13 @@ wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_erro
 
 void wk_report_free(wk_report *report)
 {
-    wk_gallery_free(&report->gallery);
+    wk_report_figures_free(&report->gallery);
     wk_missing_free(&report->missing);
     wk_model_errors_free(&report->errors);
     wk_comparison_free(&report->comparison);
     for (int t = 0; t < WK_TABLES; t++)
         wk_score_table_free(&report->tables[t]);
-    wk_findings_free(&report->findings);
+    wk_seed_scores_free(&report->scores);
     wk_runs_free(&report->runs);
     wk_paper_free(&report->paper);
 }

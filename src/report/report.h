@@ -14,7 +14,7 @@
 typedef struct wk_report_config {
     const char *const *paths; // runs, or directories of runs
     size_t n_paths;
-    wk_findings_config findings;
+    wk_seed_scores_config scores;
     wk_bootstrap_config bootstrap;
     wk_pool *pool; // NULL: one thread
 } wk_report_config;
@@ -24,12 +24,12 @@ typedef struct wk_report {
     wk_report_config config;
     wk_paper paper;
     wk_runs runs;
-    wk_findings findings;
+    wk_seed_scores scores;
     wk_score_table tables[WK_TABLES];
     wk_comparison comparison;
     wk_model_errors errors;
     wk_missing missing;
-    wk_gallery gallery;
+    wk_report_figures gallery;
 } wk_report;
 
 /// Reads the runs and computes everything; `config` is copied, what it points to is borrowed.

@@ -19,32 +19,33 @@ static wk_status write_text(wk_text *text, const char *directory, const char *na
     return status;
 }
 
-static wk_status write_sheet(const wk_report *report, int i, const char *directory, wk_error *err)
+static wk_status write_table(const wk_report *report, int i, const char *directory, wk_error *err)
 {
     static const struct {
         const char *ending;
-        void (*write)(const wk_sheet *sheet, wk_text *out);
-    } styles[] = {{"txt", wk_sheet_text}, {"md", wk_sheet_markdown}, {"tex", wk_sheet_latex}};
-    const char *name = wk_report_sheet_name(report, i);
-    wk_sheet sheet = {0};
-    wk_report_sheet(report, i, false, &sheet);
+        void (*write)(const wk_text_table *table, wk_text *out);
+    } styles[] = {
+        {"txt", wk_text_table_plain}, {"md", wk_text_table_markdown}, {"tex", wk_text_table_latex}};
+    const char *name = wk_report_table_name(report, i);
+    wk_text_table table = {0};
+    wk_report_table(report, i, false, &table);
     wk_status status = WK_OK;
-    bool any = !wk_sheet_is_empty(&sheet);
+    bool any = !wk_text_table_is_empty(&table);
     for (size_t k = 0; k < sizeof styles / sizeof *styles && any && status == WK_OK; k++) {
         wk_text text = {0};
-        styles[k].write(&sheet, &text);
+        styles[k].write(&table, &text);
         status = write_text(&text, directory, name, styles[k].ending, err);
     }
-    wk_sheet_free(&sheet);
+    wk_text_table_free(&table);
     if (status != WK_OK || !any) return status;
     wk_text csv = {0};
-    wk_report_sheet_csv(report, i, &csv);
+    wk_report_table_csv(report, i, &csv);
     return write_text(&csv, directory, name, "csv", err);
 }
 
 // Figures are drawn by several threads; each has an error of its own.
 typedef struct drawing {
-    const wk_gallery *gallery;
+    const wk_report_figures *gallery;
     const char *directory;
     wk_error *errors; // [figures]
 } drawing;
@@ -53,10 +54,10 @@ static void write_figure(void *context, size_t piece, int thread)
 {
     (void)thread;
     drawing *d = context;
-    const wk_exhibit *exhibit = &d->gallery->items.items[piece];
+    const wk_report_figure *item = &d->gallery->items.items[piece];
     char stem[PATH_CHARS + 512];
-    snprintf(stem, sizeof stem, "%s/%s", d->directory, exhibit->name);
-    wk_figure_write(exhibit->figure, stem, &d->errors[piece]);
+    snprintf(stem, sizeof stem, "%s/%s", d->directory, item->name);
+    wk_figure_write(item->figure, stem, &d->errors[piece]);
 }
 
 static wk_status write_figures(const wk_report *report, const char *directory, wk_error *err)
@@ -80,8 +81,8 @@ wk_status wk_report_write(const wk_report *report, const char *directory, wk_err
     if (length < 0 || length > PATH_CHARS / 2)
         return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", directory);
     WK_TRY(wk_dir_create(inner, err));
-    for (int i = 0; i < WK_SHEETS; i++)
-        WK_TRY(write_sheet(report, i, inner, err));
+    for (int i = 0; i < WK_REPORT_TABLES; i++)
+        WK_TRY(write_table(report, i, inner, err));
     snprintf(inner, sizeof inner, "%s/figures", directory);
     WK_TRY(wk_dir_create(inner, err));
     WK_TRY(write_figures(report, inner, err));

@@ -43,38 +43,38 @@ static wk_status begin_page(const wk_report *r, wk_page **out, wk_error *err)
     return wk_page_create("WAKER: results", subtitle, out, err);
 }
 
-static wk_status put_sheet(const wk_report *r, int i, wk_page *page, wk_error *err)
+static wk_status put_table(const wk_report *r, int i, wk_page *page, wk_error *err)
 {
-    wk_sheet sheet = {0};
+    wk_text_table table = {0};
     wk_text csv = {0};
     char name[64];
-    wk_report_sheet(r, i, true, &sheet);
+    wk_report_table(r, i, true, &table);
     wk_status status = WK_OK;
-    if (!wk_sheet_is_empty(&sheet)) {
-        status = wk_sheet_page(&sheet, page, err);
-        wk_report_sheet_csv(r, i, &csv);
-        snprintf(name, sizeof name, "%s.csv", wk_report_sheet_name(r, i));
+    if (!wk_text_table_is_empty(&table)) {
+        status = wk_text_table_page(&table, page, err);
+        wk_report_table_csv(r, i, &csv);
+        snprintf(name, sizeof name, "%s.csv", wk_report_table_name(r, i));
         wk_page_file file = {name, NULL, "text/csv", wk_text_get(&csv), csv.length};
         wk_page_files(page, &file, 1);
         if (status == WK_OK && csv.failed)
             status = wk_fail(err, WK_E_MEMORY, "no memory for '%s' inside the page", name);
     }
     wk_text_free(&csv);
-    wk_sheet_free(&sheet);
+    wk_text_table_free(&table);
     return status;
 }
 
-static bool has_part(const wk_report *r, wk_gallery_part part)
+static bool has_part(const wk_report *r, wk_figure_section part)
 {
     for (size_t i = 0; i < r->gallery.items.count; i++)
         if (r->gallery.items.items[i].part == part) return true;
     return false;
 }
 
-static void put_figures(const wk_report *r, wk_gallery_part part, wk_page *page)
+static void put_figures(const wk_report *r, wk_figure_section part, wk_page *page)
 {
     for (size_t i = 0; i < r->gallery.items.count; i++) {
-        const wk_exhibit *e = &r->gallery.items.items[i];
+        const wk_report_figure *e = &r->gallery.items.items[i];
         if (e->part == part) wk_page_figure(page, e->figure, e->caption, NULL, 0);
     }
 }
@@ -84,7 +84,7 @@ static wk_status put_scores(const wk_report *r, wk_page *page, wk_error *err)
     for (int t = 0; t < WK_TABLES; t++) {
         if (r->tables[t].rows.count == 0) continue;
         wk_page_section(page, r->tables[t].title);
-        WK_TRY(put_sheet(r, t, page, err));
+        WK_TRY(put_table(r, t, page, err));
     }
     return WK_OK;
 }
@@ -92,7 +92,7 @@ static wk_status put_scores(const wk_report *r, wk_page *page, wk_error *err)
 static wk_status put_comparison(const wk_report *r, wk_page *page, wk_error *err)
 {
     const wk_bootstrap_config *b = &r->config.bootstrap;
-    if (r->comparison.standings.count == 0) return WK_OK;
+    if (r->comparison.ranking.count == 0) return WK_OK;
     wk_page_section(page, "Which curriculum is better");
     wk_page_paragraph(page,
                       "Scores of a task are divided by the highest that any run has on it. "
@@ -100,14 +100,14 @@ static wk_status put_comparison(const wk_report *r, wk_page *page, wk_error *err
                       "%" PRIu64 "): for every task its runs are drawn anew with replacement.",
                       b->reps, b->seed);
     put_figures(r, WK_PART_IMPROVEMENT, page);
-    WK_TRY(put_sheet(r, WK_SHEET_IMPROVEMENT, page, err));
-    return put_sheet(r, WK_SHEET_STANDINGS, page, err);
+    WK_TRY(put_table(r, WK_TABLE_IMPROVEMENT, page, err));
+    return put_table(r, WK_TABLE_RANKING, page, err);
 }
 
 static void put_curves(const wk_report *r, wk_page *page)
 {
     static const struct {
-        wk_gallery_part part;
+        wk_figure_section part;
         const char *title;
     } kinds[] = {{WK_PART_CURVES_CVAR, "CVaR 0.1"},
                  {WK_PART_CURVES_AVERAGE, "Average"},
@@ -136,7 +136,7 @@ static wk_status put_errors(const wk_report *r, wk_page *page, wk_error *err)
     if (r->errors.items.count == 0) return WK_OK;
     wk_page_section(page, "Model errors");
     put_figures(r, WK_PART_ERRORS, page);
-    return put_sheet(r, WK_SHEET_ERRORS, page, err);
+    return put_table(r, WK_TABLE_MODEL_ERRORS, page, err);
 }
 
 static void put_missing(const wk_report *r, wk_page *page)
@@ -162,7 +162,7 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
     size_t missing = r->missing.items.count, problems = r->runs.problems.count;
     if (!has_scores(r))
         wk_page_note(page, "No run has results of %s; 'waker adapt' and 'waker eval' make them.",
-                     r->config.findings.step < 0 ? "a task policy yet" : "that step and policy");
+                     r->config.scores.step < 0 ? "a task policy yet" : "that step and policy");
     if (missing + problems > 0)
         wk_page_note(page,
                      "Not complete: %zu file%s or run%s left out, %zu gap%s. The last section "

@@ -5,14 +5,14 @@
 
 void wk_report_text(const wk_report *report, wk_text *out)
 {
-    for (int i = 0; i < WK_SHEETS; i++) {
-        wk_sheet sheet = {0};
-        wk_report_sheet(report, i, false, &sheet);
-        if (!wk_sheet_is_empty(&sheet)) {
-            wk_sheet_text(&sheet, out);
+    for (int i = 0; i < WK_REPORT_TABLES; i++) {
+        wk_text_table table = {0};
+        wk_report_table(report, i, false, &table);
+        if (!wk_text_table_is_empty(&table)) {
+            wk_text_table_plain(&table, out);
             wk_text_puts(out, "\n");
         }
-        wk_sheet_free(&sheet);
+        wk_text_table_free(&table);
     }
     size_t problems = report->runs.problems.count, missing = report->missing.items.count;
     if (problems + missing > 0) wk_text_puts(out, "Missing\n");
@@ -22,7 +22,7 @@ void wk_report_text(const wk_report *report, wk_text *out)
         wk_text_printf(out, "  %s\n", report->missing.items.items[i]);
 }
 
-static void json_key(wk_json *json, const wk_topic *key)
+static void json_key(wk_json *json, const wk_result_key *key)
 {
     for (int f = 0; f < WK_FIELD_CURRICULUM; f++)
         wk_json_string(json, f == WK_FIELD_VARIANT ? "variant" : wk_field_name((wk_field)f),
@@ -61,11 +61,11 @@ static void json_scores(wk_json *json, const wk_report *report)
     wk_json_close(json, ']');
 }
 
-static void json_contest(wk_json *json, const wk_contest *contest)
+static void json_group(wk_json *json, const wk_comparison_group *group)
 {
-    wk_json_string(json, "metric", contest->metric);
-    wk_json_string(json, "exploration", contest->exploration);
-    wk_json_bool(json, "combined", contest->combined);
+    wk_json_string(json, "metric", group->metric);
+    wk_json_string(json, "exploration", group->exploration);
+    wk_json_bool(json, "combined", group->combined);
 }
 
 static void json_estimate(wk_json *json, const char *name, const wk_estimate *e)
@@ -81,7 +81,7 @@ static void json_comparison(wk_json *json, const wk_comparison *comparison)
     for (size_t i = 0; i < comparison->improvements.count; i++) {
         const wk_improvement *p = &comparison->improvements.items[i];
         wk_json_object(json, NULL);
-        json_contest(json, &p->contest);
+        json_group(json, &p->group);
         wk_json_string(json, "x", p->x);
         wk_json_string(json, "y", p->y);
         json_estimate(json, "probability", &p->estimate);
@@ -90,10 +90,10 @@ static void json_comparison(wk_json *json, const wk_comparison *comparison)
     }
     wk_json_close(json, ']');
     wk_json_array(json, "standings");
-    for (size_t i = 0; i < comparison->standings.count; i++) {
-        const wk_curriculum_score *s = &comparison->standings.items[i];
+    for (size_t i = 0; i < comparison->ranking.count; i++) {
+        const wk_curriculum_score *s = &comparison->ranking.items[i];
         wk_json_object(json, NULL);
-        json_contest(json, &s->contest);
+        json_group(json, &s->group);
         wk_json_string(json, "curriculum", s->curriculum);
         json_estimate(json, "iqm", &s->iqm);
         wk_json_integer(json, "tasks", (int64_t)s->tasks);
@@ -104,8 +104,8 @@ static void json_comparison(wk_json *json, const wk_comparison *comparison)
 
 static void json_errors(wk_json *json, const wk_model_errors *errors)
 {
-    static const char *const keys[WK_ERROR_FIGURES] = {"mean", "cvar_0.1", "estimate_mean",
-                                                       "rank_correlation"};
+    static const char *const keys[WK_ERROR_STATISTICS] = {"mean", "cvar_0.1", "estimate_mean",
+                                                          "rank_correlation"};
     wk_json_array(json, "model_errors");
     for (size_t i = 0; i < errors->items.count; i++) {
         const wk_error_entry *e = &errors->items.items[i];
@@ -115,7 +115,7 @@ static void json_errors(wk_json *json, const wk_model_errors *errors)
         wk_json_string(json, "policy", e->policy);
         wk_json_string(json, "curriculum", e->curriculum);
         wk_json_integer(json, "seeds", (int64_t)e->seeds);
-        for (int f = 0; f < WK_ERROR_FIGURES; f++)
+        for (int f = 0; f < WK_ERROR_STATISTICS; f++)
             wk_json_number(json, keys[f], e->mean[f]);
         wk_json_close(json, '}');
     }

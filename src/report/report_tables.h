@@ -5,18 +5,18 @@
 #include "report/report.h"
 
 enum {
-    WK_SHEET_IMPROVEMENT = WK_TABLES, // sheets before it are the tables of scores
-    WK_SHEET_STANDINGS,
-    WK_SHEET_ERRORS,
-    WK_SHEETS
+    WK_TABLE_IMPROVEMENT = WK_TABLES, // sheets before it are the tables of scores
+    WK_TABLE_RANKING,
+    WK_TABLE_MODEL_ERRORS,
+    WK_REPORT_TABLES
 };
 
 /// Stem of the files of sheet number `i`.
-const char *wk_report_sheet_name(const wk_report *report, int i);
+const char *wk_report_table_name(const wk_report *report, int i);
 /// Sheet number `i`, without rows where the report has nothing for it; `for_page` puts the paper's
 /// figures below ours instead of into rows. Zero-initialise and free it.
-void wk_report_sheet(const wk_report *report, int i, bool for_page, wk_sheet *out);
+void wk_report_table(const wk_report *report, int i, bool for_page, wk_text_table *out);
 /// Its numbers as CSV.
-void wk_report_sheet_csv(const wk_report *report, int i, wk_text *out);
+void wk_report_table_csv(const wk_report *report, int i, wk_text *out);
 
 #endif

@@ -96,8 +96,8 @@ static wk_status learner_bytes(const wk_dir *folder, uint64_t *size, wk_error *e
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }
 
-wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint_summary *out,
-                             wk_error *err)
+wk_status wk_checkpoint_summarize(const char *directory, uint64_t step, wk_checkpoint_summary *out,
+                                  wk_error *err)
 {
     char *bytes;
     wk_run_header head;
@@ -114,7 +114,7 @@ wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint
                                    .episodes = counters.episodes,
                                    .updates = counters.updates,
                                    .diverged = counters.diverged,
-                                   .environments = head.lanes,
+                                   .environments = head.running,
                                    .run_bytes = head.size,
                                    .learner_bytes = learner,
                                    .config = head.config,
@@ -154,13 +154,13 @@ wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const w
     char *bytes;
     wk_run_header head;
     WK_TRY(read_one(directory, step, &bytes, &head, err));
-    wk_run_state state = {.count = (int)head.lanes,
+    wk_run_state state = {.count = (int)head.running,
                           .domain = domain,
-                          .note_size = WK_TRAINER_NOTE_BYTES,
+                          .note_size = WK_CHECKPOINT_NOTE_BYTES,
                           .curriculum = curriculum};
-    wk_status status = head.lanes <= INT32_MAX
+    wk_status status = head.running <= INT32_MAX
                            ? wk_run_file_read_curriculum(bytes, (size_t)head.size, &state, err)
-                           : wk_fail(err, WK_E_FORMAT, "%" PRIu64 " environments", head.lanes);
+                           : wk_fail(err, WK_E_FORMAT, "%" PRIu64 " environments", head.running);
     if (status != WK_OK) wk_fail_context(err, "the checkpoint at step %" PRIu64, step);
     free(bytes);
     return status;

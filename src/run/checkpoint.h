@@ -22,8 +22,8 @@ typedef struct wk_checkpoint_summary {
     uint64_t config;                   // hash of the configuration it belongs to
     wk_replay_mark replay;             // where the replay log ends for it
 } wk_checkpoint_summary;
-wk_status wk_checkpoint_look(const char *directory, uint64_t step, wk_checkpoint_summary *out,
-                             wk_error *err);
+wk_status wk_checkpoint_summarize(const char *directory, uint64_t step, wk_checkpoint_summary *out,
+                                  wk_error *err);
 
 /// Verifies every checksum of it, and of the replay log up to its mark.
 wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *err);

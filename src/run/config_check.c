@@ -48,12 +48,12 @@ static wk_status check_sizes(const wk_run_config *config, const wk_domain *domai
     if (config->length > domain->episode_steps + 1)
         return wk_fail(err, WK_E_INPUT, "length %d is more than the %d rows of an episode of '%s'",
                        config->length, domain->episode_steps + 1, domain->name);
-    int64_t least = (int64_t)config->env_count * domain->episode_steps;
-    if (config->replay_capacity < least)
+    int64_t min = (int64_t)config->env_count * domain->episode_steps;
+    if (config->replay_capacity < min)
         return wk_fail(err, WK_E_INPUT,
                        "replay.capacity %lld is less than one episode in each of the env.count %d "
                        "environments (%lld steps)",
-                       (long long)config->replay_capacity, config->env_count, (long long)least);
+                       (long long)config->replay_capacity, config->env_count, (long long)min);
     if (config->replay_capacity < config->prefill)
         return wk_fail(err, WK_E_INPUT,
                        "replay.capacity %lld cannot hold the prefill of %lld steps",

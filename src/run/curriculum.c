@@ -2,7 +2,7 @@
 
 #include "config/parts.h"
 
-static wk_status find_rule(const wk_run_config *config, const wk_run_code *code,
+static wk_status find_rule(const wk_run_config *config, const wk_run_plugins *code,
                            const wk_plugin_record *record, const wk_curriculum_rule **out,
                            wk_error *err)
 {
@@ -23,7 +23,7 @@ static wk_status find_rule(const wk_run_config *config, const wk_run_code *code,
     return WK_OK;
 }
 
-wk_status wk_run_curriculum_create(const wk_run_config *config, const wk_run_code *code,
+wk_status wk_run_curriculum_create(const wk_run_config *config, const wk_run_plugins *code,
                                    const wk_plugin_record *record, const wk_domain *domain,
                                    const wk_space *space, wk_curriculum **out, wk_error *err)
 {

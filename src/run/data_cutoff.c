@@ -8,22 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-wk_extent wk_extent_now(const wk_replay *replay)
+wk_data_cutoff wk_data_cutoff_now(const wk_replay *replay)
 {
     wk_replay_stats stats = wk_replay_get_stats(replay);
-    wk_extent extent = {.begun = stats.evicted + stats.episodes};
+    wk_data_cutoff cutoff = {.begun = stats.evicted + stats.episodes};
     for (size_t i = 0; i < wk_replay_count(replay); i++) {
         wk_replay_episode episode = wk_replay_at(replay, i);
-        if (episode.slot >= 0) extent.running[extent.n_running++] = episode.id;
+        if (episode.slot >= 0) cutoff.running[cutoff.n_running++] = episode.id;
     }
-    return extent;
+    return cutoff;
 }
 
-void wk_extent_print(const wk_extent *extent, wk_text *out)
+void wk_data_cutoff_print(const wk_data_cutoff *cutoff, wk_text *out)
 {
-    wk_text_printf(out, "%" PRIu64, extent->begun);
-    for (size_t i = 0; i < extent->n_running; i++)
-        wk_text_printf(out, "%s%" PRIu64, i ? "," : " less ", extent->running[i]);
+    wk_text_printf(out, "%" PRIu64, cutoff->begun);
+    for (size_t i = 0; i < cutoff->n_running; i++)
+        wk_text_printf(out, "%s%" PRIu64, i ? "," : " less ", cutoff->running[i]);
 }
 
 // The number at *text, which is moved behind it.
@@ -36,13 +36,13 @@ static bool take_number(const char **text, uint64_t *out)
     return true;
 }
 
-static bool parse(const char *text, wk_extent *out)
+static bool parse(const char *text, wk_data_cutoff *out)
 {
-    *out = (wk_extent){0};
+    *out = (wk_data_cutoff){0};
     if (!take_number(&text, &out->begun)) return false;
     for (const char *gap = " less "; *text; gap = ",") {
         size_t length = strlen(gap);
-        if (strncmp(text, gap, length) != 0 || out->n_running == WK_EXTENT_RUNNING_MAX)
+        if (strncmp(text, gap, length) != 0 || out->n_running == WK_DATA_CUTOFF_RUNNING_MAX)
             return false;
         text += length;
         if (!take_number(&text, &out->running[out->n_running++])) return false;
@@ -50,7 +50,7 @@ static bool parse(const char *text, wk_extent *out)
     return true;
 }
 
-wk_status wk_extent_parse(const char *text, wk_extent *out, wk_error *err)
+wk_status wk_data_cutoff_parse(const char *text, wk_data_cutoff *out, wk_error *err)
 {
     if (parse(text, out)) return WK_OK;
     return wk_fail(err, WK_E_FORMAT, "'%.40s' does not say which episodes had been collected",
@@ -63,8 +63,8 @@ wk_status wk_run_data_open(const char *directory, const wk_run_config *config,
     uint64_t step;
     wk_checkpoint_summary newest;
     WK_TRY(wk_checkpoint_newest(directory, &step, err));
-    WK_TRY(wk_checkpoint_look(directory, step, &newest, err));
-    wk_replay_config sizes = wk_run_replay_config(config, domain);
+    WK_TRY(wk_checkpoint_summarize(directory, step, &newest, err));
+    wk_replay_config sizes = wk_run_config_replay(config, domain);
     sizes.pool = pool;
     WK_TRY(wk_replay_create(&sizes, out, err));
     char path[4096];
@@ -77,15 +77,15 @@ wk_status wk_run_data_open(const char *directory, const wk_run_config *config,
     return status;
 }
 
-static bool within(const wk_extent *extent, uint64_t episode)
+static bool within(const wk_data_cutoff *cutoff, uint64_t episode)
 {
-    for (size_t i = 0; i < extent->n_running; i++)
-        if (extent->running[i] == episode) return false;
-    return episode < extent->begun;
+    for (size_t i = 0; i < cutoff->n_running; i++)
+        if (cutoff->running[i] == episode) return false;
+    return episode < cutoff->begun;
 }
 
-void wk_run_data_limit(wk_replay *replay, const wk_extent *extent)
+void wk_run_data_limit(wk_replay *replay, const wk_data_cutoff *cutoff)
 {
     for (size_t i = wk_replay_count(replay); i-- > 0;)
-        if (!within(extent, wk_replay_at(replay, i).id)) wk_replay_remove(replay, i);
+        if (!within(cutoff, wk_replay_at(replay, i).id)) wk_replay_remove(replay, i);
 }

@@ -8,21 +8,21 @@
 #include "config/config.h"
 #include "replay/replay.h"
 
-enum { WK_EXTENT_RUNNING_MAX = 1024 };
+enum { WK_DATA_CUTOFF_RUNNING_MAX = 1024 };
 
 /// Episodes 0 ... begun - 1, without those that were still running.
-typedef struct wk_extent {
+typedef struct wk_data_cutoff {
     uint64_t begun;
     size_t n_running;
-    uint64_t running[WK_EXTENT_RUNNING_MAX]; // rising
-} wk_extent;
+    uint64_t running[WK_DATA_CUTOFF_RUNNING_MAX]; // rising
+} wk_data_cutoff;
 
 /// The extent of a store now; one from which nothing was removed by hand.
-wk_extent wk_extent_now(const wk_replay *replay);
+wk_data_cutoff wk_data_cutoff_now(const wk_replay *replay);
 
 /// As text, "40 less 37,38,39", and back.
-void wk_extent_print(const wk_extent *extent, wk_text *out);
-wk_status wk_extent_parse(const char *text, wk_extent *out, wk_error *err);
+void wk_data_cutoff_print(const wk_data_cutoff *cutoff, wk_text *out);
+wk_status wk_data_cutoff_parse(const char *text, wk_data_cutoff *out, wk_error *err);
 
 /// Rebuilds the store of the run in `directory` at its newest checkpoint. Reads only, so it may be
 /// done beside a process that trains there. `config` and `domain` are the run's; `pool` is borrowed
@@ -31,6 +31,6 @@ wk_status wk_run_data_open(const char *directory, const wk_run_config *config,
                            const wk_domain *domain, wk_pool *pool, wk_replay **out, wk_error *err);
 
 /// Leaves only what is within the extent.
-void wk_run_data_limit(wk_replay *replay, const wk_extent *extent);
+void wk_run_data_limit(wk_replay *replay, const wk_data_cutoff *cutoff);
 
 #endif

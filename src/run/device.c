@@ -43,7 +43,7 @@ static wk_status choose_automatically(const char *precision, wk_device *out, wk_
 {
     int count = wk_cuda_device_count();
     if (count == 0) {
-        snprintf(out->why, sizeof out->why, "device auto, %s", wk_cuda_absence());
+        snprintf(out->why, sizeof out->why, "device auto, %s", wk_cuda_why_unavailable());
         return choose_cpu(precision, out, err);
     }
     snprintf(out->why, sizeof out->why, "device auto, first of %d GPU%s", count,

@@ -55,8 +55,9 @@ static wk_status find_trusted(const part *p, const char *path, const wk_code_fil
 }
 
 // `recorded` is what the run was made with; NULL where that is not known.
-static wk_status find_file(const part *p, const wk_code_wish *wish, const wk_code_file *recorded,
-                           const wk_log *log, wk_code_file *out, wk_error *err)
+static wk_status find_file(const part *p, const wk_plugin_request *wish,
+                           const wk_code_file *recorded, const wk_log *log, wk_code_file *out,
+                           wk_error *err)
 {
     if (!wish->named) return find_trusted(p, wish->path, recorded, out, err);
     WK_TRY(wk_code_file_look(wish->path, out, err));
@@ -68,12 +69,12 @@ static wk_status find_file(const part *p, const wk_code_wish *wish, const wk_cod
     return WK_OK;
 }
 
-static bool wanted(const wk_code_wish *wish)
+static bool wanted(const wk_plugin_request *wish)
 {
     return wish->path && *wish->path;
 }
 
-static wk_status open_domain(const wk_code_wishes *w, wk_run_code *code, wk_error *err)
+static wk_status open_domain(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
 {
     if (!wanted(&w->domain)) return WK_OK;
     const wk_described *was = w->record ? w->record->domain : NULL;
@@ -86,7 +87,7 @@ static wk_status open_domain(const wk_code_wishes *w, wk_run_code *code, wk_erro
     return status;
 }
 
-static wk_status open_rule(const wk_code_wishes *w, wk_run_code *code, wk_error *err)
+static wk_status open_rule(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
 {
     if (!wanted(&w->rule)) return WK_OK;
     const char *was = w->record ? w->record->rule.name : NULL;
@@ -100,48 +101,48 @@ static wk_status open_rule(const wk_code_wishes *w, wk_run_code *code, wk_error 
                    code->rule_file.path, code->rule.rule->name, was);
 }
 
-wk_status wk_run_code_open(const wk_code_wishes *wishes, wk_run_code *out, wk_error *err)
+wk_status wk_run_plugins_open(const wk_plugin_requests *wishes, wk_run_plugins *out, wk_error *err)
 {
-    *out = (wk_run_code){0};
+    *out = (wk_run_plugins){0};
     wk_status status = open_domain(wishes, out, err);
     if (status == WK_OK) status = open_rule(wishes, out, err);
-    if (status != WK_OK) wk_run_code_close(out);
+    if (status != WK_OK) wk_run_plugins_close(out);
     return status;
 }
 
-void wk_run_code_close(wk_run_code *code)
+void wk_run_plugins_close(wk_run_plugins *code)
 {
     wk_plugin_unload(code->plugin);
     wk_rule_plugin_close(&code->rule);
-    *code = (wk_run_code){0};
+    *code = (wk_run_plugins){0};
 }
 
 // The named file, else the one the run last used, else the one it was told.
 static wk_status wish_of_saved(const part *p, const char *directory, const char *told,
-                               const char *recorded, const char *named, wk_code_wish *out,
+                               const char *recorded, const char *named, wk_plugin_request *out,
                                wk_error *err)
 {
     if (!*told && named)
         return wk_fail(err, WK_E_INPUT, "%s is not for '%s', whose %s is built in: leave it out",
                        p->option, directory, p->what);
     if (!*told) return WK_OK;
-    *out = (wk_code_wish){named ? named : *recorded ? recorded : told, named != NULL};
+    *out = (wk_plugin_request){named ? named : *recorded ? recorded : told, named != NULL};
     return WK_OK;
 }
 
-wk_status wk_run_code_open_saved(const char *directory, const wk_run_config *config,
-                                 const wk_named_code *named, bool rule, const wk_log *log,
-                                 wk_run_code *out, wk_error *err)
+wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *config,
+                                    const wk_named_plugins *named, bool rule, const wk_log *log,
+                                    wk_run_plugins *out, wk_error *err)
 {
     wk_plugin_record record = {0};
-    wk_code_wishes wishes = {.record = &record, .log = log};
+    wk_plugin_requests wishes = {.record = &record, .log = log};
     WK_TRY(wk_plugin_record_read(directory, &record, err));
     wk_status status = wish_of_saved(&DOMAIN, directory, config->plugin, record.domain_file.path,
                                      named->domain, &wishes.domain, err);
     if (status == WK_OK && rule)
         status = wish_of_saved(&RULE, directory, config->curriculum_plugin, record.rule_file.path,
                                named->rule, &wishes.rule, err);
-    if (status == WK_OK) status = wk_run_code_open(&wishes, out, err);
+    if (status == WK_OK) status = wk_run_plugins_open(&wishes, out, err);
     wk_plugin_record_free(&record);
     return status;
 }
@@ -184,8 +185,8 @@ static wk_status keep_identity(const char *directory, wk_run_config *config, wk_
     return WK_OK;
 }
 
-wk_status wk_run_code_settle(const wk_run_code *code, const char *directory, wk_run_config *config,
-                             wk_error *err)
+wk_status wk_run_plugins_resolve(const wk_run_plugins *code, const char *directory,
+                                 wk_run_config *config, wk_error *err)
 {
     if (code->plugin) {
         WK_TRY(set_text(config, "plugin", code->domain_file.path, err));
@@ -198,7 +199,7 @@ wk_status wk_run_code_settle(const wk_run_code *code, const char *directory, wk_
     return directory ? keep_identity(directory, config, err) : WK_OK;
 }
 
-wk_status wk_run_code_record(const wk_run_code *code, const wk_dir *directory, wk_error *err)
+wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *directory, wk_error *err)
 {
     if (!code || (!code->plugin && !code->rule.rule)) return WK_OK;
     const wk_plugin_parts parts = {.domain = code->plugin ? wk_plugin_domain(code->plugin) : NULL,

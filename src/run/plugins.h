@@ -11,49 +11,49 @@
 #include "run/plugin_record.h"
 
 /// A plug-in that is asked for.
-typedef struct wk_code_wish {
+typedef struct wk_plugin_request {
     const char *path; // NULL or "": none, the part is built in
     bool named;       // by the caller, on the command line
-} wk_code_wish;
+} wk_plugin_request;
 
 /// What a call wants loaded.
-typedef struct wk_code_wishes {
-    wk_code_wish domain, rule;
+typedef struct wk_plugin_requests {
+    wk_plugin_request domain, rule;
     const wk_plugin_record *record; // what the run was made with; NULL: it is a new one
     const wk_log *log;              // told about files that changed; NULL: nobody
-} wk_code_wishes;
+} wk_plugin_requests;
 
 /// Loaded plug-ins. Zero-initialise; close it after everything made from them.
-typedef struct wk_run_code {
+typedef struct wk_run_plugins {
     wk_plugin *plugin;   // NULL: the domain is built in
     wk_rule_plugin rule; // its rule NULL: built in
     wk_code_file domain_file, rule_file;
-} wk_run_code;
+} wk_run_plugins;
 
 /// Loads them. The error for one that is neither named nor trusted says what to type.
-wk_status wk_run_code_open(const wk_code_wishes *wishes, wk_run_code *out, wk_error *err);
+wk_status wk_run_plugins_open(const wk_plugin_requests *wishes, wk_run_plugins *out, wk_error *err);
 /// A zeroed one is fine.
-void wk_run_code_close(wk_run_code *code);
+void wk_run_plugins_close(wk_run_plugins *code);
 
 /// Files that options of a command name, NULL where they do not.
-typedef struct wk_named_code {
+typedef struct wk_named_plugins {
     const char *domain; // --plugin
     const char *rule;   // --curriculum.plugin
-} wk_named_code;
+} wk_named_plugins;
 
 /// Loads those of the saved run in `directory`, whose configuration is given: the named files, else
 /// the run's own. With `rule` that of its curriculum too.
-wk_status wk_run_code_open_saved(const char *directory, const wk_run_config *config,
-                                 const wk_named_code *named, bool rule, const wk_log *log,
-                                 wk_run_code *out, wk_error *err);
+wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *config,
+                                    const wk_named_plugins *named, bool rule, const wk_log *log,
+                                    wk_run_plugins *out, wk_error *err);
 
 /// Puts into the configuration what a run is known by: the plug-ins' absolute paths, the names of
 /// their domain and rule. One that goes on in `directory` (NULL: none) keeps the paths it began
 /// with, wherever the files are now.
-wk_status wk_run_code_settle(const wk_run_code *code, const char *directory, wk_run_config *config,
-                             wk_error *err);
+wk_status wk_run_plugins_resolve(const wk_run_plugins *code, const char *directory,
+                                 wk_run_config *config, wk_error *err);
 
 /// Writes DIRECTORY/plugin.json; nothing without plug-ins (also for NULL).
-wk_status wk_run_code_record(const wk_run_code *code, const wk_dir *directory, wk_error *err);
+wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *directory, wk_error *err);
 
 #endif

@@ -19,7 +19,7 @@ static void list_parts(const wk_run_state *s, part parts[PARTS])
 {
     size_t n = (size_t)s->count;
     parts[0] = (part){s->counters, sizeof *s->counters};
-    parts[1] = (part){s->lanes, n * sizeof *s->lanes};
+    parts[1] = (part){s->running, n * sizeof *s->running};
     parts[2] = (part){s->actions, n * (size_t)s->domain->action_size * sizeof *s->actions};
     parts[3] = (part){s->images, n * WK_IMAGE_BYTES};
     parts[4] = (part){s->first, n};
@@ -46,7 +46,7 @@ static wk_status put_worlds(const wk_run_state *s, wk_text *out, wk_error *err)
     for (int i = 0; i < s->count; i++) {
         // An environment whose episode is over begins a new one; there is nothing to keep.
         const wk_env *env = wk_vec_env(s->vec, i);
-        size_t size = s->lanes[i].active ? wk_env_state_size(env) : 0;
+        size_t size = s->running[i].active ? wk_env_state_size(env) : 0;
         if (size > WK_STATE_MAX)
             return wk_fail(err, WK_E_INPUT,
                            "domain '%s' asks for %zu bytes to save one environment, more than %zu",
@@ -69,7 +69,7 @@ static void seal(wk_text *out)
 wk_status wk_run_file_write(const wk_run_state *s, uint64_t config, const wk_replay_mark *mark,
                             wk_text *out, wk_error *err)
 {
-    wk_run_header head = {.config = config, .lanes = (uint64_t)s->count, .replay = *mark};
+    wk_run_header head = {.config = config, .running = (uint64_t)s->count, .replay = *mark};
     memcpy(head.magic, MAGIC, sizeof MAGIC);
     wk_text_append(out, (const char *)&head, sizeof head);
     part parts[PARTS];
@@ -139,19 +139,20 @@ static const void *take_block(reader *r, size_t *size)
 static const char *fault_of(const wk_run_state *s)
 {
     const wk_trainer_counters *n = s->counters;
-    const uint64_t most = (uint64_t)1 << 53; // far beyond any run, and exact as a double
-    if (n->iterations > most || n->steps > most || n->episodes > most || n->updates > most)
+    const uint64_t max = (uint64_t)1 << 53; // far beyond any run, and exact as a double
+    if (n->iterations > max || n->steps > max || n->episodes > max || n->updates > max)
         return "a counter is beyond any run";
-    if (n->diverged > n->episodes || n->debt > most || n->acting > 1) return "a counter cannot be";
-    size_t spaces = wk_curriculum_look(s->curriculum).count;
+    if (n->diverged > n->episodes || n->debt > max || n->acting > 1) return "a counter cannot be";
+    size_t spaces = wk_curriculum_get_view(s->curriculum).count;
     for (int i = 0; i < s->count; i++) {
-        const wk_lane *lane = &s->lanes[i];
-        if (lane->active > 1) return "an environment is neither running nor waiting";
+        const wk_running_episode *running = &s->running[i];
+        if (running->active > 1) return "an environment is neither running nor waiting";
         if (s->first[i] > 1) return "an image neither begins an episode nor continues one";
-        if (!lane->active) continue;
-        if (lane->space >= spaces) return "an environment has a θ beyond the grid";
-        if (lane->episode >= s->counters->episodes) return "an episode runs that was never begun";
-        if (lane->steps >= (uint64_t)s->domain->episode_steps)
+        if (!running->active) continue;
+        if (running->space >= spaces) return "an environment has a θ beyond the grid";
+        if (running->episode >= s->counters->episodes)
+            return "an episode runs that was never begun";
+        if (running->steps >= (uint64_t)s->domain->episode_steps)
             return "an environment is beyond the end of its episode";
     }
     size_t numbers = (size_t)s->count * (size_t)s->domain->action_size;
@@ -166,7 +167,7 @@ static wk_status read_worlds(const wk_run_state *s, reader *r, wk_error *err)
         size_t size;
         const void *bytes = take_block(r, &size);
         if (r->failed) return WK_OK;
-        if ((size > 0) != s->lanes[i].active)
+        if ((size > 0) != s->running[i].active)
             return wk_fail(err, WK_E_FORMAT,
                            "environment %d: a state without an episode, or an "
                            "episode without a state",
@@ -178,7 +179,7 @@ static wk_status read_worlds(const wk_run_state *s, reader *r, wk_error *err)
         if (status != WK_OK)
             return wk_fail(err, status == WK_E_MEMORY ? status : WK_E_FORMAT,
                            "environment %d: %.800s", i, said.message);
-        if ((uint64_t)wk_env_steps(env) != s->lanes[i].steps)
+        if ((uint64_t)wk_env_steps(env) != s->running[i].steps)
             return wk_fail(err, WK_E_FORMAT, "environment %d is at another step than its episode",
                            i);
     }

@@ -16,7 +16,7 @@
 #include "waker/curriculum.h"
 
 /// Bytes of the caller's note.
-enum { WK_TRAINER_NOTE_BYTES = 512 };
+enum { WK_CHECKPOINT_NOTE_BYTES = 512 };
 
 /// Everything that changes and is small: one struct, saved as it is.
 typedef struct wk_trainer_counters {
@@ -26,21 +26,21 @@ typedef struct wk_trainer_counters {
 } wk_trainer_counters;
 
 /// One environment's running episode, saved as it is.
-typedef struct wk_lane {
+typedef struct wk_running_episode {
     uint64_t episode, space;
     uint64_t steps;
     uint64_t active; // an episode runs; 0: begin one next
     double theta[WK_PARAMS_MAX];
     float returns[WK_TASKS_MAX];
     float completion[WK_TASKS_MAX];
-} wk_lane;
+} wk_running_episode;
 
 /// What the file begins with.
 typedef struct wk_run_header {
     char magic[8];
     uint64_t size; // of the whole file, checksum included
     uint64_t config;
-    uint64_t lanes;
+    uint64_t running;
     wk_replay_mark replay;
 } wk_run_header;
 
@@ -50,10 +50,10 @@ typedef struct wk_run_state {
     int count; // environments
     const wk_domain *domain;
     wk_trainer_counters *counters;
-    wk_lane *lanes;  // [count]
-    float *actions;  // [count,A]
-    uint8_t *images; // [count,64,64,3]
-    uint8_t *first;  // [count]
+    wk_running_episode *running; // [count]
+    float *actions;              // [count,A]
+    uint8_t *images;             // [count,64,64,3]
+    uint8_t *first;              // [count]
     void *note;
     size_t note_size;
     wk_curriculum *curriculum;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-wk_status wk_subject_read_config(const char *directory, wk_run_config *out, wk_error *err)
+wk_status wk_saved_run_read_config(const char *directory, wk_run_config *out, wk_error *err)
 {
     char path[WK_WEIGHTS_PATH_MAX];
     snprintf(path, sizeof path, "%s/config.yaml", directory);
@@ -18,7 +18,8 @@ wk_status wk_subject_read_config(const char *directory, wk_run_config *out, wk_e
 }
 
 // Which tasks the learner gets: those asked for, those the file names, or the run's.
-static wk_status choose_tasks(const wk_subject_config *config, wk_subject *s, wk_error *err)
+static wk_status choose_tasks(const wk_saved_learner_config *config, wk_saved_learner *s,
+                              wk_error *err)
 {
     if (config->tasks) {
         if (strlen(config->tasks) >= sizeof s->config.tasks)
@@ -30,7 +31,8 @@ static wk_status choose_tasks(const wk_subject_config *config, wk_subject *s, wk
     return wk_run_config_tasks(&s->config, s->world.domain, s->tasks, &s->n_tasks, err);
 }
 
-static wk_status choose_device(const wk_subject_config *config, wk_subject *s, wk_error *err)
+static wk_status choose_device(const wk_saved_learner_config *config, wk_saved_learner *s,
+                               wk_error *err)
 {
     if (config->device) snprintf(s->config.device, sizeof s->config.device, "%s", config->device);
     if (config->threads > 0) s->config.env_threads = config->threads;
@@ -39,11 +41,12 @@ static wk_status choose_device(const wk_subject_config *config, wk_subject *s, w
                           err);
 }
 
-wk_status wk_subject_open(const wk_subject_config *config, wk_subject *s, wk_error *err)
+wk_status wk_saved_learner_open(const wk_saved_learner_config *config, wk_saved_learner *s,
+                                wk_error *err)
 {
     wk_learner_config learner;
     s->kind = config->kind;
-    WK_TRY(wk_subject_read_config(config->directory, &s->config, err));
+    WK_TRY(wk_saved_run_read_config(config->directory, &s->config, err));
     if (config->seed) s->config.seed = *config->seed;
     WK_TRY(wk_weights_find(config->directory, config->kind, config->step, config->task, &s->step,
                            err));
@@ -60,16 +63,16 @@ wk_status wk_subject_open(const wk_subject_config *config, wk_subject *s, wk_err
     return wk_learner_restore_weights(s->learner, s->path, parts, err);
 }
 
-void wk_subject_close(wk_subject *s)
+void wk_saved_learner_close(wk_saved_learner *s)
 {
     wk_learner_destroy(s->learner);
     wk_backend_destroy(s->backend);
     wk_pool_destroy(s->pool);
     wk_plugin_record_free(&s->record);
-    *s = (wk_subject){0};
+    *s = (wk_saved_learner){0};
 }
 
-wk_status wk_subject_policy(const wk_subject *s, int task, int *policy, wk_error *err)
+wk_status wk_saved_learner_policy(const wk_saved_learner *s, int task, int *policy, wk_error *err)
 {
     for (int k = 0; k < s->n_tasks; k++) {
         if (s->tasks[k] != task) continue;

@@ -10,7 +10,7 @@
 #include "run/world.h"
 
 /// Which weights of which run.
-typedef struct wk_subject_config {
+typedef struct wk_saved_learner_config {
     const char *directory;
     wk_weights_kind kind;
     int64_t step;      // or WK_STEP_LAST
@@ -18,15 +18,15 @@ typedef struct wk_subject_config {
     const char *tasks; // NULL: the policies the weights have; else "none", "all" or names of tasks
                        // whose policies begin untrained
     bool adapt;        // the task policies are to be trained
-    const uint64_t *seed;    // NULL: the run's
-    const char *device;      // NULL: as the run was told
-    int threads;             // 0: as the run was told
-    const wk_run_code *code; // of the run's plug-in, for playing in its environments; NULL: the
-                             // description that the run keeps will do
-} wk_subject_config;
+    const uint64_t *seed;       // NULL: the run's
+    const char *device;         // NULL: as the run was told
+    int threads;                // 0: as the run was told
+    const wk_run_plugins *code; // of the run's plug-in, for playing in its environments; NULL: the
+                                // description that the run keeps will do
+} wk_saved_learner_config;
 
 /// Zero-initialise; close it also after a failed open.
-typedef struct wk_subject {
+typedef struct wk_saved_learner {
     wk_run_config config; // the run's, with tasks, device and threads as opened
     wk_plugin_record record;
     wk_run_world world;
@@ -38,15 +38,17 @@ typedef struct wk_subject {
     wk_weights_kind kind;
     uint64_t step;                  // of the weights
     char path[WK_WEIGHTS_PATH_MAX]; // the file they come from
-} wk_subject;
+} wk_saved_learner;
 
 /// Reads DIRECTORY/config.yaml; says so when the directory holds no run.
-wk_status wk_subject_read_config(const char *directory, wk_run_config *out, wk_error *err);
+wk_status wk_saved_run_read_config(const char *directory, wk_run_config *out, wk_error *err);
 
-wk_status wk_subject_open(const wk_subject_config *config, wk_subject *out, wk_error *err);
-void wk_subject_close(wk_subject *subject);
+wk_status wk_saved_learner_open(const wk_saved_learner_config *config, wk_saved_learner *out,
+                                wk_error *err);
+void wk_saved_learner_close(wk_saved_learner *saved);
 
 /// The learner's policy for a task of the domain (by its number); the error says which there are.
-wk_status wk_subject_policy(const wk_subject *subject, int task, int *policy, wk_error *err);
+wk_status wk_saved_learner_policy(const wk_saved_learner *saved, int task, int *policy,
+                                  wk_error *err);
 
 #endif

@@ -17,9 +17,9 @@ static wk_status check_config(const wk_saved_run *run, wk_error *err)
 wk_status wk_saved_run_open(const char *directory, wk_saved_run *run, wk_error *err)
 {
     run->directory = directory;
-    WK_TRY(wk_subject_read_config(directory, &run->config, err));
+    WK_TRY(wk_saved_run_read_config(directory, &run->config, err));
     WK_TRY(wk_checkpoint_newest(directory, &run->step, err));
-    WK_TRY(wk_checkpoint_look(directory, run->step, &run->at, err));
+    WK_TRY(wk_checkpoint_summarize(directory, run->step, &run->at, err));
     WK_TRY(wk_plugin_record_read(directory, &run->record, err));
     WK_TRY(wk_run_world_open(&run->config, NULL, &run->record, &run->world, err));
     WK_TRY(check_config(run, err));

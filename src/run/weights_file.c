@@ -82,14 +82,14 @@ static bool read_task(const char *name, wk_weights_task out)
     return strcmp(name, again) == 0;
 }
 
-static void add_task(const char *task, wk_weights_task *tasks, size_t most, size_t *count)
+static void add_task(const char *task, wk_weights_task *tasks, size_t max, size_t *count)
 {
     for (size_t i = 0; i < *count; i++)
         if (strcmp(tasks[i], task) == 0) return;
-    if (*count < most) snprintf(tasks[(*count)++], sizeof *tasks, "%s", task);
+    if (*count < max) snprintf(tasks[(*count)++], sizeof *tasks, "%s", task);
 }
 
-wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t most, size_t *count,
+wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t max, size_t *count,
                            wk_error *err)
 {
     char path[WK_WEIGHTS_PATH_MAX];
@@ -102,7 +102,7 @@ wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t most,
     if (status == WK_OK) status = wk_dir_list(dir, &names, err);
     wk_weights_task task;
     for (size_t i = 0; status == WK_OK && i < names.count; i++)
-        if (read_task(names.items[i], task)) add_task(task, tasks, most, count);
+        if (read_task(names.items[i], task)) add_task(task, tasks, max, count);
     wk_names_free(&names);
     wk_dir_close(dir);
     if (*count > 0) qsort(tasks, *count, sizeof *tasks, compare_tasks);
@@ -177,7 +177,7 @@ wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *or
     char tasks[WK_RUN_TEXT_MAX];
     WK_TRY(wk_run_config_task_names(origin->config, origin->domain, tasks, err));
     wk_text episodes = {0};
-    wk_extent_print(origin->extent, &episodes);
+    wk_data_cutoff_print(origin->cutoff, &episodes);
     wk_status status = episodes.failed
                            ? wk_fail(err, WK_E_MEMORY, "no memory for the labels of '%s'", name)
                            : WK_OK;
@@ -214,12 +214,12 @@ wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_err
     return status;
 }
 
-wk_status wk_weights_extent(const char *path, wk_extent *out, wk_error *err)
+wk_status wk_weights_data_cutoff(const char *path, wk_data_cutoff *out, wk_error *err)
 {
     wk_safetensors *file = NULL;
     const char *label;
     wk_status status = find_label(path, "episodes", &file, &label, err);
-    if (status == WK_OK) status = wk_extent_parse(label, out, err);
+    if (status == WK_OK) status = wk_data_cutoff_parse(label, out, err);
     wk_safetensors_close(file);
     return status;
 }

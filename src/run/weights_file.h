@@ -38,8 +38,8 @@ wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *ta
 typedef char wk_weights_task[64];
 
 /// Tasks that a run has fine-tuned policies for, by the names of their folders, sorted; gives how
-/// many, at most `most`.
-wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t most, size_t *count,
+/// many, at most `max`.
+wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t max, size_t *count,
                            wk_error *err);
 
 /// The newest step of a kind, or the one asked for; what exists is in the message when there is
@@ -53,7 +53,7 @@ typedef struct wk_weights_origin {
     const wk_run_config *config; // the run's, with the learner's tasks
     const wk_domain *domain;
     uint64_t step;
-    const wk_extent *extent; // of the data they were made from
+    const wk_data_cutoff *cutoff; // of the data they were made from
 } wk_weights_origin;
 
 /// Writes a learner's weights with labels to `name` in `dir`.
@@ -63,6 +63,6 @@ wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *or
 /// The tasks a file of weights is labelled with, as the configuration's key "tasks" has them.
 wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err);
 /// The extent it is labelled with.
-wk_status wk_weights_extent(const char *path, wk_extent *out, wk_error *err);
+wk_status wk_weights_data_cutoff(const char *path, wk_data_cutoff *out, wk_error *err);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "config/parts.h"
 
-static wk_status find_domain(const wk_run_config *config, const wk_run_code *code,
+static wk_status find_domain(const wk_run_config *config, const wk_run_plugins *code,
                              const wk_plugin_record *record, wk_run_world *out, wk_error *err)
 {
     if (!*config->plugin) return wk_domain_find(config->domain, &out->domain, err);
@@ -24,7 +24,7 @@ static wk_status find_domain(const wk_run_config *config, const wk_run_code *cod
     return WK_OK;
 }
 
-wk_status wk_run_world_open(const wk_run_config *config, const wk_run_code *code,
+wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *code,
                             const wk_plugin_record *record, wk_run_world *out, wk_error *err)
 {
     *out = (wk_run_world){0};

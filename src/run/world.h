@@ -14,7 +14,7 @@ typedef struct wk_run_world {
 
 /// Finds the domain: built in, that of `code`, or, for reading what a run left behind, the
 /// description in its `record`. Both may be NULL, and nothing is ever loaded here.
-wk_status wk_run_world_open(const wk_run_config *config, const wk_run_code *code,
+wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *code,
                             const wk_plugin_record *record, wk_run_world *out, wk_error *err);
 
 /// The θ of its default distribution.

@@ -24,12 +24,12 @@ double wk_stats_sd(const double *values, size_t count)
     return sqrt(variance > 0 || isnan(variance) ? variance : 0);
 }
 
-static wk_status check_list(const char *what, const double *values, size_t count, size_t least,
+static wk_status check_list(const char *what, const double *values, size_t count, size_t min,
                             wk_error *err)
 {
-    if (count < least)
-        return wk_fail(err, WK_E_INPUT, "%s needs at least %zu value%s, not %zu", what, least,
-                       least == 1 ? "" : "s", count);
+    if (count < min)
+        return wk_fail(err, WK_E_INPUT, "%s needs at least %zu value%s, not %zu", what, min,
+                       min == 1 ? "" : "s", count);
     return wk_sample_check(what, values, count, err);
 }
 

@@ -17,9 +17,10 @@ size_t wk_backend_allocated(const wk_backend *backend)
     return backend->vtable->allocated ? backend->vtable->allocated(backend) : 0;
 }
 
-wk_room wk_backend_room(const wk_backend *backend)
+wk_memory_info wk_backend_memory_info(const wk_backend *backend)
 {
-    return backend->vtable->room ? backend->vtable->room(backend) : (wk_room){0};
+    return backend->vtable->memory_info ? backend->vtable->memory_info(backend)
+                                        : (wk_memory_info){0};
 }
 
 wk_status wk_buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)

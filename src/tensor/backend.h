@@ -13,8 +13,8 @@ typedef struct wk_plan wk_plan;
 typedef struct wk_executable wk_executable;
 typedef struct wk_queue_vtable wk_queue_vtable; // tensor/queue.h
 
-/// How a program goes beside others: wk_program_set_pace.
-typedef enum wk_pace { WK_PACE_USUAL, WK_PACE_URGENT, WK_PACE_PATIENT } wk_pace;
+/// How a program goes beside others: wk_program_set_priority.
+typedef enum wk_priority { WK_PRIORITY_NORMAL, WK_PRIORITY_HIGH, WK_PRIORITY_LOW } wk_priority;
 
 /// Device memory. A backend may embed it in a larger struct.
 struct wk_buffer {
@@ -31,11 +31,11 @@ typedef struct wk_copy {
 } wk_copy;
 
 /// What is known about a device's memory before a program is compiled.
-typedef struct wk_room {
+typedef struct wk_memory_info {
     size_t free, total; // bytes; total is 0 where nobody counts
     size_t program;     // working memory of each program, at least
     bool copies;        // weights that products read have a copy half as large
-} wk_room;
+} wk_memory_info;
 
 /// What a backend can do. `trace` in run may be NULL; else it receives the seconds of every node of
 /// the plan, in order, added to what is there.
@@ -50,16 +50,16 @@ typedef struct wk_backend_vtable {
                           wk_error *err);
     /// Chooses plan->groups, plan->branches and plan->lazy, and may change the order of nodes that
     /// do not need each other; only the plan's graph and nodes are there. NULL: there are none.
-    wk_status (*group)(const wk_backend *backend, wk_plan *plan, wk_error *err);
+    wk_status (*choose_groups)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     /// Chooses plan->forms; the joins are there too. NULL: everything is in float32.
-    wk_status (*store)(const wk_backend *backend, wk_plan *plan, wk_error *err);
+    wk_status (*choose_formats)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
                          wk_error *err);
     wk_status (*run)(wk_executable *executable, double *trace, wk_error *err);
     wk_status (*copy)(const wk_copy *copy, wk_error *err);
     void (*executable_destroy)(wk_executable *executable);
-    size_t (*allocated)(const wk_backend *backend); // bytes; NULL where nobody counts
-    wk_room (*room)(const wk_backend *backend);     // NULL where nobody counts
+    size_t (*allocated)(const wk_backend *backend);           // bytes; NULL where nobody counts
+    wk_memory_info (*memory_info)(const wk_backend *backend); // NULL where nobody counts
     const wk_queue_vtable *queue; // NULL for a device that works only while it is waited for
 } wk_backend_vtable;
 
@@ -79,7 +79,7 @@ const char *wk_backend_name(const wk_backend *backend);
 /// Bytes of device memory in use, what programs need beside their buffers included; 0 if unknown.
 size_t wk_backend_allocated(const wk_backend *backend);
 /// What the device has left; zero if unknown.
-wk_room wk_backend_room(const wk_backend *backend);
+wk_memory_info wk_backend_memory_info(const wk_backend *backend);
 
 /// Zeroed device memory.
 wk_status wk_buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err);

@@ -111,9 +111,9 @@ wk_tensor wk_graph_activate(wk_graph *g, wk_tensor x, wk_activation activation)
     return activation == WK_IDENTITY ? x : WK_EMIT(g, bias_act, attrs, x);
 }
 
-wk_tensor wk_graph_at_least(wk_graph *g, wk_tensor x, float floor)
+wk_tensor wk_graph_clamp_min(wk_graph *g, wk_tensor x, float floor)
 {
-    return WK_EMIT(g, at_least, (wk_attrs){.floor = floor}, x);
+    return WK_EMIT(g, clamp_min, (wk_attrs){.floor = floor}, x);
 }
 
 wk_tensor wk_graph_scale_rows(wk_graph *g, wk_tensor x, wk_tensor weight)

@@ -44,7 +44,7 @@ static rule *const rules[WK_OP_COUNT] = {
 #define DIFFERENTIABLE(name) [WK_OP_##name] = wk_gradient_##name,
 #define CONSTANT(name)
 #define ONCE(name)
-#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) gradient(name)
 #include "tensor/ops.def"
 #undef OP
 #undef DIFFERENTIABLE

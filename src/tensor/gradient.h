@@ -38,7 +38,7 @@ enum { WK_JOINED_ROWS = 256 };
 #define DIFFERENTIABLE(name) void wk_gradient_##name(wk_backward *b);
 #define CONSTANT(name)
 #define ONCE(name)
-#define OP(name, fewest, most, outputs, gradient, traits) gradient(name)
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) gradient(name)
 #include "tensor/ops.def"
 #undef OP
 #undef DIFFERENTIABLE

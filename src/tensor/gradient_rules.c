@@ -71,9 +71,9 @@ void wk_gradient_affine(wk_backward *b)
     wk_backward_give(b, 0, wk_graph_affine(b->g, b->dy, b->node.attrs.affine.scale, 0));
 }
 
-void wk_gradient_at_least(wk_backward *b)
+void wk_gradient_clamp_min(wk_backward *b)
 {
-    wk_backward_give(b, 0, WK_EMIT(b->g, at_least_grad, b->node.attrs, b->dy, input(b, 0)));
+    wk_backward_give(b, 0, WK_EMIT(b->g, clamp_min_grad, b->node.attrs, b->dy, input(b, 0)));
 }
 
 void wk_gradient_scale_rows(wk_backward *b)

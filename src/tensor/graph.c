@@ -9,8 +9,8 @@
 
 #define MANY WK_MANY_INPUTS
 const wk_op_info wk_op_table[WK_OP_COUNT] = {
-#define OP(name, fewest, most, outputs, gradient, traits)                                          \
-    [WK_OP_##name] = {#name, fewest, most, outputs, WK_GRADIENT_##gradient, traits},
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits)                                \
+    [WK_OP_##name] = {#name, min_inputs, max_inputs, outputs, WK_GRADIENT_##gradient, traits},
 #include "tensor/ops.def"
 #undef OP
 };
@@ -204,7 +204,7 @@ static wk_node *push_node(wk_graph *g, wk_op op, wk_attrs attrs, const wk_tensor
                           size_t count)
 {
     const wk_op_info *info = &wk_op_table[op];
-    assert((int)count >= info->fewest && (int)count <= info->most);
+    assert((int)count >= info->min_inputs && (int)count <= info->max_inputs);
     wk_node *node = &g->nodes.items[g->nodes.count++];
     *node = (wk_node){.op = op,
                       .section = g->section,
@@ -216,7 +216,7 @@ static wk_node *push_node(wk_graph *g, wk_op op, wk_attrs attrs, const wk_tensor
                       .output_count = info->outputs,
                       .attrs = attrs};
     for (size_t i = 0; i < count; i++) {
-        assert((inputs[i].id != 0 || (int)i >= info->fewest) && "an input is no tensor");
+        assert((inputs[i].id != 0 || (int)i >= info->min_inputs) && "an input is no tensor");
         assert(inputs[i].id >= 0 && inputs[i].id < (int)g->tensors.count);
         g->links.items[g->links.count++] = inputs[i].id;
     }

@@ -140,7 +140,7 @@ wk_tensor wk_graph_affine(wk_graph *g, wk_tensor x, float scale, float offset);
 /// act(x).
 wk_tensor wk_graph_activate(wk_graph *g, wk_tensor x, wk_activation activation);
 /// max(x, floor); no gradient where x < floor. Free nats.
-wk_tensor wk_graph_at_least(wk_graph *g, wk_tensor x, float floor);
+wk_tensor wk_graph_clamp_min(wk_graph *g, wk_tensor x, float floor);
 /// Every row of x [R..,..] times its own weight [R..]: masks, discounts. The weight's shape is the
 /// beginning of x's; axes of length 1 after it are allowed ([B,1] for x [B,D]). The weight has no
 /// gradient: asking for it asserts.

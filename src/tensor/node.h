@@ -9,7 +9,7 @@
 
 /// The ops of ops.def: WK_OP_matmul and so on.
 typedef enum wk_op {
-#define OP(name, fewest, most, outputs, gradient, traits) WK_OP_##name,
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) WK_OP_##name,
 #include "tensor/ops.def"
 #undef OP
     WK_OP_COUNT
@@ -36,7 +36,7 @@ enum { WK_MAX_OUTPUTS = 5, WK_MANY_INPUTS = 1 << 30 };
 /// One row of the manifest.
 typedef struct wk_op_info {
     const char *name;
-    int fewest, most, outputs;
+    int min_inputs, max_inputs, outputs;
     wk_gradient_kind gradient;
     unsigned traits;
 } wk_op_info;

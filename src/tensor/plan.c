@@ -41,9 +41,9 @@ typedef struct storage {
     int branch;      // of all that use it, or -1
     int into;        // tensor id, 0 for the head of a block
     size_t at;
-    int stored;     // of a head: the persistent tensor in whose place it is made, or 0
-    unsigned forms; // of a head: of all that lie in it
-    int block;      // of a head, in the list of its kind
+    int stored;       // of a head: the persistent tensor in whose place it is made, or 0
+    unsigned formats; // of a head: of all that lie in it
+    int block;        // of a head, in the list of its kind
 } storage;
 
 // Blocks of one part of the temporary memory, and what they come to.
@@ -253,7 +253,7 @@ static void gather_forms(planner *p)
 {
     for (size_t i = 1; i < p->g->tensors.count; i++) {
         size_t at;
-        if (is_placed(p, i)) p->storages[find_head(p, (int)i, &at)].forms |= p->plan->forms[i];
+        if (is_placed(p, i)) p->storages[find_head(p, (int)i, &at)].formats |= p->plan->formats[i];
     }
 }
 
@@ -291,7 +291,7 @@ static void place_in_stores(planner *p)
         int place = wk_node_inputs(p->g, node)[0], tensor = wk_node_inputs(p->g, node)[1];
         const wk_tensor_info *info = wk_info(p->g, tensor);
         storage *s = &p->storages[info->root];
-        if (!is_whole_block(p, tensor) || s->forms != WK_FORM_FLOAT) continue;
+        if (!is_whole_block(p, tensor) || s->formats != WK_FORMAT_F32) continue;
         if (is_lazy(p, wk_info(p->g, info->root)->producer)) continue;
         if (is_only_stored(p, place)) s->stored = place;
     }
@@ -335,17 +335,17 @@ static void place_in_place(planner *p)
         if (p->storages[root].end != (int)step || wk_type_size(a) != wk_type_size(b)) continue;
         size_t at;
         const storage *to = &p->storages[find_head(p, node->outputs, &at)];
-        if (to->stored && p->plan->forms[root] != WK_FORM_FLOAT) continue;
+        if (to->stored && p->plan->formats[root] != WK_FORMAT_F32) continue;
         if (!others_use(p, node, index, root)) move_block(p, root, node->outputs, 0);
     }
 }
 
-static bool is_copied(unsigned forms)
+static bool is_copied(unsigned formats)
 {
-    return forms == (WK_FORM_FLOAT | WK_FORM_HALF);
+    return formats == (WK_FORMAT_F32 | WK_FORMAT_BF16);
 }
 
-size_t wk_plan_rows_size(wk_shape shape)
+size_t wk_plan_padded_size(wk_shape shape)
 {
     enum { ROW_UNIT = 8, HALF = 2 }; // bf16 numbers in 16 bytes, and bytes of one
     size_t cols = wk_shape_width(shape);
@@ -356,11 +356,11 @@ size_t wk_plan_rows_size(wk_shape shape)
 static size_t block_size(const planner *p, int head)
 {
     const wk_tensor_info *info = wk_info(p->g, head);
-    unsigned forms = p->storages[head].forms;
+    unsigned formats = p->storages[head].formats;
     if (is_lazy(p, info->producer)) return ALIGNMENT;
-    if (forms == WK_FORM_ROWS) return aligned(wk_plan_rows_size(info->type.shape));
+    if (formats == WK_FORMAT_PADDED_BF16) return aligned(wk_plan_padded_size(info->type.shape));
     size_t size = wk_type_size(info->type);
-    return aligned(forms == WK_FORM_HALF ? size / 2 : size);
+    return aligned(formats == WK_FORMAT_BF16 ? size / 2 : size);
 }
 
 static bool place_arena(arena *a)
@@ -374,7 +374,7 @@ static bool make_blocks(planner *p)
     for (size_t i = 1; i < p->g->tensors.count; i++) {
         storage *s = &p->storages[i];
         if (!is_placed(p, i) || s->into || s->stored) continue;
-        arena *a = is_copied(s->forms) ? &p->copied : &p->plain;
+        arena *a = is_copied(s->formats) ? &p->copied : &p->plain;
         s->block = (int)a->blocks.count;
         wk_block block = {block_size(p, (int)i), s->window.begin, s->window.end, 0};
         if (!wk_array_push(&a->blocks, block)) return false;
@@ -395,10 +395,10 @@ static wk_place place_temporary(planner *p, int root)
     size_t at;
     const storage *head = &p->storages[find_head(p, root, &at)];
     if (head->stored) return nowhere; // yet
-    if (is_copied(head->forms))
+    if (is_copied(head->formats))
         return (wk_place){WK_REGION_TEMPORARY, p->copied.blocks.items[head->block].offset + at, 0};
     size_t begin = plain_begin(p->plan) + p->plain.blocks.items[head->block].offset;
-    if (head->forms == WK_FORM_HALF) return (wk_place){WK_REGION_HALVES, 2 * begin + at, 0};
+    if (head->formats == WK_FORMAT_BF16) return (wk_place){WK_REGION_BF16, 2 * begin + at, 0};
     return (wk_place){WK_REGION_TEMPORARY, begin + at, 0};
 }
 
@@ -457,13 +457,15 @@ static wk_status no_memory(const wk_graph *g, wk_error *err)
 static wk_status plan(planner *p, const wk_backend *backend, wk_error *err)
 {
     find_needed(p);
-    if (backend && backend->vtable->group) WK_TRY(backend->vtable->group(backend, p->plan, err));
+    if (backend && backend->vtable->choose_groups)
+        WK_TRY(backend->vtable->choose_groups(backend, p->plan, err));
     find_spans(p);
     if (!wk_plan_windows(p->plan, p->spans, p->windows)) return no_memory(p->g, err);
     find_lifetimes(p);
     keep_for_lazy(p);
     place_in_concats(p);
-    if (backend && backend->vtable->store) WK_TRY(backend->vtable->store(backend, p->plan, err));
+    if (backend && backend->vtable->choose_formats)
+        WK_TRY(backend->vtable->choose_formats(backend, p->plan, err));
     place_in_stores(p);
     place_in_place(p);
     if (!make_blocks(p)) return no_memory(p->g, err);
@@ -484,13 +486,13 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
         p.plan->branches = calloc(g->nodes.count + 1, sizeof *p.plan->branches);
         p.plan->lazy = calloc(g->nodes.count + 1, sizeof *p.plan->lazy);
         p.plan->joins = calloc(g->tensors.count, sizeof *p.plan->joins);
-        p.plan->forms = malloc(g->tensors.count);
+        p.plan->formats = malloc(g->tensors.count);
     }
     p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
     p.windows = malloc((g->nodes.count + 1) * sizeof *p.windows);
     bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->branches && p.plan->lazy &&
-                p.plan->joins && p.plan->forms && p.needed && p.storages && p.spans && p.windows;
-    if (room) memset(p.plan->forms, WK_FORM_FLOAT, g->tensors.count);
+                p.plan->joins && p.plan->formats && p.needed && p.storages && p.spans && p.windows;
+    if (room) memset(p.plan->formats, WK_FORMAT_F32, g->tensors.count);
     wk_status status = room ? plan(&p, backend, err) : no_memory(g, err);
     free(p.needed);
     free(p.storages);
@@ -515,7 +517,7 @@ void wk_plan_destroy(wk_plan *plan)
     free(plan->branches);
     free(plan->lazy);
     free(plan->joins);
-    free(plan->forms);
+    free(plan->formats);
     free(plan);
 }
 
@@ -530,7 +532,7 @@ wk_buffer *wk_plan_buffer(const wk_plan *plan, int tensor)
     case WK_REGION_BOUND:
         return wk_info(plan->graph, place.of ? place.of : wk_info(plan->graph, tensor)->root)
             ->buffer;
-    case WK_REGION_HALVES:
+    case WK_REGION_BF16:
     case WK_REGION_NONE:
         break;
     }
@@ -541,7 +543,7 @@ void *wk_plan_address(const wk_plan *plan, int tensor)
 {
     if (!tensor) return NULL;
     wk_place place = plan->places[tensor];
-    if (place.region == WK_REGION_HALVES) return (void *)(WK_PLAN_NAMES + place.offset);
+    if (place.region == WK_REGION_BF16) return (void *)(WK_PLAN_NAMES + place.offset);
     const wk_buffer *buffer = wk_plan_buffer(plan, tensor);
     assert(buffer && "a tensor outside the program");
     return (char *)buffer->address + place.offset;

@@ -30,7 +30,7 @@
 typedef enum wk_region {
     WK_REGION_NONE,      // not part of the program
     WK_REGION_TEMPORARY, // planned, shared over time
-    WK_REGION_HALVES,    // the same memory, in bf16 alone: at half of the offset
+    WK_REGION_BF16,      // the same memory, in bf16 alone: at half of the offset
     WK_REGION_OWNED,     // the program's own: inputs, constants, unbound persistent tensors
     WK_REGION_BOUND,     // in the buffer the tensor is bound to
 } wk_region;
@@ -44,9 +44,9 @@ typedef struct wk_place {
 
 /// Forms in which a temporary exists.
 enum {
-    WK_FORM_FLOAT = 1, // float32, or what its own type is
-    WK_FORM_HALF = 2,  // bf16, for matrix products
-    WK_FORM_ROWS = 4,  // in the place of floats, rows of bf16 filled up to whole 16 bytes
+    WK_FORMAT_F32 = 1,         // float32, or what its own type is
+    WK_FORMAT_BF16 = 2,        // bf16, for matrix products
+    WK_FORMAT_PADDED_BF16 = 4, // in the place of floats, rows of bf16 filled up to whole 16 bytes
 };
 
 /// Where the result of a concatenation waits for one of its inputs.
@@ -68,11 +68,11 @@ struct wk_plan {
     WK_ARRAY(wk_group) groups; // in order; made by the backend before tensors get their places
     bool *lazy;                // by node of the graph; chosen by the backend too
     wk_join *joins;            // by root: where it is produced, before forms are chosen
-    unsigned char *forms;      // by root: WK_FORM_...; chosen by the backend, else float32
+    unsigned char *formats;    // by root: WK_FORM_...; chosen by the backend, else float32
     wk_place *places;          // by tensor id
     size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
-    wk_pace pace;
+    wk_priority priority;
     wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
 };
 
@@ -92,8 +92,8 @@ void *wk_plan_address(const wk_plan *plan, int tensor);
 /// The byte of the temporaries at which the copies of their first copied_size bytes begin.
 size_t wk_plan_copies(const wk_plan *plan);
 
-/// Bytes of a tensor in WK_FORM_ROWS.
-size_t wk_plan_rows_size(wk_shape shape);
+/// Bytes of a tensor in WK_FORMAT_PADDED_BF16.
+size_t wk_plan_padded_size(wk_shape shape);
 
 /// Whether a node joins its inputs along the leading axis, where they may lie already.
 bool wk_plan_joins(const wk_graph *g, const wk_node *node);

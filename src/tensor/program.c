@@ -87,7 +87,7 @@ wk_status wk_program_run(wk_program *p, wk_error *err)
     return p->backend->vtable->run(p->executable, p->seconds, err);
 }
 
-wk_status wk_program_put(wk_program *p, wk_queue *queue, wk_error *err)
+wk_status wk_program_enqueue(wk_program *p, wk_queue *queue, wk_error *err)
 {
     const wk_queue_vtable *queues = p->backend->vtable->queue;
     if (queues && !p->seconds) return queues->run(queue, p->executable, err);
@@ -95,10 +95,10 @@ wk_status wk_program_put(wk_program *p, wk_queue *queue, wk_error *err)
     return wk_program_run(p, err);
 }
 
-void wk_program_set_pace(wk_program *p, wk_pace pace)
+void wk_program_set_priority(wk_program *p, wk_priority priority)
 {
     assert(!p->executable);
-    p->plan->pace = pace;
+    p->plan->priority = priority;
 }
 
 wk_location wk_program_locate(const wk_program *p, wk_tensor x)

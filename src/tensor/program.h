@@ -29,12 +29,12 @@ wk_status wk_program_run(wk_program *program, wk_error *err);
 
 /// Puts one run into a queue. Until it is done the program's tensors and the buffers they are bound
 /// to may not be used outside the queue. While the program is traced the run is done on return.
-wk_status wk_program_put(wk_program *program, wk_queue *queue, wk_error *err);
+wk_status wk_program_enqueue(wk_program *program, wk_queue *queue, wk_error *err);
 
 /// Which nodes of programs that run at the same time go first: an urgent program's (a short one
 /// that somebody waits for), then the usual ones', then those of a patient one. For a planned
 /// program that is not yet compiled.
-void wk_program_set_pace(wk_program *program, wk_pace pace);
+void wk_program_set_priority(wk_program *program, wk_priority priority);
 
 /// Where an input, output or persistent tensor lies, for copies in a queue; the buffer is NULL for
 /// one that no node needs.

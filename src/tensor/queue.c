@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool wk_backend_works_beside(const wk_backend *backend)
+bool wk_backend_is_async(const wk_backend *backend)
 {
     return backend->vtable->queue != NULL;
 }
 
-wk_status wk_queue_create(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err)
+wk_status wk_queue_create(wk_backend *backend, bool high_priority, wk_queue **out, wk_error *err)
 {
-    if (backend->vtable->queue) return backend->vtable->queue->create(backend, urgent, out, err);
+    if (backend->vtable->queue)
+        return backend->vtable->queue->create(backend, high_priority, out, err);
     wk_queue *queue = malloc(sizeof *queue);
     if (!queue) return wk_fail(err, WK_E_MEMORY, "no memory for a queue");
     *queue = (wk_queue){backend};
@@ -90,16 +91,16 @@ void wk_event_destroy(wk_event *event)
         free(event);
 }
 
-wk_status wk_queue_mark(wk_queue *queue, wk_event *event, wk_error *err)
+wk_status wk_queue_record_event(wk_queue *queue, wk_event *event, wk_error *err)
 {
     const wk_queue_vtable *vtable = queue->backend->vtable->queue;
-    return vtable ? vtable->mark(queue, event, err) : WK_OK;
+    return vtable ? vtable->record_event(queue, event, err) : WK_OK;
 }
 
-wk_status wk_queue_after(wk_queue *queue, const wk_event *event, wk_error *err)
+wk_status wk_queue_wait_event(wk_queue *queue, const wk_event *event, wk_error *err)
 {
     const wk_queue_vtable *vtable = queue->backend->vtable->queue;
-    return vtable ? vtable->after(queue, event, err) : WK_OK;
+    return vtable ? vtable->wait_event(queue, event, err) : WK_OK;
 }
 
 wk_status wk_event_wait(const wk_event *event, wk_error *err)
@@ -114,20 +115,20 @@ wk_status wk_queue_drain(wk_queue *queue, wk_error *err)
     return vtable ? vtable->drain(queue, err) : WK_OK;
 }
 
-wk_status wk_host_create(wk_backend *backend, size_t size, void **out, wk_error *err)
+wk_status wk_pinned_create(wk_backend *backend, size_t size, void **out, wk_error *err)
 {
     const wk_queue_vtable *vtable = backend->vtable->queue;
-    if (vtable) return vtable->host_create(backend, size, out, err);
+    if (vtable) return vtable->pinned_create(backend, size, out, err);
     *out = calloc(1, size ? size : 1);
     return *out ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %zu KiB", size >> 10);
 }
 
-void wk_host_destroy(wk_backend *backend, void *memory)
+void wk_pinned_destroy(wk_backend *backend, void *memory)
 {
     if (!memory) return;
     const wk_queue_vtable *vtable = backend->vtable->queue;
     if (vtable)
-        vtable->host_destroy(backend, memory);
+        vtable->pinned_destroy(backend, memory);
     else
         free(memory);
 }

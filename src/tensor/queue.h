@@ -22,13 +22,13 @@ typedef struct wk_gather {
     wk_buffer *to;
     size_t offset;           // of the first row
     size_t row;              // bytes of one, a multiple of 16
-    const void *const *rows; // [count], device addresses, in memory of wk_host_create
+    const void *const *rows; // [count], device addresses, in memory of wk_pinned_create
     size_t count;
 } wk_gather;
 
 /// What a backend with queues can do; wk_backend_vtable.queue. The calls are those below.
 struct wk_queue_vtable {
-    wk_status (*create)(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err);
+    wk_status (*create)(wk_backend *backend, bool high_priority, wk_queue **out, wk_error *err);
     void (*destroy)(wk_queue *queue);
     wk_status (*upload)(wk_queue *queue, wk_buffer *buffer, size_t offset, const void *bytes,
                         size_t size, wk_error *err);
@@ -39,24 +39,24 @@ struct wk_queue_vtable {
     wk_status (*run)(wk_queue *queue, wk_executable *executable, wk_error *err);
     wk_status (*event_create)(wk_backend *backend, wk_event **out, wk_error *err);
     void (*event_destroy)(wk_event *event);
-    wk_status (*mark)(wk_queue *queue, wk_event *event, wk_error *err);
-    wk_status (*after)(wk_queue *queue, const wk_event *event, wk_error *err);
+    wk_status (*record_event)(wk_queue *queue, wk_event *event, wk_error *err);
+    wk_status (*wait_event)(wk_queue *queue, const wk_event *event, wk_error *err);
     wk_status (*wait)(const wk_event *event, wk_error *err);
     wk_status (*drain)(wk_queue *queue, wk_error *err);
-    wk_status (*host_create)(wk_backend *backend, size_t size, void **out, wk_error *err);
-    void (*host_destroy)(wk_backend *backend, void *memory);
+    wk_status (*pinned_create)(wk_backend *backend, size_t size, void **out, wk_error *err);
+    void (*pinned_destroy)(wk_backend *backend, void *memory);
 };
 
 /// Whether the device works while the host does something else.
-bool wk_backend_works_beside(const wk_backend *backend);
+bool wk_backend_is_async(const wk_backend *backend);
 
 /// A queue of the backend. An urgent one goes before others that wait for the same processors.
-wk_status wk_queue_create(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err);
+wk_status wk_queue_create(wk_backend *backend, bool high_priority, wk_queue **out, wk_error *err);
 /// Waits for what was put. NULL is allowed.
 void wk_queue_destroy(wk_queue *queue);
 
 /// Copies host bytes into a buffer, and back. The bytes must stay as they are, and there, until it
-/// is done; in memory of wk_host_create the host does not wait.
+/// is done; in memory of wk_pinned_create the host does not wait.
 wk_status wk_queue_upload(wk_queue *queue, wk_buffer *buffer, size_t offset, const void *bytes,
                           size_t size, wk_error *err);
 wk_status wk_queue_download(wk_queue *queue, const wk_buffer *buffer, size_t offset, void *bytes,
@@ -71,17 +71,17 @@ wk_status wk_event_create(wk_backend *backend, wk_event **out, wk_error *err);
 /// NULL is allowed.
 void wk_event_destroy(wk_event *event);
 /// Moves the event behind everything put into the queue so far.
-wk_status wk_queue_mark(wk_queue *queue, wk_event *event, wk_error *err);
+wk_status wk_queue_record_event(wk_queue *queue, wk_event *event, wk_error *err);
 /// What is put into the queue from now on waits until the event, as it stands now, is reached.
-wk_status wk_queue_after(wk_queue *queue, const wk_event *event, wk_error *err);
+wk_status wk_queue_wait_event(wk_queue *queue, const wk_event *event, wk_error *err);
 /// Returns when the event is reached, or everything in the queue is done.
 wk_status wk_event_wait(const wk_event *event, wk_error *err);
 wk_status wk_queue_drain(wk_queue *queue, wk_error *err);
 
 /// Zeroed host memory from which the device copies by itself: page-locked where that means
 /// something.
-wk_status wk_host_create(wk_backend *backend, size_t size, void **out, wk_error *err);
+wk_status wk_pinned_create(wk_backend *backend, size_t size, void **out, wk_error *err);
 /// NULL memory is allowed.
-void wk_host_destroy(wk_backend *backend, void *memory);
+void wk_pinned_destroy(wk_backend *backend, void *memory);
 
 #endif

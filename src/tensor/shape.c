@@ -183,8 +183,8 @@ static void shape_repeat(const call *c)
 #define shape_add same_pair
 #define shape_mul same_pair
 #define shape_affine same
-#define shape_at_least same
-#define shape_at_least_grad same_pair
+#define shape_clamp_min same
+#define shape_clamp_min_grad same_pair
 
 static void shape_add_n(const call *c)
 {
@@ -489,7 +489,7 @@ static void shape_mark(const call *c)
 typedef void rule(const call *c);
 
 static rule *const rules[WK_OP_COUNT] = {
-#define OP(name, fewest, most, outputs, gradient, traits) [WK_OP_##name] = shape_##name,
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) [WK_OP_##name] = shape_##name,
 #include "tensor/ops.def"
 #undef OP
 };

@@ -79,34 +79,36 @@ WK_VMATH float wk_clip(float x, float low, float high)
 /// are to be fast cut in one loop and join in the next, a tile at a time: a processor overlaps the
 /// iterations of two loops with short chains of dependent operations, not those of one with a long
 /// chain.
-typedef struct wk_cut {
+typedef struct wk_reduced_arg {
     float rest, scale;
-} wk_cut;
+} wk_reduced_arg;
 
 /// t = n + rest with |rest| <= 1/2 and scale = 2^n (0 for n = -127), for -127 <= t <= 127. Adding
 /// 1.5 * 2^23 + 127 rounds to an integer and leaves n + 127 in the low bits.
-WK_VMATH wk_cut wk_cut_base2(float t)
+WK_VMATH wk_reduced_arg wk_reduce_base2(float t)
 {
     const float round = 12583039.0f;
     float rounded = t + round;
-    wk_cut cut = {t - (rounded - round),
-                  wk_float_of_bits((int32_t)((uint32_t)wk_bits_of_float(rounded) << 23))};
-    return cut;
+    wk_reduced_arg reduced = {
+        t - (rounded - round),
+        wk_float_of_bits((int32_t)((uint32_t)wk_bits_of_float(rounded) << 23))};
+    return reduced;
 }
 
 /// x = n ln 2 + rest with |rest| <= ln 2 / 2, for |x| <= 88. The error of rest, 2^-24 |x|, does not
 /// show in exp(x) - 1: it is 0 for n = 0 and small beside 1 for x < 0.
-WK_VMATH wk_cut wk_cut_natural(float x)
+WK_VMATH wk_reduced_arg wk_reduce_natural(float x)
 {
     const float round = 12583039.0f, log2_e = 0x1.715476p+0f, ln2 = 0x1.62e430p-1f;
     float rounded = x * log2_e + round;
-    wk_cut cut = {x - (rounded - round) * ln2,
-                  wk_float_of_bits((int32_t)((uint32_t)wk_bits_of_float(rounded) << 23))};
-    return cut;
+    wk_reduced_arg reduced = {
+        x - (rounded - round) * ln2,
+        wk_float_of_bits((int32_t)((uint32_t)wk_bits_of_float(rounded) << 23))};
+    return reduced;
 }
 
 /// 2^(n + rest), relative error 1.3e-7 and 1 at 0. Minimax in pairs: a short chain.
-WK_VMATH float wk_exp2_joined(wk_cut c)
+WK_VMATH float wk_exp2_reconstruct(wk_reduced_arg c)
 {
     float r = c.rest, square = r * r;
     float tail = 0x1.3ceab4p-7f + 0x1.5bb9e4p-10f * r;
@@ -124,7 +126,7 @@ WK_VMATH float wk_expm1_rest(float r)
 }
 
 /// exp(n ln 2 + rest) - 1.
-WK_VMATH float wk_expm1_joined(wk_cut c)
+WK_VMATH float wk_expm1_reconstruct(wk_reduced_arg c)
 {
     return c.scale * wk_expm1_rest(c.rest) + (c.scale - 1.0f);
 }
@@ -141,25 +143,25 @@ WK_VMATH float wk_weight_exponent(float x)
 WK_VMATH float wk_weightf(float x)
 {
     float t = wk_weight_exponent(x), low = WK_WEIGHT_LIMIT;
-    return wk_exp2_joined(wk_cut_base2(low > t ? low : t));
+    return wk_exp2_reconstruct(wk_reduce_base2(low > t ? low : t));
 }
 
 /// tanh of x inside +-WK_TANH_LIMIT, cut and joined.
-WK_VMATH wk_cut wk_tanh_cut(float x)
+WK_VMATH wk_reduced_arg wk_tanh_reduce(float x)
 {
-    return wk_cut_natural(x + x);
+    return wk_reduce_natural(x + x);
 }
 
-WK_VMATH float wk_tanh_joined(wk_cut c)
+WK_VMATH float wk_tanh_reconstruct(wk_reduced_arg c)
 {
-    float t = wk_expm1_joined(c); // exp(2x) - 1
+    float t = wk_expm1_reconstruct(c); // exp(2x) - 1
     return t / (t + 2.0f);
 }
 
 /// tanh(x), 3 ulp, never beyond 1.
 WK_VMATH float wk_tanhf(float x)
 {
-    return wk_tanh_joined(wk_tanh_cut(wk_clip(x, -WK_TANH_LIMIT, WK_TANH_LIMIT)));
+    return wk_tanh_reconstruct(wk_tanh_reduce(wk_clip(x, -WK_TANH_LIMIT, WK_TANH_LIMIT)));
 }
 
 /// What the sigmoid of x cuts: t with exp(-x) = 2^t, to be clipped to +-WK_SIGMOID_LIMIT.
@@ -168,16 +170,16 @@ WK_VMATH float wk_sigmoid_exponent(float x)
     return x * -0x1.715476p+0f;
 }
 
-WK_VMATH float wk_sigmoid_joined(wk_cut c)
+WK_VMATH float wk_sigmoid_reconstruct(wk_reduced_arg c)
 {
-    return 1.0f / (1.0f + wk_exp2_joined(c));
+    return 1.0f / (1.0f + wk_exp2_reconstruct(c));
 }
 
 /// 1 / (1 + exp(-x)), absolute error 1e-7, relative error 2^-24 (6 + 1.5 |x|); not below 2^-125.
 WK_VMATH float wk_sigmoidf(float x)
 {
     float t = wk_clip(wk_sigmoid_exponent(x), -WK_SIGMOID_LIMIT, WK_SIGMOID_LIMIT);
-    return wk_sigmoid_joined(wk_cut_base2(t));
+    return wk_sigmoid_reconstruct(wk_reduce_base2(t));
 }
 
 /// Natural logarithm of a positive, finite x that is not denormal, times 2^less; 1 ulp.
@@ -221,9 +223,10 @@ WK_VMATH float wk_bellf(float x)
     float square = -0.5f * (high * high), least = -88.0f;
     square = least > square ? least : square;
     float rounded = square * log2_e + round, whole = rounded - round;
-    wk_cut cut = {(square - whole * ln2_high) - (whole * ln2_low + 0.5f * (low * (x + high))),
-                  wk_float_of_bits((int32_t)((uint32_t)wk_bits_of_float(rounded) << 23))};
-    return cut.scale + cut.scale * wk_expm1_rest(cut.rest);
+    wk_reduced_arg reduced = {
+        (square - whole * ln2_high) - (whole * ln2_low + 0.5f * (low * (x + high))),
+        wk_float_of_bits((int32_t)((uint32_t)wk_bits_of_float(rounded) << 23))};
+    return reduced.scale + reduced.scale * wk_expm1_rest(reduced.rest);
 }
 
 /// Standard normal density.

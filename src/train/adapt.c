@@ -21,11 +21,11 @@ static const double FIRST_CHECKPOINT_SECONDS = 60;
 typedef struct adapt {
     const wk_adapt_config *config;
     const wk_run_control *control;
-    wk_subject subject;
+    wk_saved_learner saved;
     char folder[WK_WEIGHTS_PATH_MAX]; // RUN/adapt/step-...
     wk_dir *dir;                      // what that led to when it was locked
     wk_lock lock;
-    wk_adapt_told told;
+    wk_adapt_settings settings;
     wk_replay *replay;
     wk_samples samples;
     wk_metrics *metrics;
@@ -45,16 +45,16 @@ static const char TOLD[] = "adapt.yaml", WEIGHTS[] = "weights.safetensors",
 // An interval in agent steps as one in updates.
 static uint64_t in_updates(const adapt *a, int64_t steps)
 {
-    int64_t updates = steps / a->subject.config.train_every;
+    int64_t updates = steps / a->saved.config.train_every;
     return updates > 0 ? (uint64_t)updates : 1;
 }
 
 static uint64_t default_updates(const adapt *a)
 {
-    const wk_run_config *c = &a->subject.config;
-    int64_t steps = (int64_t)a->subject.step - c->prefill;
+    const wk_run_config *c = &a->saved.config;
+    int64_t steps = (int64_t)a->saved.step - c->prefill;
     uint64_t alongside = in_updates(a, steps > 0 ? steps : 0);
-    return alongside < WK_ADAPT_UPDATES_MOST ? alongside : WK_ADAPT_UPDATES_MOST;
+    return alongside < WK_ADAPT_UPDATES_MAX ? alongside : WK_ADAPT_UPDATES_MAX;
 }
 
 static wk_speed_point point_of(const adapt *a)
@@ -62,31 +62,31 @@ static wk_speed_point point_of(const adapt *a)
     return (wk_speed_point){wk_clock_seconds(), a->saving, a->done, a->done};
 }
 
-static wk_status open_subject(adapt *a, wk_error *err)
+static wk_status open_run(adapt *a, wk_error *err)
 {
     const wk_adapt_config *c = a->config;
     if (strcmp(c->tasks, "none") == 0)
         return wk_fail(err, WK_E_INPUT, "name the tasks to adapt to, or all");
-    wk_subject_config which = {.directory = c->directory,
-                               .kind = WK_WEIGHTS_SNAPSHOT,
-                               .step = c->snapshot,
-                               .tasks = c->tasks,
-                               .adapt = true,
-                               .seed = c->seed,
-                               .device = c->device,
-                               .threads = c->threads};
-    WK_TRY(wk_subject_open(&which, &a->subject, err));
-    wk_subject *s = &a->subject;
-    a->told.snapshot = s->step;
-    a->told.seed = s->config.seed;
-    a->told.all_data = c->all_data;
-    a->told.updates = c->updates > 0 ? (uint64_t)c->updates : default_updates(a);
-    return wk_run_config_task_names(&s->config, s->world.domain, a->told.tasks, err);
+    wk_saved_learner_config which = {.directory = c->directory,
+                                     .kind = WK_WEIGHTS_SNAPSHOT,
+                                     .step = c->snapshot,
+                                     .tasks = c->tasks,
+                                     .adapt = true,
+                                     .seed = c->seed,
+                                     .device = c->device,
+                                     .threads = c->threads};
+    WK_TRY(wk_saved_learner_open(&which, &a->saved, err));
+    wk_saved_learner *s = &a->saved;
+    a->settings.snapshot = s->step;
+    a->settings.seed = s->config.seed;
+    a->settings.all_data = c->all_data;
+    a->settings.updates = c->updates > 0 ? (uint64_t)c->updates : default_updates(a);
+    return wk_run_config_task_names(&s->config, s->world.domain, a->settings.tasks, err);
 }
 
 static wk_status take_folder(adapt *a, wk_error *err)
 {
-    wk_weights_path(a->config->directory, WK_WEIGHTS_ADAPTED, a->subject.step, NULL, a->folder);
+    wk_weights_path(a->config->directory, WK_WEIGHTS_ADAPTED, a->saved.step, NULL, a->folder);
     *strrchr(a->folder, '/') = 0;
     WK_TRY(wk_dir_create(a->folder, err));
     WK_TRY(wk_dir_open(NULL, a->folder, &a->dir, err));
@@ -126,13 +126,13 @@ static wk_status resume(adapt *a, wk_error *err)
     WK_TRY(wk_file_exists_in(a->dir, CHECKPOINT, &there, err));
     if (!there) return WK_OK;
     WK_TRY(read_place(a, err));
-    WK_TRY(wk_learner_restore_in(a->subject.learner, a->dir, CHECKPOINT, err));
+    WK_TRY(wk_learner_restore_in(a->saved.learner, a->dir, CHECKPOINT, err));
     wk_log_line(&a->control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
-    if (a->done <= a->told.updates) return WK_OK;
+    if (a->done <= a->settings.updates) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "'%s' has %" PRIu64 " updates already, more than the %" PRIu64
                    " asked for; ask for more with --updates, or begin anew with --restart",
-                   a->folder, a->done, a->told.updates);
+                   a->folder, a->done, a->settings.updates);
 }
 
 // What an adaptation writes comes after adapt.yaml: without that, it is not one's own.
@@ -157,24 +157,24 @@ static wk_status recall(adapt *a, bool *known, wk_error *err)
 {
     WK_TRY(wk_file_exists_in(a->dir, TOLD, known, err));
     if (!*known) return refuse_strangers(a, err);
-    wk_adapt_told before;
-    WK_TRY(wk_adapt_told_read(a->dir, TOLD, &before, err));
-    wk_status status = wk_adapt_told_same(&before, &a->told, err);
+    wk_adapt_settings before;
+    WK_TRY(wk_adapt_settings_read(a->dir, TOLD, &before, err));
+    wk_status status = wk_adapt_settings_resumable(&before, &a->settings, err);
     if (status != WK_OK) {
         wk_fail_context(err, "'%s' holds another adaptation (--restart begins anew)", a->folder);
         return status;
     }
-    if (a->config->updates == 0) a->told.updates = before.updates;
-    a->told.extent = before.extent;
-    a->told.rows = before.rows;
+    if (a->config->updates == 0) a->settings.updates = before.updates;
+    a->settings.cutoff = before.cutoff;
+    a->settings.rows = before.rows;
     return WK_OK;
 }
 
 static wk_status check_data(const adapt *a, bool known, wk_error *err)
 {
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
-    int length = a->subject.config.length;
-    if (known && stats.rows != a->told.rows)
+    int length = a->saved.config.length;
+    if (known && stats.rows != a->settings.rows)
         return wk_fail(
             err, WK_E_INPUT,
             "the run in '%s' has dropped episodes that this adaptation began with; begin "
@@ -185,17 +185,17 @@ static wk_status check_data(const adapt *a, bool known, wk_error *err)
                    "'%s' keeps none of the episodes it had collected at step %" PRIu64
                    " that are %d steps long; take a later snapshot, or --all-data for what the run "
                    "has now",
-                   a->config->directory, a->subject.step, length);
+                   a->config->directory, a->saved.step, length);
 }
 
 static wk_status open_data(adapt *a, bool known, wk_error *err)
 {
-    wk_subject *s = &a->subject;
+    wk_saved_learner *s = &a->saved;
     WK_TRY(wk_run_data_open(a->config->directory, &s->config, s->world.domain, s->pool, &a->replay,
                             err));
-    wk_extent now = wk_extent_now(a->replay), *wanted = &a->told.extent;
+    wk_data_cutoff now = wk_data_cutoff_now(a->replay), *wanted = &a->settings.cutoff;
     if (!known && a->config->all_data) *wanted = now;
-    if (!known && !a->config->all_data) WK_TRY(wk_weights_extent(s->path, wanted, err));
+    if (!known && !a->config->all_data) WK_TRY(wk_weights_data_cutoff(s->path, wanted, err));
     if (now.begun < wanted->begun)
         return wk_fail(err, WK_E_INPUT,
                        "the newest checkpoint of '%s' is older than its snapshot of step %" PRIu64
@@ -203,7 +203,7 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
                        a->config->directory, s->step);
     wk_run_data_limit(a->replay, wanted);
     WK_TRY(check_data(a, known, err));
-    a->told.rows = wk_replay_get_stats(a->replay).rows;
+    a->settings.rows = wk_replay_get_stats(a->replay).rows;
     return wk_samples_create(&s->config, s->world.domain, s->backend, &a->samples, err);
 }
 
@@ -212,8 +212,8 @@ static wk_status open_metrics(adapt *a, wk_error *err)
     // Steps of the logs are updates.
     wk_metrics_config metrics = {.in = a->dir,
                                  .logdir = ".",
-                                 .tensorboard = a->subject.config.log_tensorboard,
-                                 .timing = a->subject.config.log_timing,
+                                 .tensorboard = a->saved.config.log_tensorboard,
+                                 .timing = a->saved.config.log_timing,
                                  .action_repeat = 1,
                                  .log = &a->control->log};
     return wk_metrics_open(&metrics, &a->mark, &a->metrics, err);
@@ -224,14 +224,14 @@ static wk_status find_work(adapt *a, wk_error *err)
 {
     bool weights;
     WK_TRY(wk_file_exists_in(a->dir, WEIGHTS, &weights, err));
-    a->unfinished = a->done < a->told.updates || a->done_in_weights != a->done || !weights;
+    a->unfinished = a->done < a->settings.updates || a->done_in_weights != a->done || !weights;
     return WK_OK;
 }
 
 static wk_status open_parts(adapt *a, wk_error *err)
 {
     bool known = false;
-    WK_TRY(open_subject(a, err));
+    WK_TRY(open_run(a, err));
     WK_TRY(take_folder(a, err));
     if (!a->config->restart) {
         WK_TRY(recall(a, &known, err));
@@ -254,7 +254,7 @@ static wk_status open_files(adapt *a, wk_error *err)
         WK_TRY(wk_dir_remove(a->dir, CHECKPOINT, err));
         WK_TRY(wk_dir_remove(a->dir, WEIGHTS, err));
     }
-    WK_TRY(wk_adapt_told_write(&a->told, a->dir, TOLD, err));
+    WK_TRY(wk_adapt_settings_write(&a->settings, a->dir, TOLD, err));
     return open_metrics(a, err);
 }
 
@@ -265,7 +265,7 @@ static void close_parts(adapt *a)
     wk_replay_destroy(a->replay);
     wk_lock_release(&a->lock);
     wk_dir_close(a->dir);
-    wk_subject_close(&a->subject);
+    wk_saved_learner_close(&a->saved);
 }
 
 static void announce(const adapt *a)
@@ -275,9 +275,9 @@ static void announce(const adapt *a)
     wk_log_line(log, WK_LOG_INFO,
                 "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64
                 " updates, on %s: %s; %" PRIu64 " episodes, %" PRIu64 " steps of data",
-                a->subject.world.domain->name, a->subject.step, a->told.tasks, a->told.updates,
-                a->subject.device.name, a->subject.device.why, stats.episodes, stats.steps);
-    uint64_t ended = a->told.extent.begun - a->told.extent.n_running;
+                a->saved.world.domain->name, a->saved.step, a->settings.tasks, a->settings.updates,
+                a->saved.device.name, a->saved.device.why, stats.episodes, stats.steps);
+    uint64_t ended = a->settings.cutoff.begun - a->settings.cutoff.n_running;
     if (stats.episodes < ended)
         wk_log_line(log, WK_LOG_WARN,
                     "%" PRIu64 " of the %" PRIu64
@@ -287,7 +287,7 @@ static void announce(const adapt *a)
 
 static wk_status save_checkpoint(adapt *a, wk_error *err)
 {
-    double began = wk_clock_seconds(), minutes = a->subject.config.checkpoint_every_minutes;
+    double began = wk_clock_seconds(), minutes = a->saved.config.checkpoint_every_minutes;
     char updates[24], weights[24], metrics[24], events[24];
     WK_TRY(wk_lock_check(&a->lock, err));
     WK_TRY(wk_metrics_position(a->metrics, &a->mark, err));
@@ -300,7 +300,7 @@ static wk_status save_checkpoint(adapt *a, wk_error *err)
                                        {"metrics", metrics},
                                        {"events", events},
                                        {"events_file", a->mark.events_file}};
-    WK_TRY(wk_learner_save_labelled(a->subject.learner, a->dir, CHECKPOINT, labels,
+    WK_TRY(wk_learner_save_labelled(a->saved.learner, a->dir, CHECKPOINT, labels,
                                     sizeof labels / sizeof *labels, err));
     double seconds = wk_clock_seconds();
     a->next_checkpoint = minutes > 0 ? seconds + 60 * minutes : INFINITY;
@@ -311,9 +311,9 @@ static wk_status save_checkpoint(adapt *a, wk_error *err)
 
 static wk_status update(adapt *a, wk_error *err)
 {
-    wk_subject *s = &a->subject;
+    wk_saved_learner *s = &a->saved;
     double began = wk_clock_seconds();
-    WK_TRY(wk_samples_draw(&a->samples, a->replay, NULL, a->told.seed, a->done, err));
+    WK_TRY(wk_samples_draw(&a->samples, a->replay, NULL, a->settings.seed, a->done, err));
     wk_samples_choose(&a->samples, s->tasks, s->n_tasks);
     a->sampling += wk_clock_seconds() - began;
     began = wk_clock_seconds();
@@ -328,7 +328,7 @@ static wk_status update(adapt *a, wk_error *err)
 // Numbers that are not finite skip their step; policies that give nothing else are beyond help.
 static wk_status watch(adapt *a, wk_error *err)
 {
-    const char *fault = wk_task_metrics_fault(&a->last, a->subject.n_tasks);
+    const char *fault = wk_task_metrics_nonfinite(&a->last, a->saved.n_tasks);
     a->faults = fault ? a->faults + 1 : 0;
     if (a->faults == 1)
         wk_log_line(&a->control->log, WK_LOG_WARN, "%s is not finite; the step is skipped", fault);
@@ -340,11 +340,11 @@ static wk_status watch(adapt *a, wk_error *err)
 
 static wk_status record(adapt *a, wk_error *err)
 {
-    if (a->done % in_updates(a, a->subject.config.log_every) != 0) return WK_OK;
+    if (a->done % in_updates(a, a->saved.config.log_every) != 0) return WK_OK;
     wk_metrics_scalar(a->metrics, "train_updates", (double)a->done);
-    for (int k = 0; k < a->subject.n_tasks; k++)
-        wk_measure_task(a->metrics, a->subject.world.domain->tasks[a->subject.tasks[k]].name,
-                        &a->last, k);
+    for (int k = 0; k < a->saved.n_tasks; k++)
+        wk_metrics_add_task(a->metrics, a->saved.world.domain->tasks[a->saved.tasks[k]].name,
+                            &a->last, k);
     double updates = wk_speed_updates(&a->speed); // unknown behind the very first
     if (!isnan(updates)) wk_metrics_timing(a->metrics, "time/updates_per_second", updates);
     return wk_metrics_write(a->metrics, (int64_t)a->done, err);
@@ -353,17 +353,17 @@ static wk_status record(adapt *a, wk_error *err)
 static void show(const adapt *a, bool last)
 {
     if (!a->control->line) return;
-    wk_progress p = wk_progress_empty();
+    wk_status_values p = wk_status_values_empty();
     p.steps = p.updates = (int64_t)a->done;
-    p.total = (int64_t)a->told.updates;
+    p.total = (int64_t)a->settings.updates;
     p.unit = "updates";
     p.updates_per_second = wk_speed_updates(&a->speed);
     p.seconds_left = wk_speed_left(&a->speed, 0, p.total);
     p.seconds[WK_PHASE_REPLAY] = a->sampling;
     p.seconds[WK_PHASE_LEARN] = a->learning;
     p.seconds[WK_PHASE_LOG] = a->saving;
-    p.device = a->subject.device.name;
-    p.why = a->subject.device.why;
+    p.device = a->saved.device.name;
+    p.why = a->saved.device.why;
     if (last)
         wk_status_line_finish(a->control->line, &p);
     else
@@ -372,15 +372,15 @@ static void show(const adapt *a, bool last)
 
 static bool checkpoint_due(const adapt *a)
 {
-    int64_t steps = a->subject.config.checkpoint_every_steps;
+    int64_t steps = a->saved.config.checkpoint_every_steps;
     bool by_updates = steps > 0 && a->done % in_updates(a, steps) == 0;
     return by_updates || wk_clock_seconds() >= a->next_checkpoint;
 }
 
 static wk_status save_weights(adapt *a, wk_error *err)
 {
-    const wk_subject *s = &a->subject;
-    wk_weights_origin origin = {&s->config, s->world.domain, s->step, &a->told.extent};
+    const wk_saved_learner *s = &a->saved;
+    wk_weights_origin origin = {&s->config, s->world.domain, s->step, &a->settings.cutoff};
     WK_TRY(wk_lock_check(&a->lock, err));
     WK_TRY(wk_weights_save(s->learner, &origin, a->dir, WEIGHTS, err));
     a->done_in_weights = a->done;
@@ -391,7 +391,7 @@ static wk_status save_weights(adapt *a, wk_error *err)
 // be computed replaces nothing.
 static wk_status make_updates(adapt *a, wk_run_end *end, wk_error *err)
 {
-    while (a->done < a->told.updates) {
+    while (a->done < a->settings.updates) {
         if (a->control->stop && *a->control->stop) {
             *end = WK_RUN_INTERRUPTED;
             return WK_OK;

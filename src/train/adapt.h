@@ -16,7 +16,7 @@
 #include "train/train.h"
 
 /// Most updates when none are asked for.
-enum { WK_ADAPT_UPDATES_MOST = 100000 };
+enum { WK_ADAPT_UPDATES_MAX = 100000 };
 
 /// What to adapt and how.
 typedef struct wk_adapt_config {
@@ -24,7 +24,7 @@ typedef struct wk_adapt_config {
     int64_t snapshot;      // its step, or WK_STEP_LAST
     const char *tasks;     // "all", or names with commas between
     int64_t updates;       // 0: as before; at first, as many as a policy trained alongside would
-                           // have had by then, at most WK_ADAPT_UPDATES_MOST
+                           // have had by then, at most WK_ADAPT_UPDATES_MAX
     const uint64_t *seed;  // NULL: the run's
     bool all_data;         // everything the run has now, not only what it had at the snapshot
     bool restart;          // forget what is there

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-wk_status wk_adapt_told_write(const wk_adapt_told *told, const wk_dir *dir, const char *name,
-                              wk_error *err)
+wk_status wk_adapt_settings_write(const wk_adapt_settings *settings, const wk_dir *dir,
+                                  const char *name, wk_error *err)
 {
     wk_text text = {0};
     wk_text_printf(&text,
                    "snapshot: %" PRIu64 "\ntasks: %s\nseed: %" PRIu64 "\ndata: %s\n"
                    "updates: %" PRIu64 "\nrows: %" PRIu64 "\nepisodes: ",
-                   told->snapshot, told->tasks, told->seed, told->all_data ? "all" : "snapshot",
-                   told->updates, told->rows);
-    wk_extent_print(&told->extent, &text);
+                   settings->snapshot, settings->tasks, settings->seed,
+                   settings->all_data ? "all" : "snapshot", settings->updates, settings->rows);
+    wk_data_cutoff_print(&settings->cutoff, &text);
     wk_text_puts(&text, "\n");
     wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", name)
                                    : wk_file_write_in(dir, name, text.chars, text.length, err);
@@ -31,7 +31,7 @@ static const char *find(const wk_yaml *yaml, const char *key)
     return NULL;
 }
 
-static wk_status fill(const wk_yaml *yaml, wk_adapt_told *out, wk_error *err)
+static wk_status fill(const wk_yaml *yaml, wk_adapt_settings *out, wk_error *err)
 {
     const struct {
         const char *key;
@@ -53,10 +53,11 @@ static wk_status fill(const wk_yaml *yaml, wk_adapt_told *out, wk_error *err)
                        yaml->name);
     snprintf(out->tasks, sizeof out->tasks, "%s", tasks);
     out->all_data = strcmp(data, "all") == 0;
-    return wk_extent_parse(episodes, &out->extent, err);
+    return wk_data_cutoff_parse(episodes, &out->cutoff, err);
 }
 
-wk_status wk_adapt_told_read(const wk_dir *dir, const char *name, wk_adapt_told *out, wk_error *err)
+wk_status wk_adapt_settings_read(const wk_dir *dir, const char *name, wk_adapt_settings *out,
+                                 wk_error *err)
 {
     char *bytes;
     size_t size;
@@ -69,7 +70,8 @@ wk_status wk_adapt_told_read(const wk_dir *dir, const char *name, wk_adapt_told 
     return status;
 }
 
-wk_status wk_adapt_told_same(const wk_adapt_told *old, const wk_adapt_told *now, wk_error *err)
+wk_status wk_adapt_settings_resumable(const wk_adapt_settings *old, const wk_adapt_settings *now,
+                                      wk_error *err)
 {
     if (strcmp(old->tasks, now->tasks) != 0)
         return wk_fail(err, WK_E_INPUT, "tasks is %s there and %s now", old->tasks, now->tasks);

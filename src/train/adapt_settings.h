@@ -6,25 +6,26 @@
 #include "config/config.h"
 #include "run/data_cutoff.h"
 
-typedef struct wk_adapt_told {
+typedef struct wk_adapt_settings {
     uint64_t snapshot; // its step
     char tasks[WK_RUN_TEXT_MAX];
     uint64_t seed;
     bool all_data;
     uint64_t updates;
-    uint64_t rows;    // of the episodes it learns from,
-    wk_extent extent; // which are these
-} wk_adapt_told;
+    uint64_t rows;         // of the episodes it learns from,
+    wk_data_cutoff cutoff; // which are these
+} wk_adapt_settings;
 
 /// Writes it atomically / reads it.
-wk_status wk_adapt_told_write(const wk_adapt_told *told, const wk_dir *dir, const char *name,
-                              wk_error *err);
-wk_status wk_adapt_told_read(const wk_dir *dir, const char *name, wk_adapt_told *out,
-                             wk_error *err);
+wk_status wk_adapt_settings_write(const wk_adapt_settings *settings, const wk_dir *dir,
+                                  const char *name, wk_error *err);
+wk_status wk_adapt_settings_read(const wk_dir *dir, const char *name, wk_adapt_settings *out,
+                                 wk_error *err);
 
 /// Whether what began with `old` may go on with `now`: all that shapes the result must be the same
 /// but the number of updates, rows and extent, which follow from the data. The error names what
 /// differs.
-wk_status wk_adapt_told_same(const wk_adapt_told *old, const wk_adapt_told *now, wk_error *err);
+wk_status wk_adapt_settings_resumable(const wk_adapt_settings *old, const wk_adapt_settings *now,
+                                      wk_error *err);
 
 #endif

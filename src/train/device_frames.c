@@ -11,7 +11,7 @@
 
 enum {
     ROWS = 16,              // of a block
-    SLAB_MOST = 1024,       // blocks: 200 MB
+    SLAB_MAX = 1024,        // blocks: 200 MB
     SLABS = 64,             // that a full store has at least, so that a small one grows finely
     HALF = 32,              // rows that travel from one half of the waiting room
     WAVE = 64,              // blocks that are unpacked at once
@@ -20,21 +20,21 @@ enum {
     BLOCK = ROWS * WK_IMAGE_BYTES,
 };
 
-typedef struct held {
+typedef struct stored {
     uint64_t id;
     WK_ARRAY(uint32_t) blocks;
-} held;
+} stored;
 
-struct wk_resident {
+struct wk_device_frames {
     wk_replay *replay;
     wk_queue *transfers;
     wk_replay_watcher watcher;
     size_t slab_blocks;
     WK_ARRAY(wk_buffer *) slabs;
-    WK_ARRAY(uint32_t) free; // numbers given back
-    uint32_t used;           // numbers given out so far
-    WK_ARRAY(held) episodes; // by id
-    uint8_t *waiting;        // rows on their way, two halves
+    WK_ARRAY(uint32_t) free;   // numbers given back
+    uint32_t used;             // numbers given out so far
+    WK_ARRAY(stored) episodes; // by id
+    uint8_t *waiting;          // rows on their way, two halves
     wk_event *sent[2];
     size_t next; // row of the waiting room
     bool failed;
@@ -47,23 +47,23 @@ static uint64_t planned_blocks(const wk_replay_config *config)
     return (rows + ROWS - 1) / ROWS + 2 * (uint64_t)config->slots;
 }
 
-uint64_t wk_resident_plan(const wk_replay_config *config)
+uint64_t wk_device_frames_plan(const wk_replay_config *config)
 {
     return planned_blocks(config) * BLOCK;
 }
 
-uint64_t wk_resident_bytes(const wk_resident *r)
+uint64_t wk_device_frames_bytes(const wk_device_frames *r)
 {
     return (uint64_t)r->slabs.count * r->slab_blocks * BLOCK;
 }
 
-const wk_error *wk_resident_fault(const wk_resident *r)
+const wk_error *wk_device_frames_fault(const wk_device_frames *r)
 {
     return r->failed ? &r->fault : NULL;
 }
 
 // Position of the first episode whose id is not below `id`.
-static size_t position_of(const wk_resident *r, uint64_t id)
+static size_t position_of(const wk_device_frames *r, uint64_t id)
 {
     size_t low = 0, high = r->episodes.count;
     while (low < high) {
@@ -76,7 +76,7 @@ static size_t position_of(const wk_resident *r, uint64_t id)
     return low;
 }
 
-static held *find(const wk_resident *r, uint64_t id)
+static stored *find(const wk_device_frames *r, uint64_t id)
 {
     size_t i = position_of(r, id);
     return i < r->episodes.count && r->episodes.items[i].id == id ? &r->episodes.items[i] : NULL;
@@ -87,14 +87,14 @@ typedef struct place {
     size_t offset;
 } place;
 
-static place place_of(const wk_resident *r, const held *episode, uint32_t row)
+static place place_of(const wk_device_frames *r, const stored *episode, uint32_t row)
 {
     uint32_t block = episode->blocks.items[row / ROWS];
     size_t offset = block % r->slab_blocks * BLOCK + row % ROWS * (size_t)FRAME;
     return (place){r->slabs.items[block / r->slab_blocks], offset};
 }
 
-static wk_status add_slab(wk_resident *r, wk_error *err)
+static wk_status add_slab(wk_device_frames *r, wk_error *err)
 {
     if (!wk_array_reserve(&r->slabs, 1)) return wk_fail(err, WK_E_MEMORY, "no memory for a table");
     wk_buffer *slab;
@@ -104,7 +104,7 @@ static wk_status add_slab(wk_resident *r, wk_error *err)
 }
 
 // The place of the table to give a number back is made when the number is given out.
-static wk_status take_block(wk_resident *r, held *episode, wk_error *err)
+static wk_status take_block(wk_device_frames *r, stored *episode, wk_error *err)
 {
     if (!wk_array_reserve(&episode->blocks, 1) ||
         !wk_array_reserve(&r->free, r->used + 1 - r->free.count))
@@ -116,26 +116,26 @@ static wk_status take_block(wk_resident *r, held *episode, wk_error *err)
 }
 
 // Episodes begin in the order of their ids, but their first rows may come in another.
-static wk_status add_episode(wk_resident *r, uint64_t id, held **out, wk_error *err)
+static wk_status add_episode(wk_device_frames *r, uint64_t id, stored **out, wk_error *err)
 {
     if (!wk_array_reserve(&r->episodes, 1))
         return wk_fail(err, WK_E_MEMORY, "no memory for a table of pictures");
     size_t at = position_of(r, id), after = r->episodes.count++ - at;
     *out = &r->episodes.items[at];
     memmove(*out + 1, *out, after * sizeof **out);
-    **out = (held){.id = id};
+    **out = (stored){.id = id};
     return WK_OK;
 }
 
 // The part of the waiting room for the next row. Its half was sent off a whole round ago.
-static wk_status wait_for_room(wk_resident *r, uint8_t **out, wk_error *err)
+static wk_status wait_for_room(wk_device_frames *r, uint8_t **out, wk_error *err)
 {
     if (r->next % HALF == 0) WK_TRY(wk_event_wait(r->sent[r->next / HALF], err));
     *out = r->waiting + r->next * FRAME;
     return WK_OK;
 }
 
-static wk_status send_row(wk_resident *r, place to, const uint8_t *image, wk_error *err)
+static wk_status send_row(wk_device_frames *r, place to, const uint8_t *image, wk_error *err)
 {
     uint8_t *room;
     WK_TRY(wait_for_room(r, &room, err));
@@ -143,13 +143,13 @@ static wk_status send_row(wk_resident *r, place to, const uint8_t *image, wk_err
     WK_TRY(wk_queue_upload(r->transfers, to.slab, to.offset, room, FRAME, err));
     size_t half = r->next / HALF;
     r->next = (r->next + 1) % (2 * HALF);
-    return r->next % HALF == 0 ? wk_queue_mark(r->transfers, r->sent[half], err) : WK_OK;
+    return r->next % HALF == 0 ? wk_queue_record_event(r->transfers, r->sent[half], err) : WK_OK;
 }
 
-static wk_status add_row(wk_resident *r, uint64_t id, uint32_t row, const uint8_t *image,
+static wk_status add_row(wk_device_frames *r, uint64_t id, uint32_t row, const uint8_t *image,
                          wk_error *err)
 {
-    held *episode = find(r, id);
+    stored *episode = find(r, id);
     if (!episode) WK_TRY(add_episode(r, id, &episode, err));
     if (row / ROWS == episode->blocks.count) WK_TRY(take_block(r, episode, err));
     return send_row(r, place_of(r, episode, row), image, err);
@@ -157,14 +157,14 @@ static wk_status add_row(wk_resident *r, uint64_t id, uint32_t row, const uint8_
 
 static void added(void *context, uint64_t id, uint32_t row, const uint8_t *image)
 {
-    wk_resident *r = context;
+    wk_device_frames *r = context;
     if (!r->failed) r->failed = add_row(r, id, row, image, &r->fault) != WK_OK;
 }
 
 static void dropped(void *context, uint64_t id)
 {
-    wk_resident *r = context;
-    held *episode = find(r, id);
+    wk_device_frames *r = context;
+    stored *episode = find(r, id);
     if (!episode) return; // it had no rows yet
     for (size_t i = 0; i < episode->blocks.count; i++)
         r->free.items[r->free.count++] = episode->blocks.items[i];
@@ -174,11 +174,11 @@ static void dropped(void *context, uint64_t id)
     r->episodes.count--;
 }
 
-void wk_resident_locate(const wk_resident *r, const uint64_t *episodes, const uint32_t *starts,
-                        int B, int T, const void **frames)
+void wk_device_frames_locate(const wk_device_frames *r, const uint64_t *episodes,
+                             const uint32_t *starts, int B, int T, const void **frames)
 {
     for (int b = 0; b < B; b++) {
-        const held *episode = find(r, episodes[b]);
+        const stored *episode = find(r, episodes[b]);
         assert(episode && !r->failed);
         for (int t = 0; t < T; t++) {
             place at = place_of(r, episode, starts[b] + (uint32_t)t);
@@ -189,55 +189,55 @@ void wk_resident_locate(const wk_resident *r, const uint64_t *episodes, const ui
 
 // Blocks of the store on their way to the device, one wave at a time.
 typedef struct wave {
-    wk_replay_stretch stretches[WAVE];
+    wk_replay_range ranges[WAVE];
     place places[WAVE];
     size_t count;
     uint8_t *images[2]; // of WAVE blocks each, on the host
     int half;
 } wave;
 
-static wk_status send_wave(wk_resident *r, wave *w, wk_error *err)
+static wk_status send_wave(wk_device_frames *r, wave *w, wk_error *err)
 {
     WK_TRY(wk_event_wait(r->sent[w->half], err));
     for (size_t i = 0; i < w->count; i++)
-        w->stretches[i].images = w->images[w->half] + i * BLOCK;
-    wk_replay_read_images(r->replay, w->stretches, w->count);
+        w->ranges[i].images = w->images[w->half] + i * BLOCK;
+    wk_replay_read_images(r->replay, w->ranges, w->count);
     for (size_t i = 0; i < w->count; i++)
         WK_TRY(wk_queue_upload(r->transfers, w->places[i].slab, w->places[i].offset,
-                               w->stretches[i].images, w->stretches[i].count * (size_t)FRAME, err));
-    WK_TRY(wk_queue_mark(r->transfers, r->sent[w->half], err));
+                               w->ranges[i].images, w->ranges[i].count * (size_t)FRAME, err));
+    WK_TRY(wk_queue_record_event(r->transfers, r->sent[w->half], err));
     w->half = !w->half;
     w->count = 0;
     return WK_OK;
 }
 
-static wk_status bring_episode(wk_resident *r, size_t number, wave *w, wk_error *err)
+static wk_status bring_episode(wk_device_frames *r, size_t number, wave *w, wk_error *err)
 {
     wk_replay_episode info = wk_replay_at(r->replay, number);
-    held *episode;
+    stored *episode;
     if (info.rows == 0) return WK_OK;
     WK_TRY(add_episode(r, info.id, &episode, err));
     for (uint32_t row = 0; row < info.rows; row += ROWS) {
         uint32_t rows = info.rows - row < ROWS ? info.rows - row : ROWS;
         WK_TRY(take_block(r, episode, err));
-        w->stretches[w->count] = (wk_replay_stretch){number, row, rows, NULL};
+        w->ranges[w->count] = (wk_replay_range){number, row, rows, NULL};
         w->places[w->count++] = place_of(r, episode, row);
         if (w->count == WAVE) WK_TRY(send_wave(r, w, err));
     }
     return WK_OK;
 }
 
-static wk_status bring_all(wk_resident *r, wave *w, wk_error *err)
+static wk_status bring_all(wk_device_frames *r, wave *w, wk_error *err)
 {
     for (int i = 0; i < 2; i++)
-        WK_TRY(wk_host_create(r->transfers->backend, (size_t)WAVE * BLOCK, (void **)&w->images[i],
-                              err));
+        WK_TRY(wk_pinned_create(r->transfers->backend, (size_t)WAVE * BLOCK, (void **)&w->images[i],
+                                err));
     for (size_t i = 0; i < wk_replay_count(r->replay); i++)
         WK_TRY(bring_episode(r, i, w, err));
     return send_wave(r, w, err);
 }
 
-static wk_status bring(wk_resident *r, wk_error *err)
+static wk_status bring(wk_device_frames *r, wk_error *err)
 {
     if (wk_replay_count(r->replay) == 0) return WK_OK;
     wave *w = calloc(1, sizeof *w);
@@ -246,42 +246,42 @@ static wk_status bring(wk_resident *r, wk_error *err)
     wk_error ignored = {0};
     wk_status drained = wk_queue_drain(r->transfers, status == WK_OK ? err : &ignored);
     for (int i = 0; i < 2; i++)
-        wk_host_destroy(r->transfers->backend, w->images[i]);
+        wk_pinned_destroy(r->transfers->backend, w->images[i]);
     free(w);
     return status == WK_OK ? drained : status;
 }
 
-static wk_status build(wk_resident *r, wk_error *err)
+static wk_status build(wk_device_frames *r, wk_error *err)
 {
     wk_backend *backend = r->transfers->backend;
     for (int i = 0; i < 2; i++)
         WK_TRY(wk_event_create(backend, &r->sent[i], err));
-    WK_TRY(wk_host_create(backend, (size_t)2 * HALF * FRAME, (void **)&r->waiting, err));
+    WK_TRY(wk_pinned_create(backend, (size_t)2 * HALF * FRAME, (void **)&r->waiting, err));
     WK_TRY(bring(r, err));
     r->watcher = (wk_replay_watcher){r, added, dropped};
     wk_replay_watch(r->replay, &r->watcher);
     return WK_OK;
 }
 
-wk_status wk_resident_create(wk_replay *replay, wk_queue *transfers, wk_resident **out,
-                             wk_error *err)
+wk_status wk_device_frames_create(wk_replay *replay, wk_queue *transfers, wk_device_frames **out,
+                                  wk_error *err)
 {
-    wk_resident *r = calloc(1, sizeof *r);
+    wk_device_frames *r = calloc(1, sizeof *r);
     if (!r) return wk_fail(err, WK_E_MEMORY, "no memory for a table of pictures");
     uint64_t slab = planned_blocks(wk_replay_settings(replay)) / SLABS;
     r->replay = replay;
     r->transfers = transfers;
-    r->slab_blocks = slab < 1 ? 1 : slab > SLAB_MOST ? SLAB_MOST : (size_t)slab;
+    r->slab_blocks = slab < 1 ? 1 : slab > SLAB_MAX ? SLAB_MAX : (size_t)slab;
     wk_status status = build(r, err);
     if (status != WK_OK) {
-        wk_resident_destroy(r);
+        wk_device_frames_destroy(r);
         return status;
     }
     *out = r;
     return WK_OK;
 }
 
-void wk_resident_destroy(wk_resident *r)
+void wk_device_frames_destroy(wk_device_frames *r)
 {
     if (!r) return;
     wk_error ignored = {0};
@@ -294,7 +294,7 @@ void wk_resident_destroy(wk_resident *r)
     for (size_t i = 0; i < r->slabs.count; i++)
         wk_buffer_destroy(r->slabs.items[i]);
     wk_array_free(&r->slabs);
-    wk_host_destroy(r->transfers->backend, r->waiting);
+    wk_pinned_destroy(r->transfers->backend, r->waiting);
     for (int i = 0; i < 2; i++)
         wk_event_destroy(r->sent[i]);
     free(r);

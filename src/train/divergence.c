@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-enum { LEAST_IN_A_ROW = 100 };
+enum { IN_A_ROW_MIN = 100 };
 
 static const char ADVICE[] =
     "rewards or completions were not finite numbers, or the simulation broke down; see what "
@@ -12,7 +12,7 @@ static const char ADVICE[] =
 static int limit(int environments)
 {
     int several = 4 * environments;
-    return several > LEAST_IN_A_ROW ? several : LEAST_IN_A_ROW;
+    return several > IN_A_ROW_MIN ? several : IN_A_ROW_MIN;
 }
 
 wk_status wk_divergence_watch(wk_divergence *watch, int environments, const wk_iteration *done,
@@ -40,7 +40,7 @@ wk_status wk_divergence_watch(wk_divergence *watch, int environments, const wk_i
     return WK_OK;
 }
 
-wk_status wk_divergence_finish(const wk_standing *now, wk_error *err)
+wk_status wk_divergence_finish(const wk_progress *now, wk_error *err)
 {
     if (now->ended == 0 || now->diverged < now->ended) return WK_OK;
     return wk_fail(err, WK_E_DIVERGED, "all %" PRIu64 " episodes of the run diverged: %s",

@@ -18,6 +18,6 @@ wk_status wk_divergence_watch(wk_divergence *watch, int environments, const wk_i
                               const wk_log *log, wk_error *err);
 
 /// WK_E_DIVERGED when every episode of a finished run diverged.
-wk_status wk_divergence_finish(const wk_standing *now, wk_error *err);
+wk_status wk_divergence_finish(const wk_progress *now, wk_error *err);
 
 #endif

@@ -26,7 +26,7 @@ static void note(wk_metrics *metrics, const char *group, const char *statistic, 
     wk_metrics_scalar(metrics, name, value);
 }
 
-static void note_score(wk_metrics *metrics, const char *group, const char *what, const wk_score *s)
+static void log_score(wk_metrics *metrics, const char *group, const char *what, const wk_score *s)
 {
     note(metrics, group, "mean", what, s->mean);
     note(metrics, group, "max", what, s->max);
@@ -34,7 +34,7 @@ static void note_score(wk_metrics *metrics, const char *group, const char *what,
     note(metrics, group, "std", what, s->sd);
 }
 
-static void note_case(wk_metrics *metrics, const wk_task *task, const wk_case_result *c)
+static void log_case(wk_metrics *metrics, const wk_task *task, const wk_case_result *c)
 {
     char group[128];
     bool trained_in = strcmp(c->set.name, WK_EVAL_TRAIN) == 0;
@@ -43,15 +43,15 @@ static void note_case(wk_metrics *metrics, const wk_task *task, const wk_case_re
              : trained_in ? ""
                           : "OOD_",
              c->set.set ? c->set.name : "");
-    note_score(metrics, group, "return", &c->returned);
+    log_score(metrics, group, "return", &c->returned);
     note(metrics, group, "cvar_0.1", "return", c->returned.cvar[WK_SCORE_TENTH]);
-    note_score(metrics, group, "length", &c->length);
+    log_score(metrics, group, "length", &c->length);
     note(metrics, group, "diverged", "episodes", c->diverged);
     note(metrics, group, "promised", "value", c->foresight.value);
     note(metrics, group, "discounted", "return", c->foresight.discounted);
     note(metrics, group, "reward", "error", c->foresight.reward_error);
     if (!task->has_completion) return;
-    note_score(metrics, group, "completion", &c->completed);
+    log_score(metrics, group, "completion", &c->completed);
     note(metrics, group, "cvar_0.1", "completion", c->completed.cvar[WK_SCORE_TENTH]);
 }
 
@@ -60,7 +60,7 @@ typedef struct evaluation {
     wk_trainer *trainer;
     const volatile sig_atomic_t *stop; // NULL: never
     wk_metrics *metrics;
-    wk_eval_pictures *pictures; // NULL: none wanted
+    wk_eval_clips *clips; // NULL: none wanted
     wk_eval_result result;
 } evaluation;
 
@@ -73,7 +73,7 @@ static wk_status watch(void *context, const wk_eval_row *row, wk_error *err)
 {
     evaluation *e = context;
     if (stopped(e)) return wk_fail(err, WK_E_INPUT, "stopped");
-    return e->pictures ? wk_eval_pictures_look(e->pictures, row, err) : WK_OK;
+    return e->clips ? wk_eval_clips_add_row(e->clips, row, err) : WK_OK;
 }
 
 static wk_status evaluate_task(evaluation *e, const wk_eval_player *player, int policy,
@@ -83,7 +83,7 @@ static wk_status evaluate_task(evaluation *e, const wk_eval_player *player, int 
     const char *name = wk_trainer_task_name(e->trainer, policy);
     WK_TRY(wk_domain_task(e->result.origin.domain, name, &task, err));
     WK_TRY(wk_eval_result_add(&e->result, player, task, policy, err));
-    return e->pictures ? wk_eval_pictures_note(e->pictures, name, e->metrics, err) : WK_OK;
+    return e->clips ? wk_eval_clips_log(e->clips, name, e->metrics, err) : WK_OK;
 }
 
 static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *directory, wk_error *err)
@@ -95,7 +95,7 @@ static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *direct
     WK_TRY(wk_run_config_options(config, domain, options, err));
     // Clips have no other place than TensorBoard files.
     if (config->log_tensorboard && config->log_images_every > 0)
-        WK_TRY(wk_eval_pictures_create(learner, domain, config->length, &e->pictures, err));
+        WK_TRY(wk_eval_clips_create(learner, domain, config->length, &e->clips, err));
     wk_eval_player player = {.options = options,
                              .learner = learner,
                              .cases = "",
@@ -108,12 +108,12 @@ static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *direct
     return wk_eval_result_write_in(&e->result, directory, err);
 }
 
-static void note_all(wk_metrics *metrics, const wk_eval_result *result)
+static void log_all(wk_metrics *metrics, const wk_eval_result *result)
 {
     for (int i = 0; i < result->n_tasks; i++)
         for (int k = 0; k < result->tasks[i].n_cases; k++)
-            note_case(metrics, &result->origin.domain->tasks[result->tasks[i].task],
-                      &result->tasks[i].cases[k]);
+            log_case(metrics, &result->origin.domain->tasks[result->tasks[i].task],
+                     &result->tasks[i].cases[k]);
 }
 
 wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
@@ -122,7 +122,7 @@ wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
 {
     const wk_run_config *config = wk_trainer_config(trainer);
     const wk_domain *domain = wk_trainer_domain(trainer);
-    uint64_t step = wk_trainer_standing(trainer).steps;
+    uint64_t step = wk_trainer_progress(trainer).steps;
     wk_run_thetas thetas;
     WK_TRY(wk_run_config_thetas(config, domain, &thetas, err));
     evaluation e = {.trainer = trainer,
@@ -134,10 +134,10 @@ wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
     wk_status status = evaluate(&e, log, directory, err);
     *done = status == WK_OK;
     if (*done)
-        note_all(metrics, &e.result);
+        log_all(metrics, &e.result);
     else if (stopped(&e))
         status = WK_OK;
     wk_eval_result_free(&e.result);
-    wk_eval_pictures_destroy(e.pictures);
+    wk_eval_clips_destroy(e.clips);
     return status;
 }

@@ -11,14 +11,14 @@ typedef struct finetune {
     const wk_finetune_config *config;
     wk_run_config base; // the run's configuration
     wk_run_config own;  // this one's
-    wk_run_code code;
+    wk_run_plugins code;
     wk_run_world world;
     uint64_t step;                    // of the world model
     char source[WK_WEIGHTS_PATH_MAX]; // weights to begin with,
     char tasks[WK_RUN_TEXT_MAX];      // the tasks they have policies for
     int member;                       // and ours among them
     char result[WK_WEIGHTS_PATH_MAX];
-    wk_extent extent; // of the run's data
+    wk_data_cutoff cutoff; // of the run's data
 } finetune;
 
 // Where `task` stands in a list of names; -1 when it does not.
@@ -98,17 +98,18 @@ typedef struct episode_rows {
 
 static wk_status rows_create(const wk_domain *domain, episode_rows *rows, wk_error *err)
 {
-    size_t most = (size_t)domain->episode_steps + 1;
+    size_t max_rows = (size_t)domain->episode_steps + 1;
     rows->width = (size_t)domain->action_size;
     rows->tasks = (size_t)domain->n_tasks;
     wk_replay_batch *b = &rows->batch;
-    b->images = malloc(most * WK_IMAGE_BYTES);
-    b->actions = malloc(most * rows->width * sizeof *b->actions);
-    b->rewards = malloc(most * rows->tasks * sizeof *b->rewards);
-    b->completion = malloc(most * rows->tasks * sizeof *b->completion);
-    b->flags = malloc(most);
+    b->images = malloc(max_rows * WK_IMAGE_BYTES);
+    b->actions = malloc(max_rows * rows->width * sizeof *b->actions);
+    b->rewards = malloc(max_rows * rows->tasks * sizeof *b->rewards);
+    b->completion = malloc(max_rows * rows->tasks * sizeof *b->completion);
+    b->flags = malloc(max_rows);
     bool all = b->images && b->actions && b->rewards && b->completion && b->flags;
-    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for an episode of %zu rows", most);
+    return all ? WK_OK
+               : wk_fail(err, WK_E_MEMORY, "no memory for an episode of %zu rows", max_rows);
 }
 
 static void rows_free(episode_rows *rows)
@@ -144,7 +145,7 @@ static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)
     episode_rows rows = {0};
     const char *run = f->config->directory;
     WK_TRY(wk_run_data_open(run, &f->base, f->world.domain, NULL, &from, err));
-    wk_run_data_limit(from, &f->extent);
+    wk_run_data_limit(from, &f->cutoff);
     wk_status status = rows_create(f->world.domain, &rows, err);
     for (size_t i = 0; i < wk_replay_count(from) && status == WK_OK; i++)
         status = copy_episode(from, i, to, &rows, err);
@@ -166,7 +167,7 @@ static wk_status prepare(void *context, wk_trainer *trainer, wk_error *err)
 static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
 {
     finetune *f = context;
-    wk_weights_origin origin = {&f->own, f->world.domain, f->step, &f->extent};
+    wk_weights_origin origin = {&f->own, f->world.domain, f->step, &f->cutoff};
     return wk_weights_save(wk_trainer_learner(trainer), &origin, wk_trainer_directory(trainer),
                            "weights.safetensors", err);
 }
@@ -174,15 +175,15 @@ static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
 static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
 {
     const char *run = f->config->directory;
-    WK_TRY(wk_subject_read_config(run, &f->base, err));
+    WK_TRY(wk_saved_run_read_config(run, &f->base, err));
     if (f->config->named.rule && !own_rule(f))
         return wk_fail(err, WK_E_INPUT,
                        "--curriculum.plugin is the rule of the run: add --curriculum run");
-    WK_TRY(
-        wk_run_code_open_saved(run, &f->base, &f->config->named, own_rule(f), log, &f->code, err));
+    WK_TRY(wk_run_plugins_open_saved(run, &f->base, &f->config->named, own_rule(f), log, &f->code,
+                                     err));
     WK_TRY(wk_run_world_open(&f->base, &f->code, NULL, &f->world, err));
     WK_TRY(find_policy(f, err));
-    WK_TRY(wk_weights_extent(f->source, &f->extent, err));
+    WK_TRY(wk_weights_data_cutoff(f->source, &f->cutoff, err));
     WK_TRY(make_config(f, err));
     wk_weights_path(f->config->directory, WK_WEIGHTS_FINETUNED, f->step, f->config->task,
                     f->result);
@@ -205,9 +206,9 @@ wk_status wk_finetune(const wk_finetune_config *config, const wk_run_control *co
         char folder[WK_WEIGHTS_PATH_MAX];
         snprintf(folder, sizeof folder, "%s", f->result);
         *strrchr(folder, '/') = 0;
-        status = wk_run(&f->own, folder, &around, end, err);
+        status = wk_train(&f->own, folder, &around, end, err);
     }
-    wk_run_code_close(&f->code);
+    wk_run_plugins_close(&f->code);
     free(f);
     return status;
 }

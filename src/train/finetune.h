@@ -18,7 +18,7 @@ typedef struct wk_finetune_config {
     const uint64_t *seed;   // NULL: one made from the run's
     const char *device;     // NULL: as the run was told
     int threads;            // 0: as the run was told
-    wk_named_code named;    // plug-ins by the caller's word
+    wk_named_plugins named; // plug-ins by the caller's word
 } wk_finetune_config;
 
 /// Begins with the adapted policy, or, where there is none, with the one trained alongside.

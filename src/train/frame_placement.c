@@ -13,60 +13,60 @@ static const double MARGIN = 1 << 30;
 // Whether there is room, with the reason in t->pictures.
 static bool fit(wk_trainer *t)
 {
-    wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
-    double need = (double)wk_resident_plan(&config);
-    double room = (double)wk_backend_room(t->backend).free;
+    wk_replay_config config = wk_run_config_replay(&t->config, t->domain);
+    double need = (double)wk_device_frames_plan(&config);
+    double room = (double)wk_backend_memory_info(t->backend).free;
     bool fits = need + MARGIN <= room;
-    snprintf(t->pictures, sizeof t->pictures,
+    snprintf(t->frame_placement, sizeof t->frame_placement,
              "%s (%.1f GB for %" PRIi64 " steps, and the GPU has %.1f GB free)",
              fits ? "in GPU memory" : "on the host", need / 1e9, t->config.replay_capacity,
              room / 1e9);
     return fits;
 }
 
-wk_status wk_trainer_place_pictures(wk_trainer *t, bool *hold, wk_error *err)
+wk_status wk_trainer_choose_frame_placement(wk_trainer *t, bool *upload, wk_error *err)
 {
-    const char *told = t->config.replay_resident;
-    bool off = strcmp(told, "off") == 0, must = strcmp(told, "on") == 0;
-    bool device = wk_backend_works_beside(t->backend);
-    *hold = false;
+    const char *wanted = t->config.replay_resident;
+    bool off = strcmp(wanted, "off") == 0, must = strcmp(wanted, "on") == 0;
+    bool device = wk_backend_is_async(t->backend);
+    *upload = false;
     if (must && !device)
         return wk_fail(err, WK_E_UNSUPPORTED,
                        "replay.resident is on, but this run is on the CPU; use auto or off");
-    snprintf(t->pictures, sizeof t->pictures, "on the host (%s)",
+    snprintf(t->frame_placement, sizeof t->frame_placement, "on the host (%s)",
              device ? "replay.resident is off" : "the run is on the CPU");
     if (off || !device) return WK_OK;
-    *hold = fit(t);
-    if (*hold || !must) return WK_OK;
+    *upload = fit(t);
+    if (*upload || !must) return WK_OK;
     return wk_fail(err, WK_E_MEMORY,
                    "replay.resident is on, but the replay's pictures must stay %s; use auto, or a "
                    "smaller replay.capacity",
-                   t->pictures);
+                   t->frame_placement);
 }
 
-wk_status wk_trainer_hold_pictures(wk_trainer *t, wk_error *err)
+wk_status wk_trainer_upload_frames(wk_trainer *t, wk_error *err)
 {
-    wk_queue *transfers = wk_learner_transfers(t->learner);
-    wk_status status = wk_resident_create(t->replay, transfers, &t->resident, err);
+    wk_queue *transfers = wk_learner_transfer_queue(t->learner);
+    wk_status status = wk_device_frames_create(t->replay, transfers, &t->device_frames, err);
     if (status != WK_E_MEMORY || strcmp(t->config.replay_resident, "on") == 0) return status;
     // Somebody took the room since it was measured.
-    snprintf(t->pictures, sizeof t->pictures, "on the host (%.300s)", err->message);
+    snprintf(t->frame_placement, sizeof t->frame_placement, "on the host (%.300s)", err->message);
     return WK_OK;
 }
 
-void wk_trainer_check_pictures(wk_trainer *t)
+void wk_trainer_check_device_frames(wk_trainer *t)
 {
-    const wk_error *fault = t->resident ? wk_resident_fault(t->resident) : NULL;
+    const wk_error *fault = t->device_frames ? wk_device_frames_fault(t->device_frames) : NULL;
     if (!fault) return;
-    snprintf(t->pictures, sizeof t->pictures, "on the host (they filled the device: %.300s)",
-             fault->message);
-    wk_resident_destroy(t->resident);
-    t->resident = NULL;
-    t->lost = true;
+    snprintf(t->frame_placement, sizeof t->frame_placement,
+             "on the host (they filled the device: %.300s)", fault->message);
+    wk_device_frames_destroy(t->device_frames);
+    t->device_frames = NULL;
+    t->device_full = true;
 }
 
-const char *wk_trainer_pictures(const wk_trainer *t, bool *lost)
+const char *wk_trainer_frame_placement(const wk_trainer *t, bool *device_full)
 {
-    if (lost) *lost = t->lost;
-    return t->pictures;
+    if (device_full) *device_full = t->device_full;
+    return t->frame_placement;
 }

@@ -11,7 +11,7 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
     s->length = config->length;
     s->n_tasks = (size_t)domain->n_tasks;
     s->backend = backend;
-    WK_TRY(wk_host_create(backend, rows * WK_IMAGE_BYTES, (void **)&s->images, err));
+    WK_TRY(wk_pinned_create(backend, rows * WK_IMAGE_BYTES, (void **)&s->images, err));
     s->first = calloc(rows, 1);
     s->actions = calloc(rows * (size_t)domain->action_size, sizeof *s->actions);
     s->rewards = calloc(rows * s->n_tasks, sizeof *s->rewards);
@@ -26,7 +26,7 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
 
 void wk_samples_free(wk_samples *s)
 {
-    wk_host_destroy(s->backend, s->images);
+    wk_pinned_destroy(s->backend, s->images);
     free(s->first);
     free(s->actions);
     free(s->rewards);
@@ -37,10 +37,10 @@ void wk_samples_free(wk_samples *s)
     *s = (wk_samples){0};
 }
 
-wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_resident *resident,
+wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_frames *device_frames,
                           uint64_t seed, uint64_t counter, wk_error *err)
 {
-    wk_replay_batch out = {.images = resident ? NULL : s->images,
+    wk_replay_batch out = {.images = device_frames ? NULL : s->images,
                            .actions = s->actions,
                            .rewards = s->rewards,
                            .first = s->first,
@@ -48,9 +48,10 @@ wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_resident *r
                            .starts = s->starts,
                            .spaces = s->spaces};
     WK_TRY(wk_replay_sample(replay, seed, counter, s->batch, s->length, &out, err));
-    s->held = resident != NULL;
-    if (s->held)
-        wk_resident_locate(resident, s->episodes, s->starts, s->batch, s->length, s->frames);
+    s->on_device = device_frames != NULL;
+    if (s->on_device)
+        wk_device_frames_locate(device_frames, s->episodes, s->starts, s->batch, s->length,
+                                s->frames);
     return WK_OK;
 }
 
@@ -71,5 +72,5 @@ wk_learner_batch wk_samples_view(const wk_samples *s)
                               .actions = s->actions,
                               .first = s->first,
                               .rewards = s->rewards,
-                              .frames = s->held ? s->frames : NULL};
+                              .frames = s->on_device ? s->frames : NULL};
 }

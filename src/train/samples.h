@@ -18,7 +18,7 @@ typedef struct wk_samples {
     uint64_t *episodes;  // [batch]
     uint32_t *starts;    // [batch]
     const void **frames; // [length,batch] on the device
-    bool held;           // the batch just drawn has its pictures there
+    bool on_device;      // the batch just drawn has its pictures there
     wk_backend *backend;
 } wk_samples;
 
@@ -29,8 +29,9 @@ void wk_samples_free(wk_samples *samples);
 
 /// Fills it with batch `counter` of the stream of `seed`. Pictures that are `resident`, if it is
 /// not NULL, are only located.
-wk_status wk_samples_draw(wk_samples *samples, wk_replay *replay, const wk_resident *resident,
-                          uint64_t seed, uint64_t counter, wk_error *err);
+wk_status wk_samples_draw(wk_samples *samples, wk_replay *replay,
+                          const wk_device_frames *device_frames, uint64_t seed, uint64_t counter,
+                          wk_error *err);
 
 /// A learner's tasks are a choice of the domain's: keeps their rewards, `tasks` by number, of the
 /// batch just drawn.

@@ -29,7 +29,7 @@ typedef struct note {
     int64_t next_log, next_snapshot, next_images, next_eval; // agent steps
     int64_t last_eval;
 } note;
-_Static_assert(sizeof(note) <= WK_TRAINER_NOTE_BYTES, "a note must fit into the checkpoint");
+_Static_assert(sizeof(note) <= WK_CHECKPOINT_NOTE_BYTES, "a note must fit into the checkpoint");
 
 typedef struct run {
     const wk_run_config *config;
@@ -39,8 +39,8 @@ typedef struct run {
     wk_lock lock;
     wk_trainer *trainer;
     wk_metrics *metrics;
-    wk_pictures *pictures; // NULL: none wanted
-    note *note;            // inside the trainer
+    wk_training_images *images; // NULL: none wanted
+    note *note;                 // inside the trainer
     double began, next_checkpoint_time;
     int64_t next_checkpoint_step;
     wk_speed speed;
@@ -52,7 +52,7 @@ typedef struct run {
     wk_watchdog *watchdog; // of a plug-in; NULL: none
     bool new_directory;    // made by this run, whose lock it holds
     bool complete;         // it was when it was opened
-    bool told;             // that the pictures left the device
+    bool warned;           // that the pictures left the device
 } run;
 
 static void say(const run *r, wk_log_level level, const char *text)
@@ -107,13 +107,13 @@ static wk_status write_config(const run *r, wk_error *err)
     return wk_run_config_write_in(r->config, r->directory, "config.yaml", err);
 }
 
-static wk_speed_point point_of(const run *r, const wk_standing *now)
+static wk_speed_point point_of(const run *r, const wk_progress *now)
 {
     return (wk_speed_point){wk_clock_seconds(), r->saving_seconds + r->logging_seconds, now->steps,
                             now->updates};
 }
 
-static void start_speed(run *r, const wk_standing *now)
+static void start_speed(run *r, const wk_progress *now)
 {
     const wk_speed_point point = point_of(r, now);
     wk_speed_start(&r->speed, &point, r->config->train_every);
@@ -143,7 +143,7 @@ static void say_slow(void *context, double seconds)
 // A run that has done all it was to do has nothing to write, not even other settings.
 static wk_status find_complete(run *r, wk_error *err)
 {
-    wk_standing now = wk_trainer_standing(r->trainer);
+    wk_progress now = wk_trainer_progress(r->trainer);
     bool evaluated = r->config->eval_every == 0 || r->note->last_eval == (int64_t)now.steps;
     if (!now.finished || wk_trainer_resumed_from(r->trainer) < 0 || !evaluated ||
         r->control->finish)
@@ -172,12 +172,12 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(find_complete(r, err));
     if (r->complete) return WK_OK;
     WK_TRY(wk_sweep(r->directory, err));
-    WK_TRY(wk_run_code_record(r->control->code, r->directory, err));
+    WK_TRY(wk_run_plugins_record(r->control->code, r->directory, err));
     WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
     if (r->control->code && r->control->code->plugin)
         WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
     wk_trainer_watch(r->trainer, r->watchdog);
-    wk_standing now = wk_trainer_standing(r->trainer);
+    wk_progress now = wk_trainer_progress(r->trainer);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
     if (fresh && r->control->prepare)
         WK_TRY(r->control->prepare(r->control->context, r->trainer, err));
@@ -191,7 +191,7 @@ static wk_status open_parts(run *r, wk_error *err)
     sooner(&r->note->next_eval, after(now.steps, r->config->eval_every));
     // Stills and clips have no other place than TensorBoard files.
     if (r->config->log_images_every > 0 && r->config->log_tensorboard)
-        WK_TRY(wk_pictures_create(r->trainer, &r->pictures, err));
+        WK_TRY(wk_training_images_create(r->trainer, &r->images, err));
     r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
     r->began = wk_clock_seconds();
     start_speed(r, &now);
@@ -217,7 +217,7 @@ static void remove_directory(const run *r)
 static void close_parts(run *r)
 {
     wk_metrics_close(r->metrics);
-    wk_pictures_destroy(r->pictures);
+    wk_training_images_destroy(r->images);
     wk_trainer_destroy(r->trainer);
     wk_watchdog_destroy(r->watchdog);
     wk_lock_release(&r->lock);
@@ -240,7 +240,7 @@ static void announce(const run *r)
              r->config->exploration, r->config->seed, device->name, device->why,
              ceil((double)(memory.state + memory.planned) / MIB),
              ceil((double)replay.bytes_limit / MIB), r->config->replay_capacity,
-             wk_trainer_pictures(r->trainer, NULL));
+             wk_trainer_frame_placement(r->trainer, NULL));
     say(r, WK_LOG_INFO, text);
     uint64_t limit = wk_limits_now().memory, needed = memory.state + memory.planned;
     if (strcmp(device->name, "cpu") != 0) needed = 0; // the learner is on the device
@@ -288,7 +288,7 @@ static wk_status save_checkpoint(run *r, wk_error *err)
     WK_TRY(wk_lock_check(&r->lock, err));
     WK_TRY(wk_metrics_position(r->metrics, &r->note->metrics, err));
     WK_TRY(wk_trainer_save(r->trainer, err));
-    wk_standing now = wk_trainer_standing(r->trainer);
+    wk_progress now = wk_trainer_progress(r->trainer);
     r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
     double seconds = wk_clock_seconds(), minutes = r->config->checkpoint_every_minutes;
     r->next_checkpoint_time = minutes > 0 ? seconds + 60 * minutes : INFINITY;
@@ -307,8 +307,8 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
     WK_TRY(wk_lock_check(&r->lock, err));
     WK_TRY(wk_dir_make(r->directory, "snapshots", &snapshots, err));
     wk_step_name("", steps, ".safetensors", name);
-    wk_extent extent = wk_extent_now(wk_trainer_replay(r->trainer));
-    wk_weights_origin origin = {r->config, wk_trainer_domain(r->trainer), steps, &extent};
+    wk_data_cutoff cutoff = wk_data_cutoff_now(wk_trainer_replay(r->trainer));
+    wk_weights_origin origin = {r->config, wk_trainer_domain(r->trainer), steps, &cutoff};
     wk_status status =
         wk_weights_save(wk_trainer_learner(r->trainer), &origin, snapshots, name, err);
     wk_dir_close(snapshots);
@@ -339,28 +339,28 @@ static void record_timing(run *r)
         wk_metrics_timing(r->metrics, parts[i].name, parts[i].seconds / passed);
 }
 
-static wk_status record_pictures(run *r, const wk_standing *now, wk_error *err)
+static wk_status record_images(run *r, const wk_progress *now, wk_error *err)
 {
     if ((int64_t)now->steps < r->note->next_images) return WK_OK;
     r->note->next_images = after(now->steps, r->config->log_images_every);
-    if (!r->pictures || now->prefilling) return WK_OK;
-    WK_TRY(wk_pictures_heatmap(r->pictures, r->metrics, err));
-    return wk_pictures_open_loop(r->pictures, r->metrics, err);
+    if (!r->images || now->prefilling) return WK_OK;
+    WK_TRY(wk_training_images_heatmap(r->images, r->metrics, err));
+    return wk_training_images_open_loop(r->images, r->metrics, err);
 }
 
-static wk_status record(run *r, const wk_iteration *done, const wk_standing *now, wk_error *err)
+static wk_status record(run *r, const wk_iteration *done, const wk_progress *now, wk_error *err)
 {
     double began = wk_clock_seconds();
     if (done->n_ended > 0) {
-        wk_measure_episodes(r->metrics, wk_trainer_domain(r->trainer), done);
+        wk_metrics_add_episodes(r->metrics, wk_trainer_domain(r->trainer), done);
         WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
     }
     // Only iterations with an update have figures; the first one past the mark is taken.
     if ((int64_t)now->steps >= r->note->next_log && done->updates > 0) {
-        wk_measure_learner(r->metrics, r->trainer, done, now);
+        wk_metrics_add_learner(r->metrics, r->trainer, done, now);
         record_timing(r);
         r->note->next_log = after(now->steps, r->config->log_every);
-        WK_TRY(record_pictures(r, now, err));
+        WK_TRY(record_images(r, now, err));
         WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
     }
     if ((int64_t)now->steps >= r->note->next_snapshot) {
@@ -376,7 +376,7 @@ static wk_status evaluate(run *r, wk_error *err)
 {
     double began = wk_clock_seconds();
     bool done;
-    uint64_t steps = wk_trainer_standing(r->trainer).steps;
+    uint64_t steps = wk_trainer_progress(r->trainer).steps;
     wk_log_line(&r->control->log, WK_LOG_INFO, "evaluating task policies at step %" PRIu64, steps);
     WK_TRY(save_snapshot(r, steps, err));
     WK_TRY(wk_evaluation_run(r->trainer, r->directory, r->control->stop, &r->control->log,
@@ -391,7 +391,7 @@ static wk_status evaluate(run *r, wk_error *err)
 
 static wk_status evaluate_if_due(run *r, wk_error *err)
 {
-    wk_standing now = wk_trainer_standing(r->trainer);
+    wk_progress now = wk_trainer_progress(r->trainer);
     bool due = r->config->eval_every > 0 && (int64_t)now.steps >= r->note->next_eval;
     return due && !now.prefilling ? evaluate(r, err) : WK_OK;
 }
@@ -400,22 +400,22 @@ static wk_status evaluate_if_due(run *r, wk_error *err)
 // up for one that was given up.
 static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
 {
-    int64_t steps = (int64_t)wk_trainer_standing(r->trainer).steps;
+    int64_t steps = (int64_t)wk_trainer_progress(r->trainer).steps;
     if (r->config->eval_every == 0 || steps == r->note->last_eval) return WK_OK;
     WK_TRY(evaluate(r, err));
     if (steps != r->note->last_eval) *end = WK_RUN_INTERRUPTED;
     return WK_OK;
 }
 
-static void watch_pictures(run *r)
+static void watch_images(run *r)
 {
-    bool lost;
+    bool device_full;
     char text[512];
-    const char *place = wk_trainer_pictures(r->trainer, &lost);
-    if (!lost || r->told) return;
+    const char *place = wk_trainer_frame_placement(r->trainer, &device_full);
+    if (!device_full || r->warned) return;
     snprintf(text, sizeof text, "the replay's pictures for batches are now %s", place);
     say(r, WK_LOG_WARN, text);
-    r->told = true;
+    r->warned = true;
 }
 
 // Policies that do not learn do not stop the world model; the count of skipped updates goes into
@@ -423,7 +423,7 @@ static void watch_pictures(run *r)
 static void watch_tasks(run *r, const wk_iteration *done)
 {
     int tasks = wk_learner_get_config(wk_trainer_learner(r->trainer))->tasks;
-    const char *fault = tasks > 0 ? wk_task_metrics_fault(&done->tasks, tasks) : NULL;
+    const char *fault = tasks > 0 ? wk_task_metrics_nonfinite(&done->tasks, tasks) : NULL;
     r->task_faults = fault ? r->task_faults + 1 : 0;
     if (r->task_faults != 1 && r->task_faults != FAULTS_IN_A_ROW) return;
     char text[240];
@@ -444,7 +444,7 @@ static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
     WK_TRY(wk_divergence_watch(&r->divergence, r->config->env_count, done, &r->control->log, err));
     if (done->updates == 0) return WK_OK;
     watch_tasks(r, done);
-    const char *fault = wk_learner_metrics_fault(&done->learner);
+    const char *fault = wk_learner_metrics_nonfinite(&done->learner);
     r->faults = fault ? r->faults + 1 : 0;
     if (r->faults == 1) {
         char text[160];
@@ -458,11 +458,11 @@ static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
                    fault, r->faults);
 }
 
-static void show(run *r, const wk_iteration *done, const wk_standing *now, bool last)
+static void show(run *r, const wk_iteration *done, const wk_progress *now, bool last)
 {
     if (!r->control->line) return;
     wk_time_split times = wk_trainer_times(r->trainer);
-    wk_progress p = wk_progress_empty();
+    wk_status_values p = wk_status_values_empty();
     p.steps = (int64_t)now->steps;
     p.total = r->config->steps;
     p.updates = (int64_t)now->updates;
@@ -486,13 +486,13 @@ static void show(run *r, const wk_iteration *done, const wk_standing *now, bool 
         wk_status_line_update(r->control->line, &p, wk_clock_seconds());
 }
 
-static bool checkpoint_due(const run *r, const wk_standing *now)
+static bool checkpoint_due(const run *r, const wk_progress *now)
 {
     return (int64_t)now->steps >= r->next_checkpoint_step ||
            wk_clock_seconds() >= r->next_checkpoint_time;
 }
 
-static bool should_end(const run *r, const wk_standing *now, wk_run_end *end)
+static bool should_end(const run *r, const wk_progress *now, wk_run_end *end)
 {
     double minutes = r->config->minutes;
     if (now->finished)
@@ -508,7 +508,7 @@ static bool should_end(const run *r, const wk_standing *now, wk_run_end *end)
 
 static wk_status loop(run *r, wk_run_end *end, wk_error *err)
 {
-    wk_standing now = wk_trainer_standing(r->trainer);
+    wk_progress now = wk_trainer_progress(r->trainer);
     static const wk_iteration nothing;
     const wk_iteration *done = &nothing;
     WK_TRY(evaluate_if_due(r, err));
@@ -516,10 +516,10 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
         bool prefilling = now.prefilling;
         WK_TRY(wk_lock_check(&r->lock, err)); // the step goes into the replay log
         WK_TRY(wk_trainer_step(r->trainer, &done, err));
-        now = wk_trainer_standing(r->trainer);
+        now = wk_trainer_progress(r->trainer);
         const wk_speed_point point = point_of(r, &now);
         wk_speed_observe(&r->speed, &point, prefilling);
-        watch_pictures(r);
+        watch_images(r);
         WK_TRY(watch(r, done, err));
         WK_TRY(record(r, done, &now, err));
         WK_TRY(evaluate_if_due(r, err));
@@ -537,8 +537,8 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_run(const wk_run_config *config, const char *directory, const wk_run_control *control,
-                 wk_run_end *end, wk_error *err)
+wk_status wk_train(const wk_run_config *config, const char *directory,
+                   const wk_run_control *control, wk_run_end *end, wk_error *err)
 {
     run r = {.config = config, .path = directory, .control = control};
     wk_status status = open_parts(&r, err);

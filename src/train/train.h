@@ -31,7 +31,7 @@ typedef struct wk_run_control {
     const volatile sig_atomic_t *stop; // nonzero: finish the iteration, save, return; NULL: never
     wk_log log;                        // messages
     wk_status_line *line;              // shows progress; NULL: none
-    const wk_run_code *code;           // plug-ins the configuration names; NULL: it names none
+    const wk_run_plugins *code;        // plug-ins the configuration names; NULL: it names none
 } wk_run_control;
 
 /// Why a run ended.
@@ -42,7 +42,7 @@ typedef enum wk_run_end {
 } wk_run_end;
 
 /// Trains in `directory`, from the beginning or from its newest checkpoint.
-wk_status wk_run(const wk_run_config *config, const char *directory, const wk_run_control *control,
-                 wk_run_end *end, wk_error *err);
+wk_status wk_train(const wk_run_config *config, const char *directory,
+                   const wk_run_control *control, wk_run_end *end, wk_error *err);
 
 #endif

@@ -51,7 +51,7 @@ wk_status wk_trainer_make_replay(wk_trainer *t, wk_error *err)
 {
     wk_replay_destroy(t->replay);
     t->replay = NULL;
-    wk_replay_config config = wk_run_replay_config(&t->config, t->domain);
+    wk_replay_config config = wk_run_config_replay(&t->config, t->domain);
     config.pool = t->pool;
     return wk_replay_create(&config, &t->replay, err);
 }
@@ -60,7 +60,7 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
 {
     size_t n = (size_t)t->count, rows = (size_t)t->config.batch * (size_t)t->config.length;
     size_t width = (size_t)t->domain->action_size;
-    t->lanes = calloc(n, sizeof *t->lanes);
+    t->running = calloc(n, sizeof *t->running);
     t->actions = calloc(n * width, sizeof *t->actions);
     t->images = calloc(n, WK_IMAGE_BYTES);
     t->first = calloc(n, 1);
@@ -68,15 +68,15 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     t->ended = calloc(n, sizeof *t->ended);
     t->delta = calloc(rows, sizeof *t->delta);
     t->delta_space = calloc(rows, sizeof *t->delta_space);
-    bool all = t->lanes && t->actions && t->images && t->first && t->rows && t->ended && t->delta &&
-               t->delta_space;
+    bool all = t->running && t->actions && t->images && t->first && t->rows && t->ended &&
+               t->delta && t->delta_space;
     if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
     return WK_OK;
 }
 
 static wk_status open_replay(wk_trainer *t, wk_error *err)
 {
-    WK_TRY(wk_checkpoint_resume(t, err));
+    WK_TRY(wk_trainer_resume(t, err));
     if (t->replay_log) return WK_OK;
     WK_TRY(wk_trainer_make_replay(t, err));
     wk_replay_log_config log = {.in = t->directory, .directory = "replay"};
@@ -89,10 +89,10 @@ static wk_status build(wk_trainer *t, wk_error *err)
     WK_TRY(make_worlds(t, err));
     WK_TRY(allocate(t, err));
     WK_TRY(make_learner(t, err));
-    bool hold; // known before anything is written
-    WK_TRY(wk_trainer_place_pictures(t, &hold, err));
+    bool upload; // known before anything is written
+    WK_TRY(wk_trainer_choose_frame_placement(t, &upload, err));
     WK_TRY(open_replay(t, err));
-    return hold ? wk_trainer_hold_pictures(t, err) : WK_OK;
+    return upload ? wk_trainer_upload_frames(t, err) : WK_OK;
 }
 
 wk_status wk_trainer_create(const wk_run_config *config, const char *directory, wk_trainer **out,
@@ -106,7 +106,7 @@ wk_status wk_trainer_create(const wk_run_config *config, const char *directory, 
     return status;
 }
 
-wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_code *code,
+wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_plugins *code,
                                const wk_dir *directory, wk_trainer **out, wk_error *err)
 {
     wk_trainer *t = calloc(1, sizeof *t);
@@ -128,7 +128,7 @@ wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_code *c
 void wk_trainer_destroy(wk_trainer *t)
 {
     if (!t) return;
-    wk_resident_destroy(t->resident);
+    wk_device_frames_destroy(t->device_frames);
     wk_acting_destroy(t->acting);
     wk_learner_destroy(t->learner);
     for (int i = 0; i < 2; i++)
@@ -142,7 +142,7 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_space_destroy(t->space);
     wk_dir_close(t->checkpoints);
     wk_dir_close(t->directory);
-    free(t->lanes);
+    free(t->running);
     free(t->actions);
     free(t->images);
     free(t->first);
@@ -164,15 +164,15 @@ static bool prefilling(const wk_trainer *t)
 static wk_status begin_episodes(wk_trainer *t, wk_error *err)
 {
     for (int i = 0; i < t->count; i++) {
-        wk_lane *lane = &t->lanes[i];
-        if (lane->active) continue;
-        *lane = (wk_lane){.episode = t->counters.episodes++};
+        wk_running_episode *running = &t->running[i];
+        if (running->active) continue;
+        *running = (wk_running_episode){.episode = t->counters.episodes++};
         size_t space;
-        WK_TRY(wk_curriculum_next(t->curriculum, lane->episode, prefilling(t), lane->theta, &space,
-                                  err));
-        lane->space = space;
-        WK_TRY(wk_vec_plan_reset(t->vec, i, lane->theta, (size_t)t->domain->n_params,
-                                 t->config.seed, lane->episode, err));
+        WK_TRY(wk_curriculum_next(t->curriculum, running->episode, prefilling(t), running->theta,
+                                  &space, err));
+        running->space = space;
+        WK_TRY(wk_vec_plan_reset(t->vec, i, running->theta, (size_t)t->domain->n_params,
+                                 t->config.seed, running->episode, err));
     }
     return WK_OK;
 }
@@ -215,8 +215,8 @@ static void report_errors(wk_trainer *t, const wk_samples *b)
 static wk_status prepare_batch(wk_trainer *t, uint64_t number, wk_error *err)
 {
     double began = wk_clock_seconds();
-    wk_samples *b = &t->samples[t->side];
-    WK_TRY(wk_samples_draw(b, t->replay, t->resident, t->config.seed, number, err));
+    wk_samples *b = &t->samples[t->next_slot];
+    WK_TRY(wk_samples_draw(b, t->replay, t->device_frames, t->config.seed, number, err));
     int tasks = wk_learner_get_config(t->learner)->tasks;
     if (tasks > 0) wk_samples_choose(b, t->tasks, tasks);
     wk_learner_batch batch = wk_samples_view(b);
@@ -231,7 +231,7 @@ static wk_status open_update(wk_trainer *t, wk_error *err)
 {
     if (!t->staged) WK_TRY(prepare_batch(t, t->counters.updates, err));
     double began = wk_clock_seconds();
-    t->side = !t->side;
+    t->next_slot = !t->next_slot;
     t->staged = false;
     t->open = true;
     WK_TRY(wk_learner_start(t->learner, err));
@@ -247,7 +247,7 @@ static wk_status close_update(wk_trainer *t, wk_error *err)
     t->open = false;
     WK_TRY(wk_learner_finish(t->learner, &t->iteration.learner, t->delta, err));
     wk_learner_read_tasks(t->learner, &t->iteration.tasks);
-    report_errors(t, &t->samples[!t->side]);
+    report_errors(t, &t->samples[!t->next_slot]);
     t->counters.updates++;
     t->iteration.updates++;
     t->times.learn += wk_clock_seconds() - began;
@@ -265,7 +265,7 @@ static uint64_t count_updates(wk_trainer *t)
 {
     if (prefilling(t)) return 0;
     for (int i = 0; i < t->count; i++)
-        t->counters.debt += t->lanes[i].active != 0;
+        t->counters.debt += t->running[i].active != 0;
     uint64_t updates = t->counters.debt / (uint64_t)t->config.train_every;
     t->counters.debt %= (uint64_t)t->config.train_every;
     return can_learn(t) ? updates : 0;
@@ -287,17 +287,17 @@ static wk_status learn(wk_trainer *t, uint64_t updates, wk_error *err)
 
 static void note_end(wk_trainer *t, int i, bool diverged)
 {
-    wk_lane *lane = &t->lanes[i];
+    wk_running_episode *running = &t->running[i];
     wk_episode_end *end = &t->ended[t->iteration.n_ended++];
-    *end = (wk_episode_end){.episode = lane->episode,
+    *end = (wk_episode_end){.episode = running->episode,
                             .env = i,
-                            .space = lane->space,
-                            .theta = lane->theta,
-                            .steps = (int)lane->steps,
+                            .space = running->space,
+                            .theta = running->theta,
+                            .steps = (int)running->steps,
                             .diverged = diverged};
-    memcpy(end->returns, lane->returns, sizeof end->returns);
-    memcpy(end->completion, lane->completion, sizeof end->completion);
-    lane->active = 0;
+    memcpy(end->returns, running->returns, sizeof end->returns);
+    memcpy(end->completion, running->completion, sizeof end->completion);
+    running->active = 0;
 }
 
 // Lists the rows that all environments showed, and lets blocks that they fill be packed at once.
@@ -312,24 +312,24 @@ static void list_rows(wk_trainer *t)
                             .rewards = b->rewards + i * tasks,
                             .completion = b->completion + i * tasks,
                             .flags = b->flags[i]};
-    wk_replay_pack_ahead(t->replay, t->rows);
+    wk_replay_prepack(t->replay, t->rows);
 }
 
 // Stores what environment i showed. The last row of a diverged episode is not kept: it has no
 // picture.
 static wk_status store_row(wk_trainer *t, int i, wk_error *err)
 {
-    wk_lane *lane = &t->lanes[i];
+    wk_running_episode *running = &t->running[i];
     size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
     wk_replay_row row = t->rows[i];
     uint8_t flags = row.flags;
     bool first = flags & WK_IS_FIRST, diverged = flags & WK_IS_DIVERGED;
     if (first) {
-        WK_TRY(wk_replay_begin(t->replay, i, lane->theta, (int64_t)lane->space, err));
+        WK_TRY(wk_replay_begin(t->replay, i, running->theta, (int64_t)running->space, err));
         memset(t->actions + (size_t)i * width, 0, width * sizeof *t->actions);
-        lane->active = 1;
+        running->active = 1;
     } else {
-        lane->steps++;
+        running->steps++;
         t->counters.steps++;
     }
     t->counters.diverged += diverged;
@@ -338,8 +338,8 @@ static wk_status store_row(wk_trainer *t, int i, wk_error *err)
     else
         WK_TRY(wk_replay_append(t->replay, i, &row, err));
     for (size_t k = 0; k < tasks; k++) {
-        lane->returns[k] += first ? 0 : row.rewards[k];
-        lane->completion[k] = row.completion[k];
+        running->returns[k] += first ? 0 : row.rewards[k];
+        running->completion[k] = row.completion[k];
     }
     memcpy(t->images + (size_t)i * WK_IMAGE_BYTES, row.image, WK_IMAGE_BYTES);
     t->first[i] = first;
@@ -356,7 +356,7 @@ static wk_status store_rows(wk_trainer *t, wk_error *err)
     list_rows(t);
     for (int i = 0; i < t->count; i++)
         WK_TRY(store_row(t, i, err));
-    wk_trainer_check_pictures(t);
+    wk_trainer_check_device_frames(t);
     t->times.store += wk_clock_seconds() - began;
     if (!t->open || !can_learn(t)) return WK_OK;
     return prepare_batch(t, t->counters.updates + 1, err);
@@ -386,7 +386,7 @@ static wk_status await_environments(wk_trainer *t, wk_error *err)
 static wk_status move(wk_trainer *t, wk_error *err)
 {
     uint64_t updates = count_updates(t);
-    if (updates > 0 && wk_backend_works_beside(t->backend)) WK_TRY(open_update(t, err));
+    if (updates > 0 && wk_backend_is_async(t->backend)) WK_TRY(open_update(t, err));
     WK_TRY(send_environments(t, err));
     wk_error step_error = {0};
     wk_status learned = learn(t, updates, err);
@@ -419,12 +419,12 @@ void wk_trainer_watch(wk_trainer *t, wk_watchdog *watchdog)
     t->watchdog = watchdog;
 }
 
-wk_standing wk_trainer_standing(const wk_trainer *t)
+wk_progress wk_trainer_progress(const wk_trainer *t)
 {
     uint64_t running = 0;
     for (int i = 0; i < t->count; i++)
-        running += t->lanes[i].active;
-    wk_standing p = {.steps = t->counters.steps,
+        running += t->running[i].active;
+    wk_progress p = {.steps = t->counters.steps,
                      .frames = t->counters.steps * (uint64_t)t->domain->action_repeat,
                      .episodes = t->counters.episodes,
                      .updates = t->counters.updates,

@@ -25,7 +25,7 @@ wk_status wk_trainer_create(const wk_run_config *config, const char *directory, 
                             wk_error *err);
 /// The same in a directory that is open, with the plug-ins that the configuration names (borrowed);
 /// without them (NULL) it is refused.
-wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_code *code,
+wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_plugins *code,
                                const wk_dir *directory, wk_trainer **out, wk_error *err);
 /// NULL is allowed. Does not save.
 void wk_trainer_destroy(wk_trainer *trainer);
@@ -55,7 +55,7 @@ typedef struct wk_iteration {
 wk_status wk_trainer_step(wk_trainer *trainer, const wk_iteration **done, wk_error *err);
 
 /// Where a run stands.
-typedef struct wk_standing {
+typedef struct wk_progress {
     uint64_t steps;    // agent steps collected, prefill included
     uint64_t frames;   // steps times action_repeat
     uint64_t episodes; // begun
@@ -64,8 +64,8 @@ typedef struct wk_standing {
     uint64_t diverged; // episodes that ended by divergence
     bool prefilling;
     bool finished; // config.steps reached
-} wk_standing;
-wk_standing wk_trainer_standing(const wk_trainer *trainer);
+} wk_progress;
+wk_progress wk_trainer_progress(const wk_trainer *trainer);
 
 /// Has a watchdog, which stays the caller's, watch how long environments take.
 void wk_trainer_watch(wk_trainer *trainer, wk_watchdog *watchdog);
@@ -92,14 +92,14 @@ const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
 const wk_device *wk_trainer_device(const wk_trainer *trainer);
 
 /// Where batches take their pictures from, and why: "in GPU memory, ...". It changes once, to
-/// another place, when the device turns out to have no room (`lost`, may be NULL).
-const char *wk_trainer_pictures(const wk_trainer *trainer, bool *lost);
+/// another place, when the device turns out to have no room (`device_full`, may be NULL).
+const char *wk_trainer_frame_placement(const wk_trainer *trainer, bool *device_full);
 
 /// The domain's name of the learner's task k.
 const char *wk_trainer_task_name(const wk_trainer *trainer, int k);
 
 /// Bytes kept for the caller with the checkpoint (positions of logs), at most
-/// WK_TRAINER_NOTE_BYTES.
+/// WK_CHECKPOINT_NOTE_BYTES.
 void *wk_trainer_note(wk_trainer *trainer);
 
 /// Writes a checkpoint under `directory`/checkpoints, durably, and removes those beyond

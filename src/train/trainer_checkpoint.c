@@ -23,7 +23,7 @@ static wk_run_state state_of(wk_trainer *t)
     return (wk_run_state){.count = t->count,
                           .domain = t->domain,
                           .counters = &t->counters,
-                          .lanes = t->lanes,
+                          .running = t->running,
                           .actions = t->actions,
                           .images = t->images,
                           .first = t->first,
@@ -187,7 +187,7 @@ static wk_status prune(wk_trainer *t, wk_error *err)
     wk_array_free(&steps);
     if (status != WK_OK) return status;
     free(bytes);
-    return wk_replay_log_forget(t->replay_log, &head.replay, err);
+    return wk_replay_log_prune(t->replay_log, &head.replay, err);
 }
 
 static wk_status write_files(wk_trainer *t, const wk_dir *folder, wk_error *err)
@@ -241,7 +241,7 @@ static wk_status load_files(wk_trainer *t, uint64_t step, const wk_dir *folder,
     wk_run_state state = state_of(t);
     WK_TRY(wk_checkpoint_read(folder, &bytes, &head, err));
     wk_status status = WK_OK;
-    if (!wk_run_config_has_hash(&t->config, head.config) || head.lanes != (uint64_t)t->count)
+    if (!wk_run_config_has_hash(&t->config, head.config) || head.running != (uint64_t)t->count)
         status = wk_fail(err, WK_E_INPUT,
                          "the checkpoint at step %" PRIu64 " belongs to another configuration; "
                          "continue with the one in config.yaml, or choose another directory",
@@ -269,7 +269,7 @@ static wk_status check_replay(void *trainer, wk_error *err)
 {
     const wk_trainer *t = trainer;
     for (int i = 0; i < t->count; i++)
-        if (wk_replay_running(t->replay, i) != (t->lanes[i].active != 0))
+        if (wk_replay_running(t->replay, i) != (t->running[i].active != 0))
             return wk_fail(err, WK_E_FORMAT,
                            "the replay log and the checkpoint disagree on whether environment %d "
                            "runs",
@@ -298,7 +298,7 @@ static wk_status open_log(wk_trainer *t, const wk_replay_mark *mark, bool keep_r
 
 // A checkpoint that cannot be continued must not stand in the way when its step comes again, and is
 // not ours to delete.
-static wk_status set_aside(const wk_trainer *t, uint64_t step, wk_error *err)
+static wk_status rename_damaged(const wk_trainer *t, uint64_t step, wk_error *err)
 {
     char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX];
     wk_entry there = WK_ENTRY_OTHER;
@@ -340,7 +340,7 @@ static wk_status resume_any(wk_trainer *t, const wk_steps *steps, wk_error *err)
         if (status == WK_OK) {
             t->resumed_from = (int64_t)steps->items[i];
             for (size_t k = i + 1; k < count; k++)
-                WK_TRY(set_aside(t, steps->items[k], err));
+                WK_TRY(rename_damaged(t, steps->items[k], err));
             return wk_dir_remove(t->checkpoints, WK_CHECKPOINT_NONE_YET, err);
         }
         if (i + 1 == count) snprintf(t->resume_note, sizeof t->resume_note, "%s", err->message);
@@ -418,7 +418,7 @@ static wk_status open_checkpoints(wk_trainer *t, wk_steps *steps, wk_error *err)
     return wk_file_write_in(t->checkpoints, WK_CHECKPOINT_NONE_YET, text, sizeof text - 1, err);
 }
 
-wk_status wk_checkpoint_resume(wk_trainer *t, wk_error *err)
+wk_status wk_trainer_resume(wk_trainer *t, wk_error *err)
 {
     wk_steps steps = {0};
     wk_status status = open_checkpoints(t, &steps, err);

@@ -13,8 +13,8 @@
 struct wk_trainer {
     wk_run_config config;
     wk_dir *directory;
-    wk_dir *checkpoints;     // in it
-    const wk_run_code *code; // of its plug-ins; NULL: everything is built in
+    wk_dir *checkpoints;        // in it
+    const wk_run_plugins *code; // of its plug-ins; NULL: everything is built in
     wk_run_world world;
     const wk_domain *domain; // the one of `world`
     wk_space *space;
@@ -28,21 +28,21 @@ struct wk_trainer {
     void *acting_state; // its recurrent states on their way to and from a checkpoint
     wk_replay *replay;
     wk_replay_log *replay_log;
-    wk_resident *resident; // its pictures on the device; NULL: batches come from the host
-    char pictures[400];    // where they are and why, for people
-    bool lost;             // the device had no more room for them
-    int count;             // environments
+    wk_device_frames *device_frames; // its pictures on the device; NULL: batches come from the host
+    char frame_placement[400];       // where they are and why, for people
+    bool device_full;                // the device had no more room for them
+    int count;                       // environments
 
     wk_trainer_counters counters;
-    wk_lane *lanes;      // [count]
-    float *actions;      // [count,A] that led to the current images
-    uint8_t *images;     // [count,64,64,3] current
-    uint8_t *first;      // [count] the current image begins an episode
-    wk_replay_row *rows; // [count] on their way into the replay
-    uint64_t note[WK_TRAINER_NOTE_BYTES / sizeof(uint64_t)];
+    wk_running_episode *running; // [count]
+    float *actions;              // [count,A] that led to the current images
+    uint8_t *images;             // [count,64,64,3] current
+    uint8_t *first;              // [count] the current image begins an episode
+    wk_replay_row *rows;         // [count] on their way into the replay
+    uint64_t note[WK_CHECKPOINT_NOTE_BYTES / sizeof(uint64_t)];
 
     wk_samples samples[2]; // the batch of the running update, and the next
-    int side;              // which of them is the next
+    int next_slot;         // which of them is the next
     bool staged;           // it is filled and on the device
     bool open;             // an update runs that was not waited for
     float *delta;          // error estimates of a batch, and the θ they are about
@@ -59,12 +59,12 @@ struct wk_trainer {
 
 /// Decides by config.replay_resident and the device's memory whether the replay's pictures are to
 /// lie on the device. WK_E_MEMORY where they must and do not fit.
-wk_status wk_trainer_place_pictures(wk_trainer *trainer, bool *hold, wk_error *err);
+wk_status wk_trainer_choose_frame_placement(wk_trainer *trainer, bool *upload, wk_error *err);
 /// Brings them there, and holds them from now on; where there is no room after all they stay on the
 /// host, unless they must not.
-wk_status wk_trainer_hold_pictures(wk_trainer *trainer, wk_error *err);
+wk_status wk_trainer_upload_frames(wk_trainer *trainer, wk_error *err);
 /// Goes on with pictures from the host when the device has no more room.
-void wk_trainer_check_pictures(wk_trainer *trainer);
+void wk_trainer_check_device_frames(wk_trainer *trainer);
 
 /// Makes a fresh replay buffer in place of the one before.
 wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);
@@ -72,6 +72,6 @@ wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);
 /// Continues from the newest checkpoint that is whole and whose replay data is; leaves a fresh
 /// trainer alone in a directory where a run may begin. Nothing is cut or deleted before the
 /// checkpoint is loaded.
-wk_status wk_checkpoint_resume(wk_trainer *trainer, wk_error *err);
+wk_status wk_trainer_resume(wk_trainer *trainer, wk_error *err);
 
 #endif

@@ -7,15 +7,15 @@
 
 enum { SEQUENCES = 6, CONTEXT = 5 };
 
-struct wk_pictures {
+struct wk_training_images {
     wk_trainer *trainer;
     wk_open_loop *loop; // from the first clip on
     int steps;
 };
 
-wk_status wk_pictures_create(wk_trainer *trainer, wk_pictures **out, wk_error *err)
+wk_status wk_training_images_create(wk_trainer *trainer, wk_training_images **out, wk_error *err)
 {
-    wk_pictures *p = calloc(1, sizeof *p);
+    wk_training_images *p = calloc(1, sizeof *p);
     if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for pictures");
     p->trainer = trainer;
     p->steps = wk_trainer_config(trainer)->length;
@@ -23,14 +23,14 @@ wk_status wk_pictures_create(wk_trainer *trainer, wk_pictures **out, wk_error *e
     return WK_OK;
 }
 
-void wk_pictures_destroy(wk_pictures *p)
+void wk_training_images_destroy(wk_training_images *p)
 {
     if (!p) return;
     wk_open_loop_destroy(p->loop);
     free(p);
 }
 
-wk_status wk_pictures_heatmap(wk_pictures *p, wk_metrics *metrics, wk_error *err)
+wk_status wk_training_images_heatmap(wk_training_images *p, wk_metrics *metrics, wk_error *err)
 {
     wk_heatmap map;
     wk_image image = {0};
@@ -43,7 +43,7 @@ wk_status wk_pictures_heatmap(wk_pictures *p, wk_metrics *metrics, wk_error *err
     return status;
 }
 
-wk_status wk_pictures_open_loop(wk_pictures *p, wk_metrics *metrics, wk_error *err)
+wk_status wk_training_images_open_loop(wk_training_images *p, wk_metrics *metrics, wk_error *err)
 {
     wk_replay *replay = wk_trainer_replay(p->trainer);
     if (wk_replay_sampleable(replay, p->steps) == 0) return WK_OK;
@@ -54,7 +54,7 @@ wk_status wk_pictures_open_loop(wk_pictures *p, wk_metrics *metrics, wk_error *e
     wk_open_loop_input input = wk_open_loop_get_input(p->loop);
     wk_replay_batch rows = {.images = input.images, .actions = input.actions, .first = input.first};
     uint64_t seed = wk_rng_key(wk_trainer_config(p->trainer)->seed, "pictures");
-    WK_TRY(wk_replay_sample(replay, seed, wk_trainer_standing(p->trainer).steps, SEQUENCES,
+    WK_TRY(wk_replay_sample(replay, seed, wk_trainer_progress(p->trainer).steps, SEQUENCES,
                             p->steps, &rows, err));
     WK_TRY(wk_open_loop_run(p->loop, err));
     const wk_image *frames;

@@ -8,19 +8,21 @@
 #include "log/metrics.h"
 #include "train/trainer.h"
 
-typedef struct wk_pictures wk_pictures;
+typedef struct wk_training_images wk_training_images;
 
 /// Borrows the trainer. The graph of the predictions is made when the first is asked for.
-wk_status wk_pictures_create(wk_trainer *trainer, wk_pictures **out, wk_error *err);
+wk_status wk_training_images_create(wk_trainer *trainer, wk_training_images **out, wk_error *err);
 /// NULL is allowed.
-void wk_pictures_destroy(wk_pictures *pictures);
+void wk_training_images_destroy(wk_training_images *images);
 
 /// Notes `env_sampler/heatmap`, a still.
-wk_status wk_pictures_heatmap(wk_pictures *pictures, wk_metrics *metrics, wk_error *err);
+wk_status wk_training_images_heatmap(wk_training_images *images, wk_metrics *metrics,
+                                     wk_error *err);
 
 /// Notes `train_openl_image`, a clip of up to 6 sequences side by side as dreamer shows them:
 /// truth, model, error; the model sees 5 frames and imagines the rest. Nothing while no episode is
 /// long enough.
-wk_status wk_pictures_open_loop(wk_pictures *pictures, wk_metrics *metrics, wk_error *err);
+wk_status wk_training_images_open_loop(wk_training_images *images, wk_metrics *metrics,
+                                       wk_error *err);
 
 #endif

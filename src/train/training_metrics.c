@@ -14,7 +14,7 @@ static void note(wk_metrics *metrics, const char *prefix, const char *name, doub
     wk_metrics_scalar(metrics, full, value);
 }
 
-void wk_measure_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
+void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
 {
     double length = 0, diverged = 0, count = done->n_ended;
     for (int i = 0; i < done->n_ended; i++) {
@@ -44,7 +44,7 @@ void wk_measure_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_
     }
 }
 
-static void note_policy(wk_metrics *metrics, const char *name, const wk_policy_metrics *p)
+static void add_policy(wk_metrics *metrics, const char *name, const wk_policy_metrics *p)
 {
     note(metrics, "train/actor_loss_", name, p->actor_loss);
     note(metrics, "train/critic_loss_", name, p->critic_loss);
@@ -54,42 +54,42 @@ static void note_policy(wk_metrics *metrics, const char *name, const wk_policy_m
     note(metrics, "train/actor_ent_", name, p->entropy);
 }
 
-void wk_measure_task(wk_metrics *metrics, const char *name, const wk_task_metrics *m, int k)
+void wk_metrics_add_task(wk_metrics *metrics, const char *name, const wk_task_metrics *m, int k)
 {
     note(metrics, "train/reward_loss_", name, m->reward_loss[k]);
-    note_policy(metrics, name, &m->policy[k]);
+    add_policy(metrics, name, &m->policy[k]);
 }
 
 // How the curriculum sees its environments: spread of the errors, how far its choice is from the
 // default.
-static void note_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
+static void add_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
 {
-    wk_curriculum_view view = wk_curriculum_look(curriculum);
-    double sum = 0, largest = 0, least = INFINITY, known = 0, visited = 0;
+    wk_curriculum_view view = wk_curriculum_get_view(curriculum);
+    double sum = 0, max = 0, min = INFINITY, known = 0, visited = 0;
     for (size_t i = 0; i < view.count; i++) {
         visited += view.visits[i] > 0;
         if (isnan(view.error[i])) continue;
         known++;
         sum += view.error[i];
-        largest = fmax(largest, view.error[i]);
-        least = fmin(least, view.error[i]);
+        max = fmax(max, view.error[i]);
+        min = fmin(min, view.error[i]);
     }
     wk_metrics_scalar(metrics, "env_sampler/visited", visited);
     wk_metrics_scalar(metrics, "env_sampler/with_error", known);
     wk_metrics_scalar(metrics, "env_sampler/ens_uncert_magnitude_mean", known ? sum / known : NAN);
-    wk_metrics_scalar(metrics, "env_sampler/ens_uncert_magnitude_max", known ? largest : NAN);
-    wk_metrics_scalar(metrics, "env_sampler/ens_uncert_magnitude_min", known ? least : NAN);
+    wk_metrics_scalar(metrics, "env_sampler/ens_uncert_magnitude_max", known ? max : NAN);
+    wk_metrics_scalar(metrics, "env_sampler/ens_uncert_magnitude_min", known ? min : NAN);
     wk_metrics_scalar(metrics, "env_sampler/ignored", (double)wk_curriculum_ignored(curriculum));
 }
 
 // Figures of single θ, as the authors log them; large grids have the heat map instead.
-static void note_environments(wk_metrics *metrics, wk_trainer *trainer)
+static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
 {
-    enum { MOST = 64 };
+    enum { MAX_VALUES = 64 };
     const wk_curriculum *curriculum = wk_trainer_curriculum(trainer);
-    wk_curriculum_view view = wk_curriculum_look(curriculum);
-    double probability[MOST], episodes = 0;
-    if (view.count > MOST) return;
+    wk_curriculum_view view = wk_curriculum_get_view(curriculum);
+    double probability[MAX_VALUES], episodes = 0;
+    if (view.count > MAX_VALUES) return;
     wk_curriculum_distribution(curriculum, probability);
     for (size_t i = 0; i < view.count; i++)
         episodes += (double)view.visits[i];
@@ -111,8 +111,8 @@ static void note_environments(wk_metrics *metrics, wk_trainer *trainer)
     }
 }
 
-void wk_measure_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_iteration *done,
-                        const wk_standing *now)
+void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_iteration *done,
+                            const wk_progress *now)
 {
     const wk_learner_metrics *m = &done->learner;
     uint64_t updates, skipped;
@@ -134,9 +134,9 @@ void wk_measure_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_itera
     wk_metrics_scalar(metrics, "train/ensemble_grad_norm", m->ensemble_norm);
     wk_metrics_scalar(metrics, "train/disagreement", m->disagreement);
     const wk_learner_config *config = wk_learner_get_config(wk_trainer_learner(trainer));
-    if (config->exploration == WK_EXPLORE_PLAN2EXPLORE) note_policy(metrics, "expl", &m->explore);
+    if (config->exploration == WK_EXPLORE_PLAN2EXPLORE) add_policy(metrics, "expl", &m->explore);
     for (int k = 0; k < config->tasks; k++)
-        wk_measure_task(metrics, wk_trainer_task_name(trainer, k), &done->tasks, k);
-    note_curriculum(metrics, wk_trainer_curriculum(trainer));
-    note_environments(metrics, trainer);
+        wk_metrics_add_task(metrics, wk_trainer_task_name(trainer, k), &done->tasks, k);
+    add_curriculum(metrics, wk_trainer_curriculum(trainer));
+    add_environments(metrics, trainer);
 }

@@ -6,13 +6,14 @@
 #include "train/trainer.h"
 
 /// Notes the episodes that ended in an iteration: means over them, and the θ of the last.
-void wk_measure_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done);
+void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain,
+                             const wk_iteration *done);
 
 /// Notes the figures of the learner's task k, called `name`.
-void wk_measure_task(wk_metrics *metrics, const char *name, const wk_task_metrics *m, int k);
+void wk_metrics_add_task(wk_metrics *metrics, const char *name, const wk_task_metrics *m, int k);
 
 /// Notes the learner's losses, the curriculum's state and the counters.
-void wk_measure_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_iteration *done,
-                        const wk_standing *now);
+void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_iteration *done,
+                            const wk_progress *now);
 
 #endif

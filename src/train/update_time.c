@@ -13,10 +13,11 @@ typedef struct rig {
     wk_pool *pool;
     wk_backend *backend;
     wk_learner *learner;
-    wk_noise noise;
+    wk_synthetic_batch noise;
 } rig;
 
-static wk_status build(rig *r, const wk_run_config *config, const wk_run_code *code, wk_error *err)
+static wk_status build(rig *r, const wk_run_config *config, const wk_run_plugins *code,
+                       wk_error *err)
 {
     wk_run_world world;
     wk_learner_config learner;
@@ -26,7 +27,7 @@ static wk_status build(rig *r, const wk_run_config *config, const wk_run_code *c
     WK_TRY(wk_pool_create(config->env_threads, &r->pool, err));
     WK_TRY(wk_device_open(config->device, config->precision, r->pool, &r->backend, &device, err));
     WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &learner, r->backend, &r->learner, err));
-    return wk_noise_make(&learner, r->backend, &r->noise, err);
+    return wk_synthetic_batch_create(&learner, r->backend, &r->noise, err);
 }
 
 // As the loop does it: the next batch is staged while an update runs.
@@ -59,18 +60,18 @@ static wk_status measure(rig *r, double *seconds, wk_error *err)
 static void free_rig(rig *r)
 {
     wk_learner_destroy(r->learner);
-    wk_noise_free(&r->noise);
+    wk_synthetic_batch_free(&r->noise);
     wk_backend_destroy(r->backend);
     wk_pool_destroy(r->pool);
 }
 
-wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_code *code,
+wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_plugins *code,
                                  wk_update_time *out, wk_error *err)
 {
     rig r = {0};
     wk_status status = build(&r, config, code, err);
     if (status == WK_OK) status = measure(&r, &out->seconds, err);
-    if (status == WK_OK) out->beside = wk_backend_works_beside(r.backend);
+    if (status == WK_OK) out->beside = wk_backend_is_async(r.backend);
     free_rig(&r);
     return status;
 }

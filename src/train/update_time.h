@@ -12,7 +12,7 @@ typedef struct wk_update_time {
 
 /// Makes the learner of the run, updates it with noise for about a second (once, where one takes
 /// longer) and lets it go. Nothing of the run is touched.
-wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_code *code,
+wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_plugins *code,
                                  wk_update_time *out, wk_error *err);
 
 #endif

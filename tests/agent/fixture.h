@@ -25,39 +25,39 @@ static inline wk_learner_config tiny(int tasks)
     return c;
 }
 
-typedef struct rig {
+typedef struct fixture {
     wk_pool *pool;
     wk_backend *backend;
     wk_learner *learner;
-} rig;
+} fixture;
 
-static inline rig open_rig_for(unsigned uses, wk_learner_config config, int threads)
+static inline fixture open_rig_for(unsigned uses, wk_learner_config config, int threads)
 {
-    rig r = {0};
+    fixture r = {0};
     assert_ok(wk_pool_create(threads, &r.pool, &err));
     assert_ok(test_backend_create(r.pool, &r.backend, &err));
     assert_ok(wk_learner_create_for(uses, &config, r.backend, &r.learner, &err));
     return r;
 }
 
-static inline rig open_rig(wk_learner_config config, int threads)
+static inline fixture open_fixture(wk_learner_config config, int threads)
 {
     return open_rig_for(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, config, threads);
 }
 
 // A learner on a device that works when it should not yet, or on the GPU.
-static inline rig open_beside(wk_learner_config config, beside_mode mode)
+static inline fixture open_beside(wk_learner_config config, async_mode mode)
 {
-    rig r = {0};
+    fixture r = {0};
     assert_ok(wk_pool_create(1, &r.pool, &err));
     assert_ok(test_backend_create(r.pool, &r.backend, &err));
-    if (!wk_backend_works_beside(r.backend)) beside_make(r.backend, mode);
-    beside_set_memory(0, INT_MAX);
+    if (!wk_backend_is_async(r.backend)) async_device_make(r.backend, mode);
+    async_device_set_memory(0, INT_MAX);
     assert_ok(wk_learner_create(&config, r.backend, &r.learner, &err));
     return r;
 }
 
-static inline void close_rig(rig *r)
+static inline void close_fixture(fixture *r)
 {
     wk_learner_destroy(r->learner);
     wk_backend_destroy(r->backend);
@@ -105,7 +105,7 @@ typedef struct record {
     float delta[ROWS];
 } record;
 
-static inline record update(rig *r, uint64_t number)
+static inline record update(fixture *r, uint64_t number)
 {
     record out;
     memset(&out, 0, sizeof out);
@@ -119,7 +119,7 @@ static inline record update(rig *r, uint64_t number)
 }
 
 // All weights of a set, malloc'd.
-static inline uint8_t *weights(const rig *r, wk_set_id set, size_t *size)
+static inline uint8_t *weights(const fixture *r, wk_set_id set, size_t *size)
 {
     wk_buffer *buffer = wk_params_buffer(r->learner->params[set]);
     uint8_t *bytes = malloc(buffer->size);
@@ -129,7 +129,7 @@ static inline uint8_t *weights(const rig *r, wk_set_id set, size_t *size)
     return bytes;
 }
 
-static inline void assert_same_weights(const rig *a, const rig *b)
+static inline void assert_same_weights(const fixture *a, const fixture *b)
 {
     for (int set = 0; set < WK_SETS; set++) {
         if (!a->learner->params[set] || !b->learner->params[set]) continue;

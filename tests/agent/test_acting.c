@@ -10,7 +10,7 @@ static void act(wk_acting *acting, const batch *b, int step, const uint8_t *firs
                              b->actions + step * B * A, first, mode, actions, &err));
 }
 
-static wk_acting *open_acting(rig *r, int policy)
+static wk_acting *open_acting(fixture *r, int policy)
 {
     wk_acting *acting;
     assert_ok(wk_acting_create(r->learner, policy, B, &acting, &err));
@@ -22,7 +22,7 @@ static const uint8_t none[B] = {0}, all[B] = {1, 1, 1};
 static void actions_are_within_range_and_repeat_with_the_seed(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(TASKS), 1);
+    fixture r = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
     for (int policy = WK_POLICY_EXPLORE; policy < TASKS; policy++) {
         wk_acting *one = open_acting(&r, policy), *two = open_acting(&r, policy);
@@ -38,13 +38,13 @@ static void actions_are_within_range_and_repeat_with_the_seed(void **state)
         wk_acting_destroy(two);
     }
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void a_first_flag_forgets_what_was_before(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE),
               *used = open_acting(&r, WK_POLICY_EXPLORE);
@@ -63,13 +63,13 @@ static void a_first_flag_forgets_what_was_before(void **state)
     wk_acting_destroy(fresh);
     wk_acting_destroy(used);
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE),
               *used = open_acting(&r, WK_POLICY_EXPLORE);
@@ -88,13 +88,13 @@ static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
     wk_acting_destroy(fresh);
     wk_acting_destroy(used);
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void samples_vary_around_the_mode(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *acting = open_acting(&r, WK_POLICY_EXPLORE);
     float x[B * A], y[B * A], mode[B * A];
@@ -107,13 +107,13 @@ static void samples_vary_around_the_mode(void **state)
         assert_true(fabs((double)mode[i]) < 0.9);
     wk_acting_destroy(acting);
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void a_saved_acting_state_continues_bit_for_bit(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *one = open_acting(&r, WK_POLICY_EXPLORE), *two = open_acting(&r, WK_POLICY_EXPLORE);
     float x[B * A], y[B * A];
@@ -132,14 +132,14 @@ static void a_saved_acting_state_continues_bit_for_bit(void **state)
     wk_acting_destroy(one);
     wk_acting_destroy(two);
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 // Acting reads the weights in place: training changes what is done without making anything anew.
 static void acting_follows_the_weights(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *acting = open_acting(&r, WK_POLICY_EXPLORE);
     float x[B * A], y[B * A];
@@ -149,7 +149,7 @@ static void acting_follows_the_weights(void **state)
     assert_memory_not_equal(x, y, sizeof x);
     wk_acting_destroy(acting);
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 int main(void)

@@ -248,7 +248,7 @@ static wk_tensor stored_at(const fixture *f, const wk_buffer *buffer, size_t off
 static int behind_model_gradient(const fixture *f, size_t i)
 {
     const wk_optimizer *optimizer = f->learner->optimizers[WK_SET_MODEL];
-    size_t offset = wk_optimizer_left_offset(optimizer) +
+    size_t offset = wk_optimizer_handoff_offset(optimizer) +
                     wk_params_at(f->learner->params[WK_SET_MODEL], i)->offset;
     return modelled(f, stored_at(f, wk_optimizer_buffer(optimizer), offset));
 }
@@ -258,7 +258,7 @@ static int behind_gradient(const fixture *f, wk_set_id set, size_t i)
 {
     if (set == WK_SET_MODEL) return behind_model_gradient(f, i);
     bool task = set >= WK_SET_REWARD;
-    const wk_unit *unit = task ? &f->learner->tasks : &f->learner->learn;
+    const wk_compiled_graph *unit = task ? &f->learner->tasks : &f->learner->learn;
     int weight = wk_scope_tensors(unit->scope[set])[i].id;
     for (size_t k = 0; k < unit->graph->nodes.count; k++) {
         const wk_node *node = &unit->graph->nodes.items[k];

@@ -10,14 +10,14 @@
 static void assert_same_run(wk_learner_config config, int threads, wk_learner_config other,
                             int other_threads)
 {
-    rig a = open_rig(config, threads), b = open_rig(other, other_threads);
+    fixture a = open_fixture(config, threads), b = open_fixture(other, other_threads);
     for (uint64_t n = 0; n < UPDATES; n++) {
         record x = update(&a, n), y = update(&b, n);
         assert_memory_equal(&x, &y, sizeof x);
     }
     assert_same_weights(&a, &b);
-    close_rig(&a);
-    close_rig(&b);
+    close_fixture(&a);
+    close_fixture(&b);
 }
 
 static void the_same_seed_gives_the_same_bytes(void **state)
@@ -31,11 +31,11 @@ static void another_seed_gives_other_bytes(void **state)
     (void)state;
     wk_learner_config other = tiny(0);
     other.seed++;
-    rig a = open_rig(tiny(0), 1), b = open_rig(other, 1);
+    fixture a = open_fixture(tiny(0), 1), b = open_fixture(other, 1);
     record x = update(&a, 0), y = update(&b, 0);
     assert_memory_not_equal(&x, &y, sizeof x);
-    close_rig(&a);
-    close_rig(&b);
+    close_fixture(&a);
+    close_fixture(&b);
 }
 
 static void task_policies_alongside_do_not_change_the_reward_free_run(void **state)
@@ -52,7 +52,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 }
 
 // One step for each trained set, one per member of a stack.
-static uint64_t steps_of_an_update(const rig *r)
+static uint64_t steps_of_an_update(const fixture *r)
 {
     const wk_learner_config *c = &r->learner->config;
     return (uint64_t)(1 + c->ensemble + (c->exploration == WK_EXPLORE_PLAN2EXPLORE ? 2 : 0) +
@@ -63,7 +63,7 @@ static void assert_skips(float bad)
 {
     wk_learner_config config = tiny(TASKS);
     config.slow_period = 1000; // the slow copies' refresh is no step
-    rig a = open_rig(config, 1), twin = open_rig(config, 1);
+    fixture a = open_fixture(config, 1), twin = open_fixture(config, 1);
     update(&a, 0);
     update(&twin, 0);
     batch *b = make_batch(1);
@@ -75,17 +75,17 @@ static void assert_skips(float bad)
     assert_ok(wk_learner_update(a.learner, &v, &metrics, delta, &err));
     assert_ok(wk_learner_update_tasks(a.learner, &v, NULL, &err));
     free(b);
-    assert_string_equal(wk_learner_metrics_fault(&metrics), "model_loss");
+    assert_string_equal(wk_learner_metrics_nonfinite(&metrics), "model_loss");
     assert_same_weights(&a, &twin);
     assert_ok(wk_learner_counts(a.learner, &updates, &skipped, &err));
     assert_int_equal(updates, 2);
     assert_int_equal(skipped, steps_of_an_update(&a));
     // Nothing bad was kept: the next update is a good one and can be saved.
     record next = update(&a, 2);
-    assert_null(wk_learner_metrics_fault(&next.metrics));
+    assert_null(wk_learner_metrics_nonfinite(&next.metrics));
     assert_ok(wk_learner_save(a.learner, PATH, &err));
-    close_rig(&a);
-    close_rig(&twin);
+    close_fixture(&a);
+    close_fixture(&twin);
     remove(PATH);
 }
 
@@ -93,7 +93,7 @@ static void assert_skips(float bad)
 static void an_update_in_three_parts_is_the_same_update(void **state)
 {
     (void)state;
-    rig whole = open_rig(tiny(0), 1), parts = open_rig(tiny(0), 1);
+    fixture whole = open_fixture(tiny(0), 1), parts = open_fixture(tiny(0), 1);
     batch *b[UPDATES + 1];
     for (uint64_t n = 0; n <= UPDATES; n++)
         b[n] = make_batch(n);
@@ -111,13 +111,13 @@ static void an_update_in_three_parts_is_the_same_update(void **state)
     assert_same_weights(&whole, &parts);
     for (uint64_t n = 0; n <= UPDATES; n++)
         free(b[n]);
-    close_rig(&whole);
-    close_rig(&parts);
+    close_fixture(&whole);
+    close_fixture(&parts);
 }
 
-static void compare_beside_with_behind(beside_mode mode)
+static void compare_overlapping_with_sequential(async_mode mode)
 {
-    rig behind = open_rig(tiny(TASKS), 1), beside = open_beside(tiny(TASKS), mode);
+    fixture behind = open_fixture(tiny(TASKS), 1), beside = open_beside(tiny(TASKS), mode);
     batch *b[UPDATES + 1];
     for (uint64_t n = 0; n <= UPDATES; n++)
         b[n] = make_batch(n);
@@ -138,17 +138,17 @@ static void compare_beside_with_behind(beside_mode mode)
         assert_memory_equal(&of_x, &of_y, sizeof of_x);
         assert_same_weights(&behind, &beside);
     }
-    close_rig(&behind);
-    close_rig(&beside);
+    close_fixture(&behind);
+    close_fixture(&beside);
     for (uint64_t n = 0; n <= UPDATES; n++)
         free(b[n]);
 }
 
-static void task_updates_beside_updates_are_those_behind_them(void **state)
+static void overlapping_task_updates_are_those_in_sequence(void **state)
 {
     (void)state;
-    for (int mode = BESIDE_LATE; mode <= BESIDE_AT_ONCE; mode++)
-        compare_beside_with_behind((beside_mode)mode);
+    for (int mode = ASYNC_LATE; mode <= ASYNC_EAGER; mode++)
+        compare_overlapping_with_sequential((async_mode)mode);
 }
 
 static void nan_in_a_batch_skips_counts_and_names_the_update(void **state)
@@ -166,7 +166,7 @@ static void infinity_in_a_batch_skips_counts_and_names_the_update(void **state)
 static void a_bad_reward_skips_its_own_task_only(void **state)
 {
     (void)state;
-    rig a = open_rig(tiny(TASKS), 1);
+    fixture a = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
     b->rewards[3 * TASKS + 1] = NAN;
     wk_learner_batch v = view(b);
@@ -178,7 +178,7 @@ static void a_bad_reward_skips_its_own_task_only(void **state)
     assert_int_equal(skipped, 1); // the reward head of task 1
     assert_true(isfinite(tasks.reward_loss[0]) && !isfinite(tasks.reward_loss[1]));
     free(b);
-    close_rig(&a);
+    close_fixture(&a);
 }
 
 static void random_exploration_has_no_actor_and_still_estimates_errors(void **state)
@@ -186,9 +186,9 @@ static void random_exploration_has_no_actor_and_still_estimates_errors(void **st
     (void)state;
     wk_learner_config config = tiny(0);
     config.exploration = WK_EXPLORE_RANDOM;
-    rig r = open_rig(config, 1);
+    fixture r = open_fixture(config, 1);
     record out = update(&r, 0);
-    assert_null(wk_learner_metrics_fault(&out.metrics));
+    assert_null(wk_learner_metrics_nonfinite(&out.metrics));
     for (int i = 0; i < ROWS; i++)
         assert_true(out.delta[i] > 0);
     assert_true(out.metrics.explore.actor_loss == 0);
@@ -196,20 +196,20 @@ static void random_exploration_has_no_actor_and_still_estimates_errors(void **st
     wk_acting *acting;
     assert_refused(wk_acting_create(r.learner, WK_POLICY_EXPLORE, 1, &acting, &err), WK_E_INPUT,
                    "random actions");
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 // δ of a start is the mean over steps of what the metrics average over everything.
 static void the_error_estimates_average_to_the_disagreement(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     record out = update(&r, 0);
     double sum = 0;
     for (int i = 0; i < ROWS; i++)
         sum += out.delta[i];
     assert_near(sum / ROWS, out.metrics.disagreement, 1e-5 * out.metrics.disagreement);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void a_rate_of_zero_trains_nothing(void **state)
@@ -217,7 +217,7 @@ static void a_rate_of_zero_trains_nothing(void **state)
     (void)state;
     wk_learner_config config = tiny(0);
     config.policy_rate = 0;
-    rig r = open_rig(config, 1);
+    fixture r = open_fixture(config, 1);
     size_t size;
     uint8_t *before = weights(&r, WK_SET_EXPLORE_ACTOR, &size);
     update(&r, 0);
@@ -227,7 +227,7 @@ static void a_rate_of_zero_trains_nothing(void **state)
         assert_near(y[i], x[i], 2e-6 * fabs((double)x[i]));
     free(before);
     free(after);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
@@ -253,14 +253,14 @@ static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
 static void a_learner_without_tasks_has_no_task_updates(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_learner_batch v = view(b);
     wk_acting *acting;
     assert_refused(wk_learner_update_tasks(r.learner, &v, NULL, &err), WK_E_INPUT, "without tasks");
     assert_refused(wk_acting_create(r.learner, 0, 1, &acting, &err), WK_E_INPUT, "task 0");
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 int main(void)
@@ -271,7 +271,7 @@ int main(void)
         cmocka_unit_test(task_policies_alongside_do_not_change_the_reward_free_run),
         cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(an_update_in_three_parts_is_the_same_update),
-        cmocka_unit_test(task_updates_beside_updates_are_those_behind_them),
+        cmocka_unit_test(overlapping_task_updates_are_those_in_sequence),
         cmocka_unit_test(nan_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(infinity_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(a_bad_reward_skips_its_own_task_only),

@@ -23,14 +23,14 @@ enum {
 };
 static const double CALM = 0.4; // largest turbulence in training
 
-static const double IMAGE_LOSS_FACTOR = 8;   // first image loss to the last, at least
-static const double COPY_SHARE = 0.95;       // one-step error to that of copying, at most
-static const double UNSEEN_FACTOR = 1.03;    // disagreement on unseen to that on trained, at least
-static const double LEAST_CORRELATION = 0.5; // of disagreement and one-step error over turbulence
-static const double COVERAGE_FACTOR = 1.2;   // cells of Plan2Explore to those of chance, at least
+static const double IMAGE_LOSS_FACTOR = 8; // first image loss to the last, at least
+static const double COPY_SHARE = 0.95;     // one-step error to that of copying, at most
+static const double UNSEEN_FACTOR = 1.03;  // disagreement on unseen to that on trained, at least
+static const double CORRELATION_MIN = 0.5; // of disagreement and one-step error over turbulence
+static const double COVERAGE_FACTOR = 1.2; // cells of Plan2Explore to those of chance, at least
 // Of the way from random actions to an expert who sees the whole state, for each task, and in the
 // mean.
-static const double LEAST_SHARE = 0.3, LEAST_MEAN_SHARE = 0.4;
+static const double SHARE_MIN = 0.3, MEAN_SHARE_MIN = 0.4;
 
 static wk_error err;
 
@@ -39,7 +39,7 @@ typedef struct fixture {
     wk_backend *backend;
     wk_learner *learner;
     wk_acting *explorer;
-    school data;
+    toy_data data;
     double first_loss, last_loss; // image losses: the first, and the mean of the last round
 } fixture;
 
@@ -48,36 +48,36 @@ static wk_learner_config config(void)
     wk_learner_config c = wk_learner_config_default();
     c.depth = 8, c.deter = 64, c.hidden = 64, c.stoch = 8, c.classes = 8, c.units = 64;
     c.layers = 2, c.ensemble = 4, c.batch = 6, c.length = 8, c.horizon = 8;
-    c.action_size = SCHOOL_ACTIONS, c.tasks = SCHOOL_TASKS, c.slow_period = 20;
+    c.action_size = TOY_ACTIONS, c.tasks = TOY_TASKS, c.slow_period = 20;
     c.model_rate = 2e-3f, c.ensemble_rate = 7e-4f, c.policy_rate = 3e-4f;
     c.discount = 0.95f, c.entropy_scale = 0.6f, c.seed = SEED;
     return c;
 }
 
-static void explore(fixture *f, school_batch *batch, wk_rng *rng)
+static void explore(fixture *f, toy_data_batch *batch, wk_rng *rng)
 {
     for (int i = 0; i < PREFILL_ROUNDS; i++)
-        school_collect(&f->data, school_random, 0, CALM);
+        toy_data_collect(&f->data, toy_data_random, 0, CALM);
     for (int i = 0; i < CYCLES; i++) {
         f->last_loss = 0;
         for (int k = 0; k < UPDATES; k++) {
             wk_learner_metrics metrics;
-            school_batch_draw(batch, &f->data, rng);
+            toy_data_batch_draw(batch, &f->data, rng);
             assert_ok(wk_learner_update(f->learner, &batch->view, &metrics, NULL, &err));
-            assert_null(wk_learner_metrics_fault(&metrics));
+            assert_null(wk_learner_metrics_nonfinite(&metrics));
             if (i + k == 0) f->first_loss = metrics.image_loss;
             f->last_loss += metrics.image_loss / UPDATES;
         }
-        school_rower explorer = {.acting = f->explorer, .mode = WK_ACT_SAMPLE};
+        toy_data_rower explorer = {.acting = f->explorer, .mode = WK_ACT_SAMPLE};
         for (int k = 0; k < ROUNDS; k++)
-            school_collect(&f->data, explorer, 0, CALM);
+            toy_data_collect(&f->data, explorer, 0, CALM);
     }
 }
 
-static void adapt(fixture *f, school_batch *batch, wk_rng *rng)
+static void adapt(fixture *f, toy_data_batch *batch, wk_rng *rng)
 {
     for (int i = 0; i < ADAPT_UPDATES; i++) {
-        school_batch_draw(batch, &f->data, rng);
+        toy_data_batch_draw(batch, &f->data, rng);
         assert_ok(wk_learner_observe(f->learner, &batch->view, &err));
         assert_ok(wk_learner_update_tasks(f->learner, &batch->view, NULL, &err));
     }
@@ -91,13 +91,13 @@ static int set_up(void **state)
     assert_ok(wk_pool_create(1, &f->pool, &err));
     assert_ok(wk_backend_cpu_create(f->pool, &f->backend, &err));
     assert_ok(wk_learner_create(&c, f->backend, &f->learner, &err));
-    assert_ok(wk_acting_create(f->learner, WK_POLICY_EXPLORE, SCHOOL_PONDS, &f->explorer, &err));
-    f->data = school_open(SEED);
-    school_batch batch = school_batch_open(c.length, c.batch);
+    assert_ok(wk_acting_create(f->learner, WK_POLICY_EXPLORE, TOY_PONDS, &f->explorer, &err));
+    f->data = toy_data_open(SEED);
+    toy_data_batch batch = toy_data_batch_open(c.length, c.batch);
     wk_rng rng = wk_rng_stream(SEED, "school batches", 0);
     explore(f, &batch, &rng);
     adapt(f, &batch, &rng);
-    school_batch_close(&batch);
+    toy_data_batch_close(&batch);
     *state = f;
     return 0;
 }
@@ -105,7 +105,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     fixture *f = *state;
-    school_close(&f->data);
+    toy_data_close(&f->data);
     wk_acting_destroy(f->explorer);
     wk_learner_destroy(f->learner);
     wk_backend_destroy(f->backend);
@@ -126,7 +126,7 @@ typedef struct foresight {
     double error, disagreement, copying;
 } foresight;
 
-static double copying_error(const school_batch *b)
+static double copying_error(const toy_data_batch *b)
 {
     double sum = 0;
     size_t count = (size_t)((b->length - 1) * b->size) * WK_IMAGE_BYTES;
@@ -139,13 +139,13 @@ static double copying_error(const school_batch *b)
 
 static foresight foresee(wk_prediction *prediction, double turbulence)
 {
-    enum { COUNT = (PREDICTED - 1) * SCHOOL_PONDS };
+    enum { COUNT = (PREDICTED - 1) * TOY_PONDS };
     float error[COUNT], disagreement[COUNT];
     foresight out = {0};
-    school s = school_open(SEED + 1);
-    school_batch b = school_batch_open(PREDICTED, SCHOOL_PONDS);
-    school_collect(&s, school_random, turbulence, turbulence);
-    school_batch_take(&b, &s, 0);
+    toy_data s = toy_data_open(SEED + 1);
+    toy_data_batch b = toy_data_batch_open(PREDICTED, TOY_PONDS);
+    toy_data_collect(&s, toy_data_random, turbulence, turbulence);
+    toy_data_batch_take(&b, &s, 0);
     wk_predicted to = {.error = error, .disagreement = disagreement};
     assert_ok(wk_prediction_run(prediction, &b.view, &to, &err));
     for (int i = 0; i < COUNT; i++) {
@@ -153,15 +153,15 @@ static foresight foresee(wk_prediction *prediction, double turbulence)
         out.disagreement += disagreement[i] / COUNT;
     }
     out.copying = copying_error(&b);
-    school_batch_close(&b);
-    school_close(&s);
+    toy_data_batch_close(&b);
+    toy_data_close(&s);
     return out;
 }
 
 static void foresee_all(const fixture *f, foresight *all)
 {
     wk_prediction *prediction;
-    assert_ok(wk_prediction_create(f->learner, SCHOOL_PONDS, PREDICTED, 1, &prediction, &err));
+    assert_ok(wk_prediction_create(f->learner, TOY_PONDS, PREDICTED, 1, &prediction, &err));
     for (int i = 0; i < TURBULENCES; i++)
         all[i] = foresee(prediction, 0.1 * i);
     wk_prediction_destroy(prediction);
@@ -215,31 +215,31 @@ static void the_ensemble_disagrees_more_where_the_model_is_wrong(void **state)
                   "with the one-step error %.2f\n",
                   trained, unseen, correlation);
     assert_true(unseen > UNSEEN_FACTOR * trained);
-    assert_true(correlation > LEAST_CORRELATION);
+    assert_true(correlation > CORRELATION_MIN);
 }
 
 // Over the whole run: the episodes after the prefill, beside as many of random actions.
 static void plan2explore_visits_more_of_the_pond_than_random_actions(void **state)
 {
     const fixture *f = *state;
-    school random = school_open(SEED);
+    toy_data random = toy_data_open(SEED);
     while (random.count < f->data.count)
-        school_collect(&random, school_random, 0, CALM);
-    int prefill = PREFILL_ROUNDS * SCHOOL_PONDS;
-    int cells = school_cells(&f->data, prefill, CELLS);
-    int random_cells = school_cells(&random, prefill, CELLS);
-    school_close(&random);
+        toy_data_collect(&random, toy_data_random, 0, CALM);
+    int prefill = PREFILL_ROUNDS * TOY_PONDS;
+    int cells = toy_data_cells(&f->data, prefill, CELLS);
+    int random_cells = toy_data_cells(&random, prefill, CELLS);
+    toy_data_close(&random);
     print_message("cells visited: %d by Plan2Explore, %d at random\n", cells, random_cells);
     assert_true(cells > COVERAGE_FACTOR * random_cells);
 }
 
-static double score(school_rower rower, int task)
+static double score(toy_data_rower rower, int task)
 {
-    school s = school_open(SEED + 3);
+    toy_data s = toy_data_open(SEED + 3);
     for (int i = 0; i < EVALUATION_ROUNDS; i++)
-        school_collect(&s, rower, 0, CALM);
-    double mean = school_score(&s, 0, task);
-    school_close(&s);
+        toy_data_collect(&s, rower, 0, CALM);
+    double mean = toy_data_score(&s, 0, task);
+    toy_data_close(&s);
     return mean;
 }
 
@@ -248,20 +248,20 @@ static void policies_from_imagination_solve_their_tasks(void **state)
 {
     const fixture *f = *state;
     double mean = 0;
-    for (int task = 0; task < SCHOOL_TASKS; task++) {
+    for (int task = 0; task < TOY_TASKS; task++) {
         wk_acting *acting;
-        assert_ok(wk_acting_create(f->learner, task, SCHOOL_PONDS, &acting, &err));
-        double policy = score((school_rower){.acting = acting, .mode = WK_ACT_MODE}, task);
-        double random = score(school_random, task);
-        double expert = score((school_rower){.expert_task = task}, task);
+        assert_ok(wk_acting_create(f->learner, task, TOY_PONDS, &acting, &err));
+        double policy = score((toy_data_rower){.acting = acting, .mode = WK_ACT_MODE}, task);
+        double random = score(toy_data_random, task);
+        double expert = score((toy_data_rower){.expert_task = task}, task);
         wk_acting_destroy(acting);
         double share = (policy - random) / (expert - random);
         print_message("%s: reward %.3f a step, random %.3f, expert %.3f: share %.2f\n",
                       wk_toy.tasks[task].name, policy, random, expert, share);
-        assert_true(share > LEAST_SHARE);
-        mean += share / SCHOOL_TASKS;
+        assert_true(share > SHARE_MIN);
+        mean += share / TOY_TASKS;
     }
-    assert_true(mean > LEAST_MEAN_SHARE);
+    assert_true(mean > MEAN_SHARE_MIN);
 }
 
 int main(void)

@@ -7,21 +7,21 @@
 
 enum { WORKING = 3 << 20 };
 
-// The CPU's backend, which says that it has `room`, and counts what it gave.
+// The CPU's backend, which says that it has `memory_info`, and counts what it gave.
 typedef struct device {
     wk_backend *backend;
     const wk_backend_vtable *inner;
     wk_backend_vtable vtable;
-    wk_room room;
+    wk_memory_info memory_info;
     size_t given;
 } device;
 
 static device the_device;
 
-static wk_room tell_room(const wk_backend *backend)
+static wk_memory_info tell_room(const wk_backend *backend)
 {
     (void)backend;
-    return the_device.room;
+    return the_device.memory_info;
 }
 
 static wk_status give(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
@@ -33,12 +33,12 @@ static wk_status give(wk_backend *backend, size_t size, wk_buffer **out, wk_erro
 static int make_device(bool beside)
 {
     wk_error err = {0};
-    the_device = (device){.room = {.free = SIZE_MAX, .total = SIZE_MAX, .program = WORKING}};
+    the_device = (device){.memory_info = {.free = SIZE_MAX, .total = SIZE_MAX, .program = WORKING}};
     assert_ok(wk_backend_cpu_create(NULL, &the_device.backend, &err));
-    if (beside) beside_make(the_device.backend, BESIDE_LATE);
+    if (beside) async_device_make(the_device.backend, ASYNC_LATE);
     the_device.inner = the_device.backend->vtable;
     the_device.vtable = *the_device.inner;
-    the_device.vtable.room = tell_room;
+    the_device.vtable.memory_info = tell_room;
     the_device.vtable.buffer_create = give;
     the_device.backend->vtable = &the_device.vtable;
     return 0;
@@ -73,10 +73,10 @@ static wk_learner_config tiny(int tasks)
 
 static size_t shared_temporaries(const wk_learner *learner)
 {
-    return learner->temporary->size;
+    return learner->shared_scratch->size;
 }
 
-static void the_need_is_what_is_allocated_and_what_the_backend_adds(void **state)
+static void the_estimate_is_what_is_allocated_and_what_the_backend_adds(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -86,7 +86,7 @@ static void the_need_is_what_is_allocated_and_what_the_backend_adds(void **state
         the_device.given = 0;
         assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
         size_t programs = tasks ? 4 : 3;
-        wk_learner_need need = wk_learner_get_need(learner);
+        wk_memory_estimate need = wk_learner_estimate_memory(learner);
         assert_int_equal(need.state + need.planned, the_device.given);
         assert_true(need.state >= wk_learner_get_memory(learner).state - WK_COUNTERS * 8);
         assert_int_equal(need.working, programs * WORKING);
@@ -100,7 +100,7 @@ typedef struct temporaries {
     size_t model, learn, observe, tasks, all;
 } temporaries;
 
-static size_t planned(const wk_unit *unit)
+static size_t planned(const wk_compiled_graph *unit)
 {
     return unit->program ? wk_program_get_stats(unit->program).planned : 0;
 }
@@ -113,7 +113,7 @@ static temporaries take(unsigned uses, int tasks)
     wk_learner_config config = tiny(tasks);
     the_device.given = 0;
     assert_ok(wk_learner_create_for(uses, &config, the_device.backend, &learner, &err));
-    wk_learner_need need = wk_learner_get_need(learner);
+    wk_memory_estimate need = wk_learner_estimate_memory(learner);
     assert_int_equal(need.state + need.planned, the_device.given);
     temporaries out = {planned(&learner->model), planned(&learner->learn),
                        planned(&learner->observe), planned(&learner->tasks),
@@ -143,12 +143,12 @@ static void a_learner_has_programs_for_its_uses_alone(void **state)
     assert_int_equal(t.all, larger(t.model, t.learn));
 }
 
-static void what_runs_beside_updates_has_memory_of_its_own(void **state)
+static void what_overlaps_updates_has_memory_of_its_own(void **state)
 {
     (void)state;
     temporaries t = take(WK_LEARNER_UPDATES, 2);
     assert_int_equal(t.all, t.model + t.learn + t.tasks);
-    t = take(WK_LEARNER_UPDATES | WK_LEARNER_IN_TURN, 2);
+    t = take(WK_LEARNER_UPDATES | WK_LEARNER_NO_PREFETCH, 2);
     assert_int_equal(t.all, larger(t.model, t.learn) + t.tasks);
     t = take(WK_LEARNER_OBSERVES, 2);
     assert_int_equal(t.all, larger(t.observe, t.tasks));
@@ -159,10 +159,10 @@ static void what_runs_beside_updates_has_memory_of_its_own(void **state)
 // What has to be free when the check is made: all but what was allocated before it.
 static size_t still_needed(const wk_learner *learner)
 {
-    size_t there = learner->counters->size + learner->latent->size + learner->handed->size +
-                   2 * learner->incoming[0]->size;
-    wk_learner_need need = wk_learner_get_need(learner);
-    return wk_learner_need_total(need) - need.state - there;
+    size_t there = learner->counters->size + learner->latent->size + learner->handoff->size +
+                   2 * learner->device_batches[0]->size;
+    wk_memory_estimate need = wk_learner_estimate_memory(learner);
+    return wk_memory_estimate_total(need) - need.state - there;
 }
 
 static void train(wk_learner *learner, float figures[2])
@@ -188,7 +188,7 @@ static void train(wk_learner *learner, float figures[2])
 }
 
 // First the world model ahead is given up, then the tasks beside.
-static void one_comes_behind_the_other_where_there_is_no_room_beside(void **state)
+static void task_updates_follow_where_memory_is_short(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -197,9 +197,9 @@ static void one_comes_behind_the_other_where_there_is_no_room_beside(void **stat
     for (int i = 0; i < 3; i++) {
         wk_learner *learner = NULL;
         assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
-        assert_int_equal(learner->ahead, i == 0);
-        assert_int_equal(learner->tasks_beside, i <= 1);
-        the_device.room.free = still_needed(learner) - 1;
+        assert_int_equal(learner->prefetches, i == 0);
+        assert_int_equal(learner->tasks_async, i <= 1);
+        the_device.memory_info.free = still_needed(learner) - 1;
         train(learner, figures[i]);
         wk_learner_destroy(learner);
         assert_memory_equal(figures[0], figures[i], sizeof figures[0]);
@@ -215,12 +215,12 @@ static void copies_take_half_of_the_weights(void **state)
     wk_error err = {0};
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(0);
-    the_device.room.copies = true;
+    the_device.memory_info.copies = true;
     assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
     size_t weights = 0;
     for (int id = 0; id < WK_SETS; id++)
         if (learner->params[id]) weights += wk_params_buffer(learner->params[id])->size;
-    assert_int_equal(wk_learner_get_need(learner).copies, weights / 2);
+    assert_int_equal(wk_learner_estimate_memory(learner).copies, weights / 2);
     wk_learner_destroy(learner);
 }
 
@@ -230,31 +230,31 @@ static void a_learner_that_does_not_fit_is_refused_before_the_large_pieces(void 
     wk_error err = {0};
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(2);
-    the_device.room.copies = true;
+    the_device.memory_info.copies = true;
     assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
     size_t needed = still_needed(learner), temporary = shared_temporaries(learner);
     size_t all = the_device.given;
     wk_learner_destroy(learner);
 
-    the_device.room.free = needed;
+    the_device.memory_info.free = needed;
     assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
     wk_learner_destroy(learner);
 
-    the_device.room.free = needed - 1;
+    the_device.memory_info.free = needed - 1;
     the_device.given = 0;
     assert_refused(wk_learner_create(&config, the_device.backend, &learner, &err), WK_E_MEMORY,
                    "smaller batch");
     assert_true(the_device.given <= all - temporary);
 }
 
-static void the_message_names_the_need_and_what_is_free(void **state)
+static void the_message_names_the_estimate_and_what_is_free(void **state)
 {
     (void)state;
     wk_error err = {0};
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(0);
     config.batch = 100, config.length = 20;
-    the_device.room = (wk_room){10 << 20, 800 << 20, WORKING, true};
+    the_device.memory_info = (wk_memory_info){10 << 20, 800 << 20, WORKING, true};
     assert_refused(wk_learner_create(&config, the_device.backend, &learner, &err), WK_E_MEMORY,
                    "of its 800 MiB are free");
     size_t total, state_need, planned, copies, working;
@@ -273,20 +273,20 @@ static void the_message_names_the_need_and_what_is_free(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_need_is_what_is_allocated_and_what_the_backend_adds,
+        cmocka_unit_test_setup_teardown(the_estimate_is_what_is_allocated_and_what_the_backend_adds,
                                         open_device, close_device),
         cmocka_unit_test_setup_teardown(a_learner_has_programs_for_its_uses_alone, open_device,
                                         close_device),
-        cmocka_unit_test_setup_teardown(what_runs_beside_updates_has_memory_of_its_own,
+        cmocka_unit_test_setup_teardown(what_overlaps_updates_has_memory_of_its_own,
                                         open_device_beside, close_device),
-        cmocka_unit_test_setup_teardown(one_comes_behind_the_other_where_there_is_no_room_beside,
+        cmocka_unit_test_setup_teardown(task_updates_follow_where_memory_is_short,
                                         open_device_beside, close_device),
         cmocka_unit_test_setup_teardown(copies_take_half_of_the_weights, open_device, close_device),
         cmocka_unit_test_setup_teardown(
             a_learner_that_does_not_fit_is_refused_before_the_large_pieces, open_device,
             close_device),
-        cmocka_unit_test_setup_teardown(the_message_names_the_need_and_what_is_free, open_device,
-                                        close_device),
+        cmocka_unit_test_setup_teardown(the_message_names_the_estimate_and_what_is_free,
+                                        open_device, close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ typedef struct pictures {
     float open_loop[T * B * PIXELS];
 } pictures;
 
-static pictures *predict(rig *r, const batch *b, int context)
+static pictures *predict(fixture *r, const batch *b, int context)
 {
     pictures *out = malloc(sizeof *out);
     assert_non_null(out);
@@ -23,7 +23,7 @@ static pictures *predict(rig *r, const batch *b, int context)
 static void the_one_step_error_is_the_mean_squared_error_of_the_images(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     pictures *p = predict(&r, b, 1);
     for (int i = 0; i < (T - 1) * B; i++) {
@@ -38,7 +38,7 @@ static void the_one_step_error_is_the_mean_squared_error_of_the_images(void **st
     }
     free(p);
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 // With all of it as context, open loop is reconstruction; a shorter context has the same first
@@ -46,7 +46,7 @@ static void the_one_step_error_is_the_mean_squared_error_of_the_images(void **st
 static void open_loop_starts_with_the_reconstructed_context(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     pictures *whole = predict(&r, b, T), *half = predict(&r, b, 2);
     size_t context = 2 * B * PIXELS;
@@ -61,13 +61,13 @@ static void open_loop_starts_with_the_reconstructed_context(void **state)
     free(half);
     free(blind);
     free(b);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void predictions_repeat_and_train_nothing(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1), twin = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1), twin = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     pictures *x = predict(&r, b, 2), *y = predict(&r, b, 2);
     assert_memory_equal(x, y, sizeof *x);
@@ -75,20 +75,20 @@ static void predictions_repeat_and_train_nothing(void **state)
     free(x);
     free(y);
     free(b);
-    close_rig(&r);
-    close_rig(&twin);
+    close_fixture(&r);
+    close_fixture(&twin);
 }
 
 static void a_prediction_without_room_is_refused(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(0), 1);
+    fixture r = open_fixture(tiny(0), 1);
     wk_prediction *prediction;
     assert_refused(wk_prediction_create(r.learner, 1, 4, 5, &prediction, &err), WK_E_INPUT,
                    "context within");
     assert_refused(wk_prediction_create(r.learner, 0, 4, 1, &prediction, &err), WK_E_INPUT,
                    "at least one sequence");
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 int main(void)

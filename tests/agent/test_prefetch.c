@@ -12,31 +12,31 @@
 #define PATH own_file(0)
 #define OTHER own_file(1)
 
-static void stage(rig *r, const batch *b)
+static void stage(fixture *r, const batch *b)
 {
     wk_learner_batch v = view(b);
     assert_ok(wk_learner_stage(r->learner, &v, &err));
 }
 
 // The batch that is staged, without figures.
-static void learn(rig *r)
+static void learn(fixture *r)
 {
     assert_ok(wk_learner_start(r->learner, &err));
     assert_ok(wk_learner_finish(r->learner, NULL, NULL, &err));
 }
 
 typedef struct pair {
-    rig turn, ahead;
+    fixture turn, prefetches;
     batch *b[4];
 } pair;
 
 static pair open_pair(wk_learner_config config, int mode)
 {
     unsigned all = WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES;
-    pair p = {open_rig_for(all | WK_LEARNER_IN_TURN, config, 1),
-              open_beside(config, (beside_mode)mode),
+    pair p = {open_rig_for(all | WK_LEARNER_NO_PREFETCH, config, 1),
+              open_beside(config, (async_mode)mode),
               {NULL}};
-    assert_true(p.ahead.learner->ahead);
+    assert_true(p.prefetches.learner->prefetches);
     for (uint64_t n = 0; n < 4; n++)
         p.b[n] = make_batch(n);
     return p;
@@ -44,8 +44,8 @@ static pair open_pair(wk_learner_config config, int mode)
 
 static void close_pair(pair *p)
 {
-    close_rig(&p->turn);
-    close_rig(&p->ahead);
+    close_fixture(&p->turn);
+    close_fixture(&p->prefetches);
     for (int n = 0; n < 4; n++)
         free(p->b[n]);
 }
@@ -53,9 +53,9 @@ static void close_pair(pair *p)
 static void assert_same_learners(const pair *p)
 {
     uint64_t updates[2], skipped[2];
-    assert_same_weights(&p->turn, &p->ahead);
+    assert_same_weights(&p->turn, &p->prefetches);
     assert_ok(wk_learner_counts(p->turn.learner, &updates[0], &skipped[0], &err));
-    assert_ok(wk_learner_counts(p->ahead.learner, &updates[1], &skipped[1], &err));
+    assert_ok(wk_learner_counts(p->prefetches.learner, &updates[1], &skipped[1], &err));
     assert_int_equal(updates[0], updates[1]);
     assert_int_equal(skipped[0], skipped[1]);
 }
@@ -63,10 +63,10 @@ static void assert_same_learners(const pair *p)
 // A GPU is one, and works when it likes.
 static int last_mode(void)
 {
-    return getenv("WAKER_TEST_DEVICE") ? BESIDE_LATE : BESIDE_AT_ONCE;
+    return getenv("WAKER_TEST_DEVICE") ? ASYNC_LATE : ASYNC_EAGER;
 }
 
-#define FOR_ALL_DEVICES for (int mode = BESIDE_LATE; mode <= last_mode(); mode++)
+#define FOR_ALL_DEVICES for (int mode = ASYNC_LATE; mode <= last_mode(); mode++)
 
 // Where the device works at once, the next batch's world model is done before this update's figures
 // are read.
@@ -76,14 +76,14 @@ static void an_update_reports_its_own_world_model(void **state)
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(0), mode);
-        stage(&p.ahead, p.b[0]);
+        stage(&p.prefetches, p.b[0]);
         for (int n = 0; n < 3; n++) {
             record x = {0}, y = {0};
             wk_learner_batch v = view(p.b[n]);
             assert_ok(wk_learner_update(p.turn.learner, &v, &x.metrics, x.delta, &err));
-            assert_ok(wk_learner_start(p.ahead.learner, &err));
-            stage(&p.ahead, p.b[n + 1]);
-            assert_ok(wk_learner_finish(p.ahead.learner, &y.metrics, y.delta, &err));
+            assert_ok(wk_learner_start(p.prefetches.learner, &err));
+            stage(&p.prefetches, p.b[n + 1]);
+            assert_ok(wk_learner_finish(p.prefetches.learner, &y.metrics, y.delta, &err));
             assert_memory_equal(&x, &y, sizeof x);
             assert_same_learners(&p);
         }
@@ -99,15 +99,15 @@ static void a_task_update_reads_the_states_of_its_own_batch(void **state)
     {
         pair p = open_pair(tiny(TASKS), mode);
         stage(&p.turn, p.b[0]);
-        stage(&p.ahead, p.b[0]);
+        stage(&p.prefetches, p.b[0]);
         for (int n = 0; n < 3; n++) {
             wk_learner_batch v = view(p.b[n]);
             learn(&p.turn);
             assert_ok(wk_learner_update_tasks(p.turn.learner, &v, NULL, &err));
             stage(&p.turn, p.b[n + 1]);
-            learn(&p.ahead);
-            stage(&p.ahead, p.b[n + 1]);
-            assert_ok(wk_learner_update_tasks(p.ahead.learner, &v, NULL, &err));
+            learn(&p.prefetches);
+            stage(&p.prefetches, p.b[n + 1]);
+            assert_ok(wk_learner_update_tasks(p.prefetches.learner, &v, NULL, &err));
             assert_same_learners(&p);
         }
         close_pair(&p);
@@ -124,13 +124,13 @@ static void a_batch_that_is_staged_in_place_of_another_is_the_one_learned_from(v
         learn(&p.turn);
         stage(&p.turn, p.b[2]);
         learn(&p.turn);
-        stage(&p.ahead, p.b[0]);
-        assert_ok(wk_learner_start(p.ahead.learner, &err));
-        stage(&p.ahead, p.b[1]);
-        assert_ok(wk_learner_finish(p.ahead.learner, NULL, NULL, &err));
-        stage(&p.ahead, p.b[3]);
-        stage(&p.ahead, p.b[2]);
-        learn(&p.ahead);
+        stage(&p.prefetches, p.b[0]);
+        assert_ok(wk_learner_start(p.prefetches.learner, &err));
+        stage(&p.prefetches, p.b[1]);
+        assert_ok(wk_learner_finish(p.prefetches.learner, NULL, NULL, &err));
+        stage(&p.prefetches, p.b[3]);
+        stage(&p.prefetches, p.b[2]);
+        learn(&p.prefetches);
         assert_same_learners(&p);
         close_pair(&p);
     }
@@ -161,14 +161,14 @@ static void a_batch_that_is_never_learned_from_changes_nothing(void **state)
         p.b[1]->actions[B * A] = NAN;
         stage(&p.turn, p.b[0]);
         learn(&p.turn);
-        stage(&p.ahead, p.b[0]);
-        assert_ok(wk_learner_start(p.ahead.learner, &err));
-        stage(&p.ahead, p.b[1]);
-        assert_ok(wk_learner_finish(p.ahead.learner, NULL, NULL, &err));
-        assert_ok(wk_queue_drain(p.ahead.learner->model_work, &err));
+        stage(&p.prefetches, p.b[0]);
+        assert_ok(wk_learner_start(p.prefetches.learner, &err));
+        stage(&p.prefetches, p.b[1]);
+        assert_ok(wk_learner_finish(p.prefetches.learner, NULL, NULL, &err));
+        assert_ok(wk_queue_drain(p.prefetches.learner->model_queue, &err));
         assert_same_learners(&p);
         assert_ok(wk_learner_save(p.turn.learner, PATH, &err));
-        assert_ok(wk_learner_save(p.ahead.learner, OTHER, &err));
+        assert_ok(wk_learner_save(p.prefetches.learner, OTHER, &err));
         assert_same_files(PATH, OTHER);
         close_pair(&p);
         remove(PATH);
@@ -176,21 +176,21 @@ static void a_batch_that_is_never_learned_from_changes_nothing(void **state)
     }
 }
 
-static void a_bad_batch_ahead_skips_its_own_update_alone(void **state)
+static void a_bad_prefetched_batch_skips_its_own_update_alone(void **state)
 {
     (void)state;
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(0), mode);
         p.b[1]->actions[B * A] = NAN;
-        stage(&p.ahead, p.b[0]);
+        stage(&p.prefetches, p.b[0]);
         for (int n = 0; n < 3; n++) {
             record x = {0}, y = {0};
             wk_learner_batch v = view(p.b[n]);
             assert_ok(wk_learner_update(p.turn.learner, &v, &x.metrics, x.delta, &err));
-            assert_ok(wk_learner_start(p.ahead.learner, &err));
-            stage(&p.ahead, p.b[n + 1]);
-            assert_ok(wk_learner_finish(p.ahead.learner, &y.metrics, y.delta, &err));
+            assert_ok(wk_learner_start(p.prefetches.learner, &err));
+            stage(&p.prefetches, p.b[n + 1]);
+            assert_ok(wk_learner_finish(p.prefetches.learner, &y.metrics, y.delta, &err));
             assert_int_equal(isfinite(y.metrics.model_loss), n != 1);
             assert_same_learners(&p);
         }
@@ -201,11 +201,11 @@ static void a_bad_batch_ahead_skips_its_own_update_alone(void **state)
 // Files of a learner with another past, with one task too.
 static void save_another(int tasks)
 {
-    rig other = open_rig(tiny(tasks), 1);
+    fixture other = open_fixture(tiny(tasks), 1);
     update(&other, 71);
     update(&other, 72);
     assert_ok(wk_learner_save(other.learner, PATH, &err));
-    close_rig(&other);
+    close_fixture(&other);
 }
 
 typedef wk_status restoring(wk_learner *learner);
@@ -252,7 +252,7 @@ static void compare_with_something_between(restoring *happen, int tasks)
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(tasks), mode);
-        rig *both[] = {&p.turn, &p.ahead};
+        fixture *both[] = {&p.turn, &p.prefetches};
         for (int i = 0; i < 2; i++) {
             stage(both[i], p.b[0]);
             assert_ok(wk_learner_start(both[i]->learner, &err));
@@ -301,13 +301,13 @@ static void an_observation_leaves_the_staged_batch_alone(void **state)
 }
 
 // Environments act on the weights of the last finished update, whatever runs ahead.
-static void acting_beside_a_world_model_ahead_reads_finished_weights(void **state)
+static void acting_during_a_prefetch_reads_finished_weights(void **state)
 {
     (void)state;
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(0), mode);
-        rig *both[] = {&p.turn, &p.ahead};
+        fixture *both[] = {&p.turn, &p.prefetches};
         float chosen[2][2 * A];
         for (int i = 0; i < 2; i++) {
             wk_acting *acting;
@@ -333,30 +333,30 @@ static void acting_beside_a_world_model_ahead_reads_finished_weights(void **stat
 static void the_world_model_has_run_when_its_update_is_started(void **state)
 {
     (void)state;
-    pair p = open_pair(tiny(0), BESIDE_AT_ONCE);
+    pair p = open_pair(tiny(0), ASYNC_EAGER);
     const float other = 1234;
     wk_learner_metrics metrics;
-    stage(&p.ahead, p.b[0]);
-    assert_ok(wk_queue_drain(p.ahead.learner->model_work, &err));
-    size_t place = p.ahead.learner->handed->size - WK_MODEL_FIGURES * sizeof(float);
-    assert_ok(wk_buffer_upload(p.ahead.learner->handed, place, &other, sizeof other, &err));
-    assert_ok(wk_learner_start(p.ahead.learner, &err));
-    assert_ok(wk_learner_finish(p.ahead.learner, &metrics, NULL, &err));
+    stage(&p.prefetches, p.b[0]);
+    assert_ok(wk_queue_drain(p.prefetches.learner->model_queue, &err));
+    size_t place = p.prefetches.learner->handoff->size - WK_MODEL_SCALARS * sizeof(float);
+    assert_ok(wk_buffer_upload(p.prefetches.learner->handoff, place, &other, sizeof other, &err));
+    assert_ok(wk_learner_start(p.prefetches.learner, &err));
+    assert_ok(wk_learner_finish(p.prefetches.learner, &metrics, NULL, &err));
     assert_true(metrics.model_loss == other);
     close_pair(&p);
 }
 
-static void a_learner_can_be_told_to_do_everything_in_turn(void **state)
+static void a_learner_can_be_made_without_prefetch(void **state)
 {
     (void)state;
-    rig r = open_beside(tiny(0), BESIDE_LATE);
+    fixture r = open_beside(tiny(0), ASYNC_LATE);
     wk_learner *turn;
-    unsigned uses = WK_LEARNER_UPDATES | WK_LEARNER_IN_TURN;
+    unsigned uses = WK_LEARNER_UPDATES | WK_LEARNER_NO_PREFETCH;
     wk_learner_config config = tiny(0);
     assert_ok(wk_learner_create_for(uses, &config, r.backend, &turn, &err));
-    assert_true(r.learner->ahead && !turn->ahead && !turn->before);
+    assert_true(r.learner->prefetches && !turn->prefetches && !turn->prefetch_scratch);
     wk_learner_destroy(turn);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 // The device of these tests does a whole run before what it marks, so that it cannot show what the
@@ -418,8 +418,8 @@ static bool is_left(const wk_learner *l, const wk_tensor_info *x)
 {
     const wk_optimizer *optimizer = l->optimizers[WK_SET_MODEL];
     return x->buffer &&
-           (x->buffer == l->handed || (x->buffer == wk_optimizer_buffer(optimizer) &&
-                                       x->place >= wk_optimizer_left_offset(optimizer)));
+           (x->buffer == l->handoff || (x->buffer == wk_optimizer_buffer(optimizer) &&
+                                        x->place >= wk_optimizer_handoff_offset(optimizer)));
 }
 
 static bool is_read(const wk_learner *l, const wk_tensor_info *x)
@@ -446,10 +446,10 @@ static int check_steps(const wk_learner *l, const wk_plan *plan, const bool *don
     return count;
 }
 
-static void an_update_leaves_what_a_world_model_ahead_needs_before_the_mark(void **state)
+static void an_update_writes_what_a_prefetched_world_model_reads_before_the_event(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(TASKS), 1);
+    fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->learn.program->plan;
     bool *done = done_at_the_mark(plan);
     int weights_of_the_model = (int)wk_params_count(r.learner->params[WK_SET_MODEL]);
@@ -460,25 +460,25 @@ static void an_update_leaves_what_a_world_model_ahead_needs_before_the_mark(void
         later |= !done[step];
     assert_true(later);
     free(done);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
-static void a_task_update_leaves_a_world_model_ahead_alone(void **state)
+static void a_task_update_leaves_a_prefetched_world_model_alone(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(TASKS), 1);
+    fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->tasks.program->plan;
     bool *none = calloc(plan->node_count, sizeof *none);
     assert_non_null(none);
     assert_int_equal(check_steps(r.learner, plan, none), 0);
     free(none);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void the_world_model_s_graph_writes_only_what_it_leaves(void **state)
 {
     (void)state;
-    rig r = open_rig(tiny(TASKS), 1);
+    fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->model.program->plan;
     int count = 0;
     for (size_t step = 0; step < plan->node_count; step++) {
@@ -490,7 +490,7 @@ static void the_world_model_s_graph_writes_only_what_it_leaves(void **state)
         }
     }
     assert_true(count > (int)wk_params_count(r.learner->params[WK_SET_MODEL]));
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 int main(void)
@@ -500,17 +500,17 @@ int main(void)
         cmocka_unit_test(a_task_update_reads_the_states_of_its_own_batch),
         cmocka_unit_test(a_batch_that_is_staged_in_place_of_another_is_the_one_learned_from),
         cmocka_unit_test(a_batch_that_is_never_learned_from_changes_nothing),
-        cmocka_unit_test(a_bad_batch_ahead_skips_its_own_update_alone),
+        cmocka_unit_test(a_bad_prefetched_batch_skips_its_own_update_alone),
         cmocka_unit_test(a_checkpoint_restored_is_what_a_staged_batch_is_learned_with),
         cmocka_unit_test(a_snapshot_restored_is_too),
         cmocka_unit_test(a_task_restored_leaves_the_staged_batch_alone),
         cmocka_unit_test(a_failed_restore_leaves_the_staged_batch_alone),
         cmocka_unit_test(an_observation_leaves_the_staged_batch_alone),
-        cmocka_unit_test(acting_beside_a_world_model_ahead_reads_finished_weights),
+        cmocka_unit_test(acting_during_a_prefetch_reads_finished_weights),
         cmocka_unit_test(the_world_model_has_run_when_its_update_is_started),
-        cmocka_unit_test(a_learner_can_be_told_to_do_everything_in_turn),
-        cmocka_unit_test(an_update_leaves_what_a_world_model_ahead_needs_before_the_mark),
-        cmocka_unit_test(a_task_update_leaves_a_world_model_ahead_alone),
+        cmocka_unit_test(a_learner_can_be_made_without_prefetch),
+        cmocka_unit_test(an_update_writes_what_a_prefetched_world_model_reads_before_the_event),
+        cmocka_unit_test(a_task_update_leaves_a_prefetched_world_model_alone),
         cmocka_unit_test(the_world_model_s_graph_writes_only_what_it_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

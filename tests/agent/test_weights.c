@@ -11,12 +11,12 @@ static void a_restored_learner_continues_bit_for_bit(void **state)
 {
     (void)state;
     wk_learner_config config = tiny(TASKS);
-    rig a = open_rig(config, 1);
+    fixture a = open_fixture(config, 1);
     for (uint64_t n = 0; n < UPDATES; n++)
         update(&a, n);
     assert_ok(wk_learner_save(a.learner, PATH, &err));
     config.seed = 5;
-    rig b = open_rig(config, 1);
+    fixture b = open_fixture(config, 1);
     update(&b, 77); // another past, to be forgotten
     assert_ok(wk_learner_restore(b.learner, PATH, &err));
     assert_same_weights(&a, &b);
@@ -25,8 +25,8 @@ static void a_restored_learner_continues_bit_for_bit(void **state)
         assert_memory_equal(&x, &y, sizeof x);
     }
     assert_same_weights(&a, &b);
-    close_rig(&a);
-    close_rig(&b);
+    close_fixture(&a);
+    close_fixture(&b);
     remove(PATH);
 }
 
@@ -35,22 +35,24 @@ static void a_snapshot_of_another_size_is_refused_and_changes_nothing(void **sta
     (void)state;
     wk_learner_config other = tiny(TASKS);
     other.deter++;
-    rig big = open_rig(other, 1), a = open_rig(tiny(TASKS), 1), twin = open_rig(tiny(TASKS), 1);
+    fixture big = open_fixture(other, 1), a = open_fixture(tiny(TASKS), 1),
+            twin = open_fixture(tiny(TASKS), 1);
     assert_ok(wk_learner_save(big.learner, PATH, &err));
     assert_refused(wk_learner_restore(a.learner, PATH, &err), WK_E_FORMAT, "model/");
     assert_same_weights(&a, &twin);
     record x = update(&a, 0), y = update(&twin, 0);
     assert_memory_equal(&x, &y, sizeof x);
-    close_rig(&big);
-    close_rig(&a);
-    close_rig(&twin);
+    close_fixture(&big);
+    close_fixture(&a);
+    close_fixture(&twin);
     remove(PATH);
 }
 
 static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
-    rig a = open_rig(tiny(0), 1), twin = open_rig(tiny(0), 1), other = open_rig(tiny(0), 1);
+    fixture a = open_fixture(tiny(0), 1), twin = open_fixture(tiny(0), 1),
+            other = open_fixture(tiny(0), 1);
     update(&other, 0);
     assert_ok(wk_learner_save(other.learner, PATH, &err));
     char *bytes;
@@ -65,19 +67,19 @@ static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
     }
     assert_refused(wk_learner_restore(a.learner, "no such file", &err), WK_E_NOT_FOUND,
                    "no such file");
-    close_rig(&a);
-    close_rig(&twin);
-    close_rig(&other);
+    close_fixture(&a);
+    close_fixture(&twin);
+    close_fixture(&other);
     remove(PATH);
 }
 
-static void save_labelled(const rig *r)
+static void save_labelled(const fixture *r)
 {
     const wk_weights_label labels[] = {{"domain", "pond"}, {"step", "300"}};
     assert_ok(wk_learner_save_weights(r->learner, NULL, PATH, labels, 2, &err));
 }
 
-static bool same_set(const rig *a, const rig *b, wk_set_id set)
+static bool same_set(const fixture *a, const fixture *b, wk_set_id set)
 {
     size_t size, other;
     uint8_t *x = weights(a, set, &size), *y = weights(b, set, &other);
@@ -90,11 +92,11 @@ static bool same_set(const rig *a, const rig *b, wk_set_id set)
 static void weights_are_restored_whole_or_in_parts(void **state)
 {
     (void)state;
-    rig a = open_rig(tiny(TASKS), 1);
+    fixture a = open_fixture(tiny(TASKS), 1);
     for (uint64_t n = 0; n < UPDATES; n++)
         update(&a, n);
     save_labelled(&a);
-    rig whole = open_rig(tiny(TASKS), 1), world = open_rig(tiny(TASKS), 1);
+    fixture whole = open_fixture(tiny(TASKS), 1), world = open_fixture(tiny(TASKS), 1);
     assert_ok(
         wk_learner_restore_weights(whole.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
     assert_same_weights(&a, &whole);
@@ -103,16 +105,17 @@ static void weights_are_restored_whole_or_in_parts(void **state)
         assert_int_equal(same_set(&a, &world, set), set < WK_SET_REWARD);
     assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_TASKS, &err));
     assert_same_weights(&a, &world);
-    close_rig(&a);
-    close_rig(&whole);
-    close_rig(&world);
+    close_fixture(&a);
+    close_fixture(&whole);
+    close_fixture(&world);
     remove(PATH);
 }
 
 static void a_world_model_fits_learners_with_other_tasks(void **state)
 {
     (void)state;
-    rig a = open_rig(tiny(0), 1), b = open_rig(tiny(TASKS), 1), none = open_rig(tiny(0), 1);
+    fixture a = open_fixture(tiny(0), 1), b = open_fixture(tiny(TASKS), 1),
+            none = open_fixture(tiny(0), 1);
     update(&a, 0);
     save_labelled(&a);
     assert_ok(wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD, &err));
@@ -121,16 +124,16 @@ static void a_world_model_fits_learners_with_other_tasks(void **state)
     save_labelled(&b);
     assert_ok(wk_learner_restore_weights(none.learner, PATH, WK_WEIGHTS_WORLD, &err));
     assert_same_weights(&b, &none);
-    close_rig(&a);
-    close_rig(&b);
-    close_rig(&none);
+    close_fixture(&a);
+    close_fixture(&b);
+    close_fixture(&none);
     remove(PATH);
 }
 
 static void weights_are_read_from_a_checkpoint_too(void **state)
 {
     (void)state;
-    rig a = open_rig(tiny(TASKS), 1), b = open_rig(tiny(TASKS), 1);
+    fixture a = open_fixture(tiny(TASKS), 1), b = open_fixture(tiny(TASKS), 1);
     update(&a, 0);
     assert_ok(wk_learner_save(a.learner, PATH, &err));
     assert_ok(
@@ -139,8 +142,8 @@ static void weights_are_read_from_a_checkpoint_too(void **state)
     uint64_t updates, skipped;
     assert_ok(wk_learner_counts(b.learner, &updates, &skipped, &err));
     assert_int_equal(updates, 0);
-    close_rig(&a);
-    close_rig(&b);
+    close_fixture(&a);
+    close_fixture(&b);
     remove(PATH);
 }
 
@@ -148,15 +151,16 @@ static void weights_are_read_from_a_checkpoint_too(void **state)
 static void assert_foreign(wk_learner_config other, wk_learner_config config, unsigned parts,
                            const char *part)
 {
-    rig from = open_rig(other, 1), to = open_rig(config, 1), twin = open_rig(config, 1);
+    fixture from = open_fixture(other, 1), to = open_fixture(config, 1),
+            twin = open_fixture(config, 1);
     update(&from, 0);
     save_labelled(&from);
     assert_refused(wk_learner_restore_weights(to.learner, PATH, parts, &err), WK_E_FORMAT, part);
     assert_non_null(strstr(err.message, "domain pond, step 300"));
     assert_same_weights(&to, &twin);
-    close_rig(&from);
-    close_rig(&to);
-    close_rig(&twin);
+    close_fixture(&from);
+    close_fixture(&to);
+    close_fixture(&twin);
     remove(PATH);
 }
 
@@ -181,7 +185,8 @@ static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
 static void a_single_task_is_taken_from_a_file_with_several(void **state)
 {
     (void)state;
-    rig all = open_rig(tiny(TASKS), 1), one = open_rig(tiny(1), 1), twin = open_rig(tiny(1), 1);
+    fixture all = open_fixture(tiny(TASKS), 1), one = open_fixture(tiny(1), 1),
+            twin = open_fixture(tiny(1), 1);
     for (uint64_t n = 0; n < UPDATES; n++)
         update(&all, n);
     save_labelled(&all);
@@ -202,16 +207,17 @@ static void a_single_task_is_taken_from_a_file_with_several(void **state)
         free(y);
     }
     assert_true(same_set(&one, &twin, WK_SET_MODEL));
-    close_rig(&all);
-    close_rig(&one);
-    close_rig(&twin);
+    close_fixture(&all);
+    close_fixture(&one);
+    close_fixture(&twin);
     remove(PATH);
 }
 
 static void damaged_weights_are_refused_and_change_nothing(void **state)
 {
     (void)state;
-    rig a = open_rig(tiny(0), 1), b = open_rig(tiny(0), 1), twin = open_rig(tiny(0), 1);
+    fixture a = open_fixture(tiny(0), 1), b = open_fixture(tiny(0), 1),
+            twin = open_fixture(tiny(0), 1);
     update(&a, 0);
     save_labelled(&a);
     FILE *file = fopen(PATH, "r+b");
@@ -224,9 +230,9 @@ static void damaged_weights_are_refused_and_change_nothing(void **state)
     assert_refused(wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD, &err), WK_E_FORMAT,
                    "damaged");
     assert_same_weights(&b, &twin);
-    close_rig(&a);
-    close_rig(&b);
-    close_rig(&twin);
+    close_fixture(&a);
+    close_fixture(&b);
+    close_fixture(&twin);
     remove(PATH);
 }
 
@@ -234,7 +240,7 @@ static void damaged_weights_are_refused_and_change_nothing(void **state)
 static void tasks_can_be_trained_from_a_snapshot(void **state)
 {
     (void)state;
-    rig a = open_rig(tiny(TASKS), 1), twin = open_rig(tiny(TASKS), 1);
+    fixture a = open_fixture(tiny(TASKS), 1), twin = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
     wk_learner_batch v = view(b);
     wk_task_metrics tasks;
@@ -256,8 +262,8 @@ static void tasks_can_be_trained_from_a_snapshot(void **state)
     free(x);
     free(y);
     free(b);
-    close_rig(&a);
-    close_rig(&twin);
+    close_fixture(&a);
+    close_fixture(&twin);
 }
 
 int main(void)

@@ -5,17 +5,17 @@
 
 static wk_error err;
 
-const school_rower school_random = {.expert_task = -1};
+const toy_data_rower toy_data_random = {.expert_task = -1};
 
-school school_open(uint64_t seed)
+toy_data toy_data_open(uint64_t seed)
 {
-    school s = {.seed = seed};
-    s.episodes = malloc(SCHOOL_EPISODES * sizeof *s.episodes);
+    toy_data s = {.seed = seed};
+    s.episodes = malloc(TOY_EPISODES * sizeof *s.episodes);
     assert_non_null(s.episodes);
     return s;
 }
 
-void school_close(school *s)
+void toy_data_close(toy_data *s)
 {
     free(s->episodes);
 }
@@ -25,7 +25,7 @@ typedef struct boat {
     double turbulence, x, y, vx, vy;
 } boat;
 
-static void observe(void *world, const wk_outcome *out, const float *action, school_row *row)
+static void observe(void *world, const wk_outcome *out, const float *action, toy_data_row *row)
 {
     boat b;
     wk_toy.save(world, &b);
@@ -54,33 +54,33 @@ static void row_to_buoy(void *world, int task, float *action)
 }
 
 typedef struct pond_round {
-    void *worlds[SCHOOL_PONDS];
-    uint8_t images[SCHOOL_PONDS][WK_IMAGE_BYTES];
-    float actions[SCHOOL_PONDS][SCHOOL_ACTIONS];
-    uint8_t first[SCHOOL_PONDS];
+    void *worlds[TOY_PONDS];
+    uint8_t images[TOY_PONDS][WK_IMAGE_BYTES];
+    float actions[TOY_PONDS][TOY_ACTIONS];
+    uint8_t first[TOY_PONDS];
 } pond_round;
 
-static void choose(pond_round *r, school_rower rower, wk_rng *rng)
+static void choose(pond_round *r, toy_data_rower rower, wk_rng *rng)
 {
     if (rower.acting) {
-        float next[SCHOOL_PONDS][SCHOOL_ACTIONS];
+        float next[TOY_PONDS][TOY_ACTIONS];
         assert_ok(wk_acting_step(rower.acting, r->images[0], r->actions[0], r->first, rower.mode,
                                  next[0], &err));
         memcpy(r->actions, next, sizeof next);
         return;
     }
-    for (int i = 0; i < SCHOOL_PONDS; i++) {
+    for (int i = 0; i < TOY_PONDS; i++) {
         if (rower.expert_task >= 0) row_to_buoy(r->worlds[i], rower.expert_task, r->actions[i]);
-        for (int k = 0; rower.expert_task < 0 && k < SCHOOL_ACTIONS; k++)
+        for (int k = 0; rower.expert_task < 0 && k < TOY_ACTIONS; k++)
             r->actions[i][k] = (float)wk_rng_uniform(rng, -1, 1);
     }
 }
 
-static void begin(pond_round *r, school *s, double low, double high)
+static void begin(pond_round *r, toy_data *s, double low, double high)
 {
     wk_rng rng = wk_rng_stream(s->seed, "school turbulence", (uint64_t)s->count);
-    for (int i = 0; i < SCHOOL_PONDS; i++) {
-        school_episode *e = &s->episodes[s->count + i];
+    for (int i = 0; i < TOY_PONDS; i++) {
+        toy_data_episode *e = &s->episodes[s->count + i];
         wk_outcome out = {0};
         double choices = round((high - low) / 0.1) + 1;
         e->turbulence = low + 0.1 * floor(wk_rng_uniform(&rng, 0, choices));
@@ -93,16 +93,16 @@ static void begin(pond_round *r, school *s, double low, double high)
     }
 }
 
-void school_collect(school *s, school_rower rower, double low, double high)
+void toy_data_collect(toy_data *s, toy_data_rower rower, double low, double high)
 {
-    assert_true(s->count + SCHOOL_PONDS <= SCHOOL_EPISODES);
+    assert_true(s->count + TOY_PONDS <= TOY_EPISODES);
     pond_round r = {0};
     wk_rng rng = wk_rng_stream(s->seed, "school actions", (uint64_t)s->count);
     begin(&r, s, low, high);
-    for (int t = 1; t < SCHOOL_ROWS; t++) {
+    for (int t = 1; t < TOY_ROWS; t++) {
         choose(&r, rower, &rng);
-        for (int i = 0; i < SCHOOL_PONDS; i++) {
-            school_row *row = &s->episodes[s->count + i].rows[t];
+        for (int i = 0; i < TOY_PONDS; i++) {
+            toy_data_row *row = &s->episodes[s->count + i].rows[t];
             wk_outcome out = {0};
             wk_toy.step(r.worlds[i], r.actions[i], &out);
             observe(r.worlds[i], &out, r.actions[i], row);
@@ -110,25 +110,25 @@ void school_collect(school *s, school_rower rower, double low, double high)
             r.first[i] = 0;
         }
     }
-    for (int i = 0; i < SCHOOL_PONDS; i++)
+    for (int i = 0; i < TOY_PONDS; i++)
         wk_toy.destroy(r.worlds[i]);
-    s->count += SCHOOL_PONDS;
+    s->count += TOY_PONDS;
 }
 
-school_batch school_batch_open(int length, int size)
+toy_data_batch toy_data_batch_open(int length, int size)
 {
-    school_batch b = {.length = length, .size = size};
+    toy_data_batch b = {.length = length, .size = size};
     size_t rows = (size_t)length * (size_t)size;
     b.images = malloc(rows * WK_IMAGE_BYTES);
     b.first = malloc(rows);
-    b.actions = malloc(rows * SCHOOL_ACTIONS * sizeof(float));
-    b.rewards = malloc(rows * SCHOOL_TASKS * sizeof(float));
+    b.actions = malloc(rows * TOY_ACTIONS * sizeof(float));
+    b.rewards = malloc(rows * TOY_TASKS * sizeof(float));
     assert_true(b.images && b.first && b.actions && b.rewards);
     b.view = (wk_learner_batch){b.images, b.actions, b.first, b.rewards, NULL};
     return b;
 }
 
-void school_batch_close(school_batch *b)
+void toy_data_batch_close(toy_data_batch *b)
 {
     free(b->images);
     free(b->first);
@@ -136,42 +136,42 @@ void school_batch_close(school_batch *b)
     free(b->rewards);
 }
 
-static void put(school_batch *b, int column, const school_episode *e, int start)
+static void put(toy_data_batch *b, int column, const toy_data_episode *e, int start)
 {
     for (int t = 0; t < b->length; t++) {
-        const school_row *row = &e->rows[start + t];
+        const toy_data_row *row = &e->rows[start + t];
         size_t at = (size_t)(t * b->size + column);
         memcpy(b->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
-        memcpy(b->actions + at * SCHOOL_ACTIONS, row->action, sizeof row->action);
-        memcpy(b->rewards + at * SCHOOL_TASKS, row->reward, sizeof row->reward);
+        memcpy(b->actions + at * TOY_ACTIONS, row->action, sizeof row->action);
+        memcpy(b->rewards + at * TOY_TASKS, row->reward, sizeof row->reward);
         b->first[at] = t == 0;
     }
 }
 
-void school_batch_draw(school_batch *b, const school *s, wk_rng *rng)
+void toy_data_batch_draw(toy_data_batch *b, const toy_data *s, wk_rng *rng)
 {
     for (int i = 0; i < b->size; i++) {
         int episode = (int)floor(wk_rng_uniform(rng, 0, s->count));
-        int start = (int)floor(wk_rng_uniform(rng, 0, SCHOOL_ROWS - b->length + 1));
+        int start = (int)floor(wk_rng_uniform(rng, 0, TOY_ROWS - b->length + 1));
         put(b, i, &s->episodes[episode], start);
     }
 }
 
-void school_batch_take(school_batch *b, const school *s, int from)
+void toy_data_batch_take(toy_data_batch *b, const toy_data *s, int from)
 {
     assert_true(from + b->size <= s->count);
     for (int i = 0; i < b->size; i++)
         put(b, i, &s->episodes[from + i], 0);
 }
 
-int school_cells(const school *s, int from, int side)
+int toy_data_cells(const toy_data *s, int from, int side)
 {
     bool *seen = calloc((size_t)(side * side), sizeof *seen);
     assert_non_null(seen);
     int cells = 0;
     for (int e = from; e < s->count; e++) {
-        for (int t = 0; t < SCHOOL_ROWS; t++) {
-            const school_row *row = &s->episodes[e].rows[t];
+        for (int t = 0; t < TOY_ROWS; t++) {
+            const toy_data_row *row = &s->episodes[e].rows[t];
             int column = (int)fmin(side - 1, (row->x + 1) / 2 * side);
             int line = (int)fmin(side - 1, (row->y + 1) / 2 * side);
             cells += !seen[line * side + column];
@@ -182,11 +182,11 @@ int school_cells(const school *s, int from, int side)
     return cells;
 }
 
-double school_score(const school *s, int from, int task)
+double toy_data_score(const toy_data *s, int from, int task)
 {
     double sum = 0;
     for (int e = from; e < s->count; e++)
-        for (int t = 1; t < SCHOOL_ROWS; t++)
+        for (int t = 1; t < TOY_ROWS; t++)
             sum += s->episodes[e].rows[t].reward[task];
-    return sum / ((s->count - from) * SCHOOL_STEPS);
+    return sum / ((s->count - from) * TOY_STEPS);
 }

@@ -8,70 +8,70 @@
 #include "env/toy.h"
 
 enum {
-    SCHOOL_STEPS = 20,              // of an episode
-    SCHOOL_ROWS = SCHOOL_STEPS + 1, // its observations
-    SCHOOL_PONDS = 8,               // episodes of a round, side by side
-    SCHOOL_ACTIONS = 2,
-    SCHOOL_TASKS = 2,
-    SCHOOL_EPISODES = 512, // most that a school keeps
+    TOY_STEPS = 20,           // of an episode
+    TOY_ROWS = TOY_STEPS + 1, // its observations
+    TOY_PONDS = 8,            // episodes of a round, side by side
+    TOY_ACTIONS = 2,
+    TOY_TASKS = 2,
+    TOY_EPISODES = 512, // most that a school keeps
 };
 
 /// One observation: what a row of a batch needs, and where the boat really was.
-typedef struct school_row {
+typedef struct toy_data_row {
     uint8_t image[WK_IMAGE_BYTES];
-    float action[SCHOOL_ACTIONS]; // that led here
-    float reward[SCHOOL_TASKS];
+    float action[TOY_ACTIONS]; // that led here
+    float reward[TOY_TASKS];
     double x, y;
-} school_row;
+} toy_data_row;
 
 /// An episode.
-typedef struct school_episode {
+typedef struct toy_data_episode {
     double turbulence;
-    school_row rows[SCHOOL_ROWS];
-} school_episode;
+    toy_data_row rows[TOY_ROWS];
+} toy_data_episode;
 
 /// Episodes in the order they were collected.
-typedef struct school {
-    school_episode *episodes;
+typedef struct toy_data {
+    toy_data_episode *episodes;
     int count;
     uint64_t seed;
-} school;
+} toy_data;
 
-school school_open(uint64_t seed);
-void school_close(school *s);
+toy_data toy_data_open(uint64_t seed);
+void toy_data_close(toy_data *s);
 
 /// Who rows: a policy of a learner, or, with `acting` NULL, `expert_task` (negative: random
 /// actions).
-typedef struct school_rower {
+typedef struct toy_data_rower {
     wk_acting *acting;
     wk_act_mode mode;
     int expert_task;
-} school_rower;
+} toy_data_rower;
 
 /// Random actions.
-extern const school_rower school_random;
+extern const toy_data_rower toy_data_random;
 
 /// Collects SCHOOL_PONDS episodes with turbulences drawn uniformly from [low, high] by a grid of
 /// 0.1. The same round of two schools with one seed begins at the same places.
-void school_collect(school *s, school_rower rower, double low, double high);
+void toy_data_collect(toy_data *s, toy_data_rower rower, double low, double high);
 
 /// Batches [T,B] of sequences from uniformly chosen episodes and starts; the same memory each time.
-typedef struct school_batch {
+typedef struct toy_data_batch {
     int length, size;
     uint8_t *images, *first;
     float *actions, *rewards;
     wk_learner_batch view;
-} school_batch;
-school_batch school_batch_open(int length, int size);
-void school_batch_close(school_batch *batch);
-void school_batch_draw(school_batch *batch, const school *s, wk_rng *rng);
+} toy_data_batch;
+toy_data_batch toy_data_batch_open(int length, int size);
+void toy_data_batch_close(toy_data_batch *batch);
+void toy_data_batch_draw(toy_data_batch *batch, const toy_data *s, wk_rng *rng);
 /// Puts the first rows of episodes from, from+1, ... in the batch.
-void school_batch_take(school_batch *batch, const school *s, int from);
+void toy_data_batch_take(toy_data_batch *batch, const toy_data *s, int from);
 
 /// Cells of a grid of side x side over the pond that episodes from, ..., count-1 have visited.
-int school_cells(const school *s, int from, int side);
+int toy_data_cells(const toy_data *s, int from, int side);
 
 /// Mean reward of a task over all steps of episodes from, ..., count-1.
-double school_score(const school *s, int from, int task);
+double toy_data_score(const toy_data *s, int from, int task);
 
 #endif

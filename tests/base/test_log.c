@@ -34,7 +34,7 @@ static void lines_below_the_level_are_dropped(void **state)
 {
     (void)state;
     last_line last = {0};
-    wk_log log = {.sink = keep, .context = &last, .least = WK_LOG_WARN};
+    wk_log log = {.sink = keep, .context = &last, .min_level = WK_LOG_WARN};
     wk_log_line(&log, WK_LOG_DEBUG, "a");
     wk_log_line(&log, WK_LOG_INFO, "b");
     assert_int_equal(last.count, 0);

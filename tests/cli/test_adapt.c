@@ -60,7 +60,7 @@ static void a_killed_adaptation_continues_to_the_same_bytes(void **state)
     same_file(calm, killed, "adapt/step-000000000201/metrics.jsonl", 0, 0);
 }
 
-static void adapting_beside_a_training_process_works_and_does_not_change_it(void **state)
+static void adapting_during_training_works_and_does_not_change_it(void **state)
 {
     (void)state;
     char calm[512], busy[512];
@@ -101,7 +101,7 @@ static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
     assert_non_null(strstr(r.out, "finetuned "));
 }
 
-static void wrong_usage_is_told(void **state)
+static void wrong_usage_is_reported(void **state)
 {
     (void)state;
     program_expect_error(program_run("adapt run"), 2, "--task");
@@ -141,9 +141,9 @@ int main(void)
         cmocka_unit_test(adapt_tells_what_it_does_and_where_it_is),
         cmocka_unit_test(signals_end_an_adaptation_with_a_checkpoint_and_code_75),
         cmocka_unit_test(a_killed_adaptation_continues_to_the_same_bytes),
-        cmocka_unit_test(adapting_beside_a_training_process_works_and_does_not_change_it),
+        cmocka_unit_test(adapting_during_training_works_and_does_not_change_it),
         cmocka_unit_test(finetune_continues_after_a_signal_to_the_same_bytes),
-        cmocka_unit_test(wrong_usage_is_told),
+        cmocka_unit_test(wrong_usage_is_reported),
         cmocka_unit_test(damaged_and_foreign_snapshots_are_refused),
     };
     return cmocka_run_group_tests(tests, setup_with_run, teardown);

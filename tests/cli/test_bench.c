@@ -41,7 +41,7 @@ static void the_json_has_rates_that_fit_their_times(void **state)
 }
 
 // Where OSMesa is missing the reason is given instead.
-static void a_built_in_domain_is_compared_or_the_reason_is_told(void **state)
+static void a_built_in_domain_is_compared_or_the_reason_is_reported(void **state)
 {
     (void)state;
     program_result r =
@@ -66,7 +66,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plug_in_is_measured_without_a_comparison),
         cmocka_unit_test(the_json_has_rates_that_fit_their_times),
-        cmocka_unit_test(a_built_in_domain_is_compared_or_the_reason_is_told),
+        cmocka_unit_test(a_built_in_domain_is_compared_or_the_reason_is_reported),
         cmocka_unit_test(wrong_worlds_are_refused),
     };
     return cmocka_run_group_tests(tests, program_setup, program_teardown);

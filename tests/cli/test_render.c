@@ -74,7 +74,7 @@ static void every_domain_can_be_drawn_with_nothing_but_its_name(void **state)
     }
 }
 
-static void steps_seed_params_and_case_change_the_picture(void **state)
+static void steps_seed_params_and_case_change_the_image(void **state)
 {
     (void)state;
     const char *const variants[] = {"", "--steps 9", "--seed 1", "--params 1,0.2", "--case steep"};
@@ -251,7 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_still_shows_the_start_of_the_episode),
         cmocka_unit_test(every_domain_can_be_drawn_with_nothing_but_its_name),
-        cmocka_unit_test(steps_seed_params_and_case_change_the_picture),
+        cmocka_unit_test(steps_seed_params_and_case_change_the_image),
         cmocka_unit_test(options_reach_the_domain),
         cmocka_unit_test(the_same_command_writes_the_same_bytes),
         cmocka_unit_test(a_clip_has_a_frame_per_step_in_real_time),

@@ -127,7 +127,7 @@ static void json_has_the_numbers_of_the_tables(void **state)
           "float(r[\"mean\"])'");
 }
 
-static void a_damaged_file_is_left_out_named_and_told_by_the_exit_code(void **state)
+static void a_damaged_file_is_left_out_named_and_reported_by_the_exit_code(void **state)
 {
     (void)state;
     shell("cp -r runs/toy damaged && "
@@ -209,7 +209,7 @@ int main(void)
         cmocka_unit_test(the_page_is_whole),
         cmocka_unit_test(threads_and_repetition_do_not_change_a_byte),
         cmocka_unit_test(json_has_the_numbers_of_the_tables),
-        cmocka_unit_test(a_damaged_file_is_left_out_named_and_told_by_the_exit_code),
+        cmocka_unit_test(a_damaged_file_is_left_out_named_and_reported_by_the_exit_code),
         cmocka_unit_test(a_damaged_checkpoint_costs_its_map_only),
         cmocka_unit_test(an_incomplete_grid_is_reported),
         cmocka_unit_test(a_run_of_an_unknown_domain_is_reported_without_a_map),

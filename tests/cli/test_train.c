@@ -225,7 +225,7 @@ static void a_run_that_cannot_begin_leaves_nothing_behind(void **state)
     assert_int_not_equal(access(inside("run-none", path), F_OK), 0);
 }
 
-static void the_curriculum_of_a_run_is_shown_as_text_json_and_picture(void **state)
+static void the_curriculum_of_a_run_is_shown_as_text_json_and_image(void **state)
 {
     (void)state;
     program_expect_success(program_run("train --logdir run-shown " QUIET_OPTIONS));
@@ -293,7 +293,7 @@ int main(void)
         cmocka_unit_test(a_run_goes_on_when_it_is_only_named),
         cmocka_unit_test(a_run_begins_with_the_settings_of_another),
         cmocka_unit_test(a_run_that_cannot_begin_leaves_nothing_behind),
-        cmocka_unit_test(the_curriculum_of_a_run_is_shown_as_text_json_and_picture),
+        cmocka_unit_test(the_curriculum_of_a_run_is_shown_as_text_json_and_image),
         cmocka_unit_test(checkpoints_are_listed_and_damage_is_found),
         cmocka_unit_test(episodes_are_exported_the_same_way_twice),
     };

@@ -24,11 +24,11 @@ static wk_learner_config sizes(void)
     wk_learner_config c = wk_learner_config_default();
     c.depth = 12, c.deter = 128, c.hidden = 128, c.stoch = 16, c.classes = 16, c.units = 128;
     c.layers = 2, c.ensemble = 5, c.batch = BATCH, c.length = LENGTH, c.horizon = 8;
-    c.action_size = SCHOOL_ACTIONS, c.seed = SEED;
+    c.action_size = TOY_ACTIONS, c.seed = SEED;
     return c;
 }
 
-static void train(bool bf16, float rate, const school *data, curve *out)
+static void train(bool bf16, float rate, const toy_data *data, curve *out)
 {
     wk_backend *backend = NULL;
     wk_learner *learner = NULL;
@@ -36,18 +36,18 @@ static void train(bool bf16, float rate, const school *data, curve *out)
     config.model_rate *= rate;
     assert_ok(test_cuda_create(bf16, &backend, &err));
     assert_ok(wk_learner_create(&config, backend, &learner, &err));
-    school_batch batch = school_batch_open(LENGTH, BATCH);
+    toy_data_batch batch = toy_data_batch_open(LENGTH, BATCH);
     wk_rng rng = wk_rng_stream(SEED, "batches", 0);
     for (int i = 0; i < UPDATES; i++) {
         wk_learner_metrics m;
-        school_batch_draw(&batch, data, &rng);
+        toy_data_batch_draw(&batch, data, &rng);
         assert_ok(wk_learner_update(learner, &batch.view, &m, NULL, &err));
-        assert_null(wk_learner_metrics_fault(&m));
+        assert_null(wk_learner_metrics_nonfinite(&m));
         out->model[i] = m.model_loss;
         out->image[i] = m.image_loss;
         out->ensemble[i] = m.ensemble_loss;
     }
-    school_batch_close(&batch);
+    toy_data_batch_close(&batch);
     wk_learner_destroy(learner);
     wk_backend_destroy(backend);
 }
@@ -81,9 +81,9 @@ static void expect_close(const char *what, const float *bf16, const float *other
 static void bf16_learns_as_float32_does(void **state)
 {
     (void)state;
-    school data = school_open(SEED);
+    toy_data data = toy_data_open(SEED);
     for (int i = 0; i < ROUNDS; i++)
-        school_collect(&data, school_random, 0, 1);
+        toy_data_collect(&data, toy_data_random, 0, 1);
     curve f32, other, bf16;
     train(false, 1, &data, &f32);
     train(false, 1.00001f, &data, &other);
@@ -92,7 +92,7 @@ static void bf16_learns_as_float32_does(void **state)
     expect_close("image loss", bf16.image, other.image, f32.image);
     expect_close("ensemble loss", bf16.ensemble, other.ensemble, f32.ensemble);
     assert_true(mean_of(f32.model + UPDATES - WINDOW) < mean_of(f32.model) / 2); // it learned
-    school_close(&data);
+    toy_data_close(&data);
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 #include "support/planning.h"
 #include "tensor/program_internal.h"
 
-enum { BOTH = WK_FORM_FLOAT | WK_FORM_HALF };
+enum { BOTH = WK_FORMAT_F32 | WK_FORMAT_BF16 };
 
 static wk_plan *plan_of(const engine *e)
 {
@@ -20,7 +20,7 @@ static wk_plan *plan_of(const engine *e)
 static void expect_form(engine *e, wk_tensor x, unsigned form)
 {
     wk_plan *plan = plan_of(e);
-    assert_int_equal(plan->forms[wk_info(e->g, x.id)->root], form);
+    assert_int_equal(plan->formats[wk_info(e->g, x.id)->root], form);
     wk_plan_destroy(plan);
     engine_close(e);
 }
@@ -46,7 +46,7 @@ static void what_only_a_product_reads_exists_in_bf16_alone(void **state)
     (void)state;
     layer l = open_layer(64);
     wk_graph_output(l.e.g, wk_graph_matmul(l.e.g, l.y, l.w));
-    expect_form(&l.e, l.y, WK_FORM_HALF);
+    expect_form(&l.e, l.y, WK_FORMAT_BF16);
 }
 
 static void an_output_exists_in_float32(void **state)
@@ -54,7 +54,7 @@ static void an_output_exists_in_float32(void **state)
     (void)state;
     layer l = open_layer(64);
     wk_graph_output(l.e.g, l.y);
-    expect_form(&l.e, l.y, WK_FORM_FLOAT);
+    expect_form(&l.e, l.y, WK_FORMAT_F32);
 }
 
 static void what_a_product_and_another_kernel_read_exists_in_both(void **state)
@@ -71,7 +71,7 @@ static void rows_that_are_not_whole_exist_in_float32(void **state)
     (void)state;
     layer l = open_layer(6);
     wk_graph_output(l.e.g, wk_graph_matmul(l.e.g, l.y, l.w));
-    expect_form(&l.e, l.y, WK_FORM_FLOAT);
+    expect_form(&l.e, l.y, WK_FORMAT_F32);
 }
 
 static void kernels_that_write_float32_always_are_not_asked_for_less(void **state)
@@ -95,7 +95,7 @@ static void long_ragged_rows_for_products_are_laid_out_filled_up(void **state)
         wk_tensor w = engine_state(&e, WK_SHAPE(70, 64));
         wk_graph_output(e.g, wk_graph_matmul(e.g, rows, w));
         if (other) wk_graph_output(e.g, wk_graph_mean_all(e.g, rows));
-        expect_form(&e, rows, other ? WK_FORM_FLOAT : WK_FORM_ROWS);
+        expect_form(&e, rows, other ? WK_FORMAT_F32 : WK_FORMAT_PADDED_BF16);
     }
 }
 
@@ -129,10 +129,10 @@ static void a_join_exists_as_its_parts_do(void **state)
     for (int layers = 0; layers < 2; layers++) {
         join j = open_join(layers, false);
         wk_plan *plan = plan_of(&j.e);
-        assert_int_equal(plan->forms[j.all.id], WK_FORM_HALF);
-        assert_int_equal(plan->places[j.all.id].region, WK_REGION_HALVES);
+        assert_int_equal(plan->formats[j.all.id], WK_FORMAT_BF16);
+        assert_int_equal(plan->places[j.all.id].region, WK_REGION_BF16);
         for (int i = 0; i < 3; i++)
-            assert_int_equal(plan->forms[j.parts[i].id], WK_FORM_HALF);
+            assert_int_equal(plan->formats[j.parts[i].id], WK_FORMAT_BF16);
         wk_plan_destroy(plan);
         engine_close(&j.e);
     }
@@ -143,37 +143,37 @@ static void a_join_that_has_to_copy_a_part_has_all_of_them_in_float32(void **sta
     (void)state;
     join j = open_join(true, true);
     wk_plan *plan = plan_of(&j.e);
-    assert_true(plan->forms[j.all.id] & WK_FORM_FLOAT);
+    assert_true(plan->formats[j.all.id] & WK_FORMAT_F32);
     for (int i = 0; i < 3; i++)
-        assert_true(plan->forms[j.parts[i].id] & WK_FORM_FLOAT);
+        assert_true(plan->formats[j.parts[i].id] & WK_FORMAT_F32);
     wk_plan_destroy(plan);
     engine_close(&j.e);
 }
 
 // A product writes float32 where that is needed, and leaves the rounding to its readers: of the
 // whole join, then.
-static void a_join_with_a_product_in_both_forms_has_all_parts_in_float32(void **state)
+static void a_join_with_a_product_in_both_formats_has_all_parts_in_float32(void **state)
 {
     (void)state;
     join j = open_join(false, false);
     wk_graph_output(j.e.g, wk_graph_mul(j.e.g, j.parts[1], j.parts[1]));
     wk_plan *plan = plan_of(&j.e);
-    assert_int_equal(plan->forms[j.all.id], BOTH);
+    assert_int_equal(plan->formats[j.all.id], BOTH);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(plan->forms[j.parts[i].id], BOTH);
+        assert_int_equal(plan->formats[j.parts[i].id], BOTH);
     wk_plan_destroy(plan);
     engine_close(&j.e);
 }
 
-static void a_join_with_a_layer_in_both_forms_stays_in_bf16(void **state)
+static void a_join_with_a_layer_in_both_formats_stays_in_bf16(void **state)
 {
     (void)state;
     join j = open_join(true, false);
     wk_graph_output(j.e.g, wk_graph_mul(j.e.g, j.parts[1], j.parts[1]));
     wk_plan *plan = plan_of(&j.e);
-    assert_int_equal(plan->forms[j.all.id], WK_FORM_HALF);
-    assert_int_equal(plan->forms[j.parts[0].id], WK_FORM_HALF);
-    assert_int_equal(plan->forms[j.parts[1].id], BOTH);
+    assert_int_equal(plan->formats[j.all.id], WK_FORMAT_BF16);
+    assert_int_equal(plan->formats[j.parts[0].id], WK_FORMAT_BF16);
+    assert_int_equal(plan->formats[j.parts[1].id], BOTH);
     wk_plan_destroy(plan);
     engine_close(&j.e);
 }
@@ -200,8 +200,8 @@ static void the_learner_s_graphs_keep_what_they_need(void **state)
 {
     (void)state;
     wk_learner *learner = open_learner(&planning_backend);
-    for (int i = 0; i < WK_UNITS; i++)
-        planning_replay(wk_learner_unit(learner, i)->program->plan);
+    for (int i = 0; i < WK_COMPILED_GRAPHS; i++)
+        planning_replay(wk_learner_compiled_graph(learner, i)->program->plan);
     wk_learner_destroy(learner);
 }
 
@@ -213,7 +213,7 @@ static double bytes_in(const wk_plan *plan, unsigned form)
         const wk_tensor_info *info = wk_info(plan->graph, (int)i);
         if (info->root != (int)i || info->kind != WK_TEMPORARY) continue;
         if (plan->places[i].region == WK_REGION_NONE || plan->lazy[info->producer]) continue;
-        if (plan->forms[i] == form) sum += (double)wk_type_size(info->type);
+        if (plan->formats[i] == form) sum += (double)wk_type_size(info->type);
     }
     return sum;
 }
@@ -223,14 +223,14 @@ static void most_of_the_learner_exists_in_bf16_alone(void **state)
     (void)state;
     wk_error err = {0};
     wk_backend_vtable without_forms = *planning_backend.vtable;
-    without_forms.store = NULL;
+    without_forms.choose_formats = NULL;
     const wk_backend in_float32 = {.vtable = &without_forms};
     wk_learner *learner = open_learner(&planning_backend);
-    const wk_unit *units[] = {&learner->model, &learner->learn, &learner->tasks};
+    const wk_compiled_graph *units[] = {&learner->model, &learner->learn, &learner->tasks};
     for (int i = 0; i < 3; i++) {
         const wk_plan *plan = units[i]->program->plan;
-        double half = bytes_in(plan, WK_FORM_HALF), both = bytes_in(plan, BOTH);
-        double rest = bytes_in(plan, WK_FORM_FLOAT) + bytes_in(plan, WK_FORM_ROWS);
+        double half = bytes_in(plan, WK_FORMAT_BF16), both = bytes_in(plan, BOTH);
+        double rest = bytes_in(plan, WK_FORMAT_F32) + bytes_in(plan, WK_FORMAT_PADDED_BF16);
         assert_true(half > 2 * (both + rest));
         // Less than half of floats with copies of all of them, and little more than what is live.
         wk_plan *floats = NULL;
@@ -253,8 +253,8 @@ int main(void)
         cmocka_unit_test(long_ragged_rows_for_products_are_laid_out_filled_up),
         cmocka_unit_test(a_join_exists_as_its_parts_do),
         cmocka_unit_test(a_join_that_has_to_copy_a_part_has_all_of_them_in_float32),
-        cmocka_unit_test(a_join_with_a_product_in_both_forms_has_all_parts_in_float32),
-        cmocka_unit_test(a_join_with_a_layer_in_both_forms_stays_in_bf16),
+        cmocka_unit_test(a_join_with_a_product_in_both_formats_has_all_parts_in_float32),
+        cmocka_unit_test(a_join_with_a_layer_in_both_formats_stays_in_bf16),
         cmocka_unit_test(the_learner_s_graphs_keep_what_they_need),
         cmocka_unit_test(most_of_the_learner_exists_in_bf16_alone),
     };

@@ -17,7 +17,7 @@ BUILD(add, wk_graph_add(g, x[0], x[1]))
 BUILD(mul, wk_graph_mul(g, x[0], x[1]))
 BUILD(add_n, wk_graph_add_n(g, x, 3))
 BUILD(affine, wk_graph_affine(g, x[0], -1.5f, 0.25f))
-BUILD(at_least, wk_graph_at_least(g, x[0], 0.125f))
+BUILD(clamp_min, wk_graph_clamp_min(g, x[0], 0.125f))
 BUILD(scale_rows, wk_graph_scale_rows(g, x[0], wk_graph_stop_gradient(g, x[1])))
 BUILD(mean_first, wk_graph_mean(g, x[0], 0))
 BUILD(mean_middle, wk_graph_mean(g, x[0], 1))
@@ -75,7 +75,7 @@ static const op_case plain_cases[] = {
     CASE("mul", mul, SAME, .shapes = {OP_SHAPE(3, 5, 7, 11, 13), OP_SHAPE(3, 5, 7, 11, 13)}),
     CASE("add_n", add_n, SAME, .shapes = {OP_SHAPE(999), OP_SHAPE(999), OP_SHAPE(999)}),
     CASE("affine", affine, SAME, .shapes = {OP_SHAPE(4099)}),
-    CASE("at least", at_least, SAME, .shapes = {OP_SHAPE(4099)}),
+    CASE("at least", clamp_min, SAME, .shapes = {OP_SHAPE(4099)}),
     CASE("scale rows", scale_rows, SAME, .shapes = {OP_SHAPE(61, 35), OP_SHAPE(61)}),
     CASE("mean over the first axis", mean_first, .shapes = {OP_SHAPE(301, 7, 5)}),
     CASE("mean over the middle axis", mean_middle, .shapes = {OP_SHAPE(7, 301, 33)}),

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-enum { ASIDE = WK_BRANCHES - 1 };
-enum { MODEL, LEARN, TASKS }; // of wk_learner_unit
+enum { DEFERRED = WK_BRANCHES - 1 };
+enum { MODEL, LEARN, TASKS }; // of wk_learner_compiled_graph
 
 static wk_learner_config small_config(void)
 {
@@ -25,7 +25,7 @@ static wk_status group_and_put_aside(const wk_backend *backend, wk_plan *plan, w
     (void)backend;
     (void)err;
     planning_find_recurrences(plan);
-    assert_true(wk_plan_put_aside(plan, ASIDE) > 0);
+    assert_true(wk_plan_defer_weight_grads(plan, DEFERRED) > 0);
     return WK_OK;
 }
 
@@ -42,9 +42,9 @@ static fixture open_fixture(int which)
     wk_learner_config c = small_config();
     assert_ok(wk_backend_cpu_create(NULL, &f.backend, &err));
     assert_ok(wk_learner_create(&c, f.backend, &f.learner, &err));
-    const wk_backend_vtable vtable = {.name = "aside", .group = group_and_put_aside};
+    const wk_backend_vtable vtable = {.name = "aside", .choose_groups = group_and_put_aside};
     const wk_backend aside = {.vtable = &vtable};
-    const wk_unit *unit = wk_learner_unit(f.learner, which);
+    const wk_compiled_graph *unit = wk_learner_compiled_graph(f.learner, which);
     assert_ok(wk_plan_create(unit->graph, &aside, &f.plan, &err));
     return f;
 }
@@ -127,7 +127,7 @@ static int changes(const wk_plan *plan, int *kinds)
     bool seen[2] = {false, false};
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (step_node(plan, step)->op != WK_OP_adam) continue;
-        seen[plan->branches[step] == ASIDE] = true;
+        seen[plan->branches[step] == DEFERRED] = true;
         bool follows = step > 0 && step_node(plan, step - 1)->op == WK_OP_adam;
         count += follows && plan->branches[step] != plan->branches[step - 1];
     }
@@ -149,14 +149,14 @@ static void the_optimiser_s_steps_are_parted_by_who_waits_for_them(void **state)
     close_fixture(&f);
 }
 
-static void weight_gradients_of_convolutions_are_put_aside(void **state)
+static void weight_gradients_of_convolutions_are_deferred(void **state)
 {
     (void)state;
     fixture f = open_fixture(MODEL);
     int count = 0;
     for (int step = 0; step < (int)f.plan->node_count; step++) {
         if (step_node(f.plan, step)->op != WK_OP_conv_dw) continue;
-        assert_int_equal(f.plan->branches[step], ASIDE);
+        assert_int_equal(f.plan->branches[step], DEFERRED);
         count++;
     }
     assert_int_equal(count, 8);
@@ -164,7 +164,7 @@ static void weight_gradients_of_convolutions_are_put_aside(void **state)
 }
 
 // What another graph's optimiser takes: nothing of this one waits for the copies.
-static void gradients_that_are_left_for_another_graph_are_put_aside(void **state)
+static void exported_gradients_are_deferred(void **state)
 {
     (void)state;
     fixture f = open_fixture(MODEL);
@@ -175,14 +175,14 @@ static void gradients_that_are_left_for_another_graph_are_put_aside(void **state
         const wk_node *node = step_node(f.plan, step);
         if (node->op != WK_OP_store) continue;
         if (wk_info(g, wk_node_inputs(g, node)[0])->buffer != left) continue;
-        assert_int_equal(f.plan->branches[step], ASIDE);
+        assert_int_equal(f.plan->branches[step], DEFERRED);
         count++;
     }
     assert_int_equal(count, wk_params_count(f.learner->params[WK_SET_MODEL]) + 1); // and the norm
     close_fixture(&f);
 }
 
-static void the_step_of_a_weight_that_is_read_again_is_not_put_aside(void **state)
+static void the_step_of_a_weight_that_is_read_again_is_not_deferred(void **state)
 {
     (void)state;
     fixture f = open_fixture(LEARN);
@@ -199,7 +199,7 @@ static void the_step_of_a_weight_that_is_read_again_is_not_put_aside(void **stat
                 again |= wk_node_inputs(f.plan->graph, other)[i] == weight;
         }
         if (again) assert_int_equal(f.plan->branches[step], 0);
-        aside += f.plan->branches[step] == ASIDE;
+        aside += f.plan->branches[step] == DEFERRED;
         not_aside += again;
     }
     assert_true(aside > 0 && not_aside > 0);
@@ -212,9 +212,9 @@ int main(void)
         cmocka_unit_test(what_touches_the_same_keeps_its_order),
         cmocka_unit_test(the_recurrences_stay_whole),
         cmocka_unit_test(the_optimiser_s_steps_are_parted_by_who_waits_for_them),
-        cmocka_unit_test(weight_gradients_of_convolutions_are_put_aside),
-        cmocka_unit_test(gradients_that_are_left_for_another_graph_are_put_aside),
-        cmocka_unit_test(the_step_of_a_weight_that_is_read_again_is_not_put_aside),
+        cmocka_unit_test(weight_gradients_of_convolutions_are_deferred),
+        cmocka_unit_test(exported_gradients_are_deferred),
+        cmocka_unit_test(the_step_of_a_weight_that_is_read_again_is_not_deferred),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,20 +6,20 @@
 #include "base/rng.h"
 
 typedef struct fixture {
-    wk_order *order;
-    wk_moment waits;
+    wk_stream_waits *order;
+    wk_vector_clock waits;
 } fixture;
 
 static fixture begin(void)
 {
-    fixture f = {.order = wk_order_create()};
+    fixture f = {.order = wk_stream_waits_create()};
     assert_non_null(f.order);
     return f;
 }
 
 static void step(fixture *f, int stream, const wk_access *accesses, size_t count)
 {
-    assert_true(wk_order_step(f->order, stream, accesses, count, &f->waits));
+    assert_true(wk_stream_waits_add(f->order, stream, accesses, count, &f->waits));
 }
 
 static void read_from(fixture *f, int stream, uint64_t first, uint64_t past)
@@ -47,7 +47,7 @@ static void a_reader_waits_for_the_writer(void **state)
     expect(&f, 0, 0);
     read_from(&f, 2, 200, 300);
     expect(&f, 0, -1);
-    wk_order_destroy(f.order);
+    wk_stream_waits_destroy(f.order);
 }
 
 static void a_writer_waits_for_readers_and_writers(void **state)
@@ -60,7 +60,7 @@ static void a_writer_waits_for_readers_and_writers(void **state)
     write_to(&f, 2, 159, 170);
     // The reader was waited for by the writer.
     expect(&f, 0, 1);
-    wk_order_destroy(f.order);
+    wk_stream_waits_destroy(f.order);
 }
 
 static void readers_do_not_wait_for_each_other(void **state)
@@ -73,7 +73,7 @@ static void readers_do_not_wait_for_each_other(void **state)
     expect(&f, 0, 0);
     read_from(&f, 0, 0, 10);
     expect(&f, 1, -1);
-    wk_order_destroy(f.order);
+    wk_stream_waits_destroy(f.order);
 }
 
 static void a_stream_waits_once_for_what_it_has_waited_for(void **state)
@@ -90,7 +90,7 @@ static void a_stream_waits_once_for_what_it_has_waited_for(void **state)
     write_to(&f, 1, 30, 40);
     step(&f, 2, (wk_access[]){{0, 10, false}, {30, 40, false}}, 2);
     expect(&f, 1, 4);
-    wk_order_destroy(f.order);
+    wk_stream_waits_destroy(f.order);
 }
 
 static void what_a_write_covers_partly_is_still_known(void **state)
@@ -105,7 +105,7 @@ static void what_a_write_covers_partly_is_still_known(void **state)
     expect(&f, 1, 0);
     read_from(&f, 3, 59, 60);
     expect(&f, 2, 1);
-    wk_order_destroy(f.order);
+    wk_stream_waits_destroy(f.order);
 }
 
 // Against all pairs: memory of 64 bytes, steps with up to three accesses.
@@ -166,7 +166,7 @@ static void random_steps_wait_for_all_they_must(void **state)
     }
     // Fewer than if every step waited for all streams.
     assert_in_range(waits, STEPS / 10, STEPS * (WK_BRANCHES - 1) / 2);
-    wk_order_destroy(f.order);
+    wk_stream_waits_destroy(f.order);
 }
 
 int main(void)

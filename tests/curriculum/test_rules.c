@@ -159,14 +159,14 @@ static void the_error_is_a_moving_average_that_the_first_value_sets(void **state
 {
     (void)state;
     fixture f = make("waker-m", &plain, wk_curriculum_config_default());
-    assert_true(isnan(wk_curriculum_look(f.curriculum).error[4]));
+    assert_true(isnan(wk_curriculum_get_view(f.curriculum).error[4]));
     report(&f, 4, 2);
-    assert_near(wk_curriculum_look(f.curriculum).error[4], 2, 0);
+    assert_near(wk_curriculum_get_view(f.curriculum).error[4], 2, 0);
     report(&f, 4, 3);
-    assert_near(wk_curriculum_look(f.curriculum).error[4], 0.9999 * 2 + 0.0001 * 3, 1e-15);
+    assert_near(wk_curriculum_get_view(f.curriculum).error[4], 0.9999 * 2 + 0.0001 * 3, 1e-15);
     report(&f, 4, NAN);
     report(&f, 4, INFINITY);
-    assert_near(wk_curriculum_look(f.curriculum).error[4], 0.9999 * 2 + 0.0001 * 3, 1e-15);
+    assert_near(wk_curriculum_get_view(f.curriculum).error[4], 0.9999 * 2 + 0.0001 * 3, 1e-15);
     assert_int_equal(wk_curriculum_ignored(f.curriculum), 2);
     drop(&f);
 }
@@ -208,7 +208,7 @@ static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **sta
     wk_curriculum_advance(f.curriculum, 59999);
     expect_default(&f);
     wk_curriculum_advance(f.curriculum, 60008);
-    wk_curriculum_view view = wk_curriculum_look(f.curriculum);
+    wk_curriculum_view view = wk_curriculum_get_view(f.curriculum);
     assert_true(view.has_reduction);
     assert_near(view.reduction[1], 0.05 * 3, 1e-15);
     assert_near(view.reduction[2], -0.05, 1e-15);
@@ -218,9 +218,9 @@ static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **sta
     assert_near(p[1], 0.2 / 12 + 0.8 / (1 + exp(-4)), 1e-12);
     // The next look is at 70,000, not 10,000 after the late call.
     wk_curriculum_advance(f.curriculum, 69999);
-    assert_near(wk_curriculum_look(f.curriculum).reduction[1], 0.15, 1e-15);
+    assert_near(wk_curriculum_get_view(f.curriculum).reduction[1], 0.15, 1e-15);
     wk_curriculum_advance(f.curriculum, 70000);
-    assert_near(wk_curriculum_look(f.curriculum).reduction[1], 0.95 * 0.15, 1e-15);
+    assert_near(wk_curriculum_get_view(f.curriculum).reduction[1], 0.95 * 0.15, 1e-15);
     drop(&f);
 }
 

@@ -473,7 +473,7 @@ static const uint8_t *pixel(const uint8_t *image, double x, double y, double z)
     return image + 3 * (64 * row + column);
 }
 
-static void the_picture_shows_robot_and_blocks_where_they_are_in_their_colours(void **state)
+static void the_image_shows_robot_and_blocks_where_they_are_in_their_colours(void **state)
 {
     (void)state;
     static const double theta[3] = {4, 1, 2};
@@ -561,7 +561,7 @@ int main(void)
         cmocka_unit_test(foreign_bytes_are_refused),
         cmocka_unit_test(a_break_down_is_flagged_and_the_next_episode_is_sound),
         cmocka_unit_test(every_world_runs_fifty_steps),
-        cmocka_unit_test(the_picture_shows_robot_and_blocks_where_they_are_in_their_colours),
+        cmocka_unit_test(the_image_shows_robot_and_blocks_where_they_are_in_their_colours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void an_episode_ends_by_time_after_five_hundred_steps(void **state)
     }
 }
 
-static void a_saved_episode_goes_on_elsewhere_to_the_same_pictures(void **state)
+static void a_saved_episode_goes_on_elsewhere_to_the_same_images(void **state)
 {
     (void)state;
     static uint8_t bytes[1 << 16], images[2][WK_IMAGE_BYTES];
@@ -184,7 +184,7 @@ int main(void)
         cmocka_unit_test(descriptions_are_sound),
         cmocka_unit_test(impossible_worlds_are_refused_with_a_reason),
         cmocka_unit_test(an_episode_ends_by_time_after_five_hundred_steps),
-        cmocka_unit_test(a_saved_episode_goes_on_elsewhere_to_the_same_pictures),
+        cmocka_unit_test(a_saved_episode_goes_on_elsewhere_to_the_same_images),
         cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(the_examination_for_plugins_finds_no_fault),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),

@@ -121,7 +121,7 @@ static void simulation_settings_are_the_published_ones(void **state)
     }
 }
 
-static void the_picture_is_taken_from_above_under_one_plain_light(void **state)
+static void the_image_is_taken_from_above_under_one_plain_light(void **state)
 {
     (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
@@ -264,7 +264,7 @@ int main(void)
         cmocka_unit_test(goals_lie_along_the_left_and_right_wall_and_touch_nothing),
         cmocka_unit_test(blocks_are_light_boxes_on_free_joints_without_damping),
         cmocka_unit_test(simulation_settings_are_the_published_ones),
-        cmocka_unit_test(the_picture_is_taken_from_above_under_one_plain_light),
+        cmocka_unit_test(the_image_is_taken_from_above_under_one_plain_light),
         cmocka_unit_test(the_floor_is_checked_in_two_greys),
         cmocka_unit_test(the_point_robot_has_the_published_mass_and_joints),
         cmocka_unit_test(the_car_has_the_published_mass_and_wheels),

@@ -272,7 +272,7 @@ static void a_saved_episode_continues_bit_for_bit_in_another_environment(void **
     domain->destroy(b);
 }
 
-static void options_change_the_picture(void **state)
+static void options_change_the_image(void **state)
 {
     const wk_domain *domain = *state;
     const int choices[3][WK_OPTIONS_MAX] = {{0, 0}, {1, 0}, {0, 1}};
@@ -354,7 +354,7 @@ int main(void)
         BOTH(there_is_one_world),
         BOTH(poses_start_in_the_joint_ranges_and_at_rest),
         BOTH(a_saved_episode_continues_bit_for_bit_in_another_environment),
-        BOTH(options_change_the_picture),
+        BOTH(options_change_the_image),
         BOTH(the_floor_shows_how_far_the_robot_went),
         BOTH(a_breakdown_is_flagged_and_drawn_without_harm),
     };

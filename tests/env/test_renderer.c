@@ -80,7 +80,7 @@ static void a_larger_picture_shrinks_to_the_small_one(void **state)
     }
 }
 
-static void nothing_is_written_outside_the_picture(void **state)
+static void nothing_is_written_outside_the_image(void **state)
 {
     (void)state;
     const int sizes[][2] = {{63, 41}, {1, 70}, {130, 9}, {65, 64}};
@@ -226,7 +226,7 @@ static void states_that_are_no_numbers_can_be_drawn(void **state)
         }
 }
 
-static void a_broken_state_leaves_no_trace_in_later_pictures(void **state)
+static void a_broken_state_leaves_no_trace_in_later_images(void **state)
 {
     (void)state;
     static uint8_t expected[BYTES], later[BYTES];
@@ -303,7 +303,7 @@ static uint64_t hash(const uint8_t *bytes, size_t count)
 // A change here is a change of what agents see: recorded pictures and trained models no longer fit.
 // Compare with MuJoCo's picture (renderer_gl), look at the pictures, then write the new numbers
 // down.
-static void known_states_have_known_pictures(void **state)
+static void known_states_have_known_images(void **state)
 {
     (void)state;
     static const uint64_t known[RENDER_DOMAINS][2] = {
@@ -331,17 +331,17 @@ int main(void)
         cmocka_unit_test(every_instruction_set_gives_the_same_bytes),
         cmocka_unit_test(a_wider_picture_contains_the_narrow_one),
         cmocka_unit_test(a_larger_picture_shrinks_to_the_small_one),
-        cmocka_unit_test(nothing_is_written_outside_the_picture),
+        cmocka_unit_test(nothing_is_written_outside_the_image),
         cmocka_unit_test(the_largest_picture_can_be_drawn),
         cmocka_unit_test(clean_up_is_seen_from_above_with_x_right_and_y_up),
         cmocka_unit_test(block_colours_are_read_at_every_draw),
         cmocka_unit_test(shadows_only_darken),
         cmocka_unit_test(a_profile_shows_once_it_is_set),
         cmocka_unit_test(states_that_are_no_numbers_can_be_drawn),
-        cmocka_unit_test(a_broken_state_leaves_no_trace_in_later_pictures),
+        cmocka_unit_test(a_broken_state_leaves_no_trace_in_later_images),
         cmocka_unit_test(one_sample_per_pixel_is_near_four),
         cmocka_unit_test(unusable_requests_are_refused),
-        cmocka_unit_test(known_states_have_known_pictures),
+        cmocka_unit_test(known_states_have_known_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ static void a_larger_picture_shows_the_same_as_in_mujoco(void **state)
     }
 }
 
-static void a_picture_beyond_the_offscreen_size_is_refused(void **state)
+static void an_image_beyond_the_offscreen_size_is_refused(void **state)
 {
     (void)state;
     static uint8_t rgb[3];
@@ -176,7 +176,7 @@ int main(void)
         cmocka_unit_test(the_control_suite_walker_looks_as_in_mujoco),
         cmocka_unit_test(the_control_suite_hopper_looks_as_in_mujoco),
         cmocka_unit_test(a_larger_picture_shows_the_same_as_in_mujoco),
-        cmocka_unit_test(a_picture_beyond_the_offscreen_size_is_refused),
+        cmocka_unit_test(an_image_beyond_the_offscreen_size_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,7 +231,7 @@ static void draw_after_steps(const wk_domain *domain, const int *options, double
     domain->destroy(env);
 }
 
-static void pictures_are_reproducible_and_follow_theta_and_options(void **state)
+static void images_are_reproducible_and_follow_theta_and_options(void **state)
 {
     const wk_domain *domain = *state;
     const int no_shadows[WK_OPTIONS_MAX] = {0, 0, 1, 0}, one_sample[WK_OPTIONS_MAX] = {0, 0, 0, 1};
@@ -247,7 +247,7 @@ static void pictures_are_reproducible_and_follow_theta_and_options(void **state)
     assert_memory_not_equal(base, other, sizeof base);
 }
 
-static void a_restored_environment_draws_the_same_picture(void **state)
+static void a_restored_environment_draws_the_same_image(void **state)
 {
     const wk_domain *domain = *state;
     static uint8_t expected[WK_IMAGE_BYTES], got[WK_IMAGE_BYTES];
@@ -308,8 +308,8 @@ int main(void)
         BOTH(a_fresh_lattice_changes_the_ground_but_not_the_start),
         BOTH(both_colliders_give_the_same_episode),
         BOTH(a_breakdown_is_flagged_and_reset_recovers),
-        BOTH(pictures_are_reproducible_and_follow_theta_and_options),
-        BOTH(a_restored_environment_draws_the_same_picture),
+        BOTH(images_are_reproducible_and_follow_theta_and_options),
+        BOTH(a_restored_environment_draws_the_same_image),
 #if !defined(__SANITIZE_ADDRESS__)
         BOTH(an_environment_stays_below_30_megabytes),
 #endif

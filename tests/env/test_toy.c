@@ -129,7 +129,7 @@ static const uint8_t *pixel(const uint8_t *image, double x, double y)
     return image + 3 * (row * 64 + column);
 }
 
-static void the_picture_shows_boat_and_buoys_where_they_are(void **state)
+static void the_image_shows_boat_and_buoys_where_they_are(void **state)
 {
     (void)state;
     uint8_t image[WK_IMAGE_BYTES];
@@ -180,7 +180,7 @@ int main(void)
         cmocka_unit_test(a_buoy_pays_one_less_its_distance),
         cmocka_unit_test(episodes_begin_at_the_southern_shore_at_different_places),
         cmocka_unit_test(an_episode_has_twenty_steps),
-        cmocka_unit_test(the_picture_shows_boat_and_buoys_where_they_are),
+        cmocka_unit_test(the_image_shows_boat_and_buoys_where_they_are),
         cmocka_unit_test(foam_shows_how_turbulent_the_water_is),
         cmocka_unit_test(a_state_of_another_size_is_refused),
     };

@@ -9,15 +9,15 @@
 #include "support/toy_domain.h"
 
 /// The learner and what it runs on.
-typedef struct rig {
+typedef struct fixture {
     wk_pool *pool;
     wk_backend *backend;
     wk_learner *learner;
-} rig;
+} fixture;
 
-static inline rig open_rig(int threads)
+static inline fixture open_fixture(int threads)
 {
-    rig r = {0};
+    fixture r = {0};
     wk_error err = {0};
     wk_learner_config c = {.depth = 2,
                            .deter = 12,
@@ -50,7 +50,7 @@ static inline rig open_rig(int threads)
     return r;
 }
 
-static inline void close_rig(rig *r)
+static inline void close_fixture(fixture *r)
 {
     wk_learner_destroy(r->learner);
     wk_backend_destroy(r->backend);

@@ -124,14 +124,14 @@ static void results_do_not_depend_on_threads(void **state)
     for (int acting = 0; acting < 2; acting++) {
         wk_eval_episode episodes[4][ALL];
         for (int threads = 1; threads <= 4; threads++) {
-            rig r = open_rig(threads);
+            fixture r = open_fixture(threads);
             config.learner = acting ? r.learner : NULL;
             config.policy = 1;
             config.mode = WK_ACT_MODE;
             config.threads = threads;
             play(&config, episodes[threads - 1]);
             assert_same(episodes[threads - 1], episodes[0], ALL);
-            close_rig(&r);
+            close_fixture(&r);
         }
     }
 }
@@ -140,7 +140,7 @@ static void an_episode_depends_on_its_number_and_case_alone(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    rig r = open_rig(1);
+    fixture r = open_fixture(1);
     wk_eval_case cases[SETS];
     wk_eval_config config = config_of(&t, cases);
     wk_eval_episode all[ALL], some[ALL];
@@ -156,14 +156,14 @@ static void an_episode_depends_on_its_number_and_case_alone(void **state)
     config.cases = &cases[1];
     play(&config, some);
     assert_same(some, all + EPISODES, FAR);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void seed_case_and_policy_make_a_difference(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    rig r = open_rig(1);
+    fixture r = open_fixture(1);
     wk_eval_case cases[SETS];
     wk_eval_config config = config_of(&t, cases);
     wk_eval_episode random[ALL], first[ALL], second[ALL], other[ALL];
@@ -185,7 +185,7 @@ static void seed_case_and_policy_make_a_difference(void **state)
         same_worlds += memcmp(other[i].theta, second[i].theta, 2 * sizeof(double)) == 0;
     }
     assert_true(same_worlds < EPISODES / 2);
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void episodes_that_end_early_free_nobody_elses_place(void **state)
@@ -240,7 +240,7 @@ static void an_episode_shown_again_has_the_same_rows(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    rig r = open_rig(1);
+    fixture r = open_fixture(1);
     wk_eval_case cases[SETS];
     wk_eval_config config = config_of(&t, cases);
     static witness before, again;
@@ -263,7 +263,7 @@ static void an_episode_shown_again_has_the_same_rows(void **state)
         assert_int_equal(again.episodes[set][number].checksum,
                          before.episodes[set][number].checksum);
     }
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static wk_status object_to_the_third(void *context, const wk_eval_row *row, wk_error *error)
@@ -308,7 +308,7 @@ static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
     wk_eval_episode episodes[ALL];
     play(&config, episodes);
     assert_true(isnan(episodes[0].foresight.value) && isnan(episodes[0].foresight.discounted));
-    rig r = open_rig(1);
+    fixture r = open_fixture(1);
     config.learner = r.learner;
     ledger l = {.discount = (double)wk_learner_get_config(config.learner)->discount, .weight = 1};
     config.watch = enter;
@@ -322,7 +322,7 @@ static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
     config.policy = WK_POLICY_EXPLORE; // has a critic, but not for a task's reward
     play(&config, episodes);
     assert_true(isnan(f->value) && isnan(f->reward_error));
-    close_rig(&r);
+    close_fixture(&r);
 }
 
 static void a_world_that_cannot_be_made_is_an_error(void **state)

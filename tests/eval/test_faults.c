@@ -59,7 +59,7 @@ static void a_failed_evaluation_says_why_and_leaves_whole_files(void **state)
     wk_error err = {0};
     toy t = toy_make(TOY_SOUND);
     t.domain.episode_steps = 2;
-    rig r = open_rig(1);
+    fixture r = open_fixture(1);
     remove_tree(FOLDER);
     assert_ok(evaluate(&t, r.learner, &err));
     char *before = document();
@@ -74,7 +74,7 @@ static void a_failed_evaluation_says_why_and_leaves_whole_files(void **state)
         }
     assert_true(count > 100);
     free(before);
-    close_rig(&r);
+    close_fixture(&r);
     remove_tree(FOLDER);
 }
 

@@ -71,15 +71,15 @@ static void environments_without_pictures_are_left_out(void **state)
 }
 
 // A small learner with the weights it begins with.
-typedef struct rig {
+typedef struct fixture {
     wk_pool *pool;
     wk_backend *backend;
     wk_learner *learner;
-} rig;
+} fixture;
 
-static rig make_rig(void)
+static fixture make_fixture(void)
 {
-    rig r = {0};
+    fixture r = {0};
     wk_learner_config c = wk_learner_config_default();
     c.depth = 2, c.deter = 8, c.hidden = 8, c.stoch = 3, c.classes = 3, c.units = 8, c.layers = 1;
     c.ensemble = 3, c.batch = 2, c.length = 4, c.horizon = 2, c.action_size = TOY_ACTIONS;
@@ -90,14 +90,14 @@ static rig make_rig(void)
     return r;
 }
 
-static void drop_rig(rig *r)
+static void drop_fixture(fixture *r)
 {
     wk_learner_destroy(r->learner);
     wk_backend_destroy(r->backend);
     wk_pool_destroy(r->pool);
 }
 
-static wk_model_error_config config_of(const toy *t, const rig *r, int environments)
+static wk_model_error_config config_of(const toy *t, const fixture *r, int environments)
 {
     return (wk_model_error_config){.domain = &t->domain,
                                    .learner = r->learner,
@@ -129,7 +129,7 @@ static wk_status take_film(void *context, const wk_eval_row *row, wk_error *igno
 }
 
 // Mean squared difference between the model's pictures of an episode and what was filmed.
-static double error_by_hand(const rig *r, const film *f)
+static double error_by_hand(const fixture *r, const film *f)
 {
     float *images = calloc(TOY_STEPS * LANES, WK_IMAGE_BYTES * sizeof *images);
     assert_non_null(images);
@@ -150,11 +150,11 @@ static double error_by_hand(const rig *r, const film *f)
     return sum / TOY_STEPS / WK_IMAGE_BYTES;
 }
 
-static void the_error_is_that_of_the_models_pictures(void **state)
+static void the_error_is_that_of_the_models_images(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    rig r = make_rig();
+    fixture r = make_fixture();
     enum { COUNT = 3 };
     wk_model_error found[COUNT];
     wk_model_error_config config = config_of(&t, &r, COUNT);
@@ -177,14 +177,14 @@ static void the_error_is_that_of_the_models_pictures(void **state)
     assert_int_equal(found[SHOWN].steps, TOY_STEPS);
     assert_memory_equal(found[SHOWN].theta, episodes[SHOWN].theta, sizeof found[SHOWN].theta);
     assert_true(found[SHOWN].estimate > 0);
-    drop_rig(&r);
+    drop_fixture(&r);
 }
 
-static void figures_do_not_depend_on_threads_or_on_how_many_are_asked_for(void **state)
+static void numbers_do_not_depend_on_threads_or_on_how_many_are_requested(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    rig r = make_rig();
+    fixture r = make_fixture();
     enum { MANY = 30, FEW = 11 };
     static wk_model_error many[MANY], few[FEW];
     wk_model_error_config config = config_of(&t, &r, MANY);
@@ -196,14 +196,14 @@ static void figures_do_not_depend_on_threads_or_on_how_many_are_asked_for(void *
     config.seed++;
     assert_ok(wk_model_error_measure(&config, few, &err));
     assert_memory_not_equal(many, few, sizeof few);
-    drop_rig(&r);
+    drop_fixture(&r);
 }
 
 static void a_task_policy_is_measured_in_the_same_worlds(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    rig r = make_rig();
+    fixture r = make_fixture();
     wk_model_error_result result = {
         .origin = {.domain = &t.domain, .curriculum = "dr", .exploration = "random", .step = 7},
         .environments = 9,
@@ -227,14 +227,14 @@ static void a_task_policy_is_measured_in_the_same_worlds(void **state)
     }
     assert_true(other > 0);
     wk_model_error_free(&result);
-    drop_rig(&r);
+    drop_fixture(&r);
 }
 
 static void a_world_that_breaks_down_is_measured_up_to_there(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_DIVERGES);
-    rig r = make_rig();
+    fixture r = make_fixture();
     wk_model_error found[2];
     wk_model_error_config config = config_of(&t, &r, 2);
     assert_ok(wk_model_error_measure(&config, found, &err));
@@ -242,7 +242,7 @@ static void a_world_that_breaks_down_is_measured_up_to_there(void **state)
         assert_int_equal(found[i].steps, TOY_EVENT_STEP - 1);
         assert_true(isfinite(found[i].error) && isfinite(found[i].estimate));
     }
-    drop_rig(&r);
+    drop_fixture(&r);
 }
 
 int main(void)
@@ -252,8 +252,8 @@ int main(void)
         cmocka_unit_test(environments_of_one_theta_count_together_for_the_second_correlation),
         cmocka_unit_test(what_has_no_order_has_no_correlation),
         cmocka_unit_test(environments_without_pictures_are_left_out),
-        cmocka_unit_test(the_error_is_that_of_the_models_pictures),
-        cmocka_unit_test(figures_do_not_depend_on_threads_or_on_how_many_are_asked_for),
+        cmocka_unit_test(the_error_is_that_of_the_models_images),
+        cmocka_unit_test(numbers_do_not_depend_on_threads_or_on_how_many_are_requested),
         cmocka_unit_test(a_task_policy_is_measured_in_the_same_worlds),
         cmocka_unit_test(a_world_that_breaks_down_is_measured_up_to_there),
     };

@@ -204,7 +204,7 @@ static void random_actions_are_played_once_for_all_tasks(void **state)
     wk_eval_result_free(&r);
 }
 
-static void broken_episodes_are_counted_and_told(void **state)
+static void broken_episodes_are_counted_and_reported(void **state)
 {
     (void)state;
     wk_eval_result r = random_result();
@@ -350,7 +350,7 @@ int main(void)
         cmocka_unit_test(a_fraction_of_few_episodes_is_rounded_up),
         cmocka_unit_test(returns_and_completions_are_what_the_worlds_give),
         cmocka_unit_test(random_actions_are_played_once_for_all_tasks),
-        cmocka_unit_test(broken_episodes_are_counted_and_told),
+        cmocka_unit_test(broken_episodes_are_counted_and_reported),
         cmocka_unit_test(the_document_reads_back_to_the_same_numbers),
         cmocka_unit_test(tasks_of_the_combined_domain_say_which_part_they_belong_to),
         cmocka_unit_test(files_are_written_under_policy_and_step),

@@ -19,7 +19,7 @@ enum { LANES = 2, ACTION = 8, ACTING = 40, NOTE = 64, SUM = sizeof(uint32_t) };
 // The run that files are written from and read into.
 static struct {
     wk_trainer_counters counters;
-    wk_lane lanes[LANES];
+    wk_running_episode running[LANES];
     float actions[LANES * ACTION];
     uint8_t images[LANES * WK_IMAGE_BYTES], first[LANES];
     uint8_t note[NOTE], acting[ACTING];
@@ -39,7 +39,7 @@ static wk_run_state state_of_run(void)
     return (wk_run_state){.count = LANES,
                           .domain = &wk_toy,
                           .counters = &run.counters,
-                          .lanes = run.lanes,
+                          .running = run.running,
                           .actions = run.actions,
                           .images = run.images,
                           .first = run.first,
@@ -56,25 +56,25 @@ static void step(void)
 {
     wk_error err = {0};
     for (int i = 0; i < LANES; i++) {
-        wk_lane *lane = &run.lanes[i];
-        if (lane->active) continue;
-        *lane = (wk_lane){.episode = run.counters.episodes++, .active = 1};
+        wk_running_episode *running = &run.running[i];
+        if (running->active) continue;
+        *running = (wk_running_episode){.episode = run.counters.episodes++, .active = 1};
         size_t space;
-        wk_status status =
-            wk_curriculum_next(run.curriculum, lane->episode, false, lane->theta, &space, &err);
+        wk_status status = wk_curriculum_next(run.curriculum, running->episode, false,
+                                              running->theta, &space, &err);
         assert(status == WK_OK);
-        lane->space = space;
-        status = wk_vec_plan_reset(run.vec, i, lane->theta, (size_t)wk_toy.n_params, 1,
-                                   lane->episode, &err);
+        running->space = space;
+        status = wk_vec_plan_reset(run.vec, i, running->theta, (size_t)wk_toy.n_params, 1,
+                                   running->episode, &err);
         assert(status == WK_OK);
     }
     if (wk_vec_step(run.vec, run.actions, &err) != WK_OK) assert(err.message[0]);
     const wk_batch *batch = wk_vec_batch(run.vec);
     for (int i = 0; i < LANES; i++) {
-        run.lanes[i].steps += !(batch->flags[i] & WK_IS_FIRST);
-        run.lanes[i].active = !(batch->flags[i] & WK_IS_LAST);
+        run.running[i].steps += !(batch->flags[i] & WK_IS_FIRST);
+        run.running[i].active = !(batch->flags[i] & WK_IS_LAST);
     }
-    size_t space = (size_t)run.lanes[0].space;
+    size_t space = (size_t)run.running[0].space;
     wk_curriculum_report(run.curriculum, &space, &(float){0.5f}, 1);
     wk_curriculum_advance(run.curriculum, run.counters.steps += LANES);
 }
@@ -85,7 +85,7 @@ static void note_places(const wk_run_state *s)
     size_t curriculum = wk_curriculum_state_size(s->curriculum);
     const size_t sizes[PARTS] = {sizeof(wk_run_header),
                                  sizeof *s->counters,
-                                 LANES * sizeof *s->lanes,
+                                 LANES * sizeof *s->running,
                                  LANES * (size_t)wk_toy.action_size * sizeof *s->actions,
                                  LANES * WK_IMAGE_BYTES,
                                  LANES,
@@ -115,7 +115,7 @@ static void prepare(void)
         abort();
     for (int i = 0; i < 12; i++)
         step();
-    run.lanes[1].active = 0;
+    run.running[1].active = 0;
     wk_run_state state = state_of_run();
     wk_replay_mark mark = {.sequence = 3, .offset = 100, .rows = 24};
     if (wk_run_file_write(&state, 1, &mark, &whole, &err) != WK_OK || whole.failed) abort();
@@ -196,11 +196,11 @@ static void read_file(const char *bytes, size_t size)
         return;
     }
     wk_run_state state = state_of_run(), look = state;
-    look.count = head.lanes <= INT32_MAX ? (int)head.lanes : 0;
+    look.count = head.running <= INT32_MAX ? (int)head.running : 0;
     wk_run_file_counters(bytes, size);
     if (wk_run_file_read_curriculum(bytes, size, &look, &err) != WK_OK) assert(err.message[0]);
     err = (wk_error){0};
-    if (head.lanes != LANES) return;
+    if (head.running != LANES) return;
     if (wk_run_file_read(bytes, size, &state, &err) != WK_OK) {
         assert(err.message[0]);
         return;

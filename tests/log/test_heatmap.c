@@ -31,7 +31,7 @@ static void begin(fixture *f)
     f->layers[2] = (wk_heat_layer){"means", WK_HEAT_IS_MEAN, f->means};
 }
 
-static void counts_are_summed_and_figures_averaged_over_a_cell(void **state)
+static void counts_are_summed_and_values_averaged_over_a_cell(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -57,8 +57,8 @@ static void counts_are_summed_and_figures_averaged_over_a_cell(void **state)
     assert_near(p->cells[2][2], 30, 0);
     for (int c = 3; c < 6; c++)
         assert_true(isnan(p->cells[2][c]));
-    assert_near(p->least[2], 15, 0);
-    assert_near(p->largest[2], 30, 0);
+    assert_near(p->min[2], 15, 0);
+    assert_near(p->max[2], 30, 0);
     wk_heatmap_free(&map);
     wk_space_destroy(f.space);
 }
@@ -130,7 +130,7 @@ static void more_maps_than_fit_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_summed_and_figures_averaged_over_a_cell),
+        cmocka_unit_test(counts_are_summed_and_values_averaged_over_a_cell),
         cmocka_unit_test(a_domain_of_one_world_has_one_cell),
         cmocka_unit_test(maps_are_written_and_drawn_one_below_the_other),
         cmocka_unit_test(more_maps_than_fit_are_refused),

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static wk_progress sample(void)
+static wk_status_values sample(void)
 {
-    return (wk_progress){
+    return (wk_status_values){
         .steps = 1234560,
         .total = 7400000,
         .updates = 141820,
@@ -29,13 +29,13 @@ static void a_line_says_everything_that_is_known(void **state)
 {
     (void)state;
     wk_text text = {0};
-    wk_progress p = sample();
-    wk_progress_text(&p, 0, &text);
+    wk_status_values p = sample();
+    wk_status_values_text(&p, 0, &text);
     assert_string_equal(wk_text_get(&text), whole);
     wk_text_free(&text);
-    p = wk_progress_empty();
+    p = wk_status_values_empty();
     p.steps = 999;
-    wk_progress_text(&p, 0, &text);
+    wk_status_values_text(&p, 0, &text);
     assert_string_equal(wk_text_get(&text), "999 steps");
     wk_text_free(&text);
 }
@@ -44,9 +44,9 @@ static void a_round_beyond_the_end_is_100_percent(void **state)
 {
     (void)state;
     wk_text text = {0};
-    wk_progress p = wk_progress_empty();
+    wk_status_values p = wk_status_values_empty();
     p.steps = 1004, p.total = 1000;
-    wk_progress_text(&p, 0, &text);
+    wk_status_values_text(&p, 0, &text);
     assert_string_equal(wk_text_get(&text), "1,004/1,000 steps  100.0%");
     wk_text_free(&text);
 }
@@ -54,11 +54,11 @@ static void a_round_beyond_the_end_is_100_percent(void **state)
 static void a_line_fits_any_width_and_loses_the_least_important_first(void **state)
 {
     (void)state;
-    const wk_progress p = sample();
+    const wk_status_values p = sample();
     size_t last = 0;
     for (int width = 1; width < 200; width++) {
         wk_text text = {0};
-        wk_progress_text(&p, width, &text);
+        wk_status_values_text(&p, width, &text);
         assert_true(text.length <= (size_t)width);
         assert_true(text.length >= last); // more room never says less
         last = text.length;
@@ -66,7 +66,7 @@ static void a_line_fits_any_width_and_loses_the_least_important_first(void **sta
     }
     assert_int_equal(last, strlen(whole));
     wk_text text = {0};
-    wk_progress_text(&p, 80, &text);
+    wk_status_values_text(&p, 80, &text);
     assert_string_equal(wk_text_get(&text), "1,234,560/7,400,000 steps  16.7%  52.1 updates/s  "
                                             "loss 4322  2h13m left");
     wk_text_free(&text);
@@ -106,7 +106,7 @@ static void a_pipe_gets_plain_lines_at_the_interval(void **state)
     wk_status_line line;
     wk_status_line_start(&line, ends[1], 10);
     assert_false(line.live);
-    wk_progress p = wk_progress_empty();
+    wk_status_values p = wk_status_values_empty();
     for (int second = 0; second < 25; second++) {
         p.steps = second;
         wk_status_line_update(&line, &p, 1000 + second);
@@ -145,7 +145,7 @@ static void a_terminal_sees_one_line_rewritten_in_place(void **state)
     line.live = true;
     line.interval = 0.2;
     line.width = 54;
-    wk_progress p = sample();
+    wk_status_values p = sample();
     wk_status_line_update(&line, &p, 0);
     wk_status_line_update(&line, &p, 0.1); // too soon
     wk_status_line_update(&line, &p, 0.5); // nothing new
@@ -167,7 +167,7 @@ static void a_closed_pipe_is_no_error(void **state)
     (void)state;
     wk_status_line line;
     wk_status_line_start(&line, -1, 0);
-    const wk_progress p = sample();
+    const wk_status_values p = sample();
     wk_status_line_update(&line, &p, 0);
     wk_status_line_message(&line, "nobody reads this");
     wk_status_line_finish(&line, &p);

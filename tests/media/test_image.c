@@ -28,7 +28,7 @@ static void a_new_picture_has_one_colour(void **state)
     wk_image_free(&image);
 }
 
-static void a_picture_without_pixels_is_refused(void **state)
+static void an_image_without_pixels_is_refused(void **state)
 {
     (void)state;
     wk_error err;
@@ -134,7 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_picture_has_one_colour),
-        cmocka_unit_test(a_picture_without_pixels_is_refused),
+        cmocka_unit_test(an_image_without_pixels_is_refused),
         cmocka_unit_test(filling_is_clipped_on_every_side),
         cmocka_unit_test(pasting_enlarges_and_clips),
         cmocka_unit_test(text_draws_the_letter_that_was_asked_for),

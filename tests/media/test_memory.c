@@ -64,7 +64,7 @@ static void fail_each(attempt *try, fault_call call, wk_status expected, int at_
     wk_image_free(&frames[1]);
 }
 
-static void a_picture_without_memory_is_an_error(void **state)
+static void an_image_without_memory_is_an_error(void **state)
 {
     (void)state;
     fail_each(create, FAULT_ALLOC, WK_E_MEMORY, 1);
@@ -94,7 +94,7 @@ static void a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_picture_without_memory_is_an_error),
+        cmocka_unit_test(an_image_without_memory_is_an_error),
         cmocka_unit_test(writing_a_png_survives_each_failing_allocation),
         cmocka_unit_test(writing_a_gif_survives_each_failing_allocation),
         cmocka_unit_test(a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file),

@@ -262,10 +262,10 @@ static two_graphs open_two_graphs(void)
     p->g = t.g[0];
     p->scope = t.scope[0];
     wk_tensor a = linear_loss(p, 0), b = linear_loss(p, 1);
-    p->norm = wk_optimizer_leave(p->optimizer, p->scope, wk_graph_add(p->g, a, b));
+    p->norm = wk_optimizer_export_gradients(p->optimizer, p->scope, wk_graph_add(p->g, a, b));
     // The second graph meets the weights in another order.
     wk_scope_weight(t.scope[1], "layer", "b", shapes[1], (wk_init){.kind = WK_INIT_ONES});
-    wk_optimizer_take(p->optimizer, t.scope[1]);
+    wk_optimizer_import_gradients(p->optimizer, t.scope[1]);
     wk_optimizer_step(p->optimizer, (wk_tensor){0});
     for (int i = 0; i < 2; i++)
         assert_ok(wk_scope_bind(t.scope[i], p->backend, &err));

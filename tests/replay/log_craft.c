@@ -51,7 +51,7 @@ static packed_frames black_frames(uint32_t count)
     if (frames->bytes) return *frames;
     void *memory = calloc(1, wk_rows_bytes(&no_numbers)),
          *scratch = malloc(wk_block_scratch_bytes());
-    frames->bytes = malloc(wk_block_bytes_most(&no_numbers));
+    frames->bytes = malloc(wk_block_bytes_max(&no_numbers));
     assert(memory && scratch && frames->bytes);
     wk_block_rows rows = wk_rows_place(&no_numbers, memory);
     frames->size = wk_block_pack(&no_numbers, &rows, count, scratch, frames->bytes);

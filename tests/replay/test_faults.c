@@ -47,7 +47,7 @@ static wk_status resume(const wk_replay_mark *from, run *all, wk_error *err)
     WK_TRY(wk_replay_log_open(&config, from, all->replay, &all->log, err));
     WK_TRY(script_run(all->replay, AFTER, err));
     WK_TRY(wk_replay_log_sync(all->log, &all->mark, err));
-    return wk_replay_log_forget(all->log, from, err);
+    return wk_replay_log_prune(all->log, from, err);
 }
 
 // A log with a mark, kept in SAVED.

@@ -87,7 +87,7 @@ static void a_run_resumed_again_and_again_ends_in_the_same_content(void **state)
         assert_ok(script_run(replay, 25, &err));
         older = mark;
         assert_ok(wk_replay_log_sync(log, &mark, &err));
-        assert_ok(wk_replay_log_forget(log, &older, &err));
+        assert_ok(wk_replay_log_prune(log, &older, &err));
         assert_ok(script_run(replay, at % 60, &err));
         wk_replay_log_close(log);
         wk_replay_destroy(replay);
@@ -114,7 +114,7 @@ static void segments_of_evicted_episodes_are_deleted_and_no_others(void **state)
         wk_replay_mark mark;
         assert_ok(script_run(replay, 20, &err));
         assert_ok(wk_replay_log_sync(log, &mark, &err));
-        assert_ok(wk_replay_log_forget(log, &mark, &err));
+        assert_ok(wk_replay_log_prune(log, &mark, &err));
         int files = folder_count(FOLDER, ".log");
         if (i == 20) most = files;
         if (i > 20) assert_true(files < 2 * most);
@@ -143,7 +143,7 @@ static void stale_segments_of_an_incremental_copy_are_ignored(void **state)
         wk_replay_mark mark;
         assert_ok(script_run(replay, i % 3 ? 7 : 150, &err));
         assert_ok(wk_replay_log_sync(log, &mark, &err));
-        assert_ok(wk_replay_log_forget(log, &mark, &err));
+        assert_ok(wk_replay_log_prune(log, &mark, &err));
         assert_int_equal(system("mkdir -p " COPY " && cp " FOLDER "/* " COPY), 0);
         stale += folder_count(COPY, ".log") > folder_count(FOLDER, ".log");
         wk_replay *again = script_store(300);

@@ -190,7 +190,7 @@ static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **
     wk_pool_destroy(pool);
 }
 
-static void pictures_of_many_stretches_are_read_by_all_threads(void **state)
+static void images_of_many_ranges_are_read_by_all_threads(void **state)
 {
     (void)state;
     enum { MOST = 30 };
@@ -200,20 +200,19 @@ static void pictures_of_many_stretches_are_read_by_all_threads(void **state)
     wk_replay *replay = make(pool);
     size_t count = wk_replay_count(replay);
     uint8_t *images = malloc(count * MOST * WK_IMAGE_BYTES), expected[WK_IMAGE_BYTES];
-    wk_replay_stretch stretches[31];
+    wk_replay_range ranges[31];
     assert_non_null(images);
     assert_in_range(count, 1, 31);
     for (size_t i = 0; i < count; i++) {
         uint32_t rows = wk_replay_at(replay, i).rows, start = (uint32_t)i % 7;
-        stretches[i] = (wk_replay_stretch){i, start, rows - start > MOST ? MOST : rows - start,
-                                           images + i * MOST * WK_IMAGE_BYTES};
+        ranges[i] = (wk_replay_range){i, start, rows - start > MOST ? MOST : rows - start,
+                                      images + i * MOST * WK_IMAGE_BYTES};
     }
-    wk_replay_read_images(replay, stretches, count);
+    wk_replay_read_images(replay, ranges, count);
     for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < stretches[i].count; k++) {
-            episode_image(i, stretches[i].start + k, false, expected);
-            assert_memory_equal(stretches[i].images + k * WK_IMAGE_BYTES, expected,
-                                sizeof expected);
+        for (uint32_t k = 0; k < ranges[i].count; k++) {
+            episode_image(i, ranges[i].start + k, false, expected);
+            assert_memory_equal(ranges[i].images + k * WK_IMAGE_BYTES, expected, sizeof expected);
         }
     free(images);
     wk_replay_destroy(replay);
@@ -221,7 +220,7 @@ static void pictures_of_many_stretches_are_read_by_all_threads(void **state)
 }
 
 // Rows of three slots as they come, packed ahead or not; sometimes the row that comes is another.
-static void append_all(wk_replay *replay, uint32_t step, bool ahead)
+static void append_all(wk_replay *replay, uint32_t step, bool prepacked)
 {
     enum { SLOTS = 3 };
     wk_error err = {0};
@@ -238,13 +237,13 @@ static void append_all(wk_replay *replay, uint32_t step, bool ahead)
                                   .rewards = zeros,
                                   .flags = episode_flags(row, last)};
     }
-    if (ahead) wk_replay_pack_ahead(replay, rows);
+    if (prepacked) wk_replay_prepack(replay, rows);
     if (step % 3 == 0) images[0][5] ^= 1;
     for (int i = 0; i < SLOTS; i++)
         assert_ok(wk_replay_append(replay, i, &rows[i], &err));
 }
 
-static void blocks_packed_ahead_are_those_that_appending_makes(void **state)
+static void prepacked_blocks_are_those_that_appending_makes(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -320,8 +319,8 @@ int main(void)
         cmocka_unit_test(sequences_are_consecutive_rows_of_one_episode),
         cmocka_unit_test(the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads),
         cmocka_unit_test(what_is_kept_under_a_memory_limit_does_not_depend_on_threads),
-        cmocka_unit_test(pictures_of_many_stretches_are_read_by_all_threads),
-        cmocka_unit_test(blocks_packed_ahead_are_those_that_appending_makes),
+        cmocka_unit_test(images_of_many_ranges_are_read_by_all_threads),
+        cmocka_unit_test(prepacked_blocks_are_those_that_appending_makes),
         cmocka_unit_test(a_watcher_hears_of_rows_and_of_episodes_that_leave),
         cmocka_unit_test(episodes_and_starts_are_uniform),
         cmocka_unit_test(episodes_shorter_than_a_sequence_are_never_chosen),

@@ -59,7 +59,7 @@ static wk_figure *improvement(void)
     wk_figure *figure = NULL;
     assert_ok(wk_plot_bars_draw(
         &(wk_plot_bars){.title = "Probability of improvement, CVaR 0.1",
-                        .axis = {.label = "P(X > Y)", .fixed = true, .least = 0, .largest = 1},
+                        .axis = {.label = "P(X > Y)", .fixed = true, .min = 0, .max = 1},
                         .bars = bars,
                         .count = sizeof bars / sizeof *bars,
                         .has_reference = true,

@@ -72,7 +72,7 @@ static double share_of_ink(const wk_image *image, int x, int y, int width, int h
     return (double)ink / (width * height);
 }
 
-static void the_pictures_are_neither_blank_nor_black(void **state)
+static void the_images_are_neither_blank_nor_black(void **state)
 {
     (void)state;
     enum { BANDS = 6 };
@@ -101,7 +101,7 @@ int main(void)
         cmocka_unit_test(every_table_figure_and_section_is_there),
         cmocka_unit_test(nothing_is_fetched_and_nothing_runs),
         cmocka_unit_test(text_in_figures_fits_and_can_be_read_on_a_phone),
-        cmocka_unit_test(the_pictures_are_neither_blank_nor_black),
+        cmocka_unit_test(the_images_are_neither_blank_nor_black),
     };
     return cmocka_run_group_tests(tests, look, forget);
 }

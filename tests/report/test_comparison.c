@@ -5,12 +5,12 @@
 typedef struct fixture {
     wk_paper paper;
     wk_runs runs;
-    wk_findings findings;
+    wk_seed_scores scores;
     wk_comparison comparison;
     wk_missing missing;
 } fixture;
 
-static const wk_findings_config usual = {.step = -1};
+static const wk_seed_scores_config usual = {.step = -1};
 
 static fixture make(const char *path)
 {
@@ -19,8 +19,8 @@ static fixture make(const char *path)
     wk_bootstrap_config bootstrap = {.reps = 100, .size = 0.95, .seed = 1};
     assert_ok(wk_paper_read(&f.paper, &err));
     assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
-    assert_ok(wk_findings_gather(&f.runs, &f.paper, &usual, &f.findings, &err));
-    assert_ok(wk_comparison_make(&f.findings, &bootstrap, &f.comparison, &err));
+    assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &usual, &f.scores, &err));
+    assert_ok(wk_comparison_make(&f.scores, &bootstrap, &f.comparison, &err));
     assert_ok(wk_missing_find(&f.runs, &usual, &f.missing, &err));
     return f;
 }
@@ -29,7 +29,7 @@ static void drop(fixture *f)
 {
     wk_missing_free(&f->missing);
     wk_comparison_free(&f->comparison);
-    wk_findings_free(&f->findings);
+    wk_seed_scores_free(&f->scores);
     wk_runs_free(&f->runs);
     wk_paper_free(&f->paper);
 }
@@ -60,7 +60,7 @@ static const wk_improvement *find_pair(const fixture *f, const char *metric, con
 {
     for (size_t i = 0; i < f->comparison.improvements.count; i++) {
         const wk_improvement *p = &f->comparison.improvements.items[i];
-        if (strcmp(p->contest.metric, metric) == 0 && strcmp(p->x, x) == 0 && strcmp(p->y, y) == 0)
+        if (strcmp(p->group.metric, metric) == 0 && strcmp(p->x, x) == 0 && strcmp(p->y, y) == 0)
             return p;
     }
     fail_msg("no comparison of %s and %s", x, y);
@@ -77,7 +77,7 @@ static void the_probability_of_improvement_is_that_of_the_pairs(void **state)
     // 2 ties three: 4.5 of 6.
     assert_near(p->estimate.value, (7.5 / 9 + 4.5 / 6) / 2, 1e-12);
     assert_int_equal(p->tasks, 2);
-    assert_int_equal(p->least_runs, 2);
+    assert_int_equal(p->min_runs, 2);
     assert_true(p->estimate.low <= p->estimate.value && p->estimate.value <= p->estimate.high);
     assert_near(find_pair(&f, "cvar0.1", "waker-m", "dr")->estimate.value, 0.5, 0); // all equal
     drop(&f);
@@ -88,9 +88,9 @@ static void scores_are_divided_by_the_highest_of_their_task(void **state)
     (void)state;
     fixture f = make("pair");
     bool found = false;
-    for (size_t i = 0; i < f.comparison.standings.count; i++) {
-        const wk_curriculum_score *s = &f.comparison.standings.items[i];
-        if (strcmp(s->contest.metric, "average") != 0 || strcmp(s->curriculum, "waker-m") != 0)
+    for (size_t i = 0; i < f.comparison.ranking.count; i++) {
+        const wk_curriculum_score *s = &f.comparison.ranking.items[i];
+        if (strcmp(s->group.metric, "average") != 0 || strcmp(s->curriculum, "waker-m") != 0)
             continue;
         // 1/3, 1, 2/3 and 1, 1/2: without the lowest and the highest.
         assert_near(s->iqm.value, (0.5 + 2.0 / 3 + 1) / 3, 1e-12);
@@ -137,7 +137,7 @@ static void with_a_step_what_others_have_of_it_is_missed(void **state)
     (void)state;
     wk_error err = {0};
     const char *path = "gaps"; // of the test before
-    wk_findings_config config = {.step = 250000};
+    wk_seed_scores_config config = {.step = 250000};
     fixture f = {0};
     assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
     assert_ok(wk_missing_find(&f.runs, &config, &f.missing, &err));
@@ -162,13 +162,13 @@ static void runs_without_checkpoints_are_said_to_have_no_maps(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_gallery gallery = {0};
+    wk_report_figures gallery = {0};
     fixture f = make("whole");
-    assert_ok(wk_gallery_maps(&gallery, &f.runs, &f.paper, &f.missing, &err));
+    assert_ok(wk_report_figures_maps(&gallery, &f.runs, &f.paper, &f.missing, &err));
     assert_int_equal(gallery.items.count, 0);
     assert_int_equal(f.missing.items.count, 1);
     assert_non_null(strstr(f.missing.items.items[0], "4 of 4 runs have no whole checkpoint"));
-    wk_gallery_free(&gallery);
+    wk_report_figures_free(&gallery);
     drop(&f);
 }
 

@@ -28,8 +28,8 @@ static wk_figure *everything(void)
     wk_figure_rectangle(f, 5, 25, 20, 10, (wk_paint){.colour = WK_MUTED, .width = 1.5});
     wk_figure_disc(f, 60, 60, 7, (wk_paint){.colour = 0x009e73});
     wk_figure_disc(f, 60, 60, 9, (wk_paint){.colour = 0x009e73, .width = 1});
-    wk_figure_text(f, 60, 40, "θ ± 2 <b>&\"'", (wk_lettering){.colour = WK_INK});
-    wk_figure_text(f, 20, 70, "up", (wk_lettering){.size = 9, .bold = true, .upwards = true});
+    wk_figure_text(f, 60, 40, "θ ± 2 <b>&\"'", (wk_text_style){.colour = WK_INK});
+    wk_figure_text(f, 20, 70, "up", (wk_text_style){.size = 9, .bold = true, .upwards = true});
     return f;
 }
 
@@ -88,7 +88,7 @@ static void hostile_names_stay_text(void **state)
         wk_figure *f = NULL;
         wk_text svg = {0};
         assert_ok(wk_figure_create(100, 50, names[i], &f, &err));
-        wk_figure_text(f, 10, 20, names[i], (wk_lettering){.colour = WK_INK});
+        wk_figure_text(f, 10, 20, names[i], (wk_text_style){.colour = WK_INK});
         assert_ok(wk_figure_svg(f, &svg, &err));
         assert_int_equal(xml_check(svg.chars, "text"), 1);
         assert_int_equal(xml_check(svg.chars, "script") + xml_check(svg.chars, "img"), 0);
@@ -119,7 +119,7 @@ static double darkness(const wk_image *image, int x0, int y0, int x1, int y1)
     return sum;
 }
 
-static void a_picture_shows_marks_at_their_places_in_its_scale(void **state)
+static void an_image_shows_marks_at_their_places_in_its_scale(void **state)
 {
     (void)state;
     wk_figure *f = create(40, 30);
@@ -185,7 +185,7 @@ static void text_stands_where_its_anchor_says(void **state)
         for (int upwards = 0; upwards < 2; upwards++) {
             wk_figure *f = create(200, 200);
             wk_figure_text(f, 100, 100, text,
-                           (wk_lettering){.anchor = (wk_anchor)anchor, .upwards = upwards});
+                           (wk_text_style){.anchor = (wk_anchor)anchor, .upwards = upwards});
             wk_image image;
             int box[4];
             assert_ok(wk_figure_draw(f, 1, &image, &err));
@@ -211,7 +211,7 @@ static void no_two_characters_look_alike(void **state)
     wk_image cells[95];
     for (int c = 0; c < 95; c++) {
         wk_figure *f = create(20, 24);
-        wk_figure_text(f, 2, 16, (char[]){(char)(32 + c), 0}, (wk_lettering){.colour = 0});
+        wk_figure_text(f, 2, 16, (char[]){(char)(32 + c), 0}, (wk_text_style){.colour = 0});
         assert_ok(wk_figure_draw(f, 2, &cells[c], &err));
         for (int other = 0; other < c; other++) {
             double difference = 0;
@@ -290,7 +290,7 @@ int main(void)
         cmocka_unit_test(roles_are_colours_on_paper_and_classes_for_a_page),
         cmocka_unit_test(hostile_names_stay_text),
         cmocka_unit_test(escaping_names_the_five_characters_and_replaces_what_xml_forbids),
-        cmocka_unit_test(a_picture_shows_marks_at_their_places_in_its_scale),
+        cmocka_unit_test(an_image_shows_marks_at_their_places_in_its_scale),
         cmocka_unit_test(half_of_a_dashed_line_is_drawn),
         cmocka_unit_test(the_outline_of_a_polygon_is_closed),
         cmocka_unit_test(text_stands_where_its_anchor_says),

@@ -63,7 +63,7 @@ static wk_status build_page(void)
     if (status == WK_OK) {
         static const char *const header[] = {"h"};
         const wk_page_cell cell = {"c", NULL, false};
-        wk_figure_text(figure, 1, 1, "text", (wk_lettering){0});
+        wk_figure_text(figure, 1, 1, "text", (wk_text_style){0});
         wk_page_section(page, "one");
         wk_page_section(page, "two");
         wk_page_table(

@@ -69,7 +69,7 @@ static void all_text_is_escaped(void **state)
     wk_figure *figure = NULL;
     assert_ok(wk_page_create(evil, evil, &page, &err));
     assert_ok(wk_figure_create(10, 10, evil, &figure, &err));
-    wk_figure_text(figure, 1, 5, evil, (wk_lettering){0});
+    wk_figure_text(figure, 1, 5, evil, (wk_text_style){0});
     const wk_page_file file = {evil, evil, evil, evil, 3};
     const wk_page_cell cell = {evil, evil, true};
     const char *const header[] = {evil};

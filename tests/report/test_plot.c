@@ -230,7 +230,7 @@ static void bars_grow_from_the_reference_in_proportion(void **state)
         {"a", 0.7, 0.6, 0.8, 0}, {"b", 0.4, NAN, NAN, 1}, {"c", NAN, 0, 1, 2}};
     wk_figure *f = NULL;
     assert_ok(wk_plot_bars_draw(&(wk_plot_bars){.title = "t",
-                                                .axis = {.fixed = true, .least = 0, .largest = 1},
+                                                .axis = {.fixed = true, .min = 0, .max = 1},
                                                 .bars = bars,
                                                 .count = 3,
                                                 .has_reference = true,

@@ -28,7 +28,7 @@ static wk_status make_report(size_t *problems, wk_text *text)
     wk_report report = {0};
     wk_report_config config = {.paths = paths,
                                .n_paths = 1,
-                               .findings = {.step = -1},
+                               .scores = {.step = -1},
                                .bootstrap = {.reps = 5, .size = 0.95}};
     wk_status status = wk_report_make(&config, &report, &err);
     if (status == WK_OK) wk_report_text(&report, text);

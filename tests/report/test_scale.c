@@ -8,9 +8,9 @@ static const wk_plot_axis linear, logarithmic = {.log = true};
 
 static wk_scale scale_of(const wk_plot_axis *axis, double least, double largest, bool tight)
 {
-    wk_range extent = WK_EXTENT_EMPTY;
-    wk_extent_add(&extent, axis, least);
-    wk_extent_add(&extent, axis, largest);
+    wk_range extent = WK_RANGE_EMPTY;
+    wk_range_add(&extent, axis, least);
+    wk_range_add(&extent, axis, largest);
     return wk_scale_make(axis, extent, 5, tight);
 }
 
@@ -64,8 +64,8 @@ static double read_label(const char *label)
 
 static void check_scale(const wk_scale *s, double least, double largest)
 {
-    if (!(s->least < s->largest) || !isfinite(s->least) || !isfinite(s->largest))
-        fail_msg("%g to %g: the scale goes from %g to %g", least, largest, s->least, s->largest);
+    if (!(s->min < s->max) || !isfinite(s->min) || !isfinite(s->max))
+        fail_msg("%g to %g: the scale goes from %g to %g", least, largest, s->min, s->max);
     if (s->count < 2 || s->count > WK_TICKS_MAX)
         fail_msg("%g to %g: %d ticks", least, largest, s->count);
     for (int i = 0; i < s->count; i++) {
@@ -102,19 +102,19 @@ static void every_range_has_ticks_inside_it_with_true_labels(void **state)
                 }
                 if (least <= 0) continue;
                 s = scale_of(&logarithmic, least, largest, tight);
-                assert_true(s.least < s.largest && s.count >= 2);
+                assert_true(s.min < s.max && s.count >= 2);
             }
 }
 
 static void values_an_axis_cannot_show_do_not_widen_it(void **state)
 {
     (void)state;
-    wk_range extent = WK_EXTENT_EMPTY;
-    wk_extent_add(&extent, &logarithmic, 0);
-    wk_extent_add(&extent, &logarithmic, -3);
-    wk_extent_add(&extent, &linear, NAN);
-    wk_extent_add(&extent, &linear, INFINITY);
-    assert_true(extent.least > extent.largest);
+    wk_range extent = WK_RANGE_EMPTY;
+    wk_range_add(&extent, &logarithmic, 0);
+    wk_range_add(&extent, &logarithmic, -3);
+    wk_range_add(&extent, &linear, NAN);
+    wk_range_add(&extent, &linear, INFINITY);
+    assert_true(extent.min > extent.max);
     wk_scale s = wk_scale_make(&linear, extent, 5, false);
     check_scale(&s, NAN, NAN);
     s = wk_scale_make(&logarithmic, extent, 5, false);
@@ -124,23 +124,23 @@ static void values_an_axis_cannot_show_do_not_widen_it(void **state)
 static void a_fixed_axis_shows_its_range_and_what_lies_beyond(void **state)
 {
     (void)state;
-    const wk_plot_axis axis = {.fixed = true, .least = 0, .largest = 1};
+    const wk_plot_axis axis = {.fixed = true, .min = 0, .max = 1};
     wk_scale s = scale_of(&axis, 0.4, 0.5, false);
-    assert_near(s.least, 0, 0);
-    assert_near(s.largest, 1, 0);
+    assert_near(s.min, 0, 0);
+    assert_near(s.max, 1, 0);
     s = scale_of(&axis, 0.4, 1.3, false);
-    assert_near(s.largest, 1.3, 0);
+    assert_near(s.max, 1.3, 0);
 }
 
 static void zero_is_shown_when_it_is_near(void **state)
 {
     (void)state;
     wk_scale s = scale_of(&linear, 100, 900, false);
-    assert_near(s.least, 0, 0);
+    assert_near(s.min, 0, 0);
     s = scale_of(&linear, 700, 900, false);
-    assert_true(s.least > 600 && s.least < 700);
+    assert_true(s.min > 600 && s.min < 700);
     s = scale_of(&linear, -900, -100, false);
-    assert_near(s.largest, 0, 0);
+    assert_near(s.max, 0, 0);
 }
 
 static void values_are_written_as_a_reader_would(void **state)

@@ -7,30 +7,30 @@
 typedef struct fixture {
     wk_paper paper;
     wk_runs runs;
-    wk_findings findings;
+    wk_seed_scores scores;
     wk_score_table table;
 } fixture;
 
-static fixture make(const char *path, wk_findings_config config, wk_table_kind kind)
+static fixture make(const char *path, wk_seed_scores_config config, wk_table_kind kind)
 {
     wk_error err = {0};
     fixture f = {0};
     assert_ok(wk_paper_read(&f.paper, &err));
     assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
-    assert_ok(wk_findings_gather(&f.runs, &f.paper, &config, &f.findings, &err));
-    assert_ok(wk_score_table_make(&f.findings, kind, &f.table, &err));
+    assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &config, &f.scores, &err));
+    assert_ok(wk_score_table_make(&f.scores, kind, &f.table, &err));
     return f;
 }
 
 static void drop(fixture *f)
 {
     wk_score_table_free(&f->table);
-    wk_findings_free(&f->findings);
+    wk_seed_scores_free(&f->scores);
     wk_runs_free(&f->runs);
     wk_paper_free(&f->paper);
 }
 
-static const wk_findings_config usual = {.step = -1};
+static const wk_seed_scores_config usual = {.step = -1};
 
 static void add_run(const char *root, made_run run, const made_score *scores, size_t count)
 {
@@ -99,7 +99,7 @@ static void nothing_is_marked_where_nobody_scores(void **state)
     drop(&f);
 }
 
-static void the_papers_figures_stand_beside_ours(void **state)
+static void the_papers_values_are_shown_below_ours(void **state)
 {
     (void)state;
     const made_score push[] = {{"push", "dr", NULL, 0.9, 0.8, true},
@@ -151,7 +151,7 @@ static void the_last_step_of_the_preferred_policy_counts(void **state)
     made_eval("steps/run", &run, "adapted", 1000000, last, 1);
     made_eval("steps/run", &run, "alongside", 1500000, beside, 1);
     static const struct {
-        wk_findings_config config;
+        wk_seed_scores_config config;
         double mean;
     } wanted[] = {{{NULL, -1}, 2}, {{NULL, 500000}, 1}, {{"alongside", -1}, 3}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -206,13 +206,13 @@ static void check_line(const fixture *f, const wk_table_row *row, bool papers, c
 }
 
 // Every line of a format that names a row of the table is compared with it.
-static void check_format(const fixture *f, void (*write)(const wk_sheet *, wk_text *),
+static void check_format(const fixture *f, void (*write)(const wk_text_table *, wk_text *),
                          const char *between, int heads)
 {
-    wk_sheet sheet = {0};
+    wk_text_table table = {0};
     wk_text text = {0};
-    wk_score_table_sheet(&f->table, true, &sheet);
-    write(&sheet, &text);
+    wk_score_table_format(&f->table, true, &table);
+    write(&table, &text);
     assert_false(text.failed);
     int ours = 0, papers = 0;
     for (char *line = strtok(text.chars, "\n"); line; line = strtok(NULL, "\n"))
@@ -230,16 +230,16 @@ static void check_format(const fixture *f, void (*write)(const wk_sheet *, wk_te
     assert_int_equal(ours, f->table.rows.count);
     assert_int_equal(papers, f->table.rows.count);
     wk_text_free(&text);
-    wk_sheet_free(&sheet);
+    wk_text_table_free(&table);
 }
 
 static void text_markdown_and_latex_parse_back_to_the_numbers(void **state)
 {
     (void)state;
     fixture f = make("grid", usual, WK_TABLE_CVAR);
-    check_format(&f, wk_sheet_text, "  ", 4);
-    check_format(&f, wk_sheet_markdown, "|", 5); // a line begins with a bar
-    check_format(&f, wk_sheet_latex, "&", 4);
+    check_format(&f, wk_text_table_plain, "  ", 4);
+    check_format(&f, wk_text_table_markdown, "|", 5); // a line begins with a bar
+    check_format(&f, wk_text_table_latex, "&", 4);
     drop(&f);
 }
 
@@ -294,12 +294,12 @@ static void csv_parses_back_to_the_same_bits(void **state)
 static void names_are_escaped_in_every_format(void **state)
 {
     (void)state;
-    wk_sheet sheet = {.title = "t", .columns = 1, .heads = 1};
-    wk_sheet_put(&sheet, false, "head");
-    wk_sheet_put(&sheet, true, "a_b|c%%d");
+    wk_text_table table = {.title = "t", .columns = 1, .heads = 1};
+    wk_text_table_add(&table, false, "head");
+    wk_text_table_add(&table, true, "a_b|c%%d");
     wk_text latex = {0}, markdown = {0}, csv = {0};
-    wk_sheet_latex(&sheet, &latex);
-    wk_sheet_markdown(&sheet, &markdown);
+    wk_text_table_latex(&table, &latex);
+    wk_text_table_markdown(&table, &markdown);
     assert_non_null(strstr(latex.chars, "\\textbf{a\\_b\\textbar{}c\\%d} \\\\"));
     assert_non_null(strstr(markdown.chars, "| **a\\_b\\|c%d** |"));
     wk_csv_field(&csv, "say \"a,b\"");
@@ -310,23 +310,23 @@ static void names_are_escaped_in_every_format(void **state)
     wk_text_free(&csv);
     wk_text_free(&latex);
     wk_text_free(&markdown);
-    wk_sheet_free(&sheet);
+    wk_text_table_free(&table);
 }
 
 static void names_steer_neither_terminals_nor_pages(void **state)
 {
     (void)state;
-    wk_sheet sheet = {.title = "t", .columns = 1, .heads = 1};
-    wk_sheet_put(&sheet, false, "head");
-    wk_sheet_put(&sheet, false, "\x1b[2J<b>[a](b)\nnext");
+    wk_text_table table = {.title = "t", .columns = 1, .heads = 1};
+    wk_text_table_add(&table, false, "head");
+    wk_text_table_add(&table, false, "\x1b[2J<b>[a](b)\nnext");
     wk_text text = {0}, markdown = {0};
-    wk_sheet_text(&sheet, &text);
-    wk_sheet_markdown(&sheet, &markdown);
+    wk_text_table_plain(&table, &text);
+    wk_text_table_markdown(&table, &markdown);
     assert_non_null(strstr(text.chars, "?[2J<b>[a](b)?next"));
     assert_non_null(strstr(markdown.chars, "| ?\\[2J\\<b\\>\\[a\\](b)?next |"));
     wk_text_free(&text);
     wk_text_free(&markdown);
-    wk_sheet_free(&sheet);
+    wk_text_table_free(&table);
 }
 
 static void the_papers_file_is_read_whole(void **state)
@@ -350,7 +350,7 @@ int main(void)
         cmocka_unit_test(entries_are_means_and_deviations_over_seeds),
         cmocka_unit_test(the_best_and_what_is_within_two_percent_of_it_are_marked),
         cmocka_unit_test(nothing_is_marked_where_nobody_scores),
-        cmocka_unit_test(the_papers_figures_stand_beside_ours),
+        cmocka_unit_test(the_papers_values_are_shown_below_ours),
         cmocka_unit_test(parts_of_the_combined_domain_have_a_table_of_their_own),
         cmocka_unit_test(the_last_step_of_the_preferred_policy_counts),
         cmocka_unit_test(text_markdown_and_latex_parse_back_to_the_numbers),

@@ -26,7 +26,7 @@ static int begin(void **state)
         assert_ok(wk_trainer_step(t, NULL, &err));
     assert_ok(wk_trainer_save(t, &err));
     snprintf(path, sizeof path, FOLDER "/checkpoints/step-%012" PRIu64 "/run.bin",
-             wk_trainer_standing(t).steps);
+             wk_trainer_progress(t).steps);
     wk_trainer_destroy(t);
     assert_ok(wk_file_read(path, 1 << 24, &bytes, &size, &err));
     return 0;
@@ -68,7 +68,7 @@ static void expect_refusal(size_t at, const void *with, size_t count, const char
     free(copy);
 }
 
-static const size_t lanes = sizeof(wk_run_header) + sizeof(wk_trainer_counters);
+static const size_t running = sizeof(wk_run_header) + sizeof(wk_trainer_counters);
 
 static void what_was_saved_is_accepted(void **state)
 {
@@ -77,17 +77,18 @@ static void what_was_saved_is_accepted(void **state)
     assert_ok(resume(bytes, size, &err));
 }
 
-static void a_lane_that_cannot_be_is_refused(void **state)
+static void a_running_episode_that_cannot_be_is_refused(void **state)
 {
     (void)state;
     const uint64_t two = 2, huge = UINT64_MAX, eleven = 11;
     const size_t word = sizeof(uint64_t);
-    expect_refusal(lanes + offsetof(wk_lane, active), &two, word, "neither running nor waiting");
-    expect_refusal(lanes + offsetof(wk_lane, space), &huge, word, "beyond the grid");
-    expect_refusal(lanes + offsetof(wk_lane, episode), &huge, word, "never begun");
-    expect_refusal(lanes + offsetof(wk_lane, steps), &huge, word, "beyond the end");
-    expect_refusal(lanes + offsetof(wk_lane, steps), &eleven, word, "at another step");
-    expect_refusal(lanes + offsetof(wk_lane, active), &(uint64_t){0}, word,
+    expect_refusal(running + offsetof(wk_running_episode, active), &two, word,
+                   "neither running nor waiting");
+    expect_refusal(running + offsetof(wk_running_episode, space), &huge, word, "beyond the grid");
+    expect_refusal(running + offsetof(wk_running_episode, episode), &huge, word, "never begun");
+    expect_refusal(running + offsetof(wk_running_episode, steps), &huge, word, "beyond the end");
+    expect_refusal(running + offsetof(wk_running_episode, steps), &eleven, word, "at another step");
+    expect_refusal(running + offsetof(wk_running_episode, active), &(uint64_t){0}, word,
                    "a state without an episode");
 }
 
@@ -108,7 +109,7 @@ static void counters_that_cannot_be_are_refused(void **state)
 static void numbers_that_are_none_are_refused(void **state)
 {
     (void)state;
-    size_t actions = lanes + (size_t)config.env_count * sizeof(wk_lane);
+    size_t actions = running + (size_t)config.env_count * sizeof(wk_running_episode);
     expect_refusal(actions, &(float){NAN}, sizeof(float), "an action is not a finite number");
 }
 
@@ -132,7 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_saved_is_accepted, begin, end),
-        cmocka_unit_test_setup_teardown(a_lane_that_cannot_be_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(a_running_episode_that_cannot_be_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(counters_that_cannot_be_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(numbers_that_are_none_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(blocks_that_do_not_fit_are_refused, begin, end),

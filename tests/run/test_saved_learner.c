@@ -29,16 +29,17 @@ static int teardown(void **state)
     return 0;
 }
 
-static wk_subject_config newest(wk_weights_kind kind)
+static wk_saved_learner_config newest(wk_weights_kind kind)
 {
-    return (wk_subject_config){.directory = RUN, .kind = kind, .step = WK_STEP_LAST};
+    return (wk_saved_learner_config){.directory = RUN, .kind = kind, .step = WK_STEP_LAST};
 }
 
-static void assert_not_opened(const wk_subject_config *config, wk_status status, const char *part)
+static void assert_not_opened(const wk_saved_learner_config *config, wk_status status,
+                              const char *part)
 {
-    wk_subject subject = {0};
-    assert_refused(wk_subject_open(config, &subject, &err), status, part);
-    wk_subject_close(&subject);
+    wk_saved_learner subject = {0};
+    assert_refused(wk_saved_learner_open(config, &subject, &err), status, part);
+    wk_saved_learner_close(&subject);
 }
 
 static void the_steps_of_a_run_are_listed_oldest_first(void **state)
@@ -71,7 +72,7 @@ static void other_files_are_not_taken_for_weights(void **state)
 }
 
 // Everything a learner knows, as the bytes of its file.
-static char *weights_of(const wk_subject *subject, size_t *size)
+static char *weights_of(const wk_saved_learner *subject, size_t *size)
 {
     char *bytes;
     assert_ok(wk_learner_save_weights(subject->learner, NULL, RUN "/now.tmp", NULL, 0, &err));
@@ -80,18 +81,18 @@ static char *weights_of(const wk_subject *subject, size_t *size)
     return bytes;
 }
 
-static bool same_weights(const wk_subject_config *a, const wk_subject_config *b)
+static bool same_weights(const wk_saved_learner_config *a, const wk_saved_learner_config *b)
 {
-    wk_subject x = {0}, y = {0};
+    wk_saved_learner x = {0}, y = {0};
     size_t x_size, y_size;
-    assert_ok(wk_subject_open(a, &x, &err));
-    assert_ok(wk_subject_open(b, &y, &err));
+    assert_ok(wk_saved_learner_open(a, &x, &err));
+    assert_ok(wk_saved_learner_open(b, &y, &err));
     char *x_bytes = weights_of(&x, &x_size), *y_bytes = weights_of(&y, &y_size);
     bool same = x_size == y_size && memcmp(x_bytes, y_bytes, x_size) == 0;
     free(x_bytes);
     free(y_bytes);
-    wk_subject_close(&x);
-    wk_subject_close(&y);
+    wk_saved_learner_close(&x);
+    wk_saved_learner_close(&y);
     return same;
 }
 
@@ -100,8 +101,8 @@ static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(
     (void)state;
     uint64_t steps[8];
     weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
-    wk_subject_config last = newest(WK_WEIGHTS_SNAPSHOT), first = last, named = last,
-                      saved = newest(WK_WEIGHTS_CHECKPOINT);
+    wk_saved_learner_config last = newest(WK_WEIGHTS_SNAPSHOT), first = last, named = last,
+                            saved = newest(WK_WEIGHTS_CHECKPOINT);
     first.step = (int64_t)steps[0];
     named.step = (int64_t)steps[1];
     assert_true(same_weights(&last, &named));
@@ -109,44 +110,44 @@ static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(
     assert_false(same_weights(&last, &first));
 }
 
-static void a_subject_says_what_it_is(void **state)
+static void a_saved_learner_says_what_it_is(void **state)
 {
     (void)state;
-    wk_subject_config config = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_saved_learner_config config = newest(WK_WEIGHTS_SNAPSHOT);
     config.device = "cpu";
     config.threads = 2;
-    wk_subject subject = {0};
+    wk_saved_learner subject = {0};
     int policy = -1;
-    assert_ok(wk_subject_open(&config, &subject, &err));
+    assert_ok(wk_saved_learner_open(&config, &subject, &err));
     assert_int_equal(subject.step, newest_step(RUN));
     assert_string_equal(subject.world.domain->name, "toy");
     assert_string_equal(subject.device.name, "cpu");
     assert_int_equal(subject.n_tasks, subject.world.domain->n_tasks);
-    assert_ok(wk_subject_policy(&subject, 1, &policy, &err));
+    assert_ok(wk_saved_learner_policy(&subject, 1, &policy, &err));
     assert_int_equal(policy, 1);
-    wk_subject_close(&subject);
+    wk_saved_learner_close(&subject);
 }
 
 static void the_learner_gets_the_tasks_asked_for(void **state)
 {
     (void)state;
-    wk_subject_config config = newest(WK_WEIGHTS_SNAPSHOT);
-    wk_subject subject = {0};
+    wk_saved_learner_config config = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_saved_learner subject = {0};
     int policy = -1;
     const wk_domain *toy;
     assert_ok(wk_domain_find("toy", &toy, &err));
     config.tasks = toy->tasks[1].name;
-    assert_ok(wk_subject_open(&config, &subject, &err));
+    assert_ok(wk_saved_learner_open(&config, &subject, &err));
     assert_int_equal(wk_learner_get_config(subject.learner)->tasks, 1);
-    assert_ok(wk_subject_policy(&subject, 1, &policy, &err));
+    assert_ok(wk_saved_learner_policy(&subject, 1, &policy, &err));
     assert_int_equal(policy, 0);
-    assert_refused(wk_subject_policy(&subject, 0, &policy, &err), WK_E_NOT_FOUND,
+    assert_refused(wk_saved_learner_policy(&subject, 0, &policy, &err), WK_E_NOT_FOUND,
                    toy->tasks[0].name);
-    wk_subject_close(&subject);
+    wk_saved_learner_close(&subject);
     config.tasks = "none";
-    assert_ok(wk_subject_open(&config, &subject, &err));
+    assert_ok(wk_saved_learner_open(&config, &subject, &err));
     assert_int_equal(subject.n_tasks, 0);
-    wk_subject_close(&subject);
+    wk_saved_learner_close(&subject);
     config.tasks = "fly";
     assert_not_opened(&config, WK_E_NOT_FOUND, "fly");
 }
@@ -154,7 +155,7 @@ static void the_learner_gets_the_tasks_asked_for(void **state)
 static void what_is_not_there_is_said_with_what_is(void **state)
 {
     (void)state;
-    wk_subject_config config = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_saved_learner_config config = newest(WK_WEIGHTS_SNAPSHOT);
     char steps[32];
     config.step = 7;
     snprintf(steps, sizeof steps, ", %" PRIu64, newest_step(RUN));
@@ -198,7 +199,7 @@ static void weights_of_another_run_are_refused_by_their_label(void **state)
     char from[WK_WEIGHTS_PATH_MAX];
     wk_weights_path(OTHER, WK_WEIGHTS_SNAPSHOT, newest_step(OTHER), NULL, from);
     assert_int_equal(rename(from, RUN "/snapshots/step-000000000999.safetensors"), 0);
-    wk_subject_config which = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_saved_learner_config which = newest(WK_WEIGHTS_SNAPSHOT);
     which.tasks = "none";
     assert_not_opened(&which, WK_E_FORMAT, "seed 77");
     remove(RUN "/snapshots/step-000000000999.safetensors");
@@ -208,7 +209,7 @@ static void a_damaged_snapshot_is_refused(void **state)
 {
     (void)state;
     assert_ok(wk_file_write(RUN "/snapshots/step-000000000999.safetensors", "nonsense", 8, &err));
-    wk_subject_config which = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_saved_learner_config which = newest(WK_WEIGHTS_SNAPSHOT);
     assert_not_opened(&which, WK_E_FORMAT, "step-000000000999");
     remove(RUN "/snapshots/step-000000000999.safetensors");
 }
@@ -219,7 +220,7 @@ int main(void)
         cmocka_unit_test(the_steps_of_a_run_are_listed_oldest_first),
         cmocka_unit_test(other_files_are_not_taken_for_weights),
         cmocka_unit_test(the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot),
-        cmocka_unit_test(a_subject_says_what_it_is),
+        cmocka_unit_test(a_saved_learner_says_what_it_is),
         cmocka_unit_test(the_learner_gets_the_tasks_asked_for),
         cmocka_unit_test(what_is_not_there_is_said_with_what_is),
         cmocka_unit_test(snapshots_say_which_run_they_are_of),

@@ -73,7 +73,7 @@ static void execute(const item *x)
 
 static void let_others_go_first(lazy_queue *q)
 {
-    if (q->base.backend->vtable != &vtables[BESIDE_OTHERS_FIRST] || q->busy) return;
+    if (q->base.backend->vtable != &vtables[ASYNC_OTHERS_FIRST] || q->busy) return;
     q->busy = true;
     for (lazy_queue *other = all; other; other = other->next)
         if (!other->busy) advance(other, other->items.count);
@@ -94,13 +94,13 @@ static wk_status put(wk_queue *queue, item x)
 {
     lazy_queue *q = (lazy_queue *)queue;
     assert_true(wk_array_push(&q->items, x));
-    if (queue->backend->vtable == &vtables[BESIDE_AT_ONCE]) advance(q, q->items.count);
+    if (queue->backend->vtable == &vtables[ASYNC_EAGER]) advance(q, q->items.count);
     return WK_OK;
 }
 
-static wk_status create(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err)
+static wk_status create(wk_backend *backend, bool high_priority, wk_queue **out, wk_error *err)
 {
-    (void)urgent, (void)err;
+    (void)high_priority, (void)err;
     lazy_queue *q = calloc(1, sizeof *q);
     assert_non_null(q);
     q->base.backend = backend;
@@ -226,7 +226,7 @@ static wk_status drain(wk_queue *queue, wk_error *err)
     return WK_OK;
 }
 
-static wk_status host_create(wk_backend *backend, size_t size, void **out, wk_error *err)
+static wk_status pinned_create(wk_backend *backend, size_t size, void **out, wk_error *err)
 {
     (void)backend, (void)err;
     *out = calloc(1, size ? size : 1);
@@ -234,15 +234,15 @@ static wk_status host_create(wk_backend *backend, size_t size, void **out, wk_er
     return WK_OK;
 }
 
-static void host_destroy(wk_backend *backend, void *bytes)
+static void pinned_destroy(wk_backend *backend, void *bytes)
 {
     (void)backend;
     free(bytes);
 }
 
-static const wk_queue_vtable queues = {create, destroy, upload,       download,      copy,
-                                       gather, run,     event_create, event_destroy, put_event,
-                                       after,  wait,    drain,        host_create,   host_destroy};
+static const wk_queue_vtable queues = {
+    create,        destroy,   upload, download, copy,  gather,        run,           event_create,
+    event_destroy, put_event, after,  wait,     drain, pinned_create, pinned_destroy};
 
 static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
 {
@@ -272,13 +272,13 @@ static void executable_destroy(wk_executable *executable)
     cpu->executable_destroy(executable);
 }
 
-static wk_room room(const wk_backend *backend)
+static wk_memory_info room(const wk_backend *backend)
 {
     (void)backend;
-    return (wk_room){.free = memory}; // total 0: learners may take what they need
+    return (wk_memory_info){.free = memory}; // total 0: learners may take what they need
 }
 
-void beside_make(wk_backend *backend, beside_mode mode)
+void async_device_make(wk_backend *backend, async_mode mode)
 {
     cpu = backend->vtable;
     vtables[mode] = *cpu;
@@ -286,11 +286,11 @@ void beside_make(wk_backend *backend, beside_mode mode)
     vtables[mode].buffer_create = buffer_create;
     vtables[mode].compile = compile;
     vtables[mode].executable_destroy = executable_destroy;
-    vtables[mode].room = room;
+    vtables[mode].memory_info = room;
     backend->vtable = &vtables[mode];
 }
 
-void beside_set_memory(size_t bytes, int buffers)
+void async_device_set_memory(size_t bytes, int buffers)
 {
     memory = bytes;
     buffers_left = buffers;

@@ -7,12 +7,12 @@
 
 #include "tensor/queue.h"
 
-typedef enum beside_mode { BESIDE_LATE, BESIDE_OTHERS_FIRST, BESIDE_AT_ONCE } beside_mode;
+typedef enum async_mode { ASYNC_LATE, ASYNC_OTHERS_FIRST, ASYNC_EAGER } async_mode;
 
 /// Gives a CPU backend queues, for the rest of its life.
-void beside_make(wk_backend *backend, beside_mode mode);
+void async_device_make(wk_backend *backend, async_mode mode);
 
 /// Device memory that all such backends say is there, and how many more buffers they give.
-void beside_set_memory(size_t available, int buffers);
+void async_device_set_memory(size_t available, int buffers);
 
 #endif

@@ -32,7 +32,7 @@ static wk_status group(const wk_backend *backend, wk_plan *plan, wk_error *err)
     assert_true(wk_plan_find_lazy(plan));
     for (size_t step = 0; step < plan->node_count; step++)
         plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    assert_true(wk_plan_put_aside(plan, WK_BRANCHES - 1) >= 0);
+    assert_true(wk_plan_defer_weight_grads(plan, WK_BRANCHES - 1) >= 0);
     return WK_OK;
 }
 
@@ -40,7 +40,7 @@ static wk_status store(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
     (void)err;
-    assert_true(wk_plan_find_storage(plan));
+    assert_true(wk_plan_choose_formats(plan));
     return WK_OK;
 }
 
@@ -94,8 +94,8 @@ static const wk_backend_vtable vtable = {.name = "planning",
                                          .buffer_destroy = buffer_destroy,
                                          .upload = upload,
                                          .download = download,
-                                         .group = group,
-                                         .store = store,
+                                         .choose_groups = group,
+                                         .choose_formats = store,
                                          .compile = compile,
                                          .copy = copy};
 
@@ -117,7 +117,7 @@ static range rows_of(const wk_plan *plan, int root)
     wk_shape shape = wk_info(plan->graph, root)->type.shape;
     size_t cols = wk_shape_width(shape), rows = wk_shape_count(shape) / cols;
     size_t begin = plan->places[root].offset, size = rows * ((cols + 7) / 8 * 8) * 2;
-    assert_int_equal(wk_plan_rows_size(shape), size);
+    assert_int_equal(wk_plan_padded_size(shape), size);
     return (range){begin, begin + size};
 }
 
@@ -126,18 +126,18 @@ static int ranges_of(const wk_plan *plan, int tensor, range out[2])
 {
     const wk_tensor_info *info = wk_info(plan->graph, tensor);
     size_t size = wk_type_size(info->type), offset = plan->places[tensor].offset;
-    unsigned forms = plan->forms[info->root];
+    unsigned formats = plan->formats[info->root];
     int count = 0;
     if (plan->places[tensor].of) return 0;
-    if (forms == WK_FORM_ROWS) {
+    if (formats == WK_FORMAT_PADDED_BF16) {
         out[count++] = rows_of(plan, info->root);
-    } else if (plan->places[tensor].region == WK_REGION_HALVES) {
-        assert_int_equal(forms, WK_FORM_HALF);
+    } else if (plan->places[tensor].region == WK_REGION_BF16) {
+        assert_int_equal(formats, WK_FORMAT_BF16);
         out[count++] = (range){offset / 2, (offset + size) / 2};
     } else {
         size_t copy = wk_plan_copies(plan) + offset / 2;
-        if (forms & WK_FORM_FLOAT) out[count++] = (range){offset, offset + size};
-        if (forms & WK_FORM_HALF) {
+        if (formats & WK_FORMAT_F32) out[count++] = (range){offset, offset + size};
+        if (formats & WK_FORMAT_BF16) {
             assert_true(offset + size <= plan->copied_size);
             out[count++] = (range){copy, copy + size / 2};
         }

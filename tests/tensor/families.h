@@ -13,7 +13,7 @@
 
 /// test_op_arithmetic.c
 #define FAMILY_ARITHMETIC(X)                                                                       \
-    X(add) X(mul) X(add_n) X(affine) X(at_least) X(at_least_grad) X(scale_rows) X(reduce)
+    X(add) X(mul) X(add_n) X(affine) X(clamp_min) X(clamp_min_grad) X(scale_rows) X(reduce)
 
 /// test_op_layer.c
 #define FAMILY_LAYER(X)                                                                            \

@@ -23,7 +23,7 @@ static wk_status branches_of_the_graph(const wk_backend *backend, wk_plan *plan,
 static wk_plan *plan_branches(const wk_graph *g)
 {
     wk_error err = {0};
-    const wk_backend_vtable vtable = {.name = "branching", .group = branches_of_the_graph};
+    const wk_backend_vtable vtable = {.name = "branching", .choose_groups = branches_of_the_graph};
     const wk_backend backend = {.vtable = &vtable};
     wk_plan *plan = NULL;
     assert_ok(wk_plan_create(g, &backend, &plan, &err));
@@ -129,7 +129,7 @@ static bool is_over_before(const recorded *r, int first, int second)
     return true;
 }
 
-static void branches_share_no_memory_with_what_runs_beside_them(void **state)
+static void branches_share_no_memory_with_what_overlaps_them(void **state)
 {
     (void)state;
     static recorded r;
@@ -171,7 +171,7 @@ static int branch_of_gradient(int branch, int gradient_branch)
     return found;
 }
 
-static void gradients_run_where_they_are_told_or_with_their_nodes(void **state)
+static void gradients_run_on_the_chosen_branch_or_with_their_nodes(void **state)
 {
     (void)state;
     assert_int_equal(branch_of_gradient(0, 0), 0);
@@ -199,8 +199,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_mean_nothing_to_a_backend_without_them),
-        cmocka_unit_test(branches_share_no_memory_with_what_runs_beside_them),
-        cmocka_unit_test(gradients_run_where_they_are_told_or_with_their_nodes),
+        cmocka_unit_test(branches_share_no_memory_with_what_overlaps_them),
+        cmocka_unit_test(gradients_run_on_the_chosen_branch_or_with_their_nodes),
         cmocka_unit_test(a_branch_does_not_wait_for_memory_that_was_just_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static float evaluate_exp(float x)
 static float evaluate_expm1(float x)
 {
     float low = -25.0f;
-    return wk_expm1_joined(wk_cut_natural(low > x ? low : x));
+    return wk_expm1_reconstruct(wk_reduce_natural(low > x ? low : x));
 }
 static float evaluate_weight(float x)
 {

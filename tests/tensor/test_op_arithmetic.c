@@ -65,13 +65,13 @@ static void affine(const op_case *c, const double *const *x, double *y)
         y[i] = -3 * x[0][i] + 0.5;
 }
 
-static wk_tensor build_at_least(wk_graph *g, const wk_tensor *x, wk_random r)
+static wk_tensor build_clamp_min(wk_graph *g, const wk_tensor *x, wk_random r)
 {
     (void)r;
-    return wk_graph_at_least(g, x[0], 0.25f);
+    return wk_graph_clamp_min(g, x[0], 0.25f);
 }
 
-static void at_least(const op_case *c, const double *const *x, double *y)
+static void clamp_min(const op_case *c, const double *const *x, double *y)
 {
     for (size_t i = 0; i < op_count(c, 0); i++)
         y[i] = fmax(x[0][i], 0.25);
@@ -168,7 +168,7 @@ static const op_case cases[] = {
     OP_CASE("add_n", build_add_n, add_n,
             .shapes = {OP_SHAPE(5, 3), OP_SHAPE(5, 3), OP_SHAPE(5, 3)}),
     OP_CASE("affine", build_affine, affine, .shapes = {OP_SHAPE(5, 3)}),
-    OP_CASE("at least", build_at_least, at_least, .shapes = {OP_SHAPE(41)}),
+    OP_CASE("at least", build_clamp_min, clamp_min, .shapes = {OP_SHAPE(41)}),
     OP_CASE("scale rows", build_scale_rows, scale_rows, .shapes = {OP_SHAPE(5, 3), OP_SHAPE(5)},
             .constants = 2),
     OP_CASE("scale rows by a column", build_scale_rows, scale_rows,

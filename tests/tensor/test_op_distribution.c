@@ -117,7 +117,7 @@ static wk_tensor build_kl_from_constant(wk_graph *g, const wk_tensor *x, wk_rand
     return wk_graph_kl(g, wk_graph_stop_gradient(g, x[0]), x[1]);
 }
 
-enum { MOST_LOGITS = 256 };
+enum { LOGITS_MAX = 256 };
 
 // The groups of one row are summed: logits are [..,V,C].
 static size_t row_length(const op_case *c)
@@ -127,7 +127,7 @@ static size_t row_length(const op_case *c)
 
 static void entropy(const op_case *c, const double *const *x, double *y)
 {
-    double log_p[MOST_LOGITS];
+    double log_p[LOGITS_MAX];
     log_softmax(c, x, log_p);
     for (size_t i = 0; i < op_count(c, 0); i++)
         y[i / row_length(c)] -= exp(log_p[i]) * log_p[i];
@@ -135,7 +135,7 @@ static void entropy(const op_case *c, const double *const *x, double *y)
 
 static void kl(const op_case *c, const double *const *x, double *y)
 {
-    double log_p[MOST_LOGITS], log_q[MOST_LOGITS];
+    double log_p[LOGITS_MAX], log_q[LOGITS_MAX];
     log_softmax(c, x, log_p);
     log_softmax(c, x + 1, log_q);
     for (size_t i = 0; i < op_count(c, 0); i++)

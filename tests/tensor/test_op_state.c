@@ -227,7 +227,7 @@ static void fill(float *values, int round)
 static float *open_host(engine *e)
 {
     void *memory;
-    assert_ok(wk_host_create(e->backend, LARGE * sizeof(float), &memory, &err));
+    assert_ok(wk_pinned_create(e->backend, LARGE * sizeof(float), &memory, &err));
     return memory;
 }
 
@@ -252,18 +252,18 @@ static void another_queue_reads_what_was_recorded_before_a_mark(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         fill(in, round);
         assert_ok(wk_queue_upload(runs, from.buffer, from.offset, in, from.size, &err));
-        assert_ok(wk_program_put(e.program, runs, &err));
-        assert_ok(wk_queue_after(reads, ready, &err));
+        assert_ok(wk_program_enqueue(e.program, runs, &err));
+        assert_ok(wk_queue_wait_event(reads, ready, &err));
         assert_ok(wk_queue_download(reads, to.buffer, to.offset, out, to.size, &err));
-        assert_ok(wk_queue_mark(reads, done, &err));
+        assert_ok(wk_queue_record_event(reads, done, &err));
         assert_ok(wk_event_wait(done, &err));
         for (int i = 0; i < LARGE; i++)
             if (out[i] != 2 * in[i] + 1) fail_msg("round %d: %g at %d", round, (double)out[i], i);
     }
     wk_queue_destroy(runs);
     wk_queue_destroy(reads);
-    wk_host_destroy(e.backend, in);
-    wk_host_destroy(e.backend, out);
+    wk_pinned_destroy(e.backend, in);
+    wk_pinned_destroy(e.backend, out);
     // Programs go before their events.
     wk_program_destroy(e.program);
     e.program = NULL;

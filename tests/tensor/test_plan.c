@@ -441,7 +441,7 @@ static void what_a_group_needs_is_kept_through_all_of_it(void **state)
     for (int i = 1; i < 6; i++)
         chain[i] = wk_graph_activate(e.g, chain[i - 1], WK_TANH);
     wk_graph_output(e.g, wk_graph_sum_all(e.g, chain[5]));
-    const wk_backend_vtable vtable = {.name = "grouping", .group = group_steps_1_to_3};
+    const wk_backend_vtable vtable = {.name = "grouping", .choose_groups = group_steps_1_to_3};
     const wk_backend backend = {.vtable = &vtable};
     wk_plan *plan = NULL;
     assert_ok(wk_plan_create(e.g, &backend, &plan, &err));
@@ -479,7 +479,7 @@ static void what_a_lazy_node_reads_is_kept_until_its_reader(void **state)
     for (int i = 0; i < 4; i++)
         later = chain[i] = wk_graph_matmul(e.g, later, x);
     wk_graph_output(e.g, wk_graph_matmul(e.g, later, part));
-    const wk_backend_vtable vtable = {.name = "lazy", .group = leave_sums_and_slices};
+    const wk_backend_vtable vtable = {.name = "lazy", .choose_groups = leave_sums_and_slices};
     const wk_backend backend = {.vtable = &vtable};
     wk_plan *plan = NULL;
     assert_ok(wk_plan_create(e.g, &backend, &plan, &err));
@@ -507,8 +507,8 @@ static wk_status store_at_random(const wk_backend *backend, wk_plan *plan, wk_er
     wk_rng rng = wk_rng_stream(6, "forms", ((const random_forms *)backend)->seed);
     for (size_t i = 1; i < plan->graph->tensors.count; i++) {
         const wk_tensor_info *info = wk_info(plan->graph, (int)i);
-        plan->forms[i] = (unsigned char)(1 + wk_rng_below(&rng, 3));
-        if (info->output || info->kind != WK_TEMPORARY) plan->forms[i] |= WK_FORM_FLOAT;
+        plan->formats[i] = (unsigned char)(1 + wk_rng_below(&rng, 3));
+        if (info->output || info->kind != WK_TEMPORARY) plan->formats[i] |= WK_FORMAT_F32;
     }
     return WK_OK;
 }
@@ -517,7 +517,7 @@ static void what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs(void *
 {
     (void)state;
     enum { GRAPHS = 200 };
-    const wk_backend_vtable vtable = {.name = "forms", .store = store_at_random};
+    const wk_backend_vtable vtable = {.name = "forms", .choose_formats = store_at_random};
     for (uint64_t seed = 0; seed < GRAPHS; seed++) {
         random_graph r = random_graph_of(seed, false);
         random_forms backend = {{&vtable}, seed};
@@ -534,7 +534,7 @@ static void what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs(void *
 // backend that stores a, b and c in these forms.
 typedef struct given_forms {
     wk_backend base;
-    unsigned char forms[3];
+    unsigned char formats[3];
     int first;
 } given_forms;
 
@@ -543,13 +543,13 @@ static wk_status store_as_given(const wk_backend *backend, wk_plan *plan, wk_err
     const given_forms *given = (const given_forms *)backend;
     (void)err;
     for (int i = 0; i < 3; i++)
-        plan->forms[given->first + i] = given->forms[i];
+        plan->formats[given->first + i] = given->formats[i];
     return WK_OK;
 }
 
 static wk_plan *plan_with_forms(engine *e, wk_tensor first, unsigned a, unsigned b, unsigned c)
 {
-    const wk_backend_vtable vtable = {.name = "given", .store = store_as_given};
+    const wk_backend_vtable vtable = {.name = "given", .choose_formats = store_as_given};
     given_forms backend = {
         {&vtable}, {(unsigned char)a, (unsigned char)b, (unsigned char)c}, first.id};
     wk_error err = {0};
@@ -559,7 +559,7 @@ static wk_plan *plan_with_forms(engine *e, wk_tensor first, unsigned a, unsigned
     return plan;
 }
 
-static void a_temporary_takes_the_room_of_its_forms(void **state)
+static void a_temporary_takes_the_memory_of_its_formats(void **state)
 {
     (void)state;
     engine e = engine_open(1);
@@ -571,11 +571,11 @@ static void a_temporary_takes_the_room_of_its_forms(void **state)
         unsigned a, b, c;
         size_t size;
     } cases[] = {
-        {WK_FORM_FLOAT, WK_FORM_FLOAT, WK_FORM_FLOAT, 3 * 448},
-        {WK_FORM_HALF, WK_FORM_FLOAT, WK_FORM_FLOAT, 256 + 2 * 448},
-        {WK_FORM_HALF, WK_FORM_HALF, WK_FORM_FLOAT, 2 * 256 + 448},
-        {WK_FORM_FLOAT | WK_FORM_HALF, WK_FORM_HALF, WK_FORM_FLOAT, 512 + 256 + 256 + 448},
-        {WK_FORM_ROWS, WK_FORM_FLOAT, WK_FORM_FLOAT, 320 + 2 * 448}, // 10 rows of 16
+        {WK_FORMAT_F32, WK_FORMAT_F32, WK_FORMAT_F32, 3 * 448},
+        {WK_FORMAT_BF16, WK_FORMAT_F32, WK_FORMAT_F32, 256 + 2 * 448},
+        {WK_FORMAT_BF16, WK_FORMAT_BF16, WK_FORMAT_F32, 2 * 256 + 448},
+        {WK_FORMAT_F32 | WK_FORMAT_BF16, WK_FORMAT_BF16, WK_FORMAT_F32, 512 + 256 + 256 + 448},
+        {WK_FORMAT_PADDED_BF16, WK_FORMAT_F32, WK_FORMAT_F32, 320 + 2 * 448}, // 10 rows of 16
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         wk_plan *plan = plan_with_forms(&e, a, cases[i].a, cases[i].b, cases[i].c);
@@ -592,9 +592,9 @@ static void bf16_and_float32_use_the_same_memory_in_turn(void **state)
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
     wk_tensor b = wk_graph_matmul(e.g, a, x), c = wk_graph_matmul(e.g, b, x);
     wk_graph_output(e.g, wk_graph_mean_all(e.g, c));
-    wk_plan *plan = plan_with_forms(&e, a, WK_FORM_HALF, WK_FORM_FLOAT, WK_FORM_HALF);
+    wk_plan *plan = plan_with_forms(&e, a, WK_FORMAT_BF16, WK_FORMAT_F32, WK_FORMAT_BF16);
     // c lies where a was.
-    assert_int_equal(place_of(plan, c)->region, WK_REGION_HALVES);
+    assert_int_equal(place_of(plan, c)->region, WK_REGION_BF16);
     assert_int_equal(place_of(plan, c)->offset, place_of(plan, a)->offset);
     wk_plan_destroy(plan);
     engine_close(&e);
@@ -607,7 +607,7 @@ static void a_result_in_another_form_still_takes_its_operand_s_place(void **stat
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
     wk_tensor b = wk_graph_activate(e.g, a, WK_TANH), c = wk_graph_matmul(e.g, b, x);
     wk_graph_output(e.g, c);
-    wk_plan *plan = plan_with_forms(&e, a, WK_FORM_HALF, WK_FORM_FLOAT, WK_FORM_FLOAT);
+    wk_plan *plan = plan_with_forms(&e, a, WK_FORMAT_BF16, WK_FORMAT_F32, WK_FORMAT_F32);
     assert_int_equal(place_of(plan, b)->region, WK_REGION_TEMPORARY);
     assert_int_equal(place_of(plan, a)->offset, place_of(plan, b)->offset);
     assert_int_equal(place_of(plan, a)->region, WK_REGION_TEMPORARY);
@@ -624,7 +624,7 @@ static void names_lead_to_places_in_the_temporaries(void **state)
     wk_tensor b = wk_graph_matmul(e.g, a, a);
     wk_tensor rows = wk_graph_slice(e.g, b, 0, 3, 2), c = wk_graph_matmul(e.g, rows, a);
     wk_graph_output(e.g, c);
-    wk_plan *plan = plan_with_forms(&e, a, WK_FORM_HALF, WK_FORM_HALF, WK_FORM_FLOAT);
+    wk_plan *plan = plan_with_forms(&e, a, WK_FORMAT_BF16, WK_FORMAT_BF16, WK_FORMAT_F32);
     uintptr_t name_a = (uintptr_t)wk_plan_address(plan, a.id);
     uintptr_t name_b = (uintptr_t)wk_plan_address(plan, b.id);
     assert_true(name_a >= WK_PLAN_NAMES && name_b >= WK_PLAN_NAMES);
@@ -658,7 +658,7 @@ int main(void)
         cmocka_unit_test(what_a_group_needs_is_kept_through_all_of_it),
         cmocka_unit_test(what_a_lazy_node_reads_is_kept_until_its_reader),
         cmocka_unit_test(what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs),
-        cmocka_unit_test(a_temporary_takes_the_room_of_its_forms),
+        cmocka_unit_test(a_temporary_takes_the_memory_of_its_formats),
         cmocka_unit_test(bf16_and_float32_use_the_same_memory_in_turn),
         cmocka_unit_test(a_result_in_another_form_still_takes_its_operand_s_place),
         cmocka_unit_test(names_lead_to_places_in_the_temporaries),

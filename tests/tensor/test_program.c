@@ -267,7 +267,7 @@ static float run_scaled(scaled *s, const wk_buffer *from, size_t offset)
     wk_copy copy = {to.buffer, from, to.offset, offset, to.size};
     assert_ok(wk_queue_create(from->backend, false, &queue, &err));
     assert_ok(wk_queue_copy(queue, &copy, 1, &err));
-    assert_ok(wk_program_put(s->program, queue, &err));
+    assert_ok(wk_program_enqueue(s->program, queue, &err));
     wk_queue_destroy(queue);
     assert_ok(wk_program_download(s->program, s->y, &sum, sizeof sum, &err));
     return sum;

@@ -16,10 +16,10 @@ static wk_backend *open_backend(void)
     return backend;
 }
 
-static wk_queue *open_queue(wk_backend *backend, bool urgent)
+static wk_queue *open_queue(wk_backend *backend, bool high_priority)
 {
     wk_queue *queue;
-    assert_ok(wk_queue_create(backend, urgent, &queue, &err));
+    assert_ok(wk_queue_create(backend, high_priority, &queue, &err));
     return queue;
 }
 
@@ -33,7 +33,7 @@ static wk_buffer *open_buffer(wk_backend *backend, size_t size)
 static unsigned char *open_host(wk_backend *backend, size_t size)
 {
     void *memory;
-    assert_ok(wk_host_create(backend, size, &memory, &err));
+    assert_ok(wk_pinned_create(backend, size, &memory, &err));
     for (size_t i = 0; i < size; i++)
         assert_int_equal(((unsigned char *)memory)[i], 0);
     return memory;
@@ -69,8 +69,8 @@ static void what_is_put_into_a_queue_is_done_in_order(void **state)
     wk_queue_destroy(queue);
     wk_buffer_destroy(a);
     wk_buffer_destroy(b);
-    wk_host_destroy(backend, in);
-    wk_host_destroy(backend, out);
+    wk_pinned_destroy(backend, in);
+    wk_pinned_destroy(backend, out);
     wk_backend_destroy(backend);
 }
 
@@ -88,13 +88,13 @@ static void a_queue_goes_on_after_the_event_of_another(void **state)
     for (unsigned round = 0; round < 50; round++) {
         fill(in, SIZE, round);
         wk_copy copy = {b, a, 0, 0, SIZE};
-        assert_ok(wk_queue_after(one, taken, &err));
+        assert_ok(wk_queue_wait_event(one, taken, &err));
         assert_ok(wk_queue_upload(one, a, 0, in, SIZE, &err));
-        assert_ok(wk_queue_mark(one, sent, &err));
-        assert_ok(wk_queue_after(two, sent, &err));
+        assert_ok(wk_queue_record_event(one, sent, &err));
+        assert_ok(wk_queue_wait_event(two, sent, &err));
         assert_ok(wk_queue_copy(two, &copy, 1, &err));
         assert_ok(wk_queue_download(two, b, 0, out, SIZE, &err));
-        assert_ok(wk_queue_mark(two, taken, &err));
+        assert_ok(wk_queue_record_event(two, taken, &err));
         assert_ok(wk_event_wait(taken, &err));
         assert_memory_equal(out, in, SIZE);
     }
@@ -104,8 +104,8 @@ static void a_queue_goes_on_after_the_event_of_another(void **state)
     wk_queue_destroy(two);
     wk_buffer_destroy(a);
     wk_buffer_destroy(b);
-    wk_host_destroy(backend, in);
-    wk_host_destroy(backend, out);
+    wk_pinned_destroy(backend, in);
+    wk_pinned_destroy(backend, out);
     wk_backend_destroy(backend);
 }
 
@@ -138,7 +138,7 @@ static void a_gather_lays_rows_of_several_buffers_together(void **state)
     wk_buffer_destroy(from[0]);
     wk_buffer_destroy(from[1]);
     wk_buffer_destroy(to);
-    wk_host_destroy(backend, (void *)rows);
+    wk_pinned_destroy(backend, (void *)rows);
     wk_backend_destroy(backend);
 }
 

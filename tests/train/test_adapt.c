@@ -371,21 +371,22 @@ static void data_that_has_left_the_replay_is_missed(void **state)
     assert_int_equal(adapt(&config), WK_RUN_FINISHED);
 }
 
-static void adapted_policies_open_as_a_subject(void **state)
+static void adapted_policies_open_as_a_saved_learner(void **state)
 {
     (void)state;
     wk_adapt_config config = both_tasks(A);
     config.tasks = "east";
     adapt(&config);
-    wk_subject_config which = {.directory = A, .kind = WK_WEIGHTS_ADAPTED, .step = WK_STEP_LAST};
-    wk_subject subject = {0};
+    wk_saved_learner_config which = {
+        .directory = A, .kind = WK_WEIGHTS_ADAPTED, .step = WK_STEP_LAST};
+    wk_saved_learner subject = {0};
     int policy = -1;
-    assert_ok(wk_subject_open(&which, &subject, &err));
+    assert_ok(wk_saved_learner_open(&which, &subject, &err));
     assert_int_equal(subject.step, last_step);
     assert_string_equal(subject.config.tasks, "east");
-    assert_ok(wk_subject_policy(&subject, 1, &policy, &err));
+    assert_ok(wk_saved_learner_policy(&subject, 1, &policy, &err));
     assert_int_equal(policy, 0);
-    wk_subject_close(&subject);
+    wk_saved_learner_close(&subject);
 }
 
 // As many updates as alongside training: (402 - 60) / 6.
@@ -403,22 +404,23 @@ static void without_a_number_it_trains_as_long_as_alongside(void **state)
     free(text);
 }
 
-static void an_extent_reads_back_from_its_text(void **state)
+static void a_data_cutoff_reads_back_from_its_text(void **state)
 {
     (void)state;
-    wk_extent extent = {.begun = 40, .n_running = 2, .running = {37, 39}}, none = {.begun = 7}, out;
+    wk_data_cutoff cutoff = {.begun = 40, .n_running = 2, .running = {37, 39}}, none = {.begun = 7},
+                   out;
     wk_text text = {0};
-    wk_extent_print(&extent, &text);
+    wk_data_cutoff_print(&cutoff, &text);
     assert_string_equal(wk_text_get(&text), "40 less 37,39");
-    assert_ok(wk_extent_parse(wk_text_get(&text), &out, &err));
-    assert_memory_equal(&out, &extent, sizeof out);
+    assert_ok(wk_data_cutoff_parse(wk_text_get(&text), &out, &err));
+    assert_memory_equal(&out, &cutoff, sizeof out);
     wk_text_free(&text);
-    assert_ok(wk_extent_parse("7", &out, &err));
+    assert_ok(wk_data_cutoff_parse("7", &out, &err));
     assert_memory_equal(&out, &none, sizeof out);
     const char *const bad[] = {"",          "x",   "7 less",     "7 less ",
                                "7 less 1,", "7,1", "7 less 1 2", "-1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_refused(wk_extent_parse(bad[i], &out, &err), WK_E_FORMAT, "which episodes");
+        assert_refused(wk_data_cutoff_parse(bad[i], &out, &err), WK_E_FORMAT, "which episodes");
 }
 
 #define ADAPT_TEST(name) cmocka_unit_test_setup_teardown(name, copy_runs, remove_copies)
@@ -441,9 +443,9 @@ int main(void)
         ADAPT_TEST(a_damaged_checkpoint_is_refused_and_can_be_restarted),
         ADAPT_TEST(a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait),
         ADAPT_TEST(data_that_has_left_the_replay_is_missed),
-        ADAPT_TEST(adapted_policies_open_as_a_subject),
+        ADAPT_TEST(adapted_policies_open_as_a_saved_learner),
         ADAPT_TEST(without_a_number_it_trains_as_long_as_alongside),
-        cmocka_unit_test(an_extent_reads_back_from_its_text),
+        cmocka_unit_test(a_data_cutoff_reads_back_from_its_text),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -35,7 +35,7 @@ static int begin(void **state)
     config.log_tensorboard = false;
     config.steps = 120;
     snprintf(config.exploration, sizeof config.exploration, "random");
-    assert_ok(wk_run(&config, SAVED, &control, &end, &err));
+    assert_ok(wk_train(&config, SAVED, &control, &end, &err));
     assert_ok(adapt(SAVED, HALF));
     assert_int_equal(system("rm -rf " CALM " && cp -r " SAVED " " CALM), 0);
     assert_ok(adapt(CALM, ALL));
@@ -69,7 +69,7 @@ static bool adapt_with_fault(fault_call call, int n, int code)
     return happened;
 }
 
-static void a_failing_disk_is_told_and_costs_nothing(void **state)
+static void a_failing_disk_is_reported_and_costs_nothing(void **state)
 {
     (void)state;
     int faults = 0;
@@ -87,7 +87,7 @@ static void a_failing_disk_is_told_and_costs_nothing(void **state)
     print_message("%d file calls failed\n", faults);
 }
 
-static void missing_memory_is_told_and_costs_nothing(void **state)
+static void missing_memory_is_reported_and_costs_nothing(void **state)
 {
     (void)state;
     int faults = 0;
@@ -102,8 +102,8 @@ static void missing_memory_is_told_and_costs_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_memory_is_told_and_costs_nothing),
-        cmocka_unit_test(a_failing_disk_is_told_and_costs_nothing),
+        cmocka_unit_test(missing_memory_is_reported_and_costs_nothing),
+        cmocka_unit_test(a_failing_disk_is_reported_and_costs_nothing),
     };
     return cmocka_run_group_tests(tests, begin, end_all);
 }

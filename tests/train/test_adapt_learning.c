@@ -21,9 +21,9 @@ enum {
 
 static const double LARGEST_TURBULENCE = 0.5; // of the ponds that policies are judged in
 // Of the way from random actions to an expert who sees the whole state, for each task.
-static const double LEAST_SHARE = 0.25;
+static const double SHARE_MIN = 0.25;
 // What fine-tuning adds to it, in the mean over the tasks.
-static const double LEAST_GAIN = 0.1;
+static const double GAIN_MIN = 0.1;
 
 static wk_error err;
 static int64_t first_step, last_step; // of the run's snapshots
@@ -33,7 +33,7 @@ static wk_run_config learning_run(void)
     wk_run_config c = wk_run_config_default();
     snprintf(c.domain, sizeof c.domain, "toy");
     snprintf(c.curriculum_rule, sizeof c.curriculum_rule, "dr");
-    c.seed = 1, c.steps = STEPS, c.prefill = 640, c.env_count = SCHOOL_PONDS, c.env_threads = 1;
+    c.seed = 1, c.steps = STEPS, c.prefill = 640, c.env_count = TOY_PONDS, c.env_threads = 1;
     c.train_every = 6, c.replay_capacity = 20000;
     c.encoder_depth = 8, c.rssm_deter = 64, c.rssm_hidden = 64, c.rssm_stoch = 8;
     c.rssm_classes = 8, c.units = 64, c.layers = 2, c.ensemble_size = 4;
@@ -52,7 +52,7 @@ static int setup(void **state)
     wk_run_control control = {0};
     wk_run_end end;
     wk_run_config run = learning_run();
-    assert_ok(wk_run(&run, RUN, &control, &end, &err));
+    assert_ok(wk_train(&run, RUN, &control, &end, &err));
     uint64_t steps[8];
     size_t count = weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
     assert_true(count > 1);
@@ -74,13 +74,13 @@ static int teardown(void **state)
     return 0;
 }
 
-static double score(school_rower rower, int task)
+static double score(toy_data_rower rower, int task)
 {
-    school s = school_open(SEED);
+    toy_data s = toy_data_open(SEED);
     for (int i = 0; i < EVALUATION_ROUNDS; i++)
-        school_collect(&s, rower, 0, LARGEST_TURBULENCE);
-    double mean = school_score(&s, 0, task);
-    school_close(&s);
+        toy_data_collect(&s, rower, 0, LARGEST_TURBULENCE);
+    double mean = toy_data_score(&s, 0, task);
+    toy_data_close(&s);
     return mean;
 }
 
@@ -88,19 +88,19 @@ static double score(school_rower rower, int task)
 static double share(wk_weights_kind kind, int64_t step, int task)
 {
     const wk_domain *toy = &wk_toy;
-    wk_subject_config which = {
+    wk_saved_learner_config which = {
         .directory = RUN, .kind = kind, .step = step, .task = toy->tasks[task].name, .threads = 1};
-    wk_subject subject = {0};
+    wk_saved_learner subject = {0};
     wk_acting *acting;
     int policy = 0;
-    assert_ok(wk_subject_open(&which, &subject, &err));
-    assert_ok(wk_subject_policy(&subject, task, &policy, &err));
-    assert_ok(wk_acting_create(subject.learner, policy, SCHOOL_PONDS, &acting, &err));
-    double reached = score((school_rower){.acting = acting, .mode = WK_ACT_MODE}, task);
+    assert_ok(wk_saved_learner_open(&which, &subject, &err));
+    assert_ok(wk_saved_learner_policy(&subject, task, &policy, &err));
+    assert_ok(wk_acting_create(subject.learner, policy, TOY_PONDS, &acting, &err));
+    double reached = score((toy_data_rower){.acting = acting, .mode = WK_ACT_MODE}, task);
     wk_acting_destroy(acting);
-    wk_subject_close(&subject);
-    double random = score(school_random, task);
-    double expert = score((school_rower){.expert_task = task}, task);
+    wk_saved_learner_close(&subject);
+    double random = score(toy_data_random, task);
+    double expert = score((toy_data_rower){.expert_task = task}, task);
     print_message("%s, %s from step %d: random %.3f, policy %.3f, expert %.3f\n",
                   toy->tasks[task].name, wk_weights_kind_name(kind), (int)step, random, reached,
                   expert);
@@ -110,8 +110,8 @@ static double share(wk_weights_kind kind, int64_t step, int task)
 static void adapted_policies_beat_random_actions(void **state)
 {
     (void)state;
-    for (int task = 0; task < SCHOOL_TASKS; task++)
-        assert_true(share(WK_WEIGHTS_ADAPTED, last_step, task) > LEAST_SHARE);
+    for (int task = 0; task < TOY_TASKS; task++)
+        assert_true(share(WK_WEIGHTS_ADAPTED, last_step, task) > SHARE_MIN);
 }
 
 static void fine_tuning_raises_what_an_early_world_model_gave(void **state)
@@ -120,7 +120,7 @@ static void fine_tuning_raises_what_an_early_world_model_gave(void **state)
     wk_run_control control = {0};
     wk_run_end end;
     double gain = 0;
-    for (int task = 0; task < SCHOOL_TASKS; task++) {
+    for (int task = 0; task < TOY_TASKS; task++) {
         wk_finetune_config config = {.directory = RUN,
                                      .snapshot = first_step,
                                      .task = wk_toy.tasks[task].name,
@@ -128,10 +128,10 @@ static void fine_tuning_raises_what_an_early_world_model_gave(void **state)
         assert_ok(wk_finetune(&config, &control, &end, &err));
         double before = share(WK_WEIGHTS_ADAPTED, first_step, task);
         double after = share(WK_WEIGHTS_FINETUNED, first_step, task);
-        assert_true(after > LEAST_SHARE);
-        gain += (after - before) / SCHOOL_TASKS;
+        assert_true(after > SHARE_MIN);
+        gain += (after - before) / TOY_TASKS;
     }
-    assert_true(gain > LEAST_GAIN);
+    assert_true(gain > GAIN_MIN);
 }
 
 int main(void)

@@ -14,7 +14,7 @@ wk_status __wrap_wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error
 wk_status __wrap_wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error *err)
 {
     WK_TRY(__real_wk_backend_cpu_create(pool, out, err));
-    if (mode >= 0) beside_make(*out, (beside_mode)mode);
+    if (mode >= 0) async_device_make(*out, (async_mode)mode);
     return WK_OK;
 }
 
@@ -40,12 +40,12 @@ static void plain_run(const wk_run_config *config, char folder[64])
 }
 
 // The same run on a device with so much memory.
-static void assert_same_run(wk_run_config config, const char *plain, beside_mode how,
+static void assert_same_run(wk_run_config config, const char *plain, async_mode how,
                             const char *resident, size_t available)
 {
     char folder[64];
     mode = (int)how;
-    beside_set_memory(available, INT_MAX);
+    async_device_set_memory(available, INT_MAX);
     snprintf(config.replay_resident, sizeof config.replay_resident, "%s", resident);
     fresh(folder);
     run_to_end(&config, folder);
@@ -53,16 +53,16 @@ static void assert_same_run(wk_run_config config, const char *plain, beside_mode
     remove_tree(folder);
 }
 
-static void a_run_beside_the_host_has_the_bytes_of_one_on_the_cpu(void **state)
+static void an_async_run_has_the_bytes_of_one_on_the_cpu(void **state)
 {
     (void)state;
     char plain[64];
     wk_run_config config = busy_run();
     plain_run(&config, plain);
-    assert_same_run(config, plain, BESIDE_LATE, "off", 0);
-    assert_same_run(config, plain, BESIDE_LATE, "on", SIZE_MAX);
-    assert_same_run(config, plain, BESIDE_OTHERS_FIRST, "on", SIZE_MAX);
-    assert_same_run(config, plain, BESIDE_AT_ONCE, "on", SIZE_MAX);
+    assert_same_run(config, plain, ASYNC_LATE, "off", 0);
+    assert_same_run(config, plain, ASYNC_LATE, "on", SIZE_MAX);
+    assert_same_run(config, plain, ASYNC_OTHERS_FIRST, "on", SIZE_MAX);
+    assert_same_run(config, plain, ASYNC_EAGER, "on", SIZE_MAX);
     remove_tree(plain);
 }
 
@@ -73,20 +73,20 @@ static void several_updates_in_an_iteration_do_too(void **state)
     wk_run_config config = quiet_run();
     config.train_every = 1, config.steps = 100;
     plain_run(&config, plain);
-    for (int how = BESIDE_LATE; how <= BESIDE_AT_ONCE; how++)
-        assert_same_run(config, plain, (beside_mode)how, "auto", SIZE_MAX);
+    for (int how = ASYNC_LATE; how <= ASYNC_EAGER; how++)
+        assert_same_run(config, plain, (async_mode)how, "auto", SIZE_MAX);
     remove_tree(plain);
 }
 
-static void a_run_resumed_with_and_without_resident_pictures_does_too(void **state)
+static void a_run_resumed_with_and_without_device_frames_does_too(void **state)
 {
     (void)state;
     wk_error err = {0};
     char plain[64], folder[64];
     wk_run_config config = quiet_run();
     plain_run(&config, plain);
-    mode = BESIDE_LATE;
-    beside_set_memory(SIZE_MAX, INT_MAX);
+    mode = ASYNC_LATE;
+    async_device_set_memory(SIZE_MAX, INT_MAX);
     fresh(folder);
     static const char *const told[] = {"on", "off", "auto"};
     for (int part = 0; part < 3; part++) {
@@ -95,7 +95,7 @@ static void a_run_resumed_with_and_without_resident_pictures_does_too(void **sta
         wk_run_config now = config;
         snprintf(now.replay_resident, sizeof now.replay_resident, "%s", told[part]);
         if (part < 2) now.steps = 150 + 100 * part;
-        assert_ok(wk_run(&now, folder, &control, &end, &err));
+        assert_ok(wk_train(&now, folder, &control, &end, &err));
     }
     same_file(plain, folder, "metrics.jsonl", 0, 0);
     same_end(plain, folder);
@@ -119,45 +119,45 @@ static void a_device_that_fills_up_gives_way_to_the_host(void **state)
     wk_error err = {0};
     wk_run_config config = quiet_run();
     char folder[64], other[64];
-    bool lost;
-    beside_set_memory(SIZE_MAX, INT_MAX);
-    wk_trainer *t = open_trainer(&config, BESIDE_LATE, folder);
+    bool device_full;
+    async_device_set_memory(SIZE_MAX, INT_MAX);
+    wk_trainer *t = open_trainer(&config, ASYNC_LATE, folder);
     wk_trainer *plain = open_trainer(&config, -1, other);
     for (int i = 0; i < 60; i++) {
-        if (i == 40) beside_set_memory(0, 0);
-        if (i <= 40) assert_non_null(t->resident);
+        if (i == 40) async_device_set_memory(0, 0);
+        if (i <= 40) assert_non_null(t->device_frames);
         const wk_iteration *x, *y;
         assert_ok(wk_trainer_step(t, &x, &err));
         assert_ok(wk_trainer_step(plain, &y, &err));
         assert_int_equal(x->updates, y->updates);
         assert_memory_equal(&x->learner, &y->learner, sizeof x->learner);
     }
-    assert_non_null(strstr(wk_trainer_pictures(t, &lost), "full"));
-    assert_true(lost);
-    beside_set_memory(SIZE_MAX, INT_MAX);
+    assert_non_null(strstr(wk_trainer_frame_placement(t, &device_full), "full"));
+    assert_true(device_full);
+    async_device_set_memory(SIZE_MAX, INT_MAX);
     wk_trainer_destroy(t);
     wk_trainer_destroy(plain);
     remove_tree(folder);
     remove_tree(other);
 }
 
-static void room_that_is_gone_when_a_run_is_resumed_leaves_pictures_on_the_host(void **state)
+static void memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host(void **state)
 {
     (void)state;
     wk_error err = {0};
     wk_run_config config = quiet_run();
     char folder[64];
-    beside_set_memory(0, INT_MAX);
-    wk_trainer *t = open_trainer(&config, BESIDE_LATE, folder);
+    async_device_set_memory(0, INT_MAX);
+    wk_trainer *t = open_trainer(&config, ASYNC_LATE, folder);
     for (int i = 0; i < 60; i++)
         assert_ok(wk_trainer_step(t, NULL, &err));
-    beside_set_memory(0, 1);
-    assert_ok(wk_trainer_hold_pictures(t, &err));
-    assert_null(t->resident);
-    assert_non_null(strstr(wk_trainer_pictures(t, NULL), "full"));
+    async_device_set_memory(0, 1);
+    assert_ok(wk_trainer_upload_frames(t, &err));
+    assert_null(t->device_frames);
+    assert_non_null(strstr(wk_trainer_frame_placement(t, NULL), "full"));
     snprintf(t->config.replay_resident, sizeof t->config.replay_resident, "on");
-    beside_set_memory(0, 1);
-    assert_refused(wk_trainer_hold_pictures(t, &err), WK_E_MEMORY, "full");
+    async_device_set_memory(0, 1);
+    assert_refused(wk_trainer_upload_frames(t, &err), WK_E_MEMORY, "full");
     assert_ok(wk_trainer_step(t, NULL, &err));
     wk_trainer_destroy(t);
     remove_tree(folder);
@@ -170,30 +170,31 @@ static bool holds(const char *told, int how, size_t available)
     wk_trainer *t;
     char folder[64];
     mode = how;
-    beside_set_memory(available, INT_MAX);
+    async_device_set_memory(available, INT_MAX);
     snprintf(config.replay_resident, sizeof config.replay_resident, "%s", told);
     fresh(folder);
     assert_ok(wk_trainer_create(&config, folder, &t, &err));
-    bool held = t->resident != NULL;
-    assert_non_null(strstr(wk_trainer_pictures(t, NULL), held ? "in GPU memory" : "on the host"));
+    bool held = t->device_frames != NULL;
+    assert_non_null(
+        strstr(wk_trainer_frame_placement(t, NULL), held ? "in GPU memory" : "on the host"));
     wk_trainer_destroy(t);
     remove_tree(folder);
     return held;
 }
 
-static void pictures_lie_on_the_device_when_told_or_when_they_fit(void **state)
+static void frames_are_on_the_device_when_configured_or_when_they_fit(void **state)
 {
     (void)state;
     // 2000 steps are 25 MB, and a gibibyte is left to others.
     size_t fits = (size_t)26 << 20 | (size_t)1 << 30, tight = (size_t)20 << 20 | (size_t)1 << 30;
-    assert_true(holds("auto", BESIDE_LATE, fits));
-    assert_false(holds("auto", BESIDE_LATE, tight));
-    assert_true(holds("on", BESIDE_LATE, fits));
-    assert_false(holds("off", BESIDE_LATE, fits));
+    assert_true(holds("auto", ASYNC_LATE, fits));
+    assert_false(holds("auto", ASYNC_LATE, tight));
+    assert_true(holds("on", ASYNC_LATE, fits));
+    assert_false(holds("off", ASYNC_LATE, fits));
     assert_false(holds("auto", -1, 0));
 }
 
-static void pictures_that_must_and_cannot_are_refused_before_the_run(void **state)
+static void frames_that_must_and_cannot_are_refused_before_the_run(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -202,8 +203,8 @@ static void pictures_that_must_and_cannot_are_refused_before_the_run(void **stat
     char folder[64];
     fresh(folder);
     snprintf(config.replay_resident, sizeof config.replay_resident, "on");
-    mode = BESIDE_LATE;
-    beside_set_memory((size_t)1 << 30, INT_MAX);
+    mode = ASYNC_LATE;
+    async_device_set_memory((size_t)1 << 30, INT_MAX);
     assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_MEMORY, "0.0 GB for");
     mode = -1;
     assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_UNSUPPORTED, "CPU");
@@ -213,13 +214,13 @@ static void pictures_that_must_and_cannot_are_refused_before_the_run(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_beside_the_host_has_the_bytes_of_one_on_the_cpu),
+        cmocka_unit_test(an_async_run_has_the_bytes_of_one_on_the_cpu),
         cmocka_unit_test(several_updates_in_an_iteration_do_too),
-        cmocka_unit_test(a_run_resumed_with_and_without_resident_pictures_does_too),
+        cmocka_unit_test(a_run_resumed_with_and_without_device_frames_does_too),
         cmocka_unit_test(a_device_that_fills_up_gives_way_to_the_host),
-        cmocka_unit_test(room_that_is_gone_when_a_run_is_resumed_leaves_pictures_on_the_host),
-        cmocka_unit_test(pictures_lie_on_the_device_when_told_or_when_they_fit),
-        cmocka_unit_test(pictures_that_must_and_cannot_are_refused_before_the_run),
+        cmocka_unit_test(memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host),
+        cmocka_unit_test(frames_are_on_the_device_when_configured_or_when_they_fit),
+        cmocka_unit_test(frames_that_must_and_cannot_are_refused_before_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

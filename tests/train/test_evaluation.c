@@ -84,9 +84,9 @@ static void clips_go_to_tensorboard_and_change_nothing(void **state)
 // Evaluates the snapshot of a step as `waker eval` does, into the directory B.
 static void evaluate_snapshot(uint64_t step, int threads)
 {
-    wk_subject subject = {0};
-    wk_subject_config config = {.directory = A, .step = (int64_t)step, .threads = threads};
-    assert_ok(wk_subject_open(&config, &subject, &err));
+    wk_saved_learner subject = {0};
+    wk_saved_learner_config config = {.directory = A, .step = (int64_t)step, .threads = threads};
+    assert_ok(wk_saved_learner_open(&config, &subject, &err));
     wk_eval_player player = {.options = subject.world.options,
                              .learner = subject.learner,
                              .cases = "",
@@ -98,7 +98,7 @@ static void evaluate_snapshot(uint64_t step, int threads)
         assert_ok(wk_eval_result_add(&result, &player, subject.tasks[k], k, &err));
     assert_ok(wk_eval_result_write(&result, B, &err));
     wk_eval_result_free(&result);
-    wk_subject_close(&subject);
+    wk_saved_learner_close(&subject);
 }
 
 static void it_gives_what_the_snapshot_of_the_step_gives(void **state)
@@ -151,7 +151,7 @@ static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
     volatile sig_atomic_t stop = 0;
     wk_run_control control = {.stop = &stop, .log = {stop_at_300, (void *)&stop, WK_LOG_INFO}};
     wk_run_end end;
-    assert_ok(wk_run(&config, B, &control, &end, &err));
+    assert_ok(wk_train(&config, B, &control, &end, &err));
     assert_int_equal(end, WK_RUN_INTERRUPTED);
     assert_int_equal(newest_step(B), 300);
     assert_false(wk_path_exists(B "/eval/alongside-000000000300.json"));

@@ -149,19 +149,19 @@ static void it_begins_with_the_episodes_of_the_run_and_adds_its_own(void **state
     (void)state;
     char a[128];
     const wk_domain *toy;
-    wk_extent extent;
+    wk_data_cutoff cutoff;
     wk_run_config config;
     wk_replay *before, *after;
     char path[WK_WEIGHTS_PATH_MAX];
     wk_finetune_config east_of_a = east(A);
     finetune(&east_of_a);
     assert_ok(wk_domain_find("toy", &toy, &err));
-    assert_ok(wk_subject_read_config(A, &config, &err));
+    assert_ok(wk_saved_run_read_config(A, &config, &err));
     assert_ok(wk_run_data_open(A, &config, toy, NULL, &before, &err));
     wk_weights_path(A, WK_WEIGHTS_SNAPSHOT, step, NULL, path);
-    assert_ok(wk_weights_extent(path, &extent, &err));
-    wk_run_data_limit(before, &extent);
-    assert_ok(wk_subject_read_config(place(A, a), &config, &err));
+    assert_ok(wk_weights_data_cutoff(path, &cutoff, &err));
+    wk_run_data_limit(before, &cutoff);
+    assert_ok(wk_saved_run_read_config(place(A, a), &config, &err));
     assert_ok(wk_run_data_open(a, &config, toy, NULL, &after, &err));
     size_t old = wk_replay_count(before);
     assert_true(old > 10);
@@ -183,8 +183,8 @@ static void it_is_told_by_its_configuration(void **state)
     wk_run_config config, run;
     wk_finetune_config east_of_a = east(A);
     finetune(&east_of_a);
-    assert_ok(wk_subject_read_config(A, &run, &err));
-    assert_ok(wk_subject_read_config(place(A, a), &config, &err));
+    assert_ok(wk_saved_run_read_config(A, &run, &err));
+    assert_ok(wk_saved_run_read_config(place(A, a), &config, &err));
     assert_string_equal(config.acting, "east");
     assert_string_equal(config.tasks, "east");
     assert_string_equal(config.curriculum_rule, "dr");
@@ -195,23 +195,23 @@ static void it_is_told_by_its_configuration(void **state)
     assert_not_tuned(&east_of_a, WK_E_INPUT, "curriculum.rule 'dr'");
 }
 
-static void the_result_opens_as_a_subject(void **state)
+static void the_result_opens_as_a_saved_learner(void **state)
 {
     (void)state;
     wk_finetune_config config = east(A);
     finetune(&config);
-    wk_subject_config which = {
+    wk_saved_learner_config which = {
         .directory = A, .kind = WK_WEIGHTS_FINETUNED, .step = WK_STEP_LAST, .task = "east"};
-    wk_subject subject = {0};
+    wk_saved_learner subject = {0};
     int policy = -1;
-    assert_ok(wk_subject_open(&which, &subject, &err));
+    assert_ok(wk_saved_learner_open(&which, &subject, &err));
     assert_int_equal(subject.step, step);
-    assert_ok(wk_subject_policy(&subject, 1, &policy, &err));
+    assert_ok(wk_saved_learner_policy(&subject, 1, &policy, &err));
     assert_int_equal(policy, 0);
-    wk_subject_close(&subject);
+    wk_saved_learner_close(&subject);
     which.task = "west";
-    assert_refused(wk_subject_open(&which, &subject, &err), WK_E_NOT_FOUND, "for 'west'");
-    wk_subject_close(&subject);
+    assert_refused(wk_saved_learner_open(&which, &subject, &err), WK_E_NOT_FOUND, "for 'west'");
+    wk_saved_learner_close(&subject);
 }
 
 static void policies_trained_alongside_serve_where_nothing_was_adapted(void **state)
@@ -250,7 +250,7 @@ int main(void)
         TUNE_TEST(interrupted_at_every_checkpoint_it_ends_in_the_same_bytes),
         TUNE_TEST(it_begins_with_the_episodes_of_the_run_and_adds_its_own),
         TUNE_TEST(it_is_told_by_its_configuration),
-        TUNE_TEST(the_result_opens_as_a_subject),
+        TUNE_TEST(the_result_opens_as_a_saved_learner),
         TUNE_TEST(policies_trained_alongside_serve_where_nothing_was_adapted),
         TUNE_TEST(without_a_policy_to_begin_with_it_says_so),
     };

@@ -53,7 +53,7 @@ static uint64_t hash_weights(wk_trainer *t)
 
 static picture look(wk_trainer *t)
 {
-    wk_standing p = wk_trainer_standing(t);
+    wk_progress p = wk_trainer_progress(t);
     size_t size = wk_curriculum_state_size(wk_trainer_curriculum(t));
     char *bytes = malloc(size);
     assert_non_null(bytes);
@@ -181,11 +181,11 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     uint64_t first = 0;
     for (int k = 0; k < 3; k++) {
         run(t, 30);
-        if (k == 1) first = wk_trainer_standing(t).steps;
+        if (k == 1) first = wk_trainer_progress(t).steps;
         assert_ok(wk_trainer_save(t, &err));
     }
     snprintf(newest, sizeof newest, "checkpoints/step-%012d/run.bin",
-             (int)wk_trainer_standing(t).steps);
+             (int)wk_trainer_progress(t).steps);
     wk_trainer_destroy(t);
     damage(path, newest, 200);
     assert_ok(wk_trainer_create(&config, path, &t, &err));
@@ -211,7 +211,7 @@ static void two_checkpoints(const wk_run_config *config, const char *path,
     for (int k = 0; k < 2; k++) {
         run(t, k == 0 ? 60 : 30);
         assert_ok(wk_trainer_save(t, &err));
-        assert_ok(wk_checkpoint_look(path, wk_trainer_standing(t).steps, &at[k], &err));
+        assert_ok(wk_checkpoint_summarize(path, wk_trainer_progress(t).steps, &at[k], &err));
         assert_int_equal(at[k].replay.segment, 0);
     }
     run(t, 5);
@@ -263,7 +263,7 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     remove_tree(path);
 }
 
-static void a_replay_log_damaged_before_every_checkpoint_is_told_and_left_alone(void **state)
+static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_alone(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -309,7 +309,7 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
         ended += done->n_ended;
     }
     assert_int_equal(ended, 3 * (109 / (wk_trainer_domain(t)->episode_steps + 1)));
-    assert_true(wk_trainer_standing(t).prefilling);
+    assert_true(wk_trainer_progress(t).prefilling);
     wk_trainer_destroy(t);
     remove_tree(path);
 }
@@ -323,7 +323,7 @@ int main(void)
         cmocka_unit_test(task_policies_alongside_do_not_change_the_curriculum),
         cmocka_unit_test(a_damaged_checkpoint_gives_way_to_the_one_before),
         cmocka_unit_test(a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one),
-        cmocka_unit_test(a_replay_log_damaged_before_every_checkpoint_is_told_and_left_alone),
+        cmocka_unit_test(a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_alone),
         cmocka_unit_test(prefill_takes_random_actions_and_no_updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,12 +70,12 @@ static void put_block(uint8_t *to, const uint8_t *from, int pixels)
         memcpy(to, from, (size_t)pixels * 3);
 }
 
-void wk_picture_put(const wk_picture *picture, const wk_tile *tile,
-                    const uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH], uint64_t blocks)
+void wk_framebuffer_write(const wk_framebuffer *framebuffer, const wk_tile *tile,
+                          const uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH], uint64_t blocks)
 {
     for (int y = 0; y < tile->height; y++, blocks >>= WK_TILE_BLOCKS) {
         unsigned row = blocks & 0xff;
-        uint8_t *to = picture->rgb + ((size_t)(tile->y + y) * picture->width + tile->x) * 3;
+        uint8_t *to = framebuffer->rgb + ((size_t)(tile->y + y) * framebuffer->width + tile->x) * 3;
         if (row == 0xff) {
             memcpy(to, bytes[y], (size_t)tile->width * 3);
             continue;

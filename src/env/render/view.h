@@ -94,13 +94,13 @@ static inline uint64_t wk_tile_bits(int y, int x)
 }
 
 /// Where finished pixels go.
-typedef struct wk_picture {
+typedef struct wk_framebuffer {
     uint8_t *rgb;
     int width;
-} wk_picture;
+} wk_framebuffer;
 
 /// Copies the tile's pixels of the given blocks, as far as they lie in the picture.
-void wk_picture_put(const wk_picture *picture, const wk_tile *tile,
-                    const uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH], uint64_t blocks);
+void wk_framebuffer_write(const wk_framebuffer *framebuffer, const wk_tile *tile,
+                          const uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH], uint64_t blocks);
 
 #endif

@@ -85,7 +85,8 @@ static bool check_grid(const group *g, wk_missing *out)
 }
 
 // Whether a score is of the policy and step that the tables show.
-static bool counts(const wk_run_score *score, const char *policy, const wk_findings_config *config)
+static bool counts(const wk_run_score *score, const char *policy,
+                   const wk_seed_scores_config *config)
 {
     return strcmp(score->policy, policy) == 0 &&
            (config->step < 0 || score->step == (uint64_t)config->step);
@@ -98,7 +99,7 @@ static bool same_thing(const wk_run_score *a, const wk_run_score *b)
 }
 
 static bool has_score(const wk_report_run *run, const char *policy,
-                      const wk_findings_config *config, const wk_run_score *like)
+                      const wk_seed_scores_config *config, const wk_run_score *like)
 {
     for (size_t i = 0; i < run->scores.count; i++)
         if (counts(&run->scores.items[i], policy, config) &&
@@ -117,7 +118,7 @@ static bool is_listed(const score_list *list, const wk_run_score *score)
     return false;
 }
 
-static bool list_scores(const group *g, const wk_findings_config *config, score_list *out)
+static bool list_scores(const group *g, const wk_seed_scores_config *config, score_list *out)
 {
     for (size_t i = g->first; i < g->end; i++) {
         const wk_report_run *run = g->runs[i];
@@ -133,7 +134,7 @@ static bool list_scores(const group *g, const wk_findings_config *config, score_
 }
 
 static bool missing_scores(const wk_report_run *run, const char *policy,
-                           const wk_findings_config *config, const score_list *wanted,
+                           const wk_seed_scores_config *config, const score_list *wanted,
                            wk_missing *out)
 {
     wk_text text = {0};
@@ -151,7 +152,8 @@ static bool missing_scores(const wk_report_run *run, const char *policy,
     return kept;
 }
 
-static bool no_results(const wk_report_run *run, const wk_findings_config *config, wk_missing *out)
+static bool no_results(const wk_report_run *run, const wk_seed_scores_config *config,
+                       wk_missing *out)
 {
     wk_text text = {0};
     if (config->policy)
@@ -187,7 +189,7 @@ static bool older(const wk_report_run *run, uint64_t step, uint64_t newest, wk_m
     return kept;
 }
 
-static bool check_results(const group *g, const wk_findings_config *config, wk_missing *out)
+static bool check_results(const group *g, const wk_seed_scores_config *config, wk_missing *out)
 {
     score_list wanted = {0};
     uint64_t newest = 0;
@@ -208,7 +210,7 @@ static bool check_results(const group *g, const wk_findings_config *config, wk_m
     return all;
 }
 
-wk_status wk_missing_find(const wk_runs *runs, const wk_findings_config *config, wk_missing *out,
+wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *config, wk_missing *out,
                           wk_error *err)
 {
     bool all = true;

@@ -12,7 +12,7 @@ typedef struct wk_missing {
 
 /// Compares the runs with each other: the curricula and seeds of a domain and exploration are those
 /// that any of its runs has. Zero-initialise and free it also on failure.
-wk_status wk_missing_find(const wk_runs *runs, const wk_findings_config *config, wk_missing *out,
+wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *config, wk_missing *out,
                           wk_error *err);
 /// Adds a sentence.
 wk_status wk_missing_add(wk_missing *missing, wk_error *err, const char *format, ...)

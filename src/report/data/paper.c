@@ -75,14 +75,14 @@ void wk_paper_free(wk_paper *paper)
     *paper = (wk_paper){0};
 }
 
-static bool same_key(const wk_topic *a, const wk_topic *b)
+static bool same_key(const wk_result_key *a, const wk_result_key *b)
 {
     for (int i = 0; i < WK_FIELDS; i++)
         if (strcmp(a->names[i], b->names[i]) != 0) return false;
     return true;
 }
 
-const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_topic *key)
+const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_result_key *key)
 {
     for (size_t i = 0; i < paper->rows.count; i++)
         if (same_key(&paper->rows.items[i].key, key)) return &paper->rows.items[i];
@@ -96,7 +96,8 @@ int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const c
     return x != y ? (x > y) - (x < y) : strcmp(a, b);
 }
 
-int wk_paper_order_keys(const wk_paper *paper, const wk_topic *a, const wk_topic *b, int fields)
+int wk_paper_order_keys(const wk_paper *paper, const wk_result_key *a, const wk_result_key *b,
+                        int fields)
 {
     int order = 0;
     for (int i = 0; i < fields && order == 0; i++)

@@ -22,13 +22,13 @@ typedef enum wk_field {
 const char *wk_field_name(wk_field field);
 
 /// What a figure is about. All strings are borrowed and not NULL.
-typedef struct wk_topic {
+typedef struct wk_result_key {
     const char *names[WK_FIELDS];
-} wk_topic;
+} wk_result_key;
 
 /// One figure of the paper.
 typedef struct wk_paper_row {
-    wk_topic key;
+    wk_result_key key;
     double mean, sd; // over 5 seeds
 } wk_paper_row;
 
@@ -43,12 +43,13 @@ wk_status wk_paper_read(wk_paper *out, wk_error *err);
 void wk_paper_free(wk_paper *paper);
 
 /// The paper's figure for the key, or NULL.
-const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_topic *key);
+const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_result_key *key);
 
 /// Order of two names of a field: as the paper first mentions them, others behind by name.
 int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const char *b);
 
 /// Order of the first `fields` fields of two keys.
-int wk_paper_order_keys(const wk_paper *paper, const wk_topic *a, const wk_topic *b, int fields);
+int wk_paper_order_keys(const wk_paper *paper, const wk_result_key *a, const wk_result_key *b,
+                        int fields);
 
 #endif

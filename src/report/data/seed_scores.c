@@ -10,7 +10,7 @@ static bool has_policy(const wk_report_run *run, const char *policy)
     return false;
 }
 
-const char *wk_run_policy(const wk_report_run *run, const wk_findings_config *config)
+const char *wk_run_policy(const wk_report_run *run, const wk_seed_scores_config *config)
 {
     static const char *const usual[] = {"adapted", "alongside"};
     if (config->policy) return has_policy(run, config->policy) ? config->policy : NULL;
@@ -19,10 +19,10 @@ const char *wk_run_policy(const wk_report_run *run, const wk_findings_config *co
     return NULL;
 }
 
-static bool add(wk_findings *out, const wk_report_run *run, const wk_run_score *score,
+static bool add(wk_seed_scores *out, const wk_report_run *run, const wk_run_score *score,
                 const char *metric, double value)
 {
-    wk_finding finding = {
+    wk_seed_score found = {
         .key = {{metric, score->domain, score->variant, score->task, run->exploration,
                  run->curriculum}},
         .seed = run->seed,
@@ -31,10 +31,10 @@ static bool add(wk_findings *out, const wk_report_run *run, const wk_run_score *
         .policy = score->policy,
         .value = value,
     };
-    return wk_array_push(&out->items, finding);
+    return wk_array_push(&out->items, found);
 }
 
-static bool add_run(wk_findings *out, const wk_report_run *run, const char *policy)
+static bool add_run(wk_seed_scores *out, const wk_report_run *run, const char *policy)
 {
     bool all = true;
     for (size_t i = 0; i < run->scores.count && all; i++) {
@@ -51,17 +51,17 @@ static bool add_run(wk_findings *out, const wk_report_run *run, const char *poli
 
 static int compare(const void *a, const void *b, void *paper)
 {
-    const wk_finding *x = a, *y = b;
+    const wk_seed_score *x = a, *y = b;
     int order = wk_paper_order_keys(paper, &x->key, &y->key, WK_FIELDS);
     if (!order) order = (x->seed > y->seed) - (x->seed < y->seed);
     return order ? order : (x->step > y->step) - (x->step < y->step);
 }
 
 // Of each run's numbers about one thing, the one that stands in the tables.
-static void mark_final(wk_findings *out, int64_t step)
+static void mark_final(wk_seed_scores *out, int64_t step)
 {
     for (size_t first = 0, end; first < out->items.count; first = end) {
-        wk_finding *items = out->items.items;
+        wk_seed_score *items = out->items.items;
         end = first + 1;
         while (end < out->items.count && items[end].run == items[first].run &&
                wk_paper_order_keys(out->paper, &items[first].key, &items[end].key, WK_FIELDS) == 0)
@@ -72,8 +72,9 @@ static void mark_final(wk_findings *out, int64_t step)
     }
 }
 
-wk_status wk_findings_gather(const wk_runs *runs, const wk_paper *paper,
-                             const wk_findings_config *config, wk_findings *out, wk_error *err)
+wk_status wk_seed_scores_collect(const wk_runs *runs, const wk_paper *paper,
+                                 const wk_seed_scores_config *config, wk_seed_scores *out,
+                                 wk_error *err)
 {
     bool all = true;
     out->paper = paper;
@@ -89,23 +90,23 @@ wk_status wk_findings_gather(const wk_runs *runs, const wk_paper *paper,
     return WK_OK;
 }
 
-void wk_findings_free(wk_findings *findings)
+void wk_seed_scores_free(wk_seed_scores *scores)
 {
-    wk_array_free(&findings->items);
-    *findings = (wk_findings){0};
+    wk_array_free(&scores->items);
+    *scores = (wk_seed_scores){0};
 }
 
-size_t wk_findings_stretch(const wk_findings *findings, size_t first, int fields)
+size_t wk_seed_scores_range_end(const wk_seed_scores *scores, size_t first, int fields)
 {
     size_t end = first + 1;
-    const wk_finding *items = findings->items.items;
-    while (end < findings->items.count &&
-           wk_paper_order_keys(findings->paper, &items[first].key, &items[end].key, fields) == 0)
+    const wk_seed_score *items = scores->items.items;
+    while (end < scores->items.count &&
+           wk_paper_order_keys(scores->paper, &items[first].key, &items[end].key, fields) == 0)
         end++;
     return end;
 }
 
-bool wk_finding_is_combined(const wk_finding *finding)
+bool wk_seed_score_is_combined(const wk_seed_score *found)
 {
-    return strchr(finding->key.names[WK_FIELD_DOMAIN], '/') != NULL;
+    return strchr(found->key.names[WK_FIELD_DOMAIN], '/') != NULL;
 }

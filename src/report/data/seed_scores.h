@@ -7,39 +7,40 @@
 #include "report/data/runs.h"
 
 /// One number of one run.
-typedef struct wk_finding {
-    wk_topic key;
+typedef struct wk_seed_score {
+    wk_result_key key;
     uint64_t seed, step;
     const wk_report_run *run;
     const char *policy;
     double value;
     bool final; // the one that counts for tables: the run's last step
-} wk_finding;
+} wk_seed_score;
 
 /// Which results count.
-typedef struct wk_findings_config {
+typedef struct wk_seed_scores_config {
     const char *policy; // NULL: adapted if the run has them, else alongside
     int64_t step;       // of the tables; -1: the last one of each run
-} wk_findings_config;
+} wk_seed_scores_config;
 
 /// Sorted by key in the paper's order, then seed, then step.
-typedef struct wk_findings {
+typedef struct wk_seed_scores {
     const wk_paper *paper;
-    WK_ARRAY(wk_finding) items;
-} wk_findings;
+    WK_ARRAY(wk_seed_score) items;
+} wk_seed_scores;
 
 /// Gathers them; runs and paper must outlive it. Zero-initialise and free it also on failure.
-wk_status wk_findings_gather(const wk_runs *runs, const wk_paper *paper,
-                             const wk_findings_config *config, wk_findings *out, wk_error *err);
-void wk_findings_free(wk_findings *findings);
+wk_status wk_seed_scores_collect(const wk_runs *runs, const wk_paper *paper,
+                                 const wk_seed_scores_config *config, wk_seed_scores *out,
+                                 wk_error *err);
+void wk_seed_scores_free(wk_seed_scores *scores);
 
 /// End of the stretch from `first` on whose first `fields` fields are the same.
-size_t wk_findings_stretch(const wk_findings *findings, size_t first, int fields);
+size_t wk_seed_scores_range_end(const wk_seed_scores *scores, size_t first, int fields);
 
 /// Whether the finding comes from a part of a combined domain.
-bool wk_finding_is_combined(const wk_finding *finding);
+bool wk_seed_score_is_combined(const wk_seed_score *found);
 
 /// The policy whose results count for a run, or NULL if it has none.
-const char *wk_run_policy(const wk_report_run *run, const wk_findings_config *config);
+const char *wk_run_policy(const wk_report_run *run, const wk_seed_scores_config *config);
 
 #endif

@@ -161,7 +161,7 @@ static void put_cell(wk_text *out, const wk_page_table_data *table, size_t row, 
     put_names(out, table, column, cell_name, row);
     put_escaped(out, cell->best ? "><strong>" : ">", cell->text ? cell->text : "",
                 cell->best ? "</strong>" : "");
-    if (cell->aside) put_escaped(out, "<small>", cell->aside, "</small>");
+    if (cell->subtext) put_escaped(out, "<small>", cell->subtext, "</small>");
     wk_text_puts(out, head ? "</th>" : "</td>");
 }
 

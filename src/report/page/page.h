@@ -33,9 +33,9 @@ void wk_page_paragraph(wk_page *page, const char *format, ...)
 void wk_page_note(wk_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /// A cell of a table.
 typedef struct wk_page_cell {
-    const char *text;  // NULL: empty
-    const char *aside; // smaller text below it, for example the paper's figure; or NULL
-    bool best;         // set in bold and marked
+    const char *text;    // NULL: empty
+    const char *subtext; // smaller text below it, for example the paper's figure; or NULL
+    bool best;           // set in bold and marked
 } wk_page_cell;
 
 /// A table. The first `row_heads` columns name the rows.

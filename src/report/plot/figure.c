@@ -83,7 +83,7 @@ void wk_figure_disc(wk_figure *figure, double x, double y, double radius, wk_pai
              &(wk_point){x, y}, 1);
 }
 
-void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_lettering type)
+void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_text_style type)
 {
     const char *copy = wk_arena_string(&figure->strings, text);
     if (!copy) figure->failed = true;

@@ -33,13 +33,13 @@ typedef struct wk_paint {
 typedef enum wk_anchor { WK_ANCHOR_START, WK_ANCHOR_MIDDLE, WK_ANCHOR_END } wk_anchor;
 
 /// How a text is set.
-typedef struct wk_lettering {
+typedef struct wk_text_style {
     double size;     // of the font; 0 means 12
     uint32_t colour; // 0xRRGGBB or a role
     wk_anchor anchor;
     bool bold;
     bool upwards; // turned by a quarter to read from bottom to top
-} wk_lettering;
+} wk_text_style;
 
 typedef struct wk_figure wk_figure;
 
@@ -57,7 +57,7 @@ void wk_figure_rectangle(wk_figure *figure, double x, double y, double width, do
                          wk_paint paint);
 void wk_figure_disc(wk_figure *figure, double x, double y, double radius, wk_paint paint);
 /// UTF-8 text on a base line; bytes that are not UTF-8 are shown as '?'.
-void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_lettering type);
+void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_text_style type);
 /// About how wide a text is; fonts of SVG viewers differ by some percent.
 double wk_figure_text_width(const char *text, double size);
 

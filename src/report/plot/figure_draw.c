@@ -73,7 +73,7 @@ static void add_disc(wk_raster *raster, wk_point centre, double radius, const wk
 
 static void add_text(wk_raster *raster, wk_point at, const wk_mark *mark, double scale)
 {
-    const wk_lettering *type = &mark->type;
+    const wk_text_style *type = &mark->type;
     double size = type->size * scale;
     double back = wk_stroke_text_width(mark->text, size) * (int)type->anchor / 2;
     if (type->upwards)

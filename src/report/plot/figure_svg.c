@@ -98,7 +98,7 @@ static void put_disc(wk_text *out, wk_point centre, const wk_mark *mark)
 static void put_text(wk_text *out, wk_point at, const wk_mark *mark)
 {
     static const char *const anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
-    const wk_lettering *type = &mark->type;
+    const wk_text_style *type = &mark->type;
     wk_text_puts(out, "<text");
     put_attribute(out, "x", at.x);
     put_attribute(out, "y", at.y);

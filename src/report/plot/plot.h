@@ -9,10 +9,10 @@
 
 /// One direction of a plot.
 typedef struct wk_plot_axis {
-    const char *label;     // with its unit, for example "environment steps"; NULL for none
-    bool log;              // logarithmic; values of 0 and below are left out
-    bool fixed;            // shows at least `least` to `largest`, and more if the values need it
-    double least, largest; // used when fixed
+    const char *label; // with its unit, for example "environment steps"; NULL for none
+    bool log;          // logarithmic; values of 0 and below are left out
+    bool fixed;        // shows at least `min` to `max`, and more if the values need it
+    double min, max;   // used when fixed
 } wk_plot_axis;
 
 /// Named points. `style` picks colour, dashes and marker; give a thing the same one everywhere.
@@ -77,8 +77,8 @@ typedef struct wk_plot_heat {
     const double *cells;                      // [rows,columns]; NaN is left grey
     bool percent;                             // the values are shares, written in per cent
     bool log;                                 // colours by the logarithm
-    bool fixed;                               // colours from `least` to `largest` instead of those
-    double least, largest;                    // of the cells: for maps to be compared
+    bool fixed;                               // colours from `min` to `max` instead of those
+    double min, max;                          // of the cells: for maps to be compared
 } wk_plot_heat;
 
 wk_status wk_plot_heat_draw(const wk_plot_heat *plot, wk_figure **out, wk_error *err);

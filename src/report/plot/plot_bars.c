@@ -4,18 +4,18 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { ROW = 30, BAR = 15, LABEL_MOST = 150, NUMBER_GAP = 10 };
+enum { ROW = 30, BAR = 15, LABEL_MAX = 150, NUMBER_GAP = 10 };
 
 static wk_scale make_scale(const wk_plot_bars *plot)
 {
-    wk_range extent = WK_EXTENT_EMPTY;
-    wk_extent_add(&extent, &plot->axis, plot->has_reference ? plot->reference : 0);
+    wk_range range = WK_RANGE_EMPTY;
+    wk_range_add(&range, &plot->axis, plot->has_reference ? plot->reference : 0);
     for (size_t i = 0; i < plot->count; i++) {
-        wk_extent_add(&extent, &plot->axis, plot->bars[i].value);
-        wk_extent_add(&extent, &plot->axis, plot->bars[i].low);
-        wk_extent_add(&extent, &plot->axis, plot->bars[i].high);
+        wk_range_add(&range, &plot->axis, plot->bars[i].value);
+        wk_range_add(&range, &plot->axis, plot->bars[i].low);
+        wk_range_add(&range, &plot->axis, plot->bars[i].high);
     }
-    return wk_scale_make(&plot->axis, extent, 4, false);
+    return wk_scale_make(&plot->axis, range, 4, false);
 }
 
 static void format_bar(const wk_scale *scale, const wk_plot_bar *bar, char *out, size_t size)
@@ -38,11 +38,11 @@ static double place(const wk_plot_frame *f, double value)
 static void draw_label(const wk_plot_frame *f, const char *label, double y)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    int count = wk_plot_wrap(label ? label : "", WK_PLOT_LABEL, LABEL_MOST, 2, lines);
+    int count = wk_plot_wrap(label ? label : "", WK_PLOT_LABEL, LABEL_MAX, 2, lines);
     for (int i = 0; i < count; i++)
         wk_figure_text(
             f->figure, f->left - 8, y + 4.2 + 13 * (i - (count - 1) / 2.0), lines[i],
-            (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+            (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_END});
 }
 
 static void draw_interval(const wk_plot_frame *f, const wk_plot_bar *bar, double y)
@@ -58,11 +58,11 @@ static void draw_bar(const wk_plot_frame *f, const wk_plot_bars *plot, const wk_
                      double y)
 {
     char numbers[3 * WK_TICK_LABEL + 8];
-    double base = place(f, plot->has_reference ? plot->reference : plot->axis.log ? f->x.least : 0);
+    double base = place(f, plot->has_reference ? plot->reference : plot->axis.log ? f->x.min : 0);
     draw_label(f, bar->label, y);
     format_bar(&f->x, bar, numbers, sizeof numbers);
     wk_figure_text(f->figure, f->right + NUMBER_GAP, y + 3.8, numbers,
-                   (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK});
+                   (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK});
     if (!wk_axis_shows(&plot->axis, bar->value)) return;
     double value = place(f, bar->value);
     wk_figure_rectangle(f->figure, fmin(base, value), y - BAR / 2.0, fabs(value - base), BAR,
@@ -83,7 +83,7 @@ static void draw_axis(const wk_plot_frame *f, const wk_plot_bars *plot)
     }
     wk_plot_straight(f->figure, f->left, f->bottom, f->right, f->bottom,
                      (wk_paint){.colour = WK_INK, .width = 1});
-    wk_lettering type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    wk_text_style type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     if (plot->axis.label)
         wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, plot->axis.label, type);
 }
@@ -95,13 +95,13 @@ static void find_sides(const wk_plot_bars *plot, wk_plot_frame *f)
     for (size_t i = 0; i < plot->count; i++) {
         char lines[WK_WRAP_LINES][WK_WRAP_LENGTH], text[3 * WK_TICK_LABEL + 8];
         const char *label = plot->bars[i].label ? plot->bars[i].label : "";
-        int count = wk_plot_wrap(label, WK_PLOT_LABEL, LABEL_MOST, 2, lines);
+        int count = wk_plot_wrap(label, WK_PLOT_LABEL, LABEL_MAX, 2, lines);
         for (int k = 0; k < count; k++)
             names = fmax(names, wk_plot_text_width(lines[k], WK_PLOT_LABEL));
         format_bar(&f->x, &plot->bars[i], text, sizeof text);
         numbers = fmax(numbers, wk_plot_text_width(text, WK_PLOT_TICK));
     }
-    f->left = WK_PLOT_MARGIN + fmin(names, LABEL_MOST) + 8;
+    f->left = WK_PLOT_MARGIN + fmin(names, LABEL_MAX) + 8;
     f->right = fmax(f->left + 80, WK_PLOT_WIDTH - WK_PLOT_MARGIN - numbers - NUMBER_GAP);
 }
 

@@ -107,14 +107,14 @@ static size_t fitting(const char *text, double size, double width)
     return best;
 }
 
-int wk_plot_wrap(const char *text, double size, double width, int most,
+int wk_plot_wrap(const char *text, double size, double width, int max,
                  char lines[WK_WRAP_LINES][WK_WRAP_LENGTH])
 {
     int count = 0;
     char all[WK_WRAP_LENGTH - 4];
     snprintf(all, sizeof all, "%s", text);
-    for (const char *rest = all; *rest && count < most; count++) {
-        size_t length = count + 1 < most ? fitting(rest, size, width) : strlen(rest);
+    for (const char *rest = all; *rest && count < max; count++) {
+        size_t length = count + 1 < max ? fitting(rest, size, width) : strlen(rest);
         snprintf(lines[count], WK_WRAP_LENGTH, "%.*s", (int)length, rest);
         shorten(lines[count], size, width);
         rest += length;
@@ -145,7 +145,7 @@ void wk_plot_title(wk_figure *figure, const char *title)
     int count = wrap_title(title, lines);
     for (int i = 0; i < count; i++)
         wk_figure_text(figure, MARGIN, MARGIN + 10 + i * LINE_HEIGHT, lines[i],
-                       (wk_lettering){.size = WK_PLOT_TITLE, .colour = WK_INK, .bold = true});
+                       (wk_text_style){.size = WK_PLOT_TITLE, .colour = WK_INK, .bold = true});
 }
 
 static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, const char *name,
@@ -156,20 +156,20 @@ static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, cons
                          (wk_paint){.colour = wk_plot_colour(item->style), .width = 2});
     wk_plot_marker(figure, (wk_point){x + key / 2, y}, item->style, 3.6, 0);
     wk_figure_text(figure, x + key + KEY_GAP, y + 4.2, name,
-                   (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_INK});
+                   (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK});
 }
 
 // Goes over the legend's items, row by row as they fit; draws them when there is a figure. Returns
 // the height.
 static double lay_legend(const wk_plot_legend *items, size_t count, double top, wk_figure *figure)
 {
-    double x = MARGIN, y = top + LINE_HEIGHT / 2.0, most = WK_PLOT_WIDTH - MARGIN;
+    double x = MARGIN, y = top + LINE_HEIGHT / 2.0, max = WK_PLOT_WIDTH - MARGIN;
     for (size_t i = 0; i < count; i++) {
         char name[WK_WRAP_LINES][WK_WRAP_LENGTH] = {""};
         double key = items[i].line ? LINE_KEY : MARKER_KEY;
-        wk_plot_wrap(items[i].name, WK_PLOT_LABEL, most - MARGIN - key - KEY_GAP, 1, name);
+        wk_plot_wrap(items[i].name, WK_PLOT_LABEL, max - MARGIN - key - KEY_GAP, 1, name);
         double width = key + KEY_GAP + wk_plot_text_width(name[0], WK_PLOT_LABEL);
-        if (x > MARGIN && x + width > most) {
+        if (x > MARGIN && x + width > max) {
             x = MARGIN;
             y += LINE_HEIGHT;
         }
@@ -206,7 +206,7 @@ void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label
     if (middle - half < *taken) return;
     wk_figure_text(
         figure, middle, y, label,
-        (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
+        (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
     *taken = middle + half + 5;
 }
 
@@ -231,14 +231,14 @@ static void draw_y_ticks(const wk_plot_frame *f)
                          (wk_paint){.colour = WK_FAINT, .width = 1});
         wk_figure_text(
             f->figure, f->left - TICK_LENGTH - 2, y + 3.8, f->y.labels[i],
-            (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+            (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
     }
 }
 
 static void draw_axis_labels(const wk_plot_frame *f, const char *x_label, const char *y_label)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    wk_lettering type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    wk_text_style type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     if (x_label && wk_plot_wrap(x_label, type.size, f->right - f->left, 1, lines))
         wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, lines[0], type);
     type.upwards = true;
@@ -271,7 +271,7 @@ wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out
     lay_legend(spec->legend, spec->legend_count, title, f.figure);
     if (spec->note)
         wk_figure_text(f.figure, MARGIN, legend + 12, spec->note,
-                       (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_MUTED});
+                       (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_MUTED});
     draw_axes(&f);
     draw_axis_labels(&f, spec->x->label, spec->y->label);
     *out = f;
@@ -283,5 +283,5 @@ void wk_plot_frame_no_data(const wk_plot_frame *frame)
     wk_figure_text(
         frame->figure, (frame->left + frame->right) / 2, (frame->top + frame->bottom) / 2 + 4,
         "no data yet",
-        (wk_lettering){.size = WK_PLOT_LABEL, .colour = WK_MUTED, .anchor = WK_ANCHOR_MIDDLE});
+        (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_MUTED, .anchor = WK_ANCHOR_MIDDLE});
 }

@@ -63,7 +63,7 @@ enum { WK_WRAP_LINES = 3, WK_WRAP_LENGTH = 256 };
 
 /// Breaks a text into lines that fit a width; what does not fit the last line ends in an ellipsis.
 /// Returns the number of lines.
-int wk_plot_wrap(const char *text, double size, double width, int most,
+int wk_plot_wrap(const char *text, double size, double width, int max,
                  char lines[WK_WRAP_LINES][WK_WRAP_LENGTH]);
 
 /// Draws the title of a figure, which may be NULL; and how high it is.

@@ -6,9 +6,9 @@
 #include <string.h>
 
 enum {
-    CELL_MOST = 44,
-    BODY_LEAST = 90,
-    BODY_MOST = 300,
+    CELL_MAX = 44,
+    BODY_MIN = 90,
+    BODY_MAX = 300,
     BAR_WIDTH = 12,
     BAR_GAP = 14,
     BAR_STEPS = 64,
@@ -38,12 +38,12 @@ static void make_scale(map *m)
     const wk_plot_heat *plot = m->plot;
     double unit = plot->percent ? 100 : 1;
     m->axis = (wk_plot_axis){.log = plot->log, .fixed = plot->fixed};
-    m->axis.least = plot->least * unit;
-    m->axis.largest = plot->largest * unit;
-    wk_range extent = WK_EXTENT_EMPTY;
+    m->axis.min = plot->min * unit;
+    m->axis.max = plot->max * unit;
+    wk_range range = WK_RANGE_EMPTY;
     for (size_t i = 0; i < plot->rows * plot->columns; i++)
-        wk_extent_add(&extent, &m->axis, cell_value(plot, i));
-    m->scale = wk_scale_make(&m->axis, extent, 4, true);
+        wk_range_add(&range, &m->axis, cell_value(plot, i));
+    m->scale = wk_scale_make(&m->axis, range, 4, true);
 }
 
 static void format_value(const map *m, double value, char out[WK_TICK_LABEL + 1])
@@ -80,10 +80,10 @@ static void lay_out(map *m)
     m->left = WK_PLOT_MARGIN + (plot->row_label ? 18 : 0) + widest_row_label(plot) + 6;
     m->top = WK_PLOT_MARGIN + wk_plot_title_height(plot->title) + 6;
     m->width = WK_PLOT_WIDTH - WK_PLOT_MARGIN - m->left - bar;
-    m->height = BODY_LEAST;
+    m->height = BODY_MIN;
     if (!has_cells(plot)) return;
-    double side = fmin(CELL_MOST, m->width / (double)plot->columns);
-    m->height = fmin(fmax(side * (double)plot->rows, BODY_LEAST), BODY_MOST);
+    double side = fmin(CELL_MAX, m->width / (double)plot->columns);
+    m->height = fmin(fmax(side * (double)plot->rows, BODY_MIN), BODY_MAX);
 }
 
 // Black or white, whichever is easier to read on a colour.
@@ -112,7 +112,7 @@ static void draw_cell(const map *m, size_t row, size_t column)
     if (!shown || height < 15 || wk_plot_text_width(label, 10) > width - 3) return;
     wk_figure_text(
         m->figure, x + width / 2, y + height / 2 + 3.5, label,
-        (wk_lettering){.size = 10, .colour = text_colour_on(colour), .anchor = WK_ANCHOR_MIDDLE});
+        (wk_text_style){.size = 10, .colour = text_colour_on(colour), .anchor = WK_ANCHOR_MIDDLE});
 }
 
 static void draw_row_labels(const map *m)
@@ -126,7 +126,7 @@ static void draw_row_labels(const map *m)
         wk_scale_format(plot->row_values[r], label);
         wk_figure_text(
             m->figure, m->left - 6, y + 3.8, label,
-            (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+            (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
         free_below = y - 7;
     }
 }
@@ -146,7 +146,7 @@ static void draw_column_labels(const map *m)
 static void draw_names(const map *m)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    wk_lettering type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    wk_text_style type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     double middle = m->top + m->height / 2;
     if (m->plot->column_label && wk_plot_wrap(m->plot->column_label, type.size, m->width, 1, lines))
         wk_figure_text(m->figure, m->left + m->width / 2, m->top + m->height + 34, lines[0], type);
@@ -172,7 +172,7 @@ static void draw_bar(const map *m)
         wk_plot_straight(m->figure, x + BAR_WIDTH, y, x + BAR_WIDTH + 3, y,
                          (wk_paint){.colour = WK_INK, .width = 1});
         wk_figure_text(m->figure, x + BAR_WIDTH + 6, y + 3.8, label,
-                       (wk_lettering){.size = WK_PLOT_TICK, .colour = WK_INK});
+                       (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK});
     }
 }
 

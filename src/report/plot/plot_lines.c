@@ -28,15 +28,15 @@ static bool is_shown(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot
 static bool find_extents(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *series,
                          size_t count, wk_range *xs, wk_range *ys)
 {
-    *xs = *ys = WK_EXTENT_EMPTY;
+    *xs = *ys = WK_RANGE_EMPTY;
     for (size_t k = 0; k < count; k++)
         for (size_t i = 0; i < series[k].count; i++) {
             if (!is_shown(x, y, &series[k], i)) continue;
-            wk_extent_add(xs, x, series[k].x[i]);
-            wk_extent_add(ys, y, low_end(y, &series[k], i));
-            wk_extent_add(ys, y, high_end(&series[k], i));
+            wk_range_add(xs, x, series[k].x[i]);
+            wk_range_add(ys, y, low_end(y, &series[k], i));
+            wk_range_add(ys, y, high_end(&series[k], i));
         }
-    return xs->least <= xs->largest;
+    return xs->min <= xs->max;
 }
 
 // Titles, legend and axes of a plot of series; `lines` is how the legend shows them.
@@ -142,10 +142,10 @@ static void draw_lone_spread(const wk_plot_frame *f, const wk_plot_lines *plot,
 
 wk_status wk_plot_lines_draw(const wk_plot_lines *plot, wk_figure **out, wk_error *err)
 {
-    size_t most = 0;
+    size_t max = 0;
     for (size_t k = 0; k < plot->count; k++)
-        most = plot->series[k].count > most ? plot->series[k].count : most;
-    wk_point *scratch = malloc((2 * most + 1) * sizeof *scratch);
+        max = plot->series[k].count > max ? plot->series[k].count : max;
+    wk_point *scratch = malloc((2 * max + 1) * sizeof *scratch);
     if (!scratch) return wk_fail(err, WK_E_MEMORY, "no memory for a figure");
     wk_plot_frame f;
     wk_status status =

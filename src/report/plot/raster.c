@@ -25,13 +25,13 @@ void wk_raster_polygon(wk_raster *raster, const wk_point *points, size_t count)
 // A polygon close to the circle, of exactly its area.
 void wk_raster_disc(wk_raster *raster, wk_point centre, double radius)
 {
-    enum { LEAST = 8, MOST = 128 };
+    enum { MIN_SIDES = 8, MAX_SIDES = 128 };
     static const double off = 0.04; // pixels between a side and the circle
     if (radius <= 0) return;
     int sides = (int)ceil(M_PI / acos(1 - fmin(1, off / radius)));
-    sides = sides < LEAST ? LEAST : sides > MOST ? MOST : sides;
+    sides = sides < MIN_SIDES ? MIN_SIDES : sides > MAX_SIDES ? MAX_SIDES : sides;
     double step = 2 * M_PI / sides, reach = radius * sqrt(step / sin(step));
-    wk_point points[MOST];
+    wk_point points[MAX_SIDES];
     for (int i = 0; i < sides; i++)
         points[i] = (wk_point){centre.x + reach * cos(i * step), centre.y + reach * sin(i * step)};
     wk_raster_polygon(raster, points, (size_t)sides);
@@ -209,13 +209,13 @@ static void blend_row(uint8_t *row, int from, int to, const float *coverage, uin
 static void fill_row(scan *s, const size_t *begin, uint32_t colour, double opacity, uint8_t *row,
                      int width)
 {
-    float least = (float)width, largest = 0;
+    float min = (float)width, max = 0;
     for (size_t i = begin[0]; i < begin[SAMPLES]; i++) {
         float x = s->crossings[i].x;
-        least = x < least ? x : least;
-        largest = x > largest ? x : largest;
+        min = x < min ? x : min;
+        max = x > max ? x : max;
     }
-    int from = (int)least, to = (int)largest + 1;
+    int from = (int)min, to = (int)max + 1;
     memset(s->coverage + from, 0, (size_t)(to - from + 2) * sizeof *s->coverage);
     for (int r = 0; r < SAMPLES; r++) {
         wk_raster_crossing *crossings = s->crossings + begin[r];

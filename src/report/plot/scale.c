@@ -12,12 +12,12 @@ bool wk_axis_shows(const wk_plot_axis *axis, double value)
     return isfinite(value) && (!axis->log || value > 0);
 }
 
-void wk_extent_add(wk_range *extent, const wk_plot_axis *axis, double value)
+void wk_range_add(wk_range *range, const wk_plot_axis *axis, double value)
 {
     if (!wk_axis_shows(axis, value)) return;
     value = fmin(fmax(value, -VALUE_MAX), VALUE_MAX);
-    extent->least = fmin(extent->least, value);
-    extent->largest = fmax(extent->largest, value);
+    range->min = fmin(range->min, value);
+    range->max = fmax(range->max, value);
 }
 
 // A number as printf's %e would write it, without what says nothing: 1.50e-07 is 1.5e-7.
@@ -96,11 +96,11 @@ void wk_scale_format(double value, char out[WK_TICK_LABEL])
 
 void wk_scale_format_on(const wk_scale *scale, double value, char out[WK_TICK_LABEL])
 {
-    double magnitude = fmax(fabs(scale->least), fabs(scale->largest));
+    double magnitude = fmax(fabs(scale->min), fabs(scale->max));
     if (scale->log || !isfinite(value))
         wk_scale_format(value, out);
     else
-        format_step(value, (scale->largest - scale->least) / 100, magnitude, out);
+        format_step(value, (scale->max - scale->min) / 100, magnitude, out);
 }
 
 // The one of 1, 2, 5 times a power of ten that is nearest to a size, in ratio.
@@ -111,39 +111,39 @@ static double round_step(double size)
 }
 
 // Whether the ends of a range can be told apart, and ticks between them, too.
-static bool is_wide(double least, double largest)
+static bool is_wide(double min, double max)
 {
     static const double tiny = 1e-290; // numbers much below cannot be divided further
-    double size = fmax(fabs(least), fabs(largest));
-    return largest - least > fmax(1e-9 * size, tiny);
+    double size = fmax(fabs(min), fabs(max));
+    return max - min > fmax(1e-9 * size, tiny);
 }
 
 static void widen(wk_scale *s)
 {
-    double size = fmax(fabs(s->least), fabs(s->largest));
+    double size = fmax(fabs(s->min), fabs(s->max));
     double room = size > 0 ? fmax(0.05 * size, 1e-289) : 1;
-    s->least -= room;
-    s->largest += room;
+    s->min -= room;
+    s->max += room;
 }
 
-static void add_room(wk_scale *s)
+static void add_margin(wk_scale *s)
 {
-    double room = 0.04 * (s->largest - s->least);
-    bool from_zero = s->least >= 0 && s->least < 0.35 * s->largest;
-    bool to_zero = s->largest <= 0 && s->largest > 0.35 * s->least;
-    s->least = from_zero ? 0 : s->least - room;
-    s->largest = to_zero ? 0 : s->largest + room;
+    double room = 0.04 * (s->max - s->min);
+    bool from_zero = s->min >= 0 && s->min < 0.35 * s->max;
+    bool to_zero = s->max <= 0 && s->max > 0.35 * s->min;
+    s->min = from_zero ? 0 : s->min - room;
+    s->max = to_zero ? 0 : s->max + room;
 }
 
 static void add_linear_ticks(wk_scale *s, int wanted)
 {
-    double step = round_step((s->largest - s->least) / wanted), slack = 1e-6 * step;
-    double magnitude = fmax(fabs(s->least), fabs(s->largest));
-    double first = ceil((s->least - slack) / step);
+    double step = round_step((s->max - s->min) / wanted), slack = 1e-6 * step;
+    double magnitude = fmax(fabs(s->min), fabs(s->max));
+    double first = ceil((s->min - slack) / step);
     for (int i = 0; i < WK_TICKS_MAX; i++) {
         double tick = (first + i) * step;
-        if (tick > s->largest + slack) break;
-        s->ticks[s->count] = fmin(fmax(tick, s->least), s->largest);
+        if (tick > s->max + slack) break;
+        s->ticks[s->count] = fmin(fmax(tick, s->min), s->max);
         format_tick(s->ticks[s->count], step, magnitude, s->labels[s->count]);
         s->count++;
     }
@@ -169,10 +169,10 @@ static int series_below(double value)
 // Ticks at powers of ten; over few of them also at 2 and 5, over very many only at some.
 static void add_log_ticks(wk_scale *s, int wanted)
 {
-    int first = series_below(s->least), last = series_below(s->largest);
-    if (series_value(last) < s->largest * (1 - 1e-9)) last++;
-    s->least = series_value(first);
-    s->largest = series_value(last);
+    int first = series_below(s->min), last = series_below(s->max);
+    if (series_value(last) < s->max * (1 - 1e-9)) last++;
+    s->min = series_value(first);
+    s->max = series_value(last);
     int stride = last - first <= 2 * wanted ? 1 : 3 * ((last - first) / (3 * 2 * wanted) + 1);
     if (stride > 1) first = first >= 0 ? (first + 2) / 3 * 3 : first / 3 * 3;
     for (int n = first; n <= last && s->count < WK_TICKS_MAX; n += stride) {
@@ -182,37 +182,37 @@ static void add_log_ticks(wk_scale *s, int wanted)
     }
 }
 
-wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range extent, int wanted, bool tight)
+wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range range, int wanted, bool tight)
 {
     wk_scale s = {.log = axis->log};
     if (axis->fixed) {
-        wk_extent_add(&extent, axis, axis->least);
-        wk_extent_add(&extent, axis, axis->largest);
+        wk_range_add(&range, axis, axis->min);
+        wk_range_add(&range, axis, axis->max);
     }
-    bool empty = extent.least > extent.largest;
-    s.least = empty ? (s.log ? 1 : 0) : extent.least;
-    s.largest = empty ? (s.log ? 10 : 1) : extent.largest;
+    bool empty = range.min > range.max;
+    s.min = empty ? (s.log ? 1 : 0) : range.min;
+    s.max = empty ? (s.log ? 10 : 1) : range.max;
     if (s.log) {
-        s.least = fmax(s.least, 1e-300);
-        s.largest = fmax(s.largest, s.least * (1 + 1e-6));
+        s.min = fmax(s.min, 1e-300);
+        s.max = fmax(s.max, s.min * (1 + 1e-6));
         add_log_ticks(&s, wanted);
         return s;
     }
-    if (!is_wide(s.least, s.largest))
+    if (!is_wide(s.min, s.max))
         widen(&s);
     else if (!tight && !axis->fixed)
-        add_room(&s);
+        add_margin(&s);
     add_linear_ticks(&s, wanted);
     return s;
 }
 
 double wk_scale_place(const wk_scale *scale, double value)
 {
-    double least = scale->least, largest = scale->largest;
+    double min = scale->min, max = scale->max;
     if (scale->log) {
-        value = log(fmax(value, least));
-        least = log(least);
-        largest = log(largest);
+        value = log(fmax(value, min));
+        min = log(min);
+        max = log(max);
     }
-    return fmin(fmax((value - least) / (largest - least), 0), 1);
+    return fmin(fmax((value - min) / (max - min), 0), 1);
 }

@@ -6,29 +6,29 @@
 
 /// The least and the largest of some values; empty while least > largest.
 typedef struct wk_range {
-    double least, largest;
+    double min, max;
 } wk_range;
 
-#define WK_EXTENT_EMPTY ((wk_range){INFINITY, -INFINITY})
+#define WK_RANGE_EMPTY ((wk_range){INFINITY, -INFINITY})
 
 /// Whether an axis can show a value: finite, and above 0 on a logarithmic one.
 bool wk_axis_shows(const wk_plot_axis *axis, double value);
 /// Widens the extent by a value the axis can show; others are left out.
-void wk_extent_add(wk_range *extent, const wk_plot_axis *axis, double value);
+void wk_range_add(wk_range *range, const wk_plot_axis *axis, double value);
 
 enum { WK_TICKS_MAX = 24, WK_TICK_LABEL = 32 };
 
 typedef struct wk_scale {
-    double least, largest; // least < largest
+    double min, max; // least < largest
     bool log;
     int count;
     double ticks[WK_TICKS_MAX]; // rising, within least to largest
     char labels[WK_TICKS_MAX][WK_TICK_LABEL];
 } wk_scale;
 
-/// The scale of an axis for values of `extent`, with about `wanted` ticks. `tight` lets the
+/// The scale of an axis for values of `range`, with about `wanted` ticks. `tight` lets the
 /// outermost values touch the ends, else there is some room, and 0 is shown when it is near.
-wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range extent, int wanted, bool tight);
+wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range range, int wanted, bool tight);
 
 /// Where a value lies between the ends, 0 to 1; values beyond them lie at the nearer one.
 double wk_scale_place(const wk_scale *scale, double value);

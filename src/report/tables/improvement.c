@@ -5,30 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static wk_contest contest_of(const wk_finding *f)
+static wk_comparison_group group_of(const wk_seed_score *f)
 {
-    return (wk_contest){f->key.names[WK_FIELD_METRIC], f->key.names[WK_FIELD_EXPLORATION],
-                        wk_finding_is_combined(f)};
+    return (wk_comparison_group){f->key.names[WK_FIELD_METRIC], f->key.names[WK_FIELD_EXPLORATION],
+                                 wk_seed_score_is_combined(f)};
 }
 
-bool wk_contest_same(const wk_contest *a, const wk_contest *b)
+bool wk_comparison_group_same(const wk_comparison_group *a, const wk_comparison_group *b)
 {
     return a->combined == b->combined && strcmp(a->metric, b->metric) == 0 &&
            strcmp(a->exploration, b->exploration) == 0;
 }
 
-typedef WK_ARRAY(wk_contest) contest_list;
+typedef WK_ARRAY(wk_comparison_group) group_list;
 
 // Every contest that has a final finding, in their order.
-static bool list_contests(const wk_findings *findings, contest_list *out)
+static bool list_contests(const wk_seed_scores *scores, group_list *out)
 {
-    for (size_t i = 0; i < findings->items.count; i++) {
-        const wk_finding *f = &findings->items.items[i];
-        wk_contest contest = contest_of(f);
+    for (size_t i = 0; i < scores->items.count; i++) {
+        const wk_seed_score *f = &scores->items.items[i];
+        wk_comparison_group group = group_of(f);
         bool known = !f->final;
         for (size_t k = 0; k < out->count && !known; k++)
-            known = wk_contest_same(&out->items[k], &contest);
-        if (!known && !wk_array_push(out, contest)) return false;
+            known = wk_comparison_group_same(&out->items[k], &group);
+        if (!known && !wk_array_push(out, group)) return false;
     }
     return true;
 }
@@ -36,9 +36,9 @@ static bool list_contests(const wk_findings *findings, contest_list *out)
 // The scores of a contest. Task t and curriculum c have runs[t * curricula + c] scores, which begin
 // at scores[(t * curricula + c) * most].
 typedef struct ground {
-    wk_contest contest;
+    wk_comparison_group group;
     const char **names; // [curricula]
-    size_t curricula, tasks, most;
+    size_t curricula, tasks, max_runs;
     double *scores;
     size_t *runs;
     // One pair or one curriculum at a time, as the statistics want them.
@@ -61,10 +61,10 @@ static size_t find_curriculum(const ground *g, const char *name)
     return i;
 }
 
-static bool takes_part(const ground *g, const wk_finding *f)
+static bool takes_part(const ground *g, const wk_seed_score *f)
 {
-    wk_contest contest = contest_of(f);
-    return f->final && wk_contest_same(&g->contest, &contest);
+    wk_comparison_group group = group_of(f);
+    return f->final && wk_comparison_group_same(&g->group, &group);
 }
 
 static int compare_curricula(const void *a, const void *b, void *paper)
@@ -74,14 +74,14 @@ static int compare_curricula(const void *a, const void *b, void *paper)
 }
 
 // Counts tasks, curricula, and the runs that one entry may have.
-static bool survey(const wk_findings *findings, ground *g)
+static bool survey(const wk_seed_scores *scores, ground *g)
 {
-    size_t count = findings->items.count;
-    const wk_finding *items = findings->items.items;
+    size_t count = scores->items.count;
+    const wk_seed_score *items = scores->items.items;
     g->names = calloc(count, sizeof *g->names);
     if (!g->names) return false;
     for (size_t first = 0, end; first < count; first = end) {
-        end = wk_findings_stretch(findings, first, WK_FIELD_CURRICULUM);
+        end = wk_seed_scores_range_end(scores, first, WK_FIELD_CURRICULUM);
         size_t found = 0;
         for (size_t i = first; i < end; i++) {
             const char *name = items[i].key.names[WK_FIELD_CURRICULUM];
@@ -90,17 +90,17 @@ static bool survey(const wk_findings *findings, ground *g)
             found++;
         }
         g->tasks += found > 0;
-        g->most = found > g->most ? found : g->most;
+        g->max_runs = found > g->max_runs ? found : g->max_runs;
     }
-    qsort_r(g->names, g->curricula, sizeof *g->names, compare_curricula, (void *)findings->paper);
+    qsort_r(g->names, g->curricula, sizeof *g->names, compare_curricula, (void *)scores->paper);
     return true;
 }
 
 static bool make_room(ground *g)
 {
-    assert(g->tasks > 0 && g->curricula > 0 && g->most > 0); // a contest has findings
-    size_t entries = g->tasks * g->curricula, cells = g->tasks * g->most;
-    g->scores = calloc(entries * g->most, sizeof *g->scores);
+    assert(g->tasks > 0 && g->curricula > 0 && g->max_runs > 0); // a contest has findings
+    size_t entries = g->tasks * g->curricula, cells = g->tasks * g->max_runs;
+    g->scores = calloc(entries * g->max_runs, sizeof *g->scores);
     g->runs = calloc(entries, sizeof *g->runs);
     g->x = calloc(cells, sizeof *g->x);
     g->y = calloc(cells, sizeof *g->y);
@@ -115,23 +115,23 @@ static void scale_task(ground *g, size_t task)
     double highest = 0;
     for (size_t c = 0; c < g->curricula; c++)
         for (size_t n = 0; n < g->runs[task * g->curricula + c]; n++)
-            highest = fmax(highest, g->scores[(task * g->curricula + c) * g->most + n]);
-    for (size_t i = 0; highest > 0 && i < g->curricula * g->most; i++)
-        g->scores[task * g->curricula * g->most + i] /= highest;
+            highest = fmax(highest, g->scores[(task * g->curricula + c) * g->max_runs + n]);
+    for (size_t i = 0; highest > 0 && i < g->curricula * g->max_runs; i++)
+        g->scores[task * g->curricula * g->max_runs + i] /= highest;
 }
 
-static void fill(const wk_findings *findings, ground *g)
+static void fill(const wk_seed_scores *scores, ground *g)
 {
-    const wk_finding *items = findings->items.items;
+    const wk_seed_score *items = scores->items.items;
     size_t task = 0;
-    for (size_t first = 0, end; first < findings->items.count; first = end) {
-        end = wk_findings_stretch(findings, first, WK_FIELD_CURRICULUM);
+    for (size_t first = 0, end; first < scores->items.count; first = end) {
+        end = wk_seed_scores_range_end(scores, first, WK_FIELD_CURRICULUM);
         bool any = false;
         for (size_t i = first; i < end; i++) {
             if (!takes_part(g, &items[i])) continue;
             size_t c = find_curriculum(g, items[i].key.names[WK_FIELD_CURRICULUM]);
             size_t entry = task * g->curricula + c;
-            g->scores[entry * g->most + g->runs[entry]++] = items[i].value;
+            g->scores[entry * g->max_runs + g->runs[entry]++] = items[i].value;
             any = true;
         }
         if (any) scale_task(g, task++);
@@ -145,7 +145,7 @@ static void take_column(const ground *g, size_t task, size_t c, size_t column, s
     size_t entry = task * g->curricula + c;
     runs[column] = g->runs[entry];
     for (size_t n = 0; n < g->runs[entry]; n++)
-        matrix[n * tasks + column] = g->scores[entry * g->most + n];
+        matrix[n * tasks + column] = g->scores[entry * g->max_runs + n];
 }
 
 static bool has_runs(const ground *g, size_t task, size_t c)
@@ -156,25 +156,28 @@ static bool has_runs(const ground *g, size_t task, size_t c)
 static wk_scores matrix_of(const ground *g, const double *values, const size_t *runs, size_t tasks,
                            size_t c)
 {
-    return (wk_scores){
-        .values = values, .runs = g->most, .tasks = tasks, .runs_of = runs, .name = g->names[c]};
+    return (wk_scores){.values = values,
+                       .runs = g->max_runs,
+                       .tasks = tasks,
+                       .runs_of = runs,
+                       .name = g->names[c]};
 }
 
 static wk_status compare_pair(ground *g, size_t a, size_t b, const wk_bootstrap_config *config,
                               wk_comparison *out, wk_error *err)
 {
-    wk_improvement found = {.contest = g->contest, .x = g->names[a], .y = g->names[b]};
+    wk_improvement found = {.group = g->group, .x = g->names[a], .y = g->names[b]};
     for (size_t t = 0; t < g->tasks; t++)
         found.tasks += has_runs(g, t, a) && has_runs(g, t, b);
     if (found.tasks == 0) return WK_OK;
-    found.least_runs = g->most;
+    found.min_runs = g->max_runs;
     for (size_t t = 0, column = 0; t < g->tasks; t++) {
         if (!has_runs(g, t, a) || !has_runs(g, t, b)) continue;
         take_column(g, t, a, column, found.tasks, g->x, g->x_runs);
         take_column(g, t, b, column, found.tasks, g->y, g->y_runs);
         size_t fewer =
             g->x_runs[column] < g->y_runs[column] ? g->x_runs[column] : g->y_runs[column];
-        found.least_runs = fewer < found.least_runs ? fewer : found.least_runs;
+        found.min_runs = fewer < found.min_runs ? fewer : found.min_runs;
         column++;
     }
     wk_scores x = matrix_of(g, g->x, g->x_runs, found.tasks, a);
@@ -187,7 +190,7 @@ static wk_status compare_pair(ground *g, size_t a, size_t b, const wk_bootstrap_
 static wk_status rate(ground *g, size_t c, const wk_bootstrap_config *config, wk_comparison *out,
                       wk_error *err)
 {
-    wk_curriculum_score found = {.contest = g->contest, .curriculum = g->names[c]};
+    wk_curriculum_score found = {.group = g->group, .curriculum = g->names[c]};
     for (size_t t = 0; t < g->tasks; t++)
         found.tasks += has_runs(g, t, c);
     for (size_t t = 0, column = 0; t < g->tasks; t++) {
@@ -198,18 +201,18 @@ static wk_status rate(ground *g, size_t c, const wk_bootstrap_config *config, wk
     }
     wk_scores x = matrix_of(g, g->x, g->x_runs, found.tasks, c);
     WK_TRY(wk_stats_bootstrap(&x, WK_AGGREGATE_IQM, config, &found.iqm, err));
-    if (wk_array_push(&out->standings, found)) return WK_OK;
+    if (wk_array_push(&out->ranking, found)) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "no memory for the comparisons");
 }
 
-static wk_status hold_contest(const wk_findings *findings, wk_contest contest,
-                              const wk_bootstrap_config *config, wk_comparison *out, wk_error *err)
+static wk_status hold_group(const wk_seed_scores *scores, wk_comparison_group group,
+                            const wk_bootstrap_config *config, wk_comparison *out, wk_error *err)
 {
-    ground g = {.contest = contest};
-    wk_status status = survey(findings, &g) && make_room(&g)
+    ground g = {.group = group};
+    wk_status status = survey(scores, &g) && make_room(&g)
                            ? WK_OK
                            : wk_fail(err, WK_E_MEMORY, "no memory for the comparisons");
-    if (status == WK_OK) fill(findings, &g);
+    if (status == WK_OK) fill(scores, &g);
     for (size_t a = 0; a < g.curricula && status == WK_OK; a++) {
         status = rate(&g, a, config, out, err);
         for (size_t b = a + 1; b < g.curricula && status == WK_OK; b++)
@@ -219,15 +222,15 @@ static wk_status hold_contest(const wk_findings *findings, wk_contest contest,
     return status;
 }
 
-wk_status wk_comparison_make(const wk_findings *findings, const wk_bootstrap_config *config,
+wk_status wk_comparison_make(const wk_seed_scores *scores, const wk_bootstrap_config *config,
                              wk_comparison *out, wk_error *err)
 {
-    contest_list contests = {0};
-    wk_status status = list_contests(findings, &contests)
+    group_list contests = {0};
+    wk_status status = list_contests(scores, &contests)
                            ? WK_OK
                            : wk_fail(err, WK_E_MEMORY, "no memory for the comparisons");
     for (size_t i = 0; i < contests.count && status == WK_OK; i++)
-        status = hold_contest(findings, contests.items[i], config, out, err);
+        status = hold_group(scores, contests.items[i], config, out, err);
     wk_array_free(&contests);
     return status;
 }
@@ -235,6 +238,6 @@ wk_status wk_comparison_make(const wk_findings *findings, const wk_bootstrap_con
 void wk_comparison_free(wk_comparison *comparison)
 {
     wk_array_free(&comparison->improvements);
-    wk_array_free(&comparison->standings);
+    wk_array_free(&comparison->ranking);
     *comparison = (wk_comparison){0};
 }

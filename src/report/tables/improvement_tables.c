@@ -11,33 +11,33 @@ static const char *metric_title(const char *metric)
     return metric;
 }
 
-void wk_contest_title(const wk_contest *contest, wk_text *out)
+void wk_comparison_group_title(const wk_comparison_group *group, wk_text *out)
 {
-    wk_text_printf(out, "%s, %s%s", metric_title(contest->metric), contest->exploration,
-                   contest->combined ? ", combined domain" : "");
+    wk_text_printf(out, "%s, %s%s", metric_title(group->metric), group->exploration,
+                   group->combined ? ", combined domain" : "");
 }
 
-static void put_headings(wk_sheet *out, const char *const *names, size_t count, size_t heads)
+static void put_headings(wk_text_table *out, const char *const *names, size_t count, size_t heads)
 {
     out->columns = count;
     out->heads = heads;
     for (size_t i = 0; i < count; i++)
-        wk_sheet_put(out, false, "%s", names[i]);
+        wk_text_table_add(out, false, "%s", names[i]);
 }
 
-static void put_contest(wk_sheet *out, const wk_contest *contest)
+static void put_group(wk_text_table *out, const wk_comparison_group *group)
 {
-    wk_sheet_put(out, false, "%s%s", contest->metric, contest->combined ? " (combined)" : "");
-    wk_sheet_put(out, false, "%s", contest->exploration);
+    wk_text_table_add(out, false, "%s%s", group->metric, group->combined ? " (combined)" : "");
+    wk_text_table_add(out, false, "%s", group->exploration);
 }
 
-static void put_estimate(wk_sheet *out, const wk_estimate *e, bool best)
+static void put_estimate(wk_text_table *out, const wk_estimate *e, bool best)
 {
-    wk_sheet_put(out, best, "%.3f", e->value);
-    wk_sheet_put(out, false, "%.3f to %.3f", e->low, e->high);
+    wk_text_table_add(out, best, "%.3f", e->value);
+    wk_text_table_add(out, false, "%.3f to %.3f", e->low, e->high);
 }
 
-void wk_improvement_sheet(const wk_comparison *comparison, wk_sheet *out)
+void wk_improvement_table(const wk_comparison *comparison, wk_text_table *out)
 {
     static const char *const names[] = {"metric", "exploration", "X",     "Y",
                                         "P(X>Y)", "interval",    "tasks", "runs"};
@@ -49,16 +49,16 @@ void wk_improvement_sheet(const wk_comparison *comparison, wk_sheet *out)
     put_headings(out, names, sizeof names / sizeof *names, 4);
     for (size_t i = 0; i < comparison->improvements.count; i++) {
         const wk_improvement *p = &comparison->improvements.items[i];
-        put_contest(out, &p->contest);
-        wk_sheet_put(out, false, "%s", p->x);
-        wk_sheet_put(out, false, "%s", p->y);
+        put_group(out, &p->group);
+        wk_text_table_add(out, false, "%s", p->x);
+        wk_text_table_add(out, false, "%s", p->y);
         put_estimate(out, &p->estimate, p->estimate.low > 0.5);
-        wk_sheet_put(out, false, "%zu", p->tasks);
-        wk_sheet_put(out, false, "%zu", p->least_runs);
+        wk_text_table_add(out, false, "%zu", p->tasks);
+        wk_text_table_add(out, false, "%zu", p->min_runs);
     }
 }
 
-void wk_standing_sheet(const wk_comparison *comparison, wk_sheet *out)
+void wk_ranking_table(const wk_comparison *comparison, wk_text_table *out)
 {
     static const char *const names[] = {"metric",   "exploration", "curriculum", "IQM",
                                         "interval", "tasks",       "runs"};
@@ -68,19 +68,19 @@ void wk_standing_sheet(const wk_comparison *comparison, wk_sheet *out)
                  "has on its task, with its 95 % stratified bootstrap interval. Runs: the most "
                  "of a task.");
     put_headings(out, names, sizeof names / sizeof *names, 3);
-    for (size_t i = 0; i < comparison->standings.count; i++) {
-        const wk_curriculum_score *s = &comparison->standings.items[i];
-        put_contest(out, &s->contest);
-        wk_sheet_put(out, false, "%s", s->curriculum);
+    for (size_t i = 0; i < comparison->ranking.count; i++) {
+        const wk_curriculum_score *s = &comparison->ranking.items[i];
+        put_group(out, &s->group);
+        wk_text_table_add(out, false, "%s", s->curriculum);
         put_estimate(out, &s->iqm, false);
-        wk_sheet_put(out, false, "%zu", s->tasks);
-        wk_sheet_put(out, false, "%zu", s->runs);
+        wk_text_table_add(out, false, "%zu", s->tasks);
+        wk_text_table_add(out, false, "%zu", s->runs);
     }
 }
 
-static void csv_contest(const wk_contest *contest, wk_text *out)
+static void csv_group(const wk_comparison_group *group, wk_text *out)
 {
-    wk_text_printf(out, "%s,%s,%d,", contest->metric, contest->exploration, contest->combined);
+    wk_text_printf(out, "%s,%s,%d,", group->metric, group->exploration, group->combined);
 }
 
 void wk_improvement_csv(const wk_comparison *comparison, wk_text *out)
@@ -88,21 +88,21 @@ void wk_improvement_csv(const wk_comparison *comparison, wk_text *out)
     wk_text_puts(out, "metric,exploration,combined,x,y,probability,low,high,tasks,runs\n");
     for (size_t i = 0; i < comparison->improvements.count; i++) {
         const wk_improvement *p = &comparison->improvements.items[i];
-        csv_contest(&p->contest, out);
+        csv_group(&p->group, out);
         wk_csv_field(out, p->x);
         wk_text_puts(out, ",");
         wk_csv_field(out, p->y);
         wk_text_printf(out, ",%.17g,%.17g,%.17g,%zu,%zu\n", p->estimate.value, p->estimate.low,
-                       p->estimate.high, p->tasks, p->least_runs);
+                       p->estimate.high, p->tasks, p->min_runs);
     }
 }
 
-void wk_standing_csv(const wk_comparison *comparison, wk_text *out)
+void wk_ranking_csv(const wk_comparison *comparison, wk_text *out)
 {
     wk_text_puts(out, "metric,exploration,combined,curriculum,iqm,low,high,tasks,runs\n");
-    for (size_t i = 0; i < comparison->standings.count; i++) {
-        const wk_curriculum_score *s = &comparison->standings.items[i];
-        csv_contest(&s->contest, out);
+    for (size_t i = 0; i < comparison->ranking.count; i++) {
+        const wk_curriculum_score *s = &comparison->ranking.items[i];
+        csv_group(&s->group, out);
         wk_csv_field(out, s->curriculum);
         wk_text_printf(out, ",%.17g,%.17g,%.17g,%zu,%zu\n", s->iqm.value, s->iqm.low, s->iqm.high,
                        s->tasks, s->runs);

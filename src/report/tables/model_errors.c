@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *wk_error_figure_name(wk_error_figure figure)
+const char *wk_error_statistic_name(wk_error_statistic figure)
 {
-    static const char *const names[WK_ERROR_FIGURES] = {"mean", "CVaR 0.1", "estimate",
-                                                        "rank correlation"};
+    static const char *const names[WK_ERROR_STATISTICS] = {"mean", "CVaR 0.1", "estimate",
+                                                           "rank correlation"};
     return names[figure];
 }
 
@@ -68,10 +68,10 @@ static bool same_entry(const measured *a, const measured *b)
            strcmp(a->error->policy, b->error->policy) == 0;
 }
 
-static double figure_of(const wk_run_error *error, wk_error_figure figure)
+static double statistic_of(const wk_run_error *error, wk_error_statistic figure)
 {
-    const double values[WK_ERROR_FIGURES] = {error->mean, error->cvar, error->estimate,
-                                             error->correlation};
+    const double values[WK_ERROR_STATISTICS] = {error->mean, error->cvar, error->estimate,
+                                                error->correlation};
     return values[figure];
 }
 
@@ -80,10 +80,10 @@ static wk_error_entry sum_up(const measured *items, size_t count, double *scratc
     const wk_report_run *run = items->run;
     wk_error_entry out = {run->domain, run->exploration, items->error->policy, run->curriculum,
                           .seeds = count};
-    for (int f = 0; f < WK_ERROR_FIGURES; f++) {
+    for (int f = 0; f < WK_ERROR_STATISTICS; f++) {
         size_t known = 0;
         for (size_t i = 0; i < count; i++) {
-            double value = figure_of(items[i].error, (wk_error_figure)f);
+            double value = statistic_of(items[i].error, (wk_error_statistic)f);
             if (!isnan(value)) scratch[known++] = value;
         }
         out.mean[f] = wk_stats_mean(scratch, known);
@@ -116,7 +116,7 @@ void wk_model_errors_free(wk_model_errors *errors)
     wk_array_free(&errors->items);
 }
 
-void wk_model_errors_sheet(const wk_model_errors *errors, wk_sheet *out)
+void wk_model_errors_table(const wk_model_errors *errors, wk_text_table *out)
 {
     static const char *const heads[] = {"domain", "exploration", "policy", "curriculum"};
     out->title = "Model errors";
@@ -126,22 +126,22 @@ void wk_model_errors_sheet(const wk_model_errors *errors, wk_sheet *out)
                  "seeds in parentheses; the ensemble's own estimate, and how well it ranks the "
                  "environments.");
     out->heads = sizeof heads / sizeof *heads;
-    out->columns = out->heads + WK_ERROR_FIGURES;
+    out->columns = out->heads + WK_ERROR_STATISTICS;
     for (size_t i = 0; i < out->heads; i++)
-        wk_sheet_put(out, false, "%s", heads[i]);
-    for (int f = 0; f < WK_ERROR_FIGURES; f++)
-        wk_sheet_put(out, false, "%s", wk_error_figure_name((wk_error_figure)f));
+        wk_text_table_add(out, false, "%s", heads[i]);
+    for (int f = 0; f < WK_ERROR_STATISTICS; f++)
+        wk_text_table_add(out, false, "%s", wk_error_statistic_name((wk_error_statistic)f));
     for (size_t i = 0; i < errors->items.count; i++) {
         const wk_error_entry *e = &errors->items.items[i];
-        wk_sheet_put(out, false, "%s", e->domain);
-        wk_sheet_put(out, false, "%s", e->exploration);
-        wk_sheet_put(out, false, "%s", e->policy);
-        wk_sheet_put(out, false, "%s", e->curriculum);
-        for (int f = 0; f < WK_ERROR_FIGURES; f++)
+        wk_text_table_add(out, false, "%s", e->domain);
+        wk_text_table_add(out, false, "%s", e->exploration);
+        wk_text_table_add(out, false, "%s", e->policy);
+        wk_text_table_add(out, false, "%s", e->curriculum);
+        for (int f = 0; f < WK_ERROR_STATISTICS; f++)
             if (isnan(e->mean[f]))
-                wk_sheet_put(out, false, "-");
+                wk_text_table_add(out, false, "-");
             else
-                wk_sheet_put(out, false, "%.4g ± %.2g (%zu)", e->mean[f], e->sd[f], e->seeds);
+                wk_text_table_add(out, false, "%.4g ± %.2g (%zu)", e->mean[f], e->sd[f], e->seeds);
     }
 }
 
@@ -157,7 +157,7 @@ void wk_model_errors_csv(const wk_model_errors *errors, wk_text *out)
             wk_text_puts(out, ",");
         }
         wk_text_printf(out, "%zu", e->seeds);
-        for (int f = 0; f < WK_ERROR_FIGURES; f++) {
+        for (int f = 0; f < WK_ERROR_STATISTICS; f++) {
             if (isnan(e->mean[f]))
                 wk_text_puts(out, ",,");
             else

@@ -8,22 +8,22 @@
 #include "report/tables/text_table.h"
 
 /// What is told about an error.
-typedef enum wk_error_figure {
+typedef enum wk_error_statistic {
     WK_ERROR_MEAN,
     WK_ERROR_CVAR,        // of the worst tenth of the environments
     WK_ERROR_ESTIMATE,    // what the ensemble says, in its own units
     WK_ERROR_CORRELATION, // of estimate and error, by rank
-    WK_ERROR_FIGURES
-} wk_error_figure;
+    WK_ERROR_STATISTICS
+} wk_error_statistic;
 
 /// "mean", "CVaR 0.1", ...
-const char *wk_error_figure_name(wk_error_figure figure);
+const char *wk_error_statistic_name(wk_error_statistic figure);
 
 /// Over the seeds of one curriculum, each run's last measurement; NaN where nobody has the figure.
 typedef struct wk_error_entry {
     const char *domain, *exploration, *policy, *curriculum;
     size_t seeds;
-    double mean[WK_ERROR_FIGURES], sd[WK_ERROR_FIGURES];
+    double mean[WK_ERROR_STATISTICS], sd[WK_ERROR_STATISTICS];
 } wk_error_entry;
 
 /// Sorted by domain, exploration, policy ("random" first), curriculum.
@@ -36,7 +36,7 @@ wk_status wk_model_errors_make(const wk_runs *runs, const wk_paper *paper, wk_mo
                                wk_error *err);
 void wk_model_errors_free(wk_model_errors *errors);
 
-void wk_model_errors_sheet(const wk_model_errors *errors, wk_sheet *out);
+void wk_model_errors_table(const wk_model_errors *errors, wk_text_table *out);
 void wk_model_errors_csv(const wk_model_errors *errors, wk_text *out);
 
 #endif

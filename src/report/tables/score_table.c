@@ -25,10 +25,10 @@ static const struct {
                            true, true},
 };
 
-static bool belongs(const wk_finding *f, wk_table_kind kind)
+static bool belongs(const wk_seed_score *f, wk_table_kind kind)
 {
     const char *metric = kinds[kind].metric;
-    return f->final && wk_finding_is_combined(f) == kinds[kind].combined &&
+    return f->final && wk_seed_score_is_combined(f) == kinds[kind].combined &&
            (!metric || strcmp(f->key.names[WK_FIELD_METRIC], metric) == 0);
 }
 
@@ -47,23 +47,23 @@ static int compare_columns(const void *a, const void *b, void *paper)
 }
 
 // The curricula that any finding of the table has.
-static bool find_columns(const wk_findings *findings, wk_table_kind kind, wk_score_table *table)
+static bool find_columns(const wk_seed_scores *scores, wk_table_kind kind, wk_score_table *table)
 {
-    table->curricula = calloc(findings->items.count + 1, sizeof *table->curricula);
+    table->curricula = calloc(scores->items.count + 1, sizeof *table->curricula);
     if (!table->curricula) return false;
-    for (size_t i = 0; i < findings->items.count; i++) {
-        const wk_finding *f = &findings->items.items[i];
+    for (size_t i = 0; i < scores->items.count; i++) {
+        const wk_seed_score *f = &scores->items.items[i];
         const char *curriculum = f->key.names[WK_FIELD_CURRICULUM];
         if (belongs(f, kind) && find_column(table, curriculum) == table->columns)
             table->curricula[table->columns++] = curriculum;
     }
     qsort_r(table->curricula, table->columns, sizeof *table->curricula, compare_columns,
-            (void *)findings->paper);
+            (void *)scores->paper);
     return true;
 }
 
 // Mean and s.d. of the final findings from `first` to `end`, all of one curriculum.
-static void fill_entry(const wk_finding *items, size_t first, size_t end, wk_table_kind kind,
+static void fill_entry(const wk_seed_score *items, size_t first, size_t end, wk_table_kind kind,
                        double *scratch, wk_table_entry *entry)
 {
     size_t count = 0;
@@ -90,41 +90,41 @@ static void mark_best(const wk_score_table *table, wk_table_row *row)
 static void find_paper(const wk_paper *paper, const wk_score_table *table, wk_table_row *row)
 {
     for (size_t c = 0; c < table->columns; c++) {
-        wk_topic key = row->key;
+        wk_result_key key = row->key;
         key.names[WK_FIELD_CURRICULUM] = table->curricula[c];
         row->entries[c].paper = wk_paper_find(paper, &key);
     }
 }
 
 // A row from the stretch of findings that differ in the curriculum only.
-static bool add_row(const wk_findings *findings, wk_table_kind kind, size_t first, size_t end,
+static bool add_row(const wk_seed_scores *scores, wk_table_kind kind, size_t first, size_t end,
                     double *scratch, wk_score_table *table)
 {
-    const wk_finding *items = findings->items.items;
+    const wk_seed_score *items = scores->items.items;
     wk_table_row row = {.key = items[first].key};
     row.entries = calloc(table->columns, sizeof *row.entries);
     if (!row.entries) return false;
     for (size_t from = first, to; from < end; from = to) {
-        to = wk_findings_stretch(findings, from, WK_FIELDS);
+        to = wk_seed_scores_range_end(scores, from, WK_FIELDS);
         size_t column = find_column(table, items[from].key.names[WK_FIELD_CURRICULUM]);
         if (column < table->columns)
             fill_entry(items, from, to, kind, scratch, &row.entries[column]);
     }
     mark_best(table, &row);
-    find_paper(findings->paper, table, &row);
+    find_paper(scores->paper, table, &row);
     if (wk_array_push(&table->rows, row)) return true;
     free(row.entries);
     return false;
 }
 
-static bool any_belongs(const wk_findings *findings, wk_table_kind kind, size_t first, size_t end)
+static bool any_belongs(const wk_seed_scores *scores, wk_table_kind kind, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++)
-        if (belongs(&findings->items.items[i], kind)) return true;
+        if (belongs(&scores->items.items[i], kind)) return true;
     return false;
 }
 
-wk_status wk_score_table_make(const wk_findings *findings, wk_table_kind kind, wk_score_table *out,
+wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind, wk_score_table *out,
                               wk_error *err)
 {
     *out = (wk_score_table){
@@ -133,13 +133,13 @@ wk_status wk_score_table_make(const wk_findings *findings, wk_table_kind kind, w
     out->heads[WK_FIELD_VARIANT] = kinds[kind].variants;
     out->heads[WK_FIELD_DOMAIN] = out->heads[WK_FIELD_TASK] = out->heads[WK_FIELD_EXPLORATION] =
         true;
-    size_t count = findings->items.count;
+    size_t count = scores->items.count;
     double *scratch = malloc((count + 1) * sizeof *scratch);
-    bool all = scratch && find_columns(findings, kind, out);
+    bool all = scratch && find_columns(scores, kind, out);
     for (size_t first = 0, end; first < count && all; first = end) {
-        end = wk_findings_stretch(findings, first, WK_FIELD_CURRICULUM);
-        if (any_belongs(findings, kind, first, end))
-            all = add_row(findings, kind, first, end, scratch, out);
+        end = wk_seed_scores_range_end(scores, first, WK_FIELD_CURRICULUM);
+        if (any_belongs(scores, kind, first, end))
+            all = add_row(scores, kind, first, end, scratch, out);
     }
     free(scratch);
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", out->name);
@@ -156,13 +156,13 @@ void wk_score_table_free(wk_score_table *table)
 
 int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row)
 {
-    double largest = 0;
+    double max = 0;
     for (size_t c = 0; c < table->columns; c++) {
         const wk_table_entry *entry = &row->entries[c];
-        if (entry->seeds) largest = fmax(largest, fabs(entry->mean));
-        if (entry->paper) largest = fmax(largest, fabs(entry->paper->mean));
+        if (entry->seeds) max = fmax(max, fabs(entry->mean));
+        if (entry->paper) max = fmax(max, fabs(entry->paper->mean));
     }
-    return largest >= 10 ? 1 : 3;
+    return max >= 10 ? 1 : 3;
 }
 
 // The number of seeds that all entries have; 0 if they differ.
@@ -180,7 +180,7 @@ static size_t common_seeds(const wk_score_table *table)
 
 // Says how to read the entries; with `common` their number of seeds is said here once.
 static void put_caption(const wk_score_table *table, bool papers_below, size_t common,
-                        wk_sheet *out)
+                        wk_text_table *out)
 {
     wk_text_printf(&out->caption, "%s Mean ± s.d. over ", table->caption);
     if (common)
@@ -192,24 +192,24 @@ static void put_caption(const wk_score_table *table, bool papers_below, size_t c
     if (!papers_below) wk_text_puts(&out->caption, " In brackets: the paper's, over 5 seeds.");
 }
 
-static void put_ours(const wk_table_entry *entry, int digits, bool seeds, wk_sheet *out)
+static void put_ours(const wk_table_entry *entry, int digits, bool seeds, wk_text_table *out)
 {
     if (entry->seeds && seeds)
-        wk_sheet_put(out, entry->best, "%.*f ± %.*f (%zu)", digits, entry->mean, digits, entry->sd,
-                     entry->seeds);
+        wk_text_table_add(out, entry->best, "%.*f ± %.*f (%zu)", digits, entry->mean, digits,
+                          entry->sd, entry->seeds);
     else if (entry->seeds)
-        wk_sheet_put(out, entry->best, "%.*f ± %.*f", digits, entry->mean, digits, entry->sd);
+        wk_text_table_add(out, entry->best, "%.*f ± %.*f", digits, entry->mean, digits, entry->sd);
     else
-        wk_sheet_put(out, false, "-");
+        wk_text_table_add(out, false, "-");
 }
 
-static void put_papers(const wk_table_entry *entry, int digits, wk_sheet *out)
+static void put_papers(const wk_table_entry *entry, int digits, wk_text_table *out)
 {
     if (entry->paper)
-        wk_sheet_put(out, false, "%.*f ± %.*f", digits, entry->paper->mean, digits,
-                     entry->paper->sd);
+        wk_text_table_add(out, false, "%.*f ± %.*f", digits, entry->paper->mean, digits,
+                          entry->paper->sd);
     else
-        wk_sheet_put(out, false, "-");
+        wk_text_table_add(out, false, "-");
 }
 
 static bool has_papers(const wk_score_table *table, const wk_table_row *row)
@@ -220,15 +220,15 @@ static bool has_papers(const wk_score_table *table, const wk_table_row *row)
 }
 
 static void put_names(const wk_score_table *table, const wk_table_row *row, const char *whose,
-                      wk_sheet *out)
+                      wk_text_table *out)
 {
     for (int f = 0; f < WK_FIELDS; f++)
-        if (table->heads[f]) wk_sheet_put(out, false, "%s", row->key.names[f]);
-    if (whose) wk_sheet_put(out, false, "%s", whose);
+        if (table->heads[f]) wk_text_table_add(out, false, "%s", row->key.names[f]);
+    if (whose) wk_text_table_add(out, false, "%s", whose);
 }
 
 static void put_row(const wk_score_table *table, const wk_table_row *row, bool papers_below,
-                    size_t common, wk_sheet *out)
+                    size_t common, wk_text_table *out)
 {
     int digits = wk_table_row_digits(table, row);
     put_names(table, row, papers_below ? "ours" : NULL, out);
@@ -236,8 +236,8 @@ static void put_row(const wk_score_table *table, const wk_table_row *row, bool p
         const wk_table_entry *entry = &row->entries[c];
         put_ours(entry, digits, common == 0, out);
         if (!papers_below && entry->paper)
-            wk_sheet_aside(out, "[%.*f ± %.*f]", digits, entry->paper->mean, digits,
-                           entry->paper->sd);
+            wk_text_table_subtext(out, "[%.*f ± %.*f]", digits, entry->paper->mean, digits,
+                                  entry->paper->sd);
     }
     if (!papers_below || !has_papers(table, row)) return;
     put_names(table, row, "paper", out);
@@ -245,7 +245,7 @@ static void put_row(const wk_score_table *table, const wk_table_row *row, bool p
         put_papers(&row->entries[c], digits, out);
 }
 
-void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_sheet *out)
+void wk_score_table_format(const wk_score_table *table, bool papers_below, wk_text_table *out)
 {
     // The page has little room: a number that is everywhere the same is said once.
     size_t common = papers_below ? 0 : common_seeds(table);
@@ -253,16 +253,16 @@ void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_she
     put_caption(table, papers_below, common, out);
     for (int f = 0; f < WK_FIELDS; f++)
         if (table->heads[f]) {
-            wk_sheet_put(out, false, "%s", wk_field_name((wk_field)f));
+            wk_text_table_add(out, false, "%s", wk_field_name((wk_field)f));
             out->heads++;
         }
     if (papers_below) {
-        wk_sheet_put(out, false, "of");
+        wk_text_table_add(out, false, "of");
         out->heads++;
     }
     out->columns = out->heads + table->columns;
     for (size_t c = 0; c < table->columns; c++)
-        wk_sheet_put(out, false, "%s", table->curricula[c]);
+        wk_text_table_add(out, false, "%s", table->curricula[c]);
     for (size_t r = 0; r < table->rows.count; r++)
         put_row(table, &table->rows.items[r], papers_below, common, out);
 }

@@ -18,7 +18,7 @@ typedef struct wk_table_entry {
 
 /// One row; the key's curriculum is not used.
 typedef struct wk_table_row {
-    wk_topic key;
+    wk_result_key key;
     wk_table_entry *entries; // [columns]
 } wk_table_row;
 
@@ -43,7 +43,7 @@ typedef enum wk_table_kind {
 
 /// Makes a table from the final findings; it may have no rows. Zero-initialise and free it also on
 /// failure.
-wk_status wk_score_table_make(const wk_findings *findings, wk_table_kind kind, wk_score_table *out,
+wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind, wk_score_table *out,
                               wk_error *err);
 void wk_score_table_free(wk_score_table *table);
 
@@ -53,7 +53,7 @@ int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row);
 /// The table as a sheet: a row of ours and, with `papers_below` and where the paper has figures,
 /// one of the paper's below it; else they are asides of ours, and a number of seeds that all
 /// entries share is told by the caption alone. Zero-initialise and free the sheet.
-void wk_score_table_sheet(const wk_score_table *table, bool papers_below, wk_sheet *out);
+void wk_score_table_format(const wk_score_table *table, bool papers_below, wk_text_table *out);
 
 /// One line for each entry, all digits, the columns of assets/paper/results.csv first.
 void wk_score_table_csv(const wk_score_table *table, wk_text *out);

@@ -14,46 +14,46 @@ static void put_formatted(wk_text *text, const char *format, va_list args)
     wk_text_puts(text, buffer);
 }
 
-void wk_sheet_put(wk_sheet *sheet, bool best, const char *format, ...)
+void wk_text_table_add(wk_text_table *table, bool best, const char *format, ...)
 {
-    wk_sheet_cell cell = {.best = best};
+    wk_text_table_cell cell = {.best = best};
     va_list args;
     va_start(args, format);
     put_formatted(&cell.text, format, args);
     va_end(args);
-    if (!cell.text.failed && wk_array_push(&sheet->cells, cell)) return;
+    if (!cell.text.failed && wk_array_push(&table->cells, cell)) return;
     wk_text_free(&cell.text);
-    sheet->failed = true;
+    table->failed = true;
 }
 
-void wk_sheet_aside(wk_sheet *sheet, const char *format, ...)
+void wk_text_table_subtext(wk_text_table *table, const char *format, ...)
 {
-    if (sheet->failed) return;
+    if (table->failed) return;
     va_list args;
     va_start(args, format);
-    put_formatted(&sheet->cells.items[sheet->cells.count - 1].aside, format, args);
+    put_formatted(&table->cells.items[table->cells.count - 1].subtext, format, args);
     va_end(args);
 }
 
-void wk_sheet_free(wk_sheet *sheet)
+void wk_text_table_free(wk_text_table *table)
 {
-    for (size_t i = 0; i < sheet->cells.count; i++) {
-        wk_text_free(&sheet->cells.items[i].text);
-        wk_text_free(&sheet->cells.items[i].aside);
+    for (size_t i = 0; i < table->cells.count; i++) {
+        wk_text_free(&table->cells.items[i].text);
+        wk_text_free(&table->cells.items[i].subtext);
     }
-    wk_array_free(&sheet->cells);
-    wk_text_free(&sheet->caption);
-    *sheet = (wk_sheet){0};
+    wk_array_free(&table->cells);
+    wk_text_free(&table->caption);
+    *table = (wk_text_table){0};
 }
 
-size_t wk_sheet_rows(const wk_sheet *sheet)
+size_t wk_text_table_rows(const wk_text_table *table)
 {
-    return sheet->cells.count > sheet->columns ? sheet->cells.count / sheet->columns - 1 : 0;
+    return table->cells.count > table->columns ? table->cells.count / table->columns - 1 : 0;
 }
 
-bool wk_sheet_is_empty(const wk_sheet *sheet)
+bool wk_text_table_is_empty(const wk_text_table *table)
 {
-    return wk_sheet_rows(sheet) == 0 && !sheet->failed;
+    return wk_text_table_rows(table) == 0 && !table->failed;
 }
 
 // Characters of UTF-8 text.
@@ -72,14 +72,14 @@ static void put_repeated(wk_text *out, char letter, size_t count)
 }
 
 // How a style writes one cell.
-typedef void cell_fn(const wk_sheet_cell *cell, wk_text *out);
+typedef void cell_fn(const wk_text_table_cell *cell, wk_text *out);
 
-static void plain_cell(const wk_sheet_cell *cell, wk_text *out)
+static void plain_cell(const wk_text_table_cell *cell, wk_text *out)
 {
     wk_text_printf(out, "%s%s", wk_text_get(&cell->text), cell->best ? " *" : "");
 }
 
-static void markdown_cell(const wk_sheet_cell *cell, wk_text *out)
+static void markdown_cell(const wk_text_table_cell *cell, wk_text *out)
 {
     if (cell->best) wk_text_puts(out, "**");
     for (const char *c = wk_text_get(&cell->text); *c; c++) {
@@ -123,7 +123,7 @@ static void latex_text(const char *text, wk_text *out)
     }
 }
 
-static void latex_cell(const wk_sheet_cell *cell, wk_text *out)
+static void latex_cell(const wk_text_table_cell *cell, wk_text *out)
 {
     if (cell->best) wk_text_puts(out, "\\textbf{");
     latex_text(wk_text_get(&cell->text), out);
@@ -136,7 +136,7 @@ typedef struct edges {
 } edges;
 
 typedef struct grid {
-    const wk_sheet *sheet;
+    const wk_text_table *table;
     wk_text *cells; // as the style writes them
     size_t *widths; // of the columns
     edges edge;
@@ -144,7 +144,7 @@ typedef struct grid {
 
 static void put_line(const grid *g, size_t row, bool dashes, wk_text *out)
 {
-    size_t columns = g->sheet->columns;
+    size_t columns = g->table->columns;
     wk_text_puts(out, g->edge.left);
     for (size_t c = 0; c < columns; c++) {
         const char *cell = dashes ? "" : wk_text_get(&g->cells[row * columns + c]);
@@ -159,30 +159,30 @@ static void put_line(const grid *g, size_t row, bool dashes, wk_text *out)
 
 static void measure(const grid *g)
 {
-    size_t columns = g->sheet->columns;
+    size_t columns = g->table->columns;
     for (size_t c = 0; c < columns; c++)
         g->widths[c] = 3; // the least a Markdown rule needs
-    for (size_t i = 0; i < g->sheet->cells.count; i++) {
+    for (size_t i = 0; i < g->table->cells.count; i++) {
         size_t width = width_of(wk_text_get(&g->cells[i]));
         if (width > g->widths[i % columns]) g->widths[i % columns] = width;
     }
 }
 
-static void put_aligned(const wk_sheet *sheet, cell_fn *style, edges edge, wk_text *out)
+static void put_aligned(const wk_text_table *table, cell_fn *style, edges edge, wk_text *out)
 {
-    size_t count = sheet->cells.count;
-    grid g = {sheet, calloc(count + 1, sizeof *g.cells),
-              calloc(sheet->columns + 1, sizeof *g.widths), edge};
-    out->failed |= sheet->failed || sheet->caption.failed || !g.cells || !g.widths;
+    size_t count = table->cells.count;
+    grid g = {table, calloc(count + 1, sizeof *g.cells),
+              calloc(table->columns + 1, sizeof *g.widths), edge};
+    out->failed |= table->failed || table->caption.failed || !g.cells || !g.widths;
     for (size_t i = 0; i < count && !out->failed; i++) {
-        style(&sheet->cells.items[i], &g.cells[i]);
+        style(&table->cells.items[i], &g.cells[i]);
         out->failed |= g.cells[i].failed;
     }
     if (!out->failed) {
         measure(&g);
         put_line(&g, 0, false, out);
         put_line(&g, 0, true, out);
-        for (size_t r = 1; r <= wk_sheet_rows(sheet); r++)
+        for (size_t r = 1; r <= wk_text_table_rows(table); r++)
             put_line(&g, r, false, out);
     }
     for (size_t i = 0; g.cells && i < count; i++)
@@ -209,54 +209,54 @@ static void put_wrapped(const char *words, wk_text *out)
     wk_text_puts(out, "\n");
 }
 
-void wk_sheet_text(const wk_sheet *sheet, wk_text *out)
+void wk_text_table_plain(const wk_text_table *table, wk_text *out)
 {
-    wk_text_printf(out, "%s\n", sheet->title);
-    put_wrapped(wk_text_get(&sheet->caption), out);
+    wk_text_printf(out, "%s\n", table->title);
+    put_wrapped(wk_text_get(&table->caption), out);
     wk_text_puts(out, "\n");
-    put_aligned(sheet, plain_cell, (edges){"", "  ", ""}, out);
+    put_aligned(table, plain_cell, (edges){"", "  ", ""}, out);
 }
 
-void wk_sheet_markdown(const wk_sheet *sheet, wk_text *out)
+void wk_text_table_markdown(const wk_text_table *table, wk_text *out)
 {
-    wk_text_printf(out, "## %s\n\n%s\n\n", sheet->title, wk_text_get(&sheet->caption));
-    put_aligned(sheet, markdown_cell, (edges){"| ", " | ", " |"}, out);
+    wk_text_printf(out, "## %s\n\n%s\n\n", table->title, wk_text_get(&table->caption));
+    put_aligned(table, markdown_cell, (edges){"| ", " | ", " |"}, out);
 }
 
-void wk_sheet_latex(const wk_sheet *sheet, wk_text *out)
+void wk_text_table_latex(const wk_text_table *table, wk_text *out)
 {
-    out->failed |= sheet->failed || sheet->caption.failed;
-    wk_text_printf(out, "%% %s. %s\n\\begin{tabular}{", sheet->title, wk_text_get(&sheet->caption));
-    put_repeated(out, 'l', sheet->heads);
-    put_repeated(out, 'r', sheet->columns - sheet->heads);
+    out->failed |= table->failed || table->caption.failed;
+    wk_text_printf(out, "%% %s. %s\n\\begin{tabular}{", table->title, wk_text_get(&table->caption));
+    put_repeated(out, 'l', table->heads);
+    put_repeated(out, 'r', table->columns - table->heads);
     wk_text_puts(out, "}\n\\hline\n");
-    for (size_t i = 0; i < sheet->cells.count && !out->failed; i++) {
-        bool last = i % sheet->columns == sheet->columns - 1;
-        latex_cell(&sheet->cells.items[i], out);
+    for (size_t i = 0; i < table->cells.count && !out->failed; i++) {
+        bool last = i % table->columns == table->columns - 1;
+        latex_cell(&table->cells.items[i], out);
         wk_text_puts(out, last ? " \\\\\n" : " & ");
-        if (i + 1 == sheet->columns) wk_text_puts(out, "\\hline\n");
+        if (i + 1 == table->columns) wk_text_puts(out, "\\hline\n");
     }
     wk_text_puts(out, "\\hline\n\\end{tabular}\n");
 }
 
-wk_status wk_sheet_page(const wk_sheet *sheet, wk_page *page, wk_error *err)
+wk_status wk_text_table_page(const wk_text_table *table, wk_page *page, wk_error *err)
 {
-    size_t count = sheet->cells.count;
-    const char **header = calloc(sheet->columns + 1, sizeof *header);
+    size_t count = table->cells.count;
+    const char **header = calloc(table->columns + 1, sizeof *header);
     wk_page_cell *cells = calloc(count + 1, sizeof *cells);
-    bool all = header && cells && !sheet->failed && !sheet->caption.failed;
+    bool all = header && cells && !table->failed && !table->caption.failed;
     if (all) {
-        for (size_t c = 0; c < sheet->columns; c++)
-            header[c] = wk_text_get(&sheet->cells.items[c].text);
-        for (size_t i = sheet->columns; i < count; i++) {
-            const wk_sheet_cell *cell = &sheet->cells.items[i];
-            cells[i - sheet->columns] =
-                (wk_page_cell){wk_text_get(&cell->text), cell->aside.chars, cell->best};
+        for (size_t c = 0; c < table->columns; c++)
+            header[c] = wk_text_get(&table->cells.items[c].text);
+        for (size_t i = table->columns; i < count; i++) {
+            const wk_text_table_cell *cell = &table->cells.items[i];
+            cells[i - table->columns] =
+                (wk_page_cell){wk_text_get(&cell->text), cell->subtext.chars, cell->best};
         }
-        wk_page_table_data data = {.caption = wk_text_get(&sheet->caption),
-                                   .columns = sheet->columns,
-                                   .rows = wk_sheet_rows(sheet),
-                                   .row_heads = sheet->heads,
+        wk_page_table_data data = {.caption = wk_text_get(&table->caption),
+                                   .columns = table->columns,
+                                   .rows = wk_text_table_rows(table),
+                                   .row_heads = table->heads,
                                    .header = header,
                                    .cells = cells};
         wk_page_table(page, &data);

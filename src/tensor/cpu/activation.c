@@ -32,27 +32,27 @@ WK_INLINE bounds bounds_of(wk_activation act)
     }
 }
 
-WK_INLINE wk_cut cut_argument(wk_activation act, bounds b, float x)
+WK_INLINE wk_reduced_arg cut_argument(wk_activation act, bounds b, float x)
 {
     switch (act) {
     case WK_ELU:
-        return wk_cut_natural(wk_clip(x, b.low, b.high));
+        return wk_reduce_natural(wk_clip(x, b.low, b.high));
     case WK_TANH:
-        return wk_tanh_cut(wk_clip(x, b.low, b.high));
+        return wk_tanh_reduce(wk_clip(x, b.low, b.high));
     default:
-        return wk_cut_base2(wk_clip(wk_sigmoid_exponent(x), b.low, b.high));
+        return wk_reduce_base2(wk_clip(wk_sigmoid_exponent(x), b.low, b.high));
     }
 }
 
-WK_INLINE float join(wk_activation act, wk_cut cut, float above)
+WK_INLINE float join(wk_activation act, wk_reduced_arg reduced, float above)
 {
     switch (act) {
     case WK_ELU: // one of the two is 0
-        return above + wk_expm1_joined(cut);
+        return above + wk_expm1_reconstruct(reduced);
     case WK_TANH:
-        return wk_tanh_joined(cut);
+        return wk_tanh_reconstruct(reduced);
     default:
-        return wk_sigmoid_joined(cut);
+        return wk_sigmoid_reconstruct(reduced);
     }
 }
 
@@ -79,14 +79,15 @@ WK_INLINE void apply_tile(wk_activation act, bounds b, size_t n, const float *x,
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++) {
         float value = bias ? x[i] + bias[i] : x[i];
-        wk_cut cut = cut_argument(act, b, value);
-        t.rest[i] = cut.rest;
-        t.scale[i] = cut.scale;
+        wk_reduced_arg reduced = cut_argument(act, b, value);
+        t.rest[i] = reduced.rest;
+        t.scale[i] = reduced.scale;
         if (act == WK_ELU) t.above[i] = value > b.high ? value : b.high;
     }
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++)
-        y[i] = join(act, (wk_cut){t.rest[i], t.scale[i]}, act == WK_ELU ? t.above[i] : 0.0f);
+        y[i] =
+            join(act, (wk_reduced_arg){t.rest[i], t.scale[i]}, act == WK_ELU ? t.above[i] : 0.0f);
 }
 
 WK_INLINE void add_row(size_t n, const float *x, const float *bias, float *y)

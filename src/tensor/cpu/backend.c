@@ -30,7 +30,8 @@ struct wk_executable {
 #define wk_cpu_call_stop_gradient NULL
 
 wk_cpu_fn *const wk_cpu_table[WK_OP_COUNT] = {
-#define OP(name, fewest, most, outputs, gradient, traits) [WK_OP_##name] = wk_cpu_call_##name,
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits)                                \
+    [WK_OP_##name] = wk_cpu_call_##name,
 #include "tensor/ops.def"
 #undef OP
 };

@@ -26,7 +26,7 @@ extern wk_cpu_fn *const wk_cpu_table[WK_OP_COUNT];
 size_t wk_cpu_workspace(const wk_graph *g, const wk_node *node, int threads);
 
 // ops.def names the functions of the table.
-#define OP(name, fewest, most, outputs, gradient, traits) wk_cpu_fn wk_cpu_call_##name;
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) wk_cpu_fn wk_cpu_call_##name;
 #include "tensor/ops.def"
 #undef OP
 

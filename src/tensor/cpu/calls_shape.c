@@ -94,12 +94,12 @@ void wk_cpu_call_affine(const wk_cpu_call *c)
                   c->in[0], c->out[0], false, c->pool);
 }
 
-void wk_cpu_call_at_least(const wk_cpu_call *c)
+void wk_cpu_call_clamp_min(const wk_cpu_call *c)
 {
     wk_cpu_max_floor(wk_call_count(c), c->node->attrs.floor, c->in[0], c->out[0], c->pool);
 }
 
-void wk_cpu_call_at_least_grad(const wk_cpu_call *c)
+void wk_cpu_call_clamp_min_grad(const wk_cpu_call *c)
 {
     wk_cpu_max_floor_backward(wk_call_count(c), c->node->attrs.floor, c->in[1], c->in[0], c->out[0],
                               c->pool);

@@ -73,21 +73,21 @@ WK_INLINE void prefetch_output(const tile *t, const float *y)
 }
 
 // Columns that are not in use hold zeros.
-WK_INLINE void load_tile(const tile *t, const float *x, float *turned)
+WK_INLINE void load_tile(const tile *t, const float *x, float *transposed)
 {
     for (size_t c = 0; t->groups < t->width && c < t->classes; c++)
         for (size_t k = t->groups; k < t->width; k++)
-            turned[c * t->width + k] = 0;
-    wk_turn(t->groups, t->classes, x, t->classes, turned, t->width);
+            transposed[c * t->width + k] = 0;
+    wk_transpose(t->groups, t->classes, x, t->classes, transposed, t->width);
 }
 
-WK_INLINE void store_tile(const tile *t, const float *turned, float *x)
+WK_INLINE void store_tile(const tile *t, const float *transposed, float *x)
 {
-    wk_turn_back(t->classes, t->groups, turned, t->width, x, t->classes);
+    wk_transpose_by_columns(t->classes, t->groups, transposed, t->width, x, t->classes);
 }
 
 // The largest logit of each group.
-WK_INLINE void largest(const tile *t, const float *x, float *max)
+WK_INLINE void find_max(const tile *t, const float *x, float *max)
 {
     for (size_t k = 0; k < t->width; k++)
         max[k] = x[k];
@@ -109,7 +109,7 @@ WK_INLINE void exponentials(const tile *t, const float *x, const float *max, flo
         for (size_t k = 0; k < t->width; k++) {
             size_t i = c * t->width + k;
             float exponent = wk_weight_exponent(x[i] - max[k]);
-            wk_cut cut = wk_cut_base2(low > exponent ? low : exponent);
+            wk_reduced_arg cut = wk_reduce_base2(low > exponent ? low : exponent);
             weight[i] = cut.rest;
             scale[i] = cut.scale;
         }
@@ -119,7 +119,7 @@ WK_INLINE void exponentials(const tile *t, const float *x, const float *max, flo
 #pragma GCC ivdep
         for (size_t k = 0; k < t->width; k++) {
             size_t i = c * t->width + k;
-            weight[i] = wk_exp2_joined((wk_cut){weight[i], scale[i]});
+            weight[i] = wk_exp2_reconstruct((wk_reduced_arg){weight[i], scale[i]});
             total[k] += weight[i];
         }
 }
@@ -161,7 +161,7 @@ WK_INLINE void load_side(const tile *t, const float *x, side *s)
 {
     load_tile(t, x, s->x);
     prefetch_next(t, x, 0);
-    largest(t, s->x, s->max);
+    find_max(t, s->x, s->max);
     prefetch_next(t, x, 1);
     exponentials(t, s->x, s->max, s->weight, s->total);
     invert(t->width, s->total, s->inverse);

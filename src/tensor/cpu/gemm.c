@@ -97,10 +97,10 @@ static wk_matmul normalise(const wk_matmul *given)
     return p;
 }
 
-// The number of parts to cut `n` into so that each has at least `least`, and how long they are.
-static size_t cut(size_t n, size_t least, size_t most, size_t *parts)
+// The number of parts to cut `n` into so that each has at least `min`, and how long they are.
+static size_t cut(size_t n, size_t min, size_t max, size_t *parts)
 {
-    size_t wanted = wk_min_size(n / least, most);
+    size_t wanted = wk_min_size(n / min, max);
     size_t length = wk_ceil_div(wk_ceil_div(n, wanted ? wanted : 1), 16) * 16;
     *parts = wk_ceil_div(n, length);
     return length;

@@ -63,13 +63,13 @@ WK_INLINE void compute_gate(gate_kind kind, const row *w, size_t at, size_t n, f
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++) {
         float x = kind == UPDATE ? part(w, at + i) + w->update_bias : part(w, at + i);
-        wk_cut cut = wk_cut_base2(wk_clip(wk_sigmoid_exponent(x), -limit, limit));
-        gate[i] = cut.rest;
-        scale[i] = cut.scale;
+        wk_reduced_arg reduced = wk_reduce_base2(wk_clip(wk_sigmoid_exponent(x), -limit, limit));
+        gate[i] = reduced.rest;
+        scale[i] = reduced.scale;
     }
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++)
-        gate[i] = wk_sigmoid_joined((wk_cut){gate[i], scale[i]});
+        gate[i] = wk_sigmoid_reconstruct((wk_reduced_arg){gate[i], scale[i]});
 }
 
 // A tile of gates, and the candidates still cut.
@@ -90,9 +90,10 @@ WK_INLINE void compute_tile(const row *w, size_t at, size_t n, tile *t)
     wk_prefetch(w->next_h + at, n);
 #pragma GCC ivdep
     for (size_t i = 0; i < n; i++) {
-        wk_cut cut = wk_tanh_cut(wk_clip(t->reset[i] * part(w, cand + i), -limit, limit));
-        t->rest[i] = cut.rest;
-        t->scale[i] = cut.scale;
+        wk_reduced_arg reduced =
+            wk_tanh_reduce(wk_clip(t->reset[i] * part(w, cand + i), -limit, limit));
+        t->rest[i] = reduced.rest;
+        t->scale[i] = reduced.scale;
     }
 }
 
@@ -104,7 +105,7 @@ WK_INLINE void forward_gates(const row *w, float *out)
         compute_tile(w, at, n, &t);
 #pragma GCC ivdep
         for (size_t i = 0; i < n; i++) {
-            float c = wk_tanh_joined((wk_cut){t.rest[i], t.scale[i]}), u = t.update[i];
+            float c = wk_tanh_reconstruct((wk_reduced_arg){t.rest[i], t.scale[i]}), u = t.update[i];
             out[at + i] = u * c + (1.0f - u) * w->h[at + i];
         }
     }
@@ -173,7 +174,7 @@ WK_INLINE void backward_gates(const row *w, const float *dout, float *dparts, fl
         compute_tile(w, at, n, &t);
 #pragma GCC ivdep
         for (size_t i = 0; i < n; i++) {
-            float c = wk_tanh_joined((wk_cut){t.rest[i], t.scale[i]}), u = t.update[i];
+            float c = wk_tanh_reconstruct((wk_reduced_arg){t.rest[i], t.scale[i]}), u = t.update[i];
             float d = dout[at + i], kept = 1.0f - u, through = d * u;
             dparts[update + i] = through * (c - w->h[at + i]) * kept;
             dparts[cand + i] = through * (1.0f - c * c) * t.reset[i];

@@ -46,12 +46,12 @@ WK_INLINE void tanh_all(size_t n, float *x)
 {
     float scale[TILE], limit = wk_opaque(WK_TANH_LIMIT);
     for (size_t i = 0; i < n; i++) {
-        wk_cut cut = wk_tanh_cut(wk_clip(x[i], -limit, limit));
-        x[i] = cut.rest;
-        scale[i] = cut.scale;
+        wk_reduced_arg reduced = wk_tanh_reduce(wk_clip(x[i], -limit, limit));
+        x[i] = reduced.rest;
+        scale[i] = reduced.scale;
     }
     for (size_t i = 0; i < n; i++)
-        x[i] = wk_tanh_joined((wk_cut){x[i], scale[i]});
+        x[i] = wk_tanh_reconstruct((wk_reduced_arg){x[i], scale[i]});
 }
 
 WK_INLINE void load_tile(const job *j, size_t first, size_t end, tile *t)

@@ -13,7 +13,7 @@
 #define WK_HALVES_LOW(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
 #define WK_HALVES_HIGH(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
 
-WK_INLINE void wk_turn_eight(const float *x, size_t row_x, float *y, size_t row_y)
+WK_INLINE void wk_transpose_8x8(const float *x, size_t row_x, float *y, size_t row_y)
 {
     wk_lanes a[8], b[8];
 #pragma GCC unroll 8
@@ -40,13 +40,13 @@ WK_INLINE void wk_turn_eight(const float *x, size_t row_x, float *y, size_t row_
 
 /// y[c, r] = x[r, c] for rows x cols numbers, rows of x `row_x` and of y `row_y` floats apart. x is
 /// read row after row.
-WK_INLINE void wk_turn(size_t rows, size_t cols, const float *x, size_t row_x, float *y,
-                       size_t row_y)
+WK_INLINE void wk_transpose(size_t rows, size_t cols, const float *x, size_t row_x, float *y,
+                            size_t row_y)
 {
     size_t r = 0, even = cols / 8 * 8;
     for (; r + 8 <= rows; r += 8) {
         for (size_t c = 0; c < even; c += 8)
-            wk_turn_eight(x + r * row_x + c, row_x, y + c * row_y + r, row_y);
+            wk_transpose_8x8(x + r * row_x + c, row_x, y + c * row_y + r, row_y);
         for (size_t c = even; c < cols; c++)
             for (size_t k = r; k < r + 8; k++)
                 y[c * row_y + k] = x[k * row_x + c];
@@ -57,13 +57,13 @@ WK_INLINE void wk_turn(size_t rows, size_t cols, const float *x, size_t row_x, f
 }
 
 /// The same with y written row after row.
-WK_INLINE void wk_turn_back(size_t rows, size_t cols, const float *x, size_t row_x, float *y,
-                            size_t row_y)
+WK_INLINE void wk_transpose_by_columns(size_t rows, size_t cols, const float *x, size_t row_x,
+                                       float *y, size_t row_y)
 {
     size_t c = 0, even = rows / 8 * 8;
     for (; c + 8 <= cols; c += 8) {
         for (size_t r = 0; r < even; r += 8)
-            wk_turn_eight(x + r * row_x + c, row_x, y + c * row_y + r, row_y);
+            wk_transpose_8x8(x + r * row_x + c, row_x, y + c * row_y + r, row_y);
         for (size_t r = even; r < rows; r++)
             for (size_t k = c; k < c + 8; k++)
                 y[k * row_y + r] = x[r * row_x + k];

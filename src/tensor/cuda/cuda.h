@@ -26,7 +26,7 @@ typedef struct wk_cuda_device {
 /// Number of usable devices; 0 where the library was built without CUDA, or there is no driver.
 int wk_cuda_device_count(void);
 /// Why there is none: "built without CUDA", "no CUDA driver", or what the driver says.
-const char *wk_cuda_absence(void);
+const char *wk_cuda_why_unavailable(void);
 /// Describes device `device`, 0 ... count-1.
 wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err);
 

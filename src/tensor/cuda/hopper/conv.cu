@@ -106,15 +106,15 @@ static __device__ void locate_images(const wk_planes &j, const block_work &b, fr
 }
 
 // The images' part. A warp copies neighbouring places, which lie side by side in shared memory, and
-// as many chunks of each (`beside`) as make a whole sector of global memory.
+// as many chunks of each (`paired`) as make a whole sector of global memory.
 static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
 {
     unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.pitch;
-    unsigned high = 32 / j.x.beside, across = j.x.plane_chunks / j.x.beside;
+    unsigned high = 32 / j.x.paired, across = j.x.plane_chunks / j.x.paired;
     unsigned tasks = (j.copied + high - 1) / high * across;
     for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
-        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + lane / j.x.beside;
-        unsigned chunk = (task - group * across) * j.x.beside + lane % j.x.beside;
+        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + lane / j.x.paired;
+        unsigned chunk = (task - group * across) * j.x.paired + lane % j.x.paired;
         if (at >= j.copied) continue;
         unsigned place = f->copied[at], there = to + chunk * j.pitch + at * CHUNK_BYTES;
         const __nv_bfloat16 *from = j.x.from + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;

@@ -13,7 +13,7 @@ typedef struct wk_planes_image {
     unsigned plane_chunks; // chunks of 8 channels in a plane
     unsigned image, down, right, chunk, plane_down, plane_right; // from one to the next
     unsigned width, height, places;                              // of all images
-    unsigned beside; // chunks of a place that lie side by side in pairs: 2, or else 1
+    unsigned paired; // chunks of a place that lie side by side in pairs: 2, or else 1
     wk_divisor by_width, by_height, by_across; // by_across: plane_chunks / beside
 } wk_planes_image;
 
@@ -60,18 +60,18 @@ void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j);
 
 /// The weights' gradient of a large image of three colours, held as four: sums over places of its
 /// chunks times the small image.
-typedef struct wk_colour_weights {
+typedef struct wk_rgb_weights {
     wk_planes_image x;
     const __nv_bfloat16 *small;
     unsigned small_side, small_c;
     unsigned groups;              // sums apart
     unsigned group, reach, pitch; // set by the kernel: places of a group, of the taps, of a chunk
     float *sums;                  // [group][weights]
-} wk_colour_weights;
+} wk_rgb_weights;
 
 /// Whether the kernel has the taps, the channels of the small image and the width of places.
-bool wk_cuda_colour_weights_suit(unsigned taps, unsigned small_c, unsigned width);
-void wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps);
+bool wk_cuda_rgb_weights_suit(unsigned taps, unsigned small_c, unsigned width);
+void wk_cuda_rgb_weights(const wk_cuda_call *c, const wk_rgb_weights *j, unsigned taps);
 
 /// Where a place lies.
 static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place, unsigned *image,

@@ -7,14 +7,14 @@
 #include "tensor/cuda/hopper/conv.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
-enum { DEPTH = 128, STAGES = 3, CHUNK = 8, CHUNK_BYTES = 16, MOST_REACH = 128 };
+enum { DEPTH = 128, STAGES = 3, CHUNK = 8, CHUNK_BYTES = 16, REACH_MAX = 128 };
 enum { MULTIPLYING = 256, COPYING = 192, THREADS = MULTIPLYING + COPYING };
 enum { ROWS = 64, ROW_CHUNKS = ROWS / CHUNK, SMALL_PITCH = (DEPTH + 1) * CHUNK_BYTES };
 enum { SMALL = ROW_CHUNKS * SMALL_PITCH };
 
 typedef struct front {
     uint64_t full[STAGES], empty[STAGES];
-    unsigned large[2][DEPTH + MOST_REACH], small[2][DEPTH]; // where the places of a stage begin
+    unsigned large[2][DEPTH + REACH_MAX], small[2][DEPTH]; // where the places of a stage begin
 } front;
 
 // A block's places.
@@ -22,7 +22,7 @@ typedef struct share {
     unsigned begin, end, steps;
 } share;
 
-static __device__ share share_of(const wk_colour_weights &j)
+static __device__ share share_of(const wk_rgb_weights &j)
 {
     share s;
     s.begin = blockIdx.x * j.group;
@@ -31,7 +31,7 @@ static __device__ share share_of(const wk_colour_weights &j)
     return s;
 }
 
-static __device__ void locate_stage(const wk_colour_weights &j, const share &s, unsigned place,
+static __device__ void locate_stage(const wk_rgb_weights &j, const share &s, unsigned place,
                                     unsigned *large, unsigned *small)
 {
     unsigned image, row, column;
@@ -49,7 +49,7 @@ static __device__ void locate_stage(const wk_colour_weights &j, const share &s, 
 // The small image's chunks, as many as it has, in pairs of 16 places, and those of the large one
 // for every tap of a line: a warp's places lie side by side in shared memory.
 template <int TAPS>
-static __device__ void copy_stage(const wk_colour_weights &j, const unsigned *large,
+static __device__ void copy_stage(const wk_rgb_weights &j, const unsigned *large,
                                   const unsigned *small, unsigned to)
 {
     enum { WARPS = COPYING / 32, HIGH = 16 };
@@ -74,8 +74,8 @@ static __device__ void copy_stage(const wk_colour_weights &j, const unsigned *la
 }
 
 template <int TAPS>
-static __device__ void copy_all(const wk_colour_weights &j, const share &s, front *f,
-                                unsigned stages, unsigned stage)
+static __device__ void copy_all(const wk_rgb_weights &j, const share &s, front *f, unsigned stages,
+                                unsigned stage)
 {
     unsigned full = (unsigned)__cvta_generic_to_shared(f->full);
     unsigned empty = (unsigned)__cvta_generic_to_shared(f->empty);
@@ -92,8 +92,7 @@ static __device__ void copy_all(const wk_colour_weights &j, const share &s, fron
 
 // A warp group takes every other 16 places.
 template <int TAPS>
-static __device__ void multiply(const wk_colour_weights &j, unsigned at,
-                                float (&sum)[TAPS][8 * TAPS])
+static __device__ void multiply(const wk_rgb_weights &j, unsigned at, float (&sum)[TAPS][8 * TAPS])
 {
     wk_wgmma_begin();
 #pragma unroll
@@ -125,7 +124,7 @@ static __device__ void put_down(const float (&sum)[TAPS][8 * TAPS], bool add, fl
 }
 
 // From [line][tap][row][column][colour][channel] to the weights' order, without the fourth colour.
-template <int TAPS> static __device__ void store(const wk_colour_weights &j, const float *from)
+template <int TAPS> static __device__ void store(const wk_rgb_weights &j, const float *from)
 {
     const unsigned kernel = 2 * TAPS;
     float *to = j.sums + (size_t)blockIdx.x * kernel * kernel * 3 * j.small_c;
@@ -139,7 +138,7 @@ template <int TAPS> static __device__ void store(const wk_colour_weights &j, con
 }
 
 template <int TAPS>
-static __device__ void multiply_all(const wk_colour_weights &j, const share &s, front *f,
+static __device__ void multiply_all(const wk_rgb_weights &j, const share &s, front *f,
                                     unsigned stages, unsigned stage, float *result)
 {
     unsigned full = (unsigned)__cvta_generic_to_shared(f->full);
@@ -169,7 +168,7 @@ static __device__ void multiply_all(const wk_colour_weights &j, const share &s, 
 }
 
 template <int TAPS>
-static __global__ void __launch_bounds__(THREADS, 1) colours_kernel(const wk_colour_weights j)
+static __global__ void __launch_bounds__(THREADS, 1) colours_kernel(const wk_rgb_weights j)
 {
     extern __shared__ __align__(128) char memory[];
     front *f = (front *)memory;
@@ -190,7 +189,7 @@ static __global__ void __launch_bounds__(THREADS, 1) colours_kernel(const wk_col
         copy_all<TAPS>(j, s, f, stages, stage);
 }
 
-template <int TAPS> static void launch(const wk_cuda_call *c, wk_colour_weights j)
+template <int TAPS> static void launch(const wk_cuda_call *c, wk_rgb_weights j)
 {
     j.reach = (TAPS - 1) * (j.x.width + 1);
     j.pitch = ((DEPTH + (TAPS - 1) * j.x.width) | 1) * CHUNK_BYTES;
@@ -200,12 +199,12 @@ template <int TAPS> static void launch(const wk_cuda_call *c, wk_colour_weights 
                      sizeof(front) + STAGES * (SMALL + 2 * TAPS * j.pitch), j);
 }
 
-bool wk_cuda_colour_weights_suit(unsigned taps, unsigned small_c, unsigned width)
+bool wk_cuda_rgb_weights_suit(unsigned taps, unsigned small_c, unsigned width)
 {
-    return (taps == 2 || taps == 3) && small_c <= ROWS && (taps - 1) * (width + 1) <= MOST_REACH;
+    return (taps == 2 || taps == 3) && small_c <= ROWS && (taps - 1) * (width + 1) <= REACH_MAX;
 }
 
-void wk_cuda_colour_weights(const wk_cuda_call *c, const wk_colour_weights *j, unsigned taps)
+void wk_cuda_rgb_weights(const wk_cuda_call *c, const wk_rgb_weights *j, unsigned taps)
 {
     if (taps == 2)
         launch<2>(c, *j);

@@ -82,7 +82,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                     release(empty + 8 * held);
                 }
                 // Once per tile, when the last one's results have surely left the buffer.
-                if (j.kind == FINISH_SLOPE && segment == 0 && block == (blocks > 1 ? 1 : 0))
+                if (j.kind == EPILOGUE_SLOPE && segment == 0 && block == (blocks > 1 ? 1 : 0))
                     request_slopes<T, N>(j, buffer, ready, mine);
                 add = 1;
                 held = stage;
@@ -97,22 +97,22 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
             release(empty + 8 * held);
         }
         switch (j.kind) {
-        case FINISH_ELU:
-            write_halves<T, FINISH_ELU, N>(j, d, buffer, mine);
+        case EPILOGUE_ELU:
+            write_halves<T, EPILOGUE_ELU, N>(j, d, buffer, mine);
             break;
-        case FINISH_BIAS:
-            write_halves<T, FINISH_BIAS, N>(j, d, buffer, mine);
+        case EPILOGUE_BIAS:
+            write_halves<T, EPILOGUE_BIAS, N>(j, d, buffer, mine);
             break;
-        case FINISH_SLOPE:
+        case EPILOGUE_SLOPE:
             wk_barrier_wait(ready, parity);
             parity ^= 1;
-            write_halves<T, FINISH_SLOPE, N>(j, d, buffer, mine);
+            write_halves<T, EPILOGUE_SLOPE, N>(j, d, buffer, mine);
             break;
-        case FINISH_SUM:
-            write<FINISH_SUM, 0, N>(j, d, piece, mine);
+        case EPILOGUE_SUM:
+            write<EPILOGUE_SUM, 0, N>(j, d, piece, mine);
             break;
         default:
-            write<FINISH_ANY, 0, N>(j, d, piece, mine);
+            write<EPILOGUE_ANY, 0, N>(j, d, piece, mine);
         }
     }
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -178,9 +178,9 @@ static bool map_results(encode_fn *call, const wk_hopper_product *p, unsigned co
 {
     enum { ROWS = 16 };
     operand_map o = {p->out.half, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
-    if (j->kind <= FINISH_SLOPE && !encode(call, &o, &j->out_map)) return false;
+    if (j->kind <= EPILOGUE_SLOPE && !encode(call, &o, &j->out_map)) return false;
     o.x = p->y.half;
-    return j->kind != FINISH_SLOPE || encode(call, &o, &j->y_map);
+    return j->kind != EPILOGUE_SLOPE || encode(call, &o, &j->y_map);
 }
 
 template <int GROUPS, int N, bool K_MAJOR>
@@ -264,11 +264,11 @@ static int best_tile(const wk_hopper_product *p, int processors)
 
 // Whether weights are worth keeping: where there is a tile of rows for every other processor pair,
 // and few columns are made for nothing.
-static bool stays(const wk_hopper_product *p, int processors)
+static bool resident(const wk_hopper_product *p, int processors)
 {
     enum { ROWS = 64, FEWEST_COLUMNS = 320 };
     size_t tiles = (p->m + ROWS - 1) / ROWS * p->stacks;
-    return wk_hopper_can_stay(p) && p->n >= FEWEST_COLUMNS &&
+    return wk_hopper_fits_resident(p) && p->n >= FEWEST_COLUMNS &&
            2 * tiles >= (size_t)(processors / CLUSTER);
 }
 
@@ -288,8 +288,10 @@ static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, encod
 bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p)
 {
     if (!fits(c, p)) return false;
-    if (p->tile == WK_HOPPER_TILES) return wk_hopper_can_stay(p) && wk_hopper_stay(c, p);
-    if (p->tile == 0 && stays(p, c->processors) && wk_hopper_stay(c, p)) return true;
+    if (p->tile == WK_HOPPER_TILES)
+        return wk_hopper_fits_resident(p) && wk_hopper_multiply_resident(c, p);
+    if (p->tile == 0 && resident(p, c->processors) && wk_hopper_multiply_resident(c, p))
+        return true;
     encode_fn *call = find_encode();
     if (!call) return false;
     return p->transpose_b ? launch_tile<true>(c, p, call) : launch_tile<false>(c, p, call);

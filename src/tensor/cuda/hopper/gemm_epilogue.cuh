@@ -9,14 +9,14 @@
 
 #include "tensor/cuda/hopper/gemm_tile.cuh"
 
-static inline finish_kind kind_of(const wk_hopper_product *p)
+static inline epilogue_kind kind_of(const wk_hopper_product *p)
 {
     bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
-    if (p->n % 8 != 0) return FINISH_ANY;
-    if (!p->out.x && !p->add && !slope) return elu ? FINISH_ELU : FINISH_BIAS;
+    if (p->n % 8 != 0) return EPILOGUE_ANY;
+    if (!p->out.x && !p->add && !slope) return elu ? EPILOGUE_ELU : EPILOGUE_BIAS;
     if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
-        return FINISH_SLOPE;
-    return elu || slope ? FINISH_ANY : FINISH_SUM;
+        return EPILOGUE_SLOPE;
+    return elu || slope ? EPILOGUE_ANY : EPILOGUE_SUM;
 }
 
 static __device__ inline float4 plus4(float4 a, float4 b)
@@ -147,7 +147,7 @@ static __device__ inline void finish_sums(const hopper_job &j, const float *piec
 }
 
 // All columns from FIRST on, chunk after chunk through the warp's piece of shared memory.
-template <finish_kind KIND, int FIRST, int N>
+template <epilogue_kind KIND, int FIRST, int N>
 static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], float *piece,
                                     const patch &p)
 {
@@ -162,7 +162,7 @@ static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], floa
             *(float2 *)(to + 8 * PITCH + 8 * i) = make_float2(d[from + 2], d[from + 3]);
         }
         __syncwarp();
-        if (KIND == FINISH_SUM)
+        if (KIND == EPILOGUE_SUM)
             finish_sums<COLS>(j, piece, p);
         else
             finish_any<COLS>(j, piece, p);
@@ -211,10 +211,10 @@ struct biases {
 };
 
 // Two neighbouring results; y is the word of the buffer where they will lie.
-template <finish_kind KIND>
+template <epilogue_kind KIND>
 static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
 {
-    if (KIND == FINISH_SLOPE) {
+    if (KIND == EPILOGUE_SLOPE) {
         // wk_activate_slope of ELU, the smaller of y and 0 for two at once.
         __nv_bfloat162 low = __hmin2_nan(*(__nv_bfloat162 *)&y, __float2bfloat162_rn(0.0f));
         float2 of = wk_two_floats(*(unsigned *)&low);
@@ -222,7 +222,7 @@ static __device__ inline unsigned finish_pair(float a, float b, float2 bias, uns
     }
     a += bias.x;
     b += bias.y;
-    if (KIND == FINISH_ELU)
+    if (KIND == EPILOGUE_ELU)
         return wk_two_halves(wk_activate_half(WK_ELU, a), wk_activate_half(WK_ELU, b));
     return wk_two_halves(a, b);
 }
@@ -242,7 +242,7 @@ static __device__ inline void send(const CUtensorMap *map, unsigned from, const 
                  : "memory");
 }
 
-template <class T, finish_kind KIND, int N>
+template <class T, epilogue_kind KIND, int N>
 static __device__ inline void write_halves(const hopper_job &j, float (&d)[N / 2], unsigned buffer,
                                            const patch &p)
 {
@@ -256,16 +256,16 @@ static __device__ inline void write_halves(const hopper_job &j, float (&d)[N / 2
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
             const float *of = d + (half * BLOCKS + i) * 4;
-            float2 bias = KIND == FINISH_SLOPE ? make_float2(0, 0) : columns[i];
+            float2 bias = KIND == EPILOGUE_SLOPE ? make_float2(0, 0) : columns[i];
             unsigned y[2] = {};
-            if (KIND == FINISH_SLOPE) {
+            if (KIND == EPILOGUE_SLOPE) {
                 y[0] = load_word(from + at + 16 * i);
                 y[1] = load_word(from + at + 16 * i + 8 * ROW);
             }
             word[2 * i] = finish_pair<KIND>(of[0], of[1], bias, y[0]);
             word[2 * i + 1] = finish_pair<KIND>(of[2], of[3], bias, y[1]);
         }
-        if (KIND != FINISH_SLOPE) wait_stores_read<T::BUFFERS - 1>();
+        if (KIND != EPILOGUE_SLOPE) wait_stores_read<T::BUFFERS - 1>();
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {

@@ -17,7 +17,7 @@ enum {
     CHUNKS = COLS / 16, // of a lane
 };
 
-struct stays_result {
+struct resident_result {
     unsigned m, n;
     unsigned stride_bias;
     const float *bias;
@@ -35,7 +35,7 @@ template <bool K_MAJOR> static __device__ inline unsigned column_of(int eight)
 }
 
 template <bool K_MAJOR>
-static __device__ inline void load_biases(const stays_result &r, const patch &p,
+static __device__ inline void load_biases(const resident_result &r, const patch &p,
                                           float2 (&bias)[COLS / 8])
 {
     const float *from = r.bias + p.stack * r.stride_bias + p.col;
@@ -51,7 +51,7 @@ static __device__ inline void load_biases(const stays_result &r, const patch &p,
 struct chunk_rows {
     unsigned at, left, eight, eights; // of the upper row; rows and eights
 
-    __device__ chunk_rows(const stays_result &r, const patch &p)
+    __device__ chunk_rows(const resident_result &r, const patch &p)
     {
         unsigned row = p.row + threadIdx.x % 32 / 4;
         eights = r.n / 8;
@@ -72,7 +72,8 @@ struct chunk_rows {
     }
 };
 
-static __device__ inline void load_slopes(const stays_result &r, const patch &p, uint4 (&y)[CHUNKS])
+static __device__ inline void load_slopes(const resident_result &r, const patch &p,
+                                          uint4 (&y)[CHUNKS])
 {
     chunk_rows rows(r, p);
     unsigned lane = threadIdx.x % 4;
@@ -94,7 +95,7 @@ static __device__ inline void load_slopes(const stays_result &r, const patch &p,
 }
 
 // From words that four lanes have of each of four eights to one eight each.
-static __device__ inline void turn_words(unsigned (&word)[4])
+static __device__ inline void transpose_words(unsigned (&word)[4])
 {
 #pragma unroll
     for (int bit = 1; bit < 4; bit *= 2) {
@@ -111,13 +112,13 @@ static __device__ inline void turn_words(unsigned (&word)[4])
 
 // Stores a chunk; the last with two words of the upper row, then two of the lower.
 template <bool K_MAJOR>
-static __device__ inline void store_chunk(const stays_result &r, const chunk_rows &rows, int chunk,
-                                          unsigned (&word)[4])
+static __device__ inline void store_chunk(const resident_result &r, const chunk_rows &rows,
+                                          int chunk, unsigned (&word)[4])
 {
     unsigned lane = threadIdx.x % 4, lower = chunk % 2, eight = chunk / 2 * 4 + lane;
     uint4 *out = (uint4 *)r.out;
     const bool last = chunk + 1 == CHUNKS;
-    if (!K_MAJOR) turn_words(word);
+    if (!K_MAJOR) transpose_words(word);
     if (K_MAJOR && last) {
         eight = (CHUNKS - 1) * 2 + lane / 2;
         if (rows.has(0, eight))
@@ -135,7 +136,7 @@ static __device__ inline void store_chunk(const stays_result &r, const chunk_row
 }
 
 // What a lane needs besides its sums: slopes of a tile, or biases of a member.
-template <finish_kind KIND> struct beside {
+template <epilogue_kind KIND> struct epilogue_inputs {
     float2 bias[COLS / 8];
 
     __device__ float2 bias_of(int eight) const
@@ -149,7 +150,7 @@ template <finish_kind KIND> struct beside {
     }
 };
 
-template <> struct beside<FINISH_SLOPE> {
+template <> struct epilogue_inputs<EPILOGUE_SLOPE> {
     uint4 y[CHUNKS];
 
     __device__ float2 bias_of(int) const
@@ -163,9 +164,9 @@ template <> struct beside<FINISH_SLOPE> {
     }
 };
 
-template <bool K_MAJOR, finish_kind KIND>
-static __device__ inline void finish(const stays_result &r, const float (&d)[COLS / 2],
-                                     const beside<KIND> &with, const patch &p)
+template <bool K_MAJOR, epilogue_kind KIND>
+static __device__ inline void finish(const resident_result &r, const float (&d)[COLS / 2],
+                                     const epilogue_inputs<KIND> &with, const patch &p)
 {
     chunk_rows rows(r, p);
 #pragma unroll

@@ -11,42 +11,42 @@
 #include "tensor/cuda/hopper/tensor_map.cuh"
 
 enum {
-    TILE = 64,       // rows
-    MOST_STEPS = 25, // of terms
-    MOST_BLOCKS = (MOST_STEPS + STEPS - 1) / STEPS,
+    TILE = 64,      // rows
+    STEPS_MAX = 25, // of terms
+    BLOCKS_MAX = (STEPS_MAX + STEPS - 1) / STEPS,
     RING_STAGE = TILE * K_BLOCK * 2,
     GROUPS = 2, // that multiply
     THREADS = 128 * (GROUPS + 1),
 };
 
-struct stays_job {
+struct resident_job {
     CUtensorMap a, y;
     CUtensorMap block[2], step[2]; // of b: boxes of a block of terms or of a step; the last box
     unsigned tiles_m, tiles;       // of a member, and of all
     term_blocks terms;
     unsigned move_a, move_b; // 0 where the stack shares the operand
-    stays_result result;
+    resident_result result;
 };
 
 // Bytes in shared memory, and where things lie there. A last block of terms that is not whole lies
 // step by step.
-template <bool K_MAJOR> struct stays_room {
+template <bool K_MAJOR> struct resident_room {
     enum {
         BOXES = (COLS + N_BOX - 1) / N_BOX,
         STEP = (K_MAJOR ? COLS : BOXES * N_BOX) * K_STEP * 2,
         BLOCK = STEPS * STEP,
-        WEIGHTS = MOST_STEPS * STEP,
+        WEIGHTS = STEPS_MAX * STEP,
         STAGES = (SHARED - 1024 - WEIGHTS - 512) / RING_STAGE,
-        TOTAL = 1024 + STAGES * RING_STAGE + WEIGHTS + 16 * (STAGES + MOST_BLOCKS),
+        TOTAL = 1024 + STAGES * RING_STAGE + WEIGHTS + 16 * (STAGES + BLOCKS_MAX),
     };
     unsigned ring, weights;
     unsigned full, empty; // barriers of stages
     unsigned there, read; // barriers of blocks of weights
 
-    __device__ explicit stays_room(const char *memory)
+    __device__ explicit resident_room(const char *memory)
         : ring(shared_address(memory)), weights(ring + STAGES * RING_STAGE),
           full(weights + WEIGHTS), empty(full + 8 * STAGES), there(empty + 8 * STAGES),
-          read(there + 8 * MOST_BLOCKS)
+          read(there + 8 * BLOCKS_MAX)
     {
     }
 
@@ -57,7 +57,7 @@ template <bool K_MAJOR> struct stays_room {
             wk_barrier_init(full + 8 * i, 1);
             wk_barrier_init(empty + 8 * i, CLUSTER);
         }
-        for (unsigned i = 0; i < MOST_BLOCKS; i++) {
+        for (unsigned i = 0; i < BLOCKS_MAX; i++) {
             wk_barrier_init(there + 8 * i, 1);
             wk_barrier_init(read + 8 * i, GROUPS);
         }
@@ -69,7 +69,7 @@ template <bool K_MAJOR> struct stays_room {
 struct piece {
     unsigned begin, end;
 
-    __device__ explicit piece(const stays_job &j)
+    __device__ explicit piece(const resident_job &j)
     {
         unsigned clusters = gridDim.x / CLUSTER, mine = blockIdx.x / CLUSTER;
         unsigned each = j.tiles / clusters, more = j.tiles % clusters;
@@ -82,7 +82,7 @@ struct piece {
 struct spot {
     unsigned row, stack, first, end;
 
-    __device__ spot(const stays_job &j, const piece &p, unsigned t)
+    __device__ spot(const resident_job &j, const piece &p, unsigned t)
     {
         stack = t / j.tiles_m;
         unsigned start = stack * j.tiles_m, limit = start + j.tiles_m;
@@ -92,7 +92,7 @@ struct spot {
     }
 };
 
-static __device__ inline bool is_whole(const stays_job &j, unsigned block)
+static __device__ inline bool is_whole(const resident_job &j, unsigned block)
 {
     return block + 1 < j.terms.count || j.terms.tail == STEPS;
 }
@@ -107,17 +107,18 @@ static __device__ inline void bring_box(const CUtensorMap (&map)[2], unsigned to
     int col = (int)(cluster_rank() * COLS + box * N_BOX);
     if (!K_MAJOR)
         fetch(to, &map[0], ready, col, k, matrix);
-    else if (box + 1 < stays_room<K_MAJOR>::BOXES)
+    else if (box + 1 < resident_room<K_MAJOR>::BOXES)
         fetch5(to, &map[0], ready, k, 0, col / 8, 0, matrix);
     else
         fetch5(to, &map[1], ready, k, 0, col / 4, 0, matrix);
 }
 
 template <bool K_MAJOR>
-static __device__ inline void bring_weights(const stays_job &j, const stays_room<K_MAJOR> &room,
-                                            unsigned block, unsigned stack)
+static __device__ inline void bring_weights(const resident_job &j,
+                                            const resident_room<K_MAJOR> &room, unsigned block,
+                                            unsigned stack)
 {
-    typedef stays_room<K_MAJOR> R;
+    typedef resident_room<K_MAJOR> R;
     bool whole = is_whole(j, block);
     unsigned parts = whole ? 1 : j.terms.tail, terms = whole ? K_BLOCK : K_STEP;
     unsigned ready = room.there + 8 * block, to = room.weights + block * R::BLOCK;
@@ -129,17 +130,17 @@ static __device__ inline void bring_weights(const stays_job &j, const stays_room
 }
 
 template <bool K_MAJOR>
-static __device__ void bring(const stays_job &j, const stays_room<K_MAJOR> &room)
+static __device__ void bring(const resident_job &j, const resident_room<K_MAJOR> &room)
 {
-    enum { HALF = TILE / CLUSTER, AHEAD = 1 };
+    enum { HALF = TILE / CLUSTER, PREFETCH = 1 };
     unsigned rank = cluster_rank(), loads = 0;
     piece mine(j);
-    ring_place<stays_room<K_MAJOR>::STAGES> at;
+    ring_place<resident_room<K_MAJOR>::STAGES> at;
     for (unsigned t = mine.begin; t < mine.end; t++) {
         spot s(j, mine, t);
         bool fresh = t == s.first;
-        if (j.result.y && t + AHEAD < s.end)
-            prefetch(&j.y, (int)(rank * COLS), (int)(s.row + AHEAD * TILE), (int)s.stack);
+        if (j.result.y && t + PREFETCH < s.end)
+            prefetch(&j.y, (int)(rank * COLS), (int)(s.row + PREFETCH * TILE), (int)s.stack);
         for (unsigned block = 0; block < j.terms.count; block++, at.move()) {
             if (fresh) {
                 wk_barrier_wait(room.read + 8 * block, (loads & 1) ^ 1);
@@ -171,14 +172,14 @@ template <bool K_MAJOR, int COUNT>
 static __device__ inline void multiply_last(float (&d)[COLS / 2], uint64_t a, unsigned weights,
                                             bool add)
 {
-    typedef stays_room<K_MAJOR> R;
+    typedef resident_room<K_MAJOR> R;
     uint64_t b = K_MAJOR ? describe_k_step(weights) : describe_n_major<K_STEP>(weights);
     multiply_steps<COUNT, K_MAJOR>(d, a, b, K_STEP * 2 >> 4, R::STEP >> 4, add);
 }
 
 // The products of a block of terms.
 template <bool K_MAJOR>
-static __device__ inline void multiply_block(const stays_job &j, unsigned block,
+static __device__ inline void multiply_block(const resident_job &j, unsigned block,
                                              float (&d)[COLS / 2], unsigned rows, unsigned weights)
 {
     const unsigned step_a = K_STEP * 2 >> 4;
@@ -206,15 +207,15 @@ static __device__ inline void give_back(unsigned stage, unsigned weights, unsign
 }
 
 // A multiplying warpgroup.
-template <bool K_MAJOR, finish_kind KIND>
-static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &room)
+template <bool K_MAJOR, epilogue_kind KIND>
+static __device__ void multiply(const resident_job &j, const resident_room<K_MAJOR> &room)
 {
-    typedef stays_room<K_MAJOR> R;
+    typedef resident_room<K_MAJOR> R;
     unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4;
     unsigned count = j.terms.count;
     piece mine(j);
     unsigned first_stack = mine.begin / j.tiles_m;
-    beside<KIND> with;
+    epilogue_inputs<KIND> with;
     for (unsigned t = mine.begin + group; t < mine.end; t += GROUPS) {
         spot s(j, mine, t);
         patch at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
@@ -222,7 +223,7 @@ static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &r
         unsigned times = last ? (s.end - s.first == 1 ? GROUPS : 1) : 0, held = 0;
         ring_place<R::STAGES> place((t - mine.begin) * count);
         float d[COLS / 2];
-        if constexpr (KIND == FINISH_SLOPE)
+        if constexpr (KIND == EPILOGUE_SLOPE)
             load_slopes(j.result, at, with.y);
         else if (fresh)
             load_biases<K_MAJOR>(j.result, at, with.bias);
@@ -245,11 +246,12 @@ static __device__ void multiply(const stays_job &j, const stays_room<K_MAJOR> &r
     }
 }
 
-template <bool K_MAJOR, finish_kind KIND>
-__global__ void __launch_bounds__(THREADS, 1) stays_kernel(const __grid_constant__ stays_job j)
+template <bool K_MAJOR, epilogue_kind KIND>
+__global__ void __launch_bounds__(THREADS, 1)
+    resident_kernel(const __grid_constant__ resident_job j)
 {
     extern __shared__ char raw[];
-    stays_room<K_MAJOR> room(whole_memory(raw));
+    resident_room<K_MAJOR> room(whole_memory(raw));
     if (threadIdx.x == 0) room.init();
     cluster_sync();
     wk_begin();
@@ -267,7 +269,7 @@ __global__ void __launch_bounds__(THREADS, 1) stays_kernel(const __grid_constant
 
 // The host's side.
 
-static bool map_operands(const wk_hopper_product *p, stays_job *j)
+static bool map_operands(const wk_hopper_product *p, resident_job *j)
 {
     encode_fn *call = find_encode();
     if (!call) return false;
@@ -289,44 +291,44 @@ static bool map_operands(const wk_hopper_product *p, stays_job *j)
     if (!p->transpose_b)
         return encode(call, &block, &j->block[0]) && encode(call, &step, &j->step[0]);
     for (unsigned i = 0; i < 2; i++)
-        if (!encode_turned(call, &block, 8 >> i, &j->block[i]) ||
-            !encode_turned(call, &step, 8 >> i, &j->step[i]))
+        if (!encode_transposed(call, &block, 8 >> i, &j->block[i]) ||
+            !encode_transposed(call, &step, 8 >> i, &j->step[i]))
             return false;
     return true;
 }
 
-template <bool K_MAJOR, finish_kind KIND>
-static void launch(const wk_cuda_call *c, const stays_job &j)
+template <bool K_MAJOR, epilogue_kind KIND>
+static void launch(const wk_cuda_call *c, const resident_job &j)
 {
-    launch_clusters(c, stays_kernel<K_MAJOR, KIND>, j.tiles, THREADS, stays_room<K_MAJOR>::TOTAL,
-                    j);
+    launch_clusters(c, resident_kernel<K_MAJOR, KIND>, j.tiles, THREADS,
+                    resident_room<K_MAJOR>::TOTAL, j);
 }
 
-bool wk_hopper_can_stay(const wk_hopper_product *p)
+bool wk_hopper_fits_resident(const wk_hopper_product *p)
 {
-    return p->terms == 1 && !p->reduce && p->term[0].k <= MOST_STEPS * K_STEP &&
-           p->n <= CLUSTER * COLS && kind_of(p) <= FINISH_SLOPE;
+    return p->terms == 1 && !p->reduce && p->term[0].k <= STEPS_MAX * K_STEP &&
+           p->n <= CLUSTER * COLS && kind_of(p) <= EPILOGUE_SLOPE;
 }
 
-bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p)
+bool wk_hopper_multiply_resident(const wk_cuda_call *c, const wk_hopper_product *p)
 {
-    stays_job j = {};
+    resident_job j = {};
     if (!map_operands(p, &j)) return false;
     j.tiles_m = (unsigned)((p->m + TILE - 1) / TILE);
     j.tiles = j.tiles_m * (unsigned)p->stacks;
     j.terms = blocks_of_terms(p->term[0].k);
     j.result = {(unsigned)p->m, (unsigned)p->n, (unsigned)p->stride_bias,
                 p->bias,        p->y.half,      p->out.half};
-    finish_kind kind = kind_of(p);
-    if (kind == FINISH_SLOPE)
-        launch<true, FINISH_SLOPE>(c, j);
-    else if (kind == FINISH_ELU && p->transpose_b)
-        launch<true, FINISH_ELU>(c, j);
-    else if (kind == FINISH_ELU)
-        launch<false, FINISH_ELU>(c, j);
+    epilogue_kind kind = kind_of(p);
+    if (kind == EPILOGUE_SLOPE)
+        launch<true, EPILOGUE_SLOPE>(c, j);
+    else if (kind == EPILOGUE_ELU && p->transpose_b)
+        launch<true, EPILOGUE_ELU>(c, j);
+    else if (kind == EPILOGUE_ELU)
+        launch<false, EPILOGUE_ELU>(c, j);
     else if (p->transpose_b)
-        launch<true, FINISH_BIAS>(c, j);
+        launch<true, EPILOGUE_BIAS>(c, j);
     else
-        launch<false, FINISH_BIAS>(c, j);
+        launch<false, EPILOGUE_BIAS>(c, j);
     return true;
 }

@@ -6,9 +6,9 @@
 
 /// Whether a product whose operands the kernels of gemm.cuh can read has few enough terms and
 /// columns, and a result in bf16 alone.
-bool wk_hopper_can_stay(const wk_hopper_product *p);
+bool wk_hopper_fits_resident(const wk_hopper_product *p);
 
 /// Puts such a product on the stream; false, having done nothing, where addresses do not allow it.
-bool wk_hopper_stay(const wk_cuda_call *c, const wk_hopper_product *p);
+bool wk_hopper_multiply_resident(const wk_cuda_call *c, const wk_hopper_product *p);
 
 #endif

@@ -21,7 +21,7 @@ enum {
 
 // What happens to results: bf16 alone after bias and ELU, bias, or slopes; sums in float32; or any
 // other mixture.
-enum finish_kind { FINISH_ELU, FINISH_BIAS, FINISH_SLOPE, FINISH_SUM, FINISH_ANY };
+enum epilogue_kind { EPILOGUE_ELU, EPILOGUE_BIAS, EPILOGUE_SLOPE, EPILOGUE_SUM, EPILOGUE_ANY };
 
 struct hopper_job {
     CUtensorMap a[2], b[2], y_map, out_map;
@@ -30,7 +30,7 @@ struct hopper_job {
     unsigned segments;             // matrices of term 0 that are summed
     unsigned blocks[2];            // of terms
     unsigned move_a[2], move_b[2]; // 0 where the stack shares the operand
-    finish_kind kind;
+    epilogue_kind kind;
     bool elu, slope;
     unsigned stride_bias;
     const float *bias, *add;

@@ -55,8 +55,8 @@ static bool encode(encode_fn *call, const operand_map *o, CUtensorMap *map)
 
 // The same for fetch5, boxes of 4 * `columns` rows: first of `columns` neighbouring rows the first
 // two, then of the `columns` after these, four times; then the next two of all these, and so on.
-static inline bool encode_turned(encode_fn *call, const operand_map *o, unsigned columns,
-                                 CUtensorMap *map)
+static inline bool encode_transposed(encode_fn *call, const operand_map *o, unsigned columns,
+                                     CUtensorMap *map)
 {
     size_t row = o->row * sizeof *o->x, stride = o->count > 1 ? o->stride : o->rows * o->row;
     cuuint64_t dims[5] = {o->cols, 2, o->rows / columns, columns / 2, o->count};

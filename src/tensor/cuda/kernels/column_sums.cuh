@@ -19,9 +19,9 @@ static inline wk_column_cut wk_column_cut_of(const wk_cuda_call *c, size_t outer
                                              size_t cols)
 {
     size_t tiles = outer * ((cols + WK_TILE_COLS - 1) / WK_TILE_COLS);
-    size_t wanted = WK_COLUMN_BLOCKS * (size_t)c->processors / tiles, most = (rows + 63) / 64;
+    size_t wanted = WK_COLUMN_BLOCKS * (size_t)c->processors / tiles, limit = (rows + 63) / 64;
     size_t chunks = wanted < 1 ? 1 : wanted;
-    if (chunks > most) chunks = most;
+    if (chunks > limit) chunks = limit;
     size_t chunk_rows = (rows + chunks - 1) / chunks;
     wk_column_cut cut = {(unsigned)rows, (unsigned)cols,
                          (unsigned)((rows + chunk_rows - 1) / chunk_rows), (unsigned)chunk_rows};
@@ -55,7 +55,7 @@ enum { WK_COLLECT = 512 };
 static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const float *partial,
                                          float *y)
 {
-    enum { AHEAD = 16 }; // loads under way at once
+    enum { PREFETCH = 16 }; // loads under way at once
     __shared__ float part[WK_COLLECT];
     wk_begin();
     const unsigned high = blockDim.y;
@@ -63,15 +63,15 @@ static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const f
     unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
     const float *from = partial + (size_t)blockIdx.y * chunks * cols + col;
     float sum = 0;
-    for (unsigned k = threadIdx.y; col < cols && k < chunks; k += AHEAD * high) {
-        float v[AHEAD];
+    for (unsigned k = threadIdx.y; col < cols && k < chunks; k += PREFETCH * high) {
+        float v[PREFETCH];
 #pragma unroll
-        for (unsigned i = 0; i < AHEAD; i++) {
+        for (unsigned i = 0; i < PREFETCH; i++) {
             unsigned chunk = k + i * high;
             v[i] = chunk < chunks ? from[(size_t)chunk * cols] : 0.0f;
         }
 #pragma unroll
-        for (unsigned i = 0; i < AHEAD; i++)
+        for (unsigned i = 0; i < PREFETCH; i++)
             sum += v[i];
     }
     part[at] = sum;
@@ -105,8 +105,8 @@ static inline wk_quad_cut wk_quad_cut_of(const wk_cuda_call *c, size_t outer, si
     size_t wide = quads < WK_QUADS_WIDE ? quads : WK_QUADS_WIDE, high = WK_QUADS / wide;
     size_t tiles = outer * ((quads + wide - 1) / wide);
     size_t blocks = WK_COLUMN_BLOCKS * (size_t)c->processors;
-    size_t wanted = (blocks + tiles - 1) / tiles, most = (rows + 4 * high - 1) / (4 * high);
-    size_t chunks = wanted < most ? wanted : most;
+    size_t wanted = (blocks + tiles - 1) / tiles, limit = (rows + 4 * high - 1) / (4 * high);
+    size_t chunks = wanted < limit ? wanted : limit;
     size_t chunk_rows = (rows + chunks - 1) / chunks;
     wk_quad_cut cut = {(unsigned)rows,
                        (unsigned)quads,

@@ -14,7 +14,7 @@
 enum { BLOCK_BYTES = 48 << 20 };
 // Products of weight gradients that run at once on a multiprocessor, in tiles of 128 by 128, and
 // groups at most.
-enum { TILES = 2, MOST_GROUPS = 128 };
+enum { TILES = 2, GROUPS_MAX = 128 };
 
 static size_t stacks_of(wk_shape image)
 {
@@ -273,7 +273,7 @@ static weight_cut cut_weights(const wk_cuda_call *c, const wk_conv_sizes *z, uns
 {
     unsigned tiles = divide_up(z->patch, 128) * divide_up(z->small_c, 128);
     unsigned groups = TILES * (unsigned)c->processors / tiles;
-    groups = groups < 1 ? 1 : groups > MOST_GROUPS ? MOST_GROUPS : groups;
+    groups = groups < 1 ? 1 : groups > GROUPS_MAX ? GROUPS_MAX : groups;
     if (groups > block) groups = block;
     weight_cut cut = {groups, block / groups};
     return cut;
@@ -300,8 +300,7 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                              const float *y, float *dw)
 {
-    if (wk_cuda_colour_weights_planes(c, z, x, y, dw) ||
-        wk_cuda_conv_weights_direct(c, z, x, y, dw))
+    if (wk_cuda_rgb_weights_planes(c, z, x, y, dw) || wk_cuda_conv_weights_direct(c, z, x, y, dw))
         return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
@@ -343,7 +342,7 @@ static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
     for (size_t s = 0; s < stacks; s++)
         sloped = f(c, &z, wk_call_in(c, 0) + s * dx, wk_call_in(c, 1) + s * z.weights,
                    bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL, wk_call_out(c, 0) + s * dy);
-    if (c->merged && !sloped) wk_cuda_call_bias_act_grad(c + 1);
+    if (c->fused && !sloped) wk_cuda_call_bias_act_grad(c + 1);
 }
 
 // Whether a call takes the slope of ELU in the place of an image's gradient, and sums its columns.
@@ -359,11 +358,11 @@ static bool slopes(const wk_cuda_call *c, const wk_cuda_call *gradient)
            wk_call_input_shape(gradient, 0).rank == 4;
 }
 
-void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count)
+void wk_cuda_fuse_slope(wk_cuda_call *calls, size_t count)
 {
     for (size_t i = 0; i + 1 < count; i++) {
         if (!slopes(&calls[i + 1], &calls[i])) continue;
-        calls[i].merged = 1;
+        calls[i].fused = 1;
         calls[i + 1].skipped = true;
     }
 }

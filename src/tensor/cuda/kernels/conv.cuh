@@ -9,7 +9,7 @@ extern "C" {
 }
 
 /// Pixels of three colours in bf16 as of four, the last zero.
-const __nv_bfloat16 *wk_cuda_four_colours(const wk_cuda_call *c, size_t pixels, const float *x);
+const __nv_bfloat16 *wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels, const float *x);
 /// y = act(conv(x, w) + bias), large to small, by tensor cores that read bf16 images in place.
 /// False, and nothing is done, for sizes, addresses or a precision that this does not suit.
 bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
@@ -28,7 +28,7 @@ bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
 bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                            const float *bias);
 /// The third there, for large images of three colours.
-bool wk_cuda_colour_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                   const float *large, const float *small, float *dw);
+bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
+                                const float *small, float *dw);
 
 #endif

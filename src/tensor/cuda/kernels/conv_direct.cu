@@ -46,7 +46,7 @@ static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed
            (uintptr_t)y % sizeof(float2) == 0;
 }
 
-const __nv_bfloat16 *wk_cuda_four_colours(const wk_cuda_call *c, size_t pixels, const float *x)
+const __nv_bfloat16 *wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels, const float *x)
 {
     __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, pixels * 4 * sizeof *y);
     wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
@@ -74,8 +74,8 @@ static const __nv_bfloat16 *four_weights(const wk_cuda_call *c, const wk_conv_si
 static const __nv_bfloat16 *large_side(const wk_cuda_call *c, const wk_conv_sizes *z,
                                        const float *x)
 {
-    if (z->large_c != WK_CONV_COLOURS) return wk_cuda_half(c, x, z->batch * z->large_count);
-    return wk_cuda_four_colours(c, (size_t)z->batch * z->large * z->large, x);
+    if (z->large_c != WK_CONV_RGB) return wk_cuda_half(c, x, z->batch * z->large_count);
+    return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x);
 }
 
 static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const float *bias, float *y)
@@ -122,8 +122,7 @@ bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, bias, y);
     j.left = large_side(c, z, x);
-    j.right =
-        z->large_c == WK_CONV_COLOURS ? four_weights(c, z, w) : wk_cuda_half(c, w, z->weights);
+    j.right = z->large_c == WK_CONV_RGB ? four_weights(c, z, w) : wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->small_count, &j);
     choose_store(&j, z->small_c);
@@ -154,7 +153,7 @@ bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const 
 static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const wk_conv_sizes *read,
                            unsigned groups, const float *sums, float *dw)
 {
-    if (z->large_c != WK_CONV_COLOURS) {
+    if (z->large_c != WK_CONV_RGB) {
         if (groups > 1) wk_cuda_column_sums(c, 1, groups, z->weights, 1, sums, dw);
         return;
     }
@@ -183,7 +182,7 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
     unsigned group_steps = (steps + groups - 1) / groups;
     j.group = group_steps * DEPTH;
     groups = (steps + group_steps - 1) / group_steps;
-    if (groups > 1 || z->large_c == WK_CONV_COLOURS)
+    if (groups > 1 || z->large_c == WK_CONV_RGB)
         j.y = (float *)wk_cuda_scratch(c, groups * read.weights * sizeof(float));
     choose_store(&j, z->small_c);
     launch_for<WEIGHTS>(c, j, read.patch, groups);

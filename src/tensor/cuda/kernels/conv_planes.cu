@@ -3,7 +3,7 @@
 #include "tensor/cuda/hopper/conv.cuh"
 #include "tensor/cuda/kernels/column_sums.cuh"
 
-enum { CHUNK = WK_CONV_CHUNK, TERMS = 16, CHUNK_BYTES = 16, MOST_TAPS = 64 };
+enum { CHUNK = WK_CONV_CHUNK, TERMS = 16, CHUNK_BYTES = 16, TAPS_MAX = 64 };
 enum { SHARED = 226 << 10 }; // bytes of shared memory that a block can have
 
 static bool aligned(const void *x)
@@ -21,14 +21,14 @@ static unsigned taps_of(const wk_conv_sizes *z, unsigned residue)
 static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, size_t count)
 {
     return c->precision == WK_CUDA_BF16 && z->stride == 2 && z->large > z->kernel &&
-           z->kernel >= 2 && z->kernel * z->kernel <= MOST_TAPS && z->small_c % CHUNK == 0 &&
+           z->kernel >= 2 && z->kernel * z->kernel <= TAPS_MAX && z->small_c % CHUNK == 0 &&
            z->batch * z->large_count < (size_t)1 << 31 &&
            z->batch * z->small_count < (size_t)1 << 31 && count == wk_call_count(c) && c->hopper;
 }
 
 static bool is_coloured(const wk_conv_sizes *z)
 {
-    return z->large_c == WK_CONV_COLOURS && z->large % 2 == 0 && z->kernel % 2 == 0;
+    return z->large_c == WK_CONV_RGB && z->large % 2 == 0 && z->kernel % 2 == 0;
 }
 
 // Whether few enough of the places are beyond the small image's edge.
@@ -46,10 +46,10 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
     return x;
 }
 
-static void divide_chunks(wk_planes_image *x, unsigned beside)
+static void divide_chunks(wk_planes_image *x, unsigned paired)
 {
-    x->beside = x->plane_chunks % 2 ? 1 : beside;
-    x->by_across = wk_divisor_of(x->plane_chunks / x->beside);
+    x->paired = x->plane_chunks % 2 ? 1 : paired;
+    x->by_across = wk_divisor_of(x->plane_chunks / x->paired);
 }
 
 // The large image as four planes of every other pixel.
@@ -73,7 +73,7 @@ static wk_planes_image large_planes(const wk_conv_sizes *z)
 static wk_planes_image large_colours(const wk_conv_sizes *z)
 {
     wk_planes_image x = places_of(z, z->large / 2);
-    unsigned line = z->large * (WK_CONV_COLOURS + 1);
+    unsigned line = z->large * (WK_CONV_RGB + 1);
     x.split = 1;
     x.side = z->large / 2;
     x.plane_chunks = 2;
@@ -101,7 +101,7 @@ static wk_planes_image small_plane(const wk_conv_sizes *z)
 static const __nv_bfloat16 *four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
                                          const float *x)
 {
-    return wk_cuda_four_colours(c, (size_t)z->batch * z->large * z->large, x);
+    return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x);
 }
 
 // A term and a column of the product, in the weights [kernel][kernel][large_c][small_c]: their
@@ -131,8 +131,8 @@ static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned
     }
     // The terms of a tap are row, column and colour of a place.
     down = tap / o.taps[0] * 2 + channel / CHUNK, right = tap % o.taps[0] * 2 + channel / 4 % 2;
-    *place = ((down * o.kernel + right) * WK_CONV_COLOURS + channel % 4) * o.small_c + n;
-    return down < o.kernel && channel % 4 < WK_CONV_COLOURS;
+    *place = ((down * o.kernel + right) * WK_CONV_RGB + channel % 4) * o.small_c + n;
+    return down < o.kernel && channel % 4 < WK_CONV_RGB;
 }
 
 // The weights as the kernels read them.
@@ -141,7 +141,7 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
 {
     weights_order o = {z->kernel,  z->large_c,  z->small_c,
                        j->columns, j->channels, {j->taps[0], j->taps[1]},
-                       transposed, j->joined,   !transposed && z->large_c == WK_CONV_COLOURS};
+                       transposed, j->joined,   !transposed && z->large_c == WK_CONV_RGB};
     unsigned wide = wk_planes_columns(j), depth = WK_PLANES_DEPTH(wide);
     unsigned blocks = (j->columns + wide - 1) / wide;
     j->steps = (j->taps[0] * j->taps[0] * j->channels + depth - 1) / depth;
@@ -172,11 +172,11 @@ static bool choose_result(const wk_cuda_call *c, wk_planes *j)
 {
     wk_activation act = c->node->attrs.conv.activation;
     j->elu = act == WK_ELU;
-    j->sloped = c->merged;
-    j->out = wk_call_store(c + c->merged, 0);
+    j->sloped = c->fused;
+    j->out = wk_call_store(c + c->fused, 0);
     if (j->sloped) j->slope = wk_call_load(c + 1, 1);
     if (!j->out.aligned8() || !j->slope.aligned8()) return false;
-    if (j->result_c == WK_CONV_COLOURS) return act == WK_IDENTITY && !j->sloped;
+    if (j->result_c == WK_CONV_RGB) return act == WK_IDENTITY && !j->sloped;
     return act == WK_IDENTITY || (j->elu && !j->out.x);
 }
 
@@ -268,14 +268,14 @@ bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     return true;
 }
 
-bool wk_cuda_colour_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                   const float *large, const float *small, float *dw)
+bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
+                                const float *small, float *dw)
 {
     unsigned taps = z->kernel / 2;
     if (!suits(c, z, z->weights) || !is_coloured(z) ||
-        !wk_cuda_colour_weights_suit(taps, z->small_c, z->large / 2))
+        !wk_cuda_rgb_weights_suit(taps, z->small_c, z->large / 2))
         return false;
-    wk_colour_weights j = {};
+    wk_rgb_weights j = {};
     j.x = large_colours(z);
     j.small = wk_cuda_half(c, small, z->batch * z->small_count);
     if (!aligned(j.small)) return false;
@@ -284,7 +284,7 @@ bool wk_cuda_colour_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z
     j.small_c = z->small_c;
     j.groups = (unsigned)c->processors;
     j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
-    wk_cuda_colour_weights(c, &j, taps);
+    wk_cuda_rgb_weights(c, &j, taps);
     wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
     return true;
 }

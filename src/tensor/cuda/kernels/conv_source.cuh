@@ -10,7 +10,7 @@ enum mode { FORWARD, TRANSPOSED, WEIGHTS };
 enum { ROWS = 128, DEPTH = 32, STAGES = 4, THREADS = 256, CHUNK = WK_CONV_CHUNK };
 
 // A tile in shared memory; its rows are padded so that eight of them touch all banks.
-enum { ROW_LEFT = DEPTH + 8, ROW_LEFT_TURNED = ROWS + 8 };
+enum { ROW_LEFT = DEPTH + 8, ROW_LEFT_TRANSPOSED = ROWS + 8 };
 
 typedef struct conv_job {
     wk_conv_sizes z;
@@ -231,7 +231,8 @@ static __device__ source source_of(const conv_job &j, const block_work &b)
     unsigned row = id / (DEPTH / CHUNK), at = id % (DEPTH / CHUNK) * CHUNK;
     s.left_to = s.right_to = (row * ROW_LEFT + at) * size;
     if (MODE == WEIGHTS)
-        s.left_to = (id / (ROWS / CHUNK) * ROW_LEFT_TURNED + id % (ROWS / CHUNK) * CHUNK) * size;
+        s.left_to =
+            (id / (ROWS / CHUNK) * ROW_LEFT_TRANSPOSED + id % (ROWS / CHUNK) * CHUNK) * size;
     if (MODE != TRANSPOSED)
         s.right_to = (id / (COLS / CHUNK) * (COLS + 8) + id % (COLS / CHUNK) * CHUNK) * size;
     if (MODE == WEIGHTS) return s;
@@ -258,7 +259,7 @@ static __device__ void load_left(const conv_job &j, const block_work &b, const s
                                  unsigned tile)
 {
     const unsigned size = sizeof(__nv_bfloat16);
-    const unsigned further = MODE == WEIGHTS ? THREADS / (ROWS / CHUNK) * ROW_LEFT_TURNED * size
+    const unsigned further = MODE == WEIGHTS ? THREADS / (ROWS / CHUNK) * ROW_LEFT_TRANSPOSED * size
                                              : THREADS / (DEPTH / CHUNK) * ROW_LEFT * size;
 #pragma unroll
     for (unsigned i = 0; i < 2; i++) {

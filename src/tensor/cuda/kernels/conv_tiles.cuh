@@ -5,9 +5,9 @@
 
 #include "tensor/cuda/kernels/conv_source.cuh"
 
-static __device__ void load_matrix4(unsigned (&r)[4], unsigned place, bool turned)
+static __device__ void load_matrix4(unsigned (&r)[4], unsigned place, bool transposed)
 {
-    if (turned)
+    if (transposed)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                      : "r"(place));
@@ -17,9 +17,9 @@ static __device__ void load_matrix4(unsigned (&r)[4], unsigned place, bool turne
                      : "r"(place));
 }
 
-static __device__ void load_matrix2(unsigned (&r)[4], unsigned place, bool turned)
+static __device__ void load_matrix2(unsigned (&r)[4], unsigned place, bool transposed)
 {
-    if (turned)
+    if (transposed)
         asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
                      : "=r"(r[0]), "=r"(r[1])
                      : "r"(place));
@@ -49,7 +49,7 @@ template <int MODE, int COLS> static __device__ void lane_places(unsigned *left,
 {
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, in = lane % 8, quarter = lane / 8;
     unsigned m = warp / 2 * 32 + quarter % 2 * 8, k = quarter / 2 * 8;
-    *left = MODE == WEIGHTS ? (k + in) * ROW_LEFT_TURNED + m : (m + in) * ROW_LEFT + k;
+    *left = MODE == WEIGHTS ? (k + in) * ROW_LEFT_TRANSPOSED + m : (m + in) * ROW_LEFT + k;
     unsigned n = warp % 2 * (COLS / 2) + quarter / 2 * 8;
     k = quarter % 2 * 8;
     *right = MODE == TRANSPOSED ? (n + in) * ROW_LEFT + k : (k + in) * (COLS + 8) + n;
@@ -62,7 +62,7 @@ static __device__ void multiply_tiles(unsigned left, unsigned right, sums<COLS> 
 {
     const unsigned size = sizeof(__nv_bfloat16);
     const unsigned left_m = MODE == WEIGHTS ? size : ROW_LEFT * size;
-    const unsigned left_k = MODE == WEIGHTS ? ROW_LEFT_TURNED * size : size;
+    const unsigned left_k = MODE == WEIGHTS ? ROW_LEFT_TRANSPOSED * size : size;
     const unsigned right_n = MODE == TRANSPOSED ? ROW_LEFT * size : size;
     const unsigned right_k = MODE == TRANSPOSED ? size : (COLS + 8) * size;
 #pragma unroll
@@ -180,7 +180,7 @@ static __device__ void store(const conv_job &j, const block_work &b, const sums<
 }
 
 template <int MODE, int COLS> struct tile_sizes {
-    static const int left = MODE == WEIGHTS ? DEPTH * ROW_LEFT_TURNED : ROWS * ROW_LEFT;
+    static const int left = MODE == WEIGHTS ? DEPTH * ROW_LEFT_TRANSPOSED : ROWS * ROW_LEFT;
     static const int right = MODE == TRANSPOSED ? COLS * ROW_LEFT : DEPTH * (COLS + 8);
     static const int stage = left + right;
     static const int bytes = STAGES * stage * (int)sizeof(__nv_bfloat16);

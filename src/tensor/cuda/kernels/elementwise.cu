@@ -87,7 +87,7 @@ void wk_cuda_call_affine(const wk_cuda_call *c)
     wk_cuda_each(c, wk_call_count(c), [=] __device__(unsigned i) { y[i] = scale * x[i] + offset; });
 }
 
-void wk_cuda_call_at_least(const wk_cuda_call *c)
+void wk_cuda_call_clamp_min(const wk_cuda_call *c)
 {
     const float *x = wk_call_in(c, 0);
     float *y = wk_call_out(c, 0), limit = c->node->attrs.floor;
@@ -96,7 +96,7 @@ void wk_cuda_call_at_least(const wk_cuda_call *c)
                  [=] __device__(unsigned i) { y[i] = x[i] < limit ? limit : x[i]; });
 }
 
-void wk_cuda_call_at_least_grad(const wk_cuda_call *c)
+void wk_cuda_call_clamp_min_grad(const wk_cuda_call *c)
 {
     const float *dy = wk_call_in(c, 0), *x = wk_call_in(c, 1);
     float *dx = wk_call_out(c, 0), limit = c->node->attrs.floor;

@@ -92,14 +92,14 @@ static void round_operand(const wk_cuda_call *c, operand *m)
     }
     const float *x = (const float *)m->x;
     size_t n = m->matrices * m->rows * m->cols;
-    __nv_bfloat16 *y = wk_cuda_shadow(c->lane, x);
+    __nv_bfloat16 *y = wk_cuda_shadow(c->context, x);
     wk_cuda_span span = {(const char *)x, (const char *)(x + n)};
     if (!y) {
         y = half_scratch(c, n);
         round_to_half(c, n, x, y);
-    } else if (!wk_cuda_is_fresh(c->lane, span)) {
+    } else if (!wk_cuda_is_fresh(c->context, span)) {
         round_to_half(c, n, x, y);
-        wk_cuda_refreshed(c->lane, span);
+        wk_cuda_refreshed(c->context, span);
     }
     m->x = y;
 }
@@ -257,7 +257,7 @@ static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const oper
     l->c = layout_of(out, p->n, p->m, p->n, p->stride_c, p->stacks);
     if (cublasLtMatmulPreferenceCreate(&l->wish)) return false;
     (void)cublasLtMatmulPreferenceSetAttribute(l->wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                               &c->lane->workspace_size, sizeof(size_t));
+                                               &c->context->workspace_size, sizeof(size_t));
     tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b->x);
     tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a->x);
     tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c->out[0]);
@@ -282,13 +282,13 @@ static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, con
     light l = {};
     cublasLtMatmulHeuristicResult_t found = {};
     int count = 0;
-    bool done =
-        describe(c, p, a, b, &l) &&
-        !cublasLtMatmulAlgoGetHeuristic(c->lane->light, l.how, l.a, l.b, l.c, l.c, l.wish, 1,
-                                        &found, &count) &&
-        count > 0 &&
-        !cublasLtMatmul(c->lane->light, l.how, &one, b->x, l.a, a->x, l.b, &zero, out, l.c, out,
-                        l.c, &found.algo, c->lane->workspace, c->lane->workspace_size, c->stream);
+    bool done = describe(c, p, a, b, &l) &&
+                !cublasLtMatmulAlgoGetHeuristic(c->context->light, l.how, l.a, l.b, l.c, l.c,
+                                                l.wish, 1, &found, &count) &&
+                count > 0 &&
+                !cublasLtMatmul(c->context->light, l.how, &one, b->x, l.a, a->x, l.b, &zero, out,
+                                l.c, out, l.c, &found.algo, c->context->workspace,
+                                c->context->workspace_size, c->stream);
     forget_light(&l);
     return done;
 }
@@ -299,12 +299,12 @@ static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const oper
     const float one = 1;
     cudaDataType type = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     cublasStatus_t status = cublasGemmStridedBatchedEx(
-        c->lane->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+        c->context->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
         p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one, b->x,
         type, (int)b->row, (long long)b->stride, a->x, type, (int)a->row, (long long)a->stride,
         &beta, out, p->half_c ? CUDA_R_16BF : CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch,
         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    if (!c->lane->status) c->lane->status = status;
+    if (!c->context->status) c->context->status = status;
 }
 
 static operand operand_of(const void *x, size_t stacks, size_t stride, bool transposed, size_t rows,
@@ -426,7 +426,7 @@ static bool multiply_layer(const wk_cuda_call *c, const wk_cuda_product *given)
     if (!(tail->numbers & 1)) {
         p.half_c = true;
         p.bias = wk_cuda_half(c, (const float *)p.bias, wk_shape_count(bias));
-        out = wk_cuda_shadow(c->lane, (const float *)out);
+        out = wk_cuda_shadow(c->context, (const float *)out);
     }
     if (!wk_cuda_gemm(c, &p, c->in[0], c->in[1], out)) return false;
     if (p.half_c) (void)wk_call_store(tail, 0); // says that the copy is there
@@ -455,7 +455,7 @@ wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c)
 
 static void finish(const wk_cuda_call *tail)
 {
-    tail->lane->emitted = 0; // of the result before it is finished
+    tail->context->emitted = 0; // of the result before it is finished
     if (tail->node->op == WK_OP_bias_act)
         wk_cuda_call_bias_act(tail);
     else
@@ -468,11 +468,11 @@ void wk_cuda_call_matmul(const wk_cuda_call *c)
     if (wk_cuda_multiply_fused(c, &p)) return;
     if (c->before) {
         wk_cuda_call_matmul(c->before);
-        c->lane->emitted = 0;
+        c->context->emitted = 0;
     }
     if (p.accumulate && c->in[2] != c->out[0])
         wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
-    if (wk_cuda_multiply_few(c, &p)) {
+    if (wk_cuda_skinny_gemm(c, &p)) {
         if (c->tail) finish(c->tail);
         return;
     }

@@ -2,7 +2,7 @@
 // in registers from the load to the store. The exponentials are the fast ones, exact to some 1e-6.
 #include "tensor/cuda/kernels/gru_cell.cuh"
 
-enum { MOST_WARPS = 8 };
+enum { WARPS_MAX = 8 };
 
 static __device__ inline float sigmoid(float x)
 {
@@ -17,7 +17,7 @@ static __device__ inline float tangent(float x)
 // The sums of two numbers over the block, the same in every thread.
 static __device__ inline float2 block_sums(float a, float b)
 {
-    __shared__ float2 part[MOST_WARPS];
+    __shared__ float2 part[WARPS_MAX];
     float2 sum = make_float2(wk_warp_sum(a), wk_warp_sum(b));
     __syncthreads();
     if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = sum;
@@ -44,7 +44,7 @@ static __device__ inline float4 pack4(const four &x)
 }
 
 // pre + gate bias of the three gates; zeros for a thread without units.
-static __device__ inline void load_gates(const wk_cuda_cell &k, unsigned row, unsigned quad,
+static __device__ inline void load_gates(const wk_cuda_gru_cell &k, unsigned row, unsigned quad,
                                          bool real, four (&gate)[3])
 {
 #pragma unroll
@@ -60,7 +60,7 @@ static __device__ inline void load_gates(const wk_cuda_cell &k, unsigned row, un
     }
 }
 
-static __global__ void forward_kernel(wk_cuda_cell k, float epsilon, wk_out y, float *means,
+static __global__ void forward_kernel(wk_cuda_gru_cell k, float epsilon, wk_out y, float *means,
                                       float *rstds)
 {
     wk_begin();
@@ -103,7 +103,7 @@ static __global__ void forward_kernel(wk_cuda_cell k, float epsilon, wk_out y, f
     y.put4((size_t)row * (k.hidden / 4) + quad, pack4(result));
 }
 
-static __global__ void backward_kernel(wk_cuda_cell k, const float *means, const float *rstds,
+static __global__ void backward_kernel(wk_cuda_gru_cell k, const float *means, const float *rstds,
                                        wk_terms dy, wk_out dpre, float *dh)
 {
     wk_begin();
@@ -167,28 +167,28 @@ static bool aligned(const void *x)
     return (uintptr_t)x % 16 == 0;
 }
 
-static bool fits(const wk_cuda_call *c, const wk_cuda_cell *k)
+static bool fits(const wk_cuda_call *c, const wk_cuda_gru_cell *k)
 {
-    return c->precision == WK_CUDA_BF16 && k->hidden % 4 == 0 && k->hidden <= MOST_WARPS * 128 &&
+    return c->precision == WK_CUDA_BF16 && k->hidden % 4 == 0 && k->hidden <= WARPS_MAX * 128 &&
            aligned(k->pre) && aligned(k->gate_bias) && aligned(k->gain) && aligned(k->offset) &&
            aligned(k->h);
 }
 
-static unsigned threads_of(const wk_cuda_cell *k)
+static unsigned threads_of(const wk_cuda_gru_cell *k)
 {
     return (k->hidden / 4 + 31) / 32 * 32;
 }
 
-bool wk_cuda_cell_forward(const wk_cuda_call *c, const wk_cuda_cell *k, float epsilon, wk_out y,
-                          float *means)
+bool wk_cuda_gru_cell_forward(const wk_cuda_call *c, const wk_cuda_gru_cell *k, float epsilon,
+                              wk_out y, float *means)
 {
     if (!fits(c, k) || !y.aligned4()) return false;
     wk_launch(c, forward_kernel, k->rows, threads_of(k), *k, epsilon, y, means, means + k->rows);
     return true;
 }
 
-bool wk_cuda_cell_backward(const wk_cuda_call *c, const wk_cuda_cell *k, const float *means,
-                           const wk_terms &dy, wk_out dpre, float *dh)
+bool wk_cuda_gru_cell_backward(const wk_cuda_call *c, const wk_cuda_gru_cell *k, const float *means,
+                               const wk_terms &dy, wk_out dpre, float *dh)
 {
     if (!fits(c, k) || !dpre.aligned4() || dy.width != k->hidden || !aligned(dh)) return false;
     wk_launch(c, backward_kernel, k->rows, threads_of(k), *k, means, means + k->rows, dy, dpre, dh);

@@ -7,17 +7,17 @@
 
 /// What the cell reads: pre [rows,3 hidden], parameters [3 hidden] (the gate bias may be NULL), h
 /// [rows,hidden].
-typedef struct wk_cuda_cell {
+typedef struct wk_cuda_gru_cell {
     unsigned rows, hidden;
     const float *pre, *gate_bias, *gain, *offset, *h;
-} wk_cuda_cell;
+} wk_cuda_gru_cell;
 
 /// y and, for the way back, the rows' means and then 1/deviations. False if it does nothing because
 /// of precision, sizes or alignment.
-bool wk_cuda_cell_forward(const wk_cuda_call *c, const wk_cuda_cell *k, float epsilon, wk_out y,
-                          float *means);
+bool wk_cuda_gru_cell_forward(const wk_cuda_call *c, const wk_cuda_gru_cell *k, float epsilon,
+                              wk_out y, float *means);
 /// The gradients of pre and, by the direct path, of h. False as above.
-bool wk_cuda_cell_backward(const wk_cuda_call *c, const wk_cuda_cell *k, const float *means,
-                           const wk_terms &dy, wk_out dpre, float *dh);
+bool wk_cuda_gru_cell_backward(const wk_cuda_call *c, const wk_cuda_gru_cell *k, const float *means,
+                               const wk_terms &dy, wk_out dpre, float *dh);
 
 #endif

@@ -23,7 +23,7 @@ wk_out wk_binding_store(const wk_binding *b, int step, wk_role role)
     wk_out out = wk_call_store(c, tensor - c->node->outputs);
     const char *begin = (const char *)c->out[tensor - c->node->outputs];
     if (out.half)
-        wk_cuda_refreshed(c->lane, {begin, begin + wk_type_size(wk_info(c->g, tensor)->type)});
+        wk_cuda_refreshed(c->context, {begin, begin + wk_type_size(wk_info(c->g, tensor)->type)});
     return out;
 }
 

@@ -145,12 +145,12 @@ static __device__ inline void back_to_post(const backward_job &job, backward_mem
 template <class Z>
 static __device__ inline void fetch_means(const backward_job &job, backward_memory<Z> &m, int t)
 {
-    constexpr int most = (Z::state_blocks + 15) / 16;
-    float2 pairs[most];
+    constexpr int limit = (Z::state_blocks + 15) / 16;
+    float2 pairs[limit];
     fetch_pairs<Z::state_blocks>(pairs, job.sums + (size_t)t * ROWS * Z::state_blocks);
     float sum = 0, dot = 0;
 #pragma unroll
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < limit; i++) {
         sum += pairs[i].x;
         dot += pairs[i].y;
     }

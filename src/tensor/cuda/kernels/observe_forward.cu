@@ -171,18 +171,18 @@ static __device__ inline void make_input(const forward_job &job, forward_memory<
 template <class Z>
 static __device__ inline void fetch_statistics(const forward_job &job, forward_memory<Z> &m, int t)
 {
-    constexpr int most = (Z::state_blocks + 15) / 16;
+    constexpr int limit = (Z::state_blocks + 15) / 16;
     constexpr float n = Z::gates, own = 3 * UNITS;
     int row = threadIdx.x / 16, share = threadIdx.x % 16;
-    float2 pairs[most];
+    float2 pairs[limit];
     fetch_pairs<Z::state_blocks>(pairs, job.sums + (size_t)t * ROWS * Z::state_blocks);
     float sum = 0, squares = 0;
 #pragma unroll
-    for (int i = 0; i < most; i++)
+    for (int i = 0; i < limit; i++)
         sum += pairs[i].x;
     float mean = lane_sum(sum, 16) * (1.0f / n);
 #pragma unroll
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < limit; i++) {
         float away = pairs[i].x * (1.0f / own) - mean;
         if (share + 16 * i < Z::state_blocks) squares += pairs[i].y + own * away * away;
     }

@@ -36,8 +36,8 @@ template <int HIDDEN, int DETER, int GROUPS, int CLASSES> struct shape {
     static constexpr int hidden = HIDDEN, deter = DETER, groups = GROUPS, classes = CLASSES;
     static constexpr int flat = GROUPS * CLASSES, gates = 3 * DETER;
     static constexpr int state_blocks = DETER / UNITS, hidden_blocks = HIDDEN / UNITS;
-    static constexpr int most = state_blocks > hidden_blocks ? state_blocks : hidden_blocks;
-    static constexpr int blocks = most > GROUPS ? most : GROUPS;
+    static constexpr int limit = state_blocks > hidden_blocks ? state_blocks : hidden_blocks;
+    static constexpr int blocks = limit > GROUPS ? limit : GROUPS;
 };
 
 // Tiles of 16 columns in rows of n (the last may be half full), how many of them a warp has at
@@ -161,17 +161,17 @@ template <int K> static __device__ inline void fetch(uint4 (&a)[warp_tiles(K)], 
 template <int K, int N>
 static __device__ inline void multiply(float (&c)[N][4], const uint4 *from, const uint2 *weights)
 {
-    constexpr int most = warp_tiles(K);
-    uint2 b[N][most];
+    constexpr int limit = warp_tiles(K);
+    uint2 b[N][limit];
 #pragma unroll
     for (int j = 0; j < N; j++)
 #pragma unroll
-        for (int i = 0; i < most; i++)
+        for (int i = 0; i < limit; i++)
             if (has_tile<K>(i)) b[j][i] = weights[j * tile_size(K) + i * THREADS + threadIdx.x];
-    uint4 a[most];
+    uint4 a[limit];
     fetch<K>(a, from);
 #pragma unroll
-    for (int i = 0; i < most; i++)
+    for (int i = 0; i < limit; i++)
         if (has_tile<K>(i))
 #pragma unroll
             for (int j = 0; j < N; j++)
@@ -263,24 +263,24 @@ static __device__ inline float lane_sum(float x, int lanes)
 template <int BLOCKS>
 static __device__ inline void fetch_pairs(float2 (&pairs)[(BLOCKS + 15) / 16], const uint2 *from)
 {
-    constexpr int most = (BLOCKS + 15) / 16;
+    constexpr int limit = (BLOCKS + 15) / 16;
     int row = threadIdx.x / 16, share = threadIdx.x % 16;
     const uint2 *at = from + row * BLOCKS + share;
     unsigned newest;
-    uint2 v[most];
+    uint2 v[limit];
     do {
         newest = 0;
 #pragma unroll
-        for (int i = 0; i < most; i++) {
+        for (int i = 0; i < limit; i++) {
             v[i] = make_uint2(0, 0);
             if (share + 16 * i < BLOCKS) v[i] = peek2(at + 16 * i);
         }
 #pragma unroll
-        for (int i = 0; i < most; i++)
+        for (int i = 0; i < limit; i++)
             newest = max(newest, max(v[i].x, v[i].y));
     } while (newest == UNWRITTEN);
 #pragma unroll
-    for (int i = 0; i < most; i++)
+    for (int i = 0; i < limit; i++)
         pairs[i] = make_float2(__uint_as_float(v[i].x), __uint_as_float(v[i].y));
 }
 

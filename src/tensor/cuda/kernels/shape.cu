@@ -27,8 +27,8 @@ static wk_in load_for(const wk_cuda_call *c, wk_out y)
     if (in.half || y.x) return in;
     const char *x = (const char *)in.x;
     size_t size = wk_shape_count(wk_call_input_shape(c, 0)) * sizeof(float);
-    const __nv_bfloat16 *half = wk_cuda_shadow(c->lane, in.x);
-    return half && wk_cuda_is_fresh(c->lane, {x, x + size}) ? wk_in{NULL, half} : in;
+    const __nv_bfloat16 *half = wk_cuda_shadow(c->context, in.x);
+    return half && wk_cuda_is_fresh(c->context, {x, x + size}) ? wk_in{NULL, half} : in;
 }
 
 // Rows of `width` from rows of `row`, four numbers a thread.
@@ -205,7 +205,7 @@ static void lay_padded(const wk_cuda_call *c)
 
 void wk_cuda_call_concat(const wk_cuda_call *c)
 {
-    if (c->lane->forms[c->node->outputs] == WK_FORM_ROWS) {
+    if (c->context->formats[c->node->outputs] == WK_FORMAT_PADDED_BF16) {
         lay_padded(c);
         return;
     }

@@ -6,12 +6,12 @@
 #include "tensor/truncated.h"
 
 // At most this many columns, terms or results are few.
-enum { FEW = 16 };
+enum { SKINNY = 16 };
 
 // out[s] = a[s] b[s] with few results a row: sums of k terms by the tensor cores.
 
-enum { TILE_ROWS = 16, WARPS = 8, CHUNK = 32, MOST_TERMS = 640 };
-enum { WARP_CHUNKS = (MOST_TERMS / CHUNK + WARPS - 1) / WARPS };
+enum { TILE_ROWS = 16, WARPS = 8, CHUNK = 32, TERMS_MAX = 640 };
+enum { WARP_CHUNKS = (TERMS_MAX / CHUNK + WARPS - 1) / WARPS };
 
 typedef struct results_job {
     const __nv_bfloat16 *a;
@@ -68,8 +68,8 @@ static __device__ inline void multiply_tile(float (&c)[4], unsigned a0, unsigned
 }
 
 // Rows in shared memory begin in different banks.
-struct alignas(16) few_matrix {
-    __nv_bfloat16 row[FEW][MOST_TERMS + 8];
+struct alignas(16) skinny_matrix {
+    __nv_bfloat16 row[SKINNY][TERMS_MAX + 8];
 
     __device__ __nv_bfloat16 *operator[](unsigned i)
     {
@@ -79,25 +79,25 @@ struct alignas(16) few_matrix {
 
 // b as [result][term], filled up with zeros. Many loads are under way at once: one after the other
 // they would take longer than everything else.
-static __device__ inline void load_few(const results_job &j, few_matrix &few)
+static __device__ inline void load_skinny(const results_job &j, skinny_matrix &skinny)
 {
-    enum { AHEAD = 20, THREADS = WARPS * 32 };
+    enum { PREFETCH = 20, THREADS = WARPS * 32 };
     const float *b = j.b + blockIdx.y * j.stride_b;
     unsigned count = j.k * j.n;
-    for (unsigned i = threadIdx.x; i < sizeof few / sizeof(uint4); i += THREADS)
-        ((uint4 *)few.row)[i] = make_uint4(0, 0, 0, 0);
+    for (unsigned i = threadIdx.x; i < sizeof skinny / sizeof(uint4); i += THREADS)
+        ((uint4 *)skinny.row)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
-    for (unsigned first = threadIdx.x; first < count; first += AHEAD * THREADS) {
-        float v[AHEAD];
+    for (unsigned first = threadIdx.x; first < count; first += PREFETCH * THREADS) {
+        float v[PREFETCH];
 #pragma unroll
-        for (unsigned i = 0; i < AHEAD; i++)
+        for (unsigned i = 0; i < PREFETCH; i++)
             v[i] = first + i * THREADS < count ? b[first + i * THREADS] : 0.0f;
 #pragma unroll
-        for (unsigned i = 0; i < AHEAD; i++) {
+        for (unsigned i = 0; i < PREFETCH; i++) {
             unsigned at = first + i * THREADS;
             if (at >= count) break;
             unsigned major = wk_quotient(at, j.by_row), minor = at - major * j.by_row.value;
-            few[j.b_is_wide ? major : minor][j.b_is_wide ? minor : major] =
+            skinny[j.b_is_wide ? major : minor][j.b_is_wide ? minor : major] =
                 __float2bfloat16_rn(v[i]);
         }
     }
@@ -106,7 +106,7 @@ static __device__ inline void load_few(const results_job &j, few_matrix &few)
 // This warp's share of the tile's sums, [row][result].
 template <int TILES>
 static __device__ inline void sum_terms(const results_job &j, const row_pair (&part)[WARP_CHUNKS],
-                                        few_matrix &few, float (&sum)[TILE_ROWS][FEW])
+                                        skinny_matrix &skinny, float (&sum)[TILE_ROWS][SKINNY])
 {
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float c[TILES][4] = {};
@@ -117,7 +117,7 @@ static __device__ inline void sum_terms(const results_job &j, const row_pair (&p
         const row_pair &p = part[i];
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
-            uint4 b = *(const uint4 *)&few[8 * t + lane / 4][first + lane % 4 * 8];
+            uint4 b = *(const uint4 *)&skinny[8 * t + lane / 4][first + lane % 4 * 8];
             multiply_tile(c[t], p.upper.x, p.lower.x, p.upper.y, p.lower.y, b.x, b.y);
             multiply_tile(c[t], p.upper.z, p.lower.z, p.upper.w, p.lower.w, b.z, b.w);
         }
@@ -132,9 +132,9 @@ static __device__ inline void sum_terms(const results_job &j, const row_pair (&p
 
 // The sum of all warps, and what becomes of it; a thread for each result of the tile.
 static __device__ inline void finish_results(const results_job &j, unsigned tile,
-                                             float (&sum)[WARPS][TILE_ROWS][FEW])
+                                             float (&sum)[WARPS][TILE_ROWS][SKINNY])
 {
-    unsigned row = threadIdx.x / FEW, col = threadIdx.x % FEW, at = tile * TILE_ROWS + row;
+    unsigned row = threadIdx.x / SKINNY, col = threadIdx.x % SKINNY, at = tile * TILE_ROWS + row;
     bool real = at < j.m && col < j.n;
     size_t index = (size_t)blockIdx.y * j.m + at;
     if (real) {
@@ -156,19 +156,19 @@ static __device__ inline void finish_results(const results_job &j, unsigned tile
     j.action[i] = wk_truncated_sample(choice, wk_unit_float(word));
 }
 
-template <int TILES> static __global__ void few_results_kernel(results_job j)
+template <int TILES> static __global__ void skinny_results_kernel(results_job j)
 {
-    static_assert(TILE_ROWS * FEW == WARPS * 32, "a thread for each result");
-    __shared__ few_matrix few;
-    __shared__ float sum[WARPS][TILE_ROWS][FEW];
+    static_assert(TILE_ROWS * SKINNY == WARPS * 32, "a thread for each result");
+    __shared__ skinny_matrix skinny;
+    __shared__ float sum[WARPS][TILE_ROWS][SKINNY];
     wk_begin();
     row_pair part[WARP_CHUNKS];
     unsigned tiles = (j.m + TILE_ROWS - 1) / TILE_ROWS;
     load_rows(j, blockIdx.x, part);
-    load_few(j, few);
+    load_skinny(j, skinny);
     __syncthreads();
     for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        sum_terms<TILES>(j, part, few, sum[threadIdx.x / 32]);
+        sum_terms<TILES>(j, part, skinny, sum[threadIdx.x / 32]);
         if (tile + gridDim.x < tiles) load_rows(j, tile + gridDim.x, part);
         __syncthreads();
         finish_results(j, tile, sum);
@@ -176,9 +176,9 @@ template <int TILES> static __global__ void few_results_kernel(results_job j)
     }
 }
 
-static bool has_few_results(const wk_cuda_call *c, const wk_cuda_product *p)
+static bool has_skinny_results(const wk_cuda_call *c, const wk_cuda_product *p)
 {
-    return p->n <= FEW && p->k % 8 == 0 && p->k <= MOST_TERMS && !p->transpose_a &&
+    return p->n <= SKINNY && p->k % 8 == 0 && p->k <= TERMS_MAX && !p->transpose_a &&
            (p->stacks == 1 || p->stride_c) && !(c->halves & 2) && (c->numbers & 1) &&
            (uintptr_t)c->in[0] % 32 == 0;
 }
@@ -203,10 +203,10 @@ static results_job results_of(const wk_cuda_call *c, const wk_cuda_product *p)
 // What is done with the calls after the product.
 static void add_merged(const wk_cuda_call *c, results_job *j)
 {
-    if (c->merged < 1) return;
+    if (c->fused < 1) return;
     j->bias = wk_call_in(c + 1, 1);
     j->stride_bias = wk_shape_count(wk_call_input_shape(c + 1, 1)) > j->n ? j->n : 0;
-    if (c->merged < 2) return;
+    if (c->fused < 2) return;
     j->action = wk_call_out(c + 2, 0);
     j->key = c[2].node->attrs.random.key;
     j->counter = c[2].in[1];
@@ -220,20 +220,21 @@ static dim3 row_grid(const wk_cuda_call *c, const wk_cuda_product *p, size_t eac
     return dim3((unsigned)(tiles < max ? tiles : max), (unsigned)p->stacks);
 }
 
-static bool multiply_few_results(const wk_cuda_call *c, const wk_cuda_product *p)
+static bool multiply_skinny_results(const wk_cuda_call *c, const wk_cuda_product *p)
 {
-    if (!has_few_results(c, p)) return false;
+    if (!has_skinny_results(c, p)) return false;
     results_job j = results_of(c, p);
     add_merged(c, &j);
     dim3 grid = row_grid(c, p, 6);
-    wk_launch(c, p->n <= 8 ? few_results_kernel<1> : few_results_kernel<2>, grid, WARPS * 32, j);
+    wk_launch(c, p->n <= 8 ? skinny_results_kernel<1> : skinny_results_kernel<2>, grid, WARPS * 32,
+              j);
     return true;
 }
 
 // Whether a call adds a bias and nothing else to the product before it, in its place.
 static bool adds_bias(const wk_cuda_call *c, const wk_cuda_call *product, const wk_cuda_product *p)
 {
-    if (c->node->op != WK_OP_bias_act || c->chained || c->lane != product->lane ||
+    if (c->node->op != WK_OP_bias_act || c->chained || c->context != product->context ||
         c->node->input_count < 2 || !c->in[1])
         return false;
     wk_shape to = wk_call_output_shape(c, 0);
@@ -247,8 +248,8 @@ static bool adds_bias(const wk_cuda_call *c, const wk_cuda_call *product, const 
 static bool meets(const wk_cuda_call *c, int input, const void *out, size_t size)
 {
     size_t read = wk_type_size(wk_info(c->g, wk_node_inputs(c->g, c->node)[input])->type);
-    wk_cuda_span x = wk_cuda_bytes(c->lane, c->in[input], read);
-    wk_cuda_span y = wk_cuda_bytes(c->lane, out, size);
+    wk_cuda_span x = wk_cuda_bytes(c->context, c->in[input], read);
+    wk_cuda_span y = wk_cuda_bytes(c->context, out, size);
     return x.begin < y.end && y.begin < x.end;
 }
 
@@ -258,7 +259,7 @@ static bool draws_action(const wk_cuda_call *c, const wk_cuda_call *choice,
                          const wk_cuda_call *product)
 {
     if (c->node->op != WK_OP_truncated_normal_sample || c->in[0] != choice->out[0] ||
-        c->lane != product->lane)
+        c->context != product->context)
         return false;
     if (wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root !=
         wk_info(c->g, choice->node->outputs)->root)
@@ -268,15 +269,15 @@ static bool draws_action(const wk_cuda_call *c, const wk_cuda_call *choice,
            !meets(choice, 1, c->out[0], size);
 }
 
-void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count)
+void wk_cuda_fuse_heads(wk_cuda_call *calls, size_t count)
 {
     for (size_t i = 0; i + 1 < count; i++) {
         wk_cuda_call *c = &calls[i];
         if (c->precision != WK_CUDA_BF16 || c->node->op != WK_OP_matmul || c->chained) continue;
         wk_cuda_product p = wk_cuda_product_of(c);
-        if (!has_few_results(c, &p) || p.accumulate || !adds_bias(c + 1, c, &p)) continue;
-        c->merged = i + 2 < count && draws_action(c + 2, c + 1, c) ? 2 : 1;
-        for (unsigned k = 1; k <= c->merged; k++)
+        if (!has_skinny_results(c, &p) || p.accumulate || !adds_bias(c + 1, c, &p)) continue;
+        c->fused = i + 2 < count && draws_action(c + 2, c + 1, c) ? 2 : 1;
+        for (unsigned k = 1; k <= c->fused; k++)
             c[k].skipped = true;
     }
 }
@@ -284,7 +285,7 @@ void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count)
 // out[s] = a[s] b[s] with few terms: a warp keeps its columns of b in registers while it goes down
 // the rows, 16 at a time.
 
-enum { PAIR = 16, WARP_PAIRS = 5, MOST_RESULTS = WARPS * WARP_PAIRS * PAIR };
+enum { PAIR = 16, WARP_PAIRS = 5, RESULTS_MAX = WARPS * WARP_PAIRS * PAIR };
 
 typedef struct terms_job {
     const float *a, *b;
@@ -324,7 +325,7 @@ static __device__ inline void put_results(const terms_job &j, unsigned row, unsi
     j.out.put4(at, v);
 }
 
-static __global__ void few_terms_kernel(terms_job j)
+static __global__ void skinny_terms_kernel(terms_job j)
 {
     wk_begin();
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -356,9 +357,9 @@ static __global__ void few_terms_kernel(terms_job j)
     }
 }
 
-static bool multiply_few_terms(const wk_cuda_call *c, const wk_cuda_product *p)
+static bool multiply_skinny_terms(const wk_cuda_call *c, const wk_cuda_product *p)
 {
-    bool fits = p->k <= FEW && p->n % 4 == 0 && p->n <= MOST_RESULTS && !p->transpose_a &&
+    bool fits = p->k <= SKINNY && p->n % 4 == 0 && p->n <= RESULTS_MAX && !p->transpose_a &&
                 (p->stacks == 1 || p->stride_c) && !(c->halves & 3) &&
                 (uintptr_t)c->out[0] % 16 == 0;
     if (!fits) return false;
@@ -375,14 +376,14 @@ static bool multiply_few_terms(const wk_cuda_call *c, const wk_cuda_product *p)
     j.b_result = p->transpose_b ? j.k : 1;
     j.accumulate = p->accumulate;
     dim3 grid = row_grid(c, p, 4);
-    wk_launch(c, few_terms_kernel, grid, WARPS * 32, j);
+    wk_launch(c, skinny_terms_kernel, grid, WARPS * 32, j);
     return true;
 }
 
 // out[s] = a[s]' b[s] with few columns, as the gradient of a head's weights: sums over many rows.
 // Blocks take rows in turn, 16 at a time through shared memory, and their sums are added in order.
 
-enum { MOST_WIDTH = 640, WARP_TILES = MOST_WIDTH / 16 / WARPS };
+enum { WIDTH_MAX = 640, WARP_TILES = WIDTH_MAX / 16 / WARPS };
 
 typedef struct gradient_job {
     const __nv_bfloat16 *a;
@@ -394,8 +395,8 @@ typedef struct gradient_job {
 
 // 16 rows of both operands.
 struct alignas(16) gradient_tile {
-    __nv_bfloat16 a[TILE_ROWS][MOST_WIDTH + 8];
-    __nv_bfloat16 b[FEW][TILE_ROWS + 8]; // transposed
+    __nv_bfloat16 a[TILE_ROWS][WIDTH_MAX + 8];
+    __nv_bfloat16 b[SKINNY][TILE_ROWS + 8]; // transposed
 };
 
 static __device__ inline void start_tile(const gradient_job &j, unsigned first, unsigned end,
@@ -411,7 +412,7 @@ static __device__ inline void start_tile(const gradient_job &j, unsigned first, 
                      "r"(bytes));
     }
     asm volatile("cp.async.commit_group;");
-    unsigned row = threadIdx.x / FEW, col = threadIdx.x % FEW;
+    unsigned row = threadIdx.x / SKINNY, col = threadIdx.x % SKINNY;
     bool real = first + row < end && col < j.n;
     const float *b = j.b + blockIdx.z * j.stride_b;
     tile.b[col][row] = __float2bfloat16_rn(real ? b[(size_t)(first + row) * j.n + col] : 0.0f);
@@ -452,7 +453,7 @@ static __device__ inline void add_tile(const gradient_job &j, const gradient_til
     }
 }
 
-template <int TILES> static __global__ void few_gradient_kernel(gradient_job j)
+template <int TILES> static __global__ void skinny_gradient_kernel(gradient_job j)
 {
     __shared__ gradient_tile tile[2];
     wk_begin();
@@ -480,11 +481,11 @@ template <int TILES> static __global__ void few_gradient_kernel(gradient_job j)
             }
 }
 
-static bool multiply_few_gradient(const wk_cuda_call *c, const wk_cuda_product *p)
+static bool multiply_skinny_gradient(const wk_cuda_call *c, const wk_cuda_product *p)
 {
     enum { BLOCKS = 4, FEWEST_ROWS = 64 }; // blocks for each multiprocessor
-    bool fits = p->transpose_a && !p->transpose_b && p->n <= FEW && p->m % 8 == 0 &&
-                p->m <= MOST_WIDTH && p->k >= FEWEST_ROWS && (c->numbers & 1) &&
+    bool fits = p->transpose_a && !p->transpose_b && p->n <= SKINNY && p->m % 8 == 0 &&
+                p->m <= WIDTH_MAX && p->k >= FEWEST_ROWS && (c->numbers & 1) &&
                 (p->stacks == 1 || p->stride_c) && !p->accumulate && !(c->halves & 2) &&
                 (uintptr_t)c->in[0] % 32 == 0;
     if (!fits) return false;
@@ -506,16 +507,17 @@ static bool multiply_few_gradient(const wk_cuda_call *c, const wk_cuda_product *
     j.stride_a = p->stride_a;
     j.stride_b = p->stride_b;
     dim3 grid(1, (unsigned)chunks, (unsigned)p->stacks);
-    wk_launch(c, p->n <= 8 ? few_gradient_kernel<1> : few_gradient_kernel<2>, grid, WARPS * 32, j);
+    wk_launch(c, p->n <= 8 ? skinny_gradient_kernel<1> : skinny_gradient_kernel<2>, grid,
+              WARPS * 32, j);
     if (chunks == 1) return true;
     wk_cuda_collect(c, p->stacks, (unsigned)chunks, (unsigned)results, j.partial,
                     wk_call_out(c, 0));
     return true;
 }
 
-bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p)
+bool wk_cuda_skinny_gemm(const wk_cuda_call *c, const wk_cuda_product *p)
 {
     if (c->precision != WK_CUDA_BF16) return false;
-    if (multiply_few_results(c, p)) return true;
-    return !c->merged && (multiply_few_terms(c, p) || multiply_few_gradient(c, p));
+    if (multiply_skinny_results(c, p)) return true;
+    return !c->fused && (multiply_skinny_terms(c, p) || multiply_skinny_gradient(c, p));
 }

@@ -27,19 +27,19 @@ wk_conv_sizes wk_conv_measure(wk_shape large, wk_shape w, int stride)
 
 wk_conv_sizes wk_conv_as_read(const wk_conv_sizes *z)
 {
-    bool coloured = z->large_c == WK_CONV_COLOURS;
-    return coloured ? with_channels(z, WK_CONV_COLOURS + 1) : *z;
+    bool coloured = z->large_c == WK_CONV_RGB;
+    return coloured ? with_channels(z, WK_CONV_RGB + 1) : *z;
 }
 
 // Chunks must not leave a run or a pixel, and a 1x1 small side is a plain product.
 bool wk_conv_suits(const wk_conv_sizes *z, bool transposed)
 {
-    enum { MOST_TAPS = 32 }; // a bit for each
+    enum { TAPS_MAX = 32 }; // a bit for each
     if (z->large <= z->kernel || z->small_c % WK_CONV_CHUNK || z->stride > 2 ||
         z->kernel < z->stride || z->batch * z->large_count >= (size_t)1 << 31)
         return false;
     unsigned taps = (z->kernel + z->stride - 1) / z->stride;
-    if (taps * taps > MOST_TAPS) return false;
+    if (taps * taps > TAPS_MAX) return false;
     wk_conv_sizes y = wk_conv_as_read(z);
     return transposed || (y.run % WK_CONV_CHUNK == 0 && y.stride * y.large_c % WK_CONV_CHUNK == 0 &&
                           y.large * y.large_c % WK_CONV_CHUNK == 0);

@@ -6,7 +6,7 @@
 #include "tensor/node.h"
 
 /// bf16 numbers in 16 bytes; images of three colours are read as of four, the last zero.
-enum { WK_CONV_CHUNK = 8, WK_CONV_COLOURS = 3 };
+enum { WK_CONV_CHUNK = 8, WK_CONV_RGB = 3 };
 
 /// One stack member's sizes, named as on the CPU: the large image and the small one.
 typedef struct wk_conv_sizes {

@@ -78,7 +78,7 @@ static bool reads_either(const wk_node *node, int i)
     case WK_OP_slice:
         return true;
     case WK_OP_concat: // note_reads has those in place
-        return node->input_count <= WK_STORAGE_INPUTS;
+        return node->input_count <= WK_FORMAT_INPUTS_MAX;
     case WK_OP_softmax_grad:
         return i == 1;
     case WK_OP_gru_grad:
@@ -134,21 +134,21 @@ static bool stores_for_products(const wk_graph *g, const wk_node *node)
 }
 
 // What is joined in place must exist as the whole does.
-static void note_joined(finder *f, const wk_node *node)
+static void record_joined(finder *f, const wk_node *node)
 {
-    unsigned forms = f->plan->forms[node->outputs];
+    unsigned formats = f->plan->formats[node->outputs];
     for (int i = 0; i < node->input_count; i++) {
         readers *r = &f->read[input_root(f, node, i)];
-        r->matrices |= forms & WK_FORM_HALF;
-        r->numbers |= forms & WK_FORM_FLOAT;
+        r->matrices |= formats & WK_FORMAT_BF16;
+        r->numbers |= formats & WK_FORMAT_F32;
     }
 }
 
-static void note_reads(finder *f, const wk_node *node)
+static void record_reads(finder *f, const wk_node *node)
 {
     bool lazy = f->plan->lazy[index_of(f, node)], chained = f->chained[index_of(f, node)];
     if (!lazy && wk_plan_joins(f->g, node)) {
-        note_joined(f, node);
+        record_joined(f, node);
         return;
     }
     for (int i = 0; i < node->input_count; i++) {
@@ -211,8 +211,8 @@ static void decide(finder *f, const wk_node *node)
             r->numbers || wk_info(f->g, id)->output || f->whole[id] || !can_be_half(f, node, i);
         bool matrices = r->matrices || (!numbers && r->either);
         // What nobody reads is written all the same.
-        f->plan->forms[id] =
-            (numbers || !matrices ? WK_FORM_FLOAT : 0) | (matrices ? WK_FORM_HALF : 0);
+        f->plan->formats[id] =
+            (numbers || !matrices ? WK_FORMAT_F32 : 0) | (matrices ? WK_FORMAT_BF16 : 0);
     }
 }
 
@@ -223,7 +223,7 @@ static void decide_all(finder *f)
     for (size_t step = f->plan->node_count; step-- > 0;) {
         const wk_node *node = step_node(f, step);
         if (!f->plan->lazy[index_of(f, node)]) decide(f, node);
-        note_reads(f, node);
+        record_reads(f, node);
     }
 }
 
@@ -237,10 +237,10 @@ static bool holds_together(const finder *f, const wk_node *node)
         int root = input_root(f, node, i);
         const wk_node *from = f->from[root];
         bool rounded = is_product(from) || f->chained[index_of(f, from)];
-        unsigned forms = f->plan->forms[root];
-        halves = halves && (forms == WK_FORM_HALF ||
+        unsigned formats = f->plan->formats[root];
+        halves = halves && (formats == WK_FORMAT_BF16 ||
                             (!rounded && root == from->outputs && stores_for_products(f->g, from)));
-        floats = floats && (forms & WK_FORM_FLOAT);
+        floats = floats && (formats & WK_FORMAT_F32);
     }
     return halves || floats;
 }
@@ -252,7 +252,7 @@ static bool find_torn(finder *f)
     for (size_t step = 0; step < f->plan->node_count; step++) {
         const wk_node *node = step_node(f, step);
         if (f->plan->lazy[index_of(f, node)] || !wk_plan_joins(f->g, node)) continue;
-        if (f->plan->forms[node->outputs] != WK_FORM_HALF || holds_together(f, node)) continue;
+        if (f->plan->formats[node->outputs] != WK_FORMAT_BF16 || holds_together(f, node)) continue;
         found = f->whole[node->outputs] = true;
     }
     return found;
@@ -261,8 +261,8 @@ static bool find_torn(finder *f)
 // Ragged rows that are longer than what skinny_gemm.cu takes.
 static bool has_ragged_rows(const wk_graph *g, int tensor)
 {
-    enum { FEW = 64 };
-    return !has_whole_rows(g, tensor) && wk_shape_width(wk_info(g, tensor)->type.shape) > FEW;
+    enum { SKINNY = 64 };
+    return !has_whole_rows(g, tensor) && wk_shape_width(wk_info(g, tensor)->type.shape) > SKINNY;
 }
 
 // Whether a node can lay its result out as rows that are filled up.
@@ -273,7 +273,7 @@ static bool lays_rows(const finder *f, const wk_node *node)
     return node->op == WK_OP_concat && !f->plan->lazy[index] && !f->chained[index] &&
            !wk_plan_joins(f->g, node) &&
            wk_shape_is_last(out->type.shape, node->attrs.concat.axis) && !out->output &&
-           node->input_count <= WK_STORAGE_INPUTS && has_ragged_rows(f->g, node->outputs);
+           node->input_count <= WK_FORMAT_INPUTS_MAX && has_ragged_rows(f->g, node->outputs);
 }
 
 static bool reads_rows(const finder *f, const wk_node *node, int i)
@@ -288,11 +288,12 @@ static void find_rows(finder *f)
 {
     for (size_t step = 0; step < f->plan->node_count; step++) {
         const wk_node *node = step_node(f, step);
-        unsigned char *made = &f->plan->forms[node->outputs];
-        if (lays_rows(f, node) && *made == WK_FORM_FLOAT) *made = WK_FORM_ROWS;
+        unsigned char *made = &f->plan->formats[node->outputs];
+        if (lays_rows(f, node) && *made == WK_FORMAT_F32) *made = WK_FORMAT_PADDED_BF16;
         for (int i = 0; i < node->input_count; i++) {
-            unsigned char *forms = &f->plan->forms[input_root(f, node, i)];
-            if (*forms == WK_FORM_ROWS && !reads_rows(f, node, i)) *forms = WK_FORM_FLOAT;
+            unsigned char *formats = &f->plan->formats[input_root(f, node, i)];
+            if (*formats == WK_FORMAT_PADDED_BF16 && !reads_rows(f, node, i))
+                *formats = WK_FORMAT_F32;
         }
     }
 }
@@ -311,7 +312,7 @@ static void find_nodes(finder *f)
     }
 }
 
-bool wk_plan_find_storage(wk_plan *plan)
+bool wk_plan_choose_formats(wk_plan *plan)
 {
     const wk_graph *g = plan->graph;
     size_t tensors = g->tensors.count, nodes = g->nodes.count + 1;

@@ -7,10 +7,10 @@
 #include "tensor/plan.h"
 
 /// Inputs of a node that may exist in bf16 alone; those beyond exist in float32.
-enum { WK_STORAGE_INPUTS = 32 };
+enum { WK_FORMAT_INPUTS_MAX = 32 };
 
 /// Chooses the forms of a plan whose groups, lazy nodes and joins are there, for products in bf16.
 /// False when memory ran out.
-bool wk_plan_find_storage(wk_plan *plan);
+bool wk_plan_choose_formats(wk_plan *plan);
 
 #endif

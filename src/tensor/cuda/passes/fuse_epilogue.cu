@@ -4,9 +4,9 @@
 #include "tensor/cuda/runtime/stream_context.cuh"
 
 enum {
-    ROW_UNIT = 8,      // bf16 numbers in 16 bytes
-    MOST_TERMS = 1024, // beyond, a library's product and a pass over its result take less time
-    FEW_TERMS = 16,    // a product of so few is done with another
+    ROW_UNIT = 8,     // bf16 numbers in 16 bytes
+    TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
+    FEW_TERMS = 16,   // a product of so few is done with another
 };
 
 static wk_hopper_term term_of(const wk_cuda_call *c, const wk_cuda_product *p)
@@ -59,7 +59,7 @@ bool wk_cuda_multiply_fused(const wk_cuda_call *c, const wk_cuda_product *given)
     if (c->tail) add_tail(c->tail, &h);
     h.out = wk_call_store(c->tail ? c->tail : c, 0);
     if (wk_hopper_multiply(c, &h)) return true;
-    c->lane->emitted = 0;
+    c->context->emitted = 0;
     return false;
 }
 
@@ -104,7 +104,7 @@ static bool can_finish(const wk_cuda_call *c, const wk_cuda_call *product)
     if ((size_t)to.dim[to.rank - 1] != p.n || p.n % ROW_UNIT != 0 || p.transpose_a) return false;
     if (layer && !bias_fits(c, &p)) return false;
     if (adds_only_bias(c, product)) return true;
-    return product->hopper && activation == WK_ELU && p.k <= MOST_TERMS;
+    return product->hopper && activation == WK_ELU && p.k <= TERMS_MAX;
 }
 
 // Whether what a call reads beside the product is there before the product runs.
@@ -131,22 +131,22 @@ static wk_cuda_call *find_tail(wk_cuda_call *product, const wk_cuda_call *end)
 // Whether a call adds its product to that of the call before it.
 static bool adds_to(const wk_cuda_call *c, const wk_cuda_call *before)
 {
-    if (before->node->op != WK_OP_matmul || before->chained || before->merged || before->tail)
+    if (before->node->op != WK_OP_matmul || before->chained || before->fused || before->tail)
         return false;
     if (c->node->input_count < 3 || before->node->input_count > 2 || !replaces(c, 2, before))
         return false;
     wk_cuda_product p = wk_cuda_product_of(c), q = wk_cuda_product_of(before);
     bool plain = !p.transpose_a && !q.transpose_a && p.transpose_b == q.transpose_b;
     return plain && p.stacks == 1 && q.stacks == 1 && p.m == q.m && p.n == q.n &&
-           p.n % ROW_UNIT == 0 && p.k <= MOST_TERMS && q.k <= FEW_TERMS;
+           p.n % ROW_UNIT == 0 && p.k <= TERMS_MAX && q.k <= FEW_TERMS;
 }
 
-void wk_cuda_merge_products(wk_cuda_call *calls, size_t count)
+void wk_cuda_fuse_epilogues(wk_cuda_call *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         wk_cuda_call *c = &calls[i];
         bool product = c->node->op == WK_OP_matmul && c->precision == WK_CUDA_BF16 && !c->chained;
-        if (!product || c->skipped || c->merged) continue;
+        if (!product || c->skipped || c->fused) continue;
         if (c->hopper && i > 0 && adds_to(c, c - 1)) {
             c->before = c - 1;
             calls[i - 1].skipped = true;

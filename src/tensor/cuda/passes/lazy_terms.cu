@@ -64,7 +64,7 @@ static void add_term(const wk_cuda_call *c, int input, window w, wk_terms *terms
 static void collect(const wk_cuda_call *c, int input, window w, wk_terms *terms)
 {
     const wk_tensor_info *info = wk_info(c->g, wk_node_inputs(c->g, c->node)[input]);
-    const wk_cuda_call *lazy = c->lane->lazy ? c->lane->lazy[info->root] : NULL;
+    const wk_cuda_call *lazy = c->context->lazy ? c->context->lazy[info->root] : NULL;
     if (!lazy) {
         add_term(c, input, w, terms);
         return;
@@ -78,7 +78,7 @@ static void collect(const wk_cuda_call *c, int input, window w, wk_terms *terms)
 wk_terms wk_call_terms(const wk_cuda_call *c, int i)
 {
     const wk_tensor_info *info = wk_info(c->g, wk_node_inputs(c->g, c->node)[i]);
-    bool lazy = c->lane->lazy && c->lane->lazy[info->root];
+    bool lazy = c->context->lazy && c->context->lazy[info->root];
     wk_shape shape = lazy ? wk_info(c->g, info->root)->type.shape : info->type.shape;
     wk_terms terms = {};
     terms.width = (unsigned)wk_shape_width(shape);
@@ -87,14 +87,16 @@ wk_terms wk_call_terms(const wk_cuda_call *c, int i)
     return terms;
 }
 
-bool wk_cuda_keep_lazy(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count, const wk_plan *plan)
+bool wk_cuda_keep_lazy(wk_cuda_stream_context *context, wk_cuda_call *calls, size_t count,
+                       const wk_plan *plan)
 {
-    lane->lazy = (const wk_cuda_call **)calloc(plan->graph->tensors.count, sizeof *lane->lazy);
-    if (!lane->lazy) return false;
+    context->lazy =
+        (const wk_cuda_call **)calloc(plan->graph->tensors.count, sizeof *context->lazy);
+    if (!context->lazy) return false;
     for (size_t i = 0; i < count; i++) {
         if (!plan->lazy[plan->nodes[i]]) continue;
         calls[i].lazy = calls[i].skipped = true;
-        lane->lazy[calls[i].node->outputs] = &calls[i];
+        context->lazy[calls[i].node->outputs] = &calls[i];
     }
     return true;
 }

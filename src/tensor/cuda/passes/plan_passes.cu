@@ -40,21 +40,21 @@ static wk_status find_groups(const wk_cuda_backend *backend, wk_plan *plan, wk_e
                                    : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
-wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err)
+wk_status wk_cuda_choose_groups(const wk_backend *base, wk_plan *plan, wk_error *err)
 {
     WK_TRY(find_groups((const wk_cuda_backend *)base, plan, err));
     for (size_t step = 0; step < plan->node_count; step++)
         plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    if (wk_plan_put_aside(plan, WK_CUDA_ASIDE_BRANCH) < 0)
+    if (wk_plan_defer_weight_grads(plan, WK_CUDA_SIDE_BRANCH) < 0)
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     return WK_OK;
 }
 
-wk_status wk_cuda_store(const wk_backend *base, wk_plan *plan, wk_error *err)
+wk_status wk_cuda_choose_formats(const wk_backend *base, wk_plan *plan, wk_error *err)
 {
     if (((const wk_cuda_backend *)base)->precision != WK_CUDA_BF16) return WK_OK;
-    return wk_plan_find_storage(plan) ? WK_OK
-                                      : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    return wk_plan_choose_formats(plan) ? WK_OK
+                                        : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
 // Finds the plan's groups once more, to keep what they are.

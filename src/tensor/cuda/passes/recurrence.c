@@ -4,7 +4,7 @@
 #include <string.h>
 
 // One node of a step: its op, the roles of its inputs and outputs.
-enum { MOST_INPUTS = 7 };
+enum { INPUTS_MAX = 7 };
 typedef enum rule {
     ALWAYS,
     NOT_LAST, // absent from the last step that runs
@@ -14,7 +14,7 @@ typedef struct pattern {
     wk_op op;
     rule when;
     int inputs, outputs;
-    int in[MOST_INPUTS], out[WK_MAX_OUTPUTS];
+    int in[INPUTS_MAX], out[WK_MAX_OUTPUTS];
 } pattern;
 
 #define ROLE(name) WK_ROLE_##name

@@ -41,7 +41,7 @@ static void find_uses(const wk_plan *plan, use *uses)
 
 // Whether a step makes what only the optimiser reads or what is only stored, or writes, as one of
 // these, what nothing touches after it.
-static bool is_aside(const wk_plan *plan, int step, const use *uses)
+static bool is_deferrable(const wk_plan *plan, int step, const use *uses)
 {
     const wk_graph *g = plan->graph;
     const wk_node *node = step_node(plan, step);
@@ -52,14 +52,14 @@ static bool is_aside(const wk_plan *plan, int step, const use *uses)
     return node->output_count > 0 && !is_optimiser(node) && !wk_op_writes(node->op);
 }
 
-static void find_aside(wk_plan *plan, int branch, const use *uses)
+static void find_deferrable(wk_plan *plan, int branch, const use *uses)
 {
     size_t group = 0;
     for (int step = 0; step < (int)plan->node_count; step++) {
         while (group < plan->groups.count && plan->groups.items[group].end < step)
             group++;
         bool grouped = group < plan->groups.count && plan->groups.items[group].begin <= step;
-        if (!grouped && plan->branches[step] == 0 && is_aside(plan, step, uses))
+        if (!grouped && plan->branches[step] == 0 && is_deferrable(plan, step, uses))
             plan->branches[step] = branch;
     }
 }
@@ -112,9 +112,9 @@ static bool share_inputs(const wk_plan *plan, int a, int b)
 // between a product and what takes its result further, which may be done as one.
 static int earliest(const wk_plan *plan, int step)
 {
-    int at = step, aside = plan->branches[step];
+    int at = step, deferred = plan->branches[step];
     while (at > 0 && !needs(plan, step, at - 1) &&
-           (plan->branches[at - 1] == aside || !share_inputs(plan, step, at - 1)))
+           (plan->branches[at - 1] == deferred || !share_inputs(plan, step, at - 1)))
         at--;
     for (size_t i = 0; i < plan->groups.count; i++) {
         wk_group group = plan->groups.items[i];
@@ -165,13 +165,13 @@ static void part_optimisers(wk_plan *plan, int branch)
     }
 }
 
-int wk_plan_put_aside(wk_plan *plan, int branch)
+int wk_plan_defer_weight_grads(wk_plan *plan, int branch)
 {
     use *uses = calloc(plan->graph->tensors.count, sizeof *uses);
     int count = uses ? 0 : -1;
     if (count == 0) {
         find_uses(plan, uses);
-        find_aside(plan, branch, uses);
+        find_deferrable(plan, branch, uses);
         for (int step = 0; step < (int)plan->node_count; step++) {
             if (plan->branches[step] != branch) continue;
             if (!is_fixed(plan, step)) move_up(plan, step, earliest(plan, step));

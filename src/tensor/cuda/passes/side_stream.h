@@ -10,6 +10,6 @@
 
 /// Gives such steps of branch 0 that are in no group to `branch`, which has no others, and moves
 /// them up to where they can run. Returns how many there are, -1 when memory ran out.
-int wk_plan_put_aside(wk_plan *plan, int branch);
+int wk_plan_defer_weight_grads(wk_plan *plan, int branch);
 
 #endif

@@ -8,21 +8,21 @@
 // before it, because its step waited for all of that.
 typedef struct segment {
     uint64_t begin;
-    wk_moment read, written;
+    wk_vector_clock read, written;
 } segment;
 
-struct wk_order {
-    WK_ARRAY(segment) segments;   // by address, covering everything
-    WK_ARRAY(wk_moment) finished; // by step: what is done when it is done
-    wk_moment now[WK_BRANCHES];   // by stream: what is done before its next step
+struct wk_stream_waits {
+    WK_ARRAY(segment) segments;         // by address, covering everything
+    WK_ARRAY(wk_vector_clock) finished; // by step: what is done when it is done
+    wk_vector_clock now[WK_BRANCHES];   // by stream: what is done before its next step
 };
 
-static const wk_moment never = {{-1, -1, -1, -1}};
+static const wk_vector_clock never = {{-1, -1, -1, -1}};
 _Static_assert(WK_BRANCHES == 4, "as many as in never");
 
-wk_order *wk_order_create(void)
+wk_stream_waits *wk_stream_waits_create(void)
 {
-    wk_order *order = calloc(1, sizeof *order);
+    wk_stream_waits *order = calloc(1, sizeof *order);
     if (order && wk_array_push(&order->segments, (segment){0, never, never})) {
         for (int i = 0; i < WK_BRANCHES; i++)
             order->now[i] = never;
@@ -32,7 +32,7 @@ wk_order *wk_order_create(void)
     return NULL;
 }
 
-void wk_order_destroy(wk_order *order)
+void wk_stream_waits_destroy(wk_stream_waits *order)
 {
     if (!order) return;
     wk_array_free(&order->segments);
@@ -40,14 +40,14 @@ void wk_order_destroy(wk_order *order)
     free(order);
 }
 
-static void advance(wk_moment *moment, const wk_moment *to)
+static void advance(wk_vector_clock *moment, const wk_vector_clock *to)
 {
     for (int i = 0; i < WK_BRANCHES; i++)
         if (to->step[i] > moment->step[i]) moment->step[i] = to->step[i];
 }
 
 // The segment that holds an address.
-static size_t find(const wk_order *order, uint64_t address)
+static size_t find(const wk_stream_waits *order, uint64_t address)
 {
     size_t low = 0, high = order->segments.count;
     while (high - low > 1) {
@@ -61,7 +61,7 @@ static size_t find(const wk_order *order, uint64_t address)
 }
 
 // Makes a segment begin at an address and returns its index; room for it is reserved.
-static size_t cut(wk_order *order, uint64_t address)
+static size_t cut(wk_stream_waits *order, uint64_t address)
 {
     size_t at = find(order, address);
     segment *s = &order->segments.items[at];
@@ -73,7 +73,7 @@ static size_t cut(wk_order *order, uint64_t address)
 }
 
 // Adds what must be done before the access.
-static void require(const wk_order *order, const wk_access *a, wk_moment *needed)
+static void require(const wk_stream_waits *order, const wk_access *a, wk_vector_clock *needed)
 {
     for (size_t i = find(order, a->begin); i < order->segments.count; i++) {
         const segment *s = &order->segments.items[i];
@@ -83,7 +83,7 @@ static void require(const wk_order *order, const wk_access *a, wk_moment *needed
     }
 }
 
-static bool note(wk_order *order, const wk_access *a, int stream, int step)
+static bool note(wk_stream_waits *order, const wk_access *a, int stream, int step)
 {
     if (!wk_array_reserve(&order->segments, 2)) return false;
     size_t first = cut(order, a->begin), past = cut(order, a->end);
@@ -101,25 +101,26 @@ static bool note(wk_order *order, const wk_access *a, int stream, int step)
 }
 
 // Leaves out what is done already, and what is done when another of the waits is.
-static void thin_out(const wk_order *order, const wk_moment *now, int stream, wk_moment *waits)
+static void thin_out(const wk_stream_waits *order, const wk_vector_clock *now, int stream,
+                     wk_vector_clock *waits)
 {
     waits->step[stream] = -1;
     for (int i = 0; i < WK_BRANCHES; i++)
         if (waits->step[i] <= now->step[i]) waits->step[i] = -1;
     for (int i = 0; i < WK_BRANCHES; i++) {
         if (waits->step[i] < 0) continue;
-        const wk_moment *implied = &order->finished.items[waits->step[i]];
+        const wk_vector_clock *implied = &order->finished.items[waits->step[i]];
         for (int k = 0; k < WK_BRANCHES; k++)
             if (k != i && waits->step[k] <= implied->step[k]) waits->step[k] = -1;
     }
 }
 
-bool wk_order_step(wk_order *order, int stream, const wk_access *accesses, size_t count,
-                   wk_moment *waits)
+bool wk_stream_waits_add(wk_stream_waits *order, int stream, const wk_access *accesses,
+                         size_t count, wk_vector_clock *waits)
 {
     assert(stream >= 0 && stream < WK_BRANCHES);
     int step = (int)order->finished.count;
-    wk_moment *now = &order->now[stream];
+    wk_vector_clock *now = &order->now[stream];
     *waits = never;
     for (size_t i = 0; i < count; i++)
         if (accesses[i].begin < accesses[i].end) require(order, &accesses[i], waits);

@@ -17,21 +17,21 @@ typedef struct wk_access {
 } wk_access;
 
 /// Steps of each stream, -1 for none.
-typedef struct wk_moment {
+typedef struct wk_vector_clock {
     int step[WK_BRANCHES];
-} wk_moment;
+} wk_vector_clock;
 
-typedef struct wk_order wk_order;
+typedef struct wk_stream_waits wk_stream_waits;
 
 /// Nothing noted yet; NULL when memory ran out.
-wk_order *wk_order_create(void);
+wk_stream_waits *wk_stream_waits_create(void);
 /// NULL is allowed.
-void wk_order_destroy(wk_order *order);
+void wk_stream_waits_destroy(wk_stream_waits *order);
 
 /// Notes the next step, of stream `stream`. Steps are numbered from 0 in the order of the calls.
 /// `waits` receives the steps of other streams that it must wait for, without those that earlier
 /// waits imply. False when memory ran out.
-bool wk_order_step(wk_order *order, int stream, const wk_access *accesses, size_t count,
-                   wk_moment *waits);
+bool wk_stream_waits_add(wk_stream_waits *order, int stream, const wk_access *accesses,
+                         size_t count, wk_vector_clock *waits);
 
 #endif

@@ -40,7 +40,7 @@ struct wk_executable {
     size_t count;
     wk_cuda_call *calls;
     void **addresses;
-    wk_cuda_lane lanes[WK_BRANCHES];
+    wk_cuda_stream_context contexts[WK_BRANCHES];
     wk_cuda_copies copies;
     cudaGraphExec_t graph;
     cudaEvent_t *events;              // count + 1, made by the first traced run
@@ -62,14 +62,14 @@ void wk_cuda_free(wk_cuda_backend *backend, size_t size, void *memory);
 /// Bytes of the bf16 copies of a buffer.
 size_t wk_cuda_shadow_size(const wk_buffer *buffer);
 /// Puts a copy between buffers on a stream.
-cudaError_t wk_cuda_put_copy(const wk_copy *c, cudaStream_t stream);
+cudaError_t wk_cuda_enqueue_copy(const wk_copy *c, cudaStream_t stream);
 
 /// Who goes first where two streams want the same processors.
 typedef enum wk_cuda_priority {
-    WK_CUDA_BESIDE, // branches of a graph: what takes the room that others leave
-    WK_CUDA_ASIDE,  // what was put aside: an optimiser waits for it
-    WK_CUDA_USUAL,
-    WK_CUDA_URGENT,
+    WK_CUDA_PRIORITY_BRANCH,   // branches of a graph: what takes the room that others leave
+    WK_CUDA_PRIORITY_DEFERRED, // what was put aside: an optimiser waits for it
+    WK_CUDA_PRIORITY_NORMAL,
+    WK_CUDA_PRIORITY_HIGH,
 } wk_cuda_priority;
 /// A stream of the chosen device.
 wk_status wk_cuda_make_stream(wk_cuda_priority priority, cudaStream_t *out, wk_error *err);
@@ -80,10 +80,10 @@ wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *e
 const wk_recurrence *wk_cuda_chain_at(const wk_executable *e, size_t i);
 
 /// The branch for what is put aside; a graph that uses it itself is none the worse.
-enum { WK_CUDA_ASIDE_BRANCH = WK_BRANCHES - 1 };
+enum { WK_CUDA_SIDE_BRANCH = WK_BRANCHES - 1 };
 
 /// Puts node i on its stream, and lists in e->copies.touched what it touches.
-void wk_cuda_put(wk_executable *e, size_t i);
+void wk_cuda_enqueue(wk_executable *e, size_t i);
 /// Whether all that was put there could be.
 wk_status wk_cuda_check(const wk_executable *e, wk_error *err);
 /// Captures all nodes, and allocates what they need.
@@ -96,15 +96,15 @@ wk_status wk_cuda_upload(wk_buffer *buffer, size_t offset, const void *bytes, si
                          wk_error *err);
 wk_status wk_cuda_download(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
                            wk_error *err);
-wk_status wk_cuda_group(const wk_backend *base, wk_plan *plan, wk_error *err);
-wk_status wk_cuda_store(const wk_backend *base, wk_plan *plan, wk_error *err);
+wk_status wk_cuda_choose_groups(const wk_backend *base, wk_plan *plan, wk_error *err);
+wk_status wk_cuda_choose_formats(const wk_backend *base, wk_plan *plan, wk_error *err);
 wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable **out,
                           wk_error *err);
 wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err);
 wk_status wk_cuda_copy(const wk_copy *c, wk_error *err);
 void wk_cuda_executable_destroy(wk_executable *e);
 size_t wk_cuda_allocated(const wk_backend *base);
-wk_room wk_cuda_room(const wk_backend *base);
+wk_memory_info wk_cuda_room(const wk_backend *base);
 extern const wk_queue_vtable wk_cuda_queues; // queue.cu
 
 #endif

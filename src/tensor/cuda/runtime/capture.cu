@@ -11,20 +11,20 @@
 wk_status wk_cuda_check(const wk_executable *e, wk_error *err)
 {
     for (int i = 0; i < WK_BRANCHES; i++) {
-        const wk_cuda_lane *lane = &e->lanes[i];
-        if (lane->status != CUBLAS_STATUS_SUCCESS)
+        const wk_cuda_stream_context *context = &e->contexts[i];
+        if (context->status != CUBLAS_STATUS_SUCCESS)
             return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS refused a matrix product: %s",
-                           cublasGetStatusString(lane->status));
-        if (lane->failed) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+                           cublasGetStatusString(context->status));
+        if (context->failed) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     }
     return wk_cuda_fail(cudaGetLastError(), "launching a kernel", err);
 }
 
 // What the first pass finds out for the second, by step.
 typedef struct timetable {
-    wk_order *order;   // in the first pass
-    wk_moment *waits;  // for which steps of other lanes each waits
-    cudaEvent_t *done; // of those that are waited for
+    wk_stream_waits *order; // in the first pass
+    wk_vector_clock *waits; // for which steps of other lanes each waits
+    cudaEvent_t *done;      // of those that are waited for
 } timetable;
 
 // Lets all that comes on a stream wait for the end of what it has waited for so far. A kernel that
@@ -81,11 +81,12 @@ static void hold_up(const wk_executable *e, size_t i)
         delay_kernel<<<1, 1, 0, e->calls[i].stream>>>(word / FOURTH % LONGEST);
 }
 
-static wk_status note_order(const wk_executable *e, const timetable *table, size_t i, wk_error *err)
+static wk_status record_order(const wk_executable *e, const timetable *table, size_t i,
+                              wk_error *err)
 {
-    wk_moment *waits = &table->waits[i];
-    if (!wk_order_step(table->order, (int)(e->calls[i].lane - e->lanes), e->copies.touched.items,
-                       e->copies.touched.count, waits))
+    wk_vector_clock *waits = &table->waits[i];
+    if (!wk_stream_waits_add(table->order, (int)(e->calls[i].context - e->contexts),
+                             e->copies.touched.items, e->copies.touched.count, waits))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     for (int k = 0; k < WK_BRANCHES; k++)
         if (waits->step[k] >= 0 && !table->done[waits->step[k]])
@@ -97,13 +98,13 @@ static wk_status note_order(const wk_executable *e, const timetable *table, size
 static wk_status capture_step(wk_executable *e, const timetable *table, size_t i, wk_error *err)
 {
     if (table->order) {
-        wk_cuda_put(e, i);
+        wk_cuda_enqueue(e, i);
         WK_TRY(wk_cuda_check(e, err));
-        return note_order(e, table, i, err);
+        return record_order(e, table, i, err);
     }
     WK_TRY(wait_for(e, table, i, err));
     hold_up(e, i);
-    wk_cuda_put(e, i);
+    wk_cuda_enqueue(e, i);
     WK_TRY(wk_cuda_check(e, err));
     if (!table->done[i]) return WK_OK;
     return wk_cuda_fail(cudaEventRecord(table->done[i], e->calls[i].stream), "capturing", err);
@@ -122,10 +123,10 @@ static wk_status follow(cudaStream_t from, cudaStream_t to, wk_error *err)
 
 static wk_status capture_steps(wk_executable *e, const timetable *table, wk_error *err)
 {
-    cudaStream_t main = e->lanes[0].stream;
+    cudaStream_t main = e->contexts[0].stream;
     e->copies.fresh.count = 0;
     for (int k = 1; k < WK_BRANCHES; k++)
-        if (e->lanes[k].stream) WK_TRY(follow(main, e->lanes[k].stream, err));
+        if (e->contexts[k].stream) WK_TRY(follow(main, e->contexts[k].stream, err));
     for (size_t i = 0; i < e->count; i++) {
         wk_status status = capture_step(e, table, i, err);
         if (status == WK_OK) continue;
@@ -133,7 +134,7 @@ static wk_status capture_steps(wk_executable *e, const timetable *table, wk_erro
         return status;
     }
     for (int k = 1; k < WK_BRANCHES; k++)
-        if (e->lanes[k].stream) WK_TRY(follow(e->lanes[k].stream, main, err));
+        if (e->contexts[k].stream) WK_TRY(follow(e->contexts[k].stream, main, err));
     return WK_OK;
 }
 
@@ -141,9 +142,10 @@ static wk_status capture(wk_executable *e, const timetable *table, cudaGraph_t *
                          wk_error *err)
 {
     // Relaxed: the first use of a kernel may load its code.
-    TRY_CUDA(cudaStreamBeginCapture(e->lanes[0].stream, cudaStreamCaptureModeRelaxed), "capturing");
+    TRY_CUDA(cudaStreamBeginCapture(e->contexts[0].stream, cudaStreamCaptureModeRelaxed),
+             "capturing");
     wk_status status = capture_steps(e, table, err);
-    cudaError_t error = cudaStreamEndCapture(e->lanes[0].stream, graph);
+    cudaError_t error = cudaStreamEndCapture(e->contexts[0].stream, graph);
     WK_TRY(status);
     return wk_cuda_fail(error, "capturing", err);
 }
@@ -151,11 +153,11 @@ static wk_status capture(wk_executable *e, const timetable *table, cudaGraph_t *
 static wk_status allocate(wk_executable *e, wk_error *err)
 {
     for (int i = 0; i < WK_BRANCHES; i++) {
-        wk_cuda_lane *lane = &e->lanes[i];
-        if (!lane->stream) continue;
-        size_t size = lane->peak + WK_CUDA_ALIGNMENT;
-        WK_TRY(wk_cuda_alloc(e->backend, size, (void **)&lane->scratch, err));
-        lane->scratch_size = size;
+        wk_cuda_stream_context *context = &e->contexts[i];
+        if (!context->stream) continue;
+        size_t size = context->peak + WK_CUDA_ALIGNMENT;
+        WK_TRY(wk_cuda_alloc(e->backend, size, (void **)&context->scratch, err));
+        context->scratch_size = size;
     }
     for (size_t i = 0; i < e->copies.regions.count; i++) {
         wk_cuda_region *region = &e->copies.regions.items[i];
@@ -176,7 +178,7 @@ static wk_status capture_twice(wk_executable *e, timetable *table, cudaGraph_t *
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     WK_TRY(capture(e, table, graph, err));
     (void)cudaGraphDestroy(*graph);
-    wk_order_destroy(table->order);
+    wk_stream_waits_destroy(table->order);
     table->order = NULL;
     WK_TRY(allocate(e, err));
     return capture(e, table, graph, err);
@@ -185,10 +187,11 @@ static wk_status capture_twice(wk_executable *e, timetable *table, cudaGraph_t *
 wk_status wk_cuda_make_graph(wk_executable *e, wk_error *err)
 {
     cudaGraph_t graph = NULL;
-    timetable table = {wk_order_create(), (wk_moment *)calloc(e->count + 1, sizeof *table.waits),
+    timetable table = {wk_stream_waits_create(),
+                       (wk_vector_clock *)calloc(e->count + 1, sizeof *table.waits),
                        (cudaEvent_t *)calloc(e->count + 1, sizeof *table.done)};
     wk_status status = capture_twice(e, &table, &graph, err);
-    wk_order_destroy(table.order);
+    wk_stream_waits_destroy(table.order);
     for (size_t i = 0; table.done && i < e->count; i++)
         if (table.done[i]) (void)cudaEventDestroy(table.done[i]);
     free(table.waits);
@@ -199,6 +202,6 @@ wk_status wk_cuda_make_graph(wk_executable *e, wk_error *err)
         cudaGraphInstantiate(&e->graph, graph, cudaGraphInstantiateFlagUseNodePriority);
     (void)cudaGraphDestroy(graph);
     WK_TRY(wk_cuda_fail(error, "making a graph", err));
-    return wk_cuda_fail(cudaGraphUpload(e->graph, e->lanes[0].stream),
+    return wk_cuda_fail(cudaGraphUpload(e->graph, e->contexts[0].stream),
                         "placing a graph on the device", err);
 }

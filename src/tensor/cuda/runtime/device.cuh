@@ -22,7 +22,7 @@ extern "C" {
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-typedef struct wk_cuda_lane wk_cuda_lane;
+typedef struct wk_cuda_stream_context wk_cuda_stream_context;
 
 /// One node about to be captured. Absent inputs are NULL.
 typedef struct wk_cuda_call wk_cuda_call;
@@ -33,25 +33,25 @@ struct wk_cuda_call {
     void *const *out; // device addresses
     cudaStream_t stream;
     wk_cuda_precision precision;
-    wk_cuda_lane *lane;         // cuBLAS and scratch memory of the stream
-    bool programmatic;          // kernels may be set up while the one before them still runs
-    int processors;             // multiprocessors of the device
-    bool hopper;                // compute capability 9.0, whose own instructions may be used
-    unsigned matrices;          // a bit for each output that matrix products read
-    unsigned numbers;           // a bit for each output that must exist in float32
-    unsigned halves;            // a bit for each input that may exist in bf16 alone
-    unsigned merged;            // calls after this one that are done with it
-    bool skipped;               // done with another
-    bool lazy;                  // never done: who reads its result reads its inputs
-    bool chained;               // part of a recurrence that runs as one kernel, in float32
-    const wk_cuda_call *before; // of a product: the product it adds to, done with it
-    const wk_cuda_call *tail;   // of a product: what finishes its result, done with it
+    wk_cuda_stream_context *context; // cuBLAS and scratch memory of the stream
+    bool programmatic;               // kernels may be set up while the one before them still runs
+    int processors;                  // multiprocessors of the device
+    bool hopper;                     // compute capability 9.0, whose own instructions may be used
+    unsigned matrices;               // a bit for each output that matrix products read
+    unsigned numbers;                // a bit for each output that must exist in float32
+    unsigned halves;                 // a bit for each input that may exist in bf16 alone
+    unsigned fused;                  // calls after this one that are done with it
+    bool skipped;                    // done with another
+    bool lazy;                       // never done: who reads its result reads its inputs
+    bool chained;                    // part of a recurrence that runs as one kernel, in float32
+    const wk_cuda_call *before;      // of a product: the product it adds to, done with it
+    const wk_cuda_call *tail;        // of a product: what finishes its result, done with it
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
 
 // ops.def names the functions of the table.
-#define OP(name, fewest, most, outputs, gradient, traits) wk_cuda_fn wk_cuda_call_##name;
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) wk_cuda_fn wk_cuda_call_##name;
 #include "tensor/ops.def"
 #undef OP
 

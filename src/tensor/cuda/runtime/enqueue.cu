@@ -6,13 +6,13 @@
 #define wk_cuda_call_reshape NULL
 #define wk_cuda_call_stop_gradient NULL
 static wk_cuda_fn *const table[WK_OP_COUNT] = {
-#define OP(name, fewest, most, outputs, gradient, traits) wk_cuda_call_##name,
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) wk_cuda_call_##name,
 #include "tensor/ops.def"
 #undef OP
 };
 
 // A concatenation leaves alone what lies in its place already.
-static void note_concat(const wk_cuda_call *c)
+static void record_concat(const wk_cuda_call *c)
 {
     int axis = c->node->attrs.concat.axis;
     const int *starts = c->g->extents.items + c->node->attrs.concat.starts;
@@ -23,93 +23,95 @@ static void note_concat(const wk_cuda_call *c)
         bool last = i == c->node->input_count;
         size_t begin = last ? length : (size_t)starts[i] * to.inner;
         size_t count = last ? 0 : wk_shape_count(wk_call_input_shape(c, i));
-        if (begin > covered) wk_cuda_writes(c->lane, y + covered, (begin - covered) * sizeof *y);
-        if (!last && c->in[i] != y + begin) wk_cuda_writes(c->lane, y + begin, count * sizeof *y);
+        if (begin > covered) wk_cuda_writes(c->context, y + covered, (begin - covered) * sizeof *y);
+        if (!last && c->in[i] != y + begin)
+            wk_cuda_writes(c->context, y + begin, count * sizeof *y);
         covered = begin + count;
     }
 }
 
 // Bytes of a tensor where it lies, or by its name. More than that would be its neighbours', for
 // which others would wait.
-static size_t size_of(const wk_cuda_lane *lane, const wk_tensor_info *info)
+static size_t size_of(const wk_cuda_stream_context *context, const wk_tensor_info *info)
 {
-    bool rows = lane->forms[info->root] == WK_FORM_ROWS;
-    return rows ? wk_plan_rows_size(info->type.shape) : wk_type_size(info->type);
+    bool rows = context->formats[info->root] == WK_FORMAT_PADDED_BF16;
+    return rows ? wk_plan_padded_size(info->type.shape) : wk_type_size(info->type);
 }
 
-static void note_writes(const wk_cuda_call *c)
+static void record_writes(const wk_cuda_call *c)
 {
     const int *inputs = wk_node_inputs(c->g, c->node);
     for (int i = 0; i < c->node->input_count; i++)
         if (wk_op_writes_input(c->node->op, i))
-            wk_cuda_writes(c->lane, c->in[i], size_of(c->lane, wk_info(c->g, inputs[i])));
+            wk_cuda_writes(c->context, c->in[i], size_of(c->context, wk_info(c->g, inputs[i])));
     for (int i = 0; i < c->node->output_count; i++)
-        wk_cuda_writes(c->lane, c->out[i], size_of(c->lane, wk_info(c->g, c->node->outputs + i)));
+        wk_cuda_writes(c->context, c->out[i],
+                       size_of(c->context, wk_info(c->g, c->node->outputs + i)));
 }
 
 // In the place of a lazy result its inputs are read.
-static void note_inputs(wk_cuda_lane *lane, const wk_cuda_call *c)
+static void record_inputs(wk_cuda_stream_context *context, const wk_cuda_call *c)
 {
     const int *inputs = wk_node_inputs(c->g, c->node);
     for (int i = 0; i < c->node->input_count; i++) {
         if (!inputs[i]) continue;
         const wk_tensor_info *info = wk_info(c->g, inputs[i]);
-        const wk_cuda_call *lazy = lane->lazy ? lane->lazy[info->root] : NULL;
+        const wk_cuda_call *lazy = context->lazy ? context->lazy[info->root] : NULL;
         if (lazy)
-            note_inputs(lane, lazy);
+            record_inputs(context, lazy);
         else
-            wk_cuda_reads(lane, c->in[i], size_of(lane, info));
+            wk_cuda_reads(context, c->in[i], size_of(context, info));
     }
 }
 
-static void note_reads(const wk_cuda_call *c)
+static void record_reads(const wk_cuda_call *c)
 {
-    note_inputs(c->lane, c);
+    record_inputs(c->context, c);
 }
 
 // All of a chain, in the place of its first step.
-static void put_chain(wk_executable *e, const wk_recurrence *chain)
+static void enqueue_chain(wk_executable *e, const wk_recurrence *chain)
 {
-    e->calls[chain->begin].lane->used = 0;
+    e->calls[chain->begin].context->used = 0;
     for (int i = chain->begin; i <= chain->end; i++) {
-        note_reads(&e->calls[i]);
-        note_writes(&e->calls[i]);
+        record_reads(&e->calls[i]);
+        record_writes(&e->calls[i]);
     }
     wk_cuda_observe(e->calls, chain);
 }
 
 // A call, and those that are done with it.
-static void put_call(const wk_cuda_call *call)
+static void enqueue_call(const wk_cuda_call *call)
 {
-    wk_cuda_lane *lane = call->lane;
-    lane->used = 0;
-    lane->emitted = 0;
+    wk_cuda_stream_context *context = call->context;
+    context->used = 0;
+    context->emitted = 0;
     assert(table[call->node->op]);
     table[call->node->op](call);
-    for (unsigned k = 0; k <= call->merged; k++) {
-        note_reads(&call[k]);
+    for (unsigned k = 0; k <= call->fused; k++) {
+        record_reads(&call[k]);
         if (wk_plan_joins(call->g, call[k].node))
-            note_concat(&call[k]);
+            record_concat(&call[k]);
         else
-            note_writes(&call[k]);
+            record_writes(&call[k]);
     }
     // Both leave their result in the call's own place.
-    if (call->before) note_inputs(lane, call->before);
-    if (call->tail) note_inputs(lane, call->tail);
+    if (call->before) record_inputs(context, call->before);
+    if (call->tail) record_inputs(context, call->tail);
     for (int k = 0; k < call->node->output_count; k++) {
-        if (!(lane->emitted >> k & 1)) continue;
+        if (!(context->emitted >> k & 1)) continue;
         size_t size = wk_type_size(wk_info(call->g, call->node->outputs + k)->type);
         const char *out = (const char *)call->out[k];
-        wk_cuda_refreshed(lane, {out, out + size});
+        wk_cuda_refreshed(context, {out, out + size});
     }
 }
 
-void wk_cuda_put(wk_executable *e, size_t i)
+void wk_cuda_enqueue(wk_executable *e, size_t i)
 {
     const wk_recurrence *chain = wk_cuda_chain_at(e, i);
     e->copies.touched.count = 0;
     if (chain && (int)i == chain->begin)
-        put_chain(e, chain);
+        enqueue_chain(e, chain);
     else if (!chain && !e->calls[i].skipped)
-        put_call(&e->calls[i]);
+        enqueue_call(&e->calls[i]);
 }

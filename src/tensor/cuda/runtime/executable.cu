@@ -16,13 +16,13 @@ static void destroy_events(wk_executable *e)
     e->events = NULL;
 }
 
-static void destroy_lane(wk_cuda_backend *backend, wk_cuda_lane *lane)
+static void destroy_context(wk_cuda_backend *backend, wk_cuda_stream_context *context)
 {
-    if (lane->blas) (void)cublasDestroy(lane->blas);
-    if (lane->light) (void)cublasLtDestroy(lane->light);
-    if (lane->stream) (void)cudaStreamDestroy(lane->stream);
-    wk_cuda_free(backend, lane->scratch_size, lane->scratch);
-    wk_cuda_free(backend, WK_CUDA_WORKSPACE, lane->workspace);
+    if (context->blas) (void)cublasDestroy(context->blas);
+    if (context->light) (void)cublasLtDestroy(context->light);
+    if (context->stream) (void)cudaStreamDestroy(context->stream);
+    wk_cuda_free(backend, context->scratch_size, context->scratch);
+    wk_cuda_free(backend, WK_CUDA_WORKSPACE, context->workspace);
 }
 
 void wk_cuda_executable_destroy(wk_executable *e)
@@ -32,8 +32,8 @@ void wk_cuda_executable_destroy(wk_executable *e)
     destroy_events(e);
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
     for (int i = 0; i < WK_BRANCHES; i++)
-        destroy_lane(e->backend, &e->lanes[i]);
-    free(e->lanes[0].lazy);
+        destroy_context(e->backend, &e->contexts[i]);
+    free(e->contexts[0].lazy);
     wk_array_free(&e->copies.regions);
     wk_array_free(&e->copies.fresh);
     wk_array_free(&e->copies.touched);
@@ -51,7 +51,7 @@ static void add_region(wk_executable *e, wk_buffer *buffer)
     for (size_t i = 0; i < copies->regions.count; i++)
         if (copies->regions.items[i].base == buffer->address) return;
     wk_cuda_region region = {(char *)buffer->address, buffer->size, NULL, false, buffer};
-    if (!wk_array_push(&copies->regions, region)) e->lanes[0].failed = true;
+    if (!wk_array_push(&copies->regions, region)) e->contexts[0].failed = true;
 }
 
 // Their copies are part of the temporaries.
@@ -63,7 +63,7 @@ static void add_temporaries(wk_executable *e, const wk_plan *plan)
         {names, 2 * plan->temporary_size, base, true, NULL},
     };
     for (const wk_cuda_region &part : parts)
-        if (!wk_array_push(&e->copies.regions, part)) e->lanes[0].failed = true;
+        if (!wk_array_push(&e->copies.regions, part)) e->contexts[0].failed = true;
 }
 
 static void list_regions(wk_executable *e, const wk_plan *plan)
@@ -79,21 +79,21 @@ static const wk_node *plan_node(const wk_plan *plan, size_t step)
     return &plan->graph->nodes.items[plan->nodes[step]];
 }
 
-static wk_cuda_lane *lane_of(wk_executable *e, const wk_plan *plan, size_t step)
+static wk_cuda_stream_context *context_of(wk_executable *e, const wk_plan *plan, size_t step)
 {
-    return &e->lanes[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->branches[step]];
+    return &e->contexts[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->branches[step]];
 }
 
-static void note_forms(wk_cuda_call *call, const unsigned char *forms)
+static void record_forms(wk_cuda_call *call, const unsigned char *formats)
 {
     const wk_node *node = call->node;
     for (int i = 0; i < node->output_count; i++) {
-        call->matrices |= (forms[node->outputs + i] & WK_FORM_HALF ? 1u : 0u) << i;
-        call->numbers |= (forms[node->outputs + i] & WK_FORM_FLOAT ? 1u : 0u) << i;
+        call->matrices |= (formats[node->outputs + i] & WK_FORMAT_BF16 ? 1u : 0u) << i;
+        call->numbers |= (formats[node->outputs + i] & WK_FORMAT_F32 ? 1u : 0u) << i;
     }
-    for (int i = 0; i < node->input_count && i < WK_STORAGE_INPUTS; i++) {
+    for (int i = 0; i < node->input_count && i < WK_FORMAT_INPUTS_MAX; i++) {
         int root = wk_info(call->g, wk_node_inputs(call->g, node)[i])->root;
-        call->halves |= (forms[root] == WK_FORM_HALF ? 1u : 0u) << i;
+        call->halves |= (formats[root] == WK_FORMAT_BF16 ? 1u : 0u) << i;
     }
 }
 
@@ -108,13 +108,13 @@ static void resolve(wk_executable *e, const wk_plan *plan)
         call.node = node;
         call.in = address;
         call.out = address + node->input_count;
-        call.lane = lane_of(e, plan, step);
-        call.stream = call.lane->stream;
+        call.context = context_of(e, plan, step);
+        call.stream = call.context->stream;
         call.precision = e->backend->precision;
         call.processors = e->backend->processors;
         call.programmatic = e->backend->capability >= 90;
         call.hopper = e->backend->capability == 90;
-        note_forms(&call, plan->forms);
+        record_forms(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
         for (int i = 0; i < node->output_count; i++)
@@ -125,18 +125,18 @@ static void resolve(wk_executable *e, const wk_plan *plan)
     }
 }
 
-static wk_status make_lane(wk_executable *e, wk_cuda_lane *lane, wk_cuda_priority priority,
-                           wk_error *err)
+static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
+                              wk_cuda_priority priority, wk_error *err)
 {
     // The captured nodes keep the stream's priority.
-    WK_TRY(wk_cuda_make_stream(priority, &lane->stream, err));
-    WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &lane->workspace, err));
-    lane->workspace_size = WK_CUDA_WORKSPACE;
-    cublasStatus_t status = cublasCreate(&lane->blas);
-    if (!status) status = cublasLtCreate(&lane->light);
-    if (!status) status = cublasSetStream(lane->blas, lane->stream);
-    if (!status) status = cublasSetWorkspace(lane->blas, lane->workspace, WK_CUDA_WORKSPACE);
-    lane->copies = &e->copies;
+    WK_TRY(wk_cuda_make_stream(priority, &context->stream, err));
+    WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &context->workspace, err));
+    context->workspace_size = WK_CUDA_WORKSPACE;
+    cublasStatus_t status = cublasCreate(&context->blas);
+    if (!status) status = cublasLtCreate(&context->light);
+    if (!status) status = cublasSetStream(context->blas, context->stream);
+    if (!status) status = cublasSetWorkspace(context->blas, context->workspace, WK_CUDA_WORKSPACE);
+    context->copies = &e->copies;
     if (status)
         return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
                        cublasGetStatusString(status));
@@ -144,20 +144,22 @@ static wk_status make_lane(wk_executable *e, wk_cuda_lane *lane, wk_cuda_priorit
 }
 
 // Of branch 0; all of a patient program has the least.
-static wk_cuda_priority priority_of(wk_pace pace)
+static wk_cuda_priority priority_of(wk_priority priority)
 {
-    if (pace == WK_PACE_PATIENT) return WK_CUDA_BESIDE;
-    return pace == WK_PACE_URGENT ? WK_CUDA_URGENT : WK_CUDA_USUAL;
+    if (priority == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_BRANCH;
+    return priority == WK_PRIORITY_HIGH ? WK_CUDA_PRIORITY_HIGH : WK_CUDA_PRIORITY_NORMAL;
 }
 
-static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err)
+static wk_status make_contexts(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    bool patient = plan->pace == WK_PACE_PATIENT;
-    WK_TRY(make_lane(e, e->lanes, priority_of(plan->pace), err));
+    bool low_priority = plan->priority == WK_PRIORITY_LOW;
+    WK_TRY(make_context(e, e->contexts, priority_of(plan->priority), err));
     for (size_t i = 0; i < plan->node_count; i++) {
-        wk_cuda_lane *lane = lane_of(e, plan, i);
-        bool aside = lane == &e->lanes[WK_CUDA_ASIDE_BRANCH] && !patient;
-        if (!lane->stream) WK_TRY(make_lane(e, lane, aside ? WK_CUDA_ASIDE : WK_CUDA_BESIDE, err));
+        wk_cuda_stream_context *context = context_of(e, plan, i);
+        bool deferred = context == &e->contexts[WK_CUDA_SIDE_BRANCH] && !low_priority;
+        if (!context->stream)
+            WK_TRY(make_context(
+                e, context, deferred ? WK_CUDA_PRIORITY_DEFERRED : WK_CUDA_PRIORITY_BRANCH, err));
     }
     return WK_OK;
 }
@@ -165,7 +167,7 @@ static wk_status make_lanes(wk_executable *e, const wk_plan *plan, wk_error *err
 static void join(wk_executable *e, const wk_cuda_call *part, const wk_cuda_call *whole)
 {
     wk_cuda_call *call = &e->calls[part - e->calls];
-    call->lane = whole->lane;
+    call->context = whole->context;
     call->stream = whole->stream;
 }
 
@@ -176,7 +178,7 @@ static void gather_merged(wk_executable *e)
         const wk_cuda_call *call = &e->calls[i];
         const wk_recurrence *chain = wk_cuda_chain_at(e, i);
         if (chain && (int)i > chain->begin) join(e, call, call - 1);
-        for (unsigned k = 1; k <= call->merged; k++)
+        for (unsigned k = 1; k <= call->fused; k++)
             join(e, call + k, call);
         if (call->before) join(e, call->before, call);
         if (call->tail) join(e, call->tail, call);
@@ -185,22 +187,22 @@ static void gather_merged(wk_executable *e)
 
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    WK_TRY(make_lanes(e, plan, err));
+    WK_TRY(make_contexts(e, plan, err));
     list_regions(e, plan);
     resolve(e, plan);
     WK_TRY(wk_cuda_keep_chains(e, plan, err));
     for (size_t i = 0; i < e->count; i++)
         e->calls[i].chained = wk_cuda_chain_at(e, i);
-    if (!wk_cuda_keep_lazy(e->lanes, e->calls, e->count, plan))
+    if (!wk_cuda_keep_lazy(e->contexts, e->calls, e->count, plan))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     for (int i = 0; i < WK_BRANCHES; i++) {
-        e->lanes[i].lazy = e->lanes[0].lazy;
-        e->lanes[i].forms = plan->forms;
+        e->contexts[i].lazy = e->contexts[0].lazy;
+        e->contexts[i].formats = plan->formats;
     }
-    wk_cuda_merge_adam(e->calls, e->count);
-    wk_cuda_merge_heads(e->calls, e->count);
-    wk_cuda_merge_products(e->calls, e->count);
-    wk_cuda_merge_slope(e->calls, e->count);
+    wk_cuda_fuse_adam(e->calls, e->count);
+    wk_cuda_fuse_heads(e->calls, e->count);
+    wk_cuda_fuse_epilogues(e->calls, e->count);
+    wk_cuda_fuse_slope(e->calls, e->count);
     gather_merged(e);
     return wk_cuda_make_graph(e, err);
 }
@@ -243,11 +245,11 @@ static wk_status run_traced(wk_executable *e, double *trace, wk_error *err)
 {
     WK_TRY(make_events(e, err));
     e->copies.fresh.count = 0;
-    TRY_CUDA(cudaEventRecord(e->events[0], e->lanes[0].stream), "tracing");
+    TRY_CUDA(cudaEventRecord(e->events[0], e->contexts[0].stream), "tracing");
     for (size_t i = 0; i < e->count; i++) {
         cudaStream_t stream = e->calls[i].stream;
         TRY_CUDA(cudaStreamWaitEvent(stream, e->events[i], 0), "tracing");
-        wk_cuda_put(e, i);
+        wk_cuda_enqueue(e, i);
         TRY_CUDA(cudaEventRecord(e->events[i + 1], stream), "tracing");
     }
     WK_TRY(wk_cuda_check(e, err));
@@ -264,6 +266,6 @@ wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(e->backend->device), "choosing the device");
     if (trace) return run_traced(e, trace, err);
-    TRY_CUDA(cudaGraphLaunch(e->graph, e->lanes[0].stream), "starting a graph");
-    return wk_cuda_fail(cudaStreamSynchronize(e->lanes[0].stream), "running", err);
+    TRY_CUDA(cudaGraphLaunch(e->graph, e->contexts[0].stream), "starting a graph");
+    return wk_cuda_fail(cudaStreamSynchronize(e->contexts[0].stream), "running", err);
 }

@@ -33,10 +33,10 @@ size_t wk_cuda_allocated(const wk_backend *base)
     return ((const wk_cuda_backend *)base)->allocated;
 }
 
-wk_room wk_cuda_room(const wk_backend *base)
+wk_memory_info wk_cuda_room(const wk_backend *base)
 {
     const wk_cuda_backend *backend = (const wk_cuda_backend *)base;
-    wk_room room = {0, 0, WK_CUDA_WORKSPACE, backend->precision == WK_CUDA_BF16};
+    wk_memory_info room = {0, 0, WK_CUDA_WORKSPACE, backend->precision == WK_CUDA_BF16};
     (void)cudaSetDevice(backend->device);
     if (cudaMemGetInfo(&room.free, &room.total) != cudaSuccess) room.total = 0;
     return room;
@@ -141,7 +141,7 @@ wk_status wk_cuda_download(const wk_buffer *buffer, size_t offset, void *bytes, 
     return wk_cuda_fail(error, "copying from the device", err);
 }
 
-cudaError_t wk_cuda_put_copy(const wk_copy *c, cudaStream_t stream)
+cudaError_t wk_cuda_enqueue_copy(const wk_copy *c, cudaStream_t stream)
 {
     return cudaMemcpyAsync((char *)c->to->address + c->to_offset,
                            (const char *)c->from->address + c->from_offset, c->size,
@@ -152,6 +152,6 @@ wk_status wk_cuda_copy(const wk_copy *c, wk_error *err)
 {
     wk_cuda_backend *backend = (wk_cuda_backend *)c->to->backend;
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
-    TRY_CUDA(wk_cuda_put_copy(c, backend->stream), "copying on the device");
+    TRY_CUDA(wk_cuda_enqueue_copy(c, backend->stream), "copying on the device");
     return wk_cuda_fail(cudaStreamSynchronize(backend->stream), "copying on the device", err);
 }

@@ -35,19 +35,19 @@ wk_status wk_cuda_make_stream(wk_cuda_priority priority, cudaStream_t *out, wk_e
 {
     int least = 0, greatest = 0;
     TRY_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for the device");
-    int level = least + (greatest - least) * (int)priority / WK_CUDA_URGENT;
+    int level = least + (greatest - least) * (int)priority / WK_CUDA_PRIORITY_HIGH;
     return wk_cuda_fail(cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, level),
                         "making a stream", err);
 }
 
-static wk_status create(wk_backend *backend, bool urgent, wk_queue **out, wk_error *err)
+static wk_status create(wk_backend *backend, bool high_priority, wk_queue **out, wk_error *err)
 {
     WK_TRY(choose(backend, err));
     cuda_queue *queue = (cuda_queue *)calloc(1, sizeof *queue);
     if (!queue) return wk_fail(err, WK_E_MEMORY, "no memory for a queue");
     queue->base.backend = backend;
-    wk_status status =
-        wk_cuda_make_stream(urgent ? WK_CUDA_URGENT : WK_CUDA_USUAL, &queue->stream, err);
+    wk_status status = wk_cuda_make_stream(
+        high_priority ? WK_CUDA_PRIORITY_HIGH : WK_CUDA_PRIORITY_NORMAL, &queue->stream, err);
     if (status != WK_OK) {
         free(queue);
         return status;
@@ -86,7 +86,7 @@ static wk_status download(wk_queue *queue, const wk_buffer *buffer, size_t offse
 static wk_status copy(wk_queue *queue, const wk_copy *c, wk_error *err)
 {
     WK_TRY(choose(queue->backend, err));
-    return wk_cuda_fail(wk_cuda_put_copy(c, stream_of(queue)), "copying on the device", err);
+    return wk_cuda_fail(wk_cuda_enqueue_copy(c, stream_of(queue)), "copying on the device", err);
 }
 
 // One block for each row.
@@ -135,7 +135,7 @@ static void event_destroy(wk_event *event)
     free(event);
 }
 
-static wk_status put_event(wk_queue *queue, wk_event *event, wk_error *err)
+static wk_status enqueue_event(wk_queue *queue, wk_event *event, wk_error *err)
 {
     WK_TRY(choose(queue->backend, err));
     return wk_cuda_fail(cudaEventRecord(event_of(event), stream_of(queue)), "marking a queue", err);
@@ -169,7 +169,7 @@ static wk_status drain(wk_queue *queue, wk_error *err)
     return wk_cuda_fail(cudaStreamSynchronize(stream_of(queue)), "running", err);
 }
 
-static wk_status host_create(wk_backend *backend, size_t size, void **out, wk_error *err)
+static wk_status pinned_create(wk_backend *backend, size_t size, void **out, wk_error *err)
 {
     WK_TRY(choose(backend, err));
     *out = NULL;
@@ -185,7 +185,7 @@ static wk_status host_create(wk_backend *backend, size_t size, void **out, wk_er
     return WK_OK;
 }
 
-static void host_destroy(wk_backend *backend, void *memory)
+static void pinned_destroy(wk_backend *backend, void *memory)
 {
     wk_error ignored = {};
     (void)choose(backend, &ignored);
@@ -193,6 +193,7 @@ static void host_destroy(wk_backend *backend, void *memory)
 }
 
 const wk_queue_vtable wk_cuda_queues = {
-    create,        destroy,   upload, download, copy,  gather,      run,          event_create,
-    event_destroy, put_event, after,  wait,     drain, host_create, host_destroy,
+    create, destroy, upload,       download,      copy,
+    gather, run,     event_create, event_destroy, enqueue_event,
+    after,  wait,    drain,        pinned_create, pinned_destroy,
 };

@@ -39,7 +39,7 @@ typedef struct wk_cuda_copies {
     WK_ARRAY(wk_access) touched; // by the call that is being put on its stream
 } wk_cuda_copies;
 
-struct wk_cuda_lane {
+struct wk_cuda_stream_context {
     cudaStream_t stream; // NULL: no call uses this lane
     cublasHandle_t blas;
     cublasLtHandle_t light;
@@ -53,40 +53,41 @@ struct wk_cuda_lane {
     unsigned emitted;  // a bit for each output whose bf16 copy this call writes itself
     wk_cuda_copies *copies;
     // The same for all lanes.
-    const wk_cuda_call **lazy;  // by tensor: the lazy call whose result it would be, or NULL
-    const unsigned char *forms; // by root: the plan's
+    const wk_cuda_call **lazy;    // by tensor: the lazy call whose result it would be, or NULL
+    const unsigned char *formats; // by root: the plan's
 };
 
 /// Where the bf16 copy of floats lies; NULL for floats that have no room for one.
-__nv_bfloat16 *wk_cuda_shadow(wk_cuda_lane *lane, const float *x);
+__nv_bfloat16 *wk_cuda_shadow(wk_cuda_stream_context *context, const float *x);
 /// The device memory of `size` bytes of floats at an address or under a name. Addresses of
 /// different tensors tell only through this whether their memory meets.
-wk_cuda_span wk_cuda_bytes(wk_cuda_lane *lane, const void *at, size_t size);
+wk_cuda_span wk_cuda_bytes(wk_cuda_stream_context *context, const void *at, size_t size);
 /// Whether the bf16 copies of all these bytes are up to date.
-bool wk_cuda_is_fresh(const wk_cuda_lane *lane, wk_cuda_span span);
+bool wk_cuda_is_fresh(const wk_cuda_stream_context *context, wk_cuda_span span);
 /// Notes that they are.
-void wk_cuda_refreshed(wk_cuda_lane *lane, wk_cuda_span span);
+void wk_cuda_refreshed(wk_cuda_stream_context *context, wk_cuda_span span);
 /// Notes that a call reads these bytes or their copies.
-void wk_cuda_reads(wk_cuda_lane *lane, const void *begin, size_t size);
+void wk_cuda_reads(wk_cuda_stream_context *context, const void *begin, size_t size);
 /// Notes that a call writes these bytes: the copies that there were are out of date.
-void wk_cuda_writes(wk_cuda_lane *lane, const void *begin, size_t size);
+void wk_cuda_writes(wk_cuda_stream_context *context, const void *begin, size_t size);
 
 /// A product of few results, terms or columns by a kernel of its own; false if it is none.
-bool wk_cuda_multiply_few(const wk_cuda_call *c, const wk_cuda_product *p);
+bool wk_cuda_skinny_gemm(const wk_cuda_call *c, const wk_cuda_product *p);
 
 /// Whether input i lies in its place as bf16 rows, each filled up with zeros to whole 16 bytes:
 /// ragged rows that only matrix products read.
 bool wk_cuda_is_padded(const wk_cuda_call *c, int i);
 /// Tells calls and lane which nodes are lazy; false when memory ran out.
-bool wk_cuda_keep_lazy(wk_cuda_lane *lane, wk_cuda_call *calls, size_t count, const wk_plan *plan);
+bool wk_cuda_keep_lazy(wk_cuda_stream_context *context, wk_cuda_call *calls, size_t count,
+                       const wk_plan *plan);
 /// Lets runs of adam nodes be done by the first of each.
-void wk_cuda_merge_adam(wk_cuda_call *calls, size_t count);
+void wk_cuda_fuse_adam(wk_cuda_call *calls, size_t count);
 /// Lets products of few results add their bias and draw an actor's actions.
-void wk_cuda_merge_heads(wk_cuda_call *calls, size_t count);
+void wk_cuda_fuse_heads(wk_cuda_call *calls, size_t count);
 /// Lets products do the work of the nodes around them: the product they add to, and the bias,
 /// activation or slope that follows.
-void wk_cuda_merge_products(wk_cuda_call *calls, size_t count);
+void wk_cuda_fuse_epilogues(wk_cuda_call *calls, size_t count);
 /// Lets the gradient of an image be multiplied by the slope of the layer before it.
-void wk_cuda_merge_slope(wk_cuda_call *calls, size_t count);
+void wk_cuda_fuse_slope(wk_cuda_call *calls, size_t count);
 
 #endif

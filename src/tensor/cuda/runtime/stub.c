@@ -14,7 +14,7 @@ int wk_cuda_device_count(void)
     return 0;
 }
 
-const char *wk_cuda_absence(void)
+const char *wk_cuda_why_unavailable(void)
 {
     return "built without CUDA";
 }

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-extern "C" const char *wk_cuda_absence(void)
+extern "C" const char *wk_cuda_why_unavailable(void)
 {
     int driver = 0, count = 0;
     if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "no CUDA driver";
