@@ -1,4 +1,4 @@
-// wk_vec beside MuJoCo's own batch (mjbatch.h): physics alone, the same models, states, controls
+// wk_vec next to MuJoCo's own batch (mjbatch.h): physics alone, the same models, states, controls
 // and number of threads. In every round each contestant makes the same agent steps from the same
 // states, in an order that changes from round to round; medians over the rounds are printed, and
 // how far the final positions are apart. wk_vec also checks actions and states and computes the
@@ -22,7 +22,7 @@ enum { STEPS = 25, PHYSICS_STEPS = 20, ENVS_MAX = 1024, ROUNDS_MAX = 999, SEED =
 
 // What is timed. Shared: an mjData for each thread, the default of mjBatch; persistent: for each
 // simulation, as wk_vec has. VEL: ends with the poses and velocities that a policy observes, as
-// wk_vec does; NONE: only the state is there, a reward or a picture would need more.
+// wk_vec does; NONE: only the state is there, a reward or an image would need more.
 enum { VEC, SHARED_NONE, PERSISTENT_NONE, SHARED_VEL, PERSISTENT_VEL, CONTESTANTS };
 static const struct {
     const char *name;
@@ -68,7 +68,7 @@ static void expect(wk_status status, const wk_error *err)
     exit(1);
 }
 
-// The domain without pictures, which keeps a list of the worlds that are made.
+// The domain without images, which keeps a list of the worlds that are made.
 static const wk_domain *drawn;
 static void *worlds[ENVS_MAX];
 static int world_count;

@@ -1,10 +1,10 @@
-// An evaluation beside its parts: 100 episodes of terrain-walker under a task policy of the `small`
-// preset, then the same physics and pictures alone (the recorded actions played again by the vector
-// of environments on all threads), then the policy's inference alone (as many steps of as many
-// lanes, on all threads). The ratio of the whole to the sum of the parts says what the evaluation
-// adds; below 1 the overlap has filled gaps. Rounds are interleaved and the least time of each
-// counts, because other programs run too; processor time, which they disturb less, stands beside
-// it.
+// An evaluation compared with its parts: 100 episodes of terrain-walker under a task policy of the
+// `small` preset, then the same physics and images alone (the recorded actions played again by the
+// vector of environments on all threads), then the policy's inference alone (as many steps of as
+// many wave members, on all threads). The ratio of the whole to the sum of the parts says what the
+// evaluation adds; below 1 the overlap has filled gaps. Rounds are interleaved and the least time
+// of each counts, because other programs run too; processor time, which they disturb less, stands
+// next to it.
 //
 // usage: bench_eval [EPISODES] [STEPS] [ROUNDS] [BLOCK]
 #include "base/clock.h"

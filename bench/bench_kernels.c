@@ -1,5 +1,5 @@
-// Times of the CPU kernels at the presets' shapes, each beside what bounds it: a bare OpenBLAS call
-// for matrix products, a copy of the same bytes for what memory bounds. The two are measured
+// Times of the CPU kernels at the presets' shapes, each next to what bounds it: a bare OpenBLAS
+// call for matrix products, a copy of the same bytes for what memory bounds. The two are measured
 // interleaved and the minimum of several rounds is kept, so that a busy machine disturbs both
 // alike.
 //

@@ -1,6 +1,6 @@
-// How much room an update leaves on a device: two learners of the same size at once, a thread and
-// streams each. What both take less than one behind the other is the most that any overlap of
-// updates can give.
+// How much overlap an update leaves room for: two learners of the same size at once, a thread and
+// streams each. The time saved against running them in sequence bounds what overlapping updates can
+// give.
 //
 // usage: bench_overlap [quick|small|paper] [RUNS]
 #include "agent/learner_parts.h"
@@ -17,7 +17,7 @@ enum { ACTIONS = 6, TASKS = 5, WARM_UP = 3 };
 typedef struct side {
     wk_backend *backend;
     wk_learner *learner;
-    wk_program *programs[2]; // one behind the other; the second may be NULL
+    wk_program *programs[2]; // run in sequence; the second may be NULL
     int runs;
     pthread_barrier_t *ready;
     double seconds; // of a run
@@ -96,8 +96,7 @@ static double measure(side *a, side *b)
 static void compare(const char *what, side *a, side *b)
 {
     double alone = measure(a, NULL) + measure(b, NULL), together = measure(a, b);
-    printf("%s: %.2f ms one behind the other, %.2f ms at once\n", what, 1e3 * alone,
-           1e3 * together);
+    printf("%s: %.2f ms in sequence, %.2f ms at once\n", what, 1e3 * alone, 1e3 * together);
 }
 
 int main(int count, char **args)

@@ -1,6 +1,6 @@
-// One update of the learner on any backend, without the environments: median and least time of its
-// parts one behind the other, and of updates as a run has them, with what the device does beside;
-// device memory, and with WAKER_TRACE=1 where the time goes.
+// One update of the learner on any backend, without the environments: median and minimum time of
+// its parts in sequence, and of updates as in a run, where they overlap; device memory, and with
+// WAKER_TRACE=1 where the time goes.
 //
 // usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
 // cuda-one has one stream for all branches of a graph.
@@ -103,8 +103,8 @@ static void print_figures(const char *which, const wk_learner_metrics *m, const 
                (double)t->policy[i].critic_loss, (double)t->policy[i].critic_norm);
 }
 
-// Update and task update by themselves, one behind the other; then the update's graphs alone. Gives
-// the sum over the weights after the first two.
+// Update and task update alone, in sequence; then the update's graphs alone. Gives the sum over the
+// weights after the first two.
 static uint64_t time_parts(bench *b, int updates)
 {
     wk_error err = {0};

@@ -3,7 +3,7 @@
 // compared.
 //
 // Files of a folder of data, all numbers little-endian:
-//   frames.u8     [rows,64,64,3] pictures of all episodes, one episode behind the other
+//   frames.u8     [rows,64,64,3] images of all episodes, one episode behind the other
 //   actions.f32   [rows,A] the action that led to each
 //   episodes.u32  [E+1] first row of each episode; the last number is `rows`
 //   config.yaml   the configuration of the run they come from

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Sequences in the layout of a batch; pictures by copy, or by their place on the device.
+// Sequences in the layout of a batch; images by copy, or by their place on the device.
 typedef struct sequences {
     uint32_t count, length;
     uint8_t *images, *first;
@@ -36,7 +36,7 @@ typedef struct trainee {
     wk_pool *pool;
     wk_backend *backend;
     wk_learner *learner;
-    wk_buffer *pictures; // all of the data, on a device that works beside the host; or NULL
+    wk_buffer *pictures; // all of the data, on a device that works next to the host; or NULL
     sequences batch, held;
     wk_prediction *imagine, *reconstruct;
     float *imagined, *one_step;
@@ -152,7 +152,7 @@ static wk_status prepare(trainee *t, wk_error *err)
     return make_measurement(t, err);
 }
 
-// Mean squared difference of an imagined picture around zero from a frame of the data.
+// Mean squared difference of an imagined image around zero from a frame of the data.
 static double picture_error(const float *imagined, const uint8_t *truth)
 {
     double sum = 0;
@@ -296,7 +296,7 @@ static wk_status stage(trainee *t, uint32_t update, wk_error *err)
     return wk_learner_stage(t->learner, &batch, err);
 }
 
-// One update, on the batch that was staged; where `ahead`, the next is staged beside it.
+// One update, on the batch that was staged; with `ahead`, the next is staged meanwhile.
 static wk_status update(trainee *t, uint32_t n, bool ahead, wk_error *err)
 {
     wk_learner_metrics m;
@@ -316,7 +316,7 @@ static wk_status update(trainee *t, uint32_t n, bool ahead, wk_error *err)
     return write_line(t->losses, &line, err);
 }
 
-// Nothing is staged while errors are measured: a world model would already run beside that.
+// Nothing is staged while errors are measured: a world model would already run next to that.
 static wk_status train(trainee *t, wk_error *err)
 {
     uint32_t end = t->plan.updates < t->how->updates ? t->plan.updates : t->how->updates;

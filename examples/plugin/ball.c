@@ -190,7 +190,7 @@ static void step(void *env, const float *action, wk_outcome *out)
     report(w, out);
 }
 
-/* ---- The picture ----------------------------------------------------------------------------- */
+/* ---- The image ----------------------------------------------------------------------------- */
 
 // How much of a pixel a disc covers: 1 inside, 0 outside, a soft rim one pixel wide.
 static double cover(double x, double y, double radius, double pixel)
@@ -199,7 +199,7 @@ static double cover(double x, double y, double radius, double pixel)
     return inside < 0 ? 0 : inside > 1 ? 1 : inside;
 }
 
-// Any size may be asked for; the agent's observation is 64 x 64. Every byte must be written.
+// Any size may be requested; the agent's observation is 64 x 64. Every byte must be written.
 static void render(void *env, int width, int height, uint8_t *rgb)
 {
     static const double floor_rgb[3] = {40, 44, 52}, table_rgb[3] = {60, 130, 90},

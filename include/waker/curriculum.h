@@ -23,8 +23,8 @@ typedef struct wk_curriculum_config {
     double temperature;       // η of the Boltzmann choice; 0 means the rule's own (1 or 0.5)
     double error_decay;       // δ̄ <- decay δ̄ + (1 - decay) δ
     double reduction_decay;   // Δ̄ <- decay Δ̄ + (1 - decay) Δ
-    uint64_t reduction_start; // steps before the first look at the reduction
-    uint64_t reduction_every; // steps between looks
+    uint64_t reduction_start; // steps before the reduction is first measured
+    uint64_t reduction_every; // steps between measurements
     uint64_t seed;
 } wk_curriculum_config;
 
@@ -53,7 +53,7 @@ typedef struct wk_curriculum_rule {
     int prefill; // steps of random actions before training, as the paper gives them for the rule
     /// Writes the rule's own distribution (sums to 1) and returns true, or returns false when it
     /// has none yet: the episode then comes from the default distribution. NULL where only the
-    /// rule's description is known: what it said when the state was saved stands for it.
+    /// rule's description is known: the distribution that was saved with the state is used instead.
     bool (*distribution)(const wk_curriculum_view *view, const wk_curriculum_config *config,
                          double *probability);
     bool always; // no episodes from the default distribution once the rule has its own
@@ -79,8 +79,8 @@ void wk_curriculum_destroy(wk_curriculum *curriculum);
 
 /// Chooses θ of episode number `episode`, counts the visit, and gives its index in the space. The
 /// draw depends on (seed, episode) and on what was reported before, on nothing else. While
-/// `prefill` is set the default distribution is used. Fails when the rule gives a distribution that
-/// is none.
+/// `prefill` is set the default distribution is used. Fails when the rule's numbers are not a
+/// distribution.
 wk_status wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool prefill,
                              double *theta, size_t *index, wk_error *err);
 
@@ -89,7 +89,8 @@ wk_status wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool p
 void wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const float *delta,
                           size_t count);
 
-/// Tells how many environment steps have been collected; the reductions of WAKER-R are taken here.
+/// Reports how many environment steps have been collected; the reductions of WAKER-R are measured
+/// here.
 void wk_curriculum_advance(wk_curriculum *curriculum, uint64_t steps);
 
 /// The probability of every θ for the next episode: what wk_curriculum_next draws from; the default

@@ -27,10 +27,10 @@ extern "C" {
 enum {
     WK_IMAGE_SIDE = 64,           // the agent's observation is WK_IMAGE_SIDE² RGB pixels
     WK_IMAGE_BYTES = 64 * 64 * 3, // uint8, row by row from the top, RGB interleaved
-    WK_PARAMS_MAX = 8,            // most numbers in a θ
-    WK_TASKS_MAX = 16,            // most tasks of a domain
-    WK_ACTION_MAX = 32,           // most numbers in an action
-    WK_OPTIONS_MAX = 16,          // most options of a domain
+    WK_PARAMS_MAX = 8,            // max numbers in a θ
+    WK_TASKS_MAX = 16,            // max tasks of a domain
+    WK_ACTION_MAX = 32,           // max numbers in an action
+    WK_OPTIONS_MAX = 16,          // max options of a domain
 };
 
 /// The most bytes of a saved state, of which the host needs fewer than 1,000.
@@ -284,12 +284,12 @@ wk_env *wk_vec_env(wk_vec *vec, int i);
 const wk_batch *wk_vec_batch(const wk_vec *vec);
 
 /// Asks environment i to begin a new episode at the next wk_vec_step, in place of its action. Must
-/// be asked for before the first step and after each WK_IS_LAST.
+/// be requested before the first step and after each WK_IS_LAST.
 wk_status wk_vec_plan_reset(wk_vec *vec, int i, const double *theta, size_t count, uint64_t seed,
                             uint64_t episode, wk_error *err);
 
 /// Leaves environment i as it is at the next wk_vec_step, its rows of the batch included; its
-/// action is not looked at. For environments that have no episode.
+/// action is ignored. For environments that have no episode.
 void wk_vec_plan_idle(wk_vec *vec, int i);
 
 /// Steps (or resets) every environment; `actions` is [N, action_size]. The error of the

@@ -1,8 +1,9 @@
 // Status codes and error messages, shared by every part of waker.
 //
-// A function that can fail because of the world (a file, a config value, memory, a device) returns
-// a wk_status and fills the caller's wk_error with one message that says what is wrong, where, and
-// what to do. The library never prints and never exits. Bugs are asserts, not statuses.
+// A function that can fail for reasons outside the program (a file, a config value, memory, a
+// device) returns a wk_status and fills the caller's wk_error with one message that says what is
+// wrong, where, and what to do. The library never prints and never exits. Bugs are asserts, not
+// statuses.
 #ifndef WAKER_ERROR_H
 #define WAKER_ERROR_H
 
@@ -10,7 +11,7 @@
 extern "C" {
 #endif
 
-/// What kind of "no" the world said; WK_OK is zero.
+/// What kind of failure it was; WK_OK is zero.
 typedef enum wk_status {
     WK_OK = 0,
     WK_E_INPUT,       // a value, name or combination the caller gave is not acceptable

@@ -47,8 +47,8 @@ wk_status wk_stats_rank_correlation(const double *x, const double *y, size_t cou
 typedef struct wk_scores {
     const double *values; // [runs,tasks]: the score of run n on task m is values[n * tasks + m]
     size_t runs, tasks;
-    const size_t *runs_of; // [tasks]: task m has runs 0 ... runs_of[m]-1 only, what lies behind
-                           // them is not read; NULL: every task has all runs
+    const size_t *runs_of; // [tasks]: task m has runs 0 ... runs_of[m]-1 only, later rows are not
+                           // read; NULL: every task has all runs
     const char *name;      // of the algorithm, for messages; NULL allowed
     const char *const *task_names; // [tasks], for messages and for the check that two matrices
                                    // have the same columns; NULL allowed

@@ -15,8 +15,8 @@ struct wk_acting {
     wk_weight_snapshot weights; // the weights it reads
     wk_buffer *memory;          // counter (padded to 64 bytes), stoch [N,flat], deter [N,deter]
     wk_buffer *device_inputs;   // images, actions [N,A], keep [N]
-    void *pinned_inputs;        // the same in host memory of the backend
-    float *pinned_actions;      // actions [N,A] there
+    void *pinned_inputs;        // the same in pinned memory
+    float *pinned_actions;      // actions [N,A] in pinned memory
     wk_queue *queue;
     wk_event *done;
     wk_tensor image, action, keep;
@@ -50,7 +50,7 @@ static size_t estimate_bytes(const wk_acting *a)
     return (size_t)a->count * sizeof(float);
 }
 
-// Where what the environments show and did lies in the inbox.
+// Offsets of images, actions and flags in the input buffer.
 typedef struct input_layout {
     size_t actions, keep, total; // images come first
 } input_layout;

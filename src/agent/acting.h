@@ -1,7 +1,6 @@
-// Acting: a policy of a learner as the mind of N environments. It keeps their recurrent states on
-// the device and turns images into actions, in a small graph of its own. While an update runs
-// beside it, it reads a copy of the weights as they were before; else the learner's own, as they
-// are.
+// Acting: runs a learner's policy in N environments. Recurrent states stay on the device; a small
+// graph of its own turns images into actions. While an update is in flight it reads a snapshot of
+// the weights from before that update, otherwise the learner's weights directly.
 #ifndef WK_AGENT_ACTING_H
 #define WK_AGENT_ACTING_H
 
@@ -24,12 +23,12 @@ wk_status wk_acting_create_estimating(wk_learner *learner, int policy, int count
                                       wk_error *err);
 void wk_acting_destroy(wk_acting *acting);
 
-/// Forgets all recurrent states and sets the draw counter: what follows depends on the weights, the
+/// Resets all recurrent states and sets the draw counter: later actions depend on the weights, the
 /// images and `counter` alone.
 wk_status wk_acting_begin(wk_acting *acting, uint64_t counter, wk_error *err);
 
 /// One step of all environments: images [N,64,64,3], the actions [N,A] that led to them, first [N]
-/// (nonzero forgets the state before). Writes the next actions [N,A].
+/// (nonzero resets the state). Writes the next actions [N,A].
 wk_status wk_acting_step(wk_acting *acting, const uint8_t *images, const float *previous,
                          const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err);
 

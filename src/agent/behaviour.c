@@ -106,8 +106,9 @@ static wk_tensor as_loss(wk_graph *g, wk_tensor x, wk_tensor weight)
 }
 
 // A number whose gradient for the actors is that of the loss of their returns. The returns depend
-// on the actors through the choices of every step. Their gradients for those are taken first; the
-// actors then go over all steps at once, instead of backwards step by step with few rows each.
+// on the actors through the action parameters of every step. Gradients with respect to those come
+// first; the actors are then differentiated over all steps at once, instead of step by step with
+// few rows each.
 static wk_tensor through_choices(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
                                  wk_tensor loss, wk_tensor action_params)
 {

@@ -14,8 +14,8 @@ typedef struct wk_rollout {
     int stack, starts;
     wk_tensor features;                          // [S,(H+1)*N,features], step after step
     wk_tensor actions;                           // [S,H*N,A]
-    wk_tensor step_params[WK_ROLLOUT_STEPS_MAX]; // [S,N,2A] of each step, what the actor says
-                                                 // before a sample is drawn; absent without one
+    wk_tensor step_params[WK_ROLLOUT_STEPS_MAX]; // [S,N,2A] raw action parameters of each step,
+                                                 // before sampling; absent without an actor
 } wk_rollout;
 
 /// Rolls the policies of `actor` out from `start` ([N,..] each, a constant). Without an actor
@@ -27,7 +27,7 @@ wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, con
 /// Features at which the actions were taken (steps 0...H-1): [S,H*N,..].
 wk_tensor wk_rollout_policy_features(wk_graph *g, const wk_learner_config *c,
                                      const wk_rollout *rollout);
-/// What reward heads say of the states that the actions reached: [S,H,N].
+/// The reward heads' predictions for the states that the actions reached: [S,H,N].
 wk_tensor wk_rollout_reward(const wk_rollout *rollout, wk_scope *heads, const wk_learner_config *c);
 
 /// The networks of S policies: sets with a stack axis, and the slow copy of the critic.
@@ -37,7 +37,7 @@ typedef struct wk_policy_scopes {
 
 /// Losses of S actors, [S] each, and what they were made from.
 typedef struct wk_behaviour {
-    wk_tensor actor_loss;                // the sum of the next two
+    wk_tensor actor_loss;                // sum of return_loss and entropy_loss
     wk_tensor return_loss, entropy_loss; // [S]
     wk_tensor action_params;             // [S,H*N,2A] at all steps
     wk_tensor returns;                   // [S,H,N]
@@ -47,12 +47,12 @@ typedef struct wk_behaviour {
 /// Records the losses for rewards [S,H,N] received by steps 0...H-1.
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *config,
                                  const wk_rollout *rollout, wk_tensor reward);
-/// The loss of S critics for these returns, [S], and their mean values, [S], for the logs. Needs
-/// nothing of the actors' objective, nor that of it.
+/// The loss of S critics for these returns, [S], and their mean values, [S], for the logs.
+/// Independent of the actors' objective.
 wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *config,
                          const wk_rollout *rollout, wk_tensor returns, wk_tensor *value);
-/// A number [1] whose gradient for the actors is that of the sum of their losses; takes the
-/// gradient of the returns back through the imagined steps.
+/// A number [1] whose gradient with respect to the actors is that of the sum of their losses;
+/// backpropagates the returns through the imagined steps.
 wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *config,
                              const wk_rollout *rollout, const wk_behaviour *b);
 

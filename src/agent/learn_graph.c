@@ -52,9 +52,9 @@ typedef struct beginning {
     wk_tensor count;  // and with it
 } beginning;
 
-// Takes over what the world model's graph left: posterior states, figures, and the gradients for
-// the model's step; and counts the update. From here on nothing of that is touched any more, so
-// that the world model's graph may run on the next batch; and the task graph, which reads the
+// Imports the handoff of the world model's graph: posterior states, scalars, and the gradients for
+// the model's step; and counts the update. Nothing after this touches the handoff, so the world
+// model's graph may run on the next batch from here on, and so may the task graph, which reads the
 // posterior states and the model.
 static wk_status take_over(wk_learner *learner, beginning *out, wk_error *err)
 {

@@ -171,7 +171,7 @@ wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)
     return latent_in(learner->latent, &learner->config, g);
 }
 
-// Behind the posterior states, at whole 64 bytes: the flag, then the figures.
+// After the posterior states, 64-byte aligned: the flag, then the scalars.
 static size_t handoff_flag(const wk_learner_config *c)
 {
     return (latent_bytes(c) + 63) / 64 * 64;
@@ -223,7 +223,8 @@ static wk_status compile(const wk_compiled_graph *compiled, wk_buffer *temporary
     return compiled->program ? wk_program_compile(compiled->program, temporary, err) : WK_OK;
 }
 
-// Programs that run one after the other share the memory of the largest for their temporaries.
+// Programs that run in sequence share one buffer for their temporaries, as large as the largest
+// needs.
 static wk_status compile_programs(wk_learner *learner, wk_error *err)
 {
     wk_backend *backend = learner->backend;
@@ -244,8 +245,8 @@ static wk_status compile_programs(wk_learner *learner, wk_error *err)
                    learner->task_scratch ? learner->task_scratch : learner->shared_scratch, err);
 }
 
-// Where the device is too small for all at once, world models do not run ahead of their updates;
-// where it is still too small, task updates come behind updates.
+// Where the device has too little memory for everything at once, world models are not prefetched;
+// where it still has too little, task updates follow updates instead of overlapping them.
 static wk_status place_programs(wk_learner *learner, unsigned uses, wk_error *err)
 {
     bool async = learner->learn.program && wk_backend_is_async(learner->backend);

@@ -1,11 +1,12 @@
 // The learner: all networks with their optimisers, and the recorded graphs that train them.
 //
-// One update is a run of the world model's graph, which gives gradients, and one of the reward-free
-// graph: the model's step, then exploration in the updated model, then the ensemble. The first may
-// run ahead, on the next batch beside this update. Task policies have a graph that reads the model
-// and the posterior states it left behind, with random streams of their own: with or without tasks,
-// and with tasks beside the exploration or behind it, the reward-free run is the same to the bit.
-// From a snapshot, the same task graph is fed by a graph that only observes.
+// One update runs two graphs: the world model's, which computes gradients, and the reward-free one,
+// which applies the model's step, then trains exploration in the updated model, then the ensemble.
+// The first may be prefetched: run on the next batch while this update is still in flight. Task
+// policies have a third graph, which reads the model and the posterior states in the handoff buffer
+// and draws from its own random streams. Results are bit-identical with or without tasks, and
+// whether task updates overlap the update or follow it. From a snapshot, the same task graph is fed
+// by a graph that only observes.
 #ifndef WK_AGENT_LEARNER_H
 #define WK_AGENT_LEARNER_H
 
@@ -14,7 +15,7 @@
 #include "tensor/backend.h"
 #include "tensor/program.h"
 
-enum { WK_LEARNER_TASKS_MAX = 16 }; // most task policies
+enum { WK_LEARNER_TASKS_MAX = 16 }; // task policies
 
 typedef struct wk_learner wk_learner;
 
@@ -22,16 +23,16 @@ typedef struct wk_learner wk_learner;
 /// short.
 wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend, wk_learner **out,
                             wk_error *err);
-/// What a learner is for; combined with |. Task updates go with either, and without any of them
-/// weights are read, played and written.
+/// What a learner is for; combined with |. Task updates are possible with either; with neither,
+/// weights can only be read, acted with and written.
 enum {
-    WK_LEARNER_UPDATES = 1,  // wk_learner_update, in parts too
+    WK_LEARNER_UPDATES = 1,  // wk_learner_update, and stage/start/finish
     WK_LEARNER_OBSERVES = 2, // wk_learner_observe
-    // With updates: the world model of a batch runs when its update is started, even where the
-    // device has the room to run it ahead. Less memory, the same results.
+    // With updates: never prefetch the world model of the next batch, even where the device has the
+    // memory for it. Less memory, the same results.
     WK_LEARNER_NO_PREFETCH = 4,
 };
-/// The same with programs, and memory for them, only for that.
+/// The same with programs, and device memory, only for those uses.
 wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
                                 wk_learner **out, wk_error *err);
 /// NULL is allowed.
@@ -44,15 +45,15 @@ typedef struct wk_learner_batch {
     const float *actions;      // [T,B,A], the one that led to the row
     const uint8_t *first;      // [T,B], nonzero where the state starts from zero
     const float *rewards;      // [T,B,tasks], received on arriving; unused without tasks
-    const void *const *frames; // [T,B], where each picture is on the device; NULL: take `images`
+    const void *const *frames; // [T,B], device address of each frame; NULL: take `images`
 } wk_learner_batch;
 
-/// One actor-critic's figures of an update.
+/// One actor-critic's metrics of an update.
 typedef struct wk_policy_metrics {
     float actor_loss, critic_loss, actor_norm, critic_norm, value, entropy;
 } wk_policy_metrics;
 
-/// Figures of a reward-free update.
+/// Metrics of a reward-free update.
 typedef struct wk_learner_metrics {
     float model_loss, image_loss, kl, prior_entropy, post_entropy, model_norm;
     float ensemble_loss, ensemble_norm; // means over the members
@@ -60,41 +61,39 @@ typedef struct wk_learner_metrics {
     wk_policy_metrics explore;          // zero under random exploration
 } wk_learner_metrics;
 
-/// Figures of a task update, per task.
+/// Metrics of a task update, per task.
 typedef struct wk_task_metrics {
     float reward_loss[WK_LEARNER_TASKS_MAX], reward_norm[WK_LEARNER_TASKS_MAX];
     wk_policy_metrics policy[WK_LEARNER_TASKS_MAX];
 } wk_task_metrics;
 
 /// One reward-free update. `delta` gets the error estimate of every start, [T,B]: the disagreement
-/// averaged over the imagined steps. Numbers that are not finite skip the steps they would spoil
-/// (see wk_learner_skipped) and appear in the metrics as they are; the call itself succeeds.
+/// averaged over the imagined steps. Optimiser steps with non-finite gradients are skipped (see
+/// wk_learner_counts) and the metrics show the values as they are; the call itself succeeds.
 wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
                             wk_learner_metrics *metrics, float *delta, wk_error *err);
 
-/// The same in three parts, so that the host can prepare a batch while the device works on the one
-/// before. Staging brings a batch to the device; starting begins the update on the batch that was
-/// staged last; finishing waits for it. Between the last two only staging and acting are allowed.
-/// A device that works beside the host, and has the room, runs the world model on a batch from when
-/// it is staged and the update before has made its model's step; that changes nothing but when
-/// things are done.
-/// Pictures in memory of wk_pinned_create are copied while the host goes on: they must stay until
-/// their update is finished, or others are staged. Frames on the device must stay as long; work in
-/// the transfers' queue may replace them behind that. Either result may be NULL.
+/// The same in three parts, so that the host can prepare a batch while the device works on the
+/// previous one. Stage copies a batch to the device; start enqueues the update on the batch staged
+/// last; finish waits for it. Between start and finish only staging and acting are allowed. An
+/// async device with enough memory prefetches: it runs the world model on a staged batch as soon as
+/// the previous update has made its model's step. That changes when work is done, never the
+/// results. Frames in pinned memory (wk_pinned_create) are copied asynchronously: they must stay
+/// valid until their update is finished or another batch is staged. Frames on the device must stay
+/// valid as long; later work in the transfer queue may overwrite them. Either result may be NULL.
 wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
 wk_status wk_learner_start(wk_learner *learner, wk_error *err);
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
                             wk_error *err);
 
-/// Between start and finish: adds the task update (if there are tasks) for the rewards of the batch
-/// that is being learned from. It begins when the world model has made its step, beside the
-/// exploration where the device has the room; the results are those of one behind the other.
-/// wk_learner_finish then waits for both. And the figures of that task update.
+/// Between start and finish: enqueues the task update (if there are tasks) for the rewards of the
+/// batch in flight. It starts when the world model has made its step and overlaps the exploration
+/// where the device has the memory; the results are the same as in sequence. wk_learner_finish then
+/// waits for both. wk_learner_read_tasks gives the metrics of that task update.
 wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err);
 void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *metrics);
 
-/// The queue in which batches come to the device; pictures that later batches refer to are brought
-/// there in it.
+/// The queue in which batches are copied to the device, and frames that later batches refer to.
 wk_queue *wk_learner_transfer_queue(wk_learner *learner);
 
 /// Trains reward heads and task policies on the states of the last wk_learner_update or
@@ -106,18 +105,17 @@ wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *b
 /// snapshot.
 wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
 
-/// Name of the first figure that is not finite ("model_loss"), or NULL when all are.
+/// Name of the first metric that is not finite ("model_loss"), or NULL when all are finite.
 const char *wk_learner_metrics_nonfinite(const wk_learner_metrics *metrics);
 /// The same for the first `tasks` tasks ("reward_loss").
 const char *wk_task_metrics_nonfinite(const wk_task_metrics *metrics, int tasks);
 
-/// Updates done, and optimiser steps skipped because of numbers that were not finite, over all
-/// networks.
+/// Updates done, and optimiser steps skipped because of non-finite numbers, over all networks.
 wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64_t *skipped,
                             wk_error *err);
 
 /// Bytes of device memory: weights and optimiser state, the planned temporaries and inputs of the
-/// graphs, and all that is in use on the device, whoever made it (0 where nobody counts).
+/// graphs, and the total in use on the device (0 where the backend does not count).
 typedef struct wk_learner_memory {
     size_t state, planned, allocated;
 } wk_learner_memory;
@@ -136,8 +134,8 @@ wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *er
 wk_status wk_learner_restore_in(wk_learner *learner, const wk_dir *in, const char *name,
                                 wk_error *err);
 
-/// What a file of weights says about itself ("domain", "tasks", "step"), for people and for
-/// messages; copied into the file.
+/// Metadata of a weights file ("domain", "tasks", "step"), for people and for messages; copied into
+/// the file.
 typedef wk_safetensors_pair wk_weights_label;
 
 /// The same in a directory (base/file.h), with labels on the file.
@@ -155,8 +153,8 @@ enum {
 };
 
 /// Reads parts of the weights from a snapshot or from a checkpoint's learner; the other part of the
-/// file, optimisers and counters are left alone. A misfit names tensors and what the file says it
-/// belongs to. A failed restore leaves the learner as it was.
+/// file, optimisers and counters are ignored. A mismatch names the tensors and the file's own
+/// metadata. A failed restore leaves the learner as it was.
 wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsigned parts,
                                      wk_error *err);
 

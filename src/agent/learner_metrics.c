@@ -1,5 +1,4 @@
-// The figures of updates: from the numbers that a run brings to the host, and which of them are
-// bad.
+// Metrics of updates, from the scalars that a run downloads, and which of them are not finite.
 #include "agent/learner_parts.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// The inside of a learner, shared by the files that record its graphs. Not for use outside
+// The internals of a learner, shared by the files that record its graphs. Not for use outside
 // src/agent.
 #ifndef WK_AGENT_LEARNER_PARTS_H
 #define WK_AGENT_LEARNER_PARTS_H
@@ -34,7 +34,7 @@ typedef struct wk_compiled_graph {
     wk_program *program;
 } wk_compiled_graph;
 
-/// Small results of a graph, one behind the other so that one download brings all of them.
+/// Small results of a graph, contiguous so that one download copies all of them.
 enum { WK_SCALARS_MAX = 24 };
 typedef struct wk_scalars {
     wk_tensor joined;
@@ -48,7 +48,7 @@ typedef struct wk_scalars {
 
 /// Joins those of the tensors that exist.
 wk_scalars wk_scalars_join(wk_graph *g, const wk_tensor *tensors, size_t count);
-/// Where the numbers of x are among those that were read; NULL for one that does not exist.
+/// Where the numbers of x are in the downloaded array; NULL for a tensor that does not exist.
 const float *wk_scalars_at(const wk_scalars *scalars, const float *numbers, wk_tensor x);
 
 /// Tensors of the world model's graph.
@@ -64,7 +64,7 @@ typedef struct wk_model_tensors {
 typedef struct wk_learn_tensors {
     wk_scalars scalars;
     wk_tensor action;        // input, as in the batch
-    wk_tensor model_scalars; // those of the world model's graph, kept
+    wk_tensor model_scalars; // scalars of the world model's graph, passed on
     wk_tensor ensemble_loss, ensemble_norm, reward, delta;
     wk_tensor actor_loss, critic_loss, actor_norm, critic_norm, value, entropy;
 } wk_learn_tensors;
@@ -77,13 +77,13 @@ typedef struct wk_task_tensors {
     wk_tensor actor_loss, critic_loss, actor_norm, critic_norm, value, entropy; // [tasks] each
 } wk_task_tensors;
 
-/// A copy of the weights that a graph reads, so that it may run beside an update that changes them.
-/// Where nothing runs beside the host there is none, and the graph reads the weights themselves.
+/// A snapshot of the weights that a graph reads, so that it may run while an update changes them.
+/// On a backend that is not async there is no copy: the graph reads the weights themselves.
 typedef struct wk_weight_snapshot {
     wk_learner *learner;
     wk_buffer *buffer; // NULL: no copy is needed
     WK_ARRAY(wk_copy) copies;
-    wk_event *ready; // the copy for those who read while an update runs
+    wk_event *ready; // the snapshot is complete
     struct wk_weight_snapshot *next;
 } wk_weight_snapshot;
 
@@ -93,38 +93,38 @@ struct wk_learner {
     wk_params *params[WK_SETS];        // NULL where the config has no such network
     wk_optimizer *optimizers[WK_SETS]; // NULL where nothing is trained
     wk_buffer *latent;                 // posterior states of the last batch: stoch, then deter
-    wk_buffer *handoff;                // from the world model's graph to the reward-free one
-    wk_buffer *counters;               // u64: reward-free updates, task updates, observations
+    wk_buffer *handoff;  // from the world model's graph to the reward-free one (wk_handoff)
+    wk_buffer *counters; // u64: reward-free updates, task updates, observations
     wk_compiled_graph model, learn, tasks, observe;
     wk_model_tensors model_t;
     wk_learn_tensors learn_t;
     wk_task_tensors task_t;
     wk_batch_tensors observe_t;
-    wk_state *state;              // everything that a checkpoint holds
-    wk_state *weights;            // the weights alone
-    float *host_numbers;          // host memory for batches in the graph's layout
-    float *scalars;               // host memory for what one run of each program gives
-    wk_buffer *shared_scratch;    // of the programs in turn
-    wk_buffer *task_scratch;      // of the task program, where it runs beside another; or NULL
-    wk_buffer *prefetch_scratch;  // of the world model's program, where it runs ahead; or NULL
-    bool tasks_async;             // task updates run beside updates, else behind them
-    bool prefetches;              // the world model of a staged batch runs beside the update before
-    wk_queue *update_queue;       // updates
-    wk_queue *model_queue;        // world models, ahead of their updates
-    wk_queue *task_queue;         // task updates, beside them
-    wk_queue *transfer_queue;     // batches on their way to the device
-    wk_buffer *device_batches[2]; // batches on the device: of the running update, and of the next
-    void *pinned_batches[2];      // the small parts of these batches, in host memory of the backend
-    wk_event *batch_ready[2];     // the batch is on the device
-    wk_event *batch_consumed[2];  // it was copied into the program
-    wk_event *update_done;        // the update that was started last, and its task update
-    wk_event *model_done;         // the world model's graph on the batch that was begun last
-    wk_event *weights_ready; // of that update, what the task update and the next world model read
-    wk_event *tasks_done;    // that task update
-    int next_slot;           // which of them the next wk_learner_start takes
-    bool prefetched;         // its world model was put, on the weights as they are
-    bool in_flight;          // an update was started and not waited for
-    wk_weight_snapshot *snapshots; // copies of weights that others read while an update runs
+    wk_state *state;               // everything that a checkpoint holds
+    wk_state *weights;             // the weights alone
+    float *host_numbers;           // host scratch for a batch in the graph's layout
+    float *scalars;                // pinned host memory for the scalars of each program
+    wk_buffer *shared_scratch;     // temporaries of programs that run in sequence
+    wk_buffer *task_scratch;       // task program's temporaries where it overlaps; or NULL
+    wk_buffer *prefetch_scratch;   // prefetched world model's temporaries; or NULL
+    bool tasks_async;              // task updates overlap updates, else follow them
+    bool prefetches;               // the next batch's world model runs during this update
+    wk_queue *update_queue;        // updates
+    wk_queue *model_queue;         // prefetched world models
+    wk_queue *task_queue;          // task updates that overlap
+    wk_queue *transfer_queue;      // copies of batches to the device
+    wk_buffer *device_batches[2];  // double buffer on the device: batch in flight, and the next
+    void *pinned_batches[2];       // their actions, flags and rewards in pinned memory
+    wk_event *batch_ready[2];      // batch copied to the device
+    wk_event *batch_consumed[2];   // batch copied into the program; its slot is free
+    wk_event *update_done;         // last started update and its task update
+    wk_event *model_done;          // the world model's graph on the last batch
+    wk_event *weights_ready;       // the task update and the next world model may read
+    wk_event *tasks_done;          // that task update is done
+    int next_slot;                 // slot that the next wk_learner_start takes
+    bool prefetched;               // its world model is enqueued, on the current weights
+    bool in_flight;                // an update was started and not yet finished
+    wk_weight_snapshot *snapshots; // snapshots that others read while an update is in flight
 };
 
 /// Which counter a graph advances.
@@ -135,10 +135,10 @@ typedef enum wk_counter_id {
     WK_COUNTERS
 } wk_counter_id;
 
-/// Starts a unit: an empty graph and scopes of the given sets.
+/// Begins with an empty graph and scopes of the given sets.
 wk_status wk_compiled_graph_begin(wk_compiled_graph *compiled, const wk_learner *learner,
                                   const wk_set_id *sets, size_t count, wk_error *err);
-/// All units of a learner, for going over them.
+/// All graphs of a learner, for iteration.
 enum { WK_COMPILED_GRAPHS = 4 };
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i);
 /// Binds weights and optimisers to their memory; and makes the program.
@@ -148,35 +148,34 @@ wk_status wk_compiled_graph_finish(wk_compiled_graph *compiled, const wk_learner
                                    wk_error *err);
 void wk_compiled_graph_free(wk_compiled_graph *compiled);
 
-/// Binds the unit's weights to a copy of them, after wk_compiled_graph_bind. Until it is freed,
-/// updates leave the weights of the last finished one in the copy while they run.
+/// Binds the graph's weights to a snapshot, after wk_compiled_graph_bind. Until it is closed, every
+/// update first copies the weights of the last finished update there.
 wk_status wk_weight_snapshot_open(wk_weight_snapshot *snapshot, wk_learner *learner,
                                   wk_compiled_graph *compiled, wk_error *err);
 void wk_weight_snapshot_close(wk_weight_snapshot *snapshot);
-/// Makes what is put into `queue` next read the weights of the last finished update.
+/// Makes work enqueued next in `queue` read the weights of the last finished update.
 wk_status wk_weight_snapshot_read(const wk_weight_snapshot *snapshot, wk_queue *queue,
                                   wk_error *err);
-/// Before an update is put into the learner's queue: keeps the weights as they are.
+/// Before an update is enqueued: copies the current weights into all snapshots.
 wk_status wk_weight_snapshots_take(const wk_learner *learner, wk_error *err);
 
 /// Queues, events and memory for batches.
 wk_status wk_learner_create_queues(wk_learner *learner, wk_error *err);
-/// Where the figures of the task program are on the host: behind those of the other.
+/// Where the scalars of the task program are on the host: after those of the update.
 float *wk_learner_task_scalars(const wk_learner *learner);
-/// The figures of the update that was waited for.
+/// The metrics of the finished update.
 void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *metrics);
-/// Makes nothing that was begun with the weights as they are be used any more; before they are
-/// changed by anything but updates.
+/// Discards prefetched gradients; before the weights are changed by anything but updates.
 wk_status wk_learner_discard_prefetch(wk_learner *learner, wk_error *err);
 
-/// Records that the flag (u64 [1]) says whether a loss is not finite.
+/// Records a check that sets the flag (u64 [1]) if a loss is not finite.
 void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss, wk_tensor flag);
 /// Records a training step of the set on an objective [1], or [S] for a stack, in the section
-/// "optimiser". A loss that is not finite skips the step; it mostly is the objective. Gives the
-/// gradient's norm.
+/// "optimiser". A loss that is not finite skips the step; it usually equals the objective. Returns
+/// the gradient's norm.
 wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
                            wk_tensor loss, wk_tensor objective);
-/// The same in two parts, between which the weights may be read. Gives the gradient's norm, and
+/// The same in two parts, between which the weights may be read. Returns the gradient's norm and
 /// what the second part needs.
 typedef struct wk_prepared {
     wk_tensor norm, flag;
@@ -186,14 +185,15 @@ wk_prepared wk_learner_prepare(const wk_learner *learner, wk_compiled_graph *com
 void wk_learner_step(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
                      wk_prepared prepared);
 
-/// Branches of the graphs: what runs beside the imagination, forward and backward.
+/// Branches of the graphs: what may overlap the imagination, forward and backward.
 enum { WK_BRANCH_MAIN, WK_BRANCH_HEADS, WK_BRANCH_CRITIC, WK_BRANCH_DETER };
 
-/// The counter as a tensor of the unit's graph.
+/// The counter as a tensor of a graph.
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);
 /// The stored posterior states [T*B,..] as persistent tensors of a graph.
 wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g);
-/// What the world model's graph leaves for the reward-free one beside gradients, in either.
+/// Besides gradients, what the world model's graph hands to the reward-free one; the tensors in
+/// either graph.
 typedef struct wk_handoff {
     wk_latent latent;  // posterior states, as wk_learner_latent
     wk_tensor scalars; // [WK_MODEL_SCALARS]

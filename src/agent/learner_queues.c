@@ -1,11 +1,11 @@
-// Updates as work for the device: batches on their way there, and the programs that are put into
-// queues for them, each behind what it needs.
+// Enqueues updates: copies of batches to the device, and the programs that use them, each after the
+// events it depends on.
 #include "agent/learner_parts.h"
 
 #include <assert.h>
 #include <string.h>
 
-// Where the parts of a batch lie in the memory for the next one, in bytes.
+// Offsets of a batch's parts in its device buffer, in bytes.
 typedef struct batch_layout {
     size_t actions, keep, rewards, total; // images come first
 } batch_layout;
@@ -20,8 +20,8 @@ static batch_layout batch_layout_of(const wk_learner_config *c)
     return at;
 }
 
-// Of a batch's small parts on the host: where each picture is on the device, then the numbers as
-// they will lie there.
+// Size of a batch's pinned memory: the device address of each frame, then the numbers as on the
+// device.
 static size_t pinned_batch_bytes(const wk_learner_config *c)
 {
     batch_layout at = batch_layout_of(c);
@@ -69,7 +69,7 @@ float *wk_learner_task_scalars(const wk_learner *learner)
     return learner->scalars + learner->learn_t.scalars.total;
 }
 
-// Brings all figures of a program into the host's memory, once it has run.
+// Enqueues the download of a program's scalars.
 static wk_status download_scalars(wk_queue *queue, const wk_compiled_graph *compiled,
                                   const wk_scalars *scalars, float *to, wk_error *err)
 {
@@ -77,7 +77,7 @@ static wk_status download_scalars(wk_queue *queue, const wk_compiled_graph *comp
     return wk_queue_download(queue, at.buffer, at.offset, to, at.size, err);
 }
 
-// The rewards of each task one behind the other.
+// Rewards [rows,tasks] as [tasks,rows].
 static void transpose_rewards(const wk_learner_config *c, const float *rewards, float *out)
 {
     size_t tasks = (size_t)c->tasks, rows = (size_t)wk_config_rows(c);
@@ -118,8 +118,8 @@ static wk_status feed(wk_queue *queue, const wk_compiled_graph *compiled, wk_ten
     return wk_queue_copy(queue, &copy, 1, err);
 }
 
-// The world model's graph on the batch of this side: where it runs ahead, beside what the update
-// before has still to do when its model's step is made.
+// Enqueues the world model's graph on the batch of this slot. Prefetched, it overlaps what the
+// previous update still has to do after its model's step.
 static wk_status enqueue_model(wk_learner *learner, wk_error *err)
 {
     int slot = learner->next_slot;
@@ -139,7 +139,7 @@ static wk_status enqueue_model(wk_learner *learner, wk_error *err)
     return WK_OK;
 }
 
-// Waits, because what reads weights may also be making the copies of them that others use.
+// Waits, because a program that reads weights may also be writing the bf16 copies that others use.
 wk_status wk_learner_discard_prefetch(wk_learner *learner, wk_error *err)
 {
     learner->prefetched = false;
@@ -152,8 +152,8 @@ wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, w
     batch_layout at = batch_layout_of(&learner->config);
     const void **list = learner->pinned_batches[slot];
     float *numbers = (float *)(void *)(list + wk_config_rows(&learner->config));
-    // A batch that was staged here and never used may still be on its way. What was begun with it
-    // may come to read this one; nobody uses that.
+    // A batch that was staged here and never used may still be in flight. Its prefetched world
+    // model may end up reading this batch; the result is discarded.
     learner->prefetched = false;
     WK_TRY(wk_event_wait(learner->batch_ready[slot], err));
     WK_TRY(wk_queue_wait_event(learner->transfer_queue, learner->batch_consumed[slot], err));
@@ -186,7 +186,7 @@ static wk_status enqueue_tasks(wk_learner *learner, wk_queue *queue, const wk_bu
                             wk_learner_task_scalars(learner), err);
 }
 
-// Beside the part of the update that explores.
+// Overlaps the exploration part of the update.
 static wk_status enqueue_tasks_async(wk_learner *learner, const wk_buffer *batch, wk_error *err)
 {
     WK_TRY(wk_queue_wait_event(learner->task_queue, learner->weights_ready, err));
@@ -195,7 +195,7 @@ static wk_status enqueue_tasks_async(wk_learner *learner, const wk_buffer *batch
     return wk_queue_wait_event(learner->update_queue, learner->tasks_done, err);
 }
 
-// What was put so far is the update with the batch of this side.
+// Everything enqueued so far is the update with the batch of this slot.
 static wk_status record_done(wk_learner *learner, int slot, wk_error *err)
 {
     WK_TRY(wk_queue_record_event(learner->update_queue, learner->batch_consumed[slot], err));

@@ -1,21 +1,21 @@
-// What a learner needs of its device's memory: added up after its graphs were planned and before
-// anything large is allocated, so that a learner too large is refused with its whole need.
+// An estimate of a learner's device memory, made after its graphs are planned and before anything
+// large is allocated, so that a learner that is too large is refused with the full amount.
 #ifndef WK_AGENT_MEMORY_ESTIMATE_H
 #define WK_AGENT_MEMORY_ESTIMATE_H
 
 #include "agent/learner_parts.h"
 
-/// Bytes. Scratch memory of single kernels is not known before they are compiled and comes on top.
+/// Bytes. Scratch memory of single kernels is known only after compilation and not included.
 typedef struct wk_memory_estimate {
     size_t state;   // weights and optimiser
-    size_t planned; // temporaries, inputs, batches, what graphs leave for each other
+    size_t planned; // temporaries, inputs, batches, handoff buffers
     size_t copies;  // bf16 copies of weights
-    size_t working; // of matrix products
+    size_t working; // workspace of matrix products
 } wk_memory_estimate;
 
-/// Bytes of temporaries: of the programs that run one after the other, which share the memory of
-/// the largest, of the task program where it runs beside the update, and of the world model's where
-/// it runs before its update, beside the one before.
+/// Bytes of temporaries: shared by the programs that run in sequence (the largest counts), of the
+/// task program where it overlaps the update, and of the world model's program where it is
+/// prefetched.
 typedef struct wk_temporaries {
     size_t shared, tasks, prefetch;
 } wk_temporaries;
@@ -24,11 +24,11 @@ size_t wk_temporaries_total(wk_temporaries temporaries);
 /// Bytes of inputs, constants and the like of all its programs.
 size_t wk_learner_owned(const wk_learner *learner);
 
-/// The need of a learner whose programs are planned.
+/// The estimate for a learner whose programs are planned.
 wk_memory_estimate wk_learner_estimate_memory(const wk_learner *learner);
 size_t wk_memory_estimate_total(wk_memory_estimate estimate);
-/// Whether what is needed beside what the learner has already is free on the device; and
-/// WK_E_MEMORY, with all of the need, where it is not.
+/// Whether the device has enough free memory for what is not allocated yet; and WK_E_MEMORY, with
+/// the whole estimate, where it has not.
 bool wk_learner_fits(const wk_learner *learner);
 wk_status wk_learner_check_memory(const wk_learner *learner, wk_error *err);
 

@@ -1,10 +1,10 @@
 // The graphs of the world model on a batch: the one that it learns from, and the one that only
 // observes.
 //
-// The first changes nothing that others read: it leaves gradients, posterior states and figures in
-// memory of its own, from which the update (learn_graph.c) makes the step. So it may run for the
-// next batch as soon as this batch's step is made, beside all that comes behind that step; and what
-// it did for a batch that is never learned from is simply not used.
+// The first changes nothing that others read: it exports gradients, posterior states and scalars to
+// a handoff buffer, from which the update (learn_graph.c) makes the step. So it may be prefetched
+// for the next batch as soon as this batch's step is made, overlapping everything after that step;
+// what it computed for a batch that is never learned from is discarded.
 #include "agent/learner_parts.h"
 
 // [T,B,D] as [T*B,D].

@@ -1,5 +1,5 @@
-// Looking at what the world model believes: one-step predictions of images with their errors beside
-// the ensemble's own estimate, and open-loop rollouts that see a few frames and imagine the rest.
+// What the world model predicts: one-step predictions of images with their errors next to the
+// ensemble's own estimate, and open-loop rollouts that see a few frames and imagine the rest.
 #ifndef WK_AGENT_PREDICTION_H
 #define WK_AGENT_PREDICTION_H
 
@@ -22,7 +22,7 @@ typedef struct wk_predicted {
     float *open_loop;    // [T,B,64,64,3]: reconstructions of the context, then imagined frames
 } wk_predicted;
 
-/// `batch` is [T,B] time-major as for learning; rewards are not looked at.
+/// `batch` is [T,B] time-major as for learning; rewards are ignored.
 wk_status wk_prediction_run(wk_prediction *prediction, const wk_learner_batch *batch,
                             const wk_predicted *out, wk_error *err);
 

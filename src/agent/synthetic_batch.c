@@ -10,7 +10,7 @@ static void fill(float *numbers, size_t count, double low, wk_rng *rng)
         numbers[i] = (float)wk_rng_uniform(rng, low, 1);
 }
 
-// Puts the pictures where batches of a run come from.
+// Copies the frames to device memory, where batches of a run take them from.
 static wk_status place_frames(wk_synthetic_batch *n, size_t rows, wk_backend *backend,
                               wk_error *err)
 {

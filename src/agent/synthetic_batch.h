@@ -1,4 +1,4 @@
-// A batch of noise, to measure updates with: their time does not depend on what they see.
+// A synthetic batch (noise) for timing updates: their time does not depend on the data.
 #ifndef WK_AGENT_SYNTHETIC_BATCH_H
 #define WK_AGENT_SYNTHETIC_BATCH_H
 
@@ -8,12 +8,12 @@ typedef struct wk_synthetic_batch {
     wk_learner_batch batch; // of what follows
     uint8_t *images, *first;
     float *actions, *rewards;
-    wk_buffer
-        *device_frames; // on a device that works beside the host, as the replay's in a run; or NULL
-    const void **frames; // where each is
+    wk_buffer *device_frames; // in device memory; NULL where not async
+    const void **frames;      // where each is
 } wk_synthetic_batch;
 
-/// The same for the same sizes. What was made before an error is let go by wk_synthetic_batch_free.
+/// Deterministic for given sizes. After an error, wk_synthetic_batch_free releases what was
+/// created.
 wk_status wk_synthetic_batch_create(const wk_learner_config *config, wk_backend *backend,
                                     wk_synthetic_batch *out, wk_error *err);
 /// Before the backend is destroyed; one of zeros is allowed.

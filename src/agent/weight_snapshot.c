@@ -1,7 +1,6 @@
-// Copies of weights for graphs that run beside an update. An update first copies, on the device,
-// what the graphs read, and then changes the originals; the host never waits for that. The copy is
-// not being read at that time: whoever reads it waits for the end before the next update is
-// started.
+// Snapshots of weights for graphs that run while an update is in flight. An update first copies, on
+// the device, the weights those graphs read, and then changes the originals; the host never waits
+// for that. Nobody reads the snapshot meanwhile: readers finish before the next update starts.
 #include "agent/learner_parts.h"
 
 #include <assert.h>
@@ -18,7 +17,7 @@ static bool uses(const wk_scope *scope, const wk_weight *weight)
     return false;
 }
 
-// Adds the used weights of a set, one behind the other; neighbours are one copy.
+// Adds the used weights of a set, contiguous; neighbours are one copy.
 static bool list_copies(wk_weight_snapshot *m, const wk_scope *scope, size_t *total)
 {
     const wk_params *params = wk_scope_params(scope);

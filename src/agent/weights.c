@@ -1,5 +1,5 @@
-// Files of weights: what a learner knows, without how it got there. They are read in parts, because
-// a world model serves learners with other tasks than those it was saved with.
+// Weights files: weights without optimiser state. They are read in parts, because a world model
+// serves learners with other tasks than those it was saved with.
 #include "agent/learner_parts.h"
 
 #include "base/text.h"
@@ -25,8 +25,8 @@ static bool is_set(const char *tensor, const char *set, const char *ending)
     return strncmp(tensor, set, length) == 0 && strncmp(tensor + length, ending, more) == 0;
 }
 
-// Whether a tensor belongs to a part not asked for, to an optimiser or to the counters. A name of
-// none of our sets is nobody's and so unexpected.
+// Whether a tensor belongs to a part not requested, to an optimiser or to the counters. A name
+// outside all sets is unexpected.
 static bool is_foreign(const void *context, const char *tensor)
 {
     const unsigned *parts = context;
@@ -47,7 +47,7 @@ static wk_status list_parts(const wk_learner *learner, unsigned parts, wk_state 
     return WK_OK;
 }
 
-// Adds what the file says about itself to the message.
+// Adds the file's metadata to the message.
 static void tell_origin(const wk_safetensors *file, wk_error *err)
 {
     wk_text text = {0};

@@ -1,6 +1,5 @@
-// An arena: memory that is handed out in order and freed all at once. It grows by blocks, never
-// moves what it handed out, and remembers its high-water mark. Not thread-safe; give each owner its
-// own.
+// An arena: memory that is allocated in order and freed all at once. It grows by blocks, never
+// moves an allocation, and records its high-water mark. Not thread-safe; give each owner its own.
 #ifndef WK_BASE_ARENA_H
 #define WK_BASE_ARENA_H
 
@@ -12,7 +11,7 @@ typedef struct wk_arena_block wk_arena_block;
 typedef struct wk_arena {
     wk_arena_block *newest;
     size_t block_size; // bytes of an ordinary block; 0 means 64 KiB
-    size_t used;       // bytes handed out since the last reset
+    size_t used;       // bytes allocated since the last reset
     size_t peak;       // largest `used` ever seen
 } wk_arena;
 

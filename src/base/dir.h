@@ -1,6 +1,6 @@
 // Directories held open. A name is looked up in the directory that was opened, wherever that has
 // been moved since, and not in whatever has its path now. Nothing is deleted, emptied or entered
-// for writing through a symbolic link: what lies behind one is somebody else's.
+// for writing through a symbolic link: what it points to belongs to someone else.
 #ifndef WK_BASE_DIR_H
 #define WK_BASE_DIR_H
 

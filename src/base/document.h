@@ -1,11 +1,11 @@
-// A JSON file read member by member, for files whose layout is known: unknown members are passed
-// over, and the first thing that is wrong becomes an error that names the file.
+// A JSON file read member by member, for files whose layout is known: unknown members are skipped,
+// and the first error names the file.
 //
 //     while (wk_document_member(&d))
 //         if (wk_document_is(&d, "step")) number = wk_document_number(&d);
 //     status = wk_document_close(&d, err);
 //
-// After an error every call says "no more" or zero, so that it is looked at once, at the end.
+// After an error every call returns false or zero, so that one check at the end is enough.
 #ifndef WK_BASE_DOCUMENT_H
 #define WK_BASE_DOCUMENT_H
 
@@ -14,7 +14,7 @@
 #include "waker/error.h"
 
 /// A place in the file. The value that `wk_document_member` or `wk_document_item` stopped at is
-/// taken by one of the calls below them, or passed over by the next one.
+/// read by one of the calls below, or skipped by the next one.
 typedef struct wk_document {
     const char *path;
     char *bytes; // owned, or NULL when they are the caller's

@@ -211,7 +211,7 @@ wk_status wk_file_writer_begin_in(const wk_dir *in, const char *name, wk_file_wr
         return out_of_memory(err, name, length);
     }
     writer->in = in;
-    // Beside the target, so that the rename stays inside one file system; a name nobody has yet.
+    // In the target's folder, so that the rename stays inside one file system; an unused name.
     for (int attempt = 0; attempt < 1000; attempt++) {
         snprintf(writer->temporary, length, "%s.tmp.%d.%d", name, (int)getpid(), attempt);
         writer->fd =

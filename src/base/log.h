@@ -13,7 +13,7 @@ typedef void wk_log_sink(void *context, wk_log_level level, const char *line);
 typedef struct wk_log {
     wk_log_sink *sink;
     void *context;
-    wk_log_level min_level; // lines below this level are dropped before formatting
+    wk_log_level min_level; // lines below this level are dropped without formatting
 } wk_log;
 
 /// Formats and hands over one line; lines over 1000 characters end in "...".

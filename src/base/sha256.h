@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4): says whether a file is the very one a user looked at, also against somebody
-// who would like to pass off another. Checksums against accidents are in base/crc32c.h.
+// SHA-256 (FIPS 180-4): verifies that a file is the one a user inspected, also against an attacker
+// who substitutes another. Checksums against accidents are in base/crc32c.h.
 #ifndef WK_BASE_SHA256_H
 #define WK_BASE_SHA256_H
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The loader's own words for a file that is no shared object are obscure; look at the file first.
+// The loader's message for a file that is no shared object is obscure; check the file first.
 wk_status wk_object_check(const char *path, wk_error *err)
 {
     if (!wk_path_exists(path))

@@ -1,5 +1,5 @@
-// Shared objects that a user built: loading one, with a message for each way it can fail, because
-// the reader is usually the one who just compiled it.
+// Loading a user's shared object, with a message for each way it can fail, because the reader
+// usually just compiled it.
 #ifndef WK_BASE_SHARED_OBJECT_H
 #define WK_BASE_SHARED_OBJECT_H
 
@@ -8,7 +8,8 @@
 /// Whether the file can be a shared object at all; nothing of it is run.
 wk_status wk_object_check(const char *path, wk_error *err);
 
-/// Loads the file `path`; a name without a folder is a file here, not one of the system's.
+/// Loads the file `path`; a name without a folder is a file in the current directory, not one of
+/// the system's.
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err);
 /// NULL is allowed.
 void wk_shared_object_close(void *handle);

@@ -54,7 +54,7 @@ wk_status wk_trusted_place(char path[WK_CODE_PATH_MAX], wk_error *err)
                    "an absolute path");
 }
 
-// Whoever can write the list or its folder can have code loaded in the user's name.
+// Anyone who can write the list or its folder can have code loaded with the user's rights.
 static wk_status check_owner(const char *path, wk_error *err)
 {
     struct stat info;

@@ -1,4 +1,4 @@
-// waker bench env: steps per second of the domains, alone and beside MuJoCo's stock way.
+// waker bench env: steps per second of the domains, alone and compared with MuJoCo's stock way.
 #include "cli/bench_env.h"
 #include "base/pool.h"
 #include "cli/cli.h"
@@ -95,8 +95,7 @@ static void print_comparison(const result *results, int count, wk_text *out)
         wk_table_cell(&table, "%.0f", 1e6 * s->gl_image);
         wk_table_cell(&table, "%.1f", ratio(s));
     }
-    wk_text_puts(out,
-                 "\none step on one thread, beside stock MuJoCo and its picture by OSMesa\n\n");
+    wk_text_puts(out, "\none step on one thread, against stock MuJoCo and its image by OSMesa\n\n");
     wk_table_print(&table, 0, out);
     wk_table_free(&table);
 }
@@ -184,7 +183,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 
 const wk_command wk_command_bench_env = {
     .name = "bench env",
-    .summary = "Measure how fast worlds step and draw, beside stock MuJoCo",
+    .summary = "Measure how fast worlds step and draw, against stock MuJoCo",
     .usage = "bench env [--domain DOMAIN|all] [OPTIONS]",
     .details =
         "Worlds are drawn from the domain's training distribution and are the same for every\n"

@@ -1,4 +1,4 @@
-// How fast worlds run, measured side by side with MuJoCo's stock way in the same run.
+// How fast worlds run, compared with MuJoCo's stock way in the same run.
 #ifndef WK_CLI_BENCH_ENV_H
 #define WK_CLI_BENCH_ENV_H
 
@@ -11,10 +11,10 @@ typedef struct wk_env_speed {
     double vector_physics;          // per step, all environments on all threads
     double vector_both;             // the same with images
     double reset;                   // one environment
-    double stock_physics, gl_image; // MuJoCo's own collisions, and its OpenGL picture by OSMesa
+    double stock_physics, gl_image; // MuJoCo's own collisions, and its OpenGL image by OSMesa
     bool compared;                  // the two above were measured
     char why_not[256];              // otherwise the reason
-    double bytes_per_env;           // growth of the resident memory
+    double bytes_per_env;           // growth of the process's resident memory
     int worlds;                     // parameter settings visited
     int envs, threads;
 } wk_env_speed;

@@ -1,5 +1,5 @@
-// The measurement behind waker bench env. Each world drawn from the default distribution is visited
-// by every contestant in turn: one environment, the vector of environments, and the reference.
+// The measurements of waker bench env. Each world drawn from the default distribution is visited by
+// every contestant in turn: one environment, the vector of environments, and the reference.
 #include "base/clock.h"
 #include "base/pool.h"
 #include "base/rng.h"
@@ -148,7 +148,7 @@ static wk_status measure_vector(bench *b, spent *s, wk_error *err)
     return WK_OK;
 }
 
-// The vector's environments moved without pictures: one piece of the job is one environment.
+// The vector's environments moved without images: one piece of the job is one environment.
 typedef struct physics_job {
     bench *b;
     int step;
@@ -181,7 +181,7 @@ static wk_status measure_reference(bench *b, const double *theta, uint64_t episo
 {
     uint8_t image[WK_IMAGE_BYTES];
     WK_TRY(wk_reference_world_reset(b->reference, theta, SEED, episode, err));
-    // The first picture of a world sends it to OpenGL; that is not part of a step.
+    // The first image of a world sends it to OpenGL; that is not part of a step.
     WK_TRY(wk_reference_world_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
     for (int step = 0; step < STEPS; step++) {
         double begin = cpu_seconds();

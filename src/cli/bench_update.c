@@ -156,7 +156,7 @@ static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text 
     wk_json_close(&json, '}');
 }
 
-// Other work on the machine shows in every figure.
+// Other work on the machine shows in every number.
 static void warn_if_busy(const wk_cli *cli, double load)
 {
     if (cli->quiet || load < 0.5) return;
@@ -192,7 +192,7 @@ const wk_command wk_command_bench_update = {
     .details =
         "One update trains world model, ensemble and exploration policy on one batch; with\n"
         "--tasks, reward heads and task policies too, in an update of their own, which on a GPU\n"
-        "runs beside the exploration. The peak of the process covers everything since its start.\n",
+        "overlaps the exploration. The peak of the process covers everything since its start.\n",
     .examples = "bench update --preset small --iters 20\n"
                 "bench update --preset paper --device cuda --tasks 5\n"
                 "bench update --preset quick --tasks 5 --threads 1 --json",

@@ -40,8 +40,8 @@ typedef struct wk_update_bench {
     int threads, iters;
 } wk_update_bench;
 
-/// Updates a new learner `iters` times, after one that warms up, on batches of noise; every batch
-/// is copied to the device while the update before it runs, as in training.
+/// Updates a new learner `iters` times, after one warm-up, on synthetic batches; every batch is
+/// copied to the device while the previous update runs, as in training.
 wk_status wk_update_speed_measure(const wk_update_bench *bench, wk_update_speed *out,
                                   wk_error *err);
 

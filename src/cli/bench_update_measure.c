@@ -1,4 +1,4 @@
-// The measurement behind waker bench update.
+// The measurements of waker bench update.
 #include "agent/synthetic_batch.h"
 #include "base/clock.h"
 #include "cli/bench_update.h"
@@ -42,8 +42,8 @@ static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed 
     return wk_synthetic_batch_create(&what->config, b->backend, &b->synthetic, err);
 }
 
-// Updates that are timed together. On a GPU one begins before the one before has ended, so that
-// only several in a row say how long one takes.
+// Updates that are timed together. On a GPU updates overlap, so that only several in a row show how
+// long one takes.
 static int in_a_row(const bench *b)
 {
     enum { SEVERAL = 4 };
@@ -77,7 +77,7 @@ static wk_status update_tasks_once(bench *b, double *seconds, wk_error *err)
     return WK_OK;
 }
 
-// The programs of an update run one behind the other, and that of a task update.
+// The programs of an update, which run in sequence, and that of a task update.
 typedef struct programs {
     wk_program *update[2], *tasks[1];
 } programs;
@@ -106,8 +106,7 @@ static wk_status trace(bench *b, bool on, wk_error *err)
     return p.tasks[0] ? wk_program_trace(p.tasks[0], on, err) : WK_OK;
 }
 
-// The last batch that was staged is learned from, so that nothing of it runs beside what is
-// measured next.
+// The last staged batch is learned from, so that nothing of it overlaps the next measurement.
 static wk_status settle(bench *b, wk_error *err)
 {
     if (!wk_backend_is_async(b->backend)) return WK_OK;
@@ -126,8 +125,8 @@ static wk_status time_each(bench *b, int iters, wk_error *err)
     return wk_learner_stage(b->learner, &b->synthetic.batch, err);
 }
 
-// On the CPU tracing costs nothing and goes along, and nothing runs beside an update; on a GPU
-// tracing puts events between the nodes, so the parts are measured after the whole.
+// On the CPU tracing costs nothing and nothing overlaps an update; on a GPU tracing puts events
+// between the nodes, so the parts are measured after the whole.
 static wk_status run(bench *b, int iters, wk_error *err)
 {
     enum { TRACED = 3 };

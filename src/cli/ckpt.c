@@ -1,4 +1,4 @@
-// waker ckpt: what a run has saved: its checkpoints and snapshots, and whether they are sound.
+// waker ckpt: what a run has saved: its checkpoints and snapshots, and whether they are intact.
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "nn/safetensors.h"

@@ -8,10 +8,10 @@
 #include "waker/error.h"
 #include <stdbool.h>
 
-/// What the program tells its caller; documented in the help text and docs/cli.md.
+/// Exit codes; documented in the help text and docs/cli.md.
 enum {
     WK_EXIT_OK = 0,
-    WK_EXIT_FAILURE = 1,  // the machine said no: files, memory
+    WK_EXIT_FAILURE = 1,  // files, memory, device
     WK_EXIT_USAGE = 2,    // wrong usage or bad input
     WK_EXIT_FINDINGS = 3, // a check found problems
     WK_EXIT_RESUME = 75,  // stopped early and saved; the same command continues

@@ -11,7 +11,7 @@ enum {
     MARGIN = 8,
     GAP = 6,
     LINE = 12,
-    PIXELS_MAX = 1 << 27, // what picture viewers still open
+    PIXELS_MAX = 1 << 27, // what image viewers still open
     BACKGROUND = 0xFFFFFF,
     INK = 0x202020,
     FAINT = 0x707070,

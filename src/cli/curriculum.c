@@ -29,7 +29,7 @@ static const wk_arg args[] = {
      offsetof(curriculum_values, json), 0, 0},
 };
 
-// One θ with its figures.
+// One θ with its values.
 typedef struct row {
     size_t index;
     double probability, error;
@@ -64,12 +64,12 @@ static wk_status list_rows(const wk_saved_run *run, row **out, size_t *count, wk
     return WK_OK;
 }
 
-// Figures over the environments: their number, those visited, mean error and that of the worst 10
-// %.
+// Statistics over the environments: their number, those visited, mean error and that of the worst
+// 10 %.
 typedef struct figures {
     size_t visited, known;
     double mean, worst;
-    double expected; // error the curriculum's choice meets on average
+    double expected; // mean error under the curriculum's distribution
 } figures;
 
 static wk_status sum_up(const row *rows, size_t count, figures *out, wk_error *err)

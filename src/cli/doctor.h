@@ -1,10 +1,10 @@
-// The parts of a machine that waker looks at, and what it finds there.
+// The parts of a machine that waker checks, and what it finds.
 #ifndef WK_CLI_DOCTOR_H
 #define WK_CLI_DOCTOR_H
 
 #include <stdbool.h>
 
-/// How a part stands.
+/// State of a part.
 typedef enum wk_health {
     WK_HEALTH_OK,
     WK_HEALTH_ABSENT, // optional and not there
@@ -27,7 +27,7 @@ void wk_examine_collider(wk_examination *e);
 void wk_examine_zlib(wk_examination *e);
 void wk_examine_blas(wk_examination *e);
 void wk_examine_cuda(wk_examination *e);
-/// Which device a run takes unless it is told, and why.
+/// Which device a run takes unless configured otherwise, and why.
 void wk_examine_device(wk_examination *e);
 void wk_examine_osmesa(wk_examination *e);
 /// What to say of a MuJoCo: the versions that waker was built for and that it runs with, as MuJoCo

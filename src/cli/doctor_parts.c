@@ -121,7 +121,7 @@ void wk_examine_osmesa(wk_examination *e)
     static const char *const names[] = {"libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"};
     void *handle = open_first(names, sizeof names / sizeof *names);
     if (handle) {
-        snprintf(e->found, sizeof e->found, "found; comparisons with MuJoCo's own pictures work");
+        snprintf(e->found, sizeof e->found, "found; comparisons with MuJoCo's own images work");
         dlclose(handle);
         return;
     }

@@ -210,7 +210,7 @@ static wk_status add_task(job *j, const wk_saved_learner *saved, int task, wk_ev
     return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->directory, err);
 }
 
-// Tasks of one file of weights: the i-th asked for, or with i < 0 those the file has or all asked
+// Tasks of one file of weights: the i-th requested, or with i < 0 those the file has or all asked
 // for.
 static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *result, wk_error *err)
 {
@@ -241,7 +241,7 @@ static wk_status add_finetuned(job *j, uint64_t step, wk_eval_result *result, wk
         uint64_t found;
         bool there = wk_weights_find(j->directory, j->kind, (int64_t)step, task_name(j, i), &found,
                                      NULL) == WK_OK;
-        // Of all tasks those that were fine-tuned; a task asked for by name has to be there.
+        // Of all tasks those that were fine-tuned; a task requested by name has to be there.
         if (there || !j->all_tasks) WK_TRY(add_weights(j, step, i, result, err));
     }
     return WK_OK;

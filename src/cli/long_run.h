@@ -1,6 +1,6 @@
-// What commands share that run for long: signals that end them cleanly, the status line, and what
-// they say at the end. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP (unless ignored, as by nohup),
-// SIGPIPE and SIGXFSZ ask to save and stop; a second SIGINT quits.
+// What long-running commands share: signals that end them cleanly, the status line, and the closing
+// message. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP (unless ignored, as by nohup), SIGPIPE and
+// SIGXFSZ ask to save and stop; a second SIGINT quits.
 #ifndef WK_CLI_LONG_RUN_H
 #define WK_CLI_LONG_RUN_H
 

@@ -1,5 +1,5 @@
 // waker model-error: how well the world models of runs predict, side by side on the same episodes:
-// the true error of the next picture, beside what the model's own ensemble estimates there.
+// the true error of the next image, next to what the model's own ensemble estimates there.
 #include "eval/model_error.h"
 #include "cli/cli.h"
 #include "cli/snapshot_arg.h"
@@ -54,7 +54,7 @@ typedef struct job {
     wk_run_plugins code;
     wk_run_world world;
     wk_space *space;
-    bool random, all;                 // policies asked for: random actions, every task there is,
+    bool random, all;                 // policies requested: random actions, every task there is,
     int tasks[WK_TASKS_MAX], n_tasks; // these tasks of the domain
     wk_table table;
     wk_heatmap map;

@@ -1,4 +1,4 @@
-// waker openloop: what a run's world model imagines after a few frames, beside what happens.
+// waker openloop: what a run's world model imagines after a few frames, next to what happens.
 #include "cli/cli.h"
 #include "cli/snapshot_arg.h"
 #include "eval/evaluate.h"
@@ -22,7 +22,7 @@ static const openloop_values defaults = {
 
 #define AT(field) offsetof(openloop_values, field)
 static const wk_arg args[] = {
-    {"out", "FILE.gif", "where to write; a still goes beside it as FILE.png", WK_ARG_PATH, AT(out),
+    {"out", "FILE.gif", "where to write; a still goes next to it as FILE.png", WK_ARG_PATH, AT(out),
      0, 0},
     {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
     {"policy", "random|explore|TASK", "who acts (random)", WK_ARG_TEXT, AT(policy), 0, 0},
@@ -120,7 +120,7 @@ static wk_status play(show *s, int threads, wk_error *err)
     return wk_evaluate(&config, episodes, err);
 }
 
-// FILE.gif and beside it FILE.png.
+// FILE.gif and next to it FILE.png.
 static wk_status write_pictures(show *s, wk_error *err)
 {
     const wk_image *frames;
@@ -174,7 +174,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_openloop = {
     .name = "openloop",
-    .summary = "Show what a run's world model imagines after a few frames, beside the truth",
+    .summary = "Show what a run's world model imagines after a few frames, next to the truth",
     .usage = "openloop RUN --out FILE.gif [--snapshot STEP|last] [--policy random|explore|TASK]\n"
              "openloop RUN --out FILE.gif [--case CASE] [--context N] [--steps N] [--seed N]",
     .details = "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"

@@ -1,4 +1,4 @@
-// A world on show: one environment moved by uniformly random actions, and pictures of it.
+// A world to render: one environment moved by uniformly random actions, and images of it.
 #ifndef WK_CLI_RANDOM_EPISODE_H
 #define WK_CLI_RANDOM_EPISODE_H
 
@@ -22,7 +22,7 @@ wk_status wk_random_episode_reset(wk_random_episode *episode, const double *thet
 /// Takes `steps` random steps, fewer if the episode ends before.
 wk_status wk_random_episode_advance(wk_random_episode *episode, int steps, wk_error *err);
 
-/// Draws the current state into a square picture made before.
+/// Draws the current state into a square image made before.
 wk_status wk_random_episode_draw(wk_random_episode *episode, wk_image *image, wk_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-// waker render: pictures of worlds. A still, a clip of an episode under random actions, or a
-// contact sheet of the whole domain.
+// waker render: images of worlds. A still, a clip of an episode under random actions, or a contact
+// sheet of the whole domain.
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/contact_sheet.h"

@@ -81,7 +81,7 @@ static wk_origin *origin_of(wk_merged_config *merged, const char *key)
     return &merged->origins[wk_run_field_find(key, strlen(key))];
 }
 
-// A value that nobody chose.
+// A value that was not set.
 static bool is_default(wk_merged_config *merged, const char *key)
 {
     const wk_origin *origin = origin_of(merged, key);

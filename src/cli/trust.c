@@ -20,7 +20,7 @@ static const wk_arg args[] = {
     {"json", NULL, "print JSON: the list", WK_ARG_FLAG, offsetof(trust_values, json), 0, 0},
 };
 
-// "same", "changed", or "missing": the file now, beside what was trusted.
+// "same", "changed", or "missing": the file now, next to what was trusted.
 static const char *state_of(const wk_code_file *entry)
 {
     wk_code_file now;

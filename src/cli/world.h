@@ -1,5 +1,5 @@
 // The world a command is about, as users name it: a built-in domain or a plug-in, the domain's
-// options, and θ as numbers, as a case, or left to us.
+// options, and θ as numbers, as a case, or the default.
 #ifndef WK_CLI_WORLD_H
 #define WK_CLI_WORLD_H
 

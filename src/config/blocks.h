@@ -66,8 +66,8 @@ wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *nam
                           const wk_setting *settings, size_t n_settings, wk_merged_config *out,
                           wk_error *err);
 
-/// What the paper's runs of the same domain, curriculum and exploration are told: defaults and
-/// their blocks (those that exist), then block `extra` unless NULL.
+/// The configuration of the paper's runs of the same domain, curriculum and exploration: defaults
+/// and their blocks (those that exist), then block `extra` unless NULL.
 wk_status wk_config_reference(const wk_config_blocks *blocks, const wk_run_config *config,
                               const char *extra, wk_run_config *out, wk_error *err);
 

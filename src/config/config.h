@@ -1,6 +1,6 @@
-// Everything a run is told. The field list is written once (WK_RUN_FIELDS): the struct, the keys of
-// configuration files and of the command line, the defaults, ranges, printing, the hash, the
-// checks and the table in docs/configuration.md all come from it. Values get here as text, through
+// The configuration of a run. The field list is written once (WK_RUN_FIELDS): the struct, the keys
+// of configuration files and of the command line, the defaults, ranges, printing, the hash, the
+// checks and the table in docs/configuration.md all come from it. Values are parsed from text by
 // one cast rule (dreamer's): a value takes the type of the field it replaces.
 #ifndef WK_CONFIG_CONFIG_H
 #define WK_CONFIG_CONFIG_H
@@ -34,13 +34,13 @@ typedef char wk_run_TEXT[WK_RUN_TEXT_MAX];
 typedef char wk_run_LIST[WK_RUN_TEXT_MAX];
 
 /// Whether a value shapes what a run computes (FIXED: a run cannot be resumed with another) or only
-/// how long it goes and what it tells (FREE).
+/// how long it runs and what it logs (FREE).
 enum { WK_RUN_FREE, WK_RUN_FIXED };
 
-/// X(kind, field, key, default, least, largest, role, paper, authors, meaning)
-/// For texts, `min` is 0 and `max` the choices ("a|b") or 0 for any. `paper` and `authors`
-/// say what the paper and its authors' code use: "=" where it is the default, "" where they have no
-/// such thing. Counts are agent steps (one action, repeated by the domain) unless they say so.
+/// X(kind, field, key, default, min, max, role, paper, authors, meaning) For texts, `min` is 0 and
+/// `max` the choices ("a|b") or 0 for any. `paper` and `authors` say what the paper and its
+/// authors' code use: "=" where it is the default, "" where they have no such thing. Counts are
+/// agent steps (one action, repeated by the domain) unless they say so.
 #define WK_RUN_FIELDS(X)                                                                           \
     X(SEED, seed, "seed", 0, 0, 0, FIXED, "", "", "of everything random in the run")               \
     X(COUNT, steps, "steps", 3700000, 1, 1e15, FREE, "=", "=",                                     \
@@ -89,9 +89,9 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
     X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, "", "",                 \
       "GiB the replay buffer may take; 0: the machine's free memory")                              \
     X(INT, replay_frame_bytes, "replay.frame_bytes", 1800, 16, 100000, FREE, "", "",               \
-      "expected size of a compressed picture, for planning the memory")                            \
+      "expected size of a compressed frame, for planning the memory")                              \
     X(TEXT, replay_resident, "replay.resident", "auto", 0, "auto|on|off", FREE, "", "",            \
-      "pictures also in GPU memory, whence batches are taken; auto: if they fit")                  \
+      "frames also in GPU memory, where batches are gathered; auto: if they fit")                  \
     X(INT, encoder_depth, "encoder.depth", 48, 1, 512, FIXED, "=", "=",                            \
       "channels of the first convolution")                                                         \
     X(INT, rssm_deter, "rssm.deter", 600, 1, 8192, FIXED, "=", "=",                                \
@@ -142,7 +142,7 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
     X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "10000",                             \
       "steps between lines of metrics.jsonl")                                                      \
     X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, "", "",                  \
-      "steps between pictures and clips; 0: none")                                                 \
+      "steps between images and clips; 0: none")                                                   \
     X(BOOL, log_tensorboard, "log.tensorboard", true, 0, 1, FREE, "", "=",                         \
       "write TensorBoard event files")                                                             \
     X(BOOL, log_timing, "log.timing", false, 0, 1, FREE, "", "",                                   \

@@ -1,4 +1,4 @@
-// A run's configuration in the words of the parts it is made of.
+// A run's configuration translated to those of its parts: learner, curriculum, replay, domain.
 #ifndef WK_CONFIG_PARTS_H
 #define WK_CONFIG_PARTS_H
 

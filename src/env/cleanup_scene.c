@@ -1,5 +1,5 @@
 // Draws tile by tile. Everything fixed to the world (floor, walls, goals) makes up the backdrop,
-// which is kept for pictures up to the size of an observation; robot and blocks are drawn over it.
+// which is kept for images up to the size of an observation; robot and blocks are drawn over it.
 // Seen from above, nothing fixed ever hides what moves, so the backdrop needs no depth.
 #include "env/cleanup_scene.h"
 #include "env/render/kernels.h"
@@ -13,7 +13,7 @@ struct wk_cleanup_scene {
     wk_lit_scene fixed, moving;
     wk_tile tile;
     uint8_t pixels[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH];
-    int cached_width, cached_height; // picture the cache is for; 0: none
+    int cached_width, cached_height; // image the cache is for; 0: none
     wk_backdrop cache[WK_SMALL_TILES], scratch;
 };
 

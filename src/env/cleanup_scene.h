@@ -1,4 +1,4 @@
-// The picture of a clean-up world from above: floor, walls, translucent goals, blocks and robot.
+// The image of a clean-up world from above: floor, walls, translucent goals, blocks and robot.
 // Reads poses and colours from MuJoCo's model and data.
 #ifndef WK_ENV_CLEANUP_SCENE_H
 #define WK_ENV_CLEANUP_SCENE_H

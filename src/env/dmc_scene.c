@@ -1,5 +1,5 @@
 // Draws tile by tile. The camera never turns, so the sky is a constant image, which is kept for
-// pictures up to the size of an observation. What the floor reflects is the robot mirrored in it,
+// images up to the size of an observation. What the floor reflects is the robot mirrored in it,
 // cast where the floor is seen.
 #include "env/dmc_scene.h"
 #include "env/render/kernels.h"
@@ -20,7 +20,7 @@ struct wk_dmc_scene {
     wk_lit_scene lit, mirrored;
     wk_tile tile;
     uint8_t pixels[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH];
-    int cached_width, cached_height; // picture the cache is for; 0: none
+    int cached_width, cached_height; // image the cache is for; 0: none
     wk_backdrop cache[WK_SMALL_TILES], scratch;
 };
 

@@ -9,7 +9,7 @@
 wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
                           const char *const *names, size_t count);
 
-/// Hands on what a domain's function returned and wrote into `reported`. Functions of a domain
+/// Passes on what a domain's function returned and wrote into `reported`. Functions of a domain
 /// always get an error to write into, and their callers always get a message.
 wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
                            const wk_error *reported, wk_error *err);

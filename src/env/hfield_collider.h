@@ -5,8 +5,8 @@
 // This one walks the same prisms in the same order, drops those that a separating plane shows to be
 // out of reach, and hands the others to the same MPR of the same library.
 //
-// MuJoCo's table of collision functions belongs to the process. Ours is put in once and looks at
-// the model it is called for: models that did not ask for it get MuJoCo's function.
+// MuJoCo's table of collision functions is global. Ours is installed once and checks the model it
+// is called for: models that did not ask for it get MuJoCo's function.
 #ifndef WK_ENV_HFIELD_COLLIDER_H
 #define WK_ENV_HFIELD_COLLIDER_H
 

@@ -1,4 +1,4 @@
-// What a vector of environments asks of one environment beyond the public interface.
+// What a vector of environments needs from one environment beyond the public interface.
 #ifndef WK_ENV_HOST_H
 #define WK_ENV_HOST_H
 

@@ -37,8 +37,8 @@ bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 /// exactly from a saved state. False as above.
 bool wk_physics_run(const mjModel *model, mjData *data, int count);
 
-/// Whether everything since mj_resetData is trustworthy: finite state, no bad number met, no
-/// contact or constraint dropped for lack of room.
+/// Whether the simulation is valid since mj_resetData: finite state, no bad number, no contact or
+/// constraint dropped for lack of memory.
 bool wk_physics_is_valid(const mjModel *model, const mjData *data);
 
 /// Bytes of a saved state. The model itself (height fields, poses written into it) is not part of

@@ -1,5 +1,5 @@
 // The examination plays short episodes of the same (θ, seed, episode) under different
-// circumstances, writes each down as a trace of outcomes and picture checksums, and compares: the
+// circumstances, writes each down as a trace of outcomes and image checksums, and compares: the
 // circumstance in which the traces part names the fault.
 #include "env/plugin_check.h"
 
@@ -18,7 +18,7 @@
 enum {
     STEPS = 40,       // longest trace
     GUARD = 4096,     // bytes watched before and after everything a domain writes
-    SIDE_MAX = 128,   // largest picture asked for
+    SIDE_MAX = 128,   // largest image requested
     WORLDS = 20,      // made and destroyed when looking for lost memory
     FULL_MAX = 2000,  // steps of the long episode
     TEXT_CHARS = 160, // of a θ in a sentence
@@ -74,7 +74,7 @@ typedef struct examination {
     bool seen[KINDS];
     int options[WK_OPTIONS_MAX];
     char theta_text[TEXT_CHARS]; // the θ under examination
-    uint8_t *canvas;             // GUARD, the largest picture, GUARD
+    uint8_t *canvas;             // GUARD, the largest image, GUARD
     trace reference, other;
 } examination;
 
@@ -243,7 +243,7 @@ static void play(examination *x, void *world, const double *theta, bool draw, tr
     if (begin(x, world, theta, draw, t)) play_on(x, world, x->steps, draw, t);
 }
 
-// What the first difference between the traces is, or NULL. A picture of 0 was not drawn.
+// What the first difference between the traces is, or NULL. An image of 0 was not drawn.
 static const char *difference(const examination *x, const trace *a, const trace *b, int *step)
 {
     size_t tasks = (size_t)x->domain->n_tasks * sizeof(float);

@@ -1,4 +1,4 @@
-// MuJoCo's own OpenGL image, drawn by the CPU through OSMesa: the yardstick for waker's renderer in
+// MuJoCo's own OpenGL image, drawn by the CPU through OSMesa: the reference for waker's renderer in
 // tests and benchmarks. OSMesa is loaded when a reference is created, so it is never needed to run
 // waker. One reference exists at a time per thread; use it on the thread that created it.
 #ifndef WK_ENV_REFERENCE_GL_H

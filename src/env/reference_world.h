@@ -1,5 +1,5 @@
-// A world run the way the paper's authors ran it: MuJoCo's stock collisions and its OpenGL picture.
-// The yardstick of benchmarks; use it on the thread that made it, one at a time.
+// A world run the way the paper's authors ran it: MuJoCo's stock collisions and its OpenGL image.
+// The reference of benchmarks; use it on the thread that made it, one at a time.
 #ifndef WK_ENV_REFERENCE_WORLD_H
 #define WK_ENV_REFERENCE_WORLD_H
 

@@ -1,4 +1,4 @@
-// A running terrain world: MuJoCo model and state, the profile of the episode, and the picture.
+// A running terrain world: MuJoCo model and state, the profile of the episode, and the image.
 #include "env/terrain.h"
 
 #include "base/asset.h"

@@ -9,7 +9,7 @@
 extern const wk_domain wk_terrain_walker;
 extern const wk_domain wk_terrain_hopper;
 
-/// The MuJoCo model and state inside a terrain world, for comparing with MuJoCo's own picture.
+/// The MuJoCo model and state inside a terrain world, for comparing with MuJoCo's own image.
 void wk_terrain_internals(void *env, const mjModel **model, mjData **data);
 
 #endif

@@ -1,6 +1,6 @@
 // Draws tile by tile. Sky and terrain front do not change while the camera only translates along
-// the terrain, so for pictures up to the size of an observation both are kept as finished pixels;
-// larger pictures work them out anew, which keeps memory constant.
+// the terrain, so for images up to the size of an observation both are kept as finished pixels;
+// larger images work them out anew, which keeps memory constant.
 #include "env/terrain_scene.h"
 #include "env/render/kernels.h"
 #include "env/render/sky.h"
@@ -23,7 +23,7 @@ struct wk_terrain_scene {
     wk_lit_scene lit;
     wk_tile tile;
     uint8_t pixels[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH];
-    int cached_width, cached_height; // picture the cache is for; 0: none
+    int cached_width, cached_height; // image the cache is for; 0: none
     float cached_distance;           // from the camera to the front
     scenery cache[WK_SMALL_TILES], scratch;
 };

@@ -1,5 +1,5 @@
-// The picture of a terrain world: sky, extruded height profile and capsules, seen from a camera
-// that only translates. Reads poses, colours, light and camera 0 from MuJoCo's model and data.
+// The image of a terrain world: sky, extruded height profile and capsules, seen from a camera that
+// only translates. Reads poses, colours, light and camera 0 from MuJoCo's model and data.
 #ifndef WK_ENV_TERRAIN_SCENE_H
 #define WK_ENV_TERRAIN_SCENE_H
 
@@ -15,7 +15,7 @@ wk_status wk_terrain_scene_create(const mjModel *model, const wk_render_config *
                                   wk_terrain_scene **out, wk_error *err);
 void wk_terrain_scene_destroy(wk_terrain_scene *scene);
 
-/// Takes over the height profile; call after writing model->hfield_data.
+/// Reads the height profile; call after writing model->hfield_data.
 void wk_terrain_scene_set_profile(wk_terrain_scene *scene, const mjModel *model);
 
 /// Draws the state in `data` (positions, camera and light must be current).

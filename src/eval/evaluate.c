@@ -17,18 +17,18 @@ typedef struct wave {
     float *actions;            // [count,steps,A], or NULL
 } wave;
 
-// One wave under way with what it runs on.
+// One wave in flight with its environments and policy.
 typedef struct group {
     wk_vec *vec;
     wk_acting *acting; // NULL: random actions
     wave wave;
-    int running;         // lanes whose episode has not ended; 0: nothing to do
+    int running;         // members whose episode has not ended; 0: nothing to do
     bool active[WAVE];   // an episode runs here
     double weight[WAVE]; // discount of the next reward
     int judged[WAVE];    // rewards that the reward head has been compared at
     uint8_t first[WAVE]; // nonzero: the policy forgets what was before
     wk_rng random[WAVE]; // of the actions
-    float *actions;      // [LANES,A]
+    float *actions;      // [WAVE,A]
 } group;
 
 typedef struct player {
@@ -163,7 +163,7 @@ static void note_estimates(const player *p, group *g)
     }
 }
 
-// Takes down what environment i showed; the lane rests after its episode's last row.
+// Takes down what environment i showed; a member idles after its episode's last row.
 static wk_status take_row(player *p, group *g, int i, wk_error *err)
 {
     const wk_eval_config *c = p->config;

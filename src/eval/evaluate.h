@@ -1,36 +1,34 @@
-// Playing episodes to see how well a policy does: a learner's policy, or uniformly random actions,
-// in the cases of a domain.
+// Plays episodes to score a policy: a learner's policy, or uniformly random actions, in the cases
+// of a domain.
 //
-// Episodes run in waves of WK_EVAL_WAVE_SIZE, side by side. Two waves are under way at any time:
-// while the environments of one move and draw, the policy looks at the pictures of the other. The
-// size of a wave is a constant, and every wave begins with empty memories and a draw counter of its
-// own, so that an episode depends on (weights, domain, options, task, seed, case, its number)
-// alone: not on threads, not on how many episodes or cases are asked for.
+// Episodes run in waves of WK_EVAL_WAVE_SIZE in parallel. Two waves are in flight at any time:
+// while the environments of one step and render, the policy processes the images of the other. The
+// wave size is a constant, and every wave begins with zero recurrent states and its own draw
+// counter, so that an episode depends on (weights, domain, options, task, seed, case, its number)
+// alone: not on threads, not on how many episodes or cases are requested.
 #ifndef WK_EVAL_EVALUATE_H
 #define WK_EVAL_EVALUATE_H
 
 #include "agent/acting.h"
 #include "eval/cases.h"
 
-enum {
-    WK_EVAL_WAVE_SIZE = 25
-}; // part of the definition of an evaluation: changing it changes results
+enum { WK_EVAL_WAVE_SIZE = 25 }; // changing it changes results
 
 /// One row of an episode as it happens: what was seen and received at step `step`, 0 at the start.
 /// All pointers are borrowed for the call.
 typedef struct wk_eval_row {
-    int set;              // number of the case
-    int episode;          // in the case
-    int step;             // actions before it
-    const double *theta;  // [n_params]
-    const uint8_t *image; // [64,64,3]; of a diverged row there is no meaningful picture
-    const float *action;  // [A] that led to it; zeros at the start
+    int set;                           // number of the case
+    int episode;                       // in the case
+    int step;                          // actions before it
+    const double *theta;               // [n_params]
+    const uint8_t *image;              // [64,64,3]; of a diverged row there is no meaningful image
+    const float *action;               // [A] that led to it; zeros at the start
     const float *rewards, *completion; // [n_tasks]
     uint8_t flags;                     // WK_IS_* bits; WK_IS_LAST also where `steps` cut it off
 } wk_eval_row;
 
-/// Is handed every row, in the calling thread; rows of one episode come in order. What it fails
-/// with ends the evaluation.
+/// Called with every row, in the calling thread; rows of one episode come in order. An error ends
+/// the evaluation.
 typedef wk_status wk_eval_watch(void *context, const wk_eval_row *row, wk_error *err);
 
 /// What to play. All pointers are borrowed.
@@ -46,15 +44,15 @@ typedef struct wk_eval_config {
     int steps; // at most, of each episode; 0: to its end
     uint64_t seed;
     int threads;          // of the environments; 0: one per core
-    wk_eval_watch *watch; // NULL: nobody watches
+    wk_eval_watch *watch; // NULL: none
     void *context;
     float *actions; // gets what was done, [episodes,wk_eval_steps,A]; NULL: not kept
 } wk_eval_config;
 
-/// The most steps an episode of it can have.
+/// Maximum number of steps of its episodes.
 int wk_eval_steps(const wk_eval_config *config);
 
-/// What the learner expected of an episode beside what it got; NaN where nobody expects anything:
+/// What the learner expected of an episode next to what it got; NaN where there is no prediction:
 /// random actions, and tasks that the policy is not trained for.
 typedef struct wk_foresight {
     double value;        // the critic's at the start: the discounted return it promises
@@ -69,14 +67,14 @@ typedef struct wk_eval_episode {
     float completion[WK_TASKS_MAX]; // at the end
     int steps;
     wk_foresight foresight; // of config.task
-    bool diverged;          // the simulation broke down; the figures are those up to there
+    bool diverged; // the simulation broke down; returns and completion are those up to there
 } wk_eval_episode;
 
 /// Plays every episode of every case; `episodes` gets them case by case.
 wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, wk_error *err);
 
-/// Shows an episode once more, picture by picture, to config->watch: the simulation repeats what
-/// was done, so that nobody has to keep the pictures of all. `actions` is [steps,A].
+/// Replays an episode, frame by frame, to config->watch: the simulation repeats the actions, so
+/// that images of all episodes need not be kept. `actions` is [steps,A].
 wk_status wk_eval_replay(const wk_eval_config *config, int set, int episode,
                          const wk_eval_episode *played, const float *actions, wk_error *err);
 

@@ -30,7 +30,7 @@ static size_t width_of(const probe *p)
     return (size_t)p->config->domain->action_size;
 }
 
-// Puts a row into the lane; a world that broke down shows nothing any more.
+// Adds a row to the member; a simulation that broke down has no image.
 static wk_status take_row(void *context, const wk_eval_row *row, wk_error *err)
 {
     (void)err;
@@ -91,8 +91,8 @@ static wk_status predict(probe *p, int first, wk_model_error *out, wk_error *err
     return WK_OK;
 }
 
-// Episodes are played first, side by side, and then repeated one by one for the model, so that only
-// a batch of pictures is kept at any time.
+// Episodes are played first, in parallel, and then repeated one by one for the model, so that only
+// a batch of images is kept at any time.
 static wk_status measure(probe *p, wk_model_error *out, wk_error *err)
 {
     WK_TRY(allocate(p, err));

@@ -1,8 +1,8 @@
-// How wrong a world model is, and how well it knows: the error of its pictures one step ahead in
-// fresh episodes (the paper's image prediction error), beside what its own ensemble estimates on
-// the same steps. Episodes are those of an evaluation (eval/evaluate.h): under a task policy or
-// under uniformly random actions, in environments from the default distribution, the same for every
-// model of a domain.
+// How wrong a world model is, and how well its ensemble estimates that: the one-step image
+// prediction error in fresh episodes (as in the paper), next to the ensemble's own estimate on the
+// same steps. Episodes are those of an evaluation (eval/evaluate.h): under a task policy or under
+// uniformly random actions, in environments from the default distribution, the same for every model
+// of a domain.
 #ifndef WK_EVAL_MODEL_ERROR_H
 #define WK_EVAL_MODEL_ERROR_H
 
@@ -27,7 +27,7 @@ typedef struct wk_model_error {
     double theta[WK_PARAMS_MAX];
     double error;    // mean squared error of the pixels (0 to 1), mean over the episode
     double estimate; // disagreement of the ensemble, mean over the same steps
-    int steps;       // pictures predicted; 0: the world broke down at once, there are no figures
+    int steps;       // images predicted; 0: the simulation broke down at once, there are no values
 } wk_model_error;
 
 /// Plays and predicts; `out` has room for every environment.
@@ -36,7 +36,7 @@ wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_e
 
 /// The environments in a few numbers.
 typedef struct wk_model_error_summary {
-    int environments; // with figures
+    int environments; // with values
     double mean;
     double cvar; // mean of the worst tenth
     double estimate_mean;

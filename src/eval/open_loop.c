@@ -109,7 +109,7 @@ void wk_open_loop_show(const wk_open_loop *l, int step, int sequence,
     }
 }
 
-// The three pictures of a frame, one below the other.
+// The three images of a frame, one below the other.
 static void draw_column(const wk_open_loop *l, int step, int sequence, wk_image *onto, int x, int y)
 {
     uint8_t pictures[PARTS][WK_IMAGE_BYTES];

@@ -1,4 +1,4 @@
-// What a world model imagines, beside what happened: sequences of which it sees the first frames
+// What a world model imagines, next to what happened: sequences of which it sees the first frames
 // and then only the actions. The training log, `waker openloop` and the videos of evaluations draw
 // from here.
 #ifndef WK_EVAL_OPEN_LOOP_H
@@ -27,7 +27,7 @@ typedef struct wk_open_loop_input {
 } wk_open_loop_input;
 wk_open_loop_input wk_open_loop_get_input(wk_open_loop *loop);
 
-/// Puts one frame there; `action` NULL for the start of an episode.
+/// Sets one frame of the input; `action` NULL for the start of an episode.
 void wk_open_loop_set_frame(wk_open_loop *loop, int step, int sequence, const uint8_t *image,
                             const float *action);
 

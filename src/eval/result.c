@@ -26,7 +26,7 @@ const char *wk_eval_score_name(const wk_domain *domain, int task)
     return domain->tasks[task].has_completion ? "completion" : "return";
 }
 
-// The cases that have worlds of the task, in the order they were asked for.
+// The cases that have worlds of the task, in the order they were requested.
 static wk_status choose_cases(const wk_eval_result *r, const char *names, wk_task_result *t,
                               wk_eval_case *fitting, wk_error *err)
 {
@@ -41,7 +41,7 @@ static wk_status choose_cases(const wk_eval_result *r, const char *names, wk_tas
                    r->origin.domain->tasks[t->task].name);
 }
 
-// Memory for the episodes and their figures, cut into cases.
+// Memory for the episodes and their numbers, split into cases.
 static wk_status make_room(wk_task_result *t, const wk_eval_case *cases, wk_error *err)
 {
     size_t count = 0;

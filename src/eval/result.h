@@ -1,7 +1,7 @@
 // The results of an evaluation: the episodes of every task in every case, their scores, and the
-// files that hold them (docs/evaluation.md has the format):
+// result files (docs/evaluation.md has the format):
 //
-//   RUN/eval/POLICY-%012u.json   scores, with the figures of every episode
+//   RUN/eval/POLICY-%012u.json   scores, with the numbers of every episode
 //   RUN/eval/POLICY-%012u.csv    one line for every episode
 //
 // The same evaluation gives the same bytes.
@@ -75,8 +75,8 @@ typedef struct wk_eval_player {
     wk_learner *learner; // NULL: uniformly random actions
     const char *cases;   // as wk_eval_cases reads them
     int threads;
-    const wk_log *log;    // told about every finished case; NULL: silent
-    wk_eval_watch *watch; // handed every row; NULL: nobody watches
+    const wk_log *log;    // gets a line for every finished case; NULL: silent
+    wk_eval_watch *watch; // called with every row; NULL: none
     void *context;
     bool keep_actions; // for wk_eval_result_replay
 } wk_eval_player;
@@ -87,8 +87,8 @@ wk_status wk_eval_result_add(wk_eval_result *result, const wk_eval_player *playe
                              int policy, wk_error *err);
 void wk_eval_result_free(wk_eval_result *result);
 
-/// Shows episode number `episode` of a task's case once more to the player's watch; needs the
-/// actions to have been kept.
+/// Replays episode number `episode` of a task's case to the player's watch; needs the actions to
+/// have been kept.
 wk_status wk_eval_result_replay(const wk_eval_result *result, const wk_eval_player *player,
                                 const wk_task_result *task, int set, int episode, wk_error *err);
 

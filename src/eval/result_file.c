@@ -32,7 +32,7 @@ static void json_numbers(wk_json *json, const char *key, const double *values, i
     wk_json_close(json, ']');
 }
 
-// What the learner expected, where it did, beside what came.
+// What the learner expected, where it did, next to what came.
 static void json_foresight(wk_json *json, const wk_case_result *c)
 {
     if (isnan(c->foresight.value)) return;

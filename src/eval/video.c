@@ -10,9 +10,9 @@
 
 enum {
     PIECE = 50,   // frames the model is run over at once
-    CONTEXT = 5,  // of which it sees so many
+    CONTEXT = 5,  // number of frames it sees
     SCALE = 2,    // screen pixels of a pixel
-    MARGIN = 4,   // around and between the pictures
+    MARGIN = 4,   // around and between the images
     LINE = 12,    // height of a line of text
     FRAMES = 256, // longer episodes show every second frame
     SIDE = SCALE * WK_IMAGE_SIDE,
@@ -80,7 +80,7 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
 {
     film *f = context;
     (void)err;
-    // A simulation that broke down has no picture.
+    // A simulation that broke down has no image.
     if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
     int t = row->step % PIECE;
     wk_open_loop_set_frame(f->loop, t, row->step / PIECE, row->image, t > 0 ? row->action : NULL);
@@ -88,7 +88,7 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
     return WK_OK;
 }
 
-// What stands above the pictures.
+// What stands above the images.
 typedef struct caption {
     char title[160], theta[160];
 } caption;

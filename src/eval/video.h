@@ -1,5 +1,5 @@
 // Episodes of an evaluation to look at: the best, the middling and the worst of a case as animated
-// GIFs, each with what the world model imagines beside what happened. The model sees 5 frames,
+// GIFs, each with what the world model imagines next to what happened. The model sees 5 frames,
 // imagines 45 from the actions alone, then is shown 5 again, and so on.
 #ifndef WK_EVAL_VIDEO_H
 #define WK_EVAL_VIDEO_H
@@ -22,7 +22,7 @@ const char *wk_video_rank_name(wk_video_rank rank);
 int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int set,
                      wk_video_rank rank);
 
-/// Writes the three GIFs of every case of a task beside the results under `run`/eval:
+/// Writes the three GIFs of every case of a task next to the results under `run`/eval:
 /// POLICY-STEP-TASK-CASE-RANK.gif. The player must have a learner, and the results the actions.
 wk_status wk_video_write(const wk_eval_result *result, const wk_eval_player *player,
                          const wk_task_result *task, const char *run, wk_error *err);

@@ -1,7 +1,6 @@
-// A file that grows by whole records and can be cut back: what metrics are written to. A record is
-// there whole or not at all as far as the program can see to it: a write that fails takes its
-// beginning back. What a crash leaves half-written is for the formats to find (jsonl.h,
-// tensorboard.h).
+// An append-only file of records that can be truncated, for metrics. Records are written completely
+// or not at all: a failed write is rolled back. What a crash leaves half-written is detected by the
+// formats (jsonl.h, tensorboard.h).
 #ifndef WK_LOG_APPEND_FILE_H
 #define WK_LOG_APPEND_FILE_H
 
@@ -26,7 +25,7 @@ void wk_append_file_close(wk_append_file *file);
 wk_status wk_append_file_append(wk_append_file *file, const void *bytes, size_t size,
                                 wk_error *err);
 
-/// Removes what lies behind `size`, which is at most `end`.
+/// Truncates to `size` <= `end`.
 wk_status wk_append_file_truncate(wk_append_file *file, uint64_t size, wk_error *err);
 
 /// Reads exactly `size` bytes at `offset`; they must be there.

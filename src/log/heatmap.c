@@ -112,7 +112,7 @@ static void add(double *cell, double value)
     *cell = isnan(*cell) ? value : *cell + value;
 }
 
-// Puts one layer's figures into the cells; `known` has room to count them.
+// Combines one layer's values into the cells; `known` counts them.
 static void fill_cells(const sorter *s, int h, wk_heat_panel *p, double *known)
 {
     int cells = p->rows * p->columns;
@@ -228,7 +228,7 @@ void wk_heatmap_free(wk_heatmap *map)
     *map = (wk_heatmap){0};
 }
 
-// Where a value lies between the least and the largest, 0 to 1; equal values lie in the middle.
+// Position of a value between minimum and maximum, 0 to 1; 0.5 if these are equal.
 static double level_of(const wk_heat_panel *p, int heat, double value)
 {
     double width = p->max[heat] - p->min[heat];
@@ -302,7 +302,7 @@ void wk_heatmap_text(const wk_heatmap *map, wk_text *out)
     }
 }
 
-// Sizes of the picture.
+// Sizes of the image.
 enum {
     MAP_SIDE = 240,
     CELL_MAX = 40,

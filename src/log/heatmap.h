@@ -1,7 +1,7 @@
-// Figures of θ as maps, for example what a curriculum does: episodes begun, error estimate and
-// probability of the next episode, in cells of the first parameter (rows) and the rest (columns).
-// Parameters behind the second are counts of one kind in all our domains; their sum makes the
-// column. A combined space has a panel for each of its domains. Drawn as text and as a picture.
+// Heat maps over θ, for example of a curriculum: episodes begun, error estimate and probability of
+// the next episode, in cells of the first parameter (rows) and the rest (columns). Parameters after
+// the second are counts of one kind in all our domains; their sum makes the column. A combined
+// space has a panel for each of its domains. Drawn as text and as an image.
 #ifndef WK_LOG_HEATMAP_H
 #define WK_LOG_HEATMAP_H
 
@@ -9,10 +9,10 @@
 #include "media/image.h"
 #include "waker/curriculum.h"
 
-/// How the figures of a cell's θ become one, and how it is written.
+/// How the values of a cell's θ are combined, and how the result is written.
 typedef enum wk_heat_kind { WK_HEAT_IS_COUNT, WK_HEAT_IS_SHARE, WK_HEAT_IS_MEAN } wk_heat_kind;
 
-/// One figure of every θ: counts and shares are summed over a cell, others averaged.
+/// One value of every θ: counts and shares are summed over a cell, others averaged.
 typedef struct wk_heat_layer {
     const char *name; // a literal
     wk_heat_kind kind;
@@ -30,10 +30,10 @@ typedef struct wk_heat_panel {
     char title[160];
     char row_name[64], column_name[64]; // row_name is "" when there is a single row
     int rows, columns;
-    double *row_values, *column_values; // rising
+    double *row_values, *column_values; // ascending
     const char *names[WK_HEATS];
     wk_heat_kind kinds[WK_HEATS];
-    double *cells[WK_HEATS]; // [rows,columns]; NaN: no such θ, or no figure of it
+    double *cells[WK_HEATS]; // [rows,columns]; NaN: no such θ, or no value
     double min[WK_HEATS], max[WK_HEATS];
 } wk_heat_panel;
 
@@ -51,15 +51,16 @@ wk_status wk_heatmap_add(wk_heatmap *map, const char *title, const wk_domain *do
                          const wk_space *space, const wk_heat_layer layers[WK_HEATS],
                          wk_error *err);
 
-/// Maps the curriculum as it stands.
+/// Maps the curriculum's current state.
 wk_status wk_heatmap_create(const wk_domain *domain, const wk_space *space,
                             const wk_curriculum *curriculum, wk_heatmap *out, wk_error *err);
 void wk_heatmap_free(wk_heatmap *map);
 
-/// Appends the maps: numbers where they fit a line, else shades from '.' (least) to '@' (most).
+/// Appends the maps: numbers where they fit a line, else shades from '.' (minimum) to '@'
+/// (maximum).
 void wk_heatmap_text(const wk_heatmap *map, wk_text *out);
 
-/// Draws them, from dark blue (least) to yellow (most); grey has no value.
+/// Draws them, from dark blue (minimum) to yellow (maximum); grey has no value.
 wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err);
 
 #endif

@@ -15,7 +15,7 @@ enum { CLIP_DELAY_CS = 5, NO_SINK = -1 }; // dreamer's 20 frames a second
 // A name seen before, and where its number stands in the record that is being gathered.
 typedef struct known_name {
     char *name;
-    size_t noted; // 1 + index into `scalars`; 0: not noted since the last write
+    size_t noted; // 1 + index into `scalars`; 0: not added since the last write
 } known_name;
 
 struct wk_metrics {
@@ -28,7 +28,7 @@ struct wk_metrics {
     size_t n_names, names_capacity;
     WK_ARRAY(wk_scalar) scalars;
     WK_ARRAY(wk_metric_image) images;
-    bool short_of_memory; // something could not be noted; the next write says so
+    bool short_of_memory; // something could not be added; the next write reports it
 };
 
 wk_status wk_metrics_create(int action_repeat, wk_metrics **out, wk_error *err)

@@ -1,9 +1,9 @@
-// Metrics of a run: numbers and pictures by name, gathered and then written together at a step to
+// Metrics of a run: scalars and images by name, collected and then written together at a step to
 // every sink (metrics.jsonl, TensorBoard, or a program's own). Nothing here feeds back into a run:
 // with or without sinks it computes the same.
 //
 // A checkpoint stores wk_metrics_mark; a resumed run opens with it, and whatever was written after
-// the checkpoint is cut off, so that the files end up as if the run had never stopped.
+// the checkpoint is truncated, so that the files end up as if the run had never stopped.
 #ifndef WK_LOG_METRICS_H
 #define WK_LOG_METRICS_H
 
@@ -18,10 +18,10 @@
 typedef struct wk_scalar {
     const char *name;
     double value;  // may be NaN or infinite
-    bool measured; // by a clock: differs between two runs that are otherwise the same
+    bool measured; // a timing: differs between two runs that are otherwise the same
 } wk_scalar;
 
-/// An encoded picture: a PNG still or an animated GIF.
+/// An encoded image: a PNG still or an animated GIF.
 typedef struct wk_metric_image {
     const char *name;
     int width, height;
@@ -72,14 +72,14 @@ typedef struct wk_metrics_config {
     const wk_dir *in; // where `logdir` is; NULL: it is any path, made when it does not exist
     const char *logdir;
     bool tensorboard;
-    bool timing; // measured numbers go to metrics.jsonl too; the same run then gives other bytes
+    bool timing;       // timings go to metrics.jsonl too, whose bytes then differ from run to run
     int action_repeat; // of the domain
     const wk_log *log; // for warnings; NULL: silent
 } wk_metrics_config;
 
-/// Opens the files. With a mark they are cut back to it (zeros: emptied, our earlier event files
-/// removed); with NULL writing goes on after the last whole record. Files that are not as the mark
-/// says are used as far as they go, with a warning.
+/// Opens the files. With a mark they are truncated to it (zeros: emptied, our earlier event files
+/// removed); with NULL writing continues after the last complete record. Files that are not as the
+/// mark says are used as far as they go, with a warning.
 wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark *mark,
                           wk_metrics **out, wk_error *err);
 /// Drops what was not written. NULL is allowed.
@@ -88,23 +88,23 @@ void wk_metrics_close(wk_metrics *metrics);
 /// Adds a sink, which is closed with the metrics; the call fails only when there are too many.
 wk_status wk_metrics_add_sink(wk_metrics *metrics, const wk_metrics_sink *sink, wk_error *err);
 
-/// Notes a number for the next write; the last one of a name counts. Names are copied.
+/// Adds a scalar to the next write; the last one of a name wins. Names are copied.
 void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value);
 
-/// The same for a number that comes from a clock (a speed, a share of time).
+/// The same for a timing (a speed, a share of time).
 void wk_metrics_timing(wk_metrics *metrics, const char *name, double value);
 
-/// Notes a still or a clip for the next write, encoded at once.
+/// Adds a still or a clip to the next write, encoded at once.
 wk_status wk_metrics_image(wk_metrics *metrics, const char *name, const wk_image *image,
                            wk_error *err);
 wk_status wk_metrics_clip(wk_metrics *metrics, const char *name, const wk_image *frames,
                           size_t count, wk_error *err);
 
-/// Writes what was noted, in the order of noting, and forgets it; nothing noted writes nothing.
-/// After an error no sink has any of it, it is still noted, and the call may be made again.
+/// Writes what was added, in that order, and clears it; without any it writes nothing. After an
+/// error no sink has any of it, it is still pending, and the call may be repeated.
 wk_status wk_metrics_write(wk_metrics *metrics, int64_t agent_step, wk_error *err);
 
-/// Makes the files durable and tells where they end: what to store in a checkpoint.
+/// Syncs the files and returns where they end: what to store in a checkpoint.
 wk_status wk_metrics_position(wk_metrics *metrics, wk_metrics_mark *out, wk_error *err);
 
 #endif

@@ -1,7 +1,7 @@
-// How far a run is, in one line: live on a terminal (one write for each change, nothing but that
-// line is touched), as plain lines at longer intervals where output goes to a file or pipe.
-// Messages go above the live line. The caller chooses where it is written; failing writes are
-// ignored, because a closed terminal must not end a run.
+// The progress of a run in one line: rewritten in place on a terminal, as plain lines at longer
+// intervals where output goes to a file or pipe. Messages go above the live line. The caller
+// chooses where it is written; failing writes are ignored, because a closed terminal must not end a
+// run.
 #ifndef WK_LOG_STATUS_LINE_H
 #define WK_LOG_STATUS_LINE_H
 
@@ -36,10 +36,11 @@ typedef struct wk_status_values {
     const char *device, *why; // which device, and why that; NULL: left out
 } wk_status_values;
 
-/// A progress with nothing known.
+/// Values with nothing known.
 wk_status_values wk_status_values_empty(void);
 
-/// Appends the line in at most `width` columns (0: no limit); what matters least is left out first.
+/// Appends the line in up to `width` columns (0: no limit); the least important parts are dropped
+/// first.
 void wk_status_values_text(const wk_status_values *progress, int width, wk_text *out);
 
 /// Appends a duration in two units: "12s", "5m02s", "2h13m", "3d04h".
@@ -51,7 +52,7 @@ typedef struct wk_status_line {
     bool live;           // rewrite one line; otherwise print lines
     bool stamped;        // lines that are printed begin with date and time
     int width;           // columns; 0: ask the terminal each time
-    double interval;     // least seconds between updates
+    double interval;     // minimum seconds between updates
     double last;         // time of the last one
     bool begun, visible; // something was shown; a live line stands there now
     wk_text shown;       // the live line
@@ -69,7 +70,7 @@ void wk_status_line_message(wk_status_line *line, const char *message);
 /// The same as a log's sink, with the line as context.
 void wk_status_line_log(void *line, wk_log_level level, const char *message);
 
-/// Shows the last state and leaves the line; frees what it holds. It may be started again.
+/// Shows the last state and ends the line; frees its memory. It may be started again.
 void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress);
 
 #endif

@@ -1,6 +1,6 @@
 // TensorBoard event files: length-prefixed records of the Event message, each part with a masked
-// CRC-32C. Scalars are simple_value with the tag "scalars/NAME", pictures are images (PNG, or GIF,
-// which TensorBoard animates). All of a write is one event, so that a file never has half of it.
+// CRC-32C. Scalars are simple_value with the tag "scalars/NAME", images are PNG, or GIF, which
+// TensorBoard animates. A write is one event, so that a file never has half of it.
 #ifndef WK_LOG_TENSORBOARD_H
 #define WK_LOG_TENSORBOARD_H
 

@@ -142,7 +142,7 @@ static void write_palette(wk_text *out, const wk_palette *palette, int bits)
 
 static void write_frame_header(wk_gif *gif, rectangle part, int bits)
 {
-    wk_text_append(&gif->out, "\x21\xF9\x04\x05", 4); // keep the old picture; has transparency
+    wk_text_append(&gif->out, "\x21\xF9\x04\x05", 4); // keep the old image; has transparency
     put_u16(&gif->out, gif->delay_cs);
     put_u8(&gif->out, TRANSPARENT);
     put_u8(&gif->out, 0);

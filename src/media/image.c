@@ -1,5 +1,4 @@
-// Pictures in memory: creation, and the clipped filling and pasting that contact sheets are made
-// of.
+// Images in memory: creation, and the clipped filling and pasting that contact sheets are made of.
 #include "media/image.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-// Pictures people can open: PNG stills and animated GIFs, written without any image library but
-// zlib, and byte-identical for identical input. Also the few drawing helpers that contact sheets
-// need.
+// Images: PNG stills and animated GIFs, written with no image library but zlib, and byte-identical
+// for identical input. Also the few drawing helpers that contact sheets need.
 #ifndef WK_MEDIA_IMAGE_H
 #define WK_MEDIA_IMAGE_H
 
@@ -8,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// An RGB picture, 8 bits a channel, rows from the top. Owned memory.
+/// An RGB image, 8 bits a channel, rows from the top. Owned memory.
 typedef struct wk_image {
     int width, height;
     uint8_t *rgb; // [height,width,3]
 } wk_image;
 
-/// A picture filled with one colour (0xRRGGBB).
+/// An image filled with one colour (0xRRGGBB).
 wk_status wk_image_create(int width, int height, uint32_t colour, wk_image *out, wk_error *err);
 void wk_image_free(wk_image *image);
 

@@ -15,9 +15,8 @@ typedef struct wk_palette {
     uint32_t colours[WK_PALETTE_MAX];
 } wk_palette;
 
-/// Chooses at most `max` colours for `count` pixels (0xRRGGBB) and writes the index of each
-/// pixel's colour to `indices`. Pixels equal to WK_PALETTE_SKIP are left out, and so are their
-/// indices.
+/// Chooses up to `max` colours for `count` pixels (0xRRGGBB) and writes the index of each pixel's
+/// colour to `indices`. Pixels equal to WK_PALETTE_SKIP are left out, and so are their indices.
 wk_status wk_palette_choose(const uint32_t *pixels, size_t count, int max, wk_palette *palette,
                             uint8_t *indices, wk_error *err);
 

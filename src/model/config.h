@@ -8,10 +8,10 @@
 #include "waker/error.h"
 #include <stdint.h>
 
-/// Numbers of a picture, a byte each: 64 by 64 pixels of three colours.
+/// Bytes of an image: 64 by 64 pixels of three channels.
 enum { WK_PIXELS = 64 * 64 * 3 };
 
-/// X(type, name, paper's value, least, largest, meaning)
+/// X(type, name, paper's value, min, max, meaning)
 #define WK_LEARNER_FIELDS(X)                                                                       \
     X(int, depth, 48, 1, 512, "channels of the first convolution")                                 \
     X(int, deter, 600, 1, 8192, "deterministic part of the latent state")                          \

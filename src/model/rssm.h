@@ -2,9 +2,9 @@
 // (categorical variables as one-hot rows) and a deterministic part (the GRU's state). The prior
 // predicts the stochastic part from the deterministic one; the posterior also sees the image.
 //
-// Weights are used in parts where an input is made of parts ([stoch, action], [deter, embed]): the
-// products of the parts are added, so that nothing is copied together, and a part known for all
-// steps beforehand is multiplied once.
+// Where an input is a concatenation ([stoch, action], [deter, embed]), its weights are split: the
+// products of the parts are added, so that nothing is concatenated, and a part known for all steps
+// beforehand is multiplied once.
 #ifndef WK_MODEL_RSSM_H
 #define WK_MODEL_RSSM_H
 
@@ -24,8 +24,8 @@ typedef struct wk_rssm {
     wk_tensor gru_x, gru_h;                   // [hidden, deter] -> 3 deter
     wk_tensor gru_bias, gru_gain, gru_offset; // before and inside the norm
     wk_tensor post_deter, post_embed, post_bias;
-    // Branches of gradients that the way back from step to step does not wait for, or waits for
-    // later: those of actions, and of the state through the gates. 0 for none.
+    // Branches for gradients that backpropagation from step to step does not need at once: those of
+    // actions, and of the state through the gates. 0 for none.
     int action_grad_branch, deter_grad_branch;
 } wk_rssm;
 
@@ -51,7 +51,7 @@ wk_latent wk_rssm_imagine(const wk_rssm *rssm, wk_latent latent, wk_tensor actio
 /// [stoch, deter], the input of every head: [..,features].
 wk_tensor wk_rssm_features(const wk_rssm *rssm, wk_latent latent);
 
-/// A run of posterior states, time-major.
+/// A sequence of posterior states, time-major.
 typedef struct wk_observed {
     wk_latent latent;      // [T,B,..]
     wk_tensor post_logits; // [T,B,stoch*classes]

@@ -10,11 +10,11 @@ struct wk_optimizer {
     wk_optimizer_config config;
     wk_graph *g; // the one graph it was recorded in, or NULL
     wk_scope *scope;
-    WK_ARRAY(wk_tensor) moments; // m and v of each weight of the scope, in turn
+    WK_ARRAY(wk_tensor) moments; // m and v of each weight of the scope, alternating
     WK_ARRAY(wk_tensor) gradients;
     wk_tensor norm, counts;
-    const wk_scope *source;   // of the graph that leaves the gradients, if that is another
-    WK_ARRAY(wk_tensor) left; // there, beside its weights: where they are left
+    const wk_scope *source;   // of the graph that exports the gradients, if that is another
+    WK_ARRAY(wk_tensor) left; // parallel to its weights: where they are exported to
     wk_tensor left_norm;
     bool failed;
     wk_buffer *buffer;
@@ -97,7 +97,7 @@ wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_te
     return optimizer->norm;
 }
 
-// Where a gradient lies between two graphs.
+// Where a gradient is handed from one graph to the next.
 static wk_tensor left_tensor(const wk_optimizer *optimizer, wk_graph *g, const wk_weight *weight)
 {
     char name[512];
@@ -205,7 +205,7 @@ size_t wk_optimizer_handoff_offset(const wk_optimizer *optimizer)
     return (wk_optimizer_counts_offset(optimizer) + counts + LINE - 1) / LINE * LINE;
 }
 
-// Moments and counts, and what one graph leaves for the other: gradients, then the norm.
+// Moments and counts, then the handoff: gradients, then the norm.
 static size_t buffer_size(const wk_optimizer *optimizer)
 {
     size_t state = wk_optimizer_counts_offset(optimizer) +

@@ -30,9 +30,9 @@ wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tenso
 /// then the step.
 wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
 void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag);
-/// The same in two graphs: the first leaves gradients and norm in memory of the optimiser, the
-/// second begins with what was left there last and goes on with wk_optimizer_step. Its scope uses
-/// all weights of the set. Both give the norm, each in its graph.
+/// The same in two graphs: the first exports gradients and norm to a handoff buffer of the
+/// optimiser, the second imports them and continues with wk_optimizer_step. Its scope uses all
+/// weights of the set. Both return the norm, each in its graph.
 wk_tensor wk_optimizer_export_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
 wk_tensor wk_optimizer_import_gradients(wk_optimizer *optimizer, wk_scope *scope);
 
@@ -49,7 +49,7 @@ wk_status wk_optimizer_get_counts(const wk_optimizer *optimizer, int member,
                                   wk_optimizer_counts *counts, wk_error *err);
 
 /// Where the state lies, for nn/state.h: moments have the layout of the set, first m, then v, then
-/// the counts u64 [S,2]. What is left for another graph comes behind that and is no state.
+/// the counts u64 [S,2]. The handoff buffer follows and is not part of the state.
 const wk_params *wk_optimizer_params(const wk_optimizer *optimizer);
 wk_buffer *wk_optimizer_buffer(const wk_optimizer *optimizer);
 size_t wk_optimizer_m_offset(const wk_optimizer *optimizer, size_t index);

@@ -40,7 +40,7 @@ const char *wk_safetensors_dtype_name(wk_safetensors_dtype dtype);
 /// Bytes of one element.
 size_t wk_safetensors_dtype_size(wk_safetensors_dtype dtype);
 
-/// Most dimensions a tensor may have.
+/// Maximum rank of a tensor.
 #define WK_SAFETENSORS_MAX_RANK 8
 
 /// What a tensor is called and how it looks; data in C order.
@@ -125,7 +125,7 @@ wk_status wk_safetensors_read(const wk_safetensors *file, const wk_safetensors_s
 wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
                                   size_t count, wk_error *err);
 
-/// Tells which tensors of a file are somebody else's.
+/// Says which tensors of a file to ignore.
 typedef struct wk_safetensors_filter {
     bool (*foreign)(const void *context, const char *name);
     const void *context;

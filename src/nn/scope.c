@@ -10,7 +10,7 @@ struct wk_scope {
     wk_params *params;
     wk_graph *g;
     WK_ARRAY(wk_tensor) tensors;
-    WK_ARRAY(int) indices; // into the set, beside the tensors
+    WK_ARRAY(int) indices; // into the set, next to the tensors
     bool failed;
 };
 

@@ -38,10 +38,10 @@ wk_block_rows wk_rows_place(const wk_row_shape *shape, void *memory);
 /// Bytes of the numbers of `rows` rows.
 size_t wk_row_numbers_bytes(const wk_row_shape *shape, size_t rows);
 
-/// The most bytes that a packed block can have.
+/// Maximum bytes of a packed block.
 size_t wk_block_bytes_max(const wk_row_shape *shape);
 
-/// Bytes of working memory wk_block_pack needs, 8-byte aligned.
+/// Bytes of scratch memory wk_block_pack needs, 8-byte aligned.
 size_t wk_block_scratch_bytes(void);
 
 /// Packs `count` rows into `block` (wk_block_bytes_max bytes); returns the bytes used.

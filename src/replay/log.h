@@ -1,7 +1,7 @@
 // The store on disk: an append-only log of everything that changed it, in segment files
 // replay-00000000.log, replay-00000001.log, ... of one directory.
 //
-// The log lies beside a run's checkpoints and serves exact resumption. A checkpoint keeps the mark
+// The log lies next to a run's checkpoints and serves exact resumption. A checkpoint keeps the mark
 // that wk_replay_log_sync gives; opening with that mark rebuilds the store as it was and drops all
 // that was written later. Records carry a checksum that runs on from record to record, so that
 // damage, gaps and mixtures of runs are found. The file format is in docs/replay.md.

@@ -58,7 +58,7 @@ void wk_begin_payload_encode(const wk_row_shape *shape, const wk_begin_payload *
 void wk_begin_payload_decode(const wk_row_shape *shape, const unsigned char *bytes,
                              wk_begin_payload *payload);
 
-/// The most bytes of payload that a record can have.
+/// Maximum bytes of a record's payload.
 size_t wk_record_payload_max(const wk_row_shape *shape);
 
 #endif

@@ -1,5 +1,5 @@
-// Packing blocks before their last row is appended, several at once. Packing is a pure function of
-// the rows, so a block that was packed ahead is the one that appending would have made.
+// Prepacking: blocks are packed before their last row is appended, several in parallel. Packing is
+// a pure function of the rows, so a prepacked block is the one that appending would have made.
 #include "replay/replay.h"
 #include "replay/store.h"
 

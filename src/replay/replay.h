@@ -52,16 +52,16 @@ wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int6
                           wk_error *err);
 /// Adds a row to the slot's episode. A failed call adds nothing; it may be made again.
 wk_status wk_replay_append(wk_replay *replay, int slot, const wk_replay_row *row, wk_error *err);
-/// Packs, on all threads of the pool, blocks that will be full when these rows [slots], by slot,
-/// are appended; rows without an image are left out. Nothing is stored, but appending the same rows
-/// next is then quick. Blocks of several slots mostly fill up at the same time.
+/// Prepacks, on all threads of the pool, the blocks that will be full when these rows [slots], by
+/// slot, are appended; rows without an image are skipped. Nothing is stored, but appending the same
+/// rows next is then quick. Blocks of several slots usually fill up at the same time.
 void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows);
 /// Ends the slot's episode without WK_IS_LAST (the run stops); one without rows is dropped.
 wk_status wk_replay_end(wk_replay *replay, int slot, wk_error *err);
 /// Whether the slot has a running episode.
 bool wk_replay_running(const wk_replay *replay, int slot);
 
-/// What is known of an episode; valid until the next change of the store.
+/// An episode; valid until the next change of the store.
 typedef struct wk_replay_episode {
     uint64_t id;         // counts from 0 in the order of wk_replay_begin
     int slot;            // where it runs; -1 when finished
@@ -104,25 +104,25 @@ size_t wk_replay_sampleable(const wk_replay *replay, int T);
 void wk_replay_read(wk_replay *replay, size_t i, uint32_t start, uint32_t count,
                     const wk_replay_batch *out);
 
-/// Rows start ... start + count - 1 of episode number `episode`, and where their pictures go.
+/// Rows start ... start + count - 1 of episode number `episode`, and where their images go.
 typedef struct wk_replay_range {
     size_t episode;
     uint32_t start, count;
     uint8_t *images; // [count,64,64,3]
 } wk_replay_range;
-/// Copies the pictures of several stretches, spread over the pool.
+/// Copies the images of several ranges, spread over the pool.
 void wk_replay_read_images(wk_replay *replay, const wk_replay_range *ranges, size_t count);
 
-/// Hears of every row when it has been added, and of every episode that leaves the store.
+/// Called for every row that was added, and for every episode that leaves the store.
 typedef struct wk_replay_watcher {
     void *context;
     void (*added)(void *context, uint64_t episode, uint32_t row, const uint8_t *image);
     void (*dropped)(void *context, uint64_t episode);
 } wk_replay_watcher;
-/// Lets `watcher` (borrowed; NULL: nobody) hear of what changes from now on.
+/// Sets the watcher (borrowed; NULL: none) of later changes.
 void wk_replay_watch(wk_replay *replay, const wk_replay_watcher *watcher);
 
-/// Exact figures of the moment.
+/// Exact current numbers.
 typedef struct wk_replay_stats {
     uint64_t episodes, running; // in the store; running is part of episodes
     uint64_t steps, rows;       // of all of them

@@ -1,14 +1,14 @@
 // Memory for the store's blocks: one region, allocated once, used as a ring. Blocks are written at
 // the head and mostly freed at the tail, oldest first, so there is no fragmentation and the bytes
 // taken never grow. A block that outlives its neighbours is moved to the head when the tail reaches
-// it, and its owner is told.
+// it, and its owner is notified.
 #ifndef WK_REPLAY_RING_H
 #define WK_REPLAY_RING_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/// Tells the owner that its block moved.
+/// Called when an owner's block moved.
 typedef void wk_ring_moved(void *context, uint64_t owner, size_t from, size_t to);
 
 typedef struct wk_ring {

@@ -21,7 +21,7 @@ typedef struct wk_slot {
     size_t count;
 } wk_slot;
 
-/// A block that was packed before its last row is appended; its bytes and scratch memory follow.
+/// A block packed before its last row is appended; its bytes and scratch memory follow.
 typedef struct wk_prepacked {
     const wk_slot *slot; // NULL: none
     size_t count, size;  // rows, bytes
@@ -37,7 +37,7 @@ typedef struct wk_rows_record {
     size_t size;
 } wk_rows_record;
 
-/// Hears of every change before it is made; a failing call keeps it from being made.
+/// Called for every change before it is made; an error prevents it.
 typedef struct wk_journal {
     void *context;
     wk_status (*begin)(void *context, const wk_replay_episode *episode, wk_error *err);
@@ -97,15 +97,14 @@ void wk_replay_put_block(wk_replay *replay, wk_stored_episode *episode, const vo
                          size_t size, size_t count);
 void wk_replay_finish_episode(wk_replay *replay, wk_stored_episode *episode);
 
-/// Bytes of a wk_prepacked with what follows it.
+/// Bytes of a wk_prepacked with its block and scratch.
 size_t wk_prepacked_bytes(const wk_row_shape *shape);
-/// The block of `count` rows of the slot that was packed ahead, which is then forgotten; NULL:
-/// none.
+/// The slot's prepacked block of `count` rows, which is consumed; NULL: none.
 const void *wk_replay_take_prepacked(wk_replay *replay, const wk_slot *slot, size_t count,
                                      size_t *size);
-/// Forgets the slot's block if its last row is another than this one.
+/// Drops the slot's prepacked block if its last row is not this one.
 void wk_replay_check_prepacked(wk_replay *replay, const wk_slot *slot, const wk_replay_row *row);
-/// Puts a row behind those of the slot without counting it.
+/// Writes a row after those of the slot without counting it.
 void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay_row *row);
 
 /// Bytes that the tables of so many episodes and blocks take at most.

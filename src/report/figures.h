@@ -1,5 +1,5 @@
 // The figures of a report, made from its data: learning curves, what the curricula chose, maps of
-// the environments they visited, model errors, and comparisons. A gallery owns its figures.
+// the environments they visited, model errors, and comparisons. The list owns its figures.
 #ifndef WK_REPORT_FIGURES_H
 #define WK_REPORT_FIGURES_H
 
@@ -34,8 +34,8 @@ typedef struct wk_report_figures {
 
 void wk_report_figures_free(wk_report_figures *gallery);
 
-/// Takes the figure over, also on failure. The name may have any characters; what is not fit for a
-/// file becomes '-'.
+/// Takes ownership of the figure, also on failure. The name may have any characters; those not fit
+/// for a file name become '-'.
 wk_status wk_report_figures_add(wk_report_figures *gallery, wk_figure_section part,
                                 wk_figure *figure, const char *name, const char *caption,
                                 wk_error *err);

@@ -67,7 +67,7 @@ wk_status wk_report_figures_errors(wk_report_figures *gallery, const wk_model_er
     return status;
 }
 
-// Bars and their labels for one contest.
+// Bars and their labels for one comparison group.
 typedef struct labelled {
     wk_plot_bar *bars;
     char (*labels)[160];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Room for the curves of one figure. There are never more points than findings.
+// Room for the curves of one figure. There are never more points than scores.
 typedef struct canvas {
     double *x, *y, *sd, *scratch;
     wk_plot_series *series;
@@ -32,7 +32,7 @@ static void free_canvas(canvas *c)
     free(c->series);
 }
 
-// The smallest step above `step` among findings [first, end); false when there is none.
+// The smallest step above `step` among scores [first, end); false when there is none.
 static bool next_step(const wk_seed_score *items, size_t first, size_t end, bool any,
                       uint64_t *step)
 {

@@ -107,7 +107,7 @@ static bool take_map(summed *out, wk_heatmap *map)
     return true;
 }
 
-// Adds a run; one without a checkpoint is counted, one whose checkpoint is no use is told about.
+// Adds a run; one without a checkpoint is counted, one with an unusable checkpoint is reported.
 static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
                          wk_missing *missing, wk_error *err)
 {

@@ -1,5 +1,5 @@
-// The report: everything that many runs say together, gathered once, then written as one HTML page
-// with tables and figures beside it, and as text or JSON for the terminal.
+// The report: the results of many runs, collected once, then written as one HTML page with its
+// tables and figures, and as text or JSON for the terminal.
 //
 //   DIR/index.html            the page; needs nothing else
 //   DIR/tables/NAME.EXT       txt, md, csv, tex

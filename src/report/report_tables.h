@@ -5,16 +5,16 @@
 #include "report/report.h"
 
 enum {
-    WK_TABLE_IMPROVEMENT = WK_TABLES, // sheets before it are the tables of scores
+    WK_TABLE_IMPROVEMENT = WK_TABLES, // before it: the tables of scores
     WK_TABLE_RANKING,
     WK_TABLE_MODEL_ERRORS,
     WK_REPORT_TABLES
 };
 
-/// Stem of the files of sheet number `i`.
+/// Stem of the files of table number `i`.
 const char *wk_report_table_name(const wk_report *report, int i);
-/// Sheet number `i`, without rows where the report has nothing for it; `for_page` puts the paper's
-/// figures below ours instead of into rows. Zero-initialise and free it.
+/// Table number `i`, without rows where the report has no data for it; `for_page` puts the paper's
+/// values below ours instead of into rows. Zero-initialise and free it.
 void wk_report_table(const wk_report *report, int i, bool for_page, wk_text_table *out);
 /// Its numbers as CSV.
 void wk_report_table_csv(const wk_report *report, int i, wk_text *out);

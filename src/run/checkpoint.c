@@ -3,7 +3,7 @@
 //
 // One is written under another name, made durable, and renamed: what is called step-... is
 // complete, and it loses that name before it is deleted. The replay buffer is not copied; its log
-// beside the checkpoints is synced and its mark kept. run.bin (run/run_file.h) and the weights
+// next to the checkpoints is synced and its mark stored. run.bin (run/run_file.h) and the weights
 // have checksums of their own.
 #include "run/checkpoint.h"
 

@@ -1,6 +1,6 @@
-// Checkpoints seen from outside: which there are, whether they are whole, and what can be looked
-// at without building the learner they belong to. Safe beside a process that trains: names step-*
-// stand only for complete ones, and nothing is written.
+// Reading checkpoints: which there are, whether they are complete, and what can be read without
+// building the learner they belong to. Safe while another process trains: names step-* are complete
+// ones only, and nothing is written.
 #ifndef WK_RUN_CHECKPOINT_H
 #define WK_RUN_CHECKPOINT_H
 
@@ -11,10 +11,10 @@
 /// Adds the agent steps of the checkpoints of a run, the oldest first; a run without any is fine.
 wk_status wk_checkpoint_list(const char *directory, wk_steps *out, wk_error *err);
 
-/// The newest one whose run.bin is whole. WK_E_NOT_FOUND when the run has none yet.
+/// The newest one whose run.bin is complete. WK_E_NOT_FOUND when the run has none yet.
 wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *err);
 
-/// What a checkpoint says about itself.
+/// Contents of a checkpoint in numbers.
 typedef struct wk_checkpoint_summary {
     uint64_t steps, episodes, updates, diverged;
     uint64_t environments;

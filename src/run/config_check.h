@@ -1,5 +1,5 @@
-// What no single value shows: names that only a domain or a curriculum knows, and combinations that
-// cannot work.
+// Checks that involve several values: names that only a domain or a curriculum knows, and
+// combinations that cannot work.
 #ifndef WK_RUN_CONFIG_CHECK_H
 #define WK_RUN_CONFIG_CHECK_H
 

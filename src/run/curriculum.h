@@ -5,8 +5,8 @@
 #include "run/plugins.h"
 
 /// Makes it over the θ of `space` (borrowed, like the domain), with the rule of `code` or, for
-/// reading what a run left behind, the one described in its `record`. Both may be NULL, and nothing
-/// is ever loaded here.
+/// reading a saved run, the one described in its `record`. Both may be NULL, and nothing is ever
+/// loaded here.
 wk_status wk_run_curriculum_create(const wk_run_config *config, const wk_run_plugins *code,
                                    const wk_plugin_record *record, const wk_domain *domain,
                                    const wk_space *space, wk_curriculum **out, wk_error *err);

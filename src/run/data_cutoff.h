@@ -1,6 +1,6 @@
-// How far the data of a run reaches: the episodes that had ended by a moment, such as that of a
-// snapshot. Files of weights carry it as a label, so that later a policy is made from no more than
-// what had been collected when its world model was.
+// Which episodes of a run had ended by some moment, such as that of a snapshot. Weights files carry
+// it as a label, so that a policy adapted later is trained on no more than what had been collected
+// when its world model was saved.
 #ifndef WK_RUN_DATA_CUTOFF_H
 #define WK_RUN_DATA_CUTOFF_H
 
@@ -14,23 +14,23 @@ enum { WK_DATA_CUTOFF_RUNNING_MAX = 1024 };
 typedef struct wk_data_cutoff {
     uint64_t begun;
     size_t n_running;
-    uint64_t running[WK_DATA_CUTOFF_RUNNING_MAX]; // rising
+    uint64_t running[WK_DATA_CUTOFF_RUNNING_MAX]; // ascending
 } wk_data_cutoff;
 
-/// The extent of a store now; one from which nothing was removed by hand.
+/// The cutoff of a store now; nothing may have been removed from it by wk_replay_remove.
 wk_data_cutoff wk_data_cutoff_now(const wk_replay *replay);
 
 /// As text, "40 less 37,38,39", and back.
 void wk_data_cutoff_print(const wk_data_cutoff *cutoff, wk_text *out);
 wk_status wk_data_cutoff_parse(const char *text, wk_data_cutoff *out, wk_error *err);
 
-/// Rebuilds the store of the run in `directory` at its newest checkpoint. Reads only, so it may be
-/// done beside a process that trains there. `config` and `domain` are the run's; `pool` is borrowed
-/// for sampling.
+/// Rebuilds the store of the run in `directory` at its newest checkpoint. Read-only, so it is safe
+/// while a process trains there. `config` and `domain` are the run's; `pool` is borrowed for
+/// sampling.
 wk_status wk_run_data_open(const char *directory, const wk_run_config *config,
                            const wk_domain *domain, wk_pool *pool, wk_replay **out, wk_error *err);
 
-/// Leaves only what is within the extent.
+/// Removes episodes beyond the cutoff.
 void wk_run_data_limit(wk_replay *replay, const wk_data_cutoff *cutoff);
 
 #endif

@@ -1,5 +1,5 @@
-// Where a run computes: the configuration's words for a device and a precision as a backend. What
-// cannot be had is an error; nothing falls back on its own but "auto", which says what it chose.
+// The backend for a configuration's device and precision. An unavailable device is an error; only
+// "auto" falls back, and it says what it chose.
 #ifndef WK_RUN_DEVICE_H
 #define WK_RUN_DEVICE_H
 
@@ -8,7 +8,7 @@
 
 enum { WK_DEVICE_NAME_MAX = 300, WK_DEVICE_WHY_MAX = 160 };
 
-/// A device that was chosen, and why.
+/// The chosen device, and why.
 typedef struct wk_device {
     int number; // of the GPU; -1 for the CPU
     bool bf16;

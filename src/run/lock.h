@@ -1,5 +1,5 @@
-// The lock of a directory: one process at a time writes there, because two would destroy each
-// other's files. It is gone with the process, however that ends.
+// The lock of a run directory: one process at a time writes there. The operating system releases it
+// when the process ends, however that happens.
 //
 // The lock is one of the directory that was opened, not of its path: a directory that is moved
 // takes it along, and the process goes on writing where it is now. A `lock` that was deleted or

@@ -1,6 +1,6 @@
 // DIRECTORY/plugin.json: what a run keeps of its plug-ins, there where it has any. The files (path,
 // SHA-256) it last loaded, so that a changed one is noticed, and the description of its domain and
-// its rule, so that what the run left behind can be read without loading code.
+// its rule, so that the saved run can be read without loading code.
 #ifndef WK_RUN_PLUGIN_RECORD_H
 #define WK_RUN_PLUGIN_RECORD_H
 

@@ -117,7 +117,7 @@ void wk_run_plugins_close(wk_run_plugins *code)
     *code = (wk_run_plugins){0};
 }
 
-// The named file, else the one the run last used, else the one it was told.
+// The named file, else the one the run last used, else the configured one.
 static wk_status wish_of_saved(const part *p, const char *directory, const char *told,
                                const char *recorded, const char *named, wk_plugin_request *out,
                                wk_error *err)

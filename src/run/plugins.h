@@ -1,8 +1,8 @@
 // The one place where a run's plug-ins are loaded. A configuration says where code is; whether it
-// may be loaded is the caller's word: the file is named on this call's command line, or it is on
-// the user's list of trusted files (base/trusted.h) with the content it has now. Nothing that was
-// read from a run's directory or a configuration file has code loaded by itself, and such a path
-// is never taken as relative to the current folder.
+// may be loaded is the caller's decision: the file is named on this call's command line, or it is
+// on the user's list of trusted files (base/trusted.h) with its current content. Nothing that was
+// read from a run's directory or a configuration file has code loaded by itself, and such a path is
+// never taken as relative to the current folder.
 #ifndef WK_RUN_PLUGINS_H
 #define WK_RUN_PLUGINS_H
 
@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "run/plugin_record.h"
 
-/// A plug-in that is asked for.
+/// A plug-in that is requested.
 typedef struct wk_plugin_request {
     const char *path; // NULL or "": none, the part is built in
     bool named;       // by the caller, on the command line
@@ -20,7 +20,7 @@ typedef struct wk_plugin_request {
 typedef struct wk_plugin_requests {
     wk_plugin_request domain, rule;
     const wk_plugin_record *record; // what the run was made with; NULL: it is a new one
-    const wk_log *log;              // told about files that changed; NULL: nobody
+    const wk_log *log;              // gets a warning for files that changed; NULL: silent
 } wk_plugin_requests;
 
 /// Loaded plug-ins. Zero-initialise; close it after everything made from them.
@@ -47,9 +47,9 @@ wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *
                                     const wk_named_plugins *named, bool rule, const wk_log *log,
                                     wk_run_plugins *out, wk_error *err);
 
-/// Puts into the configuration what a run is known by: the plug-ins' absolute paths, the names of
-/// their domain and rule. One that goes on in `directory` (NULL: none) keeps the paths it began
-/// with, wherever the files are now.
+/// Writes into the configuration the plug-ins' absolute paths and the names of their domain and
+/// rule. A run that resumes in `directory` (NULL: none) keeps the paths it began with, wherever the
+/// files are now.
 wk_status wk_run_plugins_resolve(const wk_run_plugins *code, const char *directory,
                                  wk_run_config *config, wk_error *err);
 

@@ -1,13 +1,13 @@
-// run.bin: what a checkpoint holds beside the weights, as bytes and back.
+// run.bin: what a checkpoint holds besides the weights, as bytes and back.
 //
 //   header        magic, size of the file, hash of the configuration, environments, replay mark
-//   plain memory  counters, lanes, actions, images, first flags, the caller's note
+//   plain memory  counters, running episodes, actions, images, first flags, the caller's note
 //   blocks        curriculum; recurrent states (where a policy acts); one for each environment,
 //                 empty where none runs. Each is a length of 8 bytes and that many bytes
 //   checksum      CRC-32C of all before it
 //
-// Reading checks everything that the loop takes for granted, so that a file with a right checksum
-// and wrong content is refused like a damaged one.
+// Reading validates everything that the loop relies on, so that a file with a correct checksum and
+// wrong content is refused like a damaged one.
 #ifndef WK_RUN_RUN_FILE_H
 #define WK_RUN_RUN_FILE_H
 

@@ -17,7 +17,7 @@ wk_status wk_saved_run_read_config(const char *directory, wk_run_config *out, wk
     return wk_run_config_read(path, out, err);
 }
 
-// Which tasks the learner gets: those asked for, those the file names, or the run's.
+// Which tasks the learner gets: those requested, those the file names, or the run's.
 static wk_status choose_tasks(const wk_saved_learner_config *config, wk_saved_learner *s,
                               wk_error *err)
 {

@@ -1,6 +1,6 @@
-// A saved run opened for looking: its configuration, its world, and a learner with the weights of a
-// chosen step, on the device the run was told or another. Nothing is written, so it may be done
-// beside a process that trains.
+// A learner restored from a saved run: the run's configuration, its world, and the weights of a
+// chosen step, on the configured device or another. Nothing is written, so it is safe while a
+// process trains there.
 #ifndef WK_RUN_SAVED_LEARNER_H
 #define WK_RUN_SAVED_LEARNER_H
 
@@ -19,8 +19,8 @@ typedef struct wk_saved_learner_config {
                        // whose policies begin untrained
     bool adapt;        // the task policies are to be trained
     const uint64_t *seed;       // NULL: the run's
-    const char *device;         // NULL: as the run was told
-    int threads;                // 0: as the run was told
+    const char *device;         // NULL: as the run was configured
+    int threads;                // 0: as the run was configured
     const wk_run_plugins *code; // of the run's plug-in, for playing in its environments; NULL: the
                                 // description that the run keeps will do
 } wk_saved_learner_config;

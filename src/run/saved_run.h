@@ -1,6 +1,6 @@
-// A run as it lies on disk, opened for looking: its configuration, its domain, and the curriculum
-// of its newest checkpoint. Nothing is written, no learner is built, and no code is loaded: of
-// plug-ins the run keeps a description.
+// A saved run opened read-only: its configuration, its domain, and the curriculum of its newest
+// checkpoint. Nothing is written, no learner is built, and no code is loaded: the run keeps a
+// description of its plug-ins.
 #ifndef WK_RUN_SAVED_RUN_H
 #define WK_RUN_SAVED_RUN_H
 
@@ -14,9 +14,9 @@ typedef struct wk_saved_run {
     wk_plugin_record record;
     wk_run_world world;
     uint64_t step;            // of the newest checkpoint
-    wk_checkpoint_summary at; // what it says
+    wk_checkpoint_summary at; // its summary
     wk_space *space;
-    wk_curriculum *curriculum; // NULL until it is asked for
+    wk_curriculum *curriculum; // NULL until wk_saved_run_curriculum
 } wk_saved_run;
 
 /// Reads everything but the curriculum. WK_E_NOT_FOUND when the run has no checkpoint.

@@ -18,7 +18,7 @@ void wk_step_name(const char *before, uint64_t step, const char *after, char out
 /// "step-000000000007.bak" are not.
 bool wk_step_parse(const char *name, const char *before, const char *after, uint64_t *step);
 
-/// Adds the steps of all such names in a directory, rising.
+/// Adds the steps of all such names in a directory, ascending.
 wk_status wk_steps_list(const wk_dir *dir, const char *before, const char *after, wk_steps *out,
                         wk_error *err);
 

@@ -57,7 +57,7 @@ wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *ta
     wk_status status = wk_dir_open(NULL, path, &dir, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status != WK_OK) return status;
-    // What stands behind the step in the name itself, without the file in a directory.
+    // What follows the step in the name itself, without the file in a directory.
     snprintf(after, sizeof after, "%s", name + strlen("step-000000000000"));
     after[strcspn(after, "/")] = 0;
     status = wk_steps_list(dir, "", after, out, err);

@@ -1,4 +1,4 @@
-// Files of weights in the directory of a run, by kind and step:
+// Weights files in the directory of a run, by kind and step:
 //
 //   snapshots/step-000000500000.safetensors                      along the way, by training
 //   checkpoints/step-000000500000/learner.safetensors            the newest, with optimisers
@@ -42,7 +42,7 @@ typedef char wk_weights_task[64];
 wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t max, size_t *count,
                            wk_error *err);
 
-/// The newest step of a kind, or the one asked for; what exists is in the message when there is
+/// The newest step of a kind, or the one requested; what exists is in the message when there is
 /// none.
 enum { WK_STEP_LAST = -1 };
 wk_status wk_weights_find(const char *run, wk_weights_kind kind, int64_t wanted, const char *task,
@@ -53,7 +53,7 @@ typedef struct wk_weights_origin {
     const wk_run_config *config; // the run's, with the learner's tasks
     const wk_domain *domain;
     uint64_t step;
-    const wk_data_cutoff *cutoff; // of the data they were made from
+    const wk_data_cutoff *cutoff; // of the data they were trained on
 } wk_weights_origin;
 
 /// Writes a learner's weights with labels to `name` in `dir`.
@@ -62,7 +62,7 @@ wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *or
 
 /// The tasks a file of weights is labelled with, as the configuration's key "tasks" has them.
 wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err);
-/// The extent it is labelled with.
+/// The data cutoff it is labelled with.
 wk_status wk_weights_data_cutoff(const char *path, wk_data_cutoff *out, wk_error *err);
 
 #endif

@@ -12,8 +12,8 @@ typedef struct wk_run_world {
     int options[WK_OPTIONS_MAX];
 } wk_run_world;
 
-/// Finds the domain: built in, that of `code`, or, for reading what a run left behind, the
-/// description in its `record`. Both may be NULL, and nothing is ever loaded here.
+/// Finds the domain: built in, that of the plug-in, or, for reading a saved run, the description in
+/// its `record`. Both may be NULL, and nothing is ever loaded here.
 wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *code,
                             const wk_plugin_record *record, wk_run_world *out, wk_error *err);
 

@@ -1,4 +1,4 @@
-// A backend: a device that holds buffers and runs planned graphs. Each is one vtable; the CPU's is
+// A backend: a device that owns buffers and runs planned graphs. Each is one vtable; the CPU's is
 // made by wk_backend_cpu_create. A backend sees a finished plan (tensor/plan.h) once, turns it into
 // an executable, and runs that many times; nothing in a node calls back to the host, so that a
 // device may capture the whole list into one launch.
@@ -13,7 +13,7 @@ typedef struct wk_plan wk_plan;
 typedef struct wk_executable wk_executable;
 typedef struct wk_queue_vtable wk_queue_vtable; // tensor/queue.h
 
-/// How a program goes beside others: wk_program_set_priority.
+/// Priority of a program against others in flight: wk_program_set_priority.
 typedef enum wk_priority { WK_PRIORITY_NORMAL, WK_PRIORITY_HIGH, WK_PRIORITY_LOW } wk_priority;
 
 /// Device memory. A backend may embed it in a larger struct.
@@ -30,11 +30,11 @@ typedef struct wk_copy {
     size_t to_offset, from_offset, size; // bytes
 } wk_copy;
 
-/// What is known about a device's memory before a program is compiled.
+/// A device's memory, before a program is compiled.
 typedef struct wk_memory_info {
-    size_t free, total; // bytes; total is 0 where nobody counts
-    size_t program;     // working memory of each program, at least
-    bool copies;        // weights that products read have a copy half as large
+    size_t free, total; // bytes; total is 0 where the backend does not count
+    size_t program;     // workspace of each program, at least
+    bool copies;        // weights that products read have a bf16 copy
 } wk_memory_info;
 
 /// What a backend can do. `trace` in run may be NULL; else it receives the seconds of every node of
@@ -48,19 +48,20 @@ typedef struct wk_backend_vtable {
                         wk_error *err);
     wk_status (*download)(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
                           wk_error *err);
-    /// Chooses plan->groups, plan->branches and plan->lazy, and may change the order of nodes that
-    /// do not need each other; only the plan's graph and nodes are there. NULL: there are none.
+    /// Chooses plan->groups, plan->branches and plan->lazy, and may reorder independent nodes;
+    /// called when only the plan's graph and nodes are set. NULL: there are none.
     wk_status (*choose_groups)(const wk_backend *backend, wk_plan *plan, wk_error *err);
-    /// Chooses plan->forms; the joins are there too. NULL: everything is in float32.
+    /// Chooses plan->formats; called when the joins are set too. NULL: everything is in float32.
     wk_status (*choose_formats)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
                          wk_error *err);
     wk_status (*run)(wk_executable *executable, double *trace, wk_error *err);
     wk_status (*copy)(const wk_copy *copy, wk_error *err);
     void (*executable_destroy)(wk_executable *executable);
-    size_t (*allocated)(const wk_backend *backend);           // bytes; NULL where nobody counts
-    wk_memory_info (*memory_info)(const wk_backend *backend); // NULL where nobody counts
-    const wk_queue_vtable *queue; // NULL for a device that works only while it is waited for
+    size_t (*allocated)(const wk_backend *backend); // bytes; NULL where the backend does not count
+    wk_memory_info (*memory_info)(
+        const wk_backend *backend); // NULL where the backend does not count
+    const wk_queue_vtable *queue;   // NULL for a backend that is not async
 } wk_backend_vtable;
 
 /// The head of every backend.
@@ -76,9 +77,9 @@ void wk_backend_destroy(wk_backend *backend);
 /// "cpu", "cuda".
 const char *wk_backend_name(const wk_backend *backend);
 
-/// Bytes of device memory in use, what programs need beside their buffers included; 0 if unknown.
+/// Bytes of device memory in use, including what programs need besides their buffers; 0 if unknown.
 size_t wk_backend_allocated(const wk_backend *backend);
-/// What the device has left; zero if unknown.
+/// Free and total memory of the device; zero if unknown.
 wk_memory_info wk_backend_memory_info(const wk_backend *backend);
 
 /// Zeroed device memory.

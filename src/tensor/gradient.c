@@ -1,7 +1,7 @@
 // Reverse mode. One sweep over the nodes in reverse order: when a node is reached, every use of its
-// output has already contributed to the output's gradient; the contributions are put together and
-// the node's rule passes them on. Contributions are kept as recorded pieces until then, because
-// pieces of one kind combine better than by plain addition: parts of a tensor fit together by
+// output has already contributed to the output's gradient; the contributions are combined and the
+// node's rule propagates them. Contributions are kept as recorded pieces until then, because pieces
+// of one kind combine better than by plain addition: parts of a tensor fit together by
 // concatenation, and the products of an unrolled recurrence by one product over all steps.
 #include "tensor/gradient.h"
 #include "tensor/shape.h"

@@ -1,6 +1,6 @@
-// What a gradient rule sees and does. A rule is called for one node after the gradient of its first
-// output is complete; it records nodes and gives each wanted input its contribution. The rules lie
-// in gradient_rules.c, one for each differentiable op of ops.def.
+// Gradient rules. A rule is called for one node after the gradient of its first output is complete;
+// it records nodes and adds each wanted input's contribution. The rules lie in gradient_rules.c,
+// one for each differentiable op of ops.def.
 #ifndef WK_TENSOR_GRADIENT_H
 #define WK_TENSOR_GRADIENT_H
 
@@ -25,8 +25,8 @@ bool wk_backward_wants(const wk_backward *b, int i);
 void wk_backward_give(wk_backward *b, int i, wk_tensor gradient);
 /// Adds a gradient that concerns only the part of input i from `start` on along an axis.
 void wk_backward_give_part(wk_backward *b, int i, wk_tensor gradient, int axis, int start);
-/// Adds transpose(x) dy, the gradient of a matrix input i. Products over few rows, as an unrolled
-/// recurrence has them, are joined into one product over all their rows.
+/// Adds transpose(x) dy, the gradient of a matrix input i. Products with few rows, as in an
+/// unrolled recurrence, are joined into one product over all their rows.
 void wk_backward_give_product(wk_backward *b, int i, wk_tensor x, wk_tensor dy);
 /// Adds the column sums of dx, the gradient of a row of biases i; joined like products.
 void wk_backward_give_column_sum(wk_backward *b, int i, wk_tensor dx);

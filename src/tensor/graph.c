@@ -188,7 +188,7 @@ static bool reserve_node(wk_graph *g, size_t inputs)
            wk_array_reserve(&g->tensors, WK_MAX_OUTPUTS);
 }
 
-// Notes on every tensor this node writes that from here on it holds something else.
+// Records for every tensor that this node writes that its content changes here.
 static void note_writes(wk_graph *g, int node, wk_op op, const wk_tensor *inputs)
 {
     unsigned writes = wk_op_writes(op);

@@ -72,14 +72,13 @@ size_t wk_graph_node_count(const wk_graph *g);
 /// gradient nodes belong to the part of the node they come from. The name is copied.
 void wk_graph_section(wk_graph *g, const char *name);
 /// Nodes recorded from now on belong to this branch, 0 ... WK_BRANCHES-1; 0 to begin with. A
-/// backend may run a branch beside what else is recorded from here on, as far as its nodes do not
-/// need each other: results are the same. Gradient nodes belong to the branch of the node they come
-/// from.
+/// backend may overlap a branch with other nodes as far as dependencies allow: results are the
+/// same. Gradient nodes belong to the branch of the node they come from.
 void wk_graph_branch(wk_graph *g, int branch);
 /// The gradient nodes of nodes recorded from now on belong to this branch instead, where it is not
 /// 0.
 void wk_graph_branch_gradients(wk_graph *g, int branch);
-/// What the branches have recorded should be done here, and its memory of use to others.
+/// The branches should finish here, so that their memory can be reused.
 void wk_graph_meet(wk_graph *g);
 /// The whole graph as text, one node a line.
 void wk_graph_dump_text(const wk_graph *g, wk_text *out);
@@ -195,7 +194,7 @@ wk_tensor wk_graph_softmax(wk_graph *g, wk_tensor x);
 /// One-hot samples of the categorical distributions softmax(logits) over the last axis. The
 /// gradient is that of the probabilities (straight-through).
 wk_tensor wk_graph_sample_onehot(wk_graph *g, wk_tensor logits, wk_random random);
-/// One-hot of the largest logit (the first of equals); a constant for reverse mode.
+/// One-hot of the maximum logit (the first of equals); a constant for reverse mode.
 wk_tensor wk_graph_mode_onehot(wk_graph *g, wk_tensor logits);
 /// Entropy of softmax(logits) over the last axis C, summed over the axis V before it: [..,V,C]
 /// gives [..], or [1] from rank 2. For measuring: it has no gradient, and asking for it asserts.
@@ -258,9 +257,9 @@ void wk_graph_store_every(wk_graph *g, wk_tensor destination, wk_tensor x, wk_te
                           uint64_t period);
 /// Adds `step` to the persistent u64 [1] counter.
 void wk_graph_count(wk_graph *g, wk_tensor counter, uint64_t step);
-/// Every run in a queue reaches the event (borrowed, must outlive the programs) as soon as these
-/// persistent tensors hold what was recorded so far. Another queue that waits for it, asked after
-/// the run was put, reads them beside the rest of the run, until a later run.
+/// Every enqueued run reaches the event (borrowed, must outlive the programs) as soon as these
+/// persistent tensors hold what was recorded so far. Another queue that waits for the event,
+/// enqueued after the run, may read them while the rest of the run is in flight, until a later run.
 void wk_graph_mark(wk_graph *g, const wk_tensor *x, size_t count, wk_event *event);
 
 #endif

@@ -1,4 +1,4 @@
-// What a graph is made of: ops, their attributes, nodes and tensors. For the parts of the tensor
+// Internals of a graph: ops, their attributes, nodes and tensors. For the parts of the tensor
 // engine and for backends; users of graphs need only graph.h.
 #ifndef WK_TENSOR_NODE_H
 #define WK_TENSOR_NODE_H

@@ -27,7 +27,7 @@ size_t wk_plan_copies(const wk_plan *plan)
     return aligned_to(PART_ALIGNMENT, plan->copied_size);
 }
 
-// Where the temporaries in one form begin.
+// Where the temporaries in one format begin.
 static size_t plain_begin(const wk_plan *plan)
 {
     return aligned_to(PART_ALIGNMENT, wk_plan_copies(plan) + plan->copied_size / 2);
@@ -59,7 +59,7 @@ typedef struct planner {
     wk_group *windows; // by step: when it may run
     bool *needed;      // by tensor
     storage *storages;
-    arena copied, plain; // of what exists in both forms, and in one
+    arena copied, plain; // of tensors in both formats, and in one
 } planner;
 
 static bool node_is_needed(const planner *p, const wk_node *node)
@@ -280,8 +280,8 @@ static bool is_only_stored(const planner *p, int tensor)
     return touched == 1;
 }
 
-// Lets what is stored be made where it is stored, so that storing it copies nothing. What lies
-// there is nobody's until the run is done: the store is all that touches it.
+// Produces what is stored in its destination, so that storing copies nothing. That memory is free
+// to use: only the store touches it.
 static void place_in_stores(planner *p)
 {
     gather_forms(p);
@@ -318,8 +318,7 @@ static bool others_use(planner *p, const wk_node *node, int index, int head)
     return false;
 }
 
-// Lets results take the place of operands. Backwards, so that a chain of such nodes moves at once
-// into the place of its end.
+// In-place results. Backwards, so that a chain of such nodes moves to the place of its end at once.
 static void place_in_place(planner *p)
 {
     for (size_t step = p->plan->node_count; step-- > 0;) {

@@ -1,23 +1,23 @@
-// The plan of a program: which nodes run, in which order, and where every tensor lies. Made once
-// from a graph; read by backends.
+// The plan of a program: which nodes run, in which order, and where every tensor is placed. Made
+// once from a graph; read by backends.
 //
-// Temporaries whose lifetimes do not meet share memory. Views lie in their root. A tensor that only
-// goes into a leading-axis concatenation is produced in its place there, and the result of an
-// elementwise node takes the place of an operand that nobody needs any more: neither copies. What a
-// node produces begins at a multiple of 16 bytes; views begin anywhere. What is only there to be
-// stored is produced where it is stored, if nothing else of the program touches that place.
+// Temporaries with disjoint lifetimes share memory. Views are part of their root. A tensor that is
+// only an input of a leading-axis concatenation is produced in its place there, and the result of
+// an elementwise node overwrites an operand that is dead afterwards: neither copies. Results of
+// nodes are 16-byte aligned; views begin anywhere. A tensor that is only stored is produced in its
+// destination, if nothing else in the program touches that memory.
 //
 // A branch's node may run at any time from a little before the first of its neighbours on the
-// branch until another branch needs it or they meet. What it uses is kept through all of that: if
-// it is not, the backend has to wait for the memory.
+// branch until another branch needs it or the branches meet. Its memory stays allocated through
+// that window; otherwise the backend has to wait for it.
 //
-// The result of a lazy node is never written: whoever reads it reads the node's inputs instead,
-// which are kept until then.
+// The result of a lazy node is never materialised: its readers read the node's inputs instead,
+// which stay alive until then.
 //
-// A temporary takes the room of the forms it exists in: float32, bf16, or both. Those in both lie
-// at the beginning of the temporary memory, with their bf16 copies behind them all; those in one
-// form share the rest, whichever form it is. What exists in bf16 alone has no place as floats, but
-// it has a name there: an address that no device has, from which that of its copy follows.
+// A temporary takes the memory of its formats: float32, bf16, or both. Those in both come first in
+// the temporary memory, followed by all their bf16 copies; those in one format share the rest. A
+// tensor in bf16 alone has no float address; it has a name instead: an address that no device has,
+// from which that of its copy follows.
 #ifndef WK_TENSOR_PLAN_H
 #define WK_TENSOR_PLAN_H
 
@@ -30,32 +30,32 @@
 typedef enum wk_region {
     WK_REGION_NONE,      // not part of the program
     WK_REGION_TEMPORARY, // planned, shared over time
-    WK_REGION_BF16,      // the same memory, in bf16 alone: at half of the offset
+    WK_REGION_BF16,      // the same memory, in bf16 alone: at half the offset
     WK_REGION_OWNED,     // the program's own: inputs, constants, unbound persistent tensors
     WK_REGION_BOUND,     // in the buffer the tensor is bound to
 } wk_region;
 
-/// A tensor's place, in bytes from the beginning of its region (or its bound buffer).
+/// A tensor's placement, in bytes from the beginning of its region (or its bound buffer).
 typedef struct wk_place {
     wk_region region;
     size_t offset;
     int of; // the persistent tensor in whose place a temporary is made, or 0
 } wk_place;
 
-/// Forms in which a temporary exists.
+/// Formats of a temporary.
 enum {
     WK_FORMAT_F32 = 1,         // float32, or what its own type is
     WK_FORMAT_BF16 = 2,        // bf16, for matrix products
-    WK_FORMAT_PADDED_BF16 = 4, // in the place of floats, rows of bf16 filled up to whole 16 bytes
+    WK_FORMAT_PADDED_BF16 = 4, // instead of floats, bf16 rows padded to whole 16 bytes
 };
 
-/// Where the result of a concatenation waits for one of its inputs.
+/// Where an input of a concatenation is produced in place.
 typedef struct wk_join {
     int into;  // tensor id of the result, 0 for none
     size_t at; // byte of the result
 } wk_join;
 
-/// Steps begin ... end that a backend runs as one: what any of them needs is kept through all.
+/// Steps begin ... end that a backend runs as one: their memory stays alive through all of them.
 typedef struct wk_group {
     int begin, end;
 } wk_group;
@@ -64,16 +64,16 @@ struct wk_plan {
     const wk_graph *graph;
     int *nodes; // those that run, in order
     size_t node_count;
-    int *branches; // by step; all 0 unless the backend says so before tensors get their places
-    WK_ARRAY(wk_group) groups; // in order; made by the backend before tensors get their places
+    int *branches;             // by step; all 0 unless the backend chooses others before placement
+    WK_ARRAY(wk_group) groups; // in order; chosen by the backend before placement
     bool *lazy;                // by node of the graph; chosen by the backend too
-    wk_join *joins;            // by root: where it is produced, before forms are chosen
-    unsigned char *formats;    // by root: WK_FORM_...; chosen by the backend, else float32
+    wk_join *joins;            // by root: where it is produced; set before formats are chosen
+    unsigned char *formats;    // by root: WK_FORMAT_...; chosen by the backend, else float32
     wk_place *places;          // by tensor id
     size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
     wk_priority priority;
-    wk_buffer *temporary, *owned; // made by the program before a backend sees the plan
+    wk_buffer *temporary, *owned; // created by the program before the backend compiles the plan
 };
 
 /// Plans what the graph's outputs and writing nodes need. The backend, which may be NULL, chooses
@@ -92,10 +92,11 @@ void *wk_plan_address(const wk_plan *plan, int tensor);
 /// The byte of the temporaries at which the copies of their first copied_size bytes begin.
 size_t wk_plan_copies(const wk_plan *plan);
 
-/// Bytes of a tensor in WK_FORMAT_PADDED_BF16.
+/// Bytes of a tensor in padded bf16 rows.
 size_t wk_plan_padded_size(wk_shape shape);
 
-/// Whether a node joins its inputs along the leading axis, where they may lie already.
+/// Whether a node concatenates its inputs along the leading axis, where they may be produced in
+/// place.
 bool wk_plan_joins(const wk_graph *g, const wk_node *node);
 /// Whether input i of such a node does.
 bool wk_plan_is_joined(const wk_plan *plan, const wk_node *node, int i);
@@ -108,8 +109,8 @@ typedef struct wk_block {
 } wk_block;
 
 /// Gives every block an offset such that blocks needed at the same time do not overlap, and the
-/// total size. `live_peak` receives the largest sum of sizes needed at one step, which no placement
-/// beats. False when memory ran out.
+/// total size. `live_peak` receives the maximum sum of sizes needed at one step, a lower bound of
+/// any placement. False when memory ran out.
 bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live_peak);
 
 #endif

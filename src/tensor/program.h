@@ -18,7 +18,7 @@ wk_status wk_program_create(const wk_graph *g, wk_backend *backend, wk_program *
 /// The same in two parts, for programs that never run at the same time and share the memory of
 /// their temporaries: planning says how much that is (wk_program_get_stats), compiling places them
 /// in a buffer at least as large, which is borrowed, or in one of the program's own for NULL. A run
-/// then destroys what the others left there, outputs too.
+/// then overwrites what the others left there, outputs too.
 wk_status wk_program_plan(const wk_graph *g, wk_backend *backend, wk_program **out, wk_error *err);
 wk_status wk_program_compile(wk_program *program, wk_buffer *temporary, wk_error *err);
 /// NULL is allowed.
@@ -27,13 +27,12 @@ void wk_program_destroy(wk_program *program);
 /// Runs every node once and returns when the results are there.
 wk_status wk_program_run(wk_program *program, wk_error *err);
 
-/// Puts one run into a queue. Until it is done the program's tensors and the buffers they are bound
-/// to may not be used outside the queue. While the program is traced the run is done on return.
+/// Enqueues one run. Until it is done the program's tensors and the buffers they are bound to may
+/// not be used outside the queue. While the program is traced the run is done on return.
 wk_status wk_program_enqueue(wk_program *program, wk_queue *queue, wk_error *err);
 
-/// Which nodes of programs that run at the same time go first: an urgent program's (a short one
-/// that somebody waits for), then the usual ones', then those of a patient one. For a planned
-/// program that is not yet compiled.
+/// Whose nodes are scheduled first among programs in flight at the same time. High is for short
+/// programs that the host waits for. For a planned program that is not yet compiled.
 void wk_program_set_priority(wk_program *program, wk_priority priority);
 
 /// Where an input, output or persistent tensor lies, for copies in a queue; the buffer is NULL for
@@ -52,11 +51,11 @@ wk_status wk_program_upload(wk_program *program, wk_tensor x, const void *bytes,
 wk_status wk_program_download(const wk_program *program, wk_tensor x, void *bytes, size_t size,
                               wk_error *err);
 
-/// Figures about a program.
+/// Statistics of a program.
 typedef struct wk_program_stats {
     size_t nodes;       // that run, of
     size_t recorded;    // in the graph
-    size_t planned;     // bytes of the planned temporaries (the peak), in the forms they exist in
+    size_t planned;     // bytes of the planned temporaries (the peak), in their formats
     size_t live_peak;   // bytes of the largest set of temporaries live at once: a lower bound
     size_t owned;       // bytes of inputs, constants and program-owned persistent tensors
     size_t temporaries; // placed blocks

@@ -1,9 +1,9 @@
-// Queues: work for a device in the order it was put, beside the host and beside other queues.
+// Queues: asynchronous work for a device, in the order it was enqueued, overlapping the host and
+// other queues.
 //
-// Putting returns at once where the device works by itself; an event says when everything put so
-// far is done, to the host or to another queue. A backend that computes only while it is waited for
-// (the CPU) has no queues of its own: there everything is done when it is put, and the same calls
-// give the same bytes.
+// Enqueueing returns at once on an async backend; an event tells the host or another queue when
+// everything enqueued so far is done. A backend that is not async (the CPU) has no queues of its
+// own: work is done before the call returns, and the same calls give the same bytes.
 #ifndef WK_TENSOR_QUEUE_H
 #define WK_TENSOR_QUEUE_H
 
@@ -17,12 +17,12 @@ struct wk_event {
     wk_backend *backend;
 };
 
-/// Rows of equal size from anywhere in device memory, laid one behind the other.
+/// Rows of equal size from anywhere in device memory, gathered into one buffer.
 typedef struct wk_gather {
     wk_buffer *to;
     size_t offset;           // of the first row
     size_t row;              // bytes of one, a multiple of 16
-    const void *const *rows; // [count], device addresses, in memory of wk_pinned_create
+    const void *const *rows; // [count], device addresses, in pinned memory
     size_t count;
 } wk_gather;
 
@@ -47,39 +47,38 @@ struct wk_queue_vtable {
     void (*pinned_destroy)(wk_backend *backend, void *memory);
 };
 
-/// Whether the device works while the host does something else.
+/// Whether enqueued work overlaps the host.
 bool wk_backend_is_async(const wk_backend *backend);
 
-/// A queue of the backend. An urgent one goes before others that wait for the same processors.
+/// A queue of the backend. High-priority queues are scheduled before others.
 wk_status wk_queue_create(wk_backend *backend, bool high_priority, wk_queue **out, wk_error *err);
-/// Waits for what was put. NULL is allowed.
+/// Waits for what was enqueued. NULL is allowed.
 void wk_queue_destroy(wk_queue *queue);
 
-/// Copies host bytes into a buffer, and back. The bytes must stay as they are, and there, until it
-/// is done; in memory of wk_pinned_create the host does not wait.
+/// Copies host bytes into a buffer, and back. The bytes must stay valid and unchanged until it is
+/// done; from pinned memory the host does not wait.
 wk_status wk_queue_upload(wk_queue *queue, wk_buffer *buffer, size_t offset, const void *bytes,
                           size_t size, wk_error *err);
 wk_status wk_queue_download(wk_queue *queue, const wk_buffer *buffer, size_t offset, void *bytes,
                             size_t size, wk_error *err);
 /// Copies between buffers of the backend.
 wk_status wk_queue_copy(wk_queue *queue, const wk_copy *copies, size_t count, wk_error *err);
-/// Lays rows together; the list must stay until it is done.
+/// Gathers rows; the list must stay valid until it is done.
 wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *err);
 
-/// An event that nothing was put before.
+/// A new event, already reached.
 wk_status wk_event_create(wk_backend *backend, wk_event **out, wk_error *err);
 /// NULL is allowed.
 void wk_event_destroy(wk_event *event);
-/// Moves the event behind everything put into the queue so far.
+/// Records the event after everything enqueued so far.
 wk_status wk_queue_record_event(wk_queue *queue, wk_event *event, wk_error *err);
-/// What is put into the queue from now on waits until the event, as it stands now, is reached.
+/// Work enqueued from now on waits for the event as last recorded.
 wk_status wk_queue_wait_event(wk_queue *queue, const wk_event *event, wk_error *err);
-/// Returns when the event is reached, or everything in the queue is done.
+/// Blocks until the event is reached, or until the queue is empty.
 wk_status wk_event_wait(const wk_event *event, wk_error *err);
 wk_status wk_queue_drain(wk_queue *queue, wk_error *err);
 
-/// Zeroed host memory from which the device copies by itself: page-locked where that means
-/// something.
+/// Zeroed host memory that the device copies from asynchronously: page-locked on a GPU.
 wk_status wk_pinned_create(wk_backend *backend, size_t size, void **out, wk_error *err);
 /// NULL memory is allowed.
 void wk_pinned_destroy(wk_backend *backend, void *memory);

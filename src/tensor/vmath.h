@@ -66,7 +66,7 @@ WK_VMATH float wk_expf(float x)
     return x < -86.6f ? 0.0f : y;
 }
 
-/// x no further than low and high; a NaN stays. The compiler makes one instruction of each bound
+/// x clipped to low and high; a NaN stays a NaN. The compiler makes one instruction of each bound
 /// when it does not know its value, and a chain of selections when it does: loops hide constants
 /// (wk_opaque).
 WK_VMATH float wk_clip(float x, float low, float high)
@@ -75,9 +75,9 @@ WK_VMATH float wk_clip(float x, float low, float high)
     return high < x ? high : x;
 }
 
-/// An argument cut for its exponential: that of `rest` times `scale`, a power of two. Loops that
-/// are to be fast cut in one loop and join in the next, a tile at a time: a processor overlaps the
-/// iterations of two loops with short chains of dependent operations, not those of one with a long
+/// A reduced argument of an exponential: exp(x) is that of `rest` times `scale`, a power of two.
+/// Fast loops reduce in one loop and reconstruct in the next, a tile at a time: a processor
+/// overlaps the iterations of two loops with short dependency chains, not those of one with a long
 /// chain.
 typedef struct wk_reduced_arg {
     float rest, scale;
@@ -133,7 +133,7 @@ WK_VMATH float wk_expm1_reconstruct(wk_reduced_arg c)
 
 enum { WK_WEIGHT_LIMIT = -127, WK_TANH_LIMIT = 20, WK_SIGMOID_LIMIT = 125 };
 
-/// What the weight of x cuts: t with exp(x) = 2^t, not to be below WK_WEIGHT_LIMIT.
+/// What the weight of x reduces: t with exp(x) = 2^t, not to be below WK_WEIGHT_LIMIT.
 WK_VMATH float wk_weight_exponent(float x)
 {
     return x * 0x1.715476p+0f;
@@ -146,7 +146,7 @@ WK_VMATH float wk_weightf(float x)
     return wk_exp2_reconstruct(wk_reduce_base2(low > t ? low : t));
 }
 
-/// tanh of x inside +-WK_TANH_LIMIT, cut and joined.
+/// tanh of x inside +-WK_TANH_LIMIT, reduced and reconstructed.
 WK_VMATH wk_reduced_arg wk_tanh_reduce(float x)
 {
     return wk_reduce_natural(x + x);
@@ -164,7 +164,7 @@ WK_VMATH float wk_tanhf(float x)
     return wk_tanh_reconstruct(wk_tanh_reduce(wk_clip(x, -WK_TANH_LIMIT, WK_TANH_LIMIT)));
 }
 
-/// What the sigmoid of x cuts: t with exp(-x) = 2^t, to be clipped to +-WK_SIGMOID_LIMIT.
+/// What the sigmoid of x reduces: t with exp(-x) = 2^t, to be clipped to +-WK_SIGMOID_LIMIT.
 WK_VMATH float wk_sigmoid_exponent(float x)
 {
     return x * -0x1.715476p+0f;

@@ -7,7 +7,7 @@ typedef struct edge {
     int from, to;
 } edge;
 
-// Who touched a tensor last, by root and branch; -1 for nobody.
+// Last step that accessed a tensor, by root and branch; -1 for none.
 typedef struct touches {
     int read[WK_BRANCHES], written[WK_BRANCHES];
 } touches;
@@ -71,9 +71,9 @@ static void find_edges(finder *f)
 }
 
 // What comes before a step on its own branch: of branch 0 nothing else matters, of others what the
-// last one had to wait for, and the beginning of the unbroken run of steps. A run may begin a
-// little before its place in the list: without that it waits for the last users of the memory it
-// gets, though what it needs is there. From the first moment on would keep much more.
+// last one had to wait for, and the beginning of the unbroken run of steps. It may begin a little
+// before its place in the list: otherwise it would wait for the last users of its memory although
+// its inputs are ready. Starting from the first possible moment would keep much more memory alive.
 static void find_beginnings(finder *f)
 {
     enum { LEAD = 50 }; // steps
@@ -102,7 +102,7 @@ static int by_from(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-// The other way round: until somebody needs it, or the branches meet.
+// The other direction: until another branch needs it, or the branches meet.
 static void find_ends(finder *f)
 {
     int count = (int)f->plan->node_count, earliest[WK_BRANCHES];

@@ -93,7 +93,7 @@ static wk_status take_folder(adapt *a, wk_error *err)
     return wk_lock_take(a->dir, &a->lock, err);
 }
 
-// Where the checkpoint stands, from its labels.
+// Progress of the checkpoint, from its labels.
 static wk_status read_place(adapt *a, wk_error *err)
 {
     enum { LABELS = 5 };
@@ -152,7 +152,8 @@ static wk_status refuse_strangers(const adapt *a, wk_error *err)
     return WK_OK;
 }
 
-// What was begun here goes on only as it began. With `known`, its extent of data is taken over.
+// An existing adaptation resumes only with the same settings. With `known`, its data cutoff is
+// reused.
 static wk_status recall(adapt *a, bool *known, wk_error *err)
 {
     WK_TRY(wk_file_exists_in(a->dir, TOLD, known, err));
@@ -325,7 +326,7 @@ static wk_status update(adapt *a, wk_error *err)
     return WK_OK;
 }
 
-// Numbers that are not finite skip their step; policies that give nothing else are beyond help.
+// Non-finite numbers skip their step; policies that produce nothing else have diverged for good.
 static wk_status watch(adapt *a, wk_error *err)
 {
     const char *fault = wk_task_metrics_nonfinite(&a->last, a->saved.n_tasks);
@@ -387,7 +388,7 @@ static wk_status save_weights(adapt *a, wk_error *err)
     return WK_OK;
 }
 
-// Updates until all are done or a stop is asked for. Files are opened after the first: what cannot
+// Updates until all are done or a stop is requested. Files are opened after the first: what cannot
 // be computed replaces nothing.
 static wk_status make_updates(adapt *a, wk_run_end *end, wk_error *err)
 {

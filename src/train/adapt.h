@@ -1,21 +1,21 @@
 // Adaptation: reward heads and task policies from a snapshot of a run without rewards, trained in
 // imagination on the episodes the run had collected by then. No environment is stepped, and the
-// world model stays as it is. RUN/adapt/step-000000500000 holds it:
+// world model is frozen. RUN/adapt/step-000000500000 holds it:
 //
-//   adapt.yaml               what it was told
+//   adapt.yaml               its settings
 //   weights.safetensors      the snapshot's world model with the policies, once finished
-//   checkpoint.safetensors   how to go on
-//   metrics.jsonl, events*   what it measured
+//   checkpoint.safetensors   state to resume from
+//   metrics.jsonl, events*   its metrics
 //   lock                     held while a process adapts here
 //
-// The same call continues what was interrupted, to the same bytes. The run's own files are only
-// read: it may be training meanwhile.
+// The same call continues what was interrupted, to the same bytes. The run's own files are
+// read-only here: it may be training meanwhile.
 #ifndef WK_TRAIN_ADAPT_H
 #define WK_TRAIN_ADAPT_H
 
 #include "train/train.h"
 
-/// Most updates when none are asked for.
+/// Maximum updates when no number is given.
 enum { WK_ADAPT_UPDATES_MAX = 100000 };
 
 /// What to adapt and how.
@@ -23,13 +23,13 @@ typedef struct wk_adapt_config {
     const char *directory; // of the run
     int64_t snapshot;      // its step, or WK_STEP_LAST
     const char *tasks;     // "all", or names with commas between
-    int64_t updates;       // 0: as before; at first, as many as a policy trained alongside would
-                           // have had by then, at most WK_ADAPT_UPDATES_MAX
-    const uint64_t *seed;  // NULL: the run's
-    bool all_data;         // everything the run has now, not only what it had at the snapshot
-    bool restart;          // forget what is there
-    const char *device;    // NULL: as the run was told
-    int threads;           // 0: as the run was told
+    int64_t updates; // 0: as before; at first, as many as a policy trained alongside would have had
+                     // by then, up to WK_ADAPT_UPDATES_MAX
+    const uint64_t *seed; // NULL: the run's
+    bool all_data;        // everything the run has now, not only what it had at the snapshot
+    bool restart;         // discard existing results
+    const char *device;   // NULL: as the run was configured
+    int threads;          // 0: as the run was configured
 } wk_adapt_config;
 
 /// Adapts, from the beginning or where it was interrupted.

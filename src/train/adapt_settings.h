@@ -1,4 +1,4 @@
-// What an adaptation was told, as adapt.yaml keeps it. Not for use outside src/train.
+// The settings of an adaptation, as stored in adapt.yaml. Not for use outside src/train.
 #ifndef WK_TRAIN_ADAPT_SETTINGS_H
 #define WK_TRAIN_ADAPT_SETTINGS_H
 
@@ -12,8 +12,8 @@ typedef struct wk_adapt_settings {
     uint64_t seed;
     bool all_data;
     uint64_t updates;
-    uint64_t rows;         // of the episodes it learns from,
-    wk_data_cutoff cutoff; // which are these
+    uint64_t rows;         // of the episodes it learns from
+    wk_data_cutoff cutoff; // which episodes
 } wk_adapt_settings;
 
 /// Writes it atomically / reads it.
@@ -22,8 +22,8 @@ wk_status wk_adapt_settings_write(const wk_adapt_settings *settings, const wk_di
 wk_status wk_adapt_settings_read(const wk_dir *dir, const char *name, wk_adapt_settings *out,
                                  wk_error *err);
 
-/// Whether what began with `old` may go on with `now`: all that shapes the result must be the same
-/// but the number of updates, rows and extent, which follow from the data. The error names what
+/// Whether an adaptation begun with `old` may resume with `now`: everything that shapes the result
+/// must be equal except updates, rows and cutoff, which follow from the data. The error names what
 /// differs.
 wk_status wk_adapt_settings_resumable(const wk_adapt_settings *old, const wk_adapt_settings *now,
                                       wk_error *err);

@@ -1,7 +1,7 @@
-// Frames lie in blocks of 16 rows of one episode, as in the store. Blocks are numbered; a number
-// that an episode gives back is the next one given out. Nothing here decides what is kept: blocks
-// are taken when the store adds rows and given back when it drops an episode. A block that is given
-// out again is written in the queue behind the batches that read it.
+// Frames are stored in blocks of 16 rows of one episode, as in the store. Blocks are numbered; the
+// free list is last in, first out. Nothing here decides what is kept: blocks are allocated when the
+// store adds rows and freed when it drops an episode. A reused block is overwritten in the queue
+// after the batches that read it.
 #include "train/device_frames.h"
 
 #include "base/array.h"
@@ -13,9 +13,9 @@ enum {
     ROWS = 16,              // of a block
     SLAB_MAX = 1024,        // blocks: 200 MB
     SLABS = 64,             // that a full store has at least, so that a small one grows finely
-    HALF = 32,              // rows that travel from one half of the waiting room
-    WAVE = 64,              // blocks that are unpacked at once
-    SPARE = 32,             // one row in so many is planned for the unused ends of blocks
+    HALF = 32,              // rows uploaded from one half of the pinned staging buffer
+    WAVE = 64,              // blocks that are unpacked in parallel
+    SPARE = 32,             // one extra row in so many for the unused ends of blocks
     FRAME = WK_IMAGE_BYTES, // bytes
     BLOCK = ROWS * WK_IMAGE_BYTES,
 };
@@ -36,7 +36,7 @@ struct wk_device_frames {
     WK_ARRAY(stored) episodes; // by id
     uint8_t *waiting;          // rows on their way, two halves
     wk_event *sent[2];
-    size_t next; // row of the waiting room
+    size_t next; // row of the staging buffer
     bool failed;
     wk_error fault;
 };
@@ -103,12 +103,12 @@ static wk_status add_slab(wk_device_frames *r, wk_error *err)
     return WK_OK;
 }
 
-// The place of the table to give a number back is made when the number is given out.
+// The free list's entry for a number is allocated together with the number.
 static wk_status take_block(wk_device_frames *r, stored *episode, wk_error *err)
 {
     if (!wk_array_reserve(&episode->blocks, 1) ||
         !wk_array_reserve(&r->free, r->used + 1 - r->free.count))
-        return wk_fail(err, WK_E_MEMORY, "no memory for a table of pictures");
+        return wk_fail(err, WK_E_MEMORY, "no memory for a table of frames");
     if (r->free.count == 0 && r->used == r->slabs.count * r->slab_blocks) WK_TRY(add_slab(r, err));
     episode->blocks.items[episode->blocks.count++] =
         r->free.count ? r->free.items[--r->free.count] : r->used++;
@@ -119,7 +119,7 @@ static wk_status take_block(wk_device_frames *r, stored *episode, wk_error *err)
 static wk_status add_episode(wk_device_frames *r, uint64_t id, stored **out, wk_error *err)
 {
     if (!wk_array_reserve(&r->episodes, 1))
-        return wk_fail(err, WK_E_MEMORY, "no memory for a table of pictures");
+        return wk_fail(err, WK_E_MEMORY, "no memory for a table of frames");
     size_t at = position_of(r, id), after = r->episodes.count++ - at;
     *out = &r->episodes.items[at];
     memmove(*out + 1, *out, after * sizeof **out);
@@ -127,7 +127,7 @@ static wk_status add_episode(wk_device_frames *r, uint64_t id, stored **out, wk_
     return WK_OK;
 }
 
-// The part of the waiting room for the next row. Its half was sent off a whole round ago.
+// The staging buffer's slot for the next row. Its half was uploaded a whole round ago.
 static wk_status wait_for_room(wk_device_frames *r, uint8_t **out, wk_error *err)
 {
     if (r->next % HALF == 0) WK_TRY(wk_event_wait(r->sent[r->next / HALF], err));
@@ -241,7 +241,7 @@ static wk_status bring(wk_device_frames *r, wk_error *err)
 {
     if (wk_replay_count(r->replay) == 0) return WK_OK;
     wave *w = calloc(1, sizeof *w);
-    if (!w) return wk_fail(err, WK_E_MEMORY, "no memory to bring pictures to the device");
+    if (!w) return wk_fail(err, WK_E_MEMORY, "no memory to copy frames to the device");
     wk_status status = bring_all(r, w, err);
     wk_error ignored = {0};
     wk_status drained = wk_queue_drain(r->transfers, status == WK_OK ? err : &ignored);
@@ -267,7 +267,7 @@ wk_status wk_device_frames_create(wk_replay *replay, wk_queue *transfers, wk_dev
                                   wk_error *err)
 {
     wk_device_frames *r = calloc(1, sizeof *r);
-    if (!r) return wk_fail(err, WK_E_MEMORY, "no memory for a table of pictures");
+    if (!r) return wk_fail(err, WK_E_MEMORY, "no memory for a table of frames");
     uint64_t slab = planned_blocks(wk_replay_settings(replay)) / SLABS;
     r->replay = replay;
     r->transfers = transfers;

@@ -17,7 +17,7 @@ wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain
                             .policy = policy};
 }
 
-// Notes eval_TASK_CASE/eval_TASK_CASE_STATISTIC_WHAT.
+// Logs eval_TASK_CASE/eval_TASK_CASE_STATISTIC_WHAT.
 static void note(wk_metrics *metrics, const char *group, const char *statistic, const char *what,
                  double value)
 {
@@ -55,7 +55,7 @@ static void log_case(wk_metrics *metrics, const wk_task *task, const wk_case_res
     note(metrics, group, "cvar_0.1", "completion", c->completed.cvar[WK_SCORE_TENTH]);
 }
 
-// One evaluation under way.
+// One running evaluation.
 typedef struct evaluation {
     wk_trainer *trainer;
     const volatile sig_atomic_t *stop; // NULL: never

@@ -1,5 +1,5 @@
 // Evaluation of a run's task policies: what its results are labelled with, and evaluation during
-// training, which only looks: with or without it a run computes the same bytes.
+// training, which is read-only: with or without it a run computes the same bytes.
 #ifndef WK_TRAIN_EVALUATION_H
 #define WK_TRAIN_EVALUATION_H
 
@@ -22,8 +22,9 @@ wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain
 
 /// Evaluates every task policy of the trainer in the paper's cases with config.eval_envs episodes
 /// of the default distribution (or of curriculum.theta), just as `waker eval --policy alongside`
-/// does with a snapshot of this step: writes the same files under `directory`/eval and notes the
-/// scores by dreamer's names. Gives up when *stop becomes nonzero (NULL: never); `done` tells.
+/// does with a snapshot of this step: writes the same files under `directory`/eval and logs the
+/// scores by dreamer's names. Stops early when *stop becomes nonzero (NULL: never); `done` says
+/// whether it finished.
 wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                             const volatile sig_atomic_t *stop, const wk_log *log,
                             wk_metrics *metrics, bool *done, wk_error *err);

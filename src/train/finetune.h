@@ -1,8 +1,8 @@
-// Fine-tuning: an adapted policy goes on with environment steps and its task's reward. World model,
-// reward head and policy keep learning, on the run's episodes and on new ones in which the policy
-// acts. It is a run like any other, in RUN/finetune/step-000000500000-TASK: the same loop, logs,
-// checkpoints and exact resumption, with the episodes of the first run copied into its replay at
-// the beginning. At the end weights.safetensors holds the result.
+// Fine-tuning: an adapted policy continues with environment steps and its task's reward. World
+// model, reward head and policy keep learning, on the run's episodes and on new ones in which the
+// policy acts. It is a run like any other, in RUN/finetune/step-000000500000-TASK: the same loop,
+// logs, checkpoints and exact resumption, with the episodes of the first run copied into its replay
+// at the beginning. At the end weights.safetensors holds the result.
 #ifndef WK_TRAIN_FINETUNE_H
 #define WK_TRAIN_FINETUNE_H
 
@@ -16,9 +16,9 @@ typedef struct wk_finetune_config {
     int64_t steps;          // agent steps to collect
     const char *curriculum; // rule, "run" for the run's own; NULL: domain randomisation
     const uint64_t *seed;   // NULL: one made from the run's
-    const char *device;     // NULL: as the run was told
-    int threads;            // 0: as the run was told
-    wk_named_plugins named; // plug-ins by the caller's word
+    const char *device;     // NULL: as the run was configured
+    int threads;            // 0: as the run was configured
+    wk_named_plugins named; // plug-ins that the caller allows
 } wk_finetune_config;
 
 /// Begins with the adapted policy, or, where there is none, with the one trained alongside.

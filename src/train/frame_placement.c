@@ -1,5 +1,5 @@
-// Where a trainer takes the pictures of its batches from: the device's memory, if they fit there,
-// or the replay on the host. Batches are the same; what is decided here is told to people.
+// Where a trainer takes the frames of its batches from: device memory, if they fit there, or the
+// replay on the host. Batches are the same; the decision is logged.
 #include "config/parts.h"
 #include "train/trainer_parts.h"
 
@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-// Left to what comes later: evaluations, predictions, other users of the device.
+// Reserved for evaluations, predictions and other users of the device.
 static const double MARGIN = 1 << 30;
 
-// Whether there is room, with the reason in t->pictures.
+// Whether they fit, with the reason in t->frame_placement.
 static bool fit(wk_trainer *t)
 {
     wk_replay_config config = wk_run_config_replay(&t->config, t->domain);
@@ -39,7 +39,7 @@ wk_status wk_trainer_choose_frame_placement(wk_trainer *t, bool *upload, wk_erro
     *upload = fit(t);
     if (*upload || !must) return WK_OK;
     return wk_fail(err, WK_E_MEMORY,
-                   "replay.resident is on, but the replay's pictures must stay %s; use auto, or a "
+                   "replay.resident is on, but the replay's frames must stay %s; use auto, or a "
                    "smaller replay.capacity",
                    t->frame_placement);
 }
@@ -49,7 +49,7 @@ wk_status wk_trainer_upload_frames(wk_trainer *t, wk_error *err)
     wk_queue *transfers = wk_learner_transfer_queue(t->learner);
     wk_status status = wk_device_frames_create(t->replay, transfers, &t->device_frames, err);
     if (status != WK_E_MEMORY || strcmp(t->config.replay_resident, "on") == 0) return status;
-    // Somebody took the room since it was measured.
+    // Another process took the memory since it was measured.
     snprintf(t->frame_placement, sizeof t->frame_placement, "on the host (%.300s)", err->message);
     return WK_OK;
 }

@@ -1,5 +1,5 @@
-// Memory for one batch of sequences from a replay store, in the layout the learner takes. Pictures
-// are on the host, in memory of the backend, or already on the device.
+// Memory for one batch of sequences from a replay store, in the learner's layout. Frames are in
+// pinned host memory, or already on the device.
 #ifndef WK_TRAIN_SAMPLES_H
 #define WK_TRAIN_SAMPLES_H
 
@@ -18,7 +18,7 @@ typedef struct wk_samples {
     uint64_t *episodes;  // [batch]
     uint32_t *starts;    // [batch]
     const void **frames; // [length,batch] on the device
-    bool on_device;      // the batch just drawn has its pictures there
+    bool on_device;      // the last batch has its frames there
     wk_backend *backend;
 } wk_samples;
 
@@ -27,14 +27,14 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
                             wk_backend *backend, wk_samples *out, wk_error *err);
 void wk_samples_free(wk_samples *samples);
 
-/// Fills it with batch `counter` of the stream of `seed`. Pictures that are `resident`, if it is
-/// not NULL, are only located.
+/// Fills it with batch `counter` of the random stream of `seed`. With `device_frames` (may be
+/// NULL), frames are located on the device instead of copied.
 wk_status wk_samples_draw(wk_samples *samples, wk_replay *replay,
                           const wk_device_frames *device_frames, uint64_t seed, uint64_t counter,
                           wk_error *err);
 
-/// A learner's tasks are a choice of the domain's: keeps their rewards, `tasks` by number, of the
-/// batch just drawn.
+/// Keeps only the rewards of the learner's tasks, a subset of the domain's: `tasks` by number, of
+/// the last batch.
 void wk_samples_choose(wk_samples *samples, const int *tasks, int count);
 
 /// The batch as the learner takes it.

@@ -52,7 +52,7 @@ typedef struct run {
     wk_watchdog *watchdog; // of a plug-in; NULL: none
     bool new_directory;    // made by this run, whose lock it holds
     bool complete;         // it was when it was opened
-    bool warned;           // that the pictures left the device
+    bool warned;           // that frames are no longer on the device
 } run;
 
 static void say(const run *r, wk_log_level level, const char *text)
@@ -87,7 +87,7 @@ static wk_status refuse_links(const run *r, wk_error *err)
     return WK_OK;
 }
 
-// A directory with a run in it goes on only with the settings it began with.
+// A directory with a run in it resumes only with the settings it began with.
 static wk_status check_config(const run *r, wk_error *err)
 {
     bool there;
@@ -173,7 +173,7 @@ static wk_status open_parts(run *r, wk_error *err)
     if (r->complete) return WK_OK;
     WK_TRY(wk_sweep(r->directory, err));
     WK_TRY(wk_run_plugins_record(r->control->code, r->directory, err));
-    WK_TRY(write_config(r, err)); // not before: what cannot be begun leaves no run behind
+    WK_TRY(write_config(r, err)); // not before: a run that cannot start leaves no directory
     if (r->control->code && r->control->code->plugin)
         WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
     wk_trainer_watch(r->trainer, r->watchdog);
@@ -234,7 +234,7 @@ static void announce(const run *r)
     snprintf(text, sizeof text,
              "%s, %s, %s, seed %" PRIu64
              ", on %s: %s; learner %.0f MiB, replay at most %.0f MiB for %" PRIi64
-             " steps, its pictures for batches %s",
+             " steps, its frames for batches %s",
              wk_trainer_domain(r->trainer)->name,
              wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
              r->config->exploration, r->config->seed, device->name, device->why,
@@ -355,7 +355,7 @@ static wk_status record(run *r, const wk_iteration *done, const wk_progress *now
         wk_metrics_add_episodes(r->metrics, wk_trainer_domain(r->trainer), done);
         WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
     }
-    // Only iterations with an update have figures; the first one past the mark is taken.
+    // Only iterations with an update have metrics; the first one past the mark is logged.
     if ((int64_t)now->steps >= r->note->next_log && done->updates > 0) {
         wk_metrics_add_learner(r->metrics, r->trainer, done, now);
         record_timing(r);
@@ -413,7 +413,7 @@ static void watch_images(run *r)
     char text[512];
     const char *place = wk_trainer_frame_placement(r->trainer, &device_full);
     if (!device_full || r->warned) return;
-    snprintf(text, sizeof text, "the replay's pictures for batches are now %s", place);
+    snprintf(text, sizeof text, "the replay's frames for batches are now %s", place);
     say(r, WK_LOG_WARN, text);
     r->warned = true;
 }
@@ -438,7 +438,7 @@ static void watch_tasks(run *r, const wk_iteration *done)
     say(r, WK_LOG_WARN, text);
 }
 
-// Numbers that are not finite skip their update; a learner that gives nothing else is beyond help.
+// Non-finite numbers skip their update; a learner that produces nothing else has diverged for good.
 static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
 {
     WK_TRY(wk_divergence_watch(&r->divergence, r->config->env_count, done, &r->control->log, err));

@@ -1,10 +1,10 @@
-// A run: the training loop with everything around it that people leave running for days. One
+// A training run: the loop with configuration, logs, checkpoints, snapshots and evaluation. One
 // directory holds it:
 //
-//   config.yaml            what the run was told, merged
+//   config.yaml            its configuration, merged
 //   plugin.json            its plug-ins: files, hashes and what they describe; where it has any
-//   metrics.jsonl, events* what it measured
-//   checkpoints/, replay/  how to go on
+//   metrics.jsonl, events* its metrics
+//   checkpoints/, replay/  state to resume from
 //   snapshots/             weights along the way, for later evaluation
 //   lock                   held while a process trains here
 //
@@ -22,7 +22,7 @@
 #include "train/trainer.h"
 #include <signal.h>
 
-/// How the caller takes part. All zero runs silently to the end.
+/// Callbacks and controls of the caller. All zero runs silently to the end.
 typedef struct wk_run_control {
     // Called before the first step of a new run, and when all steps are done; NULL: nothing more.
     wk_status (*prepare)(void *context, wk_trainer *trainer, wk_error *err);

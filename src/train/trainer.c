@@ -211,7 +211,7 @@ static void report_errors(wk_trainer *t, const wk_samples *b)
     wk_curriculum_report(t->curriculum, t->delta_space, t->delta, count);
 }
 
-// Draws the batch of update `number` from the store as it is now, and brings it to the device.
+// Samples the batch of update `number` from the current store, and stages it.
 static wk_status prepare_batch(wk_trainer *t, uint64_t number, wk_error *err)
 {
     double began = wk_clock_seconds();
@@ -271,9 +271,9 @@ static uint64_t count_updates(wk_trainer *t)
     return can_learn(t) ? updates : 0;
 }
 
-// Makes the updates; the first may be open already. While the device works on one, the host
-// prepares the next: between them the store does not change. The last one is left open. Task
-// updates are added here, behind the acting: what is on the device by then goes before them.
+// Runs the updates; the first may be in flight already. While the device works on one, the host
+// prepares the next: the store does not change in between. The last one is left in flight. Task
+// updates are enqueued here, after acting: what is on the device by then runs first.
 static wk_status learn(wk_trainer *t, uint64_t updates, wk_error *err)
 {
     for (uint64_t i = 0; i < updates; i++) {
@@ -300,7 +300,7 @@ static void note_end(wk_trainer *t, int i, bool diverged)
     running->active = 0;
 }
 
-// Lists the rows that all environments showed, and lets blocks that they fill be packed at once.
+// Lists the new rows of all environments, and prepacks the blocks that they fill.
 static void list_rows(wk_trainer *t)
 {
     const wk_batch *b = wk_vec_batch(t->vec);
@@ -315,8 +315,7 @@ static void list_rows(wk_trainer *t)
     wk_replay_prepack(t->replay, t->rows);
 }
 
-// Stores what environment i showed. The last row of a diverged episode is not kept: it has no
-// picture.
+// Stores the row of environment i. The last row of a diverged episode is not kept: it has no image.
 static wk_status store_row(wk_trainer *t, int i, wk_error *err)
 {
     wk_running_episode *running = &t->running[i];
@@ -381,8 +380,8 @@ static wk_status await_environments(wk_trainer *t, wk_error *err)
     return status;
 }
 
-// A device that works by itself begins with the update: acting goes on beside it with the weights
-// before. Where it does not, environments are sent off first, so that they have something to do.
+// On an async backend the update starts first, and acting overlaps it with the weights from before.
+// Otherwise environments start first, so that they step during the update.
 static wk_status move(wk_trainer *t, wk_error *err)
 {
     uint64_t updates = count_updates(t);

@@ -1,7 +1,7 @@
 // The training loop: the paper's Algorithm 1 as an object that is stepped.
 //
-// One iteration moves every environment by one step while the learner updates on what was collected
-// before; the policy that acts is the one before the update. Order and results do not depend on
+// One iteration steps every environment once while the learner updates on what was collected
+// before; the acting policy is the one from before the update. Order and results do not depend on
 // threads or timing. A trainer can be saved between any two iterations, and one that was restored
 // continues to the same bytes.
 #ifndef WK_TRAIN_TRAINER_H
@@ -54,7 +54,7 @@ typedef struct wk_iteration {
 /// One iteration.
 wk_status wk_trainer_step(wk_trainer *trainer, const wk_iteration **done, wk_error *err);
 
-/// Where a run stands.
+/// How far a run is.
 typedef struct wk_progress {
     uint64_t steps;    // agent steps collected, prefill included
     uint64_t frames;   // steps times action_repeat
@@ -70,8 +70,8 @@ wk_progress wk_trainer_progress(const wk_trainer *trainer);
 /// Has a watchdog, which stays the caller's, watch how long environments take.
 void wk_trainer_watch(wk_trainer *trainer, wk_watchdog *watchdog);
 
-/// Seconds spent in each part since creation. What environments do while the learner updates is in
-/// no part; what is waited for is split as their processor time is.
+/// Seconds spent in each part since creation. Environment steps that overlap the learner count
+/// nowhere; time spent waiting for environments is split in proportion to their CPU time.
 typedef struct wk_time_split {
     double act, env_wait, render_wait, sample, learn, store, total;
 } wk_time_split;
@@ -91,8 +91,8 @@ const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
 /// What it computes on: "cpu", "cuda:0 (NVIDIA H200, bf16)".
 const wk_device *wk_trainer_device(const wk_trainer *trainer);
 
-/// Where batches take their pictures from, and why: "in GPU memory, ...". It changes once, to
-/// another place, when the device turns out to have no room (`device_full`, may be NULL).
+/// Where batches take their frames from, and why: "in GPU memory, ...". It changes once, to the
+/// host, when the device runs out of memory (`device_full`, may be NULL).
 const char *wk_trainer_frame_placement(const wk_trainer *trainer, bool *device_full);
 
 /// The domain's name of the learner's task k.

@@ -1,9 +1,9 @@
 // Saving a trainer as a checkpoint (run/checkpoint.h) and resuming from one.
 //
-// Nothing is thrown away on the way back: a checkpoint that cannot be continued, because it or the
-// replay log is damaged, is renamed damaged-step-*, and what the log has beyond the one that is
-// used is kept beside it. That a checkpoint is damaged is told apart from that it cannot be read
-// now: the second stops the run and changes nothing.
+// Resuming deletes nothing: a checkpoint that cannot be resumed, because it or the replay log is
+// damaged, is renamed damaged-step-*, and what the log has beyond the checkpoint that is used is
+// kept under another name. A damaged checkpoint is distinguished from one that cannot be read at
+// the moment: the latter stops the run and changes nothing.
 //
 // A run that has no checkpoint yet has the file checkpoints/none-yet. Only there may metrics and
 // replay be begun anew; without it they belong to checkpoints that are missing.
@@ -264,7 +264,7 @@ static wk_status load_step(wk_trainer *t, uint64_t step, wk_replay_mark *mark, w
     return status;
 }
 
-// Whether the log gave back what the loop takes for granted.
+// Whether the restored replay is what the loop relies on.
 static wk_status check_replay(void *trainer, wk_error *err)
 {
     const wk_trainer *t = trainer;
@@ -296,8 +296,8 @@ static wk_status open_log(wk_trainer *t, const wk_replay_mark *mark, bool keep_r
     return wk_replay_log_open(&log, mark, t->replay, &t->replay_log, err);
 }
 
-// A checkpoint that cannot be continued must not stand in the way when its step comes again, and is
-// not ours to delete.
+// A checkpoint that cannot be resumed must not block its step when it comes again, and must not be
+// deleted either.
 static wk_status rename_damaged(const wk_trainer *t, uint64_t step, wk_error *err)
 {
     char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX];

@@ -1,4 +1,5 @@
-// The inside of a trainer, shared by the loop and the checkpoints. Not for use outside src/train.
+// The internals of a trainer, shared by the loop and the checkpoints. Not for use outside
+// src/train.
 #ifndef WK_TRAIN_TRAINER_PARTS_H
 #define WK_TRAIN_TRAINER_PARTS_H
 
@@ -25,12 +26,12 @@ struct wk_trainer {
     wk_device device; // what the backend is, and why
     wk_learner *learner;
     wk_acting *acting;  // NULL when actions are random
-    void *acting_state; // its recurrent states on their way to and from a checkpoint
+    void *acting_state; // buffer for its recurrent states, for checkpoints
     wk_replay *replay;
     wk_replay_log *replay_log;
-    wk_device_frames *device_frames; // its pictures on the device; NULL: batches come from the host
-    char frame_placement[400];       // where they are and why, for people
-    bool device_full;                // the device had no more room for them
+    wk_device_frames *device_frames; // its frames on the device; NULL: batches come from the host
+    char frame_placement[400];       // where they are and why, as a message
+    bool device_full;                // the device ran out of memory for them
     int count;                       // environments
 
     wk_trainer_counters counters;
@@ -38,13 +39,13 @@ struct wk_trainer {
     float *actions;              // [count,A] that led to the current images
     uint8_t *images;             // [count,64,64,3] current
     uint8_t *first;              // [count] the current image begins an episode
-    wk_replay_row *rows;         // [count] on their way into the replay
+    wk_replay_row *rows;         // [count] to be appended to the replay
     uint64_t note[WK_CHECKPOINT_NOTE_BYTES / sizeof(uint64_t)];
 
-    wk_samples samples[2]; // the batch of the running update, and the next
-    int next_slot;         // which of them is the next
+    wk_samples samples[2]; // double buffer: batch of the update in flight, and the next
+    int next_slot;         // slot of the next batch
     bool staged;           // it is filled and on the device
-    bool open;             // an update runs that was not waited for
+    bool open;             // an update is in flight
     float *delta;          // error estimates of a batch, and the θ they are about
     size_t *delta_space;
 
@@ -57,16 +58,16 @@ struct wk_trainer {
     wk_watchdog *watchdog; // the caller's; NULL: none
 };
 
-/// Decides by config.replay_resident and the device's memory whether the replay's pictures are to
-/// lie on the device. WK_E_MEMORY where they must and do not fit.
+/// Decides by config.replay_resident and the device's memory whether the replay's frames go to the
+/// device. WK_E_MEMORY where they must and do not fit.
 wk_status wk_trainer_choose_frame_placement(wk_trainer *trainer, bool *upload, wk_error *err);
-/// Brings them there, and holds them from now on; where there is no room after all they stay on the
-/// host, unless they must not.
+/// Copies them to the device and keeps them there; if memory runs out after all they stay on the
+/// host, unless the device is required.
 wk_status wk_trainer_upload_frames(wk_trainer *trainer, wk_error *err);
-/// Goes on with pictures from the host when the device has no more room.
+/// Falls back to frames from the host when the device is full.
 void wk_trainer_check_device_frames(wk_trainer *trainer);
 
-/// Makes a fresh replay buffer in place of the one before.
+/// Replaces the replay buffer by a new one.
 wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);
 
 /// Continues from the newest checkpoint that is whole and whose replay data is; leaves a fresh

@@ -6,7 +6,7 @@
 
 enum { NAME = 192 };
 
-// Notes a value under a name made of a prefix and the name of a task or parameter.
+// Adds a value under a name made of a prefix and the name of a task or parameter.
 static void note(wk_metrics *metrics, const char *prefix, const char *name, double value)
 {
     char full[NAME];
@@ -82,7 +82,7 @@ static void add_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
     wk_metrics_scalar(metrics, "env_sampler/ignored", (double)wk_curriculum_ignored(curriculum));
 }
 
-// Figures of single θ, as the authors log them; large grids have the heat map instead.
+// Values of single θ, as the authors log them; large grids have the heat map instead.
 static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
 {
     enum { MAX_VALUES = 64 };

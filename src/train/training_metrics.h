@@ -1,18 +1,18 @@
-// What a run writes to its metrics, under the names dreamer's users know (docs/logs.md lists them).
+// The metrics of a run, under dreamer's names (docs/logs.md lists them).
 #ifndef WK_TRAIN_TRAINING_METRICS_H
 #define WK_TRAIN_TRAINING_METRICS_H
 
 #include "log/metrics.h"
 #include "train/trainer.h"
 
-/// Notes the episodes that ended in an iteration: means over them, and the θ of the last.
+/// Adds the episodes that ended in an iteration: means over them, and the θ of the last.
 void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain,
                              const wk_iteration *done);
 
-/// Notes the figures of the learner's task k, called `name`.
+/// Adds the metrics of the learner's task k, called `name`.
 void wk_metrics_add_task(wk_metrics *metrics, const char *name, const wk_task_metrics *m, int k);
 
-/// Notes the learner's losses, the curriculum's state and the counters.
+/// Adds the learner's losses, the curriculum's state and the counters.
 void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_iteration *done,
                             const wk_progress *now);
 

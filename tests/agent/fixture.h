@@ -1,4 +1,4 @@
-// A tiny learner with batches of noise, for tests of the learner and what works on it.
+// A tiny learner with synthetic batches, for tests of the learner and what uses it.
 #ifndef WK_TESTS_AGENT_FIXTURE_H
 #define WK_TESTS_AGENT_FIXTURE_H
 

@@ -218,7 +218,7 @@ static void the_ensemble_disagrees_more_where_the_model_is_wrong(void **state)
     assert_true(correlation > CORRELATION_MIN);
 }
 
-// Over the whole run: the episodes after the prefill, beside as many of random actions.
+// Over the whole run: the episodes after the prefill, compared with as many of random actions.
 static void plan2explore_visits_more_of_the_pond_than_random_actions(void **state)
 {
     const fixture *f = *state;

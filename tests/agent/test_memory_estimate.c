@@ -187,7 +187,7 @@ static void train(wk_learner *learner, float figures[2])
     figures[1] = tasks.policy[1].actor_norm;
 }
 
-// First the world model ahead is given up, then the tasks beside.
+// First prefetching is given up, then overlapping task updates.
 static void task_updates_follow_where_memory_is_short(void **state)
 {
     (void)state;

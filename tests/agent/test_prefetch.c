@@ -1,6 +1,6 @@
-// The world model ahead of its update: on a device that works beside the host it runs on a batch
-// from when the batch is staged, and nobody can tell but by the clock. Each test compares with a
-// learner that does everything in turn, on devices that do their work at the worst moments.
+// The prefetched world model: on an async device it runs on a batch from when the batch is staged,
+// and nothing but time shows it. Each test compares with a learner that does everything in turn, on
+// devices that do their work at the worst moments.
 #include "agent/acting.h"
 #include "agent/fixture.h"
 #include "tensor/node.h"
@@ -18,7 +18,7 @@ static void stage(fixture *r, const batch *b)
     assert_ok(wk_learner_stage(r->learner, &v, &err));
 }
 
-// The batch that is staged, without figures.
+// The staged batch, without scalars.
 static void learn(fixture *r)
 {
     assert_ok(wk_learner_start(r->learner, &err));
@@ -68,8 +68,7 @@ static int last_mode(void)
 
 #define FOR_ALL_DEVICES for (int mode = ASYNC_LATE; mode <= last_mode(); mode++)
 
-// Where the device works at once, the next batch's world model is done before this update's figures
-// are read.
+// On an eager device the next batch's world model is done before this update's scalars are read.
 static void an_update_reports_its_own_world_model(void **state)
 {
     (void)state;
@@ -300,7 +299,7 @@ static void an_observation_leaves_the_staged_batch_alone(void **state)
     compare_with_something_between(observe, TASKS);
 }
 
-// Environments act on the weights of the last finished update, whatever runs ahead.
+// Environments act on the weights of the last finished update, whatever is prefetched.
 static void acting_during_a_prefetch_reads_finished_weights(void **state)
 {
     (void)state;
@@ -328,8 +327,8 @@ static void acting_during_a_prefetch_reads_finished_weights(void **state)
     }
 }
 
-// Other figures in the place where the world model's graph left its own come out of the update:
-// they were there before it was started, and nobody made them again.
+// Other scalars in the world model's handoff come out of the update: they were there before it was
+// started, and nobody made them again.
 static void the_world_model_has_run_when_its_update_is_started(void **state)
 {
     (void)state;
@@ -453,7 +452,8 @@ static void an_update_writes_what_a_prefetched_world_model_reads_before_the_even
     const wk_plan *plan = r.learner->learn.program->plan;
     bool *done = done_at_the_mark(plan);
     int weights_of_the_model = (int)wk_params_count(r.learner->params[WK_SET_MODEL]);
-    // Gradients taken and weights written, norm and flag, states and figures taken, the counter.
+    // Gradients imported and weights written, norm and flag, states and scalars imported, the
+    // counter.
     assert_int_equal(check_steps(r.learner, plan, done), 2 * weights_of_the_model + 2 + 3 + 1);
     bool later = false;
     for (size_t step = 0; step < plan->node_count; step++)

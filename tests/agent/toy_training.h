@@ -1,5 +1,5 @@
-// A small school for learning tests: ponds of the toy domain, the episodes collected there, and
-// batches drawn from them. Everything follows from fixed seeds.
+// Training data for learning tests: environments of the toy domain, the episodes collected there,
+// and batches sampled from them. Everything follows from fixed seeds.
 #ifndef WK_TESTS_TOY_TRAINING_H
 #define WK_TESTS_TOY_TRAINING_H
 
@@ -13,7 +13,7 @@ enum {
     TOY_PONDS = 8,            // episodes of a round, side by side
     TOY_ACTIONS = 2,
     TOY_TASKS = 2,
-    TOY_EPISODES = 512, // most that a school keeps
+    TOY_EPISODES = 512, // maximum that is kept
 };
 
 /// One observation: what a row of a batch needs, and where the boat really was.
@@ -65,7 +65,7 @@ typedef struct toy_data_batch {
 toy_data_batch toy_data_batch_open(int length, int size);
 void toy_data_batch_close(toy_data_batch *batch);
 void toy_data_batch_draw(toy_data_batch *batch, const toy_data *s, wk_rng *rng);
-/// Puts the first rows of episodes from, from+1, ... in the batch.
+/// Copies the first rows of episodes from, from+1, ... in the batch.
 void toy_data_batch_take(toy_data_batch *batch, const toy_data *s, int from);
 
 /// Cells of a grid of side x side over the pond that episodes from, ..., count-1 have visited.

@@ -1,5 +1,5 @@
 // bench/side-by-side with programs that stand in for waker and for a Python with JAX: the table and
-// what it says where one of them is missing.
+// its summary where one of them is missing.
 #include "support/check.h"
 #include "support/python.h"
 #include <stdio.h>

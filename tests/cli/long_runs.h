@@ -1,5 +1,5 @@
 // What tests of commands that run for long share: a folder of their own, programs that are started
-// without waiting, and signals sent once they are under way.
+// without waiting, and signals sent once they are running.
 #ifndef WK_TESTS_LONG_RUNS_H
 #define WK_TESTS_LONG_RUNS_H
 

@@ -1,5 +1,5 @@
 // waker adapt and waker finetune, as a user and a batch system run them: what they leave, signals
-// and exit codes, both beside a process that trains, and what they refuse.
+// and exit codes, both during a training process, and what they refuse.
 #include "cli/long_runs.h"
 
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"

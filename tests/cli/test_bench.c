@@ -1,4 +1,4 @@
-// waker bench env: it measures and says so; figures are only checked for sense.
+// waker bench env: it measures and says so; numbers are only checked for plausibility.
 #include "support/check.h"
 #include "support/program.h"
 #include <stdlib.h>

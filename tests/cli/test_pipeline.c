@@ -47,7 +47,7 @@ static void train_and_measure(const char *run)
         program_run("model-error %s --envs 6 --steps 10 --quiet --device %s", run, device));
 }
 
-// CVaR and average of every task and case from the episodes, over seeds, beside the report's.
+// CVaR and average of every task and case from the episodes, over seeds, against the report's.
 static const char compare[] =
     "import glob, json, math, statistics\n"
     "scores, found = {}, {}\n"

@@ -37,7 +37,7 @@ static bool same_picture(const char *a, const char *b)
     return same;
 }
 
-// The picture must be the one that the library draws for the same episode.
+// The image must be the one that the library draws for the same episode.
 static void a_still_shows_the_start_of_the_episode(void **state)
 {
     (void)state;

@@ -68,7 +68,7 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     expect_files("all/figures/curve-*.svg", 15); // (3 + 2 tasks) x (CVaR, average, one case)
     expect_files("all/figures/map-*.svg", 8);    // 2 domains x 2 curricula x (episodes, error)
     expect_files("all/figures/chosen-*.svg", 4); // 3 parameters of clean-up, 1 of toy
-    expect_files("all/figures/model-error-*.svg", 12); // 2 domains x 2 policies x 3 figures
+    expect_files("all/figures/model-error-*.svg", 12); // 2 domains x 2 policies x 3 statistics
     expect_files("all/figures/estimate-*.svg", 4);
 }
 

@@ -226,7 +226,7 @@ static wk_tensor chain_layer(wk_graph *g, const chain_case *c, int i, wk_tensor 
                          : wk_graph_conv(g, x, w, made[1], 2, WK_ELU);
 }
 
-// The gradients of sum(weight * y), one behind the other, with their counts.
+// The gradients of sum(weight * y), one after the other, with their counts.
 static float *run_chain(wk_backend *backend, const chain_case *c, size_t counts[CHAIN])
 {
     wk_error err = {0};

@@ -1,5 +1,5 @@
-// Branches on streams of their own, task updates beside updates and world models ahead of them,
-// against everything in turn on one stream: whole updates of the learner, reward-free and of tasks,
+// Branches on streams of their own, overlapping task updates and prefetched world models, against
+// everything in sequence on one stream: whole updates of the learner, reward-free and of tasks,
 // leave the same bytes in all weights and moments. Repeated, and with nodes held up, because what
 // is missing a wait is mostly lucky.
 #include "agent/learner_parts.h"

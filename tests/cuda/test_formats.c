@@ -1,4 +1,4 @@
-// In which forms results exist, on small graphs and on the learner's own. Needs no GPU.
+// The formats of results, on small graphs and on the learner's own. Needs no GPU.
 #include "agent/learner_parts.h"
 #include "support/check.h"
 #include "support/engine.h"

@@ -17,7 +17,7 @@ typedef struct check {
     size_t stacks, m, n, k, k2;
     bool transpose_b, reduce, shared_a, shared_b;
     bool bias, add, elu, slope, slope_in_half;
-    bool numbers, half; // forms of the result
+    bool numbers, half; // formats of the result
 } check;
 
 // Every part at once, then sizes at the edges.

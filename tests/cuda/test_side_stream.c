@@ -1,4 +1,4 @@
-// Weight gradients put aside in the learner's own graphs: the order of whatever touches the same
+// Deferred weight gradients in the learner's own graphs: the order of whatever touches the same
 // tensor stays, and recurrences stay whole. Needs no GPU.
 #include "agent/learner_parts.h"
 #include "support/check.h"

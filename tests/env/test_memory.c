@@ -1,5 +1,5 @@
 // Every allocation on the way to an environment fails once: nothing leaks, nothing crashes, and the
-// caller is told.
+// caller gets an error.
 #include "env/description.h"
 #include "env/plugin_check.h"
 #include "support/check.h"

@@ -192,7 +192,7 @@ static void every_fault_of_behaviour_is_found_by_its_cause(void **state)
 static void what_drawing_does_wrong_is_found(void **state)
 {
     (void)state;
-    // Both also show up as episodes that differ, since pictures are part of them.
+    // Both also show up as episodes that differ, since images are part of them.
     toy noise = toy_make(TOY_PAINTS_NOISE), moves = toy_make(TOY_DRAWING_MOVES);
     assert_found(&noise.domain, "fault: render draws two different 64 x 64 pictures", 2);
     assert_found(&moves.domain, "render must not change the state", 2);

@@ -1,5 +1,5 @@
 // What the renderer promises of itself: the same bytes for the same state whatever the instruction
-// set, the size or the tiling, the right way round, and nothing written outside the picture.
+// set, the size or the tiling, the right way round, and nothing written outside the image.
 #include "env/cleanup_scene.h"
 #include "env/dmc_scene.h"
 #include "env/physics.h"
@@ -42,7 +42,7 @@ static void every_instruction_set_gives_the_same_bytes(void **state)
         }
 }
 
-// A picture twice as wide shows the narrow one in its middle, through other tiles and without the
+// An image twice as wide shows the narrow one in its middle, through other tiles and without the
 // kept backdrop.
 static void a_wider_picture_contains_the_narrow_one(void **state)
 {
@@ -206,7 +206,7 @@ static void a_profile_shows_once_it_is_set(void **state)
     render_world_free(&world);
 }
 
-// A simulation that has broken down is still asked for its last picture.
+// A simulation that has broken down is still requested its last image.
 static void states_that_are_no_numbers_can_be_drawn(void **state)
 {
     (void)state;
@@ -300,9 +300,8 @@ static uint64_t hash(const uint8_t *bytes, size_t count)
     return value;
 }
 
-// A change here is a change of what agents see: recorded pictures and trained models no longer fit.
-// Compare with MuJoCo's picture (renderer_gl), look at the pictures, then write the new numbers
-// down.
+// A change here is a change of what agents see: recorded images and trained models no longer fit.
+// Compare with MuJoCo's image (renderer_gl), look at the images, then write the new numbers down.
 static void known_states_have_known_images(void **state)
 {
     (void)state;

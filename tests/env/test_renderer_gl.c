@@ -1,5 +1,5 @@
-// The software renderer against MuJoCo's own OpenGL picture of the same state, drawn through
-// OSMesa. Skipped where OSMesa is not installed.
+// The software renderer against MuJoCo's own OpenGL image of the same state, drawn through OSMesa.
+// Skipped where OSMesa is not installed.
 #include "env/reference_gl.h"
 #include "env/render/light.h"
 #include "support/check.h"
@@ -10,7 +10,7 @@
 
 enum { SIDE = 64, BYTES = SIDE * SIDE * 3, STATES = 8 };
 
-// Differs by this much at most, on average over a picture, in any state. Measured: up to 0.9.
+// Differs by this much at most, on average over an image, in any state. Measured: up to 0.9.
 static const double worst_allowed = 1.5;
 
 // Until 3.12 MuJoCo drew a floor's texture from the floor's middle, where waker draws it with every

@@ -217,7 +217,7 @@ static void a_breakdown_is_flagged_and_reset_recovers(void **state)
     domain->destroy(env);
 }
 
-// The picture 20 steps into an episode.
+// The image 20 steps into an episode.
 static void draw_after_steps(const wk_domain *domain, const int *options, double length,
                              uint8_t *rgb)
 {

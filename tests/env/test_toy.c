@@ -1,4 +1,4 @@
-// The toy domain against its formulas: where the boat goes, what the buoys pay, what the picture
+// The toy domain against its formulas: where the boat goes, what the buoys pay, what the image
 // shows. The constants are written here a second time on purpose.
 #include "env/toy.h"
 #include "support/check.h"

@@ -257,7 +257,7 @@ static void an_idle_environment_stays_as_it_is(void **state)
         assert_ok(wk_vec_step(vec, nonsense, &err));
     }
     assert_true(batch->rewards[2] == before && (batch->flags[1] & WK_IS_FIRST));
-    // Environment 0 has ended; a reset that is asked for last counts.
+    // Environment 0 has ended; a reset that is requested last counts.
     assert_true(batch->flags[0] & WK_IS_LAST);
     assert_refused(wk_vec_step(vec, push, &err), WK_E_INPUT, "environment 0");
     wk_vec_plan_idle(vec, 0);

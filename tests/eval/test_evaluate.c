@@ -24,7 +24,7 @@ typedef struct seen {
     int rows;
     double right;      // sum of the rewards of task 0
     double x, v;       // after the last row
-    uint32_t checksum; // of pictures, actions, rewards, flags
+    uint32_t checksum; // of images, actions, rewards, flags
     uint8_t flags;     // of the last row
     float completion;
 } seen;
@@ -317,7 +317,7 @@ static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
     const wk_foresight *f = &episodes[0].foresight;
     assert_true(isfinite(f->value) && f->reward_error > 0 && isfinite(f->reward_error));
     assert_near(f->discounted, l.sum, 1e-9);
-    // The critic looks at the picture of the start, which differs with the world.
+    // The critic looks at the image of the start, which differs with the world.
     assert_true(episodes[1].foresight.value != f->value);
     config.policy = WK_POLICY_EXPLORE; // has a critic, but not for a task's reward
     play(&config, episodes);

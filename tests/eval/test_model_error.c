@@ -1,5 +1,5 @@
 // Model errors: the figures of hand-made environments, the errors of a small model against ones
-// worked out from its pictures, and that an environment's figures depend on nothing but itself.
+// worked out from its images, and that an environment's figures depend on nothing but itself.
 #include "agent/prediction.h"
 #include "eval/model_error.h"
 #include "support/backend.h"
@@ -107,8 +107,8 @@ static wk_model_error_config config_of(const toy *t, const fixture *r, int envir
                                    .threads = 1};
 }
 
-// A batch as the measurement makes it, of eight episodes, with the pictures and actions of one in
-// its place; samples of the posterior depend on the place.
+// A batch as the measurement makes it, of eight episodes, with the images and actions of one in its
+// place; samples of the posterior depend on the place.
 enum { LANES = 8, SHOWN = 1 };
 typedef struct film {
     uint8_t images[TOY_STEPS + 1][LANES][WK_IMAGE_BYTES], first[TOY_STEPS + 1][LANES];
@@ -128,7 +128,7 @@ static wk_status take_film(void *context, const wk_eval_row *row, wk_error *igno
     return WK_OK;
 }
 
-// Mean squared difference between the model's pictures of an episode and what was filmed.
+// Mean squared difference between the model's images of an episode and what was filmed.
 static double error_by_hand(const fixture *r, const film *f)
 {
     float *images = calloc(TOY_STEPS * LANES, WK_IMAGE_BYTES * sizeof *images);

@@ -22,7 +22,7 @@ void __real_free(void *block);
 void __wrap_free(void *block);
 
 // A store takes megabytes in one piece, and asking the system for them anew would be nearly all the
-// time of a run. The piece is the same for every input, so it is asked for once.
+// time of a run. The piece is the same for every input, so it is requested once.
 static void *region;
 static size_t region_size;
 

@@ -1,5 +1,5 @@
 // The folders of src/ form layers. This test reads every #include line and fails on an edge that
-// the table below (the one of docs/architecture.md) does not have, so that the picture stays true.
+// the table below (the one of docs/architecture.md) does not have, so that the image stays true.
 #include "support/check.h"
 #include <dirent.h>
 #include <stdbool.h>

@@ -388,7 +388,7 @@ static void a_mark_cannot_name_a_file_elsewhere(void **state)
     }
 }
 
-// A sink of the test's own that can be told to refuse.
+// A sink of the test's own that can be made to fail.
 typedef struct probe {
     int written, refuse;
     double last;

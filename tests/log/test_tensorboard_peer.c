@@ -47,7 +47,7 @@ static void the_tensorboard_package_reads_what_we_write(void **state)
         assert_ok(wk_metrics_write(metrics, 10 * i, &err));
     }
     wk_metrics_close(metrics);
-    // Back to the mark, as a resumed run would; then the rest, with pictures.
+    // Back to the mark, as a resumed run would; then the rest, with images.
     assert_ok(wk_metrics_open(
         &(wk_metrics_config){.logdir = FOLDER, .tensorboard = true, .action_repeat = 2}, &mark,
         &metrics, &err));

@@ -48,7 +48,7 @@ static inline void unfilter(int type, uint8_t *row, const uint8_t *above, size_t
     }
 }
 
-/// The picture in a PNG file of the kind we write: RGB; IHDR, IDAT, IEND. Checks every checksum.
+/// The image in a PNG file of the kind we write: RGB; IHDR, IDAT, IEND. Checks every checksum.
 static inline wk_image png_decode(const uint8_t *bytes, size_t size)
 {
     wk_error err = {0};
@@ -139,7 +139,7 @@ static inline const uint8_t *lzw_decode(const uint8_t *in, uint8_t *indices, siz
     return in + 1;
 }
 
-/// The animation of a GIF as it is shown: pictures with transparency applied.
+/// The animation of a GIF as it is shown: images with transparency applied.
 typedef struct gif_clip {
     wk_image frames[64];
     int count, delay_cs;

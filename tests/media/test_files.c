@@ -1,5 +1,5 @@
 // PNG and GIF against decoders written from the specifications, and what writing promises: the same
-// bytes for the same picture, all of a file or none of it.
+// bytes for the same image, all of a file or none of it.
 #include "base/file.h"
 #include "base/rng.h"
 #include "media/decode.h"

@@ -1,5 +1,5 @@
-// Every allocation and file call on the way to a picture file fails once: nothing leaks, the caller
-// is told, and no file appears.
+// Every allocation and file call on the way to an image file fails once: nothing leaks, the caller
+// gets an error, and no file appears.
 #include "media/image.h"
 #include "support/check.h"
 #include "support/faults.h"

@@ -1,5 +1,5 @@
 // Sampling: uniform over episodes and starts, the right rows in the right places, and a pure
-// function of (seed, counter) whatever the number of threads. Reading many pictures at once, and
+// function of (seed, counter) whatever the number of threads. Reading many frames at once, and
 // hearing of what changes.
 #include "replay/episodes.h"
 #include "support/check.h"
@@ -219,7 +219,7 @@ static void images_of_many_ranges_are_read_by_all_threads(void **state)
     wk_pool_destroy(pool);
 }
 
-// Rows of three slots as they come, packed ahead or not; sometimes the row that comes is another.
+// Rows of three slots as they come, prepacked or not; sometimes the row that comes is another.
 static void append_all(wk_replay *replay, uint32_t step, bool prepacked)
 {
     enum { SLOTS = 3 };

@@ -1,6 +1,6 @@
 // A page in a real browser: headless Chromium lays it out as wide as a phone and as a desktop
-// window, a script around it measures, and a picture is taken. All of it stays in a folder below
-// the build's tests/ to be looked at.
+// window, a script around it measures, and an image is taken. All of it stays in a folder below the
+// build's tests/ to be looked at.
 #ifndef WK_TESTS_REPORT_BROWSER_H
 #define WK_TESTS_REPORT_BROWSER_H
 
@@ -26,7 +26,7 @@ double browser_measure(int width, const char *name);
 /// Fails unless the number is the same at both widths and as expected.
 void browser_expect(const char *name, double expected);
 
-/// The picture: the phone's screen, 10 pixels, the desktop's.
+/// The image: the phone's screen, 10 pixels, the desktop's.
 wk_image browser_picture(void);
 
 #endif

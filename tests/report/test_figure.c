@@ -1,5 +1,5 @@
-// Figures: SVG that any XML reader takes, pictures that show the same, hostile text, and equal
-// bytes for equal figures.
+// Figures: SVG that any XML reader takes, images that show the same, hostile text, and equal bytes
+// for equal figures.
 #include "base/file.h"
 #include "media/decode.h"
 #include "report/plot/figure_parts.h"

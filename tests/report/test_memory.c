@@ -1,5 +1,5 @@
-// Every allocation on the way to a figure and a page fails once: nothing leaks, and the caller is
-// told.
+// Every allocation on the way to a figure and a page fails once: nothing leaks, and the caller gets
+// an error.
 #include "report/page/page.h"
 #include "report/plot/plot.h"
 #include "support/check.h"

@@ -1,5 +1,5 @@
-// Tables: means and marks by hand, the paper's figures, what stands for missing cells, which
-// results count, and every format parsed back to the numbers.
+// Tables: means and marks by hand, the paper's values, what stands for missing cells, which results
+// count, and every format parsed back to the numbers.
 #include "report/made_runs.h"
 #include "report/tables/score_table.h"
 

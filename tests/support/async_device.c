@@ -9,7 +9,7 @@
 
 typedef struct lazy_queue lazy_queue;
 
-// Something put into a queue; exactly one of the first parts is used.
+// Something enqueued; exactly one of the first parts is used.
 typedef struct item {
     wk_buffer *to;
     const wk_buffer *from;

@@ -1,7 +1,7 @@
-// A device that works beside the host, made of the CPU backend, for tests of what is put into
-// queues in which order. It does its work at the worst moment that the order allows: as late as
-// possible, only what somebody waits for; then too, but all that other queues may do comes before
-// it; or at once, before anything else can happen. All must give the bytes of the CPU backend.
+// An async device made of the CPU backend, for tests of what is enqueued in which order. It runs
+// work at the worst moment that the order allows: as late as possible, only when something waits
+// for it; the same with all other queues first; or eagerly, before anything else can happen. All
+// must give the bytes of the CPU backend.
 #ifndef WK_TESTS_ASYNC_DEVICE_H
 #define WK_TESTS_ASYNC_DEVICE_H
 

@@ -121,7 +121,7 @@ static range rows_of(const wk_plan *plan, int root)
     return (range){begin, begin + size};
 }
 
-// Where a tensor lies among the temporaries, in each of its forms; returns how many there are.
+// Where a tensor lies among the temporaries, in each of its formats; returns how many there are.
 static int ranges_of(const wk_plan *plan, int tensor, range out[2])
 {
     const wk_tensor_info *info = wk_info(plan->graph, tensor);

@@ -43,7 +43,7 @@ void render_world_free(render_world *world);
 /// Draws into `rgb`; `portable` uses the kernels for any machine.
 void render_world_draw(render_world *world, int width, int height, bool portable, uint8_t *rgb);
 
-/// Mean absolute difference of two pictures of `count` bytes.
+/// Mean absolute difference of two images of `count` bytes.
 double render_difference(const uint8_t *a, const uint8_t *b, int count);
 
 #endif

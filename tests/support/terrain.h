@@ -45,7 +45,7 @@ static inline double *saved_numbers(const wk_domain *domain, const void *env)
     return numbers;
 }
 
-/// A world of plain MuJoCo beside an environment.
+/// A world of plain MuJoCo to compare with an environment.
 typedef struct twin {
     mjModel *model;
     mjData *data;

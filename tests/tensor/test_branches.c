@@ -57,7 +57,7 @@ static void branches_mean_nothing_to_a_backend_without_them(void **state)
 {
     (void)state;
     assert_int_equal(planned(1, false), planned(0, false));
-    // Where they run beside the chain, operand and result keep their memory through it.
+    // Where they overlap the chain, operand and result keep their memory through it.
     assert_int_equal(planned(1, true), planned(0, true) + 2 * 8 * 8 * sizeof(float));
 }
 

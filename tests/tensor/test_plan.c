@@ -495,7 +495,7 @@ static void what_a_lazy_node_reads_is_kept_until_its_reader(void **state)
     engine_close(&e);
 }
 
-// A backend that lets results exist in forms by chance.
+// A backend that chooses formats at random.
 typedef struct random_forms {
     wk_backend base;
     uint64_t seed;
@@ -531,7 +531,7 @@ static void what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs(void *
 }
 
 // A chain x -> a -> b -> c of 100 numbers each, of which none takes the place of another, and a
-// backend that stores a, b and c in these forms.
+// backend that stores a, b and c in these formats.
 typedef struct given_forms {
     wk_backend base;
     unsigned char formats[3];

@@ -1,5 +1,5 @@
-// Work put into queues: order within one, events between two, gathers. On the CPU everything is
-// done when it is put; on a GPU (WAKER_TEST_DEVICE) the same calls must give the same bytes.
+// Enqueued work: order within one, events between two, gathers. On the CPU everything is done when
+// it is put; on a GPU (WAKER_TEST_DEVICE) the same calls must give the same bytes.
 #include "support/backend.h"
 #include "support/check.h"
 #include "tensor/queue.h"

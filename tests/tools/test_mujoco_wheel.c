@@ -1,4 +1,4 @@
-// tools/mujoco-wheel with a python3 that keeps a record of what pip is asked for, and unpacks
+// tools/mujoco-wheel with a python3 that keeps a record of what pip is requested, and unpacks
 // wheels as PyPI has them: MuJoCo 4's `mujoco` is empty, the library is in `mujoco-core`.
 #include "support/check.h"
 #include <stdio.h>

@@ -156,7 +156,7 @@ static void another_seed_gives_other_policies(void **state)
     free(y);
 }
 
-// Asks to stop once so many checkpoints were told of.
+// Asks to stop once so many checkpoints were reported.
 typedef struct stopper {
     volatile sig_atomic_t stop;
     int checkpoints;

@@ -1,6 +1,6 @@
-// Whole runs on a device that works beside the host, which starts an update before it acts, keeps
-// weights for acting and takes batches from pictures of its own: the bytes of the CPU, whenever the
-// device does its work. And where the pictures are kept.
+// Whole runs on an async device, which starts an update before it acts, keeps a weight snapshot for
+// acting and gathers batches from frames in its memory: the bytes of the CPU, whenever the device
+// does its work. And where the frames are placed.
 #include "support/async_device.h"
 #include "train/runs.h"
 #include "train/trainer_parts.h"

@@ -97,7 +97,7 @@ static void the_logs_hold_a_heat_map_and_a_clip_of_predictions(void **state)
     assert_false(events_hold(B, "train_openl_image"));
 }
 
-// Asks the run to stop once it has told of so many checkpoints.
+// Asks the run to stop once it has reported so many checkpoints.
 typedef struct stopper {
     volatile sig_atomic_t stop;
     int checkpoints;

@@ -1,4 +1,4 @@
-// How a picture is made; shared by all scenes.
+// How an image is made; shared by all scenes.
 #ifndef WK_ENV_RENDER_CONFIG_H
 #define WK_ENV_RENDER_CONFIG_H
 

@@ -1,4 +1,4 @@
-// A textured rectangle that the robot stands on, with the two properties of MuJoCo's OpenGL picture
+// A textured rectangle that the robot stands on, with the two properties of MuJoCo's OpenGL image
 // that a ray caster does not have by itself: light is worked out at the corners of a coarse mesh
 // and interpolated between them, and the texture is filtered through a pyramid of smaller copies.
 #ifndef WK_ENV_RENDER_FLOOR_H
@@ -29,7 +29,7 @@ typedef struct wk_floor {
     float repeat[2];      // textures per metre along the floor's axes; negative: mirrored
     float *base, *shaded; // light at the corners: without shadows, and of the light that casts them
 
-    // For the current picture, along each of the floor's axes:
+    // For the current image, along each of the floor's axes:
     float phase[2];   // texture coordinate below the camera
     int lit_cells[2]; // cells that may be in view
     float *corner[2]; // their corners relative to the camera, lit_cells + 1

@@ -1,4 +1,4 @@
-// Kernels: the floor. Corners of its mesh are lit once for a picture; a pixel takes their light,
+// Kernels: the floor. Corners of its mesh are lit once for an image; a pixel takes their light,
 // interpolated over the triangle it lies in, times its texture.
 #ifndef WK_ENV_RENDER_FLOOR_BODY_H
 #define WK_ENV_RENDER_FLOOR_BODY_H

@@ -1,5 +1,5 @@
-// Lamps and materials, with the meaning they have in MuJoCo's OpenGL picture: a headlight that
-// shines along the view, and the model's own spot and directional lights.
+// Lamps and materials, with the meaning they have in MuJoCo's OpenGL image: a headlight that shines
+// along the view, and the model's own spot and directional lights.
 #ifndef WK_ENV_RENDER_LIGHT_H
 #define WK_ENV_RENDER_LIGHT_H
 
@@ -22,7 +22,7 @@ typedef struct wk_light {
     float side[2][3];   // to these two sides
 } wk_light;
 
-/// The lights of a picture; the headlight is the first when it is on.
+/// The lights of an image; the headlight is the first when it is on.
 typedef struct wk_lights {
     int count;
     wk_light lights[WK_LIGHTS_MAX];

@@ -83,7 +83,7 @@ static void place_facet(const wk_profile *profile, const wk_view *view, wk_facet
     include(view, f, u, v);
 }
 
-// The columns between which everything in view lies: at the far side, as wide as the picture.
+// The columns between which everything in view lies: at the far side, as wide as the image.
 static void find_columns(const wk_profile *profile, const wk_view *view, int *first, int *last)
 {
     float u = 0.5f * (float)view->width * view->step, v = 0.5f * (float)view->height * view->step;

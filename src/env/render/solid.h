@@ -1,4 +1,4 @@
-// The solids a picture is made of, taken from MuJoCo geoms and placed in the camera's frame.
+// The solids an image is made of, taken from MuJoCo geoms and placed in the camera's frame.
 //
 // A solid has up to four parts that are shaded on their own (the three visible faces of a box, side
 // and end of a cylinder). Part p of solid i marks the samples where it is seen with

@@ -15,10 +15,10 @@ enum {
     WK_TILE_HEIGHT = 8,                 // pixel rows
     WK_TILE_STRIDE = WK_TILE_WIDTH + 8, // room for eight lanes that begin at the last pixel
     WK_TILE_BLOCKS = WK_TILE_WIDTH / 8, // blocks of eight pixels in a row of a tile
-    WK_SMALL_TILES = 8,                 // tiles of a picture no larger than an observation
+    WK_SMALL_TILES = 8,                 // tiles of an image no larger than an observation
 };
 
-/// A camera and the picture it makes.
+/// A camera and the image it makes.
 typedef struct wk_view {
     int width, height, samples;
     double position[3]; // in the world
@@ -32,8 +32,8 @@ wk_view wk_view_make(const mjModel *model, const mjData *data, int width, int he
 /// Whether camera 0 of the model looks along +y and is level from left to right.
 bool wk_view_is_side(const mjModel *model);
 
-/// Whether the picture is no larger than an observation: one tile wide, WK_SMALL_TILES high. What
-/// is constant in such pictures is worth keeping.
+/// Whether the image is no larger than an observation: one tile wide, WK_SMALL_TILES high. What is
+/// constant in such images is worth keeping.
 bool wk_view_is_small(const wk_view *view);
 
 /// Where, in a pixel, sample s lies; (0,0) is the top left corner.
@@ -66,12 +66,12 @@ static inline void wk_view_point(const wk_view *view, const mjtNum world[3], flo
     wk_view_turn(view, offset, out);
 }
 
-/// A piece of the picture small enough for the fastest cache: per sample the nearest surface found
-/// so far, per pixel the colour gathered so far. Blocks of eight pixels have one bit each in 64-bit
+/// A piece of the image small enough for the fastest cache: per sample the nearest surface found so
+/// far, per pixel the colour gathered so far. Blocks of eight pixels have one bit each in 64-bit
 /// sets (bit 8 row + column / 8).
 typedef struct wk_tile {
     int x, y;          // top left pixel
-    int width, height; // pixels inside the picture
+    int width, height; // pixels inside the image
     int samples;
     float u[WK_SAMPLES_MAX][WK_TILE_STRIDE], v[WK_SAMPLES_MAX][WK_TILE_HEIGHT]; // of samples
     float centre_u[WK_TILE_STRIDE], centre_v[WK_TILE_HEIGHT];                   // of pixels
@@ -81,8 +81,8 @@ typedef struct wk_tile {
     uint64_t drawn; // blocks where a surface has been seen
 } wk_tile;
 
-/// Puts the tile at a pixel column or row of the picture and works out the slopes there; contents
-/// are left as they are.
+/// Puts the tile at a pixel column or row of the image and works out the slopes there; contents are
+/// left as they are.
 void wk_tile_place_x(wk_tile *tile, const wk_view *view, int x);
 void wk_tile_place_y(wk_tile *tile, const wk_view *view, int y);
 
@@ -99,7 +99,7 @@ typedef struct wk_framebuffer {
     int width;
 } wk_framebuffer;
 
-/// Copies the tile's pixels of the given blocks, as far as they lie in the picture.
+/// Copies the tile's pixels of the given blocks, as far as they lie in the image.
 void wk_framebuffer_write(const wk_framebuffer *framebuffer, const wk_tile *tile,
                           const uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH], uint64_t blocks);
 

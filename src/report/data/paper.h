@@ -1,5 +1,5 @@
-// The paper's tables (assets/paper/results.csv, compiled in), to stand beside ours; and the order
-// in which the paper names things, which is ours too.
+// The paper's tables (assets/paper/results.csv, compiled in), to compare with; and the order in
+// which the paper names things, which reports follow.
 #ifndef WK_REPORT_DATA_PAPER_H
 #define WK_REPORT_DATA_PAPER_H
 
@@ -7,7 +7,7 @@
 #include "waker/error.h"
 #include <stddef.h>
 
-/// The columns that say what a figure is about, and the order in which rows are sorted.
+/// The columns of a result's key, and the order in which rows are sorted.
 typedef enum wk_field {
     WK_FIELD_METRIC,  // "cvar0.1", "average", "ood-average"
     WK_FIELD_DOMAIN,  // "clean-up", or "combined/clean-up"
@@ -21,12 +21,12 @@ typedef enum wk_field {
 /// "metric", "domain", ...: heading of the column.
 const char *wk_field_name(wk_field field);
 
-/// What a figure is about. All strings are borrowed and not NULL.
+/// What a result is about. All strings are borrowed and not NULL.
 typedef struct wk_result_key {
     const char *names[WK_FIELDS];
 } wk_result_key;
 
-/// One figure of the paper.
+/// One result of the paper.
 typedef struct wk_paper_row {
     wk_result_key key;
     double mean, sd; // over 5 seeds
@@ -42,7 +42,7 @@ typedef struct wk_paper {
 wk_status wk_paper_read(wk_paper *out, wk_error *err);
 void wk_paper_free(wk_paper *paper);
 
-/// The paper's figure for the key, or NULL.
+/// The paper's result for the key, or NULL.
 const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_result_key *key);
 
 /// Order of two names of a field: as the paper first mentions them, others behind by name.

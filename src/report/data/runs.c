@@ -129,7 +129,7 @@ static void read_results(wk_report_run *run)
     wk_names_free(&names);
 }
 
-// Runs of older programs kept the name of something built in beside a plug-in's file: they are
+// Runs of older programs kept the name of something built in next to a plug-in's file: they are
 // known by the file's name, without folder and ending.
 static const char *plugin_name(wk_report_run *run, const char *path)
 {

@@ -1,6 +1,6 @@
 // Runs as the report sees them: found below given directories, each with who it is (config.yaml)
-// and what was measured (eval/*.json, metrics.jsonl). A file that cannot be used is left out with a
-// problem that names it; the rest of the report does not suffer.
+// and what was measured (eval/*.json, metrics.jsonl). A file that cannot be used is skipped with a
+// problem that names it; the rest of the report is unaffected.
 #ifndef WK_REPORT_DATA_RUNS_H
 #define WK_REPORT_DATA_RUNS_H
 
@@ -34,7 +34,7 @@ typedef struct wk_run_error {
 /// What the curriculum chose over time: the mean of every parameter between two log lines.
 typedef struct wk_run_choice {
     uint64_t step;
-    double params[WK_PARAMS_MAX]; // NaN behind those there are
+    double params[WK_PARAMS_MAX]; // NaN beyond n_params
 } wk_run_choice;
 
 /// One run. Strings live in the arena.

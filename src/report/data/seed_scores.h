@@ -1,5 +1,5 @@
-// Findings: every score of every run as one flat list, sorted, each with what it is about. Tables,
-// comparisons and curves are made by walking along it.
+// Every score of every run as one flat, sorted list, each with its key. Tables, comparisons and
+// curves are made by iterating over it.
 #ifndef WK_REPORT_DATA_SEED_SCORES_H
 #define WK_REPORT_DATA_SEED_SCORES_H
 
@@ -13,7 +13,7 @@ typedef struct wk_seed_score {
     const wk_report_run *run;
     const char *policy;
     double value;
-    bool final; // the one that counts for tables: the run's last step
+    bool final; // used in tables: the run's last step
 } wk_seed_score;
 
 /// Which results count.
@@ -34,10 +34,10 @@ wk_status wk_seed_scores_collect(const wk_runs *runs, const wk_paper *paper,
                                  wk_error *err);
 void wk_seed_scores_free(wk_seed_scores *scores);
 
-/// End of the stretch from `first` on whose first `fields` fields are the same.
+/// End of the range from `first` on in which the first `fields` fields are equal.
 size_t wk_seed_scores_range_end(const wk_seed_scores *scores, size_t first, int fields);
 
-/// Whether the finding comes from a part of a combined domain.
+/// Whether the score comes from a part of a combined domain.
 bool wk_seed_score_is_combined(const wk_seed_score *found);
 
 /// The policy whose results count for a run, or NULL if it has none.

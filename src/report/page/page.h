@@ -11,7 +11,7 @@
 //     wk_status status = wk_page_finish(page, &text, err);
 //     wk_page_destroy(page);
 //
-// Calls between create and finish cannot fail; what went wrong is told by finish.
+// Calls between create and finish cannot fail; finish reports errors.
 #ifndef WK_REPORT_PAGE_PAGE_H
 #define WK_REPORT_PAGE_PAGE_H
 
@@ -34,7 +34,7 @@ void wk_page_note(wk_page *page, const char *format, ...) __attribute__((format(
 /// A cell of a table.
 typedef struct wk_page_cell {
     const char *text;    // NULL: empty
-    const char *subtext; // smaller text below it, for example the paper's figure; or NULL
+    const char *subtext; // smaller text below it, for example the paper's value; or NULL
     bool best;           // set in bold and marked
 } wk_page_cell;
 

@@ -1,7 +1,7 @@
-// Figures: a list of marks (lines, polygons, rectangles, discs, text) on white paper, described
-// once and rendered both as SVG text and as an anti-aliased picture. Lengths are in points of the
-// figure's own size, x to the right, y down. A figure is made by a plot (report/plot/plot.h) or by
-// hand.
+// Figures: a list of marks (lines, polygons, rectangles, discs, text) on a white background,
+// described once and rendered both as SVG and as an anti-aliased image. Lengths are in points of
+// the figure's own size, x to the right, y down. A figure is made by a plot (report/plot/plot.h) or
+// by hand.
 #ifndef WK_REPORT_PLOT_FIGURE_H
 #define WK_REPORT_PLOT_FIGURE_H
 
@@ -43,8 +43,8 @@ typedef struct wk_text_style {
 
 typedef struct wk_figure wk_figure;
 
-/// An empty figure; `label` says what it shows to those who cannot see it. A mark that finds no
-/// memory is remembered and reported when the figure is rendered.
+/// An empty figure; `label` says what it shows to those who cannot see it. A failed allocation is
+/// remembered and reported when the figure is rendered.
 wk_status wk_figure_create(double width, double height, const char *label, wk_figure **out,
                            wk_error *err);
 void wk_figure_destroy(wk_figure *figure);

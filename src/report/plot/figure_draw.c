@@ -1,4 +1,4 @@
-// A figure as a picture: every mark is scaled to pixels, turned into outlines and filled.
+// A figure as an image: every mark is scaled to pixels, turned into outlines and filled.
 #include "report/plot/figure_parts.h"
 #include "report/plot/raster.h"
 #include "report/plot/stroke_font.h"

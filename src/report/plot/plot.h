@@ -1,6 +1,6 @@
 // The kinds of plots of the report, each a plain struct turned into a figure. Values that are not
-// finite are left out and make gaps in lines; a plot without values says so on its paper. Nothing
-// given is kept: strings and arrays may go once the figure is made.
+// finite are left out and make gaps in lines; a plot without values says so. Strings and arrays are
+// copied: they may be freed once the figure is made.
 #ifndef WK_REPORT_PLOT_PLOT_H
 #define WK_REPORT_PLOT_PLOT_H
 
@@ -11,7 +11,7 @@
 typedef struct wk_plot_axis {
     const char *label; // with its unit, for example "environment steps"; NULL for none
     bool log;          // logarithmic; values of 0 and below are left out
-    bool fixed;        // shows at least `min` to `max`, and more if the values need it
+    bool fixed;        // shows at least the range min to max, and more if the values need it
     double min, max;   // used when fixed
 } wk_plot_axis;
 
@@ -77,7 +77,7 @@ typedef struct wk_plot_heat {
     const double *cells;                      // [rows,columns]; NaN is left grey
     bool percent;                             // the values are shares, written in per cent
     bool log;                                 // colours by the logarithm
-    bool fixed;                               // colours from `min` to `max` instead of those
+    bool fixed;                               // colours from min to max instead of those
     double min, max;                          // of the cells: for maps to be compared
 } wk_plot_heat;
 

@@ -1,5 +1,5 @@
-// What all plots with two axes share: paper, title, legend, axes with ticks and grid, and the way
-// from values to places. Data is drawn after wk_plot_frame_begin.
+// What all plots with two axes share: background, title, legend, axes with ticks and grid, and the
+// mapping from values to positions. Data is drawn after wk_plot_frame_begin.
 #ifndef WK_REPORT_PLOT_PLOT_FRAME_H
 #define WK_REPORT_PLOT_PLOT_FRAME_H
 
@@ -44,7 +44,7 @@ wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out
 /// The place of values both axes can show.
 wk_point wk_plot_frame_place(const wk_plot_frame *frame, double x, double y);
 
-/// Says in the middle of the plot that there is nothing to show.
+/// Writes in the middle of the plot that there is no data.
 void wk_plot_frame_no_data(const wk_plot_frame *frame);
 
 /// Draws the marker of a style.
@@ -55,8 +55,8 @@ double wk_plot_text_width(const char *text, double size);
 void wk_plot_straight(wk_figure *figure, double x0, double y0, double x1, double y1,
                       wk_paint paint);
 
-/// Writes the label of a tick around `x`, moved if it would leave the paper and left out if it
-/// would touch the one before, whose end is kept in `taken` (-INFINITY at first).
+/// Writes the label of a tick around `x`, moved if it would leave the figure and omitted if it
+/// would touch the previous one, whose end is kept in `taken` (-INFINITY at first).
 void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label, double *taken);
 
 enum { WK_WRAP_LINES = 3, WK_WRAP_LENGTH = 256 };

@@ -37,7 +37,7 @@ void wk_raster_disc(wk_raster *raster, wk_point centre, double radius);
 void wk_raster_line(wk_raster *raster, const wk_point *points, size_t count, double width,
                     bool round_ends);
 
-/// Paints what the outlines enclose, blended over the picture, and forgets them.
+/// Paints what the outlines enclose, blended over the image, and forgets them.
 wk_status wk_raster_fill(wk_raster *raster, uint32_t colour, double opacity, wk_image *image,
                          wk_error *err);
 void wk_raster_free(wk_raster *raster);

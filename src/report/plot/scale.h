@@ -4,7 +4,7 @@
 
 #include "report/plot/plot.h"
 
-/// The least and the largest of some values; empty while least > largest.
+/// Minimum and maximum of some values; empty while min > max.
 typedef struct wk_range {
     double min, max;
 } wk_range;
@@ -13,21 +13,21 @@ typedef struct wk_range {
 
 /// Whether an axis can show a value: finite, and above 0 on a logarithmic one.
 bool wk_axis_shows(const wk_plot_axis *axis, double value);
-/// Widens the extent by a value the axis can show; others are left out.
+/// Extends the range to a value the axis can show; others are ignored.
 void wk_range_add(wk_range *range, const wk_plot_axis *axis, double value);
 
 enum { WK_TICKS_MAX = 24, WK_TICK_LABEL = 32 };
 
 typedef struct wk_scale {
-    double min, max; // least < largest
+    double min, max; // min < max
     bool log;
     int count;
-    double ticks[WK_TICKS_MAX]; // rising, within least to largest
+    double ticks[WK_TICKS_MAX]; // ascending, within min to max
     char labels[WK_TICKS_MAX][WK_TICK_LABEL];
 } wk_scale;
 
 /// The scale of an axis for values of `range`, with about `wanted` ticks. `tight` lets the
-/// outermost values touch the ends, else there is some room, and 0 is shown when it is near.
+/// outermost values touch the ends, else there is a margin, and 0 is shown when it is near.
 wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range range, int wanted, bool tight);
 
 /// Where a value lies between the ends, 0 to 1; values beyond them lie at the nearer one.

@@ -1,6 +1,6 @@
-// A sans-serif font drawn with a round pen, for figures as pictures: it needs no font files and
-// comes out the same everywhere. Printable ASCII, Greek letters and signs of formulas; anything
-// else is a box. Its widths are close to those of the fonts SVG viewers choose.
+// A sans-serif font drawn with a round pen, for figures as images: it needs no font files and comes
+// out the same everywhere. Printable ASCII, Greek letters and signs of formulas; anything else is a
+// box. Its widths are close to those of the fonts SVG viewers choose.
 #ifndef WK_REPORT_PLOT_STROKE_FONT_H
 #define WK_REPORT_PLOT_STROKE_FONT_H
 

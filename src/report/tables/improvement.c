@@ -19,7 +19,7 @@ bool wk_comparison_group_same(const wk_comparison_group *a, const wk_comparison_
 
 typedef WK_ARRAY(wk_comparison_group) group_list;
 
-// Every contest that has a final finding, in their order.
+// Every comparison group that has a final score, in their order.
 static bool list_contests(const wk_seed_scores *scores, group_list *out)
 {
     for (size_t i = 0; i < scores->items.count; i++) {
@@ -33,8 +33,8 @@ static bool list_contests(const wk_seed_scores *scores, group_list *out)
     return true;
 }
 
-// The scores of a contest. Task t and curriculum c have runs[t * curricula + c] scores, which begin
-// at scores[(t * curricula + c) * most].
+// The scores of a comparison group. Task t and curriculum c have runs[t * curricula + c] scores,
+// which begin at scores[(t * curricula + c) * max_runs].
 typedef struct ground {
     wk_comparison_group group;
     const char **names; // [curricula]
@@ -42,7 +42,7 @@ typedef struct ground {
     double *scores;
     size_t *runs;
     // One pair or one curriculum at a time, as the statistics want them.
-    double *x, *y;           // [most,tasks]
+    double *x, *y;           // [max_runs,tasks]
     size_t *x_runs, *y_runs; // [tasks]
 } ground;
 
@@ -98,7 +98,7 @@ static bool survey(const wk_seed_scores *scores, ground *g)
 
 static bool make_room(ground *g)
 {
-    assert(g->tasks > 0 && g->curricula > 0 && g->max_runs > 0); // a contest has findings
+    assert(g->tasks > 0 && g->curricula > 0 && g->max_runs > 0); // a group has scores
     size_t entries = g->tasks * g->curricula, cells = g->tasks * g->max_runs;
     g->scores = calloc(entries * g->max_runs, sizeof *g->scores);
     g->runs = calloc(entries, sizeof *g->runs);

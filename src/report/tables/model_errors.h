@@ -7,11 +7,11 @@
 #include "report/data/runs.h"
 #include "report/tables/text_table.h"
 
-/// What is told about an error.
+/// A statistic of model errors.
 typedef enum wk_error_statistic {
     WK_ERROR_MEAN,
     WK_ERROR_CVAR,        // of the worst tenth of the environments
-    WK_ERROR_ESTIMATE,    // what the ensemble says, in its own units
+    WK_ERROR_ESTIMATE,    // the ensemble's estimate, in its own units
     WK_ERROR_CORRELATION, // of estimate and error, by rank
     WK_ERROR_STATISTICS
 } wk_error_statistic;
@@ -19,7 +19,7 @@ typedef enum wk_error_statistic {
 /// "mean", "CVaR 0.1", ...
 const char *wk_error_statistic_name(wk_error_statistic figure);
 
-/// Over the seeds of one curriculum, each run's last measurement; NaN where nobody has the figure.
+/// Over the seeds of one curriculum, each run's last measurement; NaN where no run has the value.
 typedef struct wk_error_entry {
     const char *domain, *exploration, *policy, *curriculum;
     size_t seeds;

@@ -46,7 +46,7 @@ static int compare_columns(const void *a, const void *b, void *paper)
                           *(const char *const *)b);
 }
 
-// The curricula that any finding of the table has.
+// The curricula of the table's scores.
 static bool find_columns(const wk_seed_scores *scores, wk_table_kind kind, wk_score_table *table)
 {
     table->curricula = calloc(scores->items.count + 1, sizeof *table->curricula);
@@ -62,7 +62,7 @@ static bool find_columns(const wk_seed_scores *scores, wk_table_kind kind, wk_sc
     return true;
 }
 
-// Mean and s.d. of the final findings from `first` to `end`, all of one curriculum.
+// Mean and s.d. of the final scores from `first` to `end`, all of one curriculum.
 static void fill_entry(const wk_seed_score *items, size_t first, size_t end, wk_table_kind kind,
                        double *scratch, wk_table_entry *entry)
 {
@@ -96,7 +96,7 @@ static void find_paper(const wk_paper *paper, const wk_score_table *table, wk_ta
     }
 }
 
-// A row from the stretch of findings that differ in the curriculum only.
+// A row from the range of scores that differ in the curriculum only.
 static bool add_row(const wk_seed_scores *scores, wk_table_kind kind, size_t first, size_t end,
                     double *scratch, wk_score_table *table)
 {

@@ -1,6 +1,5 @@
 // The report's tables: rows are what was measured (metric, domain, case, task, exploration),
-// columns are curricula, entries are means and deviations over seeds with the paper's figures
-// beside them.
+// columns are curricula, entries are means and deviations over seeds next to the paper's values.
 #ifndef WK_REPORT_TABLES_SCORE_TABLE_H
 #define WK_REPORT_TABLES_SCORE_TABLE_H
 
@@ -41,18 +40,18 @@ typedef enum wk_table_kind {
     WK_TABLES
 } wk_table_kind;
 
-/// Makes a table from the final findings; it may have no rows. Zero-initialise and free it also on
+/// Makes a table from the final scores; it may have no rows. Zero-initialise and free it also on
 /// failure.
 wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind, wk_score_table *out,
                               wk_error *err);
 void wk_score_table_free(wk_score_table *table);
 
-/// Digits after the point that the row's figures are shown with: 1 for returns, 3 for shares.
+/// Digits after the point of the row's values: 1 for returns, 3 for shares.
 int wk_table_row_digits(const wk_score_table *table, const wk_table_row *row);
 
-/// The table as a sheet: a row of ours and, with `papers_below` and where the paper has figures,
-/// one of the paper's below it; else they are asides of ours, and a number of seeds that all
-/// entries share is told by the caption alone. Zero-initialise and free the sheet.
+/// The table as formatted text: a row of ours and, with `papers_below` and where the paper has
+/// values, one of the paper's below it; else those are subtexts of ours, and a number of seeds that
+/// all entries share is stated in the caption alone. Zero-initialise and free the result.
 void wk_score_table_format(const wk_score_table *table, bool papers_below, wk_text_table *out);
 
 /// One line for each entry, all digits, the columns of assets/paper/results.csv first.

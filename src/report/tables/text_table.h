@@ -1,5 +1,5 @@
-// A sheet: finished cells of text in rows and columns under a heading, written as plain text,
-// Markdown, LaTeX, or onto the page. What the cells mean is their maker's business.
+// A table of formatted text cells under a heading, written as plain text, Markdown, LaTeX, or onto
+// the page.
 #ifndef WK_REPORT_TABLES_TEXT_TABLE_H
 #define WK_REPORT_TABLES_TEXT_TABLE_H
 
@@ -9,12 +9,12 @@
 
 /// One cell.
 typedef struct wk_text_table_cell {
-    wk_text text, subtext; // aside: smaller, below; only the page shows it
+    wk_text text, subtext; // subtext: smaller, below; only the page shows it
     bool best;
 } wk_text_table_cell;
 
-/// Zero-initialise, set what is at the top, add the heading and then the cells, row by row. A cell
-/// that finds no memory is reported when the sheet is written.
+/// Zero-initialise, set what is at the top, add the heading and then the cells, row by row. A
+/// failed allocation is reported when the table is written.
 typedef struct wk_text_table {
     const char *title;
     wk_text caption;
@@ -26,14 +26,14 @@ typedef struct wk_text_table {
 /// Adds the next cell.
 void wk_text_table_add(wk_text_table *table, bool best, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/// Gives the cell just added an aside.
+/// Gives the cell just added a subtext.
 void wk_text_table_subtext(wk_text_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void wk_text_table_free(wk_text_table *table);
 
 /// Rows, without the heading.
 size_t wk_text_table_rows(const wk_text_table *table);
-/// Whether there is nothing to write; not so if it is empty for want of memory.
+/// Whether there is nothing to write; false if it is empty because memory ran out.
 bool wk_text_table_is_empty(const wk_text_table *table);
 
 /// Aligned columns; best cells end in " *".

@@ -14,7 +14,7 @@ typedef struct wk_cpu_call {
     void *const *in;
     void *const *out;
     wk_pool *pool;
-    void *workspace; // as large as wk_cpu_workspace asked for
+    void *workspace; // as large as wk_cpu_workspace requested
 } wk_cpu_call;
 
 typedef void wk_cpu_fn(const wk_cpu_call *c);

@@ -90,7 +90,7 @@ void wk_cpu_call_count(const wk_cpu_call *c)
     *(uint64_t *)c->in[0] += c->node->attrs.period;
 }
 
-// Here a run is done when it is put: there is nothing to wait for.
+// Here a run is done when it is enqueued: there is nothing to wait for.
 void wk_cpu_call_mark(const wk_cpu_call *c)
 {
     (void)c;

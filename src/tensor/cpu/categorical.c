@@ -1,6 +1,6 @@
 // Categorical variables: softmax, sampling, entropy and KL divergence. Groups are short (16 to 32
-// classes), too short to keep a processor busy one by one: a tile of groups is turned so that a
-// class is a row and a group a column. Then every step (largest, exponentials, sums, running sums)
+// classes), too short to keep a processor busy one by one: a tile of groups is transposed so that a
+// class is a row and a group a column. Then every step (maximum, exponentials, sums, running sums)
 // runs down the columns, eight groups at a time, and sums are taken class by class from class 0.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
@@ -53,14 +53,14 @@ typedef struct tile {
     size_t classes, width, groups, next;
 } tile;
 
-// The tile of groups `at` to, at most, `end`.
+// The tile of groups from `at` up to `end`.
 WK_INLINE tile tile_of(const job *j, size_t width, size_t at, size_t end)
 {
     size_t used = wk_min_size(width, end - at);
     return (tile){j->classes, width, used, wk_min_size(width, j->total - at - used)};
 }
 
-// A tile's steps run in the cache and leave memory idle: what comes next is asked for meanwhile.
+// A tile's steps run in the cache and leave memory idle: the next tile is prefetched meanwhile.
 WK_INLINE void prefetch_next(const tile *t, const float *x, size_t half)
 {
     size_t n = t->next * t->classes / 2;
@@ -86,7 +86,7 @@ WK_INLINE void store_tile(const tile *t, const float *transposed, float *x)
     wk_transpose_by_columns(t->classes, t->groups, transposed, t->width, x, t->classes);
 }
 
-// The largest logit of each group.
+// The maximum logit of each group.
 WK_INLINE void find_max(const tile *t, const float *x, float *max)
 {
     for (size_t k = 0; k < t->width; k++)
@@ -150,7 +150,7 @@ WK_INLINE void invert(size_t n, const float *x, float *y)
         y[k] = 1.0f / x[k];
 }
 
-// One side of a comparison, or all there is: logits, weights, and for each group the largest logit,
+// One side of a comparison, or all there is: logits, weights, and for each group the maximum logit,
 // the sum of weights and its inverse.
 typedef struct side {
     float x[TILE], weight[TILE];

@@ -73,8 +73,8 @@ WK_INLINE void factors(const job *j, size_t n, float unit, float *variance)
                                                     : 0.0f;
 }
 
-// A tile of n columns from `at` on. It moves through as many streams as there are members, each
-// for a few lines only: too short for the processor to see what comes next, so it is told.
+// A tile of n columns from `at` on. It moves through as many streams as there are members, each for
+// a few lines only: too short for the hardware prefetcher, so software prefetches.
 WK_INLINE void backward_tile(const job *j, size_t at, size_t n, float unit)
 {
     float mean[TILE], factor[TILE];

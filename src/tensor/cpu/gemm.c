@@ -71,7 +71,7 @@ static void run_tile(void *context, size_t piece, int thread)
     }
 }
 
-// Fills in tight rows, and turns stacks into rows (or into the summed axis) where the arrays allow
+// Fills in tight rows, and folds stacks into rows (or into the summed axis) where the arrays allow
 // it: one large product is faster than many small ones.
 static wk_matmul normalise(const wk_matmul *given)
 {
@@ -97,7 +97,7 @@ static wk_matmul normalise(const wk_matmul *given)
     return p;
 }
 
-// The number of parts to cut `n` into so that each has at least `min`, and how long they are.
+// The number of parts to split `n` into so that each has at least `min`, and their length.
 static size_t cut(size_t n, size_t min, size_t max, size_t *parts)
 {
     size_t wanted = wk_min_size(n / min, max);

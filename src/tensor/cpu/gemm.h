@@ -1,4 +1,4 @@
-// The one door to the BLAS, shared by the matrix products and the convolutions.
+// The only calls into the BLAS, shared by the matrix products and the convolutions.
 #ifndef WK_TENSOR_CPU_GEMM_H
 #define WK_TENSOR_CPU_GEMM_H
 

@@ -1,7 +1,8 @@
 // The layer-norm GRU cell after its matrix product, in one pass over each row. The backward pass
 // computes the gates again from the product and the two statistics: that reads less than keeping
-// them would. A tile of the row goes through short loops, one exponential cut or joined in each
-// (vmath.h): the processor overlaps their iterations, and not those of one loop that does it all.
+// them would. A tile of the row goes through short loops, each reducing or reconstructing one
+// exponential (vmath.h): the processor overlaps their iterations, and not those of one loop that
+// does it all.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/norm.h"
 #include "tensor/cpu/parallel.h"
@@ -72,7 +73,7 @@ WK_INLINE void compute_gate(gate_kind kind, const row *w, size_t at, size_t n, f
         gate[i] = wk_sigmoid_reconstruct((wk_reduced_arg){gate[i], scale[i]});
 }
 
-// A tile of gates, and the candidates still cut.
+// A tile of gates, and the candidates' reduced arguments.
 typedef struct tile {
     float reset[TILE], update[TILE], rest[TILE], scale[TILE];
 } tile;

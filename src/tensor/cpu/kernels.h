@@ -100,7 +100,7 @@ typedef struct wk_gru {
     float update_bias;   // -1
 } wk_gru;
 
-/// The most hidden units of a cell: a row's working copy lies on the stack.
+/// Maximum hidden units of a cell: a row's working copy is on the stack.
 enum { WK_GRU_MAX_HIDDEN = 8192 };
 
 /// The cell's parameters, each [3 hidden] per copy.

@@ -28,7 +28,7 @@ WK_INLINE float wk_opaque(float x)
     return x;
 }
 
-/// Asks for n floats at x that will be read soon, from where they are into the cache.
+/// Prefetches n floats at x into the cache.
 WK_INLINE void wk_prefetch(const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i += 16)

@@ -1,4 +1,4 @@
-// Rows turned into columns, eight by eight.
+// Transposes, eight by eight.
 #ifndef WK_TENSOR_CPU_TRANSPOSE_H
 #define WK_TENSOR_CPU_TRANSPOSE_H
 

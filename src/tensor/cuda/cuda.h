@@ -1,5 +1,5 @@
 // The CUDA backend as the rest of the library sees it. A build without CUDA has the same functions;
-// they say that no device is there.
+// they report that there is no device.
 #ifndef WK_TENSOR_CUDA_CUDA_H
 #define WK_TENSOR_CUDA_CUDA_H
 
@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/// What the inputs of matrix products are rounded to; all else is float32.
+/// Precision of the inputs of matrix products; everything else is float32.
 typedef enum wk_cuda_precision {
     WK_CUDA_F32,  // nothing: for parity with the CPU
     WK_CUDA_BF16, // bfloat16, summed in float32
 } wk_cuda_precision;
 
-/// What is known about a device.
+/// A device.
 typedef struct wk_cuda_device {
     char name[256];
     int capability;             // 90 for compute capability 9.0
@@ -37,7 +37,7 @@ wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_bac
 typedef enum wk_cuda_streams {
     WK_CUDA_STREAM_EACH,    // each on a stream of its own
     WK_CUDA_STREAM_ONE,     // all on one: for comparing
-    WK_CUDA_STREAMS_UNEVEN, // each on its own, held up here and there: for finding missing waits
+    WK_CUDA_STREAMS_UNEVEN, // each on its own, delayed at random: for finding missing waits
 } wk_cuda_streams;
 void wk_backend_cuda_streams(wk_backend *backend, wk_cuda_streams streams);
 

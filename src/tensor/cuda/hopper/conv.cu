@@ -8,8 +8,8 @@
 // stride * stride planes of every other pixel, in each of which neighbouring results read
 // neighbouring places; results whose place lies beyond the small image's edge are made and dropped.
 // Small to large, the places of the image have zeros between lines and between images, so that a
-// tap to the left of a line finds the zeros behind the one before; results are the large pixels of
-// one class (their coordinates modulo the stride), or of all classes side by side.
+// tap to the left of a line finds the zeros after the previous line; results are the large pixels
+// of one class (their coordinates modulo the stride), or of all classes side by side.
 #include "tensor/cuda/hopper/conv.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
@@ -77,7 +77,7 @@ template <bool TRANSPOSED> static __device__ void locate_results(const wk_planes
     f->place[threadIdx.x] = at;
 }
 
-// Where 16 terms begin in the copy. Behind the last the weights are zeros, and any images will do.
+// Where 16 terms begin in the copy. Beyond the last the weights are zero, and any images will do.
 template <bool TRANSPOSED>
 static __device__ void locate_terms(const wk_planes &j, const block_work &b, front *f)
 {
@@ -208,8 +208,8 @@ static __device__ result_chunk result_chunk_of(const wk_planes &j, unsigned colu
     return r;
 }
 
-// Finishes and stores a thread's columns of every so manieth row, and adds them up. What slopes are
-// taken at is read for several rows ahead.
+// Finishes and stores a thread's columns of every so manieth row, and adds them up. Layer outputs
+// for slopes are prefetched several rows ahead.
 template <int COLS>
 static __device__ void store_rows(const wk_planes &j, const front *f, const result_chunk &r,
                                   unsigned first, const float *from, float (&total)[CHUNK])

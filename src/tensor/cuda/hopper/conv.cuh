@@ -1,5 +1,4 @@
-// What the convolutions of capability 9.0 are told: see conv.cu for what planes and
-// places are.
+// Parameters of the convolutions of capability 9.0; conv.cu explains planes and places.
 #ifndef WK_TENSOR_CUDA_HOPPER_CONV_CUH
 #define WK_TENSOR_CUDA_HOPPER_CONV_CUH
 
@@ -13,7 +12,7 @@ typedef struct wk_planes_image {
     unsigned plane_chunks; // chunks of 8 channels in a plane
     unsigned image, down, right, chunk, plane_down, plane_right; // from one to the next
     unsigned width, height, places;                              // of all images
-    unsigned paired; // chunks of a place that lie side by side in pairs: 2, or else 1
+    unsigned paired; // 2 if chunks of a place are contiguous in pairs, else 1
     wk_divisor by_width, by_height, by_across; // by_across: plane_chunks / beside
 } wk_planes_image;
 
@@ -40,8 +39,8 @@ typedef struct wk_planes {
     float *totals; // column sums of every tile [class][tile][column], or NULL
 } wk_planes;
 
-/// The most places that a tile copies beside its rows, and rows of a tile: `totals` has one for
-/// each so many places of each class.
+/// Rows of a tile, and maximum halo of places that it copies besides them: `totals` has one entry
+/// for each WK_PLANES_ROWS places of each class.
 enum { WK_PLANES_ROWS = 128, WK_PLANES_HALO = 128 };
 
 /// Columns of a block.
@@ -51,20 +50,20 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
     return j->columns <= 48 && j->classes == 1 && !j->joined ? 48 : j->columns <= 96 ? 96 : 192;
 }
 
-/// The most terms, and terms of a stage.
+/// Maximum terms, and terms of a stage.
 enum { WK_PLANES_TERMS = 4096 };
 #define WK_PLANES_DEPTH(columns) ((columns) > 96 ? 32 : 64)
 
 void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j);
 void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j);
 
-/// The weights' gradient of a large image of three colours, held as four: sums over places of its
+/// The weight gradient for a large RGB image, padded to four channels: sums over places of its
 /// chunks times the small image.
 typedef struct wk_rgb_weights {
     wk_planes_image x;
     const __nv_bfloat16 *small;
     unsigned small_side, small_c;
-    unsigned groups;              // sums apart
+    unsigned groups;              // partial sums
     unsigned group, reach, pitch; // set by the kernel: places of a group, of the taps, of a chunk
     float *sums;                  // [group][weights]
 } wk_rgb_weights;

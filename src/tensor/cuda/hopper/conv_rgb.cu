@@ -1,9 +1,8 @@
-// The weights' gradients of convolutions of images of three colours, in bf16 on capability 9.0:
-// sums over places (see conv.cu), which go through shared memory 128 at a time. The small
-// image's channels are the rows, for there are at least three times as many, and the columns are
-// the pixels and colours of a place at all taps of a line: a copy for each tap, shifted by one
-// place. Lines of taps begin at different places. At places that the small image does not have, it
-// is zero.
+// The weight gradients of convolutions of RGB images, in bf16 on capability 9.0: sums over places
+// (see conv.cu), which go through shared memory 128 at a time. The small image's channels are the
+// rows, for there are at least three times as many, and the columns are the pixels and colours of a
+// place at all taps of a line: a copy for each tap, shifted by one place. Lines of taps begin at
+// different places. At places that the small image does not have, it is zero.
 #include "tensor/cuda/hopper/conv.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 

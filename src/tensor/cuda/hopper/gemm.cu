@@ -1,7 +1,7 @@
-// The product of gemm.cuh. One or two warpgroups of a block multiply a tile of 64 or 128 rows; a
-// thread of another has the copy engine fill a ring of operand tiles ahead of them. Two blocks of a
-// cluster have the same columns of neighbouring rows: each fetches half of b's tile for both.
-// Blocks stay and take tile after tile, so the ring fills while results are written
+// The GEMM of gemm.cuh: persistent, warp-specialised. One or two warpgroups of a block multiply a
+// tile of 64 or 128 rows; a producer thread prefetches operand tiles by TMA into a ring buffer. Two
+// blocks of a cluster have the same columns of neighbouring rows: each multicasts half of b's tile.
+// Blocks are persistent and take tile after tile, so the ring fills while results are written
 // (gemm_epilogue.cuh).
 #include "tensor/cuda/hopper/gemm_epilogue.cuh"
 #include "tensor/cuda/hopper/gemm_resident_weights.cuh"
@@ -59,7 +59,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
         patch mine = {at.row + warp * 16, at.col, at.stack};
         float d[N / 2];
         int add = 0;
-        unsigned held = 0; // the stage that products under way still read, if add
+        unsigned held = 0; // the stage that products in flight still read, if add
         for (unsigned segment = 0; segment <= j.segments; segment++) {
             unsigned term = segment == j.segments, blocks = j.blocks[term];
             for (unsigned block = 0; block < blocks; block++) {
@@ -72,8 +72,8 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 wk_barrier_wait(full + 8 * stage, round & 1);
                 // What lies beyond the terms is zero in both.
                 multiply_steps<STEPS, K_MAJOR>(d, a, b, step_a, step_b, add);
-                // Alone, a warpgroup has the next products under way before it waits for the last;
-                // two fill each other's gaps, and the ring refills sooner.
+                // Alone, a warpgroup issues the next products before it waits for the last; two
+                // fill each other's gaps, and the ring refills sooner.
                 if (GROUPS > 1) {
                     wk_wgmma_wait<0>();
                     release(empty + 8 * stage);
@@ -138,8 +138,8 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
     }
     cluster_sync();
     wk_begin();
-    // The shuffle tells the compiler that a warp is of one mind. The copying warpgroup gives its
-    // registers to two multiplying ones; one has enough.
+    // The shuffle tells the compiler that the value is warp-uniform. The copying warpgroup gives
+    // its registers to two multiplying ones; one has enough.
     if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
         if (GROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 128 * GROUPS)
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
         multiply<GROUPS, N, K_MAJOR>(j, shared_address(memory), full, empty, pieces);
     }
     __syncwarp();
-    cluster_sync(); // nobody leaves while the other may still write to it
+    cluster_sync(); // no block exits while the other may still write to its shared memory
 }
 
 // The host's side.
@@ -262,8 +262,8 @@ static int best_tile(const wk_hopper_product *p, int processors)
     return best;
 }
 
-// Whether weights are worth keeping: where there is a tile of rows for every other processor pair,
-// and few columns are made for nothing.
+// Whether weights are worth keeping: where there is a tile of rows for every other pair of
+// multiprocessors, and few columns are padding.
 static bool resident(const wk_hopper_product *p, int processors)
 {
     enum { ROWS = 64, FEWEST_COLUMNS = 320 };

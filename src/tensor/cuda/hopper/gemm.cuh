@@ -1,6 +1,6 @@
-// Matrix products by own kernels for compute capability 9.0: warpgroup products of tiles that the
-// copy engine brings to shared memory. They do with the result, while it is in registers, what
-// would otherwise be a pass over it: bias, activation, slope, sums.
+// GEMM for compute capability 9.0: wgmma on tiles that TMA copies to shared memory. The epilogue
+// (bias, activation, slope, sums) runs while the result is in registers, instead of as another pass
+// over memory.
 #ifndef WK_TENSOR_CUDA_HOPPER_GEMM_CUH
 #define WK_TENSOR_CUDA_HOPPER_GEMM_CUH
 
@@ -14,7 +14,7 @@ typedef struct wk_hopper_term {
 } wk_hopper_term;
 
 /// out[s] = act(sum over terms of a[s] b[s] + bias[s] + add[s]) * slope(y[s]), s < stacks, each
-/// part where it is there. With `reduce` the products of the only term are summed over the stack.
+/// part optional. With `reduce` the products of the only term are summed over the stack.
 typedef struct wk_hopper_product {
     size_t stacks, m, n;
     wk_hopper_term term[2];
@@ -28,13 +28,13 @@ typedef struct wk_hopper_product {
     wk_activation slope;      // WK_IDENTITY or WK_ELU, of y
     wk_out out;
     int tile; // 0, or one of the shapes 1 ... WK_HOPPER_TILES instead of the one estimated best;
-              // the last is that of weights that stay
+              // the last is the one with resident weights
 } wk_hopper_product;
 
 enum { WK_HOPPER_TILES = 4 };
 
-/// Puts the product on the stream; false, having done nothing, where device, sizes or addresses do
-/// not allow it.
+/// Launches the product; false, having done nothing, where device, sizes or alignment do not allow
+/// it.
 bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p);
 
 #endif

@@ -1,9 +1,8 @@
-// What gemm.cu does with the results of a tile while they are in registers, and how they
-// leave: bias, activation, slope, sums.
+// The epilogue of gemm.cu: bias, activation, slope and sums on a tile's results in registers, and
+// the stores.
 //
-// Results in float32, and mixtures, go through a small piece of shared memory of their own warp, so
-// that global memory is accessed by whole chunks. Results in bf16 alone are stored by the copy
-// engine.
+// Results in float32, and in both formats, go through a small piece of shared memory of their warp,
+// so that global memory is accessed by whole chunks. Results in bf16 alone are stored by TMA.
 #ifndef WK_TENSOR_CUDA_HOPPER_GEMM_EPILOGUE_CUH
 #define WK_TENSOR_CUDA_HOPPER_GEMM_EPILOGUE_CUH
 
@@ -171,9 +170,9 @@ static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], floa
     }
 }
 
-// Results in bf16 alone are finished where they are, in registers, and stored by the copy engine
-// from a buffer of the warp: two halves of its columns, one after the other. The numbers that
-// slopes are taken from come to the same buffers first.
+// Results in bf16 alone are finished in registers and stored by TMA from a buffer of the warp: two
+// halves of its columns, one after the other. The layer outputs that slopes are computed from are
+// loaded into the same buffers first.
 
 template <int LEFT> static __device__ inline void wait_stores_read(void)
 {

@@ -1,8 +1,8 @@
-// How gemm_resident_weights.cu finishes a warp's results: from registers to memory, and what slopes
-// are taken from to registers, sixteen bytes a lane.
+// The epilogue of gemm_resident_weights.cu: a warp's results go from registers to memory, and the
+// layer outputs that slopes are computed from go to registers, sixteen bytes a lane.
 //
-// In products with b as it is, four lanes have two neighbouring columns of every eight each, and
-// exchange them. With b transposed, its columns come to shared memory in an order that gives a lane
+// With b not transposed, four lanes have two neighbouring columns of every eight each, and exchange
+// them. With b transposed, its columns are loaded to shared memory in an order that gives a lane
 // eight neighbouring ones of 32, and four of the last 16.
 //
 // A chunk is eight results of a lane: chunks 2g and 2g + 1 are columns 32g ... 32g + 31 of the
@@ -94,7 +94,7 @@ static __device__ inline void load_slopes(const resident_result &r, const patch 
     y[CHUNKS - 1] = make_uint4(half[0][0], half[0][1], half[1][0], half[1][1]);
 }
 
-// From words that four lanes have of each of four eights to one eight each.
+// Transposes words among four lanes: from a word of each of four eights to one whole eight.
 static __device__ inline void transpose_words(unsigned (&word)[4])
 {
 #pragma unroll
@@ -135,7 +135,7 @@ static __device__ inline void store_chunk(const resident_result &r, const chunk_
         out[rows.place(lower, eight)] = make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-// What a lane needs besides its sums: slopes of a tile, or biases of a member.
+// Inputs of a lane's epilogue: slopes of a tile, or biases of a member.
 template <epilogue_kind KIND> struct epilogue_inputs {
     float2 bias[COLS / 8];
 

@@ -1,11 +1,12 @@
-// The product of gemm.cuh for few terms and columns: the weights of a stack member stay in shared
-// memory, and only rows pass by.
+// The GEMM of gemm.cuh for small weights: those of a stack member are resident in shared memory,
+// and only rows are streamed.
 //
 // Two blocks of a cluster have half of the columns each, for all terms. Tiles of 64 rows come
-// through a ring, each block fetching half of them for both. A cluster has a piece of the list of
-// all tiles, member by member, and takes new weights where the member changes. Two warpgroups take
-// turns: while one finishes its tile, the other has the tensor cores. Results leave from registers
-// and what slopes are taken from comes to registers, so shared memory is left for weights and ring.
+// through a ring, each block fetching half of them for both. A cluster has a contiguous part of the
+// list of all tiles, member by member, and loads new weights where the member changes. Two
+// warpgroups alternate: while one runs its epilogue, the other has the tensor cores. Results are
+// stored from registers and slopes loaded to registers, so shared memory is left for weights and
+// ring.
 #include "tensor/cuda/hopper/gemm_resident_epilogue.cuh"
 #include "tensor/cuda/hopper/gemm_resident_weights.cuh"
 #include "tensor/cuda/hopper/tensor_map.cuh"
@@ -50,7 +51,7 @@ template <bool K_MAJOR> struct resident_room {
     {
     }
 
-    // By one thread, before the blocks of the cluster meet.
+    // By one thread, before the cluster's first barrier.
     __device__ void init() const
     {
         for (unsigned i = 0; i < STAGES; i++) {
@@ -157,7 +158,7 @@ static __device__ void bring(const resident_job &j, const resident_room<K_MAJOR>
     }
 }
 
-// Waits until the other warpgroup has all its products under way.
+// Waits until the other warpgroup has issued all its products.
 static __device__ inline void wait_turn(unsigned group)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(128 * GROUPS) : "memory");
@@ -196,7 +197,7 @@ static __device__ inline void multiply_block(const resident_job &j, unsigned blo
         multiply_last<K_MAJOR, 3>(d, a, weights, block > 0);
 }
 
-// Gives back a stage, and `times` a block of weights: never before the warpgroup's last tile of a
+// Releases a stage, and `times` a block of weights: never before the warpgroup's last tile of a
 // member, and for the other one too where that has none.
 static __device__ inline void give_back(unsigned stage, unsigned weights, unsigned times)
 {
@@ -255,7 +256,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) room.init();
     cluster_sync();
     wk_begin();
-    // The shuffle tells the compiler that a warp is of one mind.
+    // The shuffle tells the compiler that the value is warp-uniform.
     if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 128 * GROUPS) bring<K_MAJOR>(j, room);
@@ -264,7 +265,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         multiply<K_MAJOR, KIND>(j, room);
     }
     __syncwarp();
-    cluster_sync(); // nobody leaves while the other may still write to it
+    cluster_sync(); // no block exits while the other may still write to its shared memory
 }
 
 // The host's side.

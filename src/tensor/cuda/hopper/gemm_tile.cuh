@@ -1,5 +1,5 @@
-// The tiles of gemm.cu and gemm_resident_weights.cu: what a launch is told, how a tile lies in
-// shared memory, and the instructions that bring and multiply tiles.
+// The tiles of gemm.cu and gemm_resident_weights.cu: parameters of a launch, the layout of a tile
+// in shared memory, and the instructions that load and multiply tiles.
 #ifndef WK_TENSOR_CUDA_HOPPER_GEMM_TILE_CUH
 #define WK_TENSOR_CUDA_HOPPER_GEMM_TILE_CUH
 
@@ -12,15 +12,15 @@ enum {
     K_BLOCK = 64, // terms of a tile: 128 bytes of bf16
     K_STEP = 16,  // terms of one instruction
     STEPS = K_BLOCK / K_STEP,
-    N_BOX = 32,  // columns of b that the copy engine brings at once when they are contiguous
+    N_BOX = 32,  // columns of b in one TMA box when they are contiguous
     CLUSTER = 2, // blocks
     SHARED = 227 * 1024,
     CHUNK = 64,        // columns that a warp finishes at once
     PITCH = CHUNK + 8, // of a row of them in shared memory, so that banks differ
 };
 
-// What happens to results: bf16 alone after bias and ELU, bias, or slopes; sums in float32; or any
-// other mixture.
+// Kinds of epilogue: bf16 alone after bias and ELU, bias, or slopes; sums in float32; or any other
+// mixture.
 enum epilogue_kind { EPILOGUE_ELU, EPILOGUE_BIAS, EPILOGUE_SLOPE, EPILOGUE_SUM, EPILOGUE_ANY };
 
 struct hopper_job {
@@ -47,7 +47,7 @@ template <int GROUPS, int N, bool K_MAJOR> struct tile {
         BYTES_B = (K_MAJOR ? N : BOXES * N_BOX) * K_BLOCK * 2,
         STAGE = BYTES_A + BYTES_B,
         WARPS = 4 * GROUPS,
-        BUFFERS = K_MAJOR ? 2 : 1, // halves of a warp's bf16 results that have a place of their own
+        BUFFERS = K_MAJOR ? 2 : 1, // halves of a warp's bf16 results with a buffer of their own
         BUFFER = 16 * (N / 2) * 2,
         PIECES = WARPS * 16 * PITCH * 4,
         STAGING = WARPS * BUFFERS * BUFFER > PIECES ? WARPS *BUFFERS *BUFFER : PIECES,
@@ -71,9 +71,8 @@ static __device__ inline void barrier_expect(unsigned barrier, unsigned bytes)
                  : "memory");
 }
 
-// Arrives at the same barrier of block `rank` of the cluster. What is released was read by finished
-// products only, so no writes need to become visible: a release for the cluster costs a
-// microsecond.
+// Arrives at the same barrier of block `rank` of the cluster. The stage was only read, by finished
+// products, so no writes need to become visible: a cluster-scope release would cost a microsecond.
 static __device__ inline void barrier_arrive(unsigned barrier, unsigned rank)
 {
     asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"
@@ -105,7 +104,7 @@ static __device__ inline void fetch(unsigned to, const CUtensorMap *map, unsigne
                  : "memory");
 }
 
-// To the cache of the device only.
+// To L2 only.
 static __device__ inline void prefetch(const CUtensorMap *map, int x, int y, int z)
 {
     asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map),
@@ -122,7 +121,7 @@ static __device__ inline void fetch5(unsigned to, const CUtensorMap *map, unsign
                  : "memory");
 }
 
-// The first for all blocks of the cluster.
+// `fetch`, multicast to all blocks of the cluster.
 static __device__ inline void fetch_for_all(unsigned to, const CUtensorMap *map, unsigned barrier,
                                             int x, int y, int z)
 {
@@ -150,8 +149,8 @@ template <int TERMS> static __device__ inline uint64_t describe_n_major(unsigned
     return wk_operand(address, N_BOX * TERMS * 2, 512, WK_SWIZZLE_64);
 }
 
-// A batch of products. Its end stands here and not behind several: where ways meet, it would become
-// a batch of its own, and waiting for all but one would wait for everything.
+// A wgmma group. The commit is here and not after a branch: where control flow joins, it would
+// become an empty group of its own, and waiting for all but one would wait for everything.
 template <int COUNT, bool K_MAJOR, int REGISTERS>
 static __device__ inline void multiply_steps(float (&d)[REGISTERS], uint64_t a, uint64_t b,
                                              unsigned step_a, unsigned step_b, bool add)
@@ -191,7 +190,7 @@ template <int STAGES> struct ring_place {
     }
 };
 
-// Says to both blocks of a cluster that this warpgroup has read a stage.
+// Releases a stage to both blocks of the cluster.
 static __device__ inline void release(unsigned empty)
 {
     unsigned thread = threadIdx.x % 128;
@@ -203,7 +202,7 @@ static __device__ inline void store_word(unsigned address, unsigned word)
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
-// The shared memory of a kernel from a place that swizzled boxes may have.
+// The kernel's shared memory, aligned for swizzled boxes.
 static __device__ inline char *whole_memory(char *raw)
 {
     return raw + (1024 - shared_address(raw) % 1024) % 1024;

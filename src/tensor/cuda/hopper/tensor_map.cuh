@@ -1,4 +1,4 @@
-// Telling the copy engine of capability 9.0 where matrices lie.
+// Tensor maps for TMA (capability 9.0).
 #ifndef WK_TENSOR_CUDA_HOPPER_TENSOR_MAP_CUH
 #define WK_TENSOR_CUDA_HOPPER_TENSOR_MAP_CUH
 
@@ -20,7 +20,7 @@ static encode_fn *find_encode(void)
     return NULL;
 }
 
-// Matrices [count][rows][cols] for the copy engine; what lies outside reads as zero.
+// Matrices [count][rows][cols] for TMA; out-of-bounds elements read as zero.
 typedef struct operand_map {
     const __nv_bfloat16 *x;
     size_t count, rows, cols, row, stride;

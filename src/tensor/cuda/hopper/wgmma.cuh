@@ -1,8 +1,8 @@
 // Matrix products of a warp group on capability 9.0 (wgmma): 64 rows by N columns over 16 terms,
 // both operands from shared memory. The copy engine brings operands of products swizzled. Without
-// swizzling a chunk is 8 neighbouring bf16 numbers, and chunks of neighbouring places lie one
-// behind the other: any place can be the first of an operand, which is what lets a convolution read
-// its taps from one copy of an image.
+// swizzling a chunk is 8 neighbouring bf16 numbers, and chunks of neighbouring places are
+// contiguous: any place can be the first of an operand, which is what lets a convolution read its
+// taps from one copy of an image.
 #ifndef WK_TENSOR_CUDA_HOPPER_WGMMA_CUH
 #define WK_TENSOR_CUDA_HOPPER_WGMMA_CUH
 
@@ -20,25 +20,25 @@ static __device__ inline uint64_t wk_operand(unsigned address, unsigned terms, u
            (uint64_t)(others >> 4) << 32 | (uint64_t)swizzle << 62;
 }
 
-/// Before the first product of a batch: what registers and shared memory hold is what it reads.
+/// Fence before the first product of a group, for registers and shared memory.
 static __device__ inline void wk_wgmma_begin(void)
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/// Ends a batch.
+/// Commits a group.
 static __device__ inline void wk_wgmma_commit(void)
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/// Waits until at most N batches are under way.
+/// Waits until at most N groups are in flight.
 template <int N> static __device__ inline void wk_wgmma_wait(void)
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-/// Keeps other uses of sums on their side of this point.
+/// Keeps the compiler from moving uses of the accumulators across this point.
 template <int N> static __device__ inline void wk_wgmma_hold(float (&d)[N])
 {
 #pragma unroll

@@ -188,7 +188,7 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
     unsigned first = blockIdx.x * SAMPLERS, count = min(groups - first, (unsigned)SAMPLERS) * N;
     size_t begin = (size_t)first * N;
     if (count == SAMPLERS * N) {
-        float4 v[N / 4]; // all loads under way at once
+        float4 v[N / 4]; // all loads in flight at once
 #pragma unroll
         for (unsigned k = 0; k < N / 4; k++)
             v[k] = ((const float4 *)(x + begin))[threadIdx.x + k * SAMPLERS];

@@ -1,5 +1,5 @@
-// Sums down columns in a fixed order, over values that a lambda makes: many gradients of row
-// parameters are such sums over something that is computed on the way.
+// Column sums in a fixed order, over values computed by a lambda: many gradients of row parameters
+// are such sums.
 #ifndef WK_TENSOR_CUDA_KERNELS_COLUMN_SUMS_CUH
 #define WK_TENSOR_CUDA_KERNELS_COLUMN_SUMS_CUH
 
@@ -55,7 +55,7 @@ enum { WK_COLLECT = 512 };
 static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const float *partial,
                                          float *y)
 {
-    enum { PREFETCH = 16 }; // loads under way at once
+    enum { PREFETCH = 16 }; // loads in flight
     __shared__ float part[WK_COLLECT];
     wk_begin();
     const unsigned high = blockDim.y;

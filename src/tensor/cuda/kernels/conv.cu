@@ -158,7 +158,7 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
 }
 
 // y = act(conv(x, w) + bias): large to small, one stack member. This and the next say whether a
-// slope that was merged is taken too.
+// slope that was fused is taken too.
 static bool convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x, const float *w,
                      const float *bias, float *y)
 {
@@ -338,7 +338,7 @@ static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
     const wk_conv_sizes z = wk_conv_measure(large, w, c->node->attrs.conv.stride);
     size_t stacks = stacks_of(x), dx = wk_shape_count(x) / stacks, dy = wk_shape_count(y) / stacks;
     const float *bias = wk_call_in(c, 2);
-    bool sloped = false; // one member's at most: a merged call has no stack
+    bool sloped = false; // one member's at most: a fused call has no stack
     for (size_t s = 0; s < stacks; s++)
         sloped = f(c, &z, wk_call_in(c, 0) + s * dx, wk_call_in(c, 1) + s * z.weights,
                    bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL, wk_call_out(c, 0) + s * dy);

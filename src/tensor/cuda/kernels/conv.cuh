@@ -1,4 +1,4 @@
-// What the two ways to run a convolution share.
+// What the convolution kernels share.
 #ifndef WK_TENSOR_CUDA_KERNELS_CONV_CUH
 #define WK_TENSOR_CUDA_KERNELS_CONV_CUH
 
@@ -8,10 +8,10 @@ extern "C" {
 #include "tensor/cuda/passes/conv_sizes.h"
 }
 
-/// Pixels of three colours in bf16 as of four, the last zero.
+/// RGB pixels in bf16 padded to four channels, the last zero.
 const __nv_bfloat16 *wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels, const float *x);
 /// y = act(conv(x, w) + bias), large to small, by tensor cores that read bf16 images in place.
-/// False, and nothing is done, for sizes, addresses or a precision that this does not suit.
+/// False, having done nothing, for unsupported sizes, alignment or precision.
 bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                          const float *w, const float *bias, float *y);
 /// The same for y = act(transposed conv(x, w) + bias), small to large.
@@ -22,12 +22,12 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
                                  const float *small, float *dw);
 
 /// The first two on devices of capability 9.0, for the call's weights and whole first output; a
-/// merged call's slope and column sums are taken too. False for what they do not suit.
+/// fused call's slope and column sums are included. False for unsupported sizes.
 bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                          const float *bias);
 bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
                            const float *bias);
-/// The third there, for large images of three colours.
+/// The third there, for large RGB images.
 bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
                                 const float *small, float *dw);
 

@@ -166,7 +166,7 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
     });
 }
 
-// The result, unless the kernels cannot give it so. A merged call takes the slope at the layer's
+// The result, unless the kernels cannot give it so. A fused call takes the slope at the layer's
 // output, and wants column sums.
 static bool choose_result(const wk_cuda_call *c, wk_planes *j)
 {

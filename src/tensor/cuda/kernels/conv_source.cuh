@@ -101,7 +101,7 @@ static __device__ void copy_chunk(unsigned to, const __nv_bfloat16 *from, bool r
 
 // Where a thread's chunks come from. Its place along the sum moves on by DEPTH at every step, and
 // with it offsets that are the same for all its chunks; what differs from chunk to chunk is fixed.
-// Registers are short here: a third block on a multiprocessor is worth more than anything else.
+// Registers are scarce here: a third block per multiprocessor is worth more than anything else.
 typedef struct source {
     // Along the sum: the thread's number there, and where that is in a run (FORWARD) or in the
     // channels of a tap (TRANSPOSED).

@@ -1,5 +1,5 @@
-// The kernel of conv_direct.cu: tiles are copied ahead to shared memory, multiplied by tensor
-// cores, and the results finished and stored.
+// The kernel of conv_direct.cu: tiles are prefetched to shared memory, multiplied by tensor cores,
+// and the epilogue applied.
 #ifndef WK_TENSOR_CUDA_KERNELS_CONV_TILES_CUH
 #define WK_TENSOR_CUDA_KERNELS_CONV_TILES_CUH
 
@@ -74,7 +74,7 @@ static __device__ void multiply_tiles(unsigned left, unsigned right, sums<COLS> 
 #pragma unroll
         for (unsigned n = 0; n < COLS / 16; n += 2) {
             unsigned b[4], place = right + n * 8 * right_n + k * right_k;
-            if (n + 1 == COLS / 16) // the lanes of the next eight columns are not asked
+            if (n + 1 == COLS / 16) // the lanes of the next eight columns are not needed
                 load_matrix2(b, place, MODE != TRANSPOSED);
             else
                 load_matrix4(b, place, MODE != TRANSPOSED);
@@ -151,7 +151,7 @@ static __device__ void store(const conv_job &j, const block_work &b, const sums<
     const unsigned line = COLS + 4;
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     unsigned m0 = warp / 2 * 32 + lane / 4, n0 = warp % 2 * (COLS / 2) + lane % 4 * 2;
-    __syncthreads(); // nobody reads the last tiles any more
+    __syncthreads(); // no thread reads the last tiles any more
 #pragma unroll
     for (unsigned n = 0; n < COLS / 16; n++)
 #pragma unroll
@@ -215,7 +215,8 @@ static __global__ void __launch_bounds__(THREADS, 3) conv_kernel(const conv_job 
     unsigned used = base;
     for (unsigned step = 0; step < steps; step++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-        __syncthreads(); // the tiles are there, and nobody reads those that are copied over next
+        __syncthreads(); // the tiles are loaded, and no thread reads those that are overwritten
+                         // next
         load(step + STAGES - 1);
         multiply_tiles<MODE, COLS>(used + left, used + behind + right, sum);
         used = used == base + (STAGES - 1) * stage ? base : used + stage;

@@ -1,5 +1,5 @@
 // Matrix products by cuBLAS. Matrices are row-major here and column-major there, so every product
-// is handed over as its transpose: out' = b' a'.
+// is computed as its transpose: out' = b' a'.
 #include "tensor/cuda/runtime/stream_context.cuh"
 
 static void round_to_half(const wk_cuda_call *c, size_t n, const float *x, __nv_bfloat16 *y)
@@ -229,8 +229,8 @@ template <class T> static void set(light *l, cublasLtMatmulDescAttributes_t name
     (void)cublasLtMatmulDescSetAttribute(l->how, name, &value, sizeof value);
 }
 
-// Kernels are chosen for addresses at whole 256 bytes unless they are told of less. A bf16 copy
-// lies at half of its original's place, so half of the address' alignment counts.
+// The library assumes 256-byte alignment unless told otherwise. A bf16 copy lies at half of its
+// original's place, so half of the address' alignment counts.
 static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name, const void *x)
 {
     uint32_t bytes = 16;

@@ -1,5 +1,5 @@
-// The GRU cell where every row has the same parameters and their gradients are not wanted, as in
-// imagination: faster than layer.cu's, which holds for all.
+// The GRU cell for rows that share their parameters and need no parameter gradients, as in
+// imagination: faster than the general one in layer.cu.
 #ifndef WK_TENSOR_CUDA_KERNELS_GRU_CELL_CUH
 #define WK_TENSOR_CUDA_KERNELS_GRU_CELL_CUH
 
@@ -12,8 +12,8 @@ typedef struct wk_cuda_gru_cell {
     const float *pre, *gate_bias, *gain, *offset, *h;
 } wk_cuda_gru_cell;
 
-/// y and, for the way back, the rows' means and then 1/deviations. False if it does nothing because
-/// of precision, sizes or alignment.
+/// y and, for the backward pass, the rows' means and then 1/deviations. False, having done nothing,
+/// if precision, sizes or alignment do not allow it.
 bool wk_cuda_gru_cell_forward(const wk_cuda_call *c, const wk_cuda_gru_cell *k, float epsilon,
                               wk_out y, float *means);
 /// The gradients of pre and, by the direct path, of h. False as above.

@@ -235,7 +235,7 @@ static __device__ float spread_in(const spread &p, float variance)
 }
 
 // The spread of eight neighbouring columns of bf16 numbers, added up: what all members have of them
-// is under way at once.
+// is in flight at once.
 static __device__ float spread8(const spread &p, size_t i)
 {
     const uint4 *x = (const uint4 *)p.x.half + i;

@@ -30,7 +30,7 @@ template <class Z> struct backward_memory {
     backward_step step[WK_RECURRENCE_STEPS];
 };
 
-// What a thread knows from step to step: the parameters of its column, what the coming step reads,
+// What a thread keeps from step to step: the parameters of its column, what the coming step reads,
 // the gradient of its cell through the step that ran last, and the parameters' so far.
 typedef struct backward_cell {
     place at;
@@ -322,7 +322,7 @@ static void bind_backward(const wk_binding *b, int t, backward_step *s)
     s->dlogits_more = wk_binding_read(b, t, WK_ROLE_DLOGITS_MORE);
     s->ddeter = wk_binding_read(b, t, WK_ROLE_DDETER_MORE);
     s->probs = wk_binding_read(b, t, WK_ROLE_PROBS);
-    // act_grad reads the layer's result as its second input, in either form.
+    // act_grad reads the layer's result as its second input, in either format.
     s->post_x = wk_call_load(&b->calls[b->r->step[t].node_of[WK_ROLE_DPOST]], 1);
     s->gates = wk_binding_read(b, t, WK_ROLE_GATES);
     s->before = wk_binding_read(b, t, WK_ROLE_KEPT_DETER);

@@ -32,7 +32,7 @@ template <class Z> struct forward_memory {
     forward_step step[WK_RECURRENCE_STEPS];
 };
 
-// What a thread knows from step to step.
+// What a thread keeps from step to step.
 typedef struct forward_cell {
     place at;
     float in_b, post_b, gate_b[3], gain[3], offset[3]; // parameters of its column

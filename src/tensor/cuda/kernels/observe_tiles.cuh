@@ -1,7 +1,7 @@
-// One kernel for all steps of an observed sequence. Each block owns eight units of the state, and
-// some blocks a group of classes as well; the columns of the weights that belong to them stay in
-// the block's shared memory, as operands of the tensor cores. Up to sixteen sequences are the rows
-// of one matrix tile.
+// One persistent kernel for all steps of an observed sequence. Each block owns eight units of the
+// state, and some blocks a group of classes as well; their columns of the weights are resident in
+// shared memory, as operands of the tensor cores. Up to sixteen sequences are the rows of one
+// matrix tile.
 //
 // A step has five phases, each of which needs what all blocks made in the one before. There is no
 // barrier: results go through memory that was filled with a value no result can have (UNWRITTEN),
@@ -12,9 +12,9 @@
 // words of each lane. What a product leaves in the registers of a lane is what the same lane of the
 // next product needs.
 //
-// What counts is the time from the arrival of the last word of a phase to the first word of the
-// next: everything else is loaded, prepared or stored while a block would otherwise wait. The sizes
-// are compiled in (those of the presets), which halves the instructions on that way.
+// The critical path is from the arrival of the last word of a phase to the first word of the next:
+// everything else is loaded, prepared or stored while a block would otherwise wait. The sizes are
+// compile-time constants (those of the presets), which halves the instructions on that path.
 #ifndef WK_TENSOR_CUDA_KERNELS_OBSERVE_TILES_CUH
 #define WK_TENSOR_CUDA_KERNELS_OBSERVE_TILES_CUH
 
@@ -55,7 +55,7 @@ static __host__ __device__ constexpr int tile_size(int n)
     return operand_tiles(n) * 32;
 }
 
-// Memory that others poll.
+// Memory that other blocks poll.
 
 static __device__ inline uint4 peek4(const uint4 *p)
 {
@@ -178,8 +178,8 @@ static __device__ inline void multiply(float (&c)[N][4], const uint4 *from, cons
                 multiply_tile(c[j], a[i], b[j][i]);
 }
 
-// Every warp's part of the results; two of them are used in turn, so that a warp that is ahead does
-// not disturb those that still read.
+// Every warp's part of the results; double-buffered, so that a faster warp does not overwrite what
+// others still read.
 typedef float partials[WARPS][TILES][CELLS];
 
 template <int N> static __device__ inline void put_partials(partials &to, const float (&c)[N][4])
@@ -347,7 +347,7 @@ bool wk_cuda_observe_backward_fits(const wk_recurrence *r, size_t shared, int pr
 void wk_cuda_observe_forward(const wk_binding *b);
 void wk_cuda_observe_backward(const wk_binding *b);
 
-/// Puts the kernel on the stream: all blocks at once.
+/// Cooperative launch.
 template <class Job>
 static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Job> &v,
                               const Job &job)

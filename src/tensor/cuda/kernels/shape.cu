@@ -20,7 +20,7 @@ static bool whole_units(size_t bytes, size_t width, size_t row, const void *x, c
            ((uintptr_t)x | (uintptr_t)y) % sizeof(uint4) == 0;
 }
 
-// Input 0 in bf16 if it exists so alone, or if that copy is up to date and all that is asked for.
+// Input 0 in bf16 if it exists so alone, or if that copy is up to date and all that is requested.
 static wk_in load_for(const wk_cuda_call *c, wk_out y)
 {
     wk_in in = wk_call_load(c, 0);

@@ -1,11 +1,11 @@
-// Matrix products with few results, few terms, or few columns of a weight's gradient: the head of
-// an actor or a critic, an action, and their gradients. A library made for large products pads
-// them, or leaves most of the device idle; here each is one pass over its long operand.
+// Skinny GEMM: few results, few terms, or few columns of a weight gradient, as in the head of an
+// actor or a critic, an action, and their gradients. A library made for large products pads them,
+// or leaves most of the device idle; here each is one pass over its long operand.
 #include "tensor/cuda/kernels/column_sums.cuh"
 #include "tensor/cuda/runtime/stream_context.cuh"
 #include "tensor/truncated.h"
 
-// At most this many columns, terms or results are few.
+// Up to this many columns, terms or results are skinny.
 enum { SKINNY = 16 };
 
 // out[s] = a[s] b[s] with few results a row: sums of k terms by the tensor cores.
@@ -22,8 +22,8 @@ typedef struct results_job {
     wk_divisor by_row; // of b
     bool b_is_wide;    // [n,k] instead of [k,n]
     bool accumulate;
-    // What is done with the results on the way, where it is there: a bias is added, and an action
-    // of half as many numbers is drawn from them.
+    // The epilogue, where there is one: a bias is added, and an action of half as many numbers is
+    // drawn from them.
     const float *bias;
     size_t stride_bias;
     float *action;
@@ -77,7 +77,7 @@ struct alignas(16) skinny_matrix {
     }
 };
 
-// b as [result][term], filled up with zeros. Many loads are under way at once: one after the other
+// b as [result][term], filled up with zeros. Many loads are in flight at once: one after the other
 // they would take longer than everything else.
 static __device__ inline void load_skinny(const results_job &j, skinny_matrix &skinny)
 {

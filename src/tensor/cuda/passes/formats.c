@@ -193,7 +193,7 @@ static bool joins_halves(const finder *f, const wk_node *node)
     return has_whole_rows(f->g, node->outputs);
 }
 
-// Whether an output can exist in bf16 alone if nobody needs more.
+// Whether an output can exist in bf16 alone if no reader needs more.
 static bool can_be_half(const finder *f, const wk_node *node, int output)
 {
     int id = node->outputs + output;
@@ -210,7 +210,7 @@ static void decide(finder *f, const wk_node *node)
         bool numbers =
             r->numbers || wk_info(f->g, id)->output || f->whole[id] || !can_be_half(f, node, i);
         bool matrices = r->matrices || (!numbers && r->either);
-        // What nobody reads is written all the same.
+        // Results without readers are written all the same.
         f->plan->formats[id] =
             (numbers || !matrices ? WK_FORMAT_F32 : 0) | (matrices ? WK_FORMAT_BF16 : 0);
     }
@@ -228,7 +228,7 @@ static void decide_all(finder *f)
 }
 
 // Whether a join in bf16 alone gets all its parts in bf16, or all in float32 to be rounded from. A
-// product that is needed in both forms writes float32, and its readers round it.
+// product that is needed in both formats writes float32, and its readers round it.
 static bool holds_together(const finder *f, const wk_node *node)
 {
     bool halves = true, floats = true;

@@ -1,12 +1,12 @@
-// Which products take over the work of the nodes around them, and their way to gemm.cuh: the
-// bias, activation or slope that follows, and the product whose result is added.
+// Fuses products with their epilogue (bias, activation or slope) and with the product whose result
+// is added, for the kernels of gemm.cuh.
 #include "tensor/cuda/hopper/gemm.cuh"
 #include "tensor/cuda/runtime/stream_context.cuh"
 
 enum {
     ROW_UNIT = 8,     // bf16 numbers in 16 bytes
     TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
-    FEW_TERMS = 16,   // a product of so few is done with another
+    FEW_TERMS = 16,   // a product of so few terms is fused with another
 };
 
 static wk_hopper_term term_of(const wk_cuda_call *c, const wk_cuda_product *p)
@@ -107,7 +107,7 @@ static bool can_finish(const wk_cuda_call *c, const wk_cuda_call *product)
     return product->hopper && activation == WK_ELU && p.k <= TERMS_MAX;
 }
 
-// Whether what a call reads beside the product is there before the product runs.
+// Whether what a call reads besides the product is ready before the product runs.
 static bool is_ready(const wk_cuda_call *c, const wk_cuda_call *product)
 {
     for (const wk_cuda_call *between = product + 1; between < c; between++) {

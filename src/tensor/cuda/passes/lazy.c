@@ -6,7 +6,7 @@
 // What a tensor would be read as, by root.
 typedef struct reading {
     bool able;    // its node can be read through
-    bool blocked; // somebody needs it written
+    bool blocked; // some reader needs it materialised
     int terms;
     unsigned row_ops; // that are read through on the way
 } reading;

@@ -1,6 +1,6 @@
-// The groups of a plan: unrolled recurrences (recurrence.h) that run as one kernel each, which
-// multiplies in bf16. Its lazy nodes, and the forms of its results. And its branches: those of the
-// graph, and what can be put aside.
+// The passes over a plan: its groups, unrolled recurrences (recurrence.h) that run as one kernel
+// each; its lazy nodes; the formats of its results; and its branches, those of the graph and the
+// deferred weight gradients.
 #include "tensor/cuda/runtime/backend.cuh"
 
 extern "C" {

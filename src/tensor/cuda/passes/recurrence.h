@@ -1,7 +1,7 @@
-// Finding an unrolled recurrence in a plan. The model observes a sequence by some fifteen small
-// nodes a step, forward and backward; run one by one they are a chain of launches in which the GPU
-// does almost nothing. Where the nodes of a plan are exactly such a chain, the backend may run all
-// steps in one kernel instead (observe.cuh); where they are not, nothing is lost but time.
+// Finds an unrolled recurrence in a plan. The model observes a sequence by some fifteen small nodes
+// a step, forward and backward; run one by one they are a chain of launches that leaves the GPU
+// mostly idle. Where the nodes of a plan are exactly such a chain, the backend runs all steps in
+// one kernel instead (observe.cuh); where they are not, only time is lost.
 #ifndef WK_TENSOR_CUDA_PASSES_RECURRENCE_H
 #define WK_TENSOR_CUDA_PASSES_RECURRENCE_H
 

@@ -30,7 +30,7 @@ static void find_uses(const wk_plan *plan, use *uses)
     const wk_graph *g = plan->graph;
     for (int step = 0; step < (int)plan->node_count; step++) {
         const wk_node *node = step_node(plan, step);
-        if (node->op == WK_OP_mark) continue; // nobody waits for it
+        if (node->op == WK_OP_mark) continue; // nothing waits for it
         for (int i = 0; i < node->input_count; i++) {
             use *u = &uses[wk_info(g, wk_node_inputs(g, node)[i])->root];
             u->read |= !nobody_waits_for(node);
@@ -143,7 +143,7 @@ static void move_up(wk_plan *plan, int step, int at)
     }
 }
 
-// Whether a step cannot change places with one that is put aside.
+// Whether a step cannot be swapped with a deferred one.
 static bool is_fixed(const wk_plan *plan, int step)
 {
     const wk_node *node = step_node(plan, step);
@@ -154,7 +154,7 @@ static bool is_fixed(const wk_plan *plan, int step)
 // on the same branch and can be done as one. They do not need each other.
 static void part_optimisers(wk_plan *plan, int branch)
 {
-    int first = 0; // of the neighbours that are put aside
+    int first = 0; // of the neighbours that are deferred
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (step_node(plan, step)->op != WK_OP_adam) {
             first = step + 1;

@@ -1,9 +1,9 @@
-// Which steps of one stream must wait for which of another. Steps are noted in the order in which
-// they would run one after another, each with the memory it reads and writes; a step must come
-// after those whose memory it touches, unless both only read. Within a stream the order is given.
+// Which steps of one stream must wait for which of another. Steps are added in sequential order,
+// each with the memory it reads and writes; a step depends on earlier ones that access the same
+// memory, unless both only read. Within a stream the order is given.
 //
-// Nothing else decides when nodes may overlap: neither the recording of a graph nor the plan of its
-// memory has to be careful, they only decide how much is left to overlap.
+// This alone decides when nodes may overlap. Recording and memory planning cannot make it wrong;
+// they only decide how much can overlap.
 #ifndef WK_TENSOR_CUDA_PASSES_STREAM_WAITS_H
 #define WK_TENSOR_CUDA_PASSES_STREAM_WAITS_H
 
@@ -23,12 +23,12 @@ typedef struct wk_vector_clock {
 
 typedef struct wk_stream_waits wk_stream_waits;
 
-/// Nothing noted yet; NULL when memory ran out.
+/// No steps yet; NULL when memory ran out.
 wk_stream_waits *wk_stream_waits_create(void);
 /// NULL is allowed.
 void wk_stream_waits_destroy(wk_stream_waits *order);
 
-/// Notes the next step, of stream `stream`. Steps are numbered from 0 in the order of the calls.
+/// Adds the next step, on stream `stream`. Steps are numbered from 0 in the order of the calls.
 /// `waits` receives the steps of other streams that it must wait for, without those that earlier
 /// waits imply. False when memory ran out.
 bool wk_stream_waits_add(wk_stream_waits *order, int stream, const wk_access *accesses,

@@ -1,6 +1,6 @@
-// The parts of the CUDA backend among themselves: a backend holds memory and its transfers
-// (memory.cu); an executable is a plan's list of nodes, resolved (executable.cu), its recurrences
-// found (plan_passes.cu), and captured into one CUDA graph (capture.cu), a stream for each branch.
+// Internals of the CUDA backend: a backend owns memory and transfers (memory.cu); an executable is
+// a plan's list of nodes, resolved to addresses (executable.cu), its recurrences found
+// (plan_passes.cu), and captured into one CUDA graph (capture.cu), a stream for each branch.
 #ifndef WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
 #define WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
 
@@ -11,25 +11,25 @@ extern "C" {
 
 #include <pthread.h>
 
-// Pieces of half a mebibyte stay in the processor's cache on their way.
+// Pieces of half a mebibyte stay in the CPU's cache.
 enum { WK_CUDA_STAGING = 1 << 20, WK_CUDA_ALIGNMENT = 256 };
-// Of cuBLAS, for each stream of an executable.
+// Workspace of cuBLAS, for each stream of an executable.
 enum { WK_CUDA_WORKSPACE = 32 << 20 };
 
 typedef struct wk_cuda_backend {
     wk_backend base;
     int device, capability, processors;
-    size_t shared_memory; // of a block, at most
+    size_t shared_memory; // maximum of a block
     wk_cuda_precision precision;
     pthread_mutex_t transfer; // one upload or download at a time
     cudaStream_t stream;      // of transfers
-    cudaEvent_t sent[2];      // half of the staging memory can be used again
+    cudaEvent_t sent[2];      // that half of the staging memory can be reused
     char *staging;            // pinned, two halves
     size_t allocated;         // bytes of device memory in use
     wk_cuda_streams streams;
 } wk_cuda_backend;
 
-// A buffer has room for bf16 copies beside it once a program wants them; all programs share it.
+// A buffer gets memory for bf16 copies once a program wants them; all programs share it.
 typedef struct wk_cuda_buffer {
     wk_buffer base;
     char *shadow;
@@ -61,13 +61,13 @@ wk_status wk_cuda_alloc(wk_cuda_backend *backend, size_t size, void **out, wk_er
 void wk_cuda_free(wk_cuda_backend *backend, size_t size, void *memory);
 /// Bytes of the bf16 copies of a buffer.
 size_t wk_cuda_shadow_size(const wk_buffer *buffer);
-/// Puts a copy between buffers on a stream.
+/// Enqueues a copy between buffers.
 cudaError_t wk_cuda_enqueue_copy(const wk_copy *c, cudaStream_t stream);
 
-/// Who goes first where two streams want the same processors.
+/// Which stream is scheduled first.
 typedef enum wk_cuda_priority {
-    WK_CUDA_PRIORITY_BRANCH,   // branches of a graph: what takes the room that others leave
-    WK_CUDA_PRIORITY_DEFERRED, // what was put aside: an optimiser waits for it
+    WK_CUDA_PRIORITY_BRANCH,   // branches of a graph: fill idle multiprocessors
+    WK_CUDA_PRIORITY_DEFERRED, // deferred weight gradients: an optimiser waits for them
     WK_CUDA_PRIORITY_NORMAL,
     WK_CUDA_PRIORITY_HIGH,
 } wk_cuda_priority;
@@ -79,12 +79,12 @@ wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *e
 /// The chain that step i belongs to, or NULL.
 const wk_recurrence *wk_cuda_chain_at(const wk_executable *e, size_t i);
 
-/// The branch for what is put aside; a graph that uses it itself is none the worse.
+/// The branch of deferred weight gradients; a graph may also use it itself.
 enum { WK_CUDA_SIDE_BRANCH = WK_BRANCHES - 1 };
 
-/// Puts node i on its stream, and lists in e->copies.touched what it touches.
+/// Enqueues node i on its stream, and lists in e->copies.touched the memory it accesses.
 void wk_cuda_enqueue(wk_executable *e, size_t i);
-/// Whether all that was put there could be.
+/// The first error of what was enqueued.
 wk_status wk_cuda_check(const wk_executable *e, wk_error *err);
 /// Captures all nodes, and allocates what they need.
 wk_status wk_cuda_make_graph(wk_executable *e, wk_error *err);

@@ -23,7 +23,7 @@ wk_status wk_cuda_check(const wk_executable *e, wk_error *err)
 // What the first pass finds out for the second, by step.
 typedef struct timetable {
     wk_stream_waits *order; // in the first pass
-    wk_vector_clock *waits; // for which steps of other lanes each waits
+    wk_vector_clock *waits; // for which steps of other streams each waits
     cudaEvent_t *done;      // of those that are waited for
 } timetable;
 

@@ -15,7 +15,7 @@ static const char *const blas = NAME("libcublas", CUBLAS_VER_MAJOR);
 static const char *const light = NAME("libcublasLt", CUBLAS_VER_MAJOR);
 
 // The library's function, or NULL. A library that is loaded already is only looked up, which is
-// short beside any of these calls.
+// short compared with any of these calls.
 static void *find(const char *library, const char *name)
 {
     void *loaded = dlopen(library, RTLD_LAZY | RTLD_LOCAL);

@@ -1,7 +1,7 @@
 // How the CUDA backend runs a node, and what its kernels share: a function for each op reads the
-// sizes from the node, as on the CPU, and puts kernels on the call's stream. The functions run only
-// while a graph is captured, so they may take their time, but they must not synchronise, allocate,
-// or read device memory.
+// sizes from the node, as on the CPU, and launches kernels on the call's stream. The functions run
+// only while a graph is captured, so they need not be fast, but they must not synchronise,
+// allocate, or read device memory.
 //
 // Sums have a fixed order: no atomics on floats. The files are compiled with --fmad=false, so that
 // what is written as separate operations rounds as on the CPU; write fmaf where it may not matter.
@@ -34,18 +34,18 @@ struct wk_cuda_call {
     cudaStream_t stream;
     wk_cuda_precision precision;
     wk_cuda_stream_context *context; // cuBLAS and scratch memory of the stream
-    bool programmatic;               // kernels may be set up while the one before them still runs
+    bool programmatic;               // programmatic dependent launch is allowed
     int processors;                  // multiprocessors of the device
     bool hopper;                     // compute capability 9.0, whose own instructions may be used
     unsigned matrices;               // a bit for each output that matrix products read
     unsigned numbers;                // a bit for each output that must exist in float32
     unsigned halves;                 // a bit for each input that may exist in bf16 alone
-    unsigned fused;                  // calls after this one that are done with it
-    bool skipped;                    // done with another
-    bool lazy;                       // never done: who reads its result reads its inputs
+    unsigned fused;                  // later calls that are fused into this one
+    bool skipped;                    // fused into another
+    bool lazy;                       // never run: readers of its result read its inputs
     bool chained;                    // part of a recurrence that runs as one kernel, in float32
-    const wk_cuda_call *before;      // of a product: the product it adds to, done with it
-    const wk_cuda_call *tail;        // of a product: what finishes its result, done with it
+    const wk_cuda_call *before;      // of a product: the product it adds to, fused with it
+    const wk_cuda_call *tail;        // of a product: its epilogue, fused with it
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -110,8 +110,8 @@ struct wk_out_element {
     }
 };
 
-/// An output that is written in float32, or in bf16 for the matrix products that will read it, or
-/// in both. Kernels index it like a pointer; every element must be written.
+/// An output in float32, in bf16 for the matrix products that read it, or in both. Kernels index it
+/// like a pointer; every element must be written.
 struct wk_out {
     float *x;            // NULL where only matrix products read it
     __nv_bfloat16 *half; // NULL where none does
@@ -158,7 +158,7 @@ struct wk_out {
     }
 };
 
-/// An input in the one of the two forms that exists. Kernels index it like a pointer.
+/// An input in the format that exists. Kernels index it like a pointer.
 struct wk_in {
     const float *x;
     const __nv_bfloat16 *half;
@@ -223,7 +223,7 @@ static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
     return (__umulhi(x, d.factor) + x) >> d.shift;
 }
 
-/// Input i for a kernel that can read both forms; formats.c lists those inputs.
+/// Input i for a kernel that can read both formats; formats.c lists those inputs.
 wk_in wk_call_load(const wk_cuda_call *c, int i);
 
 /// One of the tensors that an input is the sum of: rows of numbers somewhere in it, zeros
@@ -251,7 +251,7 @@ struct wk_term {
         return find(r, &at) ? x[at + col] : 0.0f;
     }
 
-    // Four numbers as they lie; what they are is another step, so that loads do not wait.
+    // Four numbers as stored; converting them is another step, so that loads overlap.
     __device__ uint4 load4(unsigned r, unsigned col) const
     {
         size_t at;
@@ -323,7 +323,7 @@ struct wk_terms {
 /// Input i for a kernel that takes it as a sum; lazy.c lists those inputs.
 wk_terms wk_call_terms(const wk_cuda_call *c, int i);
 
-/// Output i for a kernel that writes all of it once and does not read it.
+/// Output i for a kernel that writes all of it exactly once.
 wk_out wk_call_store(const wk_cuda_call *c, int i);
 
 /// A tensor [S,..,N] as S stacks of rows of N.
@@ -338,8 +338,8 @@ static inline wk_rows wk_rows_of(wk_shape shape, int stacks)
     return rows;
 }
 
-/// Device memory until the end of this call, 256-byte aligned, not initialised. May be asked for
-/// several times in a call.
+/// Scratch device memory until the end of this call, 256-byte aligned, not initialised. May be
+/// called several times.
 void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes);
 
 /// Row-major products: out[s] = a[s] b[s] (+ out[s]), s < stacks, a [m,k], b [k,n], or [k,m] and
@@ -350,22 +350,22 @@ typedef struct wk_cuda_product {
     bool transpose_a, transpose_b;
     size_t stride_a, stride_b, stride_c;
     bool accumulate;
-    bool half_a, half_b; // the operand is bf16 already, which a bf16 call takes as it is
+    bool half_a, half_b; // the operand is bf16 already
     bool half_c;         // the result is bf16
     const void *bias;    // of the result's type, n for each stack; added if it is there
     size_t stride_bias;
 } wk_cuda_product;
-/// With WK_CUDA_BF16, float operands are rounded to bf16 on the way. False where the library has no
-/// product that adds a bias of these sizes; without bias it is always true.
+/// With WK_CUDA_BF16, float operands are rounded to bf16 first. False where the library has no
+/// product with a bias of these sizes; without bias it is always true.
 bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
                   void *out);
 
 /// The product that a matmul node asks for.
 wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
-/// As one product where a stack of operands lies so that it is one.
+/// As one product where the stack of operands is contiguous.
 wk_cuda_product wk_cuda_joined(wk_cuda_product p);
-/// The node's product together with its `before` and `tail`, by an own kernel; false if there is
-/// nothing to gain, or no kernel for it.
+/// The node's product fused with its `before` and `tail`, by a kernel of ours; false if there is
+/// nothing to gain, or no such kernel.
 bool wk_cuda_multiply_fused(const wk_cuda_call *c, const wk_cuda_product *p);
 
 /// The bf16 copy of rows of floats, with the distance from row to row: that of whole 16 bytes.
@@ -394,8 +394,8 @@ static inline unsigned wk_cuda_grid(const wk_cuda_call *c, size_t blocks, size_t
     return (unsigned)(blocks < max ? blocks : max);
 }
 
-/// Puts a kernel that takes so many bytes of shared memory on the stream. The kernel begins with
-/// wk_begin. An error stays for cudaGetLastError.
+/// Launches a kernel with so many bytes of shared memory. The kernel begins with wk_begin. Errors
+/// are left for cudaGetLastError.
 template <class... P, class... A>
 static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block,
                              unsigned bytes, A... args)
@@ -423,8 +423,8 @@ static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, di
     wk_launch_shared(c, kernel, grid, block, 0, args...);
 }
 
-/// Waits for the kernel before, whose end the launch did not wait for, and lets the next one be set
-/// up: a chain of short kernels then has no gaps between them.
+/// Programmatic dependent launch: waits for the previous kernel, then lets the next one launch, so
+/// that a chain of short kernels has no gaps.
 static __device__ inline void wk_begin(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -543,8 +543,8 @@ static __device__ inline float wk_activate(wk_activation act, float x)
     }
 }
 
-/// The same for a result that is rounded to bf16: within 5e-4 of its size, as next to zero ELU is
-/// x, and before that the exponential's last bit is small enough.
+/// The same for a result that is rounded to bf16: relative error 5e-4: near zero ELU is x, and
+/// below that the exponential's last bit is small enough.
 static __device__ inline float wk_activate_half(wk_activation act, float x)
 {
     if (act != WK_ELU) return wk_activate(act, x);

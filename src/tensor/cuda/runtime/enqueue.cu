@@ -1,5 +1,5 @@
-// Putting one node on its stream, with those that are done with it, and noting the memory that it
-// touches.
+// Enqueues one node on its stream, with those fused into it, and records the memory that it
+// accesses.
 #include "tensor/cuda/runtime/backend.cuh"
 
 // Ops that are views wherever they stand.

@@ -1,5 +1,5 @@
 // Executables: a plan resolved to addresses and captured, and its runs. Running one is one launch;
-// only tracing puts the nodes on the stream one by one, with events between them.
+// only tracing enqueues the nodes one by one, with events between them.
 #include "tensor/cuda/runtime/backend.cuh"
 
 extern "C" {
@@ -143,7 +143,7 @@ static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
     return WK_OK;
 }
 
-// Of branch 0; all of a patient program has the least.
+// Of branch 0; all of a low-priority program has the lowest.
 static wk_cuda_priority priority_of(wk_priority priority)
 {
     if (priority == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_BRANCH;

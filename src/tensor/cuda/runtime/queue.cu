@@ -1,5 +1,5 @@
-// Queues are streams, events are events of CUDA, and host memory is page-locked. The device reads
-// the list of a gather where it lies on the host: it is a few kilobytes and read once.
+// Queues are CUDA streams, events are CUDA events, and pinned memory is page-locked. The device
+// reads the list of a gather directly from the host: it is a few kilobytes and read once.
 #include "tensor/cuda/runtime/backend.cuh"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-// What calls ask of their lane while they are captured: scratch memory, the places of bf16 copies,
-// and which of those are up to date.
+// What calls need from their stream's context while they are captured: scratch memory, the
+// addresses of bf16 copies, and which of those are up to date.
 #include "tensor/cuda/runtime/backend.cuh"
 
 void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes)
 {
     wk_cuda_stream_context *context = c->context;
-    // While the need is measured nothing runs, and any address will do.
+    // While the size is measured nothing runs, and any address will do.
     char *base = context->scratch ? context->scratch : (char *)(uintptr_t)WK_CUDA_ALIGNMENT;
     void *memory = base + context->used;
     context->used += (bytes + WK_CUDA_ALIGNMENT - 1) / WK_CUDA_ALIGNMENT * WK_CUDA_ALIGNMENT;
@@ -67,8 +67,8 @@ wk_cuda_span wk_cuda_bytes(wk_cuda_stream_context *context, const void *at, size
     return {begin, begin + size / 2};
 }
 
-// For the order of steps, copies are memory of their own, in the upper half of all addresses. What
-// exists in bf16 alone lies where other steps have floats.
+// For dependencies, bf16 copies are separate memory, in the upper half of the address space.
+// Tensors in bf16 alone share memory with other steps' floats.
 static void touch(wk_cuda_stream_context *context, wk_cuda_span span, bool copy, bool write)
 {
     uint64_t half = copy && !is_name(span.begin) ? (uint64_t)1 << 63 : 0;

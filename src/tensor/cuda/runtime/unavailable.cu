@@ -1,4 +1,4 @@
-// Why no GPU can be used, in words for people.
+// Why no GPU can be used, as a message.
 #include "tensor/cuda/cuda.h"
 
 #include <cuda_runtime.h>
