@@ -104,7 +104,7 @@ def configuration(values):
 
 
 def train_a_little(waker, folder, domain, exploration, curriculum, seed):
-    subprocess.run([waker, "train", "--logdir", folder, "--domain", domain, "--curriculum.rule", curriculum, "--exploration",
+    subprocess.run([waker, "train", "--logdir", folder, "--configs", "defaults", "--domain", domain, "--curriculum.rule", curriculum, "--exploration",
                     exploration, "--seed", str(seed), *TINY], check=True)
     for name in ("replay", "snapshots"):
         shutil.rmtree(f"{folder}/{name}")

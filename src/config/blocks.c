@@ -57,14 +57,15 @@ static wk_status check_new(const wk_config_blocks *blocks, const wk_yaml *file, 
     return WK_OK;
 }
 
-// Whether the text is the config.yaml of a run: all its keys are keys of runs.
+// Whether the text is the config.yaml of a run, or like one: all its keys are keys of runs.
 static bool is_run(const char *name, const char *bytes, size_t size)
 {
     wk_yaml file;
     if (wk_yaml_parse(name, bytes, size, false, &file, NULL) != WK_OK) return false;
     bool all = file.values.count > 0;
     for (size_t i = 0; i < file.values.count && all; i++)
-        all = wk_run_field_find(file.values.items[i].key, strlen(file.values.items[i].key)) >= 0;
+        all = wk_yaml_is_format(&file.values.items[i]) ||
+              wk_run_field_find(file.values.items[i].key, strlen(file.values.items[i].key)) >= 0;
     wk_yaml_free(&file);
     return all;
 }
@@ -74,7 +75,11 @@ wk_status wk_config_blocks_add(wk_config_blocks *blocks, const char *name, const
 {
     wk_yaml file;
     WK_TRY(wk_yaml_parse(name, bytes, size, !is_run(name, bytes, size), &file, err));
-    wk_status status = check_new(blocks, &file, err);
+    // A run that was cut short must not pass for another; keys that a user wrote may be few.
+    bool saved =
+        file.blocks.count == 0 && file.values.count > 0 && wk_yaml_is_format(&file.values.items[0]);
+    wk_status status = saved ? wk_yaml_check_run(&file, err) : WK_OK;
+    if (status == WK_OK) status = check_new(blocks, &file, err);
     if (status == WK_OK && !wk_array_push(&blocks->files, file))
         status = wk_fail(err, WK_E_MEMORY, "%s: no memory to read it", name);
     if (status != WK_OK) wk_yaml_free(&file);
@@ -218,7 +223,7 @@ static wk_status merge_values(const wk_yaml *file, int block, const char *name,
 {
     for (size_t i = 0; i < file->values.count; i++) {
         const wk_yaml_value *value = &file->values.items[i];
-        if (value->block != block) continue;
+        if (value->block != block || (block < 0 && wk_yaml_is_format(value))) continue;
         const assignment a = {
             value->key, value->text, value->is_list, {file->name, name, value->line}};
         wk_status status = apply(merged, &a, err);

@@ -135,21 +135,37 @@ static wk_status check_complete(const wk_yaml *yaml, const bool *given, int form
     return WK_OK;
 }
 
-static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err)
+bool wk_yaml_is_format(const wk_yaml_value *value)
+{
+    return strcmp(value->key, FORMAT_KEY) == 0;
+}
+
+wk_status wk_yaml_check_run(const wk_yaml *yaml, wk_error *err)
 {
     bool given[WK_RUN_FIELD_COUNT] = {false};
     int format = 0;
     for (size_t i = 0; i < yaml->values.count; i++) {
         const wk_yaml_value *value = &yaml->values.items[i];
         int field = wk_run_field_find(value->key, strlen(value->key));
-        wk_status status = strcmp(value->key, FORMAT_KEY) == 0
-                               ? read_format(value, &format, err)
-                               : apply_value(value, field, config, err);
+        if (field >= 0) given[field] = true;
+        wk_status status = wk_yaml_is_format(value) ? read_format(value, &format, err) : WK_OK;
         if (status != WK_OK)
             return err ? wk_fail_context(err, "%s:%d", yaml->name, value->line) : status;
-        if (field >= 0) given[field] = true;
     }
     return check_complete(yaml, given, format, err);
+}
+
+static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err)
+{
+    for (size_t i = 0; i < yaml->values.count; i++) {
+        const wk_yaml_value *value = &yaml->values.items[i];
+        if (wk_yaml_is_format(value)) continue;
+        int field = wk_run_field_find(value->key, strlen(value->key));
+        wk_status status = apply_value(value, field, config, err);
+        if (status != WK_OK)
+            return err ? wk_fail_context(err, "%s:%d", yaml->name, value->line) : status;
+    }
+    return wk_yaml_check_run(yaml, err);
 }
 
 wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err)

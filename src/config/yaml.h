@@ -40,4 +40,10 @@ void wk_yaml_free(wk_yaml *yaml);
 /// Whether a key is a regular expression over flat keys: it has a character outside [A-Za-z0-9_.-].
 bool wk_yaml_is_pattern(const char *key);
 
+/// Whether a value is the line of a run's config.yaml that says its format, which is no key.
+bool wk_yaml_is_format(const wk_yaml_value *value);
+/// Whether the format of a run's config.yaml is known and no key of it is missing; one without such
+/// a line is of an older version.
+wk_status wk_yaml_check_run(const wk_yaml *yaml, wk_error *err);
+
 #endif
