@@ -66,9 +66,8 @@ typedef struct job {
 static wk_status choose_tasks(job *j, wk_error *err)
 {
     wk_run_config asked = j->config;
-    if (strlen(j->v->task) >= sizeof asked.tasks)
-        return wk_fail(err, WK_E_INPUT, "--task '%.60s...' is too long", j->v->task);
-    snprintf(asked.tasks, sizeof asked.tasks, "%s", j->v->task);
+    if (wk_run_config_set(&asked, WK_RUN_tasks_INDEX, j->v->task, err) != WK_OK)
+        return wk_fail_context(err, "--task");
     j->all_tasks = strcmp(asked.tasks, "all") == 0;
     WK_TRY(wk_run_config_tasks(&asked, j->world.domain, j->tasks, &j->n_tasks, err));
     if (j->n_tasks > 0) return WK_OK;

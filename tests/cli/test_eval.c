@@ -151,6 +151,7 @@ static void open_loop_predictions_are_a_clip_and_a_still(void **state)
 static void wrong_names_are_refused_naming_the_right_ones(void **state)
 {
     (void)state;
+    program_expect_error(program_run("eval tasks --task west,,east" FEW), 2, "empty name");
     program_expect_error(program_run("eval tasks --task wset"), 2, "'west'");
     program_expect_error(program_run("eval tasks --task none"), 2, "nothing to evaluate");
     program_expect_error(program_run("eval tasks --task west,west"), 2, "twice");
