@@ -9,7 +9,7 @@
 static bool next_name(const char **list, char name[WK_RUN_TEXT_MAX])
 {
     size_t length = strcspn(*list, ",");
-    if (length == 0) return false;
+    if (!**list) return false;
     snprintf(name, WK_RUN_TEXT_MAX, "%.*s", (int)length, *list);
     *list += length + ((*list)[length] == ',');
     return true;
