@@ -43,7 +43,8 @@ const wk_program wk_the_program = {commands, N_COMMANDS, global_args, N_GLOBAL_A
 
 wk_log wk_cli_log(const wk_cli *cli)
 {
-    return cli->quiet ? (wk_log){0} : (wk_log){wk_log_to_stream, stderr, WK_LOG_INFO};
+    const wk_log loud = {wk_log_to_stream, stderr, WK_LOG_INFO}, silent = {0};
+    return cli->quiet ? silent : loud;
 }
 
 wk_status wk_cli_print(wk_text *text, wk_error *err)

@@ -116,6 +116,7 @@ static void add(double *cell, double value)
 static void fill_cells(const sorter *s, int h, wk_heat_panel *p, double *known)
 {
     int cells = p->rows * p->columns;
+    if (cells == 0) return;
     for (int c = 0; c < cells; c++) {
         p->cells[h][c] = NAN;
         known[c] = 0;

@@ -152,7 +152,7 @@ static wk_status read_step(const wk_dir *checkpoints, uint64_t step, char **byte
 static wk_status remove_step(const wk_dir *checkpoints, uint64_t step, wk_error *err)
 {
     char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
-    bool ours, gone;
+    bool ours = false, gone;
     wk_entry entry;
     wk_names names = {0};
     wk_dir *folder = NULL;

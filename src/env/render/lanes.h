@@ -134,7 +134,7 @@ WK_LANES_INLINE wk_i8 i8_gather(const int32_t *from, wk_i8 index)
 #ifdef __AVX2__
     return (wk_i8)_mm256_i32gather_epi32(from, (__m256i)index, 4);
 #else
-    wk_i8 lanes;
+    wk_i8 lanes = {0};
     for (int i = 0; i < 8; i++)
         lanes[i] = from[index[i]];
     return lanes;
@@ -146,7 +146,7 @@ WK_LANES_INLINE wk_f8 f8_gather(const float *from, wk_i8 index)
 #ifdef __AVX2__
     return (wk_f8)_mm256_i32gather_ps(from, (__m256i)index, 4);
 #else
-    wk_f8 lanes;
+    wk_f8 lanes = {0};
     for (int i = 0; i < 8; i++)
         lanes[i] = from[index[i]];
     return lanes;
