@@ -7,6 +7,21 @@
 // and draws from its own random streams. Results are bit-identical with or without tasks, and
 // whether task updates overlap the update or follow it. From a snapshot, the same task graph is fed
 // by a graph that only observes.
+//
+// Update k on an async device, one line for each queue; time goes to the right, an arrow is an
+// event that the graph at its head waits for:
+//
+//   transfers  stage k+1 ──┐
+//   model                  │       ┌▶ model k+1: losses, gradients ─▶ handoff ──┐
+//                          └───────┤                                            ▼
+//   update     import handoff k, ──┼─▶ imagination ─▶ ensemble's reward ─▶   update k+1 …
+//              model's step        │     actor, critic ─▶ ensemble's step
+//              (weights_ready) ────┤
+//   tasks                          └▶ reward heads, imagination, task policies
+//   acting     encode, posterior, actor: reads the weights as of update k-1 (wk_weight_snapshot)
+//
+// The host stages, starts, acts, and waits once, in wk_learner_finish, for the queues of the update
+// and the tasks. A device without the memory to overlap runs the same graphs in sequence.
 #ifndef WK_AGENT_LEARNER_H
 #define WK_AGENT_LEARNER_H
 
