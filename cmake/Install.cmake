@@ -28,7 +28,7 @@ endif()
 if(NOT WAKER_SANITIZE)
   target_link_options(libwaker_shared PRIVATE LINKER:--no-undefined)
 endif()
-set_target_properties(libwaker_shared PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON BUILD_WITH_INSTALL_RPATH ON)
+set_target_properties(libwaker_shared PROPERTIES INSTALL_RPATH "${WAKER_MUJOCO_RPATH}" BUILD_WITH_INSTALL_RPATH ON)
 
 # What a program links that takes the static library.
 set(flags)
