@@ -9,6 +9,7 @@
 #include "run/world.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,14 +317,25 @@ static wk_status update(trainee *t, uint32_t n, bool ahead, wk_error *err)
     return write_line(t->losses, &line, err);
 }
 
+// Set by SIGTERM. A process that is killed while its kernels run can take others down with it where
+// they share a GPU through MPS, so training ends between two updates.
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
 // Nothing is staged while errors are measured: a world model would already run next to that.
 static wk_status train(trainee *t, wk_error *err)
 {
     uint32_t end = t->plan.updates < t->how->updates ? t->plan.updates : t->how->updates;
     bool measures = true;
+    signal(SIGTERM, stop);
     WK_TRY(prepare(t, err));
     WK_TRY(report(t, 0, err));
-    for (uint32_t n = 0; n < end; n++) {
+    for (uint32_t n = 0; n < end && !stopped; n++) {
         if (measures) WK_TRY(stage(t, n, err));
         measures = (n + 1) % t->how->every == 0 || n + 1 == end;
         WK_TRY(update(t, n, !measures, err));

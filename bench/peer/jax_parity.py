@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -179,6 +180,7 @@ def write(file, row):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # not killed: kernels in flight end first
     inputs = Inputs(options.data, options.plan)
     end = min(inputs.plan.updates, options.updates or inputs.plan.updates)
     data = {name: jnp.asarray(getattr(inputs, name)) for name in ('frames', 'actions', 'batches')}
