@@ -10,6 +10,7 @@
 #define WK_RUN_WEIGHTS_FILE_H
 
 #include "agent/learner.h"
+#include "config/config.h"
 #include "run/data_cutoff.h"
 #include "run/steps.h"
 

@@ -5,7 +5,7 @@
 #include "config/parts.h"
 #include "log/speed.h"
 #include "run/lock.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/adapt_settings.h"
 #include "train/samples.h"
 #include "train/training_metrics.h"
@@ -21,7 +21,7 @@ static const double FIRST_CHECKPOINT_SECONDS = 60;
 typedef struct adapt {
     const wk_adapt_config *config;
     const wk_run_control *control;
-    wk_saved_learner saved;
+    wk_saved_run run;
     char folder[WK_WEIGHTS_PATH_MAX]; // RUN/adapt/step-...
     wk_dir *dir;                      // what that led to when it was locked
     wk_lock lock;
@@ -45,14 +45,14 @@ static const char TOLD[] = "adapt.yaml", WEIGHTS[] = "weights.safetensors",
 // An interval in agent steps as one in updates.
 static uint64_t in_updates(const adapt *a, int64_t steps)
 {
-    int64_t updates = steps / a->saved.config.train_every;
+    int64_t updates = steps / a->run.weights.config.train_every;
     return updates > 0 ? (uint64_t)updates : 1;
 }
 
 static uint64_t default_updates(const adapt *a)
 {
-    const wk_run_config *c = &a->saved.config;
-    int64_t steps = (int64_t)a->saved.step - c->prefill;
+    const wk_run_config *c = &a->run.weights.config;
+    int64_t steps = (int64_t)a->run.weights.step - c->prefill;
     uint64_t alongside = in_updates(a, steps > 0 ? steps : 0);
     return alongside < WK_ADAPT_UPDATES_MAX ? alongside : WK_ADAPT_UPDATES_MAX;
 }
@@ -67,26 +67,26 @@ static wk_status open_run(adapt *a, wk_error *err)
     const wk_adapt_config *c = a->config;
     if (strcmp(c->tasks, "none") == 0)
         return wk_fail(err, WK_E_INPUT, "name the tasks to adapt to, or all");
-    wk_saved_learner_config which = {.directory = c->directory,
-                                     .kind = WK_WEIGHTS_SNAPSHOT,
-                                     .step = c->snapshot,
-                                     .tasks = c->tasks,
-                                     .adapt = true,
-                                     .seed = c->seed,
-                                     .device = c->device,
-                                     .threads = c->threads};
-    WK_TRY(wk_saved_learner_open(&which, &a->saved, err));
-    wk_saved_learner *s = &a->saved;
-    a->settings.snapshot = s->step;
-    a->settings.seed = s->config.seed;
+    const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT,
+                                      .step = c->snapshot,
+                                      .tasks = c->tasks,
+                                      .adapt = true,
+                                      .seed = c->seed,
+                                      .device = c->device,
+                                      .threads = c->threads};
+    const wk_saved_run_options options = {.weights = &choice};
+    WK_TRY(wk_saved_run_open(c->directory, &options, &a->run, err));
+    const wk_saved_weights *w = &a->run.weights;
+    a->settings.snapshot = w->step;
+    a->settings.seed = w->config.seed;
     a->settings.all_data = c->all_data;
     a->settings.updates = c->updates > 0 ? (uint64_t)c->updates : default_updates(a);
-    return wk_run_config_task_names(&s->config, s->world.domain, a->settings.tasks, err);
+    return wk_run_config_task_names(&w->config, a->run.world.domain, a->settings.tasks, err);
 }
 
 static wk_status take_folder(adapt *a, wk_error *err)
 {
-    wk_weights_path(a->config->directory, WK_WEIGHTS_ADAPTED, a->saved.step, NULL, a->folder);
+    wk_weights_path(a->config->directory, WK_WEIGHTS_ADAPTED, a->run.weights.step, NULL, a->folder);
     *strrchr(a->folder, '/') = 0;
     WK_TRY(wk_dir_create(a->folder, err));
     WK_TRY(wk_dir_open(NULL, a->folder, &a->dir, err));
@@ -126,7 +126,7 @@ static wk_status resume(adapt *a, wk_error *err)
     WK_TRY(wk_file_exists_in(a->dir, CHECKPOINT, &there, err));
     if (!there) return WK_OK;
     WK_TRY(read_place(a, err));
-    WK_TRY(wk_learner_restore_in(a->saved.learner, a->dir, CHECKPOINT, err));
+    WK_TRY(wk_learner_restore_in(a->run.weights.learner, a->dir, CHECKPOINT, err));
     wk_log_line(&a->control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
     if (a->done <= a->settings.updates) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
@@ -174,7 +174,7 @@ static wk_status recall(adapt *a, bool *known, wk_error *err)
 static wk_status check_data(const adapt *a, bool known, wk_error *err)
 {
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
-    int length = a->saved.config.length;
+    int length = a->run.weights.config.length;
     if (known && stats.rows != a->settings.rows)
         return wk_fail(
             err, WK_E_INPUT,
@@ -186,26 +186,25 @@ static wk_status check_data(const adapt *a, bool known, wk_error *err)
                    "'%s' keeps none of the episodes it had collected at step %" PRIu64
                    " that are %d steps long; take a later snapshot, or --all-data for what the run "
                    "has now",
-                   a->config->directory, a->saved.step, length);
+                   a->config->directory, a->run.weights.step, length);
 }
 
 static wk_status open_data(adapt *a, bool known, wk_error *err)
 {
-    wk_saved_learner *s = &a->saved;
-    WK_TRY(wk_run_data_open(a->config->directory, &s->config, s->world.domain, s->pool, &a->replay,
-                            err));
+    wk_saved_weights *w = &a->run.weights;
+    WK_TRY(wk_saved_run_data(&a->run, w->pool, &a->replay, err));
     wk_data_cutoff now = wk_data_cutoff_now(a->replay), *wanted = &a->settings.cutoff;
     if (!known && a->config->all_data) *wanted = now;
-    if (!known && !a->config->all_data) WK_TRY(wk_weights_data_cutoff(s->path, wanted, err));
+    if (!known && !a->config->all_data) WK_TRY(wk_weights_data_cutoff(w->path, wanted, err));
     if (now.begun < wanted->begun)
         return wk_fail(err, WK_E_INPUT,
                        "the newest checkpoint of '%s' is older than its snapshot of step %" PRIu64
                        ": wait for the next one",
-                       a->config->directory, s->step);
+                       a->config->directory, w->step);
     wk_run_data_limit(a->replay, wanted);
     WK_TRY(check_data(a, known, err));
     a->settings.rows = wk_replay_get_stats(a->replay).rows;
-    return wk_samples_create(&s->config, s->world.domain, s->backend, &a->samples, err);
+    return wk_samples_create(&w->config, a->run.world.domain, w->backend, &a->samples, err);
 }
 
 static wk_status open_metrics(adapt *a, wk_error *err)
@@ -213,8 +212,8 @@ static wk_status open_metrics(adapt *a, wk_error *err)
     // Steps of the logs are updates.
     wk_metrics_config metrics = {.in = a->dir,
                                  .logdir = ".",
-                                 .tensorboard = a->saved.config.log_tensorboard,
-                                 .timing = a->saved.config.log_timing,
+                                 .tensorboard = a->run.weights.config.log_tensorboard,
+                                 .timing = a->run.weights.config.log_timing,
                                  .action_repeat = 1,
                                  .log = &a->control->log};
     return wk_metrics_open(&metrics, &a->mark, &a->metrics, err);
@@ -266,7 +265,7 @@ static void close_parts(adapt *a)
     wk_replay_destroy(a->replay);
     wk_lock_release(&a->lock);
     wk_dir_close(a->dir);
-    wk_saved_learner_close(&a->saved);
+    wk_saved_run_close(&a->run);
 }
 
 static void announce(const adapt *a)
@@ -276,8 +275,9 @@ static void announce(const adapt *a)
     wk_log_line(log, WK_LOG_INFO,
                 "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64
                 " updates, on %s: %s; %" PRIu64 " episodes, %" PRIu64 " steps of data",
-                a->saved.world.domain->name, a->saved.step, a->settings.tasks, a->settings.updates,
-                a->saved.device.name, a->saved.device.why, stats.episodes, stats.steps);
+                a->run.world.domain->name, a->run.weights.step, a->settings.tasks,
+                a->settings.updates, a->run.weights.device.name, a->run.weights.device.why,
+                stats.episodes, stats.steps);
     uint64_t ended = a->settings.cutoff.begun - a->settings.cutoff.n_running;
     if (stats.episodes < ended)
         wk_log_line(log, WK_LOG_WARN,
@@ -288,7 +288,7 @@ static void announce(const adapt *a)
 
 static wk_status save_checkpoint(adapt *a, wk_error *err)
 {
-    double began = wk_clock_seconds(), minutes = a->saved.config.checkpoint_every_minutes;
+    double began = wk_clock_seconds(), minutes = a->run.weights.config.checkpoint_every_minutes;
     char updates[24], weights[24], metrics[24], events[24];
     WK_TRY(wk_lock_check(&a->lock, err));
     WK_TRY(wk_metrics_position(a->metrics, &a->mark, err));
@@ -301,7 +301,7 @@ static wk_status save_checkpoint(adapt *a, wk_error *err)
                                        {"metrics", metrics},
                                        {"events", events},
                                        {"events_file", a->mark.events_file}};
-    WK_TRY(wk_learner_save_labelled(a->saved.learner, a->dir, CHECKPOINT, labels,
+    WK_TRY(wk_learner_save_labelled(a->run.weights.learner, a->dir, CHECKPOINT, labels,
                                     sizeof labels / sizeof *labels, err));
     double seconds = wk_clock_seconds();
     a->next_checkpoint = minutes > 0 ? seconds + 60 * minutes : INFINITY;
@@ -312,15 +312,15 @@ static wk_status save_checkpoint(adapt *a, wk_error *err)
 
 static wk_status update(adapt *a, wk_error *err)
 {
-    wk_saved_learner *s = &a->saved;
+    wk_saved_weights *w = &a->run.weights;
     double began = wk_clock_seconds();
     WK_TRY(wk_samples_draw(&a->samples, a->replay, NULL, a->settings.seed, a->done, err));
-    wk_samples_choose(&a->samples, s->tasks, s->n_tasks);
+    wk_samples_choose(&a->samples, w->tasks, w->n_tasks);
     a->sampling += wk_clock_seconds() - began;
     began = wk_clock_seconds();
     wk_learner_batch batch = wk_samples_view(&a->samples);
-    WK_TRY(wk_learner_observe(s->learner, &batch, err));
-    WK_TRY(wk_learner_update_tasks(s->learner, &batch, &a->last, err));
+    WK_TRY(wk_learner_observe(w->learner, &batch, err));
+    WK_TRY(wk_learner_update_tasks(w->learner, &batch, &a->last, err));
     a->done++;
     a->learning += wk_clock_seconds() - began;
     return WK_OK;
@@ -329,7 +329,7 @@ static wk_status update(adapt *a, wk_error *err)
 // Non-finite numbers skip their step; policies that produce nothing else have diverged for good.
 static wk_status watch(adapt *a, wk_error *err)
 {
-    const char *fault = wk_task_metrics_nonfinite(&a->last, a->saved.n_tasks);
+    const char *fault = wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks);
     a->faults = fault ? a->faults + 1 : 0;
     if (a->faults == 1)
         wk_log_line(&a->control->log, WK_LOG_WARN, "%s is not finite; the step is skipped", fault);
@@ -341,10 +341,10 @@ static wk_status watch(adapt *a, wk_error *err)
 
 static wk_status record(adapt *a, wk_error *err)
 {
-    if (a->done % in_updates(a, a->saved.config.log_every) != 0) return WK_OK;
+    if (a->done % in_updates(a, a->run.weights.config.log_every) != 0) return WK_OK;
     wk_metrics_scalar(a->metrics, "train_updates", (double)a->done);
-    for (int k = 0; k < a->saved.n_tasks; k++)
-        wk_metrics_add_task(a->metrics, a->saved.world.domain->tasks[a->saved.tasks[k]].name,
+    for (int k = 0; k < a->run.weights.n_tasks; k++)
+        wk_metrics_add_task(a->metrics, a->run.world.domain->tasks[a->run.weights.tasks[k]].name,
                             &a->last, k);
     double updates = wk_speed_updates(&a->speed); // unknown behind the very first
     if (!isnan(updates)) wk_metrics_timing(a->metrics, "time/updates_per_second", updates);
@@ -363,8 +363,8 @@ static void show(const adapt *a, bool last)
     p.seconds[WK_PHASE_REPLAY] = a->sampling;
     p.seconds[WK_PHASE_LEARN] = a->learning;
     p.seconds[WK_PHASE_LOG] = a->saving;
-    p.device = a->saved.device.name;
-    p.why = a->saved.device.why;
+    p.device = a->run.weights.device.name;
+    p.why = a->run.weights.device.why;
     if (last)
         wk_status_line_finish(a->control->line, &p);
     else
@@ -373,17 +373,17 @@ static void show(const adapt *a, bool last)
 
 static bool checkpoint_due(const adapt *a)
 {
-    int64_t steps = a->saved.config.checkpoint_every_steps;
+    int64_t steps = a->run.weights.config.checkpoint_every_steps;
     bool by_updates = steps > 0 && a->done % in_updates(a, steps) == 0;
     return by_updates || wk_clock_seconds() >= a->next_checkpoint;
 }
 
 static wk_status save_weights(adapt *a, wk_error *err)
 {
-    const wk_saved_learner *s = &a->saved;
-    wk_weights_origin origin = {&s->config, s->world.domain, s->step, &a->settings.cutoff};
+    const wk_saved_weights *w = &a->run.weights;
+    wk_weights_origin origin = {&w->config, a->run.world.domain, w->step, &a->settings.cutoff};
     WK_TRY(wk_lock_check(&a->lock, err));
-    WK_TRY(wk_weights_save(s->learner, &origin, a->dir, WEIGHTS, err));
+    WK_TRY(wk_weights_save(w->learner, &origin, a->dir, WEIGHTS, err));
     a->done_in_weights = a->done;
     return WK_OK;
 }
