@@ -23,14 +23,6 @@
 enum { PATH_CHARS = 4096, FAULTS_IN_A_ROW = 100 };
 static const double FIRST_CHECKPOINT_SECONDS = 60, SLOW_SECONDS = 60;
 
-// What a checkpoint keeps of the run around the trainer.
-typedef struct note {
-    wk_metrics_mark metrics;
-    int64_t next_log, next_snapshot, next_images, next_eval; // agent steps
-    int64_t last_eval;
-} note;
-_Static_assert(sizeof(note) <= WK_CHECKPOINT_NOTE_BYTES, "a note must fit into the checkpoint");
-
 typedef struct run {
     const wk_run_config *config;
     const char *path;
@@ -40,7 +32,7 @@ typedef struct run {
     wk_trainer *trainer;
     wk_metrics *metrics;
     wk_training_images *images; // NULL: none wanted
-    note *note;                 // inside the trainer
+    wk_run_schedule *schedule;  // the trainer's
     double began, next_checkpoint_time;
     int64_t next_checkpoint_step;
     wk_speed speed;
@@ -144,7 +136,7 @@ static void say_slow(void *context, double seconds)
 static wk_status find_complete(run *r, wk_error *err)
 {
     wk_progress now = wk_trainer_progress(r->trainer);
-    bool evaluated = r->config->eval_every == 0 || r->note->last_eval == (int64_t)now.steps;
+    bool evaluated = r->config->eval_every == 0 || r->schedule->last_eval == (int64_t)now.steps;
     if (!now.finished || wk_trainer_resumed_from(r->trainer) < 0 || !evaluated ||
         r->control->finish)
         return WK_OK;
@@ -168,7 +160,7 @@ static wk_status open_parts(run *r, wk_error *err)
     WK_TRY(check_config(r, err));
     WK_TRY(time_update(r, err));
     WK_TRY(wk_trainer_create_in(r->config, r->control->code, r->directory, &r->trainer, err));
-    r->note = wk_trainer_note(r->trainer);
+    r->schedule = wk_trainer_schedule(r->trainer);
     WK_TRY(find_complete(r, err));
     if (r->complete) return WK_OK;
     WK_TRY(wk_sweep(r->directory, err));
@@ -182,13 +174,13 @@ static wk_status open_parts(run *r, wk_error *err)
     if (fresh && r->control->prepare)
         WK_TRY(r->control->prepare(r->control->context, r->trainer, err));
     if (fresh)
-        r->note->next_log = r->note->next_snapshot = r->note->next_images = r->note->next_eval =
-            INT64_MAX;
+        r->schedule->next_log = r->schedule->next_snapshot = r->schedule->next_images =
+            r->schedule->next_eval = INT64_MAX;
     // What is overdue stays so; a shorter interval than before begins at once.
-    sooner(&r->note->next_log, after(now.steps, r->config->log_every));
-    sooner(&r->note->next_snapshot, after(now.steps, r->config->snapshot_every));
-    sooner(&r->note->next_images, after(now.steps, r->config->log_images_every));
-    sooner(&r->note->next_eval, after(now.steps, r->config->eval_every));
+    sooner(&r->schedule->next_log, after(now.steps, r->config->log_every));
+    sooner(&r->schedule->next_snapshot, after(now.steps, r->config->snapshot_every));
+    sooner(&r->schedule->next_images, after(now.steps, r->config->log_images_every));
+    sooner(&r->schedule->next_eval, after(now.steps, r->config->eval_every));
     // Stills and clips have no other place than TensorBoard files.
     if (r->config->log_images_every > 0 && r->config->log_tensorboard)
         WK_TRY(wk_training_images_create(r->trainer, &r->images, err));
@@ -202,7 +194,7 @@ static wk_status open_parts(run *r, wk_error *err)
                                  .timing = r->config->log_timing,
                                  .action_repeat = wk_trainer_domain(r->trainer)->action_repeat,
                                  .log = &r->control->log};
-    return wk_metrics_open(&metrics, &r->note->metrics, &r->metrics, err);
+    return wk_metrics_open(&metrics, &r->schedule->metrics, &r->metrics, err);
 }
 
 // A run that could not begin leaves nothing behind; what holds more than the lock stays.
@@ -249,7 +241,7 @@ static void announce(const run *r)
                     "learner and replay may need %.0f MiB, and the system lets this process have "
                     "%.0f (control group); ask for more, or lower replay.capacity",
                     ceil((double)(needed + replay.bytes_limit) / MIB), floor((double)limit / MIB));
-    const char *trouble = wk_trainer_resume_note(r->trainer);
+    const char *trouble = wk_trainer_resume_trouble(r->trainer);
     if (*trouble) {
         snprintf(text, sizeof text,
                  "an older checkpoint is used, because %.400s; what cannot be used is kept, with "
@@ -286,7 +278,7 @@ static wk_status save_checkpoint(run *r, wk_error *err)
 {
     double began = wk_clock_seconds();
     WK_TRY(wk_lock_check(&r->lock, err));
-    WK_TRY(wk_metrics_position(r->metrics, &r->note->metrics, err));
+    WK_TRY(wk_metrics_position(r->metrics, &r->schedule->metrics, err));
     WK_TRY(wk_trainer_save(r->trainer, err));
     wk_progress now = wk_trainer_progress(r->trainer);
     r->next_checkpoint_step = after(now.steps, r->config->checkpoint_every_steps);
@@ -341,8 +333,8 @@ static void record_timing(run *r)
 
 static wk_status record_images(run *r, const wk_progress *now, wk_error *err)
 {
-    if ((int64_t)now->steps < r->note->next_images) return WK_OK;
-    r->note->next_images = after(now->steps, r->config->log_images_every);
+    if ((int64_t)now->steps < r->schedule->next_images) return WK_OK;
+    r->schedule->next_images = after(now->steps, r->config->log_images_every);
     if (!r->images || now->prefilling) return WK_OK;
     WK_TRY(wk_training_images_heatmap(r->images, r->metrics, err));
     return wk_training_images_open_loop(r->images, r->metrics, err);
@@ -356,15 +348,15 @@ static wk_status record(run *r, const wk_iteration *done, const wk_progress *now
         WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
     }
     // Only iterations with an update have metrics; the first one past the mark is logged.
-    if ((int64_t)now->steps >= r->note->next_log && done->updates > 0) {
+    if ((int64_t)now->steps >= r->schedule->next_log && done->updates > 0) {
         wk_metrics_add_learner(r->metrics, r->trainer, done, now);
         record_timing(r);
-        r->note->next_log = after(now->steps, r->config->log_every);
+        r->schedule->next_log = after(now->steps, r->config->log_every);
         WK_TRY(record_images(r, now, err));
         WK_TRY(wk_metrics_write(r->metrics, (int64_t)now->steps, err));
     }
-    if ((int64_t)now->steps >= r->note->next_snapshot) {
-        r->note->next_snapshot = after(now->steps, r->config->snapshot_every);
+    if ((int64_t)now->steps >= r->schedule->next_snapshot) {
+        r->schedule->next_snapshot = after(now->steps, r->config->snapshot_every);
         WK_TRY(save_snapshot(r, now->steps, err));
     }
     r->logging_seconds += wk_clock_seconds() - began;
@@ -384,15 +376,15 @@ static wk_status evaluate(run *r, wk_error *err)
     r->logging_seconds += wk_clock_seconds() - began;
     // One that was given up is still due, and made up for when the run goes on.
     if (!done) return WK_OK;
-    r->note->next_eval = after(steps, r->config->eval_every);
-    r->note->last_eval = (int64_t)steps;
+    r->schedule->next_eval = after(steps, r->config->eval_every);
+    r->schedule->last_eval = (int64_t)steps;
     return wk_metrics_write(r->metrics, (int64_t)steps, err);
 }
 
 static wk_status evaluate_if_due(run *r, wk_error *err)
 {
     wk_progress now = wk_trainer_progress(r->trainer);
-    bool due = r->config->eval_every > 0 && (int64_t)now.steps >= r->note->next_eval;
+    bool due = r->config->eval_every > 0 && (int64_t)now.steps >= r->schedule->next_eval;
     return due && !now.prefilling ? evaluate(r, err) : WK_OK;
 }
 
@@ -401,9 +393,9 @@ static wk_status evaluate_if_due(run *r, wk_error *err)
 static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
 {
     int64_t steps = (int64_t)wk_trainer_progress(r->trainer).steps;
-    if (r->config->eval_every == 0 || steps == r->note->last_eval) return WK_OK;
+    if (r->config->eval_every == 0 || steps == r->schedule->last_eval) return WK_OK;
     WK_TRY(evaluate(r, err));
-    if (steps != r->note->last_eval) *end = WK_RUN_INTERRUPTED;
+    if (steps != r->schedule->last_eval) *end = WK_RUN_INTERRUPTED;
     return WK_OK;
 }
 

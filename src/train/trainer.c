@@ -47,15 +47,6 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_trainer_make_replay(wk_trainer *t, wk_error *err)
-{
-    wk_replay_destroy(t->replay);
-    t->replay = NULL;
-    wk_replay_config config = wk_run_config_replay(&t->config, t->domain);
-    config.pool = t->pool;
-    return wk_replay_create(&config, &t->replay, err);
-}
-
 static wk_status allocate(wk_trainer *t, wk_error *err)
 {
     size_t n = (size_t)t->count, rows = (size_t)t->config.batch * (size_t)t->config.length;
@@ -74,14 +65,29 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-static wk_status open_replay(wk_trainer *t, wk_error *err)
+// What a checkpoint holds.
+static wk_checkpoint_parts parts_of(wk_trainer *t)
 {
-    WK_TRY(wk_trainer_resume(t, err));
-    if (t->replay_log) return WK_OK;
-    WK_TRY(wk_trainer_make_replay(t, err));
-    wk_replay_log_config log = {.in = t->directory, .directory = "replay"};
-    wk_replay_mark beginning = {0};
-    return wk_replay_log_open(&log, &beginning, t->replay, &t->replay_log, err);
+    return (wk_checkpoint_parts){
+        .config = &t->config,
+        .state = {.count = t->count,
+                  .domain = t->domain,
+                  .counters = &t->counters,
+                  .running = t->running,
+                  .actions = t->actions,
+                  .images = t->images,
+                  .first = t->first,
+                  .schedule = &t->schedule,
+                  .curriculum = t->curriculum,
+                  .acting = t->acting_state,
+                  .acting_size = t->acting ? wk_acting_state_size(t->acting) : 0,
+                  .vec = t->vec},
+        .acting = t->acting,
+        .learner = t->learner,
+        .replay = &t->replay,
+        .replay_log = &t->replay_log,
+        .pool = t->pool,
+        .space = t->space};
 }
 
 static wk_status build(wk_trainer *t, wk_error *err)
@@ -91,7 +97,8 @@ static wk_status build(wk_trainer *t, wk_error *err)
     WK_TRY(make_learner(t, err));
     bool upload; // known before anything is written
     WK_TRY(wk_trainer_choose_frame_placement(t, &upload, err));
-    WK_TRY(open_replay(t, err));
+    wk_checkpoint_parts parts = parts_of(t);
+    WK_TRY(wk_checkpoints_open(t->directory, &parts, &t->checkpoints, err));
     return upload ? wk_trainer_upload_frames(t, err) : WK_OK;
 }
 
@@ -114,7 +121,6 @@ wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_plugins
     t->config = *config;
     t->code = code;
     t->count = config->env_count;
-    t->resumed_from = -1;
     wk_status status = wk_dir_open(directory, ".", &t->directory, err);
     if (status == WK_OK) status = build(t, err);
     if (status != WK_OK) {
@@ -140,7 +146,7 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_curriculum_destroy(t->curriculum);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
-    wk_dir_close(t->checkpoints);
+    wk_checkpoints_close(&t->checkpoints);
     wk_dir_close(t->directory);
     free(t->running);
     free(t->actions);
@@ -488,17 +494,22 @@ const char *wk_trainer_task_name(const wk_trainer *t, int k)
     return t->domain->tasks[t->tasks[k]].name;
 }
 
-void *wk_trainer_note(wk_trainer *t)
+wk_run_schedule *wk_trainer_schedule(wk_trainer *t)
 {
-    return t->note;
+    return &t->schedule;
+}
+
+wk_status wk_trainer_save(wk_trainer *t, wk_error *err)
+{
+    return wk_checkpoints_save(&t->checkpoints, err);
 }
 
 int64_t wk_trainer_resumed_from(const wk_trainer *t)
 {
-    return t->resumed_from;
+    return t->checkpoints.resumed_from;
 }
 
-const char *wk_trainer_resume_note(const wk_trainer *t)
+const char *wk_trainer_resume_trouble(const wk_trainer *t)
 {
-    return t->resume_note;
+    return t->checkpoints.trouble;
 }

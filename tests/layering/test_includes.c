@@ -38,7 +38,7 @@ static const layer layers[] = {
     {"stats", "base", ""},
     {"config", "agent model nn tensor replay base", "yaml.h regex.h"},
     {"log", "eval agent curriculum media base", "sys/"},
-    {"run", "config eval tensor/cuda agent model nn tensor env replay curriculum base", "sys/"},
+    {"run", "log config eval tensor/cuda agent model nn tensor env replay curriculum base", "sys/"},
     {"train", "run log config eval agent model nn tensor env replay curriculum media base", "sys/"},
     {"eval", "agent model nn tensor env stats media base", ""},
     {"report",
