@@ -61,6 +61,10 @@ typedef struct wk_weights_origin {
 wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
                           const wk_dir *dir, const char *name, wk_error *err);
 
+/// Whether two files hold the same weights, by their checksums; labels may differ. A file that is
+/// missing or damaged is the same as none.
+wk_status wk_weights_same(const char *a, const char *b, bool *same, wk_error *err);
+
 /// The tasks a file of weights is labelled with, as the configuration's key "tasks" has them.
 wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err);
 /// The data cutoff it is labelled with.

@@ -169,6 +169,16 @@ static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
                            "weights.safetensors", err);
 }
 
+// Weights of fewer steps may be there, when a longer run was killed before it wrote its own.
+static wk_status is_finished(void *context, wk_trainer *trainer, bool *out, wk_error *err)
+{
+    finetune *f = context;
+    char snapshot[WK_WEIGHTS_PATH_MAX];
+    wk_weights_path(wk_dir_path(wk_trainer_directory(trainer)), WK_WEIGHTS_SNAPSHOT,
+                    wk_trainer_progress(trainer).steps, NULL, snapshot);
+    return wk_weights_same(f->result, snapshot, out, err);
+}
+
 static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
 {
     const wk_saved_run_options options = {
@@ -191,17 +201,17 @@ wk_status wk_finetune(const wk_finetune_config *config, const wk_run_control *co
     finetune *f = calloc(1, sizeof *f);
     if (!f) return wk_fail(err, WK_E_MEMORY, "no memory to fine-tune");
     f->config = config;
-    wk_run_control around = *control;
-    around.prepare = prepare;
-    around.finish = finish;
-    around.context = f;
-    around.code = &f->run.code;
+    const wk_train_extras extras = {.code = &f->run.code,
+                                    .prepare = prepare,
+                                    .finish = finish,
+                                    .is_finished = is_finished,
+                                    .context = f};
     wk_status status = open_parts(f, &control->log, err);
     if (status == WK_OK) {
         char folder[WK_WEIGHTS_PATH_MAX];
         snprintf(folder, sizeof folder, "%s", f->result);
         *strrchr(folder, '/') = 0;
-        status = wk_train(&f->own, folder, &around, end, err);
+        status = wk_train(&f->own, folder, &extras, control, end, err);
     }
     wk_saved_run_close(&f->run);
     free(f);

@@ -52,7 +52,7 @@ static int setup(void **state)
     wk_run_control control = {0};
     wk_run_end end;
     wk_run_config run = learning_run();
-    assert_ok(wk_train(&run, RUN, &control, &end, &err));
+    assert_ok(wk_train(&run, RUN, NULL, &control, &end, &err));
     uint64_t steps[8];
     size_t count = weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
     assert_true(count > 1);

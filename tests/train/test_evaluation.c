@@ -151,7 +151,7 @@ static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
     volatile sig_atomic_t stop = 0;
     wk_run_control control = {.stop = &stop, .log = {stop_at_300, (void *)&stop, WK_LOG_INFO}};
     wk_run_end end;
-    assert_ok(wk_train(&config, B, &control, &end, &err));
+    assert_ok(wk_train(&config, B, NULL, &control, &end, &err));
     assert_int_equal(end, WK_RUN_INTERRUPTED);
     assert_int_equal(newest_step(B), 300);
     assert_false(wk_path_exists(B "/eval/alongside-000000000300.json"));

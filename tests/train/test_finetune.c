@@ -117,6 +117,49 @@ static void interrupted_at_every_checkpoint_it_ends_in_the_same_bytes(void **sta
     same_file(a, b, "weights.safetensors", 0, 0);
 }
 
+// Names, times and inodes of all files of its directory, but for the lock.
+static void list_files(const char *run, const char *out)
+{
+    char a[128], command[512];
+    snprintf(
+        command, sizeof command,
+        "cd %s && find . ! -name lock ! -name . -printf '%%p %%T@ %%i %%s\\n' | sort > ../../../%s",
+        place(run, a), out);
+    assert_int_equal(system(command), 0);
+}
+
+static void one_that_is_finished_and_started_again_changes_nothing(void **state)
+{
+    (void)state;
+    wk_finetune_config config = east(A);
+    assert_int_equal(finetune(&config), WK_RUN_FINISHED);
+    list_files(A, "finetune-before.tmp");
+    assert_int_equal(finetune(&config), WK_RUN_FINISHED);
+    list_files(A, "finetune-after.tmp");
+    assert_int_equal(system("test -s finetune-before.tmp && "
+                            "diff finetune-before.tmp finetune-after.tmp && "
+                            "rm finetune-before.tmp finetune-after.tmp"),
+                     0);
+}
+
+// A longer run was killed after its last checkpoint and snapshot, before it wrote its weights.
+static void weights_of_fewer_steps_are_replaced(void **state)
+{
+    (void)state;
+    char a[128], b[128], command[512];
+    wk_finetune_config shorter = east(A), longer = east(A), straight = east(B);
+    shorter.steps = 90;
+    finetune(&shorter);
+    snprintf(command, sizeof command, "cp %s/weights.safetensors " A "/shorter", place(A, a));
+    assert_int_equal(system(command), 0);
+    finetune(&longer);
+    snprintf(command, sizeof command, "cp " A "/shorter %s/weights.safetensors", a);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(finetune(&longer), WK_RUN_FINISHED);
+    finetune(&straight);
+    same_file(a, place(B, b), "weights.safetensors", 0, 0);
+}
+
 // Every row of an episode, as sums that any change would show in.
 typedef struct digest {
     int64_t rows; // no padding: digests are compared as bytes
@@ -251,6 +294,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TUNE_TEST(the_same_twice_gives_the_same_bytes),
         TUNE_TEST(interrupted_at_every_checkpoint_it_ends_in_the_same_bytes),
+        TUNE_TEST(one_that_is_finished_and_started_again_changes_nothing),
+        TUNE_TEST(weights_of_fewer_steps_are_replaced),
         TUNE_TEST(it_begins_with_the_episodes_of_the_run_and_adds_its_own),
         TUNE_TEST(it_is_told_by_its_configuration),
         TUNE_TEST(the_result_opens_with_the_run),
