@@ -125,16 +125,19 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, episode_
     wk_replay_episode episode = wk_replay_at(from, i);
     const wk_replay_batch *b = &rows->batch;
     wk_replay_read(from, i, 0, episode.rows, b);
-    WK_TRY(wk_replay_begin(to, 0, episode.theta, episode.space, err));
     for (size_t t = 0; t < episode.rows; t++) {
-        wk_replay_row row = {.image = b->images + t * WK_IMAGE_BYTES,
+        wk_replay_row row = {.slot = 0,
+                             .image = b->images + t * WK_IMAGE_BYTES,
                              .action = t ? b->actions + t * rows->width : NULL,
                              .rewards = b->rewards + t * rows->tasks,
                              .completion = b->completion + t * rows->tasks,
-                             .flags = b->flags[t]};
-        WK_TRY(wk_replay_append(to, 0, &row, err));
+                             .flags = b->flags[t],
+                             .theta = episode.theta,
+                             .space = episode.space};
+        WK_TRY(wk_replay_append(to, &row, 1, err));
     }
-    return wk_replay_running(to, 0) ? wk_replay_end(to, 0, err) : WK_OK;
+    const wk_replay_row end = {.slot = 0};
+    return wk_replay_running(to, 0) ? wk_replay_append(to, &end, 1, err) : WK_OK;
 }
 
 static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)

@@ -306,31 +306,36 @@ static void note_end(wk_trainer *t, int i, bool diverged)
     running->active = 0;
 }
 
-// Lists the new rows of all environments, and prepacks the blocks that they fill.
-static void list_rows(wk_trainer *t)
+// Appends what all environments showed to the replay. The last row of a diverged episode is not
+// kept: it has no image.
+static wk_status append_rows(wk_trainer *t, wk_error *err)
 {
     const wk_batch *b = wk_vec_batch(t->vec);
     size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
-    for (size_t i = 0; i < (size_t)t->count; i++)
+    for (size_t i = 0; i < (size_t)t->count; i++) {
+        bool first = b->flags[i] & WK_IS_FIRST, diverged = b->flags[i] & WK_IS_DIVERGED;
         t->rows[i] =
-            (wk_replay_row){.image = b->images + i * WK_IMAGE_BYTES,
-                            .action = b->flags[i] & WK_IS_FIRST ? NULL : t->actions + i * width,
+            (wk_replay_row){.slot = (int)i,
+                            .image = diverged && !first ? NULL : b->images + i * WK_IMAGE_BYTES,
+                            .action = first ? NULL : t->actions + i * width,
                             .rewards = b->rewards + i * tasks,
                             .completion = b->completion + i * tasks,
-                            .flags = b->flags[i]};
-    wk_replay_prepack(t->replay, t->rows);
+                            .flags = b->flags[i],
+                            .theta = t->running[i].theta,
+                            .space = (int64_t)t->running[i].space};
+    }
+    return wk_replay_append(t->replay, t->rows, (size_t)t->count, err);
 }
 
-// Stores the row of environment i. The last row of a diverged episode is not kept: it has no image.
-static wk_status store_row(wk_trainer *t, int i, wk_error *err)
+// Takes what environment i showed into its running episode, and as what it acts on next.
+static void follow(wk_trainer *t, int i)
 {
+    const wk_batch *b = wk_vec_batch(t->vec);
+    const wk_replay_row *row = &t->rows[i];
     wk_running_episode *running = &t->running[i];
     size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
-    wk_replay_row row = t->rows[i];
-    uint8_t flags = row.flags;
-    bool first = flags & WK_IS_FIRST, diverged = flags & WK_IS_DIVERGED;
+    bool first = row->flags & WK_IS_FIRST, diverged = row->flags & WK_IS_DIVERGED;
     if (first) {
-        WK_TRY(wk_replay_begin(t->replay, i, running->theta, (int64_t)running->space, err));
         memset(t->actions + (size_t)i * width, 0, width * sizeof *t->actions);
         running->active = 1;
     } else {
@@ -338,18 +343,14 @@ static wk_status store_row(wk_trainer *t, int i, wk_error *err)
         t->counters.steps++;
     }
     t->counters.diverged += diverged;
-    if (diverged && !first)
-        WK_TRY(wk_replay_end(t->replay, i, err));
-    else
-        WK_TRY(wk_replay_append(t->replay, i, &row, err));
     for (size_t k = 0; k < tasks; k++) {
-        running->returns[k] += first ? 0 : row.rewards[k];
-        running->completion[k] = row.completion[k];
+        running->returns[k] += first ? 0 : row->rewards[k];
+        running->completion[k] = row->completion[k];
     }
-    memcpy(t->images + (size_t)i * WK_IMAGE_BYTES, row.image, WK_IMAGE_BYTES);
+    size_t image = (size_t)i * WK_IMAGE_BYTES;
+    memcpy(t->images + image, b->images + image, WK_IMAGE_BYTES);
     t->first[i] = first;
-    if (flags & WK_IS_LAST) note_end(t, i, diverged);
-    return WK_OK;
+    if (row->flags & WK_IS_LAST) note_end(t, i, diverged);
 }
 
 // Stores what all environments showed, and draws the batch of the next update while the device
@@ -358,9 +359,9 @@ static wk_status store_rows(wk_trainer *t, wk_error *err)
 {
     double began = wk_clock_seconds();
     t->staged = false;
-    list_rows(t);
+    WK_TRY(append_rows(t, err));
     for (int i = 0; i < t->count; i++)
-        WK_TRY(store_row(t, i, err));
+        follow(t, i);
     wk_trainer_check_device_frames(t);
     t->times.store += wk_clock_seconds() - began;
     if (!t->open || !can_learn(t)) return WK_OK;
