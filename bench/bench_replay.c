@@ -74,15 +74,16 @@ static double collect(wk_replay *replay, wk_env *env, const wk_space *space, uin
     double theta[WK_PARAMS_MAX], seconds = 0;
     wk_error err = {0};
     const wk_domain *domain = wk_env_domain(env);
-    wk_replay_row row = {image, NULL, rewards, completion, 0};
+    wk_replay_row row = {
+        .image = image, .rewards = rewards, .completion = completion, .theta = theta};
     wk_frame frame = {image, rewards, completion, &row.flags};
     wk_rng rng = wk_rng_stream(1, "bench", episode);
     int64_t index = (int64_t)wk_space_sample(space, 1, episode, theta);
     must(wk_env_reset(env, theta, (size_t)domain->n_params, 1, episode, &frame, &err), &err);
-    must(wk_replay_begin(replay, 0, theta, index, &err), &err);
+    row.space = index;
     for (int t = 0;; t++) {
         double start = wk_clock_thread_seconds();
-        must(wk_replay_append(replay, 0, &row, &err), &err);
+        must(wk_replay_append(replay, &row, 1, &err), &err);
         seconds += wk_clock_thread_seconds() - start;
         if (row.flags & WK_IS_LAST) return seconds;
         choose_action(action, domain->action_size, episode, t, &rng);

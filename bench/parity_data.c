@@ -3,7 +3,7 @@
 #include "parity.h"
 #include "replay/log.h"
 #include "run/checkpoint.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/trainer.h"
 
 #include <fcntl.h>
@@ -82,34 +82,20 @@ static wk_status write_replay(wk_replay *replay, const char *directory, wk_error
     return status;
 }
 
-static wk_status read_replay(const char *run, const wk_replay_config *config, wk_replay **out,
-                             wk_error *err)
-{
-    uint64_t step;
-    wk_checkpoint_summary at;
-    char path[PARITY_PATH_MAX];
-    parity_path(run, "replay", path);
-    WK_TRY(wk_checkpoint_newest(run, &step, err));
-    WK_TRY(wk_checkpoint_summarize(run, step, &at, err));
-    WK_TRY(wk_replay_create(config, out, err));
-    return wk_replay_log_read(path, &at.replay, *out, err);
-}
-
 wk_status parity_data_write(const char *run, const char *directory, wk_error *err)
 {
-    wk_run_config config;
-    wk_run_world world = {0};
+    wk_saved_run saved = {0};
     wk_replay *replay = NULL;
     char path[PARITY_PATH_MAX];
-    WK_TRY(wk_saved_run_read_config(run, &config, err));
-    WK_TRY(wk_dir_create(directory, err));
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD};
     parity_path(directory, "config.yaml", path);
-    WK_TRY(wk_run_config_write(&config, path, err));
-    WK_TRY(wk_run_world_open(&config, NULL, NULL, &world, err));
-    wk_replay_config store = wk_run_config_replay(&config, world.domain);
-    wk_status status = read_replay(run, &store, &replay, err);
+    wk_status status = wk_saved_run_open(run, &options, &saved, err);
+    if (status == WK_OK) status = wk_dir_create(directory, err);
+    if (status == WK_OK) status = wk_run_config_write(&saved.config, path, err);
+    if (status == WK_OK) status = wk_saved_run_data(&saved, NULL, &replay, err);
     if (status == WK_OK) status = write_replay(replay, directory, err);
     wk_replay_destroy(replay);
+    wk_saved_run_close(&saved);
     return status;
 }
 

@@ -50,11 +50,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                        "which task? give --task NAME, several with commas, or "
                        "--task all");
     WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
-    wk_long_run around;
-    wk_long_run_begin(cli, &around);
+    wk_cli_run around;
+    wk_cli_run_begin(cli, &around);
     wk_run_end end = WK_RUN_FINISHED;
     WK_TRY(wk_adapt(&config, &around.control, &end, err));
-    return wk_long_run_end(cli, end, config.directory, err);
+    return wk_cli_run_end(cli, end, config.directory, err);
 }
 
 const wk_command wk_command_adapt = {

@@ -2,8 +2,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "nn/safetensors.h"
-#include "run/checkpoint.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -193,11 +192,13 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const ckpt_values *v = values;
     const char *directory = cli->words.items[0];
-    wk_run_config config;
-    WK_TRY(wk_saved_run_read_config(directory, &config, err));
+    wk_saved_run saved = {0};
+    WK_TRY(wk_saved_run_open(directory, &(wk_saved_run_options){.depth = WK_SAVED_CONFIG}, &saved,
+                             err));
     item_list list = {0};
     wk_text text = {0};
-    wk_status status = add_all(&list, directory, &config, v->check, err);
+    wk_status status = add_all(&list, directory, &saved.config, v->check, err);
+    wk_saved_run_close(&saved);
     if (v->json)
         print_json(&list, &text);
     else if (list.count > 0)

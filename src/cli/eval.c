@@ -6,7 +6,7 @@
 #include "config/parts.h"
 #include "env/domain.h"
 #include "eval/video.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/evaluation.h"
 #include <inttypes.h>
 #include <math.h>
@@ -50,10 +50,8 @@ typedef struct job {
     const char *directory;
     int threads;
     wk_log log;
-    wk_run_config config;
-    wk_run_plugins code;
-    wk_run_world world;
-    wk_run_thetas thetas; // that the run was trained in
+    wk_saved_run run;
+    wk_run_thetas thetas; // that it was trained in
     const char *policy;   // of the results
     wk_weights_kind kind; // of the weights; unused for random actions
     bool random, all_tasks;
@@ -65,18 +63,18 @@ typedef struct job {
 
 static wk_status choose_tasks(job *j, wk_error *err)
 {
-    wk_run_config asked = j->config;
+    wk_run_config asked = j->run.config;
     if (wk_run_config_set(&asked, WK_RUN_tasks_INDEX, j->v->task, err) != WK_OK)
         return wk_fail_context(err, "--task");
     j->all_tasks = strcmp(asked.tasks, "all") == 0;
-    WK_TRY(wk_run_config_tasks(&asked, j->world.domain, j->tasks, &j->n_tasks, err));
+    WK_TRY(wk_run_config_tasks(&asked, j->run.world.domain, j->tasks, &j->n_tasks, err));
     if (j->n_tasks > 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "--task none: there is nothing to evaluate");
 }
 
 static const char *task_name(const job *j, int i)
 {
-    return j->world.domain->tasks[j->tasks[i]].name;
+    return j->run.world.domain->tasks[j->tasks[i]].name;
 }
 
 // Whether the run has weights of the kind at all.
@@ -88,7 +86,7 @@ static bool has_weights(const job *j, wk_weights_kind kind)
 
 static bool trained_alongside(const job *j)
 {
-    return strcmp(j->config.tasks, "none") != 0;
+    return strcmp(j->run.config.tasks, "none") != 0;
 }
 
 static wk_status choose_default_policy(job *j, wk_error *err)
@@ -188,22 +186,21 @@ static wk_status choose_steps(job *j, wk_error *err)
     return choose_step(j, step, err);
 }
 
-static wk_eval_player player_of(const job *j, wk_learner *learner)
+static wk_eval_player player_of(const job *j)
 {
-    return (wk_eval_player){.options = j->world.options,
-                            .learner = learner,
+    return (wk_eval_player){.options = j->run.world.options,
+                            .learner = j->run.weights.learner,
                             .cases = j->v->cases,
-                            .threads = j->threads ? j->threads : j->config.env_threads,
+                            .threads = j->threads ? j->threads : j->run.config.env_threads,
                             .log = &j->log,
                             .keep_actions = j->v->video};
 }
 
-static wk_status add_task(job *j, const wk_saved_learner *saved, int task, wk_eval_result *result,
-                          wk_error *err)
+static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *err)
 {
     int policy = 0;
-    wk_eval_player player = player_of(j, saved ? saved->learner : NULL);
-    if (saved) WK_TRY(wk_saved_learner_policy(saved, task, &policy, err));
+    wk_eval_player player = player_of(j);
+    if (!j->random) WK_TRY(wk_saved_run_policy(&j->run, task, &policy, err));
     WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
     if (!j->v->video) return WK_OK;
     return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->directory, err);
@@ -213,25 +210,18 @@ static wk_status add_task(job *j, const wk_saved_learner *saved, int task, wk_ev
 // for.
 static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *result, wk_error *err)
 {
-    wk_saved_learner saved = {0};
-    wk_saved_learner_config config = {.directory = j->directory,
-                                      .kind = j->kind,
+    const wk_weights_choice choice = {.kind = j->kind,
                                       .step = (int64_t)step,
                                       .task = i >= 0 ? task_name(j, i) : NULL,
                                       .device = j->v->device,
-                                      .threads = j->threads,
-                                      .code = &j->code};
-    wk_status status = wk_saved_learner_open(&config, &saved, err);
-    if (i >= 0) {
-        if (status == WK_OK) status = add_task(j, &saved, j->tasks[i], result, err);
-    } else {
-        const int *tasks = j->all_tasks ? saved.tasks : j->tasks;
-        int count = j->all_tasks ? saved.n_tasks : j->n_tasks;
-        for (int k = 0; k < count && status == WK_OK; k++)
-            status = add_task(j, &saved, tasks[k], result, err);
-    }
-    wk_saved_learner_close(&saved);
-    return status;
+                                      .threads = j->threads};
+    WK_TRY(wk_saved_run_load(&j->run, &choice, err));
+    if (i >= 0) return add_task(j, j->tasks[i], result, err);
+    const int *tasks = j->all_tasks ? j->run.weights.tasks : j->tasks;
+    int count = j->all_tasks ? j->run.weights.n_tasks : j->n_tasks;
+    for (int k = 0; k < count; k++)
+        WK_TRY(add_task(j, tasks[k], result, err));
+    return WK_OK;
 }
 
 static wk_status add_finetuned(job *j, uint64_t step, wk_eval_result *result, wk_error *err)
@@ -251,7 +241,7 @@ static wk_status add_all(job *j, uint64_t step, wk_eval_result *result, wk_error
     if (j->kind == WK_WEIGHTS_FINETUNED) return add_finetuned(j, step, result, err);
     if (!j->random) return add_weights(j, step, -1, result, err);
     for (int i = 0; i < j->n_tasks; i++)
-        WK_TRY(add_task(j, NULL, j->tasks[i], result, err));
+        WK_TRY(add_task(j, j->tasks[i], result, err));
     return WK_OK;
 }
 
@@ -301,10 +291,10 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
-    wk_eval_result result = {
-        .origin = wk_evaluation_origin(&j->config, j->world.domain, &j->thetas, step, j->policy),
-        .envs = j->v->envs,
-        .seed = j->v->seed};
+    wk_eval_result result = {.origin = wk_evaluation_origin(&j->run.config, j->run.world.domain,
+                                                            &j->thetas, step, j->policy),
+                             .envs = j->v->envs,
+                             .seed = j->v->seed};
     wk_status status = add_all(j, step, &result, err);
     if (status == WK_OK) status = wk_eval_result_write(&result, j->directory, err);
     if (status == WK_OK && j->v->json)
@@ -319,16 +309,15 @@ static wk_status evaluate(job *j, wk_error *err)
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     int n_cases;
-    WK_TRY(wk_saved_run_read_config(j->directory, &j->config, err));
-    WK_TRY(wk_run_plugins_open_saved(j->directory, &j->config,
-                                     &(wk_named_plugins){.domain = j->v->plugin}, false, &j->log,
-                                     &j->code, err));
-    WK_TRY(wk_run_world_open(&j->config, &j->code, NULL, &j->world, err));
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
+                                          .plugins = &(wk_named_plugins){.domain = j->v->plugin},
+                                          .log = &j->log};
+    WK_TRY(wk_saved_run_open(j->directory, &options, &j->run, err));
     // Everything that can be wrong with the question comes before the first episode.
     WK_TRY(choose_tasks(j, err));
-    WK_TRY(wk_run_config_thetas(&j->config, j->world.domain, &j->thetas, err));
-    WK_TRY(wk_eval_cases(j->world.domain, wk_run_thetas_case(&j->thetas), j->v->cases, j->v->envs,
-                         cases, &n_cases, err));
+    WK_TRY(wk_run_config_thetas(&j->run.config, j->run.world.domain, &j->thetas, err));
+    WK_TRY(wk_eval_cases(j->run.world.domain, wk_run_thetas_case(&j->thetas), j->v->cases,
+                         j->v->envs, cases, &n_cases, err));
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_steps(j, err));
     if (j->v->json) wk_json_array(&j->json, NULL);
@@ -348,7 +337,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     j->json.text = &j->out;
     j->log = wk_cli_log(cli);
     wk_status status = evaluate(j, err);
-    wk_run_plugins_close(&j->code);
+    wk_saved_run_close(&j->run);
     wk_text out = j->out;
     wk_array_free(&j->steps);
     free(j);

@@ -1,10 +1,8 @@
 // waker export: the episodes of a run as NumPy archives that dreamer's tools read.
 #include "base/file.h"
 #include "cli/cli.h"
-#include "config/parts.h"
 #include "replay/npz.h"
 #include "run/saved_run.h"
-#include "train/trainer.h"
 #include <stdio.h>
 
 typedef struct export_values {
@@ -51,14 +49,10 @@ static wk_status write_episodes(const wk_saved_run *run, wk_replay *replay, cons
 
 static wk_status export_run(const wk_saved_run *run, const export_values *v, wk_error *err)
 {
-    wk_replay_config config = wk_run_config_replay(&run->config, run->world.domain);
     wk_replay *replay = NULL;
-    WK_TRY(wk_replay_create(&config, &replay, err));
-    char path[4096];
-    snprintf(path, sizeof path, "%s/replay", run->directory);
     size_t written = 0;
-    wk_status status = wk_replay_log_read(path, &run->at.replay, replay, err);
-    if (status == WK_OK) status = write_episodes(run, replay, v, &written, err);
+    WK_TRY(wk_saved_run_data(run, NULL, &replay, err));
+    wk_status status = write_episodes(run, replay, v, &written, err);
     wk_replay_destroy(replay);
     if (status != WK_OK) return status;
     wk_text text = {0};
@@ -71,7 +65,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const export_values *v = values;
     if (!v->out) return wk_fail(err, WK_E_INPUT, "say where the files go with --out DIR");
     wk_saved_run saved = {0};
-    wk_status status = wk_saved_run_open(cli->words.items[0], &saved, err);
+    const wk_saved_run_options options = {.depth = WK_SAVED_CHECKPOINT};
+    wk_status status = wk_saved_run_open(cli->words.items[0], &options, &saved, err);
     if (status == WK_OK) status = export_run(&saved, v, err);
     wk_saved_run_close(&saved);
     return status;

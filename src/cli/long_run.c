@@ -29,9 +29,9 @@ static void catch_signals(void)
         if (signals[i] != SIGHUP || !is_ignored(SIGHUP)) sigaction(signals[i], &action, NULL);
 }
 
-void wk_long_run_begin(const wk_cli *cli, wk_long_run *run)
+void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run)
 {
-    *run = (wk_long_run){.control = {.stop = &stop}};
+    *run = (wk_cli_run){.control = {.stop = &stop}};
     wk_status_line_start(&run->line, STDERR_FILENO, 10);
     run->line.stamped = true;
     if (!cli->quiet) {
@@ -41,7 +41,7 @@ void wk_long_run_begin(const wk_cli *cli, wk_long_run *run)
     catch_signals();
 }
 
-wk_status wk_long_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err)
+wk_status wk_cli_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err)
 {
     wk_text text = {0};
     cli->resume = end != WK_RUN_FINISHED;

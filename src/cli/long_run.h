@@ -8,15 +8,15 @@
 #include "train/train.h"
 
 /// A long run's control with the line it points to. One at a time in a process.
-typedef struct wk_long_run {
+typedef struct wk_cli_run {
     wk_run_control control;
     wk_status_line line;
-} wk_long_run;
+} wk_cli_run;
 
 /// Catches the signals and makes the control.
-void wk_long_run_begin(const wk_cli *cli, wk_long_run *run);
+void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run);
 
 /// Says how it ended in `directory` and sets the exit code for a run to be continued.
-wk_status wk_long_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err);
+wk_status wk_cli_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err);
 
 #endif

@@ -6,8 +6,7 @@
 #include "cli/table.h"
 #include "env/domain.h"
 #include "log/heatmap.h"
-#include "run/checkpoint.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/evaluation.h"
 #include <inttypes.h>
 #include <math.h>
@@ -48,11 +47,8 @@ static const wk_arg args[] = {
 typedef struct job {
     const error_values *v;
     int threads;
-    const char *directory;
     wk_log log;
-    wk_run_config config;
-    wk_run_plugins code;
-    wk_run_world world;
+    wk_saved_run run;
     wk_space *space;
     bool random, all;                 // policies requested: random actions, every task there is,
     int tasks[WK_TASKS_MAX], n_tasks; // these tasks of the domain
@@ -79,7 +75,7 @@ static wk_status choose_policies(job *j, wk_error *err)
             j->random = true;
         } else {
             int task;
-            if (wk_domain_task(j->world.domain, name, &task, err) != WK_OK)
+            if (wk_domain_task(j->run.world.domain, name, &task, err) != WK_OK)
                 return err ? wk_fail_context(err, "--policy (random, all, or a task)")
                            : WK_E_NOT_FOUND;
             if (j->n_tasks < WK_TASKS_MAX) j->tasks[j->n_tasks++] = task;
@@ -92,8 +88,8 @@ static wk_status choose_policies(job *j, wk_error *err)
 static bool has_adapted(const job *j, uint64_t step)
 {
     uint64_t found;
-    return wk_weights_find(j->directory, WK_WEIGHTS_ADAPTED, (int64_t)step, NULL, &found, NULL) ==
-           WK_OK;
+    return wk_weights_find(j->run.directory, WK_WEIGHTS_ADAPTED, (int64_t)step, NULL, &found,
+                           NULL) == WK_OK;
 }
 
 // Which file the model and the task policies of a step come from.
@@ -102,7 +98,7 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
 {
     static const char *const names[] = {WK_POLICY_ADAPTED, WK_POLICY_ALONGSIDE};
     const char *asked = j->v->weights;
-    bool alongside = strcmp(j->config.tasks, "none") != 0, adapted = has_adapted(j, step);
+    bool alongside = strcmp(j->run.config.tasks, "none") != 0, adapted = has_adapted(j, step);
     if (asked && strcmp(asked, names[0]) != 0 && strcmp(asked, names[1]) != 0)
         return wk_fail_unknown(err, "weights", asked, names, 2);
     bool want_adapted = asked ? strcmp(asked, names[0]) == 0 : adapted;
@@ -112,40 +108,39 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
     return wk_fail(err, WK_E_NOT_FOUND,
                    "'%s' has no %s task policies at step %" PRIu64 "; make some with 'waker adapt "
                    "%s --snapshot %" PRIu64 "', or take --policy random",
-                   j->directory, asked ? asked : "adapted or alongside", step, j->directory, step);
+                   j->run.directory, asked ? asked : "adapted or alongside", step, j->run.directory,
+                   step);
 }
 
-static wk_status add_measure(job *j, const wk_saved_learner *saved, int task,
-                             wk_model_error_result *r, wk_error *err)
+static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_error *err)
 {
-    wk_model_error_config config = {.domain = j->world.domain,
-                                    .options = j->world.options,
-                                    .learner = saved->learner,
+    wk_model_error_config config = {.domain = j->run.world.domain,
+                                    .options = j->run.world.options,
+                                    .learner = j->run.weights.learner,
                                     .random = task < 0,
                                     .task = task,
                                     .environments = j->v->envs,
                                     .steps = j->v->steps,
                                     .seed = j->v->seed,
                                     .threads = j->threads};
-    if (task >= 0) WK_TRY(wk_saved_learner_policy(saved, task, &config.policy, err));
-    return wk_model_error_add(r, &config, wk_weights_kind_name(saved->kind), err);
+    if (task >= 0) WK_TRY(wk_saved_run_policy(&j->run, task, &config.policy, err));
+    return wk_model_error_add(r, &config, wk_weights_kind_name(j->run.weights.kind), err);
 }
 
-static wk_status add_measures(job *j, const wk_saved_learner *saved, wk_model_error_result *r,
-                              wk_error *err)
+static wk_status add_measures(job *j, wk_model_error_result *r, wk_error *err)
 {
-    if (j->random) WK_TRY(add_measure(j, saved, -1, r, err));
-    const int *tasks = j->all ? saved->tasks : j->tasks;
-    int count = j->all ? saved->n_tasks : j->n_tasks;
+    if (j->random) WK_TRY(add_measure(j, -1, r, err));
+    const int *tasks = j->all ? j->run.weights.tasks : j->tasks;
+    int count = j->all ? j->run.weights.n_tasks : j->n_tasks;
     for (int i = 0; i < count; i++)
-        WK_TRY(add_measure(j, saved, tasks[i], r, err));
+        WK_TRY(add_measure(j, tasks[i], r, err));
     return WK_OK;
 }
 
 static void add_row(job *j, const wk_model_error_result *r, const wk_model_error_measured *m)
 {
     const wk_model_error_summary *s = &m->summary;
-    wk_table_cell(&j->table, "%s", j->directory);
+    wk_table_cell(&j->table, "%s", j->run.directory);
     wk_table_cell(&j->table, "%s", r->origin.curriculum);
     wk_table_cell(&j->table, "%" PRIu64, r->origin.step);
     wk_table_cell(&j->table, "%s", m->policy);
@@ -185,16 +180,16 @@ static wk_status add_map(job *j, const wk_model_error_result *r, const wk_model_
                                             {"error", WK_HEAT_IS_MEAN, error},
                                             {"estimate", WK_HEAT_IS_MEAN, estimate}};
     char title[180];
-    snprintf(title, sizeof title, "%.60s, step %" PRIu64 ", %s, ", j->directory, r->origin.step,
+    snprintf(title, sizeof title, "%.60s, step %" PRIu64 ", %s, ", j->run.directory, r->origin.step,
              m->policy);
-    wk_status status = wk_heatmap_add(&j->map, title, j->world.domain, j->space, layers, err);
+    wk_status status = wk_heatmap_add(&j->map, title, j->run.world.domain, j->space, layers, err);
     free(values);
     return status;
 }
 
 static wk_status keep_result(job *j, const wk_model_error_result *r, wk_error *err)
 {
-    WK_TRY(wk_model_error_write(r, j->directory, err));
+    WK_TRY(wk_model_error_write(r, j->run.directory, err));
     if (j->v->json) wk_model_error_json(r, &j->json);
     for (int i = 0; i < r->n_measures; i++) {
         add_row(j, r, &r->measures[i]);
@@ -205,65 +200,57 @@ static wk_status keep_result(job *j, const wk_model_error_result *r, wk_error *e
 
 static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_error *err)
 {
-    wk_saved_learner saved = {0};
-    wk_saved_learner_config which = {.directory = j->directory,
-                                     .step = (int64_t)step,
-                                     .device = j->v->device,
-                                     .threads = j->threads,
-                                     .code = &j->code};
+    wk_weights_choice which = {
+        .step = (int64_t)step, .device = j->v->device, .threads = j->threads};
     WK_TRY(choose_weights(j, step, plain, &which.kind, err));
     if (j->n_tasks == 0 && !j->all) which.tasks = "none";
     wk_model_error_result result = {
-        .origin = wk_evaluation_origin(&j->config, j->world.domain, NULL, step, NULL),
+        .origin = wk_evaluation_origin(&j->run.config, j->run.world.domain, NULL, step, NULL),
         .environments = j->v->envs,
         .steps = j->v->steps,
         .seed = j->v->seed};
-    wk_status status = wk_saved_learner_open(&which, &saved, err);
-    if (status == WK_OK) status = add_measures(j, &saved, &result, err);
+    wk_status status = wk_saved_run_load(&j->run, &which, err);
+    if (status == WK_OK) status = add_measures(j, &result, err);
     if (status == WK_OK) status = keep_result(j, &result, err);
     wk_model_error_free(&result);
-    wk_saved_learner_close(&saved);
     return status;
 }
 
 // A run that has no snapshot yet is looked at through its newest checkpoint.
-static wk_status measure_run(job *j, wk_error *err)
+static wk_status measure_run(job *j, const char *directory, wk_error *err)
 {
     uint64_t step;
     int64_t wanted = WK_STEP_LAST;
     bool all = strcmp(j->v->snapshot, "all") == 0;
-    WK_TRY(wk_saved_run_read_config(j->directory, &j->config, err));
-    WK_TRY(wk_run_plugins_open_saved(j->directory, &j->config,
-                                     &(wk_named_plugins){.domain = j->v->plugin}, false, &j->log,
-                                     &j->code, err));
-    WK_TRY(wk_run_world_open(&j->config, &j->code, NULL, &j->world, err));
-    WK_TRY(wk_space_create(j->world.domain, false, &j->space, err));
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
+                                          .plugins = &(wk_named_plugins){.domain = j->v->plugin},
+                                          .log = &j->log};
+    WK_TRY(wk_saved_run_open(directory, &options, &j->run, err));
+    WK_TRY(wk_space_create(j->run.world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
     if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
     wk_steps steps = {0};
-    wk_status status = wk_weights_steps(j->directory, WK_WEIGHTS_SNAPSHOT, NULL, &steps, err);
+    wk_status status = wk_weights_steps(j->run.directory, WK_WEIGHTS_SNAPSHOT, NULL, &steps, err);
     bool none = steps.count == 0;
     for (size_t i = 0; all && status == WK_OK && i < steps.count; i++)
         status = measure_step(j, steps.items[i], WK_WEIGHTS_SNAPSHOT, err);
     wk_array_free(&steps);
     if (status != WK_OK || (all && !none)) return status;
     if (none && wanted == WK_STEP_LAST) {
-        WK_TRY(wk_checkpoint_newest(j->directory, &step, err));
+        WK_TRY(wk_checkpoint_newest(j->run.directory, &step, err));
         return measure_step(j, step, WK_WEIGHTS_CHECKPOINT, err);
     }
-    WK_TRY(wk_weights_find(j->directory, WK_WEIGHTS_SNAPSHOT, wanted, NULL, &step, err));
+    WK_TRY(wk_weights_find(j->run.directory, WK_WEIGHTS_SNAPSHOT, wanted, NULL, &step, err));
     return measure_step(j, step, WK_WEIGHTS_SNAPSHOT, err);
 }
 
 static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
 {
     for (int i = 0; i < cli->words.count; i++) {
-        j->directory = cli->words.items[i];
-        wk_status status = measure_run(j, err);
+        wk_status status = measure_run(j, cli->words.items[i], err);
         wk_space_destroy(j->space);
-        wk_run_plugins_close(&j->code);
+        wk_saved_run_close(&j->run);
         j->space = NULL;
-        j->world = (wk_run_world){0};
         if (status != WK_OK) return status;
     }
     return WK_OK;

@@ -3,7 +3,7 @@
 #include "cli/snapshot_arg.h"
 #include "eval/evaluate.h"
 #include "eval/open_loop.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "run/space.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,8 +42,7 @@ static const wk_arg args[] = {
 typedef struct show {
     openloop_values v;
     wk_log log;
-    wk_run_plugins code;
-    wk_saved_learner saved;
+    wk_saved_run run;
     int policy; // of the learner, for anything but random actions
     bool random;
     wk_open_loop *loop;
@@ -55,27 +54,25 @@ static wk_status open_run(show *s, const char *directory, int threads, wk_error 
     const char *policy = s->v.policy;
     uint64_t step;
     int64_t wanted;
-    wk_run_config told;
-    WK_TRY(wk_saved_run_read_config(directory, &told, err));
-    WK_TRY(wk_run_plugins_open_saved(directory, &told, &(wk_named_plugins){.domain = s->v.plugin},
-                                     false, &s->log, &s->code, err));
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
+                                          .plugins = &(wk_named_plugins){.domain = s->v.plugin},
+                                          .log = &s->log};
+    WK_TRY(wk_saved_run_open(directory, &options, &s->run, err));
     bool task = strcmp(policy, "random") != 0 && strcmp(policy, "explore") != 0;
     WK_TRY(wk_snapshot_arg(s->v.snapshot, &wanted, err));
     bool adapted =
         task && wk_weights_find(directory, WK_WEIGHTS_ADAPTED, wanted, NULL, &step, NULL) == WK_OK;
-    wk_saved_learner_config config = {.directory = directory,
-                                      .kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
+    const wk_weights_choice choice = {.kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
                                       .step = wanted,
                                       .device = s->v.device,
-                                      .threads = threads,
-                                      .code = &s->code};
-    WK_TRY(wk_saved_learner_open(&config, &s->saved, err));
+                                      .threads = threads};
+    WK_TRY(wk_saved_run_load(&s->run, &choice, err));
     s->random = strcmp(policy, "random") == 0;
     s->policy = WK_POLICY_EXPLORE;
     if (!task) return WK_OK;
     int number;
-    WK_TRY(wk_domain_task(s->saved.world.domain, policy, &number, err));
-    return wk_saved_learner_policy(&s->saved, number, &s->policy, err);
+    WK_TRY(wk_domain_task(s->run.world.domain, policy, &number, err));
+    return wk_saved_run_policy(&s->run, number, &s->policy, err);
 }
 
 static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err)
@@ -90,24 +87,24 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
 
 static wk_status play(show *s, int threads, wk_error *err)
 {
-    const wk_domain *domain = s->saved.world.domain;
+    const wk_domain *domain = s->run.world.domain;
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     wk_eval_episode episodes[SEQUENCES];
     int count;
     wk_run_thetas thetas;
-    WK_TRY(wk_run_config_thetas(&s->saved.config, domain, &thetas, err));
+    WK_TRY(wk_run_config_thetas(&s->run.config, domain, &thetas, err));
     const wk_case *train = wk_run_thetas_case(&thetas);
     const char *set = s->v.set ? s->v.set : train ? train->name : WK_EVAL_DR;
     WK_TRY(wk_eval_cases(domain, train, set, SEQUENCES, cases, &count, err));
     if (count != 1) return wk_fail(err, WK_E_INPUT, "--case '%s': give one case", set);
     cases[0].episodes = SEQUENCES;
-    int task = s->policy >= 0 ? s->saved.tasks[s->policy] : WK_EVAL_ANY_TASK;
+    int task = s->policy >= 0 ? s->run.weights.tasks[s->policy] : WK_EVAL_ANY_TASK;
     if (!wk_eval_case_fits(domain, task, &cases[0]))
         return wk_fail(err, WK_E_INPUT, "case '%s' has no worlds of task '%s'", set, s->v.policy);
     wk_eval_config config = {.domain = domain,
-                             .options = s->saved.world.options,
+                             .options = s->run.world.options,
                              .task = task,
-                             .learner = s->random ? NULL : s->saved.learner,
+                             .learner = s->random ? NULL : s->run.weights.learner,
                              .policy = s->policy,
                              .mode = s->policy == WK_POLICY_EXPLORE ? WK_ACT_SAMPLE : WK_ACT_MODE,
                              .cases = cases,
@@ -139,14 +136,14 @@ static wk_status write_pictures(show *s, wk_error *err)
 static wk_status make(show *s, const char *directory, int threads, wk_error *err)
 {
     WK_TRY(open_run(s, directory, threads, err));
-    int whole = s->saved.world.domain->episode_steps + 1;
+    int whole = s->run.world.domain->episode_steps + 1;
     if (s->v.steps > whole) s->v.steps = whole;
     if (s->v.context >= s->v.steps)
         return wk_fail(err, WK_E_INPUT,
                        "--context %d of %d frames leaves nothing to imagine; see fewer",
                        s->v.context, s->v.steps);
-    WK_TRY(
-        wk_open_loop_create(s->saved.learner, SEQUENCES, s->v.steps, s->v.context, &s->loop, err));
+    WK_TRY(wk_open_loop_create(s->run.weights.learner, SEQUENCES, s->v.steps, s->v.context,
+                               &s->loop, err));
     WK_TRY(play(s, threads, err));
     WK_TRY(wk_open_loop_run(s->loop, err));
     return write_pictures(s, err);
@@ -164,10 +161,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         wk_text_printf(&text,
                        "%d sequences of %d frames, of which the model of step %" PRIu64
                        " sees %d: %s, and a still as .png\n",
-                       SEQUENCES, s.v.steps, s.saved.step, s.v.context, s.v.out);
+                       SEQUENCES, s.v.steps, s.run.weights.step, s.v.context, s.v.out);
     wk_open_loop_destroy(s.loop);
-    wk_saved_learner_close(&s.saved);
-    wk_run_plugins_close(&s.code);
+    wk_saved_run_close(&s.run);
     if (status == WK_OK) return wk_cli_print(&text, err);
     return status;
 }

@@ -58,16 +58,16 @@ static wk_status check(const train_values *v, const wk_log *log, wk_merged_confi
 static wk_status train(wk_cli *cli, const train_values *v, wk_run_plugins *code, wk_error *err)
 {
     static wk_merged_config merged;
-    wk_long_run around;
+    wk_cli_run around;
     const wk_log log = wk_cli_log(cli);
     WK_TRY(check(v, &log, &merged, code, err));
     if (cli->threads > 0) merged.config.env_threads = cli->threads;
 
-    wk_long_run_begin(cli, &around);
-    around.control.code = code;
+    wk_cli_run_begin(cli, &around);
+    const wk_train_extras extras = {.code = code};
     wk_run_end end = WK_RUN_FINISHED;
-    WK_TRY(wk_train(&merged.config, v->directory, &around.control, &end, err));
-    return wk_long_run_end(cli, end, v->directory, err);
+    WK_TRY(wk_train(&merged.config, v->directory, &extras, &around.control, &end, err));
+    return wk_cli_run_end(cli, end, v->directory, err);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void wk_log_name(uint64_t number, char name[WK_LOG_NAME_MAX])
@@ -75,6 +76,9 @@ wk_status wk_log_write(int fd, const char *path, uint64_t offset, const void *by
 
 wk_status wk_log_truncate(int fd, const char *path, uint64_t size, wk_error *err)
 {
+    struct stat info;
+    if (fstat(fd, &info) != 0) return wk_file_error(err, "cannot read", path);
+    if (info.st_size == (off_t)size) return WK_OK; // not even its time changes
     return ftruncate(fd, (off_t)size) != 0 ? wk_file_error(err, "cannot shorten", path) : WK_OK;
 }
 

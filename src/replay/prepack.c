@@ -3,7 +3,7 @@
 #include "replay/replay.h"
 #include "replay/store.h"
 
-#include <string.h>
+#include <assert.h>
 
 static size_t align64(size_t size)
 {
@@ -43,28 +43,6 @@ const void *wk_replay_take_prepacked(wk_replay *replay, const wk_slot *slot, siz
     return prepacked->count == count ? block_of(prepacked) : NULL;
 }
 
-static bool same_numbers(const float *stored, const float *given, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (memcmp(&stored[i], given ? &given[i] : &(float){0}, sizeof *stored) != 0) return false;
-    return true;
-}
-
-void wk_replay_check_prepacked(wk_replay *replay, const wk_slot *slot, const wk_replay_row *row)
-{
-    wk_prepacked *prepacked = find(replay, slot);
-    if (!prepacked) return;
-    size_t i = slot->count, A = (size_t)replay->shape.action_size;
-    size_t K = (size_t)replay->shape.n_tasks;
-    const wk_block_rows *rows = &slot->rows;
-    bool same = prepacked->count == i + 1 && rows->flags[i] == row->flags &&
-                same_numbers(rows->actions + i * A, row->action, A) &&
-                same_numbers(rows->rewards + i * K, row->rewards, K) &&
-                same_numbers(rows->completion + i * K, row->completion, K) &&
-                memcmp(rows->images + i * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES) == 0;
-    if (!same) prepacked->slot = NULL;
-}
-
 static void pack(void *context, size_t i, int thread)
 {
     (void)thread;
@@ -82,15 +60,16 @@ static bool fills_block(const wk_slot *slot, const wk_replay_row *row)
     return slot->count + 1 == WK_BLOCK_ROWS || (row->flags & WK_IS_LAST);
 }
 
-void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows)
+void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows, size_t n_rows)
 {
     size_t count = 0, max = (size_t)wk_pool_threads(replay->config.pool);
     if (max < 2) return;
     for (size_t i = 0; i < max; i++)
         entry(replay, i)->slot = NULL;
-    for (int i = 0; i < replay->config.slots && count < max; i++) {
-        wk_slot *slot = &replay->slots[i];
+    for (size_t i = 0; i < n_rows && count < max; i++) {
+        wk_slot *slot = &replay->slots[rows[i].slot];
         if (!fills_block(slot, &rows[i])) continue;
+        assert(!find(replay, slot)); // one row for each slot
         wk_replay_stage_row(replay, slot, &rows[i]);
         *entry(replay, count++) = (wk_prepacked){slot, slot->count + 1, 0};
     }

@@ -409,7 +409,6 @@ static wk_status stage_row(wk_replay *replay, wk_slot *slot, const wk_replay_row
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
     size_t K = (size_t)replay->shape.n_tasks;
     wk_block_rows *rows = &slot->rows;
-    wk_replay_check_prepacked(replay, slot, row);
     wk_replay_stage_row(replay, slot, row);
     wk_block_view view = {rows->actions + i * A,
                           rows->rewards + i * K,
@@ -488,16 +487,15 @@ static wk_status require_episode(const wk_replay *replay, int slot, wk_error *er
                    slot);
 }
 
-wk_status wk_replay_append(wk_replay *replay, int slot_index, const wk_replay_row *row,
-                           wk_error *err)
+static wk_status append_row(wk_replay *replay, const wk_replay_row *row, wk_error *err)
 {
-    WK_TRY(require_episode(replay, slot_index, err));
-    wk_slot *slot = &replay->slots[slot_index];
+    WK_TRY(require_episode(replay, row->slot, err));
+    wk_slot *slot = &replay->slots[row->slot];
     wk_stored_episode *episode = slot->episode;
     bool ended = (row->flags & WK_IS_LAST) != 0;
     uint64_t more_steps = episode->info.rows > 0;
     if (episode->info.rows == UINT32_MAX)
-        return wk_fail(err, WK_E_INPUT, "replay: the episode of slot %d is too long", slot_index);
+        return wk_fail(err, WK_E_INPUT, "replay: the episode of slot %d is too long", row->slot);
     WK_TRY(stage_row(replay, slot, row, err));
     while (replay->stats.steps + more_steps > replay->config.capacity)
         WK_TRY(evict_oldest(replay, false, err));
@@ -526,6 +524,24 @@ wk_status wk_replay_end(wk_replay *replay, int slot_index, wk_error *err)
     else
         WK_TRY(record_rows(replay, slot, 0, true, false, NULL, 0, err));
     wk_replay_finish_episode(replay, episode);
+    return WK_OK;
+}
+
+static wk_status add_row(wk_replay *replay, const wk_replay_row *row, wk_error *err)
+{
+    assert(row->slot >= 0 && row->slot < replay->config.slots);
+    if (!row->image) return wk_replay_end(replay, row->slot, err);
+    if ((row->flags & WK_IS_FIRST) && !replay->slots[row->slot].episode)
+        WK_TRY(wk_replay_begin(replay, row->slot, row->theta, row->space, err));
+    return append_row(replay, row, err);
+}
+
+wk_status wk_replay_append(wk_replay *replay, const wk_replay_row *rows, size_t count,
+                           wk_error *err)
+{
+    wk_replay_prepack(replay, rows, count);
+    for (size_t i = 0; i < count; i++)
+        WK_TRY(add_row(replay, &rows[i], err));
     return WK_OK;
 }
 

@@ -1,11 +1,10 @@
 // The replay buffer: whole episodes in compressed memory, and uniform sampling of sequences.
 //
-// Environments write into slots. A slot holds one running episode: begin it, append its rows (the
-// reset's observation first), and it ends with the row that has WK_IS_LAST, or by wk_replay_end.
-// Whole episodes, the oldest finished one first, are dropped when the capacity in agent steps or
-// the memory would be exceeded. What is stored depends only on the calls made, never on threads,
-// time or addresses. One thread at a time may use a store; sampling spreads over the pool by
-// itself.
+// Environments write into slots. A slot holds one running episode: it begins with a row that has
+// WK_IS_FIRST (the reset's observation) and ends with one that has WK_IS_LAST. Whole episodes, the
+// oldest finished one first, are dropped when the capacity in agent steps or the memory would be
+// exceeded. What is stored depends only on the calls made, never on threads, time or addresses. One
+// thread at a time may use a store; sampling spreads over the pool by itself.
 #ifndef WK_REPLAY_REPLAY_H
 #define WK_REPLAY_REPLAY_H
 
@@ -40,30 +39,28 @@ const wk_replay_config *wk_replay_settings(const wk_replay *replay);
 
 /// One observation with what led to it.
 typedef struct wk_replay_row {
-    const uint8_t *image;    // [64,64,3]
+    int slot;
+    const uint8_t *image;    // [64,64,3]; NULL: no row, the slot's episode ends with the one before
     const float *action;     // [A], the action that led here; NULL: zeros, as the first row must be
     const float *rewards;    // [K], received on arriving
     const float *completion; // [K]; NULL: zeros
     uint8_t flags;           // WK_IS_* bits; WK_IS_FIRST on the first row and on no other
+    // Of the first row: θ [P] of the episode and its index in its wk_space, or -1.
+    const double *theta;
+    int64_t space;
 } wk_replay_row;
 
-/// Starts an episode of θ [P] in a slot without one. `space` is θ's index in its wk_space, or -1.
-wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int64_t space,
-                          wk_error *err);
-/// Adds a row to the slot's episode. A failed call adds nothing; it may be made again.
-wk_status wk_replay_append(wk_replay *replay, int slot, const wk_replay_row *row, wk_error *err);
-/// Prepacks, on all threads of the pool, the blocks that will be full when these rows [slots], by
-/// slot, are appended; rows without an image are skipped. Nothing is stored, but appending the same
-/// rows next is then quick. Blocks of several slots usually fill up at the same time.
-void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows);
-/// Ends the slot's episode without WK_IS_LAST (the run stops); one without rows is dropped.
-wk_status wk_replay_end(wk_replay *replay, int slot, wk_error *err);
+/// Adds rows in their order, at most one for each slot: what a vector of environments shows after a
+/// step. The blocks they fill are packed on all threads of the pool. After a failure the rows
+/// before the one at fault are stored and nothing of it is: the call may be made again from there.
+wk_status wk_replay_append(wk_replay *replay, const wk_replay_row *rows, size_t count,
+                           wk_error *err);
 /// Whether the slot has a running episode.
 bool wk_replay_running(const wk_replay *replay, int slot);
 
 /// An episode; valid until the next change of the store.
 typedef struct wk_replay_episode {
-    uint64_t id;         // counts from 0 in the order of wk_replay_begin
+    uint64_t id;         // counts from 0 in the order in which they begin
     int slot;            // where it runs; -1 when finished
     uint32_t rows;       // steps + 1
     int64_t space;       // index of θ, or -1

@@ -89,6 +89,12 @@ wk_status wk_replay_restore_begin(wk_replay *replay, const wk_replay_episode *ep
 wk_status wk_replay_restore_rows(wk_replay *replay, const wk_rows_record *record, wk_error *err);
 void wk_replay_restore_evict(wk_replay *replay, uint64_t id);
 
+/// Steps of appending: an episode begins in a slot without one; it ends without WK_IS_LAST (one
+/// that has no rows is dropped).
+wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int64_t space,
+                          wk_error *err);
+wk_status wk_replay_end(wk_replay *replay, int slot, wk_error *err);
+
 /// Steps shared by appending and rebuilding.
 wk_status wk_replay_add_episode(wk_replay *replay, const wk_replay_episode *episode, wk_error *err);
 void wk_replay_drop_episode(wk_replay *replay, wk_stored_episode *episode);
@@ -97,13 +103,15 @@ void wk_replay_put_block(wk_replay *replay, wk_stored_episode *episode, const vo
                          size_t size, size_t count);
 void wk_replay_finish_episode(wk_replay *replay, wk_stored_episode *episode);
 
+/// Packs, on all threads of the pool, the blocks that will be full when these rows are appended;
+/// rows without an image are skipped. Nothing is stored, but appending the same rows next is then
+/// quick. Blocks of several slots usually fill up at the same time.
+void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows, size_t count);
 /// Bytes of a wk_prepacked with its block and scratch.
 size_t wk_prepacked_bytes(const wk_row_shape *shape);
 /// The slot's prepacked block of `count` rows, which is consumed; NULL: none.
 const void *wk_replay_take_prepacked(wk_replay *replay, const wk_slot *slot, size_t count,
                                      size_t *size);
-/// Drops the slot's prepacked block if its last row is not this one.
-void wk_replay_check_prepacked(wk_replay *replay, const wk_slot *slot, const wk_replay_row *row);
 /// Writes a row after those of the slot without counting it.
 void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay_row *row);
 

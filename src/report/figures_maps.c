@@ -11,8 +11,8 @@
 static wk_status read_map(const wk_report_run *run, wk_heatmap *out, wk_error *err)
 {
     wk_saved_run saved = {0};
-    wk_status status = wk_saved_run_open(run->directory, &saved, err);
-    if (status == WK_OK) status = wk_saved_run_curriculum(&saved, err);
+    const wk_saved_run_options options = {.depth = WK_SAVED_CURRICULUM};
+    wk_status status = wk_saved_run_open(run->directory, &options, &saved, err);
     if (status == WK_OK)
         status = wk_heatmap_create(saved.world.domain, saved.space, saved.curriculum, out, err);
     wk_saved_run_close(&saved);

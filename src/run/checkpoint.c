@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "nn/safetensors.h"
-#include "run/checkpoint_files.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,10 +153,7 @@ wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const w
     char *bytes;
     wk_run_header head;
     WK_TRY(read_one(directory, step, &bytes, &head, err));
-    wk_run_state state = {.count = (int)head.running,
-                          .domain = domain,
-                          .note_size = WK_CHECKPOINT_NOTE_BYTES,
-                          .curriculum = curriculum};
+    wk_run_state state = {.count = (int)head.running, .domain = domain, .curriculum = curriculum};
     wk_status status = head.running <= INT32_MAX
                            ? wk_run_file_read_curriculum(bytes, (size_t)head.size, &state, err)
                            : wk_fail(err, WK_E_FORMAT, "%" PRIu64 " environments", head.running);

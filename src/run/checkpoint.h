@@ -4,9 +4,13 @@
 #ifndef WK_RUN_CHECKPOINT_H
 #define WK_RUN_CHECKPOINT_H
 
-#include "replay/log.h"
+#include "run/run_file.h"
 #include "run/steps.h"
-#include "waker/curriculum.h"
+
+/// In the directory of a run, and in that of a checkpoint.
+#define WK_CHECKPOINT_FOLDER "checkpoints"
+#define WK_CHECKPOINT_RUN_FILE "run.bin"
+#define WK_CHECKPOINT_LEARNER_FILE "learner.safetensors"
 
 /// Adds the agent steps of the checkpoints of a run, the oldest first; a run without any is fine.
 wk_status wk_checkpoint_list(const char *directory, wk_steps *out, wk_error *err);
@@ -24,6 +28,10 @@ typedef struct wk_checkpoint_summary {
 } wk_checkpoint_summary;
 wk_status wk_checkpoint_summarize(const char *directory, uint64_t step, wk_checkpoint_summary *out,
                                   wk_error *err);
+
+/// Reads and checks run.bin of the checkpoint in `folder`; `bytes` is malloc'd.
+wk_status wk_checkpoint_read(const wk_dir *folder, char **bytes, wk_run_header *head,
+                             wk_error *err);
 
 /// Verifies every checksum of it, and of the replay log up to its mark.
 wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *err);

@@ -1,10 +1,7 @@
 #include "run/data_cutoff.h"
 
-#include "config/parts.h"
-#include "run/checkpoint.h"
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,26 +52,6 @@ wk_status wk_data_cutoff_parse(const char *text, wk_data_cutoff *out, wk_error *
     if (parse(text, out)) return WK_OK;
     return wk_fail(err, WK_E_FORMAT, "'%.40s' does not say which episodes had been collected",
                    text);
-}
-
-wk_status wk_run_data_open(const char *directory, const wk_run_config *config,
-                           const wk_domain *domain, wk_pool *pool, wk_replay **out, wk_error *err)
-{
-    uint64_t step;
-    wk_checkpoint_summary newest;
-    WK_TRY(wk_checkpoint_newest(directory, &step, err));
-    WK_TRY(wk_checkpoint_summarize(directory, step, &newest, err));
-    wk_replay_config sizes = wk_run_config_replay(config, domain);
-    sizes.pool = pool;
-    WK_TRY(wk_replay_create(&sizes, out, err));
-    char path[4096];
-    snprintf(path, sizeof path, "%s/replay", directory);
-    wk_status status = wk_replay_log_read(path, &newest.replay, *out, err);
-    if (status == WK_OK) return WK_OK;
-    wk_replay_destroy(*out);
-    *out = NULL;
-    wk_fail_context(err, "the data of the run in '%s'", directory);
-    return status;
 }
 
 static bool within(const wk_data_cutoff *cutoff, uint64_t episode)

@@ -5,7 +5,6 @@
 #define WK_RUN_DATA_CUTOFF_H
 
 #include "base/text.h"
-#include "config/config.h"
 #include "replay/replay.h"
 
 enum { WK_DATA_CUTOFF_RUNNING_MAX = 1024 };
@@ -23,12 +22,6 @@ wk_data_cutoff wk_data_cutoff_now(const wk_replay *replay);
 /// As text, "40 less 37,38,39", and back.
 void wk_data_cutoff_print(const wk_data_cutoff *cutoff, wk_text *out);
 wk_status wk_data_cutoff_parse(const char *text, wk_data_cutoff *out, wk_error *err);
-
-/// Rebuilds the store of the run in `directory` at its newest checkpoint. Read-only, so it is safe
-/// while a process trains there. `config` and `domain` are the run's; `pool` is borrowed for
-/// sampling.
-wk_status wk_run_data_open(const char *directory, const wk_run_config *config,
-                           const wk_domain *domain, wk_pool *pool, wk_replay **out, wk_error *err);
 
 /// Removes episodes beyond the cutoff.
 void wk_run_data_limit(wk_replay *replay, const wk_data_cutoff *cutoff);

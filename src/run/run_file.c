@@ -11,19 +11,32 @@ static const char MAGIC[8] = "WKRUN001";
 typedef struct part {
     void *bytes;
     size_t size;
+    size_t padding; // zeros behind it
 } part;
+_Static_assert(sizeof(wk_run_schedule) <= WK_RUN_SCHEDULE_BYTES, "a schedule must fit");
 
 enum { PARTS = 6 };
 
 static void list_parts(const wk_run_state *s, part parts[PARTS])
 {
     size_t n = (size_t)s->count;
-    parts[0] = (part){s->counters, sizeof *s->counters};
-    parts[1] = (part){s->running, n * sizeof *s->running};
-    parts[2] = (part){s->actions, n * (size_t)s->domain->action_size * sizeof *s->actions};
-    parts[3] = (part){s->images, n * WK_IMAGE_BYTES};
-    parts[4] = (part){s->first, n};
-    parts[5] = (part){s->note, s->note_size};
+    parts[0] = (part){s->counters, sizeof *s->counters, 0};
+    parts[1] = (part){s->running, n * sizeof *s->running, 0};
+    parts[2] = (part){s->actions, n * (size_t)s->domain->action_size * sizeof *s->actions, 0};
+    parts[3] = (part){s->images, n * WK_IMAGE_BYTES, 0};
+    parts[4] = (part){s->first, n, 0};
+    parts[5] =
+        (part){s->schedule, sizeof *s->schedule, WK_RUN_SCHEDULE_BYTES - sizeof *s->schedule};
+}
+
+static void put_zeros(wk_text *out, size_t size)
+{
+    static const char zeros[256];
+    for (size_t left = size; left > 0;) {
+        size_t some = left < sizeof zeros ? left : sizeof zeros;
+        wk_text_append(out, zeros, some);
+        left -= some;
+    }
 }
 
 // Room for a block of `size` bytes that the caller fills in; NULL when there is no memory.
@@ -32,12 +45,7 @@ static void *put_space(wk_text *out, size_t size)
     uint64_t length = size;
     wk_text_append(out, (const char *)&length, sizeof length);
     size_t at = out->length;
-    char zeros[256] = {0};
-    for (size_t left = size; left > 0;) {
-        size_t some = left < sizeof zeros ? left : sizeof zeros;
-        wk_text_append(out, zeros, some);
-        left -= some;
-    }
+    put_zeros(out, size);
     return out->failed ? NULL : out->chars + at;
 }
 
@@ -74,8 +82,10 @@ wk_status wk_run_file_write(const wk_run_state *s, uint64_t config, const wk_rep
     wk_text_append(out, (const char *)&head, sizeof head);
     part parts[PARTS];
     list_parts(s, parts);
-    for (int i = 0; i < PARTS; i++)
+    for (int i = 0; i < PARTS; i++) {
         wk_text_append(out, parts[i].bytes, parts[i].size);
+        put_zeros(out, parts[i].padding);
+    }
     void *room = put_space(out, wk_curriculum_state_size(s->curriculum));
     if (room) wk_curriculum_save(s->curriculum, room);
     if (s->acting_size > 0) {
@@ -194,6 +204,7 @@ wk_status wk_run_file_read(const void *bytes, size_t size, const wk_run_state *s
     for (int i = 0; i < PARTS; i++) {
         const void *source = take(&r, parts[i].size);
         if (source) memcpy(parts[i].bytes, source, parts[i].size);
+        take(&r, parts[i].padding);
     }
     const char *fault = r.failed ? NULL : fault_of(s);
     if (fault) return wk_fail(err, WK_E_FORMAT, "the checkpoint contradicts itself: %s", fault);
@@ -229,7 +240,7 @@ wk_status wk_run_file_read_curriculum(const void *bytes, size_t size, const wk_r
     part parts[PARTS];
     list_parts(s, parts);
     for (int i = 0; i < PARTS; i++)
-        take(&r, parts[i].size);
+        take(&r, parts[i].size + parts[i].padding);
     const void *block = take_block(&r, &size);
     if (block) return wk_curriculum_load(s->curriculum, block, size, err);
     return wk_fail(err, WK_E_FORMAT, "the checkpoint does not fit the configuration beside it");

@@ -1,7 +1,7 @@
 // run.bin: what a checkpoint holds besides the weights, as bytes and back.
 //
 //   header        magic, size of the file, hash of the configuration, environments, replay mark
-//   plain memory  counters, running episodes, actions, images, first flags, the caller's note
+//   plain memory  counters, running episodes, actions, images, first flags, the schedule
 //   blocks        curriculum; recurrent states (where a policy acts); one for each environment,
 //                 empty where none runs. Each is a length of 8 bytes and that many bytes
 //   checksum      CRC-32C of all before it
@@ -12,11 +12,9 @@
 #define WK_RUN_RUN_FILE_H
 
 #include "base/text.h"
+#include "log/metrics.h"
 #include "replay/log.h"
 #include "waker/curriculum.h"
-
-/// Bytes of the caller's note.
-enum { WK_CHECKPOINT_NOTE_BYTES = 512 };
 
 /// Everything that changes and is small: one struct, saved as it is.
 typedef struct wk_trainer_counters {
@@ -34,6 +32,16 @@ typedef struct wk_running_episode {
     float returns[WK_TASKS_MAX];
     float completion[WK_TASKS_MAX];
 } wk_running_episode;
+
+/// Where the logs of a run end, and the agent steps at which something is due next.
+typedef struct wk_run_schedule {
+    wk_metrics_mark metrics;
+    int64_t next_log, next_snapshot, next_images, next_eval;
+    int64_t last_eval; // that was finished
+} wk_run_schedule;
+
+/// Bytes of a schedule in the file; the rest is zero.
+enum { WK_RUN_SCHEDULE_BYTES = 512 };
 
 /// What the file begins with.
 typedef struct wk_run_header {
@@ -54,8 +62,7 @@ typedef struct wk_run_state {
     float *actions;              // [count,A]
     uint8_t *images;             // [count,64,64,3]
     uint8_t *first;              // [count]
-    void *note;
-    size_t note_size;
+    wk_run_schedule *schedule;
     wk_curriculum *curriculum;
     void *acting; // recurrent states; their size is 0 where no policy acts
     size_t acting_size;

@@ -1,9 +1,35 @@
 #include "run/saved_run.h"
 
+#include "base/file.h"
+#include "config/parts.h"
 #include "run/curriculum.h"
-#include "run/saved_learner.h"
 #include "run/space.h"
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static wk_status read_config(wk_saved_run *run, wk_error *err)
+{
+    char path[WK_WEIGHTS_PATH_MAX];
+    snprintf(path, sizeof path, "%s/config.yaml", run->directory);
+    if (!wk_path_exists(path))
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "'%s' holds no run (no config.yaml); give the directory that 'waker train "
+                       "--logdir' was given",
+                       run->directory);
+    return wk_run_config_read(path, &run->config, err);
+}
+
+static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *options, wk_error *err)
+{
+    if (!options->plugins) {
+        WK_TRY(wk_plugin_record_read(run->directory, &run->record, err));
+        return wk_run_world_open(&run->config, NULL, &run->record, &run->world, err);
+    }
+    WK_TRY(wk_run_plugins_open_saved(run->directory, &run->config, options->plugins, options->rule,
+                                     options->log, &run->code, err));
+    return wk_run_world_open(&run->config, &run->code, NULL, &run->world, err);
+}
 
 static wk_status check_config(const wk_saved_run *run, wk_error *err)
 {
@@ -14,29 +40,122 @@ static wk_status check_config(const wk_saved_run *run, wk_error *err)
                    run->step, run->directory);
 }
 
-wk_status wk_saved_run_open(const char *directory, wk_saved_run *run, wk_error *err)
+static wk_status open_checkpoint(wk_saved_run *run, wk_error *err)
 {
-    run->directory = directory;
-    WK_TRY(wk_saved_run_read_config(directory, &run->config, err));
-    WK_TRY(wk_checkpoint_newest(directory, &run->step, err));
-    WK_TRY(wk_checkpoint_summarize(directory, run->step, &run->at, err));
-    WK_TRY(wk_plugin_record_read(directory, &run->record, err));
-    WK_TRY(wk_run_world_open(&run->config, NULL, &run->record, &run->world, err));
+    WK_TRY(wk_checkpoint_newest(run->directory, &run->step, err));
+    WK_TRY(wk_checkpoint_summarize(run->directory, run->step, &run->at, err));
     WK_TRY(check_config(run, err));
     return wk_run_space_create(&run->config, &run->world, &run->space, err);
 }
 
-wk_status wk_saved_run_curriculum(wk_saved_run *run, wk_error *err)
+static wk_status open_curriculum(wk_saved_run *run, wk_error *err)
 {
     const wk_domain *domain = run->world.domain;
-    WK_TRY(wk_run_curriculum_create(&run->config, NULL, &run->record, domain, run->space,
+    WK_TRY(wk_run_curriculum_create(&run->config, &run->code, &run->record, domain, run->space,
                                     &run->curriculum, err));
     return wk_checkpoint_curriculum(run->directory, run->step, domain, run->curriculum, err);
 }
 
+wk_status wk_saved_run_open(const char *directory, const wk_saved_run_options *options,
+                            wk_saved_run *run, wk_error *err)
+{
+    wk_saved_depth depth = options->depth;
+    run->directory = directory;
+    WK_TRY(read_config(run, err));
+    if (depth >= WK_SAVED_WORLD || options->weights) WK_TRY(open_world(run, options, err));
+    if (depth >= WK_SAVED_CHECKPOINT) WK_TRY(open_checkpoint(run, err));
+    if (depth >= WK_SAVED_CURRICULUM) WK_TRY(open_curriculum(run, err));
+    return options->weights ? wk_saved_run_load(run, options->weights, err) : WK_OK;
+}
+
+static void unload(wk_saved_weights *w)
+{
+    wk_learner_destroy(w->learner);
+    wk_backend_destroy(w->backend);
+    wk_pool_destroy(w->pool);
+    *w = (wk_saved_weights){0};
+}
+
 void wk_saved_run_close(wk_saved_run *run)
 {
+    unload(&run->weights);
     wk_curriculum_destroy(run->curriculum);
     wk_space_destroy(run->space);
     wk_plugin_record_free(&run->record);
+    wk_run_plugins_close(&run->code);
+    *run = (wk_saved_run){0};
+}
+
+// Which tasks the learner gets: those requested, those the file names, or the run's.
+static wk_status choose_tasks(const wk_saved_run *run, const wk_weights_choice *choice,
+                              wk_saved_weights *w, wk_error *err)
+{
+    if (choice->tasks) {
+        if (strlen(choice->tasks) >= sizeof w->config.tasks)
+            return wk_fail(err, WK_E_INPUT, "tasks: '%.60s...' is too long", choice->tasks);
+        snprintf(w->config.tasks, sizeof w->config.tasks, "%s", choice->tasks);
+    } else if (w->kind == WK_WEIGHTS_ADAPTED || w->kind == WK_WEIGHTS_FINETUNED) {
+        WK_TRY(wk_weights_tasks(w->path, w->config.tasks, err));
+    }
+    return wk_run_config_tasks(&w->config, run->world.domain, w->tasks, &w->n_tasks, err);
+}
+
+static wk_status open_device(const wk_weights_choice *choice, wk_saved_weights *w, wk_error *err)
+{
+    if (choice->device) snprintf(w->config.device, sizeof w->config.device, "%s", choice->device);
+    if (choice->threads > 0) w->config.env_threads = choice->threads;
+    WK_TRY(wk_pool_create(w->config.env_threads, &w->pool, err));
+    return wk_device_open(w->config.device, w->config.precision, w->pool, &w->backend, &w->device,
+                          err);
+}
+
+wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, wk_error *err)
+{
+    wk_saved_weights *w = &run->weights;
+    wk_learner_config learner;
+    unload(w);
+    w->config = run->config;
+    if (choice->seed) w->config.seed = *choice->seed;
+    w->kind = choice->kind;
+    WK_TRY(wk_weights_find(run->directory, w->kind, choice->step, choice->task, &w->step, err));
+    wk_weights_path(run->directory, w->kind, w->step, choice->task, w->path);
+    WK_TRY(choose_tasks(run, choice, w, err));
+    WK_TRY(open_device(choice, w, err));
+    WK_TRY(wk_run_config_learner(&w->config, run->world.domain, &learner, err));
+    unsigned uses = choice->adapt ? WK_LEARNER_OBSERVES : 0;
+    WK_TRY(wk_learner_create_for(uses, &learner, w->backend, &w->learner, err));
+    bool policies = !choice->tasks && w->n_tasks > 0;
+    unsigned parts = WK_WEIGHTS_WORLD | (policies ? WK_WEIGHTS_TASKS : 0u);
+    return wk_learner_restore_weights(w->learner, w->path, parts, err);
+}
+
+wk_status wk_saved_run_policy(const wk_saved_run *run, int task, int *policy, wk_error *err)
+{
+    const wk_saved_weights *w = &run->weights;
+    for (int k = 0; k < w->n_tasks; k++) {
+        if (w->tasks[k] != task) continue;
+        *policy = k;
+        return WK_OK;
+    }
+    return wk_fail(err, WK_E_NOT_FOUND, "'%s' has no policy for task '%s'; it has: %s", w->path,
+                   run->world.domain->tasks[task].name, w->config.tasks);
+}
+
+wk_status wk_saved_run_data(const wk_saved_run *run, wk_pool *pool, wk_replay **out, wk_error *err)
+{
+    uint64_t step;
+    wk_checkpoint_summary newest;
+    WK_TRY(wk_checkpoint_newest(run->directory, &step, err));
+    WK_TRY(wk_checkpoint_summarize(run->directory, step, &newest, err));
+    wk_replay_config sizes = wk_run_config_replay(&run->config, run->world.domain);
+    sizes.pool = pool;
+    WK_TRY(wk_replay_create(&sizes, out, err));
+    char path[WK_WEIGHTS_PATH_MAX];
+    snprintf(path, sizeof path, "%s/replay", run->directory);
+    wk_status status = wk_replay_log_read(path, &newest.replay, *out, err);
+    if (status == WK_OK) return WK_OK;
+    wk_replay_destroy(*out);
+    *out = NULL;
+    wk_fail_context(err, "the data of the run in '%s'", run->directory);
+    return status;
 }

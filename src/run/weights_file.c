@@ -193,6 +193,36 @@ wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *or
     return status;
 }
 
+static const char *checksum_of(const wk_safetensors *file, const char *tensor)
+{
+    char key[512];
+    snprintf(key, sizeof key, "crc32c/%s", tensor);
+    return wk_safetensors_metadata(file, key);
+}
+
+static bool same_tensors(const wk_safetensors *a, const wk_safetensors *b)
+{
+    bool same = wk_safetensors_count(a) == wk_safetensors_count(b);
+    for (size_t i = 0; same && i < wk_safetensors_count(a); i++) {
+        const char *name = wk_safetensors_at(a, i)->name;
+        const char *x = checksum_of(a, name), *y = checksum_of(b, name);
+        same = x && y && strcmp(x, y) == 0;
+    }
+    return same;
+}
+
+wk_status wk_weights_same(const char *a, const char *b, bool *same, wk_error *err)
+{
+    wk_safetensors *x = NULL, *y = NULL;
+    *same = false;
+    wk_status status = wk_safetensors_open(a, &x, err);
+    if (status == WK_OK) status = wk_safetensors_open(b, &y, err);
+    if (status == WK_OK) *same = same_tensors(x, y);
+    wk_safetensors_close(x);
+    wk_safetensors_close(y);
+    return status == WK_E_NOT_FOUND || status == WK_E_FORMAT ? WK_OK : status;
+}
+
 // Opens a file and finds one of its labels; close the file also after a failure.
 static wk_status find_label(const char *path, const char *name, wk_safetensors **file,
                             const char **label, wk_error *err)

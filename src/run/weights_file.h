@@ -10,6 +10,7 @@
 #define WK_RUN_WEIGHTS_FILE_H
 
 #include "agent/learner.h"
+#include "config/config.h"
 #include "run/data_cutoff.h"
 #include "run/steps.h"
 
@@ -59,6 +60,10 @@ typedef struct wk_weights_origin {
 /// Writes a learner's weights with labels to `name` in `dir`.
 wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *origin,
                           const wk_dir *dir, const char *name, wk_error *err);
+
+/// Whether two files hold the same weights, by their checksums; labels may differ. A file that is
+/// missing or damaged is the same as none.
+wk_status wk_weights_same(const char *a, const char *b, bool *same, wk_error *err);
 
 /// The tasks a file of weights is labelled with, as the configuration's key "tasks" has them.
 wk_status wk_weights_tasks(const char *path, char tasks[WK_RUN_TEXT_MAX], wk_error *err);

@@ -2,17 +2,15 @@
 
 #include "base/rng.h"
 #include "run/config_check.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct finetune {
     const wk_finetune_config *config;
-    wk_run_config base; // the run's configuration
-    wk_run_config own;  // this one's
-    wk_run_plugins code;
-    wk_run_world world;
+    wk_saved_run run;                 // that it begins with
+    wk_run_config own;                // its own configuration
     uint64_t step;                    // of the world model
     char source[WK_WEIGHTS_PATH_MAX]; // weights to begin with,
     char tasks[WK_RUN_TEXT_MAX];      // the tasks they have policies for
@@ -48,7 +46,7 @@ static wk_status look_among(finetune *f, wk_weights_kind kind, wk_error *err)
 static wk_status find_policy(finetune *f, wk_error *err)
 {
     int task;
-    WK_TRY(wk_domain_task(f->world.domain, f->config->task, &task, err));
+    WK_TRY(wk_domain_task(f->run.world.domain, f->config->task, &task, err));
     wk_error adapted = {0}, alongside = {0};
     wk_status status = look_among(f, WK_WEIGHTS_ADAPTED, &adapted);
     if (status == WK_E_NOT_FOUND) status = look_among(f, WK_WEIGHTS_SNAPSHOT, &alongside);
@@ -59,7 +57,7 @@ static wk_status find_policy(finetune *f, wk_error *err)
 // Environments and weights draw from other streams than the run's did.
 static uint64_t own_seed(const finetune *f)
 {
-    wk_rng rng = wk_rng_stream(f->base.seed, "finetune", f->step);
+    wk_rng rng = wk_rng_stream(f->run.config.seed, "finetune", f->step);
     return f->config->seed ? *f->config->seed : wk_rng_u32(&rng);
 }
 
@@ -73,7 +71,7 @@ static wk_status make_config(finetune *f, wk_error *err)
 {
     const wk_finetune_config *c = f->config;
     wk_run_config *own = &f->own;
-    *own = f->base;
+    *own = f->run.config;
     own->seed = own_seed(f);
     own->steps = c->steps;
     own->minutes = 0;
@@ -87,7 +85,7 @@ static wk_status make_config(finetune *f, wk_error *err)
                  c->curriculum ? c->curriculum : "dr");
         own->curriculum_plugin[0] = 0;
     }
-    return wk_run_config_check(own, f->world.domain, err);
+    return wk_run_config_check(own, f->run.world.domain, err);
 }
 
 // Memory for the rows of one episode.
@@ -127,26 +125,28 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, episode_
     wk_replay_episode episode = wk_replay_at(from, i);
     const wk_replay_batch *b = &rows->batch;
     wk_replay_read(from, i, 0, episode.rows, b);
-    WK_TRY(wk_replay_begin(to, 0, episode.theta, episode.space, err));
     for (size_t t = 0; t < episode.rows; t++) {
-        wk_replay_row row = {.image = b->images + t * WK_IMAGE_BYTES,
+        wk_replay_row row = {.slot = 0,
+                             .image = b->images + t * WK_IMAGE_BYTES,
                              .action = t ? b->actions + t * rows->width : NULL,
                              .rewards = b->rewards + t * rows->tasks,
                              .completion = b->completion + t * rows->tasks,
-                             .flags = b->flags[t]};
-        WK_TRY(wk_replay_append(to, 0, &row, err));
+                             .flags = b->flags[t],
+                             .theta = episode.theta,
+                             .space = episode.space};
+        WK_TRY(wk_replay_append(to, &row, 1, err));
     }
-    return wk_replay_running(to, 0) ? wk_replay_end(to, 0, err) : WK_OK;
+    const wk_replay_row end = {.slot = 0};
+    return wk_replay_running(to, 0) ? wk_replay_append(to, &end, 1, err) : WK_OK;
 }
 
 static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)
 {
     wk_replay *from = NULL;
     episode_rows rows = {0};
-    const char *run = f->config->directory;
-    WK_TRY(wk_run_data_open(run, &f->base, f->world.domain, NULL, &from, err));
+    WK_TRY(wk_saved_run_data(&f->run, NULL, &from, err));
     wk_run_data_limit(from, &f->cutoff);
-    wk_status status = rows_create(f->world.domain, &rows, err);
+    wk_status status = rows_create(f->run.world.domain, &rows, err);
     for (size_t i = 0; i < wk_replay_count(from) && status == WK_OK; i++)
         status = copy_episode(from, i, to, &rows, err);
     rows_free(&rows);
@@ -167,21 +167,29 @@ static wk_status prepare(void *context, wk_trainer *trainer, wk_error *err)
 static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
 {
     finetune *f = context;
-    wk_weights_origin origin = {&f->own, f->world.domain, f->step, &f->cutoff};
+    wk_weights_origin origin = {&f->own, f->run.world.domain, f->step, &f->cutoff};
     return wk_weights_save(wk_trainer_learner(trainer), &origin, wk_trainer_directory(trainer),
                            "weights.safetensors", err);
 }
 
+// Weights of fewer steps may be there, when a longer run was killed before it wrote its own.
+static wk_status is_finished(void *context, wk_trainer *trainer, bool *out, wk_error *err)
+{
+    finetune *f = context;
+    char snapshot[WK_WEIGHTS_PATH_MAX];
+    wk_weights_path(wk_dir_path(wk_trainer_directory(trainer)), WK_WEIGHTS_SNAPSHOT,
+                    wk_trainer_progress(trainer).steps, NULL, snapshot);
+    return wk_weights_same(f->result, snapshot, out, err);
+}
+
 static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
 {
-    const char *run = f->config->directory;
-    WK_TRY(wk_saved_run_read_config(run, &f->base, err));
+    const wk_saved_run_options options = {
+        .depth = WK_SAVED_WORLD, .plugins = &f->config->named, .rule = own_rule(f), .log = log};
     if (f->config->named.rule && !own_rule(f))
         return wk_fail(err, WK_E_INPUT,
                        "--curriculum.plugin is the rule of the run: add --curriculum run");
-    WK_TRY(wk_run_plugins_open_saved(run, &f->base, &f->config->named, own_rule(f), log, &f->code,
-                                     err));
-    WK_TRY(wk_run_world_open(&f->base, &f->code, NULL, &f->world, err));
+    WK_TRY(wk_saved_run_open(f->config->directory, &options, &f->run, err));
     WK_TRY(find_policy(f, err));
     WK_TRY(wk_weights_data_cutoff(f->source, &f->cutoff, err));
     WK_TRY(make_config(f, err));
@@ -196,19 +204,19 @@ wk_status wk_finetune(const wk_finetune_config *config, const wk_run_control *co
     finetune *f = calloc(1, sizeof *f);
     if (!f) return wk_fail(err, WK_E_MEMORY, "no memory to fine-tune");
     f->config = config;
-    wk_run_control around = *control;
-    around.prepare = prepare;
-    around.finish = finish;
-    around.context = f;
-    around.code = &f->code;
+    const wk_train_extras extras = {.code = &f->run.code,
+                                    .prepare = prepare,
+                                    .finish = finish,
+                                    .is_finished = is_finished,
+                                    .context = f};
     wk_status status = open_parts(f, &control->log, err);
     if (status == WK_OK) {
         char folder[WK_WEIGHTS_PATH_MAX];
         snprintf(folder, sizeof folder, "%s", f->result);
         *strrchr(folder, '/') = 0;
-        status = wk_train(&f->own, folder, &around, end, err);
+        status = wk_train(&f->own, folder, &extras, control, end, err);
     }
-    wk_run_plugins_close(&f->code);
+    wk_saved_run_close(&f->run);
     free(f);
     return status;
 }

@@ -16,33 +16,24 @@
 #ifndef WK_TRAIN_TRAIN_H
 #define WK_TRAIN_TRAIN_H
 
-#include "base/log.h"
-#include "config/config.h"
-#include "log/status_line.h"
+#include "train/long_run.h"
 #include "train/trainer.h"
-#include <signal.h>
 
-/// Callbacks and controls of the caller. All zero runs silently to the end.
-typedef struct wk_run_control {
-    // Called before the first step of a new run, and when all steps are done; NULL: nothing more.
+/// What a run may have besides its configuration; all zero: nothing.
+typedef struct wk_train_extras {
+    const wk_run_plugins *code; // plug-ins the configuration names
+    // Called before the first step of a new run, and when all steps are done.
     wk_status (*prepare)(void *context, wk_trainer *trainer, wk_error *err);
     wk_status (*finish)(void *context, wk_trainer *trainer, wk_error *err);
-    void *context;                     // of the two
-    const volatile sig_atomic_t *stop; // nonzero: finish the iteration, save, return; NULL: never
-    wk_log log;                        // messages
-    wk_status_line *line;              // shows progress; NULL: none
-    const wk_run_plugins *code;        // plug-ins the configuration names; NULL: it names none
-} wk_run_control;
+    // Whether what `finish` makes of these steps is there already; set with it.
+    wk_status (*is_finished)(void *context, wk_trainer *trainer, bool *out, wk_error *err);
+    void *context; // of the three
+} wk_train_extras;
 
-/// Why a run ended.
-typedef enum wk_run_end {
-    WK_RUN_FINISHED,    // all steps are done
-    WK_RUN_INTERRUPTED, // *stop was set; saved, can go on
-    WK_RUN_OUT_OF_TIME, // config.minutes are over; saved, can go on
-} wk_run_end;
-
-/// Trains in `directory`, from the beginning or from its newest checkpoint.
+/// Trains in `directory`, from the beginning or from its newest checkpoint. `extras` may be NULL. A
+/// run that has done all it was to do is left as it is.
 wk_status wk_train(const wk_run_config *config, const char *directory,
-                   const wk_run_control *control, wk_run_end *end, wk_error *err);
+                   const wk_train_extras *extras, const wk_run_control *control, wk_run_end *end,
+                   wk_error *err);
 
 #endif

@@ -47,15 +47,6 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_trainer_make_replay(wk_trainer *t, wk_error *err)
-{
-    wk_replay_destroy(t->replay);
-    t->replay = NULL;
-    wk_replay_config config = wk_run_config_replay(&t->config, t->domain);
-    config.pool = t->pool;
-    return wk_replay_create(&config, &t->replay, err);
-}
-
 static wk_status allocate(wk_trainer *t, wk_error *err)
 {
     size_t n = (size_t)t->count, rows = (size_t)t->config.batch * (size_t)t->config.length;
@@ -74,14 +65,29 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-static wk_status open_replay(wk_trainer *t, wk_error *err)
+// What a checkpoint holds.
+static wk_checkpoint_parts parts_of(wk_trainer *t)
 {
-    WK_TRY(wk_trainer_resume(t, err));
-    if (t->replay_log) return WK_OK;
-    WK_TRY(wk_trainer_make_replay(t, err));
-    wk_replay_log_config log = {.in = t->directory, .directory = "replay"};
-    wk_replay_mark beginning = {0};
-    return wk_replay_log_open(&log, &beginning, t->replay, &t->replay_log, err);
+    return (wk_checkpoint_parts){
+        .config = &t->config,
+        .state = {.count = t->count,
+                  .domain = t->domain,
+                  .counters = &t->counters,
+                  .running = t->running,
+                  .actions = t->actions,
+                  .images = t->images,
+                  .first = t->first,
+                  .schedule = &t->schedule,
+                  .curriculum = t->curriculum,
+                  .acting = t->acting_state,
+                  .acting_size = t->acting ? wk_acting_state_size(t->acting) : 0,
+                  .vec = t->vec},
+        .acting = t->acting,
+        .learner = t->learner,
+        .replay = &t->replay,
+        .replay_log = &t->replay_log,
+        .pool = t->pool,
+        .space = t->space};
 }
 
 static wk_status build(wk_trainer *t, wk_error *err)
@@ -91,7 +97,8 @@ static wk_status build(wk_trainer *t, wk_error *err)
     WK_TRY(make_learner(t, err));
     bool upload; // known before anything is written
     WK_TRY(wk_trainer_choose_frame_placement(t, &upload, err));
-    WK_TRY(open_replay(t, err));
+    wk_checkpoint_parts parts = parts_of(t);
+    WK_TRY(wk_checkpoints_open(t->directory, &parts, &t->checkpoints, err));
     return upload ? wk_trainer_upload_frames(t, err) : WK_OK;
 }
 
@@ -114,7 +121,6 @@ wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_plugins
     t->config = *config;
     t->code = code;
     t->count = config->env_count;
-    t->resumed_from = -1;
     wk_status status = wk_dir_open(directory, ".", &t->directory, err);
     if (status == WK_OK) status = build(t, err);
     if (status != WK_OK) {
@@ -140,7 +146,7 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_curriculum_destroy(t->curriculum);
     wk_vec_destroy(t->vec);
     wk_space_destroy(t->space);
-    wk_dir_close(t->checkpoints);
+    wk_checkpoints_close(&t->checkpoints);
     wk_dir_close(t->directory);
     free(t->running);
     free(t->actions);
@@ -300,31 +306,36 @@ static void note_end(wk_trainer *t, int i, bool diverged)
     running->active = 0;
 }
 
-// Lists the new rows of all environments, and prepacks the blocks that they fill.
-static void list_rows(wk_trainer *t)
+// Appends what all environments showed to the replay. The last row of a diverged episode is not
+// kept: it has no image.
+static wk_status append_rows(wk_trainer *t, wk_error *err)
 {
     const wk_batch *b = wk_vec_batch(t->vec);
     size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
-    for (size_t i = 0; i < (size_t)t->count; i++)
+    for (size_t i = 0; i < (size_t)t->count; i++) {
+        bool first = b->flags[i] & WK_IS_FIRST, diverged = b->flags[i] & WK_IS_DIVERGED;
         t->rows[i] =
-            (wk_replay_row){.image = b->images + i * WK_IMAGE_BYTES,
-                            .action = b->flags[i] & WK_IS_FIRST ? NULL : t->actions + i * width,
+            (wk_replay_row){.slot = (int)i,
+                            .image = diverged && !first ? NULL : b->images + i * WK_IMAGE_BYTES,
+                            .action = first ? NULL : t->actions + i * width,
                             .rewards = b->rewards + i * tasks,
                             .completion = b->completion + i * tasks,
-                            .flags = b->flags[i]};
-    wk_replay_prepack(t->replay, t->rows);
+                            .flags = b->flags[i],
+                            .theta = t->running[i].theta,
+                            .space = (int64_t)t->running[i].space};
+    }
+    return wk_replay_append(t->replay, t->rows, (size_t)t->count, err);
 }
 
-// Stores the row of environment i. The last row of a diverged episode is not kept: it has no image.
-static wk_status store_row(wk_trainer *t, int i, wk_error *err)
+// Takes what environment i showed into its running episode, and as what it acts on next.
+static void follow(wk_trainer *t, int i)
 {
+    const wk_batch *b = wk_vec_batch(t->vec);
+    const wk_replay_row *row = &t->rows[i];
     wk_running_episode *running = &t->running[i];
     size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
-    wk_replay_row row = t->rows[i];
-    uint8_t flags = row.flags;
-    bool first = flags & WK_IS_FIRST, diverged = flags & WK_IS_DIVERGED;
+    bool first = row->flags & WK_IS_FIRST, diverged = row->flags & WK_IS_DIVERGED;
     if (first) {
-        WK_TRY(wk_replay_begin(t->replay, i, running->theta, (int64_t)running->space, err));
         memset(t->actions + (size_t)i * width, 0, width * sizeof *t->actions);
         running->active = 1;
     } else {
@@ -332,18 +343,14 @@ static wk_status store_row(wk_trainer *t, int i, wk_error *err)
         t->counters.steps++;
     }
     t->counters.diverged += diverged;
-    if (diverged && !first)
-        WK_TRY(wk_replay_end(t->replay, i, err));
-    else
-        WK_TRY(wk_replay_append(t->replay, i, &row, err));
     for (size_t k = 0; k < tasks; k++) {
-        running->returns[k] += first ? 0 : row.rewards[k];
-        running->completion[k] = row.completion[k];
+        running->returns[k] += first ? 0 : row->rewards[k];
+        running->completion[k] = row->completion[k];
     }
-    memcpy(t->images + (size_t)i * WK_IMAGE_BYTES, row.image, WK_IMAGE_BYTES);
+    size_t image = (size_t)i * WK_IMAGE_BYTES;
+    memcpy(t->images + image, b->images + image, WK_IMAGE_BYTES);
     t->first[i] = first;
-    if (flags & WK_IS_LAST) note_end(t, i, diverged);
-    return WK_OK;
+    if (row->flags & WK_IS_LAST) note_end(t, i, diverged);
 }
 
 // Stores what all environments showed, and draws the batch of the next update while the device
@@ -352,9 +359,9 @@ static wk_status store_rows(wk_trainer *t, wk_error *err)
 {
     double began = wk_clock_seconds();
     t->staged = false;
-    list_rows(t);
+    WK_TRY(append_rows(t, err));
     for (int i = 0; i < t->count; i++)
-        WK_TRY(store_row(t, i, err));
+        follow(t, i);
     wk_trainer_check_device_frames(t);
     t->times.store += wk_clock_seconds() - began;
     if (!t->open || !can_learn(t)) return WK_OK;
@@ -488,17 +495,22 @@ const char *wk_trainer_task_name(const wk_trainer *t, int k)
     return t->domain->tasks[t->tasks[k]].name;
 }
 
-void *wk_trainer_note(wk_trainer *t)
+wk_run_schedule *wk_trainer_schedule(wk_trainer *t)
 {
-    return t->note;
+    return &t->schedule;
+}
+
+wk_status wk_trainer_save(wk_trainer *t, wk_error *err)
+{
+    return wk_checkpoints_save(&t->checkpoints, err);
 }
 
 int64_t wk_trainer_resumed_from(const wk_trainer *t)
 {
-    return t->resumed_from;
+    return t->checkpoints.resumed_from;
 }
 
-const char *wk_trainer_resume_note(const wk_trainer *t)
+const char *wk_trainer_resume_trouble(const wk_trainer *t)
 {
-    return t->resume_note;
+    return t->checkpoints.trouble;
 }

@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "run/device.h"
 #include "run/plugins.h"
-#include "run/run_file.h"
+#include "run/save_resume.h"
 #include "waker/curriculum.h"
 
 typedef struct wk_trainer wk_trainer;
@@ -98,9 +98,8 @@ const char *wk_trainer_frame_placement(const wk_trainer *trainer, bool *device_f
 /// The domain's name of the learner's task k.
 const char *wk_trainer_task_name(const wk_trainer *trainer, int k);
 
-/// Bytes kept for the caller with the checkpoint (positions of logs), at most
-/// WK_CHECKPOINT_NOTE_BYTES.
-void *wk_trainer_note(wk_trainer *trainer);
+/// What the caller logs when; saved and resumed with the rest.
+wk_run_schedule *wk_trainer_schedule(wk_trainer *trainer);
 
 /// Writes a checkpoint under `directory`/checkpoints, durably, and removes those beyond
 /// config.checkpoint_keep.
@@ -109,6 +108,6 @@ wk_status wk_trainer_save(wk_trainer *trainer, wk_error *err);
 /// The step of the checkpoint this trainer was resumed from, or -1 for a new run; and why a newer
 /// one was not usable ("" when it was).
 int64_t wk_trainer_resumed_from(const wk_trainer *trainer);
-const char *wk_trainer_resume_note(const wk_trainer *trainer);
+const char *wk_trainer_resume_trouble(const wk_trainer *trainer);
 
 #endif

@@ -6,7 +6,7 @@
 #include "agent/acting.h"
 #include "run/curriculum.h"
 #include "run/device.h"
-#include "run/run_file.h"
+#include "run/save_resume.h"
 #include "run/world.h"
 #include "train/samples.h"
 #include "train/trainer.h"
@@ -14,7 +14,6 @@
 struct wk_trainer {
     wk_run_config config;
     wk_dir *directory;
-    wk_dir *checkpoints;        // in it
     const wk_run_plugins *code; // of its plug-ins; NULL: everything is built in
     wk_run_world world;
     const wk_domain *domain; // the one of `world`
@@ -40,7 +39,8 @@ struct wk_trainer {
     uint8_t *images;             // [count,64,64,3] current
     uint8_t *first;              // [count] the current image begins an episode
     wk_replay_row *rows;         // [count] to be appended to the replay
-    uint64_t note[WK_CHECKPOINT_NOTE_BYTES / sizeof(uint64_t)];
+    wk_run_schedule schedule;    // of the caller
+    wk_checkpoints checkpoints;
 
     wk_samples samples[2]; // double buffer: batch of the update in flight, and the next
     int next_slot;         // slot of the next batch
@@ -53,8 +53,6 @@ struct wk_trainer {
     wk_iteration iteration;
     wk_episode_end *ended;
     wk_time_split times;
-    int64_t resumed_from;
-    char resume_note[1024];
     wk_watchdog *watchdog; // the caller's; NULL: none
 };
 
@@ -66,13 +64,5 @@ wk_status wk_trainer_choose_frame_placement(wk_trainer *trainer, bool *upload, w
 wk_status wk_trainer_upload_frames(wk_trainer *trainer, wk_error *err);
 /// Falls back to frames from the host when the device is full.
 void wk_trainer_check_device_frames(wk_trainer *trainer);
-
-/// Replaces the replay buffer by a new one.
-wk_status wk_trainer_make_replay(wk_trainer *trainer, wk_error *err);
-
-/// Continues from the newest checkpoint that is whole and whose replay data is; leaves a fresh
-/// trainer alone in a directory where a run may begin. Nothing is cut or deleted before the
-/// checkpoint is loaded.
-wk_status wk_trainer_resume(wk_trainer *trainer, wk_error *err);
 
 #endif

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-enum { LANES = 2, ACTION = 8, ACTING = 40, NOTE = 64, SUM = sizeof(uint32_t) };
+enum { LANES = 2, ACTION = 8, ACTING = 40, SUM = sizeof(uint32_t) };
 
 // The run that files are written from and read into.
 static struct {
@@ -22,7 +22,8 @@ static struct {
     wk_running_episode running[LANES];
     float actions[LANES * ACTION];
     uint8_t images[LANES * WK_IMAGE_BYTES], first[LANES];
-    uint8_t note[NOTE], acting[ACTING];
+    uint8_t acting[ACTING];
+    wk_run_schedule schedule;
     wk_space *space;
     wk_curriculum *curriculum;
     wk_vec *vec;
@@ -43,8 +44,7 @@ static wk_run_state state_of_run(void)
                           .actions = run.actions,
                           .images = run.images,
                           .first = run.first,
-                          .note = run.note,
-                          .note_size = NOTE,
+                          .schedule = &run.schedule,
                           .curriculum = run.curriculum,
                           .acting = run.acting,
                           .acting_size = ACTING,
@@ -83,16 +83,12 @@ static void step(void)
 static void note_places(const wk_run_state *s)
 {
     size_t curriculum = wk_curriculum_state_size(s->curriculum);
-    const size_t sizes[PARTS] = {sizeof(wk_run_header),
-                                 sizeof *s->counters,
-                                 LANES * sizeof *s->running,
-                                 LANES * (size_t)wk_toy.action_size * sizeof *s->actions,
-                                 LANES * WK_IMAGE_BYTES,
-                                 LANES,
-                                 NOTE,
-                                 sizeof(uint64_t) + curriculum,
-                                 sizeof(uint64_t) + ACTING,
-                                 sizeof(uint64_t) + wk_env_state_size(wk_vec_env(s->vec, 0))};
+    const size_t sizes[PARTS] = {
+        sizeof(wk_run_header),      sizeof *s->counters,
+        LANES * sizeof *s->running, LANES * (size_t)wk_toy.action_size * sizeof *s->actions,
+        LANES * WK_IMAGE_BYTES,     LANES,
+        WK_RUN_SCHEDULE_BYTES,      sizeof(uint64_t) + curriculum,
+        sizeof(uint64_t) + ACTING,  sizeof(uint64_t) + wk_env_state_size(wk_vec_env(s->vec, 0))};
     size_t at = 0;
     for (int i = 0; i < PARTS; i++) {
         places[i] = at;

@@ -1,5 +1,6 @@
 #include "replay/episodes.h"
 #include "base/rng.h"
+#include "replay/store.h"
 #include "support/check.h"
 #include <stdlib.h>
 
@@ -84,9 +85,13 @@ static wk_status append(wk_replay *replay, int slot, uint64_t episode, uint32_t 
         rewards[k] = episode_reward(episode, row, k);
         completion[k] = episode_completion(episode, row, k);
     }
-    wk_replay_row values = {image, row == 0 ? NULL : action, rewards, completion,
-                            episode_flags(row, last)};
-    return wk_replay_append(replay, slot, &values, err);
+    wk_replay_row values = {.slot = slot,
+                            .image = image,
+                            .action = row == 0 ? NULL : action,
+                            .rewards = rewards,
+                            .completion = completion,
+                            .flags = episode_flags(row, last)};
+    return wk_replay_append(replay, &values, 1, err);
 }
 
 wk_status episode_row(wk_replay *replay, int slot, uint64_t episode, uint32_t row, bool last,

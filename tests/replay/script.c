@@ -1,6 +1,7 @@
 #include "replay/script.h"
 #include "base/crc32c.h"
 #include "replay/episodes.h"
+#include "replay/store.h"
 #include "support/check.h"
 
 wk_replay *script_store(uint64_t capacity)

@@ -219,31 +219,35 @@ static void images_of_many_ranges_are_read_by_all_threads(void **state)
     wk_pool_destroy(pool);
 }
 
-// Rows of three slots as they come, prepacked or not; sometimes the row that comes is another.
-static void append_all(wk_replay *replay, uint32_t step, bool prepacked)
+// Rows of three slots as they come, at once or one by one.
+static void append_all(wk_replay *replay, uint32_t step, bool at_once)
 {
     enum { SLOTS = 3 };
     wk_error err = {0};
     static uint8_t images[SLOTS][WK_IMAGE_BYTES];
     static const float zeros[EPISODE_A + EPISODE_K];
+    double theta[SLOTS][EPISODE_P];
     wk_replay_row rows[SLOTS] = {0};
     for (int i = 0; i < SLOTS; i++) {
         uint32_t row = step % (uint32_t)(20 + 13 * i);
         bool last = row + 1 == (uint32_t)(20 + 13 * i);
-        if (row == 0) assert_ok(episode_begin(replay, i, step, &err));
+        for (int p = 0; p < EPISODE_P; p++)
+            theta[i][p] = episode_theta(step, p);
         episode_image(step, row, false, images[i]);
-        rows[i] = (wk_replay_row){.image = images[i],
+        rows[i] = (wk_replay_row){.slot = i,
+                                  .image = images[i],
                                   .action = row == 0 ? NULL : zeros,
                                   .rewards = zeros,
-                                  .flags = episode_flags(row, last)};
+                                  .flags = episode_flags(row, last),
+                                  .theta = theta[i],
+                                  .space = i};
     }
-    if (prepacked) wk_replay_prepack(replay, rows);
-    if (step % 3 == 0) images[0][5] ^= 1;
-    for (int i = 0; i < SLOTS; i++)
-        assert_ok(wk_replay_append(replay, i, &rows[i], &err));
+    size_t together = at_once ? SLOTS : 1;
+    for (size_t i = 0; i < SLOTS; i += together)
+        assert_ok(wk_replay_append(replay, &rows[i], together, &err));
 }
 
-static void prepacked_blocks_are_those_that_appending_makes(void **state)
+static void rows_appended_at_once_are_those_appended_one_by_one(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -320,7 +324,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads),
         cmocka_unit_test(what_is_kept_under_a_memory_limit_does_not_depend_on_threads),
         cmocka_unit_test(images_of_many_ranges_are_read_by_all_threads),
-        cmocka_unit_test(prepacked_blocks_are_those_that_appending_makes),
+        cmocka_unit_test(rows_appended_at_once_are_those_appended_one_by_one),
         cmocka_unit_test(a_watcher_hears_of_rows_and_of_episodes_that_leave),
         cmocka_unit_test(episodes_and_starts_are_uniform),
         cmocka_unit_test(episodes_shorter_than_a_sequence_are_never_chosen),

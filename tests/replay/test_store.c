@@ -1,6 +1,7 @@
 // The episode store: what goes in comes out, whole episodes leave oldest first, and the limits
 // hold.
 #include "replay/episodes.h"
+#include "replay/store.h"
 #include "support/check.h"
 #include <stdlib.h>
 
@@ -249,7 +250,7 @@ static void what_the_store_cannot_hold_is_refused(void **state)
     assert_refused(wk_replay_create(&config, &replay, &err), WK_E_INPUT, "frame");
 
     replay = make(10, 1);
-    assert_refused(episode_row(replay, 0, 0, 0, false, &err), WK_E_INPUT, "begin one first");
+    assert_refused(episode_row(replay, 0, 0, 1, false, &err), WK_E_INPUT, "begin one first");
     assert_refused(wk_replay_end(replay, 0, &err), WK_E_INPUT, "begin one first");
     double bad[EPISODE_P] = {1, NAN};
     assert_refused(wk_replay_begin(replay, 0, bad, 0, &err), WK_E_INPUT, "not finite");
@@ -271,33 +272,72 @@ static void rows_that_make_no_sense_are_refused_and_leave_no_trace(void **state)
     static uint8_t image[WK_IMAGE_BYTES];
     float numbers[EPISODE_A] = {0}, odd[EPISODE_A] = {0, INFINITY, 0};
     assert_ok(episode_begin(replay, 0, 0, &err));
-    wk_replay_row row = {image, NULL, numbers, NULL, 0};
-    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "lacks the flag");
+    wk_replay_row row = {.image = image, .rewards = numbers};
+    assert_refused(wk_replay_append(replay, &row, 1, &err), WK_E_INPUT, "lacks the flag");
     row.flags = WK_IS_FIRST | 32;
-    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "unknown flags");
+    assert_refused(wk_replay_append(replay, &row, 1, &err), WK_E_INPUT, "unknown flags");
     row.flags = WK_IS_FIRST | WK_IS_DIVERGED;
-    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "but not last");
+    assert_refused(wk_replay_append(replay, &row, 1, &err), WK_E_INPUT, "but not last");
     row.flags = WK_IS_FIRST;
     row.rewards = odd;
-    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "reward");
+    assert_refused(wk_replay_append(replay, &row, 1, &err), WK_E_INPUT, "reward");
     row.rewards = numbers;
     row.completion = odd;
-    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "completion");
+    assert_refused(wk_replay_append(replay, &row, 1, &err), WK_E_INPUT, "completion");
     row.completion = NULL;
     float action[EPISODE_A] = {0.5f, 0, 0};
     row.action = action;
-    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "not zero");
+    assert_refused(wk_replay_append(replay, &row, 1, &err), WK_E_INPUT, "not zero");
     row.action = NULL;
-    assert_ok(wk_replay_append(replay, 0, &row, &err));
-    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "flag of a first row");
+    assert_ok(wk_replay_append(replay, &row, 1, &err));
+    assert_refused(wk_replay_append(replay, &row, 1, &err), WK_E_INPUT, "flag of a first row");
     row.flags = 0;
     row.action = odd;
-    assert_refused(wk_replay_append(replay, 0, &row, &err), WK_E_INPUT, "action");
+    assert_refused(wk_replay_append(replay, &row, 1, &err), WK_E_INPUT, "action");
     assert_int_equal(wk_replay_at(replay, 0).rows, 1);
     row.action = action;
     row.flags = WK_IS_LAST | WK_IS_TERMINAL;
-    assert_ok(wk_replay_append(replay, 0, &row, &err));
+    assert_ok(wk_replay_append(replay, &row, 1, &err));
     assert_int_equal(wk_replay_at(replay, 0).rows, 2);
+    wk_replay_destroy(replay);
+}
+
+// Rows of a vector of environments: one begins an episode, one goes on, one breaks down.
+static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = make(100, 3);
+    static uint8_t image[WK_IMAGE_BYTES];
+    const float numbers[EPISODE_A] = {0};
+    const double theta[EPISODE_P] = {0.5, 2};
+    for (int slot = 1; slot < 3; slot++)
+        assert_ok(episode_begin(replay, slot, (uint64_t)slot, &err));
+    for (int slot = 1; slot < 3; slot++)
+        assert_ok(episode_row(replay, slot, (uint64_t)slot, 0, false, &err));
+    wk_replay_row rows[] = {{.slot = 2},
+                            {.slot = 1, .image = image, .rewards = numbers},
+                            {.slot = 0,
+                             .image = image,
+                             .rewards = numbers,
+                             .flags = WK_IS_FIRST,
+                             .theta = theta,
+                             .space = 7}};
+    assert_ok(wk_replay_append(replay, rows, 3, &err));
+    assert_true(wk_replay_running(replay, 0));
+    assert_true(wk_replay_running(replay, 1));
+    assert_false(wk_replay_running(replay, 2));
+    assert_int_equal(wk_replay_at(replay, 0).rows, 2);
+    assert_int_equal(wk_replay_at(replay, 1).rows, 1);
+    wk_replay_episode begun = wk_replay_at(replay, 2);
+    assert_int_equal(begun.rows, 1);
+    assert_int_equal(begun.space, 7);
+    assert_memory_equal(begun.theta, theta, sizeof theta);
+    // What comes before a row at fault is stored.
+    rows[0] = rows[1];
+    rows[1] = (wk_replay_row){.slot = 2, .image = image, .rewards = numbers};
+    assert_refused(wk_replay_append(replay, rows, 2, &err), WK_E_INPUT, "begin one first");
+    assert_int_equal(wk_replay_at(replay, 0).rows, 3);
     wk_replay_destroy(replay);
 }
 
@@ -343,6 +383,7 @@ int main(void)
         cmocka_unit_test(the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes),
         cmocka_unit_test(what_the_store_cannot_hold_is_refused),
         cmocka_unit_test(rows_that_make_no_sense_are_refused_and_leave_no_trace),
+        cmocka_unit_test(a_row_begins_continues_or_ends_the_episode_of_its_slot),
         cmocka_unit_test(an_episode_ended_before_its_first_row_is_dropped),
         cmocka_unit_test(many_short_episodes_keep_the_tables_within_the_limit),
     };

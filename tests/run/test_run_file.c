@@ -129,6 +129,38 @@ static void blocks_that_do_not_fit_are_refused(void **state)
     free(copy);
 }
 
+// Its place has a fixed size, so that files of older and newer programs have the same layout.
+static void the_schedule_is_saved_in_512_bytes(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_trainer *t;
+    wk_run_schedule saved;
+    static const char zeros[WK_RUN_SCHEDULE_BYTES];
+    assert_ok(wk_trainer_create(&config, FOLDER, &t, &err));
+    wk_run_schedule *schedule = wk_trainer_schedule(t);
+    assert_memory_equal(schedule, zeros, sizeof *schedule);
+    *schedule = (wk_run_schedule){.metrics = {.jsonl = 7, .events_file = "events"}, .last_eval = 9};
+    saved = *schedule;
+    assert_ok(wk_trainer_step(t, NULL, &err));
+    assert_ok(wk_trainer_save(t, &err));
+    wk_trainer_destroy(t);
+    free(bytes);
+    snprintf(path, sizeof path, FOLDER "/checkpoints/step-%012" PRIu64 "/run.bin",
+             newest_step(FOLDER));
+    assert_ok(wk_file_read(path, 1 << 24, &bytes, &size, &err));
+    const wk_domain *toy;
+    assert_ok(wk_domain_find("toy", &toy, &err));
+    size_t count = (size_t)config.env_count;
+    size_t at = running + count * (sizeof(wk_running_episode) + WK_IMAGE_BYTES + 1 +
+                                   (size_t)toy->action_size * sizeof(float));
+    assert_memory_equal(bytes + at, &saved, sizeof saved);
+    assert_memory_equal(bytes + at + sizeof saved, zeros, 512 - sizeof saved);
+    assert_ok(wk_trainer_create(&config, FOLDER, &t, &err));
+    assert_memory_equal(wk_trainer_schedule(t), &saved, sizeof saved);
+    wk_trainer_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +168,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_running_episode_that_cannot_be_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(counters_that_cannot_be_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(numbers_that_are_none_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(the_schedule_is_saved_in_512_bytes, begin, end),
         cmocka_unit_test_setup_teardown(blocks_that_do_not_fit_are_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

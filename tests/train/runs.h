@@ -51,7 +51,7 @@ static inline void run_to_end(const wk_run_config *config, const char *directory
     wk_error err = {0};
     wk_run_control control = {0};
     wk_run_end end;
-    assert_ok(wk_train(config, directory, &control, &end, &err));
+    assert_ok(wk_train(config, directory, NULL, &control, &end, &err));
     assert_int_equal(end, WK_RUN_FINISHED);
 }
 

@@ -1,7 +1,7 @@
 // Task policies from snapshots: the world model is left alone, later data is not looked at, the
 // same bytes come out however often it is interrupted, and what cannot be done is said.
 #include "run/data_cutoff.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/adapt.h"
 #include "train/runs.h"
 #include <fcntl.h>
@@ -371,22 +371,21 @@ static void data_that_has_left_the_replay_is_missed(void **state)
     assert_int_equal(adapt(&config), WK_RUN_FINISHED);
 }
 
-static void adapted_policies_open_as_a_saved_learner(void **state)
+static void adapted_policies_open_with_the_run(void **state)
 {
     (void)state;
     wk_adapt_config config = both_tasks(A);
     config.tasks = "east";
     adapt(&config);
-    wk_saved_learner_config which = {
-        .directory = A, .kind = WK_WEIGHTS_ADAPTED, .step = WK_STEP_LAST};
-    wk_saved_learner subject = {0};
+    const wk_weights_choice choice = {.kind = WK_WEIGHTS_ADAPTED, .step = WK_STEP_LAST};
+    wk_saved_run run = {0};
     int policy = -1;
-    assert_ok(wk_saved_learner_open(&which, &subject, &err));
-    assert_int_equal(subject.step, last_step);
-    assert_string_equal(subject.config.tasks, "east");
-    assert_ok(wk_saved_learner_policy(&subject, 1, &policy, &err));
+    assert_ok(wk_saved_run_open(A, &(wk_saved_run_options){.weights = &choice}, &run, &err));
+    assert_int_equal(run.weights.step, last_step);
+    assert_string_equal(run.weights.config.tasks, "east");
+    assert_ok(wk_saved_run_policy(&run, 1, &policy, &err));
     assert_int_equal(policy, 0);
-    wk_saved_learner_close(&subject);
+    wk_saved_run_close(&run);
 }
 
 // As many updates as alongside training: (402 - 60) / 6.
@@ -443,7 +442,7 @@ int main(void)
         ADAPT_TEST(a_damaged_checkpoint_is_refused_and_can_be_restarted),
         ADAPT_TEST(a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait),
         ADAPT_TEST(data_that_has_left_the_replay_is_missed),
-        ADAPT_TEST(adapted_policies_open_as_a_saved_learner),
+        ADAPT_TEST(adapted_policies_open_with_the_run),
         ADAPT_TEST(without_a_number_it_trains_as_long_as_alongside),
         cmocka_unit_test(a_data_cutoff_reads_back_from_its_text),
     };

@@ -35,7 +35,7 @@ static int begin(void **state)
     config.log_tensorboard = false;
     config.steps = 120;
     snprintf(config.exploration, sizeof config.exploration, "random");
-    assert_ok(wk_train(&config, SAVED, &control, &end, &err));
+    assert_ok(wk_train(&config, SAVED, NULL, &control, &end, &err));
     assert_ok(adapt(SAVED, HALF));
     assert_int_equal(system("rm -rf " CALM " && cp -r " SAVED " " CALM), 0);
     assert_ok(adapt(CALM, ALL));

@@ -3,7 +3,7 @@
 // What counts is how they row in real ponds. The margins are far from what a broken adaptation
 // reaches and leave room for another machine's rounding.
 #include "agent/toy_training.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/adapt.h"
 #include "train/finetune.h"
 #include "train/runs.h"
@@ -52,7 +52,7 @@ static int setup(void **state)
     wk_run_control control = {0};
     wk_run_end end;
     wk_run_config run = learning_run();
-    assert_ok(wk_train(&run, RUN, &control, &end, &err));
+    assert_ok(wk_train(&run, RUN, NULL, &control, &end, &err));
     uint64_t steps[8];
     size_t count = weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
     assert_true(count > 1);
@@ -88,17 +88,17 @@ static double score(toy_data_rower rower, int task)
 static double share(wk_weights_kind kind, int64_t step, int task)
 {
     const wk_domain *toy = &wk_toy;
-    wk_saved_learner_config which = {
-        .directory = RUN, .kind = kind, .step = step, .task = toy->tasks[task].name, .threads = 1};
-    wk_saved_learner subject = {0};
+    const wk_weights_choice choice = {
+        .kind = kind, .step = step, .task = toy->tasks[task].name, .threads = 1};
+    wk_saved_run run = {0};
     wk_acting *acting;
     int policy = 0;
-    assert_ok(wk_saved_learner_open(&which, &subject, &err));
-    assert_ok(wk_saved_learner_policy(&subject, task, &policy, &err));
-    assert_ok(wk_acting_create(subject.learner, policy, TOY_PONDS, &acting, &err));
+    assert_ok(wk_saved_run_open(RUN, &(wk_saved_run_options){.weights = &choice}, &run, &err));
+    assert_ok(wk_saved_run_policy(&run, task, &policy, &err));
+    assert_ok(wk_acting_create(run.weights.learner, policy, TOY_PONDS, &acting, &err));
     double reached = score((toy_data_rower){.acting = acting, .mode = WK_ACT_MODE}, task);
     wk_acting_destroy(acting);
-    wk_saved_learner_close(&subject);
+    wk_saved_run_close(&run);
     double random = score(toy_data_random, task);
     double expert = score((toy_data_rower){.expert_task = task}, task);
     print_message("%s, %s from step %d: random %.3f, policy %.3f, expert %.3f\n",

@@ -95,7 +95,7 @@ static void a_run_resumed_with_and_without_device_frames_does_too(void **state)
         wk_run_config now = config;
         snprintf(now.replay_resident, sizeof now.replay_resident, "%s", told[part]);
         if (part < 2) now.steps = 150 + 100 * part;
-        assert_ok(wk_train(&now, folder, &control, &end, &err));
+        assert_ok(wk_train(&now, folder, NULL, &control, &end, &err));
     }
     same_file(plain, folder, "metrics.jsonl", 0, 0);
     same_end(plain, folder);

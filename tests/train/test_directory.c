@@ -48,7 +48,7 @@ static wk_status train(const wk_run_config *config, const char *directory)
     wk_run_control control = {0};
     wk_run_end end;
     err = (wk_error){0};
-    return wk_train(config, directory, &control, &end, &err);
+    return wk_train(config, directory, NULL, &control, &end, &err);
 }
 
 // A finished short run in A, which goes on with more steps.
@@ -277,7 +277,7 @@ static wk_status train_disturbed(const wk_run_config *config, void (*act)(void))
     intrusion disturb = {"checkpoint at step", act, false};
     wk_run_control control = {.log = {intrude, &disturb, WK_LOG_DEBUG}};
     wk_error said = {0};
-    wk_status status = wk_train(config, A, &control, &end, &said);
+    wk_status status = wk_train(config, A, NULL, &control, &end, &said);
     assert_true(disturb.done);
     err = said;
     return status;

@@ -1,7 +1,7 @@
 // Evaluation during training: it only looks, it gives the bytes that evaluating the snapshot gives,
 // and a run that is stopped in the middle of one makes up for it.
 #include "run/config_check.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/evaluation.h"
 #include "train/runs.h"
 #include "train/train.h"
@@ -84,21 +84,21 @@ static void clips_go_to_tensorboard_and_change_nothing(void **state)
 // Evaluates the snapshot of a step as `waker eval` does, into the directory B.
 static void evaluate_snapshot(uint64_t step, int threads)
 {
-    wk_saved_learner subject = {0};
-    wk_saved_learner_config config = {.directory = A, .step = (int64_t)step, .threads = threads};
-    assert_ok(wk_saved_learner_open(&config, &subject, &err));
-    wk_eval_player player = {.options = subject.world.options,
-                             .learner = subject.learner,
+    wk_saved_run run = {0};
+    const wk_weights_choice choice = {.step = (int64_t)step, .threads = threads};
+    assert_ok(wk_saved_run_open(A, &(wk_saved_run_options){.weights = &choice}, &run, &err));
+    wk_eval_player player = {.options = run.world.options,
+                             .learner = run.weights.learner,
                              .cases = "",
                              .threads = threads};
-    wk_eval_result result = {.origin = wk_evaluation_origin(&subject.config, subject.world.domain,
-                                                            NULL, step, WK_POLICY_ALONGSIDE),
+    wk_eval_result result = {.origin = wk_evaluation_origin(&run.config, run.world.domain, NULL,
+                                                            step, WK_POLICY_ALONGSIDE),
                              .envs = 10};
-    for (int k = 0; k < subject.n_tasks; k++)
-        assert_ok(wk_eval_result_add(&result, &player, subject.tasks[k], k, &err));
+    for (int k = 0; k < run.weights.n_tasks; k++)
+        assert_ok(wk_eval_result_add(&result, &player, run.weights.tasks[k], k, &err));
     assert_ok(wk_eval_result_write(&result, B, &err));
     wk_eval_result_free(&result);
-    wk_saved_learner_close(&subject);
+    wk_saved_run_close(&run);
 }
 
 static void it_gives_what_the_snapshot_of_the_step_gives(void **state)
@@ -151,7 +151,7 @@ static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
     volatile sig_atomic_t stop = 0;
     wk_run_control control = {.stop = &stop, .log = {stop_at_300, (void *)&stop, WK_LOG_INFO}};
     wk_run_end end;
-    assert_ok(wk_train(&config, B, &control, &end, &err));
+    assert_ok(wk_train(&config, B, NULL, &control, &end, &err));
     assert_int_equal(end, WK_RUN_INTERRUPTED);
     assert_int_equal(newest_step(B), 300);
     assert_false(wk_path_exists(B "/eval/alongside-000000000300.json"));

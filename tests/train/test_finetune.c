@@ -1,7 +1,7 @@
 // Fine-tuning: a run of its own that begins with a policy, its world model and the episodes of the
 // run they come from.
 #include "run/data_cutoff.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/adapt.h"
 #include "train/finetune.h"
 #include "train/runs.h"
@@ -117,6 +117,49 @@ static void interrupted_at_every_checkpoint_it_ends_in_the_same_bytes(void **sta
     same_file(a, b, "weights.safetensors", 0, 0);
 }
 
+// Names, times and inodes of all files of its directory, but for the lock.
+static void list_files(const char *run, const char *out)
+{
+    char a[128], command[512];
+    snprintf(
+        command, sizeof command,
+        "cd %s && find . ! -name lock ! -name . -printf '%%p %%T@ %%i %%s\\n' | sort > ../../../%s",
+        place(run, a), out);
+    assert_int_equal(system(command), 0);
+}
+
+static void one_that_is_finished_and_started_again_changes_nothing(void **state)
+{
+    (void)state;
+    wk_finetune_config config = east(A);
+    assert_int_equal(finetune(&config), WK_RUN_FINISHED);
+    list_files(A, "finetune-before.tmp");
+    assert_int_equal(finetune(&config), WK_RUN_FINISHED);
+    list_files(A, "finetune-after.tmp");
+    assert_int_equal(system("test -s finetune-before.tmp && "
+                            "diff finetune-before.tmp finetune-after.tmp && "
+                            "rm finetune-before.tmp finetune-after.tmp"),
+                     0);
+}
+
+// A longer run was killed after its last checkpoint and snapshot, before it wrote its weights.
+static void weights_of_fewer_steps_are_replaced(void **state)
+{
+    (void)state;
+    char a[128], b[128], command[512];
+    wk_finetune_config shorter = east(A), longer = east(A), straight = east(B);
+    shorter.steps = 90;
+    finetune(&shorter);
+    snprintf(command, sizeof command, "cp %s/weights.safetensors " A "/shorter", place(A, a));
+    assert_int_equal(system(command), 0);
+    finetune(&longer);
+    snprintf(command, sizeof command, "cp " A "/shorter %s/weights.safetensors", a);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(finetune(&longer), WK_RUN_FINISHED);
+    finetune(&straight);
+    same_file(a, place(B, b), "weights.safetensors", 0, 0);
+}
+
 // Every row of an episode, as sums that any change would show in.
 typedef struct digest {
     int64_t rows; // no padding: digests are compared as bytes
@@ -148,21 +191,21 @@ static void it_begins_with_the_episodes_of_the_run_and_adds_its_own(void **state
 {
     (void)state;
     char a[128];
-    const wk_domain *toy;
+    wk_saved_run run = {0}, tuned = {0};
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD};
     wk_data_cutoff cutoff;
-    wk_run_config config;
     wk_replay *before, *after;
     char path[WK_WEIGHTS_PATH_MAX];
     wk_finetune_config east_of_a = east(A);
     finetune(&east_of_a);
-    assert_ok(wk_domain_find("toy", &toy, &err));
-    assert_ok(wk_saved_run_read_config(A, &config, &err));
-    assert_ok(wk_run_data_open(A, &config, toy, NULL, &before, &err));
+    assert_ok(wk_saved_run_open(A, &options, &run, &err));
+    assert_ok(wk_saved_run_data(&run, NULL, &before, &err));
     wk_weights_path(A, WK_WEIGHTS_SNAPSHOT, step, NULL, path);
     assert_ok(wk_weights_data_cutoff(path, &cutoff, &err));
     wk_run_data_limit(before, &cutoff);
-    assert_ok(wk_saved_run_read_config(place(A, a), &config, &err));
-    assert_ok(wk_run_data_open(a, &config, toy, NULL, &after, &err));
+    assert_ok(wk_saved_run_open(place(A, a), &options, &tuned, &err));
+    assert_ok(wk_saved_run_data(&tuned, NULL, &after, &err));
+    const wk_domain *toy = run.world.domain;
     size_t old = wk_replay_count(before);
     assert_true(old > 10);
     assert_true(wk_replay_count(after) > old);
@@ -174,44 +217,47 @@ static void it_begins_with_the_episodes_of_the_run_and_adds_its_own(void **state
     assert_int_equal(stats.steps, wk_replay_get_stats(before).steps + newest_step(a));
     wk_replay_destroy(before);
     wk_replay_destroy(after);
+    wk_saved_run_close(&run);
+    wk_saved_run_close(&tuned);
 }
 
 static void it_is_told_by_its_configuration(void **state)
 {
     (void)state;
     char a[128];
-    wk_run_config config, run;
+    wk_saved_run run = {0}, tuned = {0};
+    const wk_saved_run_options options = {.depth = WK_SAVED_CONFIG};
     wk_finetune_config east_of_a = east(A);
     finetune(&east_of_a);
-    assert_ok(wk_saved_run_read_config(A, &run, &err));
-    assert_ok(wk_saved_run_read_config(place(A, a), &config, &err));
-    assert_string_equal(config.acting, "east");
-    assert_string_equal(config.tasks, "east");
-    assert_string_equal(config.curriculum_rule, "dr");
-    assert_int_equal(config.prefill, 0);
-    assert_int_equal(config.steps, 150);
-    assert_true(config.seed != run.seed); // no episode begins like one of the run's
+    assert_ok(wk_saved_run_open(A, &options, &run, &err));
+    assert_ok(wk_saved_run_open(place(A, a), &options, &tuned, &err));
+    assert_string_equal(tuned.config.acting, "east");
+    assert_string_equal(tuned.config.tasks, "east");
+    assert_string_equal(tuned.config.curriculum_rule, "dr");
+    assert_int_equal(tuned.config.prefill, 0);
+    assert_int_equal(tuned.config.steps, 150);
+    assert_true(tuned.config.seed != run.config.seed); // no episode begins like one of the run's
     east_of_a.curriculum = "run";
     assert_not_tuned(&east_of_a, WK_E_INPUT, "curriculum.rule 'dr'");
 }
 
-static void the_result_opens_as_a_saved_learner(void **state)
+static void the_result_opens_with_the_run(void **state)
 {
     (void)state;
     wk_finetune_config config = east(A);
     finetune(&config);
-    wk_saved_learner_config which = {
-        .directory = A, .kind = WK_WEIGHTS_FINETUNED, .step = WK_STEP_LAST, .task = "east"};
-    wk_saved_learner subject = {0};
+    wk_weights_choice choice = {.kind = WK_WEIGHTS_FINETUNED, .step = WK_STEP_LAST, .task = "east"};
+    const wk_saved_run_options options = {.weights = &choice};
+    wk_saved_run run = {0};
     int policy = -1;
-    assert_ok(wk_saved_learner_open(&which, &subject, &err));
-    assert_int_equal(subject.step, step);
-    assert_ok(wk_saved_learner_policy(&subject, 1, &policy, &err));
+    assert_ok(wk_saved_run_open(A, &options, &run, &err));
+    assert_int_equal(run.weights.step, step);
+    assert_ok(wk_saved_run_policy(&run, 1, &policy, &err));
     assert_int_equal(policy, 0);
-    wk_saved_learner_close(&subject);
-    which.task = "west";
-    assert_refused(wk_saved_learner_open(&which, &subject, &err), WK_E_NOT_FOUND, "for 'west'");
-    wk_saved_learner_close(&subject);
+    wk_saved_run_close(&run);
+    choice.task = "west";
+    assert_refused(wk_saved_run_open(A, &options, &run, &err), WK_E_NOT_FOUND, "for 'west'");
+    wk_saved_run_close(&run);
 }
 
 static void policies_trained_alongside_serve_where_nothing_was_adapted(void **state)
@@ -248,9 +294,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TUNE_TEST(the_same_twice_gives_the_same_bytes),
         TUNE_TEST(interrupted_at_every_checkpoint_it_ends_in_the_same_bytes),
+        TUNE_TEST(one_that_is_finished_and_started_again_changes_nothing),
+        TUNE_TEST(weights_of_fewer_steps_are_replaced),
         TUNE_TEST(it_begins_with_the_episodes_of_the_run_and_adds_its_own),
         TUNE_TEST(it_is_told_by_its_configuration),
-        TUNE_TEST(the_result_opens_as_a_saved_learner),
+        TUNE_TEST(the_result_opens_with_the_run),
         TUNE_TEST(policies_trained_alongside_serve_where_nothing_was_adapted),
         TUNE_TEST(without_a_policy_to_begin_with_it_says_so),
     };

@@ -29,7 +29,7 @@ static wk_status train(const char *directory, int64_t steps)
     wk_run_end end;
     wk_run_config config = a_run(steps);
     err = (wk_error){0};
-    return wk_train(&config, directory, &control, &end, &err);
+    return wk_train(&config, directory, NULL, &control, &end, &err);
 }
 
 enum { HALF = 48, ALL = 66 };

@@ -21,7 +21,7 @@ static wk_run_end train(const wk_run_config *config, const char *directory)
     wk_error err = {0};
     wk_run_control control = {0};
     wk_run_end end = WK_RUN_INTERRUPTED;
-    assert_ok(wk_train(config, directory, &control, &end, &err));
+    assert_ok(wk_train(config, directory, NULL, &control, &end, &err));
     return end;
 }
 
@@ -121,7 +121,7 @@ static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **
     for (; end != WK_RUN_FINISHED; stops++) {
         stopper s = {.checkpoints = 1 + stops % 2};
         wk_run_control control = {.stop = &s.stop, .log = {count_checkpoints, &s, WK_LOG_DEBUG}};
-        assert_ok(wk_train(&config, B, &control, &end, &err));
+        assert_ok(wk_train(&config, B, NULL, &control, &end, &err));
         assert_true(stops < 20);
     }
     assert_true(stops > 3);
@@ -205,7 +205,7 @@ static void two_processes_cannot_train_in_one_directory(void **state)
     assert_int_equal(flock(lock, LOCK_EX), 0);
     wk_run_control control = {0};
     wk_run_end end;
-    assert_refused(wk_train(&config, A, &control, &end, &err), WK_E_INPUT, "another process");
+    assert_refused(wk_train(&config, A, NULL, &control, &end, &err), WK_E_INPUT, "another process");
     close(lock);
     config.steps = 60;
     train(&config, A);
@@ -221,7 +221,7 @@ static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
     config.rssm_deter = 7;
     wk_run_control control = {0};
     wk_run_end end;
-    assert_refused(wk_train(&config, A, &control, &end, &err), WK_E_INPUT, "rssm.deter");
+    assert_refused(wk_train(&config, A, NULL, &control, &end, &err), WK_E_INPUT, "rssm.deter");
     assert_non_null(strstr(err.message, A));
     // What was refused has not touched the run.
     config.rssm_deter = 6;

@@ -190,7 +190,7 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     damage(path, newest, 200);
     assert_ok(wk_trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), first);
-    assert_non_null(strstr(wk_trainer_resume_note(t), "damaged"));
+    assert_non_null(strstr(wk_trainer_resume_trouble(t), "damaged"));
     run(t, 5);
     wk_trainer_destroy(t);
 
@@ -245,7 +245,7 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     wk_trainer *t;
     assert_ok(wk_trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), at[0].steps);
-    assert_non_null(strstr(wk_trainer_resume_note(t), "replay-00000000.log' is damaged at byte"));
+    assert_non_null(strstr(wk_trainer_resume_trouble(t), "replay-00000000.log' is damaged at byte"));
     // Nothing is lost: what could not be used lies beside what is.
     snprintf(log, sizeof log, "%s/replay/damaged-replay-00000000.log", path);
     assert_ok(wk_file_read(log, 1 << 24, &after, &after_size, &err));

@@ -1,6 +1,7 @@
 #include "report/data/runs.h"
 
 #include "base/file.h"
+#include "run/saved_run.h"
 #include "waker/curriculum.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -160,8 +161,12 @@ static void read_run(void *context, size_t piece, int thread)
     (void)thread;
     wk_report_run *run = ((wk_runs *)context)->items.items[piece];
     char path[PATH_CHARS];
-    snprintf(path, sizeof path, "%s/config.yaml", run->directory);
-    if (wk_run_config_read(path, &run->config, &run->error) != WK_OK) return;
+    wk_saved_run saved = {0};
+    const wk_saved_run_options options = {.depth = WK_SAVED_CONFIG};
+    wk_status status = wk_saved_run_open(run->directory, &options, &saved, &run->error);
+    run->config = saved.config;
+    wk_saved_run_close(&saved);
+    if (status != WK_OK) return;
     if (identify(run, &run->error) != WK_OK) return;
     read_results(run);
     snprintf(path, sizeof path, "%s/metrics.jsonl", run->directory);

@@ -1,11 +1,11 @@
 // Saved runs opened for looking: which weights there are, that the right ones are taken, and what
 // is said when they are not there, damaged or another run's.
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include "train/runs.h"
 #include "train/train.h"
 
-#define RUN "subject.tmp"
-#define OTHER "subject-other.tmp"
+#define RUN "saved-run.tmp"
+#define OTHER "saved-run-other.tmp"
 
 static wk_error err;
 
@@ -29,17 +29,21 @@ static int teardown(void **state)
     return 0;
 }
 
-static wk_saved_learner_config newest(wk_weights_kind kind)
+static wk_weights_choice newest(wk_weights_kind kind)
 {
-    return (wk_saved_learner_config){.directory = RUN, .kind = kind, .step = WK_STEP_LAST};
+    return (wk_weights_choice){.kind = kind, .step = WK_STEP_LAST};
 }
 
-static void assert_not_opened(const wk_saved_learner_config *config, wk_status status,
-                              const char *part)
+static wk_status open_with(const wk_weights_choice *choice, wk_saved_run *run)
 {
-    wk_saved_learner subject = {0};
-    assert_refused(wk_saved_learner_open(config, &subject, &err), status, part);
-    wk_saved_learner_close(&subject);
+    return wk_saved_run_open(RUN, &(wk_saved_run_options){.weights = choice}, run, &err);
+}
+
+static void assert_not_opened(const wk_weights_choice *choice, wk_status status, const char *part)
+{
+    wk_saved_run run = {0};
+    assert_refused(open_with(choice, &run), status, part);
+    wk_saved_run_close(&run);
 }
 
 static void the_steps_of_a_run_are_listed_oldest_first(void **state)
@@ -72,27 +76,27 @@ static void other_files_are_not_taken_for_weights(void **state)
 }
 
 // Everything a learner knows, as the bytes of its file.
-static char *weights_of(const wk_saved_learner *subject, size_t *size)
+static char *weights_of(const wk_saved_run *run, size_t *size)
 {
     char *bytes;
-    assert_ok(wk_learner_save_weights(subject->learner, NULL, RUN "/now.tmp", NULL, 0, &err));
+    assert_ok(wk_learner_save_weights(run->weights.learner, NULL, RUN "/now.tmp", NULL, 0, &err));
     assert_ok(wk_file_read(RUN "/now.tmp", 1 << 26, &bytes, size, &err));
     remove(RUN "/now.tmp");
     return bytes;
 }
 
-static bool same_weights(const wk_saved_learner_config *a, const wk_saved_learner_config *b)
+static bool same_weights(const wk_weights_choice *a, const wk_weights_choice *b)
 {
-    wk_saved_learner x = {0}, y = {0};
+    wk_saved_run x = {0}, y = {0};
     size_t x_size, y_size;
-    assert_ok(wk_saved_learner_open(a, &x, &err));
-    assert_ok(wk_saved_learner_open(b, &y, &err));
+    assert_ok(open_with(a, &x));
+    assert_ok(open_with(b, &y));
     char *x_bytes = weights_of(&x, &x_size), *y_bytes = weights_of(&y, &y_size);
     bool same = x_size == y_size && memcmp(x_bytes, y_bytes, x_size) == 0;
     free(x_bytes);
     free(y_bytes);
-    wk_saved_learner_close(&x);
-    wk_saved_learner_close(&y);
+    wk_saved_run_close(&x);
+    wk_saved_run_close(&y);
     return same;
 }
 
@@ -101,8 +105,8 @@ static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(
     (void)state;
     uint64_t steps[8];
     weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
-    wk_saved_learner_config last = newest(WK_WEIGHTS_SNAPSHOT), first = last, named = last,
-                            saved = newest(WK_WEIGHTS_CHECKPOINT);
+    wk_weights_choice last = newest(WK_WEIGHTS_SNAPSHOT), first = last, named = last,
+                      saved = newest(WK_WEIGHTS_CHECKPOINT);
     first.step = (int64_t)steps[0];
     named.step = (int64_t)steps[1];
     assert_true(same_weights(&last, &named));
@@ -110,52 +114,89 @@ static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(
     assert_false(same_weights(&last, &first));
 }
 
-static void a_saved_learner_says_what_it_is(void **state)
+static void a_loaded_learner_says_what_it_is(void **state)
 {
     (void)state;
-    wk_saved_learner_config config = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
     config.device = "cpu";
     config.threads = 2;
-    wk_saved_learner subject = {0};
+    wk_saved_run run = {0};
     int policy = -1;
-    assert_ok(wk_saved_learner_open(&config, &subject, &err));
-    assert_int_equal(subject.step, newest_step(RUN));
-    assert_string_equal(subject.world.domain->name, "toy");
-    assert_string_equal(subject.device.name, "cpu");
-    assert_int_equal(subject.n_tasks, subject.world.domain->n_tasks);
-    assert_ok(wk_saved_learner_policy(&subject, 1, &policy, &err));
+    assert_ok(open_with(&config, &run));
+    assert_int_equal(run.weights.step, newest_step(RUN));
+    assert_string_equal(run.world.domain->name, "toy");
+    assert_string_equal(run.weights.device.name, "cpu");
+    assert_int_equal(run.weights.n_tasks, run.world.domain->n_tasks);
+    assert_ok(wk_saved_run_policy(&run, 1, &policy, &err));
     assert_int_equal(policy, 1);
-    wk_saved_learner_close(&subject);
+    wk_saved_run_close(&run);
 }
 
 static void the_learner_gets_the_tasks_asked_for(void **state)
 {
     (void)state;
-    wk_saved_learner_config config = newest(WK_WEIGHTS_SNAPSHOT);
-    wk_saved_learner subject = {0};
+    wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_saved_run run = {0};
     int policy = -1;
     const wk_domain *toy;
     assert_ok(wk_domain_find("toy", &toy, &err));
     config.tasks = toy->tasks[1].name;
-    assert_ok(wk_saved_learner_open(&config, &subject, &err));
-    assert_int_equal(wk_learner_get_config(subject.learner)->tasks, 1);
-    assert_ok(wk_saved_learner_policy(&subject, 1, &policy, &err));
+    assert_ok(open_with(&config, &run));
+    assert_int_equal(wk_learner_get_config(run.weights.learner)->tasks, 1);
+    assert_ok(wk_saved_run_policy(&run, 1, &policy, &err));
     assert_int_equal(policy, 0);
-    assert_refused(wk_saved_learner_policy(&subject, 0, &policy, &err), WK_E_NOT_FOUND,
-                   toy->tasks[0].name);
-    wk_saved_learner_close(&subject);
+    assert_refused(wk_saved_run_policy(&run, 0, &policy, &err), WK_E_NOT_FOUND, toy->tasks[0].name);
+    wk_saved_run_close(&run);
     config.tasks = "none";
-    assert_ok(wk_saved_learner_open(&config, &subject, &err));
-    assert_int_equal(subject.n_tasks, 0);
-    wk_saved_learner_close(&subject);
+    assert_ok(open_with(&config, &run));
+    assert_int_equal(run.weights.n_tasks, 0);
+    wk_saved_run_close(&run);
     config.tasks = "fly";
     assert_not_opened(&config, WK_E_NOT_FOUND, "fly");
+}
+
+static void a_run_is_opened_as_deep_as_asked(void **state)
+{
+    (void)state;
+    static const wk_saved_depth depths[] = {WK_SAVED_CONFIG, WK_SAVED_WORLD, WK_SAVED_CHECKPOINT,
+                                            WK_SAVED_CURRICULUM};
+    for (int i = 0; i < 4; i++) {
+        wk_saved_run run = {0};
+        wk_saved_depth depth = depths[i];
+        assert_ok(wk_saved_run_open(RUN, &(wk_saved_run_options){.depth = depth}, &run, &err));
+        assert_int_equal(run.config.seed, 5);
+        assert_int_equal(run.world.domain != NULL, depth >= WK_SAVED_WORLD);
+        assert_int_equal(run.step, depth >= WK_SAVED_CHECKPOINT ? newest_step(RUN) : 0);
+        assert_int_equal(run.space != NULL, depth >= WK_SAVED_CHECKPOINT);
+        assert_int_equal(run.curriculum != NULL, depth >= WK_SAVED_CURRICULUM);
+        assert_null(run.weights.learner);
+        wk_saved_run_close(&run);
+    }
+}
+
+// Loading again replaces the learner and leaves the run's own configuration alone.
+static void another_step_can_be_loaded_into_the_same_run(void **state)
+{
+    (void)state;
+    uint64_t steps[8];
+    weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
+    wk_weights_choice choice = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_saved_run run = {0};
+    choice.tasks = "none";
+    assert_ok(open_with(&choice, &run));
+    assert_string_equal(run.weights.config.tasks, "none");
+    choice = (wk_weights_choice){.step = (int64_t)steps[0]};
+    assert_ok(wk_saved_run_load(&run, &choice, &err));
+    assert_int_equal(run.weights.step, steps[0]);
+    assert_string_equal(run.weights.config.tasks, "all");
+    assert_string_equal(run.config.tasks, "all");
+    wk_saved_run_close(&run);
 }
 
 static void what_is_not_there_is_said_with_what_is(void **state)
 {
     (void)state;
-    wk_saved_learner_config config = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
     char steps[32];
     config.step = 7;
     snprintf(steps, sizeof steps, ", %" PRIu64, newest_step(RUN));
@@ -165,10 +206,10 @@ static void what_is_not_there_is_said_with_what_is(void **state)
     config = newest(WK_WEIGHTS_FINETUNED);
     config.task = "east";
     assert_not_opened(&config, WK_E_NOT_FOUND, "for 'east'");
-    config = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_saved_run run = {0};
+    const wk_saved_run_options options = {.depth = WK_SAVED_CONFIG};
     assert_ok(wk_dir_create(OTHER, &err));
-    config.directory = OTHER;
-    assert_not_opened(&config, WK_E_NOT_FOUND, "holds no run");
+    assert_refused(wk_saved_run_open(OTHER, &options, &run, &err), WK_E_NOT_FOUND, "holds no run");
 }
 
 static void snapshots_say_which_run_they_are_of(void **state)
@@ -199,7 +240,7 @@ static void weights_of_another_run_are_refused_by_their_label(void **state)
     char from[WK_WEIGHTS_PATH_MAX];
     wk_weights_path(OTHER, WK_WEIGHTS_SNAPSHOT, newest_step(OTHER), NULL, from);
     assert_int_equal(rename(from, RUN "/snapshots/step-000000000999.safetensors"), 0);
-    wk_saved_learner_config which = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_weights_choice which = newest(WK_WEIGHTS_SNAPSHOT);
     which.tasks = "none";
     assert_not_opened(&which, WK_E_FORMAT, "seed 77");
     remove(RUN "/snapshots/step-000000000999.safetensors");
@@ -209,7 +250,7 @@ static void a_damaged_snapshot_is_refused(void **state)
 {
     (void)state;
     assert_ok(wk_file_write(RUN "/snapshots/step-000000000999.safetensors", "nonsense", 8, &err));
-    wk_saved_learner_config which = newest(WK_WEIGHTS_SNAPSHOT);
+    wk_weights_choice which = newest(WK_WEIGHTS_SNAPSHOT);
     assert_not_opened(&which, WK_E_FORMAT, "step-000000000999");
     remove(RUN "/snapshots/step-000000000999.safetensors");
 }
@@ -220,8 +261,10 @@ int main(void)
         cmocka_unit_test(the_steps_of_a_run_are_listed_oldest_first),
         cmocka_unit_test(other_files_are_not_taken_for_weights),
         cmocka_unit_test(the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot),
-        cmocka_unit_test(a_saved_learner_says_what_it_is),
+        cmocka_unit_test(a_loaded_learner_says_what_it_is),
         cmocka_unit_test(the_learner_gets_the_tasks_asked_for),
+        cmocka_unit_test(a_run_is_opened_as_deep_as_asked),
+        cmocka_unit_test(another_step_can_be_loaded_into_the_same_run),
         cmocka_unit_test(what_is_not_there_is_said_with_what_is),
         cmocka_unit_test(snapshots_say_which_run_they_are_of),
         cmocka_unit_test(weights_of_another_run_are_refused_by_their_label),

@@ -1,0 +1,154 @@
+#include "train/long_run.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include <inttypes.h>
+#include <math.h>
+
+static const double FIRST_SAVE_SECONDS = 60;
+
+int64_t wk_next_multiple(uint64_t steps, int64_t every)
+{
+    return every > 0 ? ((int64_t)steps / every + 1) * every : INT64_MAX;
+}
+
+wk_status wk_long_run_open(wk_long_run *r, const char *path, wk_error *err)
+{
+    bool missing = !wk_path_exists(path);
+    r->path = path;
+    WK_TRY(wk_dir_create(path, err));
+    WK_TRY(wk_dir_open(NULL, path, &r->dir, err));
+    WK_TRY(wk_lock_take(r->dir, &r->lock, err));
+    r->is_new = missing;
+    return WK_OK;
+}
+
+wk_status wk_long_run_metrics(wk_long_run *r, wk_metrics_mark *mark, int action_repeat,
+                              wk_error *err)
+{
+    wk_metrics_config metrics = {.in = r->dir,
+                                 .logdir = ".",
+                                 .tensorboard = r->config->log_tensorboard,
+                                 .timing = r->config->log_timing,
+                                 .action_repeat = action_repeat,
+                                 .log = &r->control->log};
+    r->mark = mark;
+    return wk_metrics_open(&metrics, mark, &r->metrics, err);
+}
+
+void wk_long_run_close(wk_long_run *r)
+{
+    wk_metrics_close(r->metrics);
+    wk_lock_release(&r->lock);
+    wk_dir_close(r->dir);
+}
+
+static wk_speed_point speed_point(const wk_long_run *r, const wk_run_position *now)
+{
+    return (wk_speed_point){wk_clock_seconds(), r->saving_seconds + r->logging_seconds, now->steps,
+                            now->updates};
+}
+
+void wk_long_run_start(wk_long_run *r, double steps_per_update)
+{
+    wk_run_position now = r->job->position(r->context);
+    const wk_speed_point point = speed_point(r, &now);
+    wk_speed_start(&r->speed, &point, steps_per_update);
+    r->began = point.time;
+    r->next_save = wk_next_multiple(now.steps, r->save_every);
+    r->next_save_time = r->began + FIRST_SAVE_SECONDS;
+}
+
+wk_status wk_long_run_save(wk_long_run *r, wk_error *err)
+{
+    double began = wk_clock_seconds(), minutes = r->config->checkpoint_every_minutes;
+    WK_TRY(wk_lock_check(&r->lock, err));
+    WK_TRY(wk_metrics_position(r->metrics, r->mark, err));
+    WK_TRY(r->job->save(r->context, err));
+    uint64_t steps = r->job->position(r->context).steps;
+    double seconds = wk_clock_seconds();
+    r->next_save = wk_next_multiple(steps, r->save_every);
+    r->next_save_time = minutes > 0 ? seconds + 60 * minutes : INFINITY;
+    r->saving_seconds += seconds - began;
+    wk_log_line(&r->control->log, WK_LOG_DEBUG, "checkpoint at %s %" PRIu64 " in %.2f s", r->unit,
+                steps, seconds - began);
+    return WK_OK;
+}
+
+wk_status wk_long_run_watch(wk_long_run *r, const char *fault, const char *skipped,
+                            const char *advice, wk_error *err)
+{
+    r->faults = fault ? r->faults + 1 : 0;
+    if (r->faults == 1)
+        wk_log_line(&r->control->log, WK_LOG_WARN, "%s is not finite; %s", fault, skipped);
+    if (r->faults < WK_FAULTS_IN_A_ROW) return WK_OK;
+    return wk_fail(err, WK_E_DIVERGED,
+                   "%s was not finite in %d updates in a row; the last checkpoint is sound%s",
+                   fault, r->faults, advice);
+}
+
+static void show(const wk_long_run *r, bool last)
+{
+    wk_status_line *line = r->control->line;
+    if (!line) return;
+    wk_run_position now = r->job->position(r->context);
+    wk_status_values values = wk_status_values_empty();
+    values.steps = (int64_t)now.steps;
+    values.total = r->total;
+    values.updates = (int64_t)now.updates;
+    values.updates_per_second = wk_speed_updates(&r->speed);
+    values.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;
+    values.seconds_left = wk_speed_left(&r->speed, r->prefill, r->total);
+    r->job->show(r->context, &values);
+    if (last)
+        wk_status_line_finish(line, &values);
+    else
+        wk_status_line_update(line, &values, wk_clock_seconds());
+}
+
+static bool should_end(const wk_long_run *r, const wk_run_position *now, wk_run_end *end)
+{
+    if ((int64_t)now->steps >= r->total)
+        *end = WK_RUN_FINISHED;
+    else if (r->control->stop && *r->control->stop)
+        *end = WK_RUN_INTERRUPTED;
+    else if (r->minutes > 0 && wk_clock_seconds() - r->began >= 60 * r->minutes)
+        *end = WK_RUN_OUT_OF_TIME;
+    else
+        return false;
+    return true;
+}
+
+// Calls a hook of the job whose time counts as logging.
+static wk_status log_by(wk_long_run *r, wk_status (*hook)(void *, wk_error *), wk_error *err)
+{
+    double began = wk_clock_seconds();
+    wk_status status = hook ? hook(r->context, err) : WK_OK;
+    r->logging_seconds += wk_clock_seconds() - began;
+    return status;
+}
+
+static wk_status iterate(wk_long_run *r, wk_run_position *now, wk_error *err)
+{
+    bool prefilling = now->prefilling;
+    WK_TRY(wk_lock_check(&r->lock, err));
+    WK_TRY(r->job->step(r->context, err));
+    *now = r->job->position(r->context);
+    const wk_speed_point point = speed_point(r, now);
+    wk_speed_observe(&r->speed, &point, prefilling);
+    WK_TRY(log_by(r, r->job->record, err));
+    show(r, false);
+    bool due = (int64_t)now->steps >= r->next_save || wk_clock_seconds() >= r->next_save_time;
+    return due ? wk_long_run_save(r, err) : WK_OK;
+}
+
+wk_status wk_long_run_go(wk_long_run *r, wk_run_end *end, wk_error *err)
+{
+    WK_TRY(log_by(r, r->job->begin, err));
+    wk_run_position now = r->job->position(r->context);
+    while (!should_end(r, &now, end))
+        WK_TRY(iterate(r, &now, err));
+    WK_TRY(r->job->end(r->context, end, err));
+    show(r, true);
+    return WK_OK;
+}
