@@ -180,6 +180,25 @@ void wk_json_bool(wk_json *json, const char *key, bool value)
     wk_text_puts(json->text, value ? "true" : "false");
 }
 
+int wk_text_choice(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (int place = 0;; place++) {
+        size_t end = strcspn(choices, "|");
+        if (end == length && memcmp(choices, text, length) == 0) return place;
+        if (!choices[end]) return -1;
+        choices += end + 1;
+    }
+}
+
+int wk_text_choices(const char *choices)
+{
+    int count = 1;
+    while ((choices = strchr(choices, '|')))
+        choices++, count++;
+    return count;
+}
+
 enum { NAME_MAX_CHARS = 63 };
 
 // Lower case, '_' as '-', cut to a length the distance table can hold.

@@ -51,6 +51,10 @@ void wk_json_bool(wk_json *json, const char *key, bool value);
 /// NULL.
 const char *wk_text_nearest(const char *name, const char *const *names, size_t count);
 
+/// The place of `text` among choices written as "a|b|c", or -1; and their number.
+int wk_text_choice(const char *choices, const char *text);
+int wk_text_choices(const char *choices);
+
 /// Edit distance with insertions, deletions, substitutions and swaps of neighbours, ignoring case
 /// and -_.
 size_t wk_text_distance(const char *a, const char *b);

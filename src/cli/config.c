@@ -40,6 +40,8 @@ static void describe_origin(const wk_origin *origin, wk_text *out)
 {
     if (!origin->file)
         wk_text_puts(out, "command line");
+    else if (strcmp(origin->block, WK_ORIGIN_DEFAULTS) == 0)
+        wk_text_puts(out, "default");
     else
         wk_text_printf(out, "%s:%d (%s)", origin->file, origin->line, origin->block);
 }
@@ -230,8 +232,8 @@ static void put_range(const wk_run_field *field, wk_text *out)
 static void print_table(wk_text *out)
 {
     const wk_run_config ours = wk_run_config_default();
-    wk_text_puts(out, "| key | default | paper | authors' code | range | meaning |\n"
-                      "|---|---|---|---|---|---|\n");
+    wk_text_puts(out, "| key | default | paper | authors' code | range | resuming | meaning |\n"
+                      "|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const wk_run_field *field = &wk_run_fields[i];
         wk_text value = {0};
@@ -240,7 +242,8 @@ static void print_table(wk_text *out)
                        table_cell(field->paper, wk_text_get(&value)),
                        table_cell(field->authors, wk_text_get(&value)));
         put_range(field, out);
-        wk_text_printf(out, " | %s |\n", field->meaning);
+        wk_text_printf(out, " | %s | %s |\n", field->role == WK_RUN_FREE ? "free" : "",
+                       field->meaning);
         wk_text_free(&value);
     }
 }

@@ -7,7 +7,7 @@
 // What domains and rules say of themselves is taken from there.
 static const struct {
     const char *file, *heading;
-} groups[] = {{"defaults.yaml", "Always there"},
+} groups[] = {{WK_ORIGIN_DEFAULTS, "Always there"},
               {"domains.yaml", "Domains: name one first"},
               {"curricula.yaml", "Curricula"},
               {"exploration.yaml", "Exploration"},

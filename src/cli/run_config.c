@@ -85,7 +85,7 @@ static wk_origin *origin_of(wk_merged_config *merged, const char *key)
 static bool is_default(wk_merged_config *merged, const char *key)
 {
     const wk_origin *origin = origin_of(merged, key);
-    return origin->file && strcmp(origin->block, "defaults") == 0;
+    return origin->file && strcmp(origin->block, WK_ORIGIN_DEFAULTS) == 0;
 }
 
 static bool is_named(wk_merged_config *merged, const char *key)

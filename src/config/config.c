@@ -16,12 +16,14 @@
 #define ROW_LIST(low, high) .choices = high
 
 const wk_run_field wk_run_fields[WK_RUN_FIELD_COUNT] = {
-#define FIELD(row_kind, field, row_key, value, low, high, row_role, row_paper, row_authors, text)  \
+#define FIELD(row_kind, field, row_key, value, low, high, row_role, row_since, row_paper,          \
+              row_authors, text)                                                                   \
     {.key = row_key,                                                                               \
      .kind = WK_RUN_##row_kind,                                                                    \
      .offset = offsetof(wk_run_config, field),                                                     \
      ROW_##row_kind(low, high),                                                                    \
      .role = WK_RUN_##row_role,                                                                    \
+     .since = row_since,                                                                           \
      .paper = row_paper,                                                                           \
      .authors = row_authors,                                                                       \
      .meaning = text},
@@ -187,16 +189,15 @@ static wk_status check_text(const char *text, wk_error *err)
 
 static wk_status check_choice(const char *choices, const char *text, wk_error *err)
 {
+    if (wk_text_choice(choices, text) >= 0) return WK_OK;
     enum { CHOICES_MAX = 8 };
     char copy[128], *rest = NULL;
     const char *names[CHOICES_MAX];
     size_t count = 0;
     snprintf(copy, sizeof copy, "%s", choices);
     for (char *name = strtok_r(copy, "|", &rest); name && count < CHOICES_MAX;
-         name = strtok_r(NULL, "|", &rest)) {
-        if (strcmp(name, text) == 0) return WK_OK;
+         name = strtok_r(NULL, "|", &rest))
         names[count++] = name;
-    }
     const char *nearest = wk_text_nearest(text, names, count);
     return wk_fail(err, WK_E_INPUT, "'%.80s' is not one of %s%s%s%s", text, choices,
                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
@@ -357,25 +358,13 @@ static uint64_t hash_value(uint64_t hash, const wk_run_config *config, const wk_
     return hash;
 }
 
-int wk_run_field_format(int field)
-{
-    static const struct {
-        int field, format;
-    } added[] = {{WK_RUN_log_timing_INDEX, 2},      {WK_RUN_eval_every_INDEX, 3},
-                 {WK_RUN_eval_envs_INDEX, 3},       {WK_RUN_acting_INDEX, 4},
-                 {WK_RUN_replay_resident_INDEX, 5}, {WK_RUN_curriculum_theta_INDEX, 6}};
-    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
-        if (added[i].field == field) return added[i].format;
-    return 1;
-}
-
 // The hash as the version of that format made it.
 static uint64_t hash_of_format(const wk_run_config *config, int format)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const wk_run_field *field = &wk_run_fields[i];
-        if (field->role != WK_RUN_FIXED || wk_run_field_format(i) > format) continue;
+        if (field->role != WK_RUN_FIXED || field->since > format) continue;
         hash = hash_bytes(hash, field->key, strlen(field->key) + 1);
         hash = hash_value(hash, config, field);
     }
@@ -392,7 +381,7 @@ static bool fits_format(const wk_run_config *config, int format)
 {
     const wk_run_config defaults = wk_run_config_default();
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
-        if (wk_run_fields[i].role == WK_RUN_FIXED && wk_run_field_format(i) > format &&
+        if (wk_run_fields[i].role == WK_RUN_FIXED && wk_run_fields[i].since > format &&
             !wk_run_config_same(config, &defaults, i))
             return false;
     return true;
