@@ -250,3 +250,31 @@ const char *wk_text_nearest(const char *name, const char *const *names, size_t c
     }
     return nearest;
 }
+
+wk_status wk_fail_nearest(wk_error *err, wk_status status, const char *name,
+                          const char *const *names, size_t count, const char *otherwise,
+                          const char *format, ...)
+{
+    if (!err) return status;
+    char message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    const char *nearest = wk_text_nearest(name, names, count);
+    return wk_fail(err, status, "%s%s%s%s", message, nearest ? "; did you mean '" : otherwise,
+                   nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
+                          const char *const *names, size_t count)
+{
+    wk_text known = {0};
+    wk_text_puts(&known, count ? "; there is " : "; there is none");
+    for (size_t i = 0; i < count; i++)
+        wk_text_printf(&known, "%s%s", i ? ", " : "", names[i]);
+    wk_status status = wk_fail_nearest(err, WK_E_NOT_FOUND, name, names, count, wk_text_get(&known),
+                                       "no %s is called '%s'", what, name);
+    wk_text_free(&known);
+    return status;
+}

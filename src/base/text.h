@@ -3,6 +3,7 @@
 #ifndef WK_BASE_TEXT_H
 #define WK_BASE_TEXT_H
 
+#include "waker/error.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,15 @@ void wk_json_bool(wk_json *json, const char *key, bool value);
 /// The entry of `names` most like `name` (edit distance, at most a third of its length off), or
 /// NULL.
 const char *wk_text_nearest(const char *name, const char *const *names, size_t count);
+
+/// Fails with the message, then "; did you mean 'NEAREST'?" where one of `names` is like `name`,
+/// else `otherwise`.
+wk_status wk_fail_nearest(wk_error *err, wk_status status, const char *name,
+                          const char *const *names, size_t count, const char *otherwise,
+                          const char *format, ...) __attribute__((format(printf, 7, 8)));
+/// WK_E_NOT_FOUND, "no WHAT is called 'NAME'", with the nearest of `names` or all of them.
+wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
+                          const char *const *names, size_t count);
 
 /// The place of `text` among choices written as "a|b|c", or -1; and their number.
 int wk_text_choice(const char *choices, const char *text);

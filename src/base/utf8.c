@@ -19,6 +19,14 @@ size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code)
     return *code >= min[length] && *code <= 0x10ffff && !surrogate ? length : 0;
 }
 
+size_t wk_utf8_width(const char *chars, size_t length)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < length; i++)
+        width += ((unsigned char)chars[i] & 0xc0) != 0x80;
+    return width;
+}
+
 void wk_utf8_tame(char *text, bool lines)
 {
     for (unsigned char *c = (unsigned char *)text; *c; c++) {

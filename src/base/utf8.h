@@ -1,4 +1,4 @@
-// One character of UTF-8: the only decoder, strict, for everything that reads text of users.
+// UTF-8: the only decoder, strict, for everything that reads text of users.
 #ifndef WK_BASE_UTF8_H
 #define WK_BASE_UTF8_H
 
@@ -9,6 +9,9 @@
 /// Bytes of the character at `chars` (1 to 4) and its number, or 0 when it is cut off after `left`
 /// bytes, malformed, overlong or a surrogate. A zero-terminated string may say SIZE_MAX.
 size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code);
+
+/// Number of characters in the first `length` bytes.
+size_t wk_utf8_width(const char *chars, size_t length);
 
 /// Replaces control characters by '?', so that text of others cannot steer a terminal; line breaks
 /// stay where `lines` says so.

@@ -9,13 +9,10 @@
 
 enum { NAMES_MAX = 256, HELP_COLUMN = 24, HELP_WIDTH = 96 };
 
-wk_status wk_fail_nearest(wk_error *err, const char *what, const char *name,
-                          const char *const *names, size_t count)
+wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
+                         const char *const *names, size_t count)
 {
-    const char *nearest = wk_text_nearest(name, names, count);
-    if (nearest)
-        return wk_fail(err, WK_E_INPUT, "unknown %s '%s'; did you mean '%s'?", what, name, nearest);
-    return wk_fail(err, WK_E_INPUT, "unknown %s '%s'", what, name);
+    return wk_fail_nearest(err, WK_E_INPUT, name, names, count, "", "unknown %s '%s'", what, name);
 }
 
 wk_status wk_parse_number(const char *what, const char *text, double *out, wk_error *err)

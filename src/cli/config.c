@@ -1,9 +1,9 @@
 // waker config: the configuration that a run would get, where each value comes from, and how it
 // differs from the paper's.
+#include "base/table.h"
 #include "cli/cli.h"
 #include "cli/config_list.h"
 #include "cli/run_config.h"
-#include "cli/table.h"
 #include <assert.h>
 #include <string.h>
 

@@ -40,9 +40,9 @@ static wk_status write_episodes(const wk_saved_run *run, wk_replay *replay, cons
             skip--;
             continue;
         }
-        char name[WK_NPZ_NAME_MAX], path[4096];
+        char name[WK_NPZ_NAME_MAX], path[WK_PATH_MAX];
         wk_npz_name(replay, i, run->config.seed, FIRST_NAME_TIME + (int64_t)episode.id, name);
-        snprintf(path, sizeof path, "%s/%s", v->out, name);
+        wk_path_join(v->out, name, path);
         WK_TRY(wk_npz_write(replay, i, path, err));
         ++*written;
     }
@@ -54,8 +54,8 @@ static wk_status export_run(const wk_saved_run *run, const export_values *v, wk_
     wk_replay_config config = wk_run_config_replay(&run->config, run->world.domain);
     wk_replay *replay = NULL;
     WK_TRY(wk_replay_create(&config, &replay, err));
-    char path[4096];
-    snprintf(path, sizeof path, "%s/replay", run->directory);
+    char path[WK_PATH_MAX];
+    wk_path_join(run->directory, "replay", path);
     size_t written = 0;
     wk_status status = wk_replay_log_read(path, &run->at.replay, replay, err);
     if (status == WK_OK) status = write_episodes(run, replay, v, &written, err);

@@ -232,12 +232,9 @@ static wk_status unknown_block(const wk_config_blocks *blocks, const char *name,
     if (count > NAMES_MAX) count = NAMES_MAX;
     for (size_t i = 0; i < count; i++)
         names[i] = wk_config_blocks_name(blocks, i);
-    const char *nearest = wk_text_nearest(name, names, count);
-    if (nearest)
-        return wk_fail(err, WK_E_NOT_FOUND,
-                       "no configuration is called '%.80s'; did you mean '%s'?", name, nearest);
-    return wk_fail(err, WK_E_NOT_FOUND,
-                   "no configuration is called '%.80s' ('waker config --list' shows all)", name);
+    return wk_fail_nearest(err, WK_E_NOT_FOUND, name, names, count,
+                           " ('waker config --list' shows all)",
+                           "no configuration is called '%.80s'", name);
 }
 
 // Applies a block of the file; number -1 is all of a file without blocks.

@@ -1,4 +1,5 @@
 #include "config/config.h"
+#include "base/crc32c.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -72,10 +73,8 @@ wk_status wk_run_field_unknown(const char *key, wk_error *err)
     list_group(key, group, sizeof group);
     if (*group)
         return wk_fail(err, WK_E_INPUT, "'%.80s' is a group of keys, not a key: %s", key, group);
-    const char *nearest = wk_text_nearest(key, wk_run_keys, WK_RUN_FIELD_COUNT);
-    if (nearest)
-        return wk_fail(err, WK_E_INPUT, "unknown key '%.80s'; did you mean '%s'?", key, nearest);
-    return wk_fail(err, WK_E_INPUT, "unknown key '%.80s' ('waker config' lists all)", key);
+    return wk_fail_nearest(err, WK_E_INPUT, key, wk_run_keys, WK_RUN_FIELD_COUNT,
+                           " ('waker config' lists all)", "unknown key '%.80s'", key);
 }
 
 // A decimal number that fills all of the text: no blanks, hexadecimals or infinities.
@@ -198,9 +197,8 @@ static wk_status check_choice(const char *choices, const char *text, wk_error *e
     for (char *name = strtok_r(copy, "|", &rest); name && count < CHOICES_MAX;
          name = strtok_r(NULL, "|", &rest))
         names[count++] = name;
-    const char *nearest = wk_text_nearest(text, names, count);
-    return wk_fail(err, WK_E_INPUT, "'%.80s' is not one of %s%s%s%s", text, choices,
-                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return wk_fail_nearest(err, WK_E_INPUT, text, names, count, "", "'%.80s' is not one of %s",
+                           text, choices);
 }
 
 static wk_status set_text(const wk_run_field *field, const char *text, char *out, wk_error *err)
@@ -329,31 +327,22 @@ bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int fiel
     return false;
 }
 
-// FNV-1a, 64 bits.
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static uint64_t hash_value(uint64_t hash, const wk_run_config *config, const wk_run_field *field)
 {
     const void *place = (const char *)config + field->offset;
     switch (field->kind) {
     case WK_RUN_BOOL:
-        return hash_bytes(hash, place, sizeof(bool));
+        return wk_fnv1a(hash, place, sizeof(bool));
     case WK_RUN_INT:
-        return hash_bytes(hash, place, sizeof(int));
+        return wk_fnv1a(hash, place, sizeof(int));
     case WK_RUN_COUNT:
     case WK_RUN_SEED:
-        return hash_bytes(hash, place, sizeof(int64_t));
+        return wk_fnv1a(hash, place, sizeof(int64_t));
     case WK_RUN_NUMBER:
-        return hash_bytes(hash, place, sizeof(double));
+        return wk_fnv1a(hash, place, sizeof(double));
     case WK_RUN_TEXT:
     case WK_RUN_LIST:
-        return hash_bytes(hash, place, strlen(place) + 1);
+        return wk_fnv1a(hash, place, strlen(place) + 1);
     }
     return hash;
 }
@@ -361,11 +350,11 @@ static uint64_t hash_value(uint64_t hash, const wk_run_config *config, const wk_
 // The hash as the version of that format made it.
 static uint64_t hash_of_format(const wk_run_config *config, int format)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = WK_FNV1A_START;
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const wk_run_field *field = &wk_run_fields[i];
         if (field->role != WK_RUN_FIXED || field->since > format) continue;
-        hash = hash_bytes(hash, field->key, strlen(field->key) + 1);
+        hash = wk_fnv1a(hash, field->key, strlen(field->key) + 1);
         hash = hash_value(hash, config, field);
     }
     return hash;
