@@ -99,7 +99,7 @@ wk_status parity_data_write(const char *run, const char *directory, wk_error *er
     WK_TRY(wk_saved_run_read_config(run, &config, err));
     WK_TRY(wk_dir_create(directory, err));
     wk_path_join(directory, "config.yaml", path);
-    WK_TRY(wk_run_config_write(&config, path, err));
+    WK_TRY(wk_run_config_write_in(&config, NULL, path, err));
     WK_TRY(wk_run_world_open(&config, NULL, NULL, &world, err));
     wk_replay_config store = wk_run_config_replay(&config, world.domain);
     wk_status status = read_replay(run, &store, &replay, err);

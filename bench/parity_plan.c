@@ -127,7 +127,7 @@ wk_status parity_plan_write(const parity_data *d, const parity_choice *c, const 
     WK_TRY(check(d, c, &learner, err));
     WK_TRY(wk_dir_create(directory, err));
     WK_TRY(write_numbers(d, c, directory, err));
-    WK_TRY(wk_run_config_write(c->config, path, err));
+    WK_TRY(wk_run_config_write_in(c->config, NULL, path, err));
     return save_weights(&learner, directory, err);
 }
 

@@ -1,5 +1,5 @@
 #include "base/table.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <stdarg.h>

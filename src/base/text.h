@@ -1,5 +1,5 @@
-// Growing text, JSON output, and the "did you mean" helper: what tables, reports and messages are
-// made of.
+// Text: growing strings, JSON output, "did you mean", UTF-8, and the locale that numbers are
+// written in.
 #ifndef WK_BASE_TEXT_H
 #define WK_BASE_TEXT_H
 
@@ -68,5 +68,25 @@ int wk_text_choices(const char *choices);
 /// Edit distance with insertions, deletions, substitutions and swaps of neighbours, ignoring case
 /// and -_.
 size_t wk_text_distance(const char *a, const char *b);
+
+// UTF-8: the only decoder, strict, for everything that reads text of users.
+
+/// Bytes of the character at `chars` (1 to 4) and its number, or 0 when it is cut off after `left`
+/// bytes, malformed, overlong or a surrogate. A zero-terminated string may say SIZE_MAX.
+size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code);
+
+/// Number of characters in the first `length` bytes.
+size_t wk_utf8_width(const char *chars, size_t length);
+
+/// Replaces control characters by '?', so that text of others cannot steer a terminal; line breaks
+/// stay where `lines` says so.
+void wk_utf8_tame(char *text, bool lines);
+
+// Numbers are written and read with a point, whatever the process's locale is: a plug-in, or a
+// library behind it, may call setlocale at any time.
+
+/// Gives the calling thread the C locale, which setlocale does not change. The program calls it
+/// first in every thread that formats or parses numbers.
+void wk_locale_use_c(void);
 
 #endif

@@ -2,7 +2,6 @@
 // worst of them, and out of distribution.
 #include "base/table.h"
 #include "cli/cli.h"
-#include "cli/snapshot_arg.h"
 #include "config/parts.h"
 #include "eval/video.h"
 #include "run/saved_learner.h"

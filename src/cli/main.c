@@ -1,7 +1,6 @@
 // The program: finds the command, reads its options, runs it, and turns errors into messages and
 // exit codes.
-#include "base/locale.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 #include "eval/model_error.h"
 #include "base/table.h"
 #include "cli/cli.h"
-#include "cli/snapshot_arg.h"
 #include "log/heatmap.h"
 #include "run/checkpoint.h"
 #include "run/saved_learner.h"

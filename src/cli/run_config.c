@@ -1,7 +1,7 @@
 #include "cli/run_config.h"
 
 #include "base/file.h"
-#include "config/conflicts.h"
+#include "config/blocks.h"
 #include "run/config_check.h"
 #include <stdio.h>
 #include <string.h>

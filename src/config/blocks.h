@@ -73,4 +73,11 @@ wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *nam
 wk_status wk_config_reference(const wk_config_blocks *blocks, const wk_run_config *config,
                               const char *extra, wk_run_config *out, wk_error *err);
 
+/// Blocks that undo each other: two of one kind (two domains), or one that sizes a run before the
+/// one it is for (a preset before a domain). Later blocks win, which may not be what was meant.
+/// Appends a line for every such pair among the named blocks of the program, with the keys that the
+/// later one won.
+wk_status wk_config_conflicts(const wk_config_blocks *blocks, const char *const *names,
+                              size_t count, wk_text *out, wk_error *err);
+
 #endif

@@ -1,6 +1,6 @@
 #include "config/config.h"
 #include "base/crc32c.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>

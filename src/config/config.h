@@ -185,10 +185,9 @@ void wk_run_defaults_print(wk_text *out);
 /// The configuration as YAML with nested keys, complete, with its format.
 void wk_run_config_print(const wk_run_config *config, wk_text *out);
 
-/// Writes it atomically / reads it. A file that lacks a key of its format is refused; keys that are
-/// newer than the file have their defaults. Errors name file and line.
-wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err);
-/// The same for a name in a directory (base/file.h).
+/// Writes it atomically (a name in a directory, base/file.h) / reads it. A file that lacks a key of
+/// its format is refused; keys that are newer than the file have their defaults. Errors name file
+/// and line.
 wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, const char *name,
                                  wk_error *err);
 wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err);

@@ -105,11 +105,6 @@ wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, 
     return status;
 }
 
-wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err)
-{
-    return wk_run_config_write_in(config, NULL, path, err);
-}
-
 static wk_status apply_value(const wk_yaml_value *value, int field, wk_run_config *config,
                              wk_error *err)
 {

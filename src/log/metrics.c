@@ -32,7 +32,8 @@ struct wk_metrics {
     bool short_of_memory; // something could not be added; the next write reports it
 };
 
-wk_status wk_metrics_create(int action_repeat, wk_metrics **out, wk_error *err)
+// Metrics without sinks.
+static wk_status create(int action_repeat, wk_metrics **out, wk_error *err)
 {
     assert(action_repeat >= 1);
     wk_metrics *metrics = calloc(1, sizeof *metrics);
@@ -293,7 +294,7 @@ wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark
     wk_metrics *metrics = NULL;
     wk_dir *dir = NULL;
     WK_TRY(open_logdir(config, &dir, err));
-    wk_status status = wk_metrics_create(config->action_repeat, &metrics, err);
+    wk_status status = create(config->action_repeat, &metrics, err);
     if (status == WK_OK) status = open_sinks(metrics, dir, config, mark, err);
     wk_dir_close(dir);
     if (status == WK_OK)

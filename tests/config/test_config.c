@@ -145,7 +145,7 @@ static void a_file_reads_back_as_the_same_configuration(void **state)
     strcpy(c.tasks, "true,no");
     strcpy(c.env_options, "null");
     strcpy(c.curriculum_plugin, " '0x1' ");
-    assert_ok(wk_run_config_write(&c, PATH, &err));
+    assert_ok(wk_run_config_write_in(&c, NULL, PATH, &err));
     assert_ok(wk_run_config_read(PATH, &back, &err));
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
         if (!wk_run_config_same(&c, &back, i)) fail_msg("%s differs", wk_run_keys[i]);

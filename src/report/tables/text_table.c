@@ -1,6 +1,6 @@
 #include "report/tables/text_table.h"
 #include "base/table.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
