@@ -83,8 +83,8 @@ static wk_status make_config(const char *data, const values *v, wk_run_config *o
 {
     static wk_merged_config merged;
     wk_config_blocks *blocks = NULL;
-    char path[PARITY_PATH_MAX];
-    parity_path(data, "config.yaml", path);
+    char path[WK_PATH_MAX];
+    wk_path_join(data, "config.yaml", path);
     WK_TRY(wk_run_config_read(path, &merged.config, err));
     WK_TRY(wk_config_blocks_create(&blocks, err));
     wk_status status = wk_config_blocks_add_embedded(blocks, err);

@@ -96,12 +96,14 @@ static wk_replay *make(const wk_domain *domain, uint64_t steps)
 {
     wk_error err = {0};
     wk_replay *replay;
-    wk_replay_config config = wk_replay_config_default();
-    config.capacity = steps;
-    config.action_size = domain->action_size;
-    config.n_tasks = domain->n_tasks;
-    config.n_params = domain->n_params;
-    config.frame_bytes = 4000; // room for any domain; the figures count what is used
+    const wk_replay_config config = {
+        .capacity = steps,
+        .slots = 8,
+        .action_size = domain->action_size,
+        .n_tasks = domain->n_tasks,
+        .n_params = domain->n_params,
+        .frame_bytes = 4000, // room for any domain; the figures count what is used
+    };
     must(wk_replay_create(&config, &replay, &err), &err);
     return replay;
 }

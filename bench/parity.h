@@ -18,11 +18,6 @@
 #include "config/config.h"
 #include <stdint.h>
 
-enum { PARITY_PATH_MAX = 4096 };
-
-/// DIRECTORY/NAME.
-void parity_path(const char *directory, const char *name, char out[PARITY_PATH_MAX]);
-
 /// A folder of data, mapped into memory. Zero-initialise; close it also after a failed open.
 typedef struct parity_data {
     const uint8_t *frames;

@@ -14,11 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void parity_path(const char *directory, const char *name, char out[PARITY_PATH_MAX])
-{
-    snprintf(out, PARITY_PATH_MAX, "%s/%s", directory, name);
-}
-
 // Where the episodes go while they are written.
 typedef struct output {
     wk_file_writer *frames, *actions;
@@ -51,8 +46,8 @@ static wk_status write_episodes(wk_replay *replay, const char *directory, output
         rows += length;
     }
     o->episodes[count] = rows;
-    char path[PARITY_PATH_MAX];
-    parity_path(directory, "episodes.u32", path);
+    char path[WK_PATH_MAX];
+    wk_path_join(directory, "episodes.u32", path);
     return wk_file_write(path, o->episodes, (count + 1) * sizeof *o->episodes, err);
 }
 
@@ -66,9 +61,9 @@ static wk_status commit(wk_file_writer **writer, wk_error *err)
 static wk_status write_replay(wk_replay *replay, const char *directory, wk_error *err)
 {
     output o = {0};
-    char frames[PARITY_PATH_MAX], actions[PARITY_PATH_MAX];
-    parity_path(directory, "frames.u8", frames);
-    parity_path(directory, "actions.f32", actions);
+    char frames[WK_PATH_MAX], actions[WK_PATH_MAX];
+    wk_path_join(directory, "frames.u8", frames);
+    wk_path_join(directory, "actions.f32", actions);
     wk_status status = wk_file_writer_begin(frames, &o.frames, err);
     if (status == WK_OK) status = wk_file_writer_begin(actions, &o.actions, err);
     if (status == WK_OK) status = write_episodes(replay, directory, &o, err);
@@ -86,12 +81,12 @@ wk_status parity_data_write(const char *run, const char *directory, wk_error *er
 {
     wk_saved_run saved = {0};
     wk_replay *replay = NULL;
-    char path[PARITY_PATH_MAX];
+    char path[WK_PATH_MAX];
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD};
-    parity_path(directory, "config.yaml", path);
+    wk_path_join(directory, "config.yaml", path);
     wk_status status = wk_saved_run_open(run, &options, &saved, err);
     if (status == WK_OK) status = wk_dir_create(directory, err);
-    if (status == WK_OK) status = wk_run_config_write(&saved.config, path, err);
+    if (status == WK_OK) status = wk_run_config_write_in(&saved.config, NULL, path, err);
     if (status == WK_OK) status = wk_saved_run_data(&saved, NULL, &replay, err);
     if (status == WK_OK) status = write_replay(replay, directory, err);
     wk_replay_destroy(replay);
@@ -103,8 +98,8 @@ wk_status parity_data_write(const char *run, const char *directory, wk_error *er
 static wk_status map_file(const char *directory, const char *name, int i, parity_data *d,
                           wk_error *err)
 {
-    char path[PARITY_PATH_MAX];
-    parity_path(directory, name, path);
+    char path[WK_PATH_MAX];
+    wk_path_join(directory, name, path);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     struct stat about;
     if (file < 0 || fstat(file, &about) != 0 || about.st_size == 0) {

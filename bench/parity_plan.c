@@ -76,8 +76,8 @@ static wk_status write_numbers(const parity_data *d, const parity_choice *c, con
     uint32_t *numbers = malloc(plan_numbers(&h) * sizeof *numbers);
     if (!numbers) return wk_fail(err, WK_E_MEMORY, "no memory for %u batches", h.updates);
     memcpy(numbers, &h, sizeof h);
-    char path[PARITY_PATH_MAX];
-    parity_path(directory, "plan.u32", path);
+    char path[WK_PATH_MAX];
+    wk_path_join(directory, "plan.u32", path);
     wk_status status = draw_all(d, c, &h, numbers + HEADER, err);
     if (status == WK_OK)
         status = wk_file_write(path, numbers, plan_numbers(&h) * sizeof *numbers, err);
@@ -89,8 +89,8 @@ static wk_status save_weights(const wk_learner_config *config, const char *direc
 {
     wk_backend *backend = NULL;
     wk_learner *learner = NULL;
-    char path[PARITY_PATH_MAX];
-    parity_path(directory, "weights.safetensors", path);
+    char path[WK_PATH_MAX];
+    wk_path_join(directory, "weights.safetensors", path);
     WK_TRY(wk_backend_cpu_create(NULL, &backend, err));
     wk_status status = wk_learner_create_for(0, config, backend, &learner, err);
     if (status == WK_OK) status = wk_learner_save_weights(learner, NULL, path, NULL, 0, err);
@@ -120,14 +120,14 @@ wk_status parity_plan_write(const parity_data *d, const parity_choice *c, const 
 {
     wk_run_world world = {0};
     wk_learner_config learner;
-    char path[PARITY_PATH_MAX];
-    parity_path(directory, "config.yaml", path);
+    char path[WK_PATH_MAX];
+    wk_path_join(directory, "config.yaml", path);
     WK_TRY(wk_run_world_open(c->config, NULL, NULL, &world, err));
     WK_TRY(wk_run_config_learner(c->config, world.domain, &learner, err));
     WK_TRY(check(d, c, &learner, err));
     WK_TRY(wk_dir_create(directory, err));
     WK_TRY(write_numbers(d, c, directory, err));
-    WK_TRY(wk_run_config_write(c->config, path, err));
+    WK_TRY(wk_run_config_write_in(c->config, NULL, path, err));
     return save_weights(&learner, directory, err);
 }
 
@@ -142,11 +142,11 @@ static bool rows_exist(const uint32_t *starts, size_t count, uint32_t length, si
 wk_status parity_plan_open(const char *directory, const parity_data *data, parity_plan *p,
                            wk_error *err)
 {
-    char path[PARITY_PATH_MAX], *bytes;
+    char path[WK_PATH_MAX], *bytes;
     size_t size;
-    parity_path(directory, "config.yaml", path);
+    wk_path_join(directory, "config.yaml", path);
     WK_TRY(wk_run_config_read(path, &p->config, err));
-    parity_path(directory, "plan.u32", path);
+    wk_path_join(directory, "plan.u32", path);
     WK_TRY(wk_file_read(path, PLAN_LIMIT, &bytes, &size, err));
     p->numbers = (uint32_t *)(void *)bytes;
     if (size >= sizeof p->header) memcpy(&p->header, bytes, sizeof p->header);

@@ -107,11 +107,11 @@ static wk_status make_learner(trainee *t, wk_error *err)
     const wk_run_config *config = &t->how->plan->config;
     wk_run_world world = {0};
     wk_learner_config learner;
-    char path[PARITY_PATH_MAX];
+    char path[WK_PATH_MAX];
     WK_TRY(wk_run_world_open(config, NULL, NULL, &world, err));
     WK_TRY(wk_run_config_learner(config, world.domain, &learner, err));
     WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &learner, t->backend, &t->learner, err));
-    parity_path(t->how->plan_directory, "weights.safetensors", path);
+    wk_path_join(t->how->plan_directory, "weights.safetensors", path);
     return wk_learner_restore_weights(t->learner, path, WK_WEIGHTS_WORLD, err);
 }
 
@@ -134,8 +134,8 @@ static wk_status make_measurement(trainee *t, wk_error *err)
 
 static wk_status open_log(const trainee *t, const char *name, FILE **out, wk_error *err)
 {
-    char path[PARITY_PATH_MAX];
-    parity_path(t->how->directory, name, path);
+    char path[WK_PATH_MAX];
+    wk_path_join(t->how->directory, name, path);
     *out = fopen(path, "w");
     if (*out) return WK_OK;
     return wk_fail(err, WK_E_IO, "%s: %s", path, strerror(errno));
@@ -257,7 +257,7 @@ static wk_status write_horizon(const trainee *t, uint32_t update, wk_error *err)
 {
     const parity_header *h = &t->plan;
     wk_text lines = {0};
-    char path[PARITY_PATH_MAX];
+    char path[WK_PATH_MAX];
     for (uint32_t step = h->context; step < h->frames; step++) {
         wk_text_printf(&lines, "{\"step\": %u, \"update\": %u", step - h->context + 1, update);
         put(&lines, "open_loop", t->now.open_loop[step]);
@@ -265,7 +265,7 @@ static wk_status write_horizon(const trainee *t, uint32_t update, wk_error *err)
         put(&lines, "copy", t->now.copy[step]);
         wk_text_puts(&lines, "}\n");
     }
-    parity_path(t->how->directory, "horizon.jsonl", path);
+    wk_path_join(t->how->directory, "horizon.jsonl", path);
     wk_status status = lines.failed ? wk_fail(err, WK_E_MEMORY, "no memory for %s", path)
                                     : wk_file_write(path, wk_text_get(&lines), lines.length, err);
     wk_text_free(&lines);

@@ -12,10 +12,10 @@ import argparse
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
-import textwrap
+
+from config_defaults import config_defaults
 
 DOMAINS = {  # tasks, score, out-of-distribution cases with their episodes, parameters (least, largest)
     "terrain-walker": (["stand", "walk", "run", "flip", "walk-backward"], "return", {"steep": 20, "stairs": 20}, [(0, 1), (.2, 2)]),
@@ -93,14 +93,8 @@ def write_log(rng, path, domain, curriculum, last, lines):
 
 
 def configuration(values):
-    """The block of defaults with other values in some lines."""
-    path = os.path.join(os.path.dirname(__file__), "../configs/defaults.yaml")
-    with open(path) as f:
-        block = f.read().split("\ndefaults:\n")[1]
-    text = textwrap.dedent(block)
-    for key, value in values.items():
-        text = re.sub(f"^{key}: .*$", f"{key}: {value}", text, count=1, flags=re.M)
-    return text
+    """A config.yaml: the defaults with other values for some keys."""
+    return "".join(f"{key}: '{value}'\n" for key, value in {**config_defaults(), **values}.items())
 
 
 def train_a_little(waker, folder, domain, exploration, curriculum, seed):
@@ -120,7 +114,7 @@ def write_run(args, domain, exploration, c, seed):
         train_a_little(args.waker, run, domain, name, curriculum, seed)
     else:
         with open(f"{run}/config.yaml", "w") as f:
-            f.write(configuration({"seed": seed, "domain": domain, "  rule": curriculum, "exploration": name}))
+            f.write(configuration({"seed": seed, "domain": domain, "curriculum.rule": curriculum, "exploration": name}))
     head = {"domain": domain, "curriculum": curriculum, "exploration": name, "seed": seed}
     for k in range(1, args.steps + 1):
         step, skill = 500000 * k, (0.9 - 0.08 * c) * (1 - 0.6 ** k) + rng.gauss(0, 0.03)

@@ -1,9 +1,13 @@
-"""Sizes, rates and loss weights of an update, read from the same files as waker's: configs/*.yaml."""
+"""Sizes, rates and loss weights of an update, from where waker has them: its field lists and configs/presets.yaml."""
 import dataclasses
 import pathlib
 import re
+import sys
 
-CONFIGS = pathlib.Path(__file__).resolve().parents[2] / 'configs'
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / 'tools'))
+
+from config_defaults import config_defaults
 
 # A setting of an update -> its key in the files.
 KEYS = {
@@ -85,12 +89,12 @@ def read_blocks(text):
     return blocks
 
 
-def load(preset, changes=(), configs=CONFIGS):
+def load(preset, changes=()):
     """The defaults with a preset on top, then changes: {setting: number}."""
-    presets, defaults = (read_blocks((configs / name).read_text()) for name in ('presets.yaml', 'defaults.yaml'))
+    presets = read_blocks((ROOT / 'configs/presets.yaml').read_text())
     if preset not in presets:
         raise ValueError(f"no preset '{preset}'; there are {', '.join(presets)}")
-    return of_keys({**defaults['defaults'], **presets[preset]}, changes)
+    return of_keys({**config_defaults(), **presets[preset]}, changes)
 
 
 def load_run(path, changes=()):

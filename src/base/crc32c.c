@@ -99,3 +99,11 @@ uint32_t wk_crc32c(uint32_t crc, const void *bytes, size_t size)
     return wk_crc32c_portable(crc, bytes, size);
 }
 #endif
+
+uint64_t wk_fnv1a(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}

@@ -1,6 +1,6 @@
-// CRC-32C (Castagnoli), the checksum of safetensors metadata and TensorBoard records. Uses the
-// processor's instruction where there is one and eight table look-ups a word elsewhere; both give
-// the same number.
+// Checksums against accidents. CRC-32C (Castagnoli) is that of safetensors metadata and TensorBoard
+// records: by the processor's instruction where there is one, by eight table look-ups a word
+// elsewhere; both give the same number. FNV-1a hashes names and configurations.
 #ifndef WK_BASE_CRC32C_H
 #define WK_BASE_CRC32C_H
 
@@ -12,5 +12,10 @@ uint32_t wk_crc32c(uint32_t crc, const void *bytes, size_t size);
 
 /// The same by tables only; public so that tests can compare the two.
 uint32_t wk_crc32c_portable(uint32_t crc, const void *bytes, size_t size);
+
+#define WK_FNV1A_START 0xcbf29ce484222325u
+
+/// FNV-1a of 64 bits, of the bytes whose hash so far is `hash` (WK_FNV1A_START) followed by these.
+uint64_t wk_fnv1a(uint64_t hash, const void *bytes, size_t size);
 
 #endif

@@ -15,23 +15,26 @@ struct wk_dir {
     char *path;
 };
 
-enum { PATH_CHARS = 4096, OPEN_DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
+enum { OPEN_DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
+
+bool wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX])
+{
+    return snprintf(out, WK_PATH_MAX, "%s/%s", directory, name) < WK_PATH_MAX;
+}
 
 // The path of an entry, for messages.
-static void join(const wk_dir *dir, const char *name, char out[PATH_CHARS])
+static void join(const wk_dir *dir, const char *name, char out[WK_PATH_MAX])
 {
-    if (!dir)
-        snprintf(out, PATH_CHARS, "%s", name);
-    else if (strcmp(name, ".") == 0)
-        snprintf(out, PATH_CHARS, "%s", dir->path);
+    if (dir && strcmp(name, ".") != 0)
+        wk_path_join(dir->path, name, out);
     else
-        snprintf(out, PATH_CHARS, "%s/%s", dir->path, name);
+        snprintf(out, WK_PATH_MAX, "%s", dir ? dir->path : name);
 }
 
 static wk_status entry_error(wk_error *err, const char *what, const wk_dir *dir, const char *name)
 {
     int code = errno;
-    char path[PATH_CHARS];
+    char path[WK_PATH_MAX];
     join(dir, name, path);
     errno = code;
     return wk_file_error(err, what, path);
@@ -39,7 +42,7 @@ static wk_status entry_error(wk_error *err, const char *what, const wk_dir *dir,
 
 static wk_status refuse_link(const wk_dir *dir, const char *name, wk_error *err)
 {
-    char path[PATH_CHARS];
+    char path[WK_PATH_MAX];
     join(dir, name, path);
     return wk_fail(err, WK_E_INPUT,
                    "'%s' is a symbolic link, and what lies behind it is not changed; move what it "
@@ -62,7 +65,7 @@ static wk_status open_error(const wk_dir *dir, const char *name, wk_error *err)
 // Takes the descriptor over, also when it fails.
 static wk_status create(int fd, const wk_dir *in, const char *name, wk_dir **out, wk_error *err)
 {
-    char path[PATH_CHARS];
+    char path[WK_PATH_MAX];
     join(in, name, path);
     wk_dir *dir = calloc(1, sizeof *dir);
     if (dir) dir->path = strdup(path);

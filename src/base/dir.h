@@ -6,7 +6,14 @@
 
 #include "base/array.h"
 #include "waker/error.h"
+#include <stdbool.h>
 #include <stdint.h>
+
+/// Bytes of a path, more than the system takes: one that was cut is refused, not taken for another.
+enum { WK_PATH_MAX = 4200 };
+
+/// DIRECTORY/NAME; false when it was cut.
+bool wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX]);
 
 typedef struct wk_dir wk_dir;
 

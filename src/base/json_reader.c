@@ -1,5 +1,5 @@
 #include "base/json_reader.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 #include "base/limits.h"
 
+#include "base/dir.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@ static const double MEMORY_NONE = 1e18;
 
 static bool read_text(const char *folder, const char *name, char text[TEXT_CHARS])
 {
-    char path[PATH_CHARS];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return false;
+    char path[WK_PATH_MAX];
+    if (!wk_path_join(folder, name, path)) return false;
     FILE *file = fopen(path, "re");
     if (!file) return false;
     bool read = fgets(text, TEXT_CHARS, file) != NULL;

@@ -1,5 +1,5 @@
 #include "base/log.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

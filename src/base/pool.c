@@ -2,7 +2,7 @@
 // atomic add. Workers sleep on a condition between jobs, after a short spin, since training hands
 // out many short jobs in a row.
 #include "base/pool.h"
-#include "base/locale.h"
+#include "base/text.h"
 
 #include "base/limits.h"
 #include <assert.h>

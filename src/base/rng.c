@@ -1,7 +1,9 @@
 #include "base/rng.h"
 
+#include "base/crc32c.h"
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 // The finaliser of splitmix64: a bijection that spreads every input bit over the word.
 static uint64_t mix(uint64_t x)
@@ -15,10 +17,7 @@ static uint64_t mix(uint64_t x)
 
 uint64_t wk_rng_key(uint64_t seed, const char *name)
 {
-    uint64_t hash = 0xCBF29CE484222325u; // FNV-1a
-    for (const char *c = name; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 0x100000001B3u;
-    return mix(mix(seed + 0x9E3779B97F4A7C15u) ^ hash);
+    return mix(mix(seed + 0x9E3779B97F4A7C15u) ^ wk_fnv1a(WK_FNV1A_START, name, strlen(name)));
 }
 
 wk_rng wk_rng_stream(uint64_t seed, const char *name, uint64_t substream)

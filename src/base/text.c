@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include <locale.h>
 
 #include <assert.h>
 #include <ctype.h>
@@ -180,6 +181,25 @@ void wk_json_bool(wk_json *json, const char *key, bool value)
     wk_text_puts(json->text, value ? "true" : "false");
 }
 
+int wk_text_choice(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (int place = 0;; place++) {
+        size_t end = strcspn(choices, "|");
+        if (end == length && memcmp(choices, text, length) == 0) return place;
+        if (!choices[end]) return -1;
+        choices += end + 1;
+    }
+}
+
+int wk_text_choices(const char *choices)
+{
+    int count = 1;
+    while ((choices = strchr(choices, '|')))
+        choices++, count++;
+    return count;
+}
+
 enum { NAME_MAX_CHARS = 63 };
 
 // Lower case, '_' as '-', cut to a length the distance table can hold.
@@ -230,4 +250,76 @@ const char *wk_text_nearest(const char *name, const char *const *names, size_t c
         }
     }
     return nearest;
+}
+
+wk_status wk_fail_nearest(wk_error *err, wk_status status, const char *name,
+                          const char *const *names, size_t count, const char *otherwise,
+                          const char *format, ...)
+{
+    if (!err) return status;
+    char message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    const char *nearest = wk_text_nearest(name, names, count);
+    return wk_fail(err, status, "%s%s%s%s", message, nearest ? "; did you mean '" : otherwise,
+                   nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
+                          const char *const *names, size_t count)
+{
+    wk_text known = {0};
+    wk_text_puts(&known, count ? "; there is " : "; there is none");
+    for (size_t i = 0; i < count; i++)
+        wk_text_printf(&known, "%s%s", i ? ", " : "", names[i]);
+    wk_status status = wk_fail_nearest(err, WK_E_NOT_FOUND, name, names, count, wk_text_get(&known),
+                                       "no %s is called '%s'", what, name);
+    wk_text_free(&known);
+    return status;
+}
+
+size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code)
+{
+    static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000}; // anything below is overlong
+    const unsigned char *u = (const unsigned char *)chars;
+    if (left == 0) return 0;
+    *code = u[0];
+    if (u[0] < 0x80) return 1;
+    if (u[0] < 0xc2 || u[0] > 0xf4) return 0;
+    size_t length = u[0] >= 0xf0 ? 4 : u[0] >= 0xe0 ? 3 : 2;
+    if (left < length) return 0;
+    *code = u[0] & (0xffu >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if ((u[i] & 0xc0) != 0x80) return 0;
+        *code = *code << 6 | (u[i] & 0x3f);
+    }
+    bool surrogate = *code >= 0xd800 && *code < 0xe000;
+    return *code >= min[length] && *code <= 0x10ffff && !surrogate ? length : 0;
+}
+
+size_t wk_utf8_width(const char *chars, size_t length)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < length; i++)
+        width += ((unsigned char)chars[i] & 0xc0) != 0x80;
+    return width;
+}
+
+void wk_utf8_tame(char *text, bool lines)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        bool control = (*c < 0x20 && !(lines && *c == '\n')) || *c == 0x7f;
+        bool c1 = *c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; // U+0080 to U+009F
+        if (c1) c[1] = '?';
+        if (control || c1) *c = '?';
+    }
+}
+
+void wk_locale_use_c(void)
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    assert(c); // the C library has it built in
+    uselocale(c);
 }

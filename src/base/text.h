@@ -1,8 +1,9 @@
-// Growing text, JSON output, and the "did you mean" helper: what tables, reports and messages are
-// made of.
+// Text: growing strings, JSON output, "did you mean", UTF-8, and the locale that numbers are
+// written in.
 #ifndef WK_BASE_TEXT_H
 #define WK_BASE_TEXT_H
 
+#include "waker/error.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,8 +52,41 @@ void wk_json_bool(wk_json *json, const char *key, bool value);
 /// NULL.
 const char *wk_text_nearest(const char *name, const char *const *names, size_t count);
 
+/// Fails with the message, then "; did you mean 'NEAREST'?" where one of `names` is like `name`,
+/// else `otherwise`.
+wk_status wk_fail_nearest(wk_error *err, wk_status status, const char *name,
+                          const char *const *names, size_t count, const char *otherwise,
+                          const char *format, ...) __attribute__((format(printf, 7, 8)));
+/// WK_E_NOT_FOUND, "no WHAT is called 'NAME'", with the nearest of `names` or all of them.
+wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
+                          const char *const *names, size_t count);
+
+/// The place of `text` among choices written as "a|b|c", or -1; and their number.
+int wk_text_choice(const char *choices, const char *text);
+int wk_text_choices(const char *choices);
+
 /// Edit distance with insertions, deletions, substitutions and swaps of neighbours, ignoring case
 /// and -_.
 size_t wk_text_distance(const char *a, const char *b);
+
+// UTF-8: the only decoder, strict, for everything that reads text of users.
+
+/// Bytes of the character at `chars` (1 to 4) and its number, or 0 when it is cut off after `left`
+/// bytes, malformed, overlong or a surrogate. A zero-terminated string may say SIZE_MAX.
+size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code);
+
+/// Number of characters in the first `length` bytes.
+size_t wk_utf8_width(const char *chars, size_t length);
+
+/// Replaces control characters by '?', so that text of others cannot steer a terminal; line breaks
+/// stay where `lines` says so.
+void wk_utf8_tame(char *text, bool lines);
+
+// Numbers are written and read with a point, whatever the process's locale is: a plug-in, or a
+// library behind it, may call setlocale at any time.
+
+/// Gives the calling thread the C locale, which setlocale does not change. The program calls it
+/// first in every thread that formats or parses numbers.
+void wk_locale_use_c(void);
 
 #endif

@@ -1,7 +1,7 @@
 #include "base/watchdog.h"
 
 #include "base/clock.h"
-#include "base/locale.h"
+#include "base/text.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // waker adapt: task policies from a finished or running reward-free run, without new environment
 // steps.
 #include "train/adapt.h"
+#include "cli/args.h"
 #include "cli/long_run.h"
-#include "cli/snapshot_arg.h"
 
 typedef struct adapt_values {
     const char *snapshot, *task, *device;

@@ -1,4 +1,5 @@
 #include "cli/args.h"
+#include "run/weights_file.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -9,13 +10,10 @@
 
 enum { NAMES_MAX = 256, HELP_COLUMN = 24, HELP_WIDTH = 96 };
 
-wk_status wk_fail_nearest(wk_error *err, const char *what, const char *name,
-                          const char *const *names, size_t count)
+wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
+                         const char *const *names, size_t count)
 {
-    const char *nearest = wk_text_nearest(name, names, count);
-    if (nearest)
-        return wk_fail(err, WK_E_INPUT, "unknown %s '%s'; did you mean '%s'?", what, name, nearest);
-    return wk_fail(err, WK_E_INPUT, "unknown %s '%s'", what, name);
+    return wk_fail_nearest(err, WK_E_INPUT, name, names, count, "", "unknown %s '%s'", what, name);
 }
 
 wk_status wk_parse_number(const char *what, const char *text, double *out, wk_error *err)
@@ -295,4 +293,17 @@ void wk_args_help(const wk_arg *args, size_t count, wk_text *out)
         wk_text_printf(out, "%*s", HELP_COLUMN - used, "");
         append_wrapped(out, args[i].help, HELP_COLUMN);
     }
+}
+
+wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err)
+{
+    double number = 0;
+    *step = WK_STEP_LAST;
+    if (!text || strcmp(text, "last") == 0) return WK_OK;
+    WK_TRY(wk_parse_number("--snapshot", text, &number, err));
+    if (number < 0 || number > 1e15 || number != floor(number))
+        return wk_fail(err, WK_E_INPUT, "--snapshot '%s' is no step; write its number or last",
+                       text);
+    *step = (int64_t)number;
+    return WK_OK;
 }

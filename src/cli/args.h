@@ -92,7 +92,10 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
                        wk_error *err);
 
 /// WK_E_INPUT for an unknown `what` called `name`, naming the nearest of `names` if one is near.
-wk_status wk_fail_nearest(wk_error *err, const char *what, const char *name,
-                          const char *const *names, size_t count);
+wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
+                         const char *const *names, size_t count);
+
+/// Reads the STEP|last of --snapshot: "last" (or nothing, NULL) is WK_STEP_LAST.
+wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 // waker bench env: steps per second of the domains, alone and compared with MuJoCo's stock way.
 #include "cli/bench_env.h"
 #include "base/pool.h"
+#include "base/table.h"
 #include "cli/cli.h"
-#include "cli/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // waker bench update: time and memory of one update of the learner.
 #include "cli/bench_update.h"
 #include "base/pool.h"
+#include "base/table.h"
 #include "cli/cli.h"
-#include "cli/table.h"
 #include "config/parts.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ static wk_status make_config(const bench_values *v, wk_learner_config *config, w
         config->exploration = (wk_exploration)i;
         return WK_OK;
     }
-    return wk_fail_nearest(err, "exploration", v->exploration, names, 2);
+    return wk_arg_unknown(err, "exploration", v->exploration, names, 2);
 }
 
 static double milliseconds(double seconds)

@@ -1,6 +1,6 @@
 // waker ckpt: what a run has saved: its checkpoints and snapshots, and whether they are intact.
+#include "base/table.h"
 #include "cli/cli.h"
-#include "cli/table.h"
 #include "nn/safetensors.h"
 #include "run/saved_run.h"
 #include <inttypes.h>

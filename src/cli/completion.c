@@ -23,7 +23,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         wk_text_free(&text);
         return status;
     }
-    return wk_fail_nearest(err, "shell", cli->words.items[0], names, N_SHELLS);
+    return wk_arg_unknown(err, "shell", cli->words.items[0], names, N_SHELLS);
 }
 
 const wk_command wk_command_completion = {

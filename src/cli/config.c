@@ -1,9 +1,10 @@
 // waker config: the configuration that a run would get, where each value comes from, and how it
 // differs from the paper's.
+#include "base/table.h"
 #include "cli/cli.h"
-#include "cli/config_list.h"
 #include "cli/run_config.h"
-#include "cli/table.h"
+#include "waker/curriculum.h"
+#include "waker/env.h"
 #include <assert.h>
 #include <string.h>
 
@@ -40,6 +41,8 @@ static void describe_origin(const wk_origin *origin, wk_text *out)
 {
     if (!origin->file)
         wk_text_puts(out, "command line");
+    else if (strcmp(origin->block, WK_ORIGIN_DEFAULTS) == 0)
+        wk_text_puts(out, "default");
     else
         wk_text_printf(out, "%s:%d (%s)", origin->file, origin->line, origin->block);
 }
@@ -230,8 +233,8 @@ static void put_range(const wk_run_field *field, wk_text *out)
 static void print_table(wk_text *out)
 {
     const wk_run_config ours = wk_run_config_default();
-    wk_text_puts(out, "| key | default | paper | authors' code | range | meaning |\n"
-                      "|---|---|---|---|---|---|\n");
+    wk_text_puts(out, "| key | default | paper | authors' code | range | resuming | meaning |\n"
+                      "|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const wk_run_field *field = &wk_run_fields[i];
         wk_text value = {0};
@@ -240,8 +243,71 @@ static void print_table(wk_text *out)
                        table_cell(field->paper, wk_text_get(&value)),
                        table_cell(field->authors, wk_text_get(&value)));
         put_range(field, out);
-        wk_text_printf(out, " | %s |\n", field->meaning);
+        wk_text_printf(out, " | %s | %s |\n", field->role == WK_RUN_FREE ? "free" : "",
+                       field->meaning);
         wk_text_free(&value);
+    }
+}
+
+// What domains and rules say of themselves is taken from there.
+static const struct {
+    const char *file, *heading;
+} groups[] = {{WK_ORIGIN_DEFAULTS, "Always there"},
+              {"domains.yaml", "Domains: name one first"},
+              {"curricula.yaml", "Curricula"},
+              {"exploration.yaml", "Exploration"},
+              {"presets.yaml", "Presets, sizes for a machine: name one last"}};
+
+enum { N_GROUPS = sizeof groups / sizeof *groups };
+
+static const struct {
+    const char *block, *text;
+} descriptions[] = {{"defaults", "every key, with the paper's numbers for the terrain domains"},
+                    {"plan2explore", "a policy that seeks the ensemble's disagreement"},
+                    {"random", "random actions"},
+                    {"paper", "the paper's networks and batches: a data-centre GPU"},
+                    {"small", "a desktop GPU, or a patient CPU"},
+                    {"quick", "two CPU cores and minutes"}};
+
+static const char *describe_block(const char *block)
+{
+    const wk_domain *domain;
+    const wk_curriculum_rule *rule;
+    for (size_t i = 0; i < sizeof descriptions / sizeof *descriptions; i++)
+        if (strcmp(descriptions[i].block, block) == 0) return descriptions[i].text;
+    if (wk_domain_find(block, &domain, NULL) == WK_OK) return domain->summary;
+    if (wk_curriculum_rule_find(block, &rule, NULL) == WK_OK) return rule->summary;
+    return "";
+}
+
+static void put_group(const wk_config_blocks *blocks, const char *heading, const char *file,
+                      wk_text *out)
+{
+    wk_text_printf(out, "%s%s (%s)\n", out->length ? "\n" : "", heading, file);
+    for (size_t i = 0; i < wk_config_blocks_count(blocks); i++) {
+        const char *name = wk_config_blocks_name(blocks, i);
+        if (strcmp(wk_config_blocks_file(blocks, i), file) != 0) continue;
+        const char *text = describe_block(name);
+        wk_text_printf(out, *text ? "  %-16s%s\n" : "  %s\n", name, text);
+    }
+}
+
+static bool is_own(const char *file)
+{
+    for (size_t g = 0; g < N_GROUPS; g++)
+        if (strcmp(groups[g].file, file) == 0) return false;
+    return true;
+}
+
+static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
+{
+    for (size_t g = 0; g < N_GROUPS; g++)
+        put_group(blocks, groups[g].heading, groups[g].file, out);
+    const char *last = "";
+    for (size_t i = 0; i < wk_config_blocks_count(blocks); i++) {
+        const char *file = wk_config_blocks_file(blocks, i);
+        if (is_own(file) && strcmp(file, last) != 0) put_group(blocks, "Your own", file, out);
+        last = file;
     }
 }
 
@@ -259,7 +325,7 @@ static wk_status show(const config_values *values, const wk_config_blocks *block
     wk_text out = {0};
     wk_run_config reference;
     if (values->list) {
-        wk_config_list(blocks, &out);
+        print_blocks(blocks, &out);
         return wk_cli_print(&out, err);
     }
     WK_TRY(check(merged, err));

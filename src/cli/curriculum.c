@@ -1,8 +1,8 @@
 // waker curriculum: what a run's curriculum does: which environments it visits, how large the
 // model's error is there, and what it will choose next. Reads the newest checkpoint, also while the
 // run goes on.
+#include "base/table.h"
 #include "cli/cli.h"
-#include "cli/table.h"
 #include "cli/world.h"
 #include "log/heatmap.h"
 #include "run/saved_run.h"

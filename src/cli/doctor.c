@@ -1,7 +1,7 @@
 // waker doctor: what this machine and this build have, what is missing, and what to do about it.
 #include "cli/doctor.h"
+#include "base/table.h"
 #include "cli/cli.h"
-#include "cli/table.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // waker envs: which worlds there are, what their parameters mean, and which tasks and cases they
 // have.
+#include "base/table.h"
 #include "cli/cli.h"
-#include "cli/table.h"
 #include "cli/world.h"
 
 #include <stdio.h>
@@ -25,6 +25,17 @@ static void append_range(wk_text *out, const wk_param *p)
     wk_text_printf(out, "%s %g to %g", p->name, p->min, p->max);
 }
 
+// Appends `item` to a comma-separated list, breaking lines longer than `width`.
+static void append_item(wk_text *list, const char *item, size_t width)
+{
+    if (list->length > 0) {
+        const char *newline = strrchr(wk_text_get(list), '\n');
+        size_t used = newline ? strlen(newline + 1) : list->length;
+        wk_text_puts(list, used + 2 + strlen(item) > width ? ",\n" : ", ");
+    }
+    wk_text_puts(list, item);
+}
+
 // One line of the table for a domain; lists take as many lines as they need.
 static void add_domain_row(wk_table *table, const wk_domain *d)
 {
@@ -34,9 +45,9 @@ static void add_domain_row(wk_table *table, const wk_domain *d)
         append_range(&params, &d->params[i]);
     }
     for (int i = 0; i < d->n_tasks; i++)
-        wk_list_append(&tasks, d->tasks[i].name, 24);
+        append_item(&tasks, d->tasks[i].name, 24);
     for (int i = 0; i < d->n_cases; i++)
-        wk_list_append(&cases, d->cases[i].name, 16);
+        append_item(&cases, d->cases[i].name, 16);
     wk_table_cell(table, "%s", d->name);
     wk_table_cell(table, "%s", wk_text_get(&params));
     wk_table_cell(table, "%d", d->action_size);

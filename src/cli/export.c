@@ -38,9 +38,9 @@ static wk_status write_episodes(const wk_saved_run *run, wk_replay *replay, cons
             skip--;
             continue;
         }
-        char name[WK_NPZ_NAME_MAX], path[4096];
+        char name[WK_NPZ_NAME_MAX], path[WK_PATH_MAX];
         wk_npz_name(replay, i, run->config.seed, FIRST_NAME_TIME + (int64_t)episode.id, name);
-        snprintf(path, sizeof path, "%s/%s", v->out, name);
+        wk_path_join(v->out, name, path);
         WK_TRY(wk_npz_write(replay, i, path, err));
         ++*written;
     }

@@ -1,7 +1,6 @@
 // The program: finds the command, reads its options, runs it, and turns errors into messages and
 // exit codes.
-#include "base/locale.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -160,7 +159,7 @@ static wk_status unknown_command(const char *const *words, int count, wk_error *
         firsts[i] = names[i];
         if (blank && strcmp(names[i], words[0]) == 0) seconds[n_seconds++] = blank + 1;
     }
-    if (n_seconds == 0) return wk_fail_nearest(err, "command", words[0], firsts, N_COMMANDS);
+    if (n_seconds == 0) return wk_arg_unknown(err, "command", words[0], firsts, N_COMMANDS);
     wk_text list = {0};
     for (size_t i = 0; i < n_seconds; i++)
         wk_text_printf(&list, "%s'waker %s %s'", i ? ", " : "", words[0], seconds[i]);

@@ -256,7 +256,7 @@ static wk_status find_command(const wk_arg_words *words, const wk_command **out,
         names[i] = (*out)->name;
         if (strcmp(names[i], name) == 0) return WK_OK;
     }
-    return wk_fail_nearest(err, "command", name, names, wk_the_program.n_commands);
+    return wk_arg_unknown(err, "command", name, names, wk_the_program.n_commands);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)

@@ -1,10 +1,8 @@
 // waker model-error: how well the world models of runs predict, side by side on the same episodes:
 // the true error of the next image, next to what the model's own ensemble estimates there.
 #include "eval/model_error.h"
+#include "base/table.h"
 #include "cli/cli.h"
-#include "cli/snapshot_arg.h"
-#include "cli/table.h"
-#include "env/domain.h"
 #include "log/heatmap.h"
 #include "run/saved_run.h"
 #include "train/evaluation.h"

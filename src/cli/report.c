@@ -36,7 +36,7 @@ static wk_status check(const report_values *v, wk_error *err)
     if (!v->out) return wk_fail(err, WK_E_INPUT, "--out is missing: say where the report goes");
     for (size_t i = 0; v->policy && i < COUNT; i++)
         if (strcmp(v->policy, policies[i]) == 0) return WK_OK;
-    return v->policy ? wk_fail_nearest(err, "policy", v->policy, policies, COUNT) : WK_OK;
+    return v->policy ? wk_arg_unknown(err, "policy", v->policy, policies, COUNT) : WK_OK;
 }
 
 static wk_status show(wk_cli *cli, const report_values *v, const wk_report *report, wk_error *err)

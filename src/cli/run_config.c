@@ -1,7 +1,7 @@
 #include "cli/run_config.h"
 
 #include "base/file.h"
-#include "config/conflicts.h"
+#include "config/blocks.h"
 #include "run/config_check.h"
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@ bool wk_run_args_named(const wk_run_args *args)
 
 static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_error *err)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/config.yaml", directory);
+    char path[WK_PATH_MAX];
+    wk_path_join(directory, "config.yaml", path);
     if (!wk_path_exists(path))
         return wk_fail(err, WK_E_INPUT,
                        "--from: '%s' holds no run (no config.yaml); give the directory that 'waker "
@@ -85,7 +85,7 @@ static wk_origin *origin_of(wk_merged_config *merged, const char *key)
 static bool is_default(wk_merged_config *merged, const char *key)
 {
     const wk_origin *origin = origin_of(merged, key);
-    return origin->file && strcmp(origin->block, "defaults") == 0;
+    return origin->file && strcmp(origin->block, WK_ORIGIN_DEFAULTS) == 0;
 }
 
 static bool is_named(wk_merged_config *merged, const char *key)
@@ -117,9 +117,9 @@ static wk_status go_on(wk_merged_config *merged, const char *name, const char *k
 static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
                           wk_merged_config *merged, wk_error *err)
 {
-    char path[4096];
+    char path[WK_PATH_MAX];
     wk_run_config before;
-    snprintf(path, sizeof path, "%s/config.yaml", directory);
+    wk_path_join(directory, "config.yaml", path);
     if (!wk_path_exists(path)) return WK_OK;
     WK_TRY(wk_run_config_read(path, &before, err));
     WK_TRY(go_on(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));

@@ -21,8 +21,8 @@ static const wk_arg args[] = {
 
 static bool holds_run(const char *directory)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/config.yaml", directory);
+    char path[WK_PATH_MAX];
+    wk_path_join(directory, "config.yaml", path);
     return wk_path_exists(path);
 }
 

@@ -1,8 +1,8 @@
 // waker trust: the user's list of plug-ins that may be loaded without being named.
 #include "base/shared_object.h"
+#include "base/table.h"
 #include "base/trusted.h"
 #include "cli/cli.h"
-#include "cli/table.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include "config/blocks.h"
 
+#include "base/asset.h"
 #include "base/file.h"
 #include "config/yaml.h"
 #include <regex.h>
@@ -94,6 +95,28 @@ wk_status wk_config_blocks_add_file(wk_config_blocks *blocks, const char *path, 
     wk_status status = wk_config_blocks_add(blocks, path, bytes, size, err);
     free(bytes);
     return status;
+}
+
+static wk_status add_defaults(wk_config_blocks *blocks, wk_error *err)
+{
+    wk_text text = {0};
+    wk_run_defaults_print(&text);
+    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for the configurations")
+                                   : wk_config_blocks_add(blocks, WK_ORIGIN_DEFAULTS,
+                                                          wk_text_get(&text), text.length, err);
+    wk_text_free(&text);
+    return status;
+}
+
+wk_status wk_config_blocks_add_embedded(wk_config_blocks *blocks, wk_error *err)
+{
+    WK_TRY(add_defaults(blocks, err));
+    for (const wk_asset *asset = wk_assets; asset->name; asset++) {
+        const char *ending = strrchr(asset->name, '.');
+        if (!ending || strcmp(ending, ".yaml") != 0) continue;
+        WK_TRY(wk_config_blocks_add(blocks, asset->name, asset->content, asset->size, err));
+    }
+    return WK_OK;
 }
 
 size_t wk_config_blocks_count(const wk_config_blocks *blocks)
@@ -209,12 +232,9 @@ static wk_status unknown_block(const wk_config_blocks *blocks, const char *name,
     if (count > NAMES_MAX) count = NAMES_MAX;
     for (size_t i = 0; i < count; i++)
         names[i] = wk_config_blocks_name(blocks, i);
-    const char *nearest = wk_text_nearest(name, names, count);
-    if (nearest)
-        return wk_fail(err, WK_E_NOT_FOUND,
-                       "no configuration is called '%.80s'; did you mean '%s'?", name, nearest);
-    return wk_fail(err, WK_E_NOT_FOUND,
-                   "no configuration is called '%.80s' ('waker config --list' shows all)", name);
+    return wk_fail_nearest(err, WK_E_NOT_FOUND, name, names, count,
+                           " ('waker config --list' shows all)",
+                           "no configuration is called '%.80s'", name);
 }
 
 // Applies a block of the file; number -1 is all of a file without blocks.
@@ -246,7 +266,7 @@ wk_status wk_config_merge_defaults(const wk_config_blocks *blocks, wk_merged_con
                                    wk_error *err)
 {
     *out = (wk_merged_config){.config = wk_run_config_default()};
-    return wk_config_merge_block(blocks, "defaults", out, err);
+    return wk_config_merge_block(blocks, WK_ORIGIN_DEFAULTS, out, err);
 }
 
 wk_status wk_config_merge_setting(const wk_setting *setting, wk_merged_config *merged,

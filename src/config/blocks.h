@@ -21,7 +21,8 @@ wk_status wk_config_blocks_add(wk_config_blocks *blocks, const char *name, const
                                size_t size, wk_error *err);
 /// The same from a file.
 wk_status wk_config_blocks_add_file(wk_config_blocks *blocks, const char *path, wk_error *err);
-/// The same for every configuration compiled into the program (configs/*.yaml).
+/// The same for every configuration of the program: `defaults`, made of the field list, and
+/// configs/*.yaml, which are compiled in.
 wk_status wk_config_blocks_add_embedded(wk_config_blocks *blocks, wk_error *err);
 
 /// Number of blocks, and the name of the i-th and of its file, in the order of the files.
@@ -35,8 +36,9 @@ typedef struct wk_origin {
     int line;
 } wk_origin;
 
-/// The `block` of values from a run's config.yaml.
+/// The `block` of values from a run's config.yaml, and of those that nothing set.
 #define WK_ORIGIN_RUN "run"
+#define WK_ORIGIN_DEFAULTS "defaults"
 
 /// A setting of the command line, --key value or --key=value; the key need not end in a zero.
 typedef struct wk_setting {
@@ -70,5 +72,12 @@ wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *nam
 /// and their blocks (those that exist), then block `extra` unless NULL.
 wk_status wk_config_reference(const wk_config_blocks *blocks, const wk_run_config *config,
                               const char *extra, wk_run_config *out, wk_error *err);
+
+/// Blocks that undo each other: two of one kind (two domains), or one that sizes a run before the
+/// one it is for (a preset before a domain). Later blocks win, which may not be what was meant.
+/// Appends a line for every such pair among the named blocks of the program, with the keys that the
+/// later one won.
+wk_status wk_config_conflicts(const wk_config_blocks *blocks, const char *const *names,
+                              size_t count, wk_text *out, wk_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "config/config.h"
-#include "base/utf8.h"
+#include "base/crc32c.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,12 +17,14 @@
 #define ROW_LIST(low, high) .choices = high
 
 const wk_run_field wk_run_fields[WK_RUN_FIELD_COUNT] = {
-#define FIELD(row_kind, field, row_key, value, low, high, row_role, row_paper, row_authors, text)  \
+#define FIELD(row_kind, field, row_key, value, low, high, row_role, row_since, row_paper,          \
+              row_authors, text)                                                                   \
     {.key = row_key,                                                                               \
      .kind = WK_RUN_##row_kind,                                                                    \
      .offset = offsetof(wk_run_config, field),                                                     \
      ROW_##row_kind(low, high),                                                                    \
      .role = WK_RUN_##row_role,                                                                    \
+     .since = row_since,                                                                           \
      .paper = row_paper,                                                                           \
      .authors = row_authors,                                                                       \
      .meaning = text},
@@ -70,10 +73,8 @@ wk_status wk_run_field_unknown(const char *key, wk_error *err)
     list_group(key, group, sizeof group);
     if (*group)
         return wk_fail(err, WK_E_INPUT, "'%.80s' is a group of keys, not a key: %s", key, group);
-    const char *nearest = wk_text_nearest(key, wk_run_keys, WK_RUN_FIELD_COUNT);
-    if (nearest)
-        return wk_fail(err, WK_E_INPUT, "unknown key '%.80s'; did you mean '%s'?", key, nearest);
-    return wk_fail(err, WK_E_INPUT, "unknown key '%.80s' ('waker config' lists all)", key);
+    return wk_fail_nearest(err, WK_E_INPUT, key, wk_run_keys, WK_RUN_FIELD_COUNT,
+                           " ('waker config' lists all)", "unknown key '%.80s'", key);
 }
 
 // A decimal number that fills all of the text: no blanks, hexadecimals or infinities.
@@ -187,19 +188,17 @@ static wk_status check_text(const char *text, wk_error *err)
 
 static wk_status check_choice(const char *choices, const char *text, wk_error *err)
 {
+    if (wk_text_choice(choices, text) >= 0) return WK_OK;
     enum { CHOICES_MAX = 8 };
     char copy[128], *rest = NULL;
     const char *names[CHOICES_MAX];
     size_t count = 0;
     snprintf(copy, sizeof copy, "%s", choices);
     for (char *name = strtok_r(copy, "|", &rest); name && count < CHOICES_MAX;
-         name = strtok_r(NULL, "|", &rest)) {
-        if (strcmp(name, text) == 0) return WK_OK;
+         name = strtok_r(NULL, "|", &rest))
         names[count++] = name;
-    }
-    const char *nearest = wk_text_nearest(text, names, count);
-    return wk_fail(err, WK_E_INPUT, "'%.80s' is not one of %s%s%s%s", text, choices,
-                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return wk_fail_nearest(err, WK_E_INPUT, text, names, count, "", "'%.80s' is not one of %s",
+                           text, choices);
 }
 
 static wk_status set_text(const wk_run_field *field, const char *text, char *out, wk_error *err)
@@ -328,55 +327,34 @@ bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int fiel
     return false;
 }
 
-// FNV-1a, 64 bits.
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static uint64_t hash_value(uint64_t hash, const wk_run_config *config, const wk_run_field *field)
 {
     const void *place = (const char *)config + field->offset;
     switch (field->kind) {
     case WK_RUN_BOOL:
-        return hash_bytes(hash, place, sizeof(bool));
+        return wk_fnv1a(hash, place, sizeof(bool));
     case WK_RUN_INT:
-        return hash_bytes(hash, place, sizeof(int));
+        return wk_fnv1a(hash, place, sizeof(int));
     case WK_RUN_COUNT:
     case WK_RUN_SEED:
-        return hash_bytes(hash, place, sizeof(int64_t));
+        return wk_fnv1a(hash, place, sizeof(int64_t));
     case WK_RUN_NUMBER:
-        return hash_bytes(hash, place, sizeof(double));
+        return wk_fnv1a(hash, place, sizeof(double));
     case WK_RUN_TEXT:
     case WK_RUN_LIST:
-        return hash_bytes(hash, place, strlen(place) + 1);
+        return wk_fnv1a(hash, place, strlen(place) + 1);
     }
     return hash;
-}
-
-int wk_run_field_format(int field)
-{
-    static const struct {
-        int field, format;
-    } added[] = {{WK_RUN_log_timing_INDEX, 2},      {WK_RUN_eval_every_INDEX, 3},
-                 {WK_RUN_eval_envs_INDEX, 3},       {WK_RUN_acting_INDEX, 4},
-                 {WK_RUN_replay_resident_INDEX, 5}, {WK_RUN_curriculum_theta_INDEX, 6}};
-    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
-        if (added[i].field == field) return added[i].format;
-    return 1;
 }
 
 // The hash as the version of that format made it.
 static uint64_t hash_of_format(const wk_run_config *config, int format)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = WK_FNV1A_START;
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const wk_run_field *field = &wk_run_fields[i];
-        if (field->role != WK_RUN_FIXED || wk_run_field_format(i) > format) continue;
-        hash = hash_bytes(hash, field->key, strlen(field->key) + 1);
+        if (field->role != WK_RUN_FIXED || field->since > format) continue;
+        hash = wk_fnv1a(hash, field->key, strlen(field->key) + 1);
         hash = hash_value(hash, config, field);
     }
     return hash;
@@ -392,7 +370,7 @@ static bool fits_format(const wk_run_config *config, int format)
 {
     const wk_run_config defaults = wk_run_config_default();
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
-        if (wk_run_fields[i].role == WK_RUN_FIXED && wk_run_field_format(i) > format &&
+        if (wk_run_fields[i].role == WK_RUN_FIXED && wk_run_fields[i].since > format &&
             !wk_run_config_same(config, &defaults, i))
             return false;
     return true;

@@ -1,12 +1,16 @@
-// The configuration of a run. The field list is written once (WK_RUN_FIELDS): the struct, the keys
-// of configuration files and of the command line, the defaults, ranges, printing, the hash, the
-// checks and the table in docs/configuration.md all come from it. Values are parsed from text by
-// one cast rule (dreamer's): a value takes the type of the field it replaces.
+// The configuration of a run. A key is one row of WK_RUN_FIELDS, or of the part's list that it
+// contains (model/config.h, curriculum/config.h): the struct, the part's own struct, the keys of
+// files and of the command line, the block `defaults`, ranges, help, completion, printing, the
+// hash, the formats of saved runs and the table in docs/configuration.md all come from it. Values
+// are parsed from text by one cast rule (dreamer's): a value takes the type of the field it
+// replaces.
 #ifndef WK_CONFIG_CONFIG_H
 #define WK_CONFIG_CONFIG_H
 
 #include "base/dir.h"
 #include "base/text.h"
+#include "curriculum/config.h"
+#include "model/config.h"
 #include "waker/error.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,118 +41,75 @@ typedef char wk_run_LIST[WK_RUN_TEXT_MAX];
 /// how long it runs and what it logs (FREE).
 enum { WK_RUN_FREE, WK_RUN_FIXED };
 
-/// X(kind, field, key, default, min, max, role, paper, authors, meaning) For texts, `min` is 0 and
-/// `max` the choices ("a|b") or 0 for any. `paper` and `authors` say what the paper and its
-/// authors' code use: "=" where it is the default, "" where they have no such thing. Counts are
-/// agent steps (one action, repeated by the domain) unless they say so.
+/// X(kind, field, key, default, min, max, role, since, paper, authors, meaning) For texts, `min` is
+/// 0 and `max` the choices ("a|b") or 0 for any. `since` is the first format of saved runs that has
+/// the key: a new key gets WK_RUN_FORMAT + 1, and as its default what the version before it did.
+/// `paper` and `authors` say what the paper and its authors' code use: "=" where it is the default,
+/// "" where they have no such thing. Counts are agent steps (one action, repeated by the domain)
+/// unless they say so. The order is that of config.yaml and of the hash.
 #define WK_RUN_FIELDS(X)                                                                           \
-    X(SEED, seed, "seed", 0, 0, 0, FIXED, "", "", "of everything random in the run")               \
-    X(COUNT, steps, "steps", 3700000, 1, 1e15, FREE, "=", "=",                                     \
+    X(SEED, seed, "seed", 0, 0, 0, FIXED, 1, "", "", "of everything random in the run")            \
+    X(COUNT, steps, "steps", 3700000, 1, 1e15, FREE, 1, "=", "=",                                  \
       "agent steps to collect, prefill included; the paper counts control steps, twice as many")   \
-    X(NUMBER, minutes, "minutes", 0, 0, 1e9, FREE, "", "",                                         \
+    X(NUMBER, minutes, "minutes", 0, 0, 1e9, FREE, 1, "", "",                                      \
       "stop, with a checkpoint, after so many; 0: no limit")                                       \
-    X(TEXT, domain, "domain", "terrain-walker", 0, 0, FIXED, "=", "=",                             \
+    X(TEXT, domain, "domain", "terrain-walker", 0, 0, FIXED, 1, "=", "=",                          \
       "built-in domain ('waker envs' lists them)")                                                 \
-    X(TEXT, plugin, "plugin", "", 0, 0, FIXED, "", "",                                             \
+    X(TEXT, plugin, "plugin", "", 0, 0, FIXED, 1, "", "",                                          \
       "file of a plug-in to take the domain from instead")                                         \
-    X(INT, env_count, "env.count", 8, 1, 1024, FIXED, "", "",                                      \
+    X(INT, env_count, "env.count", 8, 1, 1024, FIXED, 1, "", "",                                   \
       "environments that step side by side")                                                       \
-    X(INT, env_threads, "env.threads", 0, 0, 1024, FREE, "", "",                                   \
+    X(INT, env_threads, "env.threads", 0, 0, 1024, FREE, 1, "", "",                                \
       "threads that step them; 0: one per core")                                                   \
-    X(LIST, env_options, "env.options", "", 0, 0, FIXED, "", "",                                   \
+    X(LIST, env_options, "env.options", "", 0, 0, FIXED, 1, "", "",                                \
       "options of the domain: name=choice, ...")                                                   \
-    X(TEXT, curriculum_rule, "curriculum.rule", "waker-m", 0, 0, FIXED, "=", "=",                  \
+    X(TEXT, curriculum_rule, "curriculum.rule", "waker-m", 0, 0, FIXED, 1, "=", "=",               \
       "how the parameters of the next episode are chosen")                                         \
-    X(TEXT, curriculum_plugin, "curriculum.plugin", "", 0, 0, FIXED, "", "",                       \
+    X(TEXT, curriculum_plugin, "curriculum.plugin", "", 0, 0, FIXED, 1, "", "",                    \
       "file of a plug-in to take the rule from instead")                                           \
-    X(TEXT, curriculum_theta, "curriculum.theta", "", 0, 0, FIXED, "", "",                         \
+    X(TEXT, curriculum_theta, "curriculum.theta", "", 0, 0, FIXED, 6, "", "",                      \
       "environments to choose from, as 'a,b; c,d'; empty: the domain's grid")                      \
-    X(NUMBER, dr_probability, "curriculum.dr_probability", 0.2, 0, 1, FIXED, "=", "=",             \
-      "share of episodes from the default distribution")                                           \
-    X(NUMBER, temperature, "curriculum.temperature", 0, 0, 1e6, FIXED, "=", "=",                   \
-      "of the Boltzmann choice; 0: the rule's own (waker-m 1, waker-r 0.5)")                       \
-    X(NUMBER, error_decay, "curriculum.error_decay", 0.9999, 0, 1, FIXED, "=", "=",                \
-      "of the running error of each environment")                                                  \
-    X(NUMBER, reduction_decay, "curriculum.reduction_decay", 0.95, 0, 1, FIXED, "=", "=",          \
-      "of its running reduction (waker-r)")                                                        \
-    X(COUNT, reduction_start, "curriculum.reduction_start", 50000, 0, 1e15, FIXED, "=", "=",       \
-      "steps before reductions are measured")                                                      \
-    X(COUNT, reduction_every, "curriculum.reduction_every", 10000, 1, 1e15, FIXED, "=", "=",       \
-      "steps between measurements")                                                                \
-    X(COUNT, prefill, "prefill", 100000, 0, 1e15, FIXED, "=", "=",                                 \
+    WK_CURRICULUM_FIELDS(X)                                                                        \
+    X(COUNT, prefill, "prefill", 100000, 0, 1e15, FIXED, 1, "=", "=",                              \
       "steps of random actions before training begins")                                            \
-    X(INT, train_every, "train_every", 8, 1, 1000000, FIXED, "=", "=", "steps for each update")    \
-    X(TEXT, exploration, "exploration", "plan2explore", 0, "plan2explore|random", FIXED, "=", "=", \
-      "policy that collects the data")                                                             \
-    X(LIST, tasks, "tasks", "none", 0, 0, FIXED, "=", "all",                                       \
+    X(INT, train_every, "train_every", 8, 1, 1000000, FIXED, 1, "=", "=", "steps for each update") \
+    X(TEXT, exploration, "exploration", "plan2explore", 0, "plan2explore|random", FIXED, 1, "=",   \
+      "=", "policy that collects the data")                                                        \
+    X(LIST, tasks, "tasks", "none", 0, 0, FIXED, 1, "=", "all",                                    \
       "task policies trained alongside: none, all, or names")                                      \
-    X(TEXT, acting, "acting", "exploration", 0, 0, FIXED, "=", "=",                                \
+    X(TEXT, acting, "acting", "exploration", 0, 0, FIXED, 4, "=", "=",                             \
       "policy that acts after the prefill: exploration, or one of tasks")                          \
-    X(COUNT, replay_capacity, "replay.capacity", 3000000, 2, 1e12, FIXED, "=", "=",                \
+    X(COUNT, replay_capacity, "replay.capacity", 3000000, 2, 1e12, FIXED, 1, "=", "=",             \
       "steps the replay buffer keeps")                                                             \
-    X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, "", "",                 \
+    X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, 1, "", "",              \
       "GiB the replay buffer may take; 0: the machine's free memory")                              \
-    X(INT, replay_frame_bytes, "replay.frame_bytes", 1800, 16, 100000, FREE, "", "",               \
+    X(INT, replay_frame_bytes, "replay.frame_bytes", 1800, 16, 100000, FREE, 1, "", "",            \
       "expected size of a compressed frame, for planning the memory")                              \
-    X(TEXT, replay_resident, "replay.resident", "auto", 0, "auto|on|off", FREE, "", "",            \
+    X(TEXT, replay_resident, "replay.resident", "auto", 0, "auto|on|off", FREE, 5, "", "",         \
       "frames also in GPU memory, where batches are gathered; auto: if they fit")                  \
-    X(INT, encoder_depth, "encoder.depth", 48, 1, 512, FIXED, "=", "=",                            \
-      "channels of the first convolution")                                                         \
-    X(INT, rssm_deter, "rssm.deter", 600, 1, 8192, FIXED, "=", "=",                                \
-      "deterministic part of the latent state")                                                    \
-    X(INT, rssm_hidden, "rssm.hidden", 600, 1, 8192, FIXED, "=", "=",                              \
-      "units of the RSSM's hidden layers")                                                         \
-    X(INT, rssm_stoch, "rssm.stoch", 32, 1, 256, FIXED, "=", "=",                                  \
-      "categorical variables of the stochastic part")                                              \
-    X(INT, rssm_classes, "rssm.classes", 32, 2, 256, FIXED, "=", "=", "classes of each")           \
-    X(INT, units, "units", 400, 1, 8192, FIXED, "=", "=",                                          \
-      "units of the other networks' hidden layers")                                                \
-    X(INT, layers, "layers", 4, 1, 16, FIXED, "=", "=", "hidden layers of the other networks")     \
-    X(INT, ensemble_size, "ensemble.size", 10, 2, 64, FIXED, "=", "=", "members of the ensemble")  \
-    X(NUMBER, ensemble_rate, "ensemble.rate", 3e-4, 0, 1, FIXED, "=", "=", "its learning rate")    \
-    X(TEXT, ensemble_kind, "ensemble.kind", "std", 0, "std|variance", FIXED, "variance", "=",      \
-      "measure of the members' disagreement")                                                      \
-    X(NUMBER, ensemble_scale, "ensemble.scale", 50, 0, 1e6, FIXED, "1", "=", "factor on it")       \
-    X(INT, batch, "batch", 16, 1, 1024, FIXED, "=", "=", "sequences in a batch")                   \
-    X(INT, length, "length", 50, 2, 1024, FIXED, "=", "=", "steps of a sequence")                  \
-    X(INT, horizon, "horizon", 15, 1, 256, FIXED, "=", "=", "imagined steps")                      \
-    X(NUMBER, model_rate, "model.rate", 3e-4, 0, 1, FIXED, "=", "=",                               \
-      "learning rate of the world model and the reward heads")                                     \
-    X(NUMBER, kl_scale, "model.kl_scale", 1, 0, 1e6, FIXED, "=", "=", "weight of the KL term")     \
-    X(NUMBER, kl_balance, "model.kl_balance", 0.8, 0, 1, FIXED, "=", "=",                          \
-      "share of the KL gradient that trains the prior")                                            \
-    X(NUMBER, free_nats, "model.free_nats", 1, 0, 1e6, FIXED, "=", "=",                            \
-      "KL below this gives no gradient")                                                           \
-    X(NUMBER, policy_rate, "policy.rate", 1e-4, 0, 1, FIXED, "=", "=",                             \
-      "learning rate of actors and critics")                                                       \
-    X(NUMBER, discount, "policy.discount", 0.99, 0, 1, FIXED, "=", "=", "gamma")                   \
-    X(NUMBER, lambda, "policy.lambda", 0.95, 0, 1, FIXED, "=", "=", "mixing of the lambda-return") \
-    X(NUMBER, entropy_scale, "policy.entropy_scale", 1e-4, 0, 1e3, FIXED, "=", "=",                \
-      "weight of the actor's entropy")                                                             \
-    X(INT, slow_period, "policy.slow_period", 100, 1, 1000000, FIXED, "=", "=",                    \
-      "updates between refreshes of the slow critic")                                              \
-    X(COUNT, checkpoint_every_steps, "checkpoint.every_steps", 100000, 0, 1e15, FREE, "", "",      \
+    WK_LEARNER_FIELDS(X)                                                                           \
+    X(COUNT, checkpoint_every_steps, "checkpoint.every_steps", 100000, 0, 1e15, FREE, 1, "", "",   \
       "steps between checkpoints; 0: by time only")                                                \
-    X(NUMBER, checkpoint_every_minutes, "checkpoint.every_minutes", 10, 0, 1e6, FREE, "", "",      \
+    X(NUMBER, checkpoint_every_minutes, "checkpoint.every_minutes", 10, 0, 1e6, FREE, 1, "", "",   \
       "minutes between checkpoints; 0: by steps only")                                             \
-    X(INT, checkpoint_keep, "checkpoint.keep", 2, 1, 1000, FREE, "", "",                           \
+    X(INT, checkpoint_keep, "checkpoint.keep", 2, 1, 1000, FREE, 1, "", "",                        \
       "newest checkpoints kept")                                                                   \
-    X(COUNT, snapshot_every, "snapshot.every", 500000, 0, 1e15, FREE, "", "",                      \
+    X(COUNT, snapshot_every, "snapshot.every", 500000, 0, 1e15, FREE, 1, "", "",                   \
       "steps between world models kept for evaluation; 0: the last one only")                      \
-    X(COUNT, eval_every, "eval.every", 0, 0, 1e15, FREE, "", "",                                   \
+    X(COUNT, eval_every, "eval.every", 0, 0, 1e15, FREE, 3, "", "",                                \
       "steps between evaluations of the task policies trained alongside; 0: none")                 \
-    X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, "=", "",                                  \
+    X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, 3, "=", "",                               \
       "environments of the default distribution in each, one episode each")                        \
-    X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, "", "10000",                             \
+    X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, 1, "", "10000",                          \
       "steps between lines of metrics.jsonl")                                                      \
-    X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, "", "",                  \
+    X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, 1, "", "",               \
       "steps between images and clips; 0: none")                                                   \
-    X(BOOL, log_tensorboard, "log.tensorboard", true, 0, 1, FREE, "", "=",                         \
+    X(BOOL, log_tensorboard, "log.tensorboard", true, 0, 1, FREE, 1, "", "=",                      \
       "write TensorBoard event files")                                                             \
-    X(BOOL, log_timing, "log.timing", false, 0, 1, FREE, "", "",                                   \
+    X(BOOL, log_timing, "log.timing", false, 0, 1, FREE, 2, "", "",                                \
       "write speeds into metrics.jsonl too; its bytes then differ from run to run")                \
-    X(TEXT, device, "device", "auto", 0, 0, FREE, "", "", "auto, cpu, cuda or cuda:N")             \
-    X(TEXT, precision, "precision", "auto", 0, "auto|f32|bf16", FIXED, "", "",                     \
+    X(TEXT, device, "device", "auto", 0, 0, FREE, 1, "", "", "auto, cpu, cuda or cuda:N")          \
+    X(TEXT, precision, "precision", "auto", 0, "auto|f32|bf16", FIXED, 1, "", "",                  \
       "of matrix products; auto: f32 on a CPU, bf16 on a GPU")
 
 typedef struct wk_run_config {
@@ -164,7 +125,7 @@ typedef struct wk_run_field {
     size_t offset;
     double min, max;     // of numbers
     const char *choices; // of texts; NULL for any
-    int role;
+    int role, since;
     const char *paper, *authors, *meaning;
 } wk_run_field;
 
@@ -179,7 +140,7 @@ extern const wk_run_field wk_run_fields[WK_RUN_FIELD_COUNT];
 /// The keys, in the same order; for look-ups of the nearest.
 extern const char *const wk_run_keys[WK_RUN_FIELD_COUNT];
 
-/// The values of the list; configs/defaults.yaml says the same.
+/// The values of the list, which are those of the block `defaults`.
 wk_run_config wk_run_config_default(void);
 
 /// Number of the field called key[0 ... length-1], or -1.
@@ -205,25 +166,28 @@ uint64_t wk_run_config_hash(const wk_run_config *config);
 bool wk_run_config_has_hash(const wk_run_config *config, uint64_t hash);
 
 /// Saved configurations are numbered by the keys they have; one without a number is older than
-/// WK_RUN_FORMAT_NUMBERED. A key that is added later gets the next number, and the default that
-/// the version before it had.
-enum { WK_RUN_FORMAT_NUMBERED = 6, WK_RUN_FORMAT = 6 };
-
-/// The first format that has the field.
-int wk_run_field_format(int field);
+/// WK_RUN_FORMAT_NUMBERED. The newest is the largest `since` of the list.
+union wk_run_formats {
+#define FIELD(kind, field, key, value, low, high, role, since, ...) char field[since];
+    WK_RUN_FIELDS(FIELD)
+#undef FIELD
+};
+enum { WK_RUN_FORMAT_NUMBERED = 6, WK_RUN_FORMAT = sizeof(union wk_run_formats) };
 
 /// Whether a run saved with `old` may go on with `now`; the error names the first value that
 /// differs and must not.
 wk_status wk_run_config_resumable(const wk_run_config *old, const wk_run_config *now,
                                   wk_error *err);
 
+/// The block `defaults`: every key with its default, as YAML.
+void wk_run_defaults_print(wk_text *out);
+
 /// The configuration as YAML with nested keys, complete, with its format.
 void wk_run_config_print(const wk_run_config *config, wk_text *out);
 
-/// Writes it atomically / reads it. A file that lacks a key of its format is refused; keys that are
-/// newer than the file have their defaults. Errors name file and line.
-wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err);
-/// The same for a name in a directory (base/file.h).
+/// Writes it atomically (a name in a directory, base/file.h) / reads it. A file that lacks a key of
+/// its format is refused; keys that are newer than the file have their defaults. Errors name file
+/// and line.
 wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, const char *name,
                                  wk_error *err);
 wk_status wk_run_config_read(const char *path, wk_run_config *out, wk_error *err);

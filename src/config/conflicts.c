@@ -1,4 +1,4 @@
-#include "config/conflicts.h"
+#include "config/blocks.h"
 
 #include <string.h>
 

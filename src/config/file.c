@@ -64,6 +64,16 @@ static void put_value(const wk_run_config *config, int field, wk_text *out)
     wk_text_puts(out, "\n");
 }
 
+void wk_run_defaults_print(wk_text *out)
+{
+    const wk_run_config defaults = wk_run_config_default();
+    wk_text_puts(out, "defaults:\n");
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        wk_text_printf(out, "  %s: ", wk_run_keys[i]);
+        put_value(&defaults, i, out);
+    }
+}
+
 void wk_run_config_print(const wk_run_config *config, wk_text *out)
 {
     const char *group = "";
@@ -95,11 +105,6 @@ wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, 
     return status;
 }
 
-wk_status wk_run_config_write(const wk_run_config *config, const char *path, wk_error *err)
-{
-    return wk_run_config_write_in(config, NULL, path, err);
-}
-
 static wk_status apply_value(const wk_yaml_value *value, int field, wk_run_config *config,
                              wk_error *err)
 {
@@ -126,7 +131,7 @@ static wk_status read_format(const wk_yaml_value *value, int *format, wk_error *
 static wk_status check_complete(const wk_yaml *yaml, const bool *given, int format, wk_error *err)
 {
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        if (given[i] || wk_run_field_format(i) > (format ? format : 1)) continue;
+        if (given[i] || wk_run_fields[i].since > (format ? format : 1)) continue;
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' lacks the key '%s', which every run has: it was cut short or edited; "
                        "put back a copy, or the line with the value that the run began with",

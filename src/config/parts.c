@@ -89,50 +89,23 @@ wk_status wk_run_config_task_names(const wk_run_config *config, const wk_domain 
                : wk_fail(err, WK_E_INPUT, "tasks: the names of %d tasks are too long", count);
 }
 
+#define PART_INT(field, choices) config->field
+#define PART_COUNT(field, choices) (uint64_t) config->field
+#define PART_NUMBER(field, choices) config->field
+#define PART_TEXT(field, choices) wk_text_choice(choices, config->field)
+#define FIELD(kind, field, key, value, min, max, ...) .field = PART_##kind(field, max),
+
 wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config)
 {
-    return (wk_curriculum_config){
-        .dr_probability = config->dr_probability,
-        .temperature = config->temperature,
-        .error_decay = config->error_decay,
-        .reduction_decay = config->reduction_decay,
-        .reduction_start = (uint64_t)config->reduction_start,
-        .reduction_every = (uint64_t)config->reduction_every,
-        .seed = config->seed,
-    };
+    return (wk_curriculum_config){.seed = config->seed, WK_CURRICULUM_FIELDS(FIELD)};
 }
 
 static wk_learner_config learner_part(const wk_run_config *config)
 {
-    const bool variance = strcmp(config->ensemble_kind, "variance") == 0;
     const bool random = strcmp(config->exploration, "random") == 0;
-    return (wk_learner_config){
-        .depth = config->encoder_depth,
-        .deter = config->rssm_deter,
-        .hidden = config->rssm_hidden,
-        .stoch = config->rssm_stoch,
-        .classes = config->rssm_classes,
-        .units = config->units,
-        .layers = config->layers,
-        .ensemble = config->ensemble_size,
-        .batch = config->batch,
-        .length = config->length,
-        .horizon = config->horizon,
-        .slow_period = config->slow_period,
-        .kl_scale = (float)config->kl_scale,
-        .kl_balance = (float)config->kl_balance,
-        .free_nats = (float)config->free_nats,
-        .model_rate = (float)config->model_rate,
-        .ensemble_rate = (float)config->ensemble_rate,
-        .policy_rate = (float)config->policy_rate,
-        .discount = (float)config->discount,
-        .lambda = (float)config->lambda,
-        .entropy_scale = (float)config->entropy_scale,
-        .disagreement_scale = (float)config->ensemble_scale,
-        .spread = variance ? WK_DISAGREEMENT_VARIANCE : WK_DISAGREEMENT_STD,
-        .exploration = random ? WK_EXPLORE_RANDOM : WK_EXPLORE_PLAN2EXPLORE,
-        .seed = config->seed,
-    };
+    return (wk_learner_config){.exploration = random ? WK_EXPLORE_RANDOM : WK_EXPLORE_PLAN2EXPLORE,
+                               .seed = config->seed,
+                               WK_LEARNER_FIELDS(FIELD)};
 }
 
 wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
@@ -160,13 +133,13 @@ wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
 
 wk_replay_config wk_run_config_replay(const wk_run_config *run, const wk_domain *domain)
 {
-    wk_replay_config config = wk_replay_config_default();
-    config.capacity = (uint64_t)run->replay_capacity;
-    config.memory = (uint64_t)(run->replay_memory_limit * 1024 * 1024 * 1024);
-    config.frame_bytes = (size_t)run->replay_frame_bytes;
-    config.slots = run->env_count;
-    config.action_size = domain->action_size;
-    config.n_tasks = domain->n_tasks;
-    config.n_params = domain->n_params;
-    return config;
+    return (wk_replay_config){
+        .capacity = (uint64_t)run->replay_capacity,
+        .memory = (uint64_t)(run->replay_memory_limit * 1024 * 1024 * 1024),
+        .frame_bytes = (size_t)run->replay_frame_bytes,
+        .slots = run->env_count,
+        .action_size = domain->action_size,
+        .n_tasks = domain->n_tasks,
+        .n_params = domain->n_params,
+    };
 }

@@ -3,6 +3,7 @@
 #include "waker/curriculum.h"
 
 #include "base/rng.h"
+#include "curriculum/config.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,27 +35,21 @@ enum { NEXT_LOOK, LOOKS, IGNORED, HEADER_WORDS };
 
 wk_curriculum_config wk_curriculum_config_default(void)
 {
-    return (wk_curriculum_config){.dr_probability = 0.2,
-                                  .error_decay = 0.9999,
-                                  .reduction_decay = 0.95,
-                                  .reduction_start = 50000,
-                                  .reduction_every = 10000};
+    return (wk_curriculum_config){
+#define FIELD(kind, name, key, value, ...) .name = value,
+        WK_CURRICULUM_FIELDS(FIELD)
+#undef FIELD
+    };
 }
 
 static wk_status check_config(const wk_curriculum_config *c, wk_error *err)
 {
-    const struct {
-        const char *name;
-        double value, min, max;
-    } ranges[] = {{"dr_probability", c->dr_probability, 0, 1},
-                  {"temperature", c->temperature, 0, 1e6},
-                  {"error_decay", c->error_decay, 0, 1},
-                  {"reduction_decay", c->reduction_decay, 0, 1},
-                  {"reduction_every", (double)c->reduction_every, 1, 1e15}};
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (!(ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max))
-            return wk_fail(err, WK_E_INPUT, "curriculum: %s = %g is not within %g to %g",
-                           ranges[i].name, ranges[i].value, ranges[i].min, ranges[i].max);
+#define FIELD(kind, name, key, value, min, max, ...)                                               \
+    if (!((double)c->name >= (min) && (double)c->name <= (max)))                                   \
+        return wk_fail(err, WK_E_INPUT, "curriculum: " #name " = %g is not within %g to %g",       \
+                       (double)c->name, (double)(min), (double)(max));
+    WK_CURRICULUM_FIELDS(FIELD)
+#undef FIELD
     return WK_OK;
 }
 

@@ -182,9 +182,5 @@ wk_status wk_curriculum_rule_find(const char *name, const wk_curriculum_rule **o
         *out = &rules[i];
         return WK_OK;
     }
-    const char *nearest = wk_text_nearest(name, names, RULES);
-    return wk_fail(
-        err, WK_E_NOT_FOUND,
-        "no curriculum '%s' (dr, waker-m, waker-r, ge, he-oracle, rw-oracle, fixed)%s%s%s", name,
-        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return wk_fail_unknown(err, "curriculum", name, names, RULES);
 }

@@ -75,7 +75,8 @@ static void append_goal(wk_text *text, const char *name, double x, const char *r
                    name, x, rgb);
 }
 
-void wk_cleanup_model_text(wk_cleanup_robot robot, int arena, int blocks, wk_text *text)
+// The MJCF document.
+static void put_model(wk_cleanup_robot robot, int arena, int blocks, wk_text *text)
 {
     double s = wk_cleanup_half_size(arena);
     wk_text_puts(text, "<mujoco model=\"clean-up\">\n");
@@ -96,7 +97,7 @@ wk_status wk_cleanup_model_create(wk_cleanup_robot robot, int arena, int blocks,
 {
     *out = NULL;
     wk_text text = {0};
-    wk_cleanup_model_text(robot, arena, blocks, &text);
+    put_model(robot, arena, blocks, &text);
     wk_status status =
         text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for the model of a clean-up world")
                     : wk_physics_load("clean-up.xml", wk_text_get(&text), out, err);

@@ -18,9 +18,6 @@ typedef enum wk_cleanup_robot {
     WK_CLEANUP_CAR,   // free joint, two driven wheels, a ball at the rear; time step 4 ms
 } wk_cleanup_robot;
 
-/// Appends the MJCF document.
-void wk_cleanup_model_text(wk_cleanup_robot robot, int arena, int blocks, wk_text *text);
-
 /// Compiles the model; free it with mj_deleteModel.
 wk_status wk_cleanup_model_create(wk_cleanup_robot robot, int arena, int blocks, mjModel **out,
                                   wk_error *err);

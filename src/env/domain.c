@@ -7,22 +7,6 @@
 
 enum { NAMES_MAX = 64, CHOICE_MAX_CHARS = 63 };
 
-wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
-                          const char *const *names, size_t count)
-{
-    const char *nearest = wk_text_nearest(name, names, count);
-    if (nearest)
-        return wk_fail(err, WK_E_NOT_FOUND, "no %s is called '%s'; did you mean '%s'?", what, name,
-                       nearest);
-    wk_text known = {0};
-    for (size_t i = 0; i < count; i++)
-        wk_text_printf(&known, "%s%s", i ? ", " : "", names[i]);
-    wk_fail(err, WK_E_NOT_FOUND, "no %s is called '%s'; there is %s", what, name,
-            count ? wk_text_get(&known) : "none");
-    wk_text_free(&known);
-    return WK_E_NOT_FOUND;
-}
-
 wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
                            const wk_error *reported, wk_error *err)
 {
@@ -61,14 +45,6 @@ wk_status wk_domain_case(const wk_domain *domain, const char *name, const wk_cas
     return wk_fail_unknown(err, "out-of-distribution case of this domain", name, names, count);
 }
 
-int wk_option_count(const wk_option *option)
-{
-    int count = 1;
-    for (const char *c = option->choices; *c; c++)
-        count += *c == '|';
-    return count;
-}
-
 const char *wk_option_choice(const wk_option *option, int n, size_t *length)
 {
     const char *choice = option->choices;
@@ -83,7 +59,7 @@ static wk_status find_choice(const wk_option *option, const char *choice, int *v
 {
     char copies[NAMES_MAX][CHOICE_MAX_CHARS + 1];
     const char *names[NAMES_MAX];
-    int count = wk_option_count(option);
+    int count = wk_text_choices(option->choices);
     for (int i = 0; i < count && i < NAMES_MAX; i++) {
         size_t length;
         const char *chars = wk_option_choice(option, i, &length);
@@ -118,7 +94,7 @@ wk_status wk_domain_option(const wk_domain *domain, const char *name, const char
 wk_status wk_domain_check_options(const wk_domain *domain, const int *options, wk_error *err)
 {
     for (int i = 0; i < domain->n_options; i++) {
-        int count = wk_option_count(&domain->options[i]);
+        int count = wk_text_choices(domain->options[i].choices);
         if (options[i] < 0 || options[i] >= count)
             return wk_fail(err, WK_E_INPUT, "option '%s' has choices 0 to %d (%s), not %d",
                            domain->options[i].name, count - 1, domain->options[i].choices,

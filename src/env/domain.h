@@ -4,18 +4,10 @@
 
 #include "waker/env.h"
 
-/// WK_E_NOT_FOUND for `name`, naming the nearest of `names`, or all of them when none is near.
-/// `what` is the kind of thing with its place ("task in domain 'x'").
-wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
-                          const char *const *names, size_t count);
-
 /// Passes on what a domain's function returned and wrote into `reported`. Functions of a domain
 /// always get an error to write into, and their callers always get a message.
 wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
                            const wk_error *reported, wk_error *err);
-
-/// Number of choices of an option.
-int wk_option_count(const wk_option *option);
 
 /// The n-th choice: its first character, and its length through `length` (it is not terminated).
 const char *wk_option_choice(const wk_option *option, int n, size_t *length);

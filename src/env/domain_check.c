@@ -2,6 +2,8 @@
 // these messages, so each says which field is wrong and what it must be.
 #include "env/domain.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -184,7 +186,7 @@ static wk_status check_choices(const wk_option *option, wk_error *err)
     if (!option->choices)
         return wk_fail(err, WK_E_INPUT, "option '%s': choices is NULL; list them as \"a|b\"",
                        option->name);
-    int count = wk_option_count(option);
+    int count = wk_text_choices(option->choices);
     if (count > CHOICES_MAX)
         return wk_fail(err, WK_E_INPUT, "option '%s' has %d choices; the most is %d", option->name,
                        count, CHOICES_MAX);

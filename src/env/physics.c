@@ -124,23 +124,6 @@ static bool guarded(void (*fn)(const mjModel *, mjData *, int), const mjModel *m
     return true;
 }
 
-bool wk_physics_settle(const mjModel *model, mjData *data)
-{
-    return guarded(forward, model, data, 0) && wk_physics_is_valid(model, data);
-}
-
-bool wk_physics_advance(const mjModel *model, mjData *data, int count)
-{
-    assert(count >= 1);
-    return guarded(advance, model, data, count) && wk_physics_is_valid(model, data);
-}
-
-bool wk_physics_run(const mjModel *model, mjData *data, int count)
-{
-    assert(count >= 1);
-    return guarded(run, model, data, count) && wk_physics_is_valid(model, data);
-}
-
 static bool all_finite(const mjtNum *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -148,13 +131,32 @@ static bool all_finite(const mjtNum *numbers, size_t count)
     return true;
 }
 
-bool wk_physics_is_valid(const mjModel *model, const mjData *data)
+// Whether the simulation is valid since mj_resetData: finite state, no bad number, no contact or
+// constraint dropped for lack of memory.
+static bool is_valid(const mjModel *model, const mjData *data)
 {
     static const int fatal[] = {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC, mjWARN_CONTACTFULL,
                                 mjWARN_CNSTRFULL};
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
         if (data->warning[fatal[i]].number > 0) return false;
     return all_finite(data->qpos, (size_t)model->nq) && all_finite(data->qvel, (size_t)model->nv);
+}
+
+bool wk_physics_settle(const mjModel *model, mjData *data)
+{
+    return guarded(forward, model, data, 0) && is_valid(model, data);
+}
+
+bool wk_physics_advance(const mjModel *model, mjData *data, int count)
+{
+    assert(count >= 1);
+    return guarded(advance, model, data, count) && is_valid(model, data);
+}
+
+bool wk_physics_run(const mjModel *model, mjData *data, int count)
+{
+    assert(count >= 1);
+    return guarded(run, model, data, count) && is_valid(model, data);
 }
 
 // The parts of mjData that continue a simulation, in the order they are saved.
@@ -217,7 +219,7 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
         if (size) memcpy(parts[i].numbers, from, size);
         from += size;
     }
-    if (!guarded(first_half, model, data, 0) || !wk_physics_is_valid(model, data))
+    if (!guarded(first_half, model, data, 0) || !is_valid(model, data))
         return wk_fail(err, WK_E_FORMAT,
                        "the saved simulation state cannot be simulated; it was damaged");
     // MuJoCo 2 has just normalised the quaternions; the state must be the saved one to the bit.

@@ -27,7 +27,8 @@ bool wk_physics_settle(const mjModel *model, mjData *data);
 
 /// Advances `count` >= 1 time steps under data->ctrl, ending with positions, velocities and their
 /// sensors consistent with qpos and qvel (second half of a step, count-1 steps, first half).
-/// False: the simulation broke down (see wk_physics_is_valid); the state is then of no use.
+/// False: the simulation broke down (a number that is not finite, or a contact or constraint
+/// dropped for lack of memory); the state is then of no use.
 bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 
 /// Advances `count` >= 1 whole time steps under data->ctrl, ending with the poses of all bodies and
@@ -36,10 +37,6 @@ bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 /// twice is not always the same as once, so only steps that begin with the poses can be continued
 /// exactly from a saved state. False as above.
 bool wk_physics_run(const mjModel *model, mjData *data, int count);
-
-/// Whether the simulation is valid since mj_resetData: finite state, no bad number, no contact or
-/// constraint dropped for lack of memory.
-bool wk_physics_is_valid(const mjModel *model, const mjData *data);
 
 /// Bytes of a saved state. The model itself (height fields, poses written into it) is not part of
 /// it.

@@ -447,7 +447,7 @@ static void examine_thetas(examination *x, const wk_space *space)
 static void examine_options(examination *x)
 {
     for (int i = 0; i < x->domain->n_options; i++) {
-        int choices = wk_option_count(&x->domain->options[i]);
+        int choices = wk_text_choices(x->domain->options[i].choices);
         for (int choice = 1; choice < choices; choice++) {
             x->options[i] = choice;
             examine(x, x->domain->hardest);

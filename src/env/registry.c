@@ -1,8 +1,8 @@
 // The table of built-in domains, in the order users see them.
+#include "base/text.h"
 #include "env/cleanup.h"
 #include "env/combined.h"
 #include "env/dmc.h"
-#include "env/domain.h"
 #include "env/terrain.h"
 #include "env/toy.h"
 

@@ -1,8 +1,8 @@
 #include "eval/cases.h"
 
 #include "base/rng.h"
+#include "base/text.h"
 #include "env/combined.h"
-#include "env/domain.h"
 #include <stdio.h>
 #include <string.h>
 

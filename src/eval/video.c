@@ -23,7 +23,7 @@ enum {
     SEEN = 0x107010,
 };
 
-const char *wk_video_rank_name(wk_video_rank rank)
+static const char *rank_name(wk_video_rank rank)
 {
     static const char *const names[] = {"best", "median", "worst"};
     return names[rank];
@@ -100,8 +100,8 @@ static caption describe(const wk_eval_result *r, const wk_task_result *t, int se
     const wk_case_result *c = &t->cases[set];
     caption text;
     int used = snprintf(text.title, sizeof text.title, "%s, %s: %s of %d, return %.4g",
-                        domain->tasks[t->task].name, c->set.name, wk_video_rank_name(rank),
-                        c->set.episodes, c->returns[episode]);
+                        domain->tasks[t->task].name, c->set.name, rank_name(rank), c->set.episodes,
+                        c->returns[episode]);
     if (domain->tasks[t->task].has_completion && used < (int)sizeof text.title)
         snprintf(text.title + used, sizeof text.title - (size_t)used, ", completion %.2f",
                  c->completions[episode]);
@@ -193,9 +193,9 @@ wk_status wk_video_write(const wk_eval_result *r, const wk_eval_player *player,
     WK_TRY(wk_eval_result_folder(run, err));
     for (int set = 0; set < t->n_cases; set++)
         for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
-            char ending[256], path[WK_EVAL_PATH_MAX];
+            char ending[256], path[WK_PATH_MAX];
             snprintf(ending, sizeof ending, "-%s-%s-%s.gif", r->origin.domain->tasks[t->task].name,
-                     t->cases[set].set.name, wk_video_rank_name((wk_video_rank)rank));
+                     t->cases[set].set.name, rank_name((wk_video_rank)rank));
             wk_eval_result_path(r, run, ending, path);
             WK_TRY(make_film(r, player, t, set, (wk_video_rank)rank, path, err));
         }

@@ -14,9 +14,6 @@ typedef enum wk_video_rank {
     WK_VIDEO_RANKS
 } wk_video_rank;
 
-/// "best", "median", "worst".
-const char *wk_video_rank_name(wk_video_rank rank);
-
 /// Number of the episode by the task's score, equal ones by their return, then by number. Of an
 /// even number of episodes the median is the worse of the two in the middle.
 int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int set,

@@ -1,6 +1,7 @@
 #include "log/metrics.h"
 
 #include "base/array.h"
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "log/jsonl.h"
@@ -31,7 +32,8 @@ struct wk_metrics {
     bool short_of_memory; // something could not be added; the next write reports it
 };
 
-wk_status wk_metrics_create(int action_repeat, wk_metrics **out, wk_error *err)
+// Metrics without sinks.
+static wk_status create(int action_repeat, wk_metrics **out, wk_error *err)
 {
     assert(action_repeat >= 1);
     wk_metrics *metrics = calloc(1, sizeof *metrics);
@@ -76,18 +78,10 @@ wk_status wk_metrics_add_sink(wk_metrics *metrics, const wk_metrics_sink *sink, 
     return WK_OK;
 }
 
-static size_t hash_name(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    return (size_t)hash;
-}
-
 // The place of `name` in the table, or the free place where it belongs.
 static known_name *find_place(known_name *names, size_t capacity, const char *name)
 {
-    size_t at = hash_name(name) & (capacity - 1);
+    size_t at = (size_t)wk_fnv1a(WK_FNV1A_START, name, strlen(name)) & (capacity - 1);
     while (names[at].name && strcmp(names[at].name, name) != 0)
         at = (at + 1) & (capacity - 1);
     return &names[at];
@@ -300,7 +294,7 @@ wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark
     wk_metrics *metrics = NULL;
     wk_dir *dir = NULL;
     WK_TRY(open_logdir(config, &dir, err));
-    wk_status status = wk_metrics_create(config->action_repeat, &metrics, err);
+    wk_status status = create(config->action_repeat, &metrics, err);
     if (status == WK_OK) status = open_sinks(metrics, dir, config, mark, err);
     wk_dir_close(dir);
     if (status == WK_OK)

@@ -64,9 +64,6 @@ typedef struct wk_metrics wk_metrics;
 /// The file of scalars in a logdir.
 #define WK_METRICS_JSONL "metrics.jsonl"
 
-/// Metrics without sinks; `action_repeat` is the domain's.
-wk_status wk_metrics_create(int action_repeat, wk_metrics **out, wk_error *err);
-
 /// Where metrics go: `logdir`/metrics.jsonl and, if wanted, a TensorBoard event file there.
 typedef struct wk_metrics_config {
     const wk_dir *in; // where `logdir` is; NULL: it is any path, made when it does not exist

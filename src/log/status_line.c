@@ -13,7 +13,7 @@ enum { WIDTH_DEFAULT = 80, PART_MAX = 96 };
 
 static const double live_interval = 0.2;
 
-const char *wk_phase_name(wk_phase phase)
+static const char *phase_name(wk_phase phase)
 {
     static const char *const names[WK_PHASES] = {"env", "render", "replay", "learn", "log"};
     return names[phase];
@@ -90,7 +90,7 @@ static void make_split(const wk_status_values *p, char *out)
     size_t used = 0;
     for (int i = 0; i < WK_PHASES; i++)
         used += (size_t)snprintf(out + used, PART_MAX - used, "%s%s %.0f%%", i ? " " : "",
-                                 wk_phase_name(i), 100 * p->seconds[i] / sum);
+                                 phase_name(i), 100 * p->seconds[i] / sum);
 }
 
 static void make_left(const wk_status_values *p, char *out)

@@ -20,9 +20,6 @@ typedef enum wk_phase {
     WK_PHASES
 } wk_phase;
 
-/// "env", "render", "replay", "learn", "log".
-const char *wk_phase_name(wk_phase phase);
-
 /// What the line shows. NaN means not known (yet); such parts are left out.
 typedef struct wk_status_values {
     int64_t steps, total; // agent steps, and how many there will be

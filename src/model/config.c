@@ -1,26 +1,38 @@
 #include "model/config.h"
 
+#include "base/text.h"
+
+#define DEFAULT_INT(value, choices) value
+#define DEFAULT_NUMBER(value, choices) value
+#define DEFAULT_TEXT(value, choices) wk_text_choice(choices, value)
+
 wk_learner_config wk_learner_config_default(void)
 {
     return (wk_learner_config){
-#define FIELD(type, name, value, min, max, meaning) .name = value,
+#define FIELD(kind, name, key, value, min, max, ...) .name = DEFAULT_##kind(value, max),
         WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
     };
 }
 
+static wk_status check(const char *name, float value, float min, float max, const char *meaning,
+                       wk_error *err)
+{
+    if (value >= min && value <= max) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "learner: %s = %g is not within %g to %g (%s)", name,
+                   (double)value, (double)min, (double)max, meaning);
+}
+
+#define MAX_INT(max) (max)
+#define MAX_NUMBER(max) (max)
+#define MAX_TEXT(choices) (wk_text_choices(choices) - 1)
+
 wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err)
 {
-#define FIELD(type, name, value, min, max, meaning)                                                \
-    if (!(config->name >= (type)(min) && config->name <= (type)(max)))                             \
-        return wk_fail(err, WK_E_INPUT, "learner: " #name " = %g is not within %g to %g (%s)",     \
-                       (double)config->name, (double)(min), (double)(max), meaning);
+#define FIELD(kind, name, key, value, min, max, role, since, paper, authors, meaning)              \
+    WK_TRY(check(#name, (float)config->name, (float)(min), (float)MAX_##kind(max), meaning, err));
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
-    if (config->action_size < 1 || config->action_size > 32)
-        return wk_fail(err, WK_E_INPUT, "learner: action_size = %d is not within 1 to 32",
-                       config->action_size);
-    if (config->tasks < 0 || config->tasks > 16)
-        return wk_fail(err, WK_E_INPUT, "learner: tasks = %d is not within 0 to 16", config->tasks);
-    return WK_OK;
+    WK_TRY(check("action_size", (float)config->action_size, 1, 32, "of the domain", err));
+    return check("tasks", (float)config->tasks, 0, 16, "policies trained alongside", err);
 }

@@ -1,5 +1,6 @@
 // Everything that shapes the learner: sizes of the networks and of a batch, loss weights, rates.
-// The field list is written once (WK_LEARNER_FIELDS) and shared by defaults, printing and checks.
+// A hyperparameter is one row of WK_LEARNER_FIELDS. From it come the field of the learner's struct,
+// its default and check, and, since the run's list contains this one, its key everywhere else.
 // Presets are blocks of configs/*.yaml (config/parts.h).
 #ifndef WK_MODEL_CONFIG_H
 #define WK_MODEL_CONFIG_H
@@ -11,41 +12,62 @@
 /// Bytes of an image: 64 by 64 pixels of three channels.
 enum { WK_PIXELS = 64 * 64 * 3 };
 
-/// X(type, name, paper's value, min, max, meaning)
+/// The learner's keys: a segment of the run's list (config/config.h, which says what the columns
+/// are), in the run's order.
 #define WK_LEARNER_FIELDS(X)                                                                       \
-    X(int, depth, 48, 1, 512, "channels of the first convolution")                                 \
-    X(int, deter, 600, 1, 8192, "deterministic part of the latent state")                          \
-    X(int, hidden, 600, 1, 8192, "units of the RSSM's hidden layers")                              \
-    X(int, stoch, 32, 1, 256, "categorical variables of the stochastic part")                      \
-    X(int, classes, 32, 2, 256, "classes of each")                                                 \
-    X(int, units, 400, 1, 8192, "units of the other networks' hidden layers")                      \
-    X(int, layers, 4, 1, 16, "hidden layers of the other networks")                                \
-    X(int, ensemble, 10, 2, 64, "members of the ensemble")                                         \
-    X(int, batch, 16, 1, 1024, "sequences in a batch")                                             \
-    X(int, length, 50, 2, 1024, "steps of a sequence")                                             \
-    X(int, horizon, 15, 1, 256, "imagined steps")                                                  \
-    X(int, slow_period, 100, 1, 1000000, "updates between refreshes of the slow critic")           \
-    X(float, kl_scale, 1, 0, 1e6, "weight of the KL term")                                         \
-    X(float, kl_balance, 0.8, 0, 1, "share of the KL gradient that trains the prior")              \
-    X(float, free_nats, 1, 0, 1e6, "KL below this gives no gradient")                              \
-    X(float, model_rate, 3e-4, 0, 1, "learning rate of world model and reward heads")              \
-    X(float, ensemble_rate, 3e-4, 0, 1, "learning rate of the ensemble")                           \
-    X(float, policy_rate, 1e-4, 0, 1, "learning rate of actors and critics")                       \
-    X(float, discount, 0.99, 0, 1, "gamma")                                                        \
-    X(float, lambda, 0.95, 0, 1, "mixing of the lambda-return")                                    \
-    X(float, entropy_scale, 1e-4, 0, 1e3, "weight of the actor's entropy")                         \
-    X(float, disagreement_scale, 50, 0, 1e6, "factor of the exploration reward")
+    X(INT, depth, "encoder.depth", 48, 1, 512, FIXED, 1, "=", "=",                                 \
+      "channels of the first convolution")                                                         \
+    X(INT, deter, "rssm.deter", 600, 1, 8192, FIXED, 1, "=", "=",                                  \
+      "deterministic part of the latent state")                                                    \
+    X(INT, hidden, "rssm.hidden", 600, 1, 8192, FIXED, 1, "=", "=",                                \
+      "units of the RSSM's hidden layers")                                                         \
+    X(INT, stoch, "rssm.stoch", 32, 1, 256, FIXED, 1, "=", "=",                                    \
+      "categorical variables of the stochastic part")                                              \
+    X(INT, classes, "rssm.classes", 32, 2, 256, FIXED, 1, "=", "=", "classes of each")             \
+    X(INT, units, "units", 400, 1, 8192, FIXED, 1, "=", "=",                                       \
+      "units of the other networks' hidden layers")                                                \
+    X(INT, layers, "layers", 4, 1, 16, FIXED, 1, "=", "=", "hidden layers of the other networks")  \
+    X(INT, ensemble, "ensemble.size", 10, 2, 64, FIXED, 1, "=", "=", "members of the ensemble")    \
+    X(NUMBER, ensemble_rate, "ensemble.rate", 3e-4, 0, 1, FIXED, 1, "=", "=", "its learning rate") \
+    X(TEXT, spread, "ensemble.kind", "std", 0, "std|variance", FIXED, 1, "variance", "=",          \
+      "measure of the members' disagreement")                                                      \
+    X(NUMBER, disagreement_scale, "ensemble.scale", 50, 0, 1e6, FIXED, 1, "1", "=",                \
+      "factor on it")                                                                              \
+    X(INT, batch, "batch", 16, 1, 1024, FIXED, 1, "=", "=", "sequences in a batch")                \
+    X(INT, length, "length", 50, 2, 1024, FIXED, 1, "=", "=", "steps of a sequence")               \
+    X(INT, horizon, "horizon", 15, 1, 256, FIXED, 1, "=", "=", "imagined steps")                   \
+    X(NUMBER, model_rate, "model.rate", 3e-4, 0, 1, FIXED, 1, "=", "=",                            \
+      "learning rate of the world model and the reward heads")                                     \
+    X(NUMBER, kl_scale, "model.kl_scale", 1, 0, 1e6, FIXED, 1, "=", "=", "weight of the KL term")  \
+    X(NUMBER, kl_balance, "model.kl_balance", 0.8, 0, 1, FIXED, 1, "=", "=",                       \
+      "share of the KL gradient that trains the prior")                                            \
+    X(NUMBER, free_nats, "model.free_nats", 1, 0, 1e6, FIXED, 1, "=", "=",                         \
+      "KL below this gives no gradient")                                                           \
+    X(NUMBER, policy_rate, "policy.rate", 1e-4, 0, 1, FIXED, 1, "=", "=",                          \
+      "learning rate of actors and critics")                                                       \
+    X(NUMBER, discount, "policy.discount", 0.99, 0, 1, FIXED, 1, "=", "=", "gamma")                \
+    X(NUMBER, lambda, "policy.lambda", 0.95, 0, 1, FIXED, 1, "=", "=",                             \
+      "mixing of the lambda-return")                                                               \
+    X(NUMBER, entropy_scale, "policy.entropy_scale", 1e-4, 0, 1e3, FIXED, 1, "=", "=",             \
+      "weight of the actor's entropy")                                                             \
+    X(INT, slow_period, "policy.slow_period", 100, 1, 1000000, FIXED, 1, "=", "=",                 \
+      "updates between refreshes of the slow critic")
 
 /// Where exploring actions come from.
 typedef enum wk_exploration { WK_EXPLORE_PLAN2EXPLORE, WK_EXPLORE_RANDOM } wk_exploration;
 
+/// What a key of each kind is to the learner. A text with choices is its place among them, which is
+/// the enum's value: `spread` is a wk_disagreement.
+typedef int wk_learner_INT;
+typedef float wk_learner_NUMBER;
+typedef int wk_learner_TEXT;
+
 typedef struct wk_learner_config {
-#define FIELD(type, name, value, min, max, meaning) type name; // meaning
+#define FIELD(kind, name, ...) wk_learner_##kind name;
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
     int action_size;            // of the domain
     int tasks;                  // task policies trained alongside; 0 for none
-    wk_disagreement spread;     // of the ensemble: the authors' deviation or the paper's variance
     wk_exploration exploration; // policy that collects data
     uint64_t seed;
 } wk_learner_config;

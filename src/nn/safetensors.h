@@ -71,11 +71,8 @@ typedef struct wk_safetensors_pair {
     const char *key, *value;
 } wk_safetensors_pair;
 
-/// Replaces `path` atomically by a file with these tensors and metadata. Names must differ; the
-/// keys "crc32c" and "crc32c/..." are ours.
-wk_status wk_safetensors_save(const char *path, const wk_safetensors_source *tensors, size_t count,
-                              const wk_safetensors_pair *metadata, size_t pairs, wk_error *err);
-/// The same for a name in a directory (base/file.h).
+/// Replaces a name in a directory (base/file.h) atomically by a file with these tensors and
+/// metadata. Names must differ; the keys "crc32c" and "crc32c/..." are ours.
 wk_status wk_safetensors_save_in(const wk_dir *in, const char *name,
                                  const wk_safetensors_source *tensors, size_t count,
                                  const wk_safetensors_pair *metadata, size_t pairs, wk_error *err);

@@ -177,9 +177,3 @@ wk_status wk_safetensors_save_in(const wk_dir *in, const char *path,
     free(sorted);
     return status;
 }
-
-wk_status wk_safetensors_save(const char *path, const wk_safetensors_source *tensors, size_t count,
-                              const wk_safetensors_pair *metadata, size_t pairs, wk_error *err)
-{
-    return wk_safetensors_save_in(NULL, path, tensors, count, metadata, pairs, err);
-}

@@ -19,14 +19,14 @@ struct wk_replay_log {
     bool new_names; // the directory has changed since it was synced
     wk_dir *dir;
     unsigned char *record; // a record on its way to the file
-    char path[WK_LOG_PATH_MAX];
+    char path[WK_PATH_MAX];
 };
 
 // Begins segment `number` at the index's end. The segment before it is durable first, so that a
 // sync needs only the last one. After a failure the log is as it was.
 static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *err)
 {
-    char path[WK_LOG_PATH_MAX];
+    char path[WK_PATH_MAX];
     unsigned char bytes[WK_SEGMENT_HEADER];
     wk_replay_mark *end = &log->index.end;
     wk_segment_header header = {log->replay->shape, number, end->sequence, log->replay->next_id,

@@ -13,12 +13,11 @@ void wk_log_name(uint64_t number, char name[WK_LOG_NAME_MAX])
     snprintf(name, WK_LOG_NAME_MAX, "replay-%08llu.log", (unsigned long long)number);
 }
 
-wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_LOG_PATH_MAX], wk_error *err)
+wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX], wk_error *err)
 {
     char name[WK_LOG_NAME_MAX];
     wk_log_name(number, name);
-    int length = snprintf(path, WK_LOG_PATH_MAX, "%s/%s", wk_dir_path(dir), name);
-    if (length < WK_LOG_PATH_MAX) return WK_OK;
+    if (wk_path_join(wk_dir_path(dir), name, path)) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "the directory of the replay log has too long a name: '%.80s...'",
                    wk_dir_path(dir));

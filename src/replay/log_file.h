@@ -7,13 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WK_LOG_PATH_MAX = 4096, WK_LOG_NAME_MAX = 64 };
+enum { WK_LOG_NAME_MAX = 64 };
 
 /// The name of segment `number`.
 void wk_log_name(uint64_t number, char name[WK_LOG_NAME_MAX]);
 /// Its path, for messages; refuses directories with too long a name.
-wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_LOG_PATH_MAX],
-                      wk_error *err);
+wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX], wk_error *err);
 
 /// The lowest and highest segment numbers in the directory; false in `any` when there is none.
 wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *highest,

@@ -16,7 +16,7 @@ typedef struct reading {
     uint64_t first_episode;     // begun in the lowest segment at the earliest
     WK_ARRAY(uint64_t) orphans; // episodes that began in a deleted segment and are not yet evicted
     unsigned char *payload;
-    char path[WK_LOG_PATH_MAX];
+    char path[WK_PATH_MAX];
 } reading;
 
 wk_status wk_log_index_begin(wk_log_index *index, uint64_t id, uint64_t segment, wk_error *err)

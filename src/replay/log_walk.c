@@ -21,7 +21,7 @@ typedef struct walk {
     uint32_t chain;
     WK_ARRAY(walked) episodes; // by id
     unsigned char *payload;
-    char path[WK_LOG_PATH_MAX];
+    char path[WK_PATH_MAX];
 } walk;
 
 // The lowest segment from which files go on to segment `last` without a gap.

@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-wk_replay_config wk_replay_config_default(void)
-{
-    return (wk_replay_config){.capacity = 3000000, .frame_bytes = 1800, .slots = 8};
-}
-
 static uint64_t align64(uint64_t size)
 {
     return (size + 63) / 64 * 64;

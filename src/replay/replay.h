@@ -21,9 +21,6 @@ typedef struct wk_replay_config {
     wk_pool *pool; // borrowed; NULL samples on the calling thread
 } wk_replay_config;
 
-/// The paper's 3,000,000 steps in 8 slots; action_size, n_tasks and n_params are left to set.
-wk_replay_config wk_replay_config_default(void);
-
 /// Bytes that a full store takes when frames compress as expected, without the 650 KiB that each
 /// thread of the pool needs to pack and unpack.
 uint64_t wk_replay_plan(const wk_replay_config *config);

@@ -25,7 +25,7 @@ static int rising(const void *a, const void *b)
 // A resample has few values; below this many, insertion beats a call per comparison.
 enum { FEW = 64 };
 
-void wk_sample_sort(double *values, size_t count)
+static void sort(double *values, size_t count)
 {
     if (count > FEW) {
         qsort(values, count, sizeof *values, rising);
@@ -54,7 +54,7 @@ double *wk_sample_sorted(const double *values, size_t count)
     double *copy = malloc(count * sizeof *copy);
     if (!copy) return NULL;
     memcpy(copy, values, count * sizeof *copy);
-    wk_sample_sort(copy, count);
+    sort(copy, count);
     return copy;
 }
 
@@ -103,13 +103,13 @@ static double interquartile_mean(const double *columns, size_t cells, double *sc
 {
     size_t cut = cells / 4;
     memcpy(scratch, columns, cells * sizeof *scratch);
-    wk_sample_sort(scratch, cells);
+    sort(scratch, cells);
     return wk_stats_mean(scratch + cut, cells - 2 * cut);
 }
 
 static double median(double *values, size_t count)
 {
-    wk_sample_sort(values, count);
+    sort(values, count);
     return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
 }
 
@@ -170,7 +170,7 @@ double wk_improvement_columns(const wk_scores *x, const double *x_columns, const
 
 void wk_sample_interval(double *resampled, size_t count, double size, wk_estimate *out)
 {
-    wk_sample_sort(resampled, count);
+    sort(resampled, count);
     out->low = wk_sample_percentile(resampled, count, (1 - size) / 2);
     out->high = wk_sample_percentile(resampled, count, 1 - (1 - size) / 2);
 }

@@ -9,9 +9,6 @@
 /// Sum with the rounding errors of the additions carried along (Neumaier).
 double wk_sample_sum(const double *values, size_t count);
 
-/// Sorts rising.
-void wk_sample_sort(double *values, size_t count);
-
 /// WK_E_INPUT naming the first value that is not finite; `what` says what the values are.
 wk_status wk_sample_check(const char *what, const double *values, size_t count, wk_error *err);
 
@@ -41,9 +38,6 @@ double wk_gap_columns(const double *columns, size_t cells, double gamma);
 /// Probability of improvement of two sets of cells; x and y give the shapes.
 double wk_improvement_columns(const wk_scores *x, const double *x_columns, const wk_scores *y,
                               const double *y_columns);
-
-/// Whether both have the same tasks; the error names the first that differs.
-wk_status wk_scores_match(const wk_scores *x, const wk_scores *y, wk_error *err);
 
 /// Sets the interval that holds the middle `size` of the resampled values, which get sorted.
 void wk_sample_interval(double *resampled, size_t count, double size, wk_estimate *out);

@@ -58,7 +58,8 @@ wk_status wk_scores_check(const wk_scores *scores, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_scores_match(const wk_scores *x, const wk_scores *y, wk_error *err)
+// Whether both have the same tasks; the error names the first that differs.
+static wk_status match(const wk_scores *x, const wk_scores *y, wk_error *err)
 {
     if (x->tasks != y->tasks)
         return wk_fail(err, WK_E_INPUT,
@@ -114,7 +115,7 @@ wk_status wk_stats_optimality_gap(const wk_scores *scores, double gamma, double 
 wk_status wk_stats_improvement(const wk_scores *x, const wk_scores *y, double *out, wk_error *err)
 {
     double *x_columns, *y_columns;
-    WK_TRY(wk_scores_match(x, y, err));
+    WK_TRY(match(x, y, err));
     WK_TRY(take_columns(x, &x_columns, err));
     wk_status status = take_columns(y, &y_columns, err);
     if (status == WK_OK) {

@@ -136,6 +136,33 @@ static void the_nearest_name_is_found_if_it_is_near(void **state)
     assert_null(wk_text_nearest(endless, names, 4));
 }
 
+static void an_unknown_name_gets_the_nearest_or_all_there_are(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const char *const names[] = {"stand", "walk"};
+    assert_refused(wk_fail_unknown(&err, "task", "wakl", names, 2), WK_E_NOT_FOUND,
+                   "no task is called 'wakl'; did you mean 'walk'?");
+    assert_refused(wk_fail_unknown(&err, "task", "somersault", names, 2), WK_E_NOT_FOUND,
+                   "no task is called 'somersault'; there is stand, walk");
+    assert_refused(wk_fail_unknown(&err, "task", "walk", names, 0), WK_E_NOT_FOUND,
+                   "there is none");
+    assert_refused(
+        wk_fail_nearest(&err, WK_E_INPUT, "flip", names, 2, " (see --list)", "task %d", 3),
+        WK_E_INPUT, "task 3 (see --list)");
+}
+
+static void a_choice_is_found_by_its_whole_name(void **state)
+{
+    (void)state;
+    assert_int_equal(wk_text_choice("auto|f32|bf16", "auto"), 0);
+    assert_int_equal(wk_text_choice("auto|f32|bf16", "bf16"), 2);
+    assert_int_equal(wk_text_choice("auto|f32|bf16", "f3"), -1);
+    assert_int_equal(wk_text_choice("auto|f32|bf16", "auto|f32"), -1);
+    assert_int_equal(wk_text_choice("auto|f32|bf16", ""), -1);
+    assert_int_equal(wk_text_choices("auto|f32|bf16"), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +174,8 @@ int main(void)
         cmocka_unit_test(json_numbers_are_short_and_never_invalid),
         cmocka_unit_test(distances_count_edits_and_swaps),
         cmocka_unit_test(the_nearest_name_is_found_if_it_is_near),
+        cmocka_unit_test(an_unknown_name_gets_the_nearest_or_all_there_are),
+        cmocka_unit_test(a_choice_is_found_by_its_whole_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

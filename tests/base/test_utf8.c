@@ -1,5 +1,5 @@
 // The decoder against the code points' own encoding rule, and every kind of malformed bytes.
-#include "base/utf8.h"
+#include "base/text.h"
 #include "support/check.h"
 #include <stdbool.h>
 

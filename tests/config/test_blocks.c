@@ -57,8 +57,8 @@ static void every_value_knows_its_origin(void **state)
     assert_string_equal(units->file, "test.yaml");
     assert_string_equal(units->block, "defaults");
     assert_int_equal(units->line, 2);
-    assert_int_equal(m.origins[WK_RUN_rssm_hidden_INDEX].line, 7);
-    assert_string_equal(m.origins[WK_RUN_rssm_hidden_INDEX].block, "a");
+    assert_int_equal(m.origins[WK_RUN_hidden_INDEX].line, 7);
+    assert_string_equal(m.origins[WK_RUN_hidden_INDEX].block, "a");
     assert_null(m.origins[WK_RUN_layers_INDEX].file);
     wk_config_blocks_destroy(blocks);
 }
@@ -71,8 +71,8 @@ static void keys_may_be_nested_or_dotted(void **state)
     assert_ok(
         merge("defaults: {}\na:\n  rssm.deter: 5\n  rssm: {hidden: 6}\n  model:\n    rate: 0.5\n",
               &m, &err));
-    assert_int_equal(m.config.rssm_deter, 5);
-    assert_int_equal(m.config.rssm_hidden, 6);
+    assert_int_equal(m.config.deter, 5);
+    assert_int_equal(m.config.hidden, 6);
     assert_true(m.config.model_rate == 0.5);
 }
 
@@ -86,7 +86,7 @@ static void a_key_with_other_characters_is_a_pattern_matched_from_the_beginning(
                 m.config.policy_rate == 0.5);
     // As re.match: "rssm" matches the beginning of every rssm key, ".deter" matches none.
     assert_ok(merge("defaults: {}\na: {'rssm|units': 7}\n", &m, &err));
-    assert_int_equal(m.config.rssm_deter + m.config.rssm_hidden + m.config.rssm_stoch, 21);
+    assert_int_equal(m.config.deter + m.config.hidden + m.config.stoch, 21);
     assert_int_equal(m.config.units, 7);
     assert_refused(merge("defaults: {}\na: {'[.]deter': 7}\n", &m, &err), WK_E_INPUT,
                    "test.yaml:2: the pattern '[.]deter' matches no key");

@@ -38,9 +38,9 @@ static void a_value_takes_the_type_of_its_field(void **state)
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     assert_ok(wk_run_config_set(&c, field("rssm.deter"), "6e2", &err));
-    assert_int_equal(c.rssm_deter, 600);
+    assert_int_equal(c.deter, 600);
     assert_ok(wk_run_config_set(&c, field("rssm.deter"), "512.0", &err));
-    assert_int_equal(c.rssm_deter, 512);
+    assert_int_equal(c.deter, 512);
     assert_ok(wk_run_config_set(&c, field("replay.capacity"), "3e6", &err));
     assert_int_equal(c.replay_capacity, 3000000);
     assert_ok(wk_run_config_set(&c, field("model.kl_scale"), "3", &err));
@@ -115,9 +115,9 @@ static void numbers_are_written_short_and_for_every_yaml_reader(void **state)
     assert_value(&c, "model.rate", "1.0e-05");
     c.model_rate = 1.25e-7;
     assert_value(&c, "model.rate", "1.25e-07");
-    c.ensemble_scale = 1e6;
+    c.disagreement_scale = 1e6;
     assert_value(&c, "ensemble.scale", "1000000");
-    c.ensemble_scale = 0.1 + 0.2;
+    c.disagreement_scale = 0.1 + 0.2;
     assert_value(&c, "ensemble.scale", "0.30000000000000004");
 }
 
@@ -145,7 +145,7 @@ static void a_file_reads_back_as_the_same_configuration(void **state)
     strcpy(c.tasks, "true,no");
     strcpy(c.env_options, "null");
     strcpy(c.curriculum_plugin, " '0x1' ");
-    assert_ok(wk_run_config_write(&c, PATH, &err));
+    assert_ok(wk_run_config_write_in(&c, NULL, PATH, &err));
     assert_ok(wk_run_config_read(PATH, &back, &err));
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
         if (!wk_run_config_same(&c, &back, i)) fail_msg("%s differs", wk_run_keys[i]);
@@ -270,7 +270,7 @@ static void a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model
     now.env_threads = 3;
     assert_ok(wk_run_config_resumable(&old, &now, &err));
     assert_true(wk_run_config_hash(&old) == wk_run_config_hash(&now));
-    now.rssm_deter = 512;
+    now.deter = 512;
     assert_refused(wk_run_config_resumable(&old, &now, &err), WK_E_INPUT,
                    "rssm.deter '600', now it is '512'");
 }

@@ -72,12 +72,12 @@ static void each_domain_has_the_papers_numbers(void **state)
         assert_true(c.kl_scale == rows[i].kl_scale && c.model_rate == rows[i].model_rate &&
                     c.entropy_scale == rows[i].entropy_scale);
         assert_int_equal(c.replay_capacity, 3000000);
-        assert_int_equal(c.rssm_deter, 600);
-        assert_int_equal(c.rssm_stoch * c.rssm_classes, 1024);
+        assert_int_equal(c.deter, 600);
+        assert_int_equal(c.stoch * c.classes, 1024);
         assert_int_equal(c.batch * c.length, 800);
         assert_int_equal(c.horizon, 15);
-        assert_int_equal(c.ensemble_size, 10);
-        assert_int_equal(c.encoder_depth, 48);
+        assert_int_equal(c.ensemble, 10);
+        assert_int_equal(c.depth, 48);
     }
 }
 
@@ -118,7 +118,7 @@ static void the_learner_gets_what_the_blocks_say(void **state)
     wk_learner_config ours, alone;
     assert_ok(wk_run_config_learner(&c, domain, &ours, &err));
     assert_ok(wk_learner_config_of_blocks(names, 3, &alone, &err));
-#define FIELD(type, name, ...) assert_true(ours.name == alone.name);
+#define FIELD(kind, name, ...) assert_true(ours.name == alone.name);
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
     assert_int_equal(ours.action_size, domain->action_size);
@@ -139,9 +139,24 @@ static void the_learners_own_defaults_are_the_papers_for_the_terrain(void **stat
     wk_learner_config blocks, own = wk_learner_config_default();
     static const char *const names[] = {"terrain-walker", "paper"};
     assert_ok(wk_learner_config_of_blocks(names, 2, &blocks, &err));
-#define FIELD(type, name, ...) assert_true(blocks.name == own.name);
+#define FIELD(kind, name, ...) assert_true(blocks.name == own.name);
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
+}
+
+static void a_text_with_choices_is_its_place_in_the_learner_and_checked(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const wk_domain *domain;
+    wk_run_config c = merged(NULL, 0);
+    wk_learner_config learner;
+    assert_ok(wk_domain_find("terrain-walker", &domain, &err));
+    strcpy(c.spread, "variance");
+    assert_ok(wk_run_config_learner(&c, domain, &learner, &err));
+    assert_int_equal(learner.spread, WK_DISAGREEMENT_VARIANCE);
+    learner.spread = 2;
+    assert_refused(wk_learner_config_check(&learner, &err), WK_E_INPUT, "spread = 2");
 }
 
 static void the_benches_have_the_sizes_of_the_presets(void **state)
@@ -153,7 +168,7 @@ static void the_benches_have_the_sizes_of_the_presets(void **state)
         wk_learner_config blocks, bench = wk_learner_config_default();
         assert_ok(wk_learner_config_of_blocks(&name, 1, &blocks, &err));
         assert_true(bench_sizes(&bench, name));
-#define FIELD(type, field, ...) assert_true(bench.field == blocks.field);
+#define FIELD(kind, field, ...) assert_true(bench.field == blocks.field);
         WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
     }
@@ -237,7 +252,7 @@ static void the_reference_is_the_same_world_with_the_papers_numbers(void **state
     assert_string_equal(reference.domain, "combined");
     assert_string_equal(reference.exploration, "random");
     assert_int_equal(reference.prefill, 500);
-    assert_int_equal(reference.rssm_deter, 600);
+    assert_int_equal(reference.deter, 600);
     wk_config_blocks_destroy(blocks);
 }
 
@@ -250,6 +265,7 @@ int main(void)
         cmocka_unit_test(curricula_start_from_their_own_defaults),
         cmocka_unit_test(the_learner_gets_what_the_blocks_say),
         cmocka_unit_test(the_learners_own_defaults_are_the_papers_for_the_terrain),
+        cmocka_unit_test(a_text_with_choices_is_its_place_in_the_learner_and_checked),
         cmocka_unit_test(the_benches_have_the_sizes_of_the_presets),
         cmocka_unit_test(every_domain_and_rule_has_a_block_and_every_combination_is_possible),
         cmocka_unit_test(quick_decides_before_its_first_snapshot),

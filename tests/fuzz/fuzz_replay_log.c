@@ -144,10 +144,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     }
     wk_error err = {0};
     wk_replay *replay = NULL;
-    wk_replay_config config = wk_replay_config_default();
-    config.capacity = 100;
-    config.slots = 2;
-    config.action_size = config.n_tasks = config.n_params = 1;
+    const wk_replay_config config = {.capacity = 100,
+                                     .frame_bytes = 1800,
+                                     .slots = 2,
+                                     .action_size = 1,
+                                     .n_tasks = 1,
+                                     .n_params = 1};
     if (wk_replay_create(&config, &replay, &err) != WK_OK) abort();
     if (wk_replay_log_read(folder, marked ? &mark : NULL, replay, &err) == WK_OK)
         use(replay);

@@ -36,7 +36,7 @@ static const layer layers[] = {
     {"replay", "base", "zlib.h lz4 zstd sys/"},
     {"curriculum", "base", ""},
     {"stats", "base", ""},
-    {"config", "agent model nn tensor replay base", "yaml.h regex.h"},
+    {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},
     {"log", "eval agent curriculum media base", "sys/"},
     {"run", "log config eval tensor/cuda agent model nn tensor env replay curriculum base", "sys/"},
     {"train", "run log config eval agent model nn tensor env replay curriculum media base", "sys/"},

@@ -76,7 +76,7 @@ static void merging_fails_cleanly(void **state)
 static wk_status write_config(wk_error *err)
 {
     const wk_run_config config = wk_run_config_default();
-    return wk_run_config_write(&config, CONFIG, err);
+    return wk_run_config_write_in(&config, NULL, CONFIG, err);
 }
 
 static wk_status read_config(wk_error *err)

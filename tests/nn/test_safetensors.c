@@ -24,7 +24,7 @@ static void save_three(void)
 {
     wk_error err = {0};
     const wk_safetensors_pair metadata[] = {{"step", "12"}, {"odd \"key\"\n", "caf\xc3\xa9\\"}};
-    assert_ok(wk_safetensors_save(PATH, three, 3, metadata, 2, &err));
+    assert_ok(wk_safetensors_save_in(NULL, PATH, three, 3, metadata, 2, &err));
 }
 
 static wk_safetensors *open_saved(void)
@@ -100,7 +100,7 @@ static void the_order_given_does_not_change_the_bytes(void **state)
         wk_safetensors_source order[3];
         for (int i = 0; i < 3; i++)
             order[i] = three[turn ? 2 - i : i];
-        assert_ok(wk_safetensors_save(PATH, order, 3, NULL, 0, &err));
+        assert_ok(wk_safetensors_save_in(NULL, PATH, order, 3, NULL, 0, &err));
         assert_ok(wk_file_read(PATH, 1 << 20, &content[turn], &size[turn], &err));
     }
     assert_int_equal(size[0], size[1]);
@@ -114,7 +114,7 @@ static void a_file_without_tensors_is_valid(void **state)
 {
     (void)state;
     wk_error err = {0};
-    assert_ok(wk_safetensors_save(PATH, NULL, 0, NULL, 0, &err));
+    assert_ok(wk_safetensors_save_in(NULL, PATH, NULL, 0, NULL, 0, &err));
     wk_safetensors *file = open_saved();
     assert_int_equal(wk_safetensors_count(file), 0);
     assert_ok(wk_safetensors_read_all(file, NULL, 0, &err));
@@ -135,7 +135,7 @@ static void every_dtype_and_scalars_and_empty_tensors_come_back(void **state)
     }
     tensors[WK_ST_DTYPES] = (wk_safetensors_source){{"scalar", WK_ST_F32, 0, {0}}, weights};
     tensors[WK_ST_DTYPES + 1] = (wk_safetensors_source){{"empty", WK_ST_F32, 2, {7, 0}}, NULL};
-    assert_ok(wk_safetensors_save(PATH, tensors, WK_ST_DTYPES + 2, NULL, 0, &err));
+    assert_ok(wk_safetensors_save_in(NULL, PATH, tensors, WK_ST_DTYPES + 2, NULL, 0, &err));
     wk_safetensors *file = open_saved();
     for (int i = 0; i < WK_ST_DTYPES + 2; i++) {
         const wk_safetensors_spec *spec = wk_safetensors_find(file, tensors[i].spec.name);
@@ -238,7 +238,7 @@ static void weights_that_are_not_finite_are_found(void **state)
     for (int i = 0; i < 3; i++) {
         numbers[1] = i == 1 ? NAN : 2;
         halves[1] = i == 2 ? 0x7f80 : 0x4000;
-        assert_ok(wk_safetensors_save(PATH, tensors, 2, NULL, 0, &err));
+        assert_ok(wk_safetensors_save_in(NULL, PATH, tensors, 2, NULL, 0, &err));
         wk_safetensors *file = open_saved();
         if (i == 0)
             assert_ok(wk_safetensors_verify_weights(file, &err));
@@ -275,14 +275,19 @@ static void names_that_cannot_be_written_are_refused(void **state)
     (void)state;
     wk_error err = {0};
     wk_safetensors_source twice[] = {three[0], three[0]}, reserved = three[0], odd = three[0];
-    assert_refused(wk_safetensors_save(PATH, twice, 2, NULL, 0, &err), WK_E_INPUT, "used twice");
+    assert_refused(wk_safetensors_save_in(NULL, PATH, twice, 2, NULL, 0, &err), WK_E_INPUT,
+                   "used twice");
     reserved.spec.name = "__metadata__";
-    assert_refused(wk_safetensors_save(PATH, &reserved, 1, NULL, 0, &err), WK_E_INPUT, "reserved");
+    assert_refused(wk_safetensors_save_in(NULL, PATH, &reserved, 1, NULL, 0, &err), WK_E_INPUT,
+                   "reserved");
     odd.spec.name = "\xff";
-    assert_refused(wk_safetensors_save(PATH, &odd, 1, NULL, 0, &err), WK_E_INPUT, "not UTF-8");
+    assert_refused(wk_safetensors_save_in(NULL, PATH, &odd, 1, NULL, 0, &err), WK_E_INPUT,
+                   "not UTF-8");
     const wk_safetensors_pair crc = {"crc32c/x", "0"}, same[] = {{"k", "1"}, {"k", "2"}};
-    assert_refused(wk_safetensors_save(PATH, three, 1, &crc, 1, &err), WK_E_INPUT, "reserved");
-    assert_refused(wk_safetensors_save(PATH, three, 1, same, 2, &err), WK_E_INPUT, "used twice");
+    assert_refused(wk_safetensors_save_in(NULL, PATH, three, 1, &crc, 1, &err), WK_E_INPUT,
+                   "reserved");
+    assert_refused(wk_safetensors_save_in(NULL, PATH, three, 1, same, 2, &err), WK_E_INPUT,
+                   "used twice");
     assert_false(wk_path_exists(PATH));
 }
 
@@ -294,8 +299,8 @@ static void files_that_cannot_be_opened_say_why(void **state)
     assert_refused(wk_safetensors_open("no/such/file", &file, &err), WK_E_NOT_FOUND,
                    "check the path");
     assert_refused(wk_safetensors_open(".", &file, &err), WK_E_INPUT, "not a regular file");
-    assert_refused(wk_safetensors_save("no/such/folder/x", three, 3, NULL, 0, &err), WK_E_NOT_FOUND,
-                   "no/such/folder/x");
+    assert_refused(wk_safetensors_save_in(NULL, "no/such/folder/x", three, 3, NULL, 0, &err),
+                   WK_E_NOT_FOUND, "no/such/folder/x");
     assert_null(file);
 }
 

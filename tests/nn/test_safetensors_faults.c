@@ -23,7 +23,7 @@ static wk_status save(float value, wk_error *err)
     const wk_safetensors_source tensors[] = {{{"w", WK_ST_F32, 2, {2, 3}}, w},
                                              {{"flags", WK_ST_U8, 1, {3}}, flags}};
     const wk_safetensors_pair metadata[] = {{"step", "1"}, {"name", "x"}};
-    return wk_safetensors_save(PATH, tensors, 2, metadata, 2, err);
+    return wk_safetensors_save_in(NULL, PATH, tensors, 2, metadata, 2, err);
 }
 
 static wk_status load(float *value, wk_error *err)

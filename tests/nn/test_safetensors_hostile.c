@@ -184,7 +184,7 @@ static crafted valid_file(void)
     const wk_safetensors_pair metadata[] = {{"step", "17"}, {"note", "caf\xc3\xa9 \"x\""}};
     const char *path = "hostile_valid.safetensors";
     wk_error err = {0};
-    assert_ok(wk_safetensors_save(path, tensors, 3, metadata, 2, &err));
+    assert_ok(wk_safetensors_save_in(NULL, path, tensors, 3, metadata, 2, &err));
     crafted file = {0};
     assert_ok(wk_file_read(path, 1 << 20, &file.bytes, &file.size, &err));
     remove(path);

@@ -19,7 +19,7 @@ static void the_python_package_and_we_read_each_others_files(void **state)
                                              {{"steps", WK_ST_I64, 1, {2}}, steps},
                                              {{"empty", WK_ST_U8, 2, {0, 4}}, NULL}};
     const wk_safetensors_pair metadata[] = {{"note", "line\n\"quoted\""}};
-    assert_ok(wk_safetensors_save(OURS, tensors, 3, metadata, 1, &err));
+    assert_ok(wk_safetensors_save_in(NULL, OURS, tensors, 3, metadata, 1, &err));
     assert_int_equal(
         python_run(python,
                    "import sys, numpy as np\n"

@@ -6,13 +6,12 @@
 
 wk_replay_config episode_config(uint64_t capacity, int slots)
 {
-    wk_replay_config config = wk_replay_config_default();
-    config.capacity = capacity;
-    config.slots = slots;
-    config.action_size = EPISODE_A;
-    config.n_tasks = EPISODE_K;
-    config.n_params = EPISODE_P;
-    return config;
+    return (wk_replay_config){.capacity = capacity,
+                              .frame_bytes = 1800,
+                              .slots = slots,
+                              .action_size = EPISODE_A,
+                              .n_tasks = EPISODE_K,
+                              .n_params = EPISODE_P};
 }
 
 static void noise_image(uint64_t episode, uint32_t row, uint8_t *image)

@@ -31,10 +31,12 @@ static int tear_down(void **state)
 static wk_status read_crafted(uint64_t capacity, uint64_t *rows, wk_error *err)
 {
     folder_write(FOLDER "/replay-00000000.log", file.bytes, file.size);
-    wk_replay_config config = wk_replay_config_default();
-    config.capacity = capacity;
-    config.slots = 2;
-    config.action_size = config.n_tasks = config.n_params = 1;
+    const wk_replay_config config = {.capacity = capacity,
+                                     .frame_bytes = 1800,
+                                     .slots = 2,
+                                     .action_size = 1,
+                                     .n_tasks = 1,
+                                     .n_params = 1};
     wk_replay *replay = NULL;
     WK_TRY(wk_replay_create(&config, &replay, err));
     wk_status status = wk_replay_log_read(FOLDER, NULL, replay, err);

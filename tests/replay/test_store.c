@@ -228,11 +228,12 @@ static void a_plan_over_the_memory_limit_is_refused_with_advice(void **state)
 static void the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes(void **state)
 {
     (void)state;
-    wk_replay_config config = wk_replay_config_default();
-    config.action_size = 6;
-    config.n_tasks = 5;
-    config.n_params = 2;
-    assert_int_equal(config.capacity, 3000000);
+    const wk_replay_config config = {.capacity = 3000000,
+                                     .frame_bytes = 1800,
+                                     .slots = 8,
+                                     .action_size = 6,
+                                     .n_tasks = 5,
+                                     .n_params = 2};
     assert_true(wk_replay_plan(&config) <= 6000000000);
 }
 

@@ -54,7 +54,7 @@ static inline void made_config(const char *directory, const made_run *run)
     snprintf(config.exploration, sizeof config.exploration, "%s", run->exploration);
     snprintf(path, sizeof path, "%s/config.yaml", directory);
     assert_ok(wk_dir_create(directory, &err));
-    assert_ok(wk_run_config_write(&config, path, &err));
+    assert_ok(wk_run_config_write_in(&config, NULL, path, &err));
 }
 
 /// The beginning of a file of results.

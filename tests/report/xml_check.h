@@ -3,7 +3,7 @@
 #ifndef WK_TESTS_REPORT_XML_CHECK_H
 #define WK_TESTS_REPORT_XML_CHECK_H
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "support/check.h"
 #include <ctype.h>
 #include <stdbool.h>

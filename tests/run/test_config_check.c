@@ -109,7 +109,7 @@ static void the_learner_gets_every_choice(void **state)
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     wk_learner_config learner;
-    strcpy(c.ensemble_kind, "variance");
+    strcpy(c.spread, "variance");
     strcpy(c.exploration, "random");
     strcpy(c.tasks, "all");
     c.seed = 11;

@@ -30,8 +30,8 @@ static inline wk_run_config tiny_run(void)
     snprintf(c.domain, sizeof c.domain, "toy");
     c.seed = 5, c.steps = 400, c.prefill = 60, c.env_count = 3, c.env_threads = 1;
     c.train_every = 6, c.replay_capacity = 2000;
-    c.encoder_depth = 1, c.rssm_deter = 6, c.rssm_hidden = 6, c.rssm_stoch = 3, c.rssm_classes = 3;
-    c.units = 6, c.layers = 1, c.ensemble_size = 2, c.batch = 2, c.length = 6, c.horizon = 3;
+    c.depth = 1, c.deter = 6, c.hidden = 6, c.stoch = 3, c.classes = 3;
+    c.units = 6, c.layers = 1, c.ensemble = 2, c.batch = 2, c.length = 6, c.horizon = 3;
     c.checkpoint_every_steps = 50, c.snapshot_every = 200, c.log_every = 30;
     c.log_images_every = 90;
     return c;

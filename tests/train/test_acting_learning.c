@@ -23,8 +23,8 @@ static wk_run_config acting_run(void)
     snprintf(c.acting, sizeof c.acting, "west");
     c.seed = 1, c.steps = STEPS, c.prefill = PREFILL, c.env_threads = 1;
     c.train_every = 4, c.replay_capacity = 20000;
-    c.encoder_depth = 8, c.rssm_deter = 64, c.rssm_hidden = 64, c.rssm_stoch = 8;
-    c.rssm_classes = 8, c.units = 64, c.layers = 2, c.ensemble_size = 2;
+    c.depth = 8, c.deter = 64, c.hidden = 64, c.stoch = 8;
+    c.classes = 8, c.units = 64, c.layers = 2, c.ensemble = 2;
     c.batch = 6, c.length = 8, c.horizon = 8, c.slow_period = 20;
     c.model_rate = 2e-3, c.policy_rate = 3e-4, c.discount = 0.95;
     return c;

@@ -35,8 +35,8 @@ static wk_run_config learning_run(void)
     snprintf(c.curriculum_rule, sizeof c.curriculum_rule, "dr");
     c.seed = 1, c.steps = STEPS, c.prefill = 640, c.env_count = TOY_PONDS, c.env_threads = 1;
     c.train_every = 6, c.replay_capacity = 20000;
-    c.encoder_depth = 8, c.rssm_deter = 64, c.rssm_hidden = 64, c.rssm_stoch = 8;
-    c.rssm_classes = 8, c.units = 64, c.layers = 2, c.ensemble_size = 4;
+    c.depth = 8, c.deter = 64, c.hidden = 64, c.stoch = 8;
+    c.classes = 8, c.units = 64, c.layers = 2, c.ensemble = 4;
     c.batch = 6, c.length = 8, c.horizon = 8, c.slow_period = 20;
     c.model_rate = 2e-3, c.ensemble_rate = 7e-4, c.policy_rate = 3e-4;
     c.discount = 0.95, c.entropy_scale = 0.6;

@@ -218,13 +218,13 @@ static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
     wk_run_config config = without_events();
     config.steps = 60;
     train(&config, A);
-    config.rssm_deter = 7;
+    config.deter = 7;
     wk_run_control control = {0};
     wk_run_end end;
     assert_refused(wk_train(&config, A, NULL, &control, &end, &err), WK_E_INPUT, "rssm.deter");
     assert_non_null(strstr(err.message, A));
     // What was refused has not touched the run.
-    config.rssm_deter = 6;
+    config.deter = 6;
     assert_int_equal(train(&config, A), WK_RUN_FINISHED);
 }
 

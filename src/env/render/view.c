@@ -7,7 +7,8 @@ static const float four_offsets[4][2] = {
     {.375f, .875f}, {.875f, .625f}, {.125f, .375f}, {.625f, .125f}};
 static const float one_offset[2] = {.5f, .5f};
 
-const float *wk_view_offset(int samples, int s)
+// Where, in a pixel, sample s lies; (0,0) is the top left corner.
+static const float *sample_offset(int samples, int s)
 {
     return samples == 1 ? one_offset : four_offsets[s];
 }
@@ -48,7 +49,7 @@ void wk_tile_place_x(wk_tile *tile, const wk_view *view, int x)
         tile->centre_u[i] = wk_view_u(view, (float)(x + i) + 0.5f);
     for (int s = 0; s < view->samples; s++)
         for (int i = 0; i < WK_TILE_STRIDE; i++)
-            tile->u[s][i] = wk_view_u(view, (float)(x + i) + wk_view_offset(view->samples, s)[0]);
+            tile->u[s][i] = wk_view_u(view, (float)(x + i) + sample_offset(view->samples, s)[0]);
 }
 
 void wk_tile_place_y(wk_tile *tile, const wk_view *view, int y)
@@ -59,7 +60,7 @@ void wk_tile_place_y(wk_tile *tile, const wk_view *view, int y)
         tile->centre_v[i] = wk_view_v(view, (float)(y + i) + 0.5f);
     for (int s = 0; s < view->samples; s++)
         for (int i = 0; i < WK_TILE_HEIGHT; i++)
-            tile->v[s][i] = wk_view_v(view, (float)(y + i) + wk_view_offset(view->samples, s)[1]);
+            tile->v[s][i] = wk_view_v(view, (float)(y + i) + sample_offset(view->samples, s)[1]);
 }
 
 static void put_block(uint8_t *to, const uint8_t *from, int pixels)

@@ -36,9 +36,6 @@ bool wk_view_is_side(const mjModel *model);
 /// constant in such images is worth keeping.
 bool wk_view_is_small(const wk_view *view);
 
-/// Where, in a pixel, sample s lies; (0,0) is the top left corner.
-const float *wk_view_offset(int samples, int s);
-
 /// Slopes of a pixel coordinate (x to the right, y down).
 static inline float wk_view_u(const wk_view *view, float x)
 {

@@ -1,5 +1,5 @@
 #include "report/plot/stroke_font.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

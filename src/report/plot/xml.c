@@ -1,5 +1,5 @@
 #include "report/plot/xml.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include "report/tables/text_table.h"
-#include "base/utf8.h"
+#include "base/table.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,15 +55,6 @@ size_t wk_text_table_rows(const wk_text_table *table)
 bool wk_text_table_is_empty(const wk_text_table *table)
 {
     return wk_text_table_rows(table) == 0 && !table->failed;
-}
-
-// Characters of UTF-8 text.
-static size_t width_of(const char *text)
-{
-    size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
 }
 
 static void put_repeated(wk_text *out, char letter, size_t count)
@@ -130,65 +122,19 @@ static void latex_cell(const wk_text_table_cell *cell, wk_text *out)
     if (cell->best) wk_text_puts(out, "}");
 }
 
-// The outer and inner edges of lines with aligned columns.
-typedef struct edges {
-    const char *left, *between, *right;
-} edges;
-
-typedef struct grid {
-    const wk_text_table *table;
-    wk_text *cells; // as the style writes them
-    size_t *widths; // of the columns
-    edges edge;
-} grid;
-
-static void put_line(const grid *g, size_t row, bool dashes, wk_text *out)
+// The cells as a style writes them.
+static wk_table styled(const wk_text_table *table, cell_fn *style)
 {
-    size_t columns = g->table->columns;
-    wk_text_puts(out, g->edge.left);
-    for (size_t c = 0; c < columns; c++) {
-        const char *cell = dashes ? "" : wk_text_get(&g->cells[row * columns + c]);
-        if (c) wk_text_puts(out, g->edge.between);
-        wk_text_puts(out, cell);
-        // No blanks at the end of a line.
-        if (c + 1 < columns || dashes || *g->edge.right)
-            put_repeated(out, dashes ? '-' : ' ', g->widths[c] - width_of(cell));
+    wk_table out = {.columns = table->columns, .min_width = 3}; // the least a Markdown rule needs
+    for (size_t i = 0; i < table->cells.count; i++) {
+        wk_text cell = {0};
+        style(&table->cells.items[i], &cell);
+        wk_table_cell(&out, "%s", wk_text_get(&cell));
+        out.failed |= cell.failed;
+        wk_text_free(&cell);
     }
-    wk_text_printf(out, "%s\n", g->edge.right);
-}
-
-static void measure(const grid *g)
-{
-    size_t columns = g->table->columns;
-    for (size_t c = 0; c < columns; c++)
-        g->widths[c] = 3; // the least a Markdown rule needs
-    for (size_t i = 0; i < g->table->cells.count; i++) {
-        size_t width = width_of(wk_text_get(&g->cells[i]));
-        if (width > g->widths[i % columns]) g->widths[i % columns] = width;
-    }
-}
-
-static void put_aligned(const wk_text_table *table, cell_fn *style, edges edge, wk_text *out)
-{
-    size_t count = table->cells.count;
-    grid g = {table, calloc(count + 1, sizeof *g.cells),
-              calloc(table->columns + 1, sizeof *g.widths), edge};
-    out->failed |= table->failed || table->caption.failed || !g.cells || !g.widths;
-    for (size_t i = 0; i < count && !out->failed; i++) {
-        style(&table->cells.items[i], &g.cells[i]);
-        out->failed |= g.cells[i].failed;
-    }
-    if (!out->failed) {
-        measure(&g);
-        put_line(&g, 0, false, out);
-        put_line(&g, 0, true, out);
-        for (size_t r = 1; r <= wk_text_table_rows(table); r++)
-            put_line(&g, r, false, out);
-    }
-    for (size_t i = 0; g.cells && i < count; i++)
-        wk_text_free(&g.cells[i]);
-    free(g.cells);
-    free(g.widths);
+    out.failed |= table->failed || table->caption.failed;
+    return out;
 }
 
 // Words in lines of at most LINE characters.
@@ -200,7 +146,7 @@ static void put_wrapped(const char *words, wk_text *out)
         size_t length = strcspn(words, " ");
         char word[128];
         snprintf(word, sizeof word, "%.*s", (int)length, words);
-        size_t width = width_of(word);
+        size_t width = wk_utf8_width(word, strlen(word));
         if (used) wk_text_puts(out, used + 1 + width > LINE ? "\n" : " ");
         used = used && used + 1 + width <= LINE ? used + 1 + width : width;
         wk_text_append(out, words, length);
@@ -214,13 +160,17 @@ void wk_text_table_plain(const wk_text_table *table, wk_text *out)
     wk_text_printf(out, "%s\n", table->title);
     put_wrapped(wk_text_get(&table->caption), out);
     wk_text_puts(out, "\n");
-    put_aligned(table, plain_cell, (edges){"", "  ", ""}, out);
+    wk_table cells = styled(table, plain_cell);
+    wk_table_print(&cells, 0, out);
+    wk_table_free(&cells);
 }
 
 void wk_text_table_markdown(const wk_text_table *table, wk_text *out)
 {
     wk_text_printf(out, "## %s\n\n%s\n\n", table->title, wk_text_get(&table->caption));
-    put_aligned(table, markdown_cell, (edges){"| ", " | ", " |"}, out);
+    wk_table cells = styled(table, markdown_cell);
+    wk_table_markdown(&cells, out);
+    wk_table_free(&cells);
 }
 
 void wk_text_table_latex(const wk_text_table *table, wk_text *out)

@@ -1,5 +1,5 @@
 // Text tables: alignment, cells of several lines, characters of several bytes.
-#include "cli/table.h"
+#include "base/table.h"
 #include "support/check.h"
 
 static void columns_are_as_wide_as_their_widest_cell(void **state)
@@ -40,15 +40,19 @@ static void cells_of_several_lines_stay_in_their_column(void **state)
     wk_text_free(&out);
 }
 
-static void lists_break_where_they_get_too_wide(void **state)
+static void markdown_has_pipes_and_a_width_that_rules_need(void **state)
 {
     (void)state;
-    wk_text list = {0};
-    wk_list_append(&list, "stand", 12);
-    wk_list_append(&list, "walk", 12);
-    wk_list_append(&list, "run", 12);
-    assert_string_equal(wk_text_get(&list), "stand, walk,\nrun");
-    wk_text_free(&list);
+    wk_table table = {.columns = 2, .min_width = 3};
+    wk_text out = {0};
+    for (int i = 0; i < 4; i++)
+        wk_table_cell(&table, i == 2 ? "wide" : i == 3 ? "" : "%d", i);
+    wk_table_markdown(&table, &out);
+    assert_string_equal(wk_text_get(&out), "| 0    | 1   |\n"
+                                           "| ---- | --- |\n"
+                                           "| wide |     |\n");
+    wk_table_free(&table);
+    wk_text_free(&out);
 }
 
 int main(void)
@@ -56,7 +60,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
         cmocka_unit_test(cells_of_several_lines_stay_in_their_column),
-        cmocka_unit_test(lists_break_where_they_get_too_wide),
+        cmocka_unit_test(markdown_has_pipes_and_a_width_that_rules_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

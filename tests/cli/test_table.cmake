@@ -1,1 +1,0 @@
-target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/cli/table.c)
