@@ -441,7 +441,7 @@ static void watch_tasks(run *r, const wk_iteration *done)
 // Non-finite numbers skip their update; a learner that produces nothing else has diverged for good.
 static wk_status watch(run *r, const wk_iteration *done, wk_error *err)
 {
-    WK_TRY(wk_divergence_watch(&r->divergence, r->config->env_count, done, &r->control->log, err));
+    WK_TRY(wk_divergence_watch(&r->divergence, r->config, done, &r->control->log, err));
     if (done->updates == 0) return WK_OK;
     watch_tasks(r, done);
     const char *fault = wk_learner_metrics_nonfinite(&done->learner);
@@ -527,7 +527,7 @@ static wk_status loop(run *r, wk_run_end *end, wk_error *err)
         if (checkpoint_due(r, &now)) WK_TRY(save_checkpoint(r, err));
     }
     WK_TRY(save_checkpoint(r, err));
-    if (*end == WK_RUN_FINISHED) WK_TRY(wk_divergence_finish(&now, err));
+    if (*end == WK_RUN_FINISHED) WK_TRY(wk_divergence_finish(r->config, &now, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(save_snapshot(r, now.steps, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(evaluate_at_end(r, end, err));
     if (*end == WK_RUN_FINISHED && r->control->finish) WK_TRY(wk_lock_check(&r->lock, err));
