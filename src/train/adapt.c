@@ -217,7 +217,7 @@ static wk_status open_metrics(adapt *a, wk_error *err)
                                  .timing = a->saved.config.log_timing,
                                  .action_repeat = 1,
                                  .log = &a->control->log};
-    return wk_metrics_open(&metrics, &a->mark, &a->metrics, err);
+    return wk_training_metrics_open(&a->saved.config, &metrics, &a->mark, &a->metrics, err);
 }
 
 // Whether there is something left to do. The data is not needed to find out that there is not.

@@ -202,7 +202,7 @@ static wk_status open_parts(run *r, wk_error *err)
                                  .timing = r->config->log_timing,
                                  .action_repeat = wk_trainer_domain(r->trainer)->action_repeat,
                                  .log = &r->control->log};
-    return wk_metrics_open(&metrics, &r->note->metrics, &r->metrics, err);
+    return wk_training_metrics_open(r->config, &metrics, &r->note->metrics, &r->metrics, err);
 }
 
 // A run that could not begin leaves nothing behind; what holds more than the lock stays.
