@@ -127,7 +127,10 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
     wk_metrics_scalar(metrics, "train/skipped_updates", (double)skipped);
     wk_metrics_scalar(metrics, "train/model_loss", m->model_loss);
     wk_metrics_scalar(metrics, "train/image_loss", m->image_loss);
-    wk_metrics_scalar(metrics, "train/kl_loss", (double)m->model_loss - (double)m->image_loss);
+    wk_metrics_scalar(metrics, "train/kl_loss",
+                      (double)m->model_loss - (double)m->image_loss - (double)m->discount_loss);
+    if (wk_trainer_domain(trainer)->ends_early)
+        wk_metrics_scalar(metrics, "train/discount_loss", m->discount_loss);
     wk_metrics_scalar(metrics, "train/model_kl", m->kl);
     wk_metrics_scalar(metrics, "train/prior_ent", m->prior_entropy);
     wk_metrics_scalar(metrics, "train/post_ent", m->post_entropy);
