@@ -22,7 +22,7 @@ extern "C" {
 
 /// Version of struct wk_domain and of everything a plug-in sees. Raised with every incompatible
 /// change.
-#define WK_ENV_ABI 1u
+#define WK_ENV_ABI 2u
 
 enum {
     WK_IMAGE_SIDE = 64,           // the agent's observation is WK_IMAGE_SIDE² RGB pixels
@@ -74,7 +74,7 @@ typedef struct wk_option {
 typedef struct wk_outcome {
     float rewards[WK_TASKS_MAX];    // per task, received on arriving
     float completion[WK_TASKS_MAX]; // per task with has_completion
-    bool terminal; // the task is over for good (none of the built-in domains does this)
+    bool terminal; // the episode ends here, for good: no reward can follow. Needs ends_early
     bool diverged; // the simulation broke down; the episode ends here, flagged
 } wk_outcome;
 
@@ -98,9 +98,10 @@ struct wk_domain {
     int n_options;
     const wk_option *options;
 
-    int action_size;     // actions are floats in [-1,1]
-    int action_repeat;   // simulator control steps per agent step (for counting frames)
-    int episode_steps;   // agent steps until the time limit
+    int action_size;   // actions are floats in [-1,1]
+    int action_repeat; // simulator control steps per agent step (for counting frames)
+    int episode_steps; // agent steps until the time limit
+    bool ends_early;   // a step may report `terminal`; the world model then learns when it happens
     double step_seconds; // simulated time of one agent step
 
     const double *hardest; // θ of the hardest-environment oracle, [n_params]
@@ -123,7 +124,7 @@ struct wk_domain {
 
     /// Starts an episode. Everything random must come from (seed, episode) alone; the same
     /// arguments give the same episode whatever was simulated before. `out` gets the completion at
-    /// the start.
+    /// the start; an episode must not be over there.
     wk_status (*reset)(void *env, const double *theta, uint64_t seed, uint64_t episode,
                        wk_outcome *out, wk_error *err);
 
@@ -217,7 +218,7 @@ size_t wk_space_find(const wk_space *space, const double *theta);
 enum {
     WK_IS_FIRST = 1,    // the observation of a reset
     WK_IS_LAST = 2,     // the episode's last observation
-    WK_IS_TERMINAL = 4, // ended by the task, not by time: no bootstrapping
+    WK_IS_TERMINAL = 4, // ended by the domain, not by time: no value is bootstrapped from here
     WK_IS_DIVERGED = 8, // the simulation broke down; also WK_IS_LAST
 };
 

@@ -1,6 +1,7 @@
 #include "agent/behaviour.h"
 
 #include "agent/networks.h"
+#include "model/world_model.h"
 #include "nn/losses.h"
 #include <assert.h>
 #include <stdio.h>
@@ -78,6 +79,51 @@ wk_tensor wk_rollout_reward(const wk_rollout *rollout, wk_scope *heads, const wk
                             WK_SHAPE(rollout->stack, c->horizon, rollout->starts));
 }
 
+// Step t of x [S,H,N]: [S,1,N].
+static wk_tensor step_of(wk_graph *g, wk_tensor x, int t)
+{
+    return wk_graph_slice(g, x, 1, t, 1);
+}
+
+void wk_rollout_discounts(wk_rollout *rollout, wk_scope *model, const wk_learner_config *c,
+                          wk_tensor continues)
+{
+    wk_graph *g = wk_scope_graph(model);
+    int stack = rollout->stack, steps = c->horizon, starts = rollout->starts;
+    wk_tensor rows = wk_graph_reshape(
+        g, rollout->features, WK_SHAPE(stack * (steps + 1) * starts, wk_config_features(c)));
+    wk_tensor all =
+        wk_graph_reshape(g, wk_model_discount(model, c, rows), WK_SHAPE(stack, steps + 1, starts));
+    rollout->discount = wk_graph_slice(g, all, 1, 1, steps);
+    wk_tensor weights[WK_ROLLOUT_STEPS_MAX];
+    weights[0] = wk_graph_repeat(g, wk_graph_reshape(g, continues, WK_SHAPE(1, starts)), 0, stack);
+    for (int t = 1; t < steps; t++)
+        weights[t] = wk_graph_mul(g, weights[t - 1], step_of(g, rollout->discount, t - 1));
+    rollout->weight = wk_graph_stop_gradient(g, wk_graph_concat(g, weights, (size_t)steps, 1));
+}
+
+// The lambda-return of wk_graph_lambda_return with a discount of its own for every state.
+static wk_tensor discounted_return(wk_graph *g, const wk_learner_config *c,
+                                   const wk_rollout *rollout, wk_tensor reward, wk_tensor value)
+{
+    wk_tensor returns[WK_ROLLOUT_STEPS_MAX], after = step_of(g, value, c->horizon);
+    for (int t = c->horizon - 1; t >= 0; t--) {
+        wk_tensor rest =
+            wk_graph_add(g, wk_graph_affine(g, step_of(g, value, t + 1), 1 - c->lambda, 0),
+                         wk_graph_affine(g, after, c->lambda, 0));
+        rest = wk_graph_mul(g, rest, step_of(g, rollout->discount, t));
+        after = returns[t] = wk_graph_add(g, step_of(g, reward, t), rest);
+    }
+    return wk_graph_concat(g, returns, (size_t)c->horizon, 1);
+}
+
+wk_tensor wk_rollout_returns(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
+                             wk_tensor reward, wk_tensor value)
+{
+    if (wk_tensor_exists(rollout->discount)) return discounted_return(g, c, rollout, reward, value);
+    return wk_graph_lambda_return(g, reward, value, c->discount, c->lambda);
+}
+
 // w_t = discount^t for every policy: [S,H].
 static wk_tensor discounts(wk_graph *g, const wk_learner_config *c, int stack)
 {
@@ -91,6 +137,14 @@ static wk_tensor discounts(wk_graph *g, const wk_learner_config *c, int stack)
     return wk_graph_constant(g, WK_SHAPE(stack, c->horizon), weights);
 }
 
+// x [S,H,N] times the weights of its steps.
+static wk_tensor weighted(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
+                          wk_tensor x)
+{
+    if (wk_tensor_exists(rollout->weight)) return wk_graph_mul(g, x, rollout->weight);
+    return wk_graph_scale_rows(g, x, discounts(g, c, rollout->stack));
+}
+
 // Mean over steps and starts of x [S,H,N]: [S].
 static wk_tensor mean_of_policy(wk_graph *g, wk_tensor x)
 {
@@ -100,9 +154,10 @@ static wk_tensor mean_of_policy(wk_graph *g, wk_tensor x)
 }
 
 // The discounted mean over steps and starts of x [S,H,N], negative: [S].
-static wk_tensor as_loss(wk_graph *g, wk_tensor x, wk_tensor weight)
+static wk_tensor as_loss(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
+                         wk_tensor x)
 {
-    return wk_graph_affine(g, mean_of_policy(g, wk_graph_scale_rows(g, x, weight)), -1, 0);
+    return wk_graph_affine(g, mean_of_policy(g, weighted(g, c, rollout, x)), -1, 0);
 }
 
 // A number whose gradient for the actors is that of the loss of their returns. The returns depend
@@ -131,18 +186,17 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
 {
     wk_graph *g = wk_scope_graph(policy->actor);
     int stack = rollout->stack, steps = c->horizon, starts = rollout->starts;
-    wk_tensor weight = discounts(g, c, stack);
     wk_behaviour out = {0};
 
     wk_tensor value = wk_graph_reshape(g, wk_scalar_head(policy->slow, c, rollout->features),
                                        WK_SHAPE(stack, steps + 1, starts));
-    out.returns = wk_graph_lambda_return(g, reward, value, c->discount, c->lambda);
+    out.returns = wk_rollout_returns(g, c, rollout, reward, value);
     wk_tensor seen = wk_graph_stop_gradient(g, rollout->features);
     out.action_params = at_steps(wk_actor_head, policy->actor, c, rollout, seen, 0);
     wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, out.action_params),
                                          WK_SHAPE(stack, steps, starts));
-    out.return_loss = as_loss(g, out.returns, weight);
-    out.entropy_loss = wk_graph_affine(g, as_loss(g, entropy, weight), c->entropy_scale, 0);
+    out.return_loss = as_loss(g, c, rollout, out.returns);
+    out.entropy_loss = wk_graph_affine(g, as_loss(g, c, rollout, entropy), c->entropy_scale, 0);
     out.actor_loss = wk_graph_add(g, out.return_loss, out.entropy_loss);
     out.entropy = mean_of_policy(g, entropy);
     return out;
@@ -160,5 +214,5 @@ wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *c, const wk_
     wk_tensor target = wk_graph_reshape(g, wk_graph_stop_gradient(g, returns), single);
     wk_tensor error = wk_graph_half_squared_error(g, estimate, target, 1);
     *value = mean_of_policy(g, wk_graph_reshape(g, estimate, WK_SHAPE(stack, steps, starts)));
-    return mean_of_policy(g, wk_graph_scale_rows(g, error, discounts(g, c, stack)));
+    return mean_of_policy(g, weighted(g, c, rollout, error));
 }

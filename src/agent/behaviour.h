@@ -12,8 +12,11 @@ enum { WK_ROLLOUT_STEPS_MAX = 256 };
 /// Imagined trajectories of S policies from N starts over H steps.
 typedef struct wk_rollout {
     int stack, starts;
-    wk_tensor features;                          // [S,(H+1)*N,features], step after step
-    wk_tensor actions;                           // [S,H*N,A]
+    wk_tensor features; // [S,(H+1)*N,features], step after step
+    wk_tensor actions;  // [S,H*N,A]
+    // [S,H,N], by the discount head: of the state after each step, and the weight of a step, the
+    // product of those before it. Absent without the head: powers of the config's discount.
+    wk_tensor discount, weight;
     wk_tensor step_params[WK_ROLLOUT_STEPS_MAX]; // [S,N,2A] raw action parameters of each step,
                                                  // before sampling; absent without an actor
 } wk_rollout;
@@ -29,6 +32,16 @@ wk_tensor wk_rollout_policy_features(wk_graph *g, const wk_learner_config *c,
                                      const wk_rollout *rollout);
 /// The reward heads' predictions for the states that the actions reached: [S,H,N].
 wk_tensor wk_rollout_reward(const wk_rollout *rollout, wk_scope *heads, const wk_learner_config *c);
+
+/// Sets the rollout's discounts by the discount head; `continues` [N] is 0 for starts after which
+/// nothing follows.
+void wk_rollout_discounts(wk_rollout *rollout, wk_scope *model, const wk_learner_config *c,
+                          wk_tensor continues);
+
+/// The lambda-returns of rewards [S,H,N] and values [S,H+1,N], with the rollout's discounts:
+/// [S,H,N].
+wk_tensor wk_rollout_returns(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
+                             wk_tensor reward, wk_tensor value);
 
 /// The networks of S policies: sets with a stack axis, and the slow copy of the critic.
 typedef struct wk_policy_scopes {

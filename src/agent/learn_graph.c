@@ -47,7 +47,7 @@ static wk_status mark_ready(const wk_learner *learner, const wk_tensor *kept, si
 
 // What the update begins with.
 typedef struct beginning {
-    wk_latent latent; // posterior states of the batch
+    wk_starts starts; // of the batch
     wk_tensor number; // of updates before this one
     wk_tensor count;  // and with it
 } beginning;
@@ -62,15 +62,14 @@ static wk_status take_over(wk_learner *learner, beginning *out, wk_error *err)
     wk_graph *g = compiled->graph;
     wk_optimizer *optimizer = learner->optimizers[WK_SET_MODEL];
     wk_handoff handoff = wk_learner_handoff(learner, g);
-    wk_latent latent = wk_learner_latent(learner, g);
+    wk_starts starts = wk_learner_starts(learner, g);
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
     wk_tensor number = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "update", NULL, 0);
-    wk_tensor scalars =
-        wk_graph_persistent(g, WK_F32, WK_SHAPE(WK_MODEL_SCALARS), "model figures", NULL, 0);
+    wk_tensor scalars = wk_graph_persistent(g, WK_F32, wk_graph_shape(g, handoff.scalars),
+                                            "model figures", NULL, 0);
     wk_graph_section(g, "optimiser");
     wk_graph_branch(g, WK_BRANCH_CRITIC);
-    wk_graph_store(g, latent.stoch, handoff.latent.stoch);
-    wk_graph_store(g, latent.deter, handoff.latent.deter);
+    wk_starts_store(g, starts, handoff.starts);
     wk_graph_store(g, scalars, handoff.scalars);
     wk_graph_store(g, number, counter);
     wk_graph_count(g, counter, 1);
@@ -78,11 +77,13 @@ static wk_status take_over(wk_learner *learner, beginning *out, wk_error *err)
     wk_optimizer_import_gradients(optimizer, compiled->scope[WK_SET_MODEL]);
     wk_optimizer_step(optimizer, handoff.flag);
     wk_graph_branch(g, WK_BRANCH_CRITIC);
-    const wk_tensor kept[] = {latent.stoch, latent.deter, scalars, counter};
-    wk_status status = mark_ready(learner, kept, sizeof kept / sizeof *kept, err);
+    wk_tensor kept[5] = {starts.latent.stoch, starts.latent.deter, scalars, counter};
+    size_t count = 4;
+    if (wk_tensor_exists(starts.continues)) kept[count++] = starts.continues;
+    wk_status status = mark_ready(learner, kept, count, err);
     wk_graph_branch(g, WK_BRANCH_MAIN);
     learner->learn_t.model_scalars = scalars;
-    *out = (beginning){latent, number, counter};
+    *out = (beginning){starts, number, counter};
     return status;
 }
 
@@ -111,7 +112,9 @@ static void record_exploration(wk_learner *learner, beginning at)
     wk_rssm rssm = wk_rssm_use(compiled->scope[WK_SET_MODEL], c);
     rssm.action_grad_branch = WK_BRANCH_CRITIC;
     rssm.deter_grad_branch = WK_BRANCH_DETER;
-    wk_rollout rollout = wk_imagine(&rssm, actor, at.latent, "explore", at.number);
+    wk_rollout rollout = wk_imagine(&rssm, actor, at.starts.latent, "explore", at.number);
+    if (c->discount_head)
+        wk_rollout_discounts(&rollout, compiled->scope[WK_SET_MODEL], c, at.starts.continues);
     wk_graph_meet(g);
     wk_graph_section(g, "ensemble reward");
     wk_tensor reward = exploration_reward(compiled->scope[WK_SET_ENSEMBLE], c, &rollout);
@@ -171,7 +174,7 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     beginning at;
     WK_TRY(take_over(learner, &at, err));
     wk_graph_branch(g, WK_BRANCH_HEADS);
-    wk_prepared ensemble = record_ensemble(learner, at.latent);
+    wk_prepared ensemble = record_ensemble(learner, at.starts.latent);
     wk_graph_branch(g, WK_BRANCH_MAIN);
     record_exploration(learner, at);
     wk_graph_branch(g, WK_BRANCH_HEADS);

@@ -151,45 +151,59 @@ wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compile
     return prepared.norm;
 }
 
-static size_t latent_bytes(const wk_learner_config *c)
+static size_t starts_bytes(const wk_learner_config *c)
 {
-    return (size_t)wk_config_rows(c) * (size_t)wk_config_features(c) * sizeof(float);
+    size_t width = (size_t)wk_config_features(c) + (c->discount_head ? 1 : 0);
+    return (size_t)wk_config_rows(c) * width * sizeof(float);
 }
 
-// The posterior states at the beginning of a buffer.
-static wk_latent latent_in(wk_buffer *buffer, const wk_learner_config *c, wk_graph *g)
+// The starts at the beginning of a buffer.
+static wk_starts starts_in(wk_buffer *buffer, const wk_learner_config *c, wk_graph *g)
 {
     int rows = wk_config_rows(c), flat = wk_config_flat(c);
-    return (wk_latent){
-        wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, flat), "latent.stoch", buffer, 0),
-        wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, c->deter), "latent.deter", buffer,
-                            (size_t)rows * (size_t)flat * sizeof(float))};
+    size_t column = (size_t)rows * sizeof(float);
+    wk_starts out = {
+        .latent = {wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, flat), "latent.stoch", buffer, 0),
+                   wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, c->deter), "latent.deter", buffer,
+                                       column * (size_t)flat)}};
+    if (c->discount_head)
+        out.continues = wk_graph_persistent(g, WK_F32, WK_SHAPE(rows), "continues", buffer,
+                                            column * (size_t)wk_config_features(c));
+    return out;
 }
 
-wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g)
+wk_starts wk_learner_starts(const wk_learner *learner, wk_graph *g)
 {
-    return latent_in(learner->latent, &learner->config, g);
+    return starts_in(learner->starts, &learner->config, g);
 }
 
-// After the posterior states, 64-byte aligned: the flag, then the scalars.
+void wk_starts_store(wk_graph *g, wk_starts to, wk_starts from)
+{
+    wk_graph_store(g, to.latent.stoch, from.latent.stoch);
+    wk_graph_store(g, to.latent.deter, from.latent.deter);
+    if (wk_tensor_exists(to.continues)) wk_graph_store(g, to.continues, from.continues);
+}
+
+// After the starts, 64-byte aligned: the flag, then the scalars.
 static size_t handoff_flag(const wk_learner_config *c)
 {
-    return (latent_bytes(c) + 63) / 64 * 64;
+    return (starts_bytes(c) + 63) / 64 * 64;
 }
 
 size_t wk_learner_handoff_bytes(const wk_learner_config *c)
 {
-    return handoff_flag(c) + sizeof(uint64_t) + WK_MODEL_SCALARS * sizeof(float);
+    return handoff_flag(c) + sizeof(uint64_t) + (size_t)wk_model_scalar_count(c) * sizeof(float);
 }
 
 wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g)
 {
     wk_buffer *buffer = learner->handoff;
+    int scalars = wk_model_scalar_count(&learner->config);
     size_t flag = handoff_flag(&learner->config);
     return (wk_handoff){
-        .latent = latent_in(buffer, &learner->config, g),
-        .scalars = wk_graph_persistent(g, WK_F32, WK_SHAPE(WK_MODEL_SCALARS), "model figures",
-                                       buffer, flag + sizeof(uint64_t)),
+        .starts = starts_in(buffer, &learner->config, g),
+        .scalars = wk_graph_persistent(g, WK_F32, WK_SHAPE(scalars), "model figures", buffer,
+                                       flag + sizeof(uint64_t)),
         .flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", buffer, flag),
     };
 }
@@ -292,7 +306,7 @@ static wk_status build(wk_learner *learner, unsigned uses, wk_error *err)
     WK_TRY(create_sets(learner, err));
     WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
                             err));
-    WK_TRY(wk_buffer_create(learner->backend, latent_bytes(c), &learner->latent, err));
+    WK_TRY(wk_buffer_create(learner->backend, starts_bytes(c), &learner->starts, err));
     WK_TRY(wk_buffer_create(learner->backend, wk_learner_handoff_bytes(c), &learner->handoff, err));
     size_t max_numbers = rows * (size_t)(c->tasks > 1 ? c->tasks : 1);
     learner->host_numbers = malloc(max_numbers * sizeof(float));
@@ -355,7 +369,7 @@ void wk_learner_destroy(wk_learner *learner)
         wk_optimizer_destroy(learner->optimizers[id]);
         wk_params_destroy(learner->params[id]);
     }
-    wk_buffer_destroy(learner->latent);
+    wk_buffer_destroy(learner->starts);
     wk_buffer_destroy(learner->handoff);
     wk_buffer_destroy(learner->counters);
     wk_buffer_destroy(learner->shared_scratch);

@@ -61,6 +61,7 @@ typedef struct wk_learner_batch {
     const uint8_t *first;      // [T,B], nonzero where the state starts from zero
     const float *rewards;      // [T,B,tasks], received on arriving; unused without tasks
     const void *const *frames; // [T,B], device address of each frame; NULL: take `images`
+    const uint8_t *ends;       // [T,B], nonzero where the episode ended for good; NULL: nowhere
 } wk_learner_batch;
 
 /// One actor-critic's metrics of an update.
@@ -71,6 +72,7 @@ typedef struct wk_policy_metrics {
 /// Metrics of a reward-free update.
 typedef struct wk_learner_metrics {
     float model_loss, image_loss, kl, prior_entropy, post_entropy, model_norm;
+    float discount_loss;                // 0 without a discount head
     float ensemble_loss, ensemble_norm; // means over the members
     float disagreement;                 // mean over starts and steps: the exploration reward
     wk_policy_metrics explore;          // zero under random exploration

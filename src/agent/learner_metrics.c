@@ -27,9 +27,12 @@ static void fill_model_metrics(const wk_learner *learner, wk_learner_metrics *m)
         {t->losses.prior_entropy, &m->prior_entropy},
         {t->losses.post_entropy, &m->post_entropy},
         {t->norm, &m->model_norm},
+        {t->losses.discount, &m->discount_loss},
     };
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
-        *scalars[i].to = *wk_scalars_at(&t->scalars, numbers, scalars[i].x);
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        const float *at = wk_scalars_at(&t->scalars, numbers, scalars[i].x);
+        *scalars[i].to = at ? *at : 0;
+    }
 }
 
 void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
@@ -90,6 +93,7 @@ const char *wk_learner_metrics_nonfinite(const wk_learner_metrics *m)
         {"model_loss", m->model_loss},
         {"image_loss", m->image_loss},
         {"kl", m->kl},
+        {"discount_loss", m->discount_loss},
         {"model_norm", m->model_norm},
         {"ensemble_loss", m->ensemble_loss},
         {"ensemble_norm", m->ensemble_norm},

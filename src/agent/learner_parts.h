@@ -52,9 +52,13 @@ wk_scalars wk_scalars_join(wk_graph *g, const wk_tensor *tensors, size_t count);
 const float *wk_scalars_at(const wk_scalars *scalars, const float *numbers, wk_tensor x);
 
 /// Tensors of the world model's graph.
-enum { WK_MODEL_SCALARS = 6 };
+enum { WK_MODEL_SCALARS_MAX = 7 };
+static inline int wk_model_scalar_count(const wk_learner_config *c)
+{
+    return c->discount_head ? WK_MODEL_SCALARS_MAX : WK_MODEL_SCALARS_MAX - 1;
+}
 typedef struct wk_model_tensors {
-    wk_scalars scalars; // [WK_MODEL_SCALARS]
+    wk_scalars scalars; // [wk_model_scalar_count]
     wk_batch_tensors batch;
     wk_model_losses losses;
     wk_tensor norm;
@@ -92,7 +96,7 @@ struct wk_learner {
     wk_backend *backend;
     wk_params *params[WK_SETS];        // NULL where the config has no such network
     wk_optimizer *optimizers[WK_SETS]; // NULL where nothing is trained
-    wk_buffer *latent;                 // posterior states of the last batch: stoch, then deter
+    wk_buffer *starts;                 // of the last batch (wk_starts): stoch, deter, continues
     wk_buffer *handoff;  // from the world model's graph to the reward-free one (wk_handoff)
     wk_buffer *counters; // u64: reward-free updates, task updates, observations
     wk_compiled_graph model, learn, tasks, observe;
@@ -190,13 +194,21 @@ enum { WK_BRANCH_MAIN, WK_BRANCH_HEADS, WK_BRANCH_CRITIC, WK_BRANCH_DETER };
 
 /// The counter as a tensor of a graph.
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);
-/// The stored posterior states [T*B,..] as persistent tensors of a graph.
-wk_latent wk_learner_latent(const wk_learner *learner, wk_graph *g);
+/// What imagination starts from, for every row of a batch: posterior states, and with a discount
+/// head whether the episode goes on there.
+typedef struct wk_starts {
+    wk_latent latent;    // [T*B,..]
+    wk_tensor continues; // f32 [T*B], 0 or 1; absent without a discount head
+} wk_starts;
+/// Those of the last batch, as persistent tensors of a graph.
+wk_starts wk_learner_starts(const wk_learner *learner, wk_graph *g);
+/// Stores starts in persistent ones.
+void wk_starts_store(wk_graph *g, wk_starts to, wk_starts from);
 /// Besides gradients, what the world model's graph hands to the reward-free one; the tensors in
 /// either graph.
 typedef struct wk_handoff {
-    wk_latent latent;  // posterior states, as wk_learner_latent
-    wk_tensor scalars; // [WK_MODEL_SCALARS]
+    wk_starts starts;  // as wk_learner_starts
+    wk_tensor scalars; // [wk_model_scalar_count]
     wk_tensor flag;    // u64 [1]: the loss is not finite
 } wk_handoff;
 wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g);

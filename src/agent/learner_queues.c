@@ -7,7 +7,7 @@
 
 // Offsets of a batch's parts in its device buffer, in bytes.
 typedef struct batch_layout {
-    size_t actions, keep, rewards, total; // images come first
+    size_t actions, keep, continues, rewards, total; // images come first
 } batch_layout;
 
 static batch_layout batch_layout_of(const wk_learner_config *c)
@@ -15,7 +15,8 @@ static batch_layout batch_layout_of(const wk_learner_config *c)
     size_t rows = (size_t)wk_config_rows(c), number = rows * sizeof(float);
     batch_layout at = {.actions = rows * WK_PIXELS};
     at.keep = at.actions + number * (size_t)c->action_size;
-    at.rewards = at.keep + number;
+    at.continues = at.keep + number;
+    at.rewards = at.continues + (c->discount_head ? number : 0);
     at.total = at.rewards + number * (size_t)c->tasks;
     return at;
 }
@@ -50,18 +51,28 @@ wk_status wk_learner_create_queues(wk_learner *learner, wk_error *err)
     return WK_OK;
 }
 
+// 1 where a row may be followed by another (where `flags` is NULL everywhere), else 0.
+static void fill_unless(const uint8_t *flags, size_t rows, float *out)
+{
+    for (size_t i = 0; i < rows; i++)
+        out[i] = flags && flags[i] ? 0.0f : 1.0f;
+}
+
 static wk_status upload_batch(wk_learner *learner, wk_program *program,
                               const wk_batch_tensors *inputs, const wk_learner_batch *batch,
                               wk_error *err)
 {
     size_t rows = (size_t)wk_config_rows(&learner->config);
-    for (size_t i = 0; i < rows; i++)
-        learner->host_numbers[i] = batch->first[i] ? 0.0f : 1.0f;
     WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * WK_PIXELS, err));
     WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
                              rows * (size_t)learner->config.action_size * sizeof(float), err));
-    return wk_program_upload(program, inputs->keep, learner->host_numbers, rows * sizeof(float),
-                             err);
+    fill_unless(batch->first, rows, learner->host_numbers);
+    WK_TRY(
+        wk_program_upload(program, inputs->keep, learner->host_numbers, rows * sizeof(float), err));
+    if (!learner->config.discount_head) return WK_OK;
+    fill_unless(batch->ends, rows, learner->host_numbers);
+    return wk_program_upload(program, inputs->continues, learner->host_numbers,
+                             rows * sizeof(float), err);
 }
 
 float *wk_learner_task_scalars(const wk_learner *learner)
@@ -90,9 +101,14 @@ static void fill_numbers(const wk_learner_config *c, const wk_learner_batch *bat
 {
     size_t rows = (size_t)wk_config_rows(c), actions = rows * (size_t)c->action_size;
     memcpy(out, batch->actions, actions * sizeof *out);
-    for (size_t i = 0; i < rows; i++)
-        out[actions + i] = batch->first[i] ? 0.0f : 1.0f;
-    if (c->tasks > 0 && batch->rewards) transpose_rewards(c, batch->rewards, out + actions + rows);
+    out += actions;
+    fill_unless(batch->first, rows, out);
+    out += rows;
+    if (c->discount_head) {
+        fill_unless(batch->ends, rows, out);
+        out += rows;
+    }
+    if (c->tasks > 0 && batch->rewards) transpose_rewards(c, batch->rewards, out);
 }
 
 static wk_status enqueue_frames(wk_learner *learner, const wk_learner_batch *batch,
@@ -132,6 +148,8 @@ static wk_status enqueue_model(wk_learner *learner, wk_error *err)
     WK_TRY(feed(queue, compiled, inputs->image, batch, 0, err));
     WK_TRY(feed(queue, compiled, inputs->action, batch, at.actions, err));
     WK_TRY(feed(queue, compiled, inputs->keep, batch, at.keep, err));
+    if (learner->config.discount_head)
+        WK_TRY(feed(queue, compiled, inputs->continues, batch, at.continues, err));
     WK_TRY(wk_queue_wait_event(queue, learner->weights_ready, err));
     WK_TRY(wk_program_enqueue(compiled->program, queue, err));
     WK_TRY(wk_queue_record_event(queue, learner->model_done, err));

@@ -25,7 +25,7 @@ static size_t optimizer_bytes(const wk_learner *learner)
 // Of the planned memory, what is there before the programs are compiled.
 static size_t early_bytes(const wk_learner *learner)
 {
-    size_t sum = buffer_size(learner->counters) + buffer_size(learner->latent) +
+    size_t sum = buffer_size(learner->counters) + buffer_size(learner->starts) +
                  buffer_size(learner->handoff);
     for (int i = 0; i < 2; i++)
         sum += buffer_size(learner->device_batches[i]);

@@ -14,11 +14,13 @@ static wk_tensor as_rows(wk_graph *g, wk_tensor x)
     return wk_graph_reshape(g, x, WK_SHAPE(s.dim[0] * s.dim[1], s.dim[2]));
 }
 
-// Stores posterior states as rows.
-static void keep_latent(wk_graph *g, wk_latent place, wk_latent latent)
+// Stores the posterior states of a batch as rows, for imagination to start from.
+static void keep_starts(wk_graph *g, wk_starts place, wk_latent latent,
+                        const wk_batch_tensors *batch)
 {
-    wk_graph_store(g, place.stoch, as_rows(g, wk_graph_stop_gradient(g, latent.stoch)));
-    wk_graph_store(g, place.deter, as_rows(g, wk_graph_stop_gradient(g, latent.deter)));
+    latent.stoch = as_rows(g, wk_graph_stop_gradient(g, latent.stoch));
+    latent.deter = as_rows(g, wk_graph_stop_gradient(g, latent.deter));
+    wk_starts_store(g, place, (wk_starts){latent, batch->continues});
 }
 
 wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
@@ -35,11 +37,11 @@ wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
     wk_learner_record_finite_check(compiled, t->losses.total, handoff.flag);
     t->norm = wk_optimizer_export_gradients(learner->optimizers[WK_SET_MODEL],
                                             compiled->scope[WK_SET_MODEL], t->losses.total);
-    keep_latent(g, handoff.latent, t->losses.latent);
-    const wk_tensor read[WK_MODEL_SCALARS] = {t->losses.total,        t->losses.image,
-                                              t->losses.kl,           t->losses.prior_entropy,
-                                              t->losses.post_entropy, t->norm};
-    t->scalars = wk_scalars_join(g, read, WK_MODEL_SCALARS);
+    keep_starts(g, handoff.starts, t->losses.latent, &t->batch);
+    const wk_tensor read[WK_MODEL_SCALARS_MAX] = {
+        t->losses.total,        t->losses.image, t->losses.kl,      t->losses.prior_entropy,
+        t->losses.post_entropy, t->norm,         t->losses.discount};
+    t->scalars = wk_scalars_join(g, read, WK_MODEL_SCALARS_MAX);
     wk_graph_store(g, handoff.scalars, t->scalars.joined);
     return wk_compiled_graph_bind(compiled, learner, err);
 }
@@ -53,7 +55,7 @@ wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
     learner->observe_t = wk_batch_inputs(g, &learner->config);
     wk_model_losses seen = wk_model_record(compiled->scope[WK_SET_MODEL], &learner->config,
                                            &learner->observe_t, counter);
-    keep_latent(g, wk_learner_latent(learner, g), seen.latent);
+    keep_starts(g, wk_learner_starts(learner, g), seen.latent, &learner->observe_t);
     wk_graph_count(g, counter, 1);
     return wk_compiled_graph_bind(compiled, learner, err);
 }

@@ -42,7 +42,10 @@ wk_status wk_synthetic_batch_create(const wk_learner_config *config, wk_backend 
     memset(out->first, 1, (size_t)config->batch);
     fill(out->actions, actions, -1, &rng);
     fill(out->rewards, rewards, 0, &rng);
-    out->batch = (wk_learner_batch){out->images, out->actions, out->first, out->rewards, NULL};
+    out->batch = (wk_learner_batch){.images = out->images,
+                                    .actions = out->actions,
+                                    .first = out->first,
+                                    .rewards = out->rewards};
     return place_frames(out, rows, backend, err);
 }
 

@@ -22,7 +22,7 @@ static void record_reward_heads(wk_learner *learner, wk_tensor features)
                                          wk_graph_sum_all(g, t->reward_loss), (wk_tensor){0});
 }
 
-static void record_policies(wk_learner *learner, wk_latent start, wk_tensor counter)
+static void record_policies(wk_learner *learner, wk_starts start, wk_tensor counter)
 {
     const wk_learner_config *c = &learner->config;
     wk_compiled_graph *compiled = &learner->tasks;
@@ -36,7 +36,9 @@ static void record_policies(wk_learner *learner, wk_latent start, wk_tensor coun
     wk_rssm rssm = wk_rssm_use(compiled->scope[WK_SET_MODEL], c);
     rssm.action_grad_branch = WK_BRANCH_CRITIC;
     rssm.deter_grad_branch = WK_BRANCH_DETER;
-    wk_rollout rollout = wk_imagine(&rssm, policy.actor, start, "task", counter);
+    wk_rollout rollout = wk_imagine(&rssm, policy.actor, start.latent, "task", counter);
+    if (c->discount_head)
+        wk_rollout_discounts(&rollout, compiled->scope[WK_SET_MODEL], c, start.continues);
     wk_graph_meet(g);
     wk_graph_section(g, "policy");
     // Rewards are those received on arriving: the head reads the state after the step.
@@ -73,8 +75,9 @@ wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
     t->reward = wk_graph_input(g, WK_F32, WK_SHAPE(c->tasks, rows), "reward");
 
     wk_graph_section(g, "reward heads");
-    wk_latent start = wk_learner_latent(learner, g);
-    wk_tensor features = wk_graph_concat(g, (wk_tensor[]){start.stoch, start.deter}, 2, 1);
+    wk_starts start = wk_learner_starts(learner, g);
+    wk_tensor parts[] = {start.latent.stoch, start.latent.deter};
+    wk_tensor features = wk_graph_concat(g, parts, 2, 1);
     wk_graph_branch(g, WK_BRANCH_HEADS);
     record_reward_heads(learner,
                         wk_graph_reshape(g, features, WK_SHAPE(1, rows, wk_config_features(c))));

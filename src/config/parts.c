@@ -114,6 +114,7 @@ wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *do
     int tasks[WK_TASKS_MAX];
     *out = learner_part(config);
     out->action_size = domain->action_size;
+    out->discount_head = domain->ends_early;
     WK_TRY(wk_run_config_tasks(config, domain, tasks, &out->tasks, err));
     return wk_learner_config_check(out, err);
 }

@@ -126,6 +126,7 @@ wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *e
     wk_json_integer(json, "action_size", domain->action_size);
     wk_json_integer(json, "action_repeat", domain->action_repeat);
     wk_json_integer(json, "episode_steps", domain->episode_steps);
+    if (domain->ends_early) wk_json_bool(json, "ends_early", true);
     wk_json_number(json, "step_seconds", domain->step_seconds);
     put_params(domain, json);
     put_tasks(domain, json);
@@ -290,6 +291,8 @@ static void take_member(wk_described *s, wk_document *d)
         domain->action_repeat = take_int(d);
     else if (wk_document_is(d, "episode_steps"))
         domain->episode_steps = take_int(d);
+    else if (wk_document_is(d, "ends_early"))
+        domain->ends_early = wk_document_bool(d);
     else if (wk_document_is(d, "step_seconds"))
         domain->step_seconds = wk_document_number(d);
     else if (wk_document_is(d, "hardest"))
@@ -456,6 +459,7 @@ wk_status wk_described_fits(const wk_described *s, const wk_domain *domain, wk_e
                           : was->action_size != domain->action_size     ? "action_size"
                           : was->action_repeat != domain->action_repeat ? "action_repeat"
                           : was->episode_steps != domain->episode_steps ? "episode_steps"
+                          : was->ends_early != domain->ends_early       ? "ends_early"
                           : !same_params(was, domain)                   ? "params"
                           : !same_tasks(was, domain)                    ? "tasks"
                           : !same_options(was, domain)                  ? "options"

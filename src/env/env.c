@@ -6,6 +6,7 @@
 #include "env/host.h"
 
 #include "base/clock.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,11 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
         return wk_fail(err, WK_E_INPUT,
                        "domain '%s' asks for %zu bytes to save a state; at most %zu are kept",
                        domain->name, size, WK_STATE_MAX - state_size_for(0));
+    if (outcome->terminal && !outcome->diverged)
+        return wk_fail(err, WK_E_INPUT,
+                       "domain '%s' ends episode %" PRIu64 " of seed %" PRIu64
+                       " at its reset; let reset draw a start from which a step can be made",
+                       domain->name, episode, seed);
     memset(outcome->rewards, 0, sizeof outcome->rewards); // nothing was done to earn one
     memcpy(env->theta, copy, sizeof copy);
     env->seed = seed;
@@ -200,6 +206,12 @@ wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_
     env->steps++;
     finish_step(env, &outcome, out);
     env->seconds.all += wk_clock_seconds() - began;
+    if ((env->flags & WK_IS_TERMINAL) && !env->domain->ends_early)
+        return wk_fail(err, WK_E_INPUT,
+                       "domain '%s' ends an episode at step %d although its description says that "
+                       "it never does; set ends_early = true in its wk_domain, so that the world "
+                       "model learns when episodes end",
+                       env->domain->name, env->steps);
     return WK_OK;
 }
 

@@ -20,7 +20,9 @@ enum {
     GUARD = 4096,     // bytes watched before and after everything a domain writes
     SIDE_MAX = 128,   // largest image requested
     WORLDS = 20,      // made and destroyed when looking for lost memory
-    FULL_MAX = 2000,  // steps of the long episode
+    FULL_MAX = 2000,  // steps of the long episodes
+    EPISODES = 8,     // of them at most, while they end early
+    SEQUENCE = 50,    // rows of a training sequence by default
     TEXT_CHARS = 160, // of a θ in a sentence
 };
 
@@ -29,6 +31,8 @@ typedef enum kind {
     DESCRIPTION,
     CREATE,
     RESET,
+    OVER_AT_RESET,
+    ENDS_UNDECLARED,
     DIVERGED,
     NOT_FINITE,
     COMPLETION,
@@ -50,6 +54,7 @@ typedef enum kind {
     LARGE_REWARD = ADVICE,
     UNUSED_ROWS,
     NO_MESSAGE,
+    SHORT_EPISODES,
     LOST_MEMORY,
     KINDS
 } kind;
@@ -198,6 +203,11 @@ static bool note(examination *x, void *world, const wk_outcome *outcome, bool dr
     else if (draw)
         m->picture = (uint32_t)crc32_z(0, draw_once(x, world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, 0xA5),
                                        WK_IMAGE_BYTES);
+    if (outcome->terminal && !x->domain->ends_early && t->count > 0)
+        find(x, ENDS_UNDECLARED,
+             "θ %s: the episode ends at step %d (terminal) although ends_early is false; set it, "
+             "so that the world model learns when episodes end.",
+             x->theta_text, t->count);
     check_outcome(x, outcome, t->count);
     t->count++;
     return !outcome->terminal && !outcome->diverged;
@@ -213,6 +223,11 @@ static bool begin(examination *x, void *world, const double *theta, bool draw, t
              x->theta_text, reported.message[0] ? reported.message : "no message");
         return false;
     }
+    if (outcome.terminal)
+        find(x, OVER_AT_RESET,
+             "θ %s: the episode is over at its reset (terminal); let reset draw a start from which "
+             "a step can be made.",
+             x->theta_text);
     return note(x, world, &outcome, draw, t);
 }
 
@@ -456,27 +471,49 @@ static void examine_options(examination *x)
     }
 }
 
-// A whole episode: nothing must break down late.
-static void examine_episode(examination *x)
+// Plays a whole episode of the hardest θ; nothing must break down late. Gives its rows, and whether
+// the domain ended it.
+static int play_episode(examination *x, void *world, int variant, bool *ended)
 {
     const wk_domain *domain = x->domain;
-    describe(x, domain->hardest);
-    void *world = make_world(x);
     trace t;
-    if (world && begin(x, world, domain->hardest, false, &t)) {
-        for (int step = 1; step <= domain->episode_steps && step <= FULL_MAX; step++) {
-            wk_outcome outcome;
-            step_world(domain, world, 2, step, &outcome);
-            check_outcome(x, &outcome, step);
-            if (outcome.diverged)
-                find(x, DIVERGED,
-                     "the simulation of the hardest θ %s diverges at step %d of random actions; "
-                     "make it stable, for example with a smaller time step.",
-                     x->theta_text, step);
-            if (outcome.terminal || outcome.diverged) break;
-        }
+    *ended = false;
+    if (!begin(x, world, domain->hardest, false, &t)) return 1;
+    int step = 1;
+    for (; step <= domain->episode_steps && step <= FULL_MAX; step++) {
+        wk_outcome outcome;
+        step_world(domain, world, variant, step, &outcome);
+        check_outcome(x, &outcome, step);
+        if (outcome.diverged)
+            find(x, DIVERGED,
+                 "the simulation of the hardest θ %s diverges at step %d of random actions; "
+                 "make it stable, for example with a smaller time step.",
+                 x->theta_text, step);
+        *ended = outcome.terminal;
+        if (outcome.terminal || outcome.diverged) return step + 1;
     }
-    if (world) domain->destroy(world);
+    return step;
+}
+
+// Episodes that the domain ends before a sequence is full train nothing.
+static void examine_episodes(examination *x)
+{
+    describe(x, x->domain->hardest);
+    void *world = make_world(x);
+    if (!world) return;
+    int longest = 0, variant = 2;
+    bool ended = true;
+    for (; ended && variant < 2 + EPISODES; variant++) {
+        int rows = play_episode(x, world, variant, &ended);
+        if (rows > longest) longest = rows;
+    }
+    if (ended && longest < SEQUENCE)
+        find(x, SHORT_EPISODES,
+             "random actions end all of %d episodes of the hardest θ %s within %d rows; "
+             "episodes shorter than a sequence train nothing: train with --length %d or less "
+             "(%d by default).",
+             EPISODES, x->theta_text, longest, longest > 2 ? longest : 2, SEQUENCE);
+    x->domain->destroy(world);
 }
 
 static void live_and_die(examination *x)
@@ -527,7 +564,7 @@ static void examine_all(examination *x, const wk_space *space)
     examine_thetas(x, space);
     if (x->seen[CREATE]) return;
     examine_options(x);
-    examine_episode(x);
+    examine_episodes(x);
     examine_memory(x);
 }
 

@@ -262,8 +262,8 @@ static wk_status open_events(wk_metrics *metrics, const wk_dir *dir,
     else if (memchr(mark->events_file, 0, sizeof mark->events_file))
         memcpy(name, mark->events_file, sizeof name);
     wk_metrics_sink sink;
-    WK_TRY(wk_tensorboard_open(dir, name, mark ? mark->events : UINT64_MAX, metrics->events_file,
-                               &sink, err));
+    WK_TRY(wk_tensorboard_open(dir, name, mark ? mark->events : UINT64_MAX, config,
+                               metrics->events_file, &sink, err));
     metrics->events = metrics->n_sinks;
     WK_TRY(wk_metrics_add_sink(metrics, &sink, err));
     bool same = strcmp(name, metrics->events_file) == 0;

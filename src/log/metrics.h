@@ -64,6 +64,13 @@ typedef struct wk_metrics wk_metrics;
 /// The file of scalars in a logdir.
 #define WK_METRICS_JSONL "metrics.jsonl"
 
+/// A setting of the run, for TensorBoard's pages of texts and hyperparameters.
+typedef struct wk_log_setting {
+    const char *key, *value;
+    bool is_number; // `number` is the value
+    double number;
+} wk_log_setting;
+
 /// Where metrics go: `logdir`/metrics.jsonl and, if wanted, a TensorBoard event file there.
 typedef struct wk_metrics_config {
     const wk_dir *in; // where `logdir` is; NULL: it is any path, made when it does not exist
@@ -72,6 +79,8 @@ typedef struct wk_metrics_config {
     bool timing;       // timings go to metrics.jsonl too, whose bytes then differ from run to run
     int action_repeat; // of the domain
     const wk_log *log; // for warnings; NULL: silent
+    const wk_log_setting *settings; // shown by TensorBoard; may be none
+    size_t n_settings;
 } wk_metrics_config;
 
 /// Opens the files. With a mark they are truncated to it (zeros: emptied, our earlier event files

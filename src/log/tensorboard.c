@@ -84,15 +84,38 @@ static void put_message(wk_text *out, unsigned field, wk_text *message)
     wk_text_free(message);
 }
 
-// Fields of Event, Summary.Value and Summary.Image.
+// Fields of Event, Summary.Value, Summary.Image, SummaryMetadata and TensorProto.
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5 };
-enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_IMAGE = 4 };
+enum { SUMMARY_VALUE = 1 };
+enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_IMAGE = 4, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
 enum { IMAGE_HEIGHT = 1, IMAGE_WIDTH = 2, IMAGE_COLORSPACE = 3, IMAGE_ENCODED = 4 };
+enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
+enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_STRINGS = 8, SHAPE_DIM = 2, DIM_SIZE = 1 };
+enum { DTYPE_FLOAT = 1, DTYPE_STRING = 7 };
+// Fields of the hyperparameter plug-in's data; values are google.protobuf.Value.
+enum { HPARAMS_SESSION = 3, SESSION_HPARAMS = 1, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
+enum { PROTO_NUMBER = 2, PROTO_STRING = 3 };
+
+static void put_string(wk_text *out, unsigned field, const char *text)
+{
+    put_bytes(out, field, text, strlen(text));
+}
+
+// TensorBoard groups by what is before the first slash; names without one get a group here.
+static const char *group_of(const char *name)
+{
+    static const char *const of_episodes[] = {"train_return_", "train_completion_", "train_length",
+                                              "train_episodes", "train_diverged"};
+    if (strchr(name, '/')) return "";
+    for (size_t i = 0; i < sizeof of_episodes / sizeof *of_episodes; i++)
+        if (strncmp(name, of_episodes[i], strlen(of_episodes[i])) == 0) return "episodes/";
+    return "run/";
+}
 
 static void put_scalar(wk_text *summary, const wk_scalar *scalar)
 {
     wk_text tag = {0}, value = {0};
-    wk_text_printf(&tag, "scalars/%s", scalar->name);
+    wk_text_printf(&tag, "%s%s", group_of(scalar->name), scalar->name);
     put_message(&value, VALUE_TAG, &tag);
     put_float(&value, VALUE_SIMPLE, (float)scalar->value);
     put_message(summary, SUMMARY_VALUE, &value);
@@ -140,6 +163,77 @@ static wk_status write_version(wk_append_file *file, wk_error *err)
     put_double(&event, EVENT_WALL_TIME, wall_time());
     put_bytes(&event, EVENT_VERSION, version, sizeof version - 1);
     return append_event(file, &event, err);
+}
+
+// A value that a plug-in of TensorBoard shows: its content, and a tensor, both finished messages.
+static void put_plugin_value(wk_text *summary, const char *tag, const char *plugin,
+                             wk_text *content, wk_text *tensor)
+{
+    wk_text value = {0}, metadata = {0}, data = {0};
+    put_string(&data, PLUGIN_NAME, plugin);
+    put_message(&data, PLUGIN_CONTENT, content);
+    put_message(&metadata, METADATA_PLUGIN, &data);
+    put_string(&value, VALUE_TAG, tag);
+    put_message(&value, VALUE_TENSOR, tensor);
+    put_message(&value, VALUE_METADATA, &metadata);
+    put_message(summary, SUMMARY_VALUE, &value);
+}
+
+// The settings as a table in Markdown, which the page of texts renders.
+static void put_settings_text(wk_text *summary, const wk_metrics_config *config)
+{
+    wk_text table = {0}, tensor = {0}, shape = {0}, content = {0};
+    wk_text_puts(&table, "| key | value |\n|---|---|\n");
+    for (size_t i = 0; i < config->n_settings; i++)
+        wk_text_printf(&table, "| `%s` | `%s` |\n", config->settings[i].key,
+                       config->settings[i].value);
+    put_integer(&tensor, TENSOR_DTYPE, DTYPE_STRING);
+    put_message(&tensor, TENSOR_SHAPE, &shape); // a scalar
+    put_message(&tensor, TENSOR_STRINGS, &table);
+    put_plugin_value(summary, "config", "text", &content, &tensor);
+}
+
+static void put_hparam(wk_text *session, const wk_log_setting *setting)
+{
+    wk_text entry = {0}, value = {0};
+    put_string(&entry, ENTRY_KEY, setting->key);
+    if (setting->is_number)
+        put_double(&value, PROTO_NUMBER, setting->number);
+    else
+        put_string(&value, PROTO_STRING, setting->value);
+    put_message(&entry, ENTRY_VALUE, &value);
+    put_message(session, SESSION_HPARAMS, &entry);
+}
+
+static void put_hparams(wk_text *summary, const wk_metrics_config *config)
+{
+    wk_text content = {0}, session = {0}, tensor = {0}, shape = {0}, dim = {0};
+    for (size_t i = 0; i < config->n_settings; i++)
+        put_hparam(&session, &config->settings[i]);
+    put_message(&content, HPARAMS_SESSION, &session);
+    put_integer(&tensor, TENSOR_DTYPE, DTYPE_FLOAT); // empty: the plug-in reads its content only
+    put_integer(&dim, DIM_SIZE, 0);
+    put_message(&shape, SHAPE_DIM, &dim);
+    put_message(&tensor, TENSOR_SHAPE, &shape);
+    put_plugin_value(summary, "_hparams_/session_start_info", "hparams", &content, &tensor);
+}
+
+static wk_status write_settings(wk_append_file *file, const wk_metrics_config *config,
+                                wk_error *err)
+{
+    if (config->n_settings == 0) return WK_OK;
+    wk_text event = {0}, summary = {0};
+    put_double(&event, EVENT_WALL_TIME, wall_time());
+    put_settings_text(&summary, config);
+    put_hparams(&summary, config);
+    put_message(&event, EVENT_SUMMARY, &summary);
+    return append_event(file, &event, err);
+}
+
+static wk_status begin_file(wk_append_file *file, const wk_metrics_config *config, wk_error *err)
+{
+    WK_TRY(write_version(file, err));
+    return write_settings(file, config, err);
 }
 
 static wk_status write_record(void *self, const wk_metrics_record *record, wk_error *err)
@@ -235,7 +329,8 @@ static void make_name(char name[WK_METRICS_FILE_MAX])
 }
 
 wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
-                              char used[WK_METRICS_FILE_MAX], wk_metrics_sink *out, wk_error *err)
+                              const wk_metrics_config *config, char used[WK_METRICS_FILE_MAX],
+                              wk_metrics_sink *out, wk_error *err)
 {
     wk_entry there = WK_ENTRY_NONE;
     bool known = is_ours(name) && !strchr(name, '/');
@@ -248,7 +343,7 @@ wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
     if (!file) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", used);
     wk_status status = wk_append_file_open(dir, used, file, err);
     if (status == WK_OK) status = truncate_to(file, max, err);
-    if (status == WK_OK && file->end == 0) status = write_version(file, err);
+    if (status == WK_OK && file->end == 0) status = begin_file(file, config, err);
     if (status != WK_OK) {
         close_file(file);
         return status;

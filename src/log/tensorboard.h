@@ -1,6 +1,7 @@
 // TensorBoard event files: length-prefixed records of the Event message, each part with a masked
-// CRC-32C. Scalars are simple_value with the tag "scalars/NAME", images are PNG, or GIF, which
-// TensorBoard animates. A write is one event, so that a file never has half of it.
+// CRC-32C. Scalars are simple_value under their name, which TensorBoard groups by what is before
+// the first slash; images are PNG, or GIF, which it animates. The settings of the run come first,
+// as a text and as hyperparameters. A write is one event, so that a file never has half of it.
 #ifndef WK_LOG_TENSORBOARD_H
 #define WK_LOG_TENSORBOARD_H
 
@@ -8,9 +9,10 @@
 
 /// Opens event file `name` in `dir` and cuts it back to `max` bytes, or, where it is
 /// shorter, to its last whole record. An empty name, or one that does not exist, begins a new file.
-/// `used` gets the file's name.
+/// `used` gets the file's name. A new file begins with the config's settings.
 wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
-                              char used[WK_METRICS_FILE_MAX], wk_metrics_sink *out, wk_error *err);
+                              const wk_metrics_config *config, char used[WK_METRICS_FILE_MAX],
+                              wk_metrics_sink *out, wk_error *err);
 
 /// Removes the event files that waker wrote into `dir`; those of others stay.
 wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err);

@@ -68,6 +68,7 @@ typedef struct wk_learner_config {
 #undef FIELD
     int action_size;            // of the domain
     int tasks;                  // task policies trained alongside; 0 for none
+    bool discount_head;         // the model learns when episodes end, for domains that can
     wk_exploration exploration; // policy that collects data
     uint64_t seed;
 } wk_learner_config;

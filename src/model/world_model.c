@@ -1,16 +1,56 @@
 #include "model/world_model.h"
 
 #include "model/vision.h"
+#include "nn/layers.h"
 #include "nn/losses.h"
+#include <math.h>
 
 wk_batch_tensors wk_batch_inputs(wk_graph *g, const wk_learner_config *c)
 {
-    return (wk_batch_tensors){
+    wk_batch_tensors out = {
         .image = wk_graph_input(g, WK_U8, WK_SHAPE(wk_config_rows(c), 64, 64, 3), "image"),
         .action =
             wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action"),
         .keep = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch), "keep"),
     };
+    if (c->discount_head)
+        out.continues = wk_graph_input(g, WK_F32, WK_SHAPE(wk_config_rows(c)), "continues");
+    return out;
+}
+
+// Logits [N,2] of ending and going on: a Bernoulli distribution as two classes.
+static wk_tensor discount_logits(wk_scope *scope, const wk_learner_config *c, wk_tensor features)
+{
+    wk_mlp_config shape = {
+        .layers = c->layers, .units = c->units, .activation = WK_ELU, .outputs = 2};
+    return wk_nn_mlp(scope, "discount", features, &shape);
+}
+
+wk_tensor wk_model_discount(wk_scope *scope, const wk_learner_config *c, wk_tensor features)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    wk_tensor both = wk_graph_softmax(g, discount_logits(scope, c, features));
+    int rows = wk_graph_shape(g, features).dim[0];
+    return wk_graph_reshape(g, wk_graph_slice(g, both, 1, 1, 1), WK_SHAPE(rows));
+}
+
+// Cross entropy of the head with the distribution (1 - gamma, gamma) at rows that go on and (1, 0)
+// at those that end, less the entropy of those, which has no gradient.
+static wk_tensor discount_loss(wk_scope *scope, const wk_learner_config *c, wk_tensor features,
+                               wk_tensor continues)
+{
+    static const float NEVER = -30; // logit of what does not happen
+    wk_graph *g = wk_scope_graph(scope);
+    int rows = wk_config_rows(c);
+    float ends = fmaxf(NEVER, logf(1 - c->discount)), goes_on = fmaxf(NEVER, logf(c->discount));
+    wk_tensor row = wk_graph_reshape(g, continues, WK_SHAPE(rows, 1));
+    wk_tensor target[] = {wk_graph_affine(g, row, ends, 0),
+                          wk_graph_affine(g, row, goes_on - NEVER, NEVER)};
+    wk_tensor truth = wk_graph_stop_gradient(g, wk_graph_concat(g, target, 2, 1));
+    wk_tensor guess = discount_logits(scope, c, features);
+    wk_shape variables = WK_SHAPE(rows, 1, 2);
+    return wk_graph_mean_all(g, wk_graph_kl(g, wk_graph_reshape(g, truth, variables),
+                                            wk_graph_reshape(g, guess, variables)));
 }
 
 // Mean entropy of the categorical variables behind logits [T,B,V*C].
@@ -48,5 +88,9 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
     wk_tensor error = wk_graph_half_squared_error(g, wk_decode(scope, c, flat), images, 3);
     out.image = wk_graph_mean_all(g, error);
     out.total = wk_graph_add(g, out.image, wk_graph_affine(g, kl_loss, c->kl_scale, 0));
+    if (!c->discount_head) return out;
+    wk_graph_section(g, "discount head");
+    out.discount = discount_loss(scope, c, flat, batch->continues);
+    out.total = wk_graph_add(g, out.total, out.discount);
     return out;
 }

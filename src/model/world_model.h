@@ -1,5 +1,6 @@
-// The world model's training graph: encode, follow the sequences, decode, and the two losses (image
-// and balanced KL). It never sees a reward.
+// The world model's training graph: encode, follow the sequences, decode, and the losses (image and
+// balanced KL; where episodes can end early, also that of the discount head). It never sees a
+// reward.
 #ifndef WK_MODEL_WORLD_MODEL_H
 #define WK_MODEL_WORLD_MODEL_H
 
@@ -11,6 +12,8 @@ typedef struct wk_batch_tensors {
     wk_tensor image;  // u8 [T,B,64,64,3] (as [T*B,64,64,3])
     wk_tensor action; // f32 [T,B,A]
     wk_tensor keep;   // f32 [T,B]: 0 on a sequence's first row, else 1
+    // f32 [T*B]: 0 where the episode ended for good, else 1; absent without a discount head.
+    wk_tensor continues;
 } wk_batch_tensors;
 
 /// What it computes.
@@ -19,6 +22,7 @@ typedef struct wk_model_losses {
     wk_tensor image, kl;     // [1] each, for the logs: image loss, mean KL
     wk_tensor prior_entropy; // [1], mean
     wk_tensor post_entropy;  // [1], mean
+    wk_tensor discount;      // [1], loss of the discount head; absent without one
     wk_latent latent;        // posterior states [T,B,..]
 } wk_model_losses;
 
@@ -28,5 +32,9 @@ wk_batch_tensors wk_batch_inputs(wk_graph *g, const wk_learner_config *config);
 /// Records the losses; random samples come from streams "model/observe/t" at `counter`.
 wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *config,
                                 const wk_batch_tensors *batch, wk_tensor counter);
+
+/// The discount head of DreamerV2: what the value of a state is multiplied by, gamma times the
+/// probability that the episode goes on, for features [N,features]: [N].
+wk_tensor wk_model_discount(wk_scope *scope, const wk_learner_config *config, wk_tensor features);
 
 #endif

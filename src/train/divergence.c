@@ -15,34 +15,69 @@ static int limit(int environments)
     return several > IN_A_ROW_MIN ? several : IN_A_ROW_MIN;
 }
 
-wk_status wk_divergence_watch(wk_divergence *watch, int environments, const wk_iteration *done,
-                              const wk_log *log, wk_error *err)
+static void watch_divergence(wk_divergence *watch, const wk_episode_end *end, const wk_log *log)
+{
+    watch->diverged_in_a_row = end->diverged ? watch->diverged_in_a_row + 1 : 0;
+    watch->empty_in_a_row = end->steps == 0 ? watch->empty_in_a_row + 1 : 0;
+    if (!end->diverged || watch->warned) return;
+    watch->warned = true;
+    wk_log_line(log, WK_LOG_WARN,
+                "episode %" PRIu64 " diverged after %d steps and ends there; further ones are "
+                "counted in the status line and in metrics.jsonl",
+                end->episode, end->steps);
+}
+
+static void watch_length(wk_divergence *watch, const wk_episode_end *end, int length,
+                         const wk_log *log)
+{
+    int rows = end->steps + 1;
+    bool too_short = rows < length && !end->diverged;
+    watch->short_in_a_row = too_short ? watch->short_in_a_row + 1 : 0;
+    if (!too_short) return;
+    if (rows > watch->longest) watch->longest = rows;
+    if (watch->warned_short) return;
+    watch->warned_short = true;
+    wk_log_line(log, WK_LOG_WARN,
+                "episode %" PRIu64 " has %d rows, fewer than a sequence of %d, and trains nothing; "
+                "with a smaller length it would",
+                end->episode, rows, length);
+}
+
+wk_status wk_divergence_watch(wk_divergence *watch, const wk_run_config *config,
+                              const wk_iteration *done, const wk_log *log, wk_error *err)
 {
     for (int i = 0; i < done->n_ended; i++) {
-        const wk_episode_end *end = &done->ended[i];
-        watch->diverged_in_a_row = end->diverged ? watch->diverged_in_a_row + 1 : 0;
-        watch->empty_in_a_row = end->steps == 0 ? watch->empty_in_a_row + 1 : 0;
-        if (!end->diverged || watch->warned) continue;
-        watch->warned = true;
-        wk_log_line(log, WK_LOG_WARN,
-                    "episode %" PRIu64 " diverged after %d steps and ends there; further ones are "
-                    "counted in the status line and in metrics.jsonl",
-                    end->episode, end->steps);
+        watch_divergence(watch, &done->ended[i], log);
+        watch_length(watch, &done->ended[i], config->length, log);
     }
-    if (watch->diverged_in_a_row >= limit(environments))
+    int many = limit(config->env_count);
+    if (watch->diverged_in_a_row >= many)
         return wk_fail(err, WK_E_DIVERGED, "the last %d episodes all diverged: %s",
                        watch->diverged_in_a_row, ADVICE);
-    if (watch->empty_in_a_row >= limit(environments))
+    if (watch->empty_in_a_row >= many)
         return wk_fail(err, WK_E_DIVERGED,
                        "the last %d episodes all ended at their reset, so no step is made; see "
                        "what 'waker envs check' says about the domain",
                        watch->empty_in_a_row);
+    if (watch->short_in_a_row >= many)
+        return wk_fail(err, WK_E_INPUT,
+                       "the last %d episodes were all shorter than a sequence of %d rows, so "
+                       "nothing is learned from them; set length to %d or less",
+                       watch->short_in_a_row, config->length, watch->longest);
     return WK_OK;
 }
 
-wk_status wk_divergence_finish(const wk_progress *now, wk_error *err)
+wk_status wk_divergence_finish(const wk_run_config *config, const wk_progress *now, wk_error *err)
 {
-    if (now->ended == 0 || now->diverged < now->ended) return WK_OK;
-    return wk_fail(err, WK_E_DIVERGED, "all %" PRIu64 " episodes of the run diverged: %s",
-                   now->ended, ADVICE);
+    if (now->ended > 0 && now->diverged == now->ended)
+        return wk_fail(err, WK_E_DIVERGED, "all %" PRIu64 " episodes of the run diverged: %s",
+                       now->ended, ADVICE);
+    // By then every environment could have filled a sequence and an update was due.
+    int64_t due = config->prefill + (int64_t)config->length * config->env_count;
+    if (now->updates == 0 && (int64_t)now->steps > due + config->train_every)
+        return wk_fail(err, WK_E_INPUT,
+                       "no update was made in %" PRIu64 " steps: no episode has the %d rows of a "
+                       "sequence; set a smaller length",
+                       now->steps, config->length);
+    return WK_OK;
 }

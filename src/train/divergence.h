@@ -1,5 +1,6 @@
-// Episodes that diverge: the simulation broke down, or a reward was no finite number. Some do and
-// are counted; a run in which all do, or in which no episode ever takes a step, collects nothing.
+// Episodes that nothing is learned from: those that diverge (the simulation broke down, or a reward
+// was no finite number) and those that end before a sequence is full. Some do and are counted; a
+// run in which all do stops with advice.
 #ifndef WK_TRAIN_DIVERGENCE_H
 #define WK_TRAIN_DIVERGENCE_H
 
@@ -8,16 +9,18 @@
 
 /// Zero-initialise, one for each run.
 typedef struct wk_divergence {
-    int diverged_in_a_row, empty_in_a_row; // episodes
-    bool warned;
+    int diverged_in_a_row, empty_in_a_row, short_in_a_row; // episodes
+    int longest;                                           // rows of those too short
+    bool warned, warned_short;
 } wk_divergence;
 
-/// Looks at the episodes that ended in an iteration: warns at the first that diverged, and fails
-/// with WK_E_DIVERGED when so many in a row diverged, or ended without a step, that all will.
-wk_status wk_divergence_watch(wk_divergence *watch, int environments, const wk_iteration *done,
-                              const wk_log *log, wk_error *err);
+/// Looks at the episodes that ended in an iteration: warns at the first that diverged and at the
+/// first that is shorter than a sequence, and fails when so many in a row diverged, were too short,
+/// or ended without a step, that all will.
+wk_status wk_divergence_watch(wk_divergence *watch, const wk_run_config *config,
+                              const wk_iteration *done, const wk_log *log, wk_error *err);
 
-/// WK_E_DIVERGED when every episode of a finished run diverged.
-wk_status wk_divergence_finish(const wk_progress *now, wk_error *err);
+/// Fails when every episode of a finished run diverged, or when none was long enough to learn from.
+wk_status wk_divergence_finish(const wk_run_config *config, const wk_progress *now, wk_error *err);
 
 #endif

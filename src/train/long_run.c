@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "train/training_metrics.h"
 #include <inttypes.h>
 #include <math.h>
 
@@ -33,7 +34,7 @@ wk_status wk_long_run_metrics(wk_long_run *r, wk_metrics_mark *mark, int action_
                                  .action_repeat = action_repeat,
                                  .log = &r->control->log};
     r->mark = mark;
-    return wk_metrics_open(&metrics, mark, &r->metrics, err);
+    return wk_training_metrics_open(r->config, &metrics, mark, &r->metrics, err);
 }
 
 void wk_long_run_close(wk_long_run *r)

@@ -13,14 +13,15 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
     s->backend = backend;
     WK_TRY(wk_pinned_create(backend, rows * WK_IMAGE_BYTES, (void **)&s->images, err));
     s->first = calloc(rows, 1);
+    s->ends = calloc(rows, 1);
     s->actions = calloc(rows * (size_t)domain->action_size, sizeof *s->actions);
     s->rewards = calloc(rows * s->n_tasks, sizeof *s->rewards);
     s->spaces = calloc((size_t)s->batch, sizeof *s->spaces);
     s->episodes = calloc((size_t)s->batch, sizeof *s->episodes);
     s->starts = calloc((size_t)s->batch, sizeof *s->starts);
     s->frames = calloc(rows, sizeof *s->frames);
-    bool all =
-        s->first && s->actions && s->rewards && s->spaces && s->episodes && s->starts && s->frames;
+    bool all = s->first && s->ends && s->actions && s->rewards && s->spaces && s->episodes &&
+               s->starts && s->frames;
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
 }
 
@@ -28,6 +29,7 @@ void wk_samples_free(wk_samples *s)
 {
     wk_pinned_destroy(s->backend, s->images);
     free(s->first);
+    free(s->ends);
     free(s->actions);
     free(s->rewards);
     free(s->spaces);
@@ -44,10 +46,13 @@ wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_fram
                            .actions = s->actions,
                            .rewards = s->rewards,
                            .first = s->first,
+                           .flags = s->ends,
                            .episodes = s->episodes,
                            .starts = s->starts,
                            .spaces = s->spaces};
     WK_TRY(wk_replay_sample(replay, seed, counter, s->batch, s->length, &out, err));
+    for (size_t i = 0; i < (size_t)s->batch * (size_t)s->length; i++)
+        s->ends[i] &= WK_IS_TERMINAL;
     s->on_device = device_frames != NULL;
     if (s->on_device)
         wk_device_frames_locate(device_frames, s->episodes, s->starts, s->batch, s->length,
@@ -72,5 +77,6 @@ wk_learner_batch wk_samples_view(const wk_samples *s)
                               .actions = s->actions,
                               .first = s->first,
                               .rewards = s->rewards,
-                              .frames = s->on_device ? s->frames : NULL};
+                              .frames = s->on_device ? s->frames : NULL,
+                              .ends = s->ends};
 }

@@ -13,6 +13,7 @@ typedef struct wk_samples {
     int batch, length;
     size_t n_tasks; // of the domain: rewards in a row as drawn
     uint8_t *images, *first;
+    uint8_t *ends; // rows at which an episode ended for good
     float *actions, *rewards;
     int64_t *spaces;     // [batch], index of θ
     uint64_t *episodes;  // [batch]

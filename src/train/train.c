@@ -378,7 +378,7 @@ static wk_status step(void *context, wk_error *err)
     run *r = context;
     WK_TRY(wk_trainer_step(r->trainer, &r->done, err));
     watch_images(r);
-    WK_TRY(wk_divergence_watch(&r->divergence, r->config->env_count, r->done, log_of(r), err));
+    WK_TRY(wk_divergence_watch(&r->divergence, r->config, r->done, log_of(r), err));
     if (r->done->updates == 0) return WK_OK;
     watch_tasks(r);
     return wk_long_run_watch(&r->around, wk_learner_metrics_nonfinite(&r->done->learner),
@@ -416,7 +416,7 @@ static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
     WK_TRY(wk_long_run_save(&r->around, err));
     if (*end != WK_RUN_FINISHED) return WK_OK;
     wk_progress now = wk_trainer_progress(r->trainer);
-    WK_TRY(wk_divergence_finish(&now, err));
+    WK_TRY(wk_divergence_finish(r->config, &now, err));
     WK_TRY(save_snapshot(r, now.steps, err));
     WK_TRY(evaluate_at_end(r, end, err));
     if (*end != WK_RUN_FINISHED || !extras->finish) return WK_OK;

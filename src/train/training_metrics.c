@@ -1,5 +1,7 @@
 #include "train/training_metrics.h"
 
+#include "base/arena.h"
+#include "base/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,7 +127,10 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
     wk_metrics_scalar(metrics, "train/skipped_updates", (double)skipped);
     wk_metrics_scalar(metrics, "train/model_loss", m->model_loss);
     wk_metrics_scalar(metrics, "train/image_loss", m->image_loss);
-    wk_metrics_scalar(metrics, "train/kl_loss", (double)m->model_loss - (double)m->image_loss);
+    wk_metrics_scalar(metrics, "train/kl_loss",
+                      (double)m->model_loss - (double)m->image_loss - (double)m->discount_loss);
+    if (wk_trainer_domain(trainer)->ends_early)
+        wk_metrics_scalar(metrics, "train/discount_loss", m->discount_loss);
     wk_metrics_scalar(metrics, "train/model_kl", m->kl);
     wk_metrics_scalar(metrics, "train/prior_ent", m->prior_entropy);
     wk_metrics_scalar(metrics, "train/post_ent", m->post_entropy);
@@ -139,4 +144,56 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
         wk_metrics_add_task(metrics, wk_trainer_task_name(trainer, k), &done->tasks, k);
     add_curriculum(metrics, wk_trainer_curriculum(trainer));
     add_environments(metrics, trainer);
+}
+
+// The value as a number; false where it is a text.
+static bool number_of(const wk_run_config *config, const wk_run_field *field, double *number)
+{
+    const void *at = (const char *)config + field->offset;
+    switch (field->kind) {
+    case WK_RUN_INT:
+        *number = *(const wk_run_INT *)at;
+        return true;
+    case WK_RUN_COUNT:
+        *number = (double)*(const wk_run_COUNT *)at;
+        return true;
+    case WK_RUN_SEED:
+        *number = (double)*(const wk_run_SEED *)at;
+        return true;
+    case WK_RUN_NUMBER:
+        *number = *(const wk_run_NUMBER *)at;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static wk_status describe(const wk_run_config *config, wk_arena *texts, wk_log_setting *settings,
+                          wk_error *err)
+{
+    bool room = true;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        wk_text value = {0};
+        wk_run_config_get(config, i, &value);
+        settings[i] = (wk_log_setting){.key = wk_run_fields[i].key,
+                                       .value = wk_arena_string(texts, wk_text_get(&value))};
+        settings[i].is_number = number_of(config, &wk_run_fields[i], &settings[i].number);
+        room = room && settings[i].value && !value.failed;
+        wk_text_free(&value);
+    }
+    return room ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the settings of the logs");
+}
+
+wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics_config *where,
+                                   const wk_metrics_mark *mark, wk_metrics **out, wk_error *err)
+{
+    wk_arena texts = {0};
+    wk_log_setting settings[WK_RUN_FIELD_COUNT];
+    wk_metrics_config described = *where;
+    described.settings = settings;
+    described.n_settings = WK_RUN_FIELD_COUNT;
+    wk_status status = describe(config, &texts, settings, err);
+    if (status == WK_OK) status = wk_metrics_open(&described, mark, out, err);
+    wk_arena_reset(&texts);
+    return status;
 }

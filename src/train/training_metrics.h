@@ -16,4 +16,8 @@ void wk_metrics_add_task(wk_metrics *metrics, const char *name, const wk_task_me
 void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_iteration *done,
                             const wk_progress *now);
 
+/// wk_metrics_open with the run's configuration as the settings that TensorBoard shows.
+wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics_config *where,
+                                   const wk_metrics_mark *mark, wk_metrics **out, wk_error *err);
+
 #endif

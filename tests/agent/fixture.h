@@ -96,7 +96,8 @@ static inline batch *make_batch(uint64_t number)
 
 static inline wk_learner_batch view(const batch *b)
 {
-    return (wk_learner_batch){b->images, b->actions, b->first, b->rewards, NULL};
+    return (wk_learner_batch){
+        .images = b->images, .actions = b->actions, .first = b->first, .rewards = b->rewards};
 }
 
 // What updates report; compared as bytes, so it has no padding.

@@ -162,7 +162,8 @@ static golden_batch load_batch(const fixture *f)
     b.images = (uint8_t *)golden_floats(f, "batch/image", NULL);
     b.actions = golden_floats(f, "batch/action", NULL);
     b.rewards = golden_floats(f, "batch/reward", NULL);
-    b.view = (wk_learner_batch){b.images, b.actions, b.first, b.rewards, NULL};
+    b.view = (wk_learner_batch){
+        .images = b.images, .actions = b.actions, .first = b.first, .rewards = b.rewards};
     return b;
 }
 

@@ -159,7 +159,7 @@ static void what_overlaps_updates_has_memory_of_its_own(void **state)
 // What has to be free when the check is made: all but what was allocated before it.
 static size_t still_needed(const wk_learner *learner)
 {
-    size_t there = learner->counters->size + learner->latent->size + learner->handoff->size +
+    size_t there = learner->counters->size + learner->starts->size + learner->handoff->size +
                    2 * learner->device_batches[0]->size;
     wk_memory_estimate need = wk_learner_estimate_memory(learner);
     return wk_memory_estimate_total(need) - need.state - there;
@@ -176,7 +176,8 @@ static void train(wk_learner *learner, float figures[2])
     for (int n = 0; n < UPDATES; n++) {
         for (int i = 0; i < ROWS * 2; i++)
             rewards[i] = (float)(n + i) / ROWS;
-        wk_learner_batch batch = {images, actions, first, rewards, NULL};
+        wk_learner_batch batch = {
+            .images = images, .actions = actions, .first = first, .rewards = rewards};
         assert_ok(wk_learner_stage(learner, &batch, &err));
         assert_ok(wk_learner_start(learner, &err));
         assert_ok(wk_learner_start_tasks(learner, &err));

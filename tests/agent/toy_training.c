@@ -124,7 +124,8 @@ toy_data_batch toy_data_batch_open(int length, int size)
     b.actions = malloc(rows * TOY_ACTIONS * sizeof(float));
     b.rewards = malloc(rows * TOY_TASKS * sizeof(float));
     assert_true(b.images && b.first && b.actions && b.rewards);
-    b.view = (wk_learner_batch){b.images, b.actions, b.first, b.rewards, NULL};
+    b.view = (wk_learner_batch){
+        .images = b.images, .actions = b.actions, .first = b.first, .rewards = b.rewards};
     return b;
 }
 

@@ -53,7 +53,18 @@ static void a_run_that_makes_no_step_stops(void **state)
     program_result r = train("reset", "reset", "");
     program_expect_error(r, 1, "episodes all diverged");
     r = train("over", "over", "");
-    program_expect_error(r, 1, "no step is made");
+    program_expect_error(r, 2, "ends episode 0 of seed");
+}
+
+static void a_run_whose_episodes_are_too_short_to_learn_from_stops(void **state)
+{
+    (void)state;
+    program_result r = train("short", "short", "");
+    program_expect_error(r, 2, "has 4 rows, fewer than a sequence of 6, and trains nothing");
+    program_expect_error(r, 2, "set length to 4 or less");
+    r = train("short", "short-end", "--steps 90 --prefill 60");
+    program_expect_error(r, 2, "no update was made in 90 steps");
+    program_expect_success(train("short", "fits", "--length 4"));
 }
 
 static void some_episodes_that_diverge_are_counted(void **state)
@@ -92,6 +103,7 @@ int main(void)
         cmocka_unit_test(numbers_do_not_depend_on_the_locale),
         cmocka_unit_test(a_run_whose_episodes_all_diverge_stops),
         cmocka_unit_test(a_run_that_makes_no_step_stops),
+        cmocka_unit_test(a_run_whose_episodes_are_too_short_to_learn_from_stops),
         cmocka_unit_test(some_episodes_that_diverge_are_counted),
         cmocka_unit_test(task_policies_that_do_not_learn_are_told_of),
         cmocka_unit_test(a_plugin_that_exits_is_no_success),

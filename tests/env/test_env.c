@@ -230,6 +230,34 @@ static void a_task_that_ends_sets_terminal_and_last(void **state)
     wk_env_destroy(env);
 }
 
+static void an_end_that_the_description_excludes_is_an_error(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_TERMINAL_UNDECLARED);
+    wk_env *env = make(&t);
+    observation o;
+    reset(env, &o);
+    for (int i = 1; i < TOY_EVENT_STEP; i++)
+        step(env, &o);
+    wk_frame frame = frame_of(&o);
+    assert_refused(wk_env_step(env, push, &frame, &err), WK_E_INPUT,
+                   "ends an episode at step 3 although its description");
+    assert_non_null(strstr(err.message, "ends_early = true"));
+    wk_env_destroy(env);
+}
+
+static void an_episode_that_is_over_at_its_reset_is_an_error(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_TERMINAL_AT_RESET);
+    wk_env *env = make(&t);
+    wk_frame nothing = {0};
+    assert_refused(wk_env_reset(env, theta, 2, 5, 7, &nothing, &err), WK_E_INPUT,
+                   "domain 'toy' ends episode 7 of seed 5 at its reset");
+    assert_refused(wk_env_step(env, push, &nothing, &err), WK_E_INPUT, "no episode is running");
+    wk_env_destroy(env);
+}
+
 // Numbers that are none are the same to us as a domain that says so itself.
 static void a_broken_simulation_ends_the_episode_with_harmless_numbers(void **state)
 {
@@ -529,6 +557,8 @@ int main(void)
         cmocka_unit_test(a_bad_description_makes_no_environment),
         cmocka_unit_test(failures_of_the_domain_are_handed_on),
         cmocka_unit_test(a_task_that_ends_sets_terminal_and_last),
+        cmocka_unit_test(an_end_that_the_description_excludes_is_an_error),
+        cmocka_unit_test(an_episode_that_is_over_at_its_reset_is_an_error),
         cmocka_unit_test(a_broken_simulation_ends_the_episode_with_harmless_numbers),
         cmocka_unit_test(a_reset_that_diverges_is_first_and_last),
         cmocka_unit_test(completion_is_held_within_its_range),

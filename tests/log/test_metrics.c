@@ -105,7 +105,7 @@ static void measured_numbers_are_left_out_of_the_lines_unless_asked_for(void **s
         free(text);
         count_files(FOLDER, EVENTS, name);
         text = content(FOLDER, name, &size);
-        assert_non_null(memmem(text, size, "scalars/fps", 11));
+        assert_non_null(memmem(text, size, "run/fps", 7));
         free(text);
     }
 }

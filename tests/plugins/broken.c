@@ -38,7 +38,7 @@ const wk_domain *wk_plugin_entry(void)
 #if BREAK == ENTRY_NULL
     return NULL;
 #elif BREAK == OTHER_ABI
-    broken.abi = WK_ENV_ABI + 41;
+    broken.abi = 42;
 #elif BREAK == OTHER_SIZE
     broken.size -= 8;
 #elif BREAK == BAD_NAME

@@ -5,6 +5,7 @@
 //   large     gives rewards near the end of the numbers
 //   reset     gives completions that are no numbers at every reset
 //   over      ends every episode at its reset
+//   short     ends every episode after its third step
 //   exit      ends the process in its third step
 //   hang      never returns from its third step
 //   huge      asks for 2^45 bytes of state
@@ -25,13 +26,16 @@ __attribute__((constructor)) static void speak_german(void)
     if (is("locale") && !setlocale(LC_ALL, "de_DE.UTF-8")) abort();
 }
 
-static uint64_t number; // of the last episode; these runs have one environment
+// Of the last episode; these runs have one environment.
+static uint64_t number;
+static int played; // steps
 
 static wk_status bad_reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
                            wk_outcome *out, wk_error *err)
 {
     wk_status status = reset(env, theta, seed, episode, out, err);
     number = episode;
+    played = 0;
     speak_german();
     out->terminal = is("over");
     if (is("reset")) out->completion[CENTRE] = NAN;
@@ -45,6 +49,7 @@ static void bad_step(void *env, const float *action, wk_outcome *out)
     step(env, action, out);
     speak_german();
     if (is("nan") || (is("sometimes") && number % 2 == 1)) out->rewards[CIRCLE] = NAN;
+    out->terminal = is("short") && ++played == 3;
     if (is("large")) out->rewards[CIRCLE] = 3e38f;
     if (is("exit") && steps == 3) exit(0);
     while (is("hang") && steps >= 3)
@@ -62,6 +67,7 @@ const wk_domain *wk_plugin_entry(void)
     static wk_domain changed;
     changed = *ball_entry();
     changed.episode_steps = 20;
+    changed.ends_early = is("short") || is("over");
     changed.reset = bad_reset;
     changed.step = bad_step;
     changed.state_size = bad_state_size;

@@ -88,7 +88,9 @@ static void report(const world *w, wk_outcome *out)
     out->rewards[0] = (float)w->now.x;
     out->rewards[1] = (float)-w->now.x;
     out->completion[0] = (float)fmin(1, fabs(w->now.x));
-    if (w->fault == TOY_TERMINAL && event) out->terminal = true;
+    bool ends = w->fault == TOY_TERMINAL || w->fault == TOY_TERMINAL_UNDECLARED;
+    if (ends && event) out->terminal = true;
+    if (w->fault == TOY_TERMINAL_AT_RESET) out->terminal = true;
     if (w->fault == TOY_DIVERGES && event) out->diverged = true;
     if (w->fault == TOY_DIVERGES_LATE && w->now.steps > 50) out->diverged = true;
     if (w->fault == TOY_DIVERGES_AT_RESET) out->diverged = true;
@@ -189,6 +191,7 @@ toy toy_make(toy_fault fault)
                             .action_size = TOY_ACTIONS,
                             .action_repeat = 1,
                             .episode_steps = TOY_STEPS,
+                            .ends_early = fault == TOY_TERMINAL || fault == TOY_TERMINAL_AT_RESET,
                             .step_seconds = 0.1,
                             .hardest = hardest,
                             .n_complex = 2,

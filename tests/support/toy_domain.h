@@ -13,6 +13,8 @@ enum { TOY_STEPS = 12, TOY_ACTIONS = 2, TOY_EVENT_STEP = 3 };
 typedef enum toy_fault {
     TOY_SOUND,
     TOY_TERMINAL, // not a fault: the task ends at the event
+    TOY_TERMINAL_UNDECLARED,
+    TOY_TERMINAL_AT_RESET,
     TOY_CREATE_FAILS,
     TOY_CREATE_SILENT,
     TOY_RESET_FAILS,
