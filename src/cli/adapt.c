@@ -2,7 +2,6 @@
 // steps.
 #include "train/adapt.h"
 #include "cli/long_run.h"
-#include "cli/snapshot_arg.h"
 
 typedef struct adapt_values {
     const char *snapshot, *task, *device;

@@ -1,5 +1,6 @@
 #include "cli/args.h"
 
+#include "run/weights_file.h"
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
@@ -295,4 +296,17 @@ void wk_args_help(const wk_arg *args, size_t count, wk_text *out)
         wk_text_printf(out, "%*s", HELP_COLUMN - used, "");
         append_wrapped(out, args[i].help, HELP_COLUMN);
     }
+}
+
+wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err)
+{
+    double number = 0;
+    *step = WK_STEP_LAST;
+    if (!text || strcmp(text, "last") == 0) return WK_OK;
+    WK_TRY(wk_parse_number("--snapshot", text, &number, err));
+    if (number < 0 || number > 1e15 || number != floor(number))
+        return wk_fail(err, WK_E_INPUT, "--snapshot '%s' is no step; write its number or last",
+                       text);
+    *step = (int64_t)number;
+    return WK_OK;
 }

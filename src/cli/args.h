@@ -95,4 +95,8 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
 wk_status wk_fail_nearest(wk_error *err, const char *what, const char *name,
                           const char *const *names, size_t count);
 
+/// Reads --snapshot STEP|last, as commands about saved weights take it: a step, or "last" (or
+/// nothing, NULL) as WK_STEP_LAST.
+wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err);
+
 #endif

@@ -1,7 +1,6 @@
 // waker eval: how well the task policies of a run do: in environments like those of training, the
 // worst of them, and out of distribution.
 #include "cli/cli.h"
-#include "cli/snapshot_arg.h"
 #include "cli/table.h"
 #include "config/parts.h"
 #include "env/domain.h"

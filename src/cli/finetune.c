@@ -1,7 +1,6 @@
 // waker finetune: an adapted policy goes on with environment steps and its task's reward.
 #include "train/finetune.h"
 #include "cli/long_run.h"
-#include "cli/snapshot_arg.h"
 #include "run/weights_file.h"
 
 typedef struct finetune_values {

@@ -2,7 +2,6 @@
 // the true error of the next image, next to what the model's own ensemble estimates there.
 #include "eval/model_error.h"
 #include "cli/cli.h"
-#include "cli/snapshot_arg.h"
 #include "cli/table.h"
 #include "env/domain.h"
 #include "log/heatmap.h"

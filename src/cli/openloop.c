@@ -1,10 +1,9 @@
 // waker openloop: what a run's world model imagines after a few frames, next to what happens.
 #include "cli/cli.h"
-#include "cli/snapshot_arg.h"
 #include "eval/evaluate.h"
 #include "eval/open_loop.h"
 #include "run/saved_run.h"
-#include "run/space.h"
+#include "run/world.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "config/parts.h"
 #include "env/host.h"
 #include "run/device.h"
-#include "run/space.h"
+#include "run/world.h"
 #include "train/trainer_parts.h"
 #include <math.h>
 #include <stdio.h>

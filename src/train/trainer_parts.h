@@ -1,10 +1,9 @@
-// The internals of a trainer, shared by the loop and the checkpoints. Not for use outside
+// The internals of a trainer, shared by the loop and the placement of frames. Not for use outside
 // src/train.
 #ifndef WK_TRAIN_TRAINER_PARTS_H
 #define WK_TRAIN_TRAINER_PARTS_H
 
 #include "agent/acting.h"
-#include "run/curriculum.h"
 #include "run/device.h"
 #include "run/save_resume.h"
 #include "run/world.h"
