@@ -98,4 +98,8 @@ wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
 /// Reads the STEP|last of --snapshot: "last" (or nothing, NULL) is WK_STEP_LAST.
 wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err);
 
+/// Reads --snapshot STEP|last, as commands about saved weights take it: a step, or "last" (or
+/// nothing, NULL) as WK_STEP_LAST.
+wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err);
+
 #endif

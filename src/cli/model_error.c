@@ -3,6 +3,7 @@
 #include "eval/model_error.h"
 #include "base/table.h"
 #include "cli/cli.h"
+#include "env/domain.h"
 #include "log/heatmap.h"
 #include "run/saved_run.h"
 #include "train/evaluation.h"

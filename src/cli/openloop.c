@@ -3,7 +3,7 @@
 #include "eval/evaluate.h"
 #include "eval/open_loop.h"
 #include "run/saved_run.h"
-#include "run/space.h"
+#include "run/world.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "replay/log_file.h"
 #include "replay/log_format.h"
-#include "replay/log_walk.h"
 
 #include <assert.h>
 #include <stdlib.h>

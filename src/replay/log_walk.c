@@ -1,4 +1,4 @@
-#include "replay/log_walk.h"
+#include "replay/log_read.h"
 
 #include "base/array.h"
 #include "base/file.h"

@@ -1,6 +1,6 @@
 #include "run/config_check.h"
 
-#include "run/space.h"
+#include "run/world.h"
 #include <string.h>
 
 static wk_status check_curriculum(const wk_run_config *config, const wk_domain *domain,

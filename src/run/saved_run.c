@@ -2,8 +2,6 @@
 
 #include "base/file.h"
 #include "config/parts.h"
-#include "run/curriculum.h"
-#include "run/space.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

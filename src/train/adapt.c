@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "config/parts.h"
+#include "config/yaml.h"
 #include "run/saved_run.h"
-#include "train/adapt_settings.h"
 #include "train/samples.h"
 #include "train/training_metrics.h"
 #include <inttypes.h>
@@ -13,12 +13,103 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char SETTINGS[] = "adapt.yaml", WEIGHTS[] = "weights.safetensors",
+                  CHECKPOINT[] = "checkpoint.safetensors";
+
+// As adapt.yaml has it.
+typedef struct adapt_settings {
+    uint64_t snapshot; // its step
+    char tasks[WK_RUN_TEXT_MAX];
+    uint64_t seed;
+    bool all_data;
+    uint64_t updates;
+    uint64_t rows;         // of the episodes it learns from
+    wk_data_cutoff cutoff; // which episodes
+} adapt_settings;
+
+static wk_status write_settings(const adapt_settings *settings, const wk_dir *dir, wk_error *err)
+{
+    wk_text text = {0};
+    wk_text_printf(&text,
+                   "snapshot: %" PRIu64 "\ntasks: %s\nseed: %" PRIu64 "\ndata: %s\n"
+                   "updates: %" PRIu64 "\nrows: %" PRIu64 "\nepisodes: ",
+                   settings->snapshot, settings->tasks, settings->seed,
+                   settings->all_data ? "all" : "snapshot", settings->updates, settings->rows);
+    wk_data_cutoff_print(&settings->cutoff, &text);
+    wk_text_puts(&text, "\n");
+    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", SETTINGS)
+                                   : wk_file_write_in(dir, SETTINGS, text.chars, text.length, err);
+    wk_text_free(&text);
+    return status;
+}
+
+static const char *find(const wk_yaml *yaml, const char *key)
+{
+    for (size_t i = 0; i < yaml->values.count; i++)
+        if (strcmp(yaml->values.items[i].key, key) == 0) return yaml->values.items[i].text;
+    return NULL;
+}
+
+static wk_status fill(const wk_yaml *yaml, adapt_settings *out, wk_error *err)
+{
+    const struct {
+        const char *key;
+        uint64_t *to;
+    } numbers[] = {{"snapshot", &out->snapshot},
+                   {"seed", &out->seed},
+                   {"updates", &out->updates},
+                   {"rows", &out->rows}};
+    const char *tasks = find(yaml, "tasks"), *data = find(yaml, "data"),
+               *episodes = find(yaml, "episodes");
+    bool whole = tasks && data && episodes;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *text = find(yaml, numbers[i].key);
+        whole = whole && text;
+        *numbers[i].to = text ? strtoull(text, NULL, 10) : 0;
+    }
+    if (!whole)
+        return wk_fail(err, WK_E_FORMAT, "'%s' is incomplete; begin anew with --restart",
+                       yaml->name);
+    snprintf(out->tasks, sizeof out->tasks, "%s", tasks);
+    out->all_data = strcmp(data, "all") == 0;
+    return wk_data_cutoff_parse(episodes, &out->cutoff, err);
+}
+
+static wk_status read_settings(const wk_dir *dir, adapt_settings *out, wk_error *err)
+{
+    char *bytes;
+    size_t size;
+    WK_TRY(wk_file_read_in(dir, SETTINGS, 1 << 20, &bytes, &size, err));
+    wk_yaml yaml = {0};
+    wk_status status = wk_yaml_parse(SETTINGS, bytes, size, false, &yaml, err);
+    if (status == WK_OK) status = fill(&yaml, out, err);
+    wk_yaml_free(&yaml);
+    free(bytes);
+    return status;
+}
+
+// Everything that shapes the result must be equal except updates, rows and cutoff, which follow
+// from the data.
+static wk_status check_resumable(const adapt_settings *old, const adapt_settings *now,
+                                 wk_error *err)
+{
+    if (strcmp(old->tasks, now->tasks) != 0)
+        return wk_fail(err, WK_E_INPUT, "tasks is %s there and %s now", old->tasks, now->tasks);
+    if (old->seed != now->seed)
+        return wk_fail(err, WK_E_INPUT, "seed is %" PRIu64 " there and %" PRIu64 " now", old->seed,
+                       now->seed);
+    if (old->all_data != now->all_data)
+        return wk_fail(err, WK_E_INPUT, "it was begun %s --all-data",
+                       old->all_data ? "with" : "without");
+    return WK_OK;
+}
+
 typedef struct adapt {
-    wk_long_run around; // counts updates
+    wk_long_run loop; // counts updates
     const wk_adapt_config *config;
     wk_saved_run run;
     char folder[WK_WEIGHTS_PATH_MAX]; // RUN/adapt/step-...
-    wk_adapt_settings settings;
+    adapt_settings settings;
     wk_replay *replay;
     wk_samples samples;
     wk_metrics_mark mark; // of the checkpoint
@@ -28,9 +119,6 @@ typedef struct adapt {
     double sampling, learning; // seconds
     bool unfinished;           // there is something left to do
 } adapt;
-
-static const char TOLD[] = "adapt.yaml", WEIGHTS[] = "weights.safetensors",
-                  CHECKPOINT[] = "checkpoint.safetensors";
 
 // An interval in agent steps as one in updates.
 static uint64_t in_updates(const adapt *a, int64_t steps)
@@ -79,7 +167,7 @@ static wk_status take_folder(adapt *a, wk_error *err)
 {
     wk_weights_path(a->config->directory, WK_WEIGHTS_ADAPTED, a->run.weights.step, NULL, a->folder);
     *strrchr(a->folder, '/') = 0;
-    return wk_long_run_open(&a->around, a->folder, err);
+    return wk_long_run_open(&a->loop, a->folder, err);
 }
 
 // Progress of the checkpoint, from its labels.
@@ -91,7 +179,7 @@ static wk_status read_place(adapt *a, wk_error *err)
     const char *labels[LABELS];
     bool whole = true;
     wk_safetensors *file;
-    WK_TRY(wk_safetensors_open_in(a->around.dir, CHECKPOINT, &file, err));
+    WK_TRY(wk_safetensors_open_in(a->loop.dir, CHECKPOINT, &file, err));
     for (int i = 0; i < LABELS; i++)
         whole = (labels[i] = wk_safetensors_metadata(file, names[i])) && whole;
     if (whole) {
@@ -112,11 +200,11 @@ static wk_status read_place(adapt *a, wk_error *err)
 static wk_status resume(adapt *a, wk_error *err)
 {
     bool there;
-    WK_TRY(wk_file_exists_in(a->around.dir, CHECKPOINT, &there, err));
+    WK_TRY(wk_file_exists_in(a->loop.dir, CHECKPOINT, &there, err));
     if (!there) return WK_OK;
     WK_TRY(read_place(a, err));
-    WK_TRY(wk_learner_restore_in(a->run.weights.learner, a->around.dir, CHECKPOINT, err));
-    wk_log_line(&a->around.control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
+    WK_TRY(wk_learner_restore_in(a->run.weights.learner, a->loop.dir, CHECKPOINT, err));
+    wk_log_line(&a->loop.control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
     if (a->done <= a->settings.updates) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "'%s' has %" PRIu64 " updates already, more than the %" PRIu64
@@ -131,12 +219,12 @@ static wk_status refuse_strangers(const adapt *a, wk_error *err)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         wk_entry entry;
         uint64_t size;
-        WK_TRY(wk_dir_look(a->around.dir, names[i], &entry, &size, err));
+        WK_TRY(wk_dir_look(a->loop.dir, names[i], &entry, &size, err));
         if (entry != WK_ENTRY_NONE && size > 0)
             return wk_fail(err, WK_E_INPUT,
                            "'%s' has '%s' but no %s, and a new adaptation would overwrite it; put "
                            "the file back, or begin anew with --restart",
-                           a->folder, names[i], TOLD);
+                           a->folder, names[i], SETTINGS);
     }
     return WK_OK;
 }
@@ -145,11 +233,11 @@ static wk_status refuse_strangers(const adapt *a, wk_error *err)
 // reused.
 static wk_status recall(adapt *a, bool *known, wk_error *err)
 {
-    WK_TRY(wk_file_exists_in(a->around.dir, TOLD, known, err));
+    WK_TRY(wk_file_exists_in(a->loop.dir, SETTINGS, known, err));
     if (!*known) return refuse_strangers(a, err);
-    wk_adapt_settings before;
-    WK_TRY(wk_adapt_settings_read(a->around.dir, TOLD, &before, err));
-    wk_status status = wk_adapt_settings_resumable(&before, &a->settings, err);
+    adapt_settings before;
+    WK_TRY(read_settings(a->loop.dir, &before, err));
+    wk_status status = check_resumable(&before, &a->settings, err);
     if (status != WK_OK) {
         wk_fail_context(err, "'%s' holds another adaptation (--restart begins anew)", a->folder);
         return status;
@@ -200,7 +288,7 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
 static wk_status find_work(adapt *a, wk_error *err)
 {
     bool weights;
-    WK_TRY(wk_file_exists_in(a->around.dir, WEIGHTS, &weights, err));
+    WK_TRY(wk_file_exists_in(a->loop.dir, WEIGHTS, &weights, err));
     a->unfinished = a->done < a->settings.updates || a->done_in_weights != a->done || !weights;
     return WK_OK;
 }
@@ -218,10 +306,10 @@ static wk_status open_parts(adapt *a, wk_error *err)
     if (!a->unfinished) return WK_OK;
     WK_TRY(open_data(a, known, err));
     int64_t save_every = a->run.config.checkpoint_every_steps;
-    a->around.config = &a->run.config;
-    a->around.total = (int64_t)a->settings.updates;
-    a->around.save_every = save_every > 0 ? (int64_t)in_updates(a, save_every) : 0;
-    wk_long_run_start(&a->around, 1);
+    a->loop.config = &a->run.config;
+    a->loop.total = (int64_t)a->settings.updates;
+    a->loop.save_every = save_every > 0 ? (int64_t)in_updates(a, save_every) : 0;
+    wk_long_run_start(&a->loop, 1);
     return WK_OK;
 }
 
@@ -229,26 +317,26 @@ static wk_status open_parts(adapt *a, wk_error *err)
 // are emptied when they are opened without a mark.
 static wk_status open_files(adapt *a, wk_error *err)
 {
-    WK_TRY(wk_lock_check(&a->around.lock, err));
+    WK_TRY(wk_lock_check(&a->loop.lock, err));
     if (a->config->restart) {
-        WK_TRY(wk_dir_remove(a->around.dir, CHECKPOINT, err));
-        WK_TRY(wk_dir_remove(a->around.dir, WEIGHTS, err));
+        WK_TRY(wk_dir_remove(a->loop.dir, CHECKPOINT, err));
+        WK_TRY(wk_dir_remove(a->loop.dir, WEIGHTS, err));
     }
-    WK_TRY(wk_adapt_settings_write(&a->settings, a->around.dir, TOLD, err));
-    return wk_long_run_metrics(&a->around, &a->mark, 1, err); // steps of the logs are updates
+    WK_TRY(write_settings(&a->settings, a->loop.dir, err));
+    return wk_long_run_metrics(&a->loop, &a->mark, 1, err); // steps of the logs are updates
 }
 
 static void close_parts(adapt *a)
 {
     wk_samples_free(&a->samples);
     wk_replay_destroy(a->replay);
-    wk_long_run_close(&a->around);
+    wk_long_run_close(&a->loop);
     wk_saved_run_close(&a->run);
 }
 
 static void announce(const adapt *a)
 {
-    const wk_log *log = &a->around.control->log;
+    const wk_log *log = &a->loop.control->log;
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
     wk_log_line(log, WK_LOG_INFO,
                 "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64
@@ -277,7 +365,7 @@ static wk_status save(void *context, wk_error *err)
                                        {"metrics", metrics},
                                        {"events", events},
                                        {"events_file", a->mark.events_file}};
-    return wk_learner_save_labelled(a->run.weights.learner, a->around.dir, CHECKPOINT, labels,
+    return wk_learner_save_labelled(a->run.weights.learner, a->loop.dir, CHECKPOINT, labels,
                                     sizeof labels / sizeof *labels, err);
 }
 
@@ -302,9 +390,8 @@ static wk_status step(void *context, wk_error *err)
 {
     adapt *a = context;
     WK_TRY(update(a, err));
-    if (!a->around.metrics) WK_TRY(open_files(a, err));
-    return wk_long_run_watch(&a->around,
-                             wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks),
+    if (!a->loop.metrics) WK_TRY(open_files(a, err));
+    return wk_long_run_watch(&a->loop, wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks),
                              "the step is skipped", "", err);
 }
 
@@ -312,12 +399,12 @@ static wk_status record(void *context, wk_error *err)
 {
     adapt *a = context;
     const wk_saved_weights *w = &a->run.weights;
-    wk_metrics *metrics = a->around.metrics;
+    wk_metrics *metrics = a->loop.metrics;
     if (a->done % in_updates(a, w->config.log_every) != 0) return WK_OK;
     wk_metrics_scalar(metrics, "train_updates", (double)a->done);
     for (int k = 0; k < w->n_tasks; k++)
         wk_metrics_add_task(metrics, a->run.world.domain->tasks[w->tasks[k]].name, &a->last, k);
-    double updates = wk_speed_updates(&a->around.speed); // unknown behind the very first
+    double updates = wk_speed_updates(&a->loop.speed); // unknown behind the very first
     if (!isnan(updates)) wk_metrics_timing(metrics, "time/updates_per_second", updates);
     return wk_metrics_write(metrics, (int64_t)a->done, err);
 }
@@ -336,8 +423,8 @@ static wk_status save_weights(adapt *a, wk_error *err)
 {
     const wk_saved_weights *w = &a->run.weights;
     wk_weights_origin origin = {&w->config, a->run.world.domain, w->step, &a->settings.cutoff};
-    WK_TRY(wk_lock_check(&a->around.lock, err));
-    WK_TRY(wk_weights_save(w->learner, &origin, a->around.dir, WEIGHTS, err));
+    WK_TRY(wk_lock_check(&a->loop.lock, err));
+    WK_TRY(wk_weights_save(w->learner, &origin, a->loop.dir, WEIGHTS, err));
     a->done_in_weights = a->done;
     return WK_OK;
 }
@@ -346,9 +433,9 @@ static wk_status save_weights(adapt *a, wk_error *err)
 static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
 {
     adapt *a = context;
-    if (!a->around.metrics && *end == WK_RUN_FINISHED) WK_TRY(open_files(a, err));
+    if (!a->loop.metrics && *end == WK_RUN_FINISHED) WK_TRY(open_files(a, err));
     if (*end == WK_RUN_FINISHED) WK_TRY(save_weights(a, err));
-    return a->around.metrics ? wk_long_run_save(&a->around, err) : WK_OK;
+    return a->loop.metrics ? wk_long_run_save(&a->loop, err) : WK_OK;
 }
 
 wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control, wk_run_end *end,
@@ -363,12 +450,12 @@ wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control,
     adapt *a = calloc(1, sizeof *a);
     if (!a) return wk_fail(err, WK_E_MEMORY, "no memory to adapt");
     a->config = config;
-    a->around = (wk_long_run){.control = control, .job = &job, .context = a, .unit = "update"};
+    a->loop = (wk_long_run){.control = control, .job = &job, .context = a, .unit = "update"};
     *end = WK_RUN_FINISHED;
     wk_status status = open_parts(a, err);
     if (status == WK_OK && a->unfinished) {
         announce(a);
-        status = wk_long_run_go(&a->around, end, err);
+        status = wk_long_run_go(&a->loop, end, err);
         if (status == WK_OK)
             wk_log_line(&control->log, WK_LOG_INFO, "%s in %s",
                         *end == WK_RUN_FINISHED ? "policies" : "unfinished policies", a->folder);

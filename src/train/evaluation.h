@@ -5,7 +5,7 @@
 
 #include "eval/result.h"
 #include "log/metrics.h"
-#include "run/space.h"
+#include "run/world.h"
 #include "train/trainer.h"
 #include <signal.h>
 

@@ -1,6 +1,7 @@
 #include "train/finetune.h"
 
 #include "base/rng.h"
+#include "replay/codec.h"
 #include "run/config_check.h"
 #include "run/saved_run.h"
 #include <stdio.h>
@@ -88,52 +89,36 @@ static wk_status make_config(finetune *f, wk_error *err)
     return wk_run_config_check(own, f->run.world.domain, err);
 }
 
-// Memory for the rows of one episode.
-typedef struct episode_rows {
-    wk_replay_batch batch;
-    size_t width, tasks;
-} episode_rows;
+// Rows on their way from one replay to the other: whole blocks, so that each is unpacked once.
+enum { ROWS = 4 * WK_BLOCK_ROWS };
+typedef struct rows {
+    uint8_t images[ROWS * WK_IMAGE_BYTES], flags[ROWS];
+    float actions[ROWS * WK_ACTION_MAX];
+    float rewards[ROWS * WK_TASKS_MAX], completion[ROWS * WK_TASKS_MAX];
+} rows;
 
-static wk_status rows_create(const wk_domain *domain, episode_rows *rows, wk_error *err)
+static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r, wk_error *err)
 {
-    size_t max_rows = (size_t)domain->episode_steps + 1;
-    rows->width = (size_t)domain->action_size;
-    rows->tasks = (size_t)domain->n_tasks;
-    wk_replay_batch *b = &rows->batch;
-    b->images = malloc(max_rows * WK_IMAGE_BYTES);
-    b->actions = malloc(max_rows * rows->width * sizeof *b->actions);
-    b->rewards = malloc(max_rows * rows->tasks * sizeof *b->rewards);
-    b->completion = malloc(max_rows * rows->tasks * sizeof *b->completion);
-    b->flags = malloc(max_rows);
-    bool all = b->images && b->actions && b->rewards && b->completion && b->flags;
-    return all ? WK_OK
-               : wk_fail(err, WK_E_MEMORY, "no memory for an episode of %zu rows", max_rows);
-}
-
-static void rows_free(episode_rows *rows)
-{
-    free(rows->batch.images);
-    free(rows->batch.actions);
-    free(rows->batch.rewards);
-    free(rows->batch.completion);
-    free(rows->batch.flags);
-}
-
-static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, episode_rows *rows,
-                              wk_error *err)
-{
+    const wk_replay_config *sizes = wk_replay_settings(to);
+    size_t width = (size_t)sizes->action_size, tasks = (size_t)sizes->n_tasks;
+    const wk_replay_batch out = {.images = r->images,
+                                 .actions = r->actions,
+                                 .rewards = r->rewards,
+                                 .completion = r->completion,
+                                 .flags = r->flags};
     wk_replay_episode episode = wk_replay_at(from, i);
-    const wk_replay_batch *b = &rows->batch;
-    wk_replay_read(from, i, 0, episode.rows, b);
-    for (size_t t = 0; t < episode.rows; t++) {
-        wk_replay_row row = {.slot = 0,
-                             .image = b->images + t * WK_IMAGE_BYTES,
-                             .action = t ? b->actions + t * rows->width : NULL,
-                             .rewards = b->rewards + t * rows->tasks,
-                             .completion = b->completion + t * rows->tasks,
-                             .flags = b->flags[t],
-                             .theta = episode.theta,
-                             .space = episode.space};
+    for (uint32_t t = 0; t < episode.rows; t++) {
+        uint32_t left = episode.rows - t;
+        size_t at = t % ROWS;
+        if (at == 0) wk_replay_read(from, i, t, left < ROWS ? left : ROWS, &out);
+        const wk_replay_row row = {.slot = 0,
+                                   .image = r->images + at * WK_IMAGE_BYTES,
+                                   .action = t ? r->actions + at * width : NULL,
+                                   .rewards = r->rewards + at * tasks,
+                                   .completion = r->completion + at * tasks,
+                                   .flags = r->flags[at],
+                                   .theta = episode.theta,
+                                   .space = episode.space};
         WK_TRY(wk_replay_append(to, &row, 1, err));
     }
     const wk_replay_row end = {.slot = 0};
@@ -143,13 +128,13 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, episode_
 static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)
 {
     wk_replay *from = NULL;
-    episode_rows rows = {0};
     WK_TRY(wk_saved_run_data(&f->run, NULL, &from, err));
     wk_run_data_limit(from, &f->cutoff);
-    wk_status status = rows_create(f->run.world.domain, &rows, err);
+    rows *r = malloc(sizeof *r);
+    wk_status status = r ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %d rows", ROWS);
     for (size_t i = 0; i < wk_replay_count(from) && status == WK_OK; i++)
-        status = copy_episode(from, i, to, &rows, err);
-    rows_free(&rows);
+        status = copy_episode(from, i, to, r, err);
+    free(r);
     wk_replay_destroy(from);
     return status;
 }

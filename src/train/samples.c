@@ -1,6 +1,5 @@
 #include "train/samples.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain,
@@ -12,14 +11,14 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
     s->n_tasks = (size_t)domain->n_tasks;
     s->backend = backend;
     WK_TRY(wk_pinned_create(backend, rows * WK_IMAGE_BYTES, (void **)&s->images, err));
-    s->first = calloc(rows, 1);
-    s->ends = calloc(rows, 1);
-    s->actions = calloc(rows * (size_t)domain->action_size, sizeof *s->actions);
-    s->rewards = calloc(rows * s->n_tasks, sizeof *s->rewards);
-    s->spaces = calloc((size_t)s->batch, sizeof *s->spaces);
-    s->episodes = calloc((size_t)s->batch, sizeof *s->episodes);
-    s->starts = calloc((size_t)s->batch, sizeof *s->starts);
-    s->frames = calloc(rows, sizeof *s->frames);
+    s->first = wk_arena_alloc(&s->arena, rows);
+    s->ends = wk_arena_alloc(&s->arena, rows);
+    s->actions = wk_arena_alloc(&s->arena, rows * (size_t)domain->action_size * sizeof *s->actions);
+    s->rewards = wk_arena_alloc(&s->arena, rows * s->n_tasks * sizeof *s->rewards);
+    s->spaces = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->spaces);
+    s->episodes = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->episodes);
+    s->starts = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->starts);
+    s->frames = wk_arena_alloc(&s->arena, rows * sizeof *s->frames);
     bool all = s->first && s->ends && s->actions && s->rewards && s->spaces && s->episodes &&
                s->starts && s->frames;
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
@@ -28,14 +27,7 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
 void wk_samples_free(wk_samples *s)
 {
     wk_pinned_destroy(s->backend, s->images);
-    free(s->first);
-    free(s->ends);
-    free(s->actions);
-    free(s->rewards);
-    free(s->spaces);
-    free(s->episodes);
-    free(s->starts);
-    free(s->frames);
+    wk_arena_reset(&s->arena);
     *s = (wk_samples){0};
 }
 

@@ -4,6 +4,7 @@
 #define WK_TRAIN_SAMPLES_H
 
 #include "agent/learner.h"
+#include "base/arena.h"
 #include "config/config.h"
 #include "replay/replay.h"
 #include "train/device_frames.h"
@@ -21,6 +22,7 @@ typedef struct wk_samples {
     const void **frames; // [length,batch] on the device
     bool on_device;      // the last batch has its frames there
     wk_backend *backend;
+    wk_arena arena; // of all but the images
 } wk_samples;
 
 /// The learner's backend is borrowed.

@@ -8,7 +8,6 @@
 #include "train/divergence.h"
 #include "train/evaluation.h"
 #include "train/trainer.h"
-#include "train/training_images.h"
 #include "train/training_metrics.h"
 #include "train/update_time.h"
 #include <inttypes.h>
@@ -21,7 +20,7 @@ enum { PATH_CHARS = 4096 };
 static const double SLOW_SECONDS = 60;
 
 typedef struct run {
-    wk_long_run around;
+    wk_long_run loop;
     const wk_run_config *config;
     const wk_train_extras *extras;
     wk_trainer *trainer;
@@ -38,7 +37,7 @@ typedef struct run {
 
 static const wk_log *log_of(const run *r)
 {
-    return &r->around.control->log;
+    return &r->loop.control->log;
 }
 
 static void sooner(int64_t *next, int64_t other)
@@ -53,12 +52,12 @@ static wk_status refuse_links(const run *r, wk_error *err)
                                         WK_METRICS_JSONL};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         wk_entry entry;
-        WK_TRY(wk_dir_look(r->around.dir, names[i], &entry, NULL, err));
+        WK_TRY(wk_dir_look(r->loop.dir, names[i], &entry, NULL, err));
         if (entry == WK_ENTRY_LINK)
             return wk_fail(err, WK_E_INPUT,
                            "'%s/%s' is a symbolic link, and what lies behind it is not changed; "
                            "move what it leads to here, or link the whole directory '%s' instead",
-                           r->around.path, names[i], r->around.path);
+                           r->loop.path, names[i], r->loop.path);
     }
     return WK_OK;
 }
@@ -68,27 +67,27 @@ static wk_status check_config(const run *r, wk_error *err)
 {
     bool there;
     char path[PATH_CHARS];
-    WK_TRY(wk_file_exists_in(r->around.dir, "config.yaml", &there, err));
+    WK_TRY(wk_file_exists_in(r->loop.dir, "config.yaml", &there, err));
     if (!there) return WK_OK;
-    snprintf(path, sizeof path, "%s/config.yaml", r->around.path);
+    snprintf(path, sizeof path, "%s/config.yaml", r->loop.path);
     wk_run_config before;
     WK_TRY(wk_run_config_read(path, &before, err));
     wk_status status = wk_run_config_resumable(&before, r->config, err);
-    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->around.path);
+    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->loop.path);
     return status;
 }
 
 static wk_status write_config(const run *r, wk_error *err)
 {
-    return wk_run_config_write_in(r->config, r->around.dir, "config.yaml", err);
+    return wk_run_config_write_in(r->config, r->loop.dir, "config.yaml", err);
 }
 
 // Before the trainer, so that there is never memory for two learners.
 static wk_status time_update(run *r, wk_error *err)
 {
     bool begun;
-    WK_TRY(wk_file_exists_in(r->around.dir, "config.yaml", &begun, err));
-    if (begun || !r->around.control->line || r->config->prefill == 0) return WK_OK;
+    WK_TRY(wk_file_exists_in(r->loop.dir, "config.yaml", &begun, err));
+    if (begun || !r->loop.control->line || r->config->prefill == 0) return WK_OK;
     return wk_update_time_measure(r->config, r->extras->code, &r->update_time, err);
 }
 
@@ -109,7 +108,7 @@ static wk_status find_complete(run *r, wk_error *err)
     char name[WK_STEP_NAME_MAX];
     wk_dir *snapshots = NULL;
     wk_step_name("", now.steps, ".safetensors", name);
-    wk_status status = wk_dir_open(r->around.dir, "snapshots", &snapshots, err);
+    wk_status status = wk_dir_open(r->loop.dir, "snapshots", &snapshots, err);
     if (status == WK_OK) status = wk_file_exists_in(snapshots, name, &r->complete, err);
     wk_dir_close(snapshots);
     if (status == WK_OK && r->complete && r->extras->is_finished)
@@ -132,16 +131,16 @@ static void set_schedule(run *r, bool fresh)
 static wk_status open_parts(run *r, const char *directory, wk_error *err)
 {
     const wk_train_extras *extras = r->extras;
-    WK_TRY(wk_long_run_open(&r->around, directory, err));
+    WK_TRY(wk_long_run_open(&r->loop, directory, err));
     WK_TRY(refuse_links(r, err));
     WK_TRY(check_config(r, err));
     WK_TRY(time_update(r, err));
-    WK_TRY(wk_trainer_create_in(r->config, extras->code, r->around.dir, &r->trainer, err));
+    WK_TRY(wk_trainer_create_in(r->config, extras->code, r->loop.dir, &r->trainer, err));
     r->schedule = wk_trainer_schedule(r->trainer);
     WK_TRY(find_complete(r, err));
     if (r->complete) return WK_OK;
-    WK_TRY(wk_sweep(r->around.dir, err));
-    WK_TRY(wk_run_plugins_record(extras->code, r->around.dir, err));
+    WK_TRY(wk_sweep(r->loop.dir, err));
+    WK_TRY(wk_run_plugins_record(extras->code, r->loop.dir, err));
     WK_TRY(write_config(r, err)); // not before: a run that cannot start leaves no directory
     if (extras->code && extras->code->plugin)
         WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
@@ -152,10 +151,10 @@ static wk_status open_parts(run *r, const char *directory, wk_error *err)
     // Stills and clips have no other place than TensorBoard files.
     if (r->config->log_images_every > 0 && r->config->log_tensorboard)
         WK_TRY(wk_training_images_create(r->trainer, &r->images, err));
-    wk_long_run_start(&r->around, r->config->train_every);
-    if (r->update_time.seconds > 0) r->around.speed.update_seconds = r->update_time.seconds;
-    r->around.speed.beside = r->update_time.beside;
-    return wk_long_run_metrics(&r->around, &r->schedule->metrics,
+    wk_long_run_start(&r->loop, r->config->train_every);
+    if (r->update_time.seconds > 0) r->loop.speed.update_seconds = r->update_time.seconds;
+    r->loop.speed.beside = r->update_time.beside;
+    return wk_long_run_metrics(&r->loop, &r->schedule->metrics,
                                wk_trainer_domain(r->trainer)->action_repeat, err);
 }
 
@@ -163,9 +162,9 @@ static wk_status open_parts(run *r, const char *directory, wk_error *err)
 static void remove_directory(const run *r)
 {
     bool begun;
-    if (wk_file_exists_in(r->around.dir, "config.yaml", &begun, NULL) != WK_OK || begun) return;
-    (void)wk_dir_remove(r->around.dir, "lock", NULL);
-    (void)rmdir(r->around.path);
+    if (wk_file_exists_in(r->loop.dir, "config.yaml", &begun, NULL) != WK_OK || begun) return;
+    (void)wk_dir_remove(r->loop.dir, "lock", NULL);
+    (void)rmdir(r->loop.path);
 }
 
 static void close_parts(run *r)
@@ -173,7 +172,7 @@ static void close_parts(run *r)
     wk_training_images_destroy(r->images);
     wk_trainer_destroy(r->trainer);
     wk_watchdog_destroy(r->watchdog);
-    wk_long_run_close(&r->around);
+    wk_long_run_close(&r->loop);
 }
 
 static void announce(const run *r)
@@ -236,8 +235,8 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
 {
     wk_dir *snapshots = NULL;
     char name[WK_STEP_NAME_MAX];
-    WK_TRY(wk_lock_check(&r->around.lock, err));
-    WK_TRY(wk_dir_make(r->around.dir, "snapshots", &snapshots, err));
+    WK_TRY(wk_lock_check(&r->loop.lock, err));
+    WK_TRY(wk_dir_make(r->loop.dir, "snapshots", &snapshots, err));
     wk_step_name("", steps, ".safetensors", name);
     wk_data_cutoff cutoff = wk_data_cutoff_now(wk_trainer_replay(r->trainer));
     wk_weights_origin origin = {r->config, wk_trainer_domain(r->trainer), steps, &cutoff};
@@ -251,12 +250,12 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
 static void record_timing(run *r)
 {
     wk_time_split times = wk_trainer_times(r->trainer);
-    double passed = wk_clock_seconds() - r->around.began;
+    double passed = wk_clock_seconds() - r->loop.began;
     double repeat = wk_trainer_domain(r->trainer)->action_repeat;
-    double steps = wk_speed_steps(&r->around.speed), updates = wk_speed_updates(&r->around.speed);
+    double steps = wk_speed_steps(&r->loop.speed), updates = wk_speed_updates(&r->loop.speed);
     // Behind the very first update they may not be known.
-    if (!isnan(steps)) wk_metrics_timing(r->around.metrics, "fps", repeat * steps);
-    if (!isnan(updates)) wk_metrics_timing(r->around.metrics, "time/updates_per_second", updates);
+    if (!isnan(steps)) wk_metrics_timing(r->loop.metrics, "fps", repeat * steps);
+    if (!isnan(updates)) wk_metrics_timing(r->loop.metrics, "time/updates_per_second", updates);
     const struct {
         const char *name;
         double seconds;
@@ -265,10 +264,10 @@ static void record_timing(run *r)
                  {"time/render", times.render_wait},
                  {"time/replay", times.sample + times.store},
                  {"time/learn", times.learn},
-                 {"time/log", r->around.logging_seconds},
-                 {"time/checkpoint", r->around.saving_seconds}};
+                 {"time/log", r->loop.logging_seconds},
+                 {"time/checkpoint", r->loop.saving_seconds}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        wk_metrics_timing(r->around.metrics, parts[i].name, parts[i].seconds / passed);
+        wk_metrics_timing(r->loop.metrics, parts[i].name, parts[i].seconds / passed);
 }
 
 static wk_status record_images(run *r, const wk_progress *now, wk_error *err)
@@ -276,14 +275,14 @@ static wk_status record_images(run *r, const wk_progress *now, wk_error *err)
     if ((int64_t)now->steps < r->schedule->next_images) return WK_OK;
     r->schedule->next_images = wk_next_multiple(now->steps, r->config->log_images_every);
     if (!r->images || now->prefilling) return WK_OK;
-    WK_TRY(wk_training_images_heatmap(r->images, r->around.metrics, err));
-    return wk_training_images_open_loop(r->images, r->around.metrics, err);
+    WK_TRY(wk_training_images_heatmap(r->images, r->loop.metrics, err));
+    return wk_training_images_open_loop(r->images, r->loop.metrics, err);
 }
 
 static wk_status record_iteration(run *r, const wk_progress *now, wk_error *err)
 {
     const wk_iteration *done = r->done;
-    wk_metrics *metrics = r->around.metrics;
+    wk_metrics *metrics = r->loop.metrics;
     if (done->n_ended > 0) {
         wk_metrics_add_episodes(metrics, wk_trainer_domain(r->trainer), done);
         WK_TRY(wk_metrics_write(metrics, (int64_t)now->steps, err));
@@ -308,13 +307,13 @@ static wk_status evaluate(run *r, wk_error *err)
     uint64_t steps = wk_trainer_progress(r->trainer).steps;
     wk_log_line(log_of(r), WK_LOG_INFO, "evaluating task policies at step %" PRIu64, steps);
     WK_TRY(save_snapshot(r, steps, err));
-    WK_TRY(wk_evaluation_run(r->trainer, r->around.dir, r->around.control->stop, log_of(r),
-                             r->around.metrics, &done, err));
+    WK_TRY(wk_evaluation_run(r->trainer, r->loop.dir, r->loop.control->stop, log_of(r),
+                             r->loop.metrics, &done, err));
     // One that was given up is still due, and made up for when the run goes on.
     if (!done) return WK_OK;
     r->schedule->next_eval = wk_next_multiple(steps, r->config->eval_every);
     r->schedule->last_eval = (int64_t)steps;
-    return wk_metrics_write(r->around.metrics, (int64_t)steps, err);
+    return wk_metrics_write(r->loop.metrics, (int64_t)steps, err);
 }
 
 static wk_status evaluate_if_due(void *context, wk_error *err)
@@ -341,7 +340,7 @@ static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
     if (r->config->eval_every == 0 || steps == r->schedule->last_eval) return WK_OK;
     double began = wk_clock_seconds();
     WK_TRY(evaluate(r, err));
-    r->around.logging_seconds += wk_clock_seconds() - began;
+    r->loop.logging_seconds += wk_clock_seconds() - began;
     if (steps != r->schedule->last_eval) *end = WK_RUN_INTERRUPTED;
     return WK_OK;
 }
@@ -381,7 +380,7 @@ static wk_status step(void *context, wk_error *err)
     WK_TRY(wk_divergence_watch(&r->divergence, r->config, r->done, log_of(r), err));
     if (r->done->updates == 0) return WK_OK;
     watch_tasks(r);
-    return wk_long_run_watch(&r->around, wk_learner_metrics_nonfinite(&r->done->learner),
+    return wk_long_run_watch(&r->loop, wk_learner_metrics_nonfinite(&r->done->learner),
                              "the update is skipped and counted",
                              ": go on from it with a smaller model.rate", err);
 }
@@ -413,14 +412,14 @@ static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
 {
     run *r = context;
     const wk_train_extras *extras = r->extras;
-    WK_TRY(wk_long_run_save(&r->around, err));
+    WK_TRY(wk_long_run_save(&r->loop, err));
     if (*end != WK_RUN_FINISHED) return WK_OK;
     wk_progress now = wk_trainer_progress(r->trainer);
     WK_TRY(wk_divergence_finish(r->config, &now, err));
     WK_TRY(save_snapshot(r, now.steps, err));
     WK_TRY(evaluate_at_end(r, end, err));
     if (*end != WK_RUN_FINISHED || !extras->finish) return WK_OK;
-    WK_TRY(wk_lock_check(&r->around.lock, err));
+    WK_TRY(wk_lock_check(&r->loop.lock, err));
     return extras->finish(extras->context, r->trainer, err);
 }
 
@@ -437,27 +436,27 @@ wk_status wk_train(const wk_run_config *config, const char *directory,
                                         .show = show};
     static const wk_train_extras none;
     static const wk_iteration nothing;
-    run r = {.around = {.control = control,
-                        .job = &job,
-                        .context = &r,
-                        .config = config,
-                        .unit = "step",
-                        .total = config->steps,
-                        .prefill = config->prefill,
-                        .save_every = config->checkpoint_every_steps,
-                        .minutes = config->minutes},
+    run r = {.loop = {.control = control,
+                      .job = &job,
+                      .context = &r,
+                      .config = config,
+                      .unit = "step",
+                      .total = config->steps,
+                      .prefill = config->prefill,
+                      .save_every = config->checkpoint_every_steps,
+                      .minutes = config->minutes},
              .config = config,
              .extras = extras ? extras : &none,
              .done = &nothing};
     wk_status status = open_parts(&r, directory, err);
-    if (status != WK_OK && r.around.is_new) remove_directory(&r);
+    if (status != WK_OK && r.loop.is_new) remove_directory(&r);
     if (status == WK_OK && r.complete) {
         wk_log_line(&control->log, WK_LOG_INFO, "all steps are done already; nothing is changed");
         *end = WK_RUN_FINISHED;
     } else if (status == WK_OK) {
         announce(&r);
         announce_time(&r);
-        status = wk_long_run_go(&r.around, end, err);
+        status = wk_long_run_go(&r.loop, end, err);
     }
     close_parts(&r);
     return status;

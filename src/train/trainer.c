@@ -6,7 +6,7 @@
 #include "config/parts.h"
 #include "env/host.h"
 #include "run/device.h"
-#include "run/space.h"
+#include "run/world.h"
 #include "train/trainer_parts.h"
 #include <math.h>
 #include <stdio.h>
@@ -27,8 +27,6 @@ static wk_status make_worlds(wk_trainer *t, wk_error *err)
 static wk_status make_learner(wk_trainer *t, wk_error *err)
 {
     int tasks;
-    t->tasks = calloc(WK_TASKS_MAX, sizeof *t->tasks);
-    if (!t->tasks) return wk_fail(err, WK_E_MEMORY, "no memory for a list of tasks");
     WK_TRY(wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err));
     WK_TRY(wk_pool_create(t->config.env_threads, &t->pool, err));
     WK_TRY(wk_device_open(t->config.device, t->config.precision, t->pool, &t->backend, &t->device,
@@ -42,7 +40,7 @@ static wk_status make_learner(wk_trainer *t, wk_error *err)
     WK_TRY(wk_run_config_acting(&t->config, t->domain, &policy, err));
     if (policy == WK_POLICY_EXPLORE && config.exploration == WK_EXPLORE_RANDOM) return WK_OK;
     WK_TRY(wk_acting_create(t->learner, policy, t->count, &t->acting, err));
-    t->acting_state = malloc(wk_acting_state_size(t->acting));
+    t->acting_state = wk_arena_alloc(&t->arena, wk_acting_state_size(t->acting));
     if (!t->acting_state) return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
     return WK_OK;
 }
@@ -51,14 +49,14 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
 {
     size_t n = (size_t)t->count, rows = (size_t)t->config.batch * (size_t)t->config.length;
     size_t width = (size_t)t->domain->action_size;
-    t->running = calloc(n, sizeof *t->running);
-    t->actions = calloc(n * width, sizeof *t->actions);
-    t->images = calloc(n, WK_IMAGE_BYTES);
-    t->first = calloc(n, 1);
-    t->rows = calloc(n, sizeof *t->rows);
-    t->ended = calloc(n, sizeof *t->ended);
-    t->delta = calloc(rows, sizeof *t->delta);
-    t->delta_space = calloc(rows, sizeof *t->delta_space);
+    t->running = wk_arena_alloc(&t->arena, n * sizeof *t->running);
+    t->actions = wk_arena_alloc(&t->arena, n * width * sizeof *t->actions);
+    t->images = wk_arena_alloc(&t->arena, n * WK_IMAGE_BYTES);
+    t->first = wk_arena_alloc(&t->arena, n);
+    t->rows = wk_arena_alloc(&t->arena, n * sizeof *t->rows);
+    t->ended = wk_arena_alloc(&t->arena, n * sizeof *t->ended);
+    t->delta = wk_arena_alloc(&t->arena, rows * sizeof *t->delta);
+    t->delta_space = wk_arena_alloc(&t->arena, rows * sizeof *t->delta_space);
     bool all = t->running && t->actions && t->images && t->first && t->rows && t->ended &&
                t->delta && t->delta_space;
     if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
@@ -148,16 +146,7 @@ void wk_trainer_destroy(wk_trainer *t)
     wk_space_destroy(t->space);
     wk_checkpoints_close(&t->checkpoints);
     wk_dir_close(t->directory);
-    free(t->running);
-    free(t->actions);
-    free(t->images);
-    free(t->first);
-    free(t->rows);
-    free(t->ended);
-    free(t->delta);
-    free(t->delta_space);
-    free(t->tasks);
-    free(t->acting_state);
+    wk_arena_reset(&t->arena);
     free(t);
 }
 

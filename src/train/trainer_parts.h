@@ -1,10 +1,10 @@
-// The internals of a trainer, shared by the loop and the checkpoints. Not for use outside
+// The internals of a trainer, shared by the loop and the placement of frames. Not for use outside
 // src/train.
 #ifndef WK_TRAIN_TRAINER_PARTS_H
 #define WK_TRAIN_TRAINER_PARTS_H
 
 #include "agent/acting.h"
-#include "run/curriculum.h"
+#include "base/arena.h"
 #include "run/device.h"
 #include "run/save_resume.h"
 #include "run/world.h"
@@ -32,6 +32,7 @@ struct wk_trainer {
     char frame_placement[400];       // where they are and why, as a message
     bool device_full;                // the device ran out of memory for them
     int count;                       // environments
+    wk_arena arena;                  // of the arrays below
 
     wk_trainer_counters counters;
     wk_running_episode *running; // [count]
@@ -49,7 +50,7 @@ struct wk_trainer {
     float *delta;          // error estimates of a batch, and the θ they are about
     size_t *delta_space;
 
-    int *tasks; // domain's task number of each learner task
+    int tasks[WK_TASKS_MAX]; // domain's task number of each learner task
     wk_iteration iteration;
     wk_episode_end *ended;
     wk_time_split times;

@@ -1,4 +1,6 @@
-// The metrics of a run, under dreamer's names (docs/logs.md lists them).
+// The metrics of a run, under dreamer's names (docs/logs.md lists them): numbers, and stills and
+// clips for TensorBoard. What a picture shows depends on the run's seed and step alone, so that a
+// resumed run logs the same ones.
 #ifndef WK_TRAIN_TRAINING_METRICS_H
 #define WK_TRAIN_TRAINING_METRICS_H
 
@@ -19,5 +21,22 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
 /// wk_metrics_open with the run's configuration as the settings that TensorBoard shows.
 wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics_config *where,
                                    const wk_metrics_mark *mark, wk_metrics **out, wk_error *err);
+
+typedef struct wk_training_images wk_training_images;
+
+/// Borrows the trainer. The graph of the predictions is made when the first is requested.
+wk_status wk_training_images_create(wk_trainer *trainer, wk_training_images **out, wk_error *err);
+/// NULL is allowed.
+void wk_training_images_destroy(wk_training_images *images);
+
+/// Logs `env_sampler/heatmap`, a still.
+wk_status wk_training_images_heatmap(wk_training_images *images, wk_metrics *metrics,
+                                     wk_error *err);
+
+/// Logs `train_openl_image`, a clip of up to 6 sequences side by side as dreamer shows them: truth,
+/// model, error; the model sees 5 frames and imagines the rest. Nothing while no episode is long
+/// enough.
+wk_status wk_training_images_open_loop(wk_training_images *images, wk_metrics *metrics,
+                                       wk_error *err);
 
 #endif
