@@ -111,6 +111,13 @@ static void find_spans(planner *p)
     }
 }
 
+bool wk_plan_is_grouped(const wk_plan *plan, int step)
+{
+    for (size_t i = 0; i < plan->groups.count; i++)
+        if (step >= plan->groups.items[i].begin && step <= plan->groups.items[i].end) return true;
+    return false;
+}
+
 static void widen(wk_group *range, wk_group by)
 {
     if (by.begin < range->begin) range->begin = by.begin;

@@ -73,6 +73,7 @@ struct wk_plan {
     size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
     wk_priority priority;
+    char slow_path[160];          // why the backend cannot run this at full speed; may be empty
     wk_buffer *temporary, *owned; // created by the program before the backend compiles the plan
 };
 
@@ -91,6 +92,9 @@ void *wk_plan_address(const wk_plan *plan, int tensor);
 #define WK_PLAN_NAMES ((uintptr_t)1 << 62)
 /// The byte of the temporaries at which the copies of their first copied_size bytes begin.
 size_t wk_plan_copies(const wk_plan *plan);
+
+/// Whether a step is part of a group.
+bool wk_plan_is_grouped(const wk_plan *plan, int step);
 
 /// Bytes of a tensor in padded bf16 rows.
 size_t wk_plan_padded_size(wk_shape shape);

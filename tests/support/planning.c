@@ -1,9 +1,7 @@
 #include "support/planning.h"
 #include "support/check.h"
-#include "tensor/cuda/passes/formats.h"
-#include "tensor/cuda/passes/lazy.h"
+#include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/cuda/passes/recurrence.h"
-#include "tensor/cuda/passes/side_stream.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
@@ -24,24 +22,19 @@ void planning_find_recurrences(wk_plan *plan)
     free(last_use);
 }
 
+const wk_cuda_limits planning_limits = {
+    .capability = 90, .processors = 132, .shared_memory = 227 << 10, .bf16 = true};
+
 static wk_status group(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
-    (void)err;
-    planning_find_recurrences(plan);
-    assert_true(wk_plan_find_lazy(plan));
-    for (size_t step = 0; step < plan->node_count; step++)
-        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    assert_true(wk_plan_defer_weight_grads(plan, WK_BRANCHES - 1) >= 0);
-    return WK_OK;
+    return wk_cuda_choose_groups(&planning_limits, plan, err);
 }
 
 static wk_status store(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
-    (void)err;
-    assert_true(wk_plan_choose_formats(plan));
-    return WK_OK;
+    return wk_cuda_choose_formats(&planning_limits, plan, err);
 }
 
 static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)

@@ -342,29 +342,7 @@ static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
     for (size_t s = 0; s < stacks; s++)
         sloped = f(c, &z, wk_call_in(c, 0) + s * dx, wk_call_in(c, 1) + s * z.weights,
                    bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL, wk_call_out(c, 0) + s * dy);
-    if (c->fused && !sloped) wk_cuda_call_bias_act_grad(c + 1);
-}
-
-// Whether a call takes the slope of ELU in the place of an image's gradient, and sums its columns.
-static bool slopes(const wk_cuda_call *c, const wk_cuda_call *gradient)
-{
-    if (c->node->op != WK_OP_bias_act_grad || c->chained) return false;
-    bool image = gradient->node->op == WK_OP_conv_dx || gradient->node->op == WK_OP_deconv_dx;
-    return image && c->precision == WK_CUDA_BF16 && c->node->attrs.bias_act.activation == WK_ELU &&
-           c->node->attrs.bias_act.stack == 1 && c->in[0] == gradient->out[0] &&
-           c->out[0] == gradient->out[0] &&
-           wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == gradient->node->outputs &&
-           wk_call_count(c) == wk_call_count(gradient) &&
-           wk_call_input_shape(gradient, 0).rank == 4;
-}
-
-void wk_cuda_fuse_slope(wk_cuda_call *calls, size_t count)
-{
-    for (size_t i = 0; i + 1 < count; i++) {
-        if (!slopes(&calls[i + 1], &calls[i])) continue;
-        calls[i].fused = 1;
-        calls[i + 1].skipped = true;
-    }
+    if (c->following && !sloped) wk_cuda_call_bias_act_grad(c + 1);
 }
 
 void wk_cuda_call_conv(const wk_cuda_call *c)

@@ -172,8 +172,8 @@ static bool choose_result(const wk_cuda_call *c, wk_planes *j)
 {
     wk_activation act = c->node->attrs.conv.activation;
     j->elu = act == WK_ELU;
-    j->sloped = c->fused;
-    j->out = wk_call_store(c + c->fused, 0);
+    j->sloped = c->following;
+    j->out = wk_call_store(c + c->following, 0);
     if (j->sloped) j->slope = wk_call_load(c + 1, 1);
     if (!j->out.aligned8() || !j->slope.aligned8()) return false;
     if (j->result_c == WK_CONV_RGB) return act == WK_IDENTITY && !j->sloped;

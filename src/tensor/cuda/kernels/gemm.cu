@@ -187,22 +187,6 @@ const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t 
     return wk_cuda_half_rows(c, x, 1, n, &n);
 }
 
-// Joins a stack into one product where the operands lie so that they make one: along the rows when
-// b is shared, along the sum when the products are added up.
-wk_cuda_product wk_cuda_joined(wk_cuda_product p)
-{
-    if (p.stacks <= 1) return p;
-    if (p.stride_b == 0 && p.stride_a == p.m * p.k && !p.transpose_a && p.stride_c == p.m * p.n) {
-        p.m *= p.stacks;
-        p.stacks = 1;
-    } else if (p.stride_c == 0 && p.transpose_a && !p.transpose_b && p.stride_a == p.m * p.k &&
-               p.stride_b == p.k * p.n) {
-        p.k *= p.stacks;
-        p.stacks = 1;
-    }
-    return p;
-}
-
 // Descriptions of one product for cublasLt.
 typedef struct light {
     cublasLtMatmulDesc_t how;
@@ -386,7 +370,7 @@ static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t 
 bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
                   void *out)
 {
-    wk_cuda_product p = wk_cuda_joined(*given);
+    wk_cuda_product p = wk_product_joined(*given);
     operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
     operand b = operand_of(y, p.stacks, p.stride_b, p.transpose_b, p.k, p.n);
     if (c->precision == WK_CUDA_BF16) {
@@ -410,78 +394,53 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const voi
     return true;
 }
 
-// The product together with the bias of its tail, by cublasLt.
-static bool multiply_layer(const wk_cuda_call *c, const wk_cuda_product *given)
+static wk_cuda_product product_of(const wk_cuda_call *c)
 {
-    const wk_cuda_call *tail = c->tail;
-    wk_cuda_product p = *given;
-    bool both = (tail->matrices & 1) && (tail->numbers & 1);
-    bool plain = tail->node->op == WK_OP_bias_act && wk_call_in(tail, 1) && !both &&
-                 tail->node->attrs.bias_act.activation == WK_IDENTITY;
-    if (!plain || p.accumulate || !p.stride_c) return false;
-    wk_shape bias = wk_call_input_shape(tail, 1);
-    p.bias = wk_call_in(tail, 1);
+    return wk_product_of(c->g, c->node);
+}
+
+// The product together with the bias of the next call; false where cublasLt has none.
+static bool multiply_layer(const wk_cuda_call *c)
+{
+    const wk_cuda_call *layer = c + 1;
+    wk_cuda_product p = product_of(c);
+    wk_shape bias = wk_call_input_shape(layer, 1);
+    p.bias = wk_call_in(layer, 1);
     p.stride_bias = wk_shape_count(bias) > p.n ? p.n : 0;
     void *out = c->out[0];
-    if (!(tail->numbers & 1)) {
+    if (!(layer->numbers & 1)) {
         p.half_c = true;
         p.bias = wk_cuda_half(c, (const float *)p.bias, wk_shape_count(bias));
         out = wk_cuda_shadow(c->context, (const float *)out);
     }
     if (!wk_cuda_gemm(c, &p, c->in[0], c->in[1], out)) return false;
-    if (p.half_c) (void)wk_call_store(tail, 0); // says that the copy is there
+    if (p.half_c) (void)wk_call_store(layer, 0); // says that the copy is there
     return true;
 }
 
-wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c)
+// Which products the library has with a bias it alone knows; without, the bias is another pass.
+void wk_cuda_gemm_biased(const wk_cuda_call *c)
 {
-    bool transpose_a = c->node->attrs.matmul.transpose_a;
-    bool transpose_b = c->node->attrs.matmul.transpose_b;
-    wk_matmul_sizes z = wk_matmul_measure(wk_call_input_shape(c, 0), wk_call_input_shape(c, 1),
-                                          transpose_a, transpose_b);
-    wk_cuda_product p = {};
-    p.stacks = (size_t)z.stack;
-    p.m = (size_t)z.m;
-    p.n = (size_t)z.n;
-    p.k = (size_t)z.k;
-    p.transpose_a = transpose_a;
-    p.transpose_b = transpose_b;
-    p.stride_a = z.shared_a ? 0 : p.m * p.k;
-    p.stride_b = z.shared_b ? 0 : p.k * p.n;
-    p.stride_c = c->node->attrs.matmul.reduce ? 0 : p.m * p.n;
-    p.accumulate = c->node->input_count > 2;
-    return p;
+    if (multiply_layer(c)) return;
+    wk_cuda_call_matmul(c);
+    c->context->emitted = 0; // of the result without its bias
+    wk_cuda_call_bias_act(c + 1);
 }
 
-static void finish(const wk_cuda_call *tail)
+void wk_cuda_begin_sum(const wk_cuda_call *c)
 {
-    tail->context->emitted = 0; // of the result before it is finished
-    if (tail->node->op == WK_OP_bias_act)
-        wk_cuda_call_bias_act(tail);
-    else
-        wk_cuda_call_act_grad(tail);
+    if (c->node->input_count > 2 && c->in[2] != c->out[0])
+        wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
 }
 
 void wk_cuda_call_matmul(const wk_cuda_call *c)
 {
-    wk_cuda_product p = wk_cuda_product_of(c);
-    if (wk_cuda_multiply_fused(c, &p)) return;
-    if (c->before) {
-        wk_cuda_call_matmul(c->before);
-        c->context->emitted = 0;
-    }
-    if (p.accumulate && c->in[2] != c->out[0])
-        wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
-    if (wk_cuda_skinny_gemm(c, &p)) {
-        if (c->tail) finish(c->tail);
-        return;
-    }
-    if (c->tail && multiply_layer(c, &p)) return;
+    wk_cuda_product p = product_of(c);
+    wk_cuda_begin_sum(c);
     void *out = c->out[0];
     if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
         p.half_c = true;
         out = wk_call_store(c, 0).half;
     }
     (void)wk_cuda_gemm(c, &p, c->in[0], c->in[1], out);
-    if (c->tail) finish(c->tail);
 }

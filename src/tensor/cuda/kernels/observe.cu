@@ -58,12 +58,6 @@ void wk_binding_exchange(const wk_binding *b, const size_t *bytes, uint4 **parts
     }
 }
 
-bool wk_cuda_observe_fits(const wk_recurrence *r, size_t shared, int processors)
-{
-    return r->backward ? wk_cuda_observe_backward_fits(r, shared, processors)
-                       : wk_cuda_observe_forward_fits(r, shared, processors);
-}
-
 void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r)
 {
     wk_binding b = {calls, r};

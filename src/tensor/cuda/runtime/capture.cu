@@ -15,6 +15,9 @@ wk_status wk_cuda_check(const wk_executable *e, wk_error *err)
         if (context->status != CUBLAS_STATUS_SUCCESS)
             return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS refused a matrix product: %s",
                            cublasGetStatusString(context->status));
+        if (context->unmapped)
+            return wk_fail(err, WK_E_UNSUPPORTED,
+                           "the driver makes no tensor map for a matrix product; update it");
         if (context->failed) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     }
     return wk_cuda_fail(cudaGetLastError(), "launching a kernel", err);

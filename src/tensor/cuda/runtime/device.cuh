@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "base/philox.h"
+#include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/node.h"
 #include "tensor/shape.h"
@@ -40,12 +41,10 @@ struct wk_cuda_call {
     unsigned matrices;               // a bit for each output that matrix products read
     unsigned numbers;                // a bit for each output that must exist in float32
     unsigned halves;                 // a bit for each input that may exist in bf16 alone
-    unsigned fused;                  // later calls that are fused into this one
-    bool skipped;                    // fused into another
-    bool lazy;                       // never run: readers of its result read its inputs
-    bool chained;                    // part of a recurrence that runs as one kernel, in float32
-    const wk_cuda_call *before;      // of a product: the product it adds to, fused with it
-    const wk_cuda_call *tail;        // of a product: its epilogue, fused with it
+    wk_kernel kernel;                // what runs it, and with which others: fusion.h
+    wk_gemm_tile tile;
+    unsigned following;
+    const wk_cuda_call *before, *tail;
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -342,31 +341,17 @@ static inline wk_rows wk_rows_of(wk_shape shape, int stacks)
 /// called several times.
 void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes);
 
-/// Row-major products: out[s] = a[s] b[s] (+ out[s]), s < stacks, a [m,k], b [k,n], or [k,m] and
-/// [n,k] when transposed. Strides are in elements; stride 0 shares an operand. stride_c 0 sums the
-/// products of all stacks.
-typedef struct wk_cuda_product {
-    size_t stacks, m, n, k;
-    bool transpose_a, transpose_b;
-    size_t stride_a, stride_b, stride_c;
-    bool accumulate;
-    bool half_a, half_b; // the operand is bf16 already
-    bool half_c;         // the result is bf16
-    const void *bias;    // of the result's type, n for each stack; added if it is there
-    size_t stride_bias;
-} wk_cuda_product;
-/// With WK_CUDA_BF16, float operands are rounded to bf16 first. False where the library has no
-/// product with a bias of these sizes; without bias it is always true.
+/// A product by cuBLAS. With WK_CUDA_BF16, float operands are rounded to bf16 first. False where
+/// the library has no product with a bias of these sizes; without bias it is always true.
 bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
                   void *out);
 
-/// The product that a matmul node asks for.
-wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
-/// As one product where the stack of operands is contiguous.
-wk_cuda_product wk_cuda_joined(wk_cuda_product p);
-/// The node's product fused with its `before` and `tail`, by a kernel of ours; false if there is
-/// nothing to gain, or no such kernel.
-bool wk_cuda_multiply_fused(const wk_cuda_call *c, const wk_cuda_product *p);
+/// The kernels of fusion.h that are not an op's own.
+wk_cuda_fn wk_cuda_gemm_fused, wk_cuda_gemm_biased;
+wk_cuda_fn wk_cuda_skinny_results, wk_cuda_skinny_terms, wk_cuda_skinny_gradient;
+
+/// Copies the sum that a product is added to, unless it lies in the result's place.
+void wk_cuda_begin_sum(const wk_cuda_call *c);
 
 /// The bf16 copy of rows of floats, with the distance from row to row: that of whole 16 bytes.
 const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, size_t rows,

@@ -5,7 +5,7 @@
 // Ops that are views wherever they stand.
 #define wk_cuda_call_reshape NULL
 #define wk_cuda_call_stop_gradient NULL
-static wk_cuda_fn *const table[WK_OP_COUNT] = {
+static wk_cuda_fn *const ops[WK_OP_COUNT] = {
 #define OP(name, min_inputs, max_inputs, outputs, gradient, traits) wk_cuda_call_##name,
 #include "tensor/ops.def"
 #undef OP
@@ -80,15 +80,35 @@ static void enqueue_chain(wk_executable *e, const wk_recurrence *chain)
     wk_cuda_observe(e->calls, chain);
 }
 
+static void launch(const wk_cuda_call *call)
+{
+    switch (call->kernel) {
+    case WK_KERNEL_SKINNY_ACTION:
+    case WK_KERNEL_SKINNY_HEAD:
+    case WK_KERNEL_SKINNY_RESULTS:
+        return wk_cuda_skinny_results(call);
+    case WK_KERNEL_SKINNY_TERMS:
+        return wk_cuda_skinny_terms(call);
+    case WK_KERNEL_SKINNY_GRADIENT:
+        return wk_cuda_skinny_gradient(call);
+    case WK_KERNEL_WGMMA:
+        return wk_cuda_gemm_fused(call);
+    case WK_KERNEL_CUBLASLT_BIAS:
+        return wk_cuda_gemm_biased(call);
+    default:
+        assert(ops[call->node->op]);
+        ops[call->node->op](call);
+    }
+}
+
 // A call, and those that are done with it.
 static void enqueue_call(const wk_cuda_call *call)
 {
     wk_cuda_stream_context *context = call->context;
     context->used = 0;
     context->emitted = 0;
-    assert(table[call->node->op]);
-    table[call->node->op](call);
-    for (unsigned k = 0; k <= call->fused; k++) {
+    launch(call);
+    for (unsigned k = 0; k <= call->following; k++) {
         record_reads(&call[k]);
         if (wk_plan_joins(call->g, call[k].node))
             record_concat(&call[k]);
@@ -106,12 +126,18 @@ static void enqueue_call(const wk_cuda_call *call)
     }
 }
 
+static const wk_recurrence *chain_at(const wk_executable *e, size_t begin)
+{
+    for (size_t k = 0; k < e->chains.count; k++)
+        if (e->chains.items[k]->begin == (int)begin) return e->chains.items[k];
+    return NULL;
+}
+
 void wk_cuda_enqueue(wk_executable *e, size_t i)
 {
-    const wk_recurrence *chain = wk_cuda_chain_at(e, i);
     e->copies.touched.count = 0;
-    if (chain && (int)i == chain->begin)
-        enqueue_chain(e, chain);
-    else if (!chain && !e->calls[i].skipped)
+    if (e->calls[i].kernel == WK_KERNEL_OBSERVE)
+        enqueue_chain(e, chain_at(e, i));
+    else if (e->calls[i].kernel != WK_KERNEL_NONE)
         enqueue_call(&e->calls[i]);
 }

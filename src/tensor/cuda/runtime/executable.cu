@@ -97,32 +97,53 @@ static void record_forms(wk_cuda_call *call, const unsigned char *formats)
     }
 }
 
-static void resolve(wk_executable *e, const wk_plan *plan)
+// The calls of all steps. What is fused into another call is on its stream.
+static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
 {
     const wk_graph *g = plan->graph;
     void **address = e->addresses;
     for (size_t step = 0; step < plan->node_count; step++) {
         const wk_node *node = plan_node(plan, step);
+        const wk_fused *fused = &all[step];
         wk_cuda_call call = {};
         call.g = g;
         call.node = node;
         call.in = address;
         call.out = address + node->input_count;
-        call.context = context_of(e, plan, step);
+        call.context = context_of(e, plan, fused->into >= 0 ? (size_t)fused->into : step);
         call.stream = call.context->stream;
         call.precision = e->backend->precision;
-        call.processors = e->backend->processors;
-        call.programmatic = e->backend->capability >= 90;
-        call.hopper = e->backend->capability == 90;
+        call.processors = e->backend->limits.processors;
+        call.programmatic = e->backend->limits.capability >= 90;
+        call.hopper = e->backend->limits.capability == 90;
         record_forms(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
             *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
         for (int i = 0; i < node->output_count; i++)
             *address++ = wk_plan_address(plan, node->outputs + i);
-        // What is stored was made in its place.
-        call.skipped = node->op == WK_OP_store && call.in[0] == call.in[1];
+        call.kernel = fused->kernel;
+        call.tile = fused->tile;
+        call.following = (unsigned)fused->following;
+        call.before = fused->before >= 0 ? &e->calls[fused->before] : NULL;
+        call.tail = fused->tail >= 0 ? &e->calls[fused->tail] : NULL;
         e->calls[step] = call;
     }
+}
+
+// Finds the plan's groups once more, to keep what they are.
+static wk_status keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    int *last_use = (int *)malloc(plan->graph->tensors.count * sizeof *last_use);
+    bool ok = last_use;
+    if (ok) wk_recurrence_last_use(plan, last_use);
+    for (size_t i = 0; ok && i < plan->groups.count; i++) {
+        wk_recurrence *chain = (wk_recurrence *)malloc(sizeof *chain);
+        ok = chain && wk_array_push(&e->chains, chain);
+        if (!ok) free(chain);
+        if (ok) wk_recurrence_find(plan, last_use, plan->groups.items[i].begin, chain);
+    }
+    free(last_use);
+    return ok ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
 static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
@@ -164,46 +185,28 @@ static wk_status make_contexts(wk_executable *e, const wk_plan *plan, wk_error *
     return WK_OK;
 }
 
-static void join(wk_executable *e, const wk_cuda_call *part, const wk_cuda_call *whole)
+static wk_status resolve_fused(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    wk_cuda_call *call = &e->calls[part - e->calls];
-    call->context = whole->context;
-    call->stream = whole->stream;
-}
-
-// What is done with another call is done on its stream.
-static void gather_merged(wk_executable *e)
-{
-    for (size_t i = 0; i < e->count; i++) {
-        const wk_cuda_call *call = &e->calls[i];
-        const wk_recurrence *chain = wk_cuda_chain_at(e, i);
-        if (chain && (int)i > chain->begin) join(e, call, call - 1);
-        for (unsigned k = 1; k <= call->fused; k++)
-            join(e, call + k, call);
-        if (call->before) join(e, call->before, call);
-        if (call->tail) join(e, call->tail, call);
-    }
+    wk_fused *fused = (wk_fused *)malloc((plan->node_count + 1) * sizeof *fused);
+    if (!fused) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    wk_fusion_choose(plan, &e->backend->limits, fused);
+    resolve(e, plan, fused);
+    free(fused);
+    return WK_OK;
 }
 
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
     WK_TRY(make_contexts(e, plan, err));
     list_regions(e, plan);
-    resolve(e, plan);
-    WK_TRY(wk_cuda_keep_chains(e, plan, err));
-    for (size_t i = 0; i < e->count; i++)
-        e->calls[i].chained = wk_cuda_chain_at(e, i);
+    WK_TRY(resolve_fused(e, plan, err));
+    WK_TRY(keep_chains(e, plan, err));
     if (!wk_cuda_keep_lazy(e->contexts, e->calls, e->count, plan))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     for (int i = 0; i < WK_BRANCHES; i++) {
         e->contexts[i].lazy = e->contexts[0].lazy;
         e->contexts[i].formats = plan->formats;
     }
-    wk_cuda_fuse_adam(e->calls, e->count);
-    wk_cuda_fuse_heads(e->calls, e->count);
-    wk_cuda_fuse_epilogues(e->calls, e->count);
-    wk_cuda_fuse_slope(e->calls, e->count);
-    gather_merged(e);
     return wk_cuda_make_graph(e, err);
 }
 

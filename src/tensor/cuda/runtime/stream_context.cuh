@@ -51,6 +51,7 @@ struct wk_cuda_stream_context {
     size_t scratch_size;
     size_t used, peak; // bytes of scratch in this call, and at most in any
     bool failed;       // host memory ran out
+    bool unmapped;     // the driver made no tensor map
     unsigned emitted;  // a bit for each output whose bf16 copy this call writes itself
     wk_cuda_copies *copies;
     // The same for all streams.
@@ -72,24 +73,11 @@ void wk_cuda_reads(wk_cuda_stream_context *context, const void *begin, size_t si
 /// Records that a call writes these bytes: existing copies become stale.
 void wk_cuda_writes(wk_cuda_stream_context *context, const void *begin, size_t size);
 
-/// A GEMM with a small dimension (results, terms or columns) by a kernel of its own; false for
-/// other sizes.
-bool wk_cuda_skinny_gemm(const wk_cuda_call *c, const wk_cuda_product *p);
-
 /// Whether input i is stored as bf16 rows, each zero-padded to whole 16 bytes: ragged rows that
 /// only matrix products read.
 bool wk_cuda_is_padded(const wk_cuda_call *c, int i);
-/// Marks calls of lazy nodes; false when memory ran out.
-bool wk_cuda_keep_lazy(wk_cuda_stream_context *context, wk_cuda_call *calls, size_t count,
+/// Notes the calls of lazy nodes; false when memory ran out.
+bool wk_cuda_keep_lazy(wk_cuda_stream_context *context, const wk_cuda_call *calls, size_t count,
                        const wk_plan *plan);
-/// Fuses consecutive adam nodes into the first.
-void wk_cuda_fuse_adam(wk_cuda_call *calls, size_t count);
-/// Fuses bias and action sampling into the skinny GEMM of a head.
-void wk_cuda_fuse_heads(wk_cuda_call *calls, size_t count);
-/// Fuses products with the product they add to and with their epilogue: the bias, activation or
-/// slope that follows.
-void wk_cuda_fuse_epilogues(wk_cuda_call *calls, size_t count);
-/// Fuses the slope of the previous layer into the gradient of an image.
-void wk_cuda_fuse_slope(wk_cuda_call *calls, size_t count);
 
 #endif
