@@ -368,44 +368,37 @@ static const char *refuse_conv_slope(const match *m)
     return shape_of(m, input(m, m->step, 0)).rank == 4 ? NULL : "it is a stack of images";
 }
 
-// The table. `before` is the step before, `next` are the steps just after, and `tail` is the first
-// step that reads the product, TAIL_WITHIN steps later at most.
+// The table. `before` is the step before, `next` and `then` are the steps just after, and `tail` is
+// the first step that reads the product, TAIL_WITHIN steps later at most.
 typedef struct row {
     wk_kernel kernel;
-    wk_op before, op, next[NEXT_MAX], tail;
+    wk_op before, op, next, then, tail;
     guard *refuse;
 } row;
 
-#define NO_OP WK_OP_COUNT
-#define ALONE                                                                                      \
-    {                                                                                              \
-        NO_OP, NO_OP                                                                               \
-    }
-#define AND(op)                                                                                    \
-    {                                                                                              \
-        WK_OP_##op, NO_OP                                                                          \
-    }
-#define HEAD                                                                                       \
-    {                                                                                              \
-        WK_OP_bias_act, WK_OP_truncated_normal_sample                                              \
-    }
+#define NONE WK_OP_COUNT
+#define OP(name) WK_OP_##name
+#define KERNEL(name) WK_KERNEL_##name
+// clang-format off
 static const row table[] = {
-    {WK_KERNEL_SKINNY_ACTION, NO_OP, WK_OP_matmul, HEAD, NO_OP, refuse_skinny_action},
-    {WK_KERNEL_SKINNY_HEAD, NO_OP, WK_OP_matmul, AND(bias_act), NO_OP, refuse_skinny_head},
-    {WK_KERNEL_WGMMA, WK_OP_matmul, WK_OP_matmul, ALONE, WK_OP_bias_act, refuse_wgmma},
-    {WK_KERNEL_WGMMA, WK_OP_matmul, WK_OP_matmul, ALONE, WK_OP_act_grad, refuse_wgmma},
-    {WK_KERNEL_WGMMA, WK_OP_matmul, WK_OP_matmul, ALONE, NO_OP, refuse_wgmma},
-    {WK_KERNEL_WGMMA, NO_OP, WK_OP_matmul, ALONE, WK_OP_bias_act, refuse_wgmma},
-    {WK_KERNEL_WGMMA, NO_OP, WK_OP_matmul, ALONE, WK_OP_act_grad, refuse_wgmma},
-    {WK_KERNEL_WGMMA, NO_OP, WK_OP_matmul, ALONE, NO_OP, refuse_wgmma},
-    {WK_KERNEL_SKINNY_RESULTS, NO_OP, WK_OP_matmul, ALONE, NO_OP, refuse_skinny_results},
-    {WK_KERNEL_SKINNY_TERMS, NO_OP, WK_OP_matmul, ALONE, NO_OP, refuse_skinny_terms},
-    {WK_KERNEL_SKINNY_GRADIENT, NO_OP, WK_OP_matmul, ALONE, NO_OP, refuse_skinny_gradient},
-    {WK_KERNEL_CUBLASLT_BIAS, NO_OP, WK_OP_matmul, AND(bias_act), NO_OP, refuse_biased},
-    {WK_KERNEL_CUBLAS, NO_OP, WK_OP_matmul, ALONE, NO_OP, refuse_nothing},
-    {WK_KERNEL_CONV_SLOPE, NO_OP, WK_OP_conv_dx, AND(bias_act_grad), NO_OP, refuse_conv_slope},
-    {WK_KERNEL_CONV_SLOPE, NO_OP, WK_OP_deconv_dx, AND(bias_act_grad), NO_OP, refuse_conv_slope},
+    // kernel                  before      op             next               then                         tail
+    {KERNEL(SKINNY_ACTION),    NONE,       OP(matmul),    OP(bias_act),      OP(truncated_normal_sample), NONE,         refuse_skinny_action},
+    {KERNEL(SKINNY_HEAD),      NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_skinny_head},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
+    {KERNEL(SKINNY_RESULTS),   NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_results},
+    {KERNEL(SKINNY_TERMS),     NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_terms},
+    {KERNEL(SKINNY_GRADIENT),  NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_gradient},
+    {KERNEL(CUBLASLT_BIAS),    NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_biased},
+    {KERNEL(CUBLAS),           NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_nothing},
+    {KERNEL(CONV_SLOPE),       NONE,       OP(conv_dx),   OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
+    {KERNEL(CONV_SLOPE),       NONE,       OP(deconv_dx), OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
 };
+// clang-format on
 enum { ROWS = sizeof table / sizeof *table };
 
 // The first step soon after the product that reads it, if it is `op`; -1 else.
@@ -424,18 +417,22 @@ static bool find_pattern(match *m, const row *r)
     int count = (int)m->plan->node_count;
     m->before = m->tail = m->next[0] = m->next[1] = -1;
     if (node_of(m, m->step)->op != r->op || !is_free(m, m->step)) return false;
-    if (r->before != NO_OP) {
-        m->before = m->step - 1;
-        if (m->before < 0 || node_of(m, m->before)->op != r->before || !is_free(m, m->before))
+    const struct {
+        wk_op op;
+        int step, *found;
+    } parts[] = {{r->before, m->step - 1, &m->before},
+                 {r->next, m->step + 1, &m->next[0]},
+                 {r->then, m->step + 2, &m->next[1]}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        int step = parts[i].step;
+        if (parts[i].op == NONE) continue;
+        if (step < 0 || step >= count || node_of(m, step)->op != parts[i].op || !is_free(m, step))
             return false;
+        *parts[i].found = step;
     }
-    for (int i = 0; i < NEXT_MAX && r->next[i] != NO_OP; i++) {
-        int next = m->next[i] = m->step + 1 + i;
-        if (next >= count || node_of(m, next)->op != r->next[i] || !is_free(m, next)) return false;
-    }
-    if (r->tail != NO_OP) m->tail = find_tail(m, r->tail);
+    if (r->tail != NONE) m->tail = find_tail(m, r->tail);
     if (r->op == WK_OP_matmul) m->p = wk_product_of(m->g, node_of(m, m->step));
-    return r->tail == NO_OP || m->tail >= 0;
+    return r->tail == NONE || m->tail >= 0;
 }
 
 static wk_gemm_tile tile_of(const match *m)

@@ -3,7 +3,9 @@
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/cuda/passes/recurrence.h"
 #include "tensor/cuda/passes/side_stream.h"
+#include "tensor/shape.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static wk_status no_memory(wk_error *err)
@@ -44,7 +46,24 @@ wk_status wk_cuda_choose_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_
     return wk_plan_defer_weight_grads(plan, WK_CUDA_SIDE_BRANCH) < 0 ? no_memory(err) : WK_OK;
 }
 
+// Layers whose rows are no whole 16 bytes: their results exist in float32, and are padded for every
+// product that reads them.
+static void note_ragged_layers(wk_plan *plan)
+{
+    enum { ROW_UNIT = 8, SHORT = 64 };
+    const wk_graph *g = plan->graph;
+    for (size_t step = 0; step < plan->node_count && !*plan->slow_path; step++) {
+        const wk_node *node = &g->nodes.items[plan->nodes[step]];
+        size_t width = wk_shape_width(wk_info(g, node->outputs)->type.shape);
+        if (node->op == WK_OP_bias_act && width > SHORT && width % ROW_UNIT)
+            snprintf(plan->slow_path, sizeof plan->slow_path,
+                     "layers of %zu units, no multiple of 8, are padded for every product", width);
+    }
+}
+
 wk_status wk_cuda_choose_formats(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
 {
-    return !limits->bf16 || wk_plan_choose_formats(plan) ? WK_OK : no_memory(err);
+    if (!limits->bf16) return WK_OK;
+    note_ragged_layers(plan);
+    return wk_plan_choose_formats(plan) ? WK_OK : no_memory(err);
 }
