@@ -105,38 +105,24 @@ typedef struct range {
     size_t begin, end; // bytes of the temporaries
 } range;
 
-static range rows_of(const wk_plan *plan, int root)
-{
-    wk_shape shape = wk_info(plan->graph, root)->type.shape;
-    size_t cols = wk_shape_width(shape), rows = wk_shape_count(shape) / cols;
-    size_t begin = plan->places[root].offset, size = rows * ((cols + 7) / 8 * 8) * 2;
-    assert_int_equal(wk_plan_padded_size(shape), size);
-    return (range){begin, begin + size};
-}
-
 // Where a tensor lies among the temporaries, in each of its formats; returns how many there are.
 static int ranges_of(const wk_plan *plan, int tensor, range out[2])
 {
     const wk_tensor_info *info = wk_info(plan->graph, tensor);
-    size_t size = wk_type_size(info->type), offset = plan->places[tensor].offset;
+    wk_place place = plan->places[tensor];
+    size_t size = wk_type_size(info->type), half = size / 2;
     unsigned formats = plan->formats[info->root];
     int count = 0;
-    if (plan->places[tensor].of) return 0;
+    if (place.of) return 0;
     if (formats == WK_FORMAT_PADDED_BF16) {
-        out[count++] = rows_of(plan, info->root);
-    } else if (plan->places[tensor].region == WK_REGION_BF16) {
-        assert_int_equal(formats, WK_FORMAT_BF16);
-        out[count++] = (range){offset / 2, (offset + size) / 2};
-    } else {
-        size_t copy = wk_plan_copies(plan) + offset / 2;
-        if (formats & WK_FORMAT_F32) out[count++] = (range){offset, offset + size};
-        if (formats & WK_FORMAT_BF16) {
-            assert_true(offset + size <= plan->copied_size);
-            out[count++] = (range){copy, copy + size / 2};
-        }
+        size_t cols = wk_shape_width(info->type.shape), rows = size / sizeof(float) / cols;
+        half = rows * ((cols + 7) / 8 * 8) * 2;
+        assert_int_equal(wk_plan_padded_size(info->type.shape), half);
     }
+    if (formats & WK_FORMAT_F32) out[count++] = (range){place.offset, place.offset + size};
+    if (formats != WK_FORMAT_F32) out[count++] = (range){place.bf16, place.bf16 + half};
     for (int i = 0; i < count; i++)
-        assert_true(out[i].end <= plan->temporary_size);
+        assert_true(out[i].begin != WK_NOWHERE && out[i].end <= plan->temporary_size);
     return count;
 }
 

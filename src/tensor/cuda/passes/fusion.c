@@ -73,14 +73,17 @@ static bool in_bf16_alone(const match *m, int tensor)
 static bool same_place(const match *m, int a, int b)
 {
     wk_place x = m->plan->places[a], y = m->plan->places[b];
-    return x.region == y.region && x.offset == y.offset &&
+    return x.region == y.region && x.offset == y.offset && x.bf16 == y.bf16 &&
            wk_plan_buffer(m->plan, a) == wk_plan_buffer(m->plan, b);
 }
 
-// Whether a tensor begins at a multiple of so many floats; bf16 copies begin at as many numbers.
-static bool begins_at(const match *m, int tensor, size_t floats)
+// Whether a tensor begins at a multiple of so many numbers; bf16 copies begin at as many.
+static bool begins_at(const match *m, int tensor, size_t numbers)
 {
-    return m->plan->places[tensor].offset % (floats * sizeof(float)) == 0;
+    enum { BF16_SIZE = 2 };
+    wk_place place = m->plan->places[tensor];
+    return place.offset != WK_NOWHERE ? place.offset % (numbers * sizeof(float)) == 0
+                                      : place.bf16 % (numbers * BF16_SIZE) == 0;
 }
 
 // Whether vectors of 16 bytes can read a tensor in the format that a kernel loads, and write one in
@@ -95,10 +98,8 @@ static bool stores_whole(const match *m, int tensor)
     return begins_at(m, tensor, formats_of(m, tensor) & WK_FORMAT_BF16 ? ROW_UNIT : ROW_UNIT / 2);
 }
 
-// Bytes of a tensor; those in bf16 alone lie among the other temporaries.
+// Bytes of a tensor in its region.
 typedef struct range {
-    wk_region region;
-    const wk_buffer *buffer;
     size_t begin, end;
 } range;
 
@@ -106,17 +107,16 @@ static range range_of(const match *m, int tensor)
 {
     wk_place place = m->plan->places[tensor];
     size_t size = wk_type_size(wk_info(m->g, tensor)->type);
-    if (place.region == WK_REGION_BF16)
-        return (range){WK_REGION_TEMPORARY, NULL, place.offset / 2, (place.offset + size) / 2};
-    bool bound = place.region == WK_REGION_BOUND;
-    return (range){place.region, bound ? wk_plan_buffer(m->plan, tensor) : NULL, place.offset,
-                   place.offset + size};
+    if (place.offset != WK_NOWHERE) return (range){place.offset, place.offset + size};
+    return (range){place.bf16, place.bf16 + size / 2};
 }
 
 static bool overlap(const match *m, int a, int b)
 {
     range x = range_of(m, a), y = range_of(m, b);
-    return x.region == y.region && x.buffer == y.buffer && x.begin < y.end && y.begin < x.end;
+    return m->plan->places[a].region == m->plan->places[b].region &&
+           wk_plan_buffer(m->plan, a) == wk_plan_buffer(m->plan, b) && x.begin < y.end &&
+           y.begin < x.end;
 }
 
 static bool is_free(const match *m, int step)

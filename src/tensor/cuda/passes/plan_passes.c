@@ -54,8 +54,9 @@ static void note_ragged_layers(wk_plan *plan)
     const wk_graph *g = plan->graph;
     for (size_t step = 0; step < plan->node_count && !*plan->slow_path; step++) {
         const wk_node *node = &g->nodes.items[plan->nodes[step]];
+        if (node->op != WK_OP_bias_act) continue;
         size_t width = wk_shape_width(wk_info(g, node->outputs)->type.shape);
-        if (node->op == WK_OP_bias_act && width > SHORT && width % ROW_UNIT)
+        if (width > SHORT && width % ROW_UNIT)
             snprintf(plan->slow_path, sizeof plan->slow_path,
                      "layers of %zu units, no multiple of 8, are padded for every product", width);
     }

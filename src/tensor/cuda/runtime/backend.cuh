@@ -31,7 +31,8 @@ typedef struct wk_cuda_backend {
     wk_cuda_streams streams;
 } wk_cuda_backend;
 
-// A buffer gets memory for bf16 copies once a program wants them; all programs share it.
+// A buffer gets memory for bf16 copies with the first program that multiplies what is in it; all
+// programs share it.
 typedef struct wk_cuda_buffer {
     wk_buffer base;
     char *shadow;
@@ -42,6 +43,7 @@ struct wk_executable {
     size_t count;
     wk_cuda_call *calls;
     void **addresses;
+    __nv_bfloat16 **halves;
     wk_cuda_stream_context contexts[WK_BRANCHES];
     wk_cuda_copies copies;
     cudaGraphExec_t graph;

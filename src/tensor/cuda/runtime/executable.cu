@@ -34,7 +34,6 @@ void wk_cuda_executable_destroy(wk_executable *e)
     for (int i = 0; i < WK_BRANCHES; i++)
         destroy_context(e->backend, &e->contexts[i]);
     free(e->contexts[0].lazy);
-    wk_array_free(&e->copies.regions);
     wk_array_free(&e->copies.fresh);
     wk_array_free(&e->copies.touched);
     for (size_t i = 0; i < e->chains.count; i++)
@@ -42,36 +41,8 @@ void wk_cuda_executable_destroy(wk_executable *e)
     wk_array_free(&e->chains);
     free(e->calls);
     free(e->addresses);
+    free(e->halves);
     free(e);
-}
-
-static void add_region(wk_executable *e, wk_buffer *buffer)
-{
-    wk_cuda_copies *copies = &e->copies;
-    for (size_t i = 0; i < copies->regions.count; i++)
-        if (copies->regions.items[i].base == buffer->address) return;
-    wk_cuda_region region = {(char *)buffer->address, buffer->size, NULL, false, buffer};
-    if (!wk_array_push(&copies->regions, region)) e->contexts[0].failed = true;
-}
-
-// Their copies are part of the temporaries.
-static void add_temporaries(wk_executable *e, const wk_plan *plan)
-{
-    char *base = (char *)plan->temporary->address, *names = (char *)WK_PLAN_NAMES;
-    const wk_cuda_region parts[] = {
-        {base, plan->copied_size, base + wk_plan_copies(plan), true, NULL},
-        {names, 2 * plan->temporary_size, base, true, NULL},
-    };
-    for (const wk_cuda_region &part : parts)
-        if (!wk_array_push(&e->copies.regions, part)) e->contexts[0].failed = true;
-}
-
-static void list_regions(wk_executable *e, const wk_plan *plan)
-{
-    add_temporaries(e, plan);
-    add_region(e, plan->owned);
-    for (size_t i = 1; i < plan->graph->tensors.count; i++)
-        if (plan->places[i].region == WK_REGION_BOUND) add_region(e, wk_plan_buffer(plan, (int)i));
 }
 
 static const wk_node *plan_node(const wk_plan *plan, size_t step)
@@ -97,11 +68,58 @@ static void record_forms(wk_cuda_call *call, const unsigned char *formats)
     }
 }
 
+static bool is_product(const wk_node *node)
+{
+    return node->op == WK_OP_matmul || node->op == WK_OP_conv || node->op == WK_OP_conv_dx ||
+           node->op == WK_OP_deconv || node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
+}
+
+// The buffer outside the temporaries that a tensor lies in, or NULL.
+static wk_cuda_buffer *outer_buffer(const wk_plan *plan, int tensor)
+{
+    return tensor && plan->places[tensor].region != WK_REGION_TEMPORARY
+               ? (wk_cuda_buffer *)wk_plan_buffer(plan, tensor)
+               : NULL;
+}
+
+// Buffers that operands of products lie in get memory for their bf16 copies.
+static wk_status make_shadows(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    for (size_t i = 0; e->backend->limits.bf16 && i < plan->node_count; i++) {
+        const wk_node *node = plan_node(plan, i);
+        for (int k = 0; k < 2 && is_product(node); k++) {
+            wk_cuda_buffer *buffer = outer_buffer(plan, wk_node_inputs(plan->graph, node)[k]);
+            if (buffer && !buffer->shadow)
+                WK_TRY(wk_cuda_alloc(e->backend, wk_cuda_shadow_size(&buffer->base),
+                                     (void **)&buffer->shadow, err));
+        }
+    }
+    return WK_OK;
+}
+
+// The addresses of a tensor's numbers and bf16 numbers.
+static void locate(const wk_plan *plan, int tensor, void **x, __nv_bfloat16 **bf16)
+{
+    *x = NULL;
+    *bf16 = NULL;
+    if (!tensor) return;
+    wk_place place = plan->places[tensor];
+    const wk_buffer *buffer = wk_plan_buffer(plan, tensor);
+    const wk_cuda_buffer *outer = outer_buffer(plan, tensor);
+    assert(buffer && "a tensor outside the program");
+    char *base = (char *)buffer->address;
+    if (place.offset != WK_NOWHERE) *x = base + place.offset;
+    if (place.bf16 != WK_NOWHERE) *bf16 = (__nv_bfloat16 *)(base + place.bf16);
+    if (outer && outer->shadow && wk_info(plan->graph, tensor)->type.dtype == WK_F32)
+        *bf16 = (__nv_bfloat16 *)(outer->shadow + place.offset / 2);
+}
+
 // The calls of all steps. What is fused into another call is on its stream.
 static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
 {
     const wk_graph *g = plan->graph;
     void **address = e->addresses;
+    __nv_bfloat16 **half = e->halves;
     for (size_t step = 0; step < plan->node_count; step++) {
         const wk_node *node = plan_node(plan, step);
         const wk_fused *fused = &all[step];
@@ -110,6 +128,8 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.node = node;
         call.in = address;
         call.out = address + node->input_count;
+        call.in_bf16 = half;
+        call.out_bf16 = half + node->input_count;
         call.context = context_of(e, plan, fused->into >= 0 ? (size_t)fused->into : step);
         call.stream = call.context->stream;
         call.precision = e->backend->precision;
@@ -118,9 +138,9 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.hopper = e->backend->limits.capability == 90;
         record_forms(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
-            *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
+            locate(plan, wk_node_inputs(g, node)[i], address++, half++);
         for (int i = 0; i < node->output_count; i++)
-            *address++ = wk_plan_address(plan, node->outputs + i);
+            locate(plan, node->outputs + i, address++, half++);
         call.kernel = fused->kernel;
         call.tile = fused->tile;
         call.following = (unsigned)fused->following;
@@ -198,7 +218,7 @@ static wk_status resolve_fused(wk_executable *e, const wk_plan *plan, wk_error *
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
     WK_TRY(make_contexts(e, plan, err));
-    list_regions(e, plan);
+    WK_TRY(make_shadows(e, plan, err));
     WK_TRY(resolve_fused(e, plan, err));
     WK_TRY(keep_chains(e, plan, err));
     if (!wk_cuda_keep_lazy(e->contexts, e->calls, e->count, plan))
@@ -223,7 +243,8 @@ wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable *
     e->count = plan->node_count;
     e->calls = (wk_cuda_call *)calloc(plan->node_count + 1, sizeof *e->calls);
     e->addresses = (void **)calloc(addresses + 1, sizeof *e->addresses);
-    wk_status status = e->calls && e->addresses
+    e->halves = (__nv_bfloat16 **)calloc(addresses + 1, sizeof *e->halves);
+    wk_status status = e->calls && e->addresses && e->halves
                            ? build(e, plan, err)
                            : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     if (status != WK_OK) {
