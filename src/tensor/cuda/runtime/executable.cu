@@ -68,12 +68,6 @@ static void record_forms(wk_cuda_call *call, const unsigned char *formats)
     }
 }
 
-static bool is_product(const wk_node *node)
-{
-    return node->op == WK_OP_matmul || node->op == WK_OP_conv || node->op == WK_OP_conv_dx ||
-           node->op == WK_OP_deconv || node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
-}
-
 // The buffer outside the temporaries that a tensor lies in, or NULL.
 static wk_cuda_buffer *outer_buffer(const wk_plan *plan, int tensor)
 {
@@ -87,7 +81,7 @@ static wk_status make_shadows(wk_executable *e, const wk_plan *plan, wk_error *e
 {
     for (size_t i = 0; e->backend->limits.bf16 && i < plan->node_count; i++) {
         const wk_node *node = plan_node(plan, i);
-        for (int k = 0; k < 2 && is_product(node); k++) {
+        for (int k = 0; k < 2 && wk_op_is_product(node->op); k++) {
             wk_cuda_buffer *buffer = outer_buffer(plan, wk_node_inputs(plan->graph, node)[k]);
             if (buffer && !buffer->shadow)
                 WK_TRY(wk_cuda_alloc(e->backend, wk_cuda_shadow_size(&buffer->base),
