@@ -173,10 +173,15 @@ static void measure(const shape *s, int repeats, cudaStream_t stream, cublasHand
     (void)cudaDeviceGetAttribute(&call.processors, cudaDevAttrMultiProcessorCount, 0);
     double work = 2e-6 * (double)(s->stacks * s->m * s->n) * (double)(s->k + s->k2);
     printf("%-26s", s->name);
-    for (int tile = 0; tile <= WK_HOPPER_TILES; tile++) {
+    bool small =
+        s->k <= WK_RESIDENT_TERMS_MAX && s->n <= WK_RESIDENT_COLUMNS_MAX && !s->k2 && !s->reduce;
+    const wk_gemm_sizes z = {s->stacks, s->m, s->n, {s->k, s->k2}, s->reduce, small};
+    for (int tile = WK_TILE_NONE; tile < WK_TILE_COUNT; tile++) {
         wk_hopper_product p = product_of(s, &d);
-        p.tile = tile;
-        double us = time_of(stream, repeats, [&] { return wk_hopper_multiply(&call, &p); });
+        p.tile = tile ? (wk_gemm_tile)tile : wk_gemm_choose_tile(&z, call.processors);
+        double us = -1;
+        if (tile != WK_TILE_RESIDENT || small)
+            us = time_of(stream, repeats, [&] { return wk_hopper_multiply(&call, &p); });
         if (us > 0)
             printf(" %8.2f (%3.0f)", us, work / us);
         else

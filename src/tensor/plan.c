@@ -9,6 +9,7 @@
 enum {
     ALIGNMENT = 64,       // of blocks
     PART_ALIGNMENT = 256, // of the parts of the temporary memory
+    BF16_SIZE = 2,        // bytes of a number
     SLOT_ALIGNMENT = 16,  // of tensors produced inside another's block: the width of vector loads
 };
 
@@ -22,7 +23,8 @@ static size_t aligned(size_t size)
     return aligned_to(ALIGNMENT, size);
 }
 
-size_t wk_plan_copies(const wk_plan *plan)
+// The byte of the temporaries at which the copies of their first copied_size bytes begin.
+static size_t copies_begin(const wk_plan *plan)
 {
     return aligned_to(PART_ALIGNMENT, plan->copied_size);
 }
@@ -30,7 +32,7 @@ size_t wk_plan_copies(const wk_plan *plan)
 // Where the temporaries in one format begin.
 static size_t plain_begin(const wk_plan *plan)
 {
-    return aligned_to(PART_ALIGNMENT, wk_plan_copies(plan) + plan->copied_size / 2);
+    return aligned_to(PART_ALIGNMENT, copies_begin(plan) + plan->copied_size / 2);
 }
 
 // Lifetimes while planning, by tensor id; only roots that are temporaries of the program matter.
@@ -109,6 +111,13 @@ static void find_spans(planner *p)
         for (int step = group.begin; step <= group.end; step++)
             p->spans[step] = group;
     }
+}
+
+bool wk_plan_is_grouped(const wk_plan *plan, int step)
+{
+    for (size_t i = 0; i < plan->groups.count; i++)
+        if (step >= plan->groups.items[i].begin && step <= plan->groups.items[i].end) return true;
+    return false;
 }
 
 static void widen(wk_group *range, wk_group by)
@@ -346,9 +355,9 @@ static bool is_copied(unsigned formats)
 
 size_t wk_plan_padded_size(wk_shape shape)
 {
-    enum { ROW_UNIT = 8, HALF = 2 }; // bf16 numbers in 16 bytes, and bytes of one
+    enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
     size_t cols = wk_shape_width(shape);
-    return wk_shape_count(shape) / cols * aligned_to(ROW_UNIT, cols) * HALF;
+    return wk_shape_count(shape) / cols * aligned_to(ROW_UNIT, cols) * BF16_SIZE;
 }
 
 // Bytes of a block without those of copies.
@@ -387,18 +396,22 @@ static bool make_blocks(planner *p)
     return true;
 }
 
+static const wk_place outside = {WK_REGION_NONE, WK_NOWHERE, WK_NOWHERE, 0};
+
 static wk_place place_temporary(planner *p, int root)
 {
-    const wk_place nowhere = {WK_REGION_NONE, 0, 0};
-    if (!is_placed(p, (size_t)root)) return nowhere;
+    if (!is_placed(p, (size_t)root)) return outside;
     size_t at;
     const storage *head = &p->storages[find_head(p, root, &at)];
-    if (head->stored) return nowhere; // yet
-    if (is_copied(head->formats))
-        return (wk_place){WK_REGION_TEMPORARY, p->copied.blocks.items[head->block].offset + at, 0};
+    if (head->stored) return outside; // yet
+    if (is_copied(head->formats)) {
+        size_t offset = p->copied.blocks.items[head->block].offset + at;
+        return (wk_place){WK_REGION_TEMPORARY, offset, copies_begin(p->plan) + offset / 2, 0};
+    }
     size_t begin = plain_begin(p->plan) + p->plain.blocks.items[head->block].offset;
-    if (head->formats == WK_FORMAT_BF16) return (wk_place){WK_REGION_BF16, 2 * begin + at, 0};
-    return (wk_place){WK_REGION_TEMPORARY, begin + at, 0};
+    if (head->formats & (WK_FORMAT_BF16 | WK_FORMAT_PADDED_BF16))
+        return (wk_place){WK_REGION_TEMPORARY, WK_NOWHERE, begin + at / 2, 0};
+    return (wk_place){WK_REGION_TEMPORARY, begin + at, WK_NOWHERE, 0};
 }
 
 static wk_place place_root(planner *p, int root)
@@ -409,17 +422,17 @@ static wk_place place_root(planner *p, int root)
     case WK_TEMPORARY:
         return place_temporary(p, root);
     case WK_PERSISTENT:
-        if (info->buffer) return (wk_place){WK_REGION_BOUND, info->place, 0};
+        if (info->buffer) return (wk_place){WK_REGION_BOUND, info->place, WK_NOWHERE, 0};
         break;
     case WK_CONSTANT:
-        if (!p->needed[root]) return (wk_place){WK_REGION_NONE, 0, 0};
+        if (!p->needed[root]) return outside;
         break;
     case WK_INPUT:
         break;
     }
     at = p->plan->owned_size;
     p->plan->owned_size += aligned(wk_type_size(info->type));
-    return (wk_place){WK_REGION_OWNED, at, 0};
+    return (wk_place){WK_REGION_OWNED, at, WK_NOWHERE, 0};
 }
 
 // In the place of a persistent tensor, which has its own by now.
@@ -443,8 +456,11 @@ static void place_tensors(planner *p)
     for (size_t i = 1; i < count; i++) {
         const wk_tensor_info *info = wk_info(p->g, (int)i);
         if (info->root == (int)i) continue;
-        p->plan->places[i] = p->plan->places[info->root];
-        p->plan->places[i].offset += info->offset * wk_dtype_size(info->type.dtype);
+        wk_place *place = &p->plan->places[i];
+        *place = p->plan->places[info->root];
+        if (place->offset != WK_NOWHERE)
+            place->offset += info->offset * wk_dtype_size(info->type.dtype);
+        if (place->bf16 != WK_NOWHERE) place->bf16 += info->offset * BF16_SIZE;
     }
 }
 
@@ -531,7 +547,6 @@ wk_buffer *wk_plan_buffer(const wk_plan *plan, int tensor)
     case WK_REGION_BOUND:
         return wk_info(plan->graph, place.of ? place.of : wk_info(plan->graph, tensor)->root)
             ->buffer;
-    case WK_REGION_BF16:
     case WK_REGION_NONE:
         break;
     }
@@ -542,8 +557,7 @@ void *wk_plan_address(const wk_plan *plan, int tensor)
 {
     if (!tensor) return NULL;
     wk_place place = plan->places[tensor];
-    if (place.region == WK_REGION_BF16) return (void *)(WK_PLAN_NAMES + place.offset);
     const wk_buffer *buffer = wk_plan_buffer(plan, tensor);
-    assert(buffer && "a tensor outside the program");
+    assert(buffer && place.offset != WK_NOWHERE && "a tensor outside the program");
     return (char *)buffer->address + place.offset;
 }

@@ -15,9 +15,9 @@
 // which stay alive until then.
 //
 // A temporary takes the memory of its formats: float32, bf16, or both. Those in both come first in
-// the temporary memory, followed by all their bf16 copies; those in one format share the rest. A
-// tensor in bf16 alone has no float address; it has a name instead: an address that no device has,
-// from which that of its copy follows.
+// the temporary memory, followed by all their bf16 copies; those in one format share the rest. Its
+// place says where its numbers lie in each format. Places are bytes of a region: backends make
+// addresses from them.
 #ifndef WK_TENSOR_PLAN_H
 #define WK_TENSOR_PLAN_H
 
@@ -30,7 +30,6 @@
 typedef enum wk_region {
     WK_REGION_NONE,      // not part of the program
     WK_REGION_TEMPORARY, // planned, shared over time
-    WK_REGION_BF16,      // the same memory, in bf16 alone: at half the offset
     WK_REGION_OWNED,     // the program's own: inputs, constants, unbound persistent tensors
     WK_REGION_BOUND,     // in the buffer the tensor is bound to
 } wk_region;
@@ -38,9 +37,11 @@ typedef enum wk_region {
 /// A tensor's placement, in bytes from the beginning of its region (or its bound buffer).
 typedef struct wk_place {
     wk_region region;
-    size_t offset;
-    int of; // the persistent tensor in whose place a temporary is made, or 0
+    size_t offset; // of its own type; WK_NOWHERE for a temporary in bf16 alone
+    size_t bf16;   // of its bf16 numbers; WK_NOWHERE where there is no room for them
+    int of;        // the persistent tensor in whose place a temporary is made, or 0
 } wk_place;
+#define WK_NOWHERE SIZE_MAX
 
 /// Formats of a temporary.
 enum {
@@ -73,6 +74,7 @@ struct wk_plan {
     size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
     wk_priority priority;
+    char slow_path[160];          // why the backend cannot run this at full speed; may be empty
     wk_buffer *temporary, *owned; // created by the program before the backend compiles the plan
 };
 
@@ -83,14 +85,13 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
 /// NULL is allowed; the buffers are not the plan's.
 void wk_plan_destroy(wk_plan *plan);
 
-/// The buffer that a tensor lies in; NULL for one in bf16 alone, or outside the program.
+/// The buffer that a tensor lies in; NULL for one outside the program.
 wk_buffer *wk_plan_buffer(const wk_plan *plan, int tensor);
-/// Where a tensor is on the device, or its name there; NULL for no tensor.
+/// Where a tensor is in its own type; NULL for no tensor.
 void *wk_plan_address(const wk_plan *plan, int tensor);
-/// Names begin here: the name of a bf16 number at byte o of the temporaries is 2 o further.
-#define WK_PLAN_NAMES ((uintptr_t)1 << 62)
-/// The byte of the temporaries at which the copies of their first copied_size bytes begin.
-size_t wk_plan_copies(const wk_plan *plan);
+
+/// Whether a step is part of a group.
+bool wk_plan_is_grouped(const wk_plan *plan, int step);
 
 /// Bytes of a tensor in padded bf16 rows.
 size_t wk_plan_padded_size(wk_shape shape);

@@ -136,6 +136,11 @@ wk_status wk_program_download(const wk_program *p, wk_tensor x, void *bytes, siz
                               size, err);
 }
 
+const char *wk_program_slow_path(const wk_program *p)
+{
+    return p->plan->slow_path;
+}
+
 wk_program_stats wk_program_get_stats(const wk_program *p)
 {
     return (wk_program_stats){.nodes = p->plan->node_count,

@@ -61,6 +61,8 @@ typedef struct wk_program_stats {
     size_t temporaries; // placed blocks
 } wk_program_stats;
 wk_program_stats wk_program_get_stats(const wk_program *program);
+/// Why the backend cannot run it as fast as it would other sizes, for users; "" where it can.
+const char *wk_program_slow_path(const wk_program *program);
 
 /// Measures every node from now on, or no longer; starting clears what was measured.
 wk_status wk_program_trace(wk_program *program, bool on, wk_error *err);

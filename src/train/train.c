@@ -198,6 +198,12 @@ static void announce(const run *r)
                     "learner and replay may need %.0f MiB, and the system lets this process have "
                     "%.0f (control group); ask for more, or lower replay.capacity",
                     ceil((double)(needed + replay.bytes_limit) / MIB), floor((double)limit / MIB));
+    wk_learner *learner = wk_trainer_learner(r->trainer);
+    const char *slow = wk_program_slow_path(wk_learner_model_program(learner));
+    if (!*slow) slow = wk_program_slow_path(wk_learner_program(learner));
+    if (*slow)
+        wk_log_line(log_of(r), WK_LOG_WARN,
+                    "updates take longer on the GPU than these sizes would suggest: %s", slow);
     const char *trouble = wk_trainer_resume_trouble(r->trainer);
     if (*trouble)
         wk_log_line(log_of(r), WK_LOG_WARN,

@@ -174,6 +174,22 @@ static void the_benches_have_the_sizes_of_the_presets(void **state)
     }
 }
 
+// Kernels are compiled for the presets' models, in their order, and no others.
+static void the_models_of_the_kernels_are_the_presets(void **state)
+{
+    (void)state;
+    int count = 0;
+#define MODEL(preset, h, d, g, c, forward, backward)                                               \
+    {                                                                                              \
+        const bench_preset *p = &bench_presets[count++];                                           \
+        assert_string_equal(p->name, #preset);                                                     \
+        assert_true(p->hidden == (h) && p->deter == (d) && p->stoch == (g) && p->classes == (c));  \
+    }
+#include "tensor/cuda/passes/model_sizes.def"
+#undef MODEL
+    assert_int_equal(count, BENCH_PRESETS);
+}
+
 // A θ of the domain as curriculum.theta takes it.
 static void name_hardest(const wk_domain *domain, char *text)
 {
@@ -267,6 +283,7 @@ int main(void)
         cmocka_unit_test(the_learners_own_defaults_are_the_papers_for_the_terrain),
         cmocka_unit_test(a_text_with_choices_is_its_place_in_the_learner_and_checked),
         cmocka_unit_test(the_benches_have_the_sizes_of_the_presets),
+        cmocka_unit_test(the_models_of_the_kernels_are_the_presets),
         cmocka_unit_test(every_domain_and_rule_has_a_block_and_every_combination_is_possible),
         cmocka_unit_test(quick_decides_before_its_first_snapshot),
         cmocka_unit_test(every_block_applies),

@@ -130,7 +130,7 @@ static void a_join_exists_as_its_parts_do(void **state)
         join j = open_join(layers, false);
         wk_plan *plan = plan_of(&j.e);
         assert_int_equal(plan->formats[j.all.id], WK_FORMAT_BF16);
-        assert_int_equal(plan->places[j.all.id].region, WK_REGION_BF16);
+        assert_int_equal(plan->places[j.all.id].offset, WK_NOWHERE);
         for (int i = 0; i < 3; i++)
             assert_int_equal(plan->formats[j.parts[i].id], WK_FORMAT_BF16);
         wk_plan_destroy(plan);

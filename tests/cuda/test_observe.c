@@ -6,7 +6,6 @@
 #include "model/rssm.h"
 #include "support/backend.h"
 #include "support/check.h"
-#include "tensor/cuda/passes/recurrence.h"
 #include "tensor/program.h"
 #include "tensor/program_internal.h"
 
@@ -151,24 +150,6 @@ static double distance(const float *ours, const float *truth, size_t count, int 
     return sqrt(off / all);
 }
 
-// How many steps of a recurrence the backend can find, there and back: that the kernel is what
-// runs.
-static int steps_found(const wk_plan *plan)
-{
-    int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use), steps = 0;
-    wk_recurrence *r = malloc(sizeof *r);
-    assert_true(last_use && r);
-    wk_recurrence_last_use(plan, last_use);
-    for (int step = 0; step < (int)plan->node_count; step++) {
-        if (!wk_recurrence_find(plan, last_use, step, r)) continue;
-        steps += r->count;
-        step = r->end;
-    }
-    free(r);
-    free(last_use);
-    return steps;
-}
-
 static void check_sizes(int size, int classes, int rows)
 {
     wk_error err = {0};
@@ -177,7 +158,7 @@ static void check_sizes(int size, int classes, int rows)
     assert_ok(wk_backend_cpu_create(NULL, &cpu, &err));
     assert_ok(test_cuda_create(true, &gpu, &err));
     observation truth = observe(cpu, &c), ours = observe(gpu, &c), again = observe(gpu, &c);
-    assert_int_equal(steps_found(ours.program->plan), 2 * STEPS);
+    assert_int_equal(ours.program->plan->groups.count, 2); // the kernel is what runs, both ways
     bool same[16];
     int found = 0;
     for (int i = 0; i < RESULTS; i++) {

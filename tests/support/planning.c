@@ -1,9 +1,7 @@
 #include "support/planning.h"
 #include "support/check.h"
-#include "tensor/cuda/passes/formats.h"
-#include "tensor/cuda/passes/lazy.h"
+#include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/cuda/passes/recurrence.h"
-#include "tensor/cuda/passes/side_stream.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
@@ -24,24 +22,19 @@ void planning_find_recurrences(wk_plan *plan)
     free(last_use);
 }
 
+const wk_cuda_limits planning_limits = {
+    .capability = 90, .processors = 132, .shared_memory = 227 << 10, .bf16 = true};
+
 static wk_status group(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
-    (void)err;
-    planning_find_recurrences(plan);
-    assert_true(wk_plan_find_lazy(plan));
-    for (size_t step = 0; step < plan->node_count; step++)
-        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    assert_true(wk_plan_defer_weight_grads(plan, WK_BRANCHES - 1) >= 0);
-    return WK_OK;
+    return wk_cuda_choose_groups(&planning_limits, plan, err);
 }
 
 static wk_status store(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
-    (void)err;
-    assert_true(wk_plan_choose_formats(plan));
-    return WK_OK;
+    return wk_cuda_choose_formats(&planning_limits, plan, err);
 }
 
 static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
@@ -112,38 +105,24 @@ typedef struct range {
     size_t begin, end; // bytes of the temporaries
 } range;
 
-static range rows_of(const wk_plan *plan, int root)
-{
-    wk_shape shape = wk_info(plan->graph, root)->type.shape;
-    size_t cols = wk_shape_width(shape), rows = wk_shape_count(shape) / cols;
-    size_t begin = plan->places[root].offset, size = rows * ((cols + 7) / 8 * 8) * 2;
-    assert_int_equal(wk_plan_padded_size(shape), size);
-    return (range){begin, begin + size};
-}
-
 // Where a tensor lies among the temporaries, in each of its formats; returns how many there are.
 static int ranges_of(const wk_plan *plan, int tensor, range out[2])
 {
     const wk_tensor_info *info = wk_info(plan->graph, tensor);
-    size_t size = wk_type_size(info->type), offset = plan->places[tensor].offset;
+    wk_place place = plan->places[tensor];
+    size_t size = wk_type_size(info->type), half = size / 2;
     unsigned formats = plan->formats[info->root];
     int count = 0;
-    if (plan->places[tensor].of) return 0;
+    if (place.of) return 0;
     if (formats == WK_FORMAT_PADDED_BF16) {
-        out[count++] = rows_of(plan, info->root);
-    } else if (plan->places[tensor].region == WK_REGION_BF16) {
-        assert_int_equal(formats, WK_FORMAT_BF16);
-        out[count++] = (range){offset / 2, (offset + size) / 2};
-    } else {
-        size_t copy = wk_plan_copies(plan) + offset / 2;
-        if (formats & WK_FORMAT_F32) out[count++] = (range){offset, offset + size};
-        if (formats & WK_FORMAT_BF16) {
-            assert_true(offset + size <= plan->copied_size);
-            out[count++] = (range){copy, copy + size / 2};
-        }
+        size_t cols = wk_shape_width(info->type.shape), rows = size / sizeof(float) / cols;
+        half = rows * ((cols + 7) / 8 * 8) * 2;
+        assert_int_equal(wk_plan_padded_size(info->type.shape), half);
     }
+    if (formats & WK_FORMAT_F32) out[count++] = (range){place.offset, place.offset + size};
+    if (formats != WK_FORMAT_F32) out[count++] = (range){place.bf16, place.bf16 + half};
     for (int i = 0; i < count; i++)
-        assert_true(out[i].end <= plan->temporary_size);
+        assert_true(out[i].begin != WK_NOWHERE && out[i].end <= plan->temporary_size);
     return count;
 }
 

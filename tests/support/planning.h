@@ -3,8 +3,11 @@
 #ifndef WK_TESTS_PLANNING_H
 #define WK_TESTS_PLANNING_H
 
+#include "tensor/cuda/passes/limits.h"
 #include "tensor/plan.h"
 
+/// What the backend says of its device.
+extern const wk_cuda_limits planning_limits;
 /// Buffers have addresses but no memory; programs can be compiled but do nothing.
 extern wk_backend planning_backend;
 

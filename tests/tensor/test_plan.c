@@ -594,8 +594,8 @@ static void bf16_and_float32_use_the_same_memory_in_turn(void **state)
     wk_graph_output(e.g, wk_graph_mean_all(e.g, c));
     wk_plan *plan = plan_with_forms(&e, a, WK_FORMAT_BF16, WK_FORMAT_F32, WK_FORMAT_BF16);
     // c lies where a was.
-    assert_int_equal(place_of(plan, c)->region, WK_REGION_BF16);
-    assert_int_equal(place_of(plan, c)->offset, place_of(plan, a)->offset);
+    assert_int_equal(place_of(plan, c)->offset, WK_NOWHERE);
+    assert_int_equal(place_of(plan, c)->bf16, place_of(plan, a)->bf16);
     wk_plan_destroy(plan);
     engine_close(&e);
 }
@@ -616,7 +616,7 @@ static void a_result_in_another_form_still_takes_its_operand_s_place(void **stat
     engine_close(&e);
 }
 
-static void names_lead_to_places_in_the_temporaries(void **state)
+static void every_format_has_a_place_of_its_own(void **state)
 {
     (void)state;
     engine e = engine_open(1);
@@ -625,15 +625,21 @@ static void names_lead_to_places_in_the_temporaries(void **state)
     wk_tensor rows = wk_graph_slice(e.g, b, 0, 3, 2), c = wk_graph_matmul(e.g, rows, a);
     wk_graph_output(e.g, c);
     wk_plan *plan = plan_with_forms(&e, a, WK_FORMAT_BF16, WK_FORMAT_BF16, WK_FORMAT_F32);
-    uintptr_t name_a = (uintptr_t)wk_plan_address(plan, a.id);
-    uintptr_t name_b = (uintptr_t)wk_plan_address(plan, b.id);
-    assert_true(name_a >= WK_PLAN_NAMES && name_b >= WK_PLAN_NAMES);
-    size_t at_a = (name_a - WK_PLAN_NAMES) / 2, at_b = (name_b - WK_PLAN_NAMES) / 2;
-    assert_true(at_a % 64 == 0 && at_b % 64 == 0);
-    assert_true(at_a + 512 <= at_b || at_b + 512 <= at_a);
-    assert_true(at_a + 512 <= plan->temporary_size && at_b + 512 <= plan->temporary_size);
-    // A view's name is as many floats further as the view begins.
-    assert_int_equal((uintptr_t)wk_plan_address(plan, rows.id), name_b + 3 * 16 * sizeof(float));
+    const wk_place *in_a = place_of(plan, a), *in_b = place_of(plan, b);
+    assert_true(in_a->offset == WK_NOWHERE && in_b->offset == WK_NOWHERE);
+    assert_true(in_a->bf16 % 64 == 0 && in_b->bf16 % 64 == 0);
+    assert_true(in_a->bf16 + 512 <= in_b->bf16 || in_b->bf16 + 512 <= in_a->bf16);
+    assert_true(in_a->bf16 + 512 <= plan->temporary_size);
+    assert_true(in_b->bf16 + 512 <= plan->temporary_size);
+    assert_int_equal(place_of(plan, rows)->bf16, in_b->bf16 + 3 * 16 * 2);
+    assert_int_equal(place_of(plan, c)->bf16, WK_NOWHERE);
+    assert_int_equal(place_of(plan, x)->bf16, WK_NOWHERE);
+    wk_plan_destroy(plan);
+    plan = plan_with_forms(&e, a, WK_FORMAT_F32, WK_FORMAT_F32 | WK_FORMAT_BF16, WK_FORMAT_F32);
+    in_b = place_of(plan, b);
+    assert_true(in_b->offset + 1024 <= in_b->bf16);
+    assert_int_equal(place_of(plan, rows)->offset, in_b->offset + 3 * 16 * 4);
+    assert_int_equal(place_of(plan, rows)->bf16, in_b->bf16 + 3 * 16 * 2);
     wk_plan_destroy(plan);
     engine_close(&e);
 }
@@ -661,7 +667,7 @@ int main(void)
         cmocka_unit_test(a_temporary_takes_the_memory_of_its_formats),
         cmocka_unit_test(bf16_and_float32_use_the_same_memory_in_turn),
         cmocka_unit_test(a_result_in_another_form_still_takes_its_operand_s_place),
-        cmocka_unit_test(names_lead_to_places_in_the_temporaries),
+        cmocka_unit_test(every_format_has_a_place_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,76 +209,13 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn 
     return true;
 }
 
-static bool term_fits(const wk_hopper_term *t)
-{
-    return aligned(t->a) && aligned(t->b) && t->row_a % 8 == 0 && t->row_b % 8 == 0 &&
-           t->stride_a % 8 == 0 && t->stride_b % 8 == 0 && t->k > 0;
-}
-
-static bool fits(const wk_cuda_call *c, const wk_hopper_product *p)
-{
-    if (!c->hopper || c->precision != WK_CUDA_BF16) return false;
-    for (int i = 0; i < p->terms; i++)
-        if (!term_fits(&p->term[i])) return false;
-    bool plain = !p->bias && p->activation == WK_IDENTITY && !p->y.x && !p->y.half && !p->out.half;
-    bool whole = p->n % 8 == 0 && p->stride_bias % 4 == 0 && aligned(p->bias) && aligned(p->add) &&
-                 p->out.aligned8() && p->y.aligned8();
-    bool known = (p->activation == WK_IDENTITY || p->activation == WK_ELU) &&
-                 (p->slope == WK_IDENTITY || p->slope == WK_ELU);
-    bool even =
-        plain && p->n % 2 == 0 && (uintptr_t)p->out.x % 8 == 0 && (uintptr_t)p->add % 8 == 0;
-    size_t stacks = p->reduce ? 1 : p->stacks;
-    return known && (whole || even) && p->m > 0 && !(p->reduce && p->terms > 1) &&
-           stacks * p->m * p->n < (size_t)1 << 34;
-}
-
-// The time of a shape in cycles, about: rounds over the processors, each limited by the tensor
-// cores or by the copying, and the writing of a tile.
-static double cost(const wk_hopper_product *p, int groups, int n, int processors)
-{
-    size_t blocks = 0, rows = (size_t)(CLUSTER * 64 * groups);
-    for (int i = 0; i < p->terms; i++)
-        blocks += (p->term[i].k + K_BLOCK - 1) / K_BLOCK;
-    if (p->reduce) blocks *= p->stacks;
-    size_t tiles = (p->m + rows - 1) / rows * ((p->n + (size_t)n - 1) / (size_t)n) *
-                   (p->reduce ? 1 : p->stacks);
-    size_t clusters = (size_t)processors / CLUSTER, rounds = (tiles + clusters - 1) / clusters;
-    double multiplying = 2.0 * groups * n, copying = (64.0 * groups + n) * 128 / 45;
-    double block = multiplying > copying ? multiplying : copying;
-    return (double)rounds * ((double)blocks * block + 600 + 0.06 * 64 * groups * n);
-}
-
-// The shapes of tiles that pass by: warpgroups and columns.
-enum { PASSING = WK_HOPPER_TILES - 1 };
-static const int TILES[PASSING][2] = {{2, 208}, {1, 208}, {1, 80}};
-
-static int best_tile(const wk_hopper_product *p, int processors)
-{
-    int best = 1;
-    for (int i = 2; i <= PASSING; i++)
-        if (cost(p, TILES[i - 1][0], TILES[i - 1][1], processors) <
-            cost(p, TILES[best - 1][0], TILES[best - 1][1], processors))
-            best = i;
-    return best;
-}
-
-// Whether weights are worth keeping: where there is a tile of rows for every other pair of
-// multiprocessors, and few columns are padding.
-static bool resident(const wk_hopper_product *p, int processors)
-{
-    enum { ROWS = 64, FEWEST_COLUMNS = 320 };
-    size_t tiles = (p->m + ROWS - 1) / ROWS * p->stacks;
-    return wk_hopper_fits_resident(p) && p->n >= FEWEST_COLUMNS &&
-           2 * tiles >= (size_t)(processors / CLUSTER);
-}
-
 template <bool K_MAJOR>
 static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call)
 {
-    switch (p->tile ? p->tile : best_tile(p, c->processors)) {
-    case 1:
+    switch (p->tile) {
+    case WK_TILE_128X208:
         return launch<2, 208, K_MAJOR>(c, p, call);
-    case 2:
+    case WK_TILE_64X208:
         return launch<1, 208, K_MAJOR>(c, p, call);
     default:
         return launch<1, 80, K_MAJOR>(c, p, call);
@@ -287,11 +224,7 @@ static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, encod
 
 bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p)
 {
-    if (!fits(c, p)) return false;
-    if (p->tile == WK_HOPPER_TILES)
-        return wk_hopper_fits_resident(p) && wk_hopper_multiply_resident(c, p);
-    if (p->tile == 0 && resident(p, c->processors) && wk_hopper_multiply_resident(c, p))
-        return true;
+    if (p->tile == WK_TILE_RESIDENT) return wk_hopper_multiply_resident(c, p);
     encode_fn *call = find_encode();
     if (!call) return false;
     return p->transpose_b ? launch_tile<true>(c, p, call) : launch_tile<false>(c, p, call);

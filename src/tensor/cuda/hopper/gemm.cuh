@@ -27,14 +27,12 @@ typedef struct wk_hopper_product {
     wk_in y;                  // both NULL: no slope
     wk_activation slope;      // WK_IDENTITY or WK_ELU, of y
     wk_out out;
-    int tile; // 0, or one of the shapes 1 ... WK_HOPPER_TILES instead of the one estimated best;
-              // the last is the one with resident weights
+    wk_gemm_tile tile;
 } wk_hopper_product;
 
-enum { WK_HOPPER_TILES = 4 };
-
-/// Launches the product; false, having done nothing, where device, sizes or alignment do not allow
-/// it.
+/// Launches the product, which has what the guard of fusion.c asks for: operands and results at 16
+/// bytes, and few terms and columns for resident weights. False, having done nothing, where the
+/// driver makes no tensor map.
 bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p);
 
 #endif

@@ -20,6 +20,9 @@ enum {
     THREADS = 128 * (GROUPS + 1),
 };
 
+static_assert(STEPS_MAX * K_STEP == WK_RESIDENT_TERMS_MAX, "as the choice of a tile has it");
+static_assert(CLUSTER * COLS == WK_RESIDENT_COLUMNS_MAX, "as the choice of a tile has it");
+
 struct resident_job {
     CUtensorMap a, y;
     CUtensorMap block[2], step[2]; // of b: boxes of a block of terms or of a step; the last box
@@ -303,12 +306,6 @@ static void launch(const wk_cuda_call *c, const resident_job &j)
 {
     launch_clusters(c, resident_kernel<K_MAJOR, KIND>, j.tiles, THREADS,
                     resident_room<K_MAJOR>::TOTAL, j);
-}
-
-bool wk_hopper_fits_resident(const wk_hopper_product *p)
-{
-    return p->terms == 1 && !p->reduce && p->term[0].k <= STEPS_MAX * K_STEP &&
-           p->n <= CLUSTER * COLS && kind_of(p) <= EPILOGUE_SLOPE;
 }
 
 bool wk_hopper_multiply_resident(const wk_cuda_call *c, const wk_hopper_product *p)

@@ -4,11 +4,8 @@
 
 #include "tensor/cuda/hopper/gemm.cuh"
 
-/// Whether a product whose operands the kernels of gemm.cuh can read has few enough terms and
-/// columns for resident weights, and a result in bf16 alone.
-bool wk_hopper_fits_resident(const wk_hopper_product *p);
-
-/// Puts such a product on the stream; false, having done nothing, where addresses do not allow it.
+/// Launches a product of few terms and columns with a result in bf16 alone; as
+/// wk_hopper_multiply.
 bool wk_hopper_multiply_resident(const wk_cuda_call *c, const wk_hopper_product *p);
 
 #endif

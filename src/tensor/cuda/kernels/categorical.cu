@@ -239,11 +239,11 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
 static bool sample_many(const wk_cuda_call *c, wk_rows r)
 {
     enum { MANY = 4096 };
-    void (*kernel)(unsigned, uint64_t, const void *, const float *, wk_out, float *) =
-        r.cols == 32   ? sample_kernel<32>
-        : r.cols == 24 ? sample_kernel<24>
-        : r.cols == 16 ? sample_kernel<16>
-                       : NULL;
+    void (*kernel)(unsigned, uint64_t, const void *, const float *, wk_out, float *) = NULL;
+#define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
+    if (r.cols == classes) kernel = sample_kernel<classes>;
+#include "tensor/cuda/passes/model_sizes.def"
+#undef MODEL
     wk_out onehot = wk_call_store(c, 0);
     bool aligned = ((uintptr_t)c->in[0] | (uintptr_t)c->out[1]) % 16 == 0 && onehot.aligned4();
     if (!kernel || r.rows < MANY || !aligned) return false;

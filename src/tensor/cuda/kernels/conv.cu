@@ -119,6 +119,13 @@ static void collect_block(const wk_cuda_call *c, const wk_conv_sizes *z, unsigne
         collect(c, z, images, x, (float *)patches);
 }
 
+// Patches as an operand.
+static wk_in collected(const wk_cuda_call *c, const void *patches)
+{
+    return in_bf16(c) ? wk_in{NULL, (const __nv_bfloat16 *)patches}
+                      : wk_in{(const float *)patches, NULL};
+}
+
 // Bytes of a collected number.
 static size_t patch_width(const wk_cuda_call *c)
 {
@@ -159,7 +166,7 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
 
 // y = act(conv(x, w) + bias): large to small, one stack member. This and the next say whether a
 // slope that was fused is taken too.
-static bool convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x, const float *w,
+static bool convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
                      const float *bias, float *y)
 {
     if (wk_cuda_conv_planes(c, z, x, bias)) return true;
@@ -175,10 +182,10 @@ static bool convolve(const wk_cuda_call *c, const wk_conv_sizes *z, const float 
     for (unsigned first = 0; first < z->batch; first += block) {
         unsigned images = z->batch - first < block ? z->batch - first : block;
         float *out = y + first * z->small_count;
-        collect_block(c, z, images, x + first * z->large_count, patches);
+        collect_block(c, z, images, x.x + first * z->large_count, patches);
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->small_c, z->patch);
         p.half_a = in_bf16(c);
-        (void)wk_cuda_gemm(c, &p, patches, w, out);
+        (void)wk_cuda_gemm(c, &p, collected(c, patches), w, out);
         finish(c, images * z->small_count, z->small_c, bias, out);
     }
     return false;
@@ -240,8 +247,8 @@ static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigne
 }
 
 // y = act(transposed conv(x, w) + bias): small to large, one stack member.
-static bool convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                                const float *w, const float *bias, float *y)
+static bool convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
+                                const float *bias, float *y)
 {
     if (wk_cuda_deconv_planes(c, z, x, bias)) return true;
     if (wk_cuda_deconv_direct(c, z, x, w, bias, y)) return false;
@@ -281,7 +288,7 @@ static weight_cut cut_weights(const wk_cuda_call *c, const wk_conv_sizes *z, uns
 
 // Adds (or begins) the sums of `groups` groups of `images` images each.
 static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned groups,
-                        unsigned images, const void *patches, const float *small, bool accumulate,
+                        unsigned images, const void *patches, wk_in small, bool accumulate,
                         float *sums)
 {
     if (groups == 0 || images == 0) return;
@@ -293,12 +300,12 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
     p.stride_b = p.k * z->small_c;
     p.stride_c = z->weights;
     p.accumulate = accumulate;
-    (void)wk_cuda_gemm(c, &p, patches, small, sums);
+    (void)wk_cuda_gemm(c, &p, collected(c, patches), small, sums);
 }
 
 // dw from the large side and the small side, one stack member.
-static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                             const float *y, float *dw)
+static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in y,
+                             float *dw)
 {
     if (wk_cuda_rgb_weights_planes(c, z, x, y, dw) || wk_cuda_conv_weights_direct(c, z, x, y, dw))
         return;
@@ -317,8 +324,8 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, cons
     for (unsigned first = 0; first < z->batch; first += block) {
         unsigned images = z->batch - first < block ? z->batch - first : block;
         unsigned groups = images / cut.images, done = groups * cut.images;
-        const float *small = y + first * z->small_count;
-        collect_block(c, z, images, x + first * z->large_count, patches);
+        wk_in small = y + first * z->small_count;
+        collect_block(c, z, images, x.x + first * z->large_count, patches);
         sum_weights(c, z, groups, cut.images, patches, small, first > 0, sums);
         // What is left of the last block is less than a group; it goes to the first sum.
         sum_weights(c, z, 1, images - done, (char *)patches + done * image * patch_width(c),
@@ -327,8 +334,8 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, cons
     if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
 }
 
-typedef bool conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                           const float *w, const float *bias, float *y);
+typedef bool conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
+                           const float *bias, float *y);
 
 // Runs one of the two directions for every stack member.
 static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
@@ -340,31 +347,9 @@ static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
     const float *bias = wk_call_in(c, 2);
     bool sloped = false; // one member's at most: a fused call has no stack
     for (size_t s = 0; s < stacks; s++)
-        sloped = f(c, &z, wk_call_in(c, 0) + s * dx, wk_call_in(c, 1) + s * z.weights,
+        sloped = f(c, &z, wk_call_operand(c, 0) + s * dx, wk_call_operand(c, 1) + s * z.weights,
                    bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL, wk_call_out(c, 0) + s * dy);
-    if (c->fused && !sloped) wk_cuda_call_bias_act_grad(c + 1);
-}
-
-// Whether a call takes the slope of ELU in the place of an image's gradient, and sums its columns.
-static bool slopes(const wk_cuda_call *c, const wk_cuda_call *gradient)
-{
-    if (c->node->op != WK_OP_bias_act_grad || c->chained) return false;
-    bool image = gradient->node->op == WK_OP_conv_dx || gradient->node->op == WK_OP_deconv_dx;
-    return image && c->precision == WK_CUDA_BF16 && c->node->attrs.bias_act.activation == WK_ELU &&
-           c->node->attrs.bias_act.stack == 1 && c->in[0] == gradient->out[0] &&
-           c->out[0] == gradient->out[0] &&
-           wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == gradient->node->outputs &&
-           wk_call_count(c) == wk_call_count(gradient) &&
-           wk_call_input_shape(gradient, 0).rank == 4;
-}
-
-void wk_cuda_fuse_slope(wk_cuda_call *calls, size_t count)
-{
-    for (size_t i = 0; i + 1 < count; i++) {
-        if (!slopes(&calls[i + 1], &calls[i])) continue;
-        calls[i].fused = 1;
-        calls[i + 1].skipped = true;
-    }
+    if (c->following && !sloped) wk_cuda_call_bias_act_grad(c + 1);
 }
 
 void wk_cuda_call_conv(const wk_cuda_call *c)
@@ -392,7 +377,7 @@ void wk_cuda_call_conv_dw(const wk_cuda_call *c)
     wk_shape large = wk_call_input_shape(c, 0);
     const wk_conv_sizes z =
         wk_conv_measure(large, wk_call_output_shape(c, 0), c->node->attrs.conv.stride);
-    const float *x = wk_call_in(c, 0), *y = wk_call_in(c, 1);
+    wk_in x = wk_call_operand(c, 0), y = wk_call_operand(c, 1);
     for (size_t s = 0; s < stacks_of(large); s++)
         convolve_weights(c, &z, x + s * z.batch * z.large_count, y + s * z.batch * z.small_count,
                          wk_call_out(c, 0) + s * z.weights);

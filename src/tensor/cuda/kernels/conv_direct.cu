@@ -71,11 +71,10 @@ static const __nv_bfloat16 *four_weights(const wk_cuda_call *c, const wk_conv_si
     return y;
 }
 
-static const __nv_bfloat16 *large_side(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                       const float *x)
+static const __nv_bfloat16 *large_side(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x)
 {
     if (z->large_c != WK_CONV_RGB) return wk_cuda_half(c, x, z->batch * z->large_count);
-    return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x);
+    return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x.x);
 }
 
 static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const float *bias, float *y)
@@ -115,14 +114,14 @@ static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
     j->half = out.half;
 }
 
-bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                         const float *w, const float *bias, float *y)
+bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
+                         const float *bias, float *y)
 {
     if (!suits(c, z, false, y)) return false;
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, bias, y);
     j.left = large_side(c, z, x);
-    j.right = z->large_c == WK_CONV_RGB ? four_weights(c, z, w) : wk_cuda_half(c, w, z->weights);
+    j.right = z->large_c == WK_CONV_RGB ? four_weights(c, z, w.x) : wk_cuda_half(c, w, z->weights);
     if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->small_count, &j);
     choose_store(&j, z->small_c);
@@ -130,8 +129,8 @@ bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
     return true;
 }
 
-bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                           const float *w, const float *bias, float *y)
+bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
+                           const float *bias, float *y)
 {
     if (!suits(c, z, true, y)) return false;
     conv_job j = job_of(c, z, bias, y);
@@ -166,8 +165,8 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     });
 }
 
-bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
-                                 const float *small, float *dw)
+bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in large,
+                                 wk_in small, float *dw)
 {
     const unsigned blocks = 4 * (unsigned)c->processors;
     if (!suits(c, z, false, dw)) return false;

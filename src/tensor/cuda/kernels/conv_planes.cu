@@ -172,8 +172,8 @@ static bool choose_result(const wk_cuda_call *c, wk_planes *j)
 {
     wk_activation act = c->node->attrs.conv.activation;
     j->elu = act == WK_ELU;
-    j->sloped = c->fused;
-    j->out = wk_call_store(c + c->fused, 0);
+    j->sloped = c->following;
+    j->out = wk_call_store(c + c->following, 0);
     if (j->sloped) j->slope = wk_call_load(c + 1, 1);
     if (!j->out.aligned8() || !j->slope.aligned8()) return false;
     if (j->result_c == WK_CONV_RGB) return act == WK_IDENTITY && !j->sloped;
@@ -211,8 +211,7 @@ static bool choose_copy(wk_planes *j, unsigned taps, unsigned reserved)
 
 enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the weights of the kernels take
 
-bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
-                         const float *bias)
+bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, const float *bias)
 {
     bool coloured = is_coloured(z);
     if (!suits(c, z, z->batch * z->small_count) || !(coloured || z->large_c % TERMS == 0))
@@ -230,7 +229,7 @@ bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
     if (!choose_copy(&j, taps_of(z, 0), STAGES_BYTES) || !mostly_inside(z, j.x.width) ||
         !choose_result(c, &j))
         return false;
-    j.x.from = coloured ? four_colours(c, z, x) : wk_cuda_half(c, x, z->batch * z->large_count);
+    j.x.from = coloured ? four_colours(c, z, x.x) : wk_cuda_half(c, x, z->batch * z->large_count);
     if (!aligned(j.x.from)) return false;
     lay_out_weights(c, z, false, &j);
     make_totals(c, &j);
@@ -239,7 +238,7 @@ bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const fl
     return true;
 }
 
-bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *x,
+bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x,
                            const float *bias)
 {
     bool coloured = is_coloured(z);
@@ -268,8 +267,8 @@ bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     return true;
 }
 
-bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, const float *large,
-                                const float *small, float *dw)
+bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in large,
+                                wk_in small, float *dw)
 {
     unsigned taps = z->kernel / 2;
     if (!suits(c, z, z->weights) || !is_coloured(z) ||
@@ -279,7 +278,7 @@ bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, c
     j.x = large_colours(z);
     j.small = wk_cuda_half(c, small, z->batch * z->small_count);
     if (!aligned(j.small)) return false;
-    j.x.from = four_colours(c, z, large);
+    j.x.from = four_colours(c, z, large.x);
     j.small_side = z->small;
     j.small_c = z->small_c;
     j.groups = (unsigned)c->processors;

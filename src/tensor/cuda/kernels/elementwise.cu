@@ -41,8 +41,8 @@ static bool add_few(const wk_cuda_call *c)
         x[i] = (const float4 *)c->in[i];
         fits = aligned4(x[i]);
     }
-    if (!fits || !aligned4(c->out[0])) return false;
     wk_out y = wk_call_store(c, 0);
+    if (!fits || !y.aligned4()) return false;
     const float4 *a = x[0], *b = x[1], *d = x[2], *e = x[3];
     wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
         float4 sum = a[i];

@@ -23,6 +23,7 @@ static void round_to_half(const wk_cuda_call *c, size_t n, const float *x, __nv_
 // from matrix to matrix (0 when there is one).
 typedef struct operand {
     const void *x;
+    wk_in from; // before it is rounded
     size_t matrices, rows, cols, row, stride;
 } operand;
 
@@ -47,7 +48,7 @@ static __nv_bfloat16 *half_scratch(const wk_cuda_call *c, size_t n)
 
 static void round_padded(const wk_cuda_call *c, operand *m)
 {
-    const float *x = (const float *)m->x;
+    const float *x = m->from.x;
     unsigned cols = (unsigned)m->cols, row = (unsigned)padded(m->cols);
     size_t rows = m->matrices * m->rows;
     __nv_bfloat16 *y = half_scratch(c, rows * row);
@@ -69,37 +70,25 @@ static void round_padded(const wk_cuda_call *c, operand *m)
     m->stride = m->stride ? m->rows * row : 0;
 }
 
-// Rows that were laid out padded.
-static bool take_padded(const wk_cuda_call *c, operand *m)
-{
-    for (int i = 0; i <= 1 && c->node->op == WK_OP_matmul; i++) {
-        if (c->in[i] != m->x || !wk_cuda_is_padded(c, i)) continue;
-        m->row = padded(m->cols);
-        m->stride = m->stride ? m->rows * m->row : 0;
-        return true;
-    }
-    return false;
-}
-
-// Replaces floats by their bf16 copy: in the shadow of their buffer, where it may be up to date
-// already, or in scratch memory if they lie there themselves.
+// Replaces floats by their bf16 copy: in its own place, where it may be up to date already, or in
+// scratch memory where there is none. What exists in bf16 alone has rows of whole 16 bytes.
 static void round_operand(const wk_cuda_call *c, operand *m)
 {
-    if (take_padded(c, m)) return;
-    if (m->cols % ROW_UNIT != 0 && is_dense(m)) {
+    const float *x = m->from.x;
+    size_t n = m->matrices * m->rows * m->cols;
+    __nv_bfloat16 *y = (__nv_bfloat16 *)m->from.half;
+    if (!x) {
+        m->row = padded(m->cols);
+        m->stride = m->stride ? m->rows * m->row : 0;
+    } else if (m->cols % ROW_UNIT != 0 && is_dense(m)) {
         round_padded(c, m);
         return;
-    }
-    const float *x = (const float *)m->x;
-    size_t n = m->matrices * m->rows * m->cols;
-    __nv_bfloat16 *y = wk_cuda_shadow(c->context, x);
-    wk_cuda_span span = {(const char *)x, (const char *)(x + n)};
-    if (!y) {
+    } else if (!y) {
         y = half_scratch(c, n);
         round_to_half(c, n, x, y);
-    } else if (!wk_cuda_is_fresh(c->context, span)) {
+    } else if (!wk_cuda_is_fresh(c->context, {y, y + n})) {
         round_to_half(c, n, x, y);
-        wk_cuda_refreshed(c->context, span);
+        wk_cuda_refreshed(c->context, {y, y + n});
     }
     m->x = y;
 }
@@ -173,34 +162,18 @@ static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, oper
     p->stacks = 1;
 }
 
-const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, size_t rows,
-                                       size_t cols, size_t *row)
+const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, size_t rows, size_t cols,
+                                       size_t *row)
 {
-    operand m = {x, 1, rows, cols, cols, 0};
+    operand m = {NULL, x, 1, rows, cols, cols, 0};
     round_operand(c, &m);
     *row = m.row;
     return (const __nv_bfloat16 *)m.x;
 }
 
-const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n)
+const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, wk_in x, size_t n)
 {
     return wk_cuda_half_rows(c, x, 1, n, &n);
-}
-
-// Joins a stack into one product where the operands lie so that they make one: along the rows when
-// b is shared, along the sum when the products are added up.
-wk_cuda_product wk_cuda_joined(wk_cuda_product p)
-{
-    if (p.stacks <= 1) return p;
-    if (p.stride_b == 0 && p.stride_a == p.m * p.k && !p.transpose_a && p.stride_c == p.m * p.n) {
-        p.m *= p.stacks;
-        p.stacks = 1;
-    } else if (p.stride_c == 0 && p.transpose_a && !p.transpose_b && p.stride_a == p.m * p.k &&
-               p.stride_b == p.k * p.n) {
-        p.k *= p.stacks;
-        p.stacks = 1;
-    }
-    return p;
 }
 
 // Descriptions of one product for cublasLt.
@@ -229,8 +202,7 @@ template <class T> static void set(light *l, cublasLtMatmulDescAttributes_t name
     (void)cublasLtMatmulDescSetAttribute(l->how, name, &value, sizeof value);
 }
 
-// The library assumes 256-byte alignment unless told otherwise. A bf16 copy lies at half of its
-// original's place, so half of the address' alignment counts.
+// The library assumes 256-byte alignment unless told otherwise.
 static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name, const void *x)
 {
     uint32_t bytes = 16;
@@ -240,7 +212,7 @@ static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name, 
 }
 
 static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                     const operand *b, light *l)
+                     const operand *b, const void *result, light *l)
 {
     cudaDataType in = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     cudaDataType out = p->half_c ? CUDA_R_16BF : CUDA_R_32F;
@@ -260,8 +232,8 @@ static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const oper
                                                &c->context->workspace_size, sizeof(size_t));
     tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b->x);
     tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a->x);
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c->out[0]);
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c->out[0]);
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, result);
+    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, result);
     return l->a && l->b && l->c;
 }
 
@@ -282,7 +254,7 @@ static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, con
     light l = {};
     cublasLtMatmulHeuristicResult_t found = {};
     int count = 0;
-    bool done = describe(c, p, a, b, &l) &&
+    bool done = describe(c, p, a, b, out, &l) &&
                 !cublasLtMatmulAlgoGetHeuristic(c->context->light, l.how, l.a, l.b, l.c, l.c,
                                                 l.wish, 1, &found, &count) &&
                 count > 0 &&
@@ -307,10 +279,11 @@ static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const oper
     if (!c->context->status) c->context->status = status;
 }
 
-static operand operand_of(const void *x, size_t stacks, size_t stride, bool transposed, size_t rows,
+static operand operand_of(wk_in x, size_t stacks, size_t stride, bool transposed, size_t rows,
                           size_t cols)
 {
-    operand m = {x, stride ? stacks : 1, rows, cols, cols, stride};
+    const void *as_is = x.x ? (const void *)x.x : x.half;
+    operand m = {as_is, x, stride ? stacks : 1, rows, cols, cols, stride};
     if (transposed) {
         m.rows = cols;
         m.cols = m.row = rows;
@@ -383,10 +356,9 @@ static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t 
     });
 }
 
-bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const void *x, const void *y,
-                  void *out)
+bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, wk_in x, wk_in y, void *out)
 {
-    wk_cuda_product p = wk_cuda_joined(*given);
+    wk_cuda_product p = wk_product_joined(*given);
     operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
     operand b = operand_of(y, p.stacks, p.stride_b, p.transpose_b, p.k, p.n);
     if (c->precision == WK_CUDA_BF16) {
@@ -410,78 +382,53 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, const voi
     return true;
 }
 
-// The product together with the bias of its tail, by cublasLt.
-static bool multiply_layer(const wk_cuda_call *c, const wk_cuda_product *given)
+static wk_cuda_product product_of(const wk_cuda_call *c)
 {
-    const wk_cuda_call *tail = c->tail;
-    wk_cuda_product p = *given;
-    bool both = (tail->matrices & 1) && (tail->numbers & 1);
-    bool plain = tail->node->op == WK_OP_bias_act && wk_call_in(tail, 1) && !both &&
-                 tail->node->attrs.bias_act.activation == WK_IDENTITY;
-    if (!plain || p.accumulate || !p.stride_c) return false;
-    wk_shape bias = wk_call_input_shape(tail, 1);
-    p.bias = wk_call_in(tail, 1);
+    return wk_product_of(c->g, c->node);
+}
+
+// The product together with the bias of the next call; false where cublasLt has none.
+static bool multiply_layer(const wk_cuda_call *c)
+{
+    const wk_cuda_call *layer = c + 1;
+    wk_cuda_product p = product_of(c);
+    wk_shape bias = wk_call_input_shape(layer, 1);
+    p.bias = wk_call_in(layer, 1);
     p.stride_bias = wk_shape_count(bias) > p.n ? p.n : 0;
     void *out = c->out[0];
-    if (!(tail->numbers & 1)) {
+    if (!(layer->numbers & 1)) {
         p.half_c = true;
-        p.bias = wk_cuda_half(c, (const float *)p.bias, wk_shape_count(bias));
-        out = wk_cuda_shadow(c->context, (const float *)out);
+        p.bias = wk_cuda_half(c, wk_call_operand(layer, 1), wk_shape_count(bias));
+        out = c->out_bf16[0];
     }
-    if (!wk_cuda_gemm(c, &p, c->in[0], c->in[1], out)) return false;
-    if (p.half_c) (void)wk_call_store(tail, 0); // says that the copy is there
+    if (!wk_cuda_gemm(c, &p, wk_call_operand(c, 0), wk_call_operand(c, 1), out)) return false;
+    if (p.half_c) (void)wk_call_store(layer, 0); // says that the copy is there
     return true;
 }
 
-wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c)
+// Which products the library has with a bias it alone knows; without, the bias is another pass.
+void wk_cuda_gemm_biased(const wk_cuda_call *c)
 {
-    bool transpose_a = c->node->attrs.matmul.transpose_a;
-    bool transpose_b = c->node->attrs.matmul.transpose_b;
-    wk_matmul_sizes z = wk_matmul_measure(wk_call_input_shape(c, 0), wk_call_input_shape(c, 1),
-                                          transpose_a, transpose_b);
-    wk_cuda_product p = {};
-    p.stacks = (size_t)z.stack;
-    p.m = (size_t)z.m;
-    p.n = (size_t)z.n;
-    p.k = (size_t)z.k;
-    p.transpose_a = transpose_a;
-    p.transpose_b = transpose_b;
-    p.stride_a = z.shared_a ? 0 : p.m * p.k;
-    p.stride_b = z.shared_b ? 0 : p.k * p.n;
-    p.stride_c = c->node->attrs.matmul.reduce ? 0 : p.m * p.n;
-    p.accumulate = c->node->input_count > 2;
-    return p;
+    if (multiply_layer(c)) return;
+    wk_cuda_call_matmul(c);
+    c->context->emitted = 0; // of the result without its bias
+    wk_cuda_call_bias_act(c + 1);
 }
 
-static void finish(const wk_cuda_call *tail)
+void wk_cuda_begin_sum(const wk_cuda_call *c)
 {
-    tail->context->emitted = 0; // of the result before it is finished
-    if (tail->node->op == WK_OP_bias_act)
-        wk_cuda_call_bias_act(tail);
-    else
-        wk_cuda_call_act_grad(tail);
+    if (c->node->input_count > 2 && c->in[2] != c->out[0])
+        wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
 }
 
 void wk_cuda_call_matmul(const wk_cuda_call *c)
 {
-    wk_cuda_product p = wk_cuda_product_of(c);
-    if (wk_cuda_multiply_fused(c, &p)) return;
-    if (c->before) {
-        wk_cuda_call_matmul(c->before);
-        c->context->emitted = 0;
-    }
-    if (p.accumulate && c->in[2] != c->out[0])
-        wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
-    if (wk_cuda_skinny_gemm(c, &p)) {
-        if (c->tail) finish(c->tail);
-        return;
-    }
-    if (c->tail && multiply_layer(c, &p)) return;
+    wk_cuda_product p = product_of(c);
+    wk_cuda_begin_sum(c);
     void *out = c->out[0];
     if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
         p.half_c = true;
         out = wk_call_store(c, 0).half;
     }
-    (void)wk_cuda_gemm(c, &p, c->in[0], c->in[1], out);
-    if (c->tail) finish(c->tail);
+    (void)wk_cuda_gemm(c, &p, wk_call_operand(c, 0), wk_call_operand(c, 1), out);
 }

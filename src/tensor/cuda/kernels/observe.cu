@@ -1,17 +1,22 @@
 // What the sequence forward and backward have in common on the host: where their tensors lie.
 #include "tensor/cuda/kernels/observe_tiles.cuh"
 
-// The address of a tensor that a node of the chain reads: looked up where it is read.
-const float *wk_binding_read(const wk_binding *b, int step, wk_role role)
+// A tensor that a node of the chain reads: looked up where it is read.
+static wk_in find_operand(const wk_binding *b, int step, wk_role role)
 {
     int tensor = b->r->step[step].tensor[role];
     for (int at = b->r->begin; tensor && at <= b->r->end; at++) {
         const wk_cuda_call *c = &b->calls[at];
         const int *inputs = wk_node_inputs(c->g, c->node);
         for (int i = 0; i < c->node->input_count; i++)
-            if (inputs[i] == tensor) return (const float *)c->in[i];
+            if (inputs[i] == tensor) return wk_call_operand(c, i);
     }
-    return NULL;
+    return {NULL, NULL};
+}
+
+const float *wk_binding_read(const wk_binding *b, int step, wk_role role)
+{
+    return find_operand(b, step, role).x;
 }
 
 // Where a result goes, and that its bf16 copy will be up to date.
@@ -21,9 +26,8 @@ wk_out wk_binding_store(const wk_binding *b, int step, wk_role role)
     const wk_cuda_call *c = &b->calls[s->node_of[role]];
     int tensor = s->tensor[role];
     wk_out out = wk_call_store(c, tensor - c->node->outputs);
-    const char *begin = (const char *)c->out[tensor - c->node->outputs];
-    if (out.half)
-        wk_cuda_refreshed(c->context, {begin, begin + wk_type_size(wk_info(c->g, tensor)->type)});
+    size_t count = wk_shape_count(wk_info(c->g, tensor)->type.shape);
+    if (out.half) wk_cuda_refreshed(c->context, {out.half, out.half + count});
     return out;
 }
 
@@ -39,7 +43,7 @@ const __nv_bfloat16 *wk_binding_weights(const wk_binding *b, wk_role role)
 {
     const wk_cuda_call *c = &b->calls[b->r->begin];
     wk_shape shape = wk_info(c->g, b->r->step[0].tensor[role])->type.shape;
-    const __nv_bfloat16 *w = wk_cuda_half(c, wk_binding_read(b, 0, role), wk_shape_count(shape));
+    const __nv_bfloat16 *w = wk_cuda_half(c, find_operand(b, 0, role), wk_shape_count(shape));
     assert((uintptr_t)w % sizeof(uint4) == 0);
     return w;
 }
@@ -56,12 +60,6 @@ void wk_binding_exchange(const wk_binding *b, const size_t *bytes, uint4 **parts
         parts[i] = (uint4 *)memory;
         memory += (bytes[i] + 255) / 256 * 256;
     }
-}
-
-bool wk_cuda_observe_fits(const wk_recurrence *r, size_t shared, int processors)
-{
-    return r->backward ? wk_cuda_observe_backward_fits(r, shared, processors)
-                       : wk_cuda_observe_forward_fits(r, shared, processors);
 }
 
 void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r)

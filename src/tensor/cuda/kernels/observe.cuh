@@ -8,8 +8,6 @@ extern "C" {
 #include "tensor/cuda/passes/recurrence.h"
 }
 
-/// Whether a device can run it: `shared` bytes of shared memory for a block, and `processors`.
-bool wk_cuda_observe_fits(const wk_recurrence *r, size_t shared, int processors);
 /// Launches the kernel. `calls` are those of all steps of the plan; bf16 copies of what they wrote
 /// before are invalidated.
 void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r);

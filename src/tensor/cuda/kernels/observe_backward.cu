@@ -293,26 +293,19 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (blockIdx.x < Z::state_blocks) put_params<Z>(job, m, mine);
 }
 
-// One version for each preset.
-template <class Z> static wk_observe_version<backward_job> version_of(void)
+// A version for each model of the list.
+template <class Z, size_t SHARED> static wk_observe_version<backward_job> version_of(void)
 {
-    return {Z::hidden,
-            Z::deter,
-            Z::groups,
-            Z::classes,
-            Z::blocks,
-            backward_kernel<Z>,
-            sizeof(backward_memory<Z>)};
+    static_assert(sizeof(backward_memory<Z>) == SHARED, "model_sizes.def says so");
+    return {Z::hidden, Z::deter, Z::groups, Z::classes, Z::blocks, backward_kernel<Z>, SHARED};
 }
 
 static const wk_observe_version<backward_job> versions[] = {
-    version_of<wk_paper_shape>(), version_of<wk_small_shape>(), version_of<wk_quick_shape>()};
-
-bool wk_cuda_observe_backward_fits(const wk_recurrence *r, size_t shared, int processors)
-{
-    const wk_observe_version<backward_job> *v = wk_observe_choose(versions, r);
-    return v && v->blocks <= processors && v->shared <= shared;
-}
+#define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
+    version_of<shape<hidden, deter, groups, classes>, backward>(),
+#include "tensor/cuda/passes/model_sizes.def"
+#undef MODEL
+};
 
 static void bind_backward(const wk_binding *b, int t, backward_step *s)
 {

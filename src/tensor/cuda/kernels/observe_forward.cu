@@ -355,26 +355,19 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-// One version for each preset.
-template <class Z> static wk_observe_version<forward_job> version_of(void)
+// A version for each model of the list.
+template <class Z, size_t SHARED> static wk_observe_version<forward_job> version_of(void)
 {
-    return {Z::hidden,
-            Z::deter,
-            Z::groups,
-            Z::classes,
-            Z::blocks,
-            forward_kernel<Z>,
-            sizeof(forward_memory<Z>)};
+    static_assert(sizeof(forward_memory<Z>) == SHARED, "model_sizes.def says so");
+    return {Z::hidden, Z::deter, Z::groups, Z::classes, Z::blocks, forward_kernel<Z>, SHARED};
 }
 
 static const wk_observe_version<forward_job> versions[] = {
-    version_of<wk_paper_shape>(), version_of<wk_small_shape>(), version_of<wk_quick_shape>()};
-
-bool wk_cuda_observe_forward_fits(const wk_recurrence *r, size_t shared, int processors)
-{
-    const wk_observe_version<forward_job> *v = wk_observe_choose(versions, r);
-    return v && v->blocks <= processors && v->shared <= shared;
-}
+#define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
+    version_of<shape<hidden, deter, groups, classes>, forward>(),
+#include "tensor/cuda/passes/model_sizes.def"
+#undef MODEL
+};
 
 static void bind_forward(const wk_binding *b, int t, forward_step *s)
 {

@@ -299,11 +299,6 @@ static __device__ inline place place_of(int rows)
 
 extern __shared__ uint4 shared_memory[];
 
-// The presets.
-typedef shape<600, 600, 32, 32> wk_paper_shape;
-typedef shape<256, 256, 24, 24> wk_small_shape;
-typedef shape<128, 128, 16, 16> wk_quick_shape;
-
 /// A kernel for one model, and the shared memory of its blocks.
 template <class Job> struct wk_observe_version {
     int hidden, deter, groups, classes, blocks;
@@ -342,8 +337,6 @@ wk_observe_choose(const wk_observe_version<Job> (&versions)[N], const wk_recurre
 }
 
 /// The two directions.
-bool wk_cuda_observe_forward_fits(const wk_recurrence *r, size_t shared, int processors);
-bool wk_cuda_observe_backward_fits(const wk_recurrence *r, size_t shared, int processors);
 void wk_cuda_observe_forward(const wk_binding *b);
 void wk_cuda_observe_backward(const wk_binding *b);
 

@@ -25,10 +25,9 @@ static wk_in load_for(const wk_cuda_call *c, wk_out y)
 {
     wk_in in = wk_call_load(c, 0);
     if (in.half || y.x) return in;
-    const char *x = (const char *)in.x;
-    size_t size = wk_shape_count(wk_call_input_shape(c, 0)) * sizeof(float);
-    const __nv_bfloat16 *half = wk_cuda_shadow(c->context, in.x);
-    return half && wk_cuda_is_fresh(c->context, {x, x + size}) ? wk_in{NULL, half} : in;
+    const __nv_bfloat16 *half = c->in_bf16[0];
+    size_t count = wk_shape_count(wk_call_input_shape(c, 0));
+    return half && wk_cuda_is_fresh(c->context, {half, half + count}) ? wk_in{NULL, half} : in;
 }
 
 // Rows of `width` from rows of `row`, four numbers a thread.
@@ -149,9 +148,7 @@ static void lay(const wk_cuda_call *c, pieces *p, wk_split to, wk_out y)
 
 static void add_piece(const wk_cuda_call *c, pieces *p, wk_split to, wk_out y, piece q)
 {
-    // An input that the plan put in its place is there already.
-    bool in_place = to.outer == 1 && q.x.x == wk_call_out(c, 0) + q.begin;
-    if (q.width == 0 || in_place) return;
+    if (q.width == 0) return;
     p->item[p->count++] = q;
     if (p->count == PIECES) lay(c, p, to, y);
 }
@@ -200,7 +197,7 @@ static void lay_padded(const wk_cuda_call *c)
     size_t units = (to.length * to.inner + 7) / 8, count = to.outer * units;
     size_t blocks = (count + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
     wk_launch(c, lay_padded_kernel, wk_cuda_grid(c, blocks, 16), WK_CUDA_THREADS, p,
-              (unsigned)count, wk_divisor_of((unsigned)units), (uint4 *)c->out[0]);
+              (unsigned)count, wk_divisor_of((unsigned)units), (uint4 *)c->out_bf16[0]);
 }
 
 void wk_cuda_call_concat(const wk_cuda_call *c)
@@ -221,9 +218,11 @@ void wk_cuda_call_concat(const wk_cuda_call *c)
         size_t begin = (size_t)starts[i] * to.inner;
         size_t width = (size_t)wk_call_input_shape(c, i).dim[axis] * to.inner;
         if (begin > covered) add_piece(c, &p, to, y, {{}, covered, begin - covered});
+        covered = begin + width;
+        // An input that the plan put in its place is there already.
+        if (joined && wk_call_lies_at(c, i, begin)) continue;
         wk_in x = joined ? wk_in{wk_call_in(c, i), NULL} : wk_call_load(c, i);
         add_piece(c, &p, to, y, {x, begin, width});
-        covered = begin + width;
     }
     if (to.length * to.inner > covered)
         add_piece(c, &p, to, y, {{}, covered, to.length * to.inner - covered});

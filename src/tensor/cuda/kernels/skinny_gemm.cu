@@ -5,12 +5,11 @@
 #include "tensor/cuda/runtime/stream_context.cuh"
 #include "tensor/truncated.h"
 
-// Up to this many columns, terms or results are skinny.
-enum { SKINNY = 16 };
+enum { SKINNY = WK_SKINNY_MAX };
 
 // out[s] = a[s] b[s] with few results a row: sums of k terms by the tensor cores.
 
-enum { TILE_ROWS = 16, WARPS = 8, CHUNK = 32, TERMS_MAX = 640 };
+enum { TILE_ROWS = 16, WARPS = 8, CHUNK = 32, TERMS_MAX = WK_SKINNY_ROW_MAX };
 enum { WARP_CHUNKS = (TERMS_MAX / CHUNK + WARPS - 1) / WARPS };
 
 typedef struct results_job {
@@ -176,17 +175,10 @@ template <int TILES> static __global__ void skinny_results_kernel(results_job j)
     }
 }
 
-static bool has_skinny_results(const wk_cuda_call *c, const wk_cuda_product *p)
-{
-    return p->n <= SKINNY && p->k % 8 == 0 && p->k <= TERMS_MAX && !p->transpose_a &&
-           (p->stacks == 1 || p->stride_c) && !(c->halves & 2) && (c->numbers & 1) &&
-           (uintptr_t)c->in[0] % 32 == 0;
-}
-
 static results_job results_of(const wk_cuda_call *c, const wk_cuda_product *p)
 {
     results_job j = {};
-    j.a = wk_cuda_half(c, wk_call_in(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
+    j.a = wk_cuda_half(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
     j.out = wk_call_out(c, 0);
     j.m = (unsigned)p->m;
@@ -203,10 +195,10 @@ static results_job results_of(const wk_cuda_call *c, const wk_cuda_product *p)
 // What is done with the calls after the product.
 static void add_merged(const wk_cuda_call *c, results_job *j)
 {
-    if (c->fused < 1) return;
+    if (c->following < 1) return;
     j->bias = wk_call_in(c + 1, 1);
     j->stride_bias = wk_shape_count(wk_call_input_shape(c + 1, 1)) > j->n ? j->n : 0;
-    if (c->fused < 2) return;
+    if (c->following < 2) return;
     j->action = wk_call_out(c + 2, 0);
     j->key = c[2].node->attrs.random.key;
     j->counter = c[2].in[1];
@@ -220,72 +212,22 @@ static dim3 row_grid(const wk_cuda_call *c, const wk_cuda_product *p, size_t eac
     return dim3((unsigned)(tiles < max ? tiles : max), (unsigned)p->stacks);
 }
 
-static bool multiply_skinny_results(const wk_cuda_call *c, const wk_cuda_product *p)
+void wk_cuda_skinny_results(const wk_cuda_call *c)
 {
-    if (!has_skinny_results(c, p)) return false;
-    results_job j = results_of(c, p);
+    wk_cuda_product p = wk_product_of(c->g, c->node);
+    wk_cuda_begin_sum(c);
+    results_job j = results_of(c, &p);
     add_merged(c, &j);
-    dim3 grid = row_grid(c, p, 6);
-    wk_launch(c, p->n <= 8 ? skinny_results_kernel<1> : skinny_results_kernel<2>, grid, WARPS * 32,
+    dim3 grid = row_grid(c, &p, 6);
+    wk_launch(c, p.n <= 8 ? skinny_results_kernel<1> : skinny_results_kernel<2>, grid, WARPS * 32,
               j);
-    return true;
-}
-
-// Whether a call adds a bias and nothing else to the product before it, in its place.
-static bool adds_bias(const wk_cuda_call *c, const wk_cuda_call *product, const wk_cuda_product *p)
-{
-    if (c->node->op != WK_OP_bias_act || c->chained || c->context != product->context ||
-        c->node->input_count < 2 || !c->in[1])
-        return false;
-    wk_shape to = wk_call_output_shape(c, 0);
-    size_t stacks = wk_shape_count(wk_call_input_shape(c, 1)) / p->n;
-    return c->node->attrs.bias_act.activation == WK_IDENTITY && c->in[0] == product->out[0] &&
-           c->out[0] == product->out[0] && (c->numbers & 1) &&
-           wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root == product->node->outputs &&
-           (size_t)to.dim[to.rank - 1] == p->n && (stacks == 1 || stacks == p->stacks);
-}
-
-static bool meets(const wk_cuda_call *c, int input, const void *out, size_t size)
-{
-    size_t read = wk_type_size(wk_info(c->g, wk_node_inputs(c->g, c->node)[input])->type);
-    wk_cuda_span x = wk_cuda_bytes(c->context, c->in[input], read);
-    wk_cuda_span y = wk_cuda_bytes(c->context, out, size);
-    return x.begin < y.end && y.begin < x.end;
-}
-
-// Whether a call draws actions from the choices of the call before it, and may write them while
-// what those come from is still read.
-static bool draws_action(const wk_cuda_call *c, const wk_cuda_call *choice,
-                         const wk_cuda_call *product)
-{
-    if (c->node->op != WK_OP_truncated_normal_sample || c->in[0] != choice->out[0] ||
-        c->context != product->context)
-        return false;
-    if (wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->root !=
-        wk_info(c->g, choice->node->outputs)->root)
-        return false;
-    size_t size = wk_call_count(c) * sizeof(float);
-    return !meets(product, 0, c->out[0], size) && !meets(product, 1, c->out[0], size) &&
-           !meets(choice, 1, c->out[0], size);
-}
-
-void wk_cuda_fuse_heads(wk_cuda_call *calls, size_t count)
-{
-    for (size_t i = 0; i + 1 < count; i++) {
-        wk_cuda_call *c = &calls[i];
-        if (c->precision != WK_CUDA_BF16 || c->node->op != WK_OP_matmul || c->chained) continue;
-        wk_cuda_product p = wk_cuda_product_of(c);
-        if (!has_skinny_results(c, &p) || p.accumulate || !adds_bias(c + 1, c, &p)) continue;
-        c->fused = i + 2 < count && draws_action(c + 2, c + 1, c) ? 2 : 1;
-        for (unsigned k = 1; k <= c->fused; k++)
-            c[k].skipped = true;
-    }
 }
 
 // out[s] = a[s] b[s] with few terms: a warp keeps its columns of b in registers while it goes down
 // the rows, 16 at a time.
 
 enum { PAIR = 16, WARP_PAIRS = 5, RESULTS_MAX = WARPS * WARP_PAIRS * PAIR };
+static_assert((int)RESULTS_MAX == (int)WK_SKINNY_ROW_MAX, "as the guard has it");
 
 typedef struct terms_job {
     const float *a, *b;
@@ -357,33 +299,30 @@ static __global__ void skinny_terms_kernel(terms_job j)
     }
 }
 
-static bool multiply_skinny_terms(const wk_cuda_call *c, const wk_cuda_product *p)
+void wk_cuda_skinny_terms(const wk_cuda_call *c)
 {
-    bool fits = p->k <= SKINNY && p->n % 4 == 0 && p->n <= RESULTS_MAX && !p->transpose_a &&
-                (p->stacks == 1 || p->stride_c) && !(c->halves & 3) &&
-                (uintptr_t)c->out[0] % 16 == 0;
-    if (!fits) return false;
+    wk_cuda_product p = wk_product_of(c->g, c->node);
+    wk_cuda_begin_sum(c);
     terms_job j = {};
     j.a = wk_call_in(c, 0);
     j.b = wk_call_in(c, 1);
     j.out = wk_call_store(c, 0);
-    j.m = (unsigned)p->m;
-    j.n = (unsigned)p->n;
-    j.k = (unsigned)p->k;
-    j.stride_a = p->stride_a;
-    j.stride_b = p->stride_b;
-    j.b_term = p->transpose_b ? 1 : j.n;
-    j.b_result = p->transpose_b ? j.k : 1;
-    j.accumulate = p->accumulate;
-    dim3 grid = row_grid(c, p, 4);
+    j.m = (unsigned)p.m;
+    j.n = (unsigned)p.n;
+    j.k = (unsigned)p.k;
+    j.stride_a = p.stride_a;
+    j.stride_b = p.stride_b;
+    j.b_term = p.transpose_b ? 1 : j.n;
+    j.b_result = p.transpose_b ? j.k : 1;
+    j.accumulate = p.accumulate;
+    dim3 grid = row_grid(c, &p, 4);
     wk_launch(c, skinny_terms_kernel, grid, WARPS * 32, j);
-    return true;
 }
 
 // out[s] = a[s]' b[s] with few columns, as the gradient of a head's weights: sums over many rows.
 // Blocks take rows in turn, 16 at a time through shared memory, and their sums are added in order.
 
-enum { WIDTH_MAX = 640, WARP_TILES = WIDTH_MAX / 16 / WARPS };
+enum { WIDTH_MAX = WK_SKINNY_ROW_MAX, WARP_TILES = WIDTH_MAX / 16 / WARPS };
 
 typedef struct gradient_job {
     const __nv_bfloat16 *a;
@@ -481,43 +420,30 @@ template <int TILES> static __global__ void skinny_gradient_kernel(gradient_job 
             }
 }
 
-static bool multiply_skinny_gradient(const wk_cuda_call *c, const wk_cuda_product *p)
+void wk_cuda_skinny_gradient(const wk_cuda_call *c)
 {
-    enum { BLOCKS = 4, FEWEST_ROWS = 64 }; // blocks for each multiprocessor
-    bool fits = p->transpose_a && !p->transpose_b && p->n <= SKINNY && p->m % 8 == 0 &&
-                p->m <= WIDTH_MAX && p->k >= FEWEST_ROWS && (c->numbers & 1) &&
-                (p->stacks == 1 || p->stride_c) && !p->accumulate && !(c->halves & 2) &&
-                (uintptr_t)c->in[0] % 32 == 0;
-    if (!fits) return false;
-    size_t tiles = (p->k + TILE_ROWS - 1) / TILE_ROWS,
-           wanted = (BLOCKS * (size_t)c->processors + p->stacks - 1) / p->stacks;
+    enum { BLOCKS = 4 }; // for each multiprocessor
+    wk_cuda_product p = wk_product_of(c->g, c->node);
+    size_t tiles = (p.k + TILE_ROWS - 1) / TILE_ROWS,
+           wanted = (BLOCKS * (size_t)c->processors + p.stacks - 1) / p.stacks;
     size_t chunk_tiles = (tiles + wanted - 1) / wanted;
     if (chunk_tiles < 2) chunk_tiles = 2;
-    size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles, results = p->m * p->n;
+    size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles, results = p.m * p.n;
     gradient_job j = {};
-    j.a = wk_cuda_half(c, wk_call_in(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
+    j.a = wk_cuda_half(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
     j.partial = wk_call_out(c, 0);
     if (chunks > 1)
-        j.partial = (float *)wk_cuda_scratch(c, p->stacks * chunks * results * sizeof(float));
-    j.rows = (unsigned)p->k;
+        j.partial = (float *)wk_cuda_scratch(c, p.stacks * chunks * results * sizeof(float));
+    j.rows = (unsigned)p.k;
     j.chunk_rows = (unsigned)(chunk_tiles * TILE_ROWS);
-    j.m = (unsigned)p->m;
-    j.n = (unsigned)p->n;
-    j.stride_a = p->stride_a;
-    j.stride_b = p->stride_b;
-    dim3 grid(1, (unsigned)chunks, (unsigned)p->stacks);
-    wk_launch(c, p->n <= 8 ? skinny_gradient_kernel<1> : skinny_gradient_kernel<2>, grid,
-              WARPS * 32, j);
-    if (chunks == 1) return true;
-    wk_cuda_collect(c, p->stacks, (unsigned)chunks, (unsigned)results, j.partial,
-                    wk_call_out(c, 0));
-    return true;
-}
-
-bool wk_cuda_skinny_gemm(const wk_cuda_call *c, const wk_cuda_product *p)
-{
-    if (c->precision != WK_CUDA_BF16) return false;
-    if (multiply_skinny_results(c, p)) return true;
-    return !c->fused && (multiply_skinny_terms(c, p) || multiply_skinny_gradient(c, p));
+    j.m = (unsigned)p.m;
+    j.n = (unsigned)p.n;
+    j.stride_a = p.stride_a;
+    j.stride_b = p.stride_b;
+    dim3 grid(1, (unsigned)chunks, (unsigned)p.stacks);
+    wk_launch(c, p.n <= 8 ? skinny_gradient_kernel<1> : skinny_gradient_kernel<2>, grid, WARPS * 32,
+              j);
+    if (chunks == 1) return;
+    wk_cuda_collect(c, p.stacks, (unsigned)chunks, (unsigned)results, j.partial, wk_call_out(c, 0));
 }

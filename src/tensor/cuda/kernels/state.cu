@@ -173,28 +173,14 @@ void wk_cuda_call_adam(const wk_cuda_call *c)
     unsigned stacks = (unsigned)wk_call_input_shape(c, 4).dim[0];
     adam_job job = {};
     unsigned blocks = 0;
-    for (unsigned i = 0; i <= c->fused; i++) {
+    for (unsigned i = 0; i <= c->following; i++) {
         adam_arrays a = arrays_of(c + i, stacks, blocks);
         job.item[job.arrays++] = a;
         blocks += (a.count + ADAM_PIECE - 1) / ADAM_PIECE;
-        if (job.arrays < ADAM_ARRAYS && i < c->fused) continue;
+        if (job.arrays < ADAM_ARRAYS && i < c->following) continue;
         wk_launch(c, adam_kernel, dim3(blocks, stacks), WK_CUDA_THREADS, c->node->attrs.adam, job,
                   wk_call_in(c, 4));
         job.arrays = blocks = 0;
-    }
-}
-
-// Neighbours that take the same step are one call.
-void wk_cuda_fuse_adam(wk_cuda_call *calls, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        wk_cuda_call *c = &calls[i];
-        if (c->node->op != WK_OP_adam) continue;
-        while (i + 1 < count && calls[i + 1].node->op == WK_OP_adam &&
-               calls[i + 1].in[4] == c->in[4] && calls[i + 1].context == c->context) {
-            calls[++i].skipped = true;
-            c->fused++;
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 #include "tensor/cuda/passes/formats.h"
 #include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/cuda/passes/product.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
@@ -44,21 +45,10 @@ static bool has_whole_rows(const wk_graph *g, int tensor)
     return wk_shape_width(wk_info(g, tensor)->type.shape) % ROW_UNIT == 0;
 }
 
-static bool is_conv(const wk_node *node)
-{
-    return node->op == WK_OP_conv || node->op == WK_OP_conv_dx || node->op == WK_OP_deconv ||
-           node->op == WK_OP_deconv_dx || node->op == WK_OP_conv_dw;
-}
-
-static bool is_product(const wk_node *node)
-{
-    return node->op == WK_OP_matmul || is_conv(node);
-}
-
 // Whether a product reads operand i as it is.
 static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
 {
-    return is_product(node) && i <= 1 && has_whole_rows(g, wk_node_inputs(g, node)[i]);
+    return wk_op_is_product(node->op) && i <= 1 && has_whole_rows(g, wk_node_inputs(g, node)[i]);
 }
 
 // Whether a kernel reads input i through wk_call_load or wk_call_terms.
@@ -91,7 +81,7 @@ static bool reads_either(const wk_node *node, int i)
 // Whether output 0 can be written in bf16 alone, whoever reads it.
 static bool stores_either(const wk_graph *g, const wk_node *node)
 {
-    if (is_conv(node)) return node->op != WK_OP_conv_dw && wk_conv_is_half(g, node);
+    if (wk_op_is_conv(node->op)) return node->op != WK_OP_conv_dw && wk_conv_is_half(g, node);
     switch (node->op) {
     case WK_OP_matmul: // what adds to a sum, or sums over a stack, goes on in float32
         return node->input_count <= 2 && !node->attrs.matmul.reduce;
@@ -188,7 +178,8 @@ static bool joins_halves(const finder *f, const wk_node *node)
     for (int i = 0; i < node->input_count; i++) {
         int root = input_root(f, node, i);
         const wk_node *from = f->from[root];
-        if (from->outputs != root || is_product(from) || !is_able(f, from, 0)) return false;
+        if (from->outputs != root || wk_op_is_product(from->op) || !is_able(f, from, 0))
+            return false;
     }
     return has_whole_rows(f->g, node->outputs);
 }
@@ -199,7 +190,8 @@ static bool can_be_half(const finder *f, const wk_node *node, int output)
     int id = node->outputs + output;
     if (is_able(f, node, output) || (output == 0 && joins_halves(f, node))) return true;
     if (f->read[id].either || f->chained[index_of(f, node)] || output > 0) return false;
-    return wk_plan_joins(f->g, node) || (!is_product(node) && stores_for_products(f->g, node));
+    return wk_plan_joins(f->g, node) ||
+           (!wk_op_is_product(node->op) && stores_for_products(f->g, node));
 }
 
 static void decide(finder *f, const wk_node *node)
@@ -236,7 +228,7 @@ static bool holds_together(const finder *f, const wk_node *node)
     for (int i = 0; i < node->input_count; i++) {
         int root = input_root(f, node, i);
         const wk_node *from = f->from[root];
-        bool rounded = is_product(from) || f->chained[index_of(f, from)];
+        bool rounded = wk_op_is_product(from->op) || f->chained[index_of(f, from)];
         unsigned formats = f->plan->formats[root];
         halves = halves && (formats == WK_FORMAT_BF16 ||
                             (!rounded && root == from->outputs && stores_for_products(f->g, from)));

@@ -81,19 +81,12 @@ static bool takes_terms(const wk_node *node, int input)
            (node->op == WK_OP_gru_grad && input == 6 && !node->attrs.norm.params);
 }
 
-static bool is_grouped(const wk_plan *plan, int step)
-{
-    for (size_t i = 0; i < plan->groups.count; i++)
-        if (step >= plan->groups.items[i].begin && step <= plan->groups.items[i].end) return true;
-    return false;
-}
-
 // Backwards: who needs its inputs written.
 static void choose(wk_plan *plan, int step, reading *by_root)
 {
     const wk_graph *g = plan->graph;
     const wk_node *node = &g->nodes.items[plan->nodes[step]];
-    bool grouped = is_grouped(plan, step);
+    bool grouped = wk_plan_is_grouped(plan, step);
     const reading *r = &by_root[node->outputs];
     bool lazy = !grouped && node->output_count == 1 && r->able && !r->blocked;
     plan->lazy[plan->nodes[step]] = lazy;

@@ -1,6 +1,7 @@
 #include "tensor/cuda/passes/recurrence.h"
 #include "tensor/shape.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // One node of a step: its op, the roles of its inputs and outputs.
@@ -215,7 +216,7 @@ static int last_dim(const wk_graph *g, int tensor)
     return shape.dim[shape.rank - 1];
 }
 
-// Reads the sizes off the first step, and checks that the kernels can have them.
+// Reads the sizes off the first step, and checks that they belong together.
 static bool measure(const wk_graph *g, wk_recurrence *r)
 {
     const int *tensor = r->step[0].tensor;
@@ -225,9 +226,7 @@ static bool measure(const wk_graph *g, wk_recurrence *r)
     r->classes = last_dim(g, tensor[WK_ROLE_PROBS]);
     r->groups = flat / r->classes;
     r->rows = (int)(wk_shape_count(wk_info(g, tensor[WK_ROLE_X])->type.shape) / (size_t)r->hidden);
-    return r->rows <= WK_RECURRENCE_ROWS && r->hidden % 8 == 0 && r->deter % 8 == 0 &&
-           r->classes % 8 == 0 && r->classes <= 32 && r->groups * r->classes == flat &&
-           r->hidden <= 1024 && r->deter <= 1024 && r->groups <= 128 &&
+    return r->groups * r->classes == flat &&
            has_shape(g, tensor[WK_ROLE_GRU_X], r->hidden, 3 * r->deter) &&
            has_shape(g, tensor[WK_ROLE_GRU_H], r->deter, 3 * r->deter) &&
            has_shape(g, tensor[WK_ROLE_OUT_W], r->hidden, flat) &&
@@ -250,6 +249,62 @@ bool wk_recurrence_find(const wk_plan *plan, const int *last_use, int begin, wk_
             return true;
     }
     return false;
+}
+
+// A model that kernels are compiled for.
+typedef struct version {
+    int hidden, deter, groups, classes;
+    size_t shared[2]; // of a block, forward and backward
+} version;
+
+static const version versions[] = {
+#define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
+    {hidden, deter, groups, classes, {forward, backward}},
+#include "tensor/cuda/passes/model_sizes.def"
+#undef MODEL
+};
+
+static const version *find_version(const wk_recurrence *r)
+{
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        const version *v = &versions[i];
+        if (v->hidden == r->hidden && v->deter == r->deter && v->groups == r->groups &&
+            v->classes == r->classes)
+            return v;
+    }
+    return NULL;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+// Blocks have eight units of the state or of a hidden layer, or a group of classes, and all must
+// run at once.
+static bool device_holds(const version *v, bool backward, const wk_cuda_limits *limits)
+{
+    enum { UNITS = 8 };
+    int blocks = larger(larger(v->deter, v->hidden) / UNITS, v->groups);
+    return blocks <= limits->processors && v->shared[backward] <= limits->shared_memory;
+}
+
+bool wk_recurrence_why_not(const wk_recurrence *r, const wk_cuda_limits *limits, char *why,
+                           size_t size)
+{
+    const version *v = find_version(r);
+    if (v && r->rows <= WK_RECURRENCE_ROWS && device_holds(v, r->backward, limits)) return false;
+    if (!v)
+        snprintf(why, size,
+                 "no kernel for a recurrence of %d hidden and %d deterministic units and %d x %d "
+                 "classes, which are not a preset's",
+                 r->hidden, r->deter, r->groups, r->classes);
+    else if (r->rows > WK_RECURRENCE_ROWS)
+        snprintf(why, size, "the kernel of the recurrence takes %d sequences, not %d",
+                 WK_RECURRENCE_ROWS, r->rows);
+    else
+        snprintf(why, size, "the device is too small for the kernel of the recurrence");
+    return true;
 }
 
 void wk_recurrence_last_use(const wk_plan *plan, int *last_use)

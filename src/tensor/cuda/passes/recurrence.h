@@ -5,6 +5,7 @@
 #ifndef WK_TENSOR_CUDA_PASSES_RECURRENCE_H
 #define WK_TENSOR_CUDA_PASSES_RECURRENCE_H
 
+#include "tensor/cuda/passes/limits.h"
 #include "tensor/plan.h"
 
 /// The tensors of a recurrence: what every step shares, what a step forward reads and makes, and
@@ -81,8 +82,13 @@ typedef struct wk_recurrence {
 } wk_recurrence;
 
 /// Looks for a chain that begins at a step of the plan. `last_use` holds for every root the last
-/// step that reads it, node_count for outputs. The sizes of what is found fit observe.cuh.
+/// step that reads it, node_count for outputs.
 bool wk_recurrence_find(const wk_plan *plan, const int *last_use, int begin, wk_recurrence *out);
+
+/// Whether the kernels of observe.cuh cannot run a chain on a device; the reason, for users, is
+/// written to `why`.
+bool wk_recurrence_why_not(const wk_recurrence *r, const wk_cuda_limits *limits, char *why,
+                           size_t size);
 
 /// Fills last_use (one int for every tensor).
 void wk_recurrence_last_use(const wk_plan *plan, int *last_use);

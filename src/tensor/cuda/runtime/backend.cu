@@ -27,6 +27,16 @@ static void destroy(wk_backend *base)
     free(backend);
 }
 
+static wk_status choose_groups(const wk_backend *base, wk_plan *plan, wk_error *err)
+{
+    return wk_cuda_choose_groups(&((const wk_cuda_backend *)base)->limits, plan, err);
+}
+
+static wk_status choose_formats(const wk_backend *base, wk_plan *plan, wk_error *err)
+{
+    return wk_cuda_choose_formats(&((const wk_cuda_backend *)base)->limits, plan, err);
+}
+
 static const wk_backend_vtable cuda_vtable = {
     "cuda",
     destroy,
@@ -34,8 +44,8 @@ static const wk_backend_vtable cuda_vtable = {
     wk_cuda_buffer_destroy,
     wk_cuda_upload,
     wk_cuda_download,
-    wk_cuda_choose_groups,
-    wk_cuda_choose_formats,
+    choose_groups,
+    choose_formats,
     wk_cuda_compile,
     wk_cuda_run,
     wk_cuda_copy,
@@ -52,7 +62,7 @@ static wk_status open(wk_cuda_backend *backend, wk_error *err)
     TRY_CUDA(
         cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, backend->device),
         "asking for the device");
-    backend->shared_memory = (size_t)shared;
+    backend->limits.shared_memory = (size_t)shared;
     TRY_CUDA(cudaStreamCreateWithFlags(&backend->stream, cudaStreamNonBlocking), "making a stream");
     for (int i = 0; i < 2; i++)
         TRY_CUDA(cudaEventCreateWithFlags(&backend->sent[i], cudaEventDisableTiming),
@@ -119,8 +129,9 @@ extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precis
     if (!backend) return wk_fail(err, WK_E_MEMORY, "no memory for the CUDA backend");
     backend->base.vtable = &cuda_vtable;
     backend->device = device;
-    backend->capability = about.capability;
-    backend->processors = about.processors;
+    backend->limits.capability = about.capability;
+    backend->limits.processors = about.processors;
+    backend->limits.bf16 = precision == WK_CUDA_BF16;
     backend->precision = precision;
     pthread_mutex_init(&backend->transfer, NULL);
     wk_status status = open(backend, err);

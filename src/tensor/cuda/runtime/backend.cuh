@@ -1,10 +1,12 @@
 // Internals of the CUDA backend: a backend owns memory and transfers (memory.cu); an executable is
-// a plan's list of nodes, resolved to addresses (executable.cu), its recurrences found
-// (plan_passes.cu), and captured into one CUDA graph (capture.cu), a stream for each branch.
+// a plan's list of nodes, resolved to addresses (executable.cu), each with
+// its kernel (passes/fusion.h), and captured into one CUDA graph (capture.cu), a stream for each
+// branch.
 #ifndef WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
 #define WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
 
 extern "C" {
+#include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/queue.h"
 }
 #include "tensor/cuda/kernels/observe.cuh"
@@ -18,8 +20,8 @@ enum { WK_CUDA_WORKSPACE = 32 << 20 };
 
 typedef struct wk_cuda_backend {
     wk_backend base;
-    int device, capability, processors;
-    size_t shared_memory; // maximum of a block
+    int device;
+    wk_cuda_limits limits;
     wk_cuda_precision precision;
     pthread_mutex_t transfer; // one upload or download at a time
     cudaStream_t stream;      // of transfers
@@ -29,7 +31,8 @@ typedef struct wk_cuda_backend {
     wk_cuda_streams streams;
 } wk_cuda_backend;
 
-// A buffer gets memory for bf16 copies once a program wants them; all programs share it.
+// A buffer gets memory for bf16 copies with the first program that multiplies what is in it; all
+// programs share it.
 typedef struct wk_cuda_buffer {
     wk_buffer base;
     char *shadow;
@@ -40,6 +43,7 @@ struct wk_executable {
     size_t count;
     wk_cuda_call *calls;
     void **addresses;
+    __nv_bfloat16 **halves;
     wk_cuda_stream_context contexts[WK_BRANCHES];
     wk_cuda_copies copies;
     cudaGraphExec_t graph;
@@ -74,14 +78,6 @@ typedef enum wk_cuda_priority {
 /// A stream of the chosen device.
 wk_status wk_cuda_make_stream(wk_cuda_priority priority, cudaStream_t *out, wk_error *err);
 
-/// Keeps the chains that the plan's groups are.
-wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err);
-/// The chain that step i belongs to, or NULL.
-const wk_recurrence *wk_cuda_chain_at(const wk_executable *e, size_t i);
-
-/// The branch of deferred weight gradients; a graph may also use it itself.
-enum { WK_CUDA_SIDE_BRANCH = WK_BRANCHES - 1 };
-
 /// Enqueues node i on its stream, and lists in e->copies.touched the memory it accesses.
 void wk_cuda_enqueue(wk_executable *e, size_t i);
 /// The first error of what was enqueued.
@@ -96,8 +92,6 @@ wk_status wk_cuda_upload(wk_buffer *buffer, size_t offset, const void *bytes, si
                          wk_error *err);
 wk_status wk_cuda_download(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
                            wk_error *err);
-wk_status wk_cuda_choose_groups(const wk_backend *base, wk_plan *plan, wk_error *err);
-wk_status wk_cuda_choose_formats(const wk_backend *base, wk_plan *plan, wk_error *err);
 wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable **out,
                           wk_error *err);
 wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err);

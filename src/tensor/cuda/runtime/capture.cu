@@ -1,9 +1,8 @@
 // Capturing the nodes of an executable into one CUDA graph.
 //
 // Capturing goes twice over the nodes: the first pass finds out how much scratch memory they ask
-// for, which buffers need bf16 copies, and which nodes of one stream must wait for which of another
-// (stream_waits.h); the second has the addresses and the waits. Neither runs anything, so compiling
-// leaves the state as it is.
+// for, and which nodes of one stream must wait for which of another (stream_waits.h); the second
+// has the addresses and the waits. Neither runs anything, so compiling leaves the state as it is.
 #include "tensor/cuda/runtime/backend.cuh"
 
 #include <stdlib.h>
@@ -15,6 +14,9 @@ wk_status wk_cuda_check(const wk_executable *e, wk_error *err)
         if (context->status != CUBLAS_STATUS_SUCCESS)
             return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS refused a matrix product: %s",
                            cublasGetStatusString(context->status));
+        if (context->unmapped)
+            return wk_fail(err, WK_E_UNSUPPORTED,
+                           "the driver makes no tensor map for a matrix product; update it");
         if (context->failed) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     }
     return wk_cuda_fail(cudaGetLastError(), "launching a kernel", err);
@@ -158,15 +160,6 @@ static wk_status allocate(wk_executable *e, wk_error *err)
         size_t size = context->peak + WK_CUDA_ALIGNMENT;
         WK_TRY(wk_cuda_alloc(e->backend, size, (void **)&context->scratch, err));
         context->scratch_size = size;
-    }
-    for (size_t i = 0; i < e->copies.regions.count; i++) {
-        wk_cuda_region *region = &e->copies.regions.items[i];
-        wk_cuda_buffer *buffer = (wk_cuda_buffer *)region->buffer;
-        if (!region->wanted || region->shadow) continue;
-        if (!buffer->shadow)
-            WK_TRY(wk_cuda_alloc(e->backend, wk_cuda_shadow_size(&buffer->base),
-                                 (void **)&buffer->shadow, err));
-        region->shadow = buffer->shadow;
     }
     return WK_OK;
 }

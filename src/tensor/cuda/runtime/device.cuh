@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "base/philox.h"
+#include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/node.h"
 #include "tensor/shape.h"
@@ -29,8 +30,8 @@ typedef struct wk_cuda_call wk_cuda_call;
 struct wk_cuda_call {
     const wk_graph *g;
     const wk_node *node;
-    void *const *in;  // device addresses
-    void *const *out; // device addresses
+    void *const *in, *const *out; // device addresses; NULL for what exists in bf16 alone
+    __nv_bfloat16 *const *in_bf16, *const *out_bf16; // of bf16 numbers; NULL without room for them
     cudaStream_t stream;
     wk_cuda_precision precision;
     wk_cuda_stream_context *context; // cuBLAS and scratch memory of the stream
@@ -40,12 +41,10 @@ struct wk_cuda_call {
     unsigned matrices;               // a bit for each output that matrix products read
     unsigned numbers;                // a bit for each output that must exist in float32
     unsigned halves;                 // a bit for each input that may exist in bf16 alone
-    unsigned fused;                  // later calls that are fused into this one
-    bool skipped;                    // fused into another
-    bool lazy;                       // never run: readers of its result read its inputs
-    bool chained;                    // part of a recurrence that runs as one kernel, in float32
-    const wk_cuda_call *before;      // of a product: the product it adds to, fused with it
-    const wk_cuda_call *tail;        // of a product: its epilogue, fused with it
+    wk_kernel kernel;                // what runs it, and with which others: fusion.h
+    wk_gemm_tile tile;
+    unsigned following;
+    const wk_cuda_call *before, *tail;
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -168,7 +167,7 @@ struct wk_in {
         return half ? __bfloat162float(half[i]) : x[i];
     }
 
-    __device__ wk_in operator+(size_t i) const
+    __host__ __device__ wk_in operator+(size_t i) const
     {
         return {x ? x + i : NULL, half ? half + i : NULL};
     }
@@ -225,6 +224,9 @@ static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
 
 /// Input i for a kernel that can read both formats; formats.c lists those inputs.
 wk_in wk_call_load(const wk_cuda_call *c, int i);
+/// Input i as the operand of a product: floats, NULL if there are none, and their bf16 copy, which
+/// may not be up to date.
+wk_in wk_call_operand(const wk_cuda_call *c, int i);
 
 /// One of the tensors that an input is the sum of: rows of numbers somewhere in it, zeros
 /// elsewhere.
@@ -323,6 +325,13 @@ struct wk_terms {
 /// Input i for a kernel that takes it as a sum; lazy.c lists those inputs.
 wk_terms wk_call_terms(const wk_cuda_call *c, int i);
 
+/// Whether input i lies where element `at` of output 0 does: it was produced in its place.
+static inline bool wk_call_lies_at(const wk_cuda_call *c, int i, size_t at)
+{
+    const float *y = wk_call_out(c, 0);
+    return y ? c->in[i] == y + at : c->in_bf16[i] == c->out_bf16[0] + at;
+}
+
 /// Output i for a kernel that writes all of it exactly once.
 wk_out wk_call_store(const wk_cuda_call *c, int i);
 
@@ -342,37 +351,22 @@ static inline wk_rows wk_rows_of(wk_shape shape, int stacks)
 /// called several times.
 void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes);
 
-/// Row-major products: out[s] = a[s] b[s] (+ out[s]), s < stacks, a [m,k], b [k,n], or [k,m] and
-/// [n,k] when transposed. Strides are in elements; stride 0 shares an operand. stride_c 0 sums the
-/// products of all stacks.
-typedef struct wk_cuda_product {
-    size_t stacks, m, n, k;
-    bool transpose_a, transpose_b;
-    size_t stride_a, stride_b, stride_c;
-    bool accumulate;
-    bool half_a, half_b; // the operand is bf16 already
-    bool half_c;         // the result is bf16
-    const void *bias;    // of the result's type, n for each stack; added if it is there
-    size_t stride_bias;
-} wk_cuda_product;
-/// With WK_CUDA_BF16, float operands are rounded to bf16 first. False where the library has no
-/// product with a bias of these sizes; without bias it is always true.
-bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, const void *a, const void *b,
-                  void *out);
+/// A product by cuBLAS. With WK_CUDA_BF16, float operands are rounded to bf16 first. False where
+/// the library has no product with a bias of these sizes; without bias it is always true.
+bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, wk_in a, wk_in b, void *out);
 
-/// The product that a matmul node asks for.
-wk_cuda_product wk_cuda_product_of(const wk_cuda_call *c);
-/// As one product where the stack of operands is contiguous.
-wk_cuda_product wk_cuda_joined(wk_cuda_product p);
-/// The node's product fused with its `before` and `tail`, by a kernel of ours; false if there is
-/// nothing to gain, or no such kernel.
-bool wk_cuda_multiply_fused(const wk_cuda_call *c, const wk_cuda_product *p);
+/// The kernels of fusion.h that are not an op's own.
+wk_cuda_fn wk_cuda_gemm_fused, wk_cuda_gemm_biased;
+wk_cuda_fn wk_cuda_skinny_results, wk_cuda_skinny_terms, wk_cuda_skinny_gradient;
 
-/// The bf16 copy of rows of floats, with the distance from row to row: that of whole 16 bytes.
-const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, const float *x, size_t rows,
-                                       size_t cols, size_t *row);
-/// The bf16 copy of n floats, a multiple of 8, made now or up to date already.
-const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, const float *x, size_t n);
+/// Copies the sum that a product is added to, unless it lies in the result's place.
+void wk_cuda_begin_sum(const wk_cuda_call *c);
+
+/// The bf16 copy of rows of an operand, with the distance from row to row: that of whole 16 bytes.
+const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, size_t rows, size_t cols,
+                                       size_t *row);
+/// The bf16 copy of n numbers, a multiple of 8, made now or up to date already.
+const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, wk_in x, size_t n);
 
 /// y = x; any count.
 void wk_cuda_copy(const wk_cuda_call *c, size_t n, const float *x, float *y);

@@ -5,11 +5,42 @@
 // Ops that are views wherever they stand.
 #define wk_cuda_call_reshape NULL
 #define wk_cuda_call_stop_gradient NULL
-static wk_cuda_fn *const table[WK_OP_COUNT] = {
+static wk_cuda_fn *const ops[WK_OP_COUNT] = {
 #define OP(name, min_inputs, max_inputs, outputs, gradient, traits) wk_cuda_call_##name,
 #include "tensor/ops.def"
 #undef OP
 };
+
+// All of a tensor. More than that would be its neighbours', for which others would wait.
+static wk_cuda_memory memory_of(const wk_cuda_call *c, int tensor, const void *x,
+                                const __nv_bfloat16 *bf16)
+{
+    const wk_tensor_info *info = wk_info(c->g, tensor);
+    bool padded = c->context->formats[info->root] == WK_FORMAT_PADDED_BF16;
+    size_t count = padded ? wk_plan_padded_size(info->type.shape) / sizeof *bf16
+                          : wk_shape_count(info->type.shape);
+    return {x, wk_type_size(info->type), {bf16, bf16 ? bf16 + count : NULL}};
+}
+
+static wk_cuda_memory input_memory(const wk_cuda_call *c, int i)
+{
+    return memory_of(c, wk_node_inputs(c->g, c->node)[i], c->in[i], c->in_bf16[i]);
+}
+
+static wk_cuda_memory output_memory(const wk_cuda_call *c, int i)
+{
+    return memory_of(c, c->node->outputs + i, c->out[i], c->out_bf16[i]);
+}
+
+// `count` numbers of a call's result.
+static void write_part(const wk_cuda_call *c, size_t begin, size_t count)
+{
+    const float *x = wk_call_out(c, 0);
+    const __nv_bfloat16 *bf16 = c->out_bf16[0];
+    wk_cuda_memory part = {x ? x + begin : NULL, count * sizeof *x, {}};
+    if (bf16) part.bf16 = {bf16 + begin, bf16 + begin + count};
+    wk_cuda_writes(c->context, &part);
+}
 
 // A concatenation leaves alone what lies in its place already.
 static void record_concat(const wk_cuda_call *c)
@@ -18,35 +49,26 @@ static void record_concat(const wk_cuda_call *c)
     const int *starts = c->g->extents.items + c->node->attrs.concat.starts;
     wk_split to = wk_shape_split(wk_call_output_shape(c, 0), axis, 1);
     size_t covered = 0, length = to.length * to.inner;
-    float *y = wk_call_out(c, 0);
     for (int i = 0; i <= c->node->input_count; i++) {
         bool last = i == c->node->input_count;
         size_t begin = last ? length : (size_t)starts[i] * to.inner;
         size_t count = last ? 0 : wk_shape_count(wk_call_input_shape(c, i));
-        if (begin > covered) wk_cuda_writes(c->context, y + covered, (begin - covered) * sizeof *y);
-        if (!last && c->in[i] != y + begin)
-            wk_cuda_writes(c->context, y + begin, count * sizeof *y);
+        if (begin > covered) write_part(c, covered, begin - covered);
+        if (!last && !wk_call_lies_at(c, i, begin)) write_part(c, begin, count);
         covered = begin + count;
     }
 }
 
-// Bytes of a tensor where it lies, or by its name. More than that would be its neighbours', for
-// which others would wait.
-static size_t size_of(const wk_cuda_stream_context *context, const wk_tensor_info *info)
-{
-    bool rows = context->formats[info->root] == WK_FORMAT_PADDED_BF16;
-    return rows ? wk_plan_padded_size(info->type.shape) : wk_type_size(info->type);
-}
-
 static void record_writes(const wk_cuda_call *c)
 {
-    const int *inputs = wk_node_inputs(c->g, c->node);
-    for (int i = 0; i < c->node->input_count; i++)
-        if (wk_op_writes_input(c->node->op, i))
-            wk_cuda_writes(c->context, c->in[i], size_of(c->context, wk_info(c->g, inputs[i])));
-    for (int i = 0; i < c->node->output_count; i++)
-        wk_cuda_writes(c->context, c->out[i],
-                       size_of(c->context, wk_info(c->g, c->node->outputs + i)));
+    for (int i = 0; i < c->node->input_count; i++) {
+        wk_cuda_memory memory = input_memory(c, i);
+        if (wk_op_writes_input(c->node->op, i)) wk_cuda_writes(c->context, &memory);
+    }
+    for (int i = 0; i < c->node->output_count; i++) {
+        wk_cuda_memory memory = output_memory(c, i);
+        wk_cuda_writes(c->context, &memory);
+    }
 }
 
 // In the place of a lazy result its inputs are read.
@@ -57,10 +79,11 @@ static void record_inputs(wk_cuda_stream_context *context, const wk_cuda_call *c
         if (!inputs[i]) continue;
         const wk_tensor_info *info = wk_info(c->g, inputs[i]);
         const wk_cuda_call *lazy = context->lazy ? context->lazy[info->root] : NULL;
+        wk_cuda_memory memory = input_memory(c, i);
         if (lazy)
             record_inputs(context, lazy);
         else
-            wk_cuda_reads(context, c->in[i], size_of(context, info));
+            wk_cuda_reads(context, &memory);
     }
 }
 
@@ -80,15 +103,35 @@ static void enqueue_chain(wk_executable *e, const wk_recurrence *chain)
     wk_cuda_observe(e->calls, chain);
 }
 
+static void launch(const wk_cuda_call *call)
+{
+    switch (call->kernel) {
+    case WK_KERNEL_SKINNY_ACTION:
+    case WK_KERNEL_SKINNY_HEAD:
+    case WK_KERNEL_SKINNY_RESULTS:
+        return wk_cuda_skinny_results(call);
+    case WK_KERNEL_SKINNY_TERMS:
+        return wk_cuda_skinny_terms(call);
+    case WK_KERNEL_SKINNY_GRADIENT:
+        return wk_cuda_skinny_gradient(call);
+    case WK_KERNEL_WGMMA:
+        return wk_cuda_gemm_fused(call);
+    case WK_KERNEL_CUBLASLT_BIAS:
+        return wk_cuda_gemm_biased(call);
+    default:
+        assert(ops[call->node->op]);
+        ops[call->node->op](call);
+    }
+}
+
 // A call, and those that are done with it.
 static void enqueue_call(const wk_cuda_call *call)
 {
     wk_cuda_stream_context *context = call->context;
     context->used = 0;
     context->emitted = 0;
-    assert(table[call->node->op]);
-    table[call->node->op](call);
-    for (unsigned k = 0; k <= call->fused; k++) {
+    launch(call);
+    for (unsigned k = 0; k <= call->following; k++) {
         record_reads(&call[k]);
         if (wk_plan_joins(call->g, call[k].node))
             record_concat(&call[k]);
@@ -99,19 +142,22 @@ static void enqueue_call(const wk_cuda_call *call)
     if (call->before) record_inputs(context, call->before);
     if (call->tail) record_inputs(context, call->tail);
     for (int k = 0; k < call->node->output_count; k++) {
-        if (!(context->emitted >> k & 1)) continue;
-        size_t size = wk_type_size(wk_info(call->g, call->node->outputs + k)->type);
-        const char *out = (const char *)call->out[k];
-        wk_cuda_refreshed(context, {out, out + size});
+        if (context->emitted >> k & 1) wk_cuda_refreshed(context, output_memory(call, k).bf16);
     }
+}
+
+static const wk_recurrence *chain_at(const wk_executable *e, size_t begin)
+{
+    for (size_t k = 0; k < e->chains.count; k++)
+        if (e->chains.items[k]->begin == (int)begin) return e->chains.items[k];
+    return NULL;
 }
 
 void wk_cuda_enqueue(wk_executable *e, size_t i)
 {
-    const wk_recurrence *chain = wk_cuda_chain_at(e, i);
     e->copies.touched.count = 0;
-    if (chain && (int)i == chain->begin)
-        enqueue_chain(e, chain);
-    else if (!chain && !e->calls[i].skipped)
+    if (e->calls[i].kernel == WK_KERNEL_OBSERVE)
+        enqueue_chain(e, chain_at(e, i));
+    else if (e->calls[i].kernel != WK_KERNEL_NONE)
         enqueue_call(&e->calls[i]);
 }

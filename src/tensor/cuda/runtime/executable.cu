@@ -34,7 +34,6 @@ void wk_cuda_executable_destroy(wk_executable *e)
     for (int i = 0; i < WK_BRANCHES; i++)
         destroy_context(e->backend, &e->contexts[i]);
     free(e->contexts[0].lazy);
-    wk_array_free(&e->copies.regions);
     wk_array_free(&e->copies.fresh);
     wk_array_free(&e->copies.touched);
     for (size_t i = 0; i < e->chains.count; i++)
@@ -42,36 +41,8 @@ void wk_cuda_executable_destroy(wk_executable *e)
     wk_array_free(&e->chains);
     free(e->calls);
     free(e->addresses);
+    free(e->halves);
     free(e);
-}
-
-static void add_region(wk_executable *e, wk_buffer *buffer)
-{
-    wk_cuda_copies *copies = &e->copies;
-    for (size_t i = 0; i < copies->regions.count; i++)
-        if (copies->regions.items[i].base == buffer->address) return;
-    wk_cuda_region region = {(char *)buffer->address, buffer->size, NULL, false, buffer};
-    if (!wk_array_push(&copies->regions, region)) e->contexts[0].failed = true;
-}
-
-// Their copies are part of the temporaries.
-static void add_temporaries(wk_executable *e, const wk_plan *plan)
-{
-    char *base = (char *)plan->temporary->address, *names = (char *)WK_PLAN_NAMES;
-    const wk_cuda_region parts[] = {
-        {base, plan->copied_size, base + wk_plan_copies(plan), true, NULL},
-        {names, 2 * plan->temporary_size, base, true, NULL},
-    };
-    for (const wk_cuda_region &part : parts)
-        if (!wk_array_push(&e->copies.regions, part)) e->contexts[0].failed = true;
-}
-
-static void list_regions(wk_executable *e, const wk_plan *plan)
-{
-    add_temporaries(e, plan);
-    add_region(e, plan->owned);
-    for (size_t i = 1; i < plan->graph->tensors.count; i++)
-        if (plan->places[i].region == WK_REGION_BOUND) add_region(e, wk_plan_buffer(plan, (int)i));
 }
 
 static const wk_node *plan_node(const wk_plan *plan, size_t step)
@@ -97,32 +68,96 @@ static void record_forms(wk_cuda_call *call, const unsigned char *formats)
     }
 }
 
-static void resolve(wk_executable *e, const wk_plan *plan)
+// The buffer outside the temporaries that a tensor lies in, or NULL.
+static wk_cuda_buffer *outer_buffer(const wk_plan *plan, int tensor)
+{
+    return tensor && plan->places[tensor].region != WK_REGION_TEMPORARY
+               ? (wk_cuda_buffer *)wk_plan_buffer(plan, tensor)
+               : NULL;
+}
+
+// Buffers that operands of products lie in get memory for their bf16 copies.
+static wk_status make_shadows(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    for (size_t i = 0; e->backend->limits.bf16 && i < plan->node_count; i++) {
+        const wk_node *node = plan_node(plan, i);
+        for (int k = 0; k < 2 && wk_op_is_product(node->op); k++) {
+            wk_cuda_buffer *buffer = outer_buffer(plan, wk_node_inputs(plan->graph, node)[k]);
+            if (buffer && !buffer->shadow)
+                WK_TRY(wk_cuda_alloc(e->backend, wk_cuda_shadow_size(&buffer->base),
+                                     (void **)&buffer->shadow, err));
+        }
+    }
+    return WK_OK;
+}
+
+// The addresses of a tensor's numbers and bf16 numbers.
+static void locate(const wk_plan *plan, int tensor, void **x, __nv_bfloat16 **bf16)
+{
+    *x = NULL;
+    *bf16 = NULL;
+    if (!tensor) return;
+    wk_place place = plan->places[tensor];
+    const wk_buffer *buffer = wk_plan_buffer(plan, tensor);
+    const wk_cuda_buffer *outer = outer_buffer(plan, tensor);
+    assert(buffer && "a tensor outside the program");
+    char *base = (char *)buffer->address;
+    if (place.offset != WK_NOWHERE) *x = base + place.offset;
+    if (place.bf16 != WK_NOWHERE) *bf16 = (__nv_bfloat16 *)(base + place.bf16);
+    if (outer && outer->shadow && wk_info(plan->graph, tensor)->type.dtype == WK_F32)
+        *bf16 = (__nv_bfloat16 *)(outer->shadow + place.offset / 2);
+}
+
+// The calls of all steps. What is fused into another call is on its stream.
+static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
 {
     const wk_graph *g = plan->graph;
     void **address = e->addresses;
+    __nv_bfloat16 **half = e->halves;
     for (size_t step = 0; step < plan->node_count; step++) {
         const wk_node *node = plan_node(plan, step);
+        const wk_fused *fused = &all[step];
         wk_cuda_call call = {};
         call.g = g;
         call.node = node;
         call.in = address;
         call.out = address + node->input_count;
-        call.context = context_of(e, plan, step);
+        call.in_bf16 = half;
+        call.out_bf16 = half + node->input_count;
+        call.context = context_of(e, plan, fused->into >= 0 ? (size_t)fused->into : step);
         call.stream = call.context->stream;
         call.precision = e->backend->precision;
-        call.processors = e->backend->processors;
-        call.programmatic = e->backend->capability >= 90;
-        call.hopper = e->backend->capability == 90;
+        call.processors = e->backend->limits.processors;
+        call.programmatic = e->backend->limits.capability >= 90;
+        call.hopper = e->backend->limits.capability == 90;
         record_forms(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
-            *address++ = wk_plan_address(plan, wk_node_inputs(g, node)[i]);
+            locate(plan, wk_node_inputs(g, node)[i], address++, half++);
         for (int i = 0; i < node->output_count; i++)
-            *address++ = wk_plan_address(plan, node->outputs + i);
-        // What is stored was made in its place.
-        call.skipped = node->op == WK_OP_store && call.in[0] == call.in[1];
+            locate(plan, node->outputs + i, address++, half++);
+        call.kernel = fused->kernel;
+        call.tile = fused->tile;
+        call.following = (unsigned)fused->following;
+        call.before = fused->before >= 0 ? &e->calls[fused->before] : NULL;
+        call.tail = fused->tail >= 0 ? &e->calls[fused->tail] : NULL;
         e->calls[step] = call;
     }
+}
+
+// Finds the plan's groups once more, to keep what they are.
+static wk_status keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err)
+{
+    int *last_use = (int *)malloc(plan->graph->tensors.count * sizeof *last_use);
+    bool ok = last_use;
+    if (ok) wk_recurrence_last_use(plan, last_use);
+    for (size_t i = 0; ok && i < plan->groups.count; i++) {
+        wk_recurrence *chain = (wk_recurrence *)malloc(sizeof *chain);
+        ok = chain && wk_array_push(&e->chains, chain);
+        if (!ok) free(chain);
+        if (ok) wk_recurrence_find(plan, last_use, plan->groups.items[i].begin, chain);
+    }
+    free(last_use);
+    return ok ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
 static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
@@ -164,46 +199,28 @@ static wk_status make_contexts(wk_executable *e, const wk_plan *plan, wk_error *
     return WK_OK;
 }
 
-static void join(wk_executable *e, const wk_cuda_call *part, const wk_cuda_call *whole)
+static wk_status resolve_fused(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    wk_cuda_call *call = &e->calls[part - e->calls];
-    call->context = whole->context;
-    call->stream = whole->stream;
-}
-
-// What is done with another call is done on its stream.
-static void gather_merged(wk_executable *e)
-{
-    for (size_t i = 0; i < e->count; i++) {
-        const wk_cuda_call *call = &e->calls[i];
-        const wk_recurrence *chain = wk_cuda_chain_at(e, i);
-        if (chain && (int)i > chain->begin) join(e, call, call - 1);
-        for (unsigned k = 1; k <= call->fused; k++)
-            join(e, call + k, call);
-        if (call->before) join(e, call->before, call);
-        if (call->tail) join(e, call->tail, call);
-    }
+    wk_fused *fused = (wk_fused *)malloc((plan->node_count + 1) * sizeof *fused);
+    if (!fused) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    wk_fusion_choose(plan, &e->backend->limits, fused);
+    resolve(e, plan, fused);
+    free(fused);
+    return WK_OK;
 }
 
 static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
     WK_TRY(make_contexts(e, plan, err));
-    list_regions(e, plan);
-    resolve(e, plan);
-    WK_TRY(wk_cuda_keep_chains(e, plan, err));
-    for (size_t i = 0; i < e->count; i++)
-        e->calls[i].chained = wk_cuda_chain_at(e, i);
+    WK_TRY(make_shadows(e, plan, err));
+    WK_TRY(resolve_fused(e, plan, err));
+    WK_TRY(keep_chains(e, plan, err));
     if (!wk_cuda_keep_lazy(e->contexts, e->calls, e->count, plan))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     for (int i = 0; i < WK_BRANCHES; i++) {
         e->contexts[i].lazy = e->contexts[0].lazy;
         e->contexts[i].formats = plan->formats;
     }
-    wk_cuda_fuse_adam(e->calls, e->count);
-    wk_cuda_fuse_heads(e->calls, e->count);
-    wk_cuda_fuse_epilogues(e->calls, e->count);
-    wk_cuda_fuse_slope(e->calls, e->count);
-    gather_merged(e);
     return wk_cuda_make_graph(e, err);
 }
 
@@ -220,7 +237,8 @@ wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable *
     e->count = plan->node_count;
     e->calls = (wk_cuda_call *)calloc(plan->node_count + 1, sizeof *e->calls);
     e->addresses = (void **)calloc(addresses + 1, sizeof *e->addresses);
-    wk_status status = e->calls && e->addresses
+    e->halves = (__nv_bfloat16 **)calloc(addresses + 1, sizeof *e->halves);
+    wk_status status = e->calls && e->addresses && e->halves
                            ? build(e, plan, err)
                            : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     if (status != WK_OK) {

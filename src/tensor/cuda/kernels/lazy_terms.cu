@@ -87,7 +87,7 @@ wk_terms wk_call_terms(const wk_cuda_call *c, int i)
     return terms;
 }
 
-bool wk_cuda_keep_lazy(wk_cuda_stream_context *context, wk_cuda_call *calls, size_t count,
+bool wk_cuda_keep_lazy(wk_cuda_stream_context *context, const wk_cuda_call *calls, size_t count,
                        const wk_plan *plan)
 {
     context->lazy =
@@ -95,7 +95,6 @@ bool wk_cuda_keep_lazy(wk_cuda_stream_context *context, wk_cuda_call *calls, siz
     if (!context->lazy) return false;
     for (size_t i = 0; i < count; i++) {
         if (!plan->lazy[plan->nodes[i]]) continue;
-        calls[i].lazy = calls[i].skipped = true;
         context->lazy[calls[i].node->outputs] = &calls[i];
     }
     return true;

@@ -1,0 +1,53 @@
+// A matmul call as one product of hopper/gemm.cuh: with the product whose result it adds to, and
+// with its epilogue (bias, activation or slope).
+#include "tensor/cuda/hopper/gemm.cuh"
+#include "tensor/cuda/runtime/stream_context.cuh"
+
+static wk_hopper_term term_of(const wk_cuda_call *c, const wk_cuda_product *p)
+{
+    wk_hopper_term t = {};
+    size_t rows_b = p->transpose_b ? p->n : p->k, cols_b = p->transpose_b ? p->k : p->n;
+    size_t count_a = p->stride_a ? p->stacks : 1, count_b = p->stride_b ? p->stacks : 1;
+    t.k = p->k;
+    t.a = wk_cuda_half_rows(c, wk_call_operand(c, 0), count_a * p->m, p->k, &t.row_a);
+    t.b = wk_cuda_half_rows(c, wk_call_operand(c, 1), count_b * rows_b, cols_b, &t.row_b);
+    t.stride_a = count_a > 1 ? p->m * t.row_a : 0;
+    t.stride_b = count_b > 1 ? rows_b * t.row_b : 0;
+    return t;
+}
+
+// What the tail does with the product's result.
+static void add_tail(const wk_cuda_call *tail, wk_hopper_product *p)
+{
+    wk_activation activation = tail->node->attrs.bias_act.activation;
+    if (tail->node->op == WK_OP_act_grad) {
+        p->y = wk_call_load(tail, 1);
+        p->slope = activation;
+        return;
+    }
+    p->activation = activation;
+    p->bias = wk_call_in(tail, 1);
+    if (p->bias && wk_shape_count(wk_call_input_shape(tail, 1)) > p->n) p->stride_bias = p->n;
+}
+
+void wk_cuda_gemm_fused(const wk_cuda_call *c)
+{
+    wk_cuda_product p = wk_product_joined(wk_product_of(c->g, c->node));
+    wk_hopper_product h = {};
+    h.stacks = p.stacks;
+    h.m = p.m;
+    h.n = p.n;
+    h.transpose_b = p.transpose_b;
+    h.reduce = p.stacks > 1 && p.stride_c == 0;
+    h.tile = c->tile;
+    h.term[h.terms++] = term_of(c, &p);
+    if (c->before) {
+        wk_cuda_product first = wk_product_joined(wk_product_of(c->g, c->before->node));
+        h.term[h.terms++] = term_of(c->before, &first);
+    } else if (p.accumulate) {
+        h.add = wk_call_in(c, 2);
+    }
+    if (c->tail) add_tail(c->tail, &h);
+    h.out = wk_call_store(c->tail ? c->tail : c, 0);
+    if (!wk_hopper_multiply(c, &h)) c->context->unmapped = true;
+}

@@ -1,0 +1,538 @@
+#include "tensor/cuda/passes/fusion.h"
+#include "tensor/shape.h"
+
+enum {
+    ROW_UNIT = 8,     // bf16 numbers in 16 bytes
+    TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
+    FEW_TERMS = 16,   // a product of so few terms is fused with another
+    TAIL_WITHIN = 4,  // steps between a product and its epilogue, at most
+    NEXT_MAX = 2,
+};
+
+const char *const wk_kernel_names[WK_KERNEL_COUNT] = {
+    [WK_KERNEL_OP] = "op",
+    [WK_KERNEL_NONE] = "none",
+    [WK_KERNEL_OBSERVE] = "observe",
+    [WK_KERNEL_ADAM] = "adam",
+    [WK_KERNEL_CONV_SLOPE] = "conv_slope",
+    [WK_KERNEL_SKINNY_ACTION] = "skinny_action",
+    [WK_KERNEL_SKINNY_HEAD] = "skinny_head",
+    [WK_KERNEL_SKINNY_RESULTS] = "skinny_results",
+    [WK_KERNEL_SKINNY_TERMS] = "skinny_terms",
+    [WK_KERNEL_SKINNY_GRADIENT] = "skinny_gradient",
+    [WK_KERNEL_WGMMA] = "wgmma",
+    [WK_KERNEL_CUBLASLT_BIAS] = "cublaslt_bias",
+    [WK_KERNEL_CUBLAS] = "cublas",
+};
+
+// A pattern that was found at a step; the other steps are -1 where the pattern has none.
+typedef struct match {
+    const wk_plan *plan;
+    const wk_graph *g;
+    const wk_cuda_limits *limits;
+    const wk_fused *fused;
+    int step, before, next[NEXT_MAX], tail;
+    wk_cuda_product p; // of a matmul
+} match;
+
+typedef const char *guard(const match *m);
+
+// The plan's nodes, tensors and places.
+
+static const wk_node *node_of(const match *m, int step)
+{
+    return &m->g->nodes.items[m->plan->nodes[step]];
+}
+
+static int input(const match *m, int step, int i)
+{
+    const wk_node *node = node_of(m, step);
+    return i < node->input_count ? wk_node_inputs(m->g, node)[i] : 0;
+}
+
+static int output(const match *m, int step)
+{
+    return node_of(m, step)->outputs;
+}
+
+static wk_shape shape_of(const match *m, int tensor)
+{
+    return wk_info(m->g, tensor)->type.shape;
+}
+
+static unsigned formats_of(const match *m, int tensor)
+{
+    return m->plan->formats[wk_info(m->g, tensor)->root];
+}
+
+static bool in_bf16_alone(const match *m, int tensor)
+{
+    return formats_of(m, tensor) == WK_FORMAT_BF16;
+}
+
+static bool same_place(const match *m, int a, int b)
+{
+    wk_place x = m->plan->places[a], y = m->plan->places[b];
+    return x.region == y.region && x.offset == y.offset && x.bf16 == y.bf16 &&
+           wk_plan_buffer(m->plan, a) == wk_plan_buffer(m->plan, b);
+}
+
+// Whether a tensor begins at a multiple of so many numbers; bf16 copies begin at as many.
+static bool begins_at(const match *m, int tensor, size_t numbers)
+{
+    enum { BF16_SIZE = 2 };
+    wk_place place = m->plan->places[tensor];
+    return place.offset != WK_NOWHERE ? place.offset % (numbers * sizeof(float)) == 0
+                                      : place.bf16 % (numbers * BF16_SIZE) == 0;
+}
+
+// Whether vectors of 16 bytes can read a tensor in the format that a kernel loads, and write one in
+// all its formats.
+static bool loads_whole(const match *m, int tensor)
+{
+    return !tensor || begins_at(m, tensor, in_bf16_alone(m, tensor) ? ROW_UNIT : ROW_UNIT / 2);
+}
+
+static bool stores_whole(const match *m, int tensor)
+{
+    return begins_at(m, tensor, formats_of(m, tensor) & WK_FORMAT_BF16 ? ROW_UNIT : ROW_UNIT / 2);
+}
+
+// Bytes of a tensor in its region.
+typedef struct range {
+    size_t begin, end;
+} range;
+
+static range range_of(const match *m, int tensor)
+{
+    wk_place place = m->plan->places[tensor];
+    size_t size = wk_type_size(wk_info(m->g, tensor)->type);
+    if (place.offset != WK_NOWHERE) return (range){place.offset, place.offset + size};
+    return (range){place.bf16, place.bf16 + size / 2};
+}
+
+static bool overlap(const match *m, int a, int b)
+{
+    range x = range_of(m, a), y = range_of(m, b);
+    return m->plan->places[a].region == m->plan->places[b].region &&
+           wk_plan_buffer(m->plan, a) == wk_plan_buffer(m->plan, b) && x.begin < y.end &&
+           y.begin < x.end;
+}
+
+static bool is_free(const match *m, int step)
+{
+    return !m->plan->lazy[m->plan->nodes[step]] && !wk_plan_is_grouped(m->plan, step) &&
+           m->fused[step].into < 0;
+}
+
+static bool same_branch(const match *m, int a, int b)
+{
+    return m->plan->branches[a] == m->plan->branches[b];
+}
+
+static wk_activation activation_of(const match *m, int step)
+{
+    return node_of(m, step)->attrs.bias_act.activation;
+}
+
+// Whether input i of a step is a product's result, whose place its own result takes: nobody else
+// reads the product then.
+static bool replaces(const match *m, int step, int i, int product)
+{
+    int from = input(m, step, i), result = output(m, product);
+    return wk_info(m->g, from)->root == result && same_place(m, from, result) &&
+           same_place(m, output(m, step), result);
+}
+
+static bool reads(const match *m, int step, int root)
+{
+    const wk_node *node = node_of(m, step);
+    for (int i = 0; i < node->input_count; i++)
+        if (wk_info(m->g, input(m, step, i))->root == root) return true;
+    return false;
+}
+
+// Guards of skinny products.
+
+static const char *refuse_skinny_results(const match *m)
+{
+    const wk_cuda_product *p = &m->p;
+    if (p->n > WK_SKINNY_MAX) return "more than 16 results a row";
+    if (p->k % ROW_UNIT || p->k > WK_SKINNY_ROW_MAX)
+        return "its terms are no multiple of 8, or more than 640";
+    if (p->transpose_a || (p->stacks > 1 && !p->stride_c))
+        return "its left operand is transposed, or its stack is summed";
+    if (in_bf16_alone(m, input(m, m->step, 1)) || in_bf16_alone(m, output(m, m->step)))
+        return "the weights or the results exist in bf16 alone";
+    if (!begins_at(m, input(m, m->step, 0), ROW_UNIT)) return "its rows begin at no 16 bytes";
+    return NULL;
+}
+
+static size_t bias_stacks(const match *m, int step)
+{
+    return wk_shape_count(shape_of(m, input(m, step, 1))) / m->p.n;
+}
+
+static const char *refuse_skinny_head(const match *m)
+{
+    int bias = m->next[0];
+    const char *why = refuse_skinny_results(m);
+    if (why) return why;
+    if (m->p.accumulate) return "it adds to a sum";
+    if (!same_branch(m, m->step, bias)) return "the bias is on another branch";
+    if (!input(m, bias, 1) || activation_of(m, bias) != WK_IDENTITY)
+        return "more, or less, than a bias follows";
+    if (!replaces(m, bias, 0, m->step) || in_bf16_alone(m, output(m, bias)))
+        return "the bias is not added in place, in float32";
+    if (wk_shape_width(shape_of(m, output(m, bias))) != m->p.n ||
+        (bias_stacks(m, bias) != 1 && bias_stacks(m, bias) != m->p.stacks))
+        return "the bias has another shape";
+    return NULL;
+}
+
+// Actions may be written while what they come from is still read.
+static const char *refuse_skinny_action(const match *m)
+{
+    int bias = m->next[0], draw = m->next[1], action = output(m, draw);
+    const char *why = refuse_skinny_head(m);
+    if (why) return why;
+    if (!same_branch(m, m->step, draw)) return "the draw is on another branch";
+    if (wk_info(m->g, input(m, draw, 0))->root != output(m, bias) ||
+        !same_place(m, input(m, draw, 0), output(m, bias)))
+        return "the action is drawn from something else";
+    if (overlap(m, input(m, m->step, 0), action) || overlap(m, input(m, m->step, 1), action) ||
+        overlap(m, input(m, bias, 1), action))
+        return "the action takes the place of an operand";
+    return NULL;
+}
+
+static const char *refuse_skinny_terms(const match *m)
+{
+    const wk_cuda_product *p = &m->p;
+    if (p->k > WK_SKINNY_MAX) return "more than 16 terms";
+    if (p->n % 4 || p->n > WK_SKINNY_ROW_MAX)
+        return "its results are no multiple of 4, or more than 640";
+    if (p->transpose_a || (p->stacks > 1 && !p->stride_c))
+        return "its left operand is transposed, or its stack is summed";
+    if (in_bf16_alone(m, input(m, m->step, 0)) || in_bf16_alone(m, input(m, m->step, 1)))
+        return "an operand exists in bf16 alone";
+    if (!begins_at(m, output(m, m->step), 4)) return "its result begins at no 16 bytes";
+    return NULL;
+}
+
+static const char *refuse_skinny_gradient(const match *m)
+{
+    enum { ROWS_MIN = 64 };
+    const wk_cuda_product *p = &m->p;
+    if (!p->transpose_a || p->transpose_b || p->accumulate || (p->stacks > 1 && !p->stride_c))
+        return "it is no gradient of weights";
+    if (p->n > WK_SKINNY_MAX) return "more than 16 columns";
+    if (p->m % ROW_UNIT || p->m > WK_SKINNY_ROW_MAX)
+        return "its rows are no multiple of 8, or more than 640";
+    if (p->k < ROWS_MIN) return "fewer than 64 terms";
+    if (in_bf16_alone(m, input(m, m->step, 1)) || in_bf16_alone(m, output(m, m->step)))
+        return "the right operand or the result exists in bf16 alone";
+    if (!begins_at(m, input(m, m->step, 0), ROW_UNIT)) return "its rows begin at no 16 bytes";
+    return NULL;
+}
+
+// Guards of products with an epilogue.
+
+static bool bias_fits(const match *m, int step)
+{
+    if (!input(m, step, 1)) return true;
+    size_t stacks = bias_stacks(m, step);
+    return stacks == 1 || (stacks == m->p.stacks && m->p.stride_b && m->p.stride_c);
+}
+
+// Whether what a step reads besides the product is ready before the product runs.
+static bool is_ready(const match *m, int step)
+{
+    for (int between = m->step + 1; between < step; between++) {
+        const wk_node *node = node_of(m, between);
+        if (wk_op_writes(node->op)) return false;
+        for (int i = 0; i < node->output_count; i++)
+            if (reads(m, step, node->outputs + i)) return false;
+    }
+    return true;
+}
+
+// What any kernel needs to finish a product with the step that reads it.
+static const char *refuse_tail(const match *m, int tail)
+{
+    if (!replaces(m, tail, 0, m->step)) return "the epilogue does not take the product's place";
+    if (m->p.transpose_a) return "its left operand is transposed";
+    if (wk_shape_width(shape_of(m, output(m, tail))) != m->p.n || m->p.n % ROW_UNIT)
+        return "its columns are no multiple of 8";
+    if (node_of(m, tail)->op == WK_OP_bias_act && !bias_fits(m, tail))
+        return "the bias has another shape";
+    return is_ready(m, tail) ? NULL : "what the epilogue reads is made after the product";
+}
+
+static const char *refuse_biased(const match *m)
+{
+    int bias = m->next[0];
+    const char *why = refuse_tail(m, bias);
+    if (why) return why;
+    if (!input(m, bias, 1) || activation_of(m, bias) != WK_IDENTITY)
+        return "more, or less, than a bias follows";
+    if (formats_of(m, output(m, bias)) == (WK_FORMAT_F32 | WK_FORMAT_BF16))
+        return "the result exists in both formats";
+    return m->p.accumulate || !m->p.stride_c ? "it adds to a sum, or its stack is summed" : NULL;
+}
+
+// Whether TMA can read a matrix of rows of so many numbers: ragged rows are padded on the way.
+static bool can_map(const match *m, int tensor, size_t cols)
+{
+    return cols % ROW_UNIT || formats_of(m, tensor) == WK_FORMAT_PADDED_BF16 ||
+           begins_at(m, tensor, ROW_UNIT);
+}
+
+static bool can_map_operands(const match *m, int step)
+{
+    wk_cuda_product p = wk_product_joined(wk_product_of(m->g, node_of(m, step)));
+    return p.k > 0 && can_map(m, input(m, step, 0), p.k) &&
+           can_map(m, input(m, step, 1), p.transpose_b ? p.k : p.n);
+}
+
+static const char *refuse_before(const match *m)
+{
+    const wk_fused *before = &m->fused[m->before];
+    if (before->before >= 0 || before->tail >= 0 || before->following > 0)
+        return "the product before it is fused already";
+    if (!m->p.accumulate || node_of(m, m->before)->input_count > 2 ||
+        !replaces(m, m->step, 2, m->before))
+        return "it does not add to the product before it";
+    wk_cuda_product p = m->p, q = wk_product_of(m->g, node_of(m, m->before));
+    if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
+        q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % ROW_UNIT)
+        return "the two products are not alike";
+    if (p.k > TERMS_MAX || q.k > FEW_TERMS) return "too many terms";
+    return can_map_operands(m, m->before) ? NULL : "an operand begins at no 16 bytes";
+}
+
+// The result's epilogue in whole vectors, or a plain result in pairs.
+static const char *refuse_result(const match *m, int last)
+{
+    int add = m->p.accumulate && m->before < 0 ? input(m, m->step, 2) : 0;
+    int beside = m->tail >= 0 ? input(m, m->tail, 1) : 0, out = output(m, last);
+    bool plain = m->tail < 0 && !(formats_of(m, out) & WK_FORMAT_BF16);
+    if (plain && m->p.n % 2 == 0 && begins_at(m, out, 2) && (!add || begins_at(m, add, 2)))
+        return NULL;
+    if (m->p.n % ROW_UNIT) return "its columns are no multiple of 8";
+    if (!stores_whole(m, out) || !loads_whole(m, beside) || (add && !begins_at(m, add, 4)))
+        return "what the epilogue reads or writes begins at no 16 bytes";
+    return NULL;
+}
+
+static const char *refuse_wgmma(const match *m)
+{
+    wk_cuda_product p = wk_product_joined(m->p);
+    bool summed = p.stacks > 1 && p.stride_c == 0;
+    if (m->limits->capability != 90) return "the device has no wgmma";
+    if (p.transpose_a) return "its left operand is transposed";
+    if (m->tail < 0 && m->before < 0 && !summed) return "there is nothing to fuse";
+    if (summed && !(p.stride_a && p.stride_b)) return "a summed operand is shared";
+    if (m->tail >= 0) {
+        const char *why = refuse_tail(m, m->tail);
+        if (why) return why;
+        if (activation_of(m, m->tail) != WK_ELU) return "the epilogue is not of ELU";
+        if (m->p.k > TERMS_MAX) return "more than 1024 terms";
+    }
+    if (m->before >= 0) {
+        const char *why = refuse_before(m);
+        if (why) return why;
+    }
+    if (!can_map_operands(m, m->step)) return "an operand begins at no 16 bytes";
+    if (p.m == 0 || p.m * p.n * (summed ? 1 : p.stacks) >= (size_t)1 << 34)
+        return "the result is too large";
+    return refuse_result(m, m->tail >= 0 ? m->tail : m->step);
+}
+
+// Guards of the rest.
+
+static const char *refuse_nothing(const match *m)
+{
+    (void)m;
+    return NULL;
+}
+
+static const char *refuse_conv_slope(const match *m)
+{
+    int slope = m->next[0];
+    if (activation_of(m, slope) != WK_ELU || node_of(m, slope)->attrs.bias_act.stack != 1)
+        return "it is not the slope of one ELU layer";
+    if (!replaces(m, slope, 0, m->step) || wk_shape_count(shape_of(m, output(m, slope))) !=
+                                               wk_shape_count(shape_of(m, output(m, m->step))))
+        return "the slope does not take the gradient's place";
+    return shape_of(m, input(m, m->step, 0)).rank == 4 ? NULL : "it is a stack of images";
+}
+
+// The table. `before` is the step before, `next` and `then` are the steps just after, and `tail` is
+// the first step that reads the product, TAIL_WITHIN steps later at most.
+typedef struct row {
+    wk_kernel kernel;
+    wk_op before, op, next, then, tail;
+    guard *refuse;
+} row;
+
+#define NONE WK_OP_COUNT
+#define OP(name) WK_OP_##name
+#define KERNEL(name) WK_KERNEL_##name
+// clang-format off
+static const row table[] = {
+    // kernel                  before      op             next               then                         tail
+    {KERNEL(SKINNY_ACTION),    NONE,       OP(matmul),    OP(bias_act),      OP(truncated_normal_sample), NONE,         refuse_skinny_action},
+    {KERNEL(SKINNY_HEAD),      NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_skinny_head},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
+    {KERNEL(SKINNY_RESULTS),   NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_results},
+    {KERNEL(SKINNY_TERMS),     NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_terms},
+    {KERNEL(SKINNY_GRADIENT),  NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_gradient},
+    {KERNEL(CUBLASLT_BIAS),    NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_biased},
+    {KERNEL(CUBLAS),           NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_nothing},
+    {KERNEL(CONV_SLOPE),       NONE,       OP(conv_dx),   OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
+    {KERNEL(CONV_SLOPE),       NONE,       OP(deconv_dx), OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
+};
+// clang-format on
+enum { ROWS = sizeof table / sizeof *table };
+
+// The first step soon after the product that reads it, if it is `op`; -1 else.
+static int find_tail(const match *m, wk_op op)
+{
+    int end = m->step + TAIL_WITHIN, last = (int)m->plan->node_count - 1;
+    for (int step = m->step + 1; step <= end && step <= last; step++)
+        if (reads(m, step, output(m, m->step)))
+            return node_of(m, step)->op == op && is_free(m, step) ? step : -1;
+    return -1;
+}
+
+// Whether the ops of a row are at a step, and free.
+static bool find_pattern(match *m, const row *r)
+{
+    int count = (int)m->plan->node_count;
+    m->before = m->tail = m->next[0] = m->next[1] = -1;
+    if (node_of(m, m->step)->op != r->op || !is_free(m, m->step)) return false;
+    const struct {
+        wk_op op;
+        int step, *found;
+    } parts[] = {{r->before, m->step - 1, &m->before},
+                 {r->next, m->step + 1, &m->next[0]},
+                 {r->then, m->step + 2, &m->next[1]}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        int step = parts[i].step;
+        if (parts[i].op == NONE) continue;
+        if (step < 0 || step >= count || node_of(m, step)->op != parts[i].op || !is_free(m, step))
+            return false;
+        *parts[i].found = step;
+    }
+    if (r->tail != NONE) m->tail = find_tail(m, r->tail);
+    if (r->op == WK_OP_matmul) m->p = wk_product_of(m->g, node_of(m, m->step));
+    return r->tail == NONE || m->tail >= 0;
+}
+
+static wk_gemm_tile tile_of(const match *m)
+{
+    wk_cuda_product p = wk_product_joined(m->p);
+    int last = m->tail >= 0 ? m->tail : m->step;
+    bool slope = m->tail >= 0 && node_of(m, m->tail)->op == WK_OP_act_grad;
+    bool half = slope && in_bf16_alone(m, input(m, m->tail, 1));
+    wk_gemm_sizes z = {p.stacks, p.m, p.n, {p.k, 0}, p.stacks > 1 && !p.stride_c, false};
+    if (m->before >= 0) z.k[1] = wk_product_of(m->g, node_of(m, m->before)).k;
+    bool add = m->p.accumulate && m->before < 0;
+    z.simple = p.n % ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add &&
+               (!slope || (half && p.transpose_b));
+    return wk_gemm_choose_tile(&z, m->limits->processors);
+}
+
+static void fuse(wk_fused *fused, int part, int into)
+{
+    fused[part].kernel = WK_KERNEL_NONE;
+    fused[part].into = into;
+}
+
+static void record(const match *m, const row *r, wk_fused *fused)
+{
+    wk_fused *f = &fused[m->step];
+    f->kernel = r->kernel;
+    f->before = m->before;
+    f->tail = m->tail;
+    if (m->before >= 0) fuse(fused, m->before, m->step);
+    if (m->tail >= 0) fuse(fused, m->tail, m->step);
+    for (int i = 0; i < NEXT_MAX && m->next[i] >= 0; i++, f->following++)
+        fuse(fused, m->next[i], m->step);
+    if (r->kernel == WK_KERNEL_WGMMA) f->tile = tile_of(m);
+}
+
+// Neighbouring steps of one optimiser.
+static void fuse_adam(const match *m, wk_fused *fused)
+{
+    int next = m->step + 1;
+    fused[m->step].kernel = WK_KERNEL_ADAM;
+    for (; next < (int)m->plan->node_count && node_of(m, next)->op == WK_OP_adam &&
+           same_place(m, input(m, next, 4), input(m, m->step, 4)) && same_branch(m, next, m->step);
+         next++)
+        fuse(fused, next, m->step);
+    fused[m->step].following = next - m->step - 1;
+}
+
+// Steps that run nothing of their own whatever follows them, and groups.
+static void mark_idle(const match *m, wk_fused *fused)
+{
+    for (int step = 0; step < (int)m->plan->node_count; step++) {
+        const wk_node *node = node_of(m, step);
+        bool stored =
+            node->op == WK_OP_store && same_place(m, input(m, step, 0), input(m, step, 1));
+        bool idle = stored || m->plan->lazy[m->plan->nodes[step]];
+        fused[step] = (wk_fused){idle ? WK_KERNEL_NONE : WK_KERNEL_OP, WK_TILE_NONE, -1, -1, -1, 0};
+    }
+    for (size_t i = 0; i < m->plan->groups.count; i++) {
+        wk_group group = m->plan->groups.items[i];
+        fused[group.begin].kernel = WK_KERNEL_OBSERVE;
+        fused[group.begin].following = group.end - group.begin;
+        for (int step = group.begin + 1; step <= group.end; step++)
+            fuse(fused, step, group.begin);
+    }
+}
+
+static match match_at(const wk_plan *plan, const wk_cuda_limits *limits, const wk_fused *fused,
+                      int step)
+{
+    return (match){.plan = plan, .g = plan->graph, .limits = limits, .fused = fused, .step = step};
+}
+
+void wk_fusion_choose(const wk_plan *plan, const wk_cuda_limits *limits, wk_fused *fused)
+{
+    match m = match_at(plan, limits, fused, 0);
+    mark_idle(&m, fused);
+    for (; m.step < (int)plan->node_count; m.step++) {
+        if (fused[m.step].kernel != WK_KERNEL_OP) continue;
+        if (node_of(&m, m.step)->op == WK_OP_adam) fuse_adam(&m, fused);
+        for (int i = 0; limits->bf16 && i < ROWS; i++) {
+            if (!find_pattern(&m, &table[i]) || table[i].refuse(&m)) continue;
+            record(&m, &table[i], fused);
+            break;
+        }
+    }
+}
+
+int wk_fusion_rows(void)
+{
+    return ROWS;
+}
+
+wk_kernel wk_fusion_row_kernel(int i)
+{
+    return table[i].kernel;
+}
+
+const char *wk_fusion_why_not(const wk_plan *plan, const wk_cuda_limits *limits,
+                              const wk_fused *fused, int at, int step)
+{
+    match m = match_at(plan, limits, fused, step);
+    return find_pattern(&m, &table[at]) ? table[at].refuse(&m) : "";
+}

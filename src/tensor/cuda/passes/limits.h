@@ -1,0 +1,15 @@
+// What the passes know of a device: numbers, so that they run, and are tested, without one.
+#ifndef WK_TENSOR_CUDA_PASSES_LIMITS_H
+#define WK_TENSOR_CUDA_PASSES_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct wk_cuda_limits {
+    int capability;       // 90 for compute capability 9.0
+    int processors;       // streaming multiprocessors
+    size_t shared_memory; // maximum of a block, in bytes
+    bool bf16;            // products in bf16; without, nothing is fused
+} wk_cuda_limits;
+
+#endif

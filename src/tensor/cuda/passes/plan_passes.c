@@ -1,0 +1,70 @@
+#include "tensor/cuda/passes/plan_passes.h"
+#include "tensor/cuda/passes/formats.h"
+#include "tensor/cuda/passes/lazy.h"
+#include "tensor/cuda/passes/recurrence.h"
+#include "tensor/cuda/passes/side_stream.h"
+#include "tensor/shape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static wk_status no_memory(wk_error *err)
+{
+    return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+}
+
+static bool find_recurrences(const wk_cuda_limits *limits, wk_plan *plan, int *last_use,
+                             wk_recurrence *chain)
+{
+    wk_recurrence_last_use(plan, last_use);
+    for (int step = 0; step < (int)plan->node_count; step++) {
+        if (!wk_recurrence_find(plan, last_use, step, chain)) continue;
+        step = chain->end;
+        if (!wk_recurrence_why_not(chain, limits, plan->slow_path, sizeof plan->slow_path) &&
+            !wk_array_push(&plan->groups, ((wk_group){chain->begin, chain->end})))
+            return false;
+    }
+    return true;
+}
+
+static wk_status find_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
+{
+    if (!limits->bf16 || limits->capability < 80) return WK_OK;
+    int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use);
+    wk_recurrence *chain = malloc(sizeof *chain);
+    bool ok = last_use && chain && find_recurrences(limits, plan, last_use, chain);
+    free(last_use);
+    free(chain);
+    return ok && wk_plan_find_lazy(plan) ? WK_OK : no_memory(err);
+}
+
+wk_status wk_cuda_choose_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
+{
+    WK_TRY(find_groups(limits, plan, err));
+    for (size_t step = 0; step < plan->node_count; step++)
+        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
+    return wk_plan_defer_weight_grads(plan, WK_CUDA_SIDE_BRANCH) < 0 ? no_memory(err) : WK_OK;
+}
+
+// Layers whose rows are no whole 16 bytes: their results exist in float32, and are padded for every
+// product that reads them.
+static void note_ragged_layers(wk_plan *plan)
+{
+    enum { ROW_UNIT = 8, SHORT = 64 };
+    const wk_graph *g = plan->graph;
+    for (size_t step = 0; step < plan->node_count && !*plan->slow_path; step++) {
+        const wk_node *node = &g->nodes.items[plan->nodes[step]];
+        if (node->op != WK_OP_bias_act) continue;
+        size_t width = wk_shape_width(wk_info(g, node->outputs)->type.shape);
+        if (width > SHORT && width % ROW_UNIT)
+            snprintf(plan->slow_path, sizeof plan->slow_path,
+                     "layers of %zu units, no multiple of 8, are padded for every product", width);
+    }
+}
+
+wk_status wk_cuda_choose_formats(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
+{
+    if (!limits->bf16) return WK_OK;
+    note_ragged_layers(plan);
+    return wk_plan_choose_formats(plan) ? WK_OK : no_memory(err);
+}

@@ -1,0 +1,63 @@
+// A matrix product as its node asks for it, and the tile of the GEMM of hopper/gemm.cuh that suits
+// it. Plain sizes: strides are in elements.
+#ifndef WK_TENSOR_CUDA_PASSES_PRODUCT_H
+#define WK_TENSOR_CUDA_PASSES_PRODUCT_H
+
+#include "tensor/node.h"
+
+/// Row-major products: out[s] = a[s] b[s] (+ out[s]), s < stacks, a [m,k], b [k,n], or [k,m] and
+/// [n,k] when transposed. Stride 0 shares an operand; stride_c 0 sums the products of all stacks.
+typedef struct wk_cuda_product {
+    size_t stacks, m, n, k;
+    bool transpose_a, transpose_b;
+    size_t stride_a, stride_b, stride_c;
+    bool accumulate;
+    bool half_a, half_b; // the operand is bf16 already
+    bool half_c;         // the result is bf16
+    const void *bias;    // of the result's type, n for each stack; added if it is there
+    size_t stride_bias;
+} wk_cuda_product;
+
+static inline bool wk_op_is_conv(wk_op op)
+{
+    return op == WK_OP_conv || op == WK_OP_conv_dx || op == WK_OP_deconv || op == WK_OP_deconv_dx ||
+           op == WK_OP_conv_dw;
+}
+
+/// Ops whose first two inputs are multiplied.
+static inline bool wk_op_is_product(wk_op op)
+{
+    return op == WK_OP_matmul || wk_op_is_conv(op);
+}
+
+/// The product that a matmul node asks for.
+wk_cuda_product wk_product_of(const wk_graph *g, const wk_node *node);
+/// As one product where the stack of operands is contiguous: along the rows when b is shared, along
+/// the sum when the products are added up.
+wk_cuda_product wk_product_joined(wk_cuda_product p);
+
+/// The tiles of the GEMM: warpgroups times 64 rows, columns; the last keeps its weights resident in
+/// shared memory.
+typedef enum wk_gemm_tile {
+    WK_TILE_NONE,
+    WK_TILE_128X208,
+    WK_TILE_64X208,
+    WK_TILE_64X80,
+    WK_TILE_RESIDENT,
+    WK_TILE_COUNT
+} wk_gemm_tile;
+
+/// What the choice of a tile depends on.
+typedef struct wk_gemm_sizes {
+    size_t stacks, m, n, k[2]; // k[1] is 0 unless there are two terms
+    bool reduce;               // over the stack
+    bool simple;               // the result is bf16 alone, and nothing but a bias, ELU or the slope
+                               // at a layer's bf16 output with b transposed comes to it
+} wk_gemm_sizes;
+
+/// Terms and columns of weights that can be resident.
+enum { WK_RESIDENT_TERMS_MAX = 400, WK_RESIDENT_COLUMNS_MAX = 416 };
+/// The tile that is estimated to be the fastest on so many multiprocessors.
+wk_gemm_tile wk_gemm_choose_tile(const wk_gemm_sizes *z, int processors);
+
+#endif

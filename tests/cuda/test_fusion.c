@@ -1,0 +1,535 @@
+// The kernel of every step: for each row of the fusion table graphs that it takes, and near misses
+// that its guard refuses, with the reason. Needs no GPU.
+#include "agent/learner_parts.h"
+#include "support/check.h"
+#include "support/engine.h"
+#include "support/planning.h"
+#include "tensor/cuda/passes/fusion.h"
+#include "tensor/program_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 256 };
+
+typedef struct fixture {
+    engine e;
+    wk_plan *plan;
+    wk_fused *fused;
+    wk_cuda_limits limits;
+} fixture;
+
+static fixture open_fixture(void)
+{
+    return (fixture){.e = engine_open(1), .limits = planning_limits};
+}
+
+static void close_fixture(fixture *f)
+{
+    free(f->fused);
+    wk_plan_destroy(f->plan);
+    engine_close(&f->e);
+}
+
+static void choose(fixture *f)
+{
+    wk_error err = {0};
+    assert_ok(wk_plan_create(f->e.g, &planning_backend, &f->plan, &err));
+    f->fused = malloc((f->plan->node_count + 1) * sizeof *f->fused);
+    assert_non_null(f->fused);
+    wk_fusion_choose(f->plan, &f->limits, f->fused);
+}
+
+// The step that makes a tensor.
+static int step_of(const fixture *f, wk_tensor x)
+{
+    for (int step = 0; step < (int)f->plan->node_count; step++)
+        if (f->e.g->nodes.items[f->plan->nodes[step]].outputs == x.id) return step;
+    fail_msg("no step makes the tensor");
+    return -1;
+}
+
+static const wk_fused *chosen(const fixture *f, wk_tensor x)
+{
+    return &f->fused[step_of(f, x)];
+}
+
+static void expect(const fixture *f, wk_tensor x, wk_kernel kernel)
+{
+    assert_string_equal(wk_kernel_names[chosen(f, x)->kernel], wk_kernel_names[kernel]);
+}
+
+static void expect_fused(const fixture *f, wk_tensor part, wk_tensor into)
+{
+    expect(f, part, WK_KERNEL_NONE);
+    assert_int_equal(chosen(f, part)->into, step_of(f, into));
+}
+
+// Plans, and checks that the first row of a kernel whose ops are there refuses, for this reason.
+static void expect_refusal(fixture *f, wk_tensor x, wk_kernel kernel, const char *reason)
+{
+    choose(f);
+    int step = step_of(f, x), seen = 0;
+    for (int row = 0; row < wk_fusion_rows(); row++) {
+        const char *why = wk_fusion_why_not(f->plan, &f->limits, f->fused, row, step);
+        if (wk_fusion_row_kernel(row) != kernel || (why && !*why)) continue;
+        assert_non_null(why);
+        assert_string_equal(why, reason);
+        seen = 1;
+        break;
+    }
+    assert_int_equal(seen, 1);
+    assert_int_not_equal(f->fused[step].kernel, kernel);
+    close_fixture(f);
+}
+
+static wk_tensor weights(fixture *f, int rows, int cols)
+{
+    return engine_state(&f->e, WK_SHAPE(rows, cols));
+}
+
+// Read by a product, so that bf16 is enough.
+static void read_by_product(fixture *f, wk_tensor x, int width)
+{
+    wk_graph_output(f->e.g, wk_graph_matmul(f->e.g, x, weights(f, width, 64)));
+}
+
+// act(x w + bias), and x w.
+typedef struct layer {
+    wk_tensor product, y;
+} layer;
+
+static layer make_layer(fixture *f, int terms, int width, wk_activation activation)
+{
+    layer l;
+    l.product = wk_graph_matmul(f->e.g, weights(f, ROWS, terms), weights(f, terms, width));
+    l.y = wk_graph_bias_act(f->e.g, l.product, engine_state(&f->e, WK_SHAPE(width)), activation);
+    return l;
+}
+
+static void a_layer_of_elu_is_one_product(void **state)
+{
+    (void)state;
+    const struct {
+        int processors;
+        wk_gemm_tile tile;
+    } devices[] = {{8, WK_TILE_RESIDENT}, {132, WK_TILE_64X80}};
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        fixture f = open_fixture();
+        f.limits.processors = devices[i].processors;
+        layer l = make_layer(&f, 400, 400, WK_ELU);
+        read_by_product(&f, l.y, 400);
+        choose(&f);
+        expect(&f, l.product, WK_KERNEL_WGMMA);
+        expect_fused(&f, l.y, l.product);
+        assert_int_equal(chosen(&f, l.product)->tail, step_of(&f, l.y));
+        assert_int_equal(chosen(&f, l.product)->tile, devices[i].tile);
+        close_fixture(&f);
+    }
+}
+
+static void what_a_layer_s_product_cannot_be(void **state)
+{
+    (void)state;
+    const struct {
+        int terms, width, capability;
+        wk_activation activation;
+        const char *reason;
+    } cases[] = {
+        {400, 400, 80, WK_ELU, "the device has no wgmma"},
+        {400, 400, 90, WK_TANH, "the epilogue is not of ELU"},
+        {1032, 400, 90, WK_ELU, "more than 1024 terms"},
+        {400, 404, 90, WK_ELU, "its columns are no multiple of 8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = open_fixture();
+        f.limits.capability = cases[i].capability;
+        layer l = make_layer(&f, cases[i].terms, cases[i].width, cases[i].activation);
+        read_by_product(&f, l.y, cases[i].width);
+        expect_refusal(&f, l.product, WK_KERNEL_WGMMA, cases[i].reason);
+    }
+}
+
+static void a_product_that_is_read_twice_keeps_its_epilogue_apart(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    layer l = make_layer(&f, 400, 400, WK_ELU);
+    read_by_product(&f, l.y, 400);
+    wk_graph_output(f.e.g, wk_graph_mean_all(f.e.g, l.product));
+    expect_refusal(&f, l.product, WK_KERNEL_WGMMA,
+                   "the epilogue does not take the product's place");
+}
+
+static void operands_that_begin_anywhere_are_left_to_the_library(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    wk_tensor all = engine_state(&f.e, WK_SHAPE(402 * 400));
+    wk_tensor w =
+        wk_graph_reshape(f.e.g, wk_graph_slice(f.e.g, all, 0, 4, 400 * 400), WK_SHAPE(400, 400));
+    wk_tensor product = wk_graph_matmul(f.e.g, weights(&f, ROWS, 400), w);
+    wk_tensor y = wk_graph_bias_act(f.e.g, product, engine_state(&f.e, WK_SHAPE(400)), WK_ELU);
+    read_by_product(&f, y, 400);
+    expect_refusal(&f, product, WK_KERNEL_WGMMA, "an operand begins at no 16 bytes");
+}
+
+// d w' and the slope at y.
+static void the_slope_of_a_layer_is_fused(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    layer l = make_layer(&f, 64, 400, WK_ELU);
+    read_by_product(&f, l.y, 400);
+    wk_tensor product = wk_graph_matmul_general(
+        f.e.g, weights(&f, ROWS, 400), weights(&f, 400, 400), false, true, false, (wk_tensor){0});
+    wk_attrs elu = {.bias_act = {WK_ELU, 1}};
+    wk_tensor d = WK_EMIT(f.e.g, act_grad, elu, product, l.y);
+    read_by_product(&f, d, 400);
+    choose(&f);
+    expect(&f, product, WK_KERNEL_WGMMA);
+    expect_fused(&f, d, product);
+    close_fixture(&f);
+}
+
+// elu(x w + a v + bias), where a has few columns.
+typedef struct sum {
+    wk_tensor before, product, y;
+} sum;
+
+static sum make_sum(fixture *f, int few)
+{
+    sum s;
+    s.before = wk_graph_matmul(f->e.g, weights(f, ROWS, few), weights(f, few, 400));
+    s.product =
+        wk_graph_matmul_add(f->e.g, weights(f, ROWS, 1024), weights(f, 1024, 400), s.before);
+    s.y = wk_graph_bias_act(f->e.g, s.product, engine_state(&f->e, WK_SHAPE(400)), WK_ELU);
+    read_by_product(f, s.y, 400);
+    return s;
+}
+
+static void two_products_and_their_layer_are_one(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    sum s = make_sum(&f, 6);
+    choose(&f);
+    expect(&f, s.product, WK_KERNEL_WGMMA);
+    expect_fused(&f, s.before, s.product);
+    expect_fused(&f, s.y, s.product);
+    close_fixture(&f);
+    // Of more terms, the first product is another kernel, and its result is added.
+    f = open_fixture();
+    s = make_sum(&f, 24);
+    choose(&f);
+    expect(&f, s.before, WK_KERNEL_CUBLAS);
+    expect(&f, s.product, WK_KERNEL_WGMMA);
+    expect_fused(&f, s.y, s.product);
+    close_fixture(&f);
+}
+
+static wk_tensor stack_product(fixture *f, int stack_b)
+{
+    wk_tensor a = engine_state(&f->e, WK_SHAPE(3, ROWS, 64));
+    wk_tensor b = engine_state(&f->e, WK_SHAPE(stack_b, 400, 64));
+    wk_tensor y = wk_graph_matmul_general(f->e.g, a, b, false, true, true, (wk_tensor){0});
+    wk_graph_output(f->e.g, y);
+    return y;
+}
+
+static void products_of_a_stack_are_summed_in_one(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    wk_tensor y = stack_product(&f, 3);
+    choose(&f);
+    expect(&f, y, WK_KERNEL_WGMMA);
+    close_fixture(&f);
+    f = open_fixture();
+    y = stack_product(&f, 1);
+    expect_refusal(&f, y, WK_KERNEL_WGMMA, "a summed operand is shared");
+}
+
+// The head of an actor, and its action.
+typedef struct head {
+    layer layer;
+    wk_tensor action;
+} head;
+
+static head make_head(fixture *f, int terms, int width, wk_activation activation, bool draws)
+{
+    head h = {.layer = make_layer(f, terms, width, activation)};
+    wk_graph_output(f->e.g, h.layer.y);
+    if (!draws) return h;
+    wk_random random = {engine_counter(&f->e), 7};
+    h.action = wk_graph_truncated_normal_sample(f->e.g, h.layer.y, random);
+    wk_graph_output(f->e.g, h.action);
+    return h;
+}
+
+static void a_head_is_one_kernel(void **state)
+{
+    (void)state;
+    for (int draws = 0; draws < 2; draws++) {
+        fixture f = open_fixture();
+        head h = make_head(&f, 400, 12, WK_IDENTITY, draws);
+        choose(&f);
+        expect(&f, h.layer.product, draws ? WK_KERNEL_SKINNY_ACTION : WK_KERNEL_SKINNY_HEAD);
+        expect_fused(&f, h.layer.y, h.layer.product);
+        if (draws) expect_fused(&f, h.action, h.layer.product);
+        close_fixture(&f);
+    }
+}
+
+static void what_a_head_cannot_be(void **state)
+{
+    (void)state;
+    const struct {
+        int terms, width;
+        wk_activation activation;
+        const char *reason;
+    } cases[] = {
+        {400, 18, WK_IDENTITY, "more than 16 results a row"},
+        {648, 12, WK_IDENTITY, "its terms are no multiple of 8, or more than 640"},
+        {404, 12, WK_IDENTITY, "its terms are no multiple of 8, or more than 640"},
+        {400, 12, WK_TANH, "more, or less, than a bias follows"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int draws = 0; draws < 2; draws++) {
+            fixture f = open_fixture();
+            head h = make_head(&f, cases[i].terms, cases[i].width, cases[i].activation, draws);
+            expect_refusal(&f, h.layer.product,
+                           draws ? WK_KERNEL_SKINNY_ACTION : WK_KERNEL_SKINNY_HEAD,
+                           cases[i].reason);
+        }
+}
+
+static void a_draw_on_another_branch_is_left_there(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    head h = make_head(&f, 400, 12, WK_IDENTITY, false);
+    wk_random random = {engine_counter(&f.e), 7};
+    wk_graph_branch(f.e.g, 1);
+    wk_tensor action = wk_graph_truncated_normal_sample(f.e.g, h.layer.y, random);
+    wk_graph_output(f.e.g, action);
+    choose(&f);
+    expect(&f, h.layer.product, WK_KERNEL_SKINNY_HEAD);
+    expect(&f, action, WK_KERNEL_OP);
+    close_fixture(&f);
+}
+
+// A product a b or a' b, as an output.
+static wk_tensor plain_product(fixture *f, bool transposed, int m, int n, int k)
+{
+    wk_tensor a = transposed ? weights(f, k, m) : weights(f, m, k);
+    wk_tensor y = wk_graph_matmul_general(f->e.g, a, weights(f, k, n), transposed, false, false,
+                                          (wk_tensor){0});
+    wk_graph_output(f->e.g, y);
+    return y;
+}
+
+static void products_alone(void **state)
+{
+    (void)state;
+    const struct {
+        bool transposed;
+        int m, n, k;
+        wk_kernel kernel, missed;
+        const char *reason;
+    } cases[] = {
+        {false, ROWS, 12, 400, WK_KERNEL_SKINNY_RESULTS, WK_KERNEL_COUNT, NULL},
+        {false, ROWS, 20, 400, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_RESULTS,
+         "more than 16 results a row"},
+        {false, ROWS, 400, 6, WK_KERNEL_SKINNY_TERMS, WK_KERNEL_COUNT, NULL},
+        {false, ROWS, 402, 6, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_TERMS,
+         "its results are no multiple of 4, or more than 640"},
+        {false, ROWS, 400, 17, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_TERMS, "more than 16 terms"},
+        {true, 400, 12, ROWS, WK_KERNEL_SKINNY_GRADIENT, WK_KERNEL_COUNT, NULL},
+        {true, 400, 12, 32, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_GRADIENT, "fewer than 64 terms"},
+        {true, 648, 12, ROWS, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_GRADIENT,
+         "its rows are no multiple of 8, or more than 640"},
+        {false, ROWS, 400, 400, WK_KERNEL_CUBLAS, WK_KERNEL_WGMMA, "there is nothing to fuse"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = open_fixture();
+        wk_tensor y = plain_product(&f, cases[i].transposed, cases[i].m, cases[i].n, cases[i].k);
+        if (cases[i].reason) {
+            expect_refusal(&f, y, cases[i].missed, cases[i].reason);
+            f = open_fixture();
+            y = plain_product(&f, cases[i].transposed, cases[i].m, cases[i].n, cases[i].k);
+        }
+        choose(&f);
+        expect(&f, y, cases[i].kernel);
+        close_fixture(&f);
+    }
+}
+
+static void a_bias_goes_with_the_library_s_product(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    layer l = make_layer(&f, 400, 400, WK_IDENTITY);
+    wk_graph_output(f.e.g, l.y);
+    choose(&f);
+    expect(&f, l.product, WK_KERNEL_CUBLASLT_BIAS);
+    expect_fused(&f, l.y, l.product);
+    close_fixture(&f);
+    f = open_fixture();
+    l = make_layer(&f, 400, 400, WK_IDENTITY);
+    wk_graph_output(f.e.g, l.y);
+    read_by_product(&f, l.y, 400);
+    expect_refusal(&f, l.product, WK_KERNEL_CUBLASLT_BIAS, "the result exists in both formats");
+}
+
+// Two convolutions, or transposed ones, and their gradients; the gradient of the image between.
+static wk_tensor conv_gradient(fixture *f, bool transposed, wk_activation activation)
+{
+    wk_graph *g = f->e.g;
+    wk_tensor x = engine_state(&f->e, WK_SHAPE(32, 14, 14, 16)), params[4];
+    for (int i = 0; i < 4; i += 2) {
+        params[i] = engine_state(&f->e, WK_SHAPE(4, 4, 16, 16));
+        params[i + 1] = engine_state(&f->e, WK_SHAPE(16));
+        x = transposed ? wk_graph_deconv(g, x, params[i], params[i + 1], 2, activation)
+                       : wk_graph_conv(g, x, params[i], params[i + 1], 2, activation);
+    }
+    wk_tensor gradients[4];
+    wk_graph_gradients(g, wk_graph_mean_all(g, x), params, 4, gradients);
+    for (int i = 0; i < 4; i++)
+        wk_graph_store(g, engine_state(&f->e, wk_graph_shape(g, gradients[i])), gradients[i]);
+    wk_op op = transposed ? WK_OP_deconv_dx : WK_OP_conv_dx;
+    for (size_t i = 0; i < g->nodes.count; i++)
+        if (g->nodes.items[i].op == op) return (wk_tensor){g->nodes.items[i].outputs};
+    fail_msg("there is no gradient of an image");
+    return (wk_tensor){0};
+}
+
+static void the_slope_of_the_layer_before_an_image_is_fused(void **state)
+{
+    (void)state;
+    for (int transposed = 0; transposed < 2; transposed++) {
+        fixture f = open_fixture();
+        wk_tensor d = conv_gradient(&f, transposed, WK_ELU);
+        choose(&f);
+        expect(&f, d, WK_KERNEL_CONV_SLOPE);
+        assert_int_equal(chosen(&f, d)->following, 1);
+        close_fixture(&f);
+        f = open_fixture();
+        d = conv_gradient(&f, transposed, WK_TANH);
+        expect_refusal(&f, d, WK_KERNEL_CONV_SLOPE, "it is not the slope of one ELU layer");
+    }
+}
+
+static void steps_of_one_optimiser_are_one_kernel(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    wk_graph *g = f.e.g;
+    wk_adam_config config = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-5f};
+    wk_tensor step[2], gradient = weights(&f, 8, 8);
+    for (int i = 0; i < 2; i++) {
+        wk_tensor norm = wk_graph_global_norm(g, &gradient, 1, 1);
+        wk_tensor state_of = wk_graph_persistent(g, WK_U64, WK_SHAPE(1, 2), "state", NULL, 0);
+        step[i] = wk_graph_adam_begin(g, norm, engine_state(&f.e, WK_SHAPE(1)), state_of,
+                                      (wk_tensor){0}, config);
+    }
+    const int which[] = {0, 0, 1};
+    for (int i = 0; i < 3; i++)
+        wk_graph_adam(g, weights(&f, 8, 8), weights(&f, 8, 8), weights(&f, 8, 8), gradient,
+                      step[which[i]], config);
+    choose(&f);
+    int first = (int)f.plan->node_count - 3;
+    assert_int_equal(f.fused[first].kernel, WK_KERNEL_ADAM);
+    assert_int_equal(f.fused[first].following, 1);
+    assert_int_equal(f.fused[first + 1].into, first);
+    assert_int_equal(f.fused[first + 2].kernel, WK_KERNEL_ADAM);
+    close_fixture(&f);
+}
+
+static void what_is_stored_in_its_place_runs_nothing(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    wk_tensor y = wk_graph_matmul(f.e.g, weights(&f, 64, 64), weights(&f, 64, 64));
+    wk_graph_store(f.e.g, weights(&f, 64, 64), y);
+    choose(&f);
+    assert_int_equal(f.fused[step_of(&f, y) + 1].kernel, WK_KERNEL_NONE);
+    close_fixture(&f);
+}
+
+static void in_float32_every_op_runs_alone(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    f.limits.bf16 = false;
+    head h = make_head(&f, 400, 12, WK_IDENTITY, true);
+    choose(&f);
+    expect(&f, h.layer.product, WK_KERNEL_OP);
+    expect(&f, h.layer.y, WK_KERNEL_OP);
+    expect(&f, h.action, WK_KERNEL_OP);
+    close_fixture(&f);
+}
+
+// How many kernels of a kind the model's graph has, at the quick preset's sizes.
+static int observed(int deter, int classes, int batch, int units, char *slow_path)
+{
+    wk_error err = {0};
+    wk_learner *learner;
+    wk_learner_config c = wk_learner_config_default();
+    c.deter = deter, c.hidden = 128, c.stoch = 16, c.classes = classes, c.depth = 2,
+    c.units = units;
+    c.layers = 1, c.ensemble = 2, c.batch = batch, c.length = 5, c.horizon = 2, c.action_size = 2;
+    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    const wk_plan *plan = learner->model.program->plan;
+    wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
+    assert_non_null(fused);
+    wk_fusion_choose(plan, &planning_limits, fused);
+    int count = 0;
+    for (size_t i = 0; i < plan->node_count; i++)
+        count += fused[i].kernel == WK_KERNEL_OBSERVE;
+    const char *why = wk_program_slow_path(wk_learner_model_program(learner));
+    strcpy(slow_path, *why ? why : wk_program_slow_path(wk_learner_program(learner)));
+    free(fused);
+    wk_learner_destroy(learner);
+    return count;
+}
+
+static void a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not(void **state)
+{
+    (void)state;
+    char why[sizeof((wk_plan *)NULL)->slow_path];
+    assert_int_equal(observed(128, 16, 8, 80, why), 2);
+    assert_string_equal(why, "");
+    assert_int_equal(observed(512, 16, 8, 80, why), 0);
+    assert_non_null(strstr(why, "512 deterministic"));
+    assert_int_equal(observed(128, 20, 8, 80, why), 0);
+    assert_non_null(strstr(why, "16 x 20 classes"));
+    assert_int_equal(observed(128, 16, 24, 80, why), 0);
+    assert_non_null(strstr(why, "16 sequences, not 24"));
+    assert_int_equal(observed(128, 16, 8, 84, why), 2);
+    assert_non_null(strstr(why, "84 units"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layer_of_elu_is_one_product),
+        cmocka_unit_test(what_a_layer_s_product_cannot_be),
+        cmocka_unit_test(a_product_that_is_read_twice_keeps_its_epilogue_apart),
+        cmocka_unit_test(operands_that_begin_anywhere_are_left_to_the_library),
+        cmocka_unit_test(the_slope_of_a_layer_is_fused),
+        cmocka_unit_test(two_products_and_their_layer_are_one),
+        cmocka_unit_test(products_of_a_stack_are_summed_in_one),
+        cmocka_unit_test(a_head_is_one_kernel),
+        cmocka_unit_test(what_a_head_cannot_be),
+        cmocka_unit_test(a_draw_on_another_branch_is_left_there),
+        cmocka_unit_test(products_alone),
+        cmocka_unit_test(a_bias_goes_with_the_library_s_product),
+        cmocka_unit_test(the_slope_of_the_layer_before_an_image_is_fused),
+        cmocka_unit_test(steps_of_one_optimiser_are_one_kernel),
+        cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),
+        cmocka_unit_test(in_float32_every_op_runs_alone),
+        cmocka_unit_test(a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
