@@ -2,7 +2,7 @@
 #ifndef WK_CLI_CONTACT_SHEET_H
 #define WK_CLI_CONTACT_SHEET_H
 
-#include "cli/world.h"
+#include "cli/random_episode.h"
 
 /// Draws the sheet: rows over the first parameter and columns over the second of the training grid
 /// (over the total number where the remaining parameters are counts alike), then one row per

@@ -272,7 +272,7 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
 
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
-    char path[WK_PATH_MAX];
+    char path[WK_EVAL_PATH_MAX];
     wk_table table = {0};
     wk_table_begin(&table, "llrlrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
                    "CVaR 0.1", "min", "max", "diverged", "promised", "discounted");

@@ -54,7 +54,7 @@ void wk_model_error_json(const wk_model_error_result *r, wk_json *json)
 
 wk_status wk_model_error_write(const wk_model_error_result *r, const char *run, wk_error *err)
 {
-    char path[WK_PATH_MAX];
+    char path[WK_EVAL_PATH_MAX];
     wk_text text = {0};
     WK_TRY(wk_eval_result_folder(run, err));
     snprintf(path, sizeof path, "%s/eval/model-error-%012" PRIu64 ".json", run, r->origin.step);

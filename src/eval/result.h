@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "eval/evaluate.h"
 
-enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2 };
+enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2, WK_EVAL_PATH_MAX = 4096 };
 
 /// 0.01, 0.05, 0.1 (WK_SCORE_TENTH), 0.2, 0.3, 0.4, 0.5: the worst fractions whose mean is a score.
 extern const double wk_score_fractions[WK_SCORE_FRACTIONS];
@@ -101,7 +101,7 @@ void wk_eval_result_csv(const wk_eval_result *result, wk_text *out);
 
 /// Path of a file of these results: `run`/eval/POLICY-STEP`ending`.
 void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
-                         char out[WK_PATH_MAX]);
+                         char out[WK_EVAL_PATH_MAX]);
 
 /// Makes the folder of the files.
 wk_status wk_eval_result_folder(const char *run, wk_error *err);

@@ -144,16 +144,16 @@ void wk_eval_result_csv(const wk_eval_result *r, wk_text *out)
 }
 
 void wk_eval_result_path(const wk_eval_result *r, const char *run, const char *ending,
-                         char out[WK_PATH_MAX])
+                         char out[WK_EVAL_PATH_MAX])
 {
-    snprintf(out, WK_PATH_MAX, "%s/eval/%s-%012" PRIu64 "%s", run, r->origin.policy, r->origin.step,
-             ending);
+    snprintf(out, WK_EVAL_PATH_MAX, "%s/eval/%s-%012" PRIu64 "%s", run, r->origin.policy,
+             r->origin.step, ending);
 }
 
 wk_status wk_eval_result_folder(const char *run, wk_error *err)
 {
-    char path[WK_PATH_MAX];
-    wk_path_join(run, "eval", path);
+    char path[WK_EVAL_PATH_MAX];
+    snprintf(path, sizeof path, "%s/eval", run);
     return wk_dir_create(path, err);
 }
 
@@ -165,7 +165,7 @@ static void print_document(const wk_eval_result *r, wk_text *out)
 static wk_status write_text(const wk_eval_result *r, const wk_dir *folder, const char *ending,
                             void (*print)(const wk_eval_result *, wk_text *), wk_error *err)
 {
-    char path[WK_PATH_MAX];
+    char path[WK_EVAL_PATH_MAX];
     wk_text text = {0};
     wk_eval_result_path(r, "", ending, path);
     const char *name = strrchr(path, '/') + 1;
@@ -187,10 +187,10 @@ static wk_status write_files(const wk_eval_result *r, wk_dir *folder, wk_error *
 
 wk_status wk_eval_result_write(const wk_eval_result *r, const char *run, wk_error *err)
 {
-    char path[WK_PATH_MAX];
+    char path[WK_EVAL_PATH_MAX];
     wk_dir *folder = NULL;
     WK_TRY(wk_eval_result_folder(run, err));
-    wk_path_join(run, "eval", path);
+    snprintf(path, sizeof path, "%s/eval", run);
     WK_TRY(wk_dir_open(NULL, path, &folder, err));
     return write_files(r, folder, err);
 }

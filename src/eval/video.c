@@ -193,7 +193,7 @@ wk_status wk_video_write(const wk_eval_result *r, const wk_eval_player *player,
     WK_TRY(wk_eval_result_folder(run, err));
     for (int set = 0; set < t->n_cases; set++)
         for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
-            char ending[256], path[WK_PATH_MAX];
+            char ending[256], path[WK_EVAL_PATH_MAX];
             snprintf(ending, sizeof ending, "-%s-%s-%s.gif", r->origin.domain->tasks[t->task].name,
                      t->cases[set].set.name, rank_name((wk_video_rank)rank));
             wk_eval_result_path(r, run, ending, path);

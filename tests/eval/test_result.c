@@ -301,7 +301,7 @@ static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **st
 static void files_are_written_under_policy_and_step(void **state)
 {
     (void)state;
-    char run[] = "result-XXXXXX", path[WK_PATH_MAX], *bytes;
+    char run[] = "result-XXXXXX", path[WK_EVAL_PATH_MAX], *bytes;
     assert_non_null(mkdtemp(run));
     wk_eval_result r = random_result();
     add(&r, "high", 0);
