@@ -25,7 +25,7 @@ typedef struct run {
     const wk_train_extras *extras;
     wk_trainer *trainer;
     const wk_iteration *done;   // the last one
-    wk_training_images *images; // NULL: none wanted
+    wk_open_loop *images;       // predictions, from the first clip on
     wk_run_schedule *schedule;  // the trainer's
     wk_update_time update_time; // measured before a prefill that somebody watches; else 0
     int task_faults; // updates in a row of task policies with numbers that are not finite
@@ -148,9 +148,6 @@ static wk_status open_parts(run *r, const char *directory, wk_error *err)
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
     if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, r->trainer, err));
     set_schedule(r, fresh);
-    // Stills and clips have no other place than TensorBoard files.
-    if (r->config->log_images_every > 0 && r->config->log_tensorboard)
-        WK_TRY(wk_training_images_create(r->trainer, &r->images, err));
     wk_long_run_start(&r->loop, r->config->train_every);
     if (r->update_time.seconds > 0) r->loop.speed.update_seconds = r->update_time.seconds;
     r->loop.speed.beside = r->update_time.beside;
@@ -169,7 +166,7 @@ static void remove_directory(const run *r)
 
 static void close_parts(run *r)
 {
-    wk_training_images_destroy(r->images);
+    wk_open_loop_destroy(r->images);
     wk_trainer_destroy(r->trainer);
     wk_watchdog_destroy(r->watchdog);
     wk_long_run_close(&r->loop);
@@ -280,9 +277,10 @@ static wk_status record_images(run *r, const wk_progress *now, wk_error *err)
 {
     if ((int64_t)now->steps < r->schedule->next_images) return WK_OK;
     r->schedule->next_images = wk_next_multiple(now->steps, r->config->log_images_every);
-    if (!r->images || now->prefilling) return WK_OK;
-    WK_TRY(wk_training_images_heatmap(r->images, r->loop.metrics, err));
-    return wk_training_images_open_loop(r->images, r->loop.metrics, err);
+    // Stills and clips have no other place than TensorBoard files.
+    bool wanted = r->config->log_images_every > 0 && r->config->log_tensorboard;
+    if (!wanted || now->prefilling) return WK_OK;
+    return wk_metrics_add_images(r->loop.metrics, r->trainer, &r->images, err);
 }
 
 static wk_status record_iteration(run *r, const wk_progress *now, wk_error *err)

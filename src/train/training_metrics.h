@@ -4,6 +4,7 @@
 #ifndef WK_TRAIN_TRAINING_METRICS_H
 #define WK_TRAIN_TRAINING_METRICS_H
 
+#include "eval/open_loop.h"
 #include "log/metrics.h"
 #include "train/trainer.h"
 
@@ -22,21 +23,11 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
 wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics_config *where,
                                    const wk_metrics_mark *mark, wk_metrics **out, wk_error *err);
 
-typedef struct wk_training_images wk_training_images;
-
-/// Borrows the trainer. The graph of the predictions is made when the first is requested.
-wk_status wk_training_images_create(wk_trainer *trainer, wk_training_images **out, wk_error *err);
-/// NULL is allowed.
-void wk_training_images_destroy(wk_training_images *images);
-
-/// Logs `env_sampler/heatmap`, a still.
-wk_status wk_training_images_heatmap(wk_training_images *images, wk_metrics *metrics,
-                                     wk_error *err);
-
-/// Logs `train_openl_image`, a clip of up to 6 sequences side by side as dreamer shows them: truth,
-/// model, error; the model sees 5 frames and imagines the rest. Nothing while no episode is long
-/// enough.
-wk_status wk_training_images_open_loop(wk_training_images *images, wk_metrics *metrics,
-                                       wk_error *err);
+/// Adds env_sampler/heatmap, a still, and train_openl_image, a clip of up to 6 sequences side by
+/// side as dreamer shows them: truth, model, error; the model sees 5 frames and imagines the rest.
+/// There is no clip while no episode is long enough. `loop` keeps the graph of the predictions:
+/// NULL before the first call, destroyed by the caller before the trainer.
+wk_status wk_metrics_add_images(wk_metrics *metrics, wk_trainer *trainer, wk_open_loop **loop,
+                                wk_error *err);
 
 #endif
