@@ -35,9 +35,7 @@ wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, con
             // The actor gets no gradient through its input.
             rollout.step_params[t] =
                 wk_actor_head(actor, c, wk_graph_stop_gradient(g, features[t]));
-            wk_graph_branch_gradients(g, rssm->action_grad_branch);
             actions[t] = wk_graph_truncated_normal_sample(g, rollout.step_params[t], draw);
-            wk_graph_branch_gradients(g, 0);
         } else {
             actions[t] = wk_graph_uniform(
                 g, WK_SHAPE(rollout.stack, rollout.starts, c->action_size), draw, -1, 1);

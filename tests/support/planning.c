@@ -3,11 +3,13 @@
 #include "tensor/cuda/passes/formats.h"
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/cuda/passes/recurrence.h"
-#include "tensor/cuda/passes/side_stream.h"
+#include "tensor/schedule.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { H200_PROCESSORS = 132 };
 
 void planning_find_recurrences(wk_plan *plan)
 {
@@ -30,9 +32,7 @@ static wk_status group(const wk_backend *backend, wk_plan *plan, wk_error *err)
     (void)err;
     planning_find_recurrences(plan);
     assert_true(wk_plan_find_lazy(plan));
-    for (size_t step = 0; step < plan->node_count; step++)
-        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    assert_true(wk_plan_defer_weight_grads(plan, WK_BRANCHES - 1) >= 0);
+    assert_true(wk_plan_schedule(plan, H200_PROCESSORS));
     return WK_OK;
 }
 

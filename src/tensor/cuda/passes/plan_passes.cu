@@ -1,11 +1,10 @@
 // The passes over a plan: its groups, unrolled recurrences (recurrence.h) that run as one kernel
-// each; its lazy nodes; the formats of its results; and its branches, those of the graph and the
-// deferred weight gradients.
+// each; its lazy nodes; the formats of its results; and its streams (tensor/schedule.h).
 #include "tensor/cuda/runtime/backend.cuh"
 
 extern "C" {
 #include "tensor/cuda/passes/formats.h"
-#include "tensor/cuda/passes/side_stream.h"
+#include "tensor/schedule.h"
 }
 
 #include <stdlib.h>
@@ -43,11 +42,9 @@ static wk_status find_groups(const wk_cuda_backend *backend, wk_plan *plan, wk_e
 wk_status wk_cuda_choose_groups(const wk_backend *base, wk_plan *plan, wk_error *err)
 {
     WK_TRY(find_groups((const wk_cuda_backend *)base, plan, err));
-    for (size_t step = 0; step < plan->node_count; step++)
-        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    if (wk_plan_defer_weight_grads(plan, WK_CUDA_SIDE_BRANCH) < 0)
-        return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    return WK_OK;
+    return wk_plan_schedule(plan, ((const wk_cuda_backend *)base)->processors)
+               ? WK_OK
+               : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
 wk_status wk_cuda_choose_formats(const wk_backend *base, wk_plan *plan, wk_error *err)

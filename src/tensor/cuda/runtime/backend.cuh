@@ -66,8 +66,8 @@ cudaError_t wk_cuda_enqueue_copy(const wk_copy *c, cudaStream_t stream);
 
 /// Which stream is scheduled first.
 typedef enum wk_cuda_priority {
-    WK_CUDA_PRIORITY_BRANCH,   // branches of a graph: fill idle multiprocessors
-    WK_CUDA_PRIORITY_DEFERRED, // deferred weight gradients: an optimiser waits for them
+    WK_CUDA_PRIORITY_BRANCH, // side streams of a graph: fill idle multiprocessors
+    WK_CUDA_PRIORITY_URGENT, // the one that others wait for soon (tensor/schedule.h)
     WK_CUDA_PRIORITY_NORMAL,
     WK_CUDA_PRIORITY_HIGH,
 } wk_cuda_priority;
@@ -78,9 +78,6 @@ wk_status wk_cuda_make_stream(wk_cuda_priority priority, cudaStream_t *out, wk_e
 wk_status wk_cuda_keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err);
 /// The chain that step i belongs to, or NULL.
 const wk_recurrence *wk_cuda_chain_at(const wk_executable *e, size_t i);
-
-/// The branch of deferred weight gradients; a graph may also use it itself.
-enum { WK_CUDA_SIDE_BRANCH = WK_BRANCHES - 1 };
 
 /// Enqueues node i on its stream, and lists in e->copies.touched the memory it accesses.
 void wk_cuda_enqueue(wk_executable *e, size_t i);
