@@ -1,5 +1,5 @@
-// The reward-free graph: the world model's step, then exploration in imagination and ensemble. It
-// begins with what the world model's graph (model_graph.c) left.
+// The reward-free graph: the world model's step, then exploration in imagination, then the
+// ensemble. It begins with what the world model's graph (model_graph.c) left.
 #include "agent/behaviour.h"
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
@@ -64,7 +64,7 @@ static beginning take_over(wk_learner *learner)
     return (beginning){latent, number, counter};
 }
 
-// Disagreement along imagined trajectories: [1,H,N].
+// r_t: how the members' predictions from (z_t, a_t) disagree, along imagined trajectories: [1,H,N].
 static wk_tensor exploration_reward(wk_scope *ensemble, const wk_learner_config *c,
                                     const wk_rollout *rollout)
 {

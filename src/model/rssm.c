@@ -65,6 +65,7 @@ wk_tensor wk_rssm_action(const wk_rssm *rssm, wk_tensor action)
     return product(wk_scope_graph(rssm->scope), action, rssm->in_action);
 }
 
+// x = ELU(W [s', a']), h = GRU(x, h').
 wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor action)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
@@ -81,6 +82,7 @@ wk_tensor wk_rssm_embed(const wk_rssm *rssm, wk_tensor embed)
     return product(wk_scope_graph(rssm->scope), embed, rssm->post_embed);
 }
 
+// q(s | h, e) = W ELU(W [h, e]).
 wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embed)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
@@ -89,6 +91,7 @@ wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embe
     return wk_nn_dense(rssm->scope, "rssm/post/out", x, wk_config_flat(rssm->config), WK_IDENTITY);
 }
 
+// p(s | h) = W ELU(W h).
 wk_tensor wk_rssm_prior(const wk_rssm *rssm, wk_tensor deter)
 {
     wk_tensor x =

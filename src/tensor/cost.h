@@ -1,6 +1,6 @@
-// What the steps of a plan are expected to cost on a device of many processors, and what a plan
-// with its streams comes to. Estimates, from ops and shapes alone: they decide what overlaps what,
-// never what is computed.
+// What the steps of a plan are expected to cost on a device of many processors, and what they must
+// wait for. Estimates, from ops and shapes alone: they decide what overlaps what, never what is
+// computed.
 #ifndef WK_TENSOR_COST_H
 #define WK_TENSOR_COST_H
 
@@ -39,10 +39,5 @@ typedef struct wk_dependencies {
 /// False when memory ran out. Persistent tensors that share memory count as one.
 bool wk_dependencies_find(const wk_plan *plan, wk_dependencies *out);
 void wk_dependencies_free(wk_dependencies *dependencies);
-
-/// Microseconds of one run with the plan's order and streams, where running steps share the
-/// processors: stream 0 takes its own first, then the last stream, then the others. Negative when
-/// memory ran out.
-double wk_plan_estimate(const wk_plan *plan, int processors);
 
 #endif

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROCESSORS = 132 };
 enum { MODEL, LEARN, TASKS, GRAPHS }; // of wk_learner_compiled_graph
 
 static const wk_node *step_node(const wk_plan *plan, int step)
@@ -93,7 +92,7 @@ static double in_sequence(const wk_plan *plan)
     assert_non_null(streams);
     memcpy(streams, plan->branches, plan->node_count * sizeof *streams);
     memset(plan->branches, 0, plan->node_count * sizeof *streams);
-    double time = wk_plan_estimate(plan, PROCESSORS);
+    double time = planning_estimate(plan);
     memcpy(plan->branches, streams, plan->node_count * sizeof *streams);
     free(streams);
     return time;
@@ -103,9 +102,9 @@ static void overlap_saves_what_small_kernels_leave_idle(void **state)
 {
     (void)state;
     two_chains small = open_chains(256), large = open_chains(65536);
-    assert_true(wk_plan_estimate(small.plan, PROCESSORS) < 0.75 * in_sequence(small.plan));
+    assert_true(planning_estimate(small.plan) < 0.75 * in_sequence(small.plan));
     // Where every kernel fills the device there is little to save.
-    assert_true(wk_plan_estimate(large.plan, PROCESSORS) > 0.9 * in_sequence(large.plan));
+    assert_true(planning_estimate(large.plan) > 0.9 * in_sequence(large.plan));
     close_chains(&small);
     close_chains(&large);
 }
@@ -406,7 +405,7 @@ static void presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand(void
         wk_learner *learner = open_preset(l->preset, l->tasks);
         const wk_plan *plan = learner_plan(learner, l->which);
         double bytes = (double)plan->temporary_size / 1e6;
-        double time = wk_plan_estimate(plan, PROCESSORS);
+        double time = planning_estimate(plan);
         if (bytes > l->bytes || time > l->time || time > 0.98 * in_sequence(plan))
             fail_msg("%s, %d tasks, graph %d: %.1f MB, %.0f us, in sequence %.0f us", l->preset,
                      l->tasks, l->which, bytes, time, in_sequence(plan));

@@ -159,8 +159,8 @@ static wk_status make_contexts(wk_executable *e, const wk_plan *plan, wk_error *
         wk_cuda_stream_context *context = context_of(e, plan, i);
         bool urgent = context == &e->contexts[WK_URGENT_STREAM] && !low_priority;
         if (!context->stream)
-            WK_TRY(make_context(
-                e, context, urgent ? WK_CUDA_PRIORITY_URGENT : WK_CUDA_PRIORITY_BRANCH, err));
+            WK_TRY(make_context(e, context,
+                                urgent ? WK_CUDA_PRIORITY_URGENT : WK_CUDA_PRIORITY_BRANCH, err));
     }
     return WK_OK;
 }
