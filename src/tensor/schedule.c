@@ -21,6 +21,7 @@ typedef struct chain {
     int before;     // the first step of stream 0 that needs one of them, or node_count
     int begin, end; // steps of stream 0 with which they are expected to begin and to end
     bool hoisted;   // they come before their place in the recorded order
+    bool has_room;  // however late they run, their memory is there
     int stream;     // 0: refused
 } chain;
 
@@ -389,12 +390,11 @@ static double own_peak(const scheduler *s, int index)
     return peak;
 }
 
-// Whether a hoisted chain fits in the memory that the recorded order needs at its peak.
-static bool fits(const scheduler *s, int index)
+// Whether a chain fits in the memory that the recorded order needs at its peak, until step `end`.
+static bool fits(const scheduler *s, int index, int end)
 {
-    const chain *c = &s->chains.items[index];
     double there = 0;
-    for (int step = c->begin; step <= c->end && step < s->count; step++)
+    for (int step = s->chains.items[index].begin; step <= end && step < s->count; step++)
         if (s->live[step] > there) there = s->live[step];
     return there + own_peak(s, index) <= s->peak;
 }
@@ -444,7 +444,8 @@ static bool find_place(scheduler *s, int index, double *taken)
     while (c->time >= least) {
         int lacks = fill_idle(s, index, false, taken), lingers = lingering(s, index);
         if (lacks < 0 && lingers < 0) return true;
-        if (fill_idle(s, index, true, taken) < 0 && lingering(s, index) < 0 && fits(s, index))
+        if (fill_idle(s, index, true, taken) < 0 && lingering(s, index) < 0 &&
+            fits(s, index, c->end))
             return true;
         if (lacks >= 0 && !is_late(s, lacks)) {
             give_tail_back(s, index, lacks);
@@ -467,6 +468,7 @@ static bool find_places(scheduler *s)
         if (!find_place(s, s->order.items[i], taken)) continue;
         bool late = s->clock[s->count] - s->clock[c->before] < 2 * WAITS_US;
         c->stream = !late && window(s, c) < URGENT * c->time ? WK_URGENT_STREAM : 1;
+        c->has_room = c->stream == WK_URGENT_STREAM || fits(s, s->order.items[i], s->count);
         for (int step = 0; step < s->count; step++)
             s->used[step] += taken[step];
     }
@@ -699,18 +701,17 @@ static void move_groups(wk_plan *plan, const place *places)
     }
 }
 
-// A step of a chain should be done a little after it is expected to be: its memory can be reused
-// from there on.
+// A step of a chain whose memory others need should be done a little after it is expected to be.
 static void find_deadlines(const scheduler *s, const place *places)
 {
     int *finish_by = s->plan->finish_by;
     for (int i = 0; i < s->count; i++) {
         int index = s->chain[places[i].step];
         finish_by[i] = s->count;
-        if (index < 0) continue;
-        double late = s->clock[s->until[places[i].step]] + linger(s) / 2;
+        if (index < 0 || s->chains.items[index].has_room) continue;
+        double late = s->clock[s->until[places[i].step]] + 2 * linger(s);
         int last = i;
-        while (last + 1 < s->count && s->clock[places[last].step] < late)
+        while (last + 1 < s->count && s->clock[places[last + 1].at + 1] < late)
             last++;
         finish_by[i] = last;
     }
