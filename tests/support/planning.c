@@ -4,6 +4,7 @@
 #include "tensor/cuda/passes/formats.h"
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/cuda/passes/recurrence.h"
+#include "tensor/cuda/passes/stream_waits.h"
 #include "tensor/schedule.h"
 #include "tensor/shape.h"
 
@@ -279,6 +280,60 @@ static double run_flow(flow *f)
     return total;
 }
 
+typedef WK_ARRAY(wk_access) access_list;
+
+// The memory of a tensor in every format it exists in; of a lazy one, that of its inputs.
+static void add_access(const wk_plan *plan, int tensor, bool write, access_list *out)
+{
+    const wk_graph *g = plan->graph;
+    const wk_tensor_info *info = wk_info(g, tensor);
+    int producer = wk_info(g, info->root)->producer;
+    wk_buffer *buffer = tensor ? wk_plan_buffer(plan, tensor) : NULL;
+    if (producer >= 0 && plan->lazy[producer]) {
+        const wk_node *node = &g->nodes.items[producer];
+        for (int i = 0; !write && i < node->input_count; i++)
+            add_access(plan, wk_node_inputs(g, node)[i], false, out);
+    } else if (info->kind == WK_TEMPORARY && tensor && !plan->places[info->root].of) {
+        range ranges[2];
+        for (int k = ranges_of(plan, tensor, ranges); k-- > 0;)
+            assert_true(wk_array_push(out, ((wk_access){ranges[k].begin, ranges[k].end, write})));
+    } else if (buffer) {
+        // Behind all temporaries.
+        uint64_t begin =
+            plan->temporary_size + (uintptr_t)buffer->address + plan->places[tensor].offset;
+        wk_access access = {begin, begin + wk_type_size(info->type), write};
+        assert_true(wk_array_push(out, access));
+    }
+}
+
+// What each step waits for on other streams: for data, and for memory that it reuses.
+static void find_waits(const wk_plan *plan, wk_dependencies *out)
+{
+    const wk_graph *g = plan->graph;
+    wk_stream_waits *order = wk_stream_waits_create();
+    access_list touched = {0};
+    *out = (wk_dependencies){.begin = malloc((plan->node_count + 1) * sizeof *out->begin)};
+    assert_true(order && out->begin);
+    for (size_t step = 0; step < plan->node_count; step++) {
+        const wk_node *node = &g->nodes.items[plan->nodes[step]];
+        bool runs = !plan->lazy[plan->nodes[step]];
+        out->begin[step] = (int)out->steps.count;
+        touched.count = 0;
+        for (int i = 0; runs && i < node->input_count; i++)
+            add_access(plan, wk_node_inputs(g, node)[i], wk_op_writes_input(node->op, i), &touched);
+        for (int i = 0; runs && !wk_plan_joins(g, node) && i < node->output_count; i++)
+            add_access(plan, node->outputs + i, true, &touched);
+        wk_vector_clock waits;
+        assert_true(
+            wk_stream_waits_add(order, plan->branches[step], touched.items, touched.count, &waits));
+        for (int i = 0; i < WK_BRANCHES; i++)
+            if (waits.step[i] >= 0) assert_true(wk_array_push(&out->steps, waits.step[i]));
+    }
+    out->begin[plan->node_count] = (int)out->steps.count;
+    wk_array_free(&touched);
+    wk_stream_waits_destroy(order);
+}
+
 double planning_estimate(const wk_plan *plan)
 {
     wk_dependencies needs;
@@ -287,7 +342,8 @@ double planning_estimate(const wk_plan *plan)
               malloc((plan->node_count + 1) * sizeof *f.left),
               calloc(plan->node_count + 1, sizeof *f.done),
               {0}};
-    assert_true(wk_dependencies_find(plan, &needs) && f.left && f.done);
+    assert_true(f.left && f.done);
+    find_waits(plan, &needs);
     wk_plan_costs(plan, H200_PROCESSORS, f.left);
     double total = run_flow(&f);
     wk_dependencies_free(&needs);

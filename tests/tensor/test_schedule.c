@@ -382,7 +382,7 @@ static void the_ensemble_and_gradients_of_steps_overlap_the_imagination(void **s
 }
 
 // Planned bytes of all graphs of an update (MB) and their estimated times (microseconds) with the
-// streams that were chosen by hand before they were inferred.
+// streams that were chosen by hand before they were inferred; those without waits for memory.
 typedef struct by_hand {
     const char *preset;
     int tasks;
@@ -407,7 +407,7 @@ static void presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand(void
             const wk_plan *plan = learner_plan(learner, which);
             double time = planning_estimate(plan), sequence = in_sequence(plan);
             bytes += (double)plan->temporary_size / 1e6;
-            if (time > p->time[which] || time > 0.98 * sequence)
+            if (time > 1.02 * p->time[which] || time > 0.98 * sequence)
                 fail_msg("%s, %d tasks, graph %d: %.0f us, in sequence %.0f us", p->preset,
                          p->tasks, which, time, sequence);
         }
