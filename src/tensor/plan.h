@@ -8,8 +8,8 @@
 // destination, if nothing else in the program touches that memory.
 //
 // A branch's node may run at any time from a little before the first of its neighbours on the
-// branch until another branch needs it or the branches meet. Its memory stays allocated through
-// that window; otherwise the backend has to wait for it.
+// branch until another branch needs it or it should be done (finish_by). Its memory stays allocated
+// through that window; otherwise the backend has to wait for it.
 //
 // The result of a lazy node is never materialised: its readers read the node's inputs instead,
 // which stay alive until then.
