@@ -36,9 +36,7 @@ wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, con
             // The actor gets no gradient through its input.
             rollout.step_params[t] =
                 wk_actor_head(actor, c, wk_graph_stop_gradient(g, features[t]));
-            wk_graph_branch_gradients(g, rssm->action_grad_branch);
             actions[t] = wk_graph_truncated_normal_sample(g, rollout.step_params[t], draw);
-            wk_graph_branch_gradients(g, 0);
         } else {
             actions[t] = wk_graph_uniform(
                 g, WK_SHAPE(rollout.stack, rollout.starts, c->action_size), draw, -1, 1);
@@ -190,11 +188,13 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
 
     wk_tensor value = wk_graph_reshape(g, wk_scalar_head(policy->slow, c, rollout->features),
                                        WK_SHAPE(stack, steps + 1, starts));
+    // G_t = r_t + gamma ((1 - lambda) v(z_{t+1}) + lambda G_{t+1}), G_H = v(z_H).
     out.returns = wk_rollout_returns(g, c, rollout, reward, value);
     wk_tensor seen = wk_graph_stop_gradient(g, rollout->features);
     out.action_params = at_steps(wk_actor_head, policy->actor, c, rollout, seen, 0);
     wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, out.action_params),
                                          WK_SHAPE(stack, steps, starts));
+    // -mean gamma^t (G_t + eta entropy(a_t)).
     out.return_loss = as_loss(g, c, rollout, out.returns);
     out.entropy_loss = wk_graph_affine(g, as_loss(g, c, rollout, entropy), c->entropy_scale, 0);
     out.actor_loss = wk_graph_add(g, out.return_loss, out.entropy_loss);
@@ -212,6 +212,7 @@ wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *c, const wk_
     wk_tensor estimate =
         wk_graph_reshape(g, at_steps(wk_scalar_head, critic, c, rollout, seen, 0), single);
     wk_tensor target = wk_graph_reshape(g, wk_graph_stop_gradient(g, returns), single);
+    // mean gamma^t (v(z_t) - sg G_t)^2 / 2.
     wk_tensor error = wk_graph_half_squared_error(g, estimate, target, 1);
     *value = mean_of_policy(g, wk_graph_reshape(g, estimate, WK_SHAPE(stack, steps, starts)));
     return mean_of_policy(g, weighted(g, c, rollout, error));

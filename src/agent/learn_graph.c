@@ -1,5 +1,5 @@
-// The reward-free graph: the world model's step, then exploration in imagination and ensemble. It
-// begins with what the world model's graph (model_graph.c) left.
+// The reward-free graph: the world model's step, then exploration in imagination, then the
+// ensemble. It begins with what the world model's graph (model_graph.c) left.
 #include "agent/behaviour.h"
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
@@ -30,21 +30,6 @@ const float *wk_scalars_at(const wk_scalars *scalars, const float *numbers, wk_t
     return NULL;
 }
 
-static wk_status mark_ready(const wk_learner *learner, const wk_tensor *kept, size_t count,
-                            wk_error *err)
-{
-    const wk_scope *model = learner->learn.scope[WK_SET_MODEL];
-    WK_ARRAY(wk_tensor) read = {0};
-    bool room = true;
-    for (size_t i = 0; room && i < count; i++)
-        room = wk_array_push(&read, kept[i]);
-    for (size_t i = 0; room && i < wk_scope_count(model); i++)
-        room = wk_array_push(&read, wk_scope_tensors(model)[i]);
-    if (room) wk_graph_mark(learner->learn.graph, read.items, read.count, learner->weights_ready);
-    wk_array_free(&read);
-    return room ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to list weights");
-}
-
 // What the update begins with.
 typedef struct beginning {
     wk_starts starts; // of the batch
@@ -53,10 +38,10 @@ typedef struct beginning {
 } beginning;
 
 // Imports the handoff of the world model's graph: posterior states, scalars, and the gradients for
-// the model's step; and counts the update. Nothing after this touches the handoff, so the world
-// model's graph may run on the next batch from here on, and so may the task graph, which reads the
-// posterior states and the model.
-static wk_status take_over(wk_learner *learner, beginning *out, wk_error *err)
+// the model's step; and counts the update. Nothing after this touches the handoff or writes the
+// model: from here on the world model's graph may run on the next batch, and the task graph on the
+// posterior states (weights_ready).
+static beginning take_over(wk_learner *learner)
 {
     wk_compiled_graph *compiled = &learner->learn;
     wk_graph *g = compiled->graph;
@@ -68,26 +53,17 @@ static wk_status take_over(wk_learner *learner, beginning *out, wk_error *err)
     wk_tensor scalars = wk_graph_persistent(g, WK_F32, wk_graph_shape(g, handoff.scalars),
                                             "model figures", NULL, 0);
     wk_graph_section(g, "optimiser");
-    wk_graph_branch(g, WK_BRANCH_CRITIC);
     wk_starts_store(g, starts, handoff.starts);
     wk_graph_store(g, scalars, handoff.scalars);
     wk_graph_store(g, number, counter);
     wk_graph_count(g, counter, 1);
-    wk_graph_branch(g, WK_BRANCH_MAIN);
     wk_optimizer_import_gradients(optimizer, compiled->scope[WK_SET_MODEL]);
     wk_optimizer_step(optimizer, handoff.flag);
-    wk_graph_branch(g, WK_BRANCH_CRITIC);
-    wk_tensor kept[5] = {starts.latent.stoch, starts.latent.deter, scalars, counter};
-    size_t count = 4;
-    if (wk_tensor_exists(starts.continues)) kept[count++] = starts.continues;
-    wk_status status = mark_ready(learner, kept, count, err);
-    wk_graph_branch(g, WK_BRANCH_MAIN);
     learner->learn_t.model_scalars = scalars;
-    *out = (beginning){starts, number, counter};
-    return status;
+    return (beginning){starts, number, counter};
 }
 
-// Disagreement along imagined trajectories: [1,H,N].
+// r_t: how the members' predictions from (z_t, a_t) disagree, along imagined trajectories: [1,H,N].
 static wk_tensor exploration_reward(wk_scope *ensemble, const wk_learner_config *c,
                                     const wk_rollout *rollout)
 {
@@ -110,12 +86,9 @@ static void record_exploration(wk_learner *learner, beginning at)
 
     wk_graph_section(g, "imagination");
     wk_rssm rssm = wk_rssm_use(compiled->scope[WK_SET_MODEL], c);
-    rssm.action_grad_branch = WK_BRANCH_CRITIC;
-    rssm.deter_grad_branch = WK_BRANCH_DETER;
     wk_rollout rollout = wk_imagine(&rssm, actor, at.starts.latent, "explore", at.number);
     if (c->discount_head)
         wk_rollout_discounts(&rollout, compiled->scope[WK_SET_MODEL], c, at.starts.continues);
-    wk_graph_meet(g);
     wk_graph_section(g, "ensemble reward");
     wk_tensor reward = exploration_reward(compiled->scope[WK_SET_ENSEMBLE], c, &rollout);
     wk_tensor by_start = wk_graph_reshape(g, reward, WK_SHAPE(c->horizon, rollout.starts));
@@ -130,11 +103,9 @@ static void record_exploration(wk_learner *learner, beginning at)
     t->actor_loss = b.actor_loss;
     t->entropy = b.entropy;
 
-    wk_graph_branch(g, WK_BRANCH_CRITIC);
     t->critic_loss = wk_critic_loss(policy.critic, c, &rollout, b.returns, &t->value);
     t->critic_norm =
         wk_learner_train(learner, compiled, WK_SET_EXPLORE_CRITIC, t->critic_loss, t->critic_loss);
-    wk_graph_branch(g, WK_BRANCH_MAIN);
 
     wk_graph_section(g, "policy");
     wk_tensor objective = wk_actor_objective(g, c, &rollout, &b);
@@ -142,23 +113,20 @@ static void record_exploration(wk_learner *learner, beginning at)
         wk_learner_train(learner, compiled, WK_SET_EXPLORE_ACTOR, b.actor_loss, objective);
 }
 
-// The ensemble's loss and gradients. Exploration is rewarded by the ensemble as it is before the
-// step.
-static wk_prepared record_ensemble(wk_learner *learner, wk_latent latent)
+// Every member of the ensemble predicts the next state from state and action. Exploration was
+// rewarded by the ensemble as it was before this step.
+static void record_ensemble(wk_learner *learner, wk_latent latent)
 {
     const wk_learner_config *c = &learner->config;
     wk_compiled_graph *compiled = &learner->learn;
     wk_learn_tensors *t = &learner->learn_t;
-    wk_scope *ensemble = compiled->scope[WK_SET_ENSEMBLE];
     wk_graph *g = compiled->graph;
     wk_graph_section(g, "ensemble");
     wk_tensor features = wk_graph_concat(g, (wk_tensor[]){latent.stoch, latent.deter}, 2, 1);
     features = wk_graph_reshape(g, features, WK_SHAPE(c->length, c->batch, wk_config_features(c)));
-    t->ensemble_loss = wk_ensemble_loss(ensemble, c, features, t->action);
-    wk_prepared prepared =
-        wk_learner_prepare(learner, compiled, WK_SET_ENSEMBLE, t->ensemble_loss, t->ensemble_loss);
-    t->ensemble_norm = prepared.norm;
-    return prepared;
+    t->ensemble_loss = wk_ensemble_loss(compiled->scope[WK_SET_ENSEMBLE], c, features, t->action);
+    t->ensemble_norm =
+        wk_learner_train(learner, compiled, WK_SET_ENSEMBLE, t->ensemble_loss, t->ensemble_loss);
 }
 
 wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
@@ -171,16 +139,9 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     wk_graph *g = compiled->graph;
     const wk_learner_config *c = &learner->config;
     t->action = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action");
-    beginning at;
-    WK_TRY(take_over(learner, &at, err));
-    wk_graph_branch(g, WK_BRANCH_HEADS);
-    wk_prepared ensemble = record_ensemble(learner, at.starts.latent);
-    wk_graph_branch(g, WK_BRANCH_MAIN);
+    beginning at = take_over(learner);
     record_exploration(learner, at);
-    wk_graph_branch(g, WK_BRANCH_HEADS);
-    wk_learner_step(learner, compiled, WK_SET_ENSEMBLE, ensemble);
-    wk_graph_branch(g, WK_BRANCH_MAIN);
-
+    record_ensemble(learner, at.starts.latent);
     if (compiled->scope[WK_SET_EXPLORE_SLOW])
         wk_scope_follow(compiled->scope[WK_SET_EXPLORE_SLOW],
                         compiled->scope[WK_SET_EXPLORE_CRITIC], at.count, (uint64_t)c->slow_period);

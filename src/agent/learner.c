@@ -125,30 +125,14 @@ void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss,
     wk_graph_section(g, "optimiser");
 }
 
-wk_prepared wk_learner_prepare(const wk_learner *learner, wk_compiled_graph *compiled,
-                               wk_set_id set, wk_tensor loss, wk_tensor objective)
+wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
+                           wk_tensor loss, wk_tensor objective)
 {
     wk_graph *g = compiled->graph;
     wk_tensor flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", NULL, 0);
     wk_learner_record_finite_check(compiled, loss, flag);
-    wk_tensor norm = wk_optimizer_gradients(learner->optimizers[set], compiled->scope[set],
-                                            wk_graph_sum_all(g, objective));
-    return (wk_prepared){norm, flag};
-}
-
-void wk_learner_step(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
-                     wk_prepared prepared)
-{
-    wk_graph_section(compiled->graph, "optimiser");
-    wk_optimizer_step(learner->optimizers[set], prepared.flag);
-}
-
-wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
-                           wk_tensor loss, wk_tensor objective)
-{
-    wk_prepared prepared = wk_learner_prepare(learner, compiled, set, loss, objective);
-    wk_learner_step(learner, compiled, set, prepared);
-    return prepared.norm;
+    return wk_optimizer_record(learner->optimizers[set], compiled->scope[set],
+                               wk_graph_sum_all(g, objective), flag);
 }
 
 static size_t starts_bytes(const wk_learner_config *c)
@@ -291,6 +275,8 @@ static wk_status record_graphs(wk_learner *learner, unsigned uses, wk_error *err
     WK_TRY(wk_learner_record_learn(learner, err));
     WK_TRY(wk_learner_record_observe(learner, err));
     if (tasks) WK_TRY(wk_learner_record_tasks(learner, err));
+    const wk_graph *const others[] = {learner->model.graph, learner->tasks.graph};
+    wk_graph_signal(learner->learn.graph, others, tasks ? 2 : 1, learner->weights_ready);
     if (uses & WK_LEARNER_UPDATES) {
         WK_TRY(plan(&learner->model, backend, err));
         WK_TRY(plan(&learner->learn, backend, err));

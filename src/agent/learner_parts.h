@@ -179,18 +179,6 @@ void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss,
 /// the gradient's norm.
 wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
                            wk_tensor loss, wk_tensor objective);
-/// The same in two parts, between which the weights may be read. Returns the gradient's norm and
-/// what the second part needs.
-typedef struct wk_prepared {
-    wk_tensor norm, flag;
-} wk_prepared;
-wk_prepared wk_learner_prepare(const wk_learner *learner, wk_compiled_graph *compiled,
-                               wk_set_id set, wk_tensor loss, wk_tensor objective);
-void wk_learner_step(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
-                     wk_prepared prepared);
-
-/// Branches of the graphs: what may overlap the imagination, forward and backward.
-enum { WK_BRANCH_MAIN, WK_BRANCH_HEADS, WK_BRANCH_CRITIC, WK_BRANCH_DETER };
 
 /// The counter as a tensor of a graph.
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);

@@ -34,12 +34,9 @@ static void record_policies(wk_learner *learner, wk_starts start, wk_tensor coun
 
     wk_graph_section(g, "imagination");
     wk_rssm rssm = wk_rssm_use(compiled->scope[WK_SET_MODEL], c);
-    rssm.action_grad_branch = WK_BRANCH_CRITIC;
-    rssm.deter_grad_branch = WK_BRANCH_DETER;
     wk_rollout rollout = wk_imagine(&rssm, policy.actor, start.latent, "task", counter);
     if (c->discount_head)
         wk_rollout_discounts(&rollout, compiled->scope[WK_SET_MODEL], c, start.continues);
-    wk_graph_meet(g);
     wk_graph_section(g, "policy");
     // Rewards are those received on arriving: the head reads the state after the step.
     wk_tensor reward = wk_rollout_reward(&rollout, compiled->scope[WK_SET_REWARD], c);
@@ -48,12 +45,10 @@ static void record_policies(wk_learner *learner, wk_starts start, wk_tensor coun
     t->entropy = b.entropy;
 
     wk_tensor objective = wk_actor_objective(g, c, &rollout, &b);
-    wk_graph_branch(g, WK_BRANCH_CRITIC);
     t->critic_loss = wk_critic_loss(policy.critic, c, &rollout, b.returns, &t->value);
     wk_graph_section(g, "optimiser");
     t->critic_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_CRITIC], policy.critic,
                                          wk_graph_sum_all(g, t->critic_loss), (wk_tensor){0});
-    wk_graph_branch(g, WK_BRANCH_MAIN);
     wk_graph_section(g, "optimiser");
     t->actor_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_ACTOR], policy.actor,
                                         objective, (wk_tensor){0});
@@ -78,10 +73,8 @@ wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
     wk_starts start = wk_learner_starts(learner, g);
     wk_tensor parts[] = {start.latent.stoch, start.latent.deter};
     wk_tensor features = wk_graph_concat(g, parts, 2, 1);
-    wk_graph_branch(g, WK_BRANCH_HEADS);
     record_reward_heads(learner,
                         wk_graph_reshape(g, features, WK_SHAPE(1, rows, wk_config_features(c))));
-    wk_graph_branch(g, WK_BRANCH_MAIN);
     record_policies(learner, start, counter);
 
     const wk_tensor read[] = {t->reward_loss, t->reward_norm, t->actor_loss, t->critic_loss,

@@ -65,14 +65,13 @@ wk_tensor wk_rssm_action(const wk_rssm *rssm, wk_tensor action)
     return product(wk_scope_graph(rssm->scope), action, rssm->in_action);
 }
 
+// x = ELU(W [s', a']), h = GRU(x, h').
 wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor action)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
     wk_tensor pre = product_add(g, latent.stoch, rssm->in_stoch, action);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->in_bias, WK_ELU);
-    wk_graph_branch_gradients(g, rssm->deter_grad_branch);
     wk_tensor from_deter = product(g, latent.deter, rssm->gru_h);
-    wk_graph_branch_gradients(g, 0);
     wk_tensor gates = product_add(g, x, rssm->gru_x, from_deter);
     return wk_graph_gru(g, gates, rssm->gru_bias, rssm->gru_gain, rssm->gru_offset, latent.deter,
                         NORM_EPSILON);
@@ -83,6 +82,7 @@ wk_tensor wk_rssm_embed(const wk_rssm *rssm, wk_tensor embed)
     return product(wk_scope_graph(rssm->scope), embed, rssm->post_embed);
 }
 
+// q(s | h, e) = W ELU(W [h, e]).
 wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embed)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
@@ -91,6 +91,7 @@ wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embe
     return wk_nn_dense(rssm->scope, "rssm/post/out", x, wk_config_flat(rssm->config), WK_IDENTITY);
 }
 
+// p(s | h) = W ELU(W h).
 wk_tensor wk_rssm_prior(const wk_rssm *rssm, wk_tensor deter)
 {
     wk_tensor x =
@@ -101,10 +102,7 @@ wk_tensor wk_rssm_prior(const wk_rssm *rssm, wk_tensor deter)
 wk_latent wk_rssm_imagine(const wk_rssm *rssm, wk_latent latent, wk_tensor action, wk_random random)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
-    wk_graph_branch_gradients(g, rssm->action_grad_branch);
-    action = wk_rssm_action(rssm, action);
-    wk_graph_branch_gradients(g, 0);
-    wk_tensor deter = wk_rssm_advance(rssm, latent, action);
+    wk_tensor deter = wk_rssm_advance(rssm, latent, wk_rssm_action(rssm, action));
     wk_tensor logits = wk_rssm_prior(rssm, deter);
     return (wk_latent){wk_nn_sample_categorical(g, logits, rssm->config->classes, random), deter};
 }

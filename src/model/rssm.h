@@ -24,9 +24,6 @@ typedef struct wk_rssm {
     wk_tensor gru_x, gru_h;                   // [hidden, deter] -> 3 deter
     wk_tensor gru_bias, gru_gain, gru_offset; // before and inside the norm
     wk_tensor post_deter, post_embed, post_bias;
-    // Branches for gradients that backpropagation from step to step does not need at once: those of
-    // actions, and of the state through the gates. 0 for none.
-    int action_grad_branch, deter_grad_branch;
 } wk_rssm;
 
 /// Takes the weights from the scope.

@@ -306,8 +306,3 @@ void wk_graph_count(wk_graph *g, wk_tensor counter, uint64_t step)
 {
     WK_EMIT(g, count, (wk_attrs){.period = step}, counter);
 }
-
-void wk_graph_mark(wk_graph *g, const wk_tensor *x, size_t count, wk_event *event)
-{
-    wk_graph_emit(g, WK_OP_mark, (wk_attrs){.event = event}, x, count);
-}

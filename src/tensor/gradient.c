@@ -370,7 +370,6 @@ static void visit(wk_sweep *s, int index)
     const wk_node node = s->g->nodes.items[index];
     if (node.output_count == 0 || s->pieces_of[node.outputs] < 0) return;
     s->g->section = node.section;
-    s->g->branch = node.gradient_branch;
     wk_backward b = {s->g, s, node, complete(s, node.outputs)};
     if (s->g->failed || !leads_from_wanted(s, &node) || stops(node.op)) return;
     assert(rules[node.op] && "this op has no gradient");
@@ -385,8 +384,7 @@ void wk_graph_gradients(wk_graph *g, wk_tensor loss, const wk_tensor *params, si
         grads[i] = (wk_tensor){0};
     if (g->failed) return;
     assert(wk_shape_count(wk_graph_shape(g, loss)) == 1 && "a loss has one element");
-    int section = g->section, branch = g->branch, gradient_branch = g->gradient_branch;
-    g->gradient_branch = 0;
+    int section = g->section;
     wk_sweep s;
     if (sweep_init(&s, g)) {
         int last = wk_info(g, loss.id)->producer;
@@ -395,7 +393,6 @@ void wk_graph_gradients(wk_graph *g, wk_tensor loss, const wk_tensor *params, si
         add_piece(&s, loss.id, (piece){.kind = WHOLE, .a = one});
         for (int n = last; n >= 0 && !g->failed; n--)
             visit(&s, n);
-        g->branch = branch;
         for (size_t i = 0; i < count && !g->failed; i++) {
             grads[i] = complete(&s, params[i].id);
             if (!wk_tensor_exists(grads[i]))
@@ -406,6 +403,4 @@ void wk_graph_gradients(wk_graph *g, wk_tensor loss, const wk_tensor *params, si
     }
     sweep_free(&s);
     g->section = section;
-    g->branch = branch;
-    g->gradient_branch = gradient_branch;
 }

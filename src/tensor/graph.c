@@ -37,7 +37,6 @@ void wk_graph_destroy(wk_graph *g)
     wk_array_free(&g->links);
     wk_array_free(&g->extents);
     wk_array_free(&g->sections);
-    wk_array_free(&g->meets);
     wk_arena_reset(&g->names);
     free(g);
 }
@@ -78,23 +77,6 @@ void wk_graph_section(wk_graph *g, const char *name)
         return;
     }
     g->section = (int)g->sections.count - 1;
-}
-
-void wk_graph_branch(wk_graph *g, int branch)
-{
-    assert(branch >= 0 && branch < WK_BRANCHES);
-    g->branch = branch;
-}
-
-void wk_graph_branch_gradients(wk_graph *g, int branch)
-{
-    assert(branch >= 0 && branch < WK_BRANCHES);
-    g->gradient_branch = branch;
-}
-
-void wk_graph_meet(wk_graph *g)
-{
-    if (!wk_array_push(&g->meets, (int)g->nodes.count)) g->failed = true;
 }
 
 static wk_tensor add_tensor(wk_graph *g, wk_tensor_info info)
@@ -208,8 +190,6 @@ static wk_node *push_node(wk_graph *g, wk_op op, wk_attrs attrs, const wk_tensor
     wk_node *node = &g->nodes.items[g->nodes.count++];
     *node = (wk_node){.op = op,
                       .section = g->section,
-                      .branch = g->branch,
-                      .gradient_branch = g->gradient_branch ? g->gradient_branch : g->branch,
                       .inputs = (int)g->links.count,
                       .input_count = (int)count,
                       .outputs = (int)g->tensors.count,

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WK_MAX_RANK = 5, WK_BRANCHES = 4 };
+enum { WK_MAX_RANK = 5 };
 
 typedef struct wk_graph wk_graph;
 typedef struct wk_buffer wk_buffer;
@@ -71,15 +71,6 @@ size_t wk_graph_node_count(const wk_graph *g);
 /// Nodes recorded from now on belong to this part ("encoder", "actor"), for dumps and timing;
 /// gradient nodes belong to the part of the node they come from. The name is copied.
 void wk_graph_section(wk_graph *g, const char *name);
-/// Nodes recorded from now on belong to this branch, 0 ... WK_BRANCHES-1; 0 to begin with. A
-/// backend may overlap a branch with other nodes as far as dependencies allow: results are the
-/// same. Gradient nodes belong to the branch of the node they come from.
-void wk_graph_branch(wk_graph *g, int branch);
-/// The gradient nodes of nodes recorded from now on belong to this branch instead, where it is not
-/// 0.
-void wk_graph_branch_gradients(wk_graph *g, int branch);
-/// The branches should finish here, so that their memory can be reused.
-void wk_graph_meet(wk_graph *g);
 /// The whole graph as text, one node a line.
 void wk_graph_dump_text(const wk_graph *g, wk_text *out);
 /// The whole graph in Graphviz' language.
@@ -257,9 +248,12 @@ void wk_graph_store_every(wk_graph *g, wk_tensor destination, wk_tensor x, wk_te
                           uint64_t period);
 /// Adds `step` to the persistent u64 [1] counter.
 void wk_graph_count(wk_graph *g, wk_tensor counter, uint64_t step);
-/// Every enqueued run reaches the event (borrowed, must outlive the programs) as soon as these
-/// persistent tensors hold what was recorded so far. Another queue that waits for the event,
-/// enqueued after the run, may read them while the rest of the run is in flight, until a later run.
-void wk_graph_mark(wk_graph *g, const wk_tensor *x, size_t count, wk_event *event);
+
+/// Every enqueued run of g reaches the event (borrowed, must outlive the programs) as soon as
+/// nothing is left in it that writes memory which one of the other graphs uses, or reads what one
+/// of them writes. Another queue that waits for the event, enqueued after the run, may run them
+/// while the rest of the run is in flight. Called when everything is recorded and bound, before a
+/// program is made. What they write, g reads only by nodes that write (store, Adam).
+void wk_graph_signal(wk_graph *g, const wk_graph *const *others, size_t count, wk_event *event);
 
 #endif

@@ -116,8 +116,7 @@ typedef union wk_attrs {
 /// One step of the computation.
 typedef struct wk_node {
     wk_op op;
-    int section; // wk_graph.sections
-    int branch, gradient_branch;
+    int section;               // wk_graph.sections
     int inputs, input_count;   // wk_graph.links[inputs ...] are tensor ids; 0 is an absent input
     int outputs, output_count; // tensor ids outputs, outputs+1, ...
     wk_attrs attrs;
@@ -153,9 +152,7 @@ struct wk_graph {
     WK_ARRAY(int) links;
     WK_ARRAY(int) extents;
     WK_ARRAY(const char *) sections; // [0] is ""
-    int section, branch;             // of the nodes recorded next
-    int gradient_branch;             // of theirs; 0 for their own
-    WK_ARRAY(int) meets;             // the next node at each wk_graph_meet
+    int section;                     // of the nodes recorded next
     wk_arena names;                  // and the values of constants
     bool failed;                     // memory ran out while recording
 };
@@ -193,6 +190,9 @@ wk_tensor wk_graph_emit(wk_graph *g, wk_op op, wk_attrs attrs, const wk_tensor *
 /// Records a node whose output is a view of x: `shape` elements from `offset` on.
 wk_tensor wk_graph_emit_view(wk_graph *g, wk_op op, wk_attrs attrs, wk_tensor x, wk_shape shape,
                              size_t offset);
+/// Records an event that is reached when these persistent tensors hold what the first `at` nodes
+/// wrote; recorded as node `at`.
+void wk_graph_mark(wk_graph *g, int at, const wk_tensor *x, size_t count, wk_event *event);
 /// Output `index` of the node whose first output is `first`.
 wk_tensor wk_graph_sibling(const wk_graph *g, wk_tensor first, int index);
 

@@ -499,15 +499,19 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
         p.plan->nodes = calloc(g->nodes.count + 1, sizeof *p.plan->nodes);
         p.plan->places = calloc(g->tensors.count, sizeof *p.plan->places);
         p.plan->branches = calloc(g->nodes.count + 1, sizeof *p.plan->branches);
+        p.plan->finish_by = malloc((g->nodes.count + 1) * sizeof *p.plan->finish_by);
         p.plan->lazy = calloc(g->nodes.count + 1, sizeof *p.plan->lazy);
         p.plan->joins = calloc(g->tensors.count, sizeof *p.plan->joins);
         p.plan->formats = malloc(g->tensors.count);
     }
     p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
     p.windows = malloc((g->nodes.count + 1) * sizeof *p.windows);
-    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->branches && p.plan->lazy &&
-                p.plan->joins && p.plan->formats && p.needed && p.storages && p.spans && p.windows;
+    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->branches &&
+                p.plan->finish_by && p.plan->lazy && p.plan->joins && p.plan->formats && p.needed &&
+                p.storages && p.spans && p.windows;
     if (room) memset(p.plan->formats, WK_FORMAT_F32, g->tensors.count);
+    for (size_t i = 0; room && i < g->nodes.count; i++)
+        p.plan->finish_by[i] = (int)g->nodes.count;
     wk_status status = room ? plan(&p, backend, err) : no_memory(g, err);
     free(p.needed);
     free(p.storages);
@@ -530,6 +534,7 @@ void wk_plan_destroy(wk_plan *plan)
     free(plan->nodes);
     free(plan->places);
     free(plan->branches);
+    free(plan->finish_by);
     free(plan->lazy);
     free(plan->joins);
     free(plan->formats);

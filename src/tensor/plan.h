@@ -8,8 +8,8 @@
 // destination, if nothing else in the program touches that memory.
 //
 // A branch's node may run at any time from a little before the first of its neighbours on the
-// branch until another branch needs it or the branches meet. Its memory stays allocated through
-// that window; otherwise the backend has to wait for it.
+// branch until another branch needs it or it should be done (finish_by). Its memory stays allocated
+// through that window; otherwise the backend has to wait for it.
 //
 // The result of a lazy node is never materialised: its readers read the node's inputs instead,
 // which stay alive until then.
@@ -61,11 +61,14 @@ typedef struct wk_group {
     int begin, end;
 } wk_group;
 
+enum { WK_BRANCHES = 4 };
+
 struct wk_plan {
     const wk_graph *graph;
     int *nodes; // those that run, in order
     size_t node_count;
     int *branches;             // by step; all 0 unless the backend chooses others before placement
+    int *finish_by;            // by step of a branch: the last step that it should overlap
     WK_ARRAY(wk_group) groups; // in order; chosen by the backend before placement
     bool *lazy;                // by node of the graph; chosen by the backend too
     wk_join *joins;            // by root: where it is produced; set before formats are chosen

@@ -102,22 +102,19 @@ static int by_from(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-// The other direction: until another branch needs it, or the branches meet.
+// The other direction: until another branch needs it, or it should be done.
 static void find_ends(finder *f)
 {
     int count = (int)f->plan->node_count, earliest[WK_BRANCHES];
-    const wk_graph *g = f->plan->graph;
-    size_t left = f->edges.count, meet = g->meets.count;
+    size_t left = f->edges.count;
     for (int i = 0; i < WK_BRANCHES; i++)
         earliest[i] = count - 1;
     if (left > 0) qsort(f->edges.items, left, sizeof *f->edges.items, by_from);
     for (int step = count - 1; step >= 0; step--) {
         int branch = f->plan->branches[step];
         wk_group *w = &f->windows[step];
-        for (; meet > 0 && g->meets.items[meet - 1] > f->plan->nodes[step]; meet--)
-            for (int i = 0; i < WK_BRANCHES; i++)
-                if (step < earliest[i]) earliest[i] = step;
         int end = earliest[branch];
+        if (f->plan->finish_by[step] < end) end = f->plan->finish_by[step];
         for (; left > 0 && f->edges.items[left - 1].from == step; left--) {
             int to = f->edges.items[left - 1].to;
             int before = f->plan->branches[to] ? f->windows[to].end : f->spans[to].begin - 1;

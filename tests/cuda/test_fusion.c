@@ -310,10 +310,11 @@ static void a_draw_on_another_branch_is_left_there(void **state)
     fixture f = open_fixture();
     head h = make_head(&f, 400, 12, WK_IDENTITY, false);
     wk_random random = {engine_counter(&f.e), 7};
-    wk_graph_branch(f.e.g, 1);
     wk_tensor action = wk_graph_truncated_normal_sample(f.e.g, h.layer.y, random);
     wk_graph_output(f.e.g, action);
     choose(&f);
+    f.plan->branches[step_of(&f, action)] = 1;
+    wk_fusion_choose(f.plan, &f.limits, f.fused);
     expect(&f, h.layer.product, WK_KERNEL_SKINNY_HEAD);
     expect(&f, action, WK_KERNEL_OP);
     close_fixture(&f);

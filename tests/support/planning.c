@@ -1,7 +1,9 @@
 #include "support/planning.h"
 #include "support/check.h"
+#include "tensor/cost.h"
 #include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/cuda/passes/recurrence.h"
+#include "tensor/cuda/passes/stream_waits.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
@@ -180,4 +182,151 @@ void planning_replay(const wk_plan *plan)
     for (size_t i = 1; i < r.g->tensors.count; i++)
         if (wk_info(r.g, (int)i)->output) expect(&r, (int)i);
     free(r.owner);
+}
+
+// A run as a flow: the step at the head of each stream first waits, then works as fast as the share
+// of the device that it gets.
+typedef struct flow {
+    const wk_plan *plan;
+    const wk_dependencies *needs;
+    wk_cost *left; // of each step
+    bool *done;
+    int head[WK_BRANCHES]; // steps; node_count where a stream is at its end
+} flow;
+
+static int next_of(const flow *f, int stream, int step)
+{
+    while (step < (int)f->plan->node_count && f->plan->branches[step] != stream)
+        step++;
+    return step;
+}
+
+static bool is_ready(const flow *f, int step)
+{
+    if (step == (int)f->plan->node_count) return false;
+    for (int i = f->needs->begin[step]; i < f->needs->begin[step + 1]; i++)
+        if (!f->done[f->needs->steps.items[i]]) return false;
+    return true;
+}
+
+// How fast each stream's head gets on; returns the time until the first of them is at its next
+// state.
+static double find_speeds(const flow *f, double *speed)
+{
+    double free_share = 1, time = -1;
+    for (int i = 0; i < WK_BRANCHES; i++) {
+        int s = i ? WK_BRANCHES - i : 0; // by priority
+        speed[s] = 0;
+        if (!is_ready(f, f->head[s])) continue;
+        const wk_cost *left = &f->left[f->head[s]];
+        bool waits = left->latency > 0;
+        double got = waits || left->share < free_share ? left->share : free_share;
+        if (!waits) free_share -= got;
+        speed[s] = waits ? 1 : got / left->share;
+        if (speed[s] <= 0 && left->work > 0) continue;
+        double until = waits ? left->latency : left->work > 0 ? left->work / speed[s] : 0;
+        if (time < 0 || until < time) time = until;
+    }
+    return time;
+}
+
+static void pass_time(flow *f, const double *speed, double time)
+{
+    for (int s = 0; s < WK_BRANCHES; s++) {
+        if (!is_ready(f, f->head[s])) continue;
+        wk_cost *left = &f->left[f->head[s]];
+        double *part = left->latency > 0 ? &left->latency : &left->work;
+        *part = *part - speed[s] * time < 1e-9 ? 0 : *part - speed[s] * time;
+    }
+    for (int s = 0; s < WK_BRANCHES; s++) {
+        if (!is_ready(f, f->head[s]) || wk_cost_time(f->left[f->head[s]]) > 0) continue;
+        f->done[f->head[s]] = true;
+        f->head[s] = next_of(f, s, f->head[s] + 1);
+    }
+}
+
+static double run_flow(flow *f)
+{
+    double total = 0, speed[WK_BRANCHES];
+    for (int s = 0; s < WK_BRANCHES; s++)
+        f->head[s] = next_of(f, s, 0);
+    for (double time; (time = find_speeds(f, speed)) >= 0;) {
+        pass_time(f, speed, time);
+        total += time;
+    }
+    for (int s = 0; s < WK_BRANCHES; s++)
+        assert_int_equal(f->head[s], (int)f->plan->node_count);
+    return total;
+}
+
+typedef WK_ARRAY(wk_access) access_list;
+
+// The memory of a tensor in every format it exists in; of a lazy one, that of its inputs.
+static void add_access(const wk_plan *plan, int tensor, bool write, access_list *out)
+{
+    const wk_graph *g = plan->graph;
+    const wk_tensor_info *info = wk_info(g, tensor);
+    int producer = wk_info(g, info->root)->producer;
+    wk_buffer *buffer = tensor ? wk_plan_buffer(plan, tensor) : NULL;
+    if (producer >= 0 && plan->lazy[producer]) {
+        const wk_node *node = &g->nodes.items[producer];
+        for (int i = 0; !write && i < node->input_count; i++)
+            add_access(plan, wk_node_inputs(g, node)[i], false, out);
+    } else if (info->kind == WK_TEMPORARY && tensor && !plan->places[info->root].of) {
+        range ranges[2];
+        for (int k = ranges_of(plan, tensor, ranges); k-- > 0;)
+            assert_true(wk_array_push(out, ((wk_access){ranges[k].begin, ranges[k].end, write})));
+    } else if (buffer) {
+        // Behind all temporaries.
+        uint64_t begin =
+            plan->temporary_size + (uintptr_t)buffer->address + plan->places[tensor].offset;
+        wk_access access = {begin, begin + wk_type_size(info->type), write};
+        assert_true(wk_array_push(out, access));
+    }
+}
+
+// What each step waits for on other streams: for data, and for memory that it reuses.
+static void find_waits(const wk_plan *plan, wk_dependencies *out)
+{
+    const wk_graph *g = plan->graph;
+    wk_stream_waits *order = wk_stream_waits_create();
+    access_list touched = {0};
+    *out = (wk_dependencies){.begin = malloc((plan->node_count + 1) * sizeof *out->begin)};
+    assert_true(order && out->begin);
+    for (size_t step = 0; step < plan->node_count; step++) {
+        const wk_node *node = &g->nodes.items[plan->nodes[step]];
+        bool runs = !plan->lazy[plan->nodes[step]];
+        out->begin[step] = (int)out->steps.count;
+        touched.count = 0;
+        for (int i = 0; runs && i < node->input_count; i++)
+            add_access(plan, wk_node_inputs(g, node)[i], wk_op_writes_input(node->op, i), &touched);
+        for (int i = 0; runs && !wk_plan_joins(g, node) && i < node->output_count; i++)
+            add_access(plan, node->outputs + i, true, &touched);
+        wk_vector_clock waits;
+        assert_true(
+            wk_stream_waits_add(order, plan->branches[step], touched.items, touched.count, &waits));
+        for (int i = 0; i < WK_BRANCHES; i++)
+            if (waits.step[i] >= 0) assert_true(wk_array_push(&out->steps, waits.step[i]));
+    }
+    out->begin[plan->node_count] = (int)out->steps.count;
+    wk_array_free(&touched);
+    wk_stream_waits_destroy(order);
+}
+
+double planning_estimate(const wk_plan *plan)
+{
+    wk_dependencies needs;
+    flow f = {plan,
+              &needs,
+              malloc((plan->node_count + 1) * sizeof *f.left),
+              calloc(plan->node_count + 1, sizeof *f.done),
+              {0}};
+    assert_true(f.left && f.done);
+    find_waits(plan, &needs);
+    wk_plan_costs(plan, planning_limits.processors, f.left);
+    double total = run_flow(&f);
+    wk_dependencies_free(&needs);
+    free(f.left);
+    free(f.done);
+    return total;
 }

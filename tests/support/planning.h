@@ -19,4 +19,9 @@ void planning_find_recurrences(wk_plan *plan);
 /// than those of what it needs.
 void planning_replay(const wk_plan *plan);
 
+/// Microseconds of one run with a plan's order and streams by the costs of tensor/cost.h. Steps
+/// wait for the data they read and the memory they reuse; running ones share the processors: stream
+/// 0 takes its own first, then the last stream, then the others.
+double planning_estimate(const wk_plan *plan);
+
 #endif

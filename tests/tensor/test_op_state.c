@@ -244,8 +244,9 @@ static void another_queue_reads_what_was_recorded_before_a_mark(void **state)
     wk_tensor x = engine_state(&e, WK_SHAPE(LARGE)), kept = engine_state(&e, WK_SHAPE(LARGE));
     wk_tensor other = engine_state(&e, WK_SHAPE(LARGE));
     wk_graph_store(e.g, kept, wk_graph_affine(e.g, x, 2, 1));
-    wk_graph_mark(e.g, &kept, 1, ready);
+    int at = (int)wk_graph_node_count(e.g);
     wk_graph_store(e.g, other, wk_graph_affine(e.g, kept, -1, 0));
+    wk_graph_mark(e.g, at, &kept, 1, ready);
     engine_compile(&e);
     wk_location from = wk_program_locate(e.program, x), to = wk_program_locate(e.program, kept);
     float *in = open_host(&e), *out = open_host(&e);

@@ -2,7 +2,7 @@
 #include "tensor/cuda/passes/formats.h"
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/cuda/passes/recurrence.h"
-#include "tensor/cuda/passes/side_stream.h"
+#include "tensor/schedule.h"
 #include "tensor/shape.h"
 
 #include <stdio.h>
@@ -41,9 +41,7 @@ static wk_status find_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_err
 wk_status wk_cuda_choose_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
 {
     WK_TRY(find_groups(limits, plan, err));
-    for (size_t step = 0; step < plan->node_count; step++)
-        plan->branches[step] = plan->graph->nodes.items[plan->nodes[step]].branch;
-    return wk_plan_defer_weight_grads(plan, WK_CUDA_SIDE_BRANCH) < 0 ? no_memory(err) : WK_OK;
+    return wk_plan_schedule(plan, limits->processors) ? WK_OK : no_memory(err);
 }
 
 // Layers whose rows are no whole 16 bytes: their results exist in float32, and are padded for every

@@ -5,11 +5,8 @@
 #include "tensor/cuda/passes/limits.h"
 #include "tensor/plan.h"
 
-/// The branch of deferred weight gradients; a graph may also use it itself.
-enum { WK_CUDA_SIDE_BRANCH = WK_BRANCHES - 1 };
-
 /// The groups of a plan, unrolled recurrences (recurrence.h) that run as one kernel each; its lazy
-/// nodes; and its branches, those of the graph and the deferred weight gradients.
+/// nodes; and its streams (tensor/schedule.h).
 wk_status wk_cuda_choose_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err);
 /// The formats of its results.
 wk_status wk_cuda_choose_formats(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err);

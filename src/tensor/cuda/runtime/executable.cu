@@ -4,6 +4,7 @@
 
 extern "C" {
 #include "tensor/cuda/passes/formats.h"
+#include "tensor/schedule.h"
 }
 
 #include <stdlib.h>
@@ -191,10 +192,10 @@ static wk_status make_contexts(wk_executable *e, const wk_plan *plan, wk_error *
     WK_TRY(make_context(e, e->contexts, priority_of(plan->priority), err));
     for (size_t i = 0; i < plan->node_count; i++) {
         wk_cuda_stream_context *context = context_of(e, plan, i);
-        bool deferred = context == &e->contexts[WK_CUDA_SIDE_BRANCH] && !low_priority;
+        bool urgent = context == &e->contexts[WK_URGENT_STREAM] && !low_priority;
         if (!context->stream)
-            WK_TRY(make_context(
-                e, context, deferred ? WK_CUDA_PRIORITY_DEFERRED : WK_CUDA_PRIORITY_BRANCH, err));
+            WK_TRY(make_context(e, context,
+                                urgent ? WK_CUDA_PRIORITY_URGENT : WK_CUDA_PRIORITY_BRANCH, err));
     }
     return WK_OK;
 }
