@@ -439,11 +439,15 @@ static void steps_of_one_optimiser_are_one_kernel(void **state)
         wk_graph_adam(g, weights(&f, 8, 8), weights(&f, 8, 8), weights(&f, 8, 8), gradient,
                       step[which[i]], config);
     choose(&f);
-    int first = (int)f.plan->node_count - 3;
-    assert_int_equal(f.fused[first].kernel, WK_KERNEL_ADAM);
-    assert_int_equal(f.fused[first].following, 1);
-    assert_int_equal(f.fused[first + 1].into, first);
-    assert_int_equal(f.fused[first + 2].kernel, WK_KERNEL_ADAM);
+    int launches = 0, following = 0;
+    for (size_t i = 0; i < f.plan->node_count; i++) {
+        if (f.fused[i].kernel != WK_KERNEL_ADAM) continue;
+        launches++;
+        following += f.fused[i].following;
+        if (f.fused[i].following) assert_int_equal(f.fused[i + 1].into, (int)i);
+    }
+    assert_int_equal(launches, 2);
+    assert_int_equal(following, 1);
     close_fixture(&f);
 }
 
