@@ -1,5 +1,6 @@
 #include "run/sweep.h"
 
+#include "run/repair.h"
 #include "run/steps.h"
 #include <string.h>
 
@@ -21,7 +22,7 @@ static bool is_written(const char *name)
 {
     uint64_t step;
     return strcmp(name, "config.yaml") == 0 || strcmp(name, "plugin.json") == 0 ||
-           wk_step_parse(name, "", ".safetensors", &step);
+           strcmp(name, WK_REPAIRS_FILE) == 0 || wk_step_parse(name, "", ".safetensors", &step);
 }
 
 static bool is_left_over(const char *name)

@@ -6,6 +6,7 @@
 #include "log/metrics.h"
 #include "log/speed.h"
 #include "run/lock.h"
+#include "run/repair.h"
 #include "run/sweep.h"
 #include "run/weights_file.h"
 #include "train/divergence.h"
@@ -262,6 +263,9 @@ static void announce(const run *r)
                  wk_trainer_resumed_from(r->trainer));
         say(r, WK_LOG_INFO, text);
     }
+    char repairs[WK_REPAIRS_TEXT_MAX];
+    if (wk_run_repairs_text(r->path, repairs, NULL) != WK_OK || *repairs)
+        say(r, WK_LOG_WARN, *repairs ? repairs : WK_REPAIRS_FILE " cannot be read");
 }
 
 // What a run will take is said before hours are spent on its prefill.

@@ -347,9 +347,9 @@ static wk_status resume_any(wk_trainer *t, const wk_steps *steps, wk_error *err)
     }
     return wk_fail(err, WK_E_FORMAT,
                    "none of the %zu checkpoints in '%s' can be continued; the newest: %.500s. "
-                   "Nothing was changed: put a sound copy of the file in its place, or train "
-                   "anew in another directory",
-                   count, wk_dir_path(t->directory), t->resume_note);
+                   "Nothing was changed: put a sound copy of the file in its place, keep what is "
+                   "whole with 'waker ckpt %s --repair', or train anew in another directory",
+                   count, wk_dir_path(t->directory), t->resume_note, wk_dir_path(t->directory));
 }
 
 static wk_status has_entries(const wk_dir *dir, const char *name, bool *any, wk_error *err)
