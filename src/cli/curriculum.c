@@ -209,6 +209,7 @@ static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_er
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     wk_saved_run saved = {0};
+    wk_cli_warn_older(cli, cli->words.items[0]);
     wk_status status = wk_saved_run_open(cli->words.items[0], &saved, err);
     if (status == WK_OK) status = wk_saved_run_curriculum(&saved, err);
     if (status == WK_OK) status = show(&saved, values, err);

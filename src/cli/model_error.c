@@ -259,6 +259,7 @@ static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
 {
     for (int i = 0; i < cli->words.count; i++) {
         j->directory = cli->words.items[i];
+        wk_cli_warn_older(cli, j->directory);
         wk_status status = measure_run(j, err);
         wk_space_destroy(j->space);
         wk_run_plugins_close(&j->code);

@@ -56,6 +56,7 @@ static wk_status show(wk_cli *cli, const report_values *v, const wk_report *repo
     for (size_t i = 0; i < report->runs.items.count; i++) {
         char repairs[WK_REPAIRS_TEXT_MAX];
         const char *directory = report->runs.items.items[i]->directory;
+        wk_cli_warn_older(cli, directory);
         if (wk_run_repairs_text(directory, repairs, NULL) == WK_OK && *repairs)
             fprintf(stderr, "waker: warning: %s: %s\n", directory, repairs);
     }

@@ -17,6 +17,9 @@ enum {
     LOST_MAX = 1 << 24      // episodes
 };
 
+// Segments and records of a run have lower numbers.
+static const uint64_t NUMBER_MAX = (uint64_t)1 << 53;
+
 // A verified record and where its bytes are.
 typedef struct found {
     wk_record record;
@@ -411,6 +414,8 @@ static wk_status run(salvage *s, wk_salvaged *out, wk_error *err)
     uint64_t lowest = 0, highest = 0, last = s->config->mark.segment;
     WK_TRY(wk_log_list(s->dir, &any, &lowest, &highest, err));
     if (any && highest - lowest > SEGMENTS_MAX) return beyond_repair(s, "segments", err);
+    if (last > NUMBER_MAX || highest > NUMBER_MAX || s->config->mark.sequence > NUMBER_MAX)
+        return beyond_repair(s, "records", err);
     for (uint64_t number = lowest; any && number <= last && number <= highest; number++)
         WK_TRY(scan_segment(s, number, err));
     WK_TRY(group_records(s, err));
@@ -419,8 +424,8 @@ static wk_status run(salvage *s, wk_salvaged *out, wk_error *err)
         return beyond_repair(s, "episodes", err);
     out->stopped = stop_slots(s);
     out->lost = count_lost(s, &out->kept);
-    out->old_last = any && highest > last ? highest : last;
-    out->first = out->old_last + 1;
+    out->old_last = any ? highest : 0;
+    out->first = (any && highest > last ? highest : last) + 1;
     s->buffer = malloc(WK_RECORD_HEADER + wk_record_payload_max(&s->config->shape));
     if (!s->buffer) return no_memory(err);
     WK_TRY(write_log(s, out->first, err));

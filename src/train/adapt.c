@@ -6,6 +6,7 @@
 #include "log/speed.h"
 #include "run/lock.h"
 #include "run/saved_learner.h"
+#include "run/sweep.h"
 #include "train/adapt_settings.h"
 #include "train/samples.h"
 #include "train/training_metrics.h"
@@ -255,6 +256,7 @@ static wk_status open_files(adapt *a, wk_error *err)
         WK_TRY(wk_dir_remove(a->dir, CHECKPOINT, err));
         WK_TRY(wk_dir_remove(a->dir, WEIGHTS, err));
     }
+    WK_TRY(wk_sweep(a->dir, err));
     WK_TRY(wk_adapt_settings_write(&a->settings, a->dir, TOLD, err));
     return open_metrics(a, err);
 }
