@@ -10,7 +10,7 @@ CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DI
 # More than cores: tests wait for the disk a third of their time.
 CTEST_FLAGS ?= --output-on-failure -j$(shell expr $$(nproc) + 2)
 
-.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test bench bundle install uninstall package format format-check lint coverage clean
+.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test power-test bench bundle install uninstall package format format-check lint coverage clean
 
 all: setup-build build
 
@@ -39,9 +39,13 @@ demo: all
 pictures-demo: all
 	@tools/pictures-demo $(BUILD)/waker
 
-# 200 kills at random moments; CI makes 8.
+# 200 kills at random moments of train, adapt and finetune each; CI makes 6.
 kill-test: setup-test build-tests
 	@cd $(BUILD)/tests && WAKER_KILLS=$(or $(KILLS),200) ./test_train_kills
+
+# 200 simulated power losses of train, adapt and finetune each, in both orders; CI makes 12.
+power-test: setup-test build-tests
+	@cd $(BUILD)/tests && WAKER_POWER_STATES=$(or $(STATES),200) ./test_train_power_loss
 
 bench: all
 	@$(BUILD)/waker bench env --domain all

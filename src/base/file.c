@@ -70,6 +70,9 @@ static wk_status read_fully(int fd, uint64_t offset, char *bytes, size_t size, c
     return WK_OK;
 }
 
+// A pipe that nobody writes to is refused, not waited for.
+enum { OPEN_READ = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
 // The size of an open file, which must be a regular one: pipes and devices have none.
 static wk_status regular_size(int fd, const char *path, uint64_t *size, wk_error *err)
 {
@@ -120,7 +123,7 @@ wk_status wk_file_read_in(const wk_dir *in, const char *name, size_t limit, char
 {
     char *path = full_path(in, name);
     if (!path) return out_of_memory(err, name, strlen(name));
-    int fd = openat(wk_dir_fd(in), name, O_RDONLY | O_CLOEXEC);
+    int fd = openat(wk_dir_fd(in), name, OPEN_READ);
     wk_status status = fd < 0 ? wk_file_error(err, "cannot open", path)
                               : read_open_file(fd, path, limit, bytes, size, err);
     if (fd >= 0) close(fd);
@@ -148,7 +151,7 @@ wk_status wk_file_reader_open_in(const wk_dir *in, const char *name, wk_file_rea
         free(reader);
         return out_of_memory(err, name, strlen(name));
     }
-    reader->fd = openat(wk_dir_fd(in), name, O_RDONLY | O_CLOEXEC);
+    reader->fd = openat(wk_dir_fd(in), name, OPEN_READ);
     wk_status status = reader->fd < 0 ? wk_file_error(err, "cannot open", reader->path)
                                       : regular_size(reader->fd, reader->path, &reader->size, err);
     if (status == WK_OK)
@@ -262,14 +265,26 @@ static int open_parent(const char *path)
 }
 
 // A rename is durable only once the directory that holds the name is.
-static wk_status sync_parent(const wk_file_writer *writer, wk_error *err)
+// Makes a new name in a directory durable. `path` is for the message.
+static wk_status sync_directory(int fd, const char *path, wk_error *err)
 {
-    int fd = writer->in ? wk_dir_fd(writer->in) : open_parent(writer->path);
     // Some file systems cannot sync directories and say EINVAL; there is nothing more to do there.
     bool failed = fd < 0 || (fsync(fd) != 0 && errno != EINVAL);
-    wk_status status = failed ? wk_file_error(err, "cannot make durable", writer->path) : WK_OK;
-    if (fd >= 0 && !writer->in) close(fd);
+    return failed ? wk_file_error(err, "cannot make durable", path) : WK_OK;
+}
+
+static wk_status sync_parent_of(const char *path, wk_error *err)
+{
+    int fd = open_parent(path);
+    wk_status status = sync_directory(fd, path, err);
+    if (fd >= 0) close(fd);
     return status;
+}
+
+static wk_status sync_parent(const wk_file_writer *writer, wk_error *err)
+{
+    if (!writer->in) return sync_parent_of(writer->path, err);
+    return sync_directory(wk_dir_fd(writer->in), writer->path, err);
 }
 
 wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err)
@@ -321,6 +336,14 @@ static bool is_directory(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// Makes one directory, durably; an existing one is fine.
+static wk_status make_directory(const char *path, wk_error *err)
+{
+    if (mkdir(path, 0777) == 0) return sync_parent_of(path, err);
+    if (errno == EEXIST && is_directory(path)) return WK_OK;
+    return wk_file_error(err, "cannot create directory", path);
+}
+
 wk_status wk_dir_create(const char *path, wk_error *err)
 {
     char *partial = strdup(path);
@@ -329,8 +352,8 @@ wk_status wk_dir_create(const char *path, wk_error *err)
         bool end = *c == 0;
         if (!end && *c != '/') continue;
         *c = 0;
-        if (mkdir(partial, 0777) != 0 && !(errno == EEXIST && is_directory(partial))) {
-            wk_status status = wk_file_error(err, "cannot create directory", partial);
+        wk_status status = make_directory(partial, err);
+        if (status != WK_OK) {
             free(partial);
             return status;
         }

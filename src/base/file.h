@@ -55,7 +55,7 @@ wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err);
 /// Gives the write up; NULL is allowed.
 void wk_file_writer_discard(wk_file_writer *writer);
 
-/// Creates a directory and its parents; existing ones are fine.
+/// Creates a directory and its parents, durably; existing ones are fine.
 wk_status wk_dir_create(const char *path, wk_error *err);
 
 /// Whether a name in `in` leads to anything, links followed. Only ENOENT says that it does not;

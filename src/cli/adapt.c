@@ -50,6 +50,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                        "which task? give --task NAME, several with commas, or "
                        "--task all");
     WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
+    wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
     wk_cli_run_begin(cli, &around);
     wk_run_end end = WK_RUN_FINISHED;

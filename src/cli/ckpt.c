@@ -2,6 +2,8 @@
 #include "base/table.h"
 #include "cli/cli.h"
 #include "nn/safetensors.h"
+#include "run/checkpoint.h"
+#include "run/repair.h"
 #include "run/saved_run.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include <sys/stat.h>
 
 typedef struct ckpt_values {
-    bool check, json;
+    bool check, repair, json;
 } ckpt_values;
 
 static const ckpt_values defaults;
@@ -17,6 +19,8 @@ static const ckpt_values defaults;
 static const wk_arg args[] = {
     {"check", NULL, "read everything and verify its checksums; exit code 3 if any is damaged",
      WK_ARG_FLAG, offsetof(ckpt_values, check), 0, 0},
+    {"repair", NULL, "make a run whose replay log is damaged continuable: keep every whole episode",
+     WK_ARG_FLAG, offsetof(ckpt_values, repair), 0, 0},
     {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(ckpt_values, json), 0, 0},
 };
 
@@ -188,10 +192,60 @@ static void print_text(const item_list *list, wk_text *out)
     wk_table_free(&table);
 }
 
+static void repair_json(const wk_run_repair *done, wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_object(&json, NULL);
+    wk_json_unsigned(&json, "step", done->step);
+    wk_json_bool(&json, "repaired", !done->sound);
+    wk_json_unsigned(&json, "episodes_kept", done->kept);
+    wk_json_unsigned(&json, "episodes_lost", done->lost);
+    wk_json_unsigned(&json, "rows_lost", done->rows_lost);
+    wk_json_unsigned(&json, "environments_stopped", done->stopped);
+    wk_json_close(&json, '}');
+    wk_text_puts(out, "\n");
+}
+
+static void repair_text(const char *directory, const wk_run_repair *done, wk_text *out)
+{
+    if (done->sound) {
+        wk_text_printf(out,
+                       "nothing to repair: '%s' can be continued exactly from step %" PRIu64 "\n",
+                       directory, done->step);
+        return;
+    }
+    wk_text_printf(out,
+                   "'%s' can be continued from step %" PRIu64 ", no longer exactly\n"
+                   "whole episodes kept: %" PRIu64 "; lost: %" PRIu64 " (%" PRIu64 " rows)\n",
+                   directory, done->step, done->kept, done->lost, done->rows_lost);
+    if (done->stopped > 0)
+        wk_text_printf(out, "environments that begin a new episode: %" PRIu64 "\n", done->stopped);
+    wk_text_puts(out, "what was replaced is kept, with 'damaged' before its name\n");
+}
+
+static wk_status repair(const char *directory, bool json, wk_error *err)
+{
+    wk_text text = {0};
+    wk_run_repair done;
+    WK_TRY(wk_run_repair_log(directory, &done, err));
+    if (json)
+        repair_json(&done, &text);
+    else
+        repair_text(directory, &done, &text);
+    return wk_cli_print(&text, err);
+}
+
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const ckpt_values *v = values;
     const char *directory = cli->words.items[0];
+    if (v->repair && v->check)
+        return wk_fail(err, WK_E_INPUT, "--repair and --check exclude each other");
+    if (v->repair) return repair(directory, v->json, err);
+    char repairs[WK_REPAIRS_TEXT_MAX];
+    WK_TRY(wk_run_repairs_text(directory, repairs, err));
+    const wk_log log = wk_cli_log(cli);
+    if (*repairs) wk_log_line(&log, WK_LOG_WARN, "%s", repairs);
     wk_saved_run saved = {0};
     WK_TRY(wk_saved_run_open(directory, &(wk_saved_run_options){.depth = WK_SAVED_CONFIG}, &saved,
                              err));
@@ -215,13 +269,18 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_ckpt = {
     .name = "ckpt",
-    .summary = "List what a run has saved, and verify it",
-    .usage = "ckpt RUN [--check] [--json]",
+    .summary = "List what a run has saved, verify it, and repair it",
+    .usage = "ckpt RUN [--check] [--repair] [--json]",
     .details =
         "A checkpoint holds everything a run continues from: weights, optimisers, counters,\n"
         "environments, recurrent states, curriculum, and the place in the replay log. A\n"
         "snapshot holds weights alone, for evaluation; adapted and finetuned policies lie beside\n"
-        "them.\n",
+        "them.\n"
+        "\n"
+        "--repair is for a run that no checkpoint of can be continued because its replay log is\n"
+        "damaged. It keeps every whole episode, says what is lost, keeps what it replaces under\n"
+        "names with 'damaged' before them, and records in repairs.jsonl that the run is no longer\n"
+        "exact. Where a checkpoint is sound nothing is changed: 'waker train' continues from it.\n",
     .examples = "ckpt runs/a --check",
     .args = args,
     .n_args = sizeof args / sizeof *args,

@@ -85,6 +85,9 @@ wk_log wk_cli_log(const wk_cli *cli);
             offsetof(values, plugin), 0, 0                                                         \
     }
 
+/// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.
+void wk_cli_warn_older(const wk_cli *cli, const char *directory);
+
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.
 wk_status wk_cli_print(wk_text *text, wk_error *err);
 

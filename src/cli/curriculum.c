@@ -210,6 +210,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     wk_saved_run saved = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_CURRICULUM};
+    wk_cli_warn_older(cli, cli->words.items[0]);
     wk_status status = wk_saved_run_open(cli->words.items[0], &options, &saved, err);
     if (status == WK_OK) status = show(&saved, values, err);
     wk_saved_run_close(&saved);

@@ -48,6 +48,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                                  .threads = cli->threads,
                                  .named = {.domain = v->plugin, .rule = v->rule_plugin}};
     WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
+    wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
     wk_cli_run_begin(cli, &around);
     wk_run_end end = WK_RUN_FINISHED;

@@ -246,6 +246,7 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
 static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
 {
     for (int i = 0; i < cli->words.count; i++) {
+        wk_cli_warn_older(cli, cli->words.items[i]);
         wk_status status = measure_run(j, cli->words.items[i], err);
         wk_space_destroy(j->space);
         wk_saved_run_close(&j->run);

@@ -1,6 +1,7 @@
 // waker report: what many runs say together, as a page, tables and figures.
 #include "report/report.h"
 #include "cli/cli.h"
+#include "run/repair.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,6 +53,13 @@ static wk_status show(wk_cli *cli, const report_values *v, const wk_report *repo
                        report->gallery.items.count, v->out);
     for (size_t i = 0; i < report->runs.problems.count; i++)
         fprintf(stderr, "waker: warning: left out: %s\n", report->runs.problems.items[i]);
+    for (size_t i = 0; i < report->runs.items.count; i++) {
+        char repairs[WK_REPAIRS_TEXT_MAX];
+        const char *directory = report->runs.items.items[i]->directory;
+        wk_cli_warn_older(cli, directory);
+        if (wk_run_repairs_text(directory, repairs, NULL) == WK_OK && *repairs)
+            fprintf(stderr, "waker: warning: %s: %s\n", directory, repairs);
+    }
     cli->findings = report->runs.problems.count > 0;
     return wk_cli_print(&text, err);
 }

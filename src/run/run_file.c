@@ -97,6 +97,25 @@ wk_status wk_run_file_write(const wk_run_state *s, uint64_t config, const wk_rep
     return WK_OK;
 }
 
+// What is wrong with the counters, or NULL.
+static const char *fault_of_counters(const wk_trainer_counters *n)
+{
+    const uint64_t max = (uint64_t)1 << 53; // far beyond any run, and exact as a double
+    if (n->iterations > max || n->steps > max || n->episodes > max || n->updates > max)
+        return "a counter is beyond any run";
+    if (n->diverged > n->episodes || n->debt > max || n->acting > 1) return "a counter cannot be";
+    return NULL;
+}
+
+// The same of what every reader relies on: counters, and environments that the file has room for.
+static const char *fault_of_numbers(const void *bytes, size_t size, const wk_run_header *head)
+{
+    wk_trainer_counters counters = wk_run_file_counters(bytes, size);
+    if (head->running > size / sizeof(wk_running_episode))
+        return "it has more environments than it can hold";
+    return fault_of_counters(&counters);
+}
+
 wk_status wk_run_file_check(const void *bytes, size_t size, const char *path, wk_run_header *out,
                             wk_error *err)
 {
@@ -108,8 +127,10 @@ wk_status wk_run_file_check(const void *bytes, size_t size, const char *path, wk
         whole = memcmp(out->magic, MAGIC, sizeof MAGIC) == 0 && out->size == size &&
                 wk_crc32c(0, bytes, size - sizeof sum) == sum;
     }
-    return whole ? WK_OK
-                 : wk_fail(err, WK_E_FORMAT, "'%s' is damaged or not a checkpoint of waker", path);
+    if (!whole)
+        return wk_fail(err, WK_E_FORMAT, "'%s' is damaged or not a checkpoint of waker", path);
+    const char *fault = fault_of_numbers(bytes, size, out);
+    return fault ? wk_fail(err, WK_E_FORMAT, "'%s' contradicts itself: %s", path, fault) : WK_OK;
 }
 
 // A reader that cannot run past the end, which is where the checksum begins.
@@ -148,11 +169,8 @@ static const void *take_block(reader *r, size_t *size)
 // What is wrong with the plain memory, or NULL.
 static const char *fault_of(const wk_run_state *s)
 {
-    const wk_trainer_counters *n = s->counters;
-    const uint64_t max = (uint64_t)1 << 53; // far beyond any run, and exact as a double
-    if (n->iterations > max || n->steps > max || n->episodes > max || n->updates > max)
-        return "a counter is beyond any run";
-    if (n->diverged > n->episodes || n->debt > max || n->acting > 1) return "a counter cannot be";
+    const char *fault = fault_of_counters(s->counters);
+    if (fault) return fault;
     size_t spaces = wk_curriculum_get_view(s->curriculum).count;
     for (int i = 0; i < s->count; i++) {
         const wk_running_episode *running = &s->running[i];

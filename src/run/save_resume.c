@@ -331,9 +331,9 @@ static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *
     }
     return wk_fail(err, WK_E_FORMAT,
                    "none of the %zu checkpoints in '%s' can be continued; the newest: %.500s. "
-                   "Nothing was changed: put a sound copy of the file in its place, or train "
-                   "anew in another directory",
-                   count, wk_dir_path(c->run), c->trouble);
+                   "Nothing was changed: put a sound copy of the file in its place, keep what is "
+                   "whole with 'waker ckpt %s --repair', or train anew in another directory",
+                   count, wk_dir_path(c->run), c->trouble, wk_dir_path(c->run));
 }
 
 static wk_status has_entries(const wk_dir *dir, const char *name, bool *any, wk_error *err)

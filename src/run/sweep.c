@@ -1,5 +1,7 @@
 #include "run/sweep.h"
 
+#include "run/checkpoint_files.h"
+#include "run/repair.h"
 #include "run/steps.h"
 #include <string.h>
 
@@ -16,12 +18,18 @@ static size_t target_length(const char *name)
     return attempt > 0 && !rest[pid + 1 + attempt] ? (size_t)(at - name) : 0;
 }
 
-// Whether a run writes files of this name in its directory or among its snapshots.
+// Whether a run, an adaptation or a fine-tuning writes files of this name in the directories that
+// are swept.
 static bool is_written(const char *name)
 {
+    static const char *const names[] = {"config.yaml",        "plugin.json",
+                                        WK_REPAIRS_FILE,      WK_CHECKPOINT_NONE_YET,
+                                        "adapt.yaml",         "checkpoint.safetensors",
+                                        "weights.safetensors"};
     uint64_t step;
-    return strcmp(name, "config.yaml") == 0 || strcmp(name, "plugin.json") == 0 ||
-           wk_step_parse(name, "", ".safetensors", &step);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return wk_step_parse(name, "", ".safetensors", &step);
 }
 
 static bool is_left_over(const char *name)
@@ -49,13 +57,19 @@ static wk_status sweep_files(const wk_dir *dir, wk_error *err)
     return status;
 }
 
+static wk_status sweep_folder(const wk_dir *run, const char *name, wk_error *err)
+{
+    wk_dir *folder = NULL;
+    wk_status status = wk_dir_open_own(run, name, &folder, err);
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status == WK_OK) status = sweep_files(folder, err);
+    wk_dir_close(folder);
+    return status;
+}
+
 wk_status wk_sweep(const wk_dir *run, wk_error *err)
 {
-    wk_dir *snapshots = NULL;
     WK_TRY(sweep_files(run, err));
-    wk_status status = wk_dir_open_own(run, "snapshots", &snapshots, err);
-    if (status == WK_E_NOT_FOUND) return WK_OK;
-    if (status == WK_OK) status = sweep_files(snapshots, err);
-    wk_dir_close(snapshots);
-    return status;
+    WK_TRY(sweep_folder(run, WK_CHECKPOINT_FOLDER, err));
+    return sweep_folder(run, "snapshots", err);
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "run/repair.h"
 #include "run/sweep.h"
 #include "run/weights_file.h"
 #include "train/divergence.h"
@@ -209,6 +210,10 @@ static void announce(const run *r)
                     trouble);
     int64_t resumed = wk_trainer_resumed_from(r->trainer);
     if (resumed >= 0) wk_log_line(log_of(r), WK_LOG_INFO, "continuing from step %" PRId64, resumed);
+    char repairs[WK_REPAIRS_TEXT_MAX];
+    if (wk_run_repairs_text(r->loop.path, repairs, NULL) != WK_OK || *repairs)
+        wk_log_line(log_of(r), WK_LOG_WARN, "%s",
+                    *repairs ? repairs : WK_REPAIRS_FILE " cannot be read");
 }
 
 // What a run will take is said before hours are spent on its prefill.

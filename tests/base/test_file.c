@@ -308,6 +308,29 @@ static void folders_are_made_with_their_parents(void **state)
     assert_refused(wk_dir_create("a/file/b", &err), WK_E_IO, "cannot create directory 'a/file'");
 }
 
+static void pipes_are_refused_and_not_waited_for(void **state)
+{
+    (void)state;
+    char *bytes;
+    wk_file_reader *reader = NULL;
+    assert_int_equal(mkfifo("pipe", 0666), 0);
+    assert_refused(wk_file_read("pipe", 100, &bytes, NULL, &err), WK_E_INPUT, "not a regular file");
+    assert_refused(wk_file_reader_open("pipe", &reader, &err), WK_E_INPUT, "not a regular file");
+}
+
+// One sync for each directory that is made, of the one that holds its name.
+static void new_folders_are_durable(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 3; n++) {
+        char path[32];
+        snprintf(path, sizeof path, "%d/b/c", n);
+        fault_arm(FAULT_SYNC, n, EIO);
+        assert_refused(wk_dir_create(path, &err), WK_E_IO, "cannot make durable");
+        assert_ok(wk_dir_create(path, &err));
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_new_folder, leave_folder)
@@ -331,6 +354,8 @@ int main(void)
         TEST(places_that_cannot_be_written_are_named),
         TEST(a_full_path_works_as_well),
         TEST(folders_are_made_with_their_parents),
+        TEST(new_folders_are_durable),
+        TEST(pipes_are_refused_and_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

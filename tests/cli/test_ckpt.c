@@ -93,6 +93,44 @@ static void weights_without_checksums_are_found(void **state)
     expect_damage("ckpt bare --check", "has no checksums");
 }
 
+// Those of killed processes go, whatever a user has made stays.
+static void temporary_files_of_killed_processes_are_deleted(void **state)
+{
+    (void)state;
+    static const char adapt[] = "adapt left --task all --quiet --updates 4 --snapshot 201";
+    static const char tune[] = "finetune left --task west --quiet --steps 40 --snapshot 201";
+    shell("cp -r run left");
+    program_expect_success(program_run("%s", adapt));
+    program_expect_success(program_run("%s", tune));
+    shell("cd left && touch config.yaml.tmp.12.0 checkpoints/none-yet.tmp.12.0 "
+          "snapshots/step-000000000200.safetensors.tmp.7.1 mine.tmp.1.0 config.yaml.tmp && "
+          "touch adapt/step-000000000201/weights.safetensors.tmp.3.0 "
+          "adapt/step-000000000201/adapt.yaml.tmp.3.0 "
+          "finetune/step-000000000201-west/weights.safetensors.tmp.4.0");
+    program_expect_success(program_run("train --quiet --logdir left " TINY_OPTIONS
+                                       " --log.tensorboard false --steps 520"));
+    program_expect_success(program_run("adapt left --task all --quiet --updates 5 --snapshot 201"));
+    program_expect_success(program_run("finetune left --task west --quiet --steps 50 "
+                                       "--snapshot 201"));
+    shell("test \"$(cd left && find . -name '*.tmp*' | sort | tr '\\n' ' ')\" = "
+          "'./config.yaml.tmp ./mine.tmp.1.0 '");
+}
+
+static void commands_that_use_an_older_checkpoint_say_so(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"curriculum older", "export older --out episodes",
+                                           "report older --out page",
+                                           "adapt older --task all --updates 2 --snapshot 201"};
+    shell("cp -r run older && truncate -s -1 $(ls -d older/checkpoints/step-* | tail -1)/run.bin");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        program_result r = program_run("%s", commands[i]);
+        if (!strstr(r.err, "is used, because"))
+            fail_msg("'%s' gave %d: %s", commands[i], r.code, r.err);
+        assert_int_equal(r.code, 0);
+    }
+}
+
 static void a_check_beside_a_training_run_has_no_false_alarm(void **state)
 {
     (void)state;
@@ -117,6 +155,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_configuration_without_all_keys_is_refused_by_every_reader),
         cmocka_unit_test(a_configuration_of_another_run_is_found),
+        cmocka_unit_test(temporary_files_of_killed_processes_are_deleted),
+        cmocka_unit_test(commands_that_use_an_older_checkpoint_say_so),
         cmocka_unit_test(a_check_beside_a_training_run_has_no_false_alarm),
         cmocka_unit_test(damage_of_the_replay_log_is_found),
         cmocka_unit_test(weights_without_checksums_are_found),

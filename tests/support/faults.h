@@ -51,6 +51,13 @@ static const struct {
 };
 enum { N_FAULT_FILES = sizeof fault_files / sizeof *fault_files };
 
+/// Calls that a sweep passes over: WAKER_FAULT_STRIDE where it is set (1: every call fails once).
+static inline int fault_stride(int usual)
+{
+    const char *wanted = getenv("WAKER_FAULT_STRIDE");
+    return wanted && atoi(wanted) > 0 ? atoi(wanted) : usual;
+}
+
 static atomic_int fault_countdown[FAULT_CALLS]; // calls until the fault, from 1; 0 is off
 static atomic_int fault_errno;
 

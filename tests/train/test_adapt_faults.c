@@ -75,7 +75,7 @@ static void a_failing_disk_is_reported_and_costs_nothing(void **state)
     int faults = 0;
     for (int k = 0; k < N_FAULT_FILES; k++) {
         bool more = true;
-        for (int n = 0; more; n += FILE_STRIDE) {
+        for (int n = 0; more; n += fault_stride(FILE_STRIDE)) {
             restore_run();
             more = adapt_with_fault(fault_files[k].call, n, fault_files[k].error);
             assert_ok(adapt(RUN, ALL));

@@ -82,7 +82,7 @@ static void sweep(const char *prepare, int stride, int least)
     int faults = 0;
     for (int k = 0; k < N_FAULT_FILES; k++) {
         // The first calls are those that open and decide; what follows repeats itself.
-        for (int n = 0;; n += n < 9 ? 1 : stride) {
+        for (int n = 0;; n += n < 9 ? 1 : fault_stride(stride)) {
             assert_int_equal(system(prepare), 0);
             bool more = train_with_fault(fault_files[k].call, n, fault_files[k].error);
             if (train(RUN, ALL) != WK_OK)

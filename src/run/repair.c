@@ -1,0 +1,323 @@
+// The order makes every moment a run that can be repaired again or continued: new segments after
+// the old ones (which a run without the repair deletes again), the record of the repair, the
+// checkpoint's new run.bin, and only then the new names of what was replaced.
+#include "run/repair.h"
+
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "config/parts.h"
+#include "nn/safetensors.h"
+#include "replay/log_file.h"
+#include "replay/salvage.h"
+#include "run/checkpoint_files.h"
+#include "run/lock.h"
+#include "run/saved_learner.h"
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct repair {
+    const char *path;
+    wk_dir *dir, *checkpoints, *step_dir, *replay;
+    wk_lock lock;
+    wk_run_config config;
+    wk_plugin_record record;
+    wk_run_world world;
+    wk_steps steps; // all checkpoints
+    uint64_t step;  // the one that is repaired
+    char *bytes;    // of its run.bin
+    wk_run_header head;
+    wk_trainer_counters counters;
+    wk_running_episode *running; // in `bytes`
+    size_t worlds;               // where the environments' states begin in `bytes`
+    wk_salvage_slot *slots;
+} repair;
+
+static wk_status open_run(repair *r, wk_error *err)
+{
+    WK_TRY(wk_saved_run_read_config(r->path, &r->config, err));
+    WK_TRY(wk_plugin_record_read(r->path, &r->record, err));
+    WK_TRY(wk_run_world_open(&r->config, NULL, &r->record, &r->world, err));
+    WK_TRY(wk_dir_open(NULL, r->path, &r->dir, err));
+    WK_TRY(wk_lock_take(r->dir, &r->lock, err));
+    wk_status status = wk_dir_open_own(r->dir, WK_CHECKPOINT_FOLDER, &r->checkpoints, err);
+    if (status != WK_E_NOT_FOUND) WK_TRY(status);
+    if (r->checkpoints) WK_TRY(wk_steps_list(r->checkpoints, "", "", &r->steps, err));
+    if (r->steps.count > 0) return WK_OK;
+    return wk_fail(err, WK_E_NOT_FOUND, "'%s' has no checkpoint to repair", r->path);
+}
+
+// Whether a checkpoint can be continued as it is: `train` would, to the same bytes.
+static wk_status find_sound(const repair *r, wk_run_repair *out, wk_error *err)
+{
+    for (size_t i = r->steps.count; i-- > 0 && !out->sound;) {
+        wk_error fault = {0};
+        wk_status status = wk_checkpoint_verify(r->path, r->steps.items[i], &fault);
+        if (status == WK_E_IO || status == WK_E_MEMORY)
+            return wk_fail(err, status, "%s", fault.message);
+        out->sound = status == WK_OK;
+        out->step = r->steps.items[i];
+    }
+    return WK_OK;
+}
+
+// Opens a checkpoint whose own files are whole.
+static wk_status open_step(repair *r, uint64_t step, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX];
+    wk_safetensors *weights = NULL;
+    wk_step_name("", step, "", name);
+    WK_TRY(wk_dir_open_own(r->checkpoints, name, &r->step_dir, err));
+    wk_status status =
+        wk_safetensors_open_in(r->step_dir, WK_CHECKPOINT_LEARNER_FILE, &weights, err);
+    if (status == WK_OK) status = wk_safetensors_verify_weights(weights, err);
+    wk_safetensors_close(weights);
+    if (status == WK_OK) status = wk_checkpoint_read(r->step_dir, &r->bytes, &r->head, err);
+    if (status == WK_OK) {
+        r->step = step;
+        return WK_OK;
+    }
+    r->bytes = NULL;
+    wk_dir_close(r->step_dir);
+    r->step_dir = NULL;
+    return status;
+}
+
+static wk_status choose_step(repair *r, wk_error *err)
+{
+    wk_error newest = {0};
+    for (size_t i = r->steps.count; i-- > 0 && !r->bytes;) {
+        wk_error fault = {0};
+        wk_status status = open_step(r, r->steps.items[i], &fault);
+        if (status == WK_E_IO || status == WK_E_MEMORY)
+            return wk_fail(err, status, "%s", fault.message);
+        if (status != WK_OK && newest.status == WK_OK) newest = fault;
+    }
+    if (r->bytes) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT,
+                   "no checkpoint of '%s' is whole itself, so that there is nothing to go on from; "
+                   "the newest: %.600s",
+                   r->path, newest.message);
+}
+
+// The length of the block at *at, which is moved behind it; false where the file ends first.
+static bool skip_block(const repair *r, size_t end, size_t *at)
+{
+    uint64_t length;
+    if (end - *at < sizeof length) return false;
+    memcpy(&length, r->bytes + *at, sizeof length);
+    if (length > end - *at - sizeof length) return false;
+    *at += sizeof length + (size_t)length;
+    return true;
+}
+
+// Finds the parts of run.bin that a repair changes: see run/run_file.h.
+static wk_status find_parts(repair *r, wk_error *err)
+{
+    size_t n = (size_t)r->config.env_count, end = (size_t)r->head.size - sizeof(uint32_t);
+    size_t row = (size_t)r->world.domain->action_size * sizeof(float) + WK_IMAGE_BYTES + 1;
+    size_t running = sizeof r->head + sizeof r->counters;
+    size_t plain = running + n * (sizeof *r->running + row) + WK_CHECKPOINT_NOTE_BYTES;
+    bool fits =
+        r->head.running == n && wk_run_config_has_hash(&r->config, r->head.config) && plain <= end;
+    size_t at = plain, blocks = 0;
+    while (fits && at < end) {
+        fits = skip_block(r, end, &at);
+        blocks++;
+    }
+    // The curriculum, recurrent states where a policy acts, and the environments.
+    if (!fits || (blocks != n + 1 && blocks != n + 2))
+        return wk_fail(err, WK_E_FORMAT,
+                       "the checkpoint at step %" PRIu64 " does not fit the config.yaml beside it",
+                       r->step);
+    for (at = plain; blocks > n; blocks--)
+        skip_block(r, end, &at);
+    r->worlds = at;
+    memcpy(&r->counters, r->bytes + sizeof r->head, sizeof r->counters);
+    r->running = (wk_running_episode *)(void *)(r->bytes + running);
+    return WK_OK;
+}
+
+static wk_status list_slots(repair *r, wk_error *err)
+{
+    size_t n = (size_t)r->config.env_count;
+    r->slots = calloc(n, sizeof *r->slots);
+    if (!r->slots) return wk_fail(err, WK_E_MEMORY, "no memory to repair '%s'", r->path);
+    for (size_t i = 0; i < n; i++) {
+        const wk_running_episode *running = &r->running[i];
+        bool active = running->active && running->episode < r->counters.episodes;
+        r->slots[i] = (wk_salvage_slot){active, running->episode, running->steps + 1};
+    }
+    return WK_OK;
+}
+
+static wk_status write_segments(repair *r, wk_salvaged *out, wk_error *err)
+{
+    const wk_domain *domain = r->world.domain;
+    wk_salvage_config config = {.shape = {domain->action_size, domain->n_tasks, domain->n_params},
+                                .capacity = (uint64_t)r->config.replay_capacity,
+                                .mark = r->head.replay,
+                                .next_episode = r->counters.episodes,
+                                .slots = r->slots,
+                                .n_slots = r->config.env_count};
+    WK_TRY(wk_dir_make(r->dir, "replay", &r->replay, err));
+    return wk_replay_log_salvage(r->replay, &config, out, err);
+}
+
+// Whether the new log can be read into a store as the run makes it.
+static wk_status try_segments(const repair *r, const wk_replay_mark *mark, wk_error *err)
+{
+    wk_replay *replay = NULL;
+    wk_replay_config sizes = wk_run_config_replay(&r->config, r->world.domain);
+    WK_TRY(wk_replay_create(&sizes, &replay, err));
+    wk_status status = wk_replay_log_read(wk_dir_path(r->replay), mark, replay, err);
+    wk_replay_destroy(replay);
+    return status;
+}
+
+// run.bin with the new mark, and without the states of environments whose episode was lost.
+static void make_run_file(const repair *r, const wk_replay_mark *mark, wk_text *out)
+{
+    wk_run_header head = r->head;
+    size_t end = (size_t)head.size - sizeof(uint32_t), at = r->worlds;
+    for (int i = 0; i < r->config.env_count; i++)
+        if (!r->slots[i].running) r->running[i].active = 0;
+    wk_text_append(out, r->bytes, r->worlds);
+    for (int i = 0; i < r->config.env_count; i++) {
+        static const uint64_t none = 0;
+        size_t begin = at;
+        skip_block(r, end, &at);
+        if (r->slots[i].running)
+            wk_text_append(out, r->bytes + begin, at - begin);
+        else
+            wk_text_append(out, (const char *)&none, sizeof none);
+    }
+    if (out->failed) return;
+    head.size = out->length + sizeof(uint32_t);
+    head.replay = *mark;
+    memcpy(out->chars, &head, sizeof head);
+    uint32_t sum = wk_crc32c(0, out->chars, out->length);
+    wk_text_append(out, (const char *)&sum, sizeof sum);
+}
+
+// A name for what is kept of a step that nothing has yet.
+static wk_status damaged_name(const wk_dir *checkpoints, uint64_t step, char name[WK_STEP_NAME_MAX],
+                              wk_error *err)
+{
+    wk_entry there = WK_ENTRY_OTHER;
+    for (int copy = 0; there != WK_ENTRY_NONE; copy++) {
+        char ending[16] = "";
+        if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
+        wk_step_name("damaged-", step, ending, name);
+        WK_TRY(wk_dir_look(checkpoints, name, &there, NULL, err));
+    }
+    return WK_OK;
+}
+
+// The old run.bin stays as damaged-step-*/run.bin.
+static wk_status keep_run_file(const repair *r, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX];
+    wk_dir *folder = NULL;
+    WK_TRY(damaged_name(r->checkpoints, r->step, name, err));
+    WK_TRY(wk_dir_make(r->checkpoints, name, &folder, err));
+    wk_status status =
+        wk_file_write_in(folder, WK_CHECKPOINT_RUN_FILE, r->bytes, (size_t)r->head.size, err);
+    wk_dir_close(folder);
+    return status;
+}
+
+static wk_status replace_run_file(repair *r, const wk_replay_mark *mark, wk_error *err)
+{
+    wk_text bytes = {0};
+    WK_TRY(keep_run_file(r, err));
+    make_run_file(r, mark, &bytes);
+    wk_status status = bytes.failed ? wk_fail(err, WK_E_MEMORY, "no memory to repair '%s'", r->path)
+                                    : wk_file_write_in(r->step_dir, WK_CHECKPOINT_RUN_FILE,
+                                                       bytes.chars, bytes.length, err);
+    wk_text_free(&bytes);
+    return status;
+}
+
+// Segments and checkpoints that the repaired one does not need can no longer be continued.
+static wk_status rename_replaced(const repair *r, const wk_salvaged *made, wk_error *err)
+{
+    bool any;
+    uint64_t lowest, highest;
+    WK_TRY(wk_log_list(r->replay, &any, &lowest, &highest, err));
+    for (uint64_t number = lowest; any && number <= made->old_last; number++) {
+        char name[WK_LOG_NAME_MAX];
+        wk_entry there;
+        wk_log_name(number, name);
+        WK_TRY(wk_dir_look(r->replay, name, &there, NULL, err));
+        if (there == WK_ENTRY_FILE) WK_TRY(wk_log_keep(r->replay, number, false, err));
+    }
+    WK_TRY(wk_dir_sync(r->replay, err));
+    for (size_t i = 0; i < r->steps.count; i++) {
+        char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX];
+        if (r->steps.items[i] == r->step) continue;
+        wk_step_name("", r->steps.items[i], "", name);
+        WK_TRY(damaged_name(r->checkpoints, r->steps.items[i], damaged, err));
+        WK_TRY(wk_dir_rename(r->checkpoints, name, damaged, err));
+    }
+    return wk_dir_sync(r->checkpoints, err);
+}
+
+// What a failed repair has written is taken back.
+static void remove_segments(const repair *r, const wk_salvaged *made)
+{
+    bool any;
+    uint64_t lowest, highest;
+    while (made->first > 0 && wk_log_list(r->replay, &any, &lowest, &highest, NULL) == WK_OK &&
+           any && highest >= made->first)
+        if (wk_log_remove(r->replay, highest, NULL) != WK_OK) return;
+}
+
+static wk_status do_repair(repair *r, wk_run_repair *out, wk_error *err)
+{
+    wk_salvaged made = {0};
+    WK_TRY(find_parts(r, err));
+    WK_TRY(list_slots(r, err));
+    wk_status status = write_segments(r, &made, err);
+    if (status == WK_OK) status = try_segments(r, &made.mark, err);
+    if (status != WK_OK) {
+        remove_segments(r, &made);
+        return status;
+    }
+    out->step = r->step;
+    out->kept = made.kept;
+    out->lost = made.lost;
+    out->stopped = made.stopped;
+    out->rows_lost = r->head.replay.rows - made.mark.rows;
+    WK_TRY(wk_lock_check(&r->lock, err));
+    WK_TRY(wk_run_repairs_add(r->dir, out, err));
+    WK_TRY(replace_run_file(r, &made.mark, err));
+    return rename_replaced(r, &made, err);
+}
+
+static void close_run(repair *r)
+{
+    wk_lock_release(&r->lock);
+    wk_dir_close(r->step_dir);
+    wk_dir_close(r->checkpoints);
+    wk_dir_close(r->replay);
+    wk_dir_close(r->dir);
+    wk_plugin_record_free(&r->record);
+    wk_array_free(&r->steps);
+    free(r->slots);
+    free(r->bytes);
+}
+
+wk_status wk_run_repair_log(const char *directory, wk_run_repair *out, wk_error *err)
+{
+    repair r = {.path = directory};
+    *out = (wk_run_repair){0};
+    wk_status status = open_run(&r, err);
+    if (status == WK_OK) status = find_sound(&r, out, err);
+    if (status == WK_OK && !out->sound) status = choose_step(&r, err);
+    if (status == WK_OK && !out->sound) status = do_repair(&r, out, err);
+    close_run(&r);
+    return status;
+}

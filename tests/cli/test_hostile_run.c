@@ -1,0 +1,154 @@
+// Runs that somebody has made up: links out of the run, numbers beyond anything, names that are
+// none, paths to code, files that are something else. Every command that reads runs refuses them or
+// reads past them; none crashes, hangs, writes outside of what it was told, or follows a link to
+// change something.
+#include "cli/long_runs.h"
+
+// What reads runs. Commands that write get a place of their own; "hostile" is the run.
+static const char *const commands[] = {"ckpt hostile",
+                                       "ckpt hostile --check",
+                                       "ckpt hostile --check --json",
+                                       "ckpt hostile --repair",
+                                       "curriculum hostile",
+                                       "curriculum hostile --json",
+                                       "export hostile --out episodes",
+                                       "report hostile --out page",
+                                       "eval hostile --envs 1 --cases dr",
+                                       "openloop hostile --out loop.gif --steps 8",
+                                       "model-error hostile --envs 1 --steps 9",
+                                       "adapt hostile --task all --updates 2",
+                                       "finetune hostile --task west --steps 20",
+                                       "train --logdir hostile --steps 420",
+                                       "config --config-file hostile/config.yaml",
+                                       "train --logdir new --from hostile --steps 10"};
+// Address space is no measure under the address sanitizer.
+#ifdef __SANITIZE_ADDRESS__
+#define LIMITS "timeout -s KILL 60"
+#else
+#define LIMITS "ulimit -v 8000000; timeout -s KILL 20"
+#endif
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const char edit[] =
+    "import glob, struct, sys\n"
+    "def crc32c(data):\n"
+    "    table = []\n"
+    "    for i in range(256):\n"
+    "        for _ in range(8): i = (i >> 1) ^ 0x82F63B78 if i & 1 else i >> 1\n"
+    "        table.append(i)\n"
+    "    c = 0xffffffff\n"
+    "    for b in data: c = table[(c ^ b) & 255] ^ (c >> 8)\n"
+    "    return c ^ 0xffffffff\n"
+    "places = {'environments': 24, 'sequence': 32, 'segment': 40, 'offset': 48, 'rows': 56,\n"
+    "          'iterations': 72, 'steps': 80, 'episodes': 88, 'updates': 96, 'episode': 128}\n"
+    "for path in glob.glob('hostile/checkpoints/step-*/run.bin'):\n"
+    "    data = bytearray(open(path, 'rb').read())\n"
+    "    at = places[sys.argv[1]]\n"
+    "    data[at:at + 8] = struct.pack('<Q', int(sys.argv[2]))\n"
+    "    data[-4:] = struct.pack('<I', crc32c(bytes(data[:-4])))\n"
+    "    open(path, 'wb').write(data)\n";
+
+static int setup_run(void **state)
+{
+    if (setup(state) != 0) return -1;
+    program_expect_success(program_run("train --quiet --logdir run " TINY_OPTIONS
+                                       " --log.tensorboard false --tasks all"));
+    FILE *file = fopen(inside("edit.py", (char[512]){0}), "w");
+    assert_non_null(file);
+    fputs(edit, file);
+    fclose(file);
+    shell("mkdir outside && echo precious > outside/thesis && cp -r run/. outside/run");
+    shell("find outside -type f | sort | xargs sha256sum > outside.sum");
+    return 0;
+}
+
+// Runs every command on the run as `craft`, a line of shell in the folder around it, has made it.
+static void try_all(const char *craft)
+{
+    for (int i = 0; i < COMMANDS; i++) {
+        shell("rm -rf hostile new episodes page loop.gif && cp -r run hostile && { %s; }", craft);
+        program_result r = program_run_after(LIMITS, commands[i]);
+        // 0: read past it; 1, 2, 3: refused or found. Signals and aborts are above 128.
+        if (r.code < 0 || r.code > 3)
+            fail_msg("after '%s' the command '%s' gave %d: %s", craft, commands[i], r.code, r.err);
+        if (r.code > 0 && r.code < 3 && !*r.err)
+            fail_msg("after '%s' the command '%s' failed without a word", craft, commands[i]);
+        if (strstr(r.err, "Sanitizer")) fail_msg("'%s': %s", commands[i], r.err);
+    }
+    shell("sha256sum --quiet -c outside.sum && test \"$(cat outside/thesis)\" = precious");
+    shell("test $(find outside -type f | wc -l) = $(wc -l < outside.sum)");
+}
+
+static void numbers_beyond_any_run(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {"environments", "segment", "sequence", "rows", "episodes"};
+    static const char *const values[] = {"18446744073709551615", "9007199254740992"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        char craft[200];
+        snprintf(craft, sizeof craft, "python3 edit.py %s %s", fields[i], values[i % 2]);
+        try_all(craft);
+    }
+}
+
+static void links_out_of_the_run(void **state)
+{
+    (void)state;
+    try_all("rm -r hostile/checkpoints && ln -s ../outside/run/checkpoints hostile/checkpoints");
+    try_all("rm -r hostile/replay && ln -s ../outside/run/replay hostile/replay; "
+            "rm -r hostile/snapshots && ln -s ../outside/run/snapshots hostile/snapshots");
+    try_all(
+        "ln -sf ../outside/thesis hostile/metrics.jsonl; "
+        "ln -sf ../outside/thesis hostile/lock; ln -sf ../outside/thesis hostile/repairs.jsonl");
+    try_all("ln -s ../../outside hostile/checkpoints/unfinished-step-000000000999; "
+            "ln -s ../../outside hostile/checkpoints/step-000000000999; "
+            "ln -s ../../outside hostile/snapshots/step-000000000999.safetensors; "
+            "ln -s ../outside hostile/adapt; ln -s ../outside hostile/eval");
+    try_all("for f in hostile/replay/*.log; do ln -sf ../../outside/thesis $f; done");
+}
+
+static void names_that_are_none(void **state)
+{
+    (void)state;
+    try_all("mkdir hostile/checkpoints/step-99999999999999999999 "
+            "hostile/checkpoints/step-000000000402.bak hostile/checkpoints/step--1 && "
+            "touch hostile/replay/replay-99999999999999999999.log "
+            "hostile/replay/replay-18446744073709551615.log "
+            "\"hostile/snapshots/step-000000000201.safetensors.\" "
+            "\"hostile/snapshots/$(printf 'a\\033]0;x\\007\\nb')\"");
+    try_all("mkdir -p \"hostile/finetune/step-000000000402-../../x\" hostile/eval && "
+            "echo '{}' > hostile/eval/$(printf 'x%.0s' $(seq 200)).json");
+}
+
+static void files_that_are_something_else(void **state)
+{
+    (void)state;
+    try_all("rm hostile/metrics.jsonl && mkdir hostile/metrics.jsonl");
+    try_all("for f in hostile/checkpoints/*/run.bin hostile/snapshots/*; do rm $f && mkfifo $f; "
+            "done");
+    try_all("for f in hostile/replay/*.log; do rm $f && mkfifo $f; done");
+    try_all("truncate -s 1T hostile/metrics.jsonl; "
+            "for f in hostile/checkpoints/*/*; do truncate -s 200G $f; done");
+    try_all("yes '[' | tr -d '\\n' | head -c 300000 > hostile/repairs.jsonl; "
+            "mkdir hostile/eval && yes '{\"a\":' | tr -d '\\n' | head -c 300000 > "
+            "hostile/eval/adapted-step-000000000402.json");
+}
+
+static void paths_to_code(void **state)
+{
+    (void)state;
+    try_all("sed -i 's,^plugin:.*,plugin: '$PWD'/evil.so,; "
+            "s,^  plugin:.*,  plugin: '$PWD'/evil.so,' hostile/config.yaml; echo x > evil.so");
+    try_all("echo '{\"format\": \"waker-plugin-1\", \"domain_file\": {\"path\": \"/tmp/evil.so\", "
+            "\"sha256\": \"00\"}, \"domain\": {\"name\": \"toy\"}}' > hostile/plugin.json");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_beyond_any_run),        cmocka_unit_test(links_out_of_the_run),
+        cmocka_unit_test(names_that_are_none),           cmocka_unit_test(paths_to_code),
+        cmocka_unit_test(files_that_are_something_else),
+    };
+    return cmocka_run_group_tests(tests, setup_run, teardown);
+}

@@ -1,0 +1,47 @@
+// Fuzz target: event files and metrics.jsonl that a resumed run writes on in. The input is the
+// file; where the mark of the checkpoint lies is taken from it. The file is cut to whole records,
+// and what is written afterwards stands at its end. Built by tools/fuzz/run.
+#include "fuzz/directory.h"
+#include "log/jsonl.h"
+#include "log/tensorboard.h"
+#include <assert.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void go_on(wk_metrics_sink *sink)
+{
+    wk_error err = {0};
+    wk_scalar scalar = {"train/loss", 1.5, false};
+    wk_metrics_record record = {.step = 8, .agent_step = 4, .scalars = &scalar, .n_scalars = 1};
+    uint64_t before = sink->mark(sink->self);
+    if (sink->write(sink->self, &record, &err) != WK_OK) abort();
+    assert(sink->mark(sink->self) > before);
+    if (sink->cut(sink->self, before, &err) != WK_OK) abort();
+    sink->close(sink->self);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static const char name[] = "events.out.tfevents.1.fuzz.1.waker";
+    if (!*fuzz_root) fuzz_enter();
+    if (size < 2) return 0;
+    uint64_t max = bytes[0] & 1 ? UINT64_MAX : bytes[1];
+    wk_error err = {0};
+    wk_dir *dir = NULL;
+    wk_metrics_sink sink = {0};
+    char used[WK_METRICS_FILE_MAX];
+    fuzz_write("log", name, bytes + 2, size - 2);
+    fuzz_write("log", WK_METRICS_JSONL, bytes + 2, size - 2);
+    if (wk_dir_open(NULL, "log", &dir, &err) != WK_OK) abort();
+    if (wk_tensorboard_open(dir, name, max, used, &sink, &err) == WK_OK)
+        go_on(&sink);
+    else
+        assert(err.message[0]);
+    if (wk_jsonl_open(dir, WK_METRICS_JSONL, max, false, &sink, &err) == WK_OK)
+        go_on(&sink);
+    else
+        assert(err.message[0]);
+    wk_dir_close(dir);
+    fuzz_remove("log");
+    return 0;
+}

@@ -1,0 +1,57 @@
+// Fuzz target: reports. The input is one of a run's files that a report reads: results of an
+// evaluation, model errors, metrics, or the record of repairs. The report is made or refused with a
+// message, and its page printed. Built by tools/fuzz/run.
+#include "fuzz/directory.h"
+#include "report/report.h"
+#include "run/repair.h"
+#include "train/runs.h"
+#include <assert.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void make_true_run(void)
+{
+    wk_error err = {0};
+    wk_run_control control = {0};
+    wk_run_end end;
+    wk_run_config config = quiet_run();
+    config.steps = 40, config.prefill = 24, config.env_count = 2, config.replay_capacity = 300;
+    config.snapshot_every = 0, config.log_images_every = 0;
+    config.eval_every = 40, config.eval_envs = 2;
+    snprintf(config.tasks, sizeof config.tasks, "all");
+    if (wk_train(&config, "run", &control, &end, &err) != WK_OK) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static const char *const names[] = {"eval/alongside-000000000040.json",
+                                        "eval/model-error-000000000040.json", "metrics.jsonl",
+                                        "repairs.jsonl"};
+    if (!*fuzz_root) {
+        fuzz_enter();
+        make_true_run();
+    }
+    if (size == 0) return 0;
+    const char *name = names[bytes[0] % 4];
+    fuzz_write("run", name, bytes + 1, size - 1);
+    wk_error err = {0};
+    const char *path = "run";
+    wk_report_config config = {
+        .paths = &path, .n_paths = 1, .bootstrap = wk_bootstrap_config_default()};
+    config.bootstrap.reps = 10;
+    wk_report report = {0};
+    wk_text page = {0};
+    char repairs[WK_REPAIRS_TEXT_MAX];
+    wk_status status = wk_report_make(&config, &report, &err);
+    if (status == WK_OK) status = wk_report_page(&report, &page, &err);
+    assert(status == WK_OK || err.message[0]);
+    if (status == WK_OK) wk_report_text(&report, &page);
+    status = wk_run_repairs_text("run", repairs, &err);
+    assert(status == WK_OK || err.message[0]);
+    wk_text_free(&page);
+    wk_report_free(&report);
+    char written[FUZZ_PATH];
+    snprintf(written, sizeof written, "run/%s", name);
+    unlink(written);
+    return 0;
+}

@@ -1,0 +1,44 @@
+// Fuzz target: whole runs. A true run of two checkpoints is edited in any of its files and
+// continued by some steps: that succeeds, or is refused with a message; an unedited one succeeds.
+// What cannot be continued is repaired (run/repair.h) and then must be, unless that is refused too.
+// Built by tools/fuzz/run.
+#include "fuzz/directory.h"
+#include "run/repair.h"
+#include "train/runs.h"
+#include <assert.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static wk_status train(const char *directory, int64_t steps, wk_error *err)
+{
+    wk_run_control control = {0};
+    wk_run_end end;
+    wk_run_config config = quiet_run();
+    config.steps = steps, config.prefill = 24, config.checkpoint_every_steps = 24;
+    config.env_count = 2, config.replay_capacity = 300, config.snapshot_every = 0;
+    config.log_every = 12, config.log_images_every = 0;
+    return wk_train(&config, directory, &control, &end, err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    wk_error err = {0};
+    wk_run_repair done;
+    if (fuzz_count == 0) {
+        fuzz_enter();
+        if (train("true", 60, &err) != WK_OK) abort();
+        fuzz_load("true");
+    }
+    bool edited = fuzz_make("run", bytes, size) > 0;
+    wk_status status = train("run", 64, &err);
+    assert(status == WK_OK || (edited && err.message[0]));
+    if (status != WK_E_FORMAT) return 0;
+    err = (wk_error){0};
+    status = wk_run_repair_log("run", &done, &err);
+    assert(status == WK_OK || err.message[0]);
+    if (status == WK_OK && !done.sound) {
+        status = wk_checkpoint_verify("run", done.step, &err);
+        assert(status == WK_OK);
+    }
+    return 0;
+}

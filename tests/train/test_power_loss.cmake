@@ -1,0 +1,2 @@
+include(${CMAKE_CURRENT_SOURCE_DIR}/support/power_loss.cmake)
+set_tests_properties(${name} PROPERTIES TIMEOUT 1800 COST 60)
