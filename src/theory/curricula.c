@@ -32,13 +32,15 @@ static const wk_curriculum_rule oracle_rule = {.abi = WK_CURRICULUM_ABI,
 
 static const struct {
     const char *name, *rule; // rule NULL: the oracle's
-    bool true_error;
+    bool true_error;         // it is given the true error, else the ensemble's estimate,
+    bool everywhere;         // of all θ, else of those visited
 } compared[WK_COMPARED] = {
-    [WK_COMPARE_DR] = {"dr", "dr", false},
-    [WK_COMPARE_WAKER_M] = {"waker-m", "waker-m", false},
-    [WK_COMPARE_WAKER_R] = {"waker-r", "waker-r", false},
-    [WK_COMPARE_WAKER_M_TRUE] = {"waker-m-true", "waker-m", true},
-    [WK_COMPARE_ORACLE] = {"oracle", NULL, true},
+    [WK_COMPARE_DR] = {"dr", "dr", false, false},
+    [WK_COMPARE_WAKER_M] = {"waker-m", "waker-m", false, false},
+    [WK_COMPARE_WAKER_R] = {"waker-r", "waker-r", false, false},
+    [WK_COMPARE_WAKER_M_TRUE] = {"waker-m-true", "waker-m", true, false},
+    [WK_COMPARE_WAKER_M_KNOWN] = {"waker-m-known", "waker-m", true, true},
+    [WK_COMPARE_ORACLE] = {"oracle", NULL, true, true},
 };
 
 const char *wk_compared_name(int curriculum)
@@ -174,16 +176,15 @@ static double true_error(const site *x)
     return pair.error;
 }
 
-// Models a θ anew and reports what its curriculum gets to know of the error there: the true one
-// everywhere, an estimate where it has been.
+// Models a θ anew and reports what the curriculum gets to know of the error there.
 static void update_site(run *r, size_t index, wk_curriculum *curriculum)
 {
     site *x = &r->sites[index];
-    bool oracle = compared[r->curriculum].true_error;
     wk_tabular_model_predict(&x->table, &x->model);
     float delta = (float)estimate_error(r, x);
-    if (oracle) delta = (float)true_error(x);
-    if (oracle || wk_curriculum_get_view(curriculum).visits[index] > 0)
+    if (compared[r->curriculum].true_error) delta = (float)true_error(x);
+    bool visited = wk_curriculum_get_view(curriculum).visits[index] > 0;
+    if (visited || compared[r->curriculum].everywhere)
         wk_curriculum_report(curriculum, &index, &delta, 1);
 }
 

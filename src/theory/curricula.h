@@ -30,8 +30,9 @@ enum {
     WK_COMPARE_DR,
     WK_COMPARE_WAKER_M,
     WK_COMPARE_WAKER_R,
-    WK_COMPARE_WAKER_M_TRUE, // WAKER-M with the true error in place of the estimate
-    WK_COMPARE_ORACLE,       // always the θ with the largest true error
+    WK_COMPARE_WAKER_M_TRUE,  // WAKER-M with the true error in place of the estimate
+    WK_COMPARE_WAKER_M_KNOWN, // the same, and the error is known also of θ not visited yet
+    WK_COMPARE_ORACLE,        // always the θ with the largest true error, all known
     WK_COMPARED
 };
 const char *wk_compared_name(int curriculum);

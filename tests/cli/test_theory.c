@@ -72,7 +72,7 @@ static void the_folder_gets_tables_and_figures(void **state)
     int lines = 0;
     for (char *c = curves; *c; c++)
         lines += *c == '\n';
-    assert_int_equal(lines, 1 + 5 * 2 * 13); // curricula, seeds, points
+    assert_int_equal(lines, 1 + 6 * 2 * 13); // curricula, seeds, points
     free(curves);
 }
 
