@@ -66,21 +66,22 @@ wk_simulation_lemma wk_mdp_pair_simulation(const wk_mdp_pair *pair, const double
     return lemma;
 }
 
-// State 0 pays 1 as long as one stays there, state 1 pays nothing and keeps. One action never slips
-// from 0 to 1, the other does with 2·slip; the model believes that both slip with `slip`, the good
-// one by a millionth more, and takes the bad one.
+// State 0 pays 1 as long as one stays there, state 1 pays nothing and keeps.
+static wk_mdp slipping(double gamma, double first_slip, double second_slip)
+{
+    return (wk_mdp){.states = 2,
+                    .actions = 2,
+                    .gamma = gamma,
+                    .start = {1, 0},
+                    .next = {1 - first_slip, first_slip, 1 - second_slip, second_slip, 0, 1, 0, 1}};
+}
+
+// The first action never slips, the second does with 2·slip; the model believes that both slip with
+// `slip`, the first by a millionth more, and takes the second.
 void wk_mdp_tight_pair(double slip, double gamma, wk_mdp *real, wk_mdp *model, double *reward)
 {
-    const double slips[2][2] = {{0, 2 * slip}, {slip * (1 + 1e-6), slip}};
-    wk_mdp *const both[2] = {real, model};
-    for (int m = 0; m < 2; m++) {
-        *both[m] = (wk_mdp){.states = 2, .actions = 2, .gamma = gamma, .start = {1, 0}};
-        for (int a = 0; a < 2; a++) {
-            wk_mdp_next(both[m], 0, a)[0] = 1 - slips[m][a];
-            wk_mdp_next(both[m], 0, a)[1] = slips[m][a];
-            wk_mdp_next(both[m], 1, a)[1] = 1;
-        }
-    }
+    *real = slipping(gamma, 0, 2 * slip);
+    *model = slipping(gamma, slip * (1 + 1e-6), slip);
     reward[0] = reward[1] = 1;
     reward[2] = reward[3] = 0;
 }
