@@ -63,15 +63,12 @@ static wk_status choose(const char *option, const char *word, const char *const 
 
 static wk_status add_family(wk_theory_results *r, const char *name, wk_error *err)
 {
-    const char *names[WK_THEORY_FAMILIES_MAX];
-    size_t count = wk_family_count(), i;
-    for (i = 0; i < count; i++)
-        names[i] = wk_family_at(i)->domain.name;
-    WK_TRY(choose("family", name, names, count, &i, err));
+    const wk_family *family;
+    WK_TRY(wk_family_find(name, &family, err));
     for (size_t k = 0; k < r->count; k++)
-        if (r->families[k] == wk_family_at(i))
+        if (r->families[k] == family)
             return wk_fail(err, WK_E_INPUT, "--family has '%s' twice", name);
-    r->families[r->count++] = wk_family_at(i);
+    r->families[r->count++] = family;
     return WK_OK;
 }
 
