@@ -242,16 +242,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (v->repair && v->check)
         return wk_fail(err, WK_E_INPUT, "--repair and --check exclude each other");
     if (v->repair) return repair(directory, v->json, err);
-    char repairs[WK_REPAIRS_TEXT_MAX];
-    WK_TRY(wk_run_repairs_text(directory, repairs, err));
-    const wk_log log = wk_cli_log(cli);
-    if (*repairs) wk_log_line(&log, WK_LOG_WARN, "%s", repairs);
     wk_saved_run saved = {0};
     WK_TRY(wk_saved_run_open(directory, &(wk_saved_run_options){.depth = WK_SAVED_CONFIG}, &saved,
                              err));
+    char repairs[WK_REPAIRS_TEXT_MAX] = "";
     item_list list = {0};
     wk_text text = {0};
-    wk_status status = add_all(&list, directory, &saved.config, v->check, err);
+    wk_status status = wk_run_repairs_text(directory, repairs, err);
+    const wk_log log = wk_cli_log(cli);
+    if (*repairs) wk_log_line(&log, WK_LOG_WARN, "%s", repairs);
+    if (status == WK_OK) status = add_all(&list, directory, &saved.config, v->check, err);
     wk_saved_run_close(&saved);
     if (v->json)
         print_json(&list, &text);

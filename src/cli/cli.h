@@ -58,6 +58,7 @@ extern const wk_command wk_command_ckpt;
 extern const wk_command wk_command_export;
 extern const wk_command wk_command_model_error;
 extern const wk_command wk_command_report;
+extern const wk_command wk_command_theory;
 extern const wk_command wk_command_trust;
 extern const wk_command wk_command_man;
 extern const wk_command wk_command_completion;

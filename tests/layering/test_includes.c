@@ -36,6 +36,7 @@ static const layer layers[] = {
     {"replay", "base", "zlib.h lz4 zstd sys/"},
     {"curriculum", "base", ""},
     {"stats", "base", ""},
+    {"theory", "base", ""},
     {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},
     {"log", "eval agent curriculum media base", "sys/"},
     {"run", "log config eval tensor/cuda agent model nn tensor env replay curriculum base", "sys/"},
@@ -50,8 +51,8 @@ static const layer layers[] = {
     {"report/page", "report/plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
     {"cli",
-     "train run log config eval report tensor/cuda agent model nn tensor env replay curriculum "
-     "media base",
+     "train run log config eval report report/plot tensor/cuda agent model nn tensor env replay "
+     "curriculum theory media base",
      "sys/ mujoco/ zlib.h"},
 };
 

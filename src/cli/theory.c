@@ -1,0 +1,211 @@
+// waker theory: the paper's bounds on finite MDPs, computed exactly: do they hold, how tight are
+// they, and how much of an oracle's gain do the curricula get?
+#include "cli/theory.h"
+#include "cli/cli.h"
+#include "theory/tabular_model.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct theory_values {
+    const char *part, *family, *exploration, *model, *out;
+    int instances, episodes, steps, rewards, seeds, members;
+    double gamma;
+    uint64_t seed;
+    bool json;
+} theory_values;
+
+static const theory_values defaults = {.part = "all",
+                                       .family = "all",
+                                       .exploration = "disagreement",
+                                       .model = "separate",
+                                       .instances = 100000,
+                                       .episodes = 2000,
+                                       .steps = 20,
+                                       .rewards = 20,
+                                       .seeds = 20,
+                                       .members = 10};
+
+#define AT(field) offsetof(theory_values, field)
+static const wk_arg args[] = {
+    {"part", "check|curricula|all", "what to compute (all)", WK_ARG_TEXT, AT(part), 0, 0},
+    {"family", "random|slippery|windy|chain|all", "families of MDPs, with commas between (all)",
+     WK_ARG_TEXT, AT(family), 0, 0},
+    {"instances", "N", "check: of MDP, model and reward, over all families (100000)", WK_ARG_INT,
+     AT(instances), 1, 1000000000},
+    {"gamma", "G", "discount (check: 0.5 to 0.99 by chance; curricula: 0.95)", WK_ARG_NUMBER,
+     AT(gamma), 0.01, 0.999},
+    {"episodes", "N", "curricula: episodes of a run (2000)", WK_ARG_INT, AT(episodes), 1, 1000000},
+    {"steps", "N", "curricula: steps of an episode (20)", WK_ARG_INT, AT(steps), 1, 10000},
+    {"rewards", "N", "curricula: random rewards for each environment (20)", WK_ARG_INT, AT(rewards),
+     1, 10000},
+    {"seeds", "N", "curricula: worlds in which each of them collects data (20)", WK_ARG_INT,
+     AT(seeds), 1, 10000},
+    {"members", "N", "curricula: of the ensembles (10)", WK_ARG_INT, AT(members), 2,
+     WK_TABULAR_MEMBERS_MAX},
+    {"exploration", "disagreement|random", "curricula: how an episode acts (disagreement)",
+     WK_ARG_TEXT, AT(exploration), 0, 0},
+    {"model", "separate|shared", "curricula: a model for each environment, or one that generalises",
+     WK_ARG_TEXT, AT(model), 0, 0},
+    {"seed", "N", "of everything random (0)", WK_ARG_SEED, AT(seed), 0, 0},
+    {"out", "DIR", "write tables as CSV and figures there", WK_ARG_PATH, AT(out), 0, 0},
+    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+};
+
+// Finds a word in a list; the error has the option's name.
+static wk_status choose(const char *option, const char *word, const char *const *names,
+                        size_t count, size_t *out, wk_error *err)
+{
+    for (*out = 0; *out < count; ++*out)
+        if (strcmp(names[*out], word) == 0) return WK_OK;
+    return wk_fail_nearest(err, option, word, names, count);
+}
+
+static wk_status add_family(wk_theory_results *r, const char *name, wk_error *err)
+{
+    const wk_family *family;
+    WK_TRY(wk_family_find(name, &family, err));
+    for (size_t k = 0; k < r->count; k++)
+        if (r->families[k] == family)
+            return wk_fail(err, WK_E_INPUT, "--family has '%s' twice", name);
+    r->families[r->count++] = family;
+    return WK_OK;
+}
+
+static wk_status choose_families(const char *list, wk_theory_results *r, wk_error *err)
+{
+    if (strcmp(list, "all") == 0) {
+        for (size_t i = 0; i < wk_family_count(); i++)
+            r->families[r->count++] = wk_family_at(i);
+        return WK_OK;
+    }
+    for (const char *at = list;;) {
+        char name[64];
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        WK_TRY(add_family(r, name, err));
+        if (!at[length]) return WK_OK;
+        at += length + 1;
+    }
+}
+
+// A word option with two choices; `second` is whether it is the second.
+static wk_status choose_of_two(const char *option, const char *word, const char *const names[2],
+                               bool *second, wk_error *err)
+{
+    size_t i;
+    WK_TRY(choose(option, word, names, 2, &i, err));
+    *second = i == 1;
+    return WK_OK;
+}
+
+static wk_status choose_part(const char *word, wk_theory_results *r, wk_error *err)
+{
+    static const char *const names[] = {"check", "curricula", "all"};
+    size_t i;
+    WK_TRY(choose("part", word, names, 3, &i, err));
+    r->checked = i != 1;
+    r->compared = i != 0;
+    return WK_OK;
+}
+
+static wk_status check_families(const theory_values *v, wk_pool *pool, wk_log log,
+                                wk_theory_results *r, wk_error *err)
+{
+    wk_check_config config = {.gamma = v->gamma, .seed = v->seed};
+    config.instances = (v->instances + (int64_t)r->count - 1) / (int64_t)r->count;
+    for (size_t i = 0; i < r->count; i++) {
+        config.family = r->families[i];
+        wk_log_line(&log, WK_LOG_INFO, "checking the bounds: %s", config.family->domain.name);
+        WK_TRY(wk_check_run(&config, pool, &r->checks[i], err));
+    }
+    return WK_OK;
+}
+
+static wk_status compare_curricula(const theory_values *v, wk_pool *pool, wk_log log,
+                                   wk_theory_results *r, wk_error *err)
+{
+    static const char *const explorations[] = {"disagreement", "random"};
+    static const char *const models[] = {"separate", "shared"};
+    wk_curricula_config config = wk_curricula_config_default();
+    if (v->gamma > 0) config.gamma = v->gamma;
+    config.episodes = v->episodes;
+    config.steps = v->steps;
+    config.rewards = v->rewards;
+    config.seeds = v->seeds;
+    config.members = v->members;
+    config.seed = v->seed;
+    WK_TRY(choose_of_two("exploration", v->exploration, explorations, &config.random, err));
+    WK_TRY(choose_of_two("model", v->model, models, &config.shared, err));
+    for (size_t i = 0; i < r->count; i++) {
+        config.family = r->families[i];
+        wk_log_line(&log, WK_LOG_INFO, "comparing curricula: %s", config.family->domain.name);
+        WK_TRY(wk_curricula_run(&config, pool, &r->comparisons[i], err));
+        for (int m = 0; m < WK_MEASURES; m++)
+            WK_TRY(wk_curricula_summarise(&r->comparisons[i], (wk_curricula_measure)m,
+                                          r->summaries[i][m], err));
+    }
+    return WK_OK;
+}
+
+static wk_status show(wk_cli *cli, const theory_values *v, const wk_theory_results *r,
+                      wk_error *err)
+{
+    wk_text text = {0};
+    for (size_t i = 0; i < r->count; i++)
+        cli->findings |= r->checks[i].total.violations > 0;
+    if (v->out) WK_TRY(wk_theory_write(r, v->out, err));
+    if (v->json)
+        wk_theory_json(r, &text);
+    else
+        wk_theory_text(r, &text);
+    if (v->out && !v->json) wk_text_printf(&text, "\nTables and figures are in %s.\n", v->out);
+    return wk_cli_print(&text, err);
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const theory_values *v = values;
+    wk_theory_results *r = calloc(1, sizeof *r);
+    wk_pool *pool = NULL;
+    wk_status status = r ? wk_pool_create(cli->threads, &pool, err)
+                         : wk_fail(err, WK_E_MEMORY, "no memory for the results");
+    if (status == WK_OK) r->seed = v->seed;
+    if (status == WK_OK) status = choose_part(v->part, r, err);
+    if (status == WK_OK) status = choose_families(v->family, r, err);
+    // Curricula first: their options are checked before any long work.
+    if (status == WK_OK && r->compared)
+        status = compare_curricula(v, pool, wk_cli_log(cli), r, err);
+    if (status == WK_OK && r->checked) status = check_families(v, pool, wk_cli_log(cli), r, err);
+    if (status == WK_OK) status = show(cli, v, r, err);
+    for (size_t i = 0; r && i < r->count; i++) {
+        wk_check_free(&r->checks[i]);
+        wk_curricula_free(&r->comparisons[i]);
+    }
+    wk_pool_destroy(pool);
+    free(r);
+    return status;
+}
+
+const wk_command wk_command_theory = {
+    .name = "theory",
+    .summary = "Compute the paper's regret bounds exactly on finite MDPs, and what curricula gain",
+    .usage = "theory [--part check|curricula|all] [--family NAME,...] [--out DIR] [--json]",
+    .details =
+        "check: on random MDPs, models of them and rewards in [0,1], regret <= bound of\n"
+        "Proposition 1 <= reward-free bound, and the Simulation Lemma. An inequality that does\n"
+        "not hold makes the exit code 3.\n"
+        "curricula: data collected by DR, WAKER-M, WAKER-R and by an oracle that sees the true\n"
+        "error of the model; maximum regret over the environments against data.\n"
+        "Results depend on the options alone, not on --threads.\n",
+    .examples = "theory --out theory\n"
+                "theory --part check --instances 1000000\n"
+                "theory --part curricula --family chain --model shared",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(theory_values),
+    .defaults = &defaults,
+    .min_words = 0,
+    .max_words = 0,
+    .run = run,
+};
