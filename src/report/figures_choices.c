@@ -65,12 +65,12 @@ static void add_curve(const group *g, size_t first, size_t end, int param, const
     }
     if (points == 0) return;
     c->series[c->count++] =
-        (wk_plot_series){.name = g->runs[first]->curriculum,
+        (wk_plot_series){.name = g->runs[first]->method,
                          .count = points,
                          .x = c->x[k],
                          .y = c->y[k],
                          .spread = c->sd[k],
-                         .style = wk_curriculum_style(paper, g->runs[first]->curriculum)};
+                         .style = wk_curriculum_style(paper, g->runs[first]->method)};
 }
 
 // What the parameter is called, where the domain is built in.
@@ -116,7 +116,7 @@ static wk_status draw_group(wk_report_figures *gallery, group *g, const wk_paper
         c->count = 0;
         for (size_t first = g->first, end; first < g->end && c->count < CURVES_MAX; first = end) {
             for (end = first + 1;
-                 end < g->end && strcmp(g->runs[first]->curriculum, g->runs[end]->curriculum) == 0;)
+                 end < g->end && strcmp(g->runs[first]->method, g->runs[end]->method) == 0;)
                 end++;
             add_curve(g, first, end, param, paper, c);
         }

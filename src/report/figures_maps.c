@@ -202,8 +202,8 @@ static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *run
     size_t count = 0;
     wk_status status = WK_OK;
     for (size_t i = first; i < end && status == WK_OK; i++) {
-        if (i == first || strcmp(runs[i]->curriculum, runs[i - 1]->curriculum) != 0)
-            sums[count++].curriculum = runs[i]->curriculum;
+        if (i == first || strcmp(runs[i]->method, runs[i - 1]->method) != 0)
+            sums[count++].curriculum = runs[i]->method;
         status = add_run(runs[i], &sums[count - 1], without, missing, err);
     }
     for (size_t k = 0; k < count && status == WK_OK; k++)

@@ -37,11 +37,11 @@ static void add_points(cloud *c, const wk_report_run *run, const wk_run_error *e
         c->x[k][count] = e->estimates[i];
         c->y[k][count] = e->errors[i];
     }
-    c->series[k] = (wk_plot_series){.name = run->curriculum,
+    c->series[k] = (wk_plot_series){.name = run->method,
                                     .count = count,
                                     .x = c->x[k],
                                     .y = c->y[k],
-                                    .style = wk_curriculum_style(paper, run->curriculum)};
+                                    .style = wk_curriculum_style(paper, run->method)};
 }
 
 static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, const char *policy,
@@ -83,7 +83,7 @@ static wk_status draw_policy(wk_report_figures *gallery, wk_report_run *const *r
     c->count = 0;
     for (size_t r = 0; r < count && c->count < CURRICULA_MAX; r++) {
         const wk_run_error *e = newest(runs[r], policy);
-        bool has = c->count > 0 && strcmp(c->series[c->count - 1].name, runs[r]->curriculum) == 0;
+        bool has = c->count > 0 && strcmp(c->series[c->count - 1].name, runs[r]->method) == 0;
         if (e && !has) add_points(c, runs[r], e, paper);
     }
     return draw(gallery, runs[0], policy, c, err);

@@ -1,21 +1,36 @@
 #include "report/report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int compare_runs(const void *a, const void *b, void *paper)
 {
     const wk_report_run *x = *(wk_report_run *const *)a, *y = *(wk_report_run *const *)b;
     int order = wk_paper_order(paper, WK_FIELD_DOMAIN, x->domain, y->domain);
     if (!order) order = wk_paper_order(paper, WK_FIELD_EXPLORATION, x->exploration, y->exploration);
-    if (!order) order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->curriculum, y->curriculum);
-    return order ? order : (x->seed > y->seed) - (x->seed < y->seed);
+    if (!order) order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->method, y->method);
+    if (!order) order = (x->seed > y->seed) - (x->seed < y->seed);
+    return order ? order : strcmp(x->directory, y->directory);
+}
+
+// Methods that the paper does not have stand behind the curriculum they are made of; runs are
+// sorted by method, and each is put before those that came first.
+static wk_status place_methods(wk_report *r, wk_error *err)
+{
+    for (size_t i = r->runs.items.count; i-- > 0;) {
+        const wk_report_run *run = r->runs.items.items[i];
+        if (!wk_paper_place(&r->paper, WK_FIELD_CURRICULUM, run->curriculum, run->method))
+            return wk_fail(err, WK_E_MEMORY, "no memory for the names of methods");
+    }
+    return WK_OK;
 }
 
 static wk_status gather(wk_report *r, wk_error *err)
 {
     const wk_report_config *c = &r->config;
     WK_TRY(wk_paper_read(&r->paper, err));
-    WK_TRY(wk_runs_read(c->paths, c->n_paths, c->pool, &r->runs, err));
+    WK_TRY(wk_runs_read(&c->runs, &r->runs, err));
+    WK_TRY(place_methods(r, err));
     // Figures come in the order of the runs, tables in the paper's: one order for both.
     qsort_r(r->runs.items.items, r->runs.items.count, sizeof *r->runs.items.items, compare_runs,
             &r->paper);

@@ -12,11 +12,9 @@
 
 /// How to make a report.
 typedef struct wk_report_config {
-    const char *const *paths; // runs, or directories of runs
-    size_t n_paths;
+    wk_runs_config runs;
     wk_seed_scores_config scores;
     wk_bootstrap_config bootstrap;
-    wk_pool *pool; // NULL: one thread
 } wk_report_config;
 
 /// All of it. Zero-initialise; free it also after a failure.

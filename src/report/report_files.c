@@ -65,7 +65,7 @@ static wk_status write_figures(const wk_report *report, const char *directory, w
     size_t count = report->gallery.items.count;
     drawing d = {&report->gallery, directory, calloc(count + 1, sizeof *d.errors)};
     if (!d.errors) return wk_fail(err, WK_E_MEMORY, "no memory to write %zu figures", count);
-    wk_pool_run(report->config.pool, count, write_figure, &d);
+    wk_pool_run(report->config.runs.pool, count, write_figure, &d);
     wk_status status = WK_OK;
     for (size_t i = 0; i < count && status == WK_OK; i++)
         if (d.errors[i].status != WK_OK)

@@ -139,6 +139,14 @@ static wk_status put_errors(const wk_report *r, wk_page *page, wk_error *err)
     return put_table(r, WK_TABLE_MODEL_ERRORS, page, err);
 }
 
+static wk_status put_runs(const wk_report *r, wk_page *page, wk_error *err)
+{
+    wk_page_section(page, "Runs");
+    for (size_t i = 0; i < r->runs.remarks.count; i++)
+        wk_page_note(page, "%s.", r->runs.remarks.items[i]);
+    return put_table(r, WK_TABLE_RUNS, page, err);
+}
+
 static void put_missing(const wk_report *r, wk_page *page)
 {
     wk_page_section(page, "Missing");
@@ -173,6 +181,7 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
     put_curves(r, page);
     put_curricula(r, page);
     WK_TRY(put_errors(r, page, err));
+    WK_TRY(put_runs(r, page, err));
     put_missing(r, page);
     return WK_OK;
 }

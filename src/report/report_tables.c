@@ -1,17 +1,22 @@
 #include "report/report_tables.h"
 
+#include "report/tables/run_table.h"
+
 const char *wk_report_table_name(const wk_report *report, int i)
 {
-    if (i == WK_TABLE_IMPROVEMENT) return "improvement";
-    if (i == WK_TABLE_RANKING) return "iqm";
-    if (i == WK_TABLE_MODEL_ERRORS) return "model-error";
-    return report->tables[i].name;
+    static const char *const names[] = {[WK_TABLE_RUNS] = "runs",
+                                        [WK_TABLE_IMPROVEMENT] = "improvement",
+                                        [WK_TABLE_RANKING] = "iqm",
+                                        [WK_TABLE_MODEL_ERRORS] = "model-error"};
+    return i < WK_TABLES ? report->tables[i].name : names[i];
 }
 
 void wk_report_table(const wk_report *report, int i, bool for_page, wk_text_table *out)
 {
     if (i < WK_TABLES)
         wk_score_table_format(&report->tables[i], !for_page, out);
+    else if (i == WK_TABLE_RUNS)
+        wk_run_table(&report->runs, out);
     else if (i == WK_TABLE_IMPROVEMENT)
         wk_improvement_table(&report->comparison, out);
     else if (i == WK_TABLE_RANKING)
@@ -24,6 +29,8 @@ void wk_report_table_csv(const wk_report *report, int i, wk_text *out)
 {
     if (i < WK_TABLES)
         wk_score_table_csv(&report->tables[i], out);
+    else if (i == WK_TABLE_RUNS)
+        wk_run_table_csv(&report->runs, out);
     else if (i == WK_TABLE_IMPROVEMENT)
         wk_improvement_csv(&report->comparison, out);
     else if (i == WK_TABLE_RANKING)

@@ -58,10 +58,10 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     assert_non_null(strstr(result.out, "8 runs, 46 figures, written to all/index.html"));
     assert_non_null(strstr(result.out, "Probability of improvement"));
     expect_files("all/index.html", 1);
-    expect_files("all/tables/*.csv", 6); // no combined runs, so no such table
-    expect_files("all/tables/*.txt", 6);
-    expect_files("all/tables/*.md", 6);
-    expect_files("all/tables/*.tex", 6);
+    expect_files("all/tables/*.csv", 7); // no combined runs, so no such table
+    expect_files("all/tables/*.txt", 7);
+    expect_files("all/tables/*.md", 7);
+    expect_files("all/tables/*.tex", 7);
     expect_files("all/figures/*.svg", 46);
     expect_files("all/figures/*.png", 46);
     expect_files("all/figures/improvement-*.svg", 3);
@@ -185,7 +185,29 @@ static void runs_that_were_never_evaluated_make_a_report_too(void **state)
     char *page = (char *)program_read("nothing/index.html", &size);
     assert_non_null(strstr(page, "No run has results of a task policy yet"));
     free(page);
-    expect_files("nothing/tables/*", 0);
+    expect_files("nothing/tables/*", 4); // the list of runs
+}
+
+// An ablation: one run of each seed with another horizon.
+static void other_settings_are_other_columns_and_are_told(void **state)
+{
+    (void)state;
+    shell("cp -r runs/toy ablation && cp -r runs/toy/p2e-dr ablation/long && "
+          "sed -i 's/^horizon: .*/horizon: 3/' ablation/long/*/config.yaml");
+    program_result result = program_run("report ablation --out columns");
+    program_expect_success(result);
+    assert_non_null(strstr(result.out, "dr, horizon 2"));
+    assert_non_null(strstr(result.out, "dr, horizon 3"));
+    assert_non_null(strstr(result.out, "Settings\n  toy, p2e: horizon differs: "));
+    shell("grep -q 'horizon differs' columns/index.html");
+    shell("grep -q '^[^,]*,\"dr, horizon 3\",' columns/tables/runs.csv");
+    result =
+        program_run("report \"$(printf '=1+1\\033[31m')\"=ablation/long runs/toy --out labels");
+    program_expect_success(result);
+    assert_null(strchr(result.out, '\x1b'));
+    shell("grep -q \"'=1+1\" labels/tables/cvar.csv"); // no formula
+    result = program_run("report $(printf 'long%%0120d' 0)=ablation/long runs/toy --out named");
+    program_expect_success(result);
 }
 
 static void what_is_not_there_is_refused(void **state)
@@ -214,6 +236,7 @@ int main(void)
         cmocka_unit_test(an_incomplete_grid_is_reported),
         cmocka_unit_test(a_run_of_an_unknown_domain_is_reported_without_a_map),
         cmocka_unit_test(runs_that_were_never_evaluated_make_a_report_too),
+        cmocka_unit_test(other_settings_are_other_columns_and_are_told),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

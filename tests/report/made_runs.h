@@ -42,8 +42,9 @@ static inline void made_file(const char *path, const char *format, ...)
     assert_ok(wk_file_write(path, text, (size_t)length, &err));
 }
 
-/// Makes DIRECTORY a run without results.
-static inline void made_config(const char *directory, const made_run *run)
+/// Makes DIRECTORY a run without results that has another value for `key`; NULL for none.
+static inline void made_config_with(const char *directory, const made_run *run, const char *key,
+                                    const char *value)
 {
     char path[1024];
     wk_error err = {0};
@@ -52,9 +53,17 @@ static inline void made_config(const char *directory, const made_run *run)
     snprintf(config.domain, sizeof config.domain, "%s", run->domain);
     snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s", run->rule);
     snprintf(config.exploration, sizeof config.exploration, "%s", run->exploration);
+    if (key)
+        assert_ok(wk_run_config_set(&config, wk_run_field_find(key, strlen(key)), value, &err));
     snprintf(path, sizeof path, "%s/config.yaml", directory);
     assert_ok(wk_dir_create(directory, &err));
     assert_ok(wk_run_config_write(&config, path, &err));
+}
+
+/// Makes DIRECTORY a run without results.
+static inline void made_config(const char *directory, const made_run *run)
+{
+    made_config_with(directory, run, NULL, NULL);
 }
 
 /// The beginning of a file of results.

@@ -18,7 +18,7 @@ static fixture make(const char *path)
     fixture f = {0};
     wk_bootstrap_config bootstrap = {.reps = 100, .size = 0.95, .seed = 1};
     assert_ok(wk_paper_read(&f.paper, &err));
-    assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
     assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &usual, &f.scores, &err));
     assert_ok(wk_comparison_make(&f.scores, &bootstrap, &f.comparison, &err));
     assert_ok(wk_missing_find(&f.runs, &usual, &f.missing, &err));
@@ -139,7 +139,7 @@ static void with_a_step_what_others_have_of_it_is_missed(void **state)
     const char *path = "gaps"; // of the test before
     wk_seed_scores_config config = {.step = 250000};
     fixture f = {0};
-    assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
     assert_ok(wk_missing_find(&f.runs, &config, &f.missing, &err));
     expect_missing(&f, "gaps/waker-m/0: no result for walk (dr), walk (steep)");
     drop(&f);

@@ -16,7 +16,7 @@ static fixture make(const char *path, wk_seed_scores_config config, wk_table_kin
     wk_error err = {0};
     fixture f = {0};
     assert_ok(wk_paper_read(&f.paper, &err));
-    assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
     assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &config, &f.scores, &err));
     assert_ok(wk_score_table_make(&f.scores, kind, &f.table, &err));
     return f;

@@ -17,12 +17,12 @@ static bool keep(wk_missing *out, wk_text *text)
     return true;
 }
 
-static bool same_curriculum(const wk_report_run *a, const wk_report_run *b)
+static bool same_method(const wk_report_run *a, const wk_report_run *b)
 {
-    return strcmp(a->curriculum, b->curriculum) == 0;
+    return strcmp(a->method, b->method) == 0;
 }
 
-// Runs [first, end) of one domain and exploration; sorted by curriculum, then seed.
+// Runs [first, end) of one domain and exploration; sorted by method, then seed.
 typedef struct group {
     wk_report_run *const *runs;
     size_t first, end;
@@ -31,7 +31,7 @@ typedef struct group {
 static bool has_run(const group *g, const wk_report_run *like, uint64_t seed)
 {
     for (size_t i = g->first; i < g->end; i++)
-        if (g->runs[i]->seed == seed && same_curriculum(g->runs[i], like)) return true;
+        if (g->runs[i]->seed == seed && same_method(g->runs[i], like)) return true;
     return false;
 }
 
@@ -59,7 +59,7 @@ static bool missing_seeds(const group *g, size_t i, const uint64_t *seeds, size_
         if (has_run(g, run, seeds[k])) continue;
         if (text.length == 0)
             wk_text_printf(&text, "%s, %s, %s: no run with seed ", run->domain, run->exploration,
-                           run->curriculum);
+                           run->method);
         else
             wk_text_puts(&text, ", ");
         wk_text_printf(&text, "%" PRIu64, seeds[k]);
@@ -78,7 +78,7 @@ static bool check_grid(const group *g, wk_missing *out)
         if (seed_is_new(g, i)) seeds[count++] = g->runs[i]->seed;
     if (all) qsort(seeds, count, sizeof *seeds, compare_seeds);
     for (size_t i = g->first; i < g->end && all; i++)
-        if (i == g->first || !same_curriculum(g->runs[i], g->runs[i - 1]))
+        if (i == g->first || !same_method(g->runs[i], g->runs[i - 1]))
             all = missing_seeds(g, i, seeds, count, out);
     free(seeds);
     return all;

@@ -10,7 +10,7 @@ typedef struct wk_missing {
     WK_ARRAY(char *) items;
 } wk_missing;
 
-/// Compares the runs with each other: the curricula and seeds of a domain and exploration are those
+/// Compares the runs with each other: the methods and seeds of a domain and exploration are those
 /// that any of its runs has. Zero-initialise and free it also on failure.
 wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *config, wk_missing *out,
                           wk_error *err);

@@ -45,6 +45,8 @@ typedef struct wk_report_run {
     const char *domain, *curriculum,
         *exploration; // exploration as the paper writes it: p2e, random
     uint64_t seed;
+    const char *label;  // the user's name for it, or NULL
+    const char *method; // what it is a seed of: a column of the tables (report/data/methods.h)
     WK_ARRAY(wk_run_score) scores;
     WK_ARRAY(wk_run_error) errors;
     WK_ARRAY(wk_run_choice) choices;
@@ -52,17 +54,26 @@ typedef struct wk_report_run {
     wk_error error;                  // the run as a whole cannot be used
 } wk_report_run;
 
-/// All runs of a report, sorted by domain, exploration, curriculum, seed.
+/// All runs of a report, sorted by domain, exploration, method, seed.
 typedef struct wk_runs {
     wk_arena arena;
     WK_ARRAY(wk_report_run *) items;
     WK_ARRAY(const char *) problems; // of all runs, and runs left out
+    WK_ARRAY(const char *) remarks;  // what a reader has to know about those that are there
 } wk_runs;
 
-/// Finds and reads the runs in or below `paths`. A path without any run is an error;
+/// Which runs.
+typedef struct wk_runs_config {
+    const char *const *paths; // PATH or LABEL=PATH: a run, or a directory of runs
+    size_t n_paths;
+    const char *const *by; // keys whose values are part of the names of methods
+    size_t n_by;
+    wk_pool *pool; // NULL: one thread
+} wk_runs_config;
+
+/// Finds and reads the runs in or below the paths. A path without any run is an error;
 /// zero-initialise `out` and free it also then.
-wk_status wk_runs_read(const char *const *paths, size_t count, wk_pool *pool, wk_runs *out,
-                       wk_error *err);
+wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err);
 void wk_runs_free(wk_runs *runs);
 
 /// Whether two runs are of the same domain and exploration: what a report compares.

@@ -24,7 +24,7 @@ static bool add(wk_seed_scores *out, const wk_report_run *run, const wk_run_scor
 {
     wk_seed_score found = {
         .key = {{metric, score->domain, score->variant, score->task, run->exploration,
-                 run->curriculum}},
+                 run->method}},
         .seed = run->seed,
         .step = score->step,
         .run = run,
@@ -54,6 +54,7 @@ static int compare(const void *a, const void *b, void *paper)
     const wk_seed_score *x = a, *y = b;
     int order = wk_paper_order_keys(paper, &x->key, &y->key, WK_FIELDS);
     if (!order) order = (x->seed > y->seed) - (x->seed < y->seed);
+    if (!order) order = strcmp(x->run->directory, y->run->directory);
     return order ? order : (x->step > y->step) - (x->step < y->step);
 }
 

@@ -22,7 +22,7 @@ typedef struct wk_seed_scores_config {
     int64_t step;       // of the tables; -1: the last one of each run
 } wk_seed_scores_config;
 
-/// Sorted by key in the paper's order, then seed, then step.
+/// Sorted by key in the paper's order, then seed, then run, then step.
 typedef struct wk_seed_scores {
     const wk_paper *paper;
     WK_ARRAY(wk_seed_score) items;

@@ -55,8 +55,7 @@ static int compare(const void *a, const void *b, void *paper)
         order =
             wk_paper_order(paper, WK_FIELD_EXPLORATION, x->run->exploration, y->run->exploration);
     if (!order) order = order_policies(paper, x->error->policy, y->error->policy);
-    if (!order)
-        order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->run->curriculum, y->run->curriculum);
+    if (!order) order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->run->method, y->run->method);
     return order ? order : (x->run->seed > y->run->seed) - (x->run->seed < y->run->seed);
 }
 
@@ -64,7 +63,7 @@ static bool same_entry(const measured *a, const measured *b)
 {
     return strcmp(a->run->domain, b->run->domain) == 0 &&
            strcmp(a->run->exploration, b->run->exploration) == 0 &&
-           strcmp(a->run->curriculum, b->run->curriculum) == 0 &&
+           strcmp(a->run->method, b->run->method) == 0 &&
            strcmp(a->error->policy, b->error->policy) == 0;
 }
 
@@ -78,7 +77,7 @@ static double statistic_of(const wk_run_error *error, wk_error_statistic figure)
 static wk_error_entry sum_up(const measured *items, size_t count, double *scratch)
 {
     const wk_report_run *run = items->run;
-    wk_error_entry out = {run->domain, run->exploration, items->error->policy, run->curriculum,
+    wk_error_entry out = {run->domain, run->exploration, items->error->policy, run->method,
                           .seeds = count};
     for (int f = 0; f < WK_ERROR_STATISTICS; f++) {
         size_t known = 0;
