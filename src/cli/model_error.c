@@ -192,7 +192,7 @@ static wk_status add_map(job *j, const wk_model_error_result *r, const wk_model_
     return status;
 }
 
-static wk_status keep_result(job *j, const wk_model_error_result *r, wk_error *err)
+static wk_status keep_result(job *j, wk_model_error_result *r, wk_error *err)
 {
     WK_TRY(wk_model_error_write(r, j->directory, err));
     if (j->v->json) wk_model_error_json(r, &j->json);

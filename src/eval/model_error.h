@@ -64,6 +64,7 @@ typedef struct wk_model_error_result {
     uint64_t seed;
     wk_model_error_measured *measures;
     int n_measures;
+    char name[WK_RESULT_NAME_MAX]; // of its file in the folder, without ending, once written
 } wk_model_error_result;
 
 /// Measures under one more policy and adds it.
@@ -74,7 +75,8 @@ void wk_model_error_free(wk_model_error_result *result);
 /// Adds the document to a list or prints it alone.
 void wk_model_error_json(const wk_model_error_result *result, wk_json *json);
 
-/// Writes `run`/eval/model-error-STEP.json, atomically.
-wk_status wk_model_error_write(const wk_model_error_result *result, const char *run, wk_error *err);
+/// Writes `run`/eval/model-error-STEP.json, atomically, together with what an earlier file of the
+/// same protocol has of other policies; sets `name`.
+wk_status wk_model_error_write(wk_model_error_result *result, const char *run, wk_error *err);
 
 #endif

@@ -109,7 +109,7 @@ static bool take_map(summed *out, wk_heatmap *map)
 
 // Adds a run; one without a checkpoint is counted, one with an unusable checkpoint is reported.
 static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
-                         wk_missing *missing, wk_error *err)
+                         wk_sentences *missing, wk_error *err)
 {
     wk_heatmap map = {0};
     wk_error problem = {0};
@@ -125,8 +125,8 @@ static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
     wk_heatmap_free(&map);
     if (status == WK_OK) return WK_OK;
     if (status == WK_E_MEMORY) return wk_fail(err, status, "%s", problem.message);
-    return wk_missing_add(missing, err, "%s: no map of its curriculum: %s", run->directory,
-                          problem.message);
+    return wk_sentences_add(missing, err, "%s: no map of its curriculum: %s", run->directory,
+                            problem.message);
 }
 
 // The largest share that any curriculum of the group gives to a cell of the panel: one scale for
@@ -194,8 +194,8 @@ static int compare_sums(const void *a, const void *b, void *paper)
 
 // Runs [first, end) are of one domain and exploration, sorted by curriculum.
 static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *runs, size_t first,
-                           size_t end, const wk_paper *paper, size_t *without, wk_missing *missing,
-                           wk_error *err)
+                           size_t end, const wk_paper *paper, size_t *without,
+                           wk_sentences *missing, wk_error *err)
 {
     summed *sums = calloc(end - first, sizeof *sums);
     if (!sums) return wk_fail(err, WK_E_MEMORY, "no memory for the maps of the curricula");
@@ -217,7 +217,7 @@ static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *run
 }
 
 wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs,
-                                 const wk_paper *paper, wk_missing *missing, wk_error *err)
+                                 const wk_paper *paper, wk_sentences *missing, wk_error *err)
 {
     size_t without = 0, count = runs->items.count;
     wk_report_run *const *items = runs->items.items;
@@ -227,7 +227,7 @@ wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs
         WK_TRY(map_group(gallery, items, first, end, paper, &without, missing, err));
     }
     if (without == 0) return WK_OK;
-    return wk_missing_add(
+    return wk_sentences_add(
         missing, err,
         "%zu of %zu runs have no whole checkpoint: no maps of the environments they "
         "visited",

@@ -39,6 +39,10 @@ static wk_status gather(wk_report *r, wk_error *err)
         WK_TRY(wk_score_table_make(&r->scores, (wk_table_kind)t, &r->tables[t], err));
     WK_TRY(wk_comparison_make(&r->scores, &c->bootstrap, &r->comparison, err));
     WK_TRY(wk_model_errors_make(&r->runs, &r->paper, &r->errors, err));
+    const wk_sentences *all[] = {&r->runs.remarks, &r->scores.remarks, &r->errors.remarks};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        for (size_t i = 0; i < all[k]->items.count; i++)
+            WK_TRY(wk_sentences_add(&r->remarks, err, "%s", all[k]->items.items[i]));
     return wk_missing_find(&r->runs, &c->scores, &r->missing, err);
 }
 
@@ -63,7 +67,8 @@ wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_erro
 void wk_report_free(wk_report *report)
 {
     wk_report_figures_free(&report->gallery);
-    wk_missing_free(&report->missing);
+    wk_sentences_free(&report->missing);
+    wk_sentences_free(&report->remarks);
     wk_model_errors_free(&report->errors);
     wk_comparison_free(&report->comparison);
     for (int t = 0; t < WK_TABLES; t++)

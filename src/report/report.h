@@ -26,7 +26,8 @@ typedef struct wk_report {
     wk_score_table tables[WK_TABLES];
     wk_comparison comparison;
     wk_model_errors errors;
-    wk_missing missing;
+    wk_sentences remarks; // of runs, scores and errors
+    wk_sentences missing;
     wk_report_figures gallery;
 } wk_report;
 

@@ -142,8 +142,8 @@ static wk_status put_errors(const wk_report *r, wk_page *page, wk_error *err)
 static wk_status put_runs(const wk_report *r, wk_page *page, wk_error *err)
 {
     wk_page_section(page, "Runs");
-    for (size_t i = 0; i < r->runs.remarks.count; i++)
-        wk_page_note(page, "%s.", r->runs.remarks.items[i]);
+    for (size_t i = 0; i < r->remarks.items.count; i++)
+        wk_page_note(page, "%s.", r->remarks.items.items[i]);
     return put_table(r, WK_TABLE_RUNS, page, err);
 }
 

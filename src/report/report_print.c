@@ -26,10 +26,10 @@ void wk_report_text(const wk_report *report, wk_text *out)
         wk_text_table_free(&table);
     }
     size_t problems = report->runs.problems.count, missing = report->missing.items.count;
-    size_t remarks = report->runs.remarks.count;
-    if (remarks > 0) wk_text_puts(out, "Settings\n");
+    size_t remarks = report->remarks.items.count;
+    if (remarks > 0) wk_text_puts(out, "Remarks\n");
     for (size_t i = 0; i < remarks; i++)
-        put_line(out, "", report->runs.remarks.items[i]);
+        put_line(out, "", report->remarks.items.items[i]);
     if (problems + missing > 0) wk_text_puts(out, "Missing\n");
     for (size_t i = 0; i < problems; i++)
         put_line(out, "left out: ", report->runs.problems.items[i]);
@@ -171,7 +171,7 @@ void wk_report_json(const wk_report *report, wk_text *out)
         const char *const *items;
         size_t count;
     } lists[] = {
-        {"remarks", report->runs.remarks.items, report->runs.remarks.count},
+        {"remarks", (const char *const *)report->remarks.items.items, report->remarks.items.count},
         {"problems", report->runs.problems.items, report->runs.problems.count},
         {"missing", (const char *const *)report->missing.items.items, report->missing.items.count}};
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {

@@ -198,7 +198,7 @@ static void other_settings_are_other_columns_and_are_told(void **state)
     program_expect_success(result);
     assert_non_null(strstr(result.out, "dr, horizon 2"));
     assert_non_null(strstr(result.out, "dr, horizon 3"));
-    assert_non_null(strstr(result.out, "Settings\n  toy, p2e: horizon differs: "));
+    assert_non_null(strstr(result.out, "Remarks\n  toy, p2e: horizon differs: "));
     shell("grep -q 'horizon differs' columns/index.html");
     shell("grep -q '^[^,]*,\"dr, horizon 3\",' columns/tables/runs.csv");
     result =

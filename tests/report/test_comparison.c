@@ -7,7 +7,7 @@ typedef struct fixture {
     wk_runs runs;
     wk_seed_scores scores;
     wk_comparison comparison;
-    wk_missing missing;
+    wk_sentences missing;
 } fixture;
 
 static const wk_seed_scores_config usual = {.step = -1};
@@ -27,7 +27,7 @@ static fixture make(const char *path)
 
 static void drop(fixture *f)
 {
-    wk_missing_free(&f->missing);
+    wk_sentences_free(&f->missing);
     wk_comparison_free(&f->comparison);
     wk_seed_scores_free(&f->scores);
     wk_runs_free(&f->runs);

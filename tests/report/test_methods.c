@@ -35,10 +35,10 @@ static void expect_method(const wk_runs *runs, size_t i, const char *method)
 
 static void expect_remark(const wk_runs *runs, const char *remark)
 {
-    for (size_t i = 0; i < runs->remarks.count; i++)
-        if (strcmp(runs->remarks.items[i], remark) == 0) return;
-    fail_msg("no remark '%s', first of %zu is '%s'", remark, runs->remarks.count,
-             runs->remarks.count ? runs->remarks.items[0] : "");
+    for (size_t i = 0; i < runs->remarks.items.count; i++)
+        if (strcmp(runs->remarks.items.items[i], remark) == 0) return;
+    fail_msg("no remark '%s', first of %zu is '%s'", remark, runs->remarks.items.count,
+             runs->remarks.items.count ? runs->remarks.items.items[0] : "");
 }
 
 static void runs_with_other_settings_are_methods_of_their_own(void **state)
@@ -68,7 +68,7 @@ static void settings_that_shape_nothing_do_not_count(void **state)
     wk_runs runs = read_in("free");
     expect_method(&runs, 0, "waker-m");
     expect_method(&runs, 1, "waker-m");
-    assert_int_equal(runs.remarks.count, 0);
+    assert_int_equal(runs.remarks.items.count, 0);
     wk_runs_free(&runs);
 }
 

@@ -178,9 +178,11 @@ static wk_status remark_on(wk_runs *runs, const wk_report_run *first, int field,
     }
     const char *mixed = pooled(runs, first, field);
     if (mixed) wk_text_printf(&text, ". The label '%s' pools runs that differ in it", mixed);
-    const char *copy = kept(&runs->arena, &text);
-    if (copy && wk_array_push(&runs->remarks, copy)) return WK_OK;
-    return wk_fail(err, WK_E_MEMORY, "no memory for the settings of the runs");
+    wk_status status = text.failed
+                           ? wk_fail(err, WK_E_MEMORY, "no memory for the settings of the runs")
+                           : wk_sentences_add(&runs->remarks, err, "%s", wk_text_get(&text));
+    wk_text_free(&text);
+    return status;
 }
 
 static bool group_differs(const wk_runs *runs, const wk_report_run *first, int field)

@@ -14,7 +14,7 @@ static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-
 // What every file of results says about where it comes from.
 typedef struct origin {
     const char *format, *domain, *curriculum, *exploration, *policy;
-    uint64_t seed, step;
+    uint64_t seed, step, eval_seed, envs, steps;
     bool has_seed, has_step;
 } origin;
 
@@ -33,6 +33,12 @@ static bool take_origin(wk_document *d, wk_arena *arena, origin *o)
         o->policy = wk_document_string(d, arena);
     else if (wk_document_is(d, "seed"))
         o->has_seed = true, o->seed = wk_document_integer(d);
+    else if (wk_document_is(d, "eval_seed"))
+        o->eval_seed = wk_document_integer(d);
+    else if (wk_document_is(d, "envs"))
+        o->envs = wk_document_integer(d);
+    else if (wk_document_is(d, "steps"))
+        o->steps = wk_document_integer(d);
     else if (wk_document_is(d, "step"))
         o->has_step = true, o->step = wk_document_integer(d);
     else
@@ -199,6 +205,7 @@ wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err
     for (size_t i = before; i < run->scores.count; i++) {
         run->scores.items[i].policy = o.policy;
         run->scores.items[i].step = o.step;
+        run->scores.items[i].eval_seed = o.eval_seed;
     }
     return status;
 }
@@ -270,8 +277,13 @@ wk_status wk_run_read_errors(wk_report_run *run, const char *path, wk_error *err
     check_origin(&d, run, &o, ERROR_FORMAT);
     wk_status status = wk_document_close(&d, err);
     if (status != WK_OK) run->errors.count = before;
-    for (size_t i = before; i < run->errors.count; i++)
-        run->errors.items[i].step = o.step;
+    for (size_t i = before; i < run->errors.count; i++) {
+        wk_run_error *e = &run->errors.items[i];
+        e->step = o.step;
+        e->envs = o.envs ? o.envs : e->environments; // older files do not say
+        e->steps = o.steps;
+        e->eval_seed = o.eval_seed;
+    }
     return status;
 }
 

@@ -352,7 +352,7 @@ void wk_runs_free(wk_runs *runs)
         free_run(runs->items.items[i]);
     wk_array_free(&runs->items);
     wk_array_free(&runs->problems);
-    wk_array_free(&runs->remarks);
+    wk_sentences_free(&runs->remarks);
     wk_arena_reset(&runs->arena);
     *runs = (wk_runs){0};
 }

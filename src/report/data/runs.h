@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/pool.h"
 #include "config/config.h"
+#include "report/data/sentences.h"
 #include "waker/env.h"
 
 /// What a policy scored on one task in one case, in one evaluation of one run.
@@ -17,7 +18,7 @@ typedef struct wk_run_score {
     const char *variant; // out-of-distribution case, "" for the default distribution
     const char *policy;  // "adapted", "alongside", ...
     uint64_t step;
-    uint64_t episodes;
+    uint64_t episodes, eval_seed;
     double average; // over episodes
     double cvar;    // CVaR 0.1
 } wk_run_score;
@@ -27,6 +28,7 @@ typedef struct wk_run_error {
     const char *policy; // "random", or a task's name
     uint64_t step;
     double mean, cvar, estimate, correlation; // cvar is that of 0.1; correlation may be NaN
+    uint64_t envs, steps, eval_seed; // how it was measured; steps: the limit on an episode, 0: none
     size_t environments;
     const double *errors, *estimates; // [environments]; NULL when the file does not list both
 } wk_run_error;
@@ -59,7 +61,7 @@ typedef struct wk_runs {
     wk_arena arena;
     WK_ARRAY(wk_report_run *) items;
     WK_ARRAY(const char *) problems; // of all runs, and runs left out
-    WK_ARRAY(const char *) remarks;  // what a reader has to know about those that are there
+    wk_sentences remarks;            // what a reader has to know about those that are there
 } wk_runs;
 
 /// Which runs.

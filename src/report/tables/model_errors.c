@@ -20,25 +20,74 @@ typedef struct measured {
 
 typedef WK_ARRAY(measured) measured_list;
 
+static bool same_sample(const wk_run_error *a, const wk_run_error *b)
+{
+    return a->envs == b->envs && a->steps == b->steps && a->eval_seed == b->eval_seed;
+}
+
+// The larger sample: more environments, whole episodes before cut ones, the smaller seed.
+static bool is_larger(const wk_run_error *a, const wk_run_error *b)
+{
+    uint64_t x = a->steps ? a->steps : UINT64_MAX, y = b->steps ? b->steps : UINT64_MAX;
+    if (a->envs != b->envs) return a->envs > b->envs;
+    return x != y ? x > y : a->eval_seed < b->eval_seed;
+}
+
+// The largest sample that any run of the domain and exploration has of the policy.
+static const wk_run_error *largest(const wk_runs *runs, const wk_report_run *like,
+                                   const char *policy)
+{
+    const wk_run_error *best = NULL;
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_report_run *run = runs->items.items[i];
+        for (size_t k = 0; wk_runs_same_group(run, like) && k < run->errors.count; k++) {
+            const wk_run_error *error = &run->errors.items[k];
+            if (strcmp(error->policy, policy) == 0 && (!best || is_larger(error, best)))
+                best = error;
+        }
+    }
+    return best;
+}
+
 static bool is_last(const wk_report_run *run, const wk_run_error *error)
 {
     for (size_t i = 0; i < run->errors.count; i++) {
         const wk_run_error *other = &run->errors.items[i];
-        if (strcmp(other->policy, error->policy) == 0 && other->step > error->step) return false;
+        if (strcmp(other->policy, error->policy) == 0 && same_sample(other, error) &&
+            (other->step > error->step || (other->step == error->step && other < error)))
+            return false;
     }
     return true;
 }
 
-static bool list_measured(const wk_runs *runs, measured_list *out)
+static wk_status remark_on(const wk_report_run *run, const wk_run_error *left,
+                           const wk_run_error *used, wk_sentences *out, wk_error *err)
+{
+    return wk_sentences_add(
+        out, err,
+        "%s: its model error under '%s' in %llu environments (seed %llu, step limit %llu) is left "
+        "out; the table has those of %llu (seed %llu, step limit %llu)",
+        run->directory, left->policy, (unsigned long long)left->envs,
+        (unsigned long long)left->eval_seed, (unsigned long long)left->steps,
+        (unsigned long long)used->envs, (unsigned long long)used->eval_seed,
+        (unsigned long long)used->steps);
+}
+
+static wk_status list_measured(const wk_runs *runs, measured_list *out, wk_sentences *remarks,
+                               wk_error *err)
 {
     for (size_t i = 0; i < runs->items.count; i++) {
         const wk_report_run *run = runs->items.items[i];
         for (size_t k = 0; k < run->errors.count; k++) {
             const wk_run_error *error = &run->errors.items[k];
-            if (is_last(run, error) && !wk_array_push(out, (measured){run, error})) return false;
+            const wk_run_error *used = largest(runs, run, error->policy);
+            if (!same_sample(error, used))
+                WK_TRY(remark_on(run, error, used, remarks, err));
+            else if (is_last(run, error) && !wk_array_push(out, (measured){run, error}))
+                return wk_fail(err, WK_E_MEMORY, "no memory for the model errors");
         }
     }
-    return true;
+    return WK_OK;
 }
 
 static int order_policies(const wk_paper *paper, const char *a, const char *b)
@@ -95,9 +144,13 @@ wk_status wk_model_errors_make(const wk_runs *runs, const wk_paper *paper, wk_mo
                                wk_error *err)
 {
     measured_list list = {0};
-    bool all = list_measured(runs, &list);
+    wk_status status = list_measured(runs, &list, &out->remarks, err);
+    if (status != WK_OK) {
+        wk_array_free(&list);
+        return status;
+    }
     double *scratch = malloc((list.count + 1) * sizeof *scratch);
-    all &= scratch != NULL;
+    bool all = scratch != NULL;
     if (all && list.count)
         qsort_r(list.items, list.count, sizeof *list.items, compare, (void *)paper);
     for (size_t first = 0, end; first < list.count && all; first = end) {
@@ -113,6 +166,7 @@ wk_status wk_model_errors_make(const wk_runs *runs, const wk_paper *paper, wk_mo
 void wk_model_errors_free(wk_model_errors *errors)
 {
     wk_array_free(&errors->items);
+    wk_sentences_free(&errors->remarks);
 }
 
 void wk_model_errors_table(const wk_model_errors *errors, wk_text_table *out)
