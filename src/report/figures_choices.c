@@ -89,7 +89,7 @@ static wk_status draw(wk_report_figures *gallery, const group *g, int param, con
     const wk_report_run *run = g->runs[g->first];
     char parameter[64], title[256], name[256], caption[256];
     param_name(run->domain, param, parameter, sizeof parameter);
-    snprintf(title, sizeof title, "%s, %s: %s", run->domain, run->exploration, parameter);
+    snprintf(title, sizeof title, "Chosen %s: %s, %s", parameter, run->domain, run->exploration);
     snprintf(name, sizeof name, "chosen-%s-%s-%s", run->domain, run->exploration, parameter);
     snprintf(caption, sizeof caption,
              "Mean of %s over the episodes begun. Lines are means over seeds, shades their s.d.",

@@ -101,8 +101,8 @@ static wk_status draw(wk_report_figures *gallery, const wk_seed_score *sample, c
                              : *variant ? WK_PART_CURVES_OOD
                                         : WK_PART_CURVES_AVERAGE;
     char title[256], name[256], caption[512];
-    snprintf(title, sizeof title, "%s, %s%s%s, %s", n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK], comma,
-             variant, n[WK_FIELD_EXPLORATION]);
+    snprintf(title, sizeof title, "%s: %s, %s%s%s, %s", cvar ? "CVaR 0.1" : "Average",
+             n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK], comma, variant, n[WK_FIELD_EXPLORATION]);
     snprintf(name, sizeof name, "curve-%s-%s-%s%s%s-%s", n[WK_FIELD_METRIC], n[WK_FIELD_DOMAIN],
              n[WK_FIELD_TASK], *variant ? "-" : "", variant, n[WK_FIELD_EXPLORATION]);
     snprintf(

@@ -48,7 +48,8 @@ static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, cons
                       const cloud *c, wk_error *err)
 {
     char title[256], name[256];
-    snprintf(title, sizeof title, "%s, %s, policy %s", run->domain, run->exploration, policy);
+    snprintf(title, sizeof title, "Estimate against error: %s, %s, policy %s", run->domain,
+             run->exploration, policy);
     snprintf(name, sizeof name, "estimate-%s-%s-%s", run->domain, run->exploration, policy);
     wk_plot_scatter plot = {.title = title,
                             .x = {.label = "ensemble's estimate"},

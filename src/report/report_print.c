@@ -16,6 +16,9 @@ static void put_line(wk_text *out, const char *before, const char *sentence)
 
 void wk_report_text(const wk_report *report, wk_text *out)
 {
+    for (size_t i = 0; i < report->findings.items.count; i++)
+        put_line(out, "", report->findings.items.items[i]);
+    if (report->findings.items.count) wk_text_puts(out, "\n");
     for (int i = 0; i < WK_REPORT_TABLES; i++) {
         wk_text_table table = {0};
         wk_report_table(report, i, false, &table);
@@ -171,6 +174,8 @@ void wk_report_json(const wk_report *report, wk_text *out)
         const char *const *items;
         size_t count;
     } lists[] = {
+        {"findings", (const char *const *)report->findings.items.items,
+         report->findings.items.count},
         {"remarks", (const char *const *)report->remarks.items.items, report->remarks.items.count},
         {"problems", report->runs.problems.items, report->runs.problems.count},
         {"missing", (const char *const *)report->missing.items.items, report->missing.items.count}};

@@ -1,6 +1,7 @@
 #include "report/report_tables.h"
 
 #include "report/tables/run_table.h"
+#include <inttypes.h>
 
 const char *wk_report_table_name(const wk_report *report, int i)
 {
@@ -37,4 +38,23 @@ void wk_report_table_csv(const wk_report *report, int i, wk_text *out)
         wk_ranking_csv(&report->comparison, out);
     else
         wk_model_errors_csv(&report->errors, out);
+}
+
+void wk_report_scores_csv(const wk_report *report, wk_text *out)
+{
+    wk_text_puts(out, "metric,domain,variant,task,exploration,curriculum,seed,step,policy,episodes,"
+                      "eval_seed,value,in_tables,run\n");
+    for (size_t i = 0; i < report->scores.items.count; i++) {
+        const wk_seed_score *s = &report->scores.items.items[i];
+        for (int f = 0; f < WK_FIELDS; f++) {
+            wk_csv_field(out, s->key.names[f]);
+            wk_text_puts(out, ",");
+        }
+        wk_text_printf(out, "%" PRIu64 ",%" PRIu64 ",", s->seed, s->step);
+        wk_csv_field(out, s->policy);
+        wk_text_printf(out, ",%" PRIu64 ",%" PRIu64 ",%.17g,%d,", s->episodes, s->eval_seed,
+                       s->value, s->final);
+        wk_csv_field(out, s->run->directory);
+        wk_text_puts(out, "\n");
+    }
 }

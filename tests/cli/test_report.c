@@ -58,7 +58,7 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     assert_non_null(strstr(result.out, "8 runs, 46 figures, written to all/index.html"));
     assert_non_null(strstr(result.out, "Probability of improvement"));
     expect_files("all/index.html", 1);
-    expect_files("all/tables/*.csv", 7); // no combined runs, so no such table
+    expect_files("all/tables/*.csv", 8); // no combined runs, so no such table
     expect_files("all/tables/*.txt", 7);
     expect_files("all/tables/*.md", 7);
     expect_files("all/tables/*.tex", 7);
@@ -70,6 +70,11 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     expect_files("all/figures/chosen-*.svg", 4); // 3 parameters of clean-up, 1 of toy
     expect_files("all/figures/model-error-*.svg", 12); // 2 domains x 2 policies x 3 statistics
     expect_files("all/figures/estimate-*.svg", 4);
+    expect_files("all/pictures/environments-*.png", 2);
+    shell("test -z \"$(grep -ho '<title>[^<]*' all/figures/*.svg | sort | uniq -d)\""); // titles
+    // One line for every run's score: 8 runs x 3 steps x (2.5 tasks) x (CVaR, average, one case).
+    shell("test $(wc -l < all/tables/scores.csv) = 181");
+    shell("test $(grep -c ',1,runs' all/tables/scores.csv) = 60");
 }
 
 static void the_page_is_whole(void **state)
@@ -210,6 +215,20 @@ static void other_settings_are_other_columns_and_are_told(void **state)
     program_expect_success(result);
 }
 
+static void open_loop_strips_are_shown_and_broken_ones_named(void **state)
+{
+    (void)state;
+    shell("cp -r runs/toy strips && cp all/pictures/environments-toy.png "
+          "strips/p2e-dr/0/eval/openloop-000000000300-random.png && "
+          "echo no picture > strips/p2e-waker-m/0/eval/openloop-000000000300-random.png");
+    program_result result = program_run("report strips --out imagined");
+    program_expect_success(result);
+    expect_files("imagined/pictures/imagined-toy-p2e-dr.png", 1);
+    expect_files("imagined/pictures/imagined-*", 1);
+    shell("grep -q 'What was imagined' imagined/index.html");
+    assert_non_null(strstr(result.out, "openloop-000000000300-random.png' is no PNG picture"));
+}
+
 static void what_is_not_there_is_refused(void **state)
 {
     (void)state;
@@ -237,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_run_of_an_unknown_domain_is_reported_without_a_map),
         cmocka_unit_test(runs_that_were_never_evaluated_make_a_report_too),
         cmocka_unit_test(other_settings_are_other_columns_and_are_told),
+        cmocka_unit_test(open_loop_strips_are_shown_and_broken_ones_named),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

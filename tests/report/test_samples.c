@@ -20,11 +20,12 @@ static fixture open_scores(const char *path)
 {
     wk_error err = {0};
     fixture f = {0};
+    const wk_bootstrap_config bootstrap = {.reps = 200, .size = 0.95};
     wk_seed_scores_config config = {.step = -1};
     assert_ok(wk_paper_read(&f.paper, &err));
     assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
     assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &config, &f.scores, &err));
-    assert_ok(wk_score_table_make(&f.scores, WK_TABLE_AVERAGE, &f.table, &err));
+    assert_ok(wk_score_table_make(&f.scores, WK_TABLE_AVERAGE, &bootstrap, &f.table, &err));
     return f;
 }
 

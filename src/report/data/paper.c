@@ -105,7 +105,12 @@ bool wk_paper_place(wk_paper *paper, wk_field field, const char *base, const cha
     if (place == paper->names[field].count && !wk_array_push(&paper->names[field], base))
         return false;
     if (strcmp(base, name) == 0) return true;
-    return insert_name(paper, field, place + 1, name);
+    // Names that only add to the base stand in the order of what they add.
+    size_t length = strlen(base);
+    const char *const *names = (const char *const *)paper->names[field].items;
+    for (place++; place < paper->names[field].count; place++)
+        if (strncmp(names[place], base, length) != 0 || strverscmp(names[place], name) > 0) break;
+    return insert_name(paper, field, place, name);
 }
 
 int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const char *b)

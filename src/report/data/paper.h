@@ -46,7 +46,7 @@ void wk_paper_free(wk_paper *paper);
 /// The paper's result for the key, or NULL.
 const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_result_key *key);
 
-/// Gives a name that the paper does not have a place right behind `base`, which gets one if
+/// Gives a name that the paper does not have a place behind `base`, which gets one if
 /// need be. Names are borrowed. False when memory is short.
 bool wk_paper_place(wk_paper *paper, wk_field field, const char *base, const char *name);
 

@@ -94,6 +94,14 @@ void wk_page_paragraph(wk_page *page, const char *format, ...)
     va_end(args);
 }
 
+void wk_page_lead(wk_page *page, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_format(body_of(page), "<p class=\"lead\">", format, args);
+    va_end(args);
+}
+
 void wk_page_note(wk_page *page, const char *format, ...)
 {
     va_list args;
@@ -226,6 +234,18 @@ void wk_page_figure(wk_page *page, const wk_figure *figure, const char *caption,
         put_link(out, &files[i]);
     wk_text_puts(out,
                  file_count ? "</span></figcaption>\n</figure>\n" : "</figcaption>\n</figure>\n");
+}
+
+void wk_page_picture(wk_page *page, const void *png, size_t size, uint32_t width, uint32_t height,
+                     const char *caption)
+{
+    wk_text *out = body_of(page);
+    wk_text_printf(out,
+                   "<figure class=\"picture\">\n<img width=\"%u\" height=\"%u\" loading=\"lazy\"",
+                   width, height);
+    put_escaped(out, " alt=\"", caption, "\" src=\"data:image/png;base64,");
+    put_base64(out, png, size);
+    put_escaped(out, "\">\n<figcaption>", caption, "</figcaption>\n</figure>\n");
 }
 
 void wk_page_files(wk_page *page, const wk_page_file *files, size_t count)

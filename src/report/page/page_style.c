@@ -30,6 +30,7 @@ const char wk_page_style[] =
     "nav ol{margin:0;padding-left:1.4rem;columns:18rem 3;column-gap:2rem}\n"
     "nav li{padding:.15rem 0;break-inside:avoid}\n"
     "nav a{text-decoration:none}nav a:hover{text-decoration:underline}\n"
+    ".lead{font-size:1.2rem;line-height:1.45;font-weight:500;max-width:48rem}\n"
     ".note{padding:.6rem .9rem;border-left:4px solid #e69f00;background:var(--shade);"
     "border-radius:0 .3rem .3rem 0}\n"
     // Tables.
@@ -58,6 +59,8 @@ const char wk_page_style[] =
     "gap:1.5rem;margin:1.25rem 0 2rem;align-items:start}\n"
     "figure{margin:0;max-width:34rem;min-width:0}\n"
     "figure svg{display:block;width:100%;height:auto}\n"
+    "figure.picture{max-width:100%;margin:1.25rem 0}\n"
+    "img{display:block;max-width:100%;height:auto;background:#fff;border-radius:.3rem}\n"
     "figcaption{color:var(--muted);font-size:.88rem;line-height:1.45;padding:.3rem 2.7% 0}\n"
     ".files{font-size:.85rem;white-space:nowrap}.files a{margin-right:.8rem}\n"
     "ul.downloads{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.5rem}\n"

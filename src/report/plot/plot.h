@@ -69,7 +69,7 @@ typedef struct wk_plot_bars {
 
 wk_status wk_plot_bars_draw(const wk_plot_bars *plot, wk_figure **out, wk_error *err);
 
-/// A map of values in cells, rows upwards, columns to the right, with a colour scale.
+/// A map of values in cells, the first row on top, columns to the right, with a colour scale.
 typedef struct wk_plot_heat {
     const char *title, *row_label, *column_label, *value_label; // labels may be NULL
     size_t rows, columns;

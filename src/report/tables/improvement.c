@@ -11,6 +11,11 @@ static wk_comparison_group group_of(const wk_seed_score *f)
                                  wk_seed_score_is_combined(f)};
 }
 
+bool wk_improvement_is_claimed(const wk_estimate *estimate, size_t min_runs)
+{
+    return min_runs >= WK_CLAIM_RUNS_MIN && estimate->low > 0.5;
+}
+
 bool wk_comparison_group_same(const wk_comparison_group *a, const wk_comparison_group *b)
 {
     return a->combined == b->combined && strcmp(a->metric, b->metric) == 0 &&
