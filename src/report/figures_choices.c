@@ -95,7 +95,7 @@ static wk_status draw(wk_report_figures *gallery, const group *g, int param, con
              "Mean of %s over the episodes begun. Lines are means over seeds, shades their s.d.",
              parameter);
     wk_plot_lines plot = {.title = title,
-                          .x = {.label = "steps"},
+                          .x = {.label = "agent steps"},
                           .y = {.label = parameter},
                           .series = c->series,
                           .count = c->count};

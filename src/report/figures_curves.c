@@ -111,7 +111,7 @@ static wk_status draw(wk_report_figures *gallery, const wk_seed_score *sample, c
         "s.d. over seeds.",
         cvar ? "CVaR 0.1" : "Average", (unsigned long long)sample->episodes);
     wk_plot_lines plot = {.title = title,
-                          .x = {.label = "steps of the world model's data"},
+                          .x = {.label = "agent steps of the world model's data"},
                           .y = {.label = cvar ? "CVaR 0.1" : "average score"},
                           .series = c->series,
                           .count = c->count};

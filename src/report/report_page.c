@@ -232,6 +232,10 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
     put_curves(r, page);
     put_curricula(r, page);
     WK_TRY(put_errors(r, page, err));
+    if (has_part(r, WK_PART_FORESIGHT)) {
+        wk_page_section(page, "What was promised and what was obtained");
+        put_figures(r, WK_PART_FORESIGHT, page);
+    }
     put_pictures(r, WK_PICTURE_IMAGINED, "What was imagined",
                  "What happened, what the world model imagines from the first frames and the "
                  "actions alone, and the difference, grey where they agree.",

@@ -2,6 +2,7 @@
 
 #include "report/tables/run_table.h"
 #include <inttypes.h>
+#include <string.h>
 
 const char *wk_report_table_name(const wk_report *report, int i)
 {
@@ -46,6 +47,7 @@ void wk_report_scores_csv(const wk_report *report, wk_text *out)
                       "eval_seed,value,in_tables,run\n");
     for (size_t i = 0; i < report->scores.items.count; i++) {
         const wk_seed_score *s = &report->scores.items.items[i];
+        if (strcmp(s->key.names[WK_FIELD_METRIC], WK_METRIC_OOD_TASKS) == 0) continue;
         for (int f = 0; f < WK_FIELDS; f++) {
             wk_csv_field(out, s->key.names[f]);
             wk_text_puts(out, ",");

@@ -172,8 +172,8 @@ static void odd_values_stay_inside(void **state)
                 wk_figure *f = draw_lines(&(wk_plot_lines){"odd", xs, ys, series, 1});
                 check_inside(f);
                 wk_figure_destroy(f);
-                assert_ok(wk_plot_scatter_draw(&(wk_plot_scatter){"odd", xs, ys, series, 1, NULL},
-                                               &f, &err));
+                wk_plot_scatter plot = {"odd", xs, ys, series, 1, NULL, log == 0};
+                assert_ok(wk_plot_scatter_draw(&plot, &f, &err));
                 check_inside(f);
                 wk_figure_destroy(f);
             }

@@ -10,7 +10,7 @@
 
 /// The columns of a result's key, and the order in which rows are sorted.
 typedef enum wk_field {
-    WK_FIELD_METRIC,  // "cvar0.1", "average", "ood-average"
+    WK_FIELD_METRIC,  // "cvar0.1", "average", "ood-average", "ood-tasks"
     WK_FIELD_DOMAIN,  // "clean-up", or "combined/clean-up"
     WK_FIELD_VARIANT, // out-of-distribution case, "" for none
     WK_FIELD_TASK,

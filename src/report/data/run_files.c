@@ -102,11 +102,12 @@ typedef struct outcome {
     const char *name;
     uint64_t episodes;
     spread returns, completion;
+    double promised, discounted;
 } outcome;
 
 static outcome take_case(wk_document *d, wk_arena *arena)
 {
-    outcome o = {0};
+    outcome o = {.promised = NAN, .discounted = NAN};
     if (!wk_document_object(d)) return o;
     while (wk_document_member(d)) {
         if (wk_document_is(d, "case"))
@@ -117,6 +118,10 @@ static outcome take_case(wk_document *d, wk_arena *arena)
             o.returns = take_spread(d);
         else if (wk_document_is(d, "completion"))
             o.completion = take_spread(d);
+        else if (wk_document_is(d, "promised_value"))
+            o.promised = wk_document_number(d);
+        else if (wk_document_is(d, "discounted_return"))
+            o.discounted = wk_document_number(d);
     }
     return o;
 }
@@ -174,6 +179,8 @@ static void add_case(wk_document *d, wk_report_run *run, const task *t, const ou
         .episodes = o->episodes,
         .average = s->mean,
         .cvar = s->cvar,
+        .promised = o->promised,
+        .discounted = o->discounted,
     };
     if (!score.domain || !wk_array_push(&run->scores, score))
         wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for its results", d->path);

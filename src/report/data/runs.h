@@ -19,8 +19,9 @@ typedef struct wk_run_score {
     const char *policy;  // "adapted", "alongside", ...
     uint64_t step;
     uint64_t episodes, eval_seed;
-    double average; // over episodes
-    double cvar;    // CVaR 0.1
+    double average;              // over episodes
+    double cvar;                 // CVaR 0.1
+    double promised, discounted; // value at the start and the return that followed; NaN: not known
 } wk_run_score;
 
 /// How wrong the world model is, measured under one policy.

@@ -33,6 +33,8 @@ static bool add(wk_seed_scores *out, const wk_report_run *run, const wk_run_scor
         .policy = score->policy,
         .episodes = score->episodes,
         .eval_seed = score->eval_seed,
+        .promised = score->promised,
+        .discounted = score->discounted,
         .value = value,
     };
     return wk_array_push(&out->items, found);
@@ -213,6 +215,86 @@ static wk_status mark_rows(wk_seed_scores *out, int64_t step, wk_error *err)
     return WK_OK;
 }
 
+// One out-of-distribution case of a run: its final scores of all tasks, first ... end of a list.
+static bool same_case(const wk_seed_score *a, const wk_seed_score *b)
+{
+    return strcmp(a->key.names[WK_FIELD_DOMAIN], b->key.names[WK_FIELD_DOMAIN]) == 0 &&
+           strcmp(a->key.names[WK_FIELD_VARIANT], b->key.names[WK_FIELD_VARIANT]) == 0 &&
+           strcmp(a->key.names[WK_FIELD_EXPLORATION], b->key.names[WK_FIELD_EXPLORATION]) == 0;
+}
+
+typedef WK_ARRAY(wk_seed_score) score_list;
+
+// How many tasks any run has of the case.
+static size_t count_tasks(const score_list *list, const wk_seed_score *like)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!same_case(&list->items[i], like)) continue;
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = same_case(&list->items[k], like) &&
+                   strcmp(list->items[k].key.names[WK_FIELD_TASK],
+                          list->items[i].key.names[WK_FIELD_TASK]) == 0;
+        count += !seen;
+    }
+    return count;
+}
+
+// The mean over tasks of the run and case that item `i` is the first of. A run that lacks a task
+// that others have would be compared by other tasks: it is left out.
+static wk_status add_mean(const score_list *list, size_t i, wk_seed_scores *out, wk_error *err)
+{
+    wk_seed_score mean = list->items[i];
+    size_t count = 0, wanted = count_tasks(list, &mean);
+    mean.value = 0;
+    for (size_t k = 0; k < list->count; k++) {
+        if (list->items[k].run != mean.run || !same_case(&list->items[k], &mean)) continue;
+        mean.value += list->items[k].value;
+        count++;
+    }
+    if (count != wanted)
+        return wk_sentences_add(&out->remarks, err,
+                                "%s: %zu of %zu tasks in case %s; it is not in the table that is "
+                                "averaged over tasks",
+                                mean.run->directory, count, wanted,
+                                mean.key.names[WK_FIELD_VARIANT]);
+    mean.value /= (double)count;
+    mean.key.names[WK_FIELD_METRIC] = WK_METRIC_OOD_TASKS;
+    mean.key.names[WK_FIELD_TASK] = "all";
+    mean.curve = false;
+    return wk_array_push(&out->items, mean)
+               ? WK_OK
+               : wk_fail(err, WK_E_MEMORY, "no memory for the scores of the runs");
+}
+
+static bool is_first_of_case(const score_list *list, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (list->items[k].run == list->items[i].run && same_case(&list->items[k], &list->items[i]))
+            return false;
+    return true;
+}
+
+static wk_status add_task_means(wk_seed_scores *out, wk_error *err)
+{
+    score_list list = {0};
+    bool all = true;
+    for (size_t i = 0; i < out->items.count; i++) {
+        const wk_seed_score *s = &out->items.items[i];
+        if (s->final && *s->key.names[WK_FIELD_VARIANT]) all &= wk_array_push(&list, *s);
+    }
+    wk_status status =
+        all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the scores of the runs");
+    for (size_t i = 0; i < list.count && status == WK_OK; i++)
+        if (is_first_of_case(&list, i)) status = add_mean(&list, i, out, err);
+    wk_array_free(&list);
+    if (status == WK_OK && out->items.count)
+        qsort_r(out->items.items, out->items.count, sizeof *out->items.items, compare,
+                (void *)out->paper);
+    return status;
+}
+
 // Policies adapted from a snapshot and policies trained alongside are not the same thing.
 static wk_status compare_policies(const wk_runs *runs, const wk_seed_scores_config *config,
                                   wk_sentences *out, wk_error *err)
@@ -251,6 +333,7 @@ wk_status wk_seed_scores_collect(const wk_runs *runs, const wk_paper *paper,
                 (void *)paper);
     WK_TRY(drop_repeated(out, err));
     WK_TRY(mark_rows(out, config->step, err));
+    WK_TRY(add_task_means(out, err));
     return compare_policies(runs, config, &out->remarks, err);
 }
 

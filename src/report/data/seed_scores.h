@@ -6,6 +6,10 @@
 #include "report/data/paper.h"
 #include "report/data/runs.h"
 
+/// Metric of the mean over all tasks in an out-of-distribution case; its task is "all". It stands
+/// in its table only: comparisons and curves have the tasks themselves.
+#define WK_METRIC_OOD_TASKS "ood-tasks"
+
 /// One number of one run.
 typedef struct wk_seed_score {
     wk_result_key key;
@@ -13,6 +17,7 @@ typedef struct wk_seed_score {
     const wk_report_run *run;
     const char *policy;
     uint64_t episodes, eval_seed; // the sample that it is of
+    double promised, discounted;  // as in wk_run_score
     double value;
     bool final; // used in tables: the run's last step
     bool curve; // used in learning curves

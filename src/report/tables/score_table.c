@@ -18,6 +18,10 @@ static const struct {
     [WK_TABLE_AVERAGE] = {"average", "Average performance",
                           "Mean over episodes in environments from the default distribution.",
                           "average", false, false},
+    [WK_TABLE_OOD_TASKS] = {"ood-tasks", "Out-of-distribution performance, averaged over tasks",
+                            "Mean over the episodes of each out-of-distribution case, then over "
+                            "the tasks of the domain: Table 2 of the paper.",
+                            WK_METRIC_OOD_TASKS, false, true},
     [WK_TABLE_OOD] = {"ood", "Out-of-distribution performance",
                       "Mean over the episodes of each out-of-distribution case.", "ood-average",
                       false, true},
@@ -30,7 +34,8 @@ static bool belongs(const wk_seed_score *f, wk_table_kind kind)
 {
     const char *metric = kinds[kind].metric;
     return f->final && wk_seed_score_is_combined(f) == kinds[kind].combined &&
-           (!metric || strcmp(f->key.names[WK_FIELD_METRIC], metric) == 0);
+           (metric ? strcmp(f->key.names[WK_FIELD_METRIC], metric) == 0
+                   : strcmp(f->key.names[WK_FIELD_METRIC], WK_METRIC_OOD_TASKS) != 0);
 }
 
 static size_t find_column(const wk_score_table *table, const char *curriculum)
@@ -172,8 +177,8 @@ wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind,
         .name = kinds[kind].name, .title = kinds[kind].title, .caption = kinds[kind].caption};
     out->heads[WK_FIELD_METRIC] = !kinds[kind].metric;
     out->heads[WK_FIELD_VARIANT] = kinds[kind].variants;
-    out->heads[WK_FIELD_DOMAIN] = out->heads[WK_FIELD_TASK] = out->heads[WK_FIELD_EXPLORATION] =
-        true;
+    out->heads[WK_FIELD_DOMAIN] = out->heads[WK_FIELD_EXPLORATION] = true;
+    out->heads[WK_FIELD_TASK] = kind != WK_TABLE_OOD_TASKS;
     size_t count = scores->items.count;
     making m = {kind, bootstrap, malloc((count + 1) * sizeof *m.scratch),
                 malloc((count + 1) * sizeof *m.at)};

@@ -36,6 +36,7 @@ typedef struct wk_score_table {
 typedef enum wk_table_kind {
     WK_TABLE_CVAR,
     WK_TABLE_AVERAGE,
+    WK_TABLE_OOD_TASKS,
     WK_TABLE_OOD,
     WK_TABLE_COMBINED,
     WK_TABLES
