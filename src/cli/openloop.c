@@ -28,7 +28,8 @@ static const wk_arg args[] = {
      "where to write; a still goes next to it as FILE.png (RUN/eval, where 'waker report' finds "
      "it)",
      WK_ARG_PATH, AT(out), 0, 0},
-    {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
+    {"snapshot", "STEP|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot), 0,
+     0},
     {"policy", "random|explore|TASK", "who acts (random)", WK_ARG_TEXT, AT(policy), 0, 0},
     {"case", "dr|train|CASE",
      "where: dr, train (a run with curriculum.theta) or an out-of-distribution case (train, else "
@@ -231,7 +232,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_text text = {0};
     if (status == WK_OK && !cli->quiet)
         wk_text_printf(&text,
-                       "%d sequences of %d frames, of which the model of step %" PRIu64
+                       "%d sequences of %d frames, of which the model of agent step %" PRIu64
                        " sees %d: %s, and a still as .png\n",
                        SEQUENCES, s.v.steps, s.saved.step, s.v.context, s.out);
     wk_open_loop_destroy(s.loop);

@@ -24,7 +24,7 @@ static const wk_arg args[] = {
      WK_ARG_TEXT, offsetof(report_values, policy), 0, 0},
     {"by", "KEY", "setting whose value is part of every column's name; may be repeated",
      WK_ARG_TEXTS, offsetof(report_values, by), 0, 0},
-    {"step", "N", "step of the world models in the tables (the last one of each run)",
+    {"step", "N", "agent step of the world models in the tables (the last one of each run)",
      WK_ARG_NUMBER, offsetof(report_values, step), 0, 1e15},
     {"seed", "N", "of the bootstrap (0)", WK_ARG_SEED, offsetof(report_values, seed), 0, 0},
     {"reps", "N", "resamples of the bootstrap (2000)", WK_ARG_INT, offsetof(report_values, reps), 2,

@@ -43,6 +43,8 @@ static void json_head(const wk_model_error_result *r, wk_json *json)
     wk_json_object(json, NULL);
     wk_eval_origin_json(&r->origin, "waker-model-error-1", json);
     wk_json_integer(json, "envs", r->environments);
+    // Files of older programs, and of one trajectory, do not say.
+    if (r->trajectories > 1) wk_json_integer(json, "trajectories", r->trajectories);
     wk_json_integer(json, "steps", r->steps);
     wk_json_unsigned(json, "eval_seed", r->seed);
     wk_json_array(json, "measures");
@@ -136,9 +138,12 @@ static void take_parts(wk_document *d, wk_earlier *out)
 
 static void describe(const wk_model_error_result *r, char protocol[128])
 {
-    char steps[24] = "";
+    char steps[24] = "", trajectories[32] = "";
     if (r->steps) snprintf(steps, sizeof steps, "-steps%d", r->steps);
-    snprintf(protocol, 128, "envs%d-seed%" PRIu64 "%s", r->environments, r->seed, steps);
+    if (r->trajectories > 1)
+        snprintf(trajectories, sizeof trajectories, "-trajectories%d", r->trajectories);
+    snprintf(protocol, 128, "envs%d-seed%" PRIu64 "%s%s", r->environments, r->seed, steps,
+             trajectories);
 }
 
 static wk_status write_merged(wk_model_error_result *r, const wk_dir *folder, wk_earlier *earlier,

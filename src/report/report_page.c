@@ -193,7 +193,7 @@ static wk_status put_runs(const wk_report *r, wk_page *page, wk_error *err)
     wk_page_section(page, "Runs");
     WK_TRY(put_table(r, WK_TABLE_RUNS, page, err));
     if (r->scores.items.count == 0) return WK_OK;
-    wk_page_paragraph(page, "The score of every run, every step and every sample:");
+    wk_page_paragraph(page, "The score of every run, every agent step and every sample:");
     return put_file(r, "scores.csv", 0, print_scores, page, err);
 }
 

@@ -97,7 +97,7 @@ static void adapted_and_fine_tuned_policies_are_found(void **state)
     program_expect_success(program_run("adapt free --task all --updates 5 --quiet"));
     program_result r = program_run("eval free" FEW);
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "adapted policies of step 402"));
+    assert_non_null(strstr(r.out, "adapted policies of agent step 402 (control step "));
     program_expect_error(program_run("eval free --policy finetuned"), 2, "waker finetune");
     program_expect_success(program_run("finetune free --task east --steps 60 --quiet"));
     r = program_run("eval free --policy finetuned" FEW);

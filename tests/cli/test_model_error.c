@@ -90,6 +90,8 @@ static void policies_are_added_to_the_file_and_other_samples_are_not(void **stat
     char *after = read_text("tasks/eval/model-error-000000000402.json");
     assert_string_equal(merged, after);
     free(read_text("tasks/eval/model-error-000000000402-envs3-seed2-steps8.json"));
+    program_expect_success(program_run("model-error tasks --trajectories 2" FEW));
+    free(read_text("tasks/eval/model-error-000000000402-envs6-seed0-steps8-trajectories2.json"));
     free(merged);
     free(after);
 }
@@ -109,7 +111,7 @@ static void maps_are_printed_and_drawn(void **state)
     (void)state;
     program_result r = program_run("model-error tasks --map --out map.png" FEW);
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "tasks, step 402, random, toy"));
+    assert_non_null(strstr(r.out, "tasks, agent step 402, random, toy"));
     assert_non_null(strstr(r.out, "estimate"));
     unsigned long size;
     unsigned char *png = program_read("map.png", &size);

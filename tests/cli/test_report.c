@@ -142,7 +142,7 @@ static void a_damaged_file_is_left_out_named_and_reported_by_the_exit_code(void 
     assert_int_equal(result.code, 3);
     assert_non_null(strstr(result.err, "damaged/p2e-dr/1/eval/adapted-000001500000.json"));
     assert_non_null(
-        strstr(result.out, "p2e-dr/1: evaluated up to step 1000000, others up to 1500000"));
+        strstr(result.out, "p2e-dr/1: evaluated up to agent step 1000000, others up to 1500000"));
     unsigned long size;
     char *page = (char *)program_read("damage/index.html", &size);
     assert_non_null(strstr(page, "adapted-000001500000.json"));

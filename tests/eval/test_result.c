@@ -261,7 +261,8 @@ static void the_document_reads_back_to_the_same_numbers(void **state)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(json, parts[i])) fail_msg("the document lacks %s", parts[i]);
     assert_null(strstr(json, "\"part\""));
-    // In the domain's order: return and completion of dr, of high, then the return of the second task's dr.
+    // In the domain's order: return and completion of dr, of high, then the return of the second
+    // task's dr.
     const wk_case_result *high = &r.tasks[0].cases[0], *dr = &r.tasks[0].cases[1];
     assert_true(number_after(json, "sd", 0) == dr->returned.sd);
     assert_true(number_after(json, "mean", 1) == dr->completed.mean);

@@ -125,7 +125,7 @@ static void what_is_missing_is_said(void **state)
     expect_missing(&f, "terrain-walker, p2e, ge: no run with seed 1, 4");
     expect_missing(&f, "terrain-walker, p2e, waker-m: no run with seed 1");
     expect_missing(&f, "gaps/waker-m/4: no result for walk (steep)");
-    expect_missing(&f, "gaps/dr/1: evaluated up to step 250000, others up to 500000");
+    expect_missing(&f, "gaps/dr/1: evaluated up to agent step 250000, others up to 500000");
     expect_missing(&f, "gaps/ge/0: no evaluation of a task policy ('waker adapt' and 'waker eval' "
                        "make one)");
     assert_int_equal(f.missing.items.count, 6);

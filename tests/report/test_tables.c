@@ -376,7 +376,7 @@ static void the_papers_file_is_read_whole(void **state)
     wk_error err = {0};
     wk_paper paper;
     assert_ok(wk_paper_read(&paper, &err));
-    assert_int_equal(paper.rows.count, 470);
+    assert_int_equal(paper.rows.count, 524);
     for (size_t i = 0; i < paper.rows.count; i++) {
         const wk_paper_row *row = &paper.rows.items[i];
         assert_ptr_equal(wk_paper_find(&paper, &row->key), row); // no key twice

@@ -181,7 +181,7 @@ static bool older(const wk_report_run *run, uint64_t step, uint64_t newest, wk_s
 {
     wk_text text = {0};
     if (step < newest)
-        wk_text_printf(&text, "%s: evaluated up to step %" PRIu64 ", others up to %" PRIu64,
+        wk_text_printf(&text, "%s: evaluated up to agent step %" PRIu64 ", others up to %" PRIu64,
                        run->directory, step, newest);
     bool kept = keep(out, &text);
     wk_text_free(&text);

@@ -14,7 +14,7 @@ static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-
 // What every file of results says about where it comes from.
 typedef struct origin {
     const char *format, *domain, *curriculum, *exploration, *policy;
-    uint64_t seed, step, eval_seed, envs, steps;
+    uint64_t seed, step, eval_seed, envs, trajectories, steps;
     bool has_seed, has_step;
 } origin;
 
@@ -37,6 +37,8 @@ static bool take_origin(wk_document *d, wk_arena *arena, origin *o)
         o->eval_seed = wk_document_integer(d);
     else if (wk_document_is(d, "envs"))
         o->envs = wk_document_integer(d);
+    else if (wk_document_is(d, "trajectories"))
+        o->trajectories = wk_document_integer(d);
     else if (wk_document_is(d, "steps"))
         o->steps = wk_document_integer(d);
     else if (wk_document_is(d, "step"))
@@ -288,6 +290,7 @@ wk_status wk_run_read_errors(wk_report_run *run, const char *path, wk_error *err
         wk_run_error *e = &run->errors.items[i];
         e->step = o.step;
         e->envs = o.envs ? o.envs : e->environments; // older files do not say
+        e->trajectories = o.trajectories ? o.trajectories : 1;
         e->steps = o.steps;
         e->eval_seed = o.eval_seed;
     }

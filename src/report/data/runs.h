@@ -29,7 +29,8 @@ typedef struct wk_run_error {
     const char *policy; // "random", or a task's name
     uint64_t step;
     double mean, cvar, estimate, correlation; // cvar is that of 0.1; correlation may be NaN
-    uint64_t envs, steps, eval_seed; // how it was measured; steps: the limit on an episode, 0: none
+    // How it was measured; steps: the limit on an episode, 0: none.
+    uint64_t envs, trajectories, steps, eval_seed;
     size_t environments;
     const double *errors, *estimates; // [environments]; NULL when the file does not list both
 } wk_run_error;

@@ -167,8 +167,9 @@ static void equal_axes(const wk_plot_scatter *plot, wk_plot_axis *x, wk_plot_axi
     wk_range xs, ys;
     if (!find_extents(x, y, plot->series, plot->count, &xs, &ys)) return;
     x->fixed = y->fixed = true;
-    x->min = y->min = fmin(xs.min, ys.min);
-    x->max = y->max = fmax(xs.max, ys.max);
+    double low = fmin(xs.min, ys.min), high = fmax(xs.max, ys.max), margin = 0.04 * (high - low);
+    x->min = y->min = low - margin;
+    x->max = y->max = high + margin;
 }
 
 static void draw_diagonal(const wk_plot_frame *f)

@@ -22,14 +22,17 @@ typedef WK_ARRAY(measured) measured_list;
 
 static bool same_sample(const wk_run_error *a, const wk_run_error *b)
 {
-    return a->envs == b->envs && a->steps == b->steps && a->eval_seed == b->eval_seed;
+    return a->envs == b->envs && a->trajectories == b->trajectories && a->steps == b->steps &&
+           a->eval_seed == b->eval_seed;
 }
 
-// The larger sample: more environments, whole episodes before cut ones, the smaller seed.
+// The larger sample: more environments, more episodes in them, whole episodes before cut ones, the
+// smaller seed.
 static bool is_larger(const wk_run_error *a, const wk_run_error *b)
 {
     uint64_t x = a->steps ? a->steps : UINT64_MAX, y = b->steps ? b->steps : UINT64_MAX;
     if (a->envs != b->envs) return a->envs > b->envs;
+    if (a->trajectories != b->trajectories) return a->trajectories > b->trajectories;
     return x != y ? x > y : a->eval_seed < b->eval_seed;
 }
 
@@ -65,11 +68,13 @@ static wk_status remark_on(const wk_report_run *run, const wk_run_error *left,
 {
     return wk_sentences_add(
         out, err,
-        "%s: its model error under '%s' in %llu environments (seed %llu, step limit %llu) is left "
-        "out; the table has those of %llu (seed %llu, step limit %llu)",
+        "%s: its model error under '%s' in %llu environments (%llu trajectories each, seed %llu, "
+        "step "
+        "limit %llu) is left out; the table has those of %llu (%llu, seed %llu, step limit %llu)",
         run->directory, left->policy, (unsigned long long)left->envs,
-        (unsigned long long)left->eval_seed, (unsigned long long)left->steps,
-        (unsigned long long)used->envs, (unsigned long long)used->eval_seed,
+        (unsigned long long)left->trajectories, (unsigned long long)left->eval_seed,
+        (unsigned long long)left->steps, (unsigned long long)used->envs,
+        (unsigned long long)used->trajectories, (unsigned long long)used->eval_seed,
         (unsigned long long)used->steps);
 }
 

@@ -20,6 +20,17 @@ static void put_setting(const wk_report_run *run, int field, wk_text_table *out)
     wk_text_free(&value);
 }
 
+// Control steps are known of built-in domains: reading a run loads no code.
+static void put_steps(const wk_report_run *run, wk_text_table *out)
+{
+    const wk_domain *domain;
+    uint64_t last = last_step(run);
+    bool known = wk_domain_find(run->domain, &domain, NULL) == WK_OK;
+    wk_text_table_add(out, false, run->scores.count ? "%" PRIu64 : "-", last);
+    wk_text_table_add(out, false, run->scores.count && known ? "%" PRIu64 : "-",
+                      known ? last * (uint64_t)domain->action_repeat : 0);
+}
+
 void wk_run_table(const wk_runs *runs, wk_text_table *out)
 {
     static const char *const heads[] = {"domain", "exploration", "method", "seed"};
@@ -28,13 +39,15 @@ void wk_run_table(const wk_runs *runs, wk_text_table *out)
     out->title = "Runs";
     wk_text_puts(&out->caption,
                  "Runs are seeds of one method when all settings that shape what is learned agree. "
-                 "Evaluated: the last agent step with scores. Behind it: the settings that differ; "
+                 "Agent steps: the last ones with scores; control steps: what the simulator did in "
+                 "them, as the paper counts. Behind them: the settings that differ; "
                  "runs.csv has all of them.");
     out->heads = sizeof heads / sizeof *heads;
     for (size_t i = 0; i < out->heads; i++)
         wk_text_table_add(out, false, "%s", heads[i]);
-    wk_text_table_add(out, false, "evaluated");
-    out->columns = out->heads + 2;
+    wk_text_table_add(out, false, "agent steps");
+    wk_text_table_add(out, false, "control steps");
+    out->columns = out->heads + 3;
     for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)
         if (differs[f]) {
             wk_text_table_add(out, false, "%s", wk_run_keys[f]);
@@ -47,10 +60,7 @@ void wk_run_table(const wk_runs *runs, wk_text_table *out)
         wk_text_table_add(out, false, "%s", run->exploration);
         wk_text_table_add(out, false, "%s", run->method);
         wk_text_table_add(out, false, "%" PRIu64, run->seed);
-        if (run->scores.count)
-            wk_text_table_add(out, false, "%" PRIu64, last_step(run));
-        else
-            wk_text_table_add(out, false, "-");
+        put_steps(run, out);
         for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)
             if (differs[f]) put_setting(run, f, out);
         wk_text_table_add(out, false, "%s", run->directory);
@@ -59,7 +69,7 @@ void wk_run_table(const wk_runs *runs, wk_text_table *out)
 
 void wk_run_table_csv(const wk_runs *runs, wk_text *out)
 {
-    wk_text_puts(out, "run,method,evaluated");
+    wk_text_puts(out, "run,method,agent_steps");
     for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)
         wk_text_printf(out, ",%s", wk_run_keys[f]);
     wk_text_puts(out, "\n");
