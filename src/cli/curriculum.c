@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "cli/world.h"
-#include "log/heatmap.h"
+#include "report/maps.h"
 #include "run/saved_run.h"
 #include "waker/stats.h"
 #include <inttypes.h>
@@ -176,15 +176,6 @@ static void print_json(const wk_saved_run *run, const row *rows, size_t count, c
     wk_text_puts(out, "\n");
 }
 
-static wk_status write_picture(const wk_heatmap *map, const char *path, wk_error *err)
-{
-    wk_image image = {0};
-    wk_status status = wk_heatmap_draw(map, &image, err);
-    if (status == WK_OK) status = wk_png_write(path, &image, err);
-    wk_image_free(&image);
-    return status;
-}
-
 static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_error *err)
 {
     row *rows = NULL;
@@ -196,7 +187,7 @@ static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_er
     if (status == WK_OK) status = sum_up(rows, count, &f, err);
     if (status == WK_OK)
         status = wk_heatmap_create(run->world.domain, run->space, run->curriculum, &map, err);
-    if (status == WK_OK && v->out) status = write_picture(&map, v->out, err);
+    if (status == WK_OK && v->out) status = wk_maps_write(&map, v->out, err);
     if (status == WK_OK && v->json)
         print_json(run, rows, count, &f, &text);
     else if (status == WK_OK)

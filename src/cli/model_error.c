@@ -5,7 +5,7 @@
 #include "cli/snapshot_arg.h"
 #include "cli/table.h"
 #include "env/domain.h"
-#include "log/heatmap.h"
+#include "report/maps.h"
 #include "run/checkpoint.h"
 #include "run/saved_learner.h"
 #include "train/evaluation.h"
@@ -290,15 +290,6 @@ static void print_text(job *j)
     wk_heatmap_text(&j->map, &j->out);
 }
 
-static wk_status draw(const job *j, wk_error *err)
-{
-    wk_image image = {0};
-    wk_status status = wk_heatmap_draw(&j->map, &image, err);
-    if (status == WK_OK) status = wk_png_write(j->v->out, &image, err);
-    wk_image_free(&image);
-    return status;
-}
-
 static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
 {
     wk_table_begin(&j->table, "llrlrrrrrr", "run", "curriculum", "agent step", "policy",
@@ -306,7 +297,7 @@ static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
                    "rank corr.\nenvironments", "\nparameters");
     if (j->v->json) wk_json_array(&j->json, NULL);
     WK_TRY(measure_runs(j, cli, err));
-    if (j->v->out) WK_TRY(draw(j, err));
+    if (j->v->out) WK_TRY(wk_maps_write(&j->map, j->v->out, err));
     if (j->v->json)
         wk_json_close(&j->json, ']');
     else

@@ -269,6 +269,7 @@ static void a_map_has_its_first_row_on_top_and_colours_by_value(void **state)
                            .columns = 3,
                            .row_values = rows,
                            .column_values = columns,
+                           .kinds = {[WK_HEAT_PROBABILITY] = WK_HEAT_IS_SHARE},
                            .cells = {cells, cells, cells}};
     wk_plot_heat plot = wk_plot_heat_of_panel(&panel, WK_HEAT_ERROR, NULL);
     wk_figure *f = NULL;

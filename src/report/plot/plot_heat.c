@@ -208,12 +208,12 @@ wk_plot_heat wk_plot_heat_of_panel(const wk_heat_panel *panel, wk_heat heat, con
         .title = title ? title : panel->title,
         .row_label = *panel->row_name ? panel->row_name : NULL,
         .column_label = panel->column_name,
-        .value_label = wk_heat_name(heat),
+        .value_label = panel->names[heat] ? panel->names[heat] : wk_heat_name(heat),
         .rows = (size_t)panel->rows,
         .columns = (size_t)panel->columns,
         .row_values = *panel->row_name ? panel->row_values : NULL,
         .column_values = panel->column_values,
         .cells = panel->cells[heat],
-        .percent = heat == WK_HEAT_PROBABILITY,
+        .percent = panel->kinds[heat] == WK_HEAT_IS_SHARE,
     };
 }
