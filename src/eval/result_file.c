@@ -237,7 +237,7 @@ void wk_eval_result_csv(const wk_eval_result *r, wk_text *out)
 {
     part_list parts = {0};
     out->failed |= list_parts(r, NULL, &parts, NULL) != WK_OK;
-    csv_document(r, &parts, NULL, out);
+    csv_document(r, &parts, &(wk_earlier){0}, out);
     wk_array_free(&parts);
 }
 

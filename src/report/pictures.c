@@ -10,14 +10,17 @@
 enum { CELL = 96, SIDE_MAX = 20000, PATH_CHARS = 4096 };
 static const size_t PNG_LIMIT = (size_t)8 << 20;
 
+static void free_picture(wk_picture *p)
+{
+    free(p->name);
+    free(p->caption);
+    free(p->png);
+}
+
 void wk_pictures_free(wk_pictures *pictures)
 {
-    for (size_t i = 0; i < pictures->items.count; i++) {
-        wk_picture *p = &pictures->items.items[i];
-        free(p->name);
-        free(p->caption);
-        free(p->png);
-    }
+    for (size_t i = 0; i < pictures->items.count; i++)
+        free_picture(&pictures->items.items[i]);
     wk_array_free(&pictures->items);
 }
 
@@ -25,12 +28,16 @@ void wk_pictures_free(wk_pictures *pictures)
 static wk_status add(wk_pictures *out, wk_picture picture, const char *name, const char *caption,
                      wk_error *err)
 {
-    picture.name = strdup(name);
-    picture.caption = strdup(caption);
-    if (picture.name && picture.caption && wk_array_push(&out->items, picture)) return WK_OK;
-    free(picture.name);
-    free(picture.caption);
-    free(picture.png);
+    wk_picture *place =
+        wk_array_reserve(&out->items, 1) ? out->items.items + out->items.count : &picture;
+    *place = picture;
+    place->name = strdup(name);
+    place->caption = strdup(caption);
+    if (place != &picture && place->name && place->caption) {
+        out->items.count++;
+        return WK_OK;
+    }
+    free_picture(place);
     return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
 }
 

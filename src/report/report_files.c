@@ -98,7 +98,7 @@ wk_status wk_report_write(const wk_report *report, const char *directory, wk_err
         WK_TRY(write_table(report, i, inner, err));
     if (report->scores.items.count) {
         wk_text scores = {0};
-        wk_report_scores_csv(report, &scores);
+        wk_report_scores_csv(report, false, &scores);
         WK_TRY(write_text(&scores, inner, "scores", "csv", err));
     }
     snprintf(inner, sizeof inner, "%s/figures", directory);

@@ -61,7 +61,7 @@ static wk_status put_file(const wk_report *r, const char *name, int table,
 static void print_scores(const wk_report *r, int table, wk_text *out)
 {
     (void)table;
-    wk_report_scores_csv(r, out);
+    wk_report_scores_csv(r, true, out);
 }
 
 static wk_status put_table(const wk_report *r, int i, wk_page *page, wk_error *err)
@@ -193,7 +193,9 @@ static wk_status put_runs(const wk_report *r, wk_page *page, wk_error *err)
     wk_page_section(page, "Runs");
     WK_TRY(put_table(r, WK_TABLE_RUNS, page, err));
     if (r->scores.items.count == 0) return WK_OK;
-    wk_page_paragraph(page, "The score of every run, every agent step and every sample:");
+    wk_page_paragraph(page,
+                      "The scores of every run that the tables are made of; tables/scores.csv has "
+                      "those of all agent steps and samples too:");
     return put_file(r, "scores.csv", 0, print_scores, page, err);
 }
 

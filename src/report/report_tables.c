@@ -41,13 +41,15 @@ void wk_report_table_csv(const wk_report *report, int i, wk_text *out)
         wk_model_errors_csv(&report->errors, out);
 }
 
-void wk_report_scores_csv(const wk_report *report, wk_text *out)
+void wk_report_scores_csv(const wk_report *report, bool tables_only, wk_text *out)
 {
     wk_text_puts(out, "metric,domain,variant,task,exploration,curriculum,seed,step,policy,episodes,"
                       "eval_seed,value,in_tables,run\n");
     for (size_t i = 0; i < report->scores.items.count; i++) {
         const wk_seed_score *s = &report->scores.items.items[i];
-        if (strcmp(s->key.names[WK_FIELD_METRIC], WK_METRIC_OOD_TASKS) == 0) continue;
+        if (strcmp(s->key.names[WK_FIELD_METRIC], WK_METRIC_OOD_TASKS) == 0 ||
+            (tables_only && !s->final))
+            continue;
         for (int f = 0; f < WK_FIELDS; f++) {
             wk_csv_field(out, s->key.names[f]);
             wk_text_puts(out, ",");
