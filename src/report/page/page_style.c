@@ -46,6 +46,7 @@ const char wk_page_style[] =
     "caption span{display:block;position:sticky;left:0;width:fit-content;"
     "max-width:min(44rem,100vw - 2rem)}\n"
     "th,td{padding:.32rem .6rem;text-align:right;vertical-align:top;white-space:nowrap}\n"
+    "th.long,td.long{white-space:normal;overflow-wrap:anywhere;min-width:12rem;max-width:18rem}\n"
     "th{font-weight:600}tbody th{font-weight:500}\n"
     "th.l,td.l{text-align:left}th.c,td.c{text-align:center}\n"
     "thead th{vertical-align:bottom}thead tr:last-child th{border-bottom:1.5px solid var(--ink)}\n"
