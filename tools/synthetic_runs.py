@@ -52,6 +52,8 @@ def evaluation(rng, head, domain, skill, step):
             completions = [min(1.0, max(0.0, rng.gauss(level, 0.15))) for _ in range(episodes)]
             returns = [800 * c for c in completions]
             entry = {"case": case, "episodes": episodes, "return": spread(returns)}
+            entry["discounted_return"] = sum(returns) / episodes / 8
+            entry["promised_value"] = entry["discounted_return"] * (1 + 0.1 * number)
             if score == "completion":
                 entry["completion"] = spread(completions)
                 entry["completions"] = completions

@@ -52,6 +52,10 @@ bool wk_document_bool(wk_document *document);
 /// The value as a string kept in `arena`; "" after an error.
 const char *wk_document_string(wk_document *document, wk_arena *arena);
 
+/// The value as it stands in the file, `length` bytes that live as long as the document; NULL after
+/// an error.
+const char *wk_document_raw(wk_document *document, size_t *length);
+
 /// Makes the file wrong: "'PATH': message". The first such call counts.
 void wk_document_fail(wk_document *document, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -175,6 +175,12 @@ void wk_json_unsigned(wk_json *json, const char *key, uint64_t value)
     wk_text_printf(json->text, "%llu", (unsigned long long)value);
 }
 
+void wk_json_raw(wk_json *json, const char *key, const char *value, size_t length)
+{
+    json_item(json, key);
+    wk_text_append(json->text, value, length);
+}
+
 void wk_json_bool(wk_json *json, const char *key, bool value)
 {
     json_item(json, key);

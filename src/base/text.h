@@ -47,6 +47,8 @@ void wk_json_number(wk_json *json, const char *key, double value);
 void wk_json_integer(wk_json *json, const char *key, int64_t value);
 void wk_json_unsigned(wk_json *json, const char *key, uint64_t value);
 void wk_json_bool(wk_json *json, const char *key, bool value);
+/// A value that is JSON already, as written at this depth.
+void wk_json_raw(wk_json *json, const char *key, const char *value, size_t length);
 
 /// The entry of `names` most like `name` (edit distance, at most a third of its length off), or
 /// NULL.

@@ -4,7 +4,7 @@
 #include "base/table.h"
 #include "cli/cli.h"
 #include "cli/world.h"
-#include "log/heatmap.h"
+#include "report/maps.h"
 #include "run/saved_run.h"
 #include "waker/stats.h"
 #include <inttypes.h>
@@ -115,10 +115,10 @@ static void add_rows(wk_table *table, const wk_saved_run *run, const row *rows, 
 static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row *rows,
                        size_t count, const figures *f, int top, wk_text *out)
 {
-    wk_text_printf(out,
-                   "%s, %s, at step %" PRIu64 ": %" PRIu64 " episodes in %zu of %zu environments\n",
-                   run->directory, wk_curriculum_get_rule(run->curriculum)->name, run->at.steps,
-                   run->at.episodes, f->visited, count);
+    wk_text_printf(
+        out, "%s, %s, at agent step %" PRIu64 ": %" PRIu64 " episodes in %zu of %zu environments\n",
+        run->directory, wk_curriculum_get_rule(run->curriculum)->name, run->at.steps,
+        run->at.episodes, f->visited, count);
     if (f->known > 0)
         wk_text_printf(out,
                        "error estimate: mean %.4g, worst 10 %% %.4g, met by the next choice %.4g\n",
@@ -176,15 +176,6 @@ static void print_json(const wk_saved_run *run, const row *rows, size_t count, c
     wk_text_puts(out, "\n");
 }
 
-static wk_status write_picture(const wk_heatmap *map, const char *path, wk_error *err)
-{
-    wk_image image = {0};
-    wk_status status = wk_heatmap_draw(map, &image, err);
-    if (status == WK_OK) status = wk_png_write(path, &image, err);
-    wk_image_free(&image);
-    return status;
-}
-
 static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_error *err)
 {
     row *rows = NULL;
@@ -196,7 +187,7 @@ static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_er
     if (status == WK_OK) status = sum_up(rows, count, &f, err);
     if (status == WK_OK)
         status = wk_heatmap_create(run->world.domain, run->space, run->curriculum, &map, err);
-    if (status == WK_OK && v->out) status = write_picture(&map, v->out, err);
+    if (status == WK_OK && v->out) status = wk_maps_write(&map, v->out, err);
     if (status == WK_OK && v->json)
         print_json(run, rows, count, &f, &text);
     else if (status == WK_OK)

@@ -25,7 +25,8 @@ static const eval_values defaults = {.task = "all", .snapshot = "last", .cases =
 static const wk_arg args[] = {
     {"task", "TASK,...|all", "tasks to evaluate (all that have a policy)", WK_ARG_TEXT, AT(task), 0,
      0},
-    {"snapshot", "STEP|all|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
+    {"snapshot", "STEP|all|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot),
+     0, 0},
     {"policy", "adapted|alongside|finetuned|random",
      "which policies (adapted if there, else alongside)", WK_ARG_TEXT, AT(policy), 0, 0},
     {"cases", "dr|train|CASE,...|all",
@@ -272,18 +273,19 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
 
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
-    char path[WK_EVAL_PATH_MAX];
     wk_table table = {0};
     wk_table_begin(&table, "llrlrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
                    "CVaR 0.1", "min", "max", "diverged", "promised", "discounted");
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++)
             print_case(&table, r->origin.domain, &r->tasks[i], k);
-    wk_eval_result_path(r, j->directory, ".json", path);
-    wk_text_printf(out, "%s, %s, %s policies of step %" PRIu64 ", seed %" PRIu64 "\n", j->directory,
-                   r->origin.domain->name, r->origin.policy, r->origin.step, r->seed);
+    wk_text_printf(out,
+                   "%s, %s, %s policies of agent step %" PRIu64 " (control step %" PRIu64
+                   "), seed %" PRIu64 "\n",
+                   j->directory, r->origin.domain->name, r->origin.policy, r->origin.step,
+                   r->origin.step * (uint64_t)r->origin.domain->action_repeat, r->seed);
     wk_table_print(&table, 0, out);
-    wk_text_printf(out, "written to %s\n", path);
+    wk_text_printf(out, "written to %s/eval/%s.json\n", j->directory, r->name);
     wk_table_free(&table);
 }
 

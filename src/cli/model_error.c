@@ -4,7 +4,7 @@
 #include "base/table.h"
 #include "cli/cli.h"
 #include "env/domain.h"
-#include "log/heatmap.h"
+#include "report/maps.h"
 #include "run/saved_run.h"
 #include "train/evaluation.h"
 #include <inttypes.h>
@@ -15,22 +15,26 @@
 
 typedef struct error_values {
     const char *policy, *snapshot, *weights, *device, *out, *plugin;
-    int envs, steps;
+    int envs, steps, trajectories;
     uint64_t seed;
     bool map, json;
 } error_values;
 
-static const error_values defaults = {.policy = "random", .snapshot = "last", .envs = 200};
+static const error_values defaults = {
+    .policy = "random", .snapshot = "last", .envs = 200, .trajectories = 1};
 
 #define AT(field) offsetof(error_values, field)
 static const wk_arg args[] = {
     {"policy", "random|TASK,...|all", "random, tasks whose policies act, or all there are (random)",
      WK_ARG_TEXT, AT(policy), 0, 0},
-    {"snapshot", "STEP|all|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
+    {"snapshot", "STEP|all|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot),
+     0, 0},
     {"weights", "adapted|alongside", "whose task policies (adapted if there)", WK_ARG_TEXT,
      AT(weights), 0, 0},
-    {"envs", "N", "environments from the default distribution, one episode each (200)", WK_ARG_INT,
-     AT(envs), 1, 100000},
+    {"envs", "N", "environments from the default distribution (200)", WK_ARG_INT, AT(envs), 1,
+     100000},
+    {"trajectories", "N", "episodes in each environment (1; the paper has 200)", WK_ARG_INT,
+     AT(trajectories), 1, 100000},
     {"steps", "N", "of each episode at most (all)", WK_ARG_INT, AT(steps), 1, 1000},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"map", NULL, "print errors and estimates as maps over the environments' parameters",
@@ -105,7 +109,8 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
     *kind = want_adapted && (tasks || j->all) ? WK_WEIGHTS_ADAPTED : plain;
     if (!tasks || (want_adapted ? adapted : alongside)) return WK_OK;
     return wk_fail(err, WK_E_NOT_FOUND,
-                   "'%s' has no %s task policies at step %" PRIu64 "; make some with 'waker adapt "
+                   "'%s' has no %s task policies at agent step %" PRIu64
+                   "; make some with 'waker adapt "
                    "%s --snapshot %" PRIu64 "', or take --policy random",
                    j->run.directory, asked ? asked : "adapted or alongside", step, j->run.directory,
                    step);
@@ -119,6 +124,7 @@ static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_erro
                                     .random = task < 0,
                                     .task = task,
                                     .environments = j->v->envs,
+                                    .trajectories = j->v->trajectories,
                                     .steps = j->v->steps,
                                     .seed = j->v->seed,
                                     .threads = j->threads};
@@ -179,14 +185,14 @@ static wk_status add_map(job *j, const wk_model_error_result *r, const wk_model_
                                             {"error", WK_HEAT_IS_MEAN, error},
                                             {"estimate", WK_HEAT_IS_MEAN, estimate}};
     char title[180];
-    snprintf(title, sizeof title, "%.60s, step %" PRIu64 ", %s, ", j->run.directory, r->origin.step,
-             m->policy);
+    snprintf(title, sizeof title, "%.60s, agent step %" PRIu64 ", %s, ", j->run.directory,
+             r->origin.step, m->policy);
     wk_status status = wk_heatmap_add(&j->map, title, j->run.world.domain, j->space, layers, err);
     free(values);
     return status;
 }
 
-static wk_status keep_result(job *j, const wk_model_error_result *r, wk_error *err)
+static wk_status keep_result(job *j, wk_model_error_result *r, wk_error *err)
 {
     WK_TRY(wk_model_error_write(r, j->run.directory, err));
     if (j->v->json) wk_model_error_json(r, &j->json);
@@ -206,6 +212,7 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
     wk_model_error_result result = {
         .origin = wk_evaluation_origin(&j->run.config, j->run.world.domain, NULL, step, NULL),
         .environments = j->v->envs,
+        .trajectories = j->v->trajectories,
         .steps = j->v->steps,
         .seed = j->v->seed};
     wk_status status = wk_saved_run_load(&j->run, &which, err);
@@ -270,23 +277,14 @@ static void print_text(job *j)
     wk_heatmap_text(&j->map, &j->out);
 }
 
-static wk_status draw(const job *j, wk_error *err)
-{
-    wk_image image = {0};
-    wk_status status = wk_heatmap_draw(&j->map, &image, err);
-    if (status == WK_OK) status = wk_png_write(j->v->out, &image, err);
-    wk_image_free(&image);
-    return status;
-}
-
 static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
 {
-    wk_table_begin(&j->table, "llrlrrrrrr", "run", "curriculum", "step", "policy", "environments",
-                   "image error\nmean", "\nworst 10 %", "estimate\nmean",
+    wk_table_begin(&j->table, "llrlrrrrrr", "run", "curriculum", "agent step", "policy",
+                   "environments", "image error\nmean", "\nworst 10 %", "estimate\nmean",
                    "rank corr.\nenvironments", "\nparameters");
     if (j->v->json) wk_json_array(&j->json, NULL);
     WK_TRY(measure_runs(j, cli, err));
-    if (j->v->out) WK_TRY(draw(j, err));
+    if (j->v->out) WK_TRY(wk_maps_write(&j->map, j->v->out, err));
     if (j->v->json)
         wk_json_close(&j->json, ']');
     else
@@ -315,7 +313,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_model_error = {
     .name = "model-error",
     .summary = "Measure how well world models predict, and how well they know it",
-    .usage = "model-error RUN... [--policy TASK,...] [--snapshot STEP] [--envs N] [--map] [--json]",
+    .usage = "model-error RUN... [--policy TASK,...] [--snapshot STEP] [--envs N] [--trajectories "
+             "N] [--map]",
     .details = "Plays fresh episodes in environments from the default distribution, by random\n"
                "actions or by task policies, and predicts every picture one step ahead: the mean\n"
                "error, that of the worst tenth of the environments, and how well the model's own\n"

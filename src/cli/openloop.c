@@ -1,4 +1,5 @@
 // waker openloop: what a run's world model imagines after a few frames, next to what happens.
+#include "base/file.h"
 #include "cli/cli.h"
 #include "eval/evaluate.h"
 #include "eval/open_loop.h"
@@ -6,6 +7,7 @@
 #include "run/world.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SEQUENCES = 6, STRIP_COLUMNS = 12, STEPS_MIN = 2, DELAY = 10 };
@@ -21,9 +23,12 @@ static const openloop_values defaults = {
 
 #define AT(field) offsetof(openloop_values, field)
 static const wk_arg args[] = {
-    {"out", "FILE.gif", "where to write; a still goes next to it as FILE.png", WK_ARG_PATH, AT(out),
-     0, 0},
-    {"snapshot", "STEP|last", "weights of which step (last)", WK_ARG_TEXT, AT(snapshot), 0, 0},
+    {"out", "FILE.gif",
+     "where to write; a still goes next to it as FILE.png (RUN/eval, where 'waker report' finds "
+     "it)",
+     WK_ARG_PATH, AT(out), 0, 0},
+    {"snapshot", "STEP|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot), 0,
+     0},
     {"policy", "random|explore|TASK", "who acts (random)", WK_ARG_TEXT, AT(policy), 0, 0},
     {"case", "dr|train|CASE",
      "where: dr, train (a run with curriculum.theta) or an out-of-distribution case (train, else "
@@ -45,6 +50,8 @@ typedef struct show {
     int policy; // of the learner, for anything but random actions
     bool random;
     wk_open_loop *loop;
+    char params[160], thetas[SEQUENCES][64]; // what is written beside the pictures
+    char out[4096];
 } show;
 
 // Weights that have the policy: of a task those adapted to it, if there are any.
@@ -84,6 +91,24 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
     return WK_OK;
 }
 
+// Names of the parameters, and the values of every sequence.
+static void describe(show *s, const wk_eval_episode *episodes)
+{
+    const wk_domain *domain = s->run.world.domain;
+    wk_text names = {0};
+    for (int i = 0; i < SEQUENCES; i++) {
+        wk_text values = {0};
+        for (int p = 0; p < domain->n_params; p++) {
+            wk_text_printf(&values, "%s%g", p ? ", " : "", episodes[i].theta[p]);
+            if (i == 0) wk_text_printf(&names, "%s%s", p ? ", " : "", domain->params[p].name);
+        }
+        snprintf(s->thetas[i], sizeof s->thetas[i], "%s", wk_text_get(&values));
+        wk_text_free(&values);
+    }
+    snprintf(s->params, sizeof s->params, "%s", wk_text_get(&names));
+    wk_text_free(&names);
+}
+
 static wk_status play(show *s, int threads, wk_error *err)
 {
     const wk_domain *domain = s->run.world.domain;
@@ -113,28 +138,73 @@ static wk_status play(show *s, int threads, wk_error *err)
                              .threads = threads,
                              .watch = keep_frame,
                              .context = s};
-    return wk_evaluate(&config, episodes, err);
+    WK_TRY(wk_evaluate(&config, episodes, err));
+    describe(s, episodes);
+    return WK_OK;
+}
+
+static wk_status film(const show *s, const wk_open_loop_labels *labels, wk_gif **gif,
+                      wk_image *frame, wk_error *err)
+{
+    for (int t = 0; t < s->v.steps; t++) {
+        WK_TRY(wk_open_loop_frame(s->loop, t, labels, frame, err));
+        if (!*gif) WK_TRY(wk_gif_create(frame->width, frame->height, DELAY, gif, err));
+        WK_TRY(wk_gif_add(*gif, frame, err));
+    }
+    return WK_OK;
+}
+
+static wk_status write_clip(const show *s, const wk_open_loop_labels *labels, wk_error *err)
+{
+    wk_gif *gif = NULL;
+    wk_image frame = {0};
+    uint8_t *bytes = NULL;
+    size_t size;
+    wk_status status = film(s, labels, &gif, &frame, err);
+    if (status == WK_OK) status = wk_gif_finish(gif, &bytes, &size, err);
+    if (status == WK_OK) status = wk_file_write(s->out, bytes, size, err);
+    free(bytes);
+    wk_gif_destroy(gif);
+    wk_image_free(&frame);
+    return status;
 }
 
 // FILE.gif and next to it FILE.png.
 static wk_status write_pictures(show *s, wk_error *err)
 {
-    const wk_image *frames;
     wk_image strip = {0};
-    char path[4096];
-    int steps = s->v.steps, every = (steps + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
-    WK_TRY(wk_open_loop_clip(s->loop, &frames, err));
-    WK_TRY(wk_gif_write(s->v.out, frames, (size_t)steps, DELAY, err));
-    snprintf(path, sizeof path, "%.*s.png", (int)(strlen(s->v.out) - 4), s->v.out);
-    WK_TRY(wk_open_loop_strip(s->loop, every, &strip, err));
+    char path[sizeof s->out];
+    const char *thetas[SEQUENCES];
+    for (int i = 0; i < SEQUENCES; i++)
+        thetas[i] = s->thetas[i];
+    wk_open_loop_labels labels = {s->params, thetas};
+    int every = (s->v.steps + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
+    WK_TRY(write_clip(s, &labels, err));
+    snprintf(path, sizeof path, "%.*s.png", (int)(strlen(s->out) - 4), s->out);
+    WK_TRY(wk_open_loop_strip(s->loop, every, &labels, &strip, err));
     wk_status status = wk_png_write(path, &strip, err);
     wk_image_free(&strip);
     return status;
 }
 
+// Where the report finds them, unless the user says otherwise.
+static wk_status choose_out(show *s, const char *directory, wk_error *err)
+{
+    if (s->v.out) {
+        snprintf(s->out, sizeof s->out, "%s", s->v.out);
+        return WK_OK;
+    }
+    snprintf(s->out, sizeof s->out, "%s/eval", directory);
+    WK_TRY(wk_dir_create(s->out, err));
+    snprintf(s->out, sizeof s->out, "%.3900s/eval/openloop-%012" PRIu64 "-%.100s.gif", directory,
+             s->run.step, s->v.policy);
+    return WK_OK;
+}
+
 static wk_status make(show *s, const char *directory, int threads, wk_error *err)
 {
     WK_TRY(open_run(s, directory, threads, err));
+    WK_TRY(choose_out(s, directory, err));
     int whole = s->run.world.domain->episode_steps + 1;
     if (s->v.steps > whole) s->v.steps = whole;
     if (s->v.context >= s->v.steps)
@@ -152,15 +222,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     show s = {.v = *(const openloop_values *)values, .log = wk_cli_log(cli)};
     size_t length = s.v.out ? strlen(s.v.out) : 0;
-    if (length < 5 || strcmp(s.v.out + length - 4, ".gif") != 0)
-        return wk_fail(err, WK_E_INPUT, "where to? give --out FILE.gif");
+    if (s.v.out && (length < 5 || strcmp(s.v.out + length - 4, ".gif") != 0))
+        return wk_fail(err, WK_E_INPUT, "--out %s: it will be a clip, call it FILE.gif", s.v.out);
     wk_status status = make(&s, cli->words.items[0], cli->threads, err);
     wk_text text = {0};
     if (status == WK_OK && !cli->quiet)
         wk_text_printf(&text,
-                       "%d sequences of %d frames, of which the model of step %" PRIu64
+                       "%d sequences of %d frames, of which the model of agent step %" PRIu64
                        " sees %d: %s, and a still as .png\n",
-                       SEQUENCES, s.v.steps, s.run.weights.step, s.v.context, s.v.out);
+                       SEQUENCES, s.v.steps, s.run.weights.step, s.v.context, s.out);
     wk_open_loop_destroy(s.loop);
     wk_saved_run_close(&s.run);
     if (status == WK_OK) return wk_cli_print(&text, err);
@@ -170,11 +240,12 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_openloop = {
     .name = "openloop",
     .summary = "Show what a run's world model imagines after a few frames, next to the truth",
-    .usage = "openloop RUN --out FILE.gif [--snapshot STEP|last] [--policy random|explore|TASK]\n"
-             "openloop RUN --out FILE.gif [--case CASE] [--context N] [--steps N] [--seed N]",
-    .details = "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"
-               "Columns: the episodes; rows: truth, model, error (grey where they agree). The\n"
-               "still shows every few frames of them, numbers of seen frames in green.\n",
+    .usage = "openloop RUN [--out FILE.gif] [--snapshot STEP|last] [--policy random|explore|TASK]\n"
+             "openloop RUN [--out FILE.gif] [--case CASE] [--context N] [--steps N] [--seed N]",
+    .details =
+        "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"
+        "Columns: the episodes, with their parameters; rows: truth, model, error (grey where\n"
+        "they agree). The still shows every few frames, numbers of seen ones in green.\n",
     .examples = "openloop runs/a --policy explore --out imagined.gif",
     .args = args,
     .n_args = sizeof args / sizeof *args,

@@ -2,7 +2,8 @@
 // sheet of the whole domain.
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/contact_sheet.h"
+#include "cli/world.h"
+#include "report/contact_sheet.h"
 
 #include <errno.h>
 #include <math.h>
@@ -40,8 +41,8 @@ static const wk_arg args[] = {
     {"seed", "N", "seed of the episode and of the random actions (default 0)", WK_ARG_SEED,
      AT(seed), 0, 0},
     {"steps", "N",
-     "random steps: before a still or in each cell (default 0, the start of the episode), or in a "
-     "clip (default 100)",
+     "random agent steps: before a still (default 0, the start of the episode), in each cell of a "
+     "sheet (default 20) or in a clip (default 100)",
      WK_ARG_INT, AT(steps), 0, 1000000},
     {"size", "PIXELS", "side of the picture (default 480), or of a cell of a sheet (default 128)",
      WK_ARG_INT, AT(size), 8, 4096},
@@ -177,7 +178,7 @@ static wk_status render_episode(const wk_cli *cli, const wk_world *world, const 
     char what[512];
     WK_TRY(wk_world_theta(world, v->params, v->case_name, theta, err));
     wk_random_episode episode;
-    WK_TRY(wk_random_episode_create(world, &episode, err));
+    WK_TRY(wk_random_episode_create(world->domain, world->options, &episode, err));
     wk_status status = wk_random_episode_reset(&episode, theta, v->seed, err);
     if (status == WK_OK)
         status = clip ? render_clip(&episode, v, size, steps, what, sizeof what, err)
@@ -191,8 +192,9 @@ static wk_status render_contact_sheet(const wk_cli *cli, const wk_world *world,
 {
     wk_image image;
     int cells, cell = v->size != UNSET ? v->size : CELL_SIZE;
-    int steps = v->steps != UNSET ? v->steps : 0;
-    WK_TRY(wk_contact_sheet_draw(world, v->seed, steps, cell, &image, &cells, err));
+    int steps = v->steps != UNSET ? v->steps : WK_SHEET_STEPS;
+    WK_TRY(wk_contact_sheet_draw(world->domain, world->options, v->seed, steps, cell, &image,
+                                 &cells, err));
     wk_status status = as_io(wk_png_write(v->out, &image, err));
     char what[512];
     snprintf(what, sizeof what, "%d worlds after %d random steps, %d x %d, written to %s", cells,

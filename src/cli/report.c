@@ -8,6 +8,7 @@
 
 typedef struct report_values {
     const char *out, *policy;
+    wk_arg_texts by;
     uint64_t seed;
     int reps;
     double step;
@@ -22,7 +23,9 @@ static const wk_arg args[] = {
      0, 0},
     {"policy", "adapted|alongside|finetuned|random", "policies to report (adapted, else alongside)",
      WK_ARG_TEXT, offsetof(report_values, policy), 0, 0},
-    {"step", "N", "step of the world models in the tables (the last one of each run)",
+    {"by", "KEY", "setting whose value is part of every column's name; may be repeated",
+     WK_ARG_TEXTS, offsetof(report_values, by), 0, 0},
+    {"step", "N", "agent step of the world models in the tables (the last one of each run)",
      WK_ARG_NUMBER, offsetof(report_values, step), 0, 1e15},
     {"seed", "N", "of the bootstrap (0)", WK_ARG_SEED, offsetof(report_values, seed), 0, 0},
     {"reps", "N", "resamples of the bootstrap (2000)", WK_ARG_INT, offsetof(report_values, reps), 2,
@@ -43,6 +46,7 @@ static wk_status check(const report_values *v, wk_error *err)
 static wk_status show(wk_cli *cli, const report_values *v, const wk_report *report, wk_error *err)
 {
     wk_text text = {0};
+    const wk_log log = {wk_log_to_stream, stderr, WK_LOG_WARN};
     if (v->json)
         wk_report_json(report, &text);
     else
@@ -52,13 +56,13 @@ static wk_status show(wk_cli *cli, const report_values *v, const wk_report *repo
                        text.length ? "\n" : "", report->runs.items.count,
                        report->gallery.items.count, v->out);
     for (size_t i = 0; i < report->runs.problems.count; i++)
-        fprintf(stderr, "waker: warning: left out: %s\n", report->runs.problems.items[i]);
+        wk_log_line(&log, WK_LOG_WARN, "left out: %s", report->runs.problems.items[i]);
     for (size_t i = 0; i < report->runs.items.count; i++) {
         char repairs[WK_REPAIRS_TEXT_MAX];
         const char *directory = report->runs.items.items[i]->directory;
         wk_cli_warn_older(cli, directory);
         if (wk_run_repairs_text(directory, repairs, NULL) == WK_OK && *repairs)
-            fprintf(stderr, "waker: warning: %s: %s\n", directory, repairs);
+            wk_log_line(&log, WK_LOG_WARN, "%s: %s", directory, repairs);
     }
     cli->findings = report->runs.problems.count > 0;
     return wk_cli_print(&text, err);
@@ -71,11 +75,13 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_pool *pool;
     WK_TRY(wk_pool_create(cli->threads, &pool, err));
     wk_report_config config = {
-        .paths = cli->words.items,
-        .n_paths = (size_t)cli->words.count,
+        .runs = {.paths = cli->words.items,
+                 .n_paths = (size_t)cli->words.count,
+                 .by = v->by.items,
+                 .n_by = (size_t)v->by.count,
+                 .pool = pool},
         .scores = {.policy = v->policy, .step = (int64_t)v->step},
         .bootstrap = wk_bootstrap_config_default(),
-        .pool = pool,
     };
     config.bootstrap.reps = v->reps;
     config.bootstrap.seed = v->seed;
@@ -91,14 +97,20 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_report = {
     .name = "report",
     .summary = "Compare many runs: tables, statistics and figures on one page",
-    .usage = "report RUN... --out DIR [--policy NAME] [--step N] [--seed N] [--reps N] [--json]",
+    .usage = "report [LABEL=]RUN... --out DIR [--by KEY] [--policy NAME] [--step N] [--json]",
     .details =
         "Takes runs, and directories that have runs in them or below. Reads what 'waker eval' and\n"
         "'waker model-error' left in them and writes DIR/index.html, which needs nothing else,\n"
         "DIR/tables (txt, md, csv, tex) and DIR/figures (svg, png). A grid need not be complete:\n"
         "what is missing is said. Files that cannot be used are left out and named; the exit code\n"
-        "is 3 then.\n",
-    .examples = "report runs --out report\nreport runs/dr-* runs/waker-m-* --out report --json",
+        "is 3 then. Runs are seeds of one method when all their settings agree; others get "
+        "columns\n"
+        "of their own, named by what differs, by --by KEY, or by the LABEL given to them. Runs "
+        "with\n"
+        "one label are seeds of it.\n",
+    .examples = "report runs --out report\nreport runs/dr-* runs/waker-m-* --out report --json\n"
+                "report runs --out report --by curriculum.temperature\n"
+                "report wide=runs/units-800 narrow=runs/units-400 --out report",
     .args = args,
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(report_values),

@@ -1,5 +1,7 @@
 #include "cli/world.h"
 
+#include "env/domain.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,17 +100,6 @@ static wk_status parse_case(const wk_domain *domain, const char *text, double *t
     size_t n = (size_t)domain->n_params;
     memcpy(theta, found->params + (size_t)index * n, n * sizeof *theta);
     return WK_OK;
-}
-
-double wk_theta_distance(const wk_domain *domain, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int i = 0; i < domain->n_params; i++) {
-        const wk_param *p = &domain->params[i];
-        double apart = p->max > p->min ? (a[i] - b[i]) / (p->max - p->min) : 0;
-        sum += apart * apart;
-    }
-    return sum;
 }
 
 static wk_status middle_theta(const wk_domain *domain, double *theta, wk_error *err)

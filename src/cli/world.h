@@ -25,9 +25,6 @@ void wk_world_close(wk_world *world);
 wk_status wk_world_theta(const wk_world *world, const char *params, const char *case_name,
                          double *theta, wk_error *err);
 
-/// How far two θ lie apart: the sum of squared differences, each in units of its training range.
-double wk_theta_distance(const wk_domain *domain, const double *a, const double *b);
-
 /// Appends "amplitude=0.5, length=1".
 void wk_theta_text(const wk_domain *domain, const double *theta, wk_text *out);
 

@@ -1,5 +1,6 @@
 // The six rules of the paper and one for environments that are given, each a pure function from
 // what is known to a distribution over θ.
+#include "curriculum/rules.h"
 #include "base/text.h"
 #include "waker/curriculum.h"
 
@@ -51,6 +52,12 @@ static double reduction_scale(const wk_curriculum_view *view, int group)
     return known ? sum / (double)known : 0;
 }
 
+double wk_rule_temperature(const char *rule, double configured)
+{
+    if (configured > 0) return configured;
+    return strcmp(rule, "waker-m") == 0 ? 1 : strcmp(rule, "waker-r") == 0 ? 0.5 : 0;
+}
+
 // Boltzmann over the known θ: probability ∝ weight · exp(score / η). `scores` become probabilities.
 static bool boltzmann(const wk_curriculum_view *view, const double *values, double temperature,
                       double *scores)
@@ -87,7 +94,7 @@ static bool waker_m(const wk_curriculum_view *view, const wk_curriculum_config *
         for (size_t i = 0; i < view->count; i++)
             if (view->group[i] == g) probability[i] = (view->error[i] - mean) / (deviation + 1e-6);
     }
-    return boltzmann(view, view->error, config->temperature > 0 ? config->temperature : 1.0,
+    return boltzmann(view, view->error, wk_rule_temperature("waker-m", config->temperature),
                      probability);
 }
 
@@ -100,7 +107,7 @@ static bool waker_r(const wk_curriculum_view *view, const wk_curriculum_config *
         for (size_t i = 0; i < view->count; i++)
             if (view->group[i] == g) probability[i] = scale > 0 ? view->reduction[i] / scale : 0;
     }
-    return boltzmann(view, view->reduction, config->temperature > 0 ? config->temperature : 0.5,
+    return boltzmann(view, view->reduction, wk_rule_temperature("waker-r", config->temperature),
                      probability);
 }
 

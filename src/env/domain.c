@@ -131,3 +131,13 @@ wk_status wk_domain_check_params(const wk_domain *domain, const double *theta, s
     wk_error reported = {0};
     return wk_domain_result(domain, "check", domain->check(theta, &reported), &reported, err);
 }
+double wk_theta_distance(const wk_domain *domain, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < domain->n_params; i++) {
+        const wk_param *p = &domain->params[i];
+        double apart = p->max > p->min ? (a[i] - b[i]) / (p->max - p->min) : 0;
+        sum += apart * apart;
+    }
+    return sum;
+}

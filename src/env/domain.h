@@ -19,6 +19,9 @@ wk_status wk_domain_check_options(const wk_domain *domain, const int *options, w
 /// With `own_grid` the params need no step.
 wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err);
 
+/// How far two θ lie apart: the sum of squared differences, each in units of its training range.
+double wk_theta_distance(const wk_domain *domain, const double *a, const double *b);
+
 /// wk_space_create_list with the probabilities of the θ, [count].
 wk_status wk_space_create_weighted(const wk_domain *domain, const double *thetas,
                                    const double *probabilities, size_t count, wk_space **out,

@@ -100,6 +100,12 @@ static void idle_finished(group *g)
         if (!g->active[i]) wk_vec_plan_idle(g->vec, i);
 }
 
+// The number that an episode's randomness comes from.
+static uint64_t episode_key(const wk_eval_config *c, int number)
+{
+    return (uint64_t)c->trajectory << 32 | (uint64_t)number;
+}
+
 static wk_status begin_episode(player *p, group *g, int i, wk_error *err)
 {
     const wk_eval_config *c = p->config;
@@ -110,10 +116,10 @@ static wk_status begin_episode(player *p, group *g, int i, wk_error *err)
     g->weight[i] = 1;
     g->judged[i] = 0;
     wk_eval_theta(c->domain, p->space, c->task, &c->cases[w->set], w->key, number, theta);
-    g->random[i] = wk_rng_stream(w->key, "evaluation actions", (uint64_t)number);
+    g->random[i] = wk_rng_stream(w->key, "evaluation actions", episode_key(c, number));
     g->active[i] = true;
     return wk_vec_plan_reset(g->vec, i, theta, (size_t)c->domain->n_params, w->key,
-                             (uint64_t)number, err);
+                             episode_key(c, number), err);
 }
 
 // Sends the environments of the next wave, if there is one, to their starts.
@@ -292,8 +298,8 @@ static wk_status show(const wk_eval_config *c, wk_env *env, view *v, wk_eval_row
     size_t width = (size_t)c->domain->action_size;
     wk_frame frame = {v->image, v->rewards, v->completion, &v->flags};
     WK_TRY(wk_env_reset(env, row->theta, (size_t)c->domain->n_params,
-                        case_key(c->seed, c->cases[row->set].name), (uint64_t)row->episode, &frame,
-                        err));
+                        case_key(c->seed, c->cases[row->set].name), episode_key(c, row->episode),
+                        &frame, err));
     row->action = still;
     for (;; row->step++) {
         row->flags = (uint8_t)(v->flags | (row->step == steps ? WK_IS_LAST : 0));

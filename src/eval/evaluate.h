@@ -43,6 +43,7 @@ typedef struct wk_eval_config {
     int n_cases;
     int steps; // at most, of each episode; 0: to its end
     uint64_t seed;
+    int trajectory;       // another number: the same θ, everything else random anew
     int threads;          // of the environments; 0: one per core
     wk_eval_watch *watch; // NULL: none
     void *context;

@@ -107,8 +107,9 @@ static wk_status measure(probe *p, wk_model_error *out, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_error *out,
-                                 wk_error *err)
+// One episode in every environment.
+static wk_status measure_trajectory(const wk_model_error_config *config, int trajectory,
+                                    wk_model_error *out, wk_error *err)
 {
     probe p = {.config = config, .set = {.name = WK_EVAL_DR, .episodes = config->environments}};
     p.play = (wk_eval_config){.domain = config->domain,
@@ -121,6 +122,7 @@ wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_e
                               .n_cases = 1,
                               .steps = config->steps,
                               .seed = config->seed,
+                              .trajectory = trajectory,
                               .threads = config->threads};
     p.rows = wk_eval_steps(&p.play) + 1;
     p.together = FRAMES_TOGETHER / p.rows;
@@ -136,6 +138,54 @@ wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_e
     free(p.actions);
     free(p.error);
     free(p.disagreement);
+    return status;
+}
+
+// Adds an episode to the sums of its environment.
+static void add_episode(const wk_model_error *episode, wk_model_error *sum, int *count)
+{
+    if (episode->steps == 0) return;
+    sum->error = *count ? sum->error + episode->error : episode->error;
+    sum->estimate = *count ? sum->estimate + episode->estimate : episode->estimate;
+    sum->steps += episode->steps;
+    ++*count;
+}
+
+static wk_status measure_all(const wk_model_error_config *config, wk_model_error *episodes,
+                             int *counts, wk_model_error *out, wk_error *err)
+{
+    int n = config->environments;
+    for (int t = 0; t < config->trajectories; t++) {
+        WK_TRY(measure_trajectory(config, t, episodes, err));
+        for (int i = 0; i < n; i++) {
+            if (t == 0) {
+                out[i] = episodes[i];
+                counts[i] = episodes[i].steps > 0;
+            } else {
+                add_episode(&episodes[i], &out[i], &counts[i]);
+            }
+        }
+    }
+    for (int i = 0; i < n; i++)
+        if (counts[i] > 1) {
+            out[i].error /= counts[i];
+            out[i].estimate /= counts[i];
+        }
+    return WK_OK;
+}
+
+wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_error *out,
+                                 wk_error *err)
+{
+    if (config->trajectories <= 1) return measure_trajectory(config, 0, out, err);
+    size_t count = (size_t)config->environments;
+    wk_model_error *episodes = calloc(count, sizeof *episodes);
+    int *counts = calloc(count, sizeof *counts);
+    wk_status status = episodes && counts
+                           ? measure_all(config, episodes, counts, out, err)
+                           : wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", count);
+    free(episodes);
+    free(counts);
     return status;
 }
 

@@ -16,7 +16,8 @@ typedef struct wk_model_error_config {
     wk_learner *learner; // whose world model it is
     bool random;         // uniformly random actions; else those of
     int task, policy;    // the learner's policy for a task of the domain
-    int environments;    // from the default distribution, one episode each
+    int environments;    // from the default distribution
+    int trajectories;    // episodes in each of them; 0: 1
     int steps;           // of an episode at most; 0: to its end
     uint64_t seed;
     int threads; // of the environments; 0: one per core
@@ -25,8 +26,9 @@ typedef struct wk_model_error_config {
 /// One environment.
 typedef struct wk_model_error {
     double theta[WK_PARAMS_MAX];
-    double error;    // mean squared error of the pixels (0 to 1), mean over the episode
-    double estimate; // disagreement of the ensemble, mean over the same steps
+    double
+        error; // mean squared error of the pixels (0 to 1), mean over each episode, then over them
+    double estimate; // disagreement of the ensemble, in the same way
     int steps;       // images predicted; 0: the simulation broke down at once, there are no values
 } wk_model_error;
 
@@ -56,14 +58,15 @@ typedef struct wk_model_error_measured {
     wk_model_error_summary summary;
 } wk_model_error_measured;
 
-/// All that was measured of a model at one step. Zero-initialise, set the first four, free at the
+/// All that was measured of a model at one step. Zero-initialise, set the first five, free at the
 /// end. The origin's policy is not used.
 typedef struct wk_model_error_result {
     wk_eval_origin origin;
-    int environments, steps;
+    int environments, trajectories, steps;
     uint64_t seed;
     wk_model_error_measured *measures;
     int n_measures;
+    char name[WK_RESULT_NAME_MAX]; // of its file in the folder, without ending, once written
 } wk_model_error_result;
 
 /// Measures under one more policy and adds it.
@@ -74,7 +77,8 @@ void wk_model_error_free(wk_model_error_result *result);
 /// Adds the document to a list or prints it alone.
 void wk_model_error_json(const wk_model_error_result *result, wk_json *json);
 
-/// Writes `run`/eval/model-error-STEP.json, atomically.
-wk_status wk_model_error_write(const wk_model_error_result *result, const char *run, wk_error *err);
+/// Writes `run`/eval/model-error-STEP.json, atomically, together with what an earlier file of the
+/// same protocol has of other policies; sets `name`.
+wk_status wk_model_error_write(wk_model_error_result *result, const char *run, wk_error *err);
 
 #endif

@@ -141,21 +141,74 @@ wk_status wk_open_loop_clip(wk_open_loop *l, const wk_image **frames, wk_error *
     return WK_OK;
 }
 
-wk_status wk_open_loop_strip(const wk_open_loop *l, int every, wk_image *out, wk_error *err)
+enum { MARGIN = 4, LINE = 12, INK = 0x404040, SEEN = 0x107010, FAINT = 0x707070 };
+
+static const char *const row_names[PARTS] = {"truth", "model", "error"};
+
+// Room for the names of the rows.
+static int names_width(void)
 {
-    enum { BETWEEN = 6, MARGIN = 4, INK = 0x404040, SEEN = 0x107010 };
-    int columns = (l->steps + every - 1) / every, head = wk_image_text_height(1) + 2 * MARGIN;
-    int block = PARTS * (SIDE + GAP) - GAP + BETWEEN;
-    WK_TRY(wk_image_create(columns * (SIDE + GAP) - GAP, head + l->count * block - BETWEEN, WHITE,
-                           out, err));
+    int widest = 0;
+    for (int r = 0; r < PARTS; r++) {
+        int width = wk_image_text_width(1, row_names[r]);
+        widest = width > widest ? width : widest;
+    }
+    return widest + 2 * MARGIN;
+}
+
+static void draw_names(wk_image *out, int y, int side)
+{
+    for (int r = 0; r < PARTS; r++)
+        wk_image_text(out, MARGIN, y + r * (side + GAP) + (side - LINE) / 2, 1, INK, row_names[r]);
+}
+
+wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop_labels *labels,
+                             wk_image *out, wk_error *err)
+{
+    enum { SCALE = 2, LARGE = SCALE * SIDE };
+    int left = names_width(), top = 2 * LINE + MARGIN, width = left + l->count * (LARGE + GAP);
+    bool seen = step < l->context;
+    char title[256];
+    if (!out->rgb) WK_TRY(wk_image_create(width, top + PARTS * (LARGE + GAP), WHITE, out, err));
+    wk_image_fill(out, 0, 0, out->width, out->height, WHITE);
+    snprintf(title, sizeof title, "frame %d, %s; above each: %s", step, seen ? "seen" : "imagined",
+             labels->params);
+    wk_image_text(out, MARGIN, MARGIN, 1, seen ? SEEN : INK, title);
+    draw_names(out, top, LARGE);
+    for (int b = 0; b < l->count; b++) {
+        uint8_t pictures[PARTS][WK_IMAGE_BYTES];
+        int x = left + b * (LARGE + GAP);
+        wk_image_text(out, x, LINE + MARGIN, 1, FAINT, labels->thetas[b]);
+        wk_open_loop_show(l, step, b, pictures);
+        for (int r = 0; r < PARTS; r++)
+            wk_image_paste(out, &(wk_image){SIDE, SIDE, pictures[r]}, x, top + r * (LARGE + GAP),
+                           SCALE);
+    }
+    return WK_OK;
+}
+
+wk_status wk_open_loop_strip(const wk_open_loop *l, int every, const wk_open_loop_labels *labels,
+                             wk_image *out, wk_error *err)
+{
+    int columns = (l->steps + every - 1) / every, left = names_width(), head = LINE + 2 * MARGIN;
+    int block = LINE + MARGIN + PARTS * (SIDE + GAP) + MARGIN;
+    WK_TRY(
+        wk_image_create(left + columns * (SIDE + GAP), head + l->count * block, WHITE, out, err));
+    wk_image_text(out, MARGIN, MARGIN, 1, INK, "frame");
     for (int i = 0; i < columns; i++) {
         char number[16];
-        int t = i * every;
-        snprintf(number, sizeof number, "%d", t);
-        wk_image_text(out, i * (SIDE + GAP) + MARGIN, MARGIN, 1, t < l->context ? SEEN : INK,
-                      number);
-        for (int b = 0; b < l->count; b++)
-            draw_column(l, t, b, out, i * (SIDE + GAP), head + b * block);
+        snprintf(number, sizeof number, "%d", i * every);
+        wk_image_text(out, left + i * (SIDE + GAP) + MARGIN, MARGIN, 1,
+                      i * every < l->context ? SEEN : INK, number);
+    }
+    for (int b = 0; b < l->count; b++) {
+        char title[256];
+        int y = head + b * block;
+        snprintf(title, sizeof title, "%s = %s", labels->params, labels->thetas[b]);
+        wk_image_text(out, left, y, 1, FAINT, title);
+        draw_names(out, y + LINE + MARGIN, SIDE);
+        for (int i = 0; i < columns; i++)
+            draw_column(l, i * every, b, out, left + i * (SIDE + GAP), y + LINE + MARGIN);
     }
     return WK_OK;
 }

@@ -42,8 +42,20 @@ void wk_open_loop_show(const wk_open_loop *loop, int step, int sequence,
 /// the sequences side by side; rows truth, model, error.
 wk_status wk_open_loop_clip(wk_open_loop *loop, const wk_image **frames, wk_error *err);
 
-/// A still for documents: every `every`-th frame of the sequences, one below the other; the numbers
-/// of the frames above, those that were seen in green.
-wk_status wk_open_loop_strip(const wk_open_loop *loop, int every, wk_image *out, wk_error *err);
+/// What is written beside the pictures.
+typedef struct wk_open_loop_labels {
+    const char *params;        // names of the parameters: "amplitude, length"
+    const char *const *thetas; // [count]: values of each sequence, "0.5, 1"
+} wk_open_loop_labels;
+
+/// Frame `step` of a clip with its number, the names of the rows, and θ above every sequence. `out`
+/// is made by the first call; free it.
+wk_status wk_open_loop_frame(const wk_open_loop *loop, int step, const wk_open_loop_labels *labels,
+                             wk_image *out, wk_error *err);
+
+/// A still for documents: every `every`-th frame of the sequences, one below the other, with θ
+/// above each; the numbers of the frames on top, those that were seen in green.
+wk_status wk_open_loop_strip(const wk_open_loop *loop, int every, const wk_open_loop_labels *labels,
+                             wk_image *out, wk_error *err);
 
 #endif

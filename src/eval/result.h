@@ -4,6 +4,7 @@
 //   RUN/eval/POLICY-%012u.json   scores, with the numbers of every episode
 //   RUN/eval/POLICY-%012u.csv    one line for every episode
 //
+// POLICY-%012u-envsN-seedS where that name has results of another protocol (eval/result_merge.h).
 // The same evaluation gives the same bytes.
 #ifndef WK_EVAL_RESULT_H
 #define WK_EVAL_RESULT_H
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "eval/evaluate.h"
+#include "eval/result_merge.h"
 
 enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2, WK_EVAL_PATH_MAX = 4096 };
 
@@ -67,6 +69,7 @@ typedef struct wk_eval_result {
     uint64_t seed;
     wk_task_result *tasks;
     int n_tasks;
+    char name[WK_RESULT_NAME_MAX]; // of its files in the folder, without ending, once written
 } wk_eval_result;
 
 /// With what the tasks are played.
@@ -97,17 +100,19 @@ const char *wk_eval_score_name(const wk_domain *domain, int task);
 
 /// Adds the document to a list or prints it alone.
 void wk_eval_result_json(const wk_eval_result *result, wk_json *json);
+
 void wk_eval_result_csv(const wk_eval_result *result, wk_text *out);
 
-/// Path of a file of these results: `run`/eval/POLICY-STEP`ending`.
+/// Path of a picture of these results: `run`/eval/POLICY-STEP`ending`.
 void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
                          char out[WK_EVAL_PATH_MAX]);
 
 /// Makes the folder of the files.
 wk_status wk_eval_result_folder(const char *run, wk_error *err);
 
-/// Writes both files under `run`/eval, each atomically.
-wk_status wk_eval_result_write(const wk_eval_result *result, const char *run, wk_error *err);
-wk_status wk_eval_result_write_in(const wk_eval_result *result, const wk_dir *run, wk_error *err);
+/// Writes both files under `run`/eval, each atomically, together with what earlier files of the
+/// same protocol have of other tasks and cases; sets `name`.
+wk_status wk_eval_result_write(wk_eval_result *result, const char *run, wk_error *err);
+wk_status wk_eval_result_write_in(wk_eval_result *result, const wk_dir *run, wk_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void json_score(wk_json *json, const char *key, const wk_score *s)
@@ -63,21 +64,6 @@ static void json_case(wk_json *json, const wk_task *task, const wk_case_result *
     wk_json_close(json, '}');
 }
 
-static void json_task(wk_json *json, const wk_domain *domain, const wk_task_result *t)
-{
-    const wk_task *task = &domain->tasks[t->task];
-    const wk_domain *part = wk_eval_part(domain, t->task);
-    wk_json_object(json, NULL);
-    wk_json_string(json, "task", task->name);
-    if (part) wk_json_string(json, "part", part->name);
-    wk_json_string(json, "score", wk_eval_score_name(domain, t->task));
-    wk_json_array(json, "cases");
-    for (int i = 0; i < t->n_cases; i++)
-        json_case(json, task, &t->cases[i]);
-    wk_json_close(json, ']');
-    wk_json_close(json, '}');
-}
-
 void wk_eval_origin_json(const wk_eval_origin *origin, const char *format, wk_json *json)
 {
     wk_json_string(json, "format", format);
@@ -88,19 +74,113 @@ void wk_eval_origin_json(const wk_eval_origin *origin, const char *format, wk_js
     wk_json_unsigned(json, "step", origin->step);
 }
 
-void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
+// One case of one task: measured now, or carried over from an earlier file.
+typedef struct part {
+    int task; // of the domain
+    const char *name;
+    const wk_case_result *fresh;    // or
+    const wk_earlier_part *carried; // kept as it was
+} part;
+
+typedef WK_ARRAY(part) part_list;
+
+// Place of a case among those of the domain, the distributions of training first.
+static int place_of(const wk_domain *domain, const char *name)
 {
-    const wk_eval_origin *o = &r->origin;
+    if (strcmp(name, WK_EVAL_DR) == 0) return 0;
+    if (strcmp(name, WK_EVAL_TRAIN) == 0) return 1;
+    int i = 0;
+    while (i < domain->n_cases && strcmp(domain->cases[i].name, name) != 0)
+        i++;
+    return i + 2;
+}
+
+static int compare_parts(const void *a, const void *b, void *domain)
+{
+    const part *x = a, *y = b;
+    int order = (x->task > y->task) - (x->task < y->task);
+    return order ? order : place_of(domain, x->name) - place_of(domain, y->name);
+}
+
+static bool has_part(const part_list *list, int task, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].task == task && strcmp(list->items[i].name, name) == 0) return true;
+    return false;
+}
+
+// Everything that belongs into the files, in an order that does not depend on who asked for what
+// first. `earlier` may be NULL.
+static wk_status list_parts(const wk_eval_result *r, const wk_earlier *earlier, part_list *out,
+                            wk_error *err)
+{
+    const wk_domain *domain = r->origin.domain;
+    bool all = true;
+    for (int i = 0; i < r->n_tasks; i++)
+        for (int k = 0; k < r->tasks[i].n_cases; k++) {
+            const wk_case_result *c = &r->tasks[i].cases[k];
+            all &= wk_array_push(out, (part){r->tasks[i].task, c->set.name, c, NULL});
+        }
+    for (size_t i = 0; earlier && i < earlier->parts.count; i++) {
+        const wk_earlier_part *old = &earlier->parts.items[i];
+        int task;
+        if (wk_domain_task(domain, old->of, &task, NULL) == WK_OK &&
+            !has_part(out, task, old->name))
+            all &= wk_array_push(out, (part){task, old->name, NULL, old});
+    }
+    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for the results of a task");
+    if (out->count)
+        qsort_r(out->items, out->count, sizeof *out->items, compare_parts, (void *)domain);
+    return WK_OK;
+}
+
+static void json_task(wk_json *json, const wk_domain *domain, const part *parts, size_t count)
+{
+    const wk_task *task = &domain->tasks[parts->task];
+    const wk_domain *within = wk_eval_part(domain, parts->task);
     wk_json_object(json, NULL);
-    wk_eval_origin_json(o, "waker-eval-1", json);
-    wk_json_string(json, "policy", o->policy);
+    wk_json_string(json, "task", task->name);
+    if (within) wk_json_string(json, "part", within->name);
+    wk_json_string(json, "score", wk_eval_score_name(domain, parts->task));
+    wk_json_array(json, "cases");
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].fresh)
+            json_case(json, task, parts[i].fresh);
+        else
+            wk_json_raw(json, NULL, parts[i].carried->json, parts[i].carried->length);
+    wk_json_close(json, ']');
+    wk_json_close(json, '}');
+}
+
+static void json_head(const wk_eval_result *r, wk_json *json)
+{
+    wk_json_object(json, NULL);
+    wk_eval_origin_json(&r->origin, "waker-eval-1", json);
+    wk_json_string(json, "policy", r->origin.policy);
     wk_json_integer(json, "envs", r->envs);
     wk_json_unsigned(json, "eval_seed", r->seed);
     wk_json_array(json, "tasks");
-    for (int i = 0; i < r->n_tasks; i++)
-        json_task(json, o->domain, &r->tasks[i]);
+}
+
+static void json_document(const wk_eval_result *r, const part_list *parts, wk_json *json)
+{
+    json_head(r, json);
+    for (size_t first = 0, end; first < parts->count; first = end) {
+        end = first + 1;
+        while (end < parts->count && parts->items[end].task == parts->items[first].task)
+            end++;
+        json_task(json, r->origin.domain, &parts->items[first], end - first);
+    }
     wk_json_close(json, ']');
     wk_json_close(json, '}');
+}
+
+void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
+{
+    part_list parts = {0};
+    json->text->failed |= list_parts(r, NULL, &parts, NULL) != WK_OK;
+    json_document(r, &parts, json);
+    wk_array_free(&parts);
 }
 
 // A number, nothing for NaN, and what follows.
@@ -130,17 +210,55 @@ static void csv_case(const wk_domain *domain, int task, const wk_case_result *c,
     }
 }
 
-void wk_eval_result_csv(const wk_eval_result *r, wk_text *out)
+static void csv_head(const wk_domain *domain, wk_text *out)
 {
-    const wk_domain *domain = r->origin.domain;
     wk_text_puts(out, "task,case,episode,");
     for (int p = 0; p < domain->n_params; p++)
         wk_text_printf(out, "%s,", domain->params[p].name);
     wk_text_puts(
         out, "steps,return,completion,diverged,promised_value,discounted_return,reward_error\n");
-    for (int i = 0; i < r->n_tasks; i++)
-        for (int k = 0; k < r->tasks[i].n_cases; k++)
-            csv_case(domain, r->tasks[i].task, &r->tasks[i].cases[k], out);
+}
+
+static void csv_document(const wk_eval_result *r, const part_list *parts, const wk_earlier *earlier,
+                         wk_text *out)
+{
+    const wk_domain *domain = r->origin.domain;
+    csv_head(domain, out);
+    for (size_t i = 0; i < parts->count; i++) {
+        const part *p = &parts->items[i];
+        if (p->fresh)
+            csv_case(domain, p->task, p->fresh, out);
+        else
+            wk_earlier_lines(earlier, p->carried->of, p->name, out);
+    }
+}
+
+void wk_eval_result_csv(const wk_eval_result *r, wk_text *out)
+{
+    part_list parts = {0};
+    out->failed |= list_parts(r, NULL, &parts, NULL) != WK_OK;
+    csv_document(r, &parts, &(wk_earlier){0}, out);
+    wk_array_free(&parts);
+}
+
+// The cases of every task.
+static void take_parts(wk_document *d, wk_earlier *out)
+{
+    if (!wk_document_array(d)) return;
+    while (wk_document_item(d)) {
+        const char *task = NULL;
+        if (!wk_document_object(d)) return;
+        while (wk_document_member(d)) {
+            if (wk_document_is(d, "task")) task = wk_document_string(d, &out->arena);
+            if (!wk_document_is(d, "cases") || !wk_document_array(d)) continue;
+            while (wk_document_item(d)) {
+                size_t length;
+                const char *json = wk_document_raw(d, &length);
+                const char *name = json ? wk_raw_member(json, length, "case", &out->arena) : NULL;
+                wk_earlier_add(out, d, task, name, json, length);
+            }
+        }
+    }
 }
 
 void wk_eval_result_path(const wk_eval_result *r, const char *run, const char *ending,
@@ -157,35 +275,48 @@ wk_status wk_eval_result_folder(const char *run, wk_error *err)
     return wk_dir_create(path, err);
 }
 
-static void print_document(const wk_eval_result *r, wk_text *out)
+static wk_status choose_files(wk_eval_result *r, const wk_dir *folder, wk_earlier *earlier,
+                              wk_error *err)
 {
-    wk_eval_result_json(r, &(wk_json){.text = out});
-}
-
-static wk_status write_text(const wk_eval_result *r, const wk_dir *folder, const char *ending,
-                            void (*print)(const wk_eval_result *, wk_text *), wk_error *err)
-{
-    char path[WK_EVAL_PATH_MAX];
-    wk_text text = {0};
-    wk_eval_result_path(r, "", ending, path);
-    const char *name = strrchr(path, '/') + 1;
-    print(r, &text);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", name)
-                                   : wk_file_write_in(folder, name, text.chars, text.length, err);
-    wk_text_free(&text);
+    char stem[WK_RESULT_NAME_MAX], protocol[64];
+    wk_text head = {0}, line = {0};
+    snprintf(stem, sizeof stem, "%.200s-%012" PRIu64, r->origin.policy, r->origin.step);
+    snprintf(protocol, sizeof protocol, "envs%d-seed%" PRIu64, r->envs, r->seed);
+    json_head(r, &(wk_json){.text = &head});
+    csv_head(r->origin.domain, &line);
+    wk_result_files files = {stem, protocol, "tasks", &head, wk_text_get(&line), take_parts};
+    wk_status status = line.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", stem)
+                                   : wk_result_files_choose(&files, folder, r->name, earlier, err);
+    wk_text_free(&head);
+    wk_text_free(&line);
     return status;
 }
 
-// Closes the folder.
-static wk_status write_files(const wk_eval_result *r, wk_dir *folder, wk_error *err)
+static wk_status write_merged(wk_eval_result *r, const wk_dir *folder, wk_earlier *earlier,
+                              part_list *parts, wk_error *err)
 {
-    wk_status status = write_text(r, folder, ".csv", wk_eval_result_csv, err);
-    if (status == WK_OK) status = write_text(r, folder, ".json", print_document, err);
+    wk_text csv = {0}, json = {0};
+    WK_TRY(choose_files(r, folder, earlier, err));
+    WK_TRY(list_parts(r, earlier, parts, err));
+    csv_document(r, parts, earlier, &csv);
+    WK_TRY(wk_result_file_write(&csv, folder, r->name, ".csv", err));
+    json_document(r, parts, &(wk_json){.text = &json});
+    return wk_result_file_write(&json, folder, r->name, ".json", err);
+}
+
+// Closes the folder.
+static wk_status write_files(wk_eval_result *r, wk_dir *folder, wk_error *err)
+{
+    wk_earlier earlier = {0};
+    part_list parts = {0};
+    wk_status status = write_merged(r, folder, &earlier, &parts, err);
+    wk_array_free(&parts);
+    wk_earlier_free(&earlier);
     wk_dir_close(folder);
     return status;
 }
 
-wk_status wk_eval_result_write(const wk_eval_result *r, const char *run, wk_error *err)
+wk_status wk_eval_result_write(wk_eval_result *r, const char *run, wk_error *err)
 {
     char path[WK_EVAL_PATH_MAX];
     wk_dir *folder = NULL;
@@ -195,7 +326,7 @@ wk_status wk_eval_result_write(const wk_eval_result *r, const char *run, wk_erro
     return write_files(r, folder, err);
 }
 
-wk_status wk_eval_result_write_in(const wk_eval_result *r, const wk_dir *run, wk_error *err)
+wk_status wk_eval_result_write_in(wk_eval_result *r, const wk_dir *run, wk_error *err)
 {
     wk_dir *folder = NULL;
     WK_TRY(wk_dir_make(run, "eval", &folder, err));

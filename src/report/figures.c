@@ -1,5 +1,6 @@
 #include "report/figures.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,22 +15,35 @@ void wk_report_figures_free(wk_report_figures *gallery)
     wk_array_free(&gallery->items);
 }
 
-static void make_file_name(char *name)
+// File systems take 255 bytes; the ending and a number go behind these.
+enum { NAME_CHARS = 200 };
+
+static bool is_taken(const wk_report_figures *gallery, const char *name)
+{
+    for (size_t i = 0; i < gallery->items.count; i++)
+        if (strcmp(gallery->items.items[i].name, name) == 0) return true;
+    return false;
+}
+
+// A name that is fit for a file and that no other figure has; NULL without memory.
+static char *file_name(const wk_report_figures *gallery, const char *name)
 {
     static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-    for (; *name; name++)
-        if (!strchr(fit, *name)) *name = '-';
+    char *out = malloc(NAME_CHARS + 16);
+    size_t length = strnlen(name, NAME_CHARS);
+    for (size_t i = 0; out && i <= length; i++)
+        out[i] = i == length ? 0 : strchr(fit, name[i]) ? name[i] : '-';
+    for (unsigned n = 2; out && is_taken(gallery, out); n++)
+        snprintf(out + length, 16, "-%u", n);
+    return out;
 }
 
 wk_status wk_report_figures_add(wk_report_figures *gallery, wk_figure_section part,
                                 wk_figure *figure, const char *name, const char *caption,
                                 wk_error *err)
 {
-    wk_report_figure e = {part, strdup(name), strdup(caption), figure};
-    if (e.name && e.caption && wk_array_push(&gallery->items, e)) {
-        make_file_name(e.name);
-        return WK_OK;
-    }
+    wk_report_figure e = {part, file_name(gallery, name), strdup(caption), figure};
+    if (e.name && e.caption && wk_array_push(&gallery->items, e)) return WK_OK;
     free(e.name);
     free(e.caption);
     wk_figure_destroy(figure);
@@ -38,13 +52,5 @@ wk_status wk_report_figures_add(wk_report_figures *gallery, wk_figure_section pa
 
 int wk_curriculum_style(const wk_paper *paper, const char *curriculum)
 {
-    size_t place = 0;
-    while (place < paper->names[WK_FIELD_CURRICULUM].count &&
-           strcmp(paper->names[WK_FIELD_CURRICULUM].items[place], curriculum) != 0)
-        place++;
-    // Rules of users share the styles behind those of the paper.
-    if (place == paper->names[WK_FIELD_CURRICULUM].count)
-        for (; *curriculum; curriculum++)
-            place += (unsigned char)*curriculum % 2;
-    return (int)place;
+    return (int)wk_paper_place_of(paper, WK_FIELD_CURRICULUM, curriculum);
 }

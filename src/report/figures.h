@@ -17,6 +17,7 @@ typedef enum wk_figure_section {
     WK_PART_MAPS,
     WK_PART_CHOICES,
     WK_PART_ERRORS,
+    WK_PART_FORESIGHT,
     WK_PARTS
 } wk_figure_section;
 
@@ -53,13 +54,16 @@ wk_status wk_report_figures_choices(wk_report_figures *gallery, const wk_runs *r
 /// Maps of the environments visited and of the estimated error, from the newest checkpoints; what
 /// cannot be drawn is added to `missing`.
 wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs,
-                                 const wk_paper *paper, wk_missing *missing, wk_error *err);
+                                 const wk_paper *paper, wk_sentences *missing, wk_error *err);
 /// Bars of the model errors.
 wk_status wk_report_figures_errors(wk_report_figures *gallery, const wk_model_errors *errors,
                                    const wk_paper *paper, wk_error *err);
 /// The ensemble's estimates against the errors, a point for each environment.
 wk_status wk_report_figures_estimates(wk_report_figures *gallery, const wk_runs *runs,
                                       const wk_paper *paper, wk_error *err);
+/// Promised values against discounted returns, one figure for each domain, task and exploration.
+wk_status wk_report_figures_foresight(wk_report_figures *gallery, const wk_seed_scores *scores,
+                                      wk_error *err);
 /// Bars of the probabilities of improvement.
 wk_status wk_report_figures_improvements(wk_report_figures *gallery,
                                          const wk_comparison *comparison, const wk_paper *paper,

@@ -30,9 +30,10 @@ static wk_status draw_errors(wk_report_figures *gallery, const wk_error_entry *i
     const char *what = wk_error_statistic_name(figure);
     char title[256], name[256], caption[512], label[64];
     snprintf(label, sizeof label, "%s%s", what,
-             figure == WK_ERROR_CORRELATION ? "" : " of the image prediction error");
-    snprintf(title, sizeof title, "%s, %s, policy %s", items->domain, items->exploration,
-             items->policy);
+             figure == WK_ERROR_CORRELATION ? " of estimate and error" : " of the squared error");
+    snprintf(title, sizeof title, "%s%s: %s, %s, policy %s",
+             figure == WK_ERROR_CORRELATION ? "Estimate and error, " : "Image error, ", what,
+             items->domain, items->exploration, items->policy);
     snprintf(name, sizeof name, "model-error-%s-%s-%s-%s", what, items->domain, items->exploration,
              items->policy);
     snprintf(caption, sizeof caption,
@@ -85,6 +86,7 @@ static wk_status draw_group(wk_report_figures *gallery, const wk_improvement *it
     }
     wk_text title = {0};
     char name[256];
+    wk_text_puts(&title, "Improvement: ");
     wk_comparison_group_title(&items->group, &title);
     snprintf(name, sizeof name, "improvement-%s-%s%s", items->group.metric,
              items->group.exploration, items->group.combined ? "-combined" : "");

@@ -65,12 +65,12 @@ static void add_curve(const group *g, size_t first, size_t end, int param, const
     }
     if (points == 0) return;
     c->series[c->count++] =
-        (wk_plot_series){.name = g->runs[first]->curriculum,
+        (wk_plot_series){.name = g->runs[first]->method,
                          .count = points,
                          .x = c->x[k],
                          .y = c->y[k],
                          .spread = c->sd[k],
-                         .style = wk_curriculum_style(paper, g->runs[first]->curriculum)};
+                         .style = wk_curriculum_style(paper, g->runs[first]->method)};
 }
 
 // What the parameter is called, where the domain is built in.
@@ -89,13 +89,13 @@ static wk_status draw(wk_report_figures *gallery, const group *g, int param, con
     const wk_report_run *run = g->runs[g->first];
     char parameter[64], title[256], name[256], caption[256];
     param_name(run->domain, param, parameter, sizeof parameter);
-    snprintf(title, sizeof title, "%s, %s: %s", run->domain, run->exploration, parameter);
+    snprintf(title, sizeof title, "Chosen %s: %s, %s", parameter, run->domain, run->exploration);
     snprintf(name, sizeof name, "chosen-%s-%s-%s", run->domain, run->exploration, parameter);
     snprintf(caption, sizeof caption,
              "Mean of %s over the episodes begun. Lines are means over seeds, shades their s.d.",
              parameter);
     wk_plot_lines plot = {.title = title,
-                          .x = {.label = "steps"},
+                          .x = {.label = "agent steps"},
                           .y = {.label = parameter},
                           .series = c->series,
                           .count = c->count};
@@ -116,7 +116,7 @@ static wk_status draw_group(wk_report_figures *gallery, group *g, const wk_paper
         c->count = 0;
         for (size_t first = g->first, end; first < g->end && c->count < CURVES_MAX; first = end) {
             for (end = first + 1;
-                 end < g->end && strcmp(g->runs[first]->curriculum, g->runs[end]->curriculum) == 0;)
+                 end < g->end && strcmp(g->runs[first]->method, g->runs[end]->method) == 0;)
                 end++;
             add_curve(g, first, end, param, paper, c);
         }

@@ -39,7 +39,7 @@ static bool next_step(const wk_seed_score *items, size_t first, size_t end, bool
     bool found = false;
     uint64_t min = 0;
     for (size_t i = first; i < end; i++) {
-        if (any && items[i].step <= *step) continue;
+        if (!items[i].curve || (any && items[i].step <= *step)) continue;
         if (!found || items[i].step < min) min = items[i].step;
         found = true;
     }
@@ -57,11 +57,12 @@ static void add_curve(canvas *c, const wk_seed_scores *f, size_t first, size_t e
     for (bool any = false; next_step(items, first, end, any, &step); any = true) {
         size_t seeds = 0;
         for (size_t i = first; i < end; i++)
-            if (items[i].step == step) c->scratch[seeds++] = items[i].value;
+            if (items[i].curve && items[i].step == step) c->scratch[seeds++] = items[i].value;
         c->x[c->points] = (double)step;
         c->y[c->points] = wk_stats_mean(c->scratch, seeds);
         c->sd[c->points++] = wk_stats_sd(c->scratch, seeds);
     }
+    if (c->points == begin) return;
     c->series[c->count++] = (wk_plot_series){.name = name,
                                              .count = c->points - begin,
                                              .x = c->x + begin,
@@ -72,30 +73,45 @@ static void add_curve(canvas *c, const wk_seed_scores *f, size_t first, size_t e
 
 static bool has_several_steps(const wk_seed_scores *f, size_t first, size_t end)
 {
-    for (size_t i = first + 1; i < end; i++)
-        if (f->items.items[i].step != f->items.items[first].step) return true;
+    const wk_seed_score *any = NULL;
+    for (size_t i = first; i < end; i++) {
+        const wk_seed_score *item = &f->items.items[i];
+        if (!item->curve) continue;
+        if (any && item->step != any->step) return true;
+        any = item;
+    }
     return false;
 }
 
-static wk_status draw(wk_report_figures *gallery, const wk_result_key *key, const canvas *c,
+// The sample that the curves [first, end) are of.
+static const wk_seed_score *sample_of(const wk_seed_scores *f, size_t first)
+{
+    while (!f->items.items[first].curve)
+        first++;
+    return &f->items.items[first];
+}
+
+static wk_status draw(wk_report_figures *gallery, const wk_seed_score *sample, const canvas *c,
                       wk_error *err)
 {
-    const char *const *n = key->names;
+    const char *const *n = sample->key.names;
     const char *variant = n[WK_FIELD_VARIANT], *comma = *variant ? ", " : "";
     bool cvar = strcmp(n[WK_FIELD_METRIC], "cvar0.1") == 0;
     wk_figure_section part = cvar       ? WK_PART_CURVES_CVAR
                              : *variant ? WK_PART_CURVES_OOD
                                         : WK_PART_CURVES_AVERAGE;
     char title[256], name[256], caption[512];
-    snprintf(title, sizeof title, "%s, %s%s%s, %s", n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK], comma,
-             variant, n[WK_FIELD_EXPLORATION]);
+    snprintf(title, sizeof title, "%s: %s, %s%s%s, %s", cvar ? "CVaR 0.1" : "Average",
+             n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK], comma, variant, n[WK_FIELD_EXPLORATION]);
     snprintf(name, sizeof name, "curve-%s-%s-%s%s%s-%s", n[WK_FIELD_METRIC], n[WK_FIELD_DOMAIN],
              n[WK_FIELD_TASK], *variant ? "-" : "", variant, n[WK_FIELD_EXPLORATION]);
-    snprintf(caption, sizeof caption,
-             "%s of the policies from snapshots of the world model: mean and s.d. over seeds.",
-             cvar ? "CVaR 0.1" : "Average");
+    snprintf(
+        caption, sizeof caption,
+        "%s of the policies from snapshots of the world model, each of %llu episodes: mean and "
+        "s.d. over seeds.",
+        cvar ? "CVaR 0.1" : "Average", (unsigned long long)sample->episodes);
     wk_plot_lines plot = {.title = title,
-                          .x = {.label = "steps of the world model's data"},
+                          .x = {.label = "agent steps of the world model's data"},
                           .y = {.label = cvar ? "CVaR 0.1" : "average score"},
                           .series = c->series,
                           .count = c->count};
@@ -119,7 +135,7 @@ wk_status wk_report_figures_curves(wk_report_figures *gallery, const wk_seed_sco
             to = wk_seed_scores_range_end(f, from, WK_FIELDS);
             add_curve(&c, f, from, to);
         }
-        status = draw(gallery, &f->items.items[first].key, &c, err);
+        status = draw(gallery, sample_of(f, first), &c, err);
     }
     free_canvas(&c);
     return status;

@@ -109,7 +109,7 @@ static bool take_map(summed *out, wk_heatmap *map)
 
 // Adds a run; one without a checkpoint is counted, one with an unusable checkpoint is reported.
 static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
-                         wk_missing *missing, wk_error *err)
+                         wk_sentences *missing, wk_error *err)
 {
     wk_heatmap map = {0};
     wk_error problem = {0};
@@ -125,20 +125,29 @@ static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
     wk_heatmap_free(&map);
     if (status == WK_OK) return WK_OK;
     if (status == WK_E_MEMORY) return wk_fail(err, status, "%s", problem.message);
-    return wk_missing_add(missing, err, "%s: no map of its curriculum: %s", run->directory,
-                          problem.message);
+    return wk_sentences_add(missing, err, "%s: no map of its curriculum: %s", run->directory,
+                            problem.message);
 }
 
-// The largest share that any curriculum of the group gives to a cell of the panel: one scale for
-// all of them.
-static double largest_share(const summed *sums, size_t count, int panel)
+// The range of a layer over all methods of the group: one scale for maps that are compared.
+typedef struct range {
+    double min, max;
+} range;
+
+static range find_range(const summed *sums, size_t count, int panel, wk_heat heat)
 {
-    double max = 0;
-    for (size_t k = 0; k < count; k++)
-        for (size_t i = 0; panel < sums[k].map.count && i < cells_of(&sums[k].map.panels[panel]);
-             i++)
-            max = fmax(max, sums[k].map.panels[panel].cells[WK_HEAT_VISITS][i]);
-    return max;
+    range r = {INFINITY, -INFINITY};
+    for (size_t k = 0; k < count; k++) {
+        if (panel >= sums[k].map.count) continue;
+        const wk_heat_panel *p = &sums[k].map.panels[panel];
+        for (size_t i = 0; i < cells_of(p); i++) {
+            if (!isfinite(p->cells[heat][i])) continue;
+            r.min = fmin(r.min, p->cells[heat][i]);
+            r.max = fmax(r.max, p->cells[heat][i]);
+        }
+    }
+    if (heat == WK_HEAT_VISITS) r.min = 0;
+    return r;
 }
 
 static bool has_values(const wk_heat_panel *panel, wk_heat heat)
@@ -149,26 +158,29 @@ static bool has_values(const wk_heat_panel *panel, wk_heat heat)
 }
 
 static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, const summed *s,
-                      int panel, wk_heat heat, double max, wk_error *err)
+                      int panel, wk_heat heat, range scale, wk_error *err)
 {
     const wk_heat_panel *p = &s->map.panels[panel];
     bool visits = heat == WK_HEAT_VISITS;
     if (!has_values(p, heat)) return WK_OK;
     char title[256], name[256], caption[256], part[24] = "";
     if (s->map.count > 1) snprintf(part, sizeof part, "-%d", panel);
-    snprintf(title, sizeof title, "%s, %s, %s%s%s", run->domain, run->exploration, s->curriculum,
-             *part ? ", domain " : "", *part ? part + 1 : "");
+    snprintf(title, sizeof title, "%s: %.60s, %s, %s%s%s", visits ? "Episodes" : "Estimated error",
+             s->curriculum, run->domain, run->exploration, *part ? ", domain " : "",
+             *part ? part + 1 : "");
     snprintf(name, sizeof name, "map-%s-%s-%s-%s%s", visits ? "episodes" : "error", run->domain,
              run->exploration, s->curriculum, part);
-    snprintf(caption, sizeof caption, "%s, %zu seed%s.",
+    snprintf(caption, sizeof caption, "%s, %zu seed%s. One colour scale for all methods.%s",
              visits ? "Share of the episodes begun in each environment"
                     : "Error that the ensemble estimates in each environment",
-             s->seeds, s->seeds == 1 ? "" : "s");
+             s->seeds, s->seeds == 1 ? "" : "s",
+             visits ? "" : " Ensembles have scales of their own: compare patterns.");
     wk_plot_heat plot = wk_plot_heat_of_panel(p, heat, title);
     plot.percent = visits;
     plot.value_label = visits ? "share of episodes" : "error estimate";
-    plot.fixed = visits && max > 0;
-    plot.max = max;
+    plot.fixed = scale.max > scale.min;
+    plot.min = scale.min;
+    plot.max = scale.max;
     wk_figure *figure;
     WK_TRY(wk_plot_heat_draw(&plot, &figure, err));
     return wk_report_figures_add(gallery, WK_PART_MAPS, figure, name, caption, err);
@@ -181,8 +193,8 @@ static wk_status draw_group(wk_report_figures *gallery, const wk_report_run *run
     for (size_t h = 0; h < sizeof heats / sizeof *heats; h++)
         for (size_t k = 0; k < count; k++)
             for (int p = 0; p < sums[k].map.count; p++)
-                WK_TRY(
-                    draw(gallery, run, &sums[k], p, heats[h], largest_share(sums, count, p), err));
+                WK_TRY(draw(gallery, run, &sums[k], p, heats[h],
+                            find_range(sums, count, p, heats[h]), err));
     return WK_OK;
 }
 
@@ -194,16 +206,16 @@ static int compare_sums(const void *a, const void *b, void *paper)
 
 // Runs [first, end) are of one domain and exploration, sorted by curriculum.
 static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *runs, size_t first,
-                           size_t end, const wk_paper *paper, size_t *without, wk_missing *missing,
-                           wk_error *err)
+                           size_t end, const wk_paper *paper, size_t *without,
+                           wk_sentences *missing, wk_error *err)
 {
     summed *sums = calloc(end - first, sizeof *sums);
     if (!sums) return wk_fail(err, WK_E_MEMORY, "no memory for the maps of the curricula");
     size_t count = 0;
     wk_status status = WK_OK;
     for (size_t i = first; i < end && status == WK_OK; i++) {
-        if (i == first || strcmp(runs[i]->curriculum, runs[i - 1]->curriculum) != 0)
-            sums[count++].curriculum = runs[i]->curriculum;
+        if (i == first || strcmp(runs[i]->method, runs[i - 1]->method) != 0)
+            sums[count++].curriculum = runs[i]->method;
         status = add_run(runs[i], &sums[count - 1], without, missing, err);
     }
     for (size_t k = 0; k < count && status == WK_OK; k++)
@@ -217,7 +229,7 @@ static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *run
 }
 
 wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs,
-                                 const wk_paper *paper, wk_missing *missing, wk_error *err)
+                                 const wk_paper *paper, wk_sentences *missing, wk_error *err)
 {
     size_t without = 0, count = runs->items.count;
     wk_report_run *const *items = runs->items.items;
@@ -227,7 +239,7 @@ wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs
         WK_TRY(map_group(gallery, items, first, end, paper, &without, missing, err));
     }
     if (without == 0) return WK_OK;
-    return wk_missing_add(
+    return wk_sentences_add(
         missing, err,
         "%zu of %zu runs have no whole checkpoint: no maps of the environments they "
         "visited",

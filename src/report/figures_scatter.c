@@ -37,18 +37,19 @@ static void add_points(cloud *c, const wk_report_run *run, const wk_run_error *e
         c->x[k][count] = e->estimates[i];
         c->y[k][count] = e->errors[i];
     }
-    c->series[k] = (wk_plot_series){.name = run->curriculum,
+    c->series[k] = (wk_plot_series){.name = run->method,
                                     .count = count,
                                     .x = c->x[k],
                                     .y = c->y[k],
-                                    .style = wk_curriculum_style(paper, run->curriculum)};
+                                    .style = wk_curriculum_style(paper, run->method)};
 }
 
 static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, const char *policy,
                       const cloud *c, wk_error *err)
 {
     char title[256], name[256];
-    snprintf(title, sizeof title, "%s, %s, policy %s", run->domain, run->exploration, policy);
+    snprintf(title, sizeof title, "Estimate against error: %s, %s, policy %s", run->domain,
+             run->exploration, policy);
     snprintf(name, sizeof name, "estimate-%s-%s-%s", run->domain, run->exploration, policy);
     wk_plot_scatter plot = {.title = title,
                             .x = {.label = "ensemble's estimate"},
@@ -83,7 +84,7 @@ static wk_status draw_policy(wk_report_figures *gallery, wk_report_run *const *r
     c->count = 0;
     for (size_t r = 0; r < count && c->count < CURRICULA_MAX; r++) {
         const wk_run_error *e = newest(runs[r], policy);
-        bool has = c->count > 0 && strcmp(c->series[c->count - 1].name, runs[r]->curriculum) == 0;
+        bool has = c->count > 0 && strcmp(c->series[c->count - 1].name, runs[r]->method) == 0;
         if (e && !has) add_points(c, runs[r], e, paper);
     }
     return draw(gallery, runs[0], policy, c, err);

@@ -4,19 +4,20 @@
 //   DIR/index.html            the page; needs nothing else
 //   DIR/tables/NAME.EXT       txt, md, csv, tex
 //   DIR/figures/NAME.EXT      svg, png
+//   DIR/pictures/NAME.png     environments, and what was imagined
 #ifndef WK_REPORT_REPORT_H
 #define WK_REPORT_REPORT_H
 
 #include "report/figures.h"
+#include "report/findings.h"
+#include "report/pictures.h"
 #include "report/tables/score_table.h"
 
 /// How to make a report.
 typedef struct wk_report_config {
-    const char *const *paths; // runs, or directories of runs
-    size_t n_paths;
+    wk_runs_config runs;
     wk_seed_scores_config scores;
     wk_bootstrap_config bootstrap;
-    wk_pool *pool; // NULL: one thread
 } wk_report_config;
 
 /// All of it. Zero-initialise; free it also after a failure.
@@ -28,8 +29,11 @@ typedef struct wk_report {
     wk_score_table tables[WK_TABLES];
     wk_comparison comparison;
     wk_model_errors errors;
-    wk_missing missing;
+    wk_sentences findings;
+    wk_sentences remarks; // of runs, scores and errors
+    wk_sentences missing;
     wk_report_figures gallery;
+    wk_pictures pictures;
 } wk_report;
 
 /// Reads the runs and computes everything; `config` is copied, what it points to is borrowed.

@@ -65,13 +65,26 @@ static wk_status write_figures(const wk_report *report, const char *directory, w
     size_t count = report->gallery.items.count;
     drawing d = {&report->gallery, directory, calloc(count + 1, sizeof *d.errors)};
     if (!d.errors) return wk_fail(err, WK_E_MEMORY, "no memory to write %zu figures", count);
-    wk_pool_run(report->config.pool, count, write_figure, &d);
+    wk_pool_run(report->config.runs.pool, count, write_figure, &d);
     wk_status status = WK_OK;
     for (size_t i = 0; i < count && status == WK_OK; i++)
         if (d.errors[i].status != WK_OK)
             status = wk_fail(err, d.errors[i].status, "%s", d.errors[i].message);
     free(d.errors);
     return status;
+}
+
+static wk_status write_pictures(const wk_report *report, const char *directory, wk_error *err)
+{
+    if (report->pictures.items.count == 0) return WK_OK;
+    WK_TRY(wk_dir_create(directory, err));
+    for (size_t i = 0; i < report->pictures.items.count; i++) {
+        const wk_picture *p = &report->pictures.items.items[i];
+        char path[PATH_CHARS + 512];
+        snprintf(path, sizeof path, "%s/%.200s.png", directory, p->name);
+        WK_TRY(wk_file_write(path, p->png, p->size, err));
+    }
+    return WK_OK;
 }
 
 wk_status wk_report_write(const wk_report *report, const char *directory, wk_error *err)
@@ -83,9 +96,16 @@ wk_status wk_report_write(const wk_report *report, const char *directory, wk_err
     WK_TRY(wk_dir_create(inner, err));
     for (int i = 0; i < WK_REPORT_TABLES; i++)
         WK_TRY(write_table(report, i, inner, err));
+    if (report->scores.items.count) {
+        wk_text scores = {0};
+        wk_report_scores_csv(report, false, &scores);
+        WK_TRY(write_text(&scores, inner, "scores", "csv", err));
+    }
     snprintf(inner, sizeof inner, "%s/figures", directory);
     WK_TRY(wk_dir_create(inner, err));
     WK_TRY(write_figures(report, inner, err));
+    snprintf(inner, sizeof inner, "%s/pictures", directory);
+    WK_TRY(write_pictures(report, inner, err));
     wk_text page = {0};
     wk_status status = wk_report_page(report, &page, err);
     if (status == WK_OK) return write_text(&page, directory, "index", "html", err);

@@ -45,23 +45,38 @@ static wk_status begin_page(const wk_report *r, wk_page **out, wk_error *err)
     return wk_page_create("WAKER: results", subtitle, out, err);
 }
 
+// A file to download, made by `print`.
+static wk_status put_file(const wk_report *r, const char *name, int table,
+                          void (*print)(const wk_report *, int, wk_text *), wk_page *page,
+                          wk_error *err)
+{
+    wk_text csv = {0};
+    print(r, table, &csv);
+    wk_page_file file = {name, NULL, "text/csv", wk_text_get(&csv), csv.length};
+    wk_page_files(page, &file, 1);
+    wk_status status =
+        csv.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s' inside the page", name) : WK_OK;
+    wk_text_free(&csv);
+    return status;
+}
+
+static void print_scores(const wk_report *r, int table, wk_text *out)
+{
+    (void)table;
+    wk_report_scores_csv(r, true, out);
+}
+
 static wk_status put_table(const wk_report *r, int i, wk_page *page, wk_error *err)
 {
     wk_text_table table = {0};
-    wk_text csv = {0};
     char name[64];
     wk_report_table(r, i, true, &table);
     wk_status status = WK_OK;
     if (!wk_text_table_is_empty(&table)) {
         status = wk_text_table_page(&table, page, err);
-        wk_report_table_csv(r, i, &csv);
         snprintf(name, sizeof name, "%s.csv", wk_report_table_name(r, i));
-        wk_page_file file = {name, NULL, "text/csv", wk_text_get(&csv), csv.length};
-        wk_page_files(page, &file, 1);
-        if (status == WK_OK && csv.failed)
-            status = wk_fail(err, WK_E_MEMORY, "no memory for '%s' inside the page", name);
+        if (status == WK_OK) status = put_file(r, name, i, wk_report_table_csv, page, err);
     }
-    wk_text_free(&csv);
     wk_text_table_free(&table);
     return status;
 }
@@ -141,6 +156,51 @@ static wk_status put_errors(const wk_report *r, wk_page *page, wk_error *err)
     return put_table(r, WK_TABLE_MODEL_ERRORS, page, err);
 }
 
+// What to take away, and what has to be known before it is believed.
+static void put_findings(const wk_report *r, wk_page *page)
+{
+    wk_page_section(page, "Findings");
+    for (size_t i = 0; i < r->findings.items.count; i++)
+        (i == 0 ? wk_page_lead : wk_page_paragraph)(page, "%s.", r->findings.items.items[i]);
+    if (r->comparison.improvements.count)
+        wk_page_paragraph(
+            page,
+            "A method is said to score higher when the 95 %% interval of its "
+            "probability of improvement lies above 0.5 and there are at least %d runs "
+            "of each. Intervals are not corrected for the number of comparisons "
+            "(%zu).",
+            WK_CLAIM_RUNS_MIN, r->comparison.improvements.count);
+    for (size_t i = 0; i < r->remarks.items.count; i++)
+        wk_page_note(page, "%s.", r->remarks.items.items[i]);
+}
+
+static void put_pictures(const wk_report *r, wk_picture_kind kind, const char *title,
+                         const char *explanation, wk_page *page)
+{
+    bool begun = false;
+    for (size_t i = 0; i < r->pictures.items.count; i++) {
+        const wk_picture *p = &r->pictures.items.items[i];
+        if (p->kind != kind) continue;
+        if (!begun) {
+            wk_page_section(page, title);
+            if (explanation) wk_page_paragraph(page, "%s", explanation);
+        }
+        begun = true;
+        wk_page_picture(page, p->png, p->size, p->width, p->height, p->caption);
+    }
+}
+
+static wk_status put_runs(const wk_report *r, wk_page *page, wk_error *err)
+{
+    wk_page_section(page, "Runs");
+    WK_TRY(put_table(r, WK_TABLE_RUNS, page, err));
+    if (r->scores.items.count == 0) return WK_OK;
+    wk_page_paragraph(page,
+                      "The scores of every run that the tables are made of; tables/scores.csv has "
+                      "those of all agent steps and samples too:");
+    return put_file(r, "scores.csv", 0, print_scores, page, err);
+}
+
 static void put_missing(const wk_report *r, wk_page *page)
 {
     wk_page_section(page, "Missing");
@@ -168,6 +228,7 @@ static bool has_scores(const wk_report *r)
 static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
 {
     size_t missing = r->missing.items.count, problems = r->runs.problems.count;
+    put_findings(r, page);
     if (!has_scores(r))
         wk_page_note(page, "No run has results of %s; 'waker adapt' and 'waker eval' make them.",
                      r->config.scores.step < 0 ? "a task policy yet" : "that step and policy");
@@ -181,6 +242,16 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
     put_curves(r, page);
     put_curricula(r, page);
     WK_TRY(put_errors(r, page, err));
+    if (has_part(r, WK_PART_FORESIGHT)) {
+        wk_page_section(page, "What was promised and what was obtained");
+        put_figures(r, WK_PART_FORESIGHT, page);
+    }
+    put_pictures(r, WK_PICTURE_IMAGINED, "What was imagined",
+                 "What happened, what the world model imagines from the first frames and the "
+                 "actions alone, and the difference, grey where they agree.",
+                 page);
+    put_pictures(r, WK_PICTURE_ENVIRONMENTS, "The environments", NULL, page);
+    WK_TRY(put_runs(r, page, err));
     put_missing(r, page);
     return WK_OK;
 }

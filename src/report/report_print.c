@@ -1,10 +1,24 @@
 // A report on the terminal: as text and as JSON.
 #include "report/report_tables.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
+
+// Names of users are in it: they must not steer the terminal.
+static void put_line(wk_text *out, const char *before, const char *sentence)
+{
+    size_t start = out->length;
+    wk_text_printf(out, "  %s%s", before, sentence);
+    if (!out->failed) wk_utf8_tame(out->chars + start, false);
+    wk_text_puts(out, "\n");
+}
 
 void wk_report_text(const wk_report *report, wk_text *out)
 {
+    for (size_t i = 0; i < report->findings.items.count; i++)
+        put_line(out, "", report->findings.items.items[i]);
+    if (report->findings.items.count) wk_text_puts(out, "\n");
     for (int i = 0; i < WK_REPORT_TABLES; i++) {
         wk_text_table table = {0};
         wk_report_table(report, i, false, &table);
@@ -15,11 +29,15 @@ void wk_report_text(const wk_report *report, wk_text *out)
         wk_text_table_free(&table);
     }
     size_t problems = report->runs.problems.count, missing = report->missing.items.count;
+    size_t remarks = report->remarks.items.count;
+    if (remarks > 0) wk_text_puts(out, "Remarks\n");
+    for (size_t i = 0; i < remarks; i++)
+        put_line(out, "", report->remarks.items.items[i]);
     if (problems + missing > 0) wk_text_puts(out, "Missing\n");
     for (size_t i = 0; i < problems; i++)
-        wk_text_printf(out, "  left out: %s\n", report->runs.problems.items[i]);
+        put_line(out, "left out: ", report->runs.problems.items[i]);
     for (size_t i = 0; i < missing; i++)
-        wk_text_printf(out, "  %s\n", report->missing.items.items[i]);
+        put_line(out, "", report->missing.items.items[i]);
 }
 
 static void json_key(wk_json *json, const wk_result_key *key)
@@ -132,6 +150,7 @@ static void json_runs(wk_json *json, const wk_runs *runs)
         wk_json_string(json, "domain", run->domain);
         wk_json_string(json, "curriculum", run->curriculum);
         wk_json_string(json, "exploration", run->exploration);
+        wk_json_string(json, "method", run->method);
         wk_json_integer(json, "seed", (int64_t)run->seed);
         wk_json_close(json, '}');
     }
@@ -150,14 +169,22 @@ void wk_report_json(const wk_report *report, wk_text *out)
     for (size_t i = 0; i < report->gallery.items.count; i++)
         wk_json_string(&json, NULL, report->gallery.items.items[i].name);
     wk_json_close(&json, ']');
-    wk_json_array(&json, "problems");
-    for (size_t i = 0; i < report->runs.problems.count; i++)
-        wk_json_string(&json, NULL, report->runs.problems.items[i]);
-    wk_json_close(&json, ']');
-    wk_json_array(&json, "missing");
-    for (size_t i = 0; i < report->missing.items.count; i++)
-        wk_json_string(&json, NULL, report->missing.items.items[i]);
-    wk_json_close(&json, ']');
+    const struct {
+        const char *key;
+        const char *const *items;
+        size_t count;
+    } lists[] = {
+        {"findings", (const char *const *)report->findings.items.items,
+         report->findings.items.count},
+        {"remarks", (const char *const *)report->remarks.items.items, report->remarks.items.count},
+        {"problems", report->runs.problems.items, report->runs.problems.count},
+        {"missing", (const char *const *)report->missing.items.items, report->missing.items.count}};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        wk_json_array(&json, lists[k].key);
+        for (size_t i = 0; i < lists[k].count; i++)
+            wk_json_string(&json, NULL, lists[k].items[i]);
+        wk_json_close(&json, ']');
+    }
     wk_json_close(&json, '}');
     wk_text_puts(out, "\n");
 }

@@ -77,6 +77,25 @@ static void every_policy_and_every_snapshot_can_be_asked_for(void **state)
     assert_non_null(strstr(r.out, "west"));
 }
 
+static void policies_are_added_to_the_file_and_other_samples_are_not(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("model-error tasks --policy west,random" FEW));
+    program_expect_success(program_run("model-error tasks --policy east" FEW));
+    char *merged = read_text("tasks/eval/model-error-000000000402.json");
+    assert_int_equal(count_of(merged, "\"policy\": \"random\""), 1);
+    assert_int_equal(count_of(merged, "\"policy\": \"west\""), 1);
+    assert_int_equal(count_of(merged, "\"policy\": \"east\""), 1);
+    program_expect_success(program_run("model-error tasks --envs 3 --steps 8 --seed 2"));
+    char *after = read_text("tasks/eval/model-error-000000000402.json");
+    assert_string_equal(merged, after);
+    free(read_text("tasks/eval/model-error-000000000402-envs3-seed2-steps8.json"));
+    program_expect_success(program_run("model-error tasks --trajectories 2" FEW));
+    free(read_text("tasks/eval/model-error-000000000402-envs6-seed0-steps8-trajectories2.json"));
+    free(merged);
+    free(after);
+}
+
 static void adapted_policies_are_taken_where_there_are_some(void **state)
 {
     (void)state;
@@ -92,7 +111,7 @@ static void maps_are_printed_and_drawn(void **state)
     (void)state;
     program_result r = program_run("model-error tasks --map --out map.png" FEW);
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "tasks, step 402, random, toy"));
+    assert_non_null(strstr(r.out, "tasks, agent step 402, random, toy"));
     assert_non_null(strstr(r.out, "estimate"));
     unsigned long size;
     unsigned char *png = program_read("map.png", &size);
@@ -120,6 +139,7 @@ int main(void)
         cmocka_unit_test(two_runs_are_compared_in_one_table),
         cmocka_unit_test(the_file_holds_every_environment_and_is_the_same_twice),
         cmocka_unit_test(every_policy_and_every_snapshot_can_be_asked_for),
+        cmocka_unit_test(policies_are_added_to_the_file_and_other_samples_are_not),
         cmocka_unit_test(adapted_policies_are_taken_where_there_are_some),
         cmocka_unit_test(maps_are_printed_and_drawn),
         cmocka_unit_test(what_cannot_be_measured_is_refused_with_advice),

@@ -55,21 +55,27 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     (void)state;
     program_result result = program_run("report runs --out all");
     program_expect_success(result);
-    assert_non_null(strstr(result.out, "8 runs, 46 figures, written to all/index.html"));
+    assert_non_null(strstr(result.out, "8 runs, 51 figures, written to all/index.html"));
     assert_non_null(strstr(result.out, "Probability of improvement"));
     expect_files("all/index.html", 1);
-    expect_files("all/tables/*.csv", 6); // no combined runs, so no such table
-    expect_files("all/tables/*.txt", 6);
-    expect_files("all/tables/*.md", 6);
-    expect_files("all/tables/*.tex", 6);
-    expect_files("all/figures/*.svg", 46);
-    expect_files("all/figures/*.png", 46);
+    expect_files("all/tables/*.csv", 9); // no combined runs, so no such table
+    expect_files("all/tables/*.txt", 8);
+    expect_files("all/tables/*.md", 8);
+    expect_files("all/tables/*.tex", 8);
+    expect_files("all/figures/*.svg", 51);
+    expect_files("all/figures/*.png", 51);
     expect_files("all/figures/improvement-*.svg", 3);
     expect_files("all/figures/curve-*.svg", 15); // (3 + 2 tasks) x (CVaR, average, one case)
     expect_files("all/figures/map-*.svg", 8);    // 2 domains x 2 curricula x (episodes, error)
     expect_files("all/figures/chosen-*.svg", 4); // 3 parameters of clean-up, 1 of toy
     expect_files("all/figures/model-error-*.svg", 12); // 2 domains x 2 policies x 3 statistics
     expect_files("all/figures/estimate-*.svg", 4);
+    expect_files("all/figures/promised-*.svg", 5); // 3 + 2 tasks
+    expect_files("all/pictures/environments-*.png", 2);
+    shell("test -z \"$(grep -ho '<title>[^<]*' all/figures/*.svg | sort | uniq -d)\""); // titles
+    // One line for every run's score: 8 runs x 3 steps x (2.5 tasks) x (CVaR, average, one case).
+    shell("test $(wc -l < all/tables/scores.csv) = 181");
+    shell("test $(grep -c ',1,runs' all/tables/scores.csv) = 60");
 }
 
 static void the_page_is_whole(void **state)
@@ -119,9 +125,9 @@ static void json_has_the_numbers_of_the_tables(void **state)
           "found = {(s[\"metric\"], s[\"variant\"], s[\"task\"], s[\"curriculum\"]): s[\"mean\"] "
           "for s in "
           "scores}\n"
-          "rows = [r for t in (\"cvar\", \"average\", \"ood\") for r in "
+          "rows = [r for t in (\"cvar\", \"average\", \"ood\", \"ood-tasks\") for r in "
           "csv.DictReader(open(f\"json/tables/{t}.csv\"))]\n"
-          "assert len(rows) == len(found) == 12\n"
+          "assert len(rows) == len(found) == 14\n"
           "for r in rows: assert found[r[\"metric\"], r[\"variant\"], r[\"task\"], "
           "r[\"curriculum\"]] == "
           "float(r[\"mean\"])'");
@@ -136,7 +142,7 @@ static void a_damaged_file_is_left_out_named_and_reported_by_the_exit_code(void 
     assert_int_equal(result.code, 3);
     assert_non_null(strstr(result.err, "damaged/p2e-dr/1/eval/adapted-000001500000.json"));
     assert_non_null(
-        strstr(result.out, "p2e-dr/1: evaluated up to step 1000000, others up to 1500000"));
+        strstr(result.out, "p2e-dr/1: evaluated up to agent step 1000000, others up to 1500000"));
     unsigned long size;
     char *page = (char *)program_read("damage/index.html", &size);
     assert_non_null(strstr(page, "adapted-000001500000.json"));
@@ -185,7 +191,43 @@ static void runs_that_were_never_evaluated_make_a_report_too(void **state)
     char *page = (char *)program_read("nothing/index.html", &size);
     assert_non_null(strstr(page, "No run has results of a task policy yet"));
     free(page);
-    expect_files("nothing/tables/*", 0);
+    expect_files("nothing/tables/*", 4); // the list of runs
+}
+
+// An ablation: one run of each seed with another horizon.
+static void other_settings_are_other_columns_and_are_told(void **state)
+{
+    (void)state;
+    shell("cp -r runs/toy ablation && cp -r runs/toy/p2e-dr ablation/long && "
+          "sed -i 's/^horizon: .*/horizon: 3/' ablation/long/*/config.yaml");
+    program_result result = program_run("report ablation --out columns");
+    program_expect_success(result);
+    assert_non_null(strstr(result.out, "dr, horizon 2"));
+    assert_non_null(strstr(result.out, "dr, horizon 3"));
+    assert_non_null(strstr(result.out, "Remarks\n  toy, p2e: horizon differs: "));
+    shell("grep -q 'horizon differs' columns/index.html");
+    shell("grep -q '^[^,]*,\"dr, horizon 3\",' columns/tables/runs.csv");
+    result =
+        program_run("report \"$(printf '=1+1\\033[31m')\"=ablation/long runs/toy --out labels");
+    program_expect_success(result);
+    assert_null(strchr(result.out, '\x1b'));
+    shell("grep -q \"'=1+1\" labels/tables/cvar.csv"); // no formula
+    result = program_run("report $(printf 'long%%0120d' 0)=ablation/long runs/toy --out named");
+    program_expect_success(result);
+}
+
+static void open_loop_strips_are_shown_and_broken_ones_named(void **state)
+{
+    (void)state;
+    shell("cp -r runs/toy strips && cp all/pictures/environments-toy.png "
+          "strips/p2e-dr/0/eval/openloop-000000000300-random.png && "
+          "echo no picture > strips/p2e-waker-m/0/eval/openloop-000000000300-random.png");
+    program_result result = program_run("report strips --out imagined");
+    program_expect_success(result);
+    expect_files("imagined/pictures/imagined-toy-p2e-dr.png", 1);
+    expect_files("imagined/pictures/imagined-*", 1);
+    shell("grep -q 'What was imagined' imagined/index.html");
+    assert_non_null(strstr(result.out, "openloop-000000000300-random.png' is no PNG picture"));
 }
 
 static void what_is_not_there_is_refused(void **state)
@@ -214,6 +256,8 @@ int main(void)
         cmocka_unit_test(an_incomplete_grid_is_reported),
         cmocka_unit_test(a_run_of_an_unknown_domain_is_reported_without_a_map),
         cmocka_unit_test(runs_that_were_never_evaluated_make_a_report_too),
+        cmocka_unit_test(other_settings_are_other_columns_and_are_told),
+        cmocka_unit_test(open_loop_strips_are_shown_and_broken_ones_named),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

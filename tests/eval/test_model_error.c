@@ -107,6 +107,29 @@ static wk_model_error_config config_of(const toy *t, const fixture *r, int envir
                                    .threads = 1};
 }
 
+static void trajectories_share_the_environment_and_nothing_else(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    fixture r = make_fixture();
+    wk_model_error one[5], same[5], three[5];
+    wk_model_error_config config = config_of(&t, &r, 5);
+    assert_ok(wk_model_error_measure(&config, one, &err));
+    config.trajectories = 1;
+    assert_ok(wk_model_error_measure(&config, same, &err));
+    assert_memory_equal(one, same, sizeof one);
+    config.trajectories = 3;
+    assert_ok(wk_model_error_measure(&config, three, &err));
+    int differ = 0;
+    for (int i = 0; i < 5; i++) {
+        assert_memory_equal(one[i].theta, three[i].theta, sizeof one[i].theta);
+        assert_true(three[i].steps > one[i].steps && isfinite(three[i].error));
+        differ += one[i].error != three[i].error;
+    }
+    assert_int_equal(differ, 5);
+    drop_fixture(&r);
+}
+
 // A batch as the measurement makes it, of eight episodes, with the images and actions of one in its
 // place; samples of the posterior depend on the place.
 enum { LANES = 8, SHOWN = 1 };
@@ -252,6 +275,7 @@ int main(void)
         cmocka_unit_test(environments_of_one_theta_count_together_for_the_second_correlation),
         cmocka_unit_test(what_has_no_order_has_no_correlation),
         cmocka_unit_test(environments_without_pictures_are_left_out),
+        cmocka_unit_test(trajectories_share_the_environment_and_nothing_else),
         cmocka_unit_test(the_error_is_that_of_the_models_images),
         cmocka_unit_test(numbers_do_not_depend_on_threads_or_on_how_many_are_requested),
         cmocka_unit_test(a_task_policy_is_measured_in_the_same_worlds),

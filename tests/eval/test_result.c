@@ -4,6 +4,7 @@
 #include "base/json_reader.h"
 #include "eval/video.h"
 #include "support/check.h"
+#include "train/runs.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,14 +261,15 @@ static void the_document_reads_back_to_the_same_numbers(void **state)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(json, parts[i])) fail_msg("the document lacks %s", parts[i]);
     assert_null(strstr(json, "\"part\""));
-    // In order: return and completion of high, of dr, then the return of the second task's dr.
+    // In the domain's order: return and completion of dr, of high, then the return of the second
+    // task's dr.
     const wk_case_result *high = &r.tasks[0].cases[0], *dr = &r.tasks[0].cases[1];
-    assert_true(number_after(json, "sd", 0) == high->returned.sd);
-    assert_true(number_after(json, "mean", 1) == high->completed.mean);
-    assert_true(number_after(json, "0.05", 2) == dr->returned.cvar[1]);
-    assert_true(number_after(json, "max", 3) == dr->completed.max);
+    assert_true(number_after(json, "sd", 0) == dr->returned.sd);
+    assert_true(number_after(json, "mean", 1) == dr->completed.mean);
+    assert_true(number_after(json, "0.05", 2) == high->returned.cvar[1]);
+    assert_true(number_after(json, "max", 3) == high->completed.max);
     assert_true(number_after(json, "mean", 4) == STEPS);
-    assert_true(number_after(json, "episodes", 0) == 6);
+    assert_true(number_after(json, "episodes", 1) == 6);
     wk_text_free(&text);
     wk_eval_result_free(&r);
 }
@@ -326,6 +328,97 @@ static void files_are_written_under_policy_and_step(void **state)
     wk_eval_result_free(&r);
 }
 
+static char *read_result(const char *run, const wk_eval_result *r, const char *ending)
+{
+    char path[WK_EVAL_PATH_MAX], *bytes;
+    snprintf(path, sizeof path, "%s/eval/%s%s", run, r->name, ending);
+    assert_ok(wk_file_read(path, 1 << 20, &bytes, NULL, &err));
+    return bytes;
+}
+
+static void other_tasks_and_cases_of_the_same_protocol_are_kept(void **state)
+{
+    (void)state;
+    char run[] = "result-XXXXXX", whole[] = "result-XXXXXX";
+    assert_non_null(mkdtemp(run));
+    assert_non_null(mkdtemp(whole));
+    wk_eval_result parts[3] = {random_result(), random_result(), random_result()};
+    wk_eval_result all = random_result();
+    add(&parts[0], "dr", 1);
+    add(&parts[1], "high,dr", 0);
+    add(&parts[2], "dr", 1); // again: replaced, not doubled
+    add(&all, "dr,high", 0);
+    add(&all, "dr", 1);
+    for (int i = 0; i < 3; i++)
+        assert_ok(wk_eval_result_write(&parts[i], run, &err));
+    assert_ok(wk_eval_result_write(&all, whole, &err));
+    static const char *const endings[] = {".json", ".csv"};
+    for (int i = 0; i < 2; i++) {
+        char *merged = read_result(run, &parts[2], endings[i]);
+        char *once = read_result(whole, &all, endings[i]);
+        assert_string_equal(merged, once);
+        free(merged);
+        free(once);
+    }
+    for (int i = 0; i < 3; i++)
+        wk_eval_result_free(&parts[i]);
+    wk_eval_result_free(&all);
+    remove_tree(run);
+    remove_tree(whole);
+}
+
+static void another_protocol_gets_a_file_of_its_own(void **state)
+{
+    (void)state;
+    char run[] = "result-XXXXXX";
+    assert_non_null(mkdtemp(run));
+    wk_eval_result first = random_result(), quick = random_result(), other = random_result();
+    quick.envs = 5;
+    other.seed = 7;
+    add(&first, "dr", 0);
+    add(&quick, "dr", 0);
+    add(&other, "dr", 0);
+    assert_ok(wk_eval_result_write(&first, run, &err));
+    char *before = read_result(run, &first, ".json"), *lines = read_result(run, &first, ".csv");
+    assert_ok(wk_eval_result_write(&quick, run, &err));
+    assert_string_equal(quick.name, "random-000000001200-envs5-seed6");
+    assert_ok(wk_eval_result_write(&other, run, &err));
+    assert_string_equal(other.name, "random-000000001200-envs40-seed7");
+    assert_ok(wk_eval_result_write(&quick, run, &err)); // finds its own again
+    assert_string_equal(quick.name, "random-000000001200-envs5-seed6");
+    char *after = read_result(run, &first, ".json"), *same = read_result(run, &first, ".csv");
+    assert_string_equal(before, after);
+    assert_string_equal(lines, same);
+    char *const all[] = {before, lines, after, same};
+    for (int i = 0; i < 4; i++)
+        free(all[i]);
+    wk_eval_result_free(&first);
+    wk_eval_result_free(&quick);
+    wk_eval_result_free(&other);
+    remove_tree(run);
+}
+
+static void a_damaged_file_is_not_touched(void **state)
+{
+    (void)state;
+    char run[] = "result-XXXXXX", path[WK_EVAL_PATH_MAX];
+    assert_non_null(mkdtemp(run));
+    wk_eval_result r = random_result();
+    add(&r, "dr", 0);
+    assert_ok(wk_eval_result_write(&r, run, &err));
+    char *bytes = read_result(run, &r, ".json");
+    snprintf(path, sizeof path, "%s/eval/%s.json", run, r.name);
+    assert_ok(wk_file_write(path, bytes, strlen(bytes) / 2, &err));
+    assert_ok(wk_eval_result_write(&r, run, &err));
+    assert_string_equal(r.name, "random-000000001200-envs40-seed6");
+    char *whole = read_result(run, &r, ".json");
+    assert_string_equal(whole, bytes);
+    free(whole);
+    free(bytes);
+    wk_eval_result_free(&r);
+    remove_tree(run);
+}
+
 static void best_median_and_worst_go_by_score_then_return_then_number(void **state)
 {
     (void)state;
@@ -354,6 +447,9 @@ int main(void)
         cmocka_unit_test(the_document_reads_back_to_the_same_numbers),
         cmocka_unit_test(tasks_of_the_combined_domain_say_which_part_they_belong_to),
         cmocka_unit_test(files_are_written_under_policy_and_step),
+        cmocka_unit_test(other_tasks_and_cases_of_the_same_protocol_are_kept),
+        cmocka_unit_test(another_protocol_gets_a_file_of_its_own),
+        cmocka_unit_test(a_damaged_file_is_not_touched),
         cmocka_unit_test(best_median_and_worst_go_by_score_then_return_then_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

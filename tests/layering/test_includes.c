@@ -46,7 +46,7 @@ static const layer layers[] = {
      "report/tables report/page report/plot report/data run log config curriculum env stats media "
      "base",
      "sys/"},
-    {"report/data", "run config base", "sys/"},
+    {"report/data", "run config curriculum base", "sys/"},
     {"report/plot", "log media base", ""},
     {"report/page", "report/plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},

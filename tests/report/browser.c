@@ -58,7 +58,7 @@ static const char script[] =
     "  say('links', all('nav a').length - lost.length);\n"
     "  say('fetched', w.performance.getEntriesByType('resource').length);\n"
     "  say('scripts', d.scripts.length);\n"
-    "  say('foreign', all('b, img, script, iframe, object').length);\n"
+    "  say('foreign', all('b, img:not([src^=data]), script, iframe, object').length);\n"
     "}\n"
     "const out = document.createElement('pre');\n"
     "out.id = 'measured';\n"

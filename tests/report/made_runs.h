@@ -42,8 +42,9 @@ static inline void made_file(const char *path, const char *format, ...)
     assert_ok(wk_file_write(path, text, (size_t)length, &err));
 }
 
-/// Makes DIRECTORY a run without results.
-static inline void made_config(const char *directory, const made_run *run)
+/// Makes DIRECTORY a run without results that has another value for `key`; NULL for none.
+static inline void made_config_with(const char *directory, const made_run *run, const char *key,
+                                    const char *value)
 {
     char path[1024];
     wk_error err = {0};
@@ -52,9 +53,17 @@ static inline void made_config(const char *directory, const made_run *run)
     snprintf(config.domain, sizeof config.domain, "%s", run->domain);
     snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s", run->rule);
     snprintf(config.exploration, sizeof config.exploration, "%s", run->exploration);
+    if (key)
+        assert_ok(wk_run_config_set(&config, wk_run_field_find(key, strlen(key)), value, &err));
     snprintf(path, sizeof path, "%s/config.yaml", directory);
     assert_ok(wk_dir_create(directory, &err));
     assert_ok(wk_run_config_write_in(&config, NULL, path, &err));
+}
+
+/// Makes DIRECTORY a run without results.
+static inline void made_config(const char *directory, const made_run *run)
+{
+    made_config_with(directory, run, NULL, NULL);
 }
 
 /// The beginning of a file of results.
@@ -83,13 +92,22 @@ static inline void made_spread(wk_json *json, const char *key, double mean, doub
     wk_json_close(json, '}');
 }
 
+/// Which episodes were played, and how the file is called that says so.
+typedef struct made_sample {
+    int episodes;
+    uint64_t seed;
+    const char *name; // POLICY-STEP and this
+} made_sample;
+
 /// Writes DIRECTORY/eval/POLICY-STEP.json: one task with one case for each score.
-static inline void made_eval(const char *directory, const made_run *run, const char *policy,
-                             uint64_t step, const made_score *scores, size_t count)
+static inline void made_eval_of(const char *directory, const made_run *run, const char *policy,
+                                uint64_t step, made_sample sample, const made_score *scores,
+                                size_t count)
 {
     wk_text text = {0};
     wk_json json = {.text = &text};
     made_head(run, "waker-eval-1", step, policy, &json);
+    wk_json_integer(&json, "eval_seed", (int64_t)sample.seed);
     wk_json_array(&json, "tasks");
     for (size_t i = 0; i < count; i++) {
         const made_score *s = &scores[i];
@@ -98,7 +116,7 @@ static inline void made_eval(const char *directory, const made_run *run, const c
         wk_json_array(&json, "cases");
         wk_json_object(&json, NULL);
         wk_json_string(&json, "case", s->variant);
-        wk_json_integer(&json, "episodes", 100);
+        wk_json_integer(&json, "episodes", sample.episodes);
         // The other kind of score is there too and must not be taken.
         made_spread(&json, s->completion ? "completion" : "return", s->mean, s->cvar);
         made_spread(&json, s->completion ? "return" : "completion", -77, -88);
@@ -111,9 +129,16 @@ static inline void made_eval(const char *directory, const made_run *run, const c
     wk_json_close(&json, ']');
     wk_json_close(&json, '}');
     char path[1024];
-    snprintf(path, sizeof path, "%s/eval/%s-%012" PRIu64 ".json", directory, policy, step);
+    snprintf(path, sizeof path, "%s/eval/%s-%012" PRIu64 "%s.json", directory, policy, step,
+             sample.name);
     made_file(path, "%s\n", wk_text_get(&text));
     wk_text_free(&text);
+}
+
+static inline void made_eval(const char *directory, const made_run *run, const char *policy,
+                             uint64_t step, const made_score *scores, size_t count)
+{
+    made_eval_of(directory, run, policy, step, (made_sample){100, 0, ""}, scores, count);
 }
 
 /// A whole run with results of one evaluation.

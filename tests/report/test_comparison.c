@@ -7,7 +7,7 @@ typedef struct fixture {
     wk_runs runs;
     wk_seed_scores scores;
     wk_comparison comparison;
-    wk_missing missing;
+    wk_sentences missing;
 } fixture;
 
 static const wk_seed_scores_config usual = {.step = -1};
@@ -18,7 +18,7 @@ static fixture make(const char *path)
     fixture f = {0};
     wk_bootstrap_config bootstrap = {.reps = 100, .size = 0.95, .seed = 1};
     assert_ok(wk_paper_read(&f.paper, &err));
-    assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
     assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &usual, &f.scores, &err));
     assert_ok(wk_comparison_make(&f.scores, &bootstrap, &f.comparison, &err));
     assert_ok(wk_missing_find(&f.runs, &usual, &f.missing, &err));
@@ -27,7 +27,7 @@ static fixture make(const char *path)
 
 static void drop(fixture *f)
 {
-    wk_missing_free(&f->missing);
+    wk_sentences_free(&f->missing);
     wk_comparison_free(&f->comparison);
     wk_seed_scores_free(&f->scores);
     wk_runs_free(&f->runs);
@@ -125,7 +125,7 @@ static void what_is_missing_is_said(void **state)
     expect_missing(&f, "terrain-walker, p2e, ge: no run with seed 1, 4");
     expect_missing(&f, "terrain-walker, p2e, waker-m: no run with seed 1");
     expect_missing(&f, "gaps/waker-m/4: no result for walk (steep)");
-    expect_missing(&f, "gaps/dr/1: evaluated up to step 250000, others up to 500000");
+    expect_missing(&f, "gaps/dr/1: evaluated up to agent step 250000, others up to 500000");
     expect_missing(&f, "gaps/ge/0: no evaluation of a task policy ('waker adapt' and 'waker eval' "
                        "make one)");
     assert_int_equal(f.missing.items.count, 6);
@@ -139,7 +139,7 @@ static void with_a_step_what_others_have_of_it_is_missed(void **state)
     const char *path = "gaps"; // of the test before
     wk_seed_scores_config config = {.step = 250000};
     fixture f = {0};
-    assert_ok(wk_runs_read(&path, 1, NULL, &f.runs, &err));
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
     assert_ok(wk_missing_find(&f.runs, &config, &f.missing, &err));
     expect_missing(&f, "gaps/waker-m/0: no result for walk (dr), walk (steep)");
     drop(&f);

@@ -39,7 +39,7 @@ static void make_run(const char *directory, const char *rule, uint64_t seed, uin
 static wk_runs read_runs(const char *path)
 {
     wk_runs runs = {0};
-    assert_ok(wk_runs_read(&path, 1, NULL, &runs, &err));
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &runs, &err));
     return runs;
 }
 

@@ -192,6 +192,24 @@ static void pythons_parser_reads_the_page_back(void **state)
     unlink(PATH);
 }
 
+static void long_names_are_broken_into_lines(void **state)
+{
+    (void)state;
+    wk_page *page;
+    wk_text text = {0};
+    const char *header[] = {"task", "a label that somebody made of all the settings there are"};
+    const wk_page_cell cells[] = {{"walk", NULL, false}, {"1", NULL, true}};
+    wk_page_table_data table = {
+        .columns = 2, .rows = 1, .row_heads = 1, .header = header, .cells = cells};
+    assert_ok(wk_page_create("t", NULL, &page, &err));
+    wk_page_table(page, &table);
+    assert_ok(wk_page_finish(page, &text, &err));
+    assert_non_null(strstr(text.chars, "<th scope=\"col\" class=\"r long\">a label"));
+    assert_non_null(strstr(text.chars, "<td class=\"r best\">"));
+    wk_page_destroy(page);
+    wk_text_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_page_without_sections_has_no_contents),
         cmocka_unit_test(equal_pages_give_equal_bytes),
         cmocka_unit_test(pythons_parser_reads_the_page_back),
+        cmocka_unit_test(long_names_are_broken_into_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,8 +172,8 @@ static void odd_values_stay_inside(void **state)
                 wk_figure *f = draw_lines(&(wk_plot_lines){"odd", xs, ys, series, 1});
                 check_inside(f);
                 wk_figure_destroy(f);
-                assert_ok(wk_plot_scatter_draw(&(wk_plot_scatter){"odd", xs, ys, series, 1, NULL},
-                                               &f, &err));
+                wk_plot_scatter plot = {"odd", xs, ys, series, 1, NULL, log == 0};
+                assert_ok(wk_plot_scatter_draw(&plot, &f, &err));
                 check_inside(f);
                 wk_figure_destroy(f);
             }
@@ -258,7 +258,7 @@ static const wk_mark *cell_mark(const wk_figure *f, int number)
     return NULL;
 }
 
-static void a_map_has_rows_upwards_and_colours_by_value(void **state)
+static void a_map_has_its_first_row_on_top_and_colours_by_value(void **state)
 {
     (void)state;
     double rows[] = {0.5, 1.5}, columns[] = {0, 1, 2}, cells[] = {1, 2, NAN, 4, 5, 3};
@@ -269,6 +269,7 @@ static void a_map_has_rows_upwards_and_colours_by_value(void **state)
                            .columns = 3,
                            .row_values = rows,
                            .column_values = columns,
+                           .kinds = {[WK_HEAT_PROBABILITY] = WK_HEAT_IS_SHARE},
                            .cells = {cells, cells, cells}};
     wk_plot_heat plot = wk_plot_heat_of_panel(&panel, WK_HEAT_ERROR, NULL);
     wk_figure *f = NULL;
@@ -277,7 +278,7 @@ static void a_map_has_rows_upwards_and_colours_by_value(void **state)
     assert_int_equal(cell_mark(f, 1)->paint.colour, wk_image_ramp(0.25));
     assert_int_equal(cell_mark(f, 2)->paint.colour, WK_FAINT);
     assert_int_equal(cell_mark(f, 4)->paint.colour, wk_image_ramp(1));
-    assert_true(f->points.items[cell_mark(f, 3)->first].y <
+    assert_true(f->points.items[cell_mark(f, 3)->first].y >
                 f->points.items[cell_mark(f, 0)->first].y);
     assert_true(f->points.items[cell_mark(f, 1)->first].x >
                 f->points.items[cell_mark(f, 0)->first].x);
@@ -378,7 +379,7 @@ int main(void)
         cmocka_unit_test(nothing_to_show_is_said),
         cmocka_unit_test(long_names_are_cut_with_an_ellipsis),
         cmocka_unit_test(bars_grow_from_the_reference_in_proportion),
-        cmocka_unit_test(a_map_has_rows_upwards_and_colours_by_value),
+        cmocka_unit_test(a_map_has_its_first_row_on_top_and_colours_by_value),
         cmocka_unit_test(maps_of_odd_values_stay_inside),
         cmocka_unit_test(colours_are_told_apart_with_the_common_colour_vision_deficiencies),
     };

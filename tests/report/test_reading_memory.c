@@ -26,8 +26,7 @@ static wk_status make_report(size_t *problems, wk_text *text)
     static const char *const paths[] = {"runs"};
     wk_error err = {0};
     wk_report report = {0};
-    wk_report_config config = {.paths = paths,
-                               .n_paths = 1,
+    wk_report_config config = {.runs = {.paths = paths, .n_paths = 1},
                                .scores = {.step = -1},
                                .bootstrap = {.reps = 5, .size = 0.95}};
     wk_status status = wk_report_make(&config, &report, &err);

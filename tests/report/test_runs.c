@@ -11,7 +11,7 @@ static wk_runs read_one(const char *path)
 {
     wk_error err = {0};
     wk_runs runs = {0};
-    assert_ok(wk_runs_read(&path, 1, NULL, &runs, &err));
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &runs, &err));
     return runs;
 }
 
@@ -19,7 +19,8 @@ static void expect_refused(const char *path, wk_status status, const char *part)
 {
     wk_error err = {0};
     wk_runs runs = {0};
-    assert_refused(wk_runs_read(&path, 1, NULL, &runs, &err), status, part);
+    assert_refused(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &runs, &err),
+                   status, part);
     wk_runs_free(&runs);
 }
 
@@ -219,7 +220,8 @@ static void a_copy_of_a_run_counts_once(void **state)
     const char *same[] = {"twice/one", "twice/one"};
     wk_error err = {0};
     wk_runs runs = {0};
-    assert_ok(wk_runs_read(same, 2, NULL, &runs, &err)); // given twice is no problem
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = same, .n_paths = 2}, &runs,
+                           &err)); // given twice is no problem
     assert_int_equal(runs.items.count, 1);
     assert_int_equal(runs.problems.count, 0);
     wk_runs_free(&runs);

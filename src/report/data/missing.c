@@ -2,13 +2,12 @@
 
 #include "base/text.h"
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 // Hands the text over as a sentence; empty ones are none.
-static bool keep(wk_missing *out, wk_text *text)
+static bool keep(wk_sentences *out, wk_text *text)
 {
     if (text->failed) return false;
     if (text->length == 0) return true;
@@ -17,12 +16,12 @@ static bool keep(wk_missing *out, wk_text *text)
     return true;
 }
 
-static bool same_curriculum(const wk_report_run *a, const wk_report_run *b)
+static bool same_method(const wk_report_run *a, const wk_report_run *b)
 {
-    return strcmp(a->curriculum, b->curriculum) == 0;
+    return strcmp(a->method, b->method) == 0;
 }
 
-// Runs [first, end) of one domain and exploration; sorted by curriculum, then seed.
+// Runs [first, end) of one domain and exploration; sorted by method, then seed.
 typedef struct group {
     wk_report_run *const *runs;
     size_t first, end;
@@ -31,7 +30,7 @@ typedef struct group {
 static bool has_run(const group *g, const wk_report_run *like, uint64_t seed)
 {
     for (size_t i = g->first; i < g->end; i++)
-        if (g->runs[i]->seed == seed && same_curriculum(g->runs[i], like)) return true;
+        if (g->runs[i]->seed == seed && same_method(g->runs[i], like)) return true;
     return false;
 }
 
@@ -51,7 +50,7 @@ static int compare_seeds(const void *a, const void *b)
 
 // "terrain-walker, p2e, dr: no run with seed 3, 4"
 static bool missing_seeds(const group *g, size_t i, const uint64_t *seeds, size_t count,
-                          wk_missing *out)
+                          wk_sentences *out)
 {
     const wk_report_run *run = g->runs[i];
     wk_text text = {0};
@@ -59,7 +58,7 @@ static bool missing_seeds(const group *g, size_t i, const uint64_t *seeds, size_
         if (has_run(g, run, seeds[k])) continue;
         if (text.length == 0)
             wk_text_printf(&text, "%s, %s, %s: no run with seed ", run->domain, run->exploration,
-                           run->curriculum);
+                           run->method);
         else
             wk_text_puts(&text, ", ");
         wk_text_printf(&text, "%" PRIu64, seeds[k]);
@@ -69,7 +68,7 @@ static bool missing_seeds(const group *g, size_t i, const uint64_t *seeds, size_
     return kept;
 }
 
-static bool check_grid(const group *g, wk_missing *out)
+static bool check_grid(const group *g, wk_sentences *out)
 {
     size_t count = 0;
     uint64_t *seeds = malloc((g->end - g->first) * sizeof *seeds);
@@ -78,7 +77,7 @@ static bool check_grid(const group *g, wk_missing *out)
         if (seed_is_new(g, i)) seeds[count++] = g->runs[i]->seed;
     if (all) qsort(seeds, count, sizeof *seeds, compare_seeds);
     for (size_t i = g->first; i < g->end && all; i++)
-        if (i == g->first || !same_curriculum(g->runs[i], g->runs[i - 1]))
+        if (i == g->first || !same_method(g->runs[i], g->runs[i - 1]))
             all = missing_seeds(g, i, seeds, count, out);
     free(seeds);
     return all;
@@ -135,7 +134,7 @@ static bool list_scores(const group *g, const wk_seed_scores_config *config, sco
 
 static bool missing_scores(const wk_report_run *run, const char *policy,
                            const wk_seed_scores_config *config, const score_list *wanted,
-                           wk_missing *out)
+                           wk_sentences *out)
 {
     wk_text text = {0};
     for (size_t i = 0; i < wanted->count; i++) {
@@ -153,7 +152,7 @@ static bool missing_scores(const wk_report_run *run, const char *policy,
 }
 
 static bool no_results(const wk_report_run *run, const wk_seed_scores_config *config,
-                       wk_missing *out)
+                       wk_sentences *out)
 {
     wk_text text = {0};
     if (config->policy)
@@ -178,18 +177,18 @@ static uint64_t last_step(const wk_report_run *run, const char *policy)
     return last;
 }
 
-static bool older(const wk_report_run *run, uint64_t step, uint64_t newest, wk_missing *out)
+static bool older(const wk_report_run *run, uint64_t step, uint64_t newest, wk_sentences *out)
 {
     wk_text text = {0};
     if (step < newest)
-        wk_text_printf(&text, "%s: evaluated up to step %" PRIu64 ", others up to %" PRIu64,
+        wk_text_printf(&text, "%s: evaluated up to agent step %" PRIu64 ", others up to %" PRIu64,
                        run->directory, step, newest);
     bool kept = keep(out, &text);
     wk_text_free(&text);
     return kept;
 }
 
-static bool check_results(const group *g, const wk_seed_scores_config *config, wk_missing *out)
+static bool check_results(const group *g, const wk_seed_scores_config *config, wk_sentences *out)
 {
     score_list wanted = {0};
     uint64_t newest = 0;
@@ -210,8 +209,8 @@ static bool check_results(const group *g, const wk_seed_scores_config *config, w
     return all;
 }
 
-wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *config, wk_missing *out,
-                          wk_error *err)
+wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *config,
+                          wk_sentences *out, wk_error *err)
 {
     bool all = true;
     group g = {.runs = runs->items.items};
@@ -222,24 +221,4 @@ wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *conf
         all = check_grid(&g, out) && check_results(&g, config, out);
     }
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for what is missing");
-}
-
-wk_status wk_missing_add(wk_missing *missing, wk_error *err, const char *format, ...)
-{
-    char sentence[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
-    va_end(args);
-    char *copy = wk_array_reserve(&missing->items, 1) ? strdup(sentence) : NULL;
-    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for what is missing");
-    missing->items.items[missing->items.count++] = copy;
-    return WK_OK;
-}
-
-void wk_missing_free(wk_missing *missing)
-{
-    for (size_t i = 0; i < missing->items.count; i++)
-        free(missing->items.items[i]);
-    wk_array_free(&missing->items);
 }

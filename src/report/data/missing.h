@@ -5,18 +5,9 @@
 
 #include "report/data/seed_scores.h"
 
-/// Sentences, owned.
-typedef struct wk_missing {
-    WK_ARRAY(char *) items;
-} wk_missing;
-
-/// Compares the runs with each other: the curricula and seeds of a domain and exploration are those
+/// Compares the runs with each other: the methods and seeds of a domain and exploration are those
 /// that any of its runs has. Zero-initialise and free it also on failure.
-wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *config, wk_missing *out,
-                          wk_error *err);
-/// Adds a sentence.
-wk_status wk_missing_add(wk_missing *missing, wk_error *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void wk_missing_free(wk_missing *missing);
+wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *config,
+                          wk_sentences *out, wk_error *err);
 
 #endif

@@ -31,8 +31,7 @@ static wk_paper_row read_row(char *line)
     return row;
 }
 
-// Place of a name among those of its field; their number if it is none of them.
-static size_t place_of(const wk_paper *paper, wk_field field, const char *name)
+size_t wk_paper_place_of(const wk_paper *paper, wk_field field, const char *name)
 {
     size_t i = 0;
     while (i < paper->names[field].count && strcmp(paper->names[field].items[i], name) != 0)
@@ -44,7 +43,7 @@ static bool add_row(wk_paper *paper, wk_paper_row row)
 {
     for (int f = 0; f < WK_FIELDS; f++) {
         const char *name = row.key.names[f];
-        bool known = place_of(paper, (wk_field)f, name) < paper->names[f].count;
+        bool known = wk_paper_place_of(paper, (wk_field)f, name) < paper->names[f].count;
         if (!known && !wk_array_push(&paper->names[f], name)) return false;
     }
     return wk_array_push(&paper->rows, row);
@@ -89,10 +88,35 @@ const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_result_key *ke
     return NULL;
 }
 
+static bool insert_name(wk_paper *paper, wk_field field, size_t place, const char *name)
+{
+    if (!wk_array_push(&paper->names[field], name)) return false;
+    const char **names = paper->names[field].items;
+    memmove(names + place + 1, names + place,
+            (paper->names[field].count - 1 - place) * sizeof *names);
+    names[place] = name;
+    return true;
+}
+
+bool wk_paper_place(wk_paper *paper, wk_field field, const char *base, const char *name)
+{
+    size_t place = wk_paper_place_of(paper, field, base);
+    if (wk_paper_place_of(paper, field, name) < paper->names[field].count) return true;
+    if (place == paper->names[field].count && !wk_array_push(&paper->names[field], base))
+        return false;
+    if (strcmp(base, name) == 0) return true;
+    // Names that only add to the base stand in the order of what they add.
+    size_t length = strlen(base);
+    const char *const *names = (const char *const *)paper->names[field].items;
+    for (place++; place < paper->names[field].count; place++)
+        if (strncmp(names[place], base, length) != 0 || strverscmp(names[place], name) > 0) break;
+    return insert_name(paper, field, place, name);
+}
+
 int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const char *b)
 {
     if (strcmp(a, b) == 0) return 0;
-    size_t x = place_of(paper, field, a), y = place_of(paper, field, b);
+    size_t x = wk_paper_place_of(paper, field, a), y = wk_paper_place_of(paper, field, b);
     return x != y ? (x > y) - (x < y) : strcmp(a, b);
 }
 

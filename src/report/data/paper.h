@@ -5,11 +5,12 @@
 
 #include "base/array.h"
 #include "waker/error.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 /// The columns of a result's key, and the order in which rows are sorted.
 typedef enum wk_field {
-    WK_FIELD_METRIC,  // "cvar0.1", "average", "ood-average"
+    WK_FIELD_METRIC,  // "cvar0.1", "average", "ood-average", "ood-tasks"
     WK_FIELD_DOMAIN,  // "clean-up", or "combined/clean-up"
     WK_FIELD_VARIANT, // out-of-distribution case, "" for none
     WK_FIELD_TASK,
@@ -44,6 +45,13 @@ void wk_paper_free(wk_paper *paper);
 
 /// The paper's result for the key, or NULL.
 const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_result_key *key);
+
+/// Gives a name that the paper does not have a place behind `base`, which gets one if
+/// need be. Names are borrowed. False when memory is short.
+bool wk_paper_place(wk_paper *paper, wk_field field, const char *base, const char *name);
+
+/// Place of a name, from 0; the number of names if it is none of them.
+size_t wk_paper_place_of(const wk_paper *paper, wk_field field, const char *name);
 
 /// Order of two names of a field: as the paper first mentions them, others behind by name.
 int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const char *b);

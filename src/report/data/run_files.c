@@ -14,7 +14,7 @@ static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-
 // What every file of results says about where it comes from.
 typedef struct origin {
     const char *format, *domain, *curriculum, *exploration, *policy;
-    uint64_t seed, step;
+    uint64_t seed, step, eval_seed, envs, trajectories, steps;
     bool has_seed, has_step;
 } origin;
 
@@ -33,6 +33,14 @@ static bool take_origin(wk_document *d, wk_arena *arena, origin *o)
         o->policy = wk_document_string(d, arena);
     else if (wk_document_is(d, "seed"))
         o->has_seed = true, o->seed = wk_document_integer(d);
+    else if (wk_document_is(d, "eval_seed"))
+        o->eval_seed = wk_document_integer(d);
+    else if (wk_document_is(d, "envs"))
+        o->envs = wk_document_integer(d);
+    else if (wk_document_is(d, "trajectories"))
+        o->trajectories = wk_document_integer(d);
+    else if (wk_document_is(d, "steps"))
+        o->steps = wk_document_integer(d);
     else if (wk_document_is(d, "step"))
         o->has_step = true, o->step = wk_document_integer(d);
     else
@@ -96,11 +104,12 @@ typedef struct outcome {
     const char *name;
     uint64_t episodes;
     spread returns, completion;
+    double promised, discounted;
 } outcome;
 
 static outcome take_case(wk_document *d, wk_arena *arena)
 {
-    outcome o = {0};
+    outcome o = {.promised = NAN, .discounted = NAN};
     if (!wk_document_object(d)) return o;
     while (wk_document_member(d)) {
         if (wk_document_is(d, "case"))
@@ -111,6 +120,10 @@ static outcome take_case(wk_document *d, wk_arena *arena)
             o.returns = take_spread(d);
         else if (wk_document_is(d, "completion"))
             o.completion = take_spread(d);
+        else if (wk_document_is(d, "promised_value"))
+            o.promised = wk_document_number(d);
+        else if (wk_document_is(d, "discounted_return"))
+            o.discounted = wk_document_number(d);
     }
     return o;
 }
@@ -168,6 +181,8 @@ static void add_case(wk_document *d, wk_report_run *run, const task *t, const ou
         .episodes = o->episodes,
         .average = s->mean,
         .cvar = s->cvar,
+        .promised = o->promised,
+        .discounted = o->discounted,
     };
     if (!score.domain || !wk_array_push(&run->scores, score))
         wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for its results", d->path);
@@ -199,6 +214,7 @@ wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err
     for (size_t i = before; i < run->scores.count; i++) {
         run->scores.items[i].policy = o.policy;
         run->scores.items[i].step = o.step;
+        run->scores.items[i].eval_seed = o.eval_seed;
     }
     return status;
 }
@@ -270,8 +286,14 @@ wk_status wk_run_read_errors(wk_report_run *run, const char *path, wk_error *err
     check_origin(&d, run, &o, ERROR_FORMAT);
     wk_status status = wk_document_close(&d, err);
     if (status != WK_OK) run->errors.count = before;
-    for (size_t i = before; i < run->errors.count; i++)
-        run->errors.items[i].step = o.step;
+    for (size_t i = before; i < run->errors.count; i++) {
+        wk_run_error *e = &run->errors.items[i];
+        e->step = o.step;
+        e->envs = o.envs ? o.envs : e->environments; // older files do not say
+        e->trajectories = o.trajectories ? o.trajectories : 1;
+        e->steps = o.steps;
+        e->eval_seed = o.eval_seed;
+    }
     return status;
 }
 

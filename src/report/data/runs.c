@@ -1,6 +1,9 @@
 #include "report/data/runs.h"
 
 #include "base/file.h"
+#include "curriculum/rules.h"
+#include "report/data/methods.h"
+#include "run/plugin_record.h"
 #include "run/saved_run.h"
 #include "waker/curriculum.h"
 #include <errno.h>
@@ -10,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PATH_CHARS = 4096, DEPTH_MAX = 8 };
+enum { PATH_CHARS = 4096, DEPTH_MAX = 8, LABEL_CHARS = 128 };
 
 // Names in a directory, sorted. One that cannot be listed is an error.
 static wk_status list_names(const char *path, wk_names *names, wk_error *err)
@@ -71,10 +74,43 @@ static wk_status find_runs(wk_runs *runs, const char *path, int depth, wk_error 
     return status;
 }
 
+// Splits LABEL=PATH at the first '=' that has a path behind it. What is a path as a whole has no
+// label.
+static wk_status find_label(const char **path, char label[LABEL_CHARS], wk_error *err)
+{
+    const char *word = *path, *equals = word;
+    bool there, directory;
+    *label = 0;
+    WK_TRY(look_at(word, &there, &directory, err));
+    while (!there && (equals = strchr(equals, '=')) != NULL) {
+        WK_TRY(look_at(++equals, &there, &directory, err));
+        if (!there) continue;
+        size_t length = (size_t)(equals - 1 - word);
+        if (length == 0 || length >= LABEL_CHARS)
+            return wk_fail(err, WK_E_INPUT, "the label of '%s' has %zu bytes; use 1 to %d", equals,
+                           length, LABEL_CHARS - 1);
+        snprintf(label, LABEL_CHARS, "%.*s", (int)length, word);
+        *path = equals;
+    }
+    return WK_OK;
+}
+
+static wk_status give_label(wk_runs *runs, size_t first, const char *label, wk_error *err)
+{
+    for (size_t i = first; i < runs->items.count && *label; i++) {
+        wk_report_run *run = runs->items.items[i];
+        run->label = wk_arena_string(&run->arena, label);
+        if (!run->label) return wk_fail(err, WK_E_MEMORY, "no memory for the label '%s'", label);
+    }
+    return WK_OK;
+}
+
 static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
 {
     size_t before = runs->items.count;
+    char label[LABEL_CHARS];
     bool there, directory;
+    WK_TRY(find_label(&path, label, err));
     WK_TRY(look_at(path, &there, &directory, err));
     if (!there) return wk_fail(err, WK_E_NOT_FOUND, "'%s' does not exist", path);
     if (!directory)
@@ -84,7 +120,7 @@ static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
     if (runs->items.count == before)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "'%s' holds no run: there is no config.yaml in it or below it", path);
-    return WK_OK;
+    return give_label(runs, before, label, err);
 }
 
 // A problem that is kept; without memory for it the run as a whole fails.
@@ -156,6 +192,30 @@ static wk_status identify(wk_report_run *run, wk_error *err)
     return wk_fail(err, WK_E_MEMORY, "no memory for the names of '%s'", run->directory);
 }
 
+// A plug-in is known by its bytes, wherever the file was.
+static void name_code(const wk_code_file *file, char value[WK_RUN_TEXT_MAX])
+{
+    const char *slash = strrchr(file->path, '/');
+    if (*file->sha256)
+        snprintf(value, WK_RUN_TEXT_MAX, "%.200s (%.12s)", slash ? slash + 1 : file->path,
+                 file->sha256);
+}
+
+// One spelling for settings that mean the same, so that they can be compared.
+static wk_status normalise(wk_report_run *run, const char *path, wk_error *err)
+{
+    (void)path;
+    wk_plugin_record record = {0};
+    wk_run_config *c = &run->config;
+    if (c->temperature == wk_rule_temperature(c->curriculum_rule, 0)) c->temperature = 0;
+    if (!*c->plugin && !*c->curriculum_plugin) return WK_OK;
+    WK_TRY(wk_plugin_record_read(run->directory, &record, err));
+    if (*c->plugin) name_code(&record.domain_file, c->plugin);
+    if (*c->curriculum_plugin) name_code(&record.rule_file, c->curriculum_plugin);
+    wk_plugin_record_free(&record);
+    return WK_OK;
+}
+
 static void read_run(void *context, size_t piece, int thread)
 {
     (void)thread;
@@ -168,6 +228,7 @@ static void read_run(void *context, size_t piece, int thread)
     wk_saved_run_close(&saved);
     if (status != WK_OK) return;
     if (identify(run, &run->error) != WK_OK) return;
+    read_or_note(run, path, normalise);
     read_results(run);
     snprintf(path, sizeof path, "%s/metrics.jsonl", run->directory);
     bool there, directory;
@@ -193,16 +254,25 @@ static int compare_runs(const void *a, const void *b)
     const wk_report_run *x = *(wk_report_run *const *)a, *y = *(wk_report_run *const *)b;
     int order = strcmp(x->domain, y->domain);
     if (!order) order = strcmp(x->exploration, y->exploration);
-    if (!order) order = strcmp(x->curriculum, y->curriculum);
+    if (!order) order = strverscmp(x->method, y->method);
     if (!order) order = (x->seed > y->seed) - (x->seed < y->seed);
-    return order;
+    return order ? order : strcmp(x->directory, y->directory);
 }
 
-static int compare_runs_and_paths(const void *a, const void *b)
+static bool is_copy(const wk_report_run *a, const wk_report_run *b)
 {
-    int order = compare_runs(a, b);
-    const wk_report_run *x = *(wk_report_run *const *)a, *y = *(wk_report_run *const *)b;
-    return order ? order : strcmp(x->directory, y->directory);
+    bool same = wk_runs_same_group(a, b) && a->seed == b->seed && strcmp(a->method, b->method) == 0;
+    for (int f = 0; f < WK_RUN_FIELD_COUNT && same; f++)
+        same = !wk_setting_counts(f) || wk_run_config_same(&a->config, &b->config, f);
+    return same;
+}
+
+// The run before number `end` that has the same settings and seed, or NULL.
+static const wk_report_run *original(const wk_runs *runs, size_t end, const wk_report_run *run)
+{
+    for (size_t i = 0; i < end; i++)
+        if (is_copy(runs->items.items[i], run)) return runs->items.items[i];
+    return NULL;
 }
 
 static wk_status keep_problem(wk_runs *runs, wk_error *err, const char *format, ...)
@@ -248,35 +318,37 @@ static wk_status drop_copies(wk_runs *runs, wk_error *err)
     size_t kept = 0;
     wk_status status = WK_OK;
     for (size_t i = 0; i < runs->items.count; i++) {
-        wk_report_run *run = runs->items.items[i],
-                      *last = kept ? runs->items.items[kept - 1] : NULL;
-        if (!last || compare_runs(&last, &run) != 0) {
+        wk_report_run *run = runs->items.items[i];
+        const wk_report_run *first = original(runs, kept, run);
+        if (!first) {
             runs->items.items[kept++] = run;
             continue;
         }
-        if (status == WK_OK && strcmp(last->directory, run->directory) != 0)
+        if (status == WK_OK && strcmp(first->directory, run->directory) != 0)
             status = keep_problem(runs, err,
-                                  "'%s' is left out: domain, exploration, curriculum and seed are "
-                                  "those of '%s'",
-                                  run->directory, last->directory);
+                                  "'%s' is left out: all its settings and its seed are those of "
+                                  "'%s', which is used; LABEL=%s shows it too, in a column of its "
+                                  "own",
+                                  run->directory, first->directory, run->directory);
         free_run(run);
     }
     runs->items.count = kept;
     return status;
 }
 
-wk_status wk_runs_read(const char *const *paths, size_t count, wk_pool *pool, wk_runs *out,
-                       wk_error *err)
+wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err)
 {
-    for (size_t i = 0; i < count; i++)
-        WK_TRY(find_in(out, paths[i], err));
-    wk_pool_run(pool, out->items.count, read_run, out);
+    for (size_t i = 0; i < config->n_paths; i++)
+        WK_TRY(find_in(out, config->paths[i], err));
+    wk_pool_run(config->pool, out->items.count, read_run, out);
     WK_TRY(drop_unreadable(out, err));
     if (out->items.count == 0)
         return wk_fail(err, WK_E_FORMAT, "none of the runs can be read: %s",
                        out->problems.count ? out->problems.items[0] : "no reason known");
-    qsort(out->items.items, out->items.count, sizeof *out->items.items, compare_runs_and_paths);
-    return drop_copies(out, err);
+    WK_TRY(wk_runs_name_methods(out, config->by, config->n_by, err));
+    qsort(out->items.items, out->items.count, sizeof *out->items.items, compare_runs);
+    WK_TRY(drop_copies(out, err));
+    return wk_runs_compare_settings(out, err);
 }
 
 void wk_runs_free(wk_runs *runs)
@@ -285,6 +357,7 @@ void wk_runs_free(wk_runs *runs)
         free_run(runs->items.items[i]);
     wk_array_free(&runs->items);
     wk_array_free(&runs->problems);
+    wk_sentences_free(&runs->remarks);
     wk_arena_reset(&runs->arena);
     *runs = (wk_runs){0};
 }

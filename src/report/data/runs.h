@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/pool.h"
 #include "config/config.h"
+#include "report/data/sentences.h"
 #include "waker/env.h"
 
 /// What a policy scored on one task in one case, in one evaluation of one run.
@@ -17,9 +18,10 @@ typedef struct wk_run_score {
     const char *variant; // out-of-distribution case, "" for the default distribution
     const char *policy;  // "adapted", "alongside", ...
     uint64_t step;
-    uint64_t episodes;
-    double average; // over episodes
-    double cvar;    // CVaR 0.1
+    uint64_t episodes, eval_seed;
+    double average;              // over episodes
+    double cvar;                 // CVaR 0.1
+    double promised, discounted; // value at the start and the return that followed; NaN: not known
 } wk_run_score;
 
 /// How wrong the world model is, measured under one policy.
@@ -27,6 +29,8 @@ typedef struct wk_run_error {
     const char *policy; // "random", or a task's name
     uint64_t step;
     double mean, cvar, estimate, correlation; // cvar is that of 0.1; correlation may be NaN
+    // How it was measured; steps: the limit on an episode, 0: none.
+    uint64_t envs, trajectories, steps, eval_seed;
     size_t environments;
     const double *errors, *estimates; // [environments]; NULL when the file does not list both
 } wk_run_error;
@@ -45,6 +49,8 @@ typedef struct wk_report_run {
     const char *domain, *curriculum,
         *exploration; // exploration as the paper writes it: p2e, random
     uint64_t seed;
+    const char *label;  // the user's name for it, or NULL
+    const char *method; // what it is a seed of: a column of the tables (report/data/methods.h)
     WK_ARRAY(wk_run_score) scores;
     WK_ARRAY(wk_run_error) errors;
     WK_ARRAY(wk_run_choice) choices;
@@ -52,17 +58,26 @@ typedef struct wk_report_run {
     wk_error error;                  // the run as a whole cannot be used
 } wk_report_run;
 
-/// All runs of a report, sorted by domain, exploration, curriculum, seed.
+/// All runs of a report, sorted by domain, exploration, method, seed.
 typedef struct wk_runs {
     wk_arena arena;
     WK_ARRAY(wk_report_run *) items;
     WK_ARRAY(const char *) problems; // of all runs, and runs left out
+    wk_sentences remarks;            // what a reader has to know about those that are there
 } wk_runs;
 
-/// Finds and reads the runs in or below `paths`. A path without any run is an error;
+/// Which runs.
+typedef struct wk_runs_config {
+    const char *const *paths; // PATH or LABEL=PATH: a run, or a directory of runs
+    size_t n_paths;
+    const char *const *by; // keys whose values are part of the names of methods
+    size_t n_by;
+    wk_pool *pool; // NULL: one thread
+} wk_runs_config;
+
+/// Finds and reads the runs in or below the paths. A path without any run is an error;
 /// zero-initialise `out` and free it also then.
-wk_status wk_runs_read(const char *const *paths, size_t count, wk_pool *pool, wk_runs *out,
-                       wk_error *err);
+wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err);
 void wk_runs_free(wk_runs *runs);
 
 /// Whether two runs are of the same domain and exploration: what a report compares.

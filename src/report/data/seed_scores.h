@@ -6,14 +6,21 @@
 #include "report/data/paper.h"
 #include "report/data/runs.h"
 
+/// Metric of the mean over all tasks in an out-of-distribution case; its task is "all". It stands
+/// in its table only: comparisons and curves have the tasks themselves.
+#define WK_METRIC_OOD_TASKS "ood-tasks"
+
 /// One number of one run.
 typedef struct wk_seed_score {
     wk_result_key key;
     uint64_t seed, step;
     const wk_report_run *run;
     const char *policy;
+    uint64_t episodes, eval_seed; // the sample that it is of
+    double promised, discounted;  // as in wk_run_score
     double value;
     bool final; // used in tables: the run's last step
+    bool curve; // used in learning curves
 } wk_seed_score;
 
 /// Which results count.
@@ -22,10 +29,13 @@ typedef struct wk_seed_scores_config {
     int64_t step;       // of the tables; -1: the last one of each run
 } wk_seed_scores_config;
 
-/// Sorted by key in the paper's order, then seed, then step.
+/// Sorted by key in the paper's order, then seed, then run, then step. A row of a table, and a
+/// figure of curves, is made of one sample: so many episodes drawn by one seed. Tables use the
+/// largest, curves the one that has most points; `remarks` says what is left out.
 typedef struct wk_seed_scores {
     const wk_paper *paper;
     WK_ARRAY(wk_seed_score) items;
+    wk_sentences remarks;
 } wk_seed_scores;
 
 /// Gathers them; runs and paper must outlive it. Zero-initialise and free it also on failure.

@@ -94,6 +94,14 @@ void wk_page_paragraph(wk_page *page, const char *format, ...)
     va_end(args);
 }
 
+void wk_page_lead(wk_page *page, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_format(body_of(page), "<p class=\"lead\">", format, args);
+    va_end(args);
+}
+
 void wk_page_note(wk_page *page, const char *format, ...)
 {
     va_list args;
@@ -110,12 +118,15 @@ static char align_of(const wk_page_table_data *table, size_t column)
 
 // On a phone only the last of the columns that name the rows is shown; the style sheet puts the
 // names before it, which it carries along, into the same cell.
-static void put_class(wk_text *out, const wk_page_table_data *table, size_t column, bool best)
+static void put_class(wk_text *out, const wk_page_table_data *table, size_t column,
+                      const char *text, bool best)
 {
+    enum { LONG = 32 }; // names of users are broken into lines from here on
     const char *place = column + 1 < table->row_heads    ? " outer"
                         : column + 1 == table->row_heads ? " last"
                                                          : "";
-    wk_text_printf(out, " class=\"%c%s%s\"", align_of(table, column), place, best ? " best" : "");
+    wk_text_printf(out, " class=\"%c%s%s%s\"", align_of(table, column), place, best ? " best" : "",
+                   strlen(text) > LONG ? " long" : "");
 }
 
 // The names before the last one, as an attribute of that.
@@ -145,7 +156,7 @@ static void put_head(wk_text *out, const wk_page_table_data *table)
     wk_text_puts(out, "<thead>\n<tr>");
     for (size_t c = 0; c < table->columns; c++) {
         wk_text_puts(out, "<th scope=\"col\"");
-        put_class(out, table, c, false);
+        put_class(out, table, c, header_name(table, 0, c), false);
         put_names(out, table, c, header_name, 0);
         put_escaped(out, ">", header_name(table, 0, c), "</th>");
     }
@@ -157,7 +168,7 @@ static void put_cell(wk_text *out, const wk_page_table_data *table, size_t row, 
     const wk_page_cell *cell = &table->cells[row * table->columns + column];
     bool head = column < table->row_heads;
     wk_text_puts(out, head ? "<th scope=\"row\"" : "<td");
-    put_class(out, table, column, cell->best);
+    put_class(out, table, column, cell_name(table, row, column), cell->best);
     put_names(out, table, column, cell_name, row);
     put_escaped(out, cell->best ? "><strong>" : ">", cell->text ? cell->text : "",
                 cell->best ? "</strong>" : "");
@@ -226,6 +237,18 @@ void wk_page_figure(wk_page *page, const wk_figure *figure, const char *caption,
         put_link(out, &files[i]);
     wk_text_puts(out,
                  file_count ? "</span></figcaption>\n</figure>\n" : "</figcaption>\n</figure>\n");
+}
+
+void wk_page_picture(wk_page *page, const void *png, size_t size, uint32_t width, uint32_t height,
+                     const char *caption)
+{
+    wk_text *out = body_of(page);
+    wk_text_printf(out,
+                   "<figure class=\"picture\">\n<img width=\"%u\" height=\"%u\" loading=\"lazy\"",
+                   width, height);
+    put_escaped(out, " alt=\"", caption, "\" src=\"data:image/png;base64,");
+    put_base64(out, png, size);
+    put_escaped(out, "\">\n<figcaption>", caption, "</figcaption>\n</figure>\n");
 }
 
 void wk_page_files(wk_page *page, const wk_page_file *files, size_t count)

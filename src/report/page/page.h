@@ -29,6 +29,8 @@ void wk_page_section(wk_page *page, const char *title);
 void wk_page_subsection(wk_page *page, const char *title);
 void wk_page_paragraph(wk_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/// A paragraph in larger letters: the one sentence to take away.
+void wk_page_lead(wk_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /// A paragraph set apart, for what the reader must not miss (what is missing, what failed).
 void wk_page_note(wk_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /// A cell of a table.
@@ -62,6 +64,9 @@ typedef struct wk_page_file {
 /// stand side by side where there is room.
 void wk_page_figure(wk_page *page, const wk_figure *figure, const char *caption,
                     const wk_page_file *files, size_t file_count);
+/// A PNG picture of that size, never shown larger, with its caption.
+void wk_page_picture(wk_page *page, const void *png, size_t size, uint32_t width, uint32_t height,
+                     const char *caption);
 /// A list of files to download.
 void wk_page_files(wk_page *page, const wk_page_file *files, size_t count);
 

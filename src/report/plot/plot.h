@@ -46,6 +46,7 @@ typedef struct wk_plot_scatter {
     const wk_plot_series *series; // `spread` is not used
     size_t count;
     const char *note; // a line inside the plot, for example "rank correlation 0.81"; or NULL
+    bool diagonal;    // a dashed line where both are equal; axes, not log, show the same range
 } wk_plot_scatter;
 
 wk_status wk_plot_scatter_draw(const wk_plot_scatter *plot, wk_figure **out, wk_error *err);
@@ -69,7 +70,7 @@ typedef struct wk_plot_bars {
 
 wk_status wk_plot_bars_draw(const wk_plot_bars *plot, wk_figure **out, wk_error *err);
 
-/// A map of values in cells, rows upwards, columns to the right, with a colour scale.
+/// A map of values in cells, the first row on top, columns to the right, with a colour scale.
 typedef struct wk_plot_heat {
     const char *title, *row_label, *column_label, *value_label; // labels may be NULL
     size_t rows, columns;

@@ -98,8 +98,7 @@ static void draw_cell(const map *m, size_t row, size_t column)
 {
     const wk_plot_heat *plot = m->plot;
     double width = m->width / (double)plot->columns, height = m->height / (double)plot->rows;
-    double x = m->left + width * (double)column,
-           y = m->top + height * (double)(plot->rows - 1 - row);
+    double x = m->left + width * (double)column, y = m->top + height * (double)row;
     double value = cell_value(plot, row * plot->columns + column);
     bool shown = wk_axis_shows(&m->axis, value);
     uint32_t colour = shown ? wk_image_ramp(wk_scale_place(&m->scale, value)) : WK_FAINT;
@@ -118,16 +117,16 @@ static void draw_cell(const map *m, size_t row, size_t column)
 static void draw_row_labels(const map *m)
 {
     const wk_plot_heat *plot = m->plot;
-    double height = m->height / (double)plot->rows, free_below = INFINITY;
+    double height = m->height / (double)plot->rows, taken = -INFINITY;
     for (size_t r = 0; r < plot->rows && plot->row_values; r++) {
-        double y = m->top + height * ((double)(plot->rows - 1 - r) + 0.5);
+        double y = m->top + height * ((double)r + 0.5);
         char label[WK_TICK_LABEL];
-        if (y + 7 > free_below) continue;
+        if (y - 7 < taken) continue;
         wk_scale_format(plot->row_values[r], label);
         wk_figure_text(
             m->figure, m->left - 6, y + 3.8, label,
             (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
-        free_below = y - 7;
+        taken = y + 7;
     }
 }
 
@@ -209,12 +208,12 @@ wk_plot_heat wk_plot_heat_of_panel(const wk_heat_panel *panel, wk_heat heat, con
         .title = title ? title : panel->title,
         .row_label = *panel->row_name ? panel->row_name : NULL,
         .column_label = panel->column_name,
-        .value_label = wk_heat_name(heat),
+        .value_label = panel->names[heat] ? panel->names[heat] : wk_heat_name(heat),
         .rows = (size_t)panel->rows,
         .columns = (size_t)panel->columns,
         .row_values = *panel->row_name ? panel->row_values : NULL,
         .column_values = panel->column_values,
         .cells = panel->cells[heat],
-        .percent = heat == WK_HEAT_PROBABILITY,
+        .percent = panel->kinds[heat] == WK_HEAT_IS_SHARE,
     };
 }

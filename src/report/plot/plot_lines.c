@@ -161,11 +161,32 @@ wk_status wk_plot_lines_draw(const wk_plot_lines *plot, wk_figure **out, wk_erro
     return status;
 }
 
+// One range for both axes, so that the diagonal is where both are equal.
+static void equal_axes(const wk_plot_scatter *plot, wk_plot_axis *x, wk_plot_axis *y)
+{
+    wk_range xs, ys;
+    if (!find_extents(x, y, plot->series, plot->count, &xs, &ys)) return;
+    x->fixed = y->fixed = true;
+    double low = fmin(xs.min, ys.min), high = fmax(xs.max, ys.max), margin = 0.04 * (high - low);
+    x->min = y->min = low - margin;
+    x->max = y->max = high + margin;
+}
+
+static void draw_diagonal(const wk_plot_frame *f)
+{
+    double low = fmax(f->x.min, f->y.min), high = fmin(f->x.max, f->y.max);
+    wk_point a = wk_plot_frame_place(f, low, low), b = wk_plot_frame_place(f, high, high);
+    wk_plot_straight(f->figure, a.x, a.y, b.x, b.y,
+                     (wk_paint){.colour = WK_MUTED, .width = 1.2, .dash = 4});
+}
+
 wk_status wk_plot_scatter_draw(const wk_plot_scatter *plot, wk_figure **out, wk_error *err)
 {
     wk_plot_frame f;
-    WK_TRY(begin(plot->title, plot->note, &plot->x, &plot->y, plot->series, plot->count, false, &f,
-                 err));
+    wk_plot_axis x = plot->x, y = plot->y;
+    if (plot->diagonal) equal_axes(plot, &x, &y);
+    WK_TRY(begin(plot->title, plot->note, &x, &y, plot->series, plot->count, false, &f, err));
+    if (plot->diagonal) draw_diagonal(&f);
     for (size_t k = 0; k < plot->count; k++) {
         const wk_plot_series *s = &plot->series[k];
         for (size_t i = 0; i < s->count; i++)

@@ -11,6 +11,11 @@ static wk_comparison_group group_of(const wk_seed_score *f)
                                  wk_seed_score_is_combined(f)};
 }
 
+bool wk_improvement_is_claimed(const wk_estimate *estimate, size_t min_runs)
+{
+    return min_runs >= WK_CLAIM_RUNS_MIN && estimate->low > 0.5;
+}
+
 bool wk_comparison_group_same(const wk_comparison_group *a, const wk_comparison_group *b)
 {
     return a->combined == b->combined && strcmp(a->metric, b->metric) == 0 &&
@@ -25,7 +30,7 @@ static bool list_contests(const wk_seed_scores *scores, group_list *out)
     for (size_t i = 0; i < scores->items.count; i++) {
         const wk_seed_score *f = &scores->items.items[i];
         wk_comparison_group group = group_of(f);
-        bool known = !f->final;
+        bool known = !f->final || strcmp(group.metric, WK_METRIC_OOD_TASKS) == 0;
         for (size_t k = 0; k < out->count && !known; k++)
             known = wk_comparison_group_same(&out->items[k], &group);
         if (!known && !wk_array_push(out, group)) return false;

@@ -13,6 +13,13 @@ typedef struct wk_comparison_group {
     bool combined;
 } wk_comparison_group;
 
+/// Runs of each side that a claim needs: of fewer, all of one side can lie above all of the other
+/// by chance in more than 5 % of cases (2 of 20 orders of 3 and 3, 2 of 70 of 4 and 4).
+enum { WK_CLAIM_RUNS_MIN = 4 };
+
+/// Whether X may be said to score higher: there are enough runs, and the interval lies above 0.5.
+bool wk_improvement_is_claimed(const wk_estimate *estimate, size_t min_runs);
+
 /// How likely X scores higher than Y.
 typedef struct wk_improvement {
     wk_comparison_group group;

@@ -7,8 +7,8 @@
 static const char *metric_title(const char *metric)
 {
     if (strcmp(metric, "cvar0.1") == 0) return "CVaR 0.1";
-    if (strcmp(metric, "ood-average") == 0) return "out-of-distribution average";
-    return metric;
+    if (strcmp(metric, "ood-average") == 0) return "Out-of-distribution average";
+    return strcmp(metric, "average") == 0 ? "Average" : metric;
 }
 
 void wk_comparison_group_title(const wk_comparison_group *group, wk_text *out)
@@ -44,15 +44,15 @@ void wk_improvement_table(const wk_comparison *comparison, wk_text_table *out)
     out->title = "Probability of improvement";
     wk_text_puts(&out->caption,
                  "How likely a run of X scores higher than one of Y, averaged over tasks, with "
-                 "its 95 % stratified bootstrap interval; marked: the interval lies above 0.5. "
-                 "Runs: the fewest of a task.");
+                 "its 95 % stratified bootstrap interval; marked: the interval lies above 0.5 "
+                 "and there are at least 4 runs of each. Runs: the fewest of a task.");
     put_headings(out, names, sizeof names / sizeof *names, 4);
     for (size_t i = 0; i < comparison->improvements.count; i++) {
         const wk_improvement *p = &comparison->improvements.items[i];
         put_group(out, &p->group);
         wk_text_table_add(out, false, "%s", p->x);
         wk_text_table_add(out, false, "%s", p->y);
-        put_estimate(out, &p->estimate, p->estimate.low > 0.5);
+        put_estimate(out, &p->estimate, wk_improvement_is_claimed(&p->estimate, p->min_runs));
         wk_text_table_add(out, false, "%zu", p->tasks);
         wk_text_table_add(out, false, "%zu", p->min_runs);
     }

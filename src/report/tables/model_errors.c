@@ -20,25 +20,79 @@ typedef struct measured {
 
 typedef WK_ARRAY(measured) measured_list;
 
+static bool same_sample(const wk_run_error *a, const wk_run_error *b)
+{
+    return a->envs == b->envs && a->trajectories == b->trajectories && a->steps == b->steps &&
+           a->eval_seed == b->eval_seed;
+}
+
+// The larger sample: more environments, more episodes in them, whole episodes before cut ones, the
+// smaller seed.
+static bool is_larger(const wk_run_error *a, const wk_run_error *b)
+{
+    uint64_t x = a->steps ? a->steps : UINT64_MAX, y = b->steps ? b->steps : UINT64_MAX;
+    if (a->envs != b->envs) return a->envs > b->envs;
+    if (a->trajectories != b->trajectories) return a->trajectories > b->trajectories;
+    return x != y ? x > y : a->eval_seed < b->eval_seed;
+}
+
+// The largest sample that any run of the domain and exploration has of the policy.
+static const wk_run_error *largest(const wk_runs *runs, const wk_report_run *like,
+                                   const char *policy)
+{
+    const wk_run_error *best = NULL;
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_report_run *run = runs->items.items[i];
+        for (size_t k = 0; wk_runs_same_group(run, like) && k < run->errors.count; k++) {
+            const wk_run_error *error = &run->errors.items[k];
+            if (strcmp(error->policy, policy) == 0 && (!best || is_larger(error, best)))
+                best = error;
+        }
+    }
+    return best;
+}
+
 static bool is_last(const wk_report_run *run, const wk_run_error *error)
 {
     for (size_t i = 0; i < run->errors.count; i++) {
         const wk_run_error *other = &run->errors.items[i];
-        if (strcmp(other->policy, error->policy) == 0 && other->step > error->step) return false;
+        if (strcmp(other->policy, error->policy) == 0 && same_sample(other, error) &&
+            (other->step > error->step || (other->step == error->step && other < error)))
+            return false;
     }
     return true;
 }
 
-static bool list_measured(const wk_runs *runs, measured_list *out)
+static wk_status remark_on(const wk_report_run *run, const wk_run_error *left,
+                           const wk_run_error *used, wk_sentences *out, wk_error *err)
+{
+    return wk_sentences_add(
+        out, err,
+        "%s: its model error under '%s' in %llu environments (%llu trajectories each, seed %llu, "
+        "step "
+        "limit %llu) is left out; the table has those of %llu (%llu, seed %llu, step limit %llu)",
+        run->directory, left->policy, (unsigned long long)left->envs,
+        (unsigned long long)left->trajectories, (unsigned long long)left->eval_seed,
+        (unsigned long long)left->steps, (unsigned long long)used->envs,
+        (unsigned long long)used->trajectories, (unsigned long long)used->eval_seed,
+        (unsigned long long)used->steps);
+}
+
+static wk_status list_measured(const wk_runs *runs, measured_list *out, wk_sentences *remarks,
+                               wk_error *err)
 {
     for (size_t i = 0; i < runs->items.count; i++) {
         const wk_report_run *run = runs->items.items[i];
         for (size_t k = 0; k < run->errors.count; k++) {
             const wk_run_error *error = &run->errors.items[k];
-            if (is_last(run, error) && !wk_array_push(out, (measured){run, error})) return false;
+            const wk_run_error *used = largest(runs, run, error->policy);
+            if (!same_sample(error, used))
+                WK_TRY(remark_on(run, error, used, remarks, err));
+            else if (is_last(run, error) && !wk_array_push(out, (measured){run, error}))
+                return wk_fail(err, WK_E_MEMORY, "no memory for the model errors");
         }
     }
-    return true;
+    return WK_OK;
 }
 
 static int order_policies(const wk_paper *paper, const char *a, const char *b)
@@ -55,8 +109,7 @@ static int compare(const void *a, const void *b, void *paper)
         order =
             wk_paper_order(paper, WK_FIELD_EXPLORATION, x->run->exploration, y->run->exploration);
     if (!order) order = order_policies(paper, x->error->policy, y->error->policy);
-    if (!order)
-        order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->run->curriculum, y->run->curriculum);
+    if (!order) order = wk_paper_order(paper, WK_FIELD_CURRICULUM, x->run->method, y->run->method);
     return order ? order : (x->run->seed > y->run->seed) - (x->run->seed < y->run->seed);
 }
 
@@ -64,7 +117,7 @@ static bool same_entry(const measured *a, const measured *b)
 {
     return strcmp(a->run->domain, b->run->domain) == 0 &&
            strcmp(a->run->exploration, b->run->exploration) == 0 &&
-           strcmp(a->run->curriculum, b->run->curriculum) == 0 &&
+           strcmp(a->run->method, b->run->method) == 0 &&
            strcmp(a->error->policy, b->error->policy) == 0;
 }
 
@@ -78,7 +131,7 @@ static double statistic_of(const wk_run_error *error, wk_error_statistic figure)
 static wk_error_entry sum_up(const measured *items, size_t count, double *scratch)
 {
     const wk_report_run *run = items->run;
-    wk_error_entry out = {run->domain, run->exploration, items->error->policy, run->curriculum,
+    wk_error_entry out = {run->domain, run->exploration, items->error->policy, run->method,
                           .seeds = count};
     for (int f = 0; f < WK_ERROR_STATISTICS; f++) {
         size_t known = 0;
@@ -96,9 +149,13 @@ wk_status wk_model_errors_make(const wk_runs *runs, const wk_paper *paper, wk_mo
                                wk_error *err)
 {
     measured_list list = {0};
-    bool all = list_measured(runs, &list);
+    wk_status status = list_measured(runs, &list, &out->remarks, err);
+    if (status != WK_OK) {
+        wk_array_free(&list);
+        return status;
+    }
     double *scratch = malloc((list.count + 1) * sizeof *scratch);
-    all &= scratch != NULL;
+    bool all = scratch != NULL;
     if (all && list.count)
         qsort_r(list.items, list.count, sizeof *list.items, compare, (void *)paper);
     for (size_t first = 0, end; first < list.count && all; first = end) {
@@ -114,6 +171,7 @@ wk_status wk_model_errors_make(const wk_runs *runs, const wk_paper *paper, wk_mo
 void wk_model_errors_free(wk_model_errors *errors)
 {
     wk_array_free(&errors->items);
+    wk_sentences_free(&errors->remarks);
 }
 
 void wk_model_errors_table(const wk_model_errors *errors, wk_text_table *out)

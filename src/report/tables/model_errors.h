@@ -29,6 +29,7 @@ typedef struct wk_error_entry {
 /// Sorted by domain, exploration, policy ("random" first), curriculum.
 typedef struct wk_model_errors {
     WK_ARRAY(wk_error_entry) items;
+    wk_sentences remarks; // what is left out: a table has one sample of each policy
 } wk_model_errors;
 
 /// Zero-initialise and free it also on failure.

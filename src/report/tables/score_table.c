@@ -1,6 +1,7 @@
 #include "report/tables/score_table.h"
 
-#include "waker/stats.h"
+#include "report/tables/improvement.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,10 @@ static const struct {
     [WK_TABLE_AVERAGE] = {"average", "Average performance",
                           "Mean over episodes in environments from the default distribution.",
                           "average", false, false},
+    [WK_TABLE_OOD_TASKS] = {"ood-tasks", "Out-of-distribution performance, averaged over tasks",
+                            "Mean over the episodes of each out-of-distribution case, then over "
+                            "the tasks of the domain: Table 2 of the paper.",
+                            WK_METRIC_OOD_TASKS, false, true},
     [WK_TABLE_OOD] = {"ood", "Out-of-distribution performance",
                       "Mean over the episodes of each out-of-distribution case.", "ood-average",
                       false, true},
@@ -29,7 +34,8 @@ static bool belongs(const wk_seed_score *f, wk_table_kind kind)
 {
     const char *metric = kinds[kind].metric;
     return f->final && wk_seed_score_is_combined(f) == kinds[kind].combined &&
-           (!metric || strcmp(f->key.names[WK_FIELD_METRIC], metric) == 0);
+           (metric ? strcmp(f->key.names[WK_FIELD_METRIC], metric) == 0
+                   : strcmp(f->key.names[WK_FIELD_METRIC], WK_METRIC_OOD_TASKS) != 0);
 }
 
 static size_t find_column(const wk_score_table *table, const char *curriculum)
@@ -75,16 +81,43 @@ static void fill_entry(const wk_seed_score *items, size_t first, size_t end, wk_
     entry->sd = wk_stats_sd(scratch, count);
 }
 
-// The paper marks what is within 2 % of the best, provided that the best is more than nothing.
-static void mark_best(const wk_score_table *table, wk_table_row *row)
+// The scores of a row: entry c has entries[c].seeds of them, from at[c] on.
+typedef struct row_scores {
+    const double *values;
+    const size_t *at;
+} row_scores;
+
+static wk_scores column_of(const row_scores *scores, const wk_table_row *row, size_t c)
 {
-    double best = 0;
+    return (wk_scores){
+        .values = scores->values + scores->at[c], .runs = row->entries[c].seeds, .tasks = 1};
+}
+
+// Marks the entry that certainly has higher scores than each of the others: the highest mean alone
+// may be luck.
+static wk_status mark_best(const wk_score_table *table, const row_scores *scores,
+                           const wk_bootstrap_config *bootstrap, wk_table_row *row, wk_error *err)
+{
+    size_t best = table->columns, others = 0;
     for (size_t c = 0; c < table->columns; c++)
-        if (row->entries[c].seeds) best = fmax(best, row->entries[c].mean);
-    for (size_t c = 0; c < table->columns; c++) {
-        wk_table_entry *entry = &row->entries[c];
-        entry->best = best > 0 && entry->seeds > 0 && entry->mean >= 0.98 * best;
+        if (row->entries[c].seeds &&
+            (best == table->columns || row->entries[c].mean > row->entries[best].mean))
+            best = c;
+    if (best == table->columns) return WK_OK;
+    bool certain = true;
+    for (size_t c = 0; c < table->columns && certain; c++) {
+        size_t x = row->entries[best].seeds, y = row->entries[c].seeds;
+        if (c == best || y == 0) continue;
+        wk_scores a = column_of(scores, row, best), b = column_of(scores, row, c);
+        wk_estimate estimate;
+        others++;
+        certain = (x < y ? x : y) >= WK_CLAIM_RUNS_MIN;
+        if (!certain) break;
+        WK_TRY(wk_stats_improvement_bootstrap(&a, &b, bootstrap, &estimate, err));
+        certain = wk_improvement_is_claimed(&estimate, x < y ? x : y);
     }
+    row->entries[best].best = certain && others > 0;
+    return WK_OK;
 }
 
 static void find_paper(const wk_paper *paper, const wk_score_table *table, wk_table_row *row)
@@ -96,25 +129,37 @@ static void find_paper(const wk_paper *paper, const wk_score_table *table, wk_ta
     }
 }
 
+// What making a table needs besides the scores.
+typedef struct making {
+    wk_table_kind kind;
+    const wk_bootstrap_config *bootstrap;
+    double *scratch; // a row's scores
+    size_t *at;      // [columns]: where those of an entry begin
+} making;
+
 // A row from the range of scores that differ in the curriculum only.
-static bool add_row(const wk_seed_scores *scores, wk_table_kind kind, size_t first, size_t end,
-                    double *scratch, wk_score_table *table)
+static wk_status add_row(const wk_seed_scores *scores, const making *m, size_t first, size_t end,
+                         wk_score_table *table, wk_error *err)
 {
     const wk_seed_score *items = scores->items.items;
     wk_table_row row = {.key = items[first].key};
+    size_t used = 0;
     row.entries = calloc(table->columns, sizeof *row.entries);
-    if (!row.entries) return false;
+    if (!row.entries) return wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", table->name);
     for (size_t from = first, to; from < end; from = to) {
         to = wk_seed_scores_range_end(scores, from, WK_FIELDS);
         size_t column = find_column(table, items[from].key.names[WK_FIELD_CURRICULUM]);
-        if (column < table->columns)
-            fill_entry(items, from, to, kind, scratch, &row.entries[column]);
+        if (column == table->columns) continue;
+        m->at[column] = used;
+        fill_entry(items, from, to, m->kind, m->scratch + used, &row.entries[column]);
+        used += row.entries[column].seeds;
     }
-    mark_best(table, &row);
+    wk_status status = mark_best(table, &(row_scores){m->scratch, m->at}, m->bootstrap, &row, err);
     find_paper(scores->paper, table, &row);
-    if (wk_array_push(&table->rows, row)) return true;
-    free(row.entries);
-    return false;
+    if (status == WK_OK && !wk_array_push(&table->rows, row))
+        status = wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", table->name);
+    if (status != WK_OK) free(row.entries);
+    return status;
 }
 
 static bool any_belongs(const wk_seed_scores *scores, wk_table_kind kind, size_t first, size_t end)
@@ -124,25 +169,30 @@ static bool any_belongs(const wk_seed_scores *scores, wk_table_kind kind, size_t
     return false;
 }
 
-wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind, wk_score_table *out,
+wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind,
+                              const wk_bootstrap_config *bootstrap, wk_score_table *out,
                               wk_error *err)
 {
     *out = (wk_score_table){
         .name = kinds[kind].name, .title = kinds[kind].title, .caption = kinds[kind].caption};
     out->heads[WK_FIELD_METRIC] = !kinds[kind].metric;
     out->heads[WK_FIELD_VARIANT] = kinds[kind].variants;
-    out->heads[WK_FIELD_DOMAIN] = out->heads[WK_FIELD_TASK] = out->heads[WK_FIELD_EXPLORATION] =
-        true;
+    out->heads[WK_FIELD_DOMAIN] = out->heads[WK_FIELD_EXPLORATION] = true;
+    out->heads[WK_FIELD_TASK] = kind != WK_TABLE_OOD_TASKS;
     size_t count = scores->items.count;
-    double *scratch = malloc((count + 1) * sizeof *scratch);
-    bool all = scratch && find_columns(scores, kind, out);
-    for (size_t first = 0, end; first < count && all; first = end) {
+    making m = {kind, bootstrap, malloc((count + 1) * sizeof *m.scratch),
+                malloc((count + 1) * sizeof *m.at)};
+    wk_status status = m.scratch && m.at && find_columns(scores, kind, out)
+                           ? WK_OK
+                           : wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", out->name);
+    for (size_t first = 0, end; first < count && status == WK_OK; first = end) {
         end = wk_seed_scores_range_end(scores, first, WK_FIELD_CURRICULUM);
         if (any_belongs(scores, kind, first, end))
-            all = add_row(scores, kind, first, end, scratch, out);
+            status = add_row(scores, &m, first, end, out, err);
     }
-    free(scratch);
-    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", out->name);
+    free(m.scratch);
+    free(m.at);
+    return status;
 }
 
 void wk_score_table_free(wk_score_table *table)
@@ -188,13 +238,18 @@ static void put_caption(const wk_score_table *table, bool papers_below, size_t c
                        common > 1 ? "s" : "");
     else
         wk_text_puts(&out->caption, "seeds (population s.d.), number of seeds in parentheses");
-    wk_text_puts(&out->caption, "; marked: within 2 % of the row's best.");
+    wk_text_printf(&out->caption,
+                   "; marked: higher than every other method of the row with 95 %% confidence, of "
+                   "at least %d seeds each.",
+                   WK_CLAIM_RUNS_MIN);
     if (!papers_below) wk_text_puts(&out->caption, " In brackets: the paper's, over 5 seeds.");
 }
 
 static void put_ours(const wk_table_entry *entry, int digits, bool seeds, wk_text_table *out)
 {
-    if (entry->seeds && seeds)
+    if (entry->seeds == 1) // one number has no spread
+        wk_text_table_add(out, entry->best, seeds ? "%.*f (1)" : "%.*f", digits, entry->mean);
+    else if (entry->seeds && seeds)
         wk_text_table_add(out, entry->best, "%.*f ± %.*f (%zu)", digits, entry->mean, digits,
                           entry->sd, entry->seeds);
     else if (entry->seeds)

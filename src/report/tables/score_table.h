@@ -6,12 +6,13 @@
 #include "base/text.h"
 #include "report/data/seed_scores.h"
 #include "report/tables/text_table.h"
+#include "waker/stats.h"
 
 /// Mean and population s.d. over the seeds of one curriculum; all zero where there is no run.
 typedef struct wk_table_entry {
     size_t seeds;
     double mean, sd;
-    bool best;                 // within 2 % of the row's highest mean
+    bool best;                 // certainly higher than every other entry of the row
     const wk_paper_row *paper; // or NULL
 } wk_table_entry;
 
@@ -35,14 +36,16 @@ typedef struct wk_score_table {
 typedef enum wk_table_kind {
     WK_TABLE_CVAR,
     WK_TABLE_AVERAGE,
+    WK_TABLE_OOD_TASKS,
     WK_TABLE_OOD,
     WK_TABLE_COMBINED,
     WK_TABLES
 } wk_table_kind;
 
-/// Makes a table from the final scores; it may have no rows. Zero-initialise and free it also on
-/// failure.
-wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind, wk_score_table *out,
+/// Makes a table from the final scores; it may have no rows. `bootstrap` is of the intervals by
+/// which entries are marked. Zero-initialise and free it also on failure.
+wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind,
+                              const wk_bootstrap_config *bootstrap, wk_score_table *out,
                               wk_error *err);
 void wk_score_table_free(wk_score_table *table);
 

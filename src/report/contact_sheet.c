@@ -1,5 +1,6 @@
-#include "cli/contact_sheet.h"
+#include "report/contact_sheet.h"
 
+#include "env/domain.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,14 +353,14 @@ static wk_status draw(const sheet *s, wk_random_episode *episode, uint64_t seed,
     return status;
 }
 
-wk_status wk_contact_sheet_draw(const wk_world *world, uint64_t seed, int steps, int cell,
-                                wk_image *out, int *cells, wk_error *err)
+wk_status wk_contact_sheet_draw(const wk_domain *domain, const int *options, uint64_t seed,
+                                int steps, int cell, wk_image *out, int *cells, wk_error *err)
 {
-    sheet s = {.domain = world->domain};
+    sheet s = {.domain = domain};
     wk_random_episode episode = {0};
     *cells = 0;
     wk_status status = plan(&s, err);
-    if (status == WK_OK) status = wk_random_episode_create(world, &episode, err);
+    if (status == WK_OK) status = wk_random_episode_create(domain, options, &episode, err);
     if (status == WK_OK) status = draw(&s, &episode, seed, steps, cell, out, cells, err);
     wk_random_episode_destroy(&episode);
     wk_space_destroy(s.space);

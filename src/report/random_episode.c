@@ -1,9 +1,10 @@
-#include "cli/random_episode.h"
+#include "report/random_episode.h"
 
-wk_status wk_random_episode_create(const wk_world *world, wk_random_episode *out, wk_error *err)
+wk_status wk_random_episode_create(const wk_domain *domain, const int *options,
+                                   wk_random_episode *out, wk_error *err)
 {
     *out = (wk_random_episode){0};
-    return wk_env_create(world->domain, world->options, &out->env, err);
+    return wk_env_create(domain, options, &out->env, err);
 }
 
 void wk_random_episode_destroy(wk_random_episode *episode)

@@ -1,10 +1,10 @@
 // A world to render: one environment moved by uniformly random actions, and images of it.
-#ifndef WK_CLI_RANDOM_EPISODE_H
-#define WK_CLI_RANDOM_EPISODE_H
+#ifndef WK_REPORT_RANDOM_EPISODE_H
+#define WK_REPORT_RANDOM_EPISODE_H
 
 #include "base/rng.h"
-#include "cli/world.h"
 #include "media/image.h"
+#include "waker/env.h"
 
 typedef struct wk_random_episode {
     wk_env *env;
@@ -12,7 +12,9 @@ typedef struct wk_random_episode {
     bool ended;     // the episode's last step was taken
 } wk_random_episode;
 
-wk_status wk_random_episode_create(const wk_world *world, wk_random_episode *out, wk_error *err);
+/// `options` of the domain; NULL: the defaults.
+wk_status wk_random_episode_create(const wk_domain *domain, const int *options,
+                                   wk_random_episode *out, wk_error *err);
 void wk_random_episode_destroy(wk_random_episode *episode);
 
 /// Starts the episode (θ, seed, 0) with its own stream of actions.

@@ -1,0 +1,177 @@
+#include "report/pictures.h"
+
+#include "base/dir.h"
+#include "base/file.h"
+#include "report/contact_sheet.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELL = 96, SIDE_MAX = 20000, PATH_CHARS = 4096 };
+static const size_t PNG_LIMIT = (size_t)8 << 20;
+
+static void free_picture(wk_picture *p)
+{
+    free(p->name);
+    free(p->caption);
+    free(p->png);
+}
+
+void wk_pictures_free(wk_pictures *pictures)
+{
+    for (size_t i = 0; i < pictures->items.count; i++)
+        free_picture(&pictures->items.items[i]);
+    wk_array_free(&pictures->items);
+}
+
+// Takes the bytes over, also on failure.
+static wk_status add(wk_pictures *out, wk_picture picture, const char *name, const char *caption,
+                     wk_error *err)
+{
+    wk_picture *place =
+        wk_array_reserve(&out->items, 1) ? out->items.items + out->items.count : &picture;
+    *place = picture;
+    place->name = strdup(name);
+    place->caption = strdup(caption);
+    if (place != &picture && place->name && place->caption) {
+        out->items.count++;
+        return WK_OK;
+    }
+    free_picture(place);
+    return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
+}
+
+static wk_status draw_sheet(const wk_domain *domain, wk_pictures *out, wk_error *err)
+{
+    wk_image image = {0};
+    int cells;
+    char name[128], caption[256];
+    WK_TRY(wk_contact_sheet_draw(domain, NULL, 0, WK_SHEET_STEPS, CELL, &image, &cells, err));
+    wk_picture picture = {.kind = WK_PICTURE_ENVIRONMENTS,
+                          .width = (uint32_t)image.width,
+                          .height = (uint32_t)image.height};
+    wk_status status = wk_png_encode(&image, &picture.png, &picture.size, err);
+    wk_image_free(&image);
+    WK_TRY(status);
+    snprintf(name, sizeof name, "environments-%s", domain->name);
+    snprintf(caption, sizeof caption,
+             "%s: %d environments after %d random agent steps; below, those outside the training "
+             "distribution.",
+             domain->name, cells, WK_SHEET_STEPS);
+    return add(out, picture, name, caption, err);
+}
+
+static bool domain_is_new(const wk_runs *runs, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(runs->items.items[k]->domain, runs->items.items[i]->domain) == 0) return false;
+    return true;
+}
+
+// Domains of plug-ins have no picture: reading runs loads no code.
+static wk_status draw_sheets(const wk_runs *runs, wk_pictures *out, wk_sentences *missing,
+                             wk_error *err)
+{
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_domain *domain;
+        wk_error problem = {0};
+        if (!domain_is_new(runs, i) ||
+            wk_domain_find(runs->items.items[i]->domain, &domain, NULL) != WK_OK ||
+            domain->n_params == 0)
+            continue;
+        if (draw_sheet(domain, out, &problem) == WK_OK) continue;
+        if (problem.status == WK_E_MEMORY) return wk_fail(err, WK_E_MEMORY, "%s", problem.message);
+        WK_TRY(wk_sentences_add(missing, err, "%s: no picture of its environments: %s",
+                                domain->name, problem.message));
+    }
+    return WK_OK;
+}
+
+static uint32_t big_endian(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+// Reads the size from the header; browsers check the rest.
+static bool look_at_png(wk_picture *picture)
+{
+    static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    if (picture->size < 24 || memcmp(picture->png, signature, sizeof signature) != 0) return false;
+    picture->width = big_endian(picture->png + 16);
+    picture->height = big_endian(picture->png + 20);
+    return picture->width > 0 && picture->width < SIDE_MAX && picture->height > 0 &&
+           picture->height < SIDE_MAX;
+}
+
+// The last name of the folder that is an open-loop strip: the largest step. "" for none.
+static wk_status find_strip(const char *folder, char name[256], wk_error *err)
+{
+    static const char prefix[] = "openloop-", ending[] = ".png";
+    wk_dir *directory = NULL;
+    wk_names names = {0};
+    *name = 0;
+    wk_status status = wk_dir_open(NULL, folder, &directory, err);
+    if (status == WK_OK) status = wk_dir_list(directory, &names, err);
+    for (size_t i = 0; i < names.count && status == WK_OK; i++) {
+        const char *item = names.items[i];
+        size_t length = strlen(item), tail = sizeof ending - 1;
+        if (length < 256 && length > tail && strncmp(item, prefix, sizeof prefix - 1) == 0 &&
+            strcmp(item + length - tail, ending) == 0)
+            snprintf(name, 256, "%s", item);
+    }
+    wk_names_free(&names);
+    wk_dir_close(directory);
+    return status;
+}
+
+static wk_status take_strip(const wk_report_run *run, bool *found, wk_pictures *out,
+                            wk_sentences *missing, wk_error *err)
+{
+    char folder[PATH_CHARS], path[PATH_CHARS + 300], file[256], name[512], caption[1024];
+    wk_error problem = {0};
+    wk_picture picture = {.kind = WK_PICTURE_IMAGINED};
+    snprintf(folder, sizeof folder, "%s/eval", run->directory);
+    if (find_strip(folder, file, &problem) != WK_OK || !*file) return WK_OK; // no folder, no strip
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    char *bytes = NULL;
+    if (wk_file_read(path, PNG_LIMIT, &bytes, &picture.size, &problem) != WK_OK)
+        return wk_sentences_add(missing, err, "%s", problem.message);
+    picture.png = (uint8_t *)bytes;
+    if (!look_at_png(&picture)) {
+        free(bytes);
+        return wk_sentences_add(missing, err, "'%s' is no PNG picture", path);
+    }
+    *found = true;
+    snprintf(name, sizeof name, "imagined-%.60s-%.60s-%.100s", run->domain, run->exploration,
+             run->method);
+    snprintf(caption, sizeof caption, "%.60s, %.60s, %.200s, seed %llu (%.300s).", run->domain,
+             run->exploration, run->method, (unsigned long long)run->seed, file);
+    for (char *c = name; *c; c++)
+        if (strchr("/ ,", *c)) *c = '-';
+    return add(out, picture, name, caption, err);
+}
+
+static bool same_method(const wk_report_run *a, const wk_report_run *b)
+{
+    return wk_runs_same_group(a, b) && strcmp(a->method, b->method) == 0;
+}
+
+// Runs are sorted by method.
+static wk_status take_strips(const wk_runs *runs, wk_pictures *out, wk_sentences *missing,
+                             wk_error *err)
+{
+    bool found = false;
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_report_run *run = runs->items.items[i];
+        if (i == 0 || !same_method(run, runs->items.items[i - 1])) found = false;
+        if (!found) WK_TRY(take_strip(run, &found, out, missing, err));
+    }
+    return WK_OK;
+}
+
+wk_status wk_pictures_make(const wk_runs *runs, wk_pictures *out, wk_sentences *missing,
+                           wk_error *err)
+{
+    WK_TRY(draw_sheets(runs, out, missing, err));
+    return take_strips(runs, out, missing, err);
+}

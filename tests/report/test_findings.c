@@ -1,0 +1,108 @@
+// What a report says in words: claims where the intervals exclude chance, and nothing beyond them.
+#include "report/findings.h"
+#include "report/made_runs.h"
+#include "report/report.h"
+
+// `seeds` runs of each of the rules, `apart` between the means of neighbours, 1 between seeds.
+static void make(const char *root, const char *const *rules, size_t count, uint64_t seeds,
+                 double apart)
+{
+    for (size_t r = 0; r < count; r++)
+        for (uint64_t seed = 0; seed < seeds; seed++) {
+            char directory[256];
+            double mean = 100 - apart * (double)r + (double)seed;
+            const made_score scores[] = {{"walk", "dr", NULL, mean, mean - 10, false}};
+            snprintf(directory, sizeof directory, "%s/%s/%" PRIu64, root, rules[r], seed);
+            made_whole(directory, (made_run){"terrain-walker", rules[r], "plan2explore", seed},
+                       scores, 1);
+        }
+}
+
+static void expect_first(const char *root, const char *wanted)
+{
+    wk_error err = {0};
+    wk_report report = {0};
+    wk_report_config config = {.runs = {.paths = &root, .n_paths = 1},
+                               .scores = {.step = -1},
+                               .bootstrap = {.reps = 200, .size = 0.95}};
+    assert_ok(wk_report_make(&config, &report, &err));
+    assert_int_equal(report.findings.items.count, 2); // CVaR and average
+    assert_string_equal(report.findings.items.items[0], wanted);
+    wk_report_free(&report);
+}
+
+static const char *const rules[] = {"waker-m", "waker-r", "dr"};
+
+static void what_is_certain_is_claimed(void **state)
+{
+    (void)state;
+    make("certain", rules, 2, 5, 20);
+    expect_first("certain", "CVaR 0.1, p2e: 'waker-m' scores higher than 'waker-r' (probability "
+                            "1.00, interval 1.00 to 1.00)");
+}
+
+static void a_loser_named_first_is_turned_around(void **state)
+{
+    (void)state;
+    make("turned", rules, 2, 5, -20);
+    expect_first("turned", "CVaR 0.1, p2e: 'waker-r' scores higher than 'waker-m' (probability "
+                           "1.00, interval 1.00 to 1.00)");
+}
+
+static void within_the_noise_nothing_is_claimed(void **state)
+{
+    (void)state;
+    make("noise", rules, 2, 5, 0.5);
+    expect_first("noise", "CVaR 0.1, p2e: no difference can be claimed between 'waker-m' and "
+                          "'waker-r': the intervals of all probabilities of improvement include "
+                          "0.5");
+}
+
+static void few_runs_claim_nothing_however_far_apart_they_are(void **state)
+{
+    (void)state;
+    make("few", rules, 3, 3, 20);
+    expect_first("few", "CVaR 0.1, p2e: no difference can be claimed between 'waker-m', 'waker-r' "
+                        "and 'dr': 3 runs of a task are too few, 4 of each method are needed");
+    make("one", rules, 2, 1, 20);
+    expect_first("one", "CVaR 0.1, p2e: no difference can be claimed between 'waker-m' and "
+                        "'waker-r': 1 run of a task is too few, 4 of each method are needed");
+}
+
+static void pairs_without_a_claim_are_named_beside_claims(void **state)
+{
+    (void)state;
+    static const char *const second[] = {"dr"};
+    make("mixed", rules, 2, 5, 0);
+    make("mixed", second, 1, 5, 0);
+    for (uint64_t seed = 0; seed < 5; seed++) { // dr far below
+        char directory[64];
+        const made_score low[] = {{"walk", "dr", NULL, 10 + (double)seed, 1 + (double)seed, false}};
+        snprintf(directory, sizeof directory, "mixed/dr/%" PRIu64, seed);
+        made_whole(directory, (made_run){"terrain-walker", "dr", "plan2explore", seed}, low, 1);
+    }
+    expect_first("mixed",
+                 "CVaR 0.1, p2e: 'waker-m' scores higher than 'dr'; 'waker-r' scores higher than "
+                 "'dr'. No difference can be claimed between 'waker-m' and 'waker-r'");
+}
+
+static void one_method_alone_is_compared_with_nothing(void **state)
+{
+    (void)state;
+    make("alone", rules, 1, 5, 0);
+    expect_first("alone", "CVaR 0.1, p2e: only 'waker-m' has results; there is nothing to compare "
+                          "it with");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_certain_is_claimed),
+        cmocka_unit_test(a_loser_named_first_is_turned_around),
+        cmocka_unit_test(within_the_noise_nothing_is_claimed),
+        cmocka_unit_test(few_runs_claim_nothing_however_far_apart_they_are),
+        cmocka_unit_test(pairs_without_a_claim_are_named_beside_claims),
+        cmocka_unit_test(one_method_alone_is_compared_with_nothing),
+    };
+    return cmocka_run_group_tests(tests, made_setup, made_teardown);
+}

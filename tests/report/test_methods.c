@@ -1,0 +1,210 @@
+// Which runs count as seeds of one method: those whose whole configurations agree, and those that
+// the user gives one label.
+#include "report/data/methods.h"
+#include "report/made_runs.h"
+
+static const made_run walker = {"terrain-walker", "waker-m", "plan2explore", 0};
+
+static wk_runs read_by(const char *const *paths, size_t count, const char *by)
+{
+    wk_error err = {0};
+    wk_runs runs = {0};
+    wk_runs_config config = {.paths = paths, .n_paths = count, .by = &by, .n_by = by ? 1 : 0};
+    assert_ok(wk_runs_read(&config, &runs, &err));
+    return runs;
+}
+
+static wk_runs read_in(const char *path)
+{
+    return read_by(&path, 1, NULL);
+}
+
+static void make(const char *directory, const char *rule, uint64_t seed, const char *key,
+                 const char *value)
+{
+    made_run run = walker;
+    run.rule = rule, run.seed = seed;
+    made_config_with(directory, &run, key, value);
+}
+
+static void expect_method(const wk_runs *runs, size_t i, const char *method)
+{
+    assert_true(i < runs->items.count);
+    assert_string_equal(runs->items.items[i]->method, method);
+}
+
+static void expect_remark(const wk_runs *runs, const char *remark)
+{
+    for (size_t i = 0; i < runs->remarks.items.count; i++)
+        if (strcmp(runs->remarks.items.items[i], remark) == 0) return;
+    fail_msg("no remark '%s', first of %zu is '%s'", remark, runs->remarks.items.count,
+             runs->remarks.items.count ? runs->remarks.items.items[0] : "");
+}
+
+static void runs_with_other_settings_are_methods_of_their_own(void **state)
+{
+    (void)state;
+    make("eta/a", "waker-m", 0, NULL, NULL);
+    make("eta/b", "waker-m", 1, "curriculum.temperature", "1"); // what 0 means for waker-m
+    make("eta/c", "waker-m", 0, "curriculum.temperature", "0.5");
+    make("eta/d", "dr", 0, NULL, NULL);
+    wk_runs runs = read_in("eta");
+    assert_int_equal(runs.items.count, 4); // the second η is no copy of the first
+    assert_int_equal(runs.problems.count, 0);
+    expect_method(&runs, 0, "dr");
+    expect_method(&runs, 1, "waker-m, temperature 0.5");
+    expect_method(&runs, 2, "waker-m, temperature 1");
+    expect_method(&runs, 3, "waker-m, temperature 1");
+    expect_remark(&runs, "terrain-walker, p2e: curriculum.temperature differs: the rule's own in "
+                         "'dr', 'waker-m, temperature 1'; 0.5 in 'waker-m, temperature 0.5'");
+    wk_runs_free(&runs);
+}
+
+static void settings_that_shape_nothing_do_not_count(void **state)
+{
+    (void)state;
+    make("free/a", "waker-m", 0, "log.every", "77");
+    make("free/b", "waker-m", 1, "device", "cpu");
+    wk_runs runs = read_in("free");
+    expect_method(&runs, 0, "waker-m");
+    expect_method(&runs, 1, "waker-m");
+    assert_int_equal(runs.remarks.items.count, 0);
+    wk_runs_free(&runs);
+}
+
+static void a_difference_between_curricula_is_remarked_on(void **state)
+{
+    (void)state;
+    make("between/a", "waker-m", 0, NULL, NULL);
+    make("between/b", "ge", 0, "prefill", "500");
+    wk_runs runs = read_in("between");
+    expect_method(&runs, 0, "ge");
+    expect_remark(&runs, "terrain-walker, p2e: prefill differs: 500 in 'ge'; 100000 in 'waker-m'");
+    bool differs[WK_RUN_FIELD_COUNT];
+    wk_runs_differing(&runs, differs);
+    assert_true(differs[WK_RUN_prefill_INDEX]);
+    assert_false(differs[WK_RUN_batch_INDEX]);
+    wk_runs_free(&runs);
+}
+
+static void a_split_in_one_domain_names_the_others_alike(void **state)
+{
+    (void)state;
+    made_run clean = {"clean-up", "waker-m", "plan2explore", 0};
+    made_config("split/clean", &clean);
+    make("split/a", "waker-m", 0, "horizon", "5");
+    make("split/b", "waker-m", 0, NULL, NULL);
+    wk_runs runs = read_in("split");
+    expect_method(&runs, 0, "waker-m, horizon 15");
+    expect_method(&runs, 1, "waker-m, horizon 5");
+    expect_method(&runs, 2, "waker-m, horizon 15");
+    wk_runs_free(&runs);
+}
+
+static void keys_asked_for_are_in_every_name(void **state)
+{
+    (void)state;
+    const char *path = "by";
+    make("by/a", "waker-m", 0, "model.rate", "0.001");
+    make("by/b", "dr", 0, NULL, NULL);
+    wk_runs runs = read_by(&path, 1, "model.rate");
+    expect_method(&runs, 0, "dr, model.rate 0.0003"); // 'rate' alone could be another
+    expect_method(&runs, 1, "waker-m, model.rate 0.001");
+    wk_runs_free(&runs);
+    wk_error err = {0};
+    const char *by = "model.rat";
+    wk_runs_config config = {.paths = &path, .n_paths = 1, .by = &by, .n_by = 1};
+    assert_refused(wk_runs_read(&config, &runs, &err), WK_E_INPUT, "model.rate");
+    wk_runs_free(&runs);
+    by = "seed";
+    assert_refused(wk_runs_read(&config, &runs, &err), WK_E_INPUT, "--by seed");
+    wk_runs_free(&runs);
+}
+
+static void a_label_is_a_method_and_pools_what_the_user_says(void **state)
+{
+    (void)state;
+    make("lab/x=1/a", "waker-m", 0, NULL, NULL);
+    make("lab/b", "waker-m", 1, "horizon", "5");
+    make("lab/c", "waker-m", 0, NULL, NULL);
+    const char *paths[] = {"mine=lab/x=1", "mine=lab/b", "lab/c"};
+    wk_runs runs = read_by(paths, 3, NULL);
+    assert_int_equal(runs.items.count, 3);
+    expect_method(&runs, 0, "mine");
+    assert_string_equal(runs.items.items[0]->directory, "lab/x=1/a");
+    expect_method(&runs, 1, "mine");
+    expect_method(&runs, 2, "waker-m");
+    expect_remark(&runs,
+                  "terrain-walker, p2e: horizon differs: 15 in 'mine', 'waker-m'; 5 in 'mine'. The "
+                  "label 'mine' pools runs that differ in it");
+    wk_runs_free(&runs);
+    const char *plain = "lab/x=1"; // a path as it is
+    runs = read_by(&plain, 1, NULL);
+    expect_method(&runs, 0, "waker-m");
+    wk_runs_free(&runs);
+    wk_error err = {0};
+    const char *nameless = "=lab/b";
+    wk_runs_config config = {.paths = &nameless, .n_paths = 1};
+    assert_refused(wk_runs_read(&config, &runs, &err), WK_E_INPUT, "the label of 'lab/b'");
+    wk_runs_free(&runs);
+}
+
+static void two_runs_with_one_seed_are_both_there_or_named(void **state)
+{
+    (void)state;
+    make("same/a", "waker-m", 7, NULL, NULL);
+    make("same/b", "waker-m", 7, "steps", "500"); // shorter, else the same
+    make("same/c", "waker-m", 7, "horizon", "5");
+    wk_runs runs = read_in("same");
+    assert_int_equal(runs.items.count, 2);
+    assert_int_equal(runs.problems.count, 1);
+    assert_non_null(strstr(runs.problems.items[0], "'same/b' is left out"));
+    assert_non_null(strstr(runs.problems.items[0], "'same/a', which is used; LABEL=same/b shows"));
+    wk_runs_free(&runs);
+    const char *paths[] = {"same/a", "second=same/b", "both=same/c", "both=same/a"};
+    runs = read_by(paths, 4, NULL);
+    assert_int_equal(runs.items.count, 4); // one seed, but not one run
+    assert_int_equal(runs.problems.count, 0);
+    wk_runs_free(&runs);
+}
+
+static void plug_ins_are_compared_by_their_bytes(void **state)
+{
+    (void)state;
+    static const char record[] =
+        "{\"format\": \"waker-plugin-1\", \"rule_file\": {\"path\": \"/%s/mine.so\", \"sha256\": "
+        "\"%d%063d\"}, \"rule\": {\"name\": \"mine\", \"needs_error\": false, \"needs_reduction\": "
+        "false}}";
+    static const struct {
+        const char *directory, *folder;
+        int hash;
+    } made[] = {{"plug/a", "here", 1}, {"plug/b", "there", 1}, {"plug/c", "here", 2}};
+    for (size_t i = 0; i < 3; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "/%s/mine.so", made[i].folder);
+        make(made[i].directory, "mine", i, "curriculum.plugin", path);
+        snprintf(path, sizeof path, "%s/plugin.json", made[i].directory);
+        made_file(path, record, made[i].folder, made[i].hash, 0);
+    }
+    wk_runs runs = read_in("plug");
+    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.items.count, 3);
+    assert_string_equal(runs.items.items[0]->method, runs.items.items[1]->method);
+    assert_string_not_equal(runs.items.items[0]->method, runs.items.items[2]->method);
+    wk_runs_free(&runs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_with_other_settings_are_methods_of_their_own),
+        cmocka_unit_test(settings_that_shape_nothing_do_not_count),
+        cmocka_unit_test(a_difference_between_curricula_is_remarked_on),
+        cmocka_unit_test(a_split_in_one_domain_names_the_others_alike),
+        cmocka_unit_test(keys_asked_for_are_in_every_name),
+        cmocka_unit_test(a_label_is_a_method_and_pools_what_the_user_says),
+        cmocka_unit_test(two_runs_with_one_seed_are_both_there_or_named),
+        cmocka_unit_test(plug_ins_are_compared_by_their_bytes),
+    };
+    return cmocka_run_group_tests(tests, made_setup, made_teardown);
+}
