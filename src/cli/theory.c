@@ -58,7 +58,7 @@ static wk_status choose(const char *option, const char *word, const char *const 
 {
     for (*out = 0; *out < count; ++*out)
         if (strcmp(names[*out], word) == 0) return WK_OK;
-    return wk_fail_nearest(err, option, word, names, count);
+    return wk_arg_unknown(err, option, word, names, count);
 }
 
 static wk_status add_family(wk_theory_results *r, const char *name, wk_error *err)

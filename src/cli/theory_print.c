@@ -1,5 +1,5 @@
 // The results of waker theory as text and as JSON.
-#include "cli/table.h"
+#include "base/table.h"
 #include "cli/theory.h"
 
 #include "theory/bound.h"

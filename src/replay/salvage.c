@@ -45,7 +45,7 @@ typedef struct salvage {
     wk_replay_mark end;
     uint64_t next_id;
     int fd;
-    char path[WK_LOG_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_file_reader *source;
     uint64_t source_segment;
     unsigned char *buffer; // a record on its way to the file

@@ -1,7 +1,7 @@
 // A report on the terminal: as text and as JSON.
 #include "report/report_tables.h"
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 

@@ -9,6 +9,7 @@
 
 /// In the directory of a run, and in that of a checkpoint.
 #define WK_CHECKPOINT_FOLDER "checkpoints"
+#define WK_CHECKPOINT_NONE_YET "none-yet" // a run that has not saved yet
 #define WK_CHECKPOINT_RUN_FILE "run.bin"
 #define WK_CHECKPOINT_LEARNER_FILE "learner.safetensors"
 

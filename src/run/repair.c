@@ -9,9 +9,9 @@
 #include "nn/safetensors.h"
 #include "replay/log_file.h"
 #include "replay/salvage.h"
-#include "run/checkpoint_files.h"
+#include "run/checkpoint.h"
 #include "run/lock.h"
-#include "run/saved_learner.h"
+#include "run/saved_run.h"
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -37,7 +37,12 @@ typedef struct repair {
 
 static wk_status open_run(repair *r, wk_error *err)
 {
-    WK_TRY(wk_saved_run_read_config(r->path, &r->config, err));
+    wk_saved_run saved = {0};
+    const wk_saved_run_options options = {.depth = WK_SAVED_CONFIG};
+    wk_status read = wk_saved_run_open(r->path, &options, &saved, err);
+    r->config = saved.config;
+    wk_saved_run_close(&saved);
+    WK_TRY(read);
     WK_TRY(wk_plugin_record_read(r->path, &r->record, err));
     WK_TRY(wk_run_world_open(&r->config, NULL, &r->record, &r->world, err));
     WK_TRY(wk_dir_open(NULL, r->path, &r->dir, err));
@@ -119,7 +124,7 @@ static wk_status find_parts(repair *r, wk_error *err)
     size_t n = (size_t)r->config.env_count, end = (size_t)r->head.size - sizeof(uint32_t);
     size_t row = (size_t)r->world.domain->action_size * sizeof(float) + WK_IMAGE_BYTES + 1;
     size_t running = sizeof r->head + sizeof r->counters;
-    size_t plain = running + n * (sizeof *r->running + row) + WK_CHECKPOINT_NOTE_BYTES;
+    size_t plain = running + n * (sizeof *r->running + row) + WK_RUN_SCHEDULE_BYTES;
     bool fits =
         r->head.running == n && wk_run_config_has_hash(&r->config, r->head.config) && plain <= end;
     size_t at = plain, blocks = 0;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char NONE_YET[] = "none-yet", UNFINISHED[] = "unfinished-";
+static const char UNFINISHED[] = "unfinished-";
 
 static wk_status save_run_file(const wk_checkpoint_parts *p, const wk_replay_mark *mark,
                                const wk_dir *folder, wk_error *err)
@@ -206,7 +206,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
         return status;
     }
     WK_TRY(wk_dir_sync(c->dir, err));
-    WK_TRY(wk_dir_remove(c->dir, NONE_YET, err));
+    WK_TRY(wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err));
     return prune(c, err);
 }
 
@@ -325,7 +325,7 @@ static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *
             c->resumed_from = (int64_t)steps->items[i];
             for (size_t k = i + 1; k < count; k++)
                 WK_TRY(rename_damaged(c, steps->items[k], err));
-            return wk_dir_remove(c->dir, NONE_YET, err);
+            return wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err);
         }
         if (i + 1 == count) snprintf(c->trouble, sizeof c->trouble, "%s", err->message);
     }
@@ -393,12 +393,12 @@ static wk_status open_dir(wk_checkpoints *c, wk_steps *steps, wk_error *err)
     if (status != WK_OK && status != WK_E_NOT_FOUND) return status;
     if (c->dir) {
         WK_TRY(wk_steps_list(c->dir, "", "", steps, err));
-        WK_TRY(wk_dir_look(c->dir, NONE_YET, &begun, NULL, err));
+        WK_TRY(wk_dir_look(c->dir, WK_CHECKPOINT_NONE_YET, &begun, NULL, err));
     }
     if (steps->count > 0 || begun == WK_ENTRY_FILE) return WK_OK;
     WK_TRY(refuse_results(c, err));
     if (!c->dir) WK_TRY(wk_dir_make(c->run, WK_CHECKPOINT_FOLDER, &c->dir, err));
-    return wk_file_write_in(c->dir, NONE_YET, text, sizeof text - 1, err);
+    return wk_file_write_in(c->dir, WK_CHECKPOINT_NONE_YET, text, sizeof text - 1, err);
 }
 
 wk_status wk_checkpoints_open(const wk_dir *run, const wk_checkpoint_parts *parts,

@@ -1,6 +1,6 @@
 #include "run/sweep.h"
 
-#include "run/checkpoint_files.h"
+#include "run/checkpoint.h"
 #include "run/repair.h"
 #include "run/steps.h"
 #include <string.h>

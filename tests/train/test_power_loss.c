@@ -40,7 +40,7 @@ static wk_status train(void)
     wk_run_end end;
     wk_run_config config = a_run();
     wk_run_control control = control_of();
-    return wk_train(&config, "run", &control, &end, &err);
+    return wk_train(&config, "run", NULL, &control, &end, &err);
 }
 
 // In two parts: an adaptation saves within its first minute only when it ends.

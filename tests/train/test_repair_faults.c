@@ -57,7 +57,7 @@ static void repair_and_go_on(bool train)
     assert_ok(wk_checkpoint_verify(RUN, done.step, &err));
     assert_ok(wk_run_repairs_read(RUN, &repairs, &err));
     assert_true(repairs.count >= 1 && repairs.lost == 1);
-    if (train) assert_ok(wk_train(&config, RUN, &control, &end, &err));
+    if (train) assert_ok(wk_train(&config, RUN, NULL, &control, &end, &err));
 }
 
 static void every_file_call_fails_once(void **state)
