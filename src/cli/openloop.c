@@ -197,7 +197,7 @@ static wk_status choose_out(show *s, const char *directory, wk_error *err)
     snprintf(s->out, sizeof s->out, "%s/eval", directory);
     WK_TRY(wk_dir_create(s->out, err));
     snprintf(s->out, sizeof s->out, "%.3900s/eval/openloop-%012" PRIu64 "-%.100s.gif", directory,
-             s->run.step, s->v.policy);
+             s->run.weights.step, s->v.policy);
     return WK_OK;
 }
 
