@@ -108,12 +108,11 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
     bool tasks = j->n_tasks > 0;
     *kind = want_adapted && (tasks || j->all) ? WK_WEIGHTS_ADAPTED : plain;
     if (!tasks || (want_adapted ? adapted : alongside)) return WK_OK;
-    return wk_fail(err, WK_E_NOT_FOUND,
-                   "'%s' has no %s task policies at agent step %" PRIu64
-                   "; make some with 'waker adapt "
-                   "%s --snapshot %" PRIu64 "', or take --policy random",
-                   j->run.directory, asked ? asked : "adapted or alongside", step, j->run.directory,
-                   step);
+    return wk_fail(
+        err, WK_E_NOT_FOUND,
+        "'%s' has no %s task policies at agent step %" PRIu64 "; make some with 'waker adapt "
+        "%s --snapshot %" PRIu64 "', or take --policy random",
+        j->run.directory, asked ? asked : "adapted or alongside", step, j->run.directory, step);
 }
 
 static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_error *err)

@@ -245,7 +245,8 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     wk_trainer *t;
     assert_ok(wk_trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), at[0].steps);
-    assert_non_null(strstr(wk_trainer_resume_trouble(t), "replay-00000000.log' is damaged at byte"));
+    assert_non_null(
+        strstr(wk_trainer_resume_trouble(t), "replay-00000000.log' is damaged at byte"));
     // Nothing is lost: what could not be used lies beside what is.
     snprintf(log, sizeof log, "%s/replay/damaged-replay-00000000.log", path);
     assert_ok(wk_file_read(log, 1 << 24, &after, &after_size, &err));
