@@ -1,7 +1,6 @@
 #include "cli/args.h"
 #include "run/weights_file.h"
 
-#include "run/weights_file.h"
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
