@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t FILE_LIMIT = (size_t)256 << 20;
+static const size_t FILE_LIMIT = (size_t)256 << 20, LINES_LIMIT = (size_t)4 << 30;
 
 void wk_document_fail(wk_document *document, const char *format, ...)
 {
@@ -72,6 +72,31 @@ wk_status wk_document_close(wk_document *d, wk_error *err)
     free(d->bytes);
     d->bytes = NULL;
     return d->error.status;
+}
+
+static wk_status read_line(const char *path, const char *line, size_t size, wk_document_line *read,
+                           void *context, wk_error *err)
+{
+    wk_document d;
+    WK_TRY(wk_document_start(path, line, size, &d, err));
+    wk_status status = read(context, &d, err), end = wk_document_close(&d, err);
+    return end != WK_OK ? end : status;
+}
+
+wk_status wk_document_lines(const char *path, wk_document_line *read, void *context, wk_error *err)
+{
+    char *bytes;
+    size_t size, number = 1;
+    WK_TRY(wk_file_read(path, LINES_LIMIT, &bytes, &size, err));
+    wk_status status = WK_OK;
+    for (char *line = bytes, *end; status == WK_OK; line = end + 1, number++) {
+        end = memchr(line, '\n', size - (size_t)(line - bytes));
+        if (!end) break;
+        status = read_line(path, line, (size_t)(end - line), read, context, err);
+        if (status != WK_OK) wk_fail_context(err, "line %zu", number);
+    }
+    free(bytes);
+    return status;
 }
 
 bool wk_document_member(wk_document *d)

@@ -32,6 +32,11 @@ wk_status wk_document_start(const char *path, const char *bytes, size_t size, wk
 /// Whether everything was read without an error; releases the file.
 wk_status wk_document_close(wk_document *document, wk_error *err);
 
+/// Reads a file of objects, one to a line, each with a call that reads its members. A line is whole
+/// when its newline is there: the last one may just be being written. Errors name the line.
+typedef wk_status wk_document_line(void *context, wk_document *line, wk_error *err);
+wk_status wk_document_lines(const char *path, wk_document_line *read, void *context, wk_error *err);
+
 /// Moves to the next member of the object; false at its end.
 bool wk_document_member(wk_document *document);
 /// Whether the member is called `name`.

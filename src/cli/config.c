@@ -314,7 +314,7 @@ static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
 static wk_status check(wk_merged_config *merged, wk_error *err)
 {
     wk_run_plugins code = {0};
-    wk_status status = wk_run_args_open(merged, NULL, NULL, &code, err);
+    wk_status status = wk_run_settings_open(merged, NULL, NULL, &code, err);
     wk_run_plugins_close(&code);
     return status;
 }
@@ -350,7 +350,9 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     }
     wk_config_blocks *blocks;
     wk_merged_config merged;
-    wk_status status = wk_run_args_merge(&values->run, &log, &blocks, &merged, err);
+    wk_setting keys[WK_ARG_SETTINGS_MAX];
+    const wk_run_settings settings = wk_run_args_settings(&values->run, keys);
+    wk_status status = wk_run_settings_merge(&settings, &log, &blocks, &merged, err);
     if (status == WK_OK) status = show(values, blocks, &merged, err);
     wk_config_blocks_destroy(blocks);
     return status;

@@ -76,57 +76,11 @@ static const char *task_name(const job *j, int i)
     return j->run.world.domain->tasks[j->tasks[i]].name;
 }
 
-// Whether the run has weights of the kind at all.
-static bool has_weights(const job *j, wk_weights_kind kind)
-{
-    uint64_t step;
-    return wk_weights_find(j->directory, kind, WK_STEP_LAST, NULL, &step, NULL) == WK_OK;
-}
-
-static bool trained_alongside(const job *j)
-{
-    return strcmp(j->run.config.tasks, "none") != 0;
-}
-
-static wk_status choose_default_policy(job *j, wk_error *err)
-{
-    if (has_weights(j, WK_WEIGHTS_ADAPTED))
-        j->policy = WK_POLICY_ADAPTED;
-    else if (trained_alongside(j))
-        j->policy = WK_POLICY_ALONGSIDE;
-    else
-        return wk_fail(err, WK_E_NOT_FOUND,
-                       "'%s' has no task policies: its world model was trained without tasks; make "
-                       "some with 'waker adapt %s', or evaluate --policy random",
-                       j->directory, j->directory);
-    return WK_OK;
-}
-
 static wk_status choose_policy(job *j, wk_error *err)
 {
-    static const struct {
-        const char *name;
-        wk_weights_kind kind;
-    } policies[] = {{WK_POLICY_ADAPTED, WK_WEIGHTS_ADAPTED},
-                    {WK_POLICY_ALONGSIDE, WK_WEIGHTS_SNAPSHOT},
-                    {WK_POLICY_FINETUNED, WK_WEIGHTS_FINETUNED},
-                    {WK_POLICY_RANDOM, WK_WEIGHTS_SNAPSHOT}};
-    static const char *const names[] = {WK_POLICY_ADAPTED, WK_POLICY_ALONGSIDE, WK_POLICY_FINETUNED,
-                                        WK_POLICY_RANDOM};
-    enum { COUNT = sizeof policies / sizeof *policies };
     j->policy = j->v->policy;
-    if (!j->policy) WK_TRY(choose_default_policy(j, err));
-    size_t i = 0;
-    while (i < COUNT && strcmp(policies[i].name, j->policy) != 0)
-        i++;
-    if (i == COUNT) return wk_fail_unknown(err, "policy", j->policy, names, COUNT);
-    j->kind = policies[i].kind;
+    WK_TRY(wk_saved_run_kind(&j->run, &j->policy, &j->kind, err));
     j->random = strcmp(j->policy, WK_POLICY_RANDOM) == 0;
-    if (strcmp(j->policy, WK_POLICY_ALONGSIDE) == 0 && !trained_alongside(j))
-        return wk_fail(err, WK_E_INPUT,
-                       "--policy alongside: '%s' was trained without tasks; 'waker adapt %s' makes "
-                       "policies from its snapshots",
-                       j->directory, j->directory);
     if (j->random && j->v->video)
         return wk_fail(err, WK_E_INPUT,
                        "--video shows what a policy's world model imagines; --policy random has "

@@ -1,159 +1,16 @@
 #include "cli/run_config.h"
 
-#include "base/file.h"
-#include "config/blocks.h"
-#include "run/config_check.h"
-#include <stdio.h>
-#include <string.h>
-
-bool wk_run_args_named(const wk_run_args *args)
+wk_run_settings wk_run_args_settings(const wk_run_args *args, wk_setting keys[WK_ARG_SETTINGS_MAX])
 {
-    return args->configs.count > 0 || args->files.count > 0 || args->from;
-}
-
-static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    wk_path_join(directory, "config.yaml", path);
-    if (!wk_path_exists(path))
-        return wk_fail(err, WK_E_INPUT,
-                       "--from: '%s' holds no run (no config.yaml); give the directory that 'waker "
-                       "train --logdir' was given",
-                       directory);
-    return wk_config_blocks_add_file(blocks, path, err);
-}
-
-// Plug-ins of a run are where its record says, which is absolute.
-static wk_status take_recorded(wk_merged_config *merged, const char *key, const char *recorded,
-                               wk_error *err)
-{
-    int field = wk_run_field_find(key, strlen(key));
-    const wk_origin *origin = &merged->origins[field];
-    if (!*recorded || !origin->file || strcmp(origin->block, WK_ORIGIN_RUN) != 0) return WK_OK;
-    return wk_run_config_set(&merged->config, field, recorded, err);
-}
-
-static wk_status take_plugins(const char *directory, wk_merged_config *merged, wk_error *err)
-{
-    wk_plugin_record record = {0};
-    WK_TRY(wk_plugin_record_read(directory, &record, err));
-    wk_status status = take_recorded(merged, "plugin", record.domain_file.path, err);
-    if (status == WK_OK)
-        status = take_recorded(merged, "curriculum.plugin", record.rule_file.path, err);
-    wk_plugin_record_free(&record);
-    return status;
-}
-
-static wk_status warn_of_conflicts(const wk_run_args *args, const wk_config_blocks *blocks,
-                                   const wk_log *log, wk_error *err)
-{
-    wk_text lines = {0};
-    wk_status status =
-        wk_config_conflicts(blocks, args->configs.items, (size_t)args->configs.count, &lines, err);
-    for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
-        wk_log_line(log, WK_LOG_WARN, "--configs: %.*s", (int)strcspn(line, "\n"), line);
-    wk_text_free(&lines);
-    return status;
-}
-
-wk_status wk_run_args_merge(const wk_run_args *args, const wk_log *log, wk_config_blocks **blocks,
-                            wk_merged_config *out, wk_error *err)
-{
-    wk_setting settings[WK_ARG_SETTINGS_MAX];
     for (size_t i = 0; i < args->settings.count; i++) {
         const wk_arg_setting *given = &args->settings.items[i];
-        settings[i] = (wk_setting){given->key, given->key_length, given->value};
+        keys[i] = (wk_setting){given->key, given->key_length, given->value};
     }
-    *blocks = NULL;
-    WK_TRY(wk_config_blocks_create(blocks, err));
-    WK_TRY(wk_config_blocks_add_embedded(*blocks, err));
-    if (args->from) WK_TRY(add_run(*blocks, args->from, err));
-    for (int i = 0; i < args->files.count; i++)
-        WK_TRY(wk_config_blocks_add_file(*blocks, args->files.items[i], err));
-    WK_TRY(wk_config_merge(*blocks, args->configs.items, (size_t)args->configs.count, settings,
-                           args->settings.count, out, err));
-    WK_TRY(warn_of_conflicts(args, *blocks, log, err));
-    return args->from ? take_plugins(args->from, out, err) : WK_OK;
-}
-
-static wk_origin *origin_of(wk_merged_config *merged, const char *key)
-{
-    return &merged->origins[wk_run_field_find(key, strlen(key))];
-}
-
-// A value that was not set.
-static bool is_default(wk_merged_config *merged, const char *key)
-{
-    const wk_origin *origin = origin_of(merged, key);
-    return origin->file && strcmp(origin->block, WK_ORIGIN_DEFAULTS) == 0;
-}
-
-static bool is_named(wk_merged_config *merged, const char *key)
-{
-    return !origin_of(merged, key)->file;
-}
-
-// Takes the plug-in of the run in the directory where the command left the choice to it; one that
-// it leaves out otherwise is an error.
-static wk_status go_on(wk_merged_config *merged, const char *name, const char *key,
-                       const char *told, const char *recorded, wk_error *err)
-{
-    int field = wk_run_field_find(key, strlen(key));
-    const char *value = (const char *)&merged->config + wk_run_fields[field].offset;
-    if (*value || !*told) return WK_OK;
-    const char *path = *recorded ? recorded : told;
-    if (is_default(merged, name) && is_default(merged, key))
-        return wk_run_config_set(&merged->config, field, path, err);
-    wk_text word = {0};
-    wk_text_shell(&word, path);
-    wk_fail(err, WK_E_INPUT,
-            "the directory holds a run with a plug-in; to go on with it add --%s %s, else choose "
-            "another logdir",
-            key, wk_text_get(&word));
-    wk_text_free(&word);
-    return WK_E_INPUT;
-}
-
-static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
-                          wk_merged_config *merged, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    wk_run_config before;
-    wk_path_join(directory, "config.yaml", path);
-    if (!wk_path_exists(path)) return WK_OK;
-    WK_TRY(wk_run_config_read(path, &before, err));
-    WK_TRY(go_on(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));
-    return go_on(merged, "curriculum.rule", "curriculum.plugin", before.curriculum_plugin,
-                 record->rule_file.path, err);
-}
-
-static wk_status open_code(wk_merged_config *merged, const char *directory,
-                           const wk_plugin_record *record, const wk_log *log, wk_run_plugins *code,
-                           wk_error *err)
-{
-    if (directory) WK_TRY(go_on_in(directory, record, merged, err));
-    const wk_plugin_requests wishes = {
-        .domain = {merged->config.plugin, is_named(merged, "plugin")},
-        .rule = {merged->config.curriculum_plugin, is_named(merged, "curriculum.plugin")},
-        .record = record,
-        .log = log};
-    WK_TRY(wk_run_plugins_open(&wishes, code, err));
-    // The names come from where the files do.
-    if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
-    if (code->rule.rule)
-        *origin_of(merged, "curriculum.rule") = *origin_of(merged, "curriculum.plugin");
-    return wk_run_plugins_resolve(code, directory, &merged->config, err);
-}
-
-wk_status wk_run_args_open(wk_merged_config *merged, const char *directory, const wk_log *log,
-                           wk_run_plugins *code, wk_error *err)
-{
-    wk_run_world world;
-    wk_plugin_record record = {0};
-    if (directory) WK_TRY(wk_plugin_record_read(directory, &record, err));
-    wk_status status = open_code(merged, directory, &record, log, code, err);
-    wk_plugin_record_free(&record);
-    if (status == WK_OK) status = wk_run_world_open(&merged->config, code, NULL, &world, err);
-    if (status == WK_OK) status = wk_run_config_check(&merged->config, world.domain, err);
-    return status;
+    return (wk_run_settings){.blocks = args->configs.items,
+                             .n_blocks = (size_t)args->configs.count,
+                             .files = args->files.items,
+                             .n_files = (size_t)args->files.count,
+                             .from = args->from,
+                             .keys = keys,
+                             .n_keys = args->settings.count};
 }

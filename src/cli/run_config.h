@@ -1,10 +1,9 @@
-// The configuration a command is given: --configs, --config-file and --key value, merged.
+// The options that say the configuration of a run: --configs, --config-file, --from, --key value.
 #ifndef WK_CLI_RUN_CONFIG_H
 #define WK_CLI_RUN_CONFIG_H
 
 #include "cli/args.h"
-#include "config/blocks.h"
-#include "run/world.h"
+#include "run/settings.h"
 
 /// The options that say it; part of the values of a command.
 typedef struct wk_run_args {
@@ -47,19 +46,7 @@ typedef struct wk_run_args {
             offsetof(values, member.settings), 0, 0                                                \
     }
 
-/// Whether they say where settings come from: --configs, --config-file or --from.
-bool wk_run_args_named(const wk_run_args *args);
-
-/// Reads the files and merges; `log` gets a warning for blocks that undo each other. `blocks` must
-/// outlive `out`'s origins. Destroy it also on failure.
-wk_status wk_run_args_merge(const wk_run_args *args, const wk_log *log, wk_config_blocks **blocks,
-                            wk_merged_config *out, wk_error *err);
-
-/// Loads the plug-ins that the configuration names, puts what the run is known by into it
-/// (wk_run_plugins_resolve), and checks it against its domain. A run in `directory` (NULL: none)
-/// goes on with its own plug-ins where the command says neither domain nor plug-in. Close `code`
-/// also after a failure.
-wk_status wk_run_args_open(wk_merged_config *merged, const char *directory, const wk_log *log,
-                           wk_run_plugins *code, wk_error *err);
+/// What the options say, borrowed; `keys` gets the single ones.
+wk_run_settings wk_run_args_settings(const wk_run_args *args, wk_setting keys[WK_ARG_SETTINGS_MAX]);
 
 #endif

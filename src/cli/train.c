@@ -1,6 +1,5 @@
 // waker train: trains in a directory, or goes on there. Signals end it cleanly: the iteration is
 // finished and saved, and the exit code says that the same command continues it.
-#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/long_run.h"
 #include "cli/run_config.h"
@@ -19,54 +18,30 @@ static const wk_arg args[] = {
     WK_RUN_ARG_ROWS(train_values, run),
 };
 
-static bool holds_run(const char *directory)
-{
-    char path[WK_PATH_MAX];
-    wk_path_join(directory, "config.yaml", path);
-    return wk_path_exists(path);
-}
-
-// A run that is named alone goes on with its own settings.
-static wk_run_args settings_of(const train_values *v)
-{
-    wk_run_args run = v->run;
-    if (!wk_run_args_named(&run) && holds_run(v->directory)) run.from = v->directory;
-    return run;
-}
-
-static wk_status check(const train_values *v, const wk_log *log, wk_merged_config *merged,
-                       wk_run_plugins *code, wk_error *err)
+static wk_status resolve(const train_values *v, const wk_log *log, wk_run_config *out,
+                         wk_run_plugins *code, wk_error *err)
 {
     if (!v->directory)
         return wk_fail(err, WK_E_INPUT,
                        "no directory: say where the run goes with --logdir, for example "
                        "--logdir runs/first");
-    wk_config_blocks *blocks = NULL;
-    const wk_run_args settings = settings_of(v);
-    wk_status status = wk_run_args_merge(&settings, log, &blocks, merged, err);
-    if (status == WK_OK) status = wk_run_args_open(merged, v->directory, log, code, err);
-    wk_config_blocks_destroy(blocks);
-    if (status == WK_OK && !wk_run_args_named(&settings))
-        return wk_fail(err, WK_E_INPUT,
-                       "'%s' holds no run to go on with; for a new one say what to train with "
-                       "--configs, for example --configs clean-up waker-m quick ('waker config "
-                       "--list' has all; 'defaults' is the paper's), or --from RUN",
-                       v->directory);
-    return status;
+    wk_setting keys[WK_ARG_SETTINGS_MAX];
+    const wk_run_settings settings = wk_run_args_settings(&v->run, keys);
+    return wk_run_settings_resolve(&settings, v->directory, log, out, code, err);
 }
 
 static wk_status train(wk_cli *cli, const train_values *v, wk_run_plugins *code, wk_error *err)
 {
-    static wk_merged_config merged;
+    static wk_run_config config;
     wk_cli_run around;
     const wk_log log = wk_cli_log(cli);
-    WK_TRY(check(v, &log, &merged, code, err));
-    if (cli->threads > 0) merged.config.env_threads = cli->threads;
+    WK_TRY(resolve(v, &log, &config, code, err));
+    if (cli->threads > 0) config.env_threads = cli->threads;
 
     wk_cli_run_begin(cli, &around);
     const wk_train_extras extras = {.code = code};
     wk_run_end end = WK_RUN_FINISHED;
-    WK_TRY(wk_train(&merged.config, v->directory, &extras, &around.control, &end, err));
+    WK_TRY(wk_train(&config, v->directory, &extras, &around.control, &end, err));
     return wk_cli_run_end(cli, end, v->directory, err);
 }
 

@@ -66,6 +66,45 @@ wk_status wk_saved_run_open(const char *directory, const wk_saved_run_options *o
     return options->weights ? wk_saved_run_load(run, options->weights, err) : WK_OK;
 }
 
+static wk_status choose_policy(const wk_saved_run *run, bool alongside, const char **policy,
+                               wk_error *err)
+{
+    uint64_t step;
+    const char *directory = run->directory;
+    if (wk_weights_find(directory, WK_WEIGHTS_ADAPTED, WK_STEP_LAST, NULL, &step, NULL) == WK_OK)
+        *policy = WK_POLICY_ADAPTED;
+    else if (alongside)
+        *policy = WK_POLICY_ALONGSIDE;
+    else
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "'%s' has no task policies: its world model was trained without tasks; make "
+                       "some with 'waker adapt %s', or evaluate --policy random",
+                       directory, directory);
+    return WK_OK;
+}
+
+wk_status wk_saved_run_kind(const wk_saved_run *run, const char **policy, wk_weights_kind *kind,
+                            wk_error *err)
+{
+    static const char *const names[] = {WK_POLICY_ADAPTED, WK_POLICY_ALONGSIDE, WK_POLICY_FINETUNED,
+                                        WK_POLICY_RANDOM};
+    static const wk_weights_kind kinds[] = {WK_WEIGHTS_ADAPTED, WK_WEIGHTS_SNAPSHOT,
+                                            WK_WEIGHTS_FINETUNED, WK_WEIGHTS_SNAPSHOT};
+    enum { COUNT = sizeof names / sizeof *names };
+    bool alongside = strcmp(run->config.tasks, "none") != 0;
+    if (!*policy) WK_TRY(choose_policy(run, alongside, policy, err));
+    size_t i = 0;
+    while (i < COUNT && strcmp(names[i], *policy) != 0)
+        i++;
+    if (i == COUNT) return wk_fail_unknown(err, "policy", *policy, names, COUNT);
+    *kind = kinds[i];
+    if (strcmp(*policy, WK_POLICY_ALONGSIDE) != 0 || alongside) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "--policy alongside: '%s' was trained without tasks; 'waker adapt %s' makes "
+                   "policies from its snapshots",
+                   run->directory, run->directory);
+}
+
 static void unload(wk_saved_weights *w)
 {
     wk_learner_destroy(w->learner);

@@ -24,6 +24,12 @@ typedef enum wk_weights_kind {
     WK_WEIGHTS_FINETUNED,
 } wk_weights_kind;
 
+/// Names of policies in results and on the command line.
+#define WK_POLICY_ADAPTED "adapted"
+#define WK_POLICY_ALONGSIDE "alongside"
+#define WK_POLICY_FINETUNED "finetuned"
+#define WK_POLICY_RANDOM "random"
+
 /// "snapshot", "checkpoint", "adapted", "finetuned".
 const char *wk_weights_kind_name(wk_weights_kind kind);
 

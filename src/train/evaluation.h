@@ -5,15 +5,10 @@
 
 #include "eval/result.h"
 #include "log/metrics.h"
+#include "run/weights_file.h"
 #include "run/world.h"
 #include "train/trainer.h"
 #include <signal.h>
-
-/// Names of policies in results and on the command line.
-#define WK_POLICY_ADAPTED "adapted"
-#define WK_POLICY_ALONGSIDE "alongside"
-#define WK_POLICY_FINETUNED "finetuned"
-#define WK_POLICY_RANDOM "random"
 
 /// What results of a run are labelled with; borrows the configuration's texts and `thetas` (NULL:
 /// results of the default distribution alone).

@@ -91,7 +91,8 @@ wk_status wk_long_run_watch(wk_long_run *r, const char *fault, const char *skipp
 static void show(const wk_long_run *r, bool last)
 {
     wk_status_line *line = r->control->line;
-    if (!line) return;
+    const wk_progress_sink *progress = &r->control->progress;
+    if (!line && !progress->show) return;
     wk_run_position now = r->job->position(r->context);
     wk_status_values values = wk_status_values_empty();
     values.steps = (int64_t)now.steps;
@@ -101,9 +102,10 @@ static void show(const wk_long_run *r, bool last)
     values.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;
     values.seconds_left = wk_speed_left(&r->speed, r->prefill, r->total);
     r->job->show(r->context, &values);
-    if (last)
+    if (progress->show) progress->show(progress->context, &values);
+    if (line && last)
         wk_status_line_finish(line, &values);
-    else
+    else if (line)
         wk_status_line_update(line, &values, wk_clock_seconds());
 }
 

@@ -20,21 +20,21 @@
 #include "log/speed.h"
 #include "log/status_line.h"
 #include "run/lock.h"
-#include <signal.h>
+#include "waker/train.h"
+
+/// Gets the progress after every iteration; its function is NULL where nobody asks.
+typedef struct wk_progress_sink {
+    void (*show)(void *context, const wk_status_values *now);
+    void *context;
+} wk_progress_sink;
 
 /// Controls of the caller. All zero runs silently to the end.
 typedef struct wk_run_control {
     const volatile sig_atomic_t *stop; // nonzero: finish the iteration, save, return; NULL: never
     wk_log log;                        // messages
     wk_status_line *line;              // shows progress; NULL: none
+    wk_progress_sink progress;
 } wk_run_control;
-
-/// Why a run ended.
-typedef enum wk_run_end {
-    WK_RUN_FINISHED,    // all steps are done
-    WK_RUN_INTERRUPTED, // *stop was set; saved, can go on
-    WK_RUN_OUT_OF_TIME, // its minutes are over; saved, can go on
-} wk_run_end;
 
 /// How far a run is, in its unit.
 typedef struct wk_run_position {

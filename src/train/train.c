@@ -87,8 +87,10 @@ static wk_status write_config(const run *r, wk_error *err)
 static wk_status time_update(run *r, wk_error *err)
 {
     bool begun;
+    const wk_run_control *control = r->loop.control;
+    bool watched = control->line || control->progress.show;
     WK_TRY(wk_file_exists_in(r->loop.dir, "config.yaml", &begun, err));
-    if (begun || !r->loop.control->line || r->config->prefill == 0) return WK_OK;
+    if (begun || !watched || r->config->prefill == 0) return WK_OK;
     return wk_update_time_measure(r->config, r->extras->code, &r->update_time, err);
 }
 

@@ -50,6 +50,7 @@ static const layer layers[] = {
     {"report/plot", "log media base", ""},
     {"report/page", "report/plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
+    {"api", "train run report/data log agent base", ""},
     {"cli",
      "train run log config eval report report/plot tensor/cuda agent model nn tensor env replay "
      "curriculum theory media base",

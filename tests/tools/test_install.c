@@ -108,8 +108,36 @@ static void every_example_builds_with_pkg_config_alone(void **state)
     assert_non_null(strstr(shell("cd " PLACE "/examples; ./random_actions toy 4"), "west"));
     assert_non_null(strstr(shell("cd " PLACE "/examples; not ./random_actions nothing 4"),
                            "no domain is called 'nothing'"));
+    // A run begun by a program, continued by its directory alone, and its policy at work.
+    assert_non_null(strstr(shell("cd " PLACE "/examples; ./train_run run toy steps=200 prefill=60 "
+                                 "env.count=3 env.threads=1 train_every=6 replay.capacity=2000 "
+                                 "encoder.depth=1 rssm.deter=6 rssm.hidden=6 rssm.stoch=3 "
+                                 "rssm.classes=3 units=6 layers=1 ensemble.size=2 batch=2 length=6 "
+                                 "horizon=3 log.every=30 tasks=all"),
+                           "model loss: "));
+    assert_non_null(strstr(shell("cd " PLACE "/examples; ./train_run run"), "nothing is changed"));
+    assert_non_null(
+        strstr(shell("cd " PLACE "/examples; ./act_with_policy run west 4"), "toy, west, step 20"));
+    assert_non_null(strstr(shell("cd " PLACE "/examples; not ./act_with_policy run north"),
+                           "no task of this domain is called 'north'"));
     shell("cd " PLACE "/examples; make -s -C plugin; make -s -C curriculum; "
           "$PREFIX/bin/waker envs check plugin/ball.so; test -s curriculum/even.so");
+}
+
+static void every_program_of_the_page_on_c_builds_too(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell(
+        "mkdir " PLACE "/page; cd " PLACE
+        "/page; awk '/^    #include/ && !inside { n++; inside = 1 } "
+        "/^[^ ]/ { inside = 0 } inside { print substr($0, 5) > n \".c\" }' $SOURCE/docs/c-api.md; "
+        "test $(ls *.c | wc -l) = 3; for file in *.c; do cc -Wall -Werror -O1 $file -o ${file%.c} "
+        "$(pkg-config --cflags --libs waker) -Wl,-rpath,$(pkg-config --variable=libdir waker); "
+        "done; mkdir runs");
+    // Without a run they say so.
+    assert_non_null(strstr(shell("cd " PLACE "/page; not ./2"), "holds no run"));
+    assert_non_null(strstr(shell("cd " PLACE "/page; not ./3"), "holds no run"));
 }
 
 static void the_static_library_links_with_what_pkg_config_says(void **state)
@@ -197,6 +225,7 @@ int main(void)
         cmocka_unit_test(the_library_exports_what_the_public_headers_declare_and_nothing_else),
         cmocka_unit_test(the_library_has_a_soname),
         cmocka_unit_test(every_example_builds_with_pkg_config_alone),
+        cmocka_unit_test(every_program_of_the_page_on_c_builds_too),
         cmocka_unit_test(the_static_library_links_with_what_pkg_config_says),
         cmocka_unit_test(a_moved_installation_is_found),
         cmocka_unit_test(destdir_goes_before_the_prefix),

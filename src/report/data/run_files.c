@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t LOG_LIMIT = (size_t)4 << 30;
 static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-error-1";
 
 // What every file of results says about where it comes from.
@@ -307,45 +306,29 @@ static int param_number(wk_json_token key)
     return digit >= '0' && digit < '0' + WK_PARAMS_MAX ? digit - '0' : -1;
 }
 
-static wk_status read_line(wk_report_run *run, const char *path, const char *line, size_t size,
-                           wk_error *err)
+static wk_status read_line(void *context, wk_document *line, wk_error *err)
 {
-    wk_document d;
+    wk_report_run *run = context;
     wk_run_choice choice = {.step = 0};
     bool has_step = false, has_params = false;
     for (int i = 0; i < WK_PARAMS_MAX; i++)
         choice.params[i] = NAN;
-    WK_TRY(wk_document_start(path, line, size, &d, err));
-    while (wk_document_member(&d)) {
-        int param = param_number(d.key);
+    while (wk_document_member(line)) {
+        int param = param_number(line->key);
         if (param >= 0) {
-            choice.params[param] = wk_document_number(&d);
+            choice.params[param] = wk_document_number(line);
             has_params = true;
-        } else if (wk_document_is(&d, "agent_step")) {
-            choice.step = wk_document_integer(&d);
+        } else if (wk_document_is(line, "agent_step")) {
+            choice.step = wk_document_integer(line);
             has_step = true;
         }
     }
-    WK_TRY(wk_document_close(&d, err));
-    if (!has_step || !has_params) return WK_OK;
-    return wk_array_push(&run->choices, choice)
-               ? WK_OK
-               : wk_fail(err, WK_E_MEMORY, "'%s': no memory for its lines", path);
+    bool wanted = has_step && has_params && line->error.status == WK_OK;
+    if (!wanted || wk_array_push(&run->choices, choice)) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "'%s': no memory for its lines", line->path);
 }
 
 wk_status wk_run_read_choices(wk_report_run *run, const char *path, wk_error *err)
 {
-    char *bytes;
-    size_t size, number = 1;
-    WK_TRY(wk_file_read(path, LOG_LIMIT, &bytes, &size, err));
-    wk_status status = WK_OK;
-    // A line is whole when its newline is there: the last one may just be being written.
-    for (char *line = bytes, *end; status == WK_OK; line = end + 1, number++) {
-        end = memchr(line, '\n', size - (size_t)(line - bytes));
-        if (!end) break;
-        status = read_line(run, path, line, (size_t)(end - line), err);
-        if (status != WK_OK) wk_fail_context(err, "line %zu", number);
-    }
-    free(bytes);
-    return status;
+    return wk_document_lines(path, read_line, run, err);
 }

@@ -1,0 +1,324 @@
+// Policies of saved runs through the public API: the actions of `waker eval`, bit for bit, for
+// every kind of weights; memory, draws and what is said when a policy is not there.
+#include "base/rng.h"
+#include "cli/long_runs.h"
+#include "eval/result.h"
+#include "run/saved_run.h"
+#include "waker/policy.h"
+#include "waker/results.h"
+#include "waker/stats.h"
+
+enum { COUNT = WK_EVAL_WAVE_SIZE, SEED = 3, WEST = 0 };
+#define OPTIONS TINY_OPTIONS " --log.tensorboard false --tasks all"
+
+static wk_error err;
+static char run[512];
+
+static int setup_runs(void **state)
+{
+    if (setup(state) != 0) return -1;
+    program_expect_success(program_run("train --quiet --logdir run " OPTIONS));
+    inside("run", run);
+    return 0;
+}
+
+static wk_policy_config west(void)
+{
+    wk_policy_config config = wk_policy_config_default();
+    config.run = run, config.task = "west", config.count = COUNT;
+    return config;
+}
+
+static wk_policy *open_policy(const wk_policy_config *config)
+{
+    wk_policy *policy;
+    assert_ok(wk_policy_create(config, &policy, &err));
+    return policy;
+}
+
+// Plays the episodes that an evaluation with SEED plays in its default distribution. Gives their
+// returns, and the actions [COUNT,episode_steps,A].
+static void play(wk_policy *policy, double returns[COUNT], float *kept)
+{
+    const wk_domain *domain = wk_policy_domain(policy);
+    size_t width = (size_t)domain->action_size, steps = (size_t)domain->episode_steps;
+    uint64_t key = wk_rng_key(SEED, "evaluation/dr");
+    const wk_eval_case dr = {"dr", NULL, COUNT};
+    float actions[COUNT * WK_ACTION_MAX] = {0};
+    double theta[WK_PARAMS_MAX];
+    wk_space *space;
+    wk_vec *vec;
+    assert_ok(wk_space_create(domain, false, &space, &err));
+    assert_ok(wk_vec_create(domain, wk_policy_options(policy), COUNT, 1, &vec, &err));
+    for (int i = 0; i < COUNT; i++) {
+        wk_eval_theta(domain, space, WEST, &dr, key, i, theta);
+        assert_ok(
+            wk_vec_plan_reset(vec, i, theta, (size_t)domain->n_params, key, (uint64_t)i, &err));
+        returns[i] = 0;
+    }
+    assert_ok(wk_policy_reset(policy, key, &err));
+    for (size_t step = 0; step <= steps; step++) {
+        assert_ok(wk_vec_step(vec, actions, &err));
+        const wk_batch *batch = wk_vec_batch(vec);
+        for (int i = 0; i < COUNT && step > 0; i++)
+            returns[i] += (double)batch->rewards[i * domain->n_tasks + WEST];
+        if (step == steps) break;
+        assert_ok(wk_policy_act(policy, batch->images, batch->flags, actions, &err));
+        for (size_t i = 0; i < COUNT; i++)
+            memcpy(kept + (i * steps + step) * width, actions + i * width, width * sizeof *kept);
+    }
+    wk_vec_destroy(vec);
+    wk_space_destroy(space);
+}
+
+static float *new_actions(const wk_domain *domain)
+{
+    float *out = calloc((size_t)(COUNT * domain->episode_steps * domain->action_size), sizeof *out);
+    assert_non_null(out);
+    return out;
+}
+
+static void the_actions_are_those_of_an_evaluation(void **state)
+{
+    (void)state;
+    wk_saved_run saved = {0};
+    const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT, .step = WK_STEP_LAST};
+    assert_ok(wk_saved_run_open(run, &(wk_saved_run_options){.weights = &choice}, &saved, &err));
+    wk_eval_result result = {.origin = {.domain = saved.world.domain}, .envs = COUNT, .seed = SEED};
+    const wk_eval_player player = {.options = saved.world.options,
+                                   .learner = saved.weights.learner,
+                                   .cases = "dr",
+                                   .threads = 1,
+                                   .keep_actions = true};
+    assert_ok(wk_eval_result_add(&result, &player, WEST, WEST, &err));
+
+    const wk_policy_config config = west();
+    wk_policy *policy = open_policy(&config);
+    const wk_domain *domain = wk_policy_domain(policy);
+    assert_int_equal(wk_policy_step(policy), newest_step(run));
+    float *actions = new_actions(domain);
+    double returns[COUNT];
+    play(policy, returns, actions);
+    size_t bytes = (size_t)(COUNT * domain->episode_steps * domain->action_size) * sizeof *actions;
+    assert_memory_equal(actions, result.tasks[0].actions, bytes);
+    assert_memory_equal(returns, result.tasks[0].cases[0].returns, sizeof returns);
+    free(actions);
+    wk_policy_destroy(policy);
+    wk_eval_result_free(&result);
+    wk_saved_run_close(&saved);
+}
+
+// The mean that the command wrote for these weights.
+static double mean_of_the_command(const char *weights)
+{
+    program_expect_success(program_run(
+        "eval run --quiet --policy %s --task west --cases dr --envs %d --seed %d >/dev/null",
+        weights, COUNT, SEED));
+    wk_results *results;
+    assert_ok(wk_results_read(run, &results, &err));
+    double mean = NAN;
+    for (size_t i = 0; i < results->count; i++)
+        if (strcmp(results->items[i].policy, weights) == 0) mean = results->items[i].mean;
+    wk_results_free(results);
+    assert_true(isfinite(mean));
+    return mean;
+}
+
+static double mean_of_the_library(const char *weights)
+{
+    wk_policy_config config = west();
+    config.weights = weights;
+    wk_policy *policy = open_policy(&config);
+    float *actions = new_actions(wk_policy_domain(policy));
+    double returns[COUNT];
+    play(policy, returns, actions);
+    free(actions);
+    wk_policy_destroy(policy);
+    return wk_stats_mean(returns, COUNT);
+}
+
+static void every_kind_of_weights_scores_as_by_the_command(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"alongside", "adapted", "finetuned"};
+    double means[3];
+    program_expect_success(program_run("adapt run --task all --updates 30 --quiet"));
+    program_expect_success(program_run("finetune run --task west --steps 200 --quiet"));
+    for (int i = 0; i < 3; i++) {
+        means[i] = mean_of_the_library(kinds[i]);
+        assert_near(means[i], mean_of_the_command(kinds[i]), 0);
+    }
+    assert_true(means[0] != means[1] && means[1] != means[2]);
+    // Adapted policies come first where none are named.
+    assert_near(mean_of_the_library(NULL), means[1], 0);
+    shell("rm -r run/adapt run/finetune run/eval");
+}
+
+// Images of grey, darker or lighter, all alike.
+static const uint8_t *grey(int level)
+{
+    static uint8_t images[2][COUNT * WK_IMAGE_BYTES];
+    memset(images[level != 0], 90 + 80 * (level != 0), sizeof images[0]);
+    return images[level != 0];
+}
+
+enum { WIDTH_MAX = COUNT * WK_ACTION_MAX };
+
+static void act(wk_policy *policy, int level, uint8_t flag, float actions[WIDTH_MAX])
+{
+    uint8_t flags[COUNT];
+    memset(flags, flag, sizeof flags);
+    memset(actions, 0, WIDTH_MAX * sizeof *actions);
+    assert_ok(wk_policy_act(policy, grey(level), flags, actions, &err));
+}
+
+static bool same(const float a[WIDTH_MAX], const float b[WIDTH_MAX])
+{
+    return memcmp(a, b, WIDTH_MAX * sizeof *a) == 0;
+}
+
+static void the_first_image_of_an_episode_forgets_the_one_before(void **state)
+{
+    (void)state;
+    const wk_policy_config config = west();
+    wk_policy *policy = open_policy(&config);
+    float forgotten[2][WIDTH_MAX], remembered[2][WIDTH_MAX], ignored[WIDTH_MAX];
+    for (int before = 0; before < 2; before++) {
+        assert_ok(wk_policy_reset(policy, 7, &err));
+        act(policy, before, WK_IS_FIRST, ignored);
+        act(policy, 1, WK_IS_FIRST | WK_IS_DIVERGED, forgotten[before]);
+        assert_ok(wk_policy_reset(policy, 7, &err));
+        act(policy, before, WK_IS_FIRST, ignored);
+        act(policy, 1, WK_IS_LAST, remembered[before]);
+    }
+    assert_true(same(forgotten[0], forgotten[1]));
+    assert_false(same(remembered[0], remembered[1]));
+    wk_policy_destroy(policy);
+}
+
+static void draws_come_from_the_seed(void **state)
+{
+    (void)state;
+    wk_policy_config config = west();
+    float mode[WIDTH_MAX], sampled[WIDTH_MAX], again[WIDTH_MAX], other[WIDTH_MAX];
+    config.seed = 11;
+    wk_policy *policy = open_policy(&config);
+    act(policy, 0, WK_IS_FIRST, mode);
+    wk_policy_destroy(policy);
+    config.sample = true;
+    policy = open_policy(&config);
+    act(policy, 0, WK_IS_FIRST, sampled);
+    assert_ok(wk_policy_reset(policy, 11, &err));
+    act(policy, 0, WK_IS_FIRST, again);
+    assert_ok(wk_policy_reset(policy, 12, &err));
+    act(policy, 0, WK_IS_FIRST, other);
+    wk_policy_destroy(policy);
+    assert_false(same(mode, sampled));
+    assert_true(same(sampled, again));
+    assert_false(same(sampled, other));
+}
+
+static void the_exploration_policy_acts_too(void **state)
+{
+    (void)state;
+    wk_policy_config config = west();
+    float task[WIDTH_MAX], explored[WIDTH_MAX];
+    wk_policy *policy = open_policy(&config);
+    act(policy, 0, WK_IS_FIRST, task);
+    wk_policy_destroy(policy);
+    config.task = WK_POLICY_TASK_EXPLORE;
+    policy = open_policy(&config);
+    act(policy, 0, WK_IS_FIRST, explored);
+    wk_policy_destroy(policy);
+    assert_false(same(task, explored));
+    config.weights = "adapted";
+    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "leave it NULL");
+}
+
+static void an_older_snapshot_can_be_named(void **state)
+{
+    (void)state;
+    uint64_t steps[8];
+    assert_int_equal(weights_steps(run, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
+    wk_policy_config config = west();
+    config.step = (int64_t)steps[0];
+    wk_policy *policy = open_policy(&config);
+    assert_int_equal(wk_policy_step(policy), steps[0]);
+    wk_policy_destroy(policy);
+}
+
+static void expect_refused(wk_policy_config config, wk_status status, const char *part)
+{
+    wk_policy *policy;
+    assert_refused(wk_policy_create(&config, &policy, &err), status, part);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    (void)state;
+    wk_policy_config config = wk_policy_config_default();
+    expect_refused(config, WK_E_INPUT, "run:");
+    config.run = run;
+    expect_refused(config, WK_E_INPUT, "task:");
+    config.task = "wets";
+    expect_refused(config, WK_E_NOT_FOUND, "did you mean 'west'");
+    config.task = "west", config.count = 0;
+    expect_refused(config, WK_E_INPUT, "count:");
+    config.count = 1, config.step = 7;
+    expect_refused(config, WK_E_NOT_FOUND, "402");
+    config.step = WK_POLICY_STEP_LAST, config.weights = "adapted";
+    expect_refused(config, WK_E_NOT_FOUND, "waker adapt");
+    config.weights = "random";
+    expect_refused(config, WK_E_INPUT, "random");
+    config.weights = "addapted";
+    expect_refused(config, WK_E_NOT_FOUND, "did you mean 'adapted'");
+    config.weights = NULL, config.device = "abacus";
+    expect_refused(config, WK_E_INPUT, "abacus");
+    config.device = NULL, config.run = place;
+    expect_refused(config, WK_E_NOT_FOUND, "holds no run");
+    wk_policy_destroy(NULL);
+}
+
+// The plug-in leaves a file behind when it is loaded. Its description is enough to act; only
+// environments need the code.
+static void code_is_loaded_only_where_the_caller_names_it(void **state)
+{
+    (void)state;
+    char mark[512], plugin[512], made[512];
+    setenv("MARK_FILE", inside("../LOADED", mark), 1);
+    setenv("XDG_CONFIG_HOME", place, 1);
+    shell("cp " WAKER_BINARY_DIR "/tests/plugins/marker1.so m.so && MARK_FILE= " WAKER_BINARY_DIR
+          "/waker train --quiet --logdir made " OPTIONS " --plugin m.so");
+    wk_policy_config config = west();
+    config.run = inside("made", made), config.task = "centre";
+    wk_policy *policy = open_policy(&config);
+    float actions[WIDTH_MAX];
+    wk_vec *vec;
+    act(policy, 0, WK_IS_FIRST, actions);
+    assert_string_equal(wk_policy_domain(policy)->name, "ball-on-table");
+    assert_refused(wk_vec_create(wk_policy_domain(policy), NULL, 1, 1, &vec, &err), WK_E_INPUT,
+                   "create is NULL");
+    wk_policy_destroy(policy);
+    assert_false(wk_path_exists(mark));
+    config.plugin = inside("m.so", plugin);
+    policy = open_policy(&config);
+    assert_true(wk_path_exists(mark));
+    assert_ok(wk_vec_create(wk_policy_domain(policy), wk_policy_options(policy), 1, 1, &vec, &err));
+    wk_vec_destroy(vec);
+    wk_policy_destroy(policy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_actions_are_those_of_an_evaluation),
+        cmocka_unit_test(every_kind_of_weights_scores_as_by_the_command),
+        cmocka_unit_test(the_first_image_of_an_episode_forgets_the_one_before),
+        cmocka_unit_test(draws_come_from_the_seed),
+        cmocka_unit_test(the_exploration_policy_acts_too),
+        cmocka_unit_test(an_older_snapshot_can_be_named),
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(code_is_loaded_only_where_the_caller_names_it),
+    };
+    return cmocka_run_group_tests(tests, setup_runs, teardown);
+}
