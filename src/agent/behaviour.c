@@ -51,10 +51,31 @@ wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, con
     return rollout;
 }
 
-wk_tensor wk_rollout_policy_features(wk_graph *g, const wk_learner_config *c,
-                                     const wk_rollout *rollout)
+// The features of `count` states of a rollout from state `first` on, as rows.
+static wk_tensor states_of(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
+                           int first, int count)
 {
-    return wk_graph_slice(g, rollout->features, 1, 0, c->horizon * rollout->starts);
+    int N = rollout->starts;
+    wk_tensor some = wk_graph_slice(g, rollout->features, 1, first * N, count * N);
+    return wk_graph_reshape(g, some, WK_SHAPE(count * N, wk_config_features(c)));
+}
+
+wk_tensor wk_rollout_disagreement(const wk_rollout *rollout, wk_scope *ensemble,
+                                  const wk_learner_config *c)
+{
+    wk_graph *g = wk_scope_graph(ensemble);
+    int N = rollout->starts, steps = c->horizon;
+    int first = c->ensemble_action == WK_ACTION_ARRIVING ? 1 : 0;
+    wk_tensor states = states_of(g, c, rollout, first, steps);
+    wk_tensor actions = wk_graph_reshape(g, rollout->actions, WK_SHAPE(steps * N, c->action_size));
+    if (c->ensemble_states == WK_STATES_ALL) {
+        wk_tensor none = wk_graph_fill(g, WK_SHAPE(N, c->action_size), 0);
+        states = wk_graph_concat(g, (wk_tensor[]){states_of(g, c, rollout, 0, 1), states}, 2, 0);
+        actions = wk_graph_concat(g, (wk_tensor[]){none, actions}, 2, 0);
+        steps++;
+    }
+    wk_tensor spread = wk_ensemble_disagreement(ensemble, c, states, actions);
+    return wk_graph_reshape(g, spread, WK_SHAPE(steps, N));
 }
 
 typedef wk_tensor head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);

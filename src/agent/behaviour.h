@@ -27,9 +27,11 @@ typedef struct wk_rollout {
 wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
                       wk_tensor counter);
 
-/// Features at which the actions were taken (steps 0...H-1): [S,H*N,..].
-wk_tensor wk_rollout_policy_features(wk_graph *g, const wk_learner_config *c,
-                                     const wk_rollout *rollout);
+/// How the ensemble's predictions from (z_t, a_t) disagree along the trajectories of one policy:
+/// [H,N]. With `ensemble.action` arriving, from (z_{t+1}, a_t); with `ensemble.states` all, also
+/// from the start with an action of zeros, before the others: [H+1,N].
+wk_tensor wk_rollout_disagreement(const wk_rollout *rollout, wk_scope *ensemble,
+                                  const wk_learner_config *c);
 /// The reward heads' predictions for the states that the actions reached: [S,H,N].
 wk_tensor wk_rollout_reward(const wk_rollout *rollout, wk_scope *heads, const wk_learner_config *c);
 

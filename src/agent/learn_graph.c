@@ -63,19 +63,6 @@ static beginning take_over(wk_learner *learner)
     return (beginning){starts, number, counter};
 }
 
-// r_t: how the members' predictions from (z_t, a_t) disagree, along imagined trajectories: [1,H,N].
-static wk_tensor exploration_reward(wk_scope *ensemble, const wk_learner_config *c,
-                                    const wk_rollout *rollout)
-{
-    wk_graph *g = wk_scope_graph(ensemble);
-    int rows = c->horizon * rollout->starts;
-    wk_tensor before = wk_graph_reshape(g, wk_rollout_policy_features(g, c, rollout),
-                                        WK_SHAPE(rows, wk_config_features(c)));
-    wk_tensor actions = wk_graph_reshape(g, rollout->actions, WK_SHAPE(rows, c->action_size));
-    wk_tensor spread = wk_ensemble_disagreement(ensemble, c, before, actions);
-    return wk_graph_reshape(g, spread, WK_SHAPE(1, c->horizon, rollout->starts));
-}
-
 static void record_exploration(wk_learner *learner, beginning at)
 {
     const wk_learner_config *c = &learner->config;
@@ -90,9 +77,12 @@ static void record_exploration(wk_learner *learner, beginning at)
     if (c->discount_head)
         wk_rollout_discounts(&rollout, compiled->scope[WK_SET_MODEL], c, at.starts.continues);
     wk_graph_section(g, "ensemble reward");
-    wk_tensor reward = exploration_reward(compiled->scope[WK_SET_ENSEMBLE], c, &rollout);
-    wk_tensor by_start = wk_graph_reshape(g, reward, WK_SHAPE(c->horizon, rollout.starts));
+    wk_tensor by_start = wk_rollout_disagreement(&rollout, compiled->scope[WK_SET_ENSEMBLE], c);
     t->delta = wk_graph_mean(g, by_start, 0);
+    // The policy's rewards are those of its steps.
+    if (c->ensemble_states == WK_STATES_ALL)
+        by_start = wk_graph_slice(g, by_start, 0, 1, c->horizon);
+    wk_tensor reward = wk_graph_reshape(g, by_start, WK_SHAPE(1, c->horizon, rollout.starts));
     t->reward = wk_graph_mean_all(g, reward);
     if (!actor) return;
 

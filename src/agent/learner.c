@@ -54,6 +54,15 @@ static bool wanted(const wk_learner_config *c, wk_set_id id)
     return true;
 }
 
+static wk_adam_config adam_of(const wk_learner_config *c, wk_set_id id)
+{
+    wk_adam_config adam = wk_adam_config_default();
+    adam.keras_epsilon = c->adam_epsilon == WK_EPSILON_KERAS;
+    adam.joint_clip = (id == WK_SET_ENSEMBLE && c->ensemble_clip == WK_CLIP_JOINT) ||
+                      (id == WK_SET_REWARD && c->reward_clip == WK_CLIP_JOINT);
+    return adam;
+}
+
 static wk_status create_sets(wk_learner *learner, wk_error *err)
 {
     for (int id = 0; id < WK_SETS; id++) {
@@ -63,7 +72,7 @@ static wk_status create_sets(wk_learner *learner, wk_error *err)
             .name = row.name, .stack = row.stack, .seed = learner->config.seed};
         WK_TRY(wk_params_create(&params, &learner->params[id], err));
         if (!row.trained) continue;
-        wk_optimizer_config optimizer = {.rate = row.rate, .adam = wk_adam_config_default()};
+        wk_optimizer_config optimizer = {.rate = row.rate, .adam = adam_of(&learner->config, id)};
         WK_TRY(wk_optimizer_create(learner->params[id], &optimizer, &learner->optimizers[id], err));
     }
     return WK_OK;

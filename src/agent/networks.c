@@ -14,6 +14,11 @@ wk_tensor wk_ensemble_predict(wk_scope *scope, const wk_learner_config *config, 
     return mlp(scope, config, x, wk_config_features(config));
 }
 
+int wk_ensemble_first_action(const wk_learner_config *config)
+{
+    return config->ensemble_action == WK_ACTION_TAKEN ? 1 : 0;
+}
+
 wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *config,
                                    wk_tensor features, wk_tensor action)
 {
@@ -34,9 +39,10 @@ wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_
         wk_graph_reshape(g, wk_graph_slice(g, features, 0, 0, steps), WK_SHAPE(rows, width));
     wk_tensor next =
         wk_graph_reshape(g, wk_graph_slice(g, features, 0, 1, steps), WK_SHAPE(rows, width));
-    wk_tensor taken = wk_graph_reshape(g, wk_graph_slice(g, action, 0, 1, steps),
-                                       WK_SHAPE(rows, config->action_size));
-    wk_tensor x = wk_graph_concat(g, (wk_tensor[]){now, taken}, 2, 1);
+    wk_tensor seen =
+        wk_graph_reshape(g, wk_graph_slice(g, action, 0, wk_ensemble_first_action(config), steps),
+                         WK_SHAPE(rows, config->action_size));
+    wk_tensor x = wk_graph_concat(g, (wk_tensor[]){now, seen}, 2, 1);
     wk_tensor prediction = wk_ensemble_predict(scope, config, x);
     return wk_graph_mean(g, wk_graph_half_squared_error(g, prediction, next, 1), 1);
 }

@@ -14,8 +14,13 @@ wk_tensor wk_ensemble_predict(wk_scope *scope, const wk_learner_config *config, 
 wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *config,
                                    wk_tensor features, wk_tensor action);
 
+/// The row of a batch whose action the ensemble sees with the state of row 0: 1, since rows store
+/// the action that led to them, or with `ensemble.action` arriving 0.
+int wk_ensemble_first_action(const wk_learner_config *config);
+
 /// Loss of every member, [M], for features [T,B,..] and actions [T,B,A] of a batch: predicts row
-/// t+1 from row t and the action stored with row t+1. Features count as constants.
+/// t+1 from row t and the action taken there, or the one that led there. Features count as
+/// constants.
 wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_tensor features,
                            wk_tensor action);
 

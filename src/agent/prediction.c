@@ -53,8 +53,9 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
     wk_tensor truth = wk_graph_slice(g, images, 0, c->batch, steps * c->batch);
     wk_tensor half = wk_graph_half_squared_error(g, p->images, truth, 3);
     p->error = wk_graph_affine(g, half, 2.0f / WK_PIXELS, 0);
+    wk_tensor seen_action = rows_of(g, p->batch.action, wk_ensemble_first_action(c), steps);
     p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_SET_ENSEMBLE], c,
-                                               wk_rssm_features(rssm, now), action);
+                                               wk_rssm_features(rssm, now), seen_action);
 }
 
 // The context as reconstructed, then imagined with the real actions and the mode of the prior.

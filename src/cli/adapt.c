@@ -3,6 +3,7 @@
 #include "train/adapt.h"
 #include "cli/args.h"
 #include "cli/long_run.h"
+#include <string.h>
 
 typedef struct adapt_values {
     const char *snapshot, *task, *device;
@@ -16,13 +17,14 @@ enum { NO_SEED = -1 };
 static const adapt_values defaults = {.seed = (uint64_t)NO_SEED};
 
 static const wk_arg args[] = {
-    {"snapshot", "STEP|last", "of the world model; last is the newest (default)", WK_ARG_TEXT,
+    {"snapshot", "STEP|all|last",
+     "of the world model; last is the newest (default), all one after the other", WK_ARG_TEXT,
      offsetof(adapt_values, snapshot), 0, 0},
     {"task", "TASK,...|all", "tasks, with commas between, or all", WK_ARG_TEXT,
      offsetof(adapt_values, task), 0, 0},
     {"updates", "N",
-     "of heads and policies (default: as many as alongside training would have made by that "
-     "step, at most 100000)",
+     "of heads and policies (default: one for each train_every agent steps collected by then, "
+     "which in the paper is 8)",
      WK_ARG_INT, offsetof(adapt_values, updates), 1, 1000000000},
     {"seed", "N", "of the policies (default: the run's)", WK_ARG_SEED, offsetof(adapt_values, seed),
      0, 0},
@@ -49,7 +51,10 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         return wk_fail(err, WK_E_INPUT,
                        "which task? give --task NAME, several with commas, or "
                        "--task all");
-    WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
+    if (v->snapshot && strcmp(v->snapshot, "all") == 0)
+        config.snapshot = WK_ADAPT_ALL;
+    else
+        WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
     wk_cli_run_begin(cli, &around);
@@ -61,15 +66,17 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_adapt = {
     .name = "adapt",
     .summary = "Derive task policies from a run without rewards, in imagination",
-    .usage = "adapt RUN --task TASK,...|all [--snapshot STEP] [--updates N] [--seed N]",
+    .usage = "adapt RUN --task TASK,...|all [--snapshot STEP|all] [--updates N]",
     .details =
         "Trains reward heads and task policies in the world model of a snapshot, on the\n"
         "episodes the run had collected by then; no environment is stepped and the world model\n"
         "stays as it is. The result is RUN/adapt/step-.../weights.safetensors. The same command\n"
         "continues what was interrupted, to the same bytes; signals and exit codes are those of\n"
-        "'waker train'. The run may be training meanwhile.\n",
+        "'waker train'. The run may be training meanwhile. --snapshot all gives the points of a\n"
+        "learning curve.\n",
     .examples = "adapt runs/a --task all\n"
-                "adapt runs/a --snapshot 500000 --task walk,run --updates 50000",
+                "adapt runs/a --snapshot 500000 --task walk,run --updates 50000\n"
+                "adapt runs/a --snapshot all --task all",
     .args = args,
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(adapt_values),

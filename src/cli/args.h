@@ -95,9 +95,6 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
 wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
                          const char *const *names, size_t count);
 
-/// Reads the STEP|last of --snapshot: "last" (or nothing, NULL) is WK_STEP_LAST.
-wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err);
-
 /// Reads --snapshot STEP|last, as commands about saved weights take it: a step, or "last" (or
 /// nothing, NULL) as WK_STEP_LAST.
 wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err);

@@ -256,7 +256,8 @@ static const struct {
               {"domains.yaml", "Domains: name one first"},
               {"curricula.yaml", "Curricula"},
               {"exploration.yaml", "Exploration"},
-              {"presets.yaml", "Presets, sizes for a machine: name one last"}};
+              {"presets.yaml", "Presets, sizes for a machine: name one after those"},
+              {"protocols.yaml", "Protocols: name one last"}};
 
 enum { N_GROUPS = sizeof groups / sizeof *groups };
 
@@ -267,7 +268,8 @@ static const struct {
                     {"random", "random actions"},
                     {"paper", "the paper's networks and batches: a data-centre GPU"},
                     {"small", "a desktop GPU, or a patient CPU"},
-                    {"quick", "two CPU cores and minutes"}};
+                    {"quick", "two CPU cores and minutes"},
+                    {"authors", "what the authors' runs did otherwise than their text"}};
 
 static const char *describe_block(const char *block)
 {

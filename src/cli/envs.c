@@ -102,8 +102,13 @@ static void describe_tasks(const wk_domain *d, wk_text *out)
 
 static void append_case_thetas(const wk_domain *d, const wk_case *c, wk_text *out)
 {
+    enum { SHOWN = 24 };
     for (int i = 0; i < c->count; i++) {
         if (i > 0) wk_text_puts(out, "\n");
+        if (c->count > SHOWN && i == SHOWN / 2) {
+            wk_text_printf(out, "... %d more\n", c->count - SHOWN);
+            i = c->count - SHOWN / 2;
+        }
         wk_theta_text(d, c->params + i * d->n_params, out);
     }
 }

@@ -19,7 +19,10 @@ typedef struct eval_values {
     bool json, video;
 } eval_values;
 
-static const eval_values defaults = {.task = "all", .snapshot = "last", .cases = "", .envs = 100};
+enum { NO_SEED = -1 };
+
+static const eval_values defaults = {
+    .task = "all", .snapshot = "last", .cases = "", .envs = 100, .seed = (uint64_t)NO_SEED};
 
 #define AT(field) offsetof(eval_values, field)
 static const wk_arg args[] = {
@@ -34,7 +37,8 @@ static const wk_arg args[] = {
      "or train for a run with curriculum.theta)",
      WK_ARG_TEXT, AT(cases), 0, 0},
     {"envs", "N", "environments of dr, one episode each (100)", WK_ARG_INT, AT(envs), 1, 100000},
-    {"seed", "N", "of environments and episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
+    {"seed", "N", "of environments and episodes (0, or with eval.fresh one of run and step)",
+     WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
     WK_PLUGIN_ARG_ROW(eval_values),
@@ -245,10 +249,12 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
+    uint64_t seed = j->v->seed;
+    if (seed == (uint64_t)NO_SEED) seed = wk_evaluation_seed(&j->run.config, step);
     wk_eval_result result = {.origin = wk_evaluation_origin(&j->run.config, j->run.world.domain,
                                                             &j->thetas, step, j->policy),
                              .envs = j->v->envs,
-                             .seed = j->v->seed};
+                             .seed = seed};
     wk_status status = add_all(j, step, &result, err);
     if (status == WK_OK) status = wk_eval_result_write(&result, j->directory, err);
     if (status == WK_OK && j->v->json)

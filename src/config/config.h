@@ -87,6 +87,9 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "expected size of a compressed frame, for planning the memory")                              \
     X(TEXT, replay_resident, "replay.resident", "auto", 0, "auto|on|off", FREE, 5, "", "",         \
       "frames also in GPU memory, where batches are gathered; auto: if they fit")                  \
+    X(TEXT, replay_episodes, "replay.episodes", "all", 0, "all|complete", FIXED, 7, "",            \
+      "complete",                                                                                  \
+      "episodes that batches are drawn from: running ones too, or finished ones alone")            \
     WK_LEARNER_FIELDS(X)                                                                           \
     X(COUNT, checkpoint_every_steps, "checkpoint.every_steps", 100000, 0, 1e15, FREE, 1, "", "",   \
       "steps between checkpoints; 0: by time only")                                                \
@@ -100,6 +103,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "steps between evaluations of the task policies trained alongside; 0: none")                 \
     X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, 3, "=", "",                               \
       "environments of the default distribution in each, one episode each")                        \
+    X(BOOL, eval_fresh, "eval.fresh", false, 0, 1, FREE, 7, "", "true",                            \
+      "environments drawn anew for every run and step; else the same ones always")                 \
     X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, 1, "", "10000",                          \
       "steps between lines of metrics.jsonl")                                                      \
     X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, 1, "", "",               \

@@ -8,7 +8,8 @@ static const struct {
 } kinds[] = {{"domains.yaml", "a domain"},
              {"curricula.yaml", "a curriculum"},
              {"exploration.yaml", "an exploration"},
-             {"presets.yaml", "a preset"}};
+             {"presets.yaml", "a preset"},
+             {"protocols.yaml", "a protocol"}};
 
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 

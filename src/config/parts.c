@@ -139,6 +139,7 @@ wk_replay_config wk_run_config_replay(const wk_run_config *run, const wk_domain 
         .memory = (uint64_t)(run->replay_memory_limit * 1024 * 1024 * 1024),
         .frame_bytes = (size_t)run->replay_frame_bytes,
         .slots = run->env_count,
+        .complete = strcmp(run->replay_episodes, "complete") == 0,
         .action_size = domain->action_size,
         .n_tasks = domain->n_tasks,
         .n_params = domain->n_params,

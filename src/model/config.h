@@ -33,6 +33,17 @@ enum { WK_PIXELS = 64 * 64 * 3 };
       "measure of the members' disagreement")                                                      \
     X(NUMBER, disagreement_scale, "ensemble.scale", 50, 0, 1e6, FIXED, 1, "1", "=",                \
       "factor on it")                                                                              \
+    X(TEXT, ensemble_action, "ensemble.action", "taken", 0, "taken|arriving", FIXED, 7, "=",       \
+      "arriving", "action its members see with a state: taken there, or the one that led there")   \
+    X(TEXT, ensemble_states, "ensemble.states", "steps", 0, "steps|all", FIXED, 7, "=", "all",     \
+      "states of an imagined trajectory in its error: one a step, or the start with no action "    \
+      "too")                                                                                       \
+    X(TEXT, ensemble_clip, "ensemble.clip", "each", 0, "each|joint", FIXED, 7, "", "joint",        \
+      "gradients clipped by each member's norm, or by that of all together")                       \
+    X(TEXT, reward_clip, "reward.clip", "each", 0, "each|joint", FIXED, 7, "", "joint",            \
+      "the same for the reward heads of the tasks")                                                \
+    X(TEXT, adam_epsilon, "adam.epsilon", "torch", 0, "torch|keras", FIXED, 7, "", "keras",        \
+      "where Adam adds it: to the corrected root of v, or as Keras to the plain one")              \
     X(INT, batch, "batch", 16, 1, 1024, FIXED, 1, "=", "=", "sequences in a batch")                \
     X(INT, length, "length", 50, 2, 1024, FIXED, 1, "=", "=", "steps of a sequence")               \
     X(INT, horizon, "horizon", 15, 1, 256, FIXED, 1, "=", "=", "imagined steps")                   \
@@ -53,11 +64,19 @@ enum { WK_PIXELS = 64 * 64 * 3 };
     X(INT, slow_period, "policy.slow_period", 100, 1, 1000000, FIXED, 1, "=", "=",                 \
       "updates between refreshes of the slow critic")
 
+/// The action that the ensemble sees with state z_t: a_t, or a_{t-1}, which led there.
+typedef enum wk_ensemble_action { WK_ACTION_TAKEN, WK_ACTION_ARRIVING } wk_ensemble_action;
+/// Which states of an imagined trajectory its error is the mean of: those of its H steps, or the
+/// start with an action of zeros before them.
+typedef enum wk_ensemble_states { WK_STATES_STEPS, WK_STATES_ALL } wk_ensemble_states;
+/// Whose norm clips the gradients of a stack of networks.
+typedef enum wk_clip { WK_CLIP_EACH, WK_CLIP_JOINT } wk_clip;
+typedef enum wk_adam_epsilon { WK_EPSILON_TORCH, WK_EPSILON_KERAS } wk_adam_epsilon;
 /// Where exploring actions come from.
 typedef enum wk_exploration { WK_EXPLORE_PLAN2EXPLORE, WK_EXPLORE_RANDOM } wk_exploration;
 
 /// What a key of each kind is to the learner. A text with choices is its place among them, which is
-/// the enum's value: `spread` is a wk_disagreement.
+/// the enum's value: `spread` is a wk_disagreement, `ensemble_clip` a wk_clip.
 typedef int wk_learner_INT;
 typedef float wk_learner_NUMBER;
 typedef int wk_learner_TEXT;

@@ -18,6 +18,7 @@ typedef struct wk_replay_config {
     size_t frame_bytes; // expected bytes of a compressed frame, for the plan
     int slots;          // episodes that grow at the same time
     int action_size, n_tasks, n_params;
+    bool complete; // batches are drawn from finished episodes alone
     wk_pool *pool; // borrowed; NULL samples on the calling thread
 } wk_replay_config;
 
@@ -86,12 +87,12 @@ typedef struct wk_replay_batch {
 } wk_replay_batch;
 
 /// Draws B sequences of T consecutive rows: for each an episode, uniformly among those with at
-/// least T rows (running ones too; shorter ones are never chosen), then its start, uniformly. The
-/// result is a pure function of the store's content, seed and counter.
+/// least T rows (running ones too, unless `complete` was set; shorter ones are never chosen), then
+/// its start, uniformly. The result is a pure function of the store's content, seed and counter.
 wk_status wk_replay_sample(wk_replay *replay, uint64_t seed, uint64_t counter, int B, int T,
                            const wk_replay_batch *out, wk_error *err);
 
-/// Episodes that have at least T rows.
+/// Episodes that sequences of T rows can be drawn from.
 size_t wk_replay_sampleable(const wk_replay *replay, int T);
 
 /// Copies `count` rows of episode number i from row `start` on, as a batch with B = 1.

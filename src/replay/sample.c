@@ -105,12 +105,17 @@ static void unpack_sequence(void *context, size_t b, int thread)
     copy_labels(job, b);
 }
 
+static bool is_sampleable(const wk_replay *replay, const wk_replay_episode *episode, uint32_t T)
+{
+    return episode->rows >= T && (episode->slot < 0 || !replay->config.complete);
+}
+
 size_t wk_replay_sampleable(const wk_replay *replay, int T)
 {
     assert(T > 0);
     size_t count = 0;
     for (size_t i = 0; i < replay->episodes.count; i++)
-        count += replay->episodes.items[i]->info.rows >= (uint32_t)T;
+        count += is_sampleable(replay, &replay->episodes.items[i]->info, (uint32_t)T);
     return count;
 }
 
@@ -118,7 +123,7 @@ static const wk_stored_episode *nth_sampleable(const wk_replay *replay, uint32_t
 {
     size_t i = 0;
     for (;; i++)
-        if (replay->episodes.items[i]->info.rows >= T && n-- == 0) break;
+        if (is_sampleable(replay, &replay->episodes.items[i]->info, T) && n-- == 0) break;
     return replay->episodes.items[i];
 }
 
@@ -131,7 +136,7 @@ static const wk_stored_episode *draw_episode(const wk_replay *replay, uint32_t T
     for (int i = 0; i < TRIES; i++) {
         const wk_stored_episode *episode =
             replay->episodes.items[wk_rng_below(rng, replay->episodes.count)];
-        if (episode->info.rows >= T) return episode;
+        if (is_sampleable(replay, &episode->info, T)) return episode;
     }
     uint64_t long_ones = wk_replay_sampleable(replay, (int)T);
     return long_ones ? nth_sampleable(replay, T, wk_rng_below(rng, long_ones)) : NULL;
@@ -146,9 +151,10 @@ static wk_status draw(wk_replay *replay, wk_rng *rng, size_t B, uint32_t T, wk_e
         const wk_stored_episode *episode = draw_episode(replay, T, rng);
         if (!episode)
             return wk_fail(err, WK_E_INPUT,
-                           "replay: none of the %zu episodes has the %u rows of a sequence; "
+                           "replay: none of the %zu episodes %shas the %u rows of a sequence; "
                            "collect more first or sample shorter sequences",
-                           replay->episodes.count, T);
+                           replay->episodes.count,
+                           replay->config.complete ? "is finished and " : "", T);
         uint32_t start = (uint32_t)wk_rng_below(rng, (uint64_t)episode->info.rows - T + 1);
         replay->picks.items[replay->picks.count++] = (wk_pick){episode, start};
     }

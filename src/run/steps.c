@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+void wk_steps_text(uint64_t steps, int action_repeat, char out[WK_STEPS_TEXT_MAX])
+{
+    int used = snprintf(out, WK_STEPS_TEXT_MAX, "%" PRIu64 " agent steps", steps);
+    if (action_repeat > 1)
+        snprintf(out + used, WK_STEPS_TEXT_MAX - (size_t)used, " (%" PRIu64 " control steps)",
+                 steps * (uint64_t)action_repeat);
+}
+
 void wk_step_name(const char *before, uint64_t step, const char *after, char out[WK_STEP_NAME_MAX])
 {
     snprintf(out, WK_STEP_NAME_MAX, "%sstep-%012" PRIu64 "%s", before, step, after);

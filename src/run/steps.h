@@ -11,6 +11,11 @@ typedef WK_ARRAY(uint64_t) wk_steps;
 
 enum { WK_STEP_NAME_MAX = 320 };
 
+/// How users read a number of steps: "500000 agent steps (1000000 control steps)"; those of the
+/// simulator are left out where an action is one of them.
+enum { WK_STEPS_TEXT_MAX = 96 };
+void wk_steps_text(uint64_t steps, int action_repeat, char out[WK_STEPS_TEXT_MAX]);
+
 /// BEFORE step-%012 AFTER.
 void wk_step_name(const char *before, uint64_t step, const char *after, char out[WK_STEP_NAME_MAX]);
 

@@ -226,8 +226,12 @@ typedef struct wk_adam_config {
     float beta1, beta2, epsilon;
     float clip;  // largest global norm of a gradient; 0 does not clip
     float decay; // every weight is multiplied by 1 - decay before the step
+    // Where epsilon is added: PyTorch's sqrt(v / (1 - beta2^t)) + epsilon, or Keras' sqrt(v) +
+    // epsilon, of which the correction is a factor of the rate.
+    bool keras_epsilon;
+    bool joint_clip; // by the norm of all members of a stack together, which also skip together
 } wk_adam_config;
-/// beta 0.9 and 0.999, epsilon 1e-5, clip 100, decay 1e-6.
+/// beta 0.9 and 0.999, epsilon 1e-5 in PyTorch's place, clip 100 of each member, decay 1e-6.
 wk_adam_config wk_adam_config_default(void);
 /// Decides the step of one Adam group once a run: counts it in state u64 [S,2] = (steps done,
 /// steps skipped), and gives the numbers that wk_graph_adam needs. `norm` [S] is the group's global

@@ -119,6 +119,7 @@ typedef struct adapt {
     uint64_t done_in_weights;  // those that weights.safetensors has
     double sampling, learning; // seconds
     bool unfinished;           // there is something left to do
+    bool no_data;              // none of its episodes are left
 } adapt;
 
 // An interval in agent steps as one in updates.
@@ -126,14 +127,6 @@ static uint64_t in_updates(const adapt *a, int64_t steps)
 {
     int64_t updates = steps / a->run.weights.config.train_every;
     return updates > 0 ? (uint64_t)updates : 1;
-}
-
-static uint64_t default_updates(const adapt *a)
-{
-    const wk_run_config *c = &a->run.weights.config;
-    int64_t steps = (int64_t)a->run.weights.step - c->prefill;
-    uint64_t alongside = in_updates(a, steps > 0 ? steps : 0);
-    return alongside < WK_ADAPT_UPDATES_MAX ? alongside : WK_ADAPT_UPDATES_MAX;
 }
 
 static wk_run_position position(const void *context)
@@ -160,7 +153,7 @@ static wk_status open_run(adapt *a, wk_error *err)
     a->settings.snapshot = w->step;
     a->settings.seed = w->config.seed;
     a->settings.all_data = c->all_data;
-    a->settings.updates = c->updates > 0 ? (uint64_t)c->updates : default_updates(a);
+    a->settings.updates = c->updates > 0 ? (uint64_t)c->updates : in_updates(a, (int64_t)w->step);
     return wk_run_config_task_names(&w->config, a->run.world.domain, a->settings.tasks, err);
 }
 
@@ -249,7 +242,7 @@ static wk_status recall(adapt *a, bool *known, wk_error *err)
     return WK_OK;
 }
 
-static wk_status check_data(const adapt *a, bool known, wk_error *err)
+static wk_status check_data(adapt *a, bool known, wk_error *err)
 {
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
     int length = a->run.weights.config.length;
@@ -259,9 +252,10 @@ static wk_status check_data(const adapt *a, bool known, wk_error *err)
             "the run in '%s' has dropped episodes that this adaptation began with; begin "
             "anew with --restart",
             a->config->directory);
-    if (wk_replay_sampleable(a->replay, length) > 0) return WK_OK;
+    a->no_data = wk_replay_sampleable(a->replay, length) == 0;
+    if (!a->no_data) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
-                   "'%s' keeps none of the episodes it had collected at step %" PRIu64
+                   "'%s' keeps none of the episodes it had collected at agent step %" PRIu64
                    " that are %d steps long; take a later snapshot, or --all-data for what the run "
                    "has now",
                    a->config->directory, a->run.weights.step, length);
@@ -275,10 +269,11 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
     if (!known && a->config->all_data) *wanted = now;
     if (!known && !a->config->all_data) WK_TRY(wk_weights_data_cutoff(w->path, wanted, err));
     if (now.begun < wanted->begun)
-        return wk_fail(err, WK_E_INPUT,
-                       "the newest checkpoint of '%s' is older than its snapshot of step %" PRIu64
-                       ": wait for the next one",
-                       a->config->directory, w->step);
+        return wk_fail(
+            err, WK_E_INPUT,
+            "the newest checkpoint of '%s' is older than its snapshot of agent step %" PRIu64
+            ": wait for the next one",
+            a->config->directory, w->step);
     wk_run_data_limit(a->replay, wanted);
     WK_TRY(check_data(a, known, err));
     a->settings.rows = wk_replay_get_stats(a->replay).rows;
@@ -340,12 +335,15 @@ static void announce(const adapt *a)
 {
     const wk_log *log = &a->loop.control->log;
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
+    char snapshot[WK_STEPS_TEXT_MAX], data[WK_STEPS_TEXT_MAX];
+    wk_steps_text(a->run.weights.step, a->run.world.domain->action_repeat, snapshot);
+    wk_steps_text(stats.steps, a->run.world.domain->action_repeat, data);
     wk_log_line(log, WK_LOG_INFO,
-                "%s, snapshot of step %" PRIu64 ", tasks %s, %" PRIu64
-                " updates, on %s: %s; %" PRIu64 " episodes, %" PRIu64 " steps of data",
-                a->run.world.domain->name, a->run.weights.step, a->settings.tasks,
-                a->settings.updates, a->run.weights.device.name, a->run.weights.device.why,
-                stats.episodes, stats.steps);
+                "%s, snapshot of %s, tasks %s, %" PRIu64 " updates (one for each %.3g agent steps "
+                "collected by then), on %s: %s; %" PRIu64 " episodes, %s of data",
+                a->run.world.domain->name, snapshot, a->settings.tasks, a->settings.updates,
+                (double)a->run.weights.step / (double)a->settings.updates,
+                a->run.weights.device.name, a->run.weights.device.why, stats.episodes, data);
     uint64_t ended = a->settings.cutoff.begun - a->settings.cutoff.n_running;
     if (stats.episodes < ended)
         wk_log_line(log, WK_LOG_WARN,
@@ -440,8 +438,9 @@ static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
     return a->loop.metrics ? wk_long_run_save(&a->loop, err) : WK_OK;
 }
 
-wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control, wk_run_end *end,
-                   wk_error *err)
+// One snapshot. `no_data`: it failed because none of its episodes are left.
+static wk_status adapt_snapshot(const wk_adapt_config *config, const wk_run_control *control,
+                                wk_run_end *end, bool *no_data, wk_error *err)
 {
     static const wk_long_run_job job = {.position = position,
                                         .step = step,
@@ -462,7 +461,57 @@ wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control,
             wk_log_line(&control->log, WK_LOG_INFO, "%s in %s",
                         *end == WK_RUN_FINISHED ? "policies" : "unfinished policies", a->folder);
     }
+    *no_data = a->no_data;
     close_parts(a);
     free(a);
+    return status;
+}
+
+// Every snapshot, the oldest first; what is finished already is left as it is. Snapshots whose
+// episodes are gone do not stop the others, and are named at the end.
+static wk_status adapt_all(const wk_adapt_config *config, const wk_steps *steps,
+                           const wk_run_control *control, wk_run_end *end, wk_error *err)
+{
+    wk_status status = WK_OK;
+    wk_text missing = {0};
+    wk_adapt_config one = *config;
+    for (size_t i = 0; i < steps->count && status == WK_OK && *end == WK_RUN_FINISHED; i++) {
+        bool no_data = false;
+        wk_error why = {0};
+        one.snapshot = (int64_t)steps->items[i];
+        status = adapt_snapshot(&one, control, end, &no_data, &why);
+        if (status != WK_OK && !no_data) wk_fail(err, status, "%s", why.message);
+        if (!no_data) continue;
+        wk_log_line(&control->log, WK_LOG_WARN, "%s", why.message);
+        wk_text_printf(&missing, "%s%" PRIu64, missing.length ? ", " : "", steps->items[i]);
+        status = WK_OK;
+    }
+    if (status == WK_OK && *end == WK_RUN_FINISHED && missing.length > 0)
+        status = wk_fail(err, WK_E_INPUT,
+                         "the episodes of the snapshots of agent steps %s have left the replay of "
+                         "'%s', so these have no policies; the others have. --all-data takes what "
+                         "the run has now",
+                         wk_text_get(&missing), config->directory);
+    wk_text_free(&missing);
+    return status;
+}
+
+wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control, wk_run_end *end,
+                   wk_error *err)
+{
+    bool no_data;
+    *end = WK_RUN_FINISHED;
+    if (config->snapshot != WK_ADAPT_ALL)
+        return adapt_snapshot(config, control, end, &no_data, err);
+    wk_steps steps = {0};
+    wk_status status = wk_weights_steps(config->directory, WK_WEIGHTS_SNAPSHOT, NULL, &steps, err);
+    if (status == WK_OK && steps.count > 0) {
+        status = adapt_all(config, &steps, control, end, err);
+    } else if (status == WK_OK) {
+        wk_adapt_config last = *config; // says what there is instead of snapshots
+        last.snapshot = WK_STEP_LAST;
+        status = adapt_snapshot(&last, control, end, &no_data, err);
+    }
+    wk_array_free(&steps);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "train/divergence.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { IN_A_ROW_MIN = 100 };
 
@@ -72,12 +73,14 @@ wk_status wk_divergence_finish(const wk_run_config *config, const wk_progress *n
     if (now->ended > 0 && now->diverged == now->ended)
         return wk_fail(err, WK_E_DIVERGED, "all %" PRIu64 " episodes of the run diverged: %s",
                        now->ended, ADVICE);
+    bool complete = strcmp(config->replay_episodes, "complete") == 0;
     // By then every environment could have filled a sequence and an update was due.
     int64_t due = config->prefill + (int64_t)config->length * config->env_count;
     if (now->updates == 0 && (int64_t)now->steps > due + config->train_every)
         return wk_fail(err, WK_E_INPUT,
-                       "no update was made in %" PRIu64 " steps: no episode has the %d rows of a "
-                       "sequence; set a smaller length",
-                       now->steps, config->length);
+                       "no update was made in %" PRIu64 " steps: no %sepisode has the %d rows of a "
+                       "sequence; set a smaller length%s",
+                       now->steps, complete ? "finished " : "", config->length,
+                       complete ? ", or more steps, or replay.episodes all" : "");
     return WK_OK;
 }

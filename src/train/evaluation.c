@@ -1,7 +1,9 @@
 #include "train/evaluation.h"
 
+#include "base/rng.h"
 #include "config/parts.h"
 #include "log/eval_clips.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +17,13 @@ wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain
                             .run_seed = config->seed,
                             .step = step,
                             .policy = policy};
+}
+
+uint64_t wk_evaluation_seed(const wk_run_config *config, uint64_t step)
+{
+    char name[64];
+    snprintf(name, sizeof name, "evaluation at %" PRIu64, step);
+    return config->eval_fresh ? wk_rng_key(config->seed, name) : 0;
 }
 
 // Logs eval_TASK_CASE/eval_TASK_CASE_STATISTIC_WHAT.
@@ -130,7 +139,8 @@ wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                     .metrics = metrics,
                     .result = {.origin = wk_evaluation_origin(config, domain, &thetas, step,
                                                               WK_POLICY_ALONGSIDE),
-                               .envs = config->eval_envs}};
+                               .envs = config->eval_envs,
+                               .seed = wk_evaluation_seed(config, step)}};
     wk_status status = evaluate(&e, log, directory, err);
     *done = status == WK_OK;
     if (*done)

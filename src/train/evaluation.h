@@ -15,6 +15,10 @@
 wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain *domain,
                                     const wk_run_thetas *thetas, uint64_t step, const char *policy);
 
+/// Seed of the environments and episodes of an evaluation: 0, the same for all, or with eval.fresh
+/// one of the run's seed and the step.
+uint64_t wk_evaluation_seed(const wk_run_config *config, uint64_t step);
+
 /// Evaluates every task policy of the trainer in the paper's cases with config.eval_envs episodes
 /// of the default distribution (or of curriculum.theta), just as `waker eval --policy alongside`
 /// does with a snapshot of this step: writes the same files under `directory`/eval and logs the

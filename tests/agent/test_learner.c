@@ -3,6 +3,7 @@
 // subject; that learning works is test_learning's.
 #include "agent/acting.h"
 #include "agent/fixture.h"
+#include "tensor/node.h"
 #include <stdio.h>
 
 #define PATH own_file(0)
@@ -181,6 +182,81 @@ static void a_bad_reward_skips_its_own_task_only(void **state)
     close_fixture(&a);
 }
 
+// How many groups of Adam a graph has, and in how many of them the two options are set.
+typedef struct adam_groups {
+    int all, keras, joint;
+} adam_groups;
+
+static adam_groups groups_of(const wk_compiled_graph *compiled)
+{
+    adam_groups found = {0};
+    const wk_graph *g = compiled->graph;
+    for (size_t i = 0; i < g->nodes.count; i++) {
+        const wk_node *node = &g->nodes.items[i];
+        if (node->op != WK_OP_adam_begin) continue;
+        found.all++;
+        found.keras += node->attrs.adam.keras_epsilon;
+        found.joint += node->attrs.adam.joint_clip;
+    }
+    return found;
+}
+
+static void the_optimisers_are_configured_by_their_keys(void **state)
+{
+    (void)state;
+    wk_learner_config config = tiny(TASKS);
+    fixture plain = open_fixture(config, 1);
+    config.adam_epsilon = WK_EPSILON_KERAS;
+    config.ensemble_clip = config.reward_clip = WK_CLIP_JOINT;
+    fixture keras = open_fixture(config, 1);
+    adam_groups learn = groups_of(&keras.learner->learn), tasks = groups_of(&keras.learner->tasks);
+    assert_true(learn.all == 4 && learn.keras == 4 && learn.joint == 1);
+    assert_true(tasks.all == 3 && tasks.keras == 3 && tasks.joint == 1);
+    learn = groups_of(&plain.learner->learn), tasks = groups_of(&plain.learner->tasks);
+    assert_true(learn.keras == 0 && learn.joint == 0 && tasks.keras == 0 && tasks.joint == 0);
+    close_fixture(&plain);
+    close_fixture(&keras);
+}
+
+static void a_bad_reward_skips_all_heads_that_are_clipped_together(void **state)
+{
+    (void)state;
+    wk_learner_config config = tiny(TASKS);
+    config.reward_clip = WK_CLIP_JOINT;
+    fixture a = open_fixture(config, 1);
+    batch *b = make_batch(0);
+    b->rewards[3 * TASKS + 1] = NAN;
+    wk_learner_batch v = view(b);
+    uint64_t updates, skipped;
+    assert_ok(wk_learner_update(a.learner, &v, NULL, NULL, &err));
+    assert_ok(wk_learner_update_tasks(a.learner, &v, &(wk_task_metrics){0}, &err));
+    assert_ok(wk_learner_counts(a.learner, &updates, &skipped, &err));
+    assert_int_equal(skipped, TASKS);
+    free(b);
+    close_fixture(&a);
+}
+
+// With the start among the states, δ has one more term than the reward of the policy.
+static void the_authors_ensemble_learns_and_estimates_errors(void **state)
+{
+    (void)state;
+    wk_learner_config config = tiny(0);
+    config.ensemble_action = WK_ACTION_ARRIVING;
+    config.ensemble_states = WK_STATES_ALL;
+    assert_same_run(config, 1, config, 2);
+    fixture r = open_fixture(config, 1), plain = open_fixture(tiny(0), 1);
+    record out = update(&r, 0), other = update(&plain, 0);
+    assert_null(wk_learner_metrics_nonfinite(&out.metrics));
+    assert_true(out.metrics.ensemble_loss != other.metrics.ensemble_loss);
+    assert_true(out.metrics.disagreement != other.metrics.disagreement);
+    double sum = 0;
+    for (int i = 0; i < ROWS; i++)
+        sum += out.delta[i];
+    assert_true(fabs(sum / ROWS - (double)out.metrics.disagreement) > 1e-6);
+    close_fixture(&r);
+    close_fixture(&plain);
+}
+
 static void random_exploration_has_no_actor_and_still_estimates_errors(void **state)
 {
     (void)state;
@@ -275,6 +351,9 @@ int main(void)
         cmocka_unit_test(nan_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(infinity_in_a_batch_skips_counts_and_names_the_update),
         cmocka_unit_test(a_bad_reward_skips_its_own_task_only),
+        cmocka_unit_test(the_optimisers_are_configured_by_their_keys),
+        cmocka_unit_test(a_bad_reward_skips_all_heads_that_are_clipped_together),
+        cmocka_unit_test(the_authors_ensemble_learns_and_estimates_errors),
         cmocka_unit_test(random_exploration_has_no_actor_and_still_estimates_errors),
         cmocka_unit_test(the_error_estimates_average_to_the_disagreement),
         cmocka_unit_test(a_rate_of_zero_trains_nothing),

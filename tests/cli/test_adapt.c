@@ -17,7 +17,7 @@ static void adapt_tells_what_it_does_and_where_it_is(void **state)
     (void)state;
     program_result r = program_run("adapt run --task east --updates 20 --snapshot 201");
     program_expect_success(r);
-    const char *const parts[] = {"snapshot of step 201", "tasks east", "20/20 updates",
+    const char *const parts[] = {"snapshot of 201 agent steps", "tasks east", "20/20 updates",
                                  "policies in run/adapt/step-000000000201"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(r.err, parts[i])) fail_msg("'%s' lacks '%s'", r.err, parts[i]);
@@ -121,6 +121,21 @@ static void wrong_usage_is_reported(void **state)
                          "no policy to begin with");
 }
 
+static void all_snapshots_are_adapted_by_one_command(void **state)
+{
+    (void)state;
+    shell("cp -r run curve && rm -rf curve/adapt");
+    program_result r = program_run("adapt curve --task east --snapshot all");
+    program_expect_success(r);
+    // 201 and 402 agent steps, one update for each six.
+    const char *const parts[] = {"snapshot of 201 agent steps, tasks east, 33 updates",
+                                 "snapshot of 402 agent steps, tasks east, 67 updates"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(r.err, parts[i])) fail_msg("'%s' lacks '%s'", r.err, parts[i]);
+    r = program_run("eval curve --snapshot all --envs 2 --cases dr");
+    program_expect_success(r);
+}
+
 static void damaged_and_foreign_snapshots_are_refused(void **state)
 {
     (void)state;
@@ -144,6 +159,7 @@ int main(void)
         cmocka_unit_test(a_killed_adaptation_continues_to_the_same_bytes),
         cmocka_unit_test(adapting_during_training_works_and_does_not_change_it),
         cmocka_unit_test(finetune_continues_after_a_signal_to_the_same_bytes),
+        cmocka_unit_test(all_snapshots_are_adapted_by_one_command),
         cmocka_unit_test(wrong_usage_is_reported),
         cmocka_unit_test(damaged_and_foreign_snapshots_are_refused),
     };

@@ -7,6 +7,7 @@
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static wk_config_blocks *embedded(void)
 {
@@ -246,7 +247,7 @@ static void every_block_applies(void **state)
     (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
-    assert_int_equal(wk_config_blocks_count(blocks), 1 + 3 + 8 + 7 + 2);
+    assert_int_equal(wk_config_blocks_count(blocks), 1 + 3 + 8 + 7 + 2 + 1);
     for (size_t i = 0; i < wk_config_blocks_count(blocks); i++) {
         wk_merged_config m;
         const char *name = wk_config_blocks_name(blocks, i);
@@ -272,6 +273,34 @@ static void the_reference_is_the_same_world_with_the_papers_numbers(void **state
     wk_config_blocks_destroy(blocks);
 }
 
+// Every key whose column "authors' code" has another value than the default, and how many
+// environments they step.
+static void the_authors_protocol_sets_every_key_in_which_their_runs_differ(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const char *const names[] = {"terrain-walker", "waker-m", "plan2explore", "paper", "authors"};
+    wk_run_config c = merged(names, 5), theirs = merged(names, 4);
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        const char *value = wk_run_fields[i].authors;
+        if (*value && strcmp(value, "=") != 0)
+            assert_ok(wk_run_config_set(&theirs, i, value, &err));
+    }
+    theirs.env_count = 1;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
+        if (!wk_run_config_same(&c, &theirs, i)) fail_msg("%s is another", wk_run_keys[i]);
+    const wk_domain *domain;
+    wk_learner_config learner;
+    assert_ok(wk_domain_find("terrain-walker", &domain, &err));
+    assert_ok(wk_run_config_learner(&c, domain, &learner, &err));
+    assert_int_equal(learner.ensemble_action, WK_ACTION_ARRIVING);
+    assert_int_equal(learner.ensemble_states, WK_STATES_ALL);
+    assert_int_equal(learner.ensemble_clip, WK_CLIP_JOINT);
+    assert_int_equal(learner.reward_clip, WK_CLIP_JOINT);
+    assert_int_equal(learner.adam_epsilon, WK_EPSILON_KERAS);
+    assert_true(wk_run_config_replay(&c, domain).complete);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +316,7 @@ int main(void)
         cmocka_unit_test(every_domain_and_rule_has_a_block_and_every_combination_is_possible),
         cmocka_unit_test(quick_decides_before_its_first_snapshot),
         cmocka_unit_test(every_block_applies),
+        cmocka_unit_test(the_authors_protocol_sets_every_key_in_which_their_runs_differ),
         cmocka_unit_test(the_reference_is_the_same_world_with_the_papers_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,9 +90,9 @@ static void the_authors_cases_are_extra(void **state)
 {
     (void)state;
     const wk_case *cases = wk_terrain_hopper.cases;
-    assert_int_equal(wk_terrain_hopper.n_cases, 4);
+    assert_int_equal(wk_terrain_hopper.n_cases, 5);
     assert_false(cases[0].extra || cases[1].extra);
-    assert_true(cases[2].extra && cases[3].extra);
+    assert_true(cases[2].extra && cases[3].extra && cases[4].extra);
     assert_true(cases[2].params[0] == 0.8 && cases[2].params[1] == 0.1125);
     assert_true(cases[3].params[0] == 1 && cases[3].params[1] == 0.15);
 }

@@ -3,6 +3,7 @@
 #include "env/combined.h"
 #include "eval/cases.h"
 #include "support/check.h"
+#include <math.h>
 #include <stdio.h>
 
 enum { ENVS = 50 };
@@ -41,7 +42,7 @@ static void by_default_there_is_dr_with_the_papers_sets(void **state)
     assert_string_equal(chosen("car-clean-up", ""), "dr:50 extra-block:24");
     assert_string_equal(chosen("combined", ""), "dr:50 steep:20 stairs:20 extra-block:24");
     assert_string_equal(chosen("terrain-hopper", "all"),
-                        "dr:50 steep:20 stairs:20 steep-authors:20 max:20");
+                        "dr:50 steep:20 stairs:20 steep-authors:20 max:20 dr-authors:100");
 }
 
 static void cases_come_in_the_order_asked_for(void **state)
@@ -155,6 +156,30 @@ static void tasks_of_the_combined_domain_stay_in_their_own_worlds(void **state)
     wk_space_destroy(space);
 }
 
+// 21 amplitudes, and 28 lengths from 0.15 to 1.5.
+static void the_authors_evaluation_of_the_hopper_has_its_own_lengths(void **state)
+{
+    (void)state;
+    int count;
+    double theta[WK_PARAMS_MAX], mean[2] = {0}, min = 9, max = 0;
+    const wk_domain *hopper = domain_called("terrain-hopper");
+    assert_ok(wk_eval_cases(hopper, NULL, "dr-authors", ENVS, cases, &count, &err));
+    assert_int_equal(cases[0].episodes, 100);
+    for (int i = 0; i < 100; i++) {
+        wk_eval_theta(hopper, NULL, 0, &cases[0], 7, i, theta);
+        assert_near(theta[0] * 20, round(theta[0] * 20), 1e-9);
+        assert_near(theta[1] * 20, round(theta[1] * 20), 1e-9);
+        assert_true(theta[0] >= 0 && theta[0] <= 1);
+        mean[0] += theta[0] / 100, mean[1] += theta[1] / 100;
+        min = fmin(min, theta[1]), max = fmax(max, theta[1]);
+    }
+    assert_near(min, 0.15, 1e-9);
+    assert_near(max, 1.5, 1e-9);
+    // Uniform: 0.5 and 0.825, with standard errors of 0.030 and 0.040.
+    assert_near(mean[0], 0.5, 0.09);
+    assert_near(mean[1], 0.825, 0.12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +188,7 @@ int main(void)
         cmocka_unit_test(a_run_in_given_environments_is_evaluated_there),
         cmocka_unit_test(unknown_and_repeated_cases_are_refused),
         cmocka_unit_test(episodes_of_a_set_are_spread_evenly_over_its_worlds),
+        cmocka_unit_test(the_authors_evaluation_of_the_hopper_has_its_own_lengths),
         cmocka_unit_test(dr_visits_the_default_distribution),
         cmocka_unit_test(tasks_of_the_combined_domain_stay_in_their_own_worlds),
     };

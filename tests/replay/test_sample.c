@@ -164,6 +164,46 @@ static void episodes_shorter_than_a_sequence_are_never_chosen(void **state)
     wk_replay_destroy(replay);
 }
 
+static bool is_drawn(wk_replay *replay, uint64_t episode)
+{
+    wk_error err = {0};
+    bool drawn = false;
+    uint64_t episodes[B];
+    const wk_replay_batch out = {.episodes = episodes};
+    for (uint64_t counter = 0; counter < 100; counter++) {
+        assert_ok(wk_replay_sample(replay, 1, counter, B, T, &out, &err));
+        for (int b = 0; b < B; b++)
+            drawn |= episodes[b] == episode;
+    }
+    return drawn;
+}
+
+static void running_episodes_are_left_out_where_complete_ones_are_wanted(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_replay *replay = NULL;
+    wk_replay_config config = episode_config(5000, 2);
+    config.complete = true;
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    assert_ok(episode_begin(replay, 1, 0, &err));
+    for (uint32_t row = 0; row < 41; row++)
+        assert_ok(episode_row(replay, 1, 0, row, false, &err));
+    assert_int_equal(wk_replay_sampleable(replay, T), 0);
+    uint64_t drawn[B];
+    assert_refused(
+        wk_replay_sample(replay, 1, 0, B, T, &(wk_replay_batch){.episodes = drawn}, &err),
+        WK_E_INPUT, "is finished and has the 20 rows");
+    for (uint64_t i = 1; i < 4; i++)
+        assert_ok(episode_write(replay, 0, i, T + 5, &err));
+    assert_int_equal(wk_replay_sampleable(replay, T), 3);
+    assert_false(is_drawn(replay, 0));
+    assert_ok(episode_row(replay, 1, 0, 41, true, &err));
+    assert_int_equal(wk_replay_sampleable(replay, T), 4);
+    assert_true(is_drawn(replay, 0));
+    wk_replay_destroy(replay);
+}
+
 static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -328,6 +368,7 @@ int main(void)
         cmocka_unit_test(a_watcher_hears_of_rows_and_of_episodes_that_leave),
         cmocka_unit_test(episodes_and_starts_are_uniform),
         cmocka_unit_test(episodes_shorter_than_a_sequence_are_never_chosen),
+        cmocka_unit_test(running_episodes_are_left_out_where_complete_ones_are_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,6 +178,66 @@ static void adam_members_of_a_stack_clip_and_skip_by_themselves(void **state)
     close_covering(&e);
 }
 
+// The formula as Keras documents it: the rate is corrected, the root of v is not.
+static void adam_with_epsilon_in_keras_place_follows_its_formula(void **state)
+{
+    (void)state;
+    wk_adam_config config = wk_adam_config_default();
+    config.keras_epsilon = true;
+    config.epsilon = 0.01f;
+    config.decay = 0;
+    engine e = engine_open(1);
+    adam_group a = adam_group_of(&e, 1, 2, config);
+    engine_set(&e, a.weight, (float[]){1, 1});
+    engine_set(&e, a.rate, &(float){0.1f});
+    const float gradients[3][2] = {{0.5f, -0.02f}, {0.1f, 0.3f}, {-2, 0.004f}};
+    float got[2];
+    double w[2] = {1, 1}, m[2] = {0}, v[2] = {0};
+    for (int t = 1; t <= 3; t++) {
+        engine_set(&e, a.gradient, gradients[t - 1]);
+        engine_run(&e);
+        double rate = 0.1 * sqrt(1 - pow(0.999, t)) / (1 - pow(0.9, t));
+        for (int i = 0; i < 2; i++) {
+            double g = gradients[t - 1][i];
+            m[i] = 0.9 * m[i] + 0.1 * g;
+            v[i] = 0.999 * v[i] + 0.001 * g * g;
+            w[i] -= rate * m[i] / (sqrt(v[i]) + 0.01);
+        }
+    }
+    engine_get(&e, a.weight, got);
+    assert_near(got[0], w[0], 1e-6);
+    assert_near(got[1], w[1], 1e-6);
+    close_covering(&e);
+}
+
+// Norms 5 and 12 of two members are 13 together, which the clip of 6.5 halves.
+static void adam_members_of_a_stack_can_clip_and_skip_together(void **state)
+{
+    (void)state;
+    wk_adam_config config = wk_adam_config_default();
+    config.clip = 6.5f;
+    config.joint_clip = true;
+    engine e = engine_open(1);
+    adam_group a = adam_group_of(&e, 2, 2, config);
+    engine_set(&e, a.weight, (float[]){1, 1, 1, 1});
+    engine_set(&e, a.rate, &(float){0.01f});
+    engine_set(&e, a.gradient, (float[]){3, 4, 12, 0});
+    engine_run(&e);
+    float got[4], want[4] = {0.15f, 0.2f, 0.6f, 0};
+    engine_get(&e, a.m, got);
+    for (int i = 0; i < 4; i++)
+        assert_near(got[i], want[i], 1e-6);
+    engine_set(&e, a.gradient, (float[]){3, 4, NAN, 0});
+    engine_run(&e);
+    float after[4];
+    engine_get(&e, a.m, after);
+    assert_memory_equal(after, got, sizeof got);
+    uint64_t counts[4], expected[4] = {1, 1, 1, 1};
+    engine_get(&e, a.state, counts);
+    assert_memory_equal(counts, expected, sizeof expected);
+    close_covering(&e);
+}
+
 static void store_copies_now_and_store_every_at_multiples(void **state)
 {
     (void)state;
@@ -289,6 +349,8 @@ int main(void)
         cmocka_unit_test(adam_follows_its_formula_over_several_steps),
         cmocka_unit_test(adam_skips_a_step_that_is_not_finite),
         cmocka_unit_test(adam_members_of_a_stack_clip_and_skip_by_themselves),
+        cmocka_unit_test(adam_with_epsilon_in_keras_place_follows_its_formula),
+        cmocka_unit_test(adam_members_of_a_stack_can_clip_and_skip_together),
         cmocka_unit_test(store_copies_now_and_store_every_at_multiples),
         cmocka_unit_test(check_finite_finds_nan_and_infinity_and_nothing_else),
         cmocka_unit_test(another_queue_reads_what_was_recorded_before_a_mark),

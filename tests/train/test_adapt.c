@@ -363,10 +363,20 @@ static void data_that_has_left_the_replay_is_missed(void **state)
     run.steps = 1000, run.replay_capacity = 100, run.snapshot_every = 200;
     run_to_end(&run, A);
     uint64_t steps[16];
-    assert_true(weights_steps(A, WK_WEIGHTS_SNAPSHOT, steps, 16) > 3);
+    size_t snapshots = weights_steps(A, WK_WEIGHTS_SNAPSHOT, steps, 16);
+    assert_true(snapshots > 3);
     wk_adapt_config config = both_tasks(A);
     config.snapshot = (int64_t)steps[0];
     assert_not_adapted(&config, WK_E_INPUT, "--all-data");
+    config.snapshot = WK_ADAPT_ALL;
+    char missing[64];
+    snprintf(missing, sizeof missing, "agent steps %" PRIu64 ", ", steps[0]);
+    assert_not_adapted(&config, WK_E_INPUT, missing);
+    uint64_t adapted[16];
+    size_t count = weights_steps(A, WK_WEIGHTS_ADAPTED, adapted, 16);
+    assert_true(count > 0);
+    assert_int_equal(adapted[count - 1], steps[snapshots - 1]);
+    config.snapshot = (int64_t)steps[0];
     config.all_data = true;
     assert_int_equal(adapt(&config), WK_RUN_FINISHED);
 }
@@ -388,19 +398,60 @@ static void adapted_policies_open_with_the_run(void **state)
     wk_saved_run_close(&run);
 }
 
-// As many updates as alongside training: (402 - 60) / 6.
-static void without_a_number_it_trains_as_long_as_alongside(void **state)
+static void assert_updates(const char *run, uint64_t step, uint64_t updates)
+{
+    char name[128], path[256], *text, wanted[32];
+    snprintf(path, sizeof path, "%s/%s", run, adapted_file(step, "adapt.yaml", name));
+    assert_ok(wk_file_read(path, 1 << 20, &text, NULL, &err));
+    snprintf(wanted, sizeof wanted, "\nupdates: %" PRIu64 "\n", updates);
+    if (!strstr(text, wanted)) fail_msg("%s at %" PRIu64 ": %s", run, step, text);
+    free(text);
+}
+
+// Snapshots of agent steps 201 and 402, one update for each six.
+static void without_a_number_it_makes_one_update_for_each_train_every_steps(void **state)
 {
     (void)state;
     wk_adapt_config config = both_tasks(A);
     config.updates = 0;
     adapt(&config);
-    char name[128], path[256], *text, wanted[32];
-    snprintf(path, sizeof path, A "/%s", adapted_file(last_step, "adapt.yaml", name));
-    assert_ok(wk_file_read(path, 1 << 20, &text, NULL, &err));
-    snprintf(wanted, sizeof wanted, "\nupdates: %" PRIu64 "\n", (last_step - 60) / 6);
-    assert_non_null(strstr(text, wanted));
-    free(text);
+    assert_int_equal(last_step, 402);
+    assert_updates(A, last_step, 67);
+}
+
+static void all_snapshots_are_adapted_as_one_by_one(void **state)
+{
+    (void)state;
+    wk_adapt_config all = both_tasks(A), one = both_tasks(B);
+    all.snapshot = WK_ADAPT_ALL;
+    all.updates = one.updates = 0;
+    assert_int_equal(adapt(&all), WK_RUN_FINISHED);
+    adapt(&one);
+    one.snapshot = (int64_t)first_step;
+    adapt(&one);
+    assert_updates(A, first_step, 33);
+    assert_updates(A, last_step, 67);
+    same_policies(A, B, first_step);
+    same_policies(A, B, last_step);
+}
+
+static void all_snapshots_go_on_where_they_were_interrupted(void **state)
+{
+    (void)state;
+    wk_adapt_config all = both_tasks(A), pieces = both_tasks(B);
+    all.snapshot = pieces.snapshot = WK_ADAPT_ALL;
+    adapt(&all);
+    wk_run_end end = WK_RUN_INTERRUPTED;
+    int stops = 0;
+    for (; end != WK_RUN_FINISHED; stops++) {
+        stopper s = {.checkpoints = 2};
+        wk_run_control control = {.stop = &s.stop, .log = {count_checkpoints, &s, WK_LOG_DEBUG}};
+        assert_ok(wk_adapt(&pieces, &control, &end, &err));
+        assert_true(stops < 20);
+    }
+    assert_true(stops > 2);
+    same_policies(A, B, first_step);
+    same_policies(A, B, last_step);
 }
 
 static void a_data_cutoff_reads_back_from_its_text(void **state)
@@ -443,7 +494,9 @@ int main(void)
         ADAPT_TEST(a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait),
         ADAPT_TEST(data_that_has_left_the_replay_is_missed),
         ADAPT_TEST(adapted_policies_open_with_the_run),
-        ADAPT_TEST(without_a_number_it_trains_as_long_as_alongside),
+        ADAPT_TEST(without_a_number_it_makes_one_update_for_each_train_every_steps),
+        ADAPT_TEST(all_snapshots_are_adapted_as_one_by_one),
+        ADAPT_TEST(all_snapshots_go_on_where_they_were_interrupted),
         cmocka_unit_test(a_data_cutoff_reads_back_from_its_text),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

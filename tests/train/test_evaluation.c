@@ -101,6 +101,33 @@ static void evaluate_snapshot(uint64_t step, int threads)
     wk_saved_run_close(&run);
 }
 
+static void assert_eval_seed(const char *run, uint64_t seed)
+{
+    char command[256];
+    snprintf(command, sizeof command,
+             "grep -q '\"eval_seed\": %" PRIu64 "\\b' %s/eval/alongside-000000000150.json", seed,
+             run);
+    assert_int_equal(system(command), 0);
+}
+
+static void fresh_environments_are_others_for_every_run_and_step(void **state)
+{
+    (void)state;
+    wk_run_config config = evaluated_run();
+    assert_int_equal(wk_evaluation_seed(&config, 150), 0);
+    config.eval_fresh = true;
+    uint64_t first = wk_evaluation_seed(&config, 150);
+    assert_int_equal(wk_evaluation_seed(&config, 150), first);
+    assert_int_not_equal(wk_evaluation_seed(&config, 300), first);
+    config.seed++;
+    assert_int_not_equal(wk_evaluation_seed(&config, 150), first);
+    config.seed--;
+    run_to_end(&config, B);
+    same_weights();
+    assert_eval_seed(B, first);
+    assert_eval_seed(A, 0);
+}
+
 static void it_gives_what_the_snapshot_of_the_step_gives(void **state)
 {
     (void)state;
@@ -182,6 +209,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_does_not_change_a_run, clean, clean),
         cmocka_unit_test_setup_teardown(it_gives_what_the_snapshot_of_the_step_gives, clean, clean),
+        cmocka_unit_test_setup_teardown(fresh_environments_are_others_for_every_run_and_step, clean,
+                                        clean),
         cmocka_unit_test_setup_teardown(clips_go_to_tensorboard_and_change_nothing, clean, clean),
         cmocka_unit_test(scores_have_dreamers_names),
         cmocka_unit_test_setup_teardown(a_run_stopped_within_an_evaluation_makes_up_for_it, clean,

@@ -24,21 +24,38 @@ void wk_cpu_call_global_norm(const wk_cpu_call *c)
 enum { STEP_NORM, STEP_RATE, STEP_LOW, STEP_HIGH, STEP_FLOATS };
 enum { STEP_LOW_BITS = 24 };
 
+static float joint_norm(const float *norm, size_t stacks)
+{
+    double sum = 0;
+    for (size_t s = 0; s < stacks; s++)
+        sum += (double)norm[s] * (double)norm[s];
+    return (float)sqrt(sum);
+}
+
 void wk_cpu_call_adam_begin(const wk_cpu_call *c)
 {
     size_t stacks = (size_t)wk_call_output_shape(c, 0).dim[0];
     const float *norm = c->in[0], *rate = c->in[1];
     uint64_t *state = c->in[2];
     const uint64_t *flag = c->node->input_count > 3 ? c->in[3] : NULL;
-    float *step = c->out[0];
+    float *step = c->out[0], all = joint_norm(norm, stacks);
+    bool joint = c->node->attrs.adam.joint_clip;
     for (size_t s = 0; s < stacks; s++, step += STEP_FLOATS, state += 2) {
-        bool skip = !isfinite(norm[s]) || (flag && *flag);
+        float clipped = joint ? all : norm[s];
+        bool skip = !isfinite(clipped) || (flag && *flag);
         state[skip]++;
-        step[STEP_NORM] = skip ? NAN : norm[s];
+        step[STEP_NORM] = skip ? NAN : clipped;
         step[STEP_RATE] = *rate;
         step[STEP_LOW] = (float)(state[0] & ((1u << STEP_LOW_BITS) - 1));
         step[STEP_HIGH] = (float)(state[0] >> STEP_LOW_BITS);
     }
+}
+
+// Keras' epsilon as one of PyTorch's formula: the root of v is not corrected where it is added.
+static double epsilon_of(const wk_adam_config *config, uint64_t step)
+{
+    double epsilon = config->epsilon;
+    return config->keras_epsilon ? epsilon / sqrt(1 - pow(config->beta2, (double)step)) : epsilon;
 }
 
 void wk_cpu_call_adam(const wk_cpu_call *c)
@@ -50,14 +67,14 @@ void wk_cpu_call_adam(const wk_cpu_call *c)
     const float *gradient = c->in[3], *step = c->in[4];
     for (size_t s = 0; s < stacks; s++, step += STEP_FLOATS) {
         if (isnan(step[STEP_NORM])) continue;
+        uint64_t number = (uint64_t)step[STEP_LOW] + ((uint64_t)step[STEP_HIGH] << STEP_LOW_BITS);
         const wk_adam p = {.rate = step[STEP_RATE],
                            .beta1 = config->beta1,
                            .beta2 = config->beta2,
-                           .eps = config->epsilon,
+                           .eps = epsilon_of(config, number),
                            .decay = config->decay,
                            .clip = config->clip,
-                           .step = (uint64_t)step[STEP_LOW] +
-                                   ((uint64_t)step[STEP_HIGH] << STEP_LOW_BITS)};
+                           .step = number};
         size_t at = s * count;
         wk_cpu_adam(&p, count, &step[STEP_NORM], gradient + at, weight + at, m + at, v + at,
                     c->pool);

@@ -55,18 +55,29 @@ void wk_cuda_call_global_norm(const wk_cuda_call *c)
 enum { STEP_NORM, STEP_RATE, STEP_LOW, STEP_HIGH, STEP_FLOATS };
 enum { STEP_LOW_BITS = 24 };
 
+static __device__ float joint_norm(const float *norm, unsigned stacks)
+{
+    double sum = 0;
+    for (unsigned s = 0; s < stacks; s++)
+        sum += (double)norm[s] * (double)norm[s];
+    return (float)sqrt(sum);
+}
+
 void wk_cuda_call_adam_begin(const wk_cuda_call *c)
 {
     const float *norm = wk_call_in(c, 0), *rate = wk_call_in(c, 1);
     uint64_t *states = (uint64_t *)c->in[2];
     const uint64_t *flag = c->node->input_count > 3 ? (const uint64_t *)c->in[3] : NULL;
     float *steps = wk_call_out(c, 0);
-    wk_cuda_each(c, (size_t)wk_call_output_shape(c, 0).dim[0], [=] __device__(unsigned s) {
-        bool skip = !isfinite(norm[s]) || (flag && *flag);
+    unsigned stacks = (unsigned)wk_call_output_shape(c, 0).dim[0];
+    bool joint = c->node->attrs.adam.joint_clip;
+    wk_cuda_each(c, stacks, [=] __device__(unsigned s) {
+        float clipped = joint ? joint_norm(norm, stacks) : norm[s];
+        bool skip = !isfinite(clipped) || (flag && *flag);
         uint64_t *state = states + 2 * s;
         float *step = steps + STEP_FLOATS * s;
         state[skip]++;
-        step[STEP_NORM] = skip ? nanf("") : norm[s];
+        step[STEP_NORM] = skip ? nanf("") : clipped;
         step[STEP_RATE] = *rate;
         step[STEP_LOW] = (float)(state[0] & ((1u << STEP_LOW_BITS) - 1));
         step[STEP_HIGH] = (float)(state[0] >> STEP_LOW_BITS);
@@ -93,8 +104,9 @@ static __device__ adam_step adam_step_of(wk_adam_config p, const float *step)
     j.beta2 = p.beta2;
     j.one_less_beta2 = (float)(1.0 - (double)p.beta2);
     j.rate = (float)((double)step[STEP_RATE] / (1.0 - pow((double)p.beta1, t)));
-    j.v_scale = (float)(1.0 / sqrt(1.0 - pow((double)p.beta2, t)));
-    j.eps = p.epsilon;
+    double v_scale = 1.0 / sqrt(1.0 - pow((double)p.beta2, t));
+    j.v_scale = (float)v_scale;
+    j.eps = p.keras_epsilon ? (float)((double)p.epsilon * v_scale) : p.epsilon;
     return j;
 }
 
