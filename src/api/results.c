@@ -33,7 +33,7 @@ static wk_result row_of(const wk_report_run *run, const wk_run_score *score)
 
 static wk_status read_all(found *f, const char *path, wk_error *err)
 {
-    WK_TRY(wk_runs_read(&path, 1, NULL, &f->runs, err));
+    WK_TRY(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f->runs, err));
     for (size_t i = 0; i < f->runs.items.count; i++) {
         const wk_report_run *run = f->runs.items.items[i];
         for (size_t k = 0; k < run->scores.count; k++)
