@@ -102,7 +102,7 @@ static wk_status add_checkpoints(item_list *list, const char *run, const wk_run_
     return status;
 }
 
-static void look_at_weights(item *it, const char *path, bool check)
+static void look_at_weights(item *it, const char *path, const char *name, bool check)
 {
     struct stat info;
     if (stat(path, &info) == 0) it->bytes = (uint64_t)info.st_size;
@@ -112,25 +112,26 @@ static void look_at_weights(item *it, const char *path, bool check)
     if (status == WK_OK) {
         const char *tasks = wk_safetensors_metadata(file, "tasks");
         bool policies = tasks && strcmp(tasks, "none") != 0;
-        snprintf(it->content, sizeof it->content, "weights: %zu tensors%s%.100s",
-                 wk_safetensors_count(file), policies ? ", tasks " : "", policies ? tasks : "");
+        snprintf(it->content, sizeof it->content, "weights: %zu tensors%s%.80s%s%s",
+                 wk_safetensors_count(file), policies ? ", tasks " : "", policies ? tasks : "",
+                 name ? ", name " : "", name ? name : "");
     }
     if (status == WK_OK && check) status = wk_safetensors_verify_weights(file, &err);
     if (check || status != WK_OK) judge(it, status, &err);
     wk_safetensors_close(file);
 }
 
-static wk_status add_weights(item_list *list, const char *run, wk_weights_kind kind,
-                             const char *task, bool check, wk_error *err)
+static wk_status add_weights(item_list *list, const char *run, wk_weights_set set, bool check,
+                             wk_error *err)
 {
     wk_steps steps = {0};
-    wk_status status = wk_weights_steps(run, kind, task, &steps, err);
+    wk_status status = wk_weights_steps(run, set, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
         char path[WK_WEIGHTS_PATH_MAX];
-        item *it = add_item(list, wk_weights_kind_name(kind), steps.items[i], err);
-        wk_weights_path(run, kind, steps.items[i], task, path);
+        item *it = add_item(list, wk_weights_kind_name(set.kind), steps.items[i], err);
+        wk_weights_path(run, set, steps.items[i], path);
         if (it)
-            look_at_weights(it, path, check);
+            look_at_weights(it, path, set.name, check);
         else
             status = WK_E_MEMORY;
     }
@@ -138,24 +139,26 @@ static wk_status add_weights(item_list *list, const char *run, wk_weights_kind k
     return status;
 }
 
-static wk_status add_finetuned(item_list *list, const char *run, bool check, wk_error *err)
+// Adapted or fine-tuned policies, whatever their tasks and names.
+static wk_status add_policies(item_list *list, const char *run, wk_weights_kind kind, bool check,
+                              wk_error *err)
 {
-    enum { TASKS = 64 };
-    wk_weights_task tasks[TASKS];
-    size_t count;
-    WK_TRY(wk_weights_tuned(run, tasks, TASKS, &count, err));
-    for (size_t k = 0; k < count; k++)
-        WK_TRY(add_weights(list, run, WK_WEIGHTS_FINETUNED, tasks[k], check, err));
-    return WK_OK;
+    wk_weights_folders folders = {0};
+    wk_status status = wk_weights_list(run, kind, &folders, err);
+    for (size_t i = 0; status == WK_OK && i < folders.count; i++)
+        status = add_weights(list, run, wk_weights_folder_set(kind, &folders.items[i]), check, err);
+    wk_array_free(&folders);
+    return status;
 }
 
 static wk_status add_all(item_list *list, const char *run, const wk_run_config *config, bool check,
                          wk_error *err)
 {
     WK_TRY(add_checkpoints(list, run, config, check, err));
-    WK_TRY(add_weights(list, run, WK_WEIGHTS_SNAPSHOT, NULL, check, err));
-    WK_TRY(add_weights(list, run, WK_WEIGHTS_ADAPTED, NULL, check, err));
-    return add_finetuned(list, run, check, err);
+    const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
+    WK_TRY(add_weights(list, run, snapshots, check, err));
+    WK_TRY(add_policies(list, run, WK_WEIGHTS_ADAPTED, check, err));
+    return add_policies(list, run, WK_WEIGHTS_FINETUNED, check, err);
 }
 
 static void print_json(const item_list *list, wk_text *out)

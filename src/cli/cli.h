@@ -86,6 +86,13 @@ wk_log wk_cli_log(const wk_cli *cli);
             offsetof(values, plugin), 0, 0                                                         \
     }
 
+/// A row for --name: an adaptation or fine-tuning beside others of the same snapshot; its place in
+/// `values` is the const char * called `name`.
+#define WK_NAME_ARG_ROW(values, help)                                                              \
+    {                                                                                              \
+        "name", "NAME", help, WK_ARG_TEXT, offsetof(values, name), 0, 0                            \
+    }
+
 /// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.
 void wk_cli_warn_older(const wk_cli *cli, const char *directory);
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct eval_values {
-    const char *task, *snapshot, *policy, *cases, *device, *plugin;
+    const char *task, *snapshot, *policy, *name, *cases, *device, *plugin;
     int envs;
     uint64_t seed;
     bool json, video;
@@ -29,6 +29,7 @@ static const wk_arg args[] = {
      0, 0},
     {"policy", "adapted|alongside|finetuned|random",
      "which policies (adapted if there, else alongside)", WK_ARG_TEXT, AT(policy), 0, 0},
+    WK_NAME_ARG_ROW(eval_values, "those of the adaptation or fine-tuning of this name"),
     {"cases", "dr|train|CASE,...|all",
      "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's, "
      "or train for a run with curriculum.theta)",
@@ -50,9 +51,10 @@ typedef struct job {
     int threads;
     wk_log log;
     wk_saved_run run;
-    wk_run_thetas thetas; // that it was trained in
-    const char *policy;   // of the results
-    wk_weights_kind kind; // of the weights; unused for random actions
+    wk_run_thetas thetas;             // that it was trained in
+    const char *policy;               // which
+    char title[WK_WEIGHTS_TITLE_MAX]; // the same with a name, for the results
+    wk_weights_kind kind;             // of the weights; unused for random actions
     bool random, all_tasks;
     int tasks[WK_TASKS_MAX], n_tasks; // of the domain; all of it for all_tasks
     wk_steps steps;
@@ -76,11 +78,18 @@ static const char *task_name(const job *j, int i)
     return j->run.world.domain->tasks[j->tasks[i]].name;
 }
 
-// Whether the run has weights of the kind at all.
-static bool has_weights(const job *j, wk_weights_kind kind)
+// The weights that are evaluated; each task has its own where they are fine-tuned.
+static wk_weights_set weights_of(const job *j, int i)
+{
+    bool each = j->kind == WK_WEIGHTS_FINETUNED;
+    return (wk_weights_set){j->kind, each ? task_name(j, i) : NULL, j->v->name};
+}
+
+static bool has_adapted(const job *j)
 {
     uint64_t step;
-    return wk_weights_find(j->directory, kind, WK_STEP_LAST, NULL, &step, NULL) == WK_OK;
+    const wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED};
+    return wk_weights_find(j->directory, set, WK_STEP_LAST, &step, NULL) == WK_OK;
 }
 
 static bool trained_alongside(const job *j)
@@ -90,7 +99,7 @@ static bool trained_alongside(const job *j)
 
 static wk_status choose_default_policy(job *j, wk_error *err)
 {
-    if (has_weights(j, WK_WEIGHTS_ADAPTED))
+    if (j->v->name || has_adapted(j)) // a name is looked for among them
         j->policy = WK_POLICY_ADAPTED;
     else if (trained_alongside(j))
         j->policy = WK_POLICY_ALONGSIDE;
@@ -114,6 +123,7 @@ static wk_status choose_policy(job *j, wk_error *err)
     static const char *const names[] = {WK_POLICY_ADAPTED, WK_POLICY_ALONGSIDE, WK_POLICY_FINETUNED,
                                         WK_POLICY_RANDOM};
     enum { COUNT = sizeof policies / sizeof *policies };
+    WK_TRY(wk_weights_check_name(j->v->name, err));
     j->policy = j->v->policy;
     if (!j->policy) WK_TRY(choose_default_policy(j, err));
     size_t i = 0;
@@ -127,6 +137,12 @@ static wk_status choose_policy(job *j, wk_error *err)
                        "--policy alongside: '%s' was trained without tasks; 'waker adapt %s' makes "
                        "policies from its snapshots",
                        j->directory, j->directory);
+    if (j->v->name && j->kind == WK_WEIGHTS_SNAPSHOT)
+        return wk_fail(err, WK_E_INPUT,
+                       "--name is of adapted or fine-tuned policies; --policy %s have none",
+                       j->policy);
+    snprintf(j->title, sizeof j->title, "%s%s%s", j->policy, j->v->name ? "." : "",
+             j->v->name ? j->v->name : "");
     if (j->random && j->v->video)
         return wk_fail(err, WK_E_INPUT,
                        "--video shows what a policy's world model imagines; --policy random has "
@@ -143,10 +159,9 @@ static int compare_steps(const void *a, const void *b)
 // Steps there are weights of, rising, for any of the tasks where each task has its own.
 static wk_status list_steps(job *j, wk_error *err)
 {
-    bool each = j->kind == WK_WEIGHTS_FINETUNED;
     wk_steps *steps = &j->steps;
-    for (int i = 0; i < (each ? j->n_tasks : 1); i++)
-        WK_TRY(wk_weights_steps(j->directory, j->kind, each ? task_name(j, i) : NULL, steps, err));
+    for (int i = 0; i < (j->kind == WK_WEIGHTS_FINETUNED ? j->n_tasks : 1); i++)
+        WK_TRY(wk_weights_steps(j->directory, weights_of(j, i), steps, err));
     if (steps->count == 0) return WK_OK;
     qsort(steps->items, steps->count, sizeof *steps->items, compare_steps);
     size_t kept = 1;
@@ -180,8 +195,7 @@ static wk_status choose_steps(job *j, wk_error *err)
     if (all && count > 0) return WK_OK;
     if (wanted == WK_STEP_LAST && count > 0) return choose_step(j, j->steps.items[count - 1], err);
     uint64_t step;
-    const char *task = j->kind == WK_WEIGHTS_FINETUNED ? task_name(j, 0) : NULL;
-    WK_TRY(wk_weights_find(j->directory, j->kind, wanted, task, &step, err));
+    WK_TRY(wk_weights_find(j->directory, weights_of(j, 0), wanted, &step, err));
     return choose_step(j, step, err);
 }
 
@@ -212,6 +226,7 @@ static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *resul
     const wk_weights_choice choice = {.kind = j->kind,
                                       .step = (int64_t)step,
                                       .task = i >= 0 ? task_name(j, i) : NULL,
+                                      .name = j->v->name,
                                       .device = j->v->device,
                                       .threads = j->threads};
     WK_TRY(wk_saved_run_load(&j->run, &choice, err));
@@ -227,8 +242,8 @@ static wk_status add_finetuned(job *j, uint64_t step, wk_eval_result *result, wk
 {
     for (int i = 0; i < j->n_tasks; i++) {
         uint64_t found;
-        bool there = wk_weights_find(j->directory, j->kind, (int64_t)step, task_name(j, i), &found,
-                                     NULL) == WK_OK;
+        bool there =
+            wk_weights_find(j->directory, weights_of(j, i), (int64_t)step, &found, NULL) == WK_OK;
         // Of all tasks those that were fine-tuned; a task requested by name has to be there.
         if (there || !j->all_tasks) WK_TRY(add_weights(j, step, i, result, err));
     }
@@ -292,7 +307,7 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
     wk_eval_result result = {.origin = wk_evaluation_origin(&j->run.config, j->run.world.domain,
-                                                            &j->thetas, step, j->policy),
+                                                            &j->thetas, step, j->title),
                              .envs = j->v->envs,
                              .seed = j->v->seed};
     wk_status status = add_all(j, step, &result, err);
@@ -349,8 +364,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_eval = {
     .name = "eval",
     .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
-    .usage = "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy NAME]\n"
-             "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--json]",
+    .usage =
+        "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy KIND] [--name NAME]\n"
+        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--json]",
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
         "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"

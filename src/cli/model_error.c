@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct error_values {
-    const char *policy, *snapshot, *weights, *device, *out, *plugin;
+    const char *policy, *snapshot, *weights, *name, *device, *out, *plugin;
     int envs, steps, trajectories;
     uint64_t seed;
     bool map, json;
@@ -31,6 +31,7 @@ static const wk_arg args[] = {
      0, 0},
     {"weights", "adapted|alongside", "whose task policies (adapted if there)", WK_ARG_TEXT,
      AT(weights), 0, 0},
+    WK_NAME_ARG_ROW(error_values, "task policies of the adaptation of this name"),
     {"envs", "N", "environments from the default distribution (200)", WK_ARG_INT, AT(envs), 1,
      100000},
     {"trajectories", "N", "episodes in each environment (1; the paper has 200)", WK_ARG_INT,
@@ -88,11 +89,21 @@ static wk_status choose_policies(job *j, wk_error *err)
     return wk_fail(err, WK_E_INPUT, "--policy: write random, all, or names of tasks");
 }
 
+static wk_status check_name(const job *j, wk_error *err)
+{
+    const char *weights = j->v->weights;
+    WK_TRY(wk_weights_check_name(j->v->name, err));
+    bool adapted = !weights || strcmp(weights, WK_POLICY_ADAPTED) == 0;
+    if (!j->v->name || (adapted && (j->all || j->n_tasks > 0))) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "--name is of adapted task policies: add --policy TASK, and no other --weights");
+}
+
 static bool has_adapted(const job *j, uint64_t step)
 {
     uint64_t found;
-    return wk_weights_find(j->run.directory, WK_WEIGHTS_ADAPTED, (int64_t)step, NULL, &found,
-                           NULL) == WK_OK;
+    const wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED, .name = j->v->name};
+    return wk_weights_find(j->run.directory, set, (int64_t)step, &found, NULL) == WK_OK;
 }
 
 // Which file the model and the task policies of a step come from.
@@ -104,16 +115,16 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
     bool alongside = strcmp(j->run.config.tasks, "none") != 0, adapted = has_adapted(j, step);
     if (asked && strcmp(asked, names[0]) != 0 && strcmp(asked, names[1]) != 0)
         return wk_fail_unknown(err, "weights", asked, names, 2);
-    bool want_adapted = asked ? strcmp(asked, names[0]) == 0 : adapted;
+    bool want_adapted = asked ? strcmp(asked, names[0]) == 0 : adapted || j->v->name;
     bool tasks = j->n_tasks > 0;
     *kind = want_adapted && (tasks || j->all) ? WK_WEIGHTS_ADAPTED : plain;
     if (!tasks || (want_adapted ? adapted : alongside)) return WK_OK;
-    return wk_fail(err, WK_E_NOT_FOUND,
-                   "'%s' has no %s task policies at agent step %" PRIu64
-                   "; make some with 'waker adapt "
-                   "%s --snapshot %" PRIu64 "', or take --policy random",
-                   j->run.directory, asked ? asked : "adapted or alongside", step, j->run.directory,
-                   step);
+    return wk_fail(
+        err, WK_E_NOT_FOUND,
+        "'%s' has no %s task policies%s%s at agent step %" PRIu64 "; make some with 'waker adapt "
+        "%s --snapshot %" PRIu64 "', or take --policy random",
+        j->run.directory, asked ? asked : "adapted or alongside", j->v->name ? " named " : "",
+        j->v->name ? j->v->name : "", step, j->run.directory, step);
 }
 
 static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_error *err)
@@ -129,7 +140,11 @@ static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_erro
                                     .seed = j->v->seed,
                                     .threads = j->threads};
     if (task >= 0) WK_TRY(wk_saved_run_policy(&j->run, task, &config.policy, err));
-    return wk_model_error_add(r, &config, wk_weights_kind_name(j->run.weights.kind), err);
+    char title[WK_WEIGHTS_TITLE_MAX];
+    wk_weights_kind kind = j->run.weights.kind;
+    bool adapted = kind == WK_WEIGHTS_ADAPTED;
+    wk_weights_title((wk_weights_set){.kind = kind, .name = adapted ? j->v->name : NULL}, title);
+    return wk_model_error_add(r, &config, title, err);
 }
 
 static wk_status add_measures(job *j, wk_model_error_result *r, wk_error *err)
@@ -208,6 +223,7 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
     wk_weights_choice which = {
         .step = (int64_t)step, .device = j->v->device, .threads = j->threads};
     WK_TRY(choose_weights(j, step, plain, &which.kind, err));
+    if (which.kind == WK_WEIGHTS_ADAPTED) which.name = j->v->name;
     if (j->n_tasks == 0 && !j->all) which.tasks = "none";
     wk_model_error_result result = {
         .origin = wk_evaluation_origin(&j->run.config, j->run.world.domain, NULL, step, NULL),
@@ -234,9 +250,11 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
     WK_TRY(wk_saved_run_open(directory, &options, &j->run, err));
     WK_TRY(wk_space_create(j->run.world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
+    WK_TRY(check_name(j, err));
     if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
+    const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
     wk_steps steps = {0};
-    wk_status status = wk_weights_steps(j->run.directory, WK_WEIGHTS_SNAPSHOT, NULL, &steps, err);
+    wk_status status = wk_weights_steps(j->run.directory, snapshots, &steps, err);
     bool none = steps.count == 0;
     for (size_t i = 0; all && status == WK_OK && i < steps.count; i++)
         status = measure_step(j, steps.items[i], WK_WEIGHTS_SNAPSHOT, err);
@@ -246,7 +264,7 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
         WK_TRY(wk_checkpoint_newest(j->run.directory, &step, err));
         return measure_step(j, step, WK_WEIGHTS_CHECKPOINT, err);
     }
-    WK_TRY(wk_weights_find(j->run.directory, WK_WEIGHTS_SNAPSHOT, wanted, NULL, &step, err));
+    WK_TRY(wk_weights_find(j->run.directory, snapshots, wanted, &step, err));
     return measure_step(j, step, WK_WEIGHTS_SNAPSHOT, err);
 }
 

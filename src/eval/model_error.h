@@ -52,7 +52,7 @@ wk_status wk_model_error_sum_up(const wk_model_error *environments, int count,
 /// What was measured under one policy.
 typedef struct wk_model_error_measured {
     char policy[64];  // "random", or a task's name
-    char weights[16]; // "snapshot", "checkpoint", "adapted", "finetuned"
+    char weights[64]; // "snapshot", "checkpoint", "adapted", "adapted.NAME"
     int count;
     wk_model_error *environments; // [count]; owned
     wk_model_error_summary summary;

@@ -55,7 +55,7 @@ typedef struct wk_eval_origin {
     const wk_case *train; // as wk_eval_cases takes it; borrowed
     const char *curriculum, *exploration;
     uint64_t run_seed, step;
-    const char *policy; // "adapted", "alongside", "finetuned", "random"
+    const char *policy; // "adapted", "alongside", "finetuned", "random"; "adapted.NAME"
 } wk_eval_origin;
 
 /// Writes what every result file begins with, into the object that is open: its format, the run and

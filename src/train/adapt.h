@@ -1,6 +1,6 @@
 // Adaptation: reward heads and task policies from a snapshot of a run without rewards, trained in
 // imagination on the episodes the run had collected by then. No environment is stepped, and the
-// world model is frozen. RUN/adapt/step-000000500000 holds it:
+// world model is frozen. RUN/adapt/step-000000500000, or step-000000500000.NAME, holds it:
 //
 //   adapt.yaml               its settings
 //   weights.safetensors      the snapshot's world model with the policies, once finished
@@ -22,6 +22,7 @@ enum { WK_ADAPT_UPDATES_MAX = 100000 };
 typedef struct wk_adapt_config {
     const char *directory; // of the run
     int64_t snapshot;      // its step, or WK_STEP_LAST
+    const char *name;      // one of several of a snapshot; NULL: that without a name
     const char *tasks;     // "all", or names with commas between
     int64_t updates; // 0: as before; at first, as many as a policy trained alongside would have had
                      // by then, up to WK_ADAPT_UPDATES_MAX
