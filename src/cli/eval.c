@@ -2,6 +2,7 @@
 // worst of them, and out of distribution.
 #include "base/table.h"
 #include "cli/cli.h"
+#include "cli/results.h"
 #include "config/parts.h"
 #include "eval/video.h"
 #include "run/saved_run.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 typedef struct eval_values {
-    const char *task, *snapshot, *policy, *name, *cases, *device, *plugin;
+    const char *task, *snapshot, *policy, *name, *cases, *device, *plugin, *out;
     int envs;
     uint64_t seed;
     bool json, video;
@@ -41,6 +42,11 @@ static const wk_arg args[] = {
     WK_PLUGIN_ARG_ROW(eval_values),
     {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,
      AT(video), 0, 0},
+    {"out", "DIR",
+     "put the results into DIR/eval instead of RUN/eval, with RUN's settings, so that 'waker "
+     "report "
+     "DIR' reads them",
+     WK_ARG_PATH, AT(out), 0, 0},
     {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
 };
 
@@ -48,6 +54,7 @@ static const wk_arg args[] = {
 typedef struct job {
     const eval_values *v;
     const char *directory;
+    const char *results; // the directory whose folder eval gets the results
     int threads;
     wk_log log;
     wk_saved_run run;
@@ -216,7 +223,7 @@ static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *er
     if (!j->random) WK_TRY(wk_saved_run_policy(&j->run, task, &policy, err));
     WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
     if (!j->v->video) return WK_OK;
-    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->directory, err);
+    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->results, err);
 }
 
 // Tasks of one file of weights: the i-th requested, or with i < 0 those the file has or all asked
@@ -300,7 +307,7 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
                    j->directory, r->origin.domain->name, r->origin.policy, r->origin.step,
                    r->origin.step * (uint64_t)r->origin.domain->action_repeat, r->seed);
     wk_table_print(&table, 0, out);
-    wk_text_printf(out, "written to %s/eval/%s.json\n", j->directory, r->name);
+    wk_text_printf(out, "written to %s/eval/%s.json\n", j->results, r->name);
     wk_table_free(&table);
 }
 
@@ -311,7 +318,7 @@ static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
                              .envs = j->v->envs,
                              .seed = j->v->seed};
     wk_status status = add_all(j, step, &result, err);
-    if (status == WK_OK) status = wk_eval_result_write(&result, j->directory, err);
+    if (status == WK_OK) status = wk_eval_result_write(&result, j->results, err);
     if (status == WK_OK && j->v->json)
         wk_eval_result_json(&result, &j->json);
     else if (status == WK_OK)
@@ -335,6 +342,7 @@ static wk_status evaluate(job *j, wk_error *err)
                          j->v->envs, cases, &n_cases, err));
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_steps(j, err));
+    WK_TRY(wk_cli_results(&j->run, j->v->out, &j->results, err));
     if (j->v->json) wk_json_array(&j->json, NULL);
     for (size_t i = 0; i < j->steps.count; i++)
         WK_TRY(evaluate_step(j, j->steps.items[i], err));
@@ -366,7 +374,7 @@ const wk_command wk_command_eval = {
     .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
     .usage =
         "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy KIND] [--name NAME]\n"
-        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--json]",
+        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--out DIR] [--json]",
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
         "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"

@@ -3,6 +3,7 @@
 #include "eval/model_error.h"
 #include "base/table.h"
 #include "cli/cli.h"
+#include "cli/results.h"
 #include "env/domain.h"
 #include "report/maps.h"
 #include "run/saved_run.h"
@@ -14,7 +15,8 @@
 #include <string.h>
 
 typedef struct error_values {
-    const char *policy, *snapshot, *weights, *name, *device, *out, *plugin;
+    const char *policy, *snapshot, *weights, *name, *device, *plugin;
+    wk_arg_texts out;
     int envs, steps, trajectories;
     uint64_t seed;
     bool map, json;
@@ -40,7 +42,10 @@ static const wk_arg args[] = {
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"map", NULL, "print errors and estimates as maps over the environments' parameters",
      WK_ARG_FLAG, AT(map), 0, 0},
-    {"out", "FILE.png", "draw the maps", WK_ARG_PATH, AT(out), 0, 0},
+    {"out", "FILE.png|DIR",
+     "FILE.png: draw the maps. DIR: put the results of one run into DIR/eval instead of RUN/eval, "
+     "with RUN's settings, so that 'waker report DIR' reads them (may be repeated)",
+     WK_ARG_PATHS, AT(out), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
     WK_PLUGIN_ARG_ROW(error_values),
@@ -53,6 +58,8 @@ typedef struct job {
     int threads;
     wk_log log;
     wk_saved_run run;
+    const char *picture, *folder; // of --out; NULL: none
+    const char *results;          // the directory whose folder eval gets the results
     wk_space *space;
     bool random, all;                 // policies requested: random actions, every task there is,
     int tasks[WK_TASKS_MAX], n_tasks; // these tasks of the domain
@@ -209,11 +216,11 @@ static wk_status add_map(job *j, const wk_model_error_result *r, const wk_model_
 
 static wk_status keep_result(job *j, wk_model_error_result *r, wk_error *err)
 {
-    WK_TRY(wk_model_error_write(r, j->run.directory, err));
+    WK_TRY(wk_model_error_write(r, j->results, err));
     if (j->v->json) wk_model_error_json(r, &j->json);
     for (int i = 0; i < r->n_measures; i++) {
         add_row(j, r, &r->measures[i]);
-        if (j->v->map || j->v->out) WK_TRY(add_map(j, r, &r->measures[i], err));
+        if (j->v->map || j->picture) WK_TRY(add_map(j, r, &r->measures[i], err));
     }
     return WK_OK;
 }
@@ -251,6 +258,7 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
     WK_TRY(wk_space_create(j->run.world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
     WK_TRY(check_name(j, err));
+    WK_TRY(wk_cli_results(&j->run, j->folder, &j->results, err));
     if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
     const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
     wk_steps steps = {0};
@@ -266,6 +274,22 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
     }
     WK_TRY(wk_weights_find(j->run.directory, snapshots, wanted, &step, err));
     return measure_step(j, step, WK_WEIGHTS_SNAPSHOT, err);
+}
+
+// A picture is known by its ending; anything else is a directory.
+static wk_status choose_out(job *j, int n_runs, wk_error *err)
+{
+    for (int i = 0; i < j->v->out.count; i++) {
+        const char *path = j->v->out.items[i];
+        size_t length = strlen(path);
+        bool picture = length > 4 && strcmp(path + length - 4, ".png") == 0;
+        *(picture ? &j->picture : &j->folder) = path;
+    }
+    if (!j->folder || n_runs == 1) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "--out %s would hold the results of %d runs; give each run a directory of its "
+                   "own (a picture's name ends in .png)",
+                   j->folder, n_runs);
 }
 
 static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
@@ -301,8 +325,9 @@ static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
                    "environments", "image error\nmean", "\nworst 10 %", "estimate\nmean",
                    "rank corr.\nenvironments", "\nparameters");
     if (j->v->json) wk_json_array(&j->json, NULL);
+    WK_TRY(choose_out(j, cli->words.count, err));
     WK_TRY(measure_runs(j, cli, err));
-    if (j->v->out) WK_TRY(wk_maps_write(&j->map, j->v->out, err));
+    if (j->picture) WK_TRY(wk_maps_write(&j->map, j->picture, err));
     if (j->v->json)
         wk_json_close(&j->json, ']');
     else
