@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cli/args.h"
+#include "log/progress.h"
 #include "waker/error.h"
 #include <stdbool.h>
 
@@ -77,6 +78,10 @@ extern const wk_program wk_the_program;
 
 /// Messages on standard error, none with --quiet.
 wk_log wk_cli_log(const wk_cli *cli);
+
+/// Starts a line on standard error that shows how many `unit` are done, silent with --quiet; gives
+/// a log whose messages stand above it.
+wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *progress);
 
 /// A row for the option table of a command that plays in the environments of saved runs: --plugin,
 /// whose place in `values` is the const char * called `plugin`.

@@ -1,5 +1,6 @@
 // waker eval: how well the task policies of a run do: in environments like those of training, the
 // worst of them, and out of distribution.
+#include "base/clock.h"
 #include "base/table.h"
 #include "cli/cli.h"
 #include "cli/results.h"
@@ -57,6 +58,9 @@ typedef struct job {
     const char *results; // the directory whose folder eval gets the results
     int threads;
     wk_log log;
+    wk_progress_line progress;
+    int64_t played, to_play; // episodes
+    int64_t per_task;        // episodes of all cases
     wk_saved_run run;
     wk_run_thetas thetas;             // that it was trained in
     const char *policy;               // which
@@ -206,13 +210,24 @@ static wk_status choose_steps(job *j, wk_error *err)
     return choose_step(j, step, err);
 }
 
-static wk_eval_player player_of(const job *j)
+static wk_status count_episode(void *context, const wk_eval_row *row, wk_error *err)
+{
+    job *j = context;
+    (void)err;
+    if (row->flags & WK_IS_LAST) j->played++;
+    wk_progress_show(&j->progress, j->played, j->to_play, wk_clock_seconds());
+    return WK_OK;
+}
+
+static wk_eval_player player_of(job *j)
 {
     return (wk_eval_player){.options = j->run.world.options,
                             .learner = j->run.weights.learner,
                             .cases = j->v->cases,
                             .threads = j->threads ? j->threads : j->run.config.env_threads,
                             .log = &j->log,
+                            .watch = count_episode,
+                            .context = j,
                             .keep_actions = j->v->video};
 }
 
@@ -221,7 +236,9 @@ static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *er
     int policy = 0;
     wk_eval_player player = player_of(j);
     if (!j->random) WK_TRY(wk_saved_run_policy(&j->run, task, &policy, err));
+    int64_t end = j->played + j->per_task; // also where cases do not fit, or were played before
     WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
+    j->played = end;
     if (!j->v->video) return WK_OK;
     return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->results, err);
 }
@@ -240,6 +257,7 @@ static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *resul
     if (i >= 0) return add_task(j, j->tasks[i], result, err);
     const int *tasks = j->all_tasks ? j->run.weights.tasks : j->tasks;
     int count = j->all_tasks ? j->run.weights.n_tasks : j->n_tasks;
+    j->to_play = (int64_t)j->steps.count * count * j->per_task;
     for (int k = 0; k < count; k++)
         WK_TRY(add_task(j, tasks[k], result, err));
     return WK_OK;
@@ -343,6 +361,9 @@ static wk_status evaluate(job *j, wk_error *err)
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_steps(j, err));
     WK_TRY(wk_cli_results(&j->run, j->v->out, &j->results, err));
+    for (int i = 0; i < n_cases; i++)
+        j->per_task += cases[i].episodes;
+    j->to_play = (int64_t)j->steps.count * j->n_tasks * j->per_task;
     if (j->v->json) wk_json_array(&j->json, NULL);
     for (size_t i = 0; i < j->steps.count; i++)
         WK_TRY(evaluate_step(j, j->steps.items[i], err));
@@ -358,8 +379,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     j->directory = cli->words.items[0];
     j->threads = cli->threads;
     j->json.text = &j->out;
-    j->log = wk_cli_log(cli);
+    j->log = wk_cli_progress(cli, "episodes", &j->progress);
     wk_status status = evaluate(j, err);
+    wk_progress_finish(&j->progress);
     wk_saved_run_close(&j->run);
     wk_text out = j->out;
     wk_array_free(&j->steps);

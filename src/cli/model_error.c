@@ -1,6 +1,7 @@
 // waker model-error: how well the world models of runs predict, side by side on the same episodes:
 // the true error of the next image, next to what the model's own ensemble estimates there.
 #include "eval/model_error.h"
+#include "base/clock.h"
 #include "base/table.h"
 #include "cli/cli.h"
 #include "cli/results.h"
@@ -57,7 +58,10 @@ typedef struct job {
     const error_values *v;
     int threads;
     wk_log log;
+    wk_progress_line progress;
+    int64_t halves, to_measure; // episodes played or predicted; episodes in all
     wk_saved_run run;
+    int n_runs, n_steps;          // to be measured
     const char *picture, *folder; // of --out; NULL: none
     const char *results;          // the directory whose folder eval gets the results
     wk_space *space;
@@ -134,6 +138,13 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
         j->v->name ? j->v->name : "", step, j->run.directory, step);
 }
 
+static void count_half(void *context)
+{
+    job *j = context;
+    j->halves++;
+    wk_progress_show(&j->progress, j->halves / 2, j->to_measure, wk_clock_seconds());
+}
+
 static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_error *err)
 {
     wk_model_error_config config = {.domain = j->run.world.domain,
@@ -145,7 +156,9 @@ static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_erro
                                     .trajectories = j->v->trajectories,
                                     .steps = j->v->steps,
                                     .seed = j->v->seed,
-                                    .threads = j->threads};
+                                    .threads = j->threads,
+                                    .progress = count_half,
+                                    .context = j};
     if (task >= 0) WK_TRY(wk_saved_run_policy(&j->run, task, &config.policy, err));
     char title[WK_WEIGHTS_TITLE_MAX];
     wk_weights_kind kind = j->run.weights.kind;
@@ -156,9 +169,11 @@ static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_erro
 
 static wk_status add_measures(job *j, wk_model_error_result *r, wk_error *err)
 {
-    if (j->random) WK_TRY(add_measure(j, -1, r, err));
     const int *tasks = j->all ? j->run.weights.tasks : j->tasks;
     int count = j->all ? j->run.weights.n_tasks : j->n_tasks;
+    int64_t measures = (int64_t)j->n_runs * j->n_steps * (j->random + count);
+    j->to_measure = measures * j->v->envs * j->v->trajectories;
+    if (j->random) WK_TRY(add_measure(j, -1, r, err));
     for (int i = 0; i < count; i++)
         WK_TRY(add_measure(j, tasks[i], r, err));
     return WK_OK;
@@ -264,6 +279,7 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
     wk_steps steps = {0};
     wk_status status = wk_weights_steps(j->run.directory, snapshots, &steps, err);
     bool none = steps.count == 0;
+    j->n_steps = all && !none ? (int)steps.count : 1;
     for (size_t i = 0; all && status == WK_OK && i < steps.count; i++)
         status = measure_step(j, steps.items[i], WK_WEIGHTS_SNAPSHOT, err);
     wk_array_free(&steps);
@@ -341,9 +357,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (!j) return wk_fail(err, WK_E_MEMORY, "no memory for a measurement");
     j->v = values;
     j->threads = cli->threads;
-    j->log = wk_cli_log(cli);
+    j->n_runs = cli->words.count;
+    j->log = wk_cli_progress(cli, "episodes", &j->progress);
     j->json.text = &j->out;
     wk_status status = measure_and_print(j, cli, err);
+    wk_progress_finish(&j->progress);
     wk_table_free(&j->table);
     wk_heatmap_free(&j->map);
     wk_text out = j->out;

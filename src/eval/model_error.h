@@ -21,6 +21,9 @@ typedef struct wk_model_error_config {
     int steps;           // of an episode at most; 0: to its end
     uint64_t seed;
     int threads; // of the environments; 0: one per core
+    // Called when an episode was played, and again when it was predicted; NULL: not.
+    void (*progress)(void *context);
+    void *context;
 } wk_model_error_config;
 
 /// One environment.

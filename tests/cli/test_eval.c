@@ -142,6 +142,23 @@ static void results_of_a_run_that_cannot_be_written_to_go_elsewhere(void **state
     program_expect_error(program_run("eval tasks --out file/below" FEW), 1, "file");
 }
 
+static void long_evaluations_have_a_live_line_and_short_pipes_none(void **state)
+{
+    (void)state;
+    const char *spawn = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
+        WAKER_BINARY_DIR "/waker";
+    shell("%s eval tasks --envs 300 --cases dr --seed 8 > line.txt", spawn);
+    shell("grep -q '/600 episodes .* episodes/s .* left' line.txt");
+    shell("%s model-error tasks --envs 60 --seed 8 > line.txt", spawn);
+    shell("grep -q '/60 episodes .* episodes/s .* left' line.txt");
+    shell("%s eval tasks --envs 300 --cases dr --seed 8 --quiet > line.txt", spawn);
+    shell("! grep -q 'episodes/s' line.txt");
+    program_result r = program_run("eval tasks --task west --cases dr" FEW);
+    program_expect_success(r);
+    assert_null(strstr(r.out, "episodes/s"));
+    assert_string_equal(r.err, "");
+}
+
 static void videos_show_the_best_median_and_worst(void **state)
 {
     (void)state;
@@ -251,6 +268,7 @@ int main(void)
         cmocka_unit_test(policies_can_be_random),
         cmocka_unit_test(adapted_and_fine_tuned_policies_are_found),
         cmocka_unit_test(results_of_a_run_that_cannot_be_written_to_go_elsewhere),
+        cmocka_unit_test(long_evaluations_have_a_live_line_and_short_pipes_none),
         cmocka_unit_test(videos_show_the_best_median_and_worst),
         cmocka_unit_test(open_loop_predictions_are_a_clip_and_a_still),
         cmocka_unit_test(wrong_names_are_refused_naming_the_right_ones),
