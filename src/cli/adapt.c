@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct adapt_values {
-    const char *snapshot, *task, *device;
+    const char *snapshot, *task, *name, *device;
     uint64_t seed;
     int updates;
     bool all_data, restart;
@@ -22,6 +22,8 @@ static const wk_arg args[] = {
      offsetof(adapt_values, snapshot), 0, 0},
     {"task", "TASK,...|all", "tasks, with commas between, or all", WK_ARG_TEXT,
      offsetof(adapt_values, task), 0, 0},
+    WK_NAME_ARG_ROW(adapt_values,
+                    "make an adaptation of this name, beside others of that snapshot"),
     {"updates", "N",
      "of heads and policies (default: one for each train_every agent steps collected by then, "
      "which in the paper is 8)",
@@ -40,6 +42,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const adapt_values *v = values;
     wk_adapt_config config = {.directory = cli->words.items[0],
+                              .name = v->name,
                               .tasks = v->task,
                               .updates = v->updates,
                               .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
@@ -66,11 +69,12 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_adapt = {
     .name = "adapt",
     .summary = "Derive task policies from a run without rewards, in imagination",
-    .usage = "adapt RUN --task TASK,...|all [--snapshot STEP|all] [--updates N]",
+    .usage = "adapt RUN --task TASK,...|all [--snapshot STEP|all] [--name NAME] [--updates N]",
     .details =
         "Trains reward heads and task policies in the world model of a snapshot, on the\n"
         "episodes the run had collected by then; no environment is stepped and the world model\n"
-        "stays as it is. The result is RUN/adapt/step-.../weights.safetensors. The same command\n"
+        "stays as it is. The result is RUN/adapt/step-.../weights.safetensors, with --name in\n"
+        "RUN/adapt/step-....NAME; 'waker eval --name NAME' looks at that one. The same command\n"
         "continues what was interrupted, to the same bytes; signals and exit codes are those of\n"
         "'waker train'. The run may be training meanwhile. --snapshot all gives the points of a\n"
         "learning curve.\n",

@@ -1,4 +1,5 @@
 // waker ckpt: what a run has saved: its checkpoints and snapshots, and whether they are intact.
+#include "base/clock.h"
 #include "base/table.h"
 #include "cli/cli.h"
 #include "nn/safetensors.h"
@@ -85,24 +86,32 @@ static bool is_gone(const char *run, uint64_t step)
     return !there;
 }
 
+static void count_checked(const item_list *list, wk_progress_line *check)
+{
+    if (check)
+        wk_progress_show(check, (int64_t)list->count, check->values.total, wk_clock_seconds());
+}
+
+// In all that follows `check` is the line that shows how far checking is; NULL: nothing is checked.
 static wk_status add_checkpoints(item_list *list, const char *run, const wk_run_config *config,
-                                 bool check, wk_error *err)
+                                 wk_progress_line *check, wk_error *err)
 {
     wk_steps steps = {0};
     wk_status status = wk_checkpoint_list(run, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
         item *it = add_item(list, "checkpoint", steps.items[i], err);
         if (it)
-            look_at_checkpoint(it, run, config, check);
+            look_at_checkpoint(it, run, config, check != NULL);
         else
             status = WK_E_MEMORY;
+        count_checked(list, check);
         if (it && it->damaged && is_gone(run, it->step)) list->count--;
     }
     wk_array_free(&steps);
     return status;
 }
 
-static void look_at_weights(item *it, const char *path, bool check)
+static void look_at_weights(item *it, const char *path, const char *name, bool check)
 {
     struct stat info;
     if (stat(path, &info) == 0) it->bytes = (uint64_t)info.st_size;
@@ -112,50 +121,68 @@ static void look_at_weights(item *it, const char *path, bool check)
     if (status == WK_OK) {
         const char *tasks = wk_safetensors_metadata(file, "tasks");
         bool policies = tasks && strcmp(tasks, "none") != 0;
-        snprintf(it->content, sizeof it->content, "weights: %zu tensors%s%.100s",
-                 wk_safetensors_count(file), policies ? ", tasks " : "", policies ? tasks : "");
+        snprintf(it->content, sizeof it->content, "weights: %zu tensors%s%.80s%s%s",
+                 wk_safetensors_count(file), policies ? ", tasks " : "", policies ? tasks : "",
+                 name ? ", name " : "", name ? name : "");
     }
     if (status == WK_OK && check) status = wk_safetensors_verify_weights(file, &err);
     if (check || status != WK_OK) judge(it, status, &err);
     wk_safetensors_close(file);
 }
 
-static wk_status add_weights(item_list *list, const char *run, wk_weights_kind kind,
-                             const char *task, bool check, wk_error *err)
+static wk_status add_weights(item_list *list, const char *run, wk_weights_set set,
+                             wk_progress_line *check, wk_error *err)
 {
     wk_steps steps = {0};
-    wk_status status = wk_weights_steps(run, kind, task, &steps, err);
+    wk_status status = wk_weights_steps(run, set, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
         char path[WK_WEIGHTS_PATH_MAX];
-        item *it = add_item(list, wk_weights_kind_name(kind), steps.items[i], err);
-        wk_weights_path(run, kind, steps.items[i], task, path);
+        item *it = add_item(list, wk_weights_kind_name(set.kind), steps.items[i], err);
+        wk_weights_path(run, set, steps.items[i], path);
         if (it)
-            look_at_weights(it, path, check);
+            look_at_weights(it, path, set.name, check != NULL);
         else
             status = WK_E_MEMORY;
+        count_checked(list, check);
     }
     wk_array_free(&steps);
     return status;
 }
 
-static wk_status add_finetuned(item_list *list, const char *run, bool check, wk_error *err)
+// Adapted or fine-tuned policies, whatever their tasks and names.
+static wk_status add_policies(item_list *list, const char *run, wk_weights_kind kind,
+                              wk_progress_line *check, wk_error *err)
 {
-    enum { TASKS = 64 };
-    wk_weights_task tasks[TASKS];
-    size_t count;
-    WK_TRY(wk_weights_tuned(run, tasks, TASKS, &count, err));
-    for (size_t k = 0; k < count; k++)
-        WK_TRY(add_weights(list, run, WK_WEIGHTS_FINETUNED, tasks[k], check, err));
-    return WK_OK;
+    wk_weights_folders folders = {0};
+    wk_status status = wk_weights_list(run, kind, &folders, err);
+    for (size_t i = 0; status == WK_OK && i < folders.count; i++)
+        status = add_weights(list, run, wk_weights_folder_set(kind, &folders.items[i]), check, err);
+    wk_array_free(&folders);
+    return status;
 }
 
-static wk_status add_all(item_list *list, const char *run, const wk_run_config *config, bool check,
-                         wk_error *err)
+static wk_status add_all(item_list *list, const char *run, const wk_run_config *config,
+                         wk_progress_line *check, wk_error *err)
 {
     WK_TRY(add_checkpoints(list, run, config, check, err));
-    WK_TRY(add_weights(list, run, WK_WEIGHTS_SNAPSHOT, NULL, check, err));
-    WK_TRY(add_weights(list, run, WK_WEIGHTS_ADAPTED, NULL, check, err));
-    return add_finetuned(list, run, check, err);
+    const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
+    WK_TRY(add_weights(list, run, snapshots, check, err));
+    WK_TRY(add_policies(list, run, WK_WEIGHTS_ADAPTED, check, err));
+    return add_policies(list, run, WK_WEIGHTS_FINETUNED, check, err);
+}
+
+// Lists first, so that it is known how much there is to check.
+static wk_status check_all(item_list *list, const char *run, const wk_run_config *config,
+                           const wk_cli *cli, wk_error *err)
+{
+    wk_progress_line progress = {0};
+    wk_cli_progress(cli, "files", &progress);
+    wk_status status = add_all(list, run, config, NULL, err);
+    progress.values.total = (int64_t)list->count;
+    list->count = 0;
+    if (status == WK_OK) status = add_all(list, run, config, &progress, err);
+    wk_progress_finish(&progress);
+    return status;
 }
 
 static void print_json(const item_list *list, wk_text *out)
@@ -251,7 +278,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_status status = wk_run_repairs_text(directory, repairs, err);
     const wk_log log = wk_cli_log(cli);
     if (*repairs) wk_log_line(&log, WK_LOG_WARN, "%s", repairs);
-    if (status == WK_OK) status = add_all(&list, directory, &saved.config, v->check, err);
+    if (status == WK_OK)
+        status = v->check ? check_all(&list, directory, &saved.config, cli, err)
+                          : add_all(&list, directory, &saved.config, NULL, err);
     wk_saved_run_close(&saved);
     if (v->json)
         print_json(&list, &text);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cli/args.h"
+#include "log/progress.h"
 #include "waker/error.h"
 #include <stdbool.h>
 
@@ -78,12 +79,23 @@ extern const wk_program wk_the_program;
 /// Messages on standard error, none with --quiet.
 wk_log wk_cli_log(const wk_cli *cli);
 
+/// Starts a line on standard error that shows how many `unit` are done, silent with --quiet; gives
+/// a log whose messages stand above it.
+wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *progress);
+
 /// A row for the option table of a command that plays in the environments of saved runs: --plugin,
 /// whose place in `values` is the const char * called `plugin`.
 #define WK_PLUGIN_ARG_ROW(values)                                                                  \
     {                                                                                              \
         "plugin", "FILE", "take the run's domain from this plug-in", WK_ARG_PATH,                  \
             offsetof(values, plugin), 0, 0                                                         \
+    }
+
+/// A row for --name: an adaptation or fine-tuning beside others of the same snapshot; its place in
+/// `values` is the const char * called `name`.
+#define WK_NAME_ARG_ROW(values, help)                                                              \
+    {                                                                                              \
+        "name", "NAME", help, WK_ARG_TEXT, offsetof(values, name), 0, 0                            \
     }
 
 /// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.

@@ -1,7 +1,9 @@
 // waker eval: how well the task policies of a run do: in environments like those of training, the
 // worst of them, and out of distribution.
+#include "base/clock.h"
 #include "base/table.h"
 #include "cli/cli.h"
+#include "cli/results.h"
 #include "config/parts.h"
 #include "eval/video.h"
 #include "run/saved_run.h"
@@ -13,7 +15,7 @@
 #include <string.h>
 
 typedef struct eval_values {
-    const char *task, *snapshot, *policy, *cases, *device, *plugin;
+    const char *task, *snapshot, *policy, *name, *cases, *device, *plugin, *out;
     int envs;
     uint64_t seed;
     bool json, video;
@@ -32,6 +34,7 @@ static const wk_arg args[] = {
      0, 0},
     {"policy", "adapted|alongside|finetuned|random",
      "which policies (adapted if there, else alongside)", WK_ARG_TEXT, AT(policy), 0, 0},
+    WK_NAME_ARG_ROW(eval_values, "those of the adaptation or fine-tuning of this name"),
     {"cases", "dr|train|CASE,...|all",
      "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's, "
      "or train for a run with curriculum.theta)",
@@ -44,6 +47,11 @@ static const wk_arg args[] = {
     WK_PLUGIN_ARG_ROW(eval_values),
     {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,
      AT(video), 0, 0},
+    {"out", "DIR",
+     "put the results into DIR/eval instead of RUN/eval, with RUN's settings, so that 'waker "
+     "report "
+     "DIR' reads them",
+     WK_ARG_PATH, AT(out), 0, 0},
     {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
 };
 
@@ -51,12 +59,17 @@ static const wk_arg args[] = {
 typedef struct job {
     const eval_values *v;
     const char *directory;
+    const char *results; // the directory whose folder eval gets the results
     int threads;
     wk_log log;
+    wk_progress_line progress;
+    int64_t played, to_play; // episodes
+    int64_t per_task;        // episodes of all cases
     wk_saved_run run;
-    wk_run_thetas thetas; // that it was trained in
-    const char *policy;   // of the results
-    wk_weights_kind kind; // of the weights; unused for random actions
+    wk_run_thetas thetas;             // that it was trained in
+    const char *policy;               // which
+    char title[WK_WEIGHTS_TITLE_MAX]; // the same with a name, for the results
+    wk_weights_kind kind;             // of the weights; unused for random actions
     bool random, all_tasks;
     int tasks[WK_TASKS_MAX], n_tasks; // of the domain; all of it for all_tasks
     wk_steps steps;
@@ -80,11 +93,26 @@ static const char *task_name(const job *j, int i)
     return j->run.world.domain->tasks[j->tasks[i]].name;
 }
 
+// The weights that are evaluated; each task has its own where they are fine-tuned.
+static wk_weights_set weights_of(const job *j, int i)
+{
+    bool each = j->kind == WK_WEIGHTS_FINETUNED;
+    return (wk_weights_set){j->kind, each ? task_name(j, i) : NULL, j->v->name};
+}
+
 static wk_status choose_policy(job *j, wk_error *err)
 {
-    j->policy = j->v->policy;
+    WK_TRY(wk_weights_check_name(j->v->name, err));
+    // A name is looked for among adapted policies.
+    j->policy = j->v->policy || !j->v->name ? j->v->policy : WK_POLICY_ADAPTED;
     WK_TRY(wk_saved_run_kind(&j->run, &j->policy, &j->kind, err));
     j->random = strcmp(j->policy, WK_POLICY_RANDOM) == 0;
+    if (j->v->name && j->kind == WK_WEIGHTS_SNAPSHOT)
+        return wk_fail(err, WK_E_INPUT,
+                       "--name is of adapted or fine-tuned policies; --policy %s have none",
+                       j->policy);
+    snprintf(j->title, sizeof j->title, "%s%s%s", j->policy, j->v->name ? "." : "",
+             j->v->name ? j->v->name : "");
     if (j->random && j->v->video)
         return wk_fail(err, WK_E_INPUT,
                        "--video shows what a policy's world model imagines; --policy random has "
@@ -101,10 +129,9 @@ static int compare_steps(const void *a, const void *b)
 // Steps there are weights of, rising, for any of the tasks where each task has its own.
 static wk_status list_steps(job *j, wk_error *err)
 {
-    bool each = j->kind == WK_WEIGHTS_FINETUNED;
     wk_steps *steps = &j->steps;
-    for (int i = 0; i < (each ? j->n_tasks : 1); i++)
-        WK_TRY(wk_weights_steps(j->directory, j->kind, each ? task_name(j, i) : NULL, steps, err));
+    for (int i = 0; i < (j->kind == WK_WEIGHTS_FINETUNED ? j->n_tasks : 1); i++)
+        WK_TRY(wk_weights_steps(j->directory, weights_of(j, i), steps, err));
     if (steps->count == 0) return WK_OK;
     qsort(steps->items, steps->count, sizeof *steps->items, compare_steps);
     size_t kept = 1;
@@ -138,18 +165,28 @@ static wk_status choose_steps(job *j, wk_error *err)
     if (all && count > 0) return WK_OK;
     if (wanted == WK_STEP_LAST && count > 0) return choose_step(j, j->steps.items[count - 1], err);
     uint64_t step;
-    const char *task = j->kind == WK_WEIGHTS_FINETUNED ? task_name(j, 0) : NULL;
-    WK_TRY(wk_weights_find(j->directory, j->kind, wanted, task, &step, err));
+    WK_TRY(wk_weights_find(j->directory, weights_of(j, 0), wanted, &step, err));
     return choose_step(j, step, err);
 }
 
-static wk_eval_player player_of(const job *j)
+static wk_status count_episode(void *context, const wk_eval_row *row, wk_error *err)
+{
+    job *j = context;
+    (void)err;
+    if (row->flags & WK_IS_LAST) j->played++;
+    wk_progress_show(&j->progress, j->played, j->to_play, wk_clock_seconds());
+    return WK_OK;
+}
+
+static wk_eval_player player_of(job *j)
 {
     return (wk_eval_player){.options = j->run.world.options,
                             .learner = j->run.weights.learner,
                             .cases = j->v->cases,
                             .threads = j->threads ? j->threads : j->run.config.env_threads,
                             .log = &j->log,
+                            .watch = count_episode,
+                            .context = j,
                             .keep_actions = j->v->video};
 }
 
@@ -158,9 +195,11 @@ static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *er
     int policy = 0;
     wk_eval_player player = player_of(j);
     if (!j->random) WK_TRY(wk_saved_run_policy(&j->run, task, &policy, err));
+    int64_t end = j->played + j->per_task; // also where cases do not fit, or were played before
     WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
+    j->played = end;
     if (!j->v->video) return WK_OK;
-    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->directory, err);
+    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->results, err);
 }
 
 // Tasks of one file of weights: the i-th requested, or with i < 0 those the file has or all asked
@@ -170,12 +209,14 @@ static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *resul
     const wk_weights_choice choice = {.kind = j->kind,
                                       .step = (int64_t)step,
                                       .task = i >= 0 ? task_name(j, i) : NULL,
+                                      .name = j->v->name,
                                       .device = j->v->device,
                                       .threads = j->threads};
     WK_TRY(wk_saved_run_load(&j->run, &choice, err));
     if (i >= 0) return add_task(j, j->tasks[i], result, err);
     const int *tasks = j->all_tasks ? j->run.weights.tasks : j->tasks;
     int count = j->all_tasks ? j->run.weights.n_tasks : j->n_tasks;
+    j->to_play = (int64_t)j->steps.count * count * j->per_task;
     for (int k = 0; k < count; k++)
         WK_TRY(add_task(j, tasks[k], result, err));
     return WK_OK;
@@ -185,8 +226,8 @@ static wk_status add_finetuned(job *j, uint64_t step, wk_eval_result *result, wk
 {
     for (int i = 0; i < j->n_tasks; i++) {
         uint64_t found;
-        bool there = wk_weights_find(j->directory, j->kind, (int64_t)step, task_name(j, i), &found,
-                                     NULL) == WK_OK;
+        bool there =
+            wk_weights_find(j->directory, weights_of(j, i), (int64_t)step, &found, NULL) == WK_OK;
         // Of all tasks those that were fine-tuned; a task requested by name has to be there.
         if (there || !j->all_tasks) WK_TRY(add_weights(j, step, i, result, err));
     }
@@ -243,7 +284,7 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
                    j->directory, r->origin.domain->name, r->origin.policy, r->origin.step,
                    r->origin.step * (uint64_t)r->origin.domain->action_repeat, r->seed);
     wk_table_print(&table, 0, out);
-    wk_text_printf(out, "written to %s/eval/%s.json\n", j->directory, r->name);
+    wk_text_printf(out, "written to %s/eval/%s.json\n", j->results, r->name);
     wk_table_free(&table);
 }
 
@@ -252,11 +293,11 @@ static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
     uint64_t seed = j->v->seed;
     if (seed == (uint64_t)NO_SEED) seed = wk_evaluation_seed(&j->run.config, step);
     wk_eval_result result = {.origin = wk_evaluation_origin(&j->run.config, j->run.world.domain,
-                                                            &j->thetas, step, j->policy),
+                                                            &j->thetas, step, j->title),
                              .envs = j->v->envs,
                              .seed = seed};
     wk_status status = add_all(j, step, &result, err);
-    if (status == WK_OK) status = wk_eval_result_write(&result, j->directory, err);
+    if (status == WK_OK) status = wk_eval_result_write(&result, j->results, err);
     if (status == WK_OK && j->v->json)
         wk_eval_result_json(&result, &j->json);
     else if (status == WK_OK)
@@ -280,6 +321,10 @@ static wk_status evaluate(job *j, wk_error *err)
                          j->v->envs, cases, &n_cases, err));
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_steps(j, err));
+    WK_TRY(wk_cli_results(&j->run, j->v->out, &j->results, err));
+    for (int i = 0; i < n_cases; i++)
+        j->per_task += cases[i].episodes;
+    j->to_play = (int64_t)j->steps.count * j->n_tasks * j->per_task;
     if (j->v->json) wk_json_array(&j->json, NULL);
     for (size_t i = 0; i < j->steps.count; i++)
         WK_TRY(evaluate_step(j, j->steps.items[i], err));
@@ -295,8 +340,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     j->directory = cli->words.items[0];
     j->threads = cli->threads;
     j->json.text = &j->out;
-    j->log = wk_cli_log(cli);
+    j->log = wk_cli_progress(cli, "episodes", &j->progress);
     wk_status status = evaluate(j, err);
+    wk_progress_finish(&j->progress);
     wk_saved_run_close(&j->run);
     wk_text out = j->out;
     wk_array_free(&j->steps);
@@ -309,8 +355,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_eval = {
     .name = "eval",
     .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
-    .usage = "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy NAME]\n"
-             "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--json]",
+    .usage =
+        "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy KIND] [--name NAME]\n"
+        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--out DIR] [--json]",
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
         "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"

@@ -1,4 +1,5 @@
 // waker export: the episodes of a run as NumPy archives that dreamer's tools read.
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
 #include "replay/npz.h"
@@ -24,12 +25,13 @@ static const wk_arg args[] = {
 static const int64_t FIRST_NAME_TIME = 1577836800; // 2020-01-01T00:00:00Z
 
 static wk_status write_episodes(const wk_saved_run *run, wk_replay *replay, const export_values *v,
-                                size_t *written, wk_error *err)
+                                wk_progress_line *progress, size_t *written, wk_error *err)
 {
     size_t count = wk_replay_count(replay), finished = 0, skip = 0;
     for (size_t i = 0; i < count; i++)
         finished += wk_replay_at(replay, i).slot < 0;
     if (v->episodes > 0 && finished > (size_t)v->episodes) skip = finished - (size_t)v->episodes;
+    int64_t wanted = (int64_t)(finished - skip);
     WK_TRY(wk_dir_create(v->out, err));
     for (size_t i = 0; i < count; i++) {
         wk_replay_episode episode = wk_replay_at(replay, i);
@@ -43,16 +45,21 @@ static wk_status write_episodes(const wk_saved_run *run, wk_replay *replay, cons
         wk_path_join(v->out, name, path);
         WK_TRY(wk_npz_write(replay, i, path, err));
         ++*written;
+        wk_progress_show(progress, (int64_t)*written, wanted, wk_clock_seconds());
     }
     return WK_OK;
 }
 
-static wk_status export_run(const wk_saved_run *run, const export_values *v, wk_error *err)
+static wk_status export_run(const wk_saved_run *run, const wk_cli *cli, const export_values *v,
+                            wk_error *err)
 {
     wk_replay *replay = NULL;
     size_t written = 0;
     WK_TRY(wk_saved_run_data(run, NULL, &replay, err));
-    wk_status status = write_episodes(run, replay, v, &written, err);
+    wk_progress_line progress = {0};
+    wk_cli_progress(cli, "episodes", &progress);
+    wk_status status = write_episodes(run, replay, v, &progress, &written, err);
+    wk_progress_finish(&progress);
     wk_replay_destroy(replay);
     if (status != WK_OK) return status;
     wk_text text = {0};
@@ -68,7 +75,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const wk_saved_run_options options = {.depth = WK_SAVED_CHECKPOINT};
     wk_cli_warn_older(cli, cli->words.items[0]);
     wk_status status = wk_saved_run_open(cli->words.items[0], &options, &saved, err);
-    if (status == WK_OK) status = export_run(&saved, v, err);
+    if (status == WK_OK) status = export_run(&saved, cli, v, err);
     wk_saved_run_close(&saved);
     return status;
 }

@@ -5,7 +5,7 @@
 #include "run/weights_file.h"
 
 typedef struct finetune_values {
-    const char *snapshot, *task, *curriculum, *device, *plugin, *rule_plugin;
+    const char *snapshot, *task, *name, *curriculum, *device, *plugin, *rule_plugin;
     uint64_t seed;
     double steps;
 } finetune_values;
@@ -20,6 +20,9 @@ static const wk_arg args[] = {
      1e15},
     {"snapshot", "STEP|last", "of the policy's world model; last is the newest (default)",
      WK_ARG_TEXT, offsetof(finetune_values, snapshot), 0, 0},
+    WK_NAME_ARG_ROW(finetune_values,
+                    "make a fine-tuning of this name, beside others of that snapshot and task; it "
+                    "begins with the adaptation of the name if there is one"),
     {"curriculum", "run|RULE",
      "of the new episodes: dr (default), run for the run's own, or another rule", WK_ARG_TEXT,
      offsetof(finetune_values, curriculum), 0, 0},
@@ -41,6 +44,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                        "how long? give the environment steps to collect with --steps N");
     wk_finetune_config config = {.directory = cli->words.items[0],
                                  .task = v->task,
+                                 .name = v->name,
                                  .steps = (int64_t)v->steps,
                                  .curriculum = v->curriculum,
                                  .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
@@ -59,12 +63,14 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_finetune = {
     .name = "finetune",
     .summary = "Go on training an adapted policy with environment steps and its reward",
-    .usage = "finetune RUN --task TASK --steps N [--snapshot STEP] [--curriculum RULE]",
-    .details = "The policy of 'waker adapt' (or one trained alongside) acts; world model, reward\n"
-               "head and policy keep learning on the run's episodes and the new ones. It is a run\n"
-               "like any other, in RUN/finetune/step-...-TASK: the same command continues it, to\n"
-               "the same bytes; signals and exit codes are those of 'waker train'. The result is\n"
-               "weights.safetensors there.\n",
+    .usage =
+        "finetune RUN --task TASK --steps N [--snapshot STEP] [--name NAME] [--curriculum RULE]",
+    .details =
+        "The policy of 'waker adapt' (or one trained alongside) acts; world model, reward\n"
+        "head and policy keep learning on the run's episodes and the new ones. It is a run\n"
+        "like any other, in RUN/finetune/step-...-TASK[.NAME]: the same command continues it, to\n"
+        "the same bytes; signals and exit codes are those of 'waker train'. The result is\n"
+        "weights.safetensors there.\n",
     .examples = "finetune runs/a --task walk --steps 100000",
     .args = args,
     .n_args = sizeof args / sizeof *args,

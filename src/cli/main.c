@@ -46,6 +46,13 @@ wk_log wk_cli_log(const wk_cli *cli)
     return cli->quiet ? silent : loud;
 }
 
+wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *progress)
+{
+    if (cli->quiet) return (wk_log){0};
+    wk_progress_start(progress, STDERR_FILENO, unit);
+    return (wk_log){wk_status_line_log, &progress->line, WK_LOG_INFO};
+}
+
 wk_status wk_cli_print(wk_text *text, wk_error *err)
 {
     wk_status status = WK_OK;

@@ -1,8 +1,10 @@
 // waker model-error: how well the world models of runs predict, side by side on the same episodes:
 // the true error of the next image, next to what the model's own ensemble estimates there.
 #include "eval/model_error.h"
+#include "base/clock.h"
 #include "base/table.h"
 #include "cli/cli.h"
+#include "cli/results.h"
 #include "env/domain.h"
 #include "report/maps.h"
 #include "run/saved_run.h"
@@ -14,7 +16,8 @@
 #include <string.h>
 
 typedef struct error_values {
-    const char *policy, *snapshot, *weights, *device, *out, *plugin;
+    const char *policy, *snapshot, *weights, *name, *device, *plugin;
+    wk_arg_texts out;
     int envs, steps, trajectories;
     uint64_t seed;
     bool map, json;
@@ -31,6 +34,7 @@ static const wk_arg args[] = {
      0, 0},
     {"weights", "adapted|alongside", "whose task policies (adapted if there)", WK_ARG_TEXT,
      AT(weights), 0, 0},
+    WK_NAME_ARG_ROW(error_values, "task policies of the adaptation of this name"),
     {"envs", "N", "environments from the default distribution (200)", WK_ARG_INT, AT(envs), 1,
      100000},
     {"trajectories", "N", "episodes in each environment (1; the paper has 200)", WK_ARG_INT,
@@ -39,7 +43,10 @@ static const wk_arg args[] = {
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"map", NULL, "print errors and estimates as maps over the environments' parameters",
      WK_ARG_FLAG, AT(map), 0, 0},
-    {"out", "FILE.png", "draw the maps", WK_ARG_PATH, AT(out), 0, 0},
+    {"out", "FILE.png|DIR",
+     "FILE.png: draw the maps. DIR: put the results of one run into DIR/eval instead of RUN/eval, "
+     "with RUN's settings, so that 'waker report DIR' reads them (may be repeated)",
+     WK_ARG_PATHS, AT(out), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
     WK_PLUGIN_ARG_ROW(error_values),
@@ -51,7 +58,12 @@ typedef struct job {
     const error_values *v;
     int threads;
     wk_log log;
+    wk_progress_line progress;
+    int64_t halves, to_measure; // episodes played or predicted; episodes in all
     wk_saved_run run;
+    int n_runs, n_steps;          // to be measured
+    const char *picture, *folder; // of --out; NULL: none
+    const char *results;          // the directory whose folder eval gets the results
     wk_space *space;
     bool random, all;                 // policies requested: random actions, every task there is,
     int tasks[WK_TASKS_MAX], n_tasks; // these tasks of the domain
@@ -88,11 +100,21 @@ static wk_status choose_policies(job *j, wk_error *err)
     return wk_fail(err, WK_E_INPUT, "--policy: write random, all, or names of tasks");
 }
 
+static wk_status check_name(const job *j, wk_error *err)
+{
+    const char *weights = j->v->weights;
+    WK_TRY(wk_weights_check_name(j->v->name, err));
+    bool adapted = !weights || strcmp(weights, WK_POLICY_ADAPTED) == 0;
+    if (!j->v->name || (adapted && (j->all || j->n_tasks > 0))) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "--name is of adapted task policies: add --policy TASK, and no other --weights");
+}
+
 static bool has_adapted(const job *j, uint64_t step)
 {
     uint64_t found;
-    return wk_weights_find(j->run.directory, WK_WEIGHTS_ADAPTED, (int64_t)step, NULL, &found,
-                           NULL) == WK_OK;
+    const wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED, .name = j->v->name};
+    return wk_weights_find(j->run.directory, set, (int64_t)step, &found, NULL) == WK_OK;
 }
 
 // Which file the model and the task policies of a step come from.
@@ -104,15 +126,23 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
     bool alongside = strcmp(j->run.config.tasks, "none") != 0, adapted = has_adapted(j, step);
     if (asked && strcmp(asked, names[0]) != 0 && strcmp(asked, names[1]) != 0)
         return wk_fail_unknown(err, "weights", asked, names, 2);
-    bool want_adapted = asked ? strcmp(asked, names[0]) == 0 : adapted;
+    bool want_adapted = asked ? strcmp(asked, names[0]) == 0 : adapted || j->v->name;
     bool tasks = j->n_tasks > 0;
     *kind = want_adapted && (tasks || j->all) ? WK_WEIGHTS_ADAPTED : plain;
     if (!tasks || (want_adapted ? adapted : alongside)) return WK_OK;
     return wk_fail(
         err, WK_E_NOT_FOUND,
-        "'%s' has no %s task policies at agent step %" PRIu64 "; make some with 'waker adapt "
+        "'%s' has no %s task policies%s%s at agent step %" PRIu64 "; make some with 'waker adapt "
         "%s --snapshot %" PRIu64 "', or take --policy random",
-        j->run.directory, asked ? asked : "adapted or alongside", step, j->run.directory, step);
+        j->run.directory, asked ? asked : "adapted or alongside", j->v->name ? " named " : "",
+        j->v->name ? j->v->name : "", step, j->run.directory, step);
+}
+
+static void count_half(void *context)
+{
+    job *j = context;
+    j->halves++;
+    wk_progress_show(&j->progress, j->halves / 2, j->to_measure, wk_clock_seconds());
 }
 
 static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_error *err)
@@ -126,16 +156,24 @@ static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_erro
                                     .trajectories = j->v->trajectories,
                                     .steps = j->v->steps,
                                     .seed = j->v->seed,
-                                    .threads = j->threads};
+                                    .threads = j->threads,
+                                    .progress = count_half,
+                                    .context = j};
     if (task >= 0) WK_TRY(wk_saved_run_policy(&j->run, task, &config.policy, err));
-    return wk_model_error_add(r, &config, wk_weights_kind_name(j->run.weights.kind), err);
+    char title[WK_WEIGHTS_TITLE_MAX];
+    wk_weights_kind kind = j->run.weights.kind;
+    bool adapted = kind == WK_WEIGHTS_ADAPTED;
+    wk_weights_title((wk_weights_set){.kind = kind, .name = adapted ? j->v->name : NULL}, title);
+    return wk_model_error_add(r, &config, title, err);
 }
 
 static wk_status add_measures(job *j, wk_model_error_result *r, wk_error *err)
 {
-    if (j->random) WK_TRY(add_measure(j, -1, r, err));
     const int *tasks = j->all ? j->run.weights.tasks : j->tasks;
     int count = j->all ? j->run.weights.n_tasks : j->n_tasks;
+    int64_t measures = (int64_t)j->n_runs * j->n_steps * (j->random + count);
+    j->to_measure = measures * j->v->envs * j->v->trajectories;
+    if (j->random) WK_TRY(add_measure(j, -1, r, err));
     for (int i = 0; i < count; i++)
         WK_TRY(add_measure(j, tasks[i], r, err));
     return WK_OK;
@@ -193,11 +231,11 @@ static wk_status add_map(job *j, const wk_model_error_result *r, const wk_model_
 
 static wk_status keep_result(job *j, wk_model_error_result *r, wk_error *err)
 {
-    WK_TRY(wk_model_error_write(r, j->run.directory, err));
+    WK_TRY(wk_model_error_write(r, j->results, err));
     if (j->v->json) wk_model_error_json(r, &j->json);
     for (int i = 0; i < r->n_measures; i++) {
         add_row(j, r, &r->measures[i]);
-        if (j->v->map || j->v->out) WK_TRY(add_map(j, r, &r->measures[i], err));
+        if (j->v->map || j->picture) WK_TRY(add_map(j, r, &r->measures[i], err));
     }
     return WK_OK;
 }
@@ -207,6 +245,7 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
     wk_weights_choice which = {
         .step = (int64_t)step, .device = j->v->device, .threads = j->threads};
     WK_TRY(choose_weights(j, step, plain, &which.kind, err));
+    if (which.kind == WK_WEIGHTS_ADAPTED) which.name = j->v->name;
     if (j->n_tasks == 0 && !j->all) which.tasks = "none";
     wk_model_error_result result = {
         .origin = wk_evaluation_origin(&j->run.config, j->run.world.domain, NULL, step, NULL),
@@ -233,10 +272,14 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
     WK_TRY(wk_saved_run_open(directory, &options, &j->run, err));
     WK_TRY(wk_space_create(j->run.world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
+    WK_TRY(check_name(j, err));
+    WK_TRY(wk_cli_results(&j->run, j->folder, &j->results, err));
     if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
+    const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
     wk_steps steps = {0};
-    wk_status status = wk_weights_steps(j->run.directory, WK_WEIGHTS_SNAPSHOT, NULL, &steps, err);
+    wk_status status = wk_weights_steps(j->run.directory, snapshots, &steps, err);
     bool none = steps.count == 0;
+    j->n_steps = all && !none ? (int)steps.count : 1;
     for (size_t i = 0; all && status == WK_OK && i < steps.count; i++)
         status = measure_step(j, steps.items[i], WK_WEIGHTS_SNAPSHOT, err);
     wk_array_free(&steps);
@@ -245,8 +288,24 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
         WK_TRY(wk_checkpoint_newest(j->run.directory, &step, err));
         return measure_step(j, step, WK_WEIGHTS_CHECKPOINT, err);
     }
-    WK_TRY(wk_weights_find(j->run.directory, WK_WEIGHTS_SNAPSHOT, wanted, NULL, &step, err));
+    WK_TRY(wk_weights_find(j->run.directory, snapshots, wanted, &step, err));
     return measure_step(j, step, WK_WEIGHTS_SNAPSHOT, err);
+}
+
+// A picture is known by its ending; anything else is a directory.
+static wk_status choose_out(job *j, int n_runs, wk_error *err)
+{
+    for (int i = 0; i < j->v->out.count; i++) {
+        const char *path = j->v->out.items[i];
+        size_t length = strlen(path);
+        bool picture = length > 4 && strcmp(path + length - 4, ".png") == 0;
+        *(picture ? &j->picture : &j->folder) = path;
+    }
+    if (!j->folder || n_runs == 1) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "--out %s would hold the results of %d runs; give each run a directory of its "
+                   "own (a picture's name ends in .png)",
+                   j->folder, n_runs);
 }
 
 static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
@@ -282,8 +341,9 @@ static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
                    "environments", "image error\nmean", "\nworst 10 %", "estimate\nmean",
                    "rank corr.\nenvironments", "\nparameters");
     if (j->v->json) wk_json_array(&j->json, NULL);
+    WK_TRY(choose_out(j, cli->words.count, err));
     WK_TRY(measure_runs(j, cli, err));
-    if (j->v->out) WK_TRY(wk_maps_write(&j->map, j->v->out, err));
+    if (j->picture) WK_TRY(wk_maps_write(&j->map, j->picture, err));
     if (j->v->json)
         wk_json_close(&j->json, ']');
     else
@@ -297,9 +357,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (!j) return wk_fail(err, WK_E_MEMORY, "no memory for a measurement");
     j->v = values;
     j->threads = cli->threads;
-    j->log = wk_cli_log(cli);
+    j->n_runs = cli->words.count;
+    j->log = wk_cli_progress(cli, "episodes", &j->progress);
     j->json.text = &j->out;
     wk_status status = measure_and_print(j, cli, err);
+    wk_progress_finish(&j->progress);
     wk_table_free(&j->table);
     wk_heatmap_free(&j->map);
     wk_text out = j->out;

@@ -13,7 +13,7 @@
 enum { SEQUENCES = 6, STRIP_COLUMNS = 12, STEPS_MIN = 2, DELAY = 10 };
 
 typedef struct openloop_values {
-    const char *snapshot, *policy, *out, *device, *set, *plugin;
+    const char *snapshot, *policy, *name, *out, *device, *set, *plugin;
     int context, steps;
     uint64_t seed;
 } openloop_values;
@@ -30,6 +30,7 @@ static const wk_arg args[] = {
     {"snapshot", "STEP|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot), 0,
      0},
     {"policy", "random|explore|TASK", "who acts (random)", WK_ARG_TEXT, AT(policy), 0, 0},
+    WK_NAME_ARG_ROW(openloop_values, "the task's policy is that of the adaptation of this name"),
     {"case", "dr|train|CASE",
      "where: dr, train (a run with curriculum.theta) or an out-of-distribution case (train, else "
      "dr)",
@@ -66,10 +67,15 @@ static wk_status open_run(show *s, const char *directory, int threads, wk_error 
     WK_TRY(wk_saved_run_open(directory, &options, &s->run, err));
     bool task = strcmp(policy, "random") != 0 && strcmp(policy, "explore") != 0;
     WK_TRY(wk_snapshot_arg(s->v.snapshot, &wanted, err));
+    WK_TRY(wk_weights_check_name(s->v.name, err));
+    if (s->v.name && !task)
+        return wk_fail(err, WK_E_INPUT, "--name is of a task's policy: add --policy TASK");
+    const wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED, .name = s->v.name};
     bool adapted =
-        task && wk_weights_find(directory, WK_WEIGHTS_ADAPTED, wanted, NULL, &step, NULL) == WK_OK;
+        task && (set.name || wk_weights_find(directory, set, wanted, &step, NULL) == WK_OK);
     const wk_weights_choice choice = {.kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
                                       .step = wanted,
+                                      .name = s->v.name,
                                       .device = s->v.device,
                                       .threads = threads};
     WK_TRY(wk_saved_run_load(&s->run, &choice, err));
@@ -196,8 +202,9 @@ static wk_status choose_out(show *s, const char *directory, wk_error *err)
     }
     snprintf(s->out, sizeof s->out, "%s/eval", directory);
     WK_TRY(wk_dir_create(s->out, err));
-    snprintf(s->out, sizeof s->out, "%.3900s/eval/openloop-%012" PRIu64 "-%.100s.gif", directory,
-             s->run.weights.step, s->v.policy);
+    snprintf(s->out, sizeof s->out, "%.3900s/eval/openloop-%012" PRIu64 "-%.100s%s%s.gif",
+             directory, s->run.weights.step, s->v.policy, s->v.name ? "." : "",
+             s->v.name ? s->v.name : "");
     return WK_OK;
 }
 

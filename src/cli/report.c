@@ -2,12 +2,13 @@
 #include "report/report.h"
 #include "cli/cli.h"
 #include "run/repair.h"
+#include "run/weights_file.h"
 
 #include <stdio.h>
 #include <string.h>
 
 typedef struct report_values {
-    const char *out, *policy;
+    const char *out, *policy, *name;
     wk_arg_texts by;
     uint64_t seed;
     int reps;
@@ -23,6 +24,7 @@ static const wk_arg args[] = {
      0, 0},
     {"policy", "adapted|alongside|finetuned|random", "policies to report (adapted, else alongside)",
      WK_ARG_TEXT, offsetof(report_values, policy), 0, 0},
+    WK_NAME_ARG_ROW(report_values, "those of adaptations or fine-tunings of this name"),
     {"by", "KEY", "setting whose value is part of every column's name; may be repeated",
      WK_ARG_TEXTS, offsetof(report_values, by), 0, 0},
     {"step", "N", "agent step of the world models in the tables (the last one of each run)",
@@ -33,14 +35,34 @@ static const wk_arg args[] = {
     {"json", NULL, "print the numbers as JSON", WK_ARG_FLAG, offsetof(report_values, json), 0, 0},
 };
 
+static wk_status check_name(const report_values *v, wk_error *err)
+{
+    bool named =
+        !v->policy || strcmp(v->policy, "adapted") == 0 || strcmp(v->policy, "finetuned") == 0;
+    if (v->name && !named)
+        return wk_fail(err, WK_E_INPUT,
+                       "--name is of adapted or fine-tuned policies; --policy %s have none",
+                       v->policy);
+    return wk_weights_check_name(v->name, err);
+}
+
 static wk_status check(const report_values *v, wk_error *err)
 {
     static const char *const policies[] = {"adapted", "alongside", "finetuned", "random"};
     enum { COUNT = sizeof policies / sizeof *policies };
     if (!v->out) return wk_fail(err, WK_E_INPUT, "--out is missing: say where the report goes");
     for (size_t i = 0; v->policy && i < COUNT; i++)
-        if (strcmp(v->policy, policies[i]) == 0) return WK_OK;
-    return v->policy ? wk_arg_unknown(err, "policy", v->policy, policies, COUNT) : WK_OK;
+        if (strcmp(v->policy, policies[i]) == 0) return check_name(v, err);
+    return v->policy ? wk_arg_unknown(err, "policy", v->policy, policies, COUNT)
+                     : check_name(v, err);
+}
+
+// As results have it: "adapted", "adapted.NAME"; NULL for what is usual.
+static const char *policy_of(const report_values *v, char out[WK_WEIGHTS_TITLE_MAX])
+{
+    if (!v->name) return v->policy;
+    snprintf(out, WK_WEIGHTS_TITLE_MAX, "%s.%s", v->policy ? v->policy : "adapted", v->name);
+    return out;
 }
 
 static wk_status show(wk_cli *cli, const report_values *v, const wk_report *report, wk_error *err)
@@ -72,6 +94,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const report_values *v = values;
     WK_TRY(check(v, err));
+    char title[WK_WEIGHTS_TITLE_MAX];
     wk_pool *pool;
     WK_TRY(wk_pool_create(cli->threads, &pool, err));
     wk_report_config config = {
@@ -80,7 +103,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                  .by = v->by.items,
                  .n_by = (size_t)v->by.count,
                  .pool = pool},
-        .scores = {.policy = v->policy, .step = (int64_t)v->step},
+        .scores = {.policy = policy_of(v, title), .step = (int64_t)v->step},
         .bootstrap = wk_bootstrap_config_default(),
     };
     config.bootstrap.reps = v->reps;
@@ -97,7 +120,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_report = {
     .name = "report",
     .summary = "Compare many runs: tables, statistics and figures on one page",
-    .usage = "report [LABEL=]RUN... --out DIR [--by KEY] [--policy NAME] [--step N] [--json]",
+    .usage = "report [LABEL=]RUN... --out DIR [--by KEY] [--policy KIND] [--name NAME] [--step N] "
+             "[--json]",
     .details =
         "Takes runs, and directories that have runs in them or below. Reads what 'waker eval' and\n"
         "'waker model-error' left in them and writes DIR/index.html, which needs nothing else,\n"

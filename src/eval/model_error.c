@@ -43,6 +43,14 @@ static wk_status take_row(void *context, const wk_eval_row *row, wk_error *err)
     return WK_OK;
 }
 
+static wk_status count_row(void *context, const wk_eval_row *row, wk_error *err)
+{
+    const wk_model_error_config *config = context;
+    (void)err;
+    if (row->flags & WK_IS_LAST) config->progress(config->context);
+    return WK_OK;
+}
+
 static wk_status allocate(probe *p, wk_error *err)
 {
     size_t frames = (size_t)p->rows * (size_t)p->together, width = width_of(p);
@@ -86,8 +94,10 @@ static wk_status predict(probe *p, int first, wk_model_error *out, wk_error *err
     wk_learner_batch batch = {.images = p->images, .actions = p->actions, .first = p->first};
     wk_predicted predicted = {.error = p->error, .disagreement = p->disagreement};
     WK_TRY(wk_prediction_run(p->prediction, &batch, &predicted, err));
-    for (int member = 0; member < count; member++)
+    for (int member = 0; member < count; member++) {
         sum_member(p, member, &p->episodes[first + member], &out[first + member]);
+        if (p->config->progress) p->config->progress(p->config->context);
+    }
     return WK_OK;
 }
 
@@ -97,6 +107,10 @@ static wk_status measure(probe *p, wk_model_error *out, wk_error *err)
 {
     WK_TRY(allocate(p, err));
     p->play.actions = p->done;
+    if (p->config->progress) {
+        p->play.watch = count_row;
+        p->play.context = (void *)p->config;
+    }
     WK_TRY(wk_evaluate(&p->play, p->episodes, err));
     p->play.actions = NULL;
     p->play.watch = take_row;

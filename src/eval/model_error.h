@@ -21,6 +21,9 @@ typedef struct wk_model_error_config {
     int steps;           // of an episode at most; 0: to its end
     uint64_t seed;
     int threads; // of the environments; 0: one per core
+    // Called when an episode was played, and again when it was predicted; NULL: not.
+    void (*progress)(void *context);
+    void *context;
 } wk_model_error_config;
 
 /// One environment.
@@ -52,7 +55,7 @@ wk_status wk_model_error_sum_up(const wk_model_error *environments, int count,
 /// What was measured under one policy.
 typedef struct wk_model_error_measured {
     char policy[64];  // "random", or a task's name
-    char weights[16]; // "snapshot", "checkpoint", "adapted", "finetuned"
+    char weights[64]; // "snapshot", "checkpoint", "adapted", "adapted.NAME"
     int count;
     wk_model_error *environments; // [count]; owned
     wk_model_error_summary summary;

@@ -55,7 +55,7 @@ typedef struct wk_eval_origin {
     const wk_case *train; // as wk_eval_cases takes it; borrowed
     const char *curriculum, *exploration;
     uint64_t run_seed, step;
-    const char *policy; // "adapted", "alongside", "finetuned", "random"
+    const char *policy; // "adapted", "alongside", "finetuned", "random"; "adapted.NAME"
 } wk_eval_origin;
 
 /// Writes what every result file begins with, into the object that is open: its format, the run and
@@ -69,7 +69,7 @@ typedef struct wk_eval_result {
     uint64_t seed;
     wk_task_result *tasks;
     int n_tasks;
-    char name[WK_RESULT_NAME_MAX]; // of its files in the folder, without ending, once written
+    char name[WK_RESULT_NAME_MAX]; // of its files in the folder, without ending, once chosen
 } wk_eval_result;
 
 /// With what the tasks are played.
@@ -103,12 +103,15 @@ void wk_eval_result_json(const wk_eval_result *result, wk_json *json);
 
 void wk_eval_result_csv(const wk_eval_result *result, wk_text *out);
 
-/// Path of a picture of these results: `run`/eval/POLICY-STEP`ending`.
+/// Path of a picture of these results: `run`/eval/NAME`ending`, with `name` as it is chosen.
 void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
                          char out[WK_EVAL_PATH_MAX]);
 
-/// Makes the folder of the files.
+/// Makes the folder of the files and sees whether files can be written there.
 wk_status wk_eval_result_folder(const char *run, wk_error *err);
+
+/// Chooses the name that the files under `run`/eval will have, for pictures that come before them.
+wk_status wk_eval_result_choose(wk_eval_result *result, const char *run, wk_error *err);
 
 /// Writes both files under `run`/eval, each atomically, together with what earlier files of the
 /// same protocol have of other tasks and cases; sets `name`.

@@ -264,15 +264,19 @@ static void take_parts(wk_document *d, wk_earlier *out)
 void wk_eval_result_path(const wk_eval_result *r, const char *run, const char *ending,
                          char out[WK_EVAL_PATH_MAX])
 {
-    snprintf(out, WK_EVAL_PATH_MAX, "%s/eval/%s-%012" PRIu64 "%s", run, r->origin.policy,
-             r->origin.step, ending);
+    snprintf(out, WK_EVAL_PATH_MAX, "%s/eval/%s%s", run, r->name, ending);
 }
 
 wk_status wk_eval_result_folder(const char *run, wk_error *err)
 {
     char path[WK_EVAL_PATH_MAX];
+    wk_file_writer *trial = NULL;
     snprintf(path, sizeof path, "%s/eval", run);
-    return wk_dir_create(path, err);
+    WK_TRY(wk_dir_create(path, err));
+    snprintf(path, sizeof path, "%s/eval/trial", run);
+    wk_status status = wk_file_writer_begin(path, &trial, err);
+    wk_file_writer_discard(trial);
+    return status;
 }
 
 static wk_status choose_files(wk_eval_result *r, const wk_dir *folder, wk_earlier *earlier,
@@ -289,6 +293,19 @@ static wk_status choose_files(wk_eval_result *r, const wk_dir *folder, wk_earlie
                                    : wk_result_files_choose(&files, folder, r->name, earlier, err);
     wk_text_free(&head);
     wk_text_free(&line);
+    return status;
+}
+
+wk_status wk_eval_result_choose(wk_eval_result *r, const char *run, wk_error *err)
+{
+    char path[WK_EVAL_PATH_MAX];
+    wk_dir *folder = NULL;
+    wk_earlier earlier = {0};
+    snprintf(path, sizeof path, "%s/eval", run);
+    WK_TRY(wk_dir_open(NULL, path, &folder, err));
+    wk_status status = choose_files(r, folder, &earlier, err);
+    wk_earlier_free(&earlier);
+    wk_dir_close(folder);
     return status;
 }
 

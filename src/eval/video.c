@@ -186,11 +186,12 @@ static wk_status make_film(const wk_eval_result *r, const wk_eval_player *player
     return status;
 }
 
-wk_status wk_video_write(const wk_eval_result *r, const wk_eval_player *player,
-                         const wk_task_result *t, const char *run, wk_error *err)
+wk_status wk_video_write(wk_eval_result *r, const wk_eval_player *player, const wk_task_result *t,
+                         const char *run, wk_error *err)
 {
     assert(player->learner && t->actions);
     WK_TRY(wk_eval_result_folder(run, err));
+    WK_TRY(wk_eval_result_choose(r, run, err));
     for (int set = 0; set < t->n_cases; set++)
         for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
             char ending[256], path[WK_EVAL_PATH_MAX];

@@ -19,9 +19,10 @@ typedef enum wk_video_rank {
 int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int set,
                      wk_video_rank rank);
 
-/// Writes the three GIFs of every case of a task next to the results under `run`/eval:
-/// POLICY-STEP-TASK-CASE-RANK.gif. The player must have a learner, and the results the actions.
-wk_status wk_video_write(const wk_eval_result *result, const wk_eval_player *player,
+/// Writes the three GIFs of every case of a task next to the results under `run`/eval, named as
+/// those will be: POLICY-STEP-TASK-CASE-RANK.gif, POLICY-STEP-envsN-seedS-TASK-CASE-RANK.gif. The
+/// player must have a learner, and the results the actions.
+wk_status wk_video_write(wk_eval_result *result, const wk_eval_player *player,
                          const wk_task_result *task, const char *run, wk_error *err);
 
 #endif

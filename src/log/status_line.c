@@ -21,8 +21,11 @@ static const char *phase_name(wk_phase phase)
 
 wk_status_values wk_status_values_empty(void)
 {
-    return (wk_status_values){
-        .updates_per_second = NAN, .seconds_left = NAN, .model_loss = NAN, .mean_error = NAN};
+    return (wk_status_values){.updates_per_second = NAN,
+
+                              .seconds_left = NAN,
+                              .model_loss = NAN,
+                              .mean_error = NAN};
 }
 
 void wk_duration_text(double seconds, wk_text *out)
@@ -111,6 +114,8 @@ static void make_parts(const wk_status_values *p, char parts[PARTS][PART_MAX])
                  fmin(100, 100.0 * (double)p->steps / (double)p->total));
     if (!isnan(p->updates_per_second))
         snprintf(parts[SPEED], PART_MAX, "%.3g updates/s", p->updates_per_second);
+    if (p->rate > 0)
+        snprintf(parts[SPEED], PART_MAX, "%.3g %s/s", p->rate, p->unit ? p->unit : "steps");
     make_split(p, parts[SPLIT]);
     if (!isnan(p->model_loss)) snprintf(parts[LOSS], PART_MAX, "loss %.4g", p->model_loss);
     if (!isnan(p->mean_error)) snprintf(parts[ERROR], PART_MAX, "error %.3g", p->mean_error);

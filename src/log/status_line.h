@@ -26,6 +26,7 @@ typedef struct wk_status_values {
     const char *unit;     // what is counted, if not "steps"
     int64_t updates;
     double updates_per_second;
+    double rate;               // units a second, where it is not updates that are counted
     double seconds[WK_PHASES]; // time in each phase, any unit
     double seconds_left;
     double model_loss, mean_error;

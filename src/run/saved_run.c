@@ -154,8 +154,9 @@ wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, 
     w->config = run->config;
     if (choice->seed) w->config.seed = *choice->seed;
     w->kind = choice->kind;
-    WK_TRY(wk_weights_find(run->directory, w->kind, choice->step, choice->task, &w->step, err));
-    wk_weights_path(run->directory, w->kind, w->step, choice->task, w->path);
+    const wk_weights_set set = {choice->kind, choice->task, choice->name};
+    WK_TRY(wk_weights_find(run->directory, set, choice->step, &w->step, err));
+    wk_weights_path(run->directory, set, w->step, w->path);
     WK_TRY(choose_tasks(run, choice, w, err));
     WK_TRY(open_device(choice, w, err));
     WK_TRY(wk_run_config_learner(&w->config, run->world.domain, &learner, err));

@@ -25,6 +25,7 @@ typedef struct wk_weights_choice {
     wk_weights_kind kind;
     int64_t step;      // or WK_STEP_LAST
     const char *task;  // of a fine-tuned policy, else NULL
+    const char *name;  // of the adaptation or fine-tuning; NULL: that without one
     const char *tasks; // NULL: the policies the weights have; else "none", "all" or names of tasks
                        // whose policies begin untrained
     bool adapt;        // the task policies are to be trained

@@ -15,7 +15,24 @@ const char *wk_weights_kind_name(wk_weights_kind kind)
     return names[kind];
 }
 
-void wk_weights_path(const char *run, wk_weights_kind kind, uint64_t step, const char *task,
+wk_status wk_weights_check_name(const char *name, wk_error *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    size_t length = name ? strlen(name) : 1;
+    if (length > 0 && length < WK_WEIGHTS_NAME_MAX && (!name || strspn(name, letters) == length))
+        return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "--name '%.60s': a name has 1 to %d of the characters a-z, 0-9 and '-'", name,
+                   WK_WEIGHTS_NAME_MAX - 1);
+}
+
+void wk_weights_title(wk_weights_set set, char out[WK_WEIGHTS_TITLE_MAX])
+{
+    snprintf(out, WK_WEIGHTS_TITLE_MAX, "%s%s%s", wk_weights_kind_name(set.kind),
+             set.name ? "." : "", set.name ? set.name : "");
+}
+
+void wk_weights_path(const char *run, wk_weights_set set, uint64_t step,
                      char out[WK_WEIGHTS_PATH_MAX])
 {
     static const struct {
@@ -24,20 +41,20 @@ void wk_weights_path(const char *run, wk_weights_kind kind, uint64_t step, const
                   {"checkpoints", "/learner.safetensors"},
                   {"adapt", "/weights.safetensors"},
                   {"finetune", "/weights.safetensors"}};
-    bool tuned = kind == WK_WEIGHTS_FINETUNED;
-    snprintf(out, WK_WEIGHTS_PATH_MAX, "%s/%s/step-%012" PRIu64 "%s%s%s", run, places[kind].folder,
-             step, tuned ? "-" : "", tuned ? task : "", places[kind].file);
+    snprintf(out, WK_WEIGHTS_PATH_MAX, "%s/%s/step-%012" PRIu64 "%s%s%s%s%s", run,
+             places[set.kind].folder, step, set.task ? "-" : "", set.task ? set.task : "",
+             set.name ? "." : "", set.name ? set.name : "", places[set.kind].file);
 }
 
 // Keeps the steps whose file is there: a directory may have been made for weights to come.
-static wk_status keep_written(const char *run, wk_weights_kind kind, const char *task,
-                              const wk_dir *dir, wk_steps *steps, size_t first, wk_error *err)
+static wk_status keep_written(const char *run, wk_weights_set set, const wk_dir *dir,
+                              wk_steps *steps, size_t first, wk_error *err)
 {
     size_t kept = first, folder = strlen(wk_dir_path(dir)) + 1;
     for (size_t i = first; i < steps->count; i++) {
         char path[WK_WEIGHTS_PATH_MAX];
         bool there;
-        wk_weights_path(run, kind, steps->items[i], task, path);
+        wk_weights_path(run, set, steps->items[i], path);
         WK_TRY(wk_file_exists_in(dir, path + folder, &there, err));
         if (there) steps->items[kept++] = steps->items[i];
     }
@@ -45,13 +62,12 @@ static wk_status keep_written(const char *run, wk_weights_kind kind, const char 
     return WK_OK;
 }
 
-wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *task, wk_steps *out,
-                           wk_error *err)
+wk_status wk_weights_steps(const char *run, wk_weights_set set, wk_steps *out, wk_error *err)
 {
     char path[WK_WEIGHTS_PATH_MAX], after[WK_STEP_NAME_MAX];
     wk_dir *dir = NULL;
     size_t first = out->count;
-    wk_weights_path(run, kind, 0, task, path);
+    wk_weights_path(run, set, 0, path);
     char *name = strstr(path + strlen(run), "/step-");
     *name++ = 0;
     wk_status status = wk_dir_open(NULL, path, &dir, err);
@@ -61,51 +77,66 @@ wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *ta
     snprintf(after, sizeof after, "%s", name + strlen("step-000000000000"));
     after[strcspn(after, "/")] = 0;
     status = wk_steps_list(dir, "", after, out, err);
-    if (status == WK_OK) status = keep_written(run, kind, task, dir, out, first, err);
+    if (status == WK_OK) status = keep_written(run, set, dir, out, first, err);
     wk_dir_close(dir);
     return status;
 }
 
-static int compare_tasks(const void *a, const void *b)
+static int compare_folders(const void *a, const void *b)
 {
-    return strcmp(a, b);
+    const wk_weights_folder *x = a, *y = b;
+    int order = strcmp(x->task, y->task);
+    return order ? order : strcmp(x->name, y->name);
 }
 
-// The task in "step-000000500000-walk"; false for other names.
-static bool read_task(const char *name, wk_weights_task out)
+wk_weights_set wk_weights_folder_set(wk_weights_kind kind, const wk_weights_folder *folder)
 {
-    uint64_t step;
-    int used = 0;
-    char again[128];
-    if (sscanf(name, "step-%" SCNu64 "-%63[a-z0-9_-]%n", &step, out, &used) != 2) return false;
-    snprintf(again, sizeof again, "step-%012" PRIu64 "-%s", step, out);
-    return strcmp(name, again) == 0;
+    return (wk_weights_set){kind, *folder->task ? folder->task : NULL,
+                            *folder->name ? folder->name : NULL};
 }
 
-static void add_task(const char *task, wk_weights_task *tasks, size_t max, size_t *count)
+// Task and name in "step-000000500000-walk.NAME"; false for other names.
+static bool read_folder(const char *text, wk_weights_kind kind, wk_weights_folder *out)
 {
-    for (size_t i = 0; i < *count; i++)
-        if (strcmp(tasks[i], task) == 0) return;
-    if (*count < max) snprintf(tasks[(*count)++], sizeof *tasks, "%s", task);
+    char path[WK_WEIGHTS_PATH_MAX], *end;
+    *out = (wk_weights_folder){0};
+    if (strncmp(text, "step-", 5) != 0) return false;
+    uint64_t step = strtoull(text + 5, &end, 10);
+    if (*end == '-') sscanf(end, "-%63[a-z0-9_-]", out->task);
+    const char *dot = strchr(end, '.');
+    if (dot) snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, dot + 1);
+    if ((kind == WK_WEIGHTS_FINETUNED) != (*out->task != 0)) return false;
+    if (dot && wk_weights_check_name(out->name, NULL) != WK_OK) return false;
+    wk_weights_path(".", wk_weights_folder_set(kind, out), step, path);
+    *strrchr(path, '/') = 0;
+    return strcmp(strrchr(path, '/') + 1, text) == 0;
 }
 
-wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t max, size_t *count,
-                           wk_error *err)
+static bool has_folder(const wk_weights_folders *list, const wk_weights_folder *one)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (compare_folders(&list->items[i], one) == 0) return true;
+    return false;
+}
+
+wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_folders *out,
+                          wk_error *err)
 {
     char path[WK_WEIGHTS_PATH_MAX];
-    *count = 0;
-    snprintf(path, sizeof path, "%s/finetune", run);
+    snprintf(path, sizeof path, "%s/%s", run, kind == WK_WEIGHTS_ADAPTED ? "adapt" : "finetune");
     wk_dir *dir = NULL;
     wk_names names = {0};
     wk_status status = wk_dir_open(NULL, path, &dir, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK) status = wk_dir_list(dir, &names, err);
-    wk_weights_task task;
+    wk_weights_folder one;
     for (size_t i = 0; status == WK_OK && i < names.count; i++)
-        if (read_task(names.items[i], task)) add_task(task, tasks, max, count);
+        if (read_folder(names.items[i], kind, &one) && !has_folder(out, &one) &&
+            !wk_array_push(out, one))
+            status = wk_fail(err, WK_E_MEMORY, "no memory for the folders in '%s'", path);
     wk_names_free(&names);
     wk_dir_close(dir);
-    if (*count > 0) qsort(tasks, *count, sizeof *tasks, compare_tasks);
+    if (out->count > 0) qsort(out->items, out->count, sizeof *out->items, compare_folders);
     return status;
 }
 
@@ -125,25 +156,27 @@ static const char *advice(wk_weights_kind kind)
     return "'waker finetune' makes them";
 }
 
-static void describe(wk_weights_kind kind, const char *task, wk_text *out)
+static void describe(wk_weights_set set, wk_text *out)
 {
     static const char *const words[] = {"snapshot", "checkpoint", "adapted policies",
                                         "fine-tuned policy"};
-    wk_text_puts(out, words[kind]);
-    if (kind == WK_WEIGHTS_FINETUNED) wk_text_printf(out, " for '%s'", task);
+    wk_text_puts(out, words[set.kind]);
+    if (set.task) wk_text_printf(out, " for '%s'", set.task);
+    if (set.name) wk_text_printf(out, " named '%s'", set.name);
 }
 
-static wk_status report_none(const char *run, wk_weights_kind kind, int64_t wanted,
-                             const char *task, const uint64_t *steps, size_t count, wk_error *err)
+static wk_status report_none(const char *run, wk_weights_set set, int64_t wanted,
+                             const wk_steps *steps, wk_error *err)
 {
     enum { SHOWN = 12 };
     wk_text what = {0}, there = {0};
-    describe(kind, task, &what);
-    size_t first = count > SHOWN ? count - SHOWN : 0;
+    describe(set, &what);
+    size_t count = steps->count, first = count > SHOWN ? count - SHOWN : 0;
     for (size_t i = first; i < count; i++)
-        wk_text_printf(&there, "%s%" PRIu64, i > first ? ", " : "", steps[i]);
+        wk_text_printf(&there, "%s%" PRIu64, i > first ? ", " : "", steps->items[i]);
     if (count == 0)
-        wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s; %s", run, wk_text_get(&what), advice(kind));
+        wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s; %s", run, wk_text_get(&what),
+                advice(set.kind));
     else
         wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s of step %" PRId64 "; there are those of %s%s",
                 run, wk_text_get(&what), wanted, first ? "..., " : "", wk_text_get(&there));
@@ -152,18 +185,17 @@ static wk_status report_none(const char *run, wk_weights_kind kind, int64_t want
     return WK_E_NOT_FOUND;
 }
 
-wk_status wk_weights_find(const char *run, wk_weights_kind kind, int64_t wanted, const char *task,
-                          uint64_t *step, wk_error *err)
+wk_status wk_weights_find(const char *run, wk_weights_set set, int64_t wanted, uint64_t *step,
+                          wk_error *err)
 {
     wk_steps steps = {0};
     bool found = false;
-    wk_status status = wk_weights_steps(run, kind, task, &steps, err);
+    wk_status status = wk_weights_steps(run, set, &steps, err);
     for (size_t i = steps.count; i-- > 0 && !found;) {
         found = wanted == WK_STEP_LAST || steps.items[i] == (uint64_t)wanted;
         if (found) *step = steps.items[i];
     }
-    if (status == WK_OK && !found)
-        status = report_none(run, kind, wanted, task, steps.items, steps.count, err);
+    if (status == WK_OK && !found) status = report_none(run, set, wanted, &steps, err);
     wk_array_free(&steps);
     return status;
 }

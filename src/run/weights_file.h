@@ -5,7 +5,8 @@
 //   adapt/step-000000500000/weights.safetensors                  task policies from a snapshot
 //   finetune/step-000000500000-walk/weights.safetensors          the same, trained on for one task
 //
-// The step is always that of the world model they come from.
+// The step is always that of the world model they come from. Further adaptations and fine-tunings
+// of a snapshot have names, which follow a dot: adapt/step-000000500000.NAME.
 #ifndef WK_RUN_WEIGHTS_FILE_H
 #define WK_RUN_WEIGHTS_FILE_H
 
@@ -14,7 +15,7 @@
 #include "run/data_cutoff.h"
 #include "run/steps.h"
 
-enum { WK_WEIGHTS_PATH_MAX = 4096 };
+enum { WK_WEIGHTS_PATH_MAX = 4096, WK_WEIGHTS_NAME_MAX = 48, WK_WEIGHTS_TITLE_MAX = 64 };
 
 /// Where weights come from.
 typedef enum wk_weights_kind {
@@ -33,27 +34,44 @@ typedef enum wk_weights_kind {
 /// "snapshot", "checkpoint", "adapted", "finetuned".
 const char *wk_weights_kind_name(wk_weights_kind kind);
 
-/// The file of a step; `task` is for fine-tuned weights only, else NULL.
-void wk_weights_path(const char *run, wk_weights_kind kind, uint64_t step, const char *task,
+/// Weights of one origin, of all steps. Texts are borrowed.
+typedef struct wk_weights_set {
+    wk_weights_kind kind;
+    const char *task; // of fine-tuned weights, else NULL
+    const char *name; // of an adaptation or fine-tuning that has one; NULL: none
+} wk_weights_set;
+
+/// Refuses names that folders cannot have: a-z, 0-9 and '-' are allowed. NULL is fine.
+wk_status wk_weights_check_name(const char *name, wk_error *err);
+
+/// "adapted", and "adapted.NAME" where it has a name.
+void wk_weights_title(wk_weights_set set, char out[WK_WEIGHTS_TITLE_MAX]);
+
+/// The file of a step.
+void wk_weights_path(const char *run, wk_weights_set set, uint64_t step,
                      char out[WK_WEIGHTS_PATH_MAX]);
 
 /// Adds the steps there are weights of, the oldest first; a run without any is fine.
-wk_status wk_weights_steps(const char *run, wk_weights_kind kind, const char *task, wk_steps *out,
-                           wk_error *err);
+wk_status wk_weights_steps(const char *run, wk_weights_set set, wk_steps *out, wk_error *err);
 
-/// A task as folders of fine-tuned weights name it.
-typedef char wk_weights_task[64];
+/// Task and name as a folder of adapted or fine-tuned weights has them; empty where it has none.
+typedef struct wk_weights_folder {
+    char task[64], name[WK_WEIGHTS_NAME_MAX];
+} wk_weights_folder;
+typedef WK_ARRAY(wk_weights_folder) wk_weights_folders;
 
-/// Tasks that a run has fine-tuned policies for, by the names of their folders, sorted; gives how
-/// many, at most `max`.
-wk_status wk_weights_tuned(const char *run, wk_weights_task *tasks, size_t max, size_t *count,
-                           wk_error *err);
+/// The weights in such a folder, which is borrowed.
+wk_weights_set wk_weights_folder_set(wk_weights_kind kind, const wk_weights_folder *folder);
+
+/// Adds those that a run has of a kind, by its folders, sorted; free the list also on failure.
+wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_folders *out,
+                          wk_error *err);
 
 /// The newest step of a kind, or the one requested; what exists is in the message when there is
 /// none.
 enum { WK_STEP_LAST = -1 };
-wk_status wk_weights_find(const char *run, wk_weights_kind kind, int64_t wanted, const char *task,
-                          uint64_t *step, wk_error *err);
+wk_status wk_weights_find(const char *run, wk_weights_set set, int64_t wanted, uint64_t *step,
+                          wk_error *err);
 
 /// What weights are labelled with.
 typedef struct wk_weights_origin {

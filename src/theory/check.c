@@ -71,7 +71,6 @@ static void check_reward(const instance *x, int kind, wk_rng *rng, wk_check_figu
 
 static void run_trial(void *context, size_t piece, int thread)
 {
-    (void)thread;
     static const double gammas[] = {0.5, 0.8, 0.9, 0.95, 0.99};
     check_job *job = context;
     const wk_check_config *config = job->config;
@@ -91,6 +90,7 @@ static void run_trial(void *context, size_t piece, int thread)
             check_reward(x, r, &rng, &job->check->trials[piece]);
     }
     free(x);
+    if (config->progress) config->progress(config->context, job->check->count, thread);
 }
 
 // Maxima over the trials, but means of their worst cases.

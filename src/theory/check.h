@@ -13,6 +13,10 @@ typedef struct wk_check_config {
     int64_t instances; // at least so many; whole trials
     double gamma;      // 0: one of 0.5, 0.8, 0.9, 0.95, 0.99 for each trial
     uint64_t seed;
+    // Called by any thread of the pool (0 is the caller's) when one of `total` trials is done;
+    // NULL: not.
+    void (*progress)(void *context, size_t total, int thread);
+    void *context;
 } wk_check_config;
 
 /// The largest numbers over some instances.

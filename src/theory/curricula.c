@@ -280,7 +280,6 @@ static wk_status run_one(curricula_job *job, run *r, size_t piece, wk_error *err
 
 static void run_piece(void *context, size_t piece, int thread)
 {
-    (void)thread;
     curricula_job *job = context;
     const wk_curricula *c = job->comparison;
     size_t seeds = (size_t)c->config.seeds;
@@ -290,6 +289,7 @@ static void run_piece(void *context, size_t piece, int thread)
              .seed = wk_rng_key(c->config.seed + piece % seeds, c->config.family->domain.name)};
     run_one(job, &r, piece, &job->errors[piece]);
     free_run(&r);
+    if (c->config.progress) c->config.progress(c->config.context, WK_COMPARED * seeds, thread);
 }
 
 // Where the curves have points: the last episode, and backwards by factors of √2.

@@ -19,6 +19,10 @@ typedef struct wk_curricula_config {
     bool random;         // explore by random actions instead of by disagreement
     bool shared;         // the models of θ of one size have a parent: they generalise over noise
     uint64_t seed;
+    // Called by any thread of the pool (0 is the caller's) when one of `total` runs is done; NULL:
+    // not.
+    void (*progress)(void *context, size_t total, int thread);
+    void *context;
 } wk_curricula_config;
 
 /// γ 0.95, 2000 episodes of 20 steps, 20 rewards, 20 seeds, 10 members, exploration by

@@ -138,6 +138,7 @@ static wk_run_position position(const void *context)
 static wk_status open_run(adapt *a, wk_error *err)
 {
     const wk_adapt_config *c = a->config;
+    WK_TRY(wk_weights_check_name(c->name, err));
     if (strcmp(c->tasks, "none") == 0)
         return wk_fail(err, WK_E_INPUT, "name the tasks to adapt to, or all");
     const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT,
@@ -159,7 +160,9 @@ static wk_status open_run(adapt *a, wk_error *err)
 
 static wk_status take_folder(adapt *a, wk_error *err)
 {
-    wk_weights_path(a->config->directory, WK_WEIGHTS_ADAPTED, a->run.weights.step, NULL, a->folder);
+    wk_weights_path(a->config->directory,
+                    (wk_weights_set){.kind = WK_WEIGHTS_ADAPTED, .name = a->config->name},
+                    a->run.weights.step, a->folder);
     *strrchr(a->folder, '/') = 0;
     return wk_long_run_open(&a->loop, a->folder, err);
 }
@@ -233,7 +236,10 @@ static wk_status recall(adapt *a, bool *known, wk_error *err)
     WK_TRY(read_settings(a->loop.dir, &before, err));
     wk_status status = check_resumable(&before, &a->settings, err);
     if (status != WK_OK) {
-        wk_fail_context(err, "'%s' holds another adaptation (--restart begins anew)", a->folder);
+        wk_fail_context(err,
+                        "'%s' holds another adaptation (--restart begins anew, --name NAME "
+                        "makes one beside it)",
+                        a->folder);
         return status;
     }
     if (a->config->updates == 0) a->settings.updates = before.updates;

@@ -1,6 +1,6 @@
 // Adaptation: reward heads and task policies from a snapshot of a run without rewards, trained in
 // imagination on the episodes the run had collected by then. No environment is stepped, and the
-// world model is frozen. RUN/adapt/step-000000500000 holds it:
+// world model is frozen. RUN/adapt/step-000000500000, or step-000000500000.NAME, holds it:
 //
 //   adapt.yaml               its settings
 //   weights.safetensors      the snapshot's world model with the policies, once finished
@@ -22,6 +22,7 @@ enum { WK_ADAPT_ALL = -2 };
 typedef struct wk_adapt_config {
     const char *directory; // of the run
     int64_t snapshot;      // its step, WK_STEP_LAST or WK_ADAPT_ALL
+    const char *name;      // one of several of a snapshot; NULL: that without a name
     const char *tasks;     // "all", or names with commas between
     int64_t updates;       // 0: as before; at first, one for each train_every agent steps that had
                            // been collected by then

@@ -31,12 +31,12 @@ static int place_of(const char *task, const char *list)
     return -1;
 }
 
-// Looks for the task's policy among weights of one kind.
-static wk_status look_among(finetune *f, wk_weights_kind kind, wk_error *err)
+// Looks for the task's policy among weights of one origin.
+static wk_status look_among(finetune *f, wk_weights_set set, wk_error *err)
 {
     const wk_finetune_config *c = f->config;
-    WK_TRY(wk_weights_find(c->directory, kind, c->snapshot, NULL, &f->step, err));
-    wk_weights_path(c->directory, kind, f->step, NULL, f->source);
+    WK_TRY(wk_weights_find(c->directory, set, c->snapshot, &f->step, err));
+    wk_weights_path(c->directory, set, f->step, f->source);
     WK_TRY(wk_weights_tasks(f->source, f->tasks, err));
     f->member = place_of(c->task, f->tasks);
     if (f->member >= 0) return WK_OK;
@@ -48,9 +48,15 @@ static wk_status find_policy(finetune *f, wk_error *err)
 {
     int task;
     WK_TRY(wk_domain_task(f->run.world.domain, f->config->task, &task, err));
-    wk_error adapted = {0}, alongside = {0};
-    wk_status status = look_among(f, WK_WEIGHTS_ADAPTED, &adapted);
-    if (status == WK_E_NOT_FOUND) status = look_among(f, WK_WEIGHTS_SNAPSHOT, &alongside);
+    wk_error adapted = {0}, other = {0};
+    wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED, .name = f->config->name};
+    wk_status status = look_among(f, set, set.name ? &other : &adapted);
+    if (status == WK_E_NOT_FOUND && set.name) {
+        set.name = NULL;
+        status = look_among(f, set, &adapted);
+    }
+    set.kind = WK_WEIGHTS_SNAPSHOT;
+    if (status == WK_E_NOT_FOUND) status = look_among(f, set, &other);
     if (status == WK_OK) return WK_OK;
     return wk_fail(err, status, "there is no policy to begin with: %s", adapted.message);
 }
@@ -162,8 +168,9 @@ static wk_status is_finished(void *context, wk_trainer *trainer, bool *out, wk_e
 {
     finetune *f = context;
     char snapshot[WK_WEIGHTS_PATH_MAX];
-    wk_weights_path(wk_dir_path(wk_trainer_directory(trainer)), WK_WEIGHTS_SNAPSHOT,
-                    wk_trainer_progress(trainer).steps, NULL, snapshot);
+    wk_weights_path(wk_dir_path(wk_trainer_directory(trainer)),
+                    (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT},
+                    wk_trainer_progress(trainer).steps, snapshot);
     return wk_weights_same(f->result, snapshot, out, err);
 }
 
@@ -171,6 +178,7 @@ static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
 {
     const wk_saved_run_options options = {
         .depth = WK_SAVED_WORLD, .plugins = &f->config->named, .rule = own_rule(f), .log = log};
+    WK_TRY(wk_weights_check_name(f->config->name, err));
     if (f->config->named.rule && !own_rule(f))
         return wk_fail(err, WK_E_INPUT,
                        "--curriculum.plugin is the rule of the run: add --curriculum run");
@@ -178,8 +186,9 @@ static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
     WK_TRY(find_policy(f, err));
     WK_TRY(wk_weights_data_cutoff(f->source, &f->cutoff, err));
     WK_TRY(make_config(f, err));
-    wk_weights_path(f->config->directory, WK_WEIGHTS_FINETUNED, f->step, f->config->task,
-                    f->result);
+    const wk_weights_set set = {WK_WEIGHTS_FINETUNED, f->config->task, f->config->name};
+    wk_weights_path(f->config->directory, set, f->step, f->result);
+    wk_log_line(log, WK_LOG_INFO, "begins with the policy in '%s'", f->source);
     return WK_OK;
 }
 

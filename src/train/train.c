@@ -343,8 +343,8 @@ static wk_status record(void *context, wk_error *err)
     return evaluate_if_due(r, err);
 }
 
-// The last point of the learning curves, unless the loop has just made it. The same command makes
-// up for one that was given up.
+// The last point of the learning curves, unless the loop has just made it; saved as done, so that
+// the same command changes nothing. It makes up for one that was given up.
 static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
 {
     int64_t steps = (int64_t)wk_trainer_progress(r->trainer).steps;
@@ -352,7 +352,8 @@ static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
     double began = wk_clock_seconds();
     WK_TRY(evaluate(r, err));
     r->loop.logging_seconds += wk_clock_seconds() - began;
-    if (steps != r->schedule->last_eval) *end = WK_RUN_INTERRUPTED;
+    if (steps == r->schedule->last_eval) return wk_long_run_save(&r->loop, err);
+    *end = WK_RUN_INTERRUPTED;
     return WK_OK;
 }
 

@@ -101,6 +101,74 @@ static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
     assert_non_null(strstr(r.out, "finetuned "));
 }
 
+static void adaptations_and_fine_tunings_of_one_snapshot_have_names(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir many " QUIET_OPTIONS));
+    program_expect_success(program_run("adapt many --task east --updates 5 --quiet"));
+    shell("cp -rp many many-before");
+    program_expect_error(program_run("adapt many --task east --updates 5 --seed 7"), 2, "--name");
+    program_expect_success(
+        program_run("adapt many --task all --updates 5 --seed 7 --name seed-7 --quiet"));
+    program_result r = program_run("finetune many --task east --steps 40 --name seed-7");
+    program_expect_success(r);
+    assert_non_null(
+        strstr(r.err, "begins with the policy in 'many/adapt/step-000000000402.seed-7"));
+    r = program_run("finetune many --task east --steps 40 --name other");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "'many/adapt/step-000000000402/weights.safetensors'"));
+    shell("test -f many/adapt/step-000000000402.seed-7/weights.safetensors");
+    shell("test -f many/finetune/step-000000000402-east.seed-7/weights.safetensors");
+    shell("! cmp -s many/adapt/step-000000000402/weights.safetensors "
+          "many/adapt/step-000000000402.seed-7/weights.safetensors");
+    // What has no name is as it was.
+    shell("diff -r many-before/adapt/step-000000000402 many/adapt/step-000000000402");
+    r = program_run("ckpt many --check");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "tasks west,east, name seed-7"));
+    assert_non_null(strstr(r.out, "tasks east, name other"));
+    static const char *const bad[] = {"A", "a.b", "a/b", "a_b", "''", "'a b'", ".."};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        program_expect_error(program_run("adapt many --task east --name %s", bad[i]), 2, "a-z");
+        program_expect_error(program_run("finetune many --task east --steps 9 --name %s", bad[i]),
+                             2, "a-z");
+        program_expect_error(program_run("eval many --name %s", bad[i]), 2, "a-z");
+        program_expect_error(program_run("report many --out page --name %s", bad[i]), 2, "a-z");
+    }
+}
+
+static void named_policies_are_evaluated_and_reported_apart(void **state)
+{
+    (void)state;
+    const char *eval = "eval many --task east --envs 2 --cases dr --quiet";
+    program_expect_success(program_run("%s", eval));
+    shell("cp many/eval/adapted-000000000402.json plain.json");
+    program_expect_success(program_run("%s --name seed-7", eval));
+    program_expect_success(program_run("%s --policy finetuned --name seed-7", eval));
+    program_expect_success(program_run("%s --policy finetuned --name other", eval));
+    shell("cmp many/eval/adapted-000000000402.json plain.json");
+    shell("grep -q '\"policy\": \"adapted.seed-7\"' many/eval/adapted.seed-7-000000000402.json");
+    shell("test -f many/eval/finetuned.seed-7-000000000402.csv");
+    shell("test -f many/eval/finetuned.other-000000000402.csv");
+    program_expect_error(program_run("%s --name none", eval), 2, "named 'none'");
+    program_expect_error(program_run("%s --policy random --name other", eval), 2, "--name");
+    program_expect_success(
+        program_run("openloop many --policy east --name seed-7 --steps 8 --quiet"));
+    shell("test -f many/eval/openloop-000000000402-east.seed-7.gif");
+    program_expect_error(program_run("openloop many --name seed-7"), 2, "--policy TASK");
+    const char *errors = "model-error many --policy east --envs 2 --steps 4 --quiet";
+    program_expect_success(program_run("%s", errors));
+    program_expect_success(program_run("%s --name seed-7", errors));
+    shell("grep -q '\"weights\": \"adapted\"' many/eval/model-error-000000000402*.json");
+    shell("grep -q '\"weights\": \"adapted.seed-7\"' many/eval/model-error-000000000402*.json");
+    program_expect_error(program_run("model-error many --name seed-7"), 2, "--policy TASK");
+    program_expect_success(program_run("report many --out page --name seed-7 --reps 2 --quiet"));
+    shell("grep -q 'adapted.seed-7' page/tables/*.csv");
+    shell("grep -q 'east.seed-7' page/tables/*.csv"); // its model error has a row of its own
+    program_expect_error(program_run("report many --out page --policy random --name a"), 2,
+                         "--name");
+}
+
 static void wrong_usage_is_reported(void **state)
 {
     (void)state;
@@ -160,6 +228,8 @@ int main(void)
         cmocka_unit_test(adapting_during_training_works_and_does_not_change_it),
         cmocka_unit_test(finetune_continues_after_a_signal_to_the_same_bytes),
         cmocka_unit_test(all_snapshots_are_adapted_by_one_command),
+        cmocka_unit_test(adaptations_and_fine_tunings_of_one_snapshot_have_names),
+        cmocka_unit_test(named_policies_are_evaluated_and_reported_apart),
         cmocka_unit_test(wrong_usage_is_reported),
         cmocka_unit_test(damaged_and_foreign_snapshots_are_refused),
     };

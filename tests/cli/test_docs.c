@@ -46,6 +46,7 @@ static const struct {
     {"bench env", "", " --domain toy --seconds 0.01"},
     {"bench update", "", " --iters 1 --device cpu"},
     {"report", "", " --reps 20"},
+    {"theory", "", " --instances 2000 --seeds 2 --episodes 60 --rewards 2 --members 3"},
 };
 
 // Runs that a page has from elsewhere, as one of the three that are made at the beginning.

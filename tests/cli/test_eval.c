@@ -4,6 +4,7 @@
 
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
 #define FEW " --envs 6 --quiet"
+#define QUIETLY " --quiet"
 
 // Two runs that the tests look at: one with task policies alongside, one without.
 static int make_runs(void **state)
@@ -116,16 +117,67 @@ static bool is_gif(const char *name)
     return is;
 }
 
+static void results_of_a_run_that_cannot_be_written_to_go_elsewhere(void **state)
+{
+    (void)state;
+    // A file where the folder would be refuses everybody, root too.
+    shell("rm -rf locked && cp -r tasks locked && rm -rf locked/eval && touch locked/eval");
+    program_result r = program_run("eval locked --envs 100000");
+    program_expect_error(r, 1, "--out DIR");
+    assert_null(strstr(r.err, "mean return")); // nothing was played
+    program_expect_error(program_run("model-error locked --envs 100000"), 1, "--out DIR");
+    program_expect_success(program_run("eval locked --task west --out aside" FEW));
+    program_expect_success(program_run("model-error locked --steps 4 --out aside" FEW));
+    shell("test ! -s locked/eval");
+    program_expect_success(program_run("eval tasks --task west" FEW));
+    shell("test -s aside/eval/alongside-000000000402.csv");
+    shell("cmp aside/config.yaml tasks/config.yaml");
+    r = program_run("report aside --out aside-page --reps 2 --json");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "west"));
+    program_expect_error(program_run("eval free --policy random --out aside" FEW), 2,
+                         "another run");
+    program_expect_error(program_run("model-error tasks free --out both" FEW), 2, "2 runs");
+    shell("touch file");
+    program_expect_error(program_run("eval tasks --out file/below" FEW), 1, "file");
+}
+
+static void long_evaluations_have_a_live_line_and_short_pipes_none(void **state)
+{
+    (void)state;
+    const char *spawn = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
+        WAKER_BINARY_DIR "/waker";
+    shell("%s eval tasks --envs 300 --cases dr --seed 8 > line.txt", spawn);
+    shell("grep -q '/600 episodes .* episodes/s .* left' line.txt");
+    shell("%s model-error tasks --envs 60 --seed 8 > line.txt", spawn);
+    shell("grep -q '/60 episodes .* episodes/s .* left' line.txt");
+    shell("%s eval tasks --envs 300 --cases dr --seed 8 --quiet > line.txt", spawn);
+    shell("! grep -q 'episodes/s' line.txt");
+    program_result r = program_run("eval tasks --task west --cases dr" FEW);
+    program_expect_success(r);
+    assert_null(strstr(r.out, "episodes/s"));
+    assert_string_equal(r.err, "");
+}
+
 static void videos_show_the_best_median_and_worst(void **state)
 {
     (void)state;
+    // Named as the result files are, which another test has made with 6 environments.
+    program_expect_success(program_run("eval tasks" FEW));
     program_expect_success(program_run("eval tasks --video --task west --cases dr --envs 3"));
     static const char *const ranks[] = {"best", "median", "worst"};
     for (int i = 0; i < 3; i++) {
         char name[128];
-        snprintf(name, sizeof name, "tasks/eval/alongside-000000000402-west-dr-%s.gif", ranks[i]);
+        snprintf(name, sizeof name, "tasks/eval/alongside-000000000402-envs3-seed0-west-dr-%s.gif",
+                 ranks[i]);
         if (!is_gif(name)) fail_msg("%s is missing", name);
     }
+    // Those of another protocol do not replace them.
+    shell("rm -rf clips && mkdir clips && cp -p tasks/eval/*-west-dr-*.gif clips");
+    program_expect_success(
+        program_run("eval tasks --video --task west --cases dr --envs 4 --seed 5" QUIETLY));
+    shell("for f in clips/*; do cmp $f tasks/eval/${f#clips/} || exit 1; done");
+    assert_true(is_gif("tasks/eval/alongside-000000000402-envs4-seed5-west-dr-best.gif"));
 }
 
 static void open_loop_predictions_are_a_clip_and_a_still(void **state)
@@ -215,6 +267,8 @@ int main(void)
         cmocka_unit_test(json_is_what_the_files_hold),
         cmocka_unit_test(policies_can_be_random),
         cmocka_unit_test(adapted_and_fine_tuned_policies_are_found),
+        cmocka_unit_test(results_of_a_run_that_cannot_be_written_to_go_elsewhere),
+        cmocka_unit_test(long_evaluations_have_a_live_line_and_short_pipes_none),
         cmocka_unit_test(videos_show_the_best_median_and_worst),
         cmocka_unit_test(open_loop_predictions_are_a_clip_and_a_still),
         cmocka_unit_test(wrong_names_are_refused_naming_the_right_ones),

@@ -92,6 +92,20 @@ static void bad_input_is_refused_with_what_to_write(void **state)
     program_expect_error(program_run(SHORT "--part check --out file/inner"), 1, "file");
 }
 
+static void a_terminal_shows_how_far_it_is(void **state)
+{
+    (void)state;
+    const char *terminal = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])'";
+    const char *options = "theory --part curricula --family chain --episodes 1000 --seeds 2";
+    program_result r = program_run_after(terminal, options);
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "12/12 runs"));
+    assert_non_null(strstr(r.out, "runs/s"));
+    r = program_run_after("", options);
+    program_expect_success(r);
+    assert_null(strstr(r.out, "runs/s"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +114,7 @@ int main(void)
         cmocka_unit_test(the_output_does_not_depend_on_threads_but_on_the_seed),
         cmocka_unit_test(the_folder_gets_tables_and_figures),
         cmocka_unit_test(bad_input_is_refused_with_what_to_write),
+        cmocka_unit_test(a_terminal_shows_how_far_it_is),
     };
     return cmocka_run_group_tests(tests, program_setup, program_teardown);
 }

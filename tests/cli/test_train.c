@@ -145,6 +145,19 @@ static void a_fixed_curriculum_stays_in_the_environments_it_is_given(void **stat
                          2, "leave curriculum.theta empty");
 }
 
+static void a_finished_run_stays_as_it_is_whatever_its_evaluations(void **state)
+{
+    (void)state;
+    // 402 steps: the last evaluation is not one of every 100.
+    const char *train = "train --logdir run-evals " TINY_OPTIONS " --tasks west --eval.every 100 "
+                        "--eval.envs 2 --quiet";
+    program_expect_success(program_run("%s", train));
+    shell("test -f run-evals/eval/alongside-000000000402.json");
+    shell("rm -rf evals-before && cp -rp run-evals evals-before");
+    program_expect_success(program_run("%s", train));
+    shell("diff -r run-evals evals-before");
+}
+
 static void a_directory_in_use_or_with_another_run_is_refused(void **state)
 {
     (void)state;
@@ -287,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_second_interrupt_quits_at_once),
         cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
         cmocka_unit_test(a_fixed_curriculum_stays_in_the_environments_it_is_given),
+        cmocka_unit_test(a_finished_run_stays_as_it_is_whatever_its_evaluations),
         cmocka_unit_test(a_directory_in_use_or_with_another_run_is_refused),
         cmocka_unit_test(wrong_settings_name_the_key),
         cmocka_unit_test(a_new_run_without_configs_is_asked_for_them),

@@ -200,7 +200,7 @@ static void it_begins_with_the_episodes_of_the_run_and_adds_its_own(void **state
     finetune(&east_of_a);
     assert_ok(wk_saved_run_open(A, &options, &run, &err));
     assert_ok(wk_saved_run_data(&run, NULL, &before, &err));
-    wk_weights_path(A, WK_WEIGHTS_SNAPSHOT, step, NULL, path);
+    wk_weights_path(A, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, step, path);
     assert_ok(wk_weights_data_cutoff(path, &cutoff, &err));
     wk_run_data_limit(before, &cutoff);
     assert_ok(wk_saved_run_open(place(A, a), &options, &tuned, &err));

@@ -156,11 +156,11 @@ static void take_task(wk_document *d, wk_arena *arena, task *t)
     if (!t->name) wk_document_fail(d, "a task without a name");
 }
 
-static const char *joined(wk_arena *arena, const char *a, const char *b)
+static const char *joined(wk_arena *arena, const char *a, const char *between, const char *b)
 {
-    size_t size = strlen(a) + strlen(b) + 2;
+    size_t size = strlen(a) + strlen(between) + strlen(b) + 1;
     char *out = wk_arena_alloc(arena, size);
-    if (out) snprintf(out, size, "%s/%s", a, b);
+    if (out) snprintf(out, size, "%s%s%s", a, between, b);
     return out;
 }
 
@@ -174,7 +174,7 @@ static void add_case(wk_document *d, wk_report_run *run, const task *t, const ou
         return;
     }
     wk_run_score score = {
-        .domain = t->part ? joined(&run->arena, run->domain, t->part) : run->domain,
+        .domain = t->part ? joined(&run->arena, run->domain, "/", t->part) : run->domain,
         .task = t->name,
         .variant = strcmp(o->name, "dr") == 0 ? "" : o->name,
         .episodes = o->episodes,
@@ -240,11 +240,14 @@ static numbers take_numbers(wk_document *d, wk_arena *arena)
 static void take_measure(wk_document *d, wk_report_run *run)
 {
     numbers errors = {0}, estimates = {0};
+    const char *weights = NULL;
     wk_run_error e = {.mean = NAN, .cvar = NAN, .estimate = NAN, .correlation = NAN};
     if (!wk_document_object(d)) return;
     while (wk_document_member(d)) {
         if (wk_document_is(d, "policy"))
             e.policy = wk_document_string(d, &run->arena);
+        else if (wk_document_is(d, "weights"))
+            weights = wk_document_string(d, &run->arena);
         else if (wk_document_is(d, "mean"))
             e.mean = wk_document_number(d);
         else if (wk_document_is(d, "cvar_0.1"))
@@ -258,6 +261,9 @@ static void take_measure(wk_document *d, wk_report_run *run)
         else if (wk_document_is(d, "estimates"))
             estimates = take_numbers(d, &run->arena);
     }
+    // "adapted.NAME": another policy of the task.
+    const char *name = weights ? strchr(weights, '.') : NULL;
+    if (e.policy && name) e.policy = joined(&run->arena, e.policy, ".", name + 1);
     if (errors.items && estimates.items) {
         e.errors = errors.items;
         e.estimates = estimates.items;

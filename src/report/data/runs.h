@@ -26,7 +26,7 @@ typedef struct wk_run_score {
 
 /// How wrong the world model is, measured under one policy.
 typedef struct wk_run_error {
-    const char *policy; // "random", or a task's name
+    const char *policy; // "random", a task's name, or TASK.NAME of a named adaptation
     uint64_t step;
     double mean, cvar, estimate, correlation; // cvar is that of 0.1; correlation may be NaN
     // How it was measured; steps: the limit on an episode, 0: none.
