@@ -71,7 +71,8 @@ static wk_status choose_policy(const wk_saved_run *run, bool alongside, const ch
 {
     uint64_t step;
     const char *directory = run->directory;
-    if (wk_weights_find(directory, WK_WEIGHTS_ADAPTED, WK_STEP_LAST, NULL, &step, NULL) == WK_OK)
+    const wk_weights_set adapted = {.kind = WK_WEIGHTS_ADAPTED};
+    if (wk_weights_find(directory, adapted, WK_STEP_LAST, &step, NULL) == WK_OK)
         *policy = WK_POLICY_ADAPTED;
     else if (alongside)
         *policy = WK_POLICY_ALONGSIDE;

@@ -510,7 +510,8 @@ wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control,
     if (config->snapshot != WK_ADAPT_ALL)
         return adapt_snapshot(config, control, end, &no_data, err);
     wk_steps steps = {0};
-    wk_status status = wk_weights_steps(config->directory, WK_WEIGHTS_SNAPSHOT, NULL, &steps, err);
+    const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
+    wk_status status = wk_weights_steps(config->directory, snapshots, &steps, err);
     if (status == WK_OK && steps.count > 0) {
         status = adapt_all(config, &steps, control, end, err);
     } else if (status == WK_OK) {
