@@ -185,7 +185,18 @@ static wk_status check_all(item_list *list, const char *run, const wk_run_config
     return status;
 }
 
-static void print_json(const item_list *list, wk_text *out)
+// Control steps of an agent step, or 0 where the run no longer knows its plug-in's domain.
+static int action_repeat(const char *directory)
+{
+    wk_saved_run run = {0};
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD};
+    wk_status status = wk_saved_run_open(directory, &options, &run, NULL);
+    int repeat = status == WK_OK ? run.world.domain->action_repeat : 0;
+    wk_saved_run_close(&run);
+    return repeat;
+}
+
+static void print_json(const item_list *list, int repeat, wk_text *out)
 {
     wk_json json = {.text = out};
     wk_json_array(&json, NULL);
@@ -194,6 +205,7 @@ static void print_json(const item_list *list, wk_text *out)
         wk_json_object(&json, NULL);
         wk_json_string(&json, "kind", it->kind);
         wk_json_integer(&json, "step", (int64_t)it->step);
+        if (repeat > 0) wk_json_integer(&json, "control_step", (int64_t)it->step * repeat);
         wk_json_integer(&json, "bytes", (int64_t)it->bytes);
         wk_json_string(&json, "content", it->content);
         if (*it->state) wk_json_string(&json, "state", it->state);
@@ -203,14 +215,19 @@ static void print_json(const item_list *list, wk_text *out)
     wk_text_puts(out, "\n");
 }
 
-static void print_text(const item_list *list, wk_text *out)
+static void print_text(const item_list *list, int repeat, wk_text *out)
 {
     wk_table table = {0};
-    wk_table_begin(&table, "lrrll", "saved", "step", "bytes", "inside", "state");
+    wk_table_begin(&table, "lrrrll", "saved", "agent steps", "control steps", "bytes", "inside",
+                   "state");
     for (size_t i = 0; i < list->count; i++) {
         const item *it = &list->items[i];
         wk_table_cell(&table, "%s", it->kind);
         wk_table_cell(&table, "%" PRIu64, it->step);
+        if (repeat > 0)
+            wk_table_cell(&table, "%" PRIu64, it->step * (uint64_t)repeat);
+        else
+            wk_table_cell(&table, "%s", "unknown");
         wk_table_cell(&table, "%" PRIu64, it->bytes);
         wk_table_cell(&table, "%s", it->content);
         wk_table_cell(&table, "%s", *it->state ? it->state : "not checked");
@@ -282,10 +299,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         status = v->check ? check_all(&list, directory, &saved.config, cli, err)
                           : add_all(&list, directory, &saved.config, NULL, err);
     wk_saved_run_close(&saved);
+    int repeat = action_repeat(directory);
     if (v->json)
-        print_json(&list, &text);
+        print_json(&list, repeat, &text);
     else if (list.count > 0)
-        print_text(&list, &text);
+        print_text(&list, repeat, &text);
     else
         wk_text_printf(&text, "'%s' has saved nothing yet\n", directory);
     for (size_t i = 0; i < list.count; i++)

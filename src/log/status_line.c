@@ -57,6 +57,7 @@ static void put_count(char *out, size_t size, int64_t value)
 // The parts of the line, in the order they are shown.
 typedef enum part {
     STEPS,
+    CONTROL,
     PERCENT,
     SPEED,
     SPLIT,
@@ -70,14 +71,15 @@ typedef enum part {
 } part;
 
 // Which part goes first when there is no room.
-static const part first_to_go[] = {WHY, SPLIT, DEVICE, ERROR, LOSS, PERCENT, LEFT, SPEED, DIVERGED};
+static const part first_to_go[] = {WHY,  SPLIT,   CONTROL, DEVICE, ERROR,
+                                   LOSS, PERCENT, LEFT,    SPEED,  DIVERGED};
 
 static void make_steps(const wk_status_values *p, char *out)
 {
     char steps[32], total[32];
     put_count(steps, sizeof steps, p->steps);
     put_count(total, sizeof total, p->total);
-    const char *unit = p->unit ? p->unit : "steps";
+    const char *unit = p->unit ? p->unit : "agent steps";
     if (p->total > 0)
         snprintf(out, PART_MAX, "%s/%s %s", steps, total, unit);
     else
@@ -109,6 +111,11 @@ static void make_parts(const wk_status_values *p, char parts[PARTS][PART_MAX])
 {
     memset(parts, 0, PARTS * sizeof *parts);
     make_steps(p, parts[STEPS]);
+    if (p->control > 0) {
+        char control[32];
+        put_count(control, sizeof control, p->control);
+        snprintf(parts[CONTROL], PART_MAX, "%s control steps", control);
+    }
     if (p->total > 0)
         snprintf(parts[PERCENT], PART_MAX, "%.1f%%", // the last round may go beyond the end
                  fmin(100, 100.0 * (double)p->steps / (double)p->total));

@@ -23,7 +23,8 @@ typedef enum wk_phase {
 /// What the line shows. NaN means not known (yet); such parts are left out.
 typedef struct wk_status_values {
     int64_t steps, total; // agent steps, and how many there will be
-    const char *unit;     // what is counted, if not "steps"
+    int64_t control;      // steps of the simulator so far; 0: left out
+    const char *unit;     // what is counted, if not "agent steps"
     int64_t updates;
     double updates_per_second;
     double rate;               // units a second, where it is not updates that are counted

@@ -218,10 +218,11 @@ static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const w
     WK_TRY(wk_checkpoint_read(folder, &bytes, &head, err));
     wk_status status = WK_OK;
     if (!wk_run_config_has_hash(p->config, head.config) || head.running != (uint64_t)p->state.count)
-        status = wk_fail(err, WK_E_INPUT,
-                         "the checkpoint at step %" PRIu64 " belongs to another configuration; "
-                         "continue with the one in config.yaml, or choose another directory",
-                         step);
+        status =
+            wk_fail(err, WK_E_INPUT,
+                    "the checkpoint at agent step %" PRIu64 " belongs to another configuration; "
+                    "continue with the one in config.yaml, or choose another directory",
+                    step);
     if (status == WK_OK)
         status = wk_learner_restore_in(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, err);
     if (status == WK_OK) status = wk_run_file_read(bytes, (size_t)head.size, &p->state, err);
@@ -308,7 +309,8 @@ static wk_status unreadable(const wk_checkpoints *c, uint64_t step, wk_error *er
 {
     wk_error said = *err;
     return wk_fail(err, WK_E_IO,
-                   "cannot go on from the checkpoint at step %" PRIu64 " of '%s': %.700s. It is "
+                   "cannot go on from the checkpoint at agent step %" PRIu64
+                   " of '%s': %.700s. It is "
                    "left as it is: try again, or rename it to go on from the one before",
                    step, wk_dir_path(c->run), said.message);
 }

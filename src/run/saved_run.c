@@ -33,7 +33,7 @@ static wk_status check_config(const wk_saved_run *run, wk_error *err)
 {
     if (wk_run_config_has_hash(&run->config, run->at.config)) return WK_OK;
     return wk_fail(err, WK_E_FORMAT,
-                   "the checkpoint at step %" PRIu64 " of '%s' was made with another "
+                   "the checkpoint at agent step %" PRIu64 " of '%s' was made with another "
                    "config.yaml than the one beside it; put back the run's own",
                    run->step, run->directory);
 }

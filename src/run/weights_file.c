@@ -178,8 +178,9 @@ static wk_status report_none(const char *run, wk_weights_set set, int64_t wanted
         wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s; %s", run, wk_text_get(&what),
                 advice(set.kind));
     else
-        wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s of step %" PRId64 "; there are those of %s%s",
-                run, wk_text_get(&what), wanted, first ? "..., " : "", wk_text_get(&there));
+        wk_fail(err, WK_E_NOT_FOUND,
+                "'%s' has no %s of agent step %" PRId64 "; there are those of %s%s", run,
+                wk_text_get(&what), wanted, first ? "..., " : "", wk_text_get(&there));
     wk_text_free(&what);
     wk_text_free(&there);
     return WK_E_NOT_FOUND;

@@ -78,7 +78,8 @@ wk_status wk_divergence_finish(const wk_run_config *config, const wk_progress *n
     int64_t due = config->prefill + (int64_t)config->length * config->env_count;
     if (now->updates == 0 && (int64_t)now->steps > due + config->train_every)
         return wk_fail(err, WK_E_INPUT,
-                       "no update was made in %" PRIu64 " steps: no %sepisode has the %d rows of a "
+                       "no update was made in %" PRIu64
+                       " agent steps: no %sepisode has the %d rows of a "
                        "sequence; set a smaller length%s",
                        now->steps, complete ? "finished " : "", config->length,
                        complete ? ", or more steps, or replay.episodes all" : "");

@@ -175,19 +175,26 @@ static void close_parts(run *r)
     wk_long_run_close(&r->loop);
 }
 
+static void steps_text(const run *r, uint64_t steps, char out[WK_STEPS_TEXT_MAX])
+{
+    wk_steps_text(steps, wk_trainer_domain(r->trainer)->action_repeat, out);
+}
+
 static void announce(const run *r)
 {
     static const double MIB = 1 << 20;
     const wk_device *device = wk_trainer_device(r->trainer);
     wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
     wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
+    char steps[WK_STEPS_TEXT_MAX];
+    steps_text(r, (uint64_t)r->config->steps, steps);
     wk_log_line(log_of(r), WK_LOG_INFO,
                 "%s, %s, %s, seed %" PRIu64
-                ", on %s: %s; learner %.0f MiB, replay at most %.0f MiB for %" PRIi64
-                " steps, its frames for batches %s",
+                ", to %s, on %s: %s; learner %.0f MiB, replay at most %.0f MiB for %" PRIi64
+                " agent steps, its frames for batches %s",
                 wk_trainer_domain(r->trainer)->name,
                 wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
-                r->config->exploration, r->config->seed, device->name, device->why,
+                r->config->exploration, r->config->seed, steps, device->name, device->why,
                 ceil((double)(memory.state + memory.planned) / MIB),
                 ceil((double)replay.bytes_limit / MIB), r->config->replay_capacity,
                 wk_trainer_frame_placement(r->trainer, NULL));
@@ -211,11 +218,13 @@ static void announce(const run *r)
                     "with 'damaged' before its name",
                     trouble);
     int64_t resumed = wk_trainer_resumed_from(r->trainer);
-    if (resumed >= 0) wk_log_line(log_of(r), WK_LOG_INFO, "continuing from step %" PRId64, resumed);
     char repairs[WK_REPAIRS_TEXT_MAX];
     if (wk_run_repairs_text(r->loop.path, repairs, NULL) != WK_OK || *repairs)
         wk_log_line(log_of(r), WK_LOG_WARN, "%s",
                     *repairs ? repairs : WK_REPAIRS_FILE " cannot be read");
+    if (resumed < 0) return;
+    steps_text(r, (uint64_t)resumed, steps);
+    wk_log_line(log_of(r), WK_LOG_INFO, "continuing after %s", steps);
 }
 
 // What a run will take is said before hours are spent on its prefill.
@@ -316,7 +325,9 @@ static wk_status evaluate(run *r, wk_error *err)
 {
     bool done;
     uint64_t steps = wk_trainer_progress(r->trainer).steps;
-    wk_log_line(log_of(r), WK_LOG_INFO, "evaluating task policies at step %" PRIu64, steps);
+    char text[WK_STEPS_TEXT_MAX];
+    steps_text(r, steps, text);
+    wk_log_line(log_of(r), WK_LOG_INFO, "evaluating task policies after %s", text);
     WK_TRY(save_snapshot(r, steps, err));
     WK_TRY(wk_evaluation_run(r->trainer, r->loop.dir, r->loop.control->stop, log_of(r),
                              r->loop.metrics, &done, err));
@@ -407,6 +418,8 @@ static void show(const void *context, wk_status_values *values)
 {
     const run *r = context;
     wk_time_split times = wk_trainer_times(r->trainer);
+    int repeat = wk_trainer_domain(r->trainer)->action_repeat;
+    values->control = repeat > 1 ? values->steps * repeat : 0;
     values->diverged = (int64_t)wk_trainer_progress(r->trainer).diverged;
     values->seconds[WK_PHASE_ENV] = times.env_wait + times.act;
     values->seconds[WK_PHASE_RENDER] = times.render_wait;
@@ -452,7 +465,7 @@ wk_status wk_train(const wk_run_config *config, const char *directory,
                       .job = &job,
                       .context = &r,
                       .config = config,
-                      .unit = "step",
+                      .unit = "agent step",
                       .total = config->steps,
                       .prefill = config->prefill,
                       .save_every = config->checkpoint_every_steps,

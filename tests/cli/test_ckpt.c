@@ -56,6 +56,27 @@ static void a_configuration_of_another_run_is_found(void **state)
     program_expect_error(r, 2, "belongs to another configuration");
 }
 
+// An action of the walker is two steps of the simulator.
+static void agent_steps_and_control_steps_are_told_apart(void **state)
+{
+    (void)state;
+    program_result r = program_run("train --logdir walker --configs terrain-walker " TINY_OPTIONS
+                                   " --domain terrain-walker --steps 60 --prefill 30 "
+                                   "--replay.capacity 20000 --log.tensorboard false");
+    program_expect_success(r);
+    if (!strstr(r.err, "to 60 agent steps (120 control steps)") ||
+        !strstr(r.err, "60/60 agent steps  120 control steps"))
+        fail_msg("%s", r.err);
+    r = program_run("ckpt walker");
+    program_expect_success(r);
+    if (!strstr(r.out, "agent steps  control steps") || !strstr(r.out, " 60            120 "))
+        fail_msg("%s", r.out);
+    r = program_run("ckpt walker --json");
+    program_expect_success(r);
+    if (!strstr(r.out, "\"step\": 60") || !strstr(r.out, "\"control_step\": 120"))
+        fail_msg("%s", r.out);
+}
+
 static void damage_of_the_replay_log_is_found(void **state)
 {
     (void)state;
@@ -158,6 +179,7 @@ int main(void)
         cmocka_unit_test(temporary_files_of_killed_processes_are_deleted),
         cmocka_unit_test(commands_that_use_an_older_checkpoint_say_so),
         cmocka_unit_test(a_check_beside_a_training_run_has_no_false_alarm),
+        cmocka_unit_test(agent_steps_and_control_steps_are_told_apart),
         cmocka_unit_test(damage_of_the_replay_log_is_found),
         cmocka_unit_test(weights_without_checksums_are_found),
     };

@@ -77,7 +77,7 @@ static void the_same_command_says_what_it_saved(void **state)
     r = program_run("train --logdir run-time " TINY_OPTIONS);
     program_expect_success(r);
     assert_non_null(strstr(r.out, "finished: run-time"));
-    assert_non_null(strstr(r.err, "continuing from step"));
+    assert_non_null(strstr(r.err, "continuing after"));
     assert_non_null(strstr(r.err, "updates/s"));
 }
 

@@ -10,6 +10,7 @@ static wk_status_values sample(void)
     return (wk_status_values){
         .steps = 1234560,
         .total = 7400000,
+        .control = 2469120,
         .updates = 141820,
         .updates_per_second = 52.14,
         .seconds = {5, 2, 3, 88, 2},
@@ -22,7 +23,8 @@ static wk_status_values sample(void)
 }
 
 static const char whole[] =
-    "1,234,560/7,400,000 steps  16.7%  52.1 updates/s  env 5% render 2% replay 3% learn 88% "
+    "1,234,560/7,400,000 agent steps  2,469,120 control steps  16.7%  52.1 updates/s  env 5% "
+    "render 2% replay 3% learn 88% "
     "log 2%  loss 4322  error 0.123  2h13m left  cuda:0 H200: device auto, first of 2 GPUs";
 
 static void a_line_says_everything_that_is_known(void **state)
@@ -36,7 +38,7 @@ static void a_line_says_everything_that_is_known(void **state)
     p = wk_status_values_empty();
     p.steps = 999;
     wk_status_values_text(&p, 0, &text);
-    assert_string_equal(wk_text_get(&text), "999 steps");
+    assert_string_equal(wk_text_get(&text), "999 agent steps");
     wk_text_free(&text);
 }
 
@@ -47,7 +49,7 @@ static void a_round_beyond_the_end_is_100_percent(void **state)
     wk_status_values p = wk_status_values_empty();
     p.steps = 1004, p.total = 1000;
     wk_status_values_text(&p, 0, &text);
-    assert_string_equal(wk_text_get(&text), "1,004/1,000 steps  100.0%");
+    assert_string_equal(wk_text_get(&text), "1,004/1,000 agent steps  100.0%");
     wk_text_free(&text);
 }
 
@@ -56,7 +58,7 @@ static void a_line_fits_any_width_and_loses_the_least_important_first(void **sta
     (void)state;
     const wk_status_values p = sample();
     size_t last = 0;
-    for (int width = 1; width < 200; width++) {
+    for (int width = 1; width < 240; width++) {
         wk_text text = {0};
         wk_status_values_text(&p, width, &text);
         assert_true(text.length <= (size_t)width);
@@ -67,8 +69,9 @@ static void a_line_fits_any_width_and_loses_the_least_important_first(void **sta
     assert_int_equal(last, strlen(whole));
     wk_text text = {0};
     wk_status_values_text(&p, 80, &text);
-    assert_string_equal(wk_text_get(&text), "1,234,560/7,400,000 steps  16.7%  52.1 updates/s  "
-                                            "loss 4322  2h13m left");
+    assert_string_equal(wk_text_get(&text),
+                        "1,234,560/7,400,000 agent steps  16.7%  52.1 updates/s  "
+                        "loss 4322  2h13m left");
     wk_text_free(&text);
 }
 
@@ -114,8 +117,9 @@ static void a_pipe_gets_plain_lines_at_the_interval(void **state)
     }
     wk_status_line_finish(&line, &p);
     close(ends[1]);
-    assert_string_equal(drain(ends[0]),
-                        "0 steps\n10 steps\ncheckpoint saved\n20 steps\n24 steps\n");
+    assert_string_equal(
+        drain(ends[0]),
+        "0 agent steps\n10 agent steps\ncheckpoint saved\n20 agent steps\n24 agent steps\n");
     close(ends[0]);
 }
 
@@ -144,7 +148,7 @@ static void a_terminal_sees_one_line_rewritten_in_place(void **state)
     wk_status_line_start(&line, ends[1], 10);
     line.live = true;
     line.interval = 0.2;
-    line.width = 54;
+    line.width = 60;
     wk_status_values p = sample();
     wk_status_line_update(&line, &p, 0);
     wk_status_line_update(&line, &p, 0.1); // too soon
@@ -155,10 +159,10 @@ static void a_terminal_sees_one_line_rewritten_in_place(void **state)
     wk_status_line_finish(&line, &p);
     close(ends[1]);
     assert_string_equal(drain(ends[0]),
-                        "\r1,234,560/7,400,000 steps  52.1 updates/s  2h13m left\x1b[K"
-                        "\r1,234,561/7,400,000 steps  52.1 updates/s  2h13m left\x1b[K"
+                        "\r1,234,560/7,400,000 agent steps  52.1 updates/s  2h13m left\x1b[K"
+                        "\r1,234,561/7,400,000 agent steps  52.1 updates/s  2h13m left\x1b[K"
                         "\rwaker: warning: careful\x1b[K\n"
-                        "1,234,561/7,400,000 steps  52.1 updates/s  2h13m left\n");
+                        "1,234,561/7,400,000 agent steps  52.1 updates/s  2h13m left\n");
     close(ends[0]);
 }
 

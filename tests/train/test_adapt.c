@@ -308,7 +308,7 @@ static void tasks_and_steps_that_do_not_exist_are_named(void **state)
     assert_not_adapted(&config, WK_E_INPUT, "name the tasks");
     config = both_tasks(A);
     config.snapshot = 7;
-    assert_not_adapted(&config, WK_E_NOT_FOUND, "no snapshot of step 7");
+    assert_not_adapted(&config, WK_E_NOT_FOUND, "no snapshot of agent step 7");
     config = both_tasks("no-such-run");
     assert_not_adapted(&config, WK_E_NOT_FOUND, "holds no run");
 }
@@ -454,6 +454,16 @@ static void all_snapshots_go_on_where_they_were_interrupted(void **state)
     same_policies(A, B, last_step);
 }
 
+static void steps_are_named_by_their_kind(void **state)
+{
+    (void)state;
+    char text[WK_STEPS_TEXT_MAX];
+    wk_steps_text(3700000, 2, text);
+    assert_string_equal(text, "3700000 agent steps (7400000 control steps)");
+    wk_steps_text(402, 1, text);
+    assert_string_equal(text, "402 agent steps");
+}
+
 static void a_data_cutoff_reads_back_from_its_text(void **state)
 {
     (void)state;
@@ -497,6 +507,7 @@ int main(void)
         ADAPT_TEST(without_a_number_it_makes_one_update_for_each_train_every_steps),
         ADAPT_TEST(all_snapshots_are_adapted_as_one_by_one),
         ADAPT_TEST(all_snapshots_go_on_where_they_were_interrupted),
+        cmocka_unit_test(steps_are_named_by_their_kind),
         cmocka_unit_test(a_data_cutoff_reads_back_from_its_text),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -274,7 +274,7 @@ static void intrude(void *context, wk_log_level level, const char *message)
 static wk_status train_disturbed(const wk_run_config *config, void (*act)(void))
 {
     wk_run_end end;
-    intrusion disturb = {"checkpoint at step", act, false};
+    intrusion disturb = {"checkpoint at agent step", act, false};
     wk_run_control control = {.log = {intrude, &disturb, WK_LOG_DEBUG}};
     wk_error said = {0};
     wk_status status = wk_train(config, A, NULL, &control, &end, &said);

@@ -167,7 +167,7 @@ static void scores_have_dreamers_names(void **state)
 static void stop_at_300(void *context, wk_log_level level, const char *message)
 {
     (void)level;
-    if (strstr(message, "evaluating task policies at step 300"))
+    if (strstr(message, "evaluating task policies after 300 agent steps"))
         *(volatile sig_atomic_t *)context = 1;
 }
 

@@ -94,7 +94,7 @@ static void the_same_twice_gives_the_same_bytes(void **state)
 static void count_checkpoints(void *context, wk_log_level level, const char *message)
 {
     (void)level;
-    if (strstr(message, "checkpoint at step")) *(volatile sig_atomic_t *)context = 1;
+    if (strstr(message, "checkpoint at agent step")) *(volatile sig_atomic_t *)context = 1;
 }
 
 static void interrupted_at_every_checkpoint_it_ends_in_the_same_bytes(void **state)

@@ -107,7 +107,7 @@ static void count_checkpoints(void *context, wk_log_level level, const char *mes
 {
     stopper *s = context;
     (void)level;
-    if (strstr(message, "checkpoint at step") && --s->checkpoints == 0) s->stop = 1;
+    if (strstr(message, "checkpoint at agent step") && --s->checkpoints == 0) s->stop = 1;
 }
 
 static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **state)
