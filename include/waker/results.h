@@ -23,7 +23,7 @@ typedef struct wk_result {
     const char *policy;              // "adapted", "alongside", "finetuned", "random"
     uint64_t step;                   // of its weights
     const char *task, *set;          // `set` is the case: "dr", "train", "steep", ...
-    uint64_t episodes;
+    uint64_t episodes, eval_seed;    // of the evaluation: results of another sample have another
     double mean, worst_tenth; // of their completion, where the task has one, else their return
 } wk_result;
 

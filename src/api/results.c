@@ -27,6 +27,7 @@ static wk_result row_of(const wk_report_run *run, const wk_run_score *score)
                        .task = score->task,
                        .set = *score->variant ? score->variant : "dr",
                        .episodes = score->episodes,
+                       .eval_seed = score->eval_seed,
                        .mean = score->average,
                        .worst_tenth = score->cvar};
 }
