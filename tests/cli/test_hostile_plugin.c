@@ -63,7 +63,7 @@ static void a_run_whose_episodes_are_too_short_to_learn_from_stops(void **state)
     program_expect_error(r, 2, "has 4 rows, fewer than a sequence of 6, and trains nothing");
     program_expect_error(r, 2, "set length to 4 or less");
     r = train("short", "short-end", "--steps 90 --prefill 60");
-    program_expect_error(r, 2, "no update was made in 90 steps");
+    program_expect_error(r, 2, "no update was made in 90 agent steps");
     program_expect_success(train("short", "fits", "--length 4"));
 }
 
