@@ -21,10 +21,13 @@ static void every_listed_theta_is_a_legal_world(void **state)
     wk_error err = {0};
     void *env = make_env(domain, default_options);
     for (int i = 0; i < domain->n_cases; i++) {
-        const double *theta = domain->cases[i].params;
-        assert_int_equal(domain->cases[i].episodes, 20);
-        assert_ok(domain->check(theta, &err));
-        reset_env(domain, env, theta[0], theta[1], 1, 0);
+        const wk_case *c = &domain->cases[i];
+        assert_int_equal(c->episodes, c->count == 1 ? 20 : 100); // a list of θ is played once
+        for (int k = 0; k < c->count; k++) {
+            const double *theta = c->params + (ptrdiff_t)k * domain->n_params;
+            assert_ok(domain->check(theta, &err));
+            reset_env(domain, env, theta[0], theta[1], 1, 0);
+        }
     }
     assert_int_equal(domain->n_complex, 25);
     for (int i = 0; i < 25; i++) {

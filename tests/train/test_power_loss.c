@@ -9,13 +9,15 @@
 
 static wk_error err;
 static char home[1024];
-static int64_t resumed; // what the last session said it goes on from; -1: nothing
+static int64_t resumed; // what the last process said it goes on from; -1: nothing
 
 static void note_line(void *context, wk_log_level level, const char *line)
 {
-    const char *at = strstr(line, "continuing from ");
+    const char *at = strstr(line, "continuing ");
     (void)context, (void)level;
-    if (at && sscanf(at, "continuing from %*s %" SCNd64, &resumed) != 1) resumed = 0;
+    if (at && sscanf(at, "continuing after %" SCNd64, &resumed) != 1 &&
+        sscanf(at, "continuing from update %" SCNd64, &resumed) != 1)
+        resumed = 0;
     if (strstr(line, "done already")) resumed = INT64_MAX;
 }
 
