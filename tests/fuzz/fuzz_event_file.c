@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     fuzz_write("log", name, bytes + 2, size - 2);
     fuzz_write("log", WK_METRICS_JSONL, bytes + 2, size - 2);
     if (wk_dir_open(NULL, "log", &dir, &err) != WK_OK) abort();
-    if (wk_tensorboard_open(dir, name, max, used, &sink, &err) == WK_OK)
+    if (wk_tensorboard_open(dir, name, max, &(wk_metrics_config){0}, used, &sink, &err) == WK_OK)
         go_on(&sink);
     else
         assert(err.message[0]);

@@ -19,7 +19,7 @@ static void make_true_run(void)
     config.snapshot_every = 0, config.log_images_every = 0;
     config.eval_every = 40, config.eval_envs = 2;
     snprintf(config.tasks, sizeof config.tasks, "all");
-    if (wk_train(&config, "run", &control, &end, &err) != WK_OK) abort();
+    if (wk_train(&config, "run", NULL, &control, &end, &err) != WK_OK) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -36,8 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     fuzz_write("run", name, bytes + 1, size - 1);
     wk_error err = {0};
     const char *path = "run";
-    wk_report_config config = {
-        .paths = &path, .n_paths = 1, .bootstrap = wk_bootstrap_config_default()};
+    wk_report_config config = {.runs = {.paths = &path, .n_paths = 1},
+                               .bootstrap = wk_bootstrap_config_default()};
     config.bootstrap.reps = 10;
     wk_report report = {0};
     wk_text page = {0};

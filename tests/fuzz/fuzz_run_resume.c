@@ -17,7 +17,7 @@ static wk_status train(const char *directory, int64_t steps, wk_error *err)
     config.steps = steps, config.prefill = 24, config.checkpoint_every_steps = 24;
     config.env_count = 2, config.replay_capacity = 300, config.snapshot_every = 0;
     config.log_every = 12, config.log_images_every = 0;
-    return wk_train(&config, directory, &control, &end, err);
+    return wk_train(&config, directory, NULL, &control, &end, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
