@@ -155,7 +155,9 @@ wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, 
     w->config = run->config;
     if (choice->seed) w->config.seed = *choice->seed;
     w->kind = choice->kind;
-    const wk_weights_set set = {choice->kind, choice->task, choice->name};
+    // Only fine-tuned weights are of one task.
+    const char *task = choice->kind == WK_WEIGHTS_FINETUNED ? choice->task : NULL;
+    const wk_weights_set set = {choice->kind, task, choice->name};
     WK_TRY(wk_weights_find(run->directory, set, choice->step, &w->step, err));
     wk_weights_path(run->directory, set, w->step, w->path);
     WK_TRY(choose_tasks(run, choice, w, err));
