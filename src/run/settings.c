@@ -89,12 +89,12 @@ static bool is_named(wk_merged_config *merged, const char *key)
 // Takes the plug-in of the run in the directory where the command left the choice to it; one that
 // it leaves out otherwise is an error.
 static wk_status go_on(wk_merged_config *merged, const char *name, const char *key,
-                       const char *told, const char *recorded, wk_error *err)
+                       const char *configured, const char *recorded, wk_error *err)
 {
     int field = wk_run_field_find(key, strlen(key));
     const char *value = (const char *)&merged->config + wk_run_fields[field].offset;
-    if (*value || !*told) return WK_OK;
-    const char *path = *recorded ? recorded : told;
+    if (*value || !*configured) return WK_OK;
+    const char *path = *recorded ? recorded : configured;
     if (is_default(merged, name) && is_default(merged, key))
         return wk_run_config_set(&merged->config, field, path, err);
     wk_text word = {0};
