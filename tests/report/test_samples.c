@@ -1,40 +1,15 @@
 // A table and a figure are made of one sample of episodes: quick looks are left out and named.
-#include "report/made_runs.h"
+#include "report/score_fixture.h"
 #include "report/tables/model_errors.h"
-#include "report/tables/score_table.h"
 
 static const made_run dr = {"terrain-walker", "dr", "plan2explore", 0};
 static const made_run ours = {"terrain-walker", "waker-m", "plan2explore", 0};
 static const made_sample full = {100, 0, ""}, quick = {5, 0, "-envs5-seed0"};
 static const made_sample other_seed = {100, 1, "-envs100-seed1"};
 
-// Runs, what they say, and one table.
-typedef struct fixture {
-    wk_paper paper;
-    wk_runs runs;
-    wk_seed_scores scores;
-    wk_score_table table;
-} fixture;
-
-static fixture open_scores(const char *path)
+static fixture open_averages(const char *path)
 {
-    wk_error err = {0};
-    fixture f = {0};
-    const wk_bootstrap_config bootstrap = {.reps = 200, .size = 0.95};
-    wk_seed_scores_config config = {.step = -1};
-    assert_ok(wk_paper_read(&f.paper, &err));
-    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
-    assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &config, &f.scores, &err));
-    assert_ok(wk_score_table_make(&f.scores, WK_TABLE_AVERAGE, &bootstrap, &f.table, &err));
-    return f;
-}
-
-static void close_scores(fixture *f)
-{
-    wk_score_table_free(&f->table);
-    wk_seed_scores_free(&f->scores);
-    wk_runs_free(&f->runs);
-    wk_paper_free(&f->paper);
+    return open_scores(path, (wk_seed_scores_config){.step = -1}, WK_TABLE_AVERAGE);
 }
 
 static void score(const char *directory, const made_run *run, uint64_t step, made_sample sample,
@@ -60,7 +35,7 @@ static void a_quick_look_does_not_flip_a_winner(void **state)
     score("flip/dr", &dr, 500000, full, 600);
     score("flip/m", &ours, 500000, full, 700);
     score("flip/m", &ours, 500000, quick, 300); // five unlucky ones, looked at later
-    fixture f = open_scores("flip");
+    fixture f = open_averages("flip");
     assert_int_equal(f.table.rows.count, 1);
     assert_string_equal(f.table.curricula[0], "waker-m");
     assert_near(f.table.rows.items[0].entries[0].mean, 700, 0);
@@ -79,7 +54,7 @@ static void a_run_with_a_quick_look_alone_is_left_out_with_advice(void **state)
     made_config("alone/m", &ours);
     score("alone/dr", &dr, 500000, full, 600);
     score("alone/m", &ours, 500000, quick, 700);
-    fixture f = open_scores("alone");
+    fixture f = open_averages("alone");
     assert_int_equal(f.table.columns, 1);
     assert_string_equal(f.table.curricula[0], "dr");
     expect_remark(&f.scores.remarks, "waker eval RUN --envs 100 --seed 0");
@@ -94,7 +69,7 @@ static void another_seed_of_the_evaluation_is_another_sample(void **state)
     score("seeds/dr", &dr, 500000, full, 600);
     score("seeds/m", &ours, 500000, other_seed, 900);
     score("seeds/m", &ours, 500000, full, 700);
-    fixture f = open_scores("seeds");
+    fixture f = open_averages("seeds");
     assert_near(f.table.rows.items[0].entries[0].mean, 700, 0);
     expect_remark(&f.scores.remarks, "those of 100 with seed 1 are left out (seeds/m)");
     close_scores(&f);
@@ -108,7 +83,7 @@ static void curves_are_of_the_sample_with_most_points(void **state)
     for (uint64_t k = 1; k <= 3; k++)
         score("curve/dr", &dr, k * 1000, (made_sample){10, 0, ""}, 100.0 * (double)k);
     score("curve/dr", &dr, 3000, (made_sample){100, 0, "-envs100-seed0"}, 250);
-    fixture f = open_scores("curve");
+    fixture f = open_averages("curve");
     assert_near(f.table.rows.items[0].entries[0].mean, 250, 0);
     size_t points = 0;
     for (size_t i = 0; i < f.scores.items.count; i++) {
@@ -126,12 +101,12 @@ static void one_measurement_in_two_files_counts_once(void **state)
     made_config("twice/dr", &dr);
     score("twice/dr", &dr, 500000, full, 600);
     score("twice/dr", &dr, 500000, (made_sample){100, 0, "-envs5-seed0"}, 600);
-    fixture f = open_scores("twice");
+    fixture f = open_averages("twice");
     assert_int_equal(f.table.rows.items[0].entries[0].seeds, 1);
     assert_int_equal(f.scores.remarks.items.count, 0);
     close_scores(&f);
     score("twice/dr", &dr, 500000, (made_sample){100, 0, "-envs5-seed0"}, 610);
-    f = open_scores("twice");
+    f = open_averages("twice");
     expect_remark(&f.scores.remarks, "two files have different results of one evaluation");
     close_scores(&f);
 }
@@ -144,7 +119,7 @@ static void kinds_of_policies_are_not_mixed_in_silence(void **state)
     made_config("kinds/m", &ours);
     made_eval("kinds/dr", &dr, "adapted", 500000, walk, 1);
     made_eval("kinds/m", &ours, "alongside", 500000, walk, 1);
-    fixture f = open_scores("kinds");
+    fixture f = open_averages("kinds");
     expect_remark(&f.scores.remarks,
                   "adapted policies of kinds/dr are compared with alongside ones of kinds/m");
     close_scores(&f);
@@ -170,7 +145,7 @@ static void model_errors_are_of_one_sample(void **state)
     measure("errors/dr/eval/model-error-000000500000.json", &dr, 200, 0.5);
     measure("errors/m/eval/model-error-000000500000.json", &ours, 200, 0.25);
     measure("errors/m/eval/model-error-000000500000-envs6-seed0.json", &ours, 6, 0.75);
-    fixture f = open_scores("errors");
+    fixture f = open_averages("errors");
     wk_model_errors errors = {0};
     assert_ok(wk_model_errors_make(&f.runs, &f.paper, &errors, &err));
     assert_int_equal(errors.items.count, 2);

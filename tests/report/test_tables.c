@@ -1,35 +1,6 @@
 // Tables: means and marks by hand, the paper's values, what stands for missing cells, which results
 // count, and every format parsed back to the numbers.
-#include "report/made_runs.h"
-#include "report/tables/score_table.h"
-
-// Runs, what they say, and one table.
-typedef struct fixture {
-    wk_paper paper;
-    wk_runs runs;
-    wk_seed_scores scores;
-    wk_score_table table;
-} fixture;
-
-static fixture make(const char *path, wk_seed_scores_config config, wk_table_kind kind)
-{
-    wk_error err = {0};
-    fixture f = {0};
-    const wk_bootstrap_config bootstrap = {.reps = 200, .size = 0.95};
-    assert_ok(wk_paper_read(&f.paper, &err));
-    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
-    assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &config, &f.scores, &err));
-    assert_ok(wk_score_table_make(&f.scores, kind, &bootstrap, &f.table, &err));
-    return f;
-}
-
-static void drop(fixture *f)
-{
-    wk_score_table_free(&f->table);
-    wk_seed_scores_free(&f->scores);
-    wk_runs_free(&f->runs);
-    wk_paper_free(&f->paper);
-}
+#include "report/score_fixture.h"
 
 static const wk_seed_scores_config usual = {.step = -1};
 
@@ -62,7 +33,7 @@ static void entries_are_means_and_deviations_over_seeds(void **state)
 {
     (void)state;
     make_grid("grid");
-    fixture f = make("grid", usual, WK_TABLE_CVAR);
+    fixture f = open_scores("grid", usual, WK_TABLE_CVAR);
     assert_int_equal(f.table.rows.count, 2);
     assert_int_equal(f.table.columns, 3);
     // The paper's order, the user's rule last.
@@ -76,7 +47,7 @@ static void entries_are_means_and_deviations_over_seeds(void **state)
     assert_near(walk->entries[0].sd, 10, 1e-12);
     assert_int_equal(walk->entries[0].seeds, 2);
     assert_int_equal(run->entries[0].seeds, 0);
-    drop(&f);
+    close_scores(&f);
 }
 
 // `seeds` runs of waker-m around 700 and as many of dr around `other`, ten apart.
@@ -102,10 +73,10 @@ static void only_what_is_certainly_the_highest_is_marked(void **state)
     } cases[] = {{"apart", 5, 600, true}, {"noise", 5, 695, false}, {"few", 3, 600, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_pair(cases[i].root, cases[i].seeds, cases[i].other);
-        fixture f = make(cases[i].root, usual, WK_TABLE_CVAR);
+        fixture f = open_scores(cases[i].root, usual, WK_TABLE_CVAR);
         assert_int_equal(f.table.rows.items[0].entries[0].best, cases[i].marked);
         assert_false(f.table.rows.items[0].entries[1].best);
-        drop(&f);
+        close_scores(&f);
     }
 }
 
@@ -114,9 +85,9 @@ static void nothing_is_marked_where_nobody_scores(void **state)
     (void)state;
     const made_score none[] = {{"walk", "dr", NULL, 0, 0, false}};
     add_run("none", (made_run){"terrain-walker", "dr", "plan2explore", 0}, none, 1);
-    fixture f = make("none", usual, WK_TABLE_CVAR);
+    fixture f = open_scores("none", usual, WK_TABLE_CVAR);
     assert_false(f.table.rows.items[0].entries[0].best);
-    drop(&f);
+    close_scores(&f);
 }
 
 static void the_papers_values_are_shown_below_ours(void **state)
@@ -126,7 +97,7 @@ static void the_papers_values_are_shown_below_ours(void **state)
                                {"push", "extra-block", NULL, 0.5, 0.4, true}};
     add_run("push", (made_run){"clean-up", "ge", "plan2explore", 0}, push, 2);
     add_run("push", (made_run){"clean-up", "dr", "random", 0}, push, 2);
-    fixture f = make("push", usual, WK_TABLE_CVAR);
+    fixture f = open_scores("push", usual, WK_TABLE_CVAR);
     assert_int_equal(f.table.rows.count, 2);
     const wk_table_row *p2e = &f.table.rows.items[0], *random = &f.table.rows.items[1];
     assert_string_equal(p2e->key.names[WK_FIELD_EXPLORATION], "p2e");
@@ -135,12 +106,12 @@ static void the_papers_values_are_shown_below_ours(void **state)
     assert_near(p2e->entries[1].paper->sd, 0.12, 0);
     assert_near(random->entries[0].paper->mean, 0.023, 0); // ...,push,random,dr
     assert_null(random->entries[1].paper);                 // the paper has no random, ge
-    drop(&f);
-    f = make("push", usual, WK_TABLE_OOD);
+    close_scores(&f);
+    f = open_scores("push", usual, WK_TABLE_OOD);
     assert_string_equal(f.table.rows.items[0].key.names[WK_FIELD_VARIANT], "extra-block");
     assert_near(f.table.rows.items[0].entries[1].mean, 0.5, 0);
     assert_non_null(f.table.rows.items[0].entries[1].paper);
-    drop(&f);
+    close_scores(&f);
 }
 
 // Table 2 of the paper: 0.5 and 0.25 are 0.375; a run without push is not compared with them.
@@ -151,7 +122,7 @@ static void cases_are_averaged_over_tasks_that_all_runs_have(void **state)
                                {"sort", "extra-block", NULL, 0.25, 0.1, true}};
     add_run("tasks", (made_run){"clean-up", "ge", "plan2explore", 0}, both, 2);
     add_run("tasks", (made_run){"clean-up", "ge", "plan2explore", 1}, both + 1, 1);
-    fixture f = make("tasks", usual, WK_TABLE_OOD_TASKS);
+    fixture f = open_scores("tasks", usual, WK_TABLE_OOD_TASKS);
     assert_int_equal(f.table.rows.count, 1);
     const wk_table_entry *entry = &f.table.rows.items[0].entries[0];
     assert_int_equal(entry->seeds, 1);
@@ -161,7 +132,7 @@ static void cases_are_averaged_over_tasks_that_all_runs_have(void **state)
     assert_false(f.table.heads[WK_FIELD_TASK]);
     assert_int_equal(f.scores.remarks.items.count, 1);
     assert_non_null(strstr(f.scores.remarks.items.items[0], "1 of 2 tasks in case extra-block"));
-    drop(&f);
+    close_scores(&f);
 }
 
 static void parts_of_the_combined_domain_have_a_table_of_their_own(void **state)
@@ -170,14 +141,14 @@ static void parts_of_the_combined_domain_have_a_table_of_their_own(void **state)
     const made_score scores[] = {{"walk", "dr", "terrain-walker", 600, 500, false},
                                  {"walk", "steep", "terrain-walker", 400, 300, false}};
     add_run("both", (made_run){"combined", "waker-m", "plan2explore", 0}, scores, 2);
-    fixture f = make("both", usual, WK_TABLE_CVAR);
+    fixture f = open_scores("both", usual, WK_TABLE_CVAR);
     assert_int_equal(f.table.rows.count, 0);
-    drop(&f);
-    f = make("both", usual, WK_TABLE_COMBINED);
+    close_scores(&f);
+    f = open_scores("both", usual, WK_TABLE_COMBINED);
     assert_int_equal(f.table.rows.count, 3); // CVaR, average, out of distribution
     assert_near(f.table.rows.items[0].entries[0].paper->mean, 538.5, 0);
     assert_near(f.table.rows.items[0].entries[0].mean, 500, 0);
-    drop(&f);
+    close_scores(&f);
 }
 
 static void the_last_step_of_the_preferred_policy_counts(void **state)
@@ -196,10 +167,10 @@ static void the_last_step_of_the_preferred_policy_counts(void **state)
         double mean;
     } wanted[] = {{{NULL, -1}, 2}, {{NULL, 500000}, 1}, {{"alongside", -1}, 3}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        fixture f = make("steps", wanted[i].config, WK_TABLE_AVERAGE);
+        fixture f = open_scores("steps", wanted[i].config, WK_TABLE_AVERAGE);
         assert_int_equal(f.table.rows.count, 1);
         assert_near(f.table.rows.items[0].entries[0].mean, wanted[i].mean, 0);
-        drop(&f);
+        close_scores(&f);
     }
 }
 
@@ -277,11 +248,11 @@ static void check_format(const fixture *f, void (*write)(const wk_text_table *, 
 static void text_markdown_and_latex_parse_back_to_the_numbers(void **state)
 {
     (void)state;
-    fixture f = make("grid", usual, WK_TABLE_CVAR);
+    fixture f = open_scores("grid", usual, WK_TABLE_CVAR);
     check_format(&f, wk_text_table_plain, "  ", 4);
     check_format(&f, wk_text_table_markdown, "|", 5); // a line begins with a bar
     check_format(&f, wk_text_table_latex, "&", 4);
-    drop(&f);
+    close_scores(&f);
 }
 
 // Cuts the next field off a line without quotes.
@@ -296,7 +267,7 @@ static char *field(char **line)
 static void csv_parses_back_to_the_same_bits(void **state)
 {
     (void)state;
-    fixture f = make("grid", usual, WK_TABLE_CVAR);
+    fixture f = open_scores("grid", usual, WK_TABLE_CVAR);
     wk_text csv = {0};
     wk_score_table_csv(&f.table, &csv);
     char *rest = csv.chars, *line = strsep(&rest, "\n");
@@ -329,7 +300,7 @@ static void csv_parses_back_to_the_same_bits(void **state)
         }
     assert_string_equal(rest, "");
     wk_text_free(&csv);
-    drop(&f);
+    close_scores(&f);
 }
 
 static void names_are_escaped_in_every_format(void **state)
