@@ -1,5 +1,6 @@
 // The kernel of every step: for each row of the fusion table graphs that it takes, and near misses
 // that its guard refuses, with the reason. Needs no GPU.
+#include "../../bench/sizes.h"
 #include "agent/learner_parts.h"
 #include "support/check.h"
 #include "support/engine.h"
@@ -405,6 +406,17 @@ static wk_tensor conv_gradient(fixture *f, bool transposed, wk_activation activa
     return (wk_tensor){0};
 }
 
+// Rows of a kernel whose ops are at the step that makes a tensor, and that refuse for a reason.
+static int count_refusals(const fixture *f, wk_tensor x, wk_kernel kernel, const char *reason)
+{
+    int count = 0;
+    for (int row = 0; row < wk_fusion_rows(); row++) {
+        const char *why = wk_fusion_why_not(f->plan, &f->limits, f->fused, row, step_of(f, x));
+        count += wk_fusion_row_kernel(row) == kernel && why && strcmp(why, reason) == 0;
+    }
+    return count;
+}
+
 static void the_slope_of_the_layer_before_an_image_is_fused(void **state)
 {
     (void)state;
@@ -412,13 +424,91 @@ static void the_slope_of_the_layer_before_an_image_is_fused(void **state)
         fixture f = open_fixture();
         wk_tensor d = conv_gradient(&f, transposed, WK_ELU);
         choose(&f);
-        expect(&f, d, WK_KERNEL_CONV_SLOPE);
+        expect(&f, d, WK_KERNEL_CONV_PLANES);
         assert_int_equal(chosen(&f, d)->following, 1);
         close_fixture(&f);
         f = open_fixture();
         d = conv_gradient(&f, transposed, WK_TANH);
-        expect_refusal(&f, d, WK_KERNEL_CONV_SLOPE, "it is not the slope of one ELU layer");
+        choose(&f);
+        expect(&f, d, WK_KERNEL_CONV_PLANES);
+        assert_int_equal(chosen(&f, d)->following, 0);
+        assert_int_equal(
+            count_refusals(&f, d, WK_KERNEL_CONV_PLANES, "it is not the slope of one ELU layer"),
+            1);
+        close_fixture(&f);
     }
+}
+
+// A convolution of square images, large to small, as an output.
+static wk_tensor convolve(fixture *f, wk_shape x, int kernel, int channels, int stride,
+                          wk_activation activation)
+{
+    wk_shape w = x;
+    w.dim[x.rank - 4] = w.dim[x.rank - 3] = kernel;
+    w.dim[x.rank - 2] = x.dim[x.rank - 1], w.dim[x.rank - 1] = channels;
+    wk_shape b = x.rank == 5 ? WK_SHAPE(x.dim[0], channels) : WK_SHAPE(channels);
+    wk_tensor y = wk_graph_conv(f->e.g, engine_state(&f->e, x), engine_state(&f->e, w),
+                                engine_state(&f->e, b), stride, activation);
+    wk_graph_output(f->e.g, y);
+    return y;
+}
+
+static void what_kernels_of_convolutions_refuse(void **state)
+{
+    (void)state;
+    const struct {
+        wk_shape x;
+        int kernel, channels, stride, capability;
+        wk_activation activation;
+        wk_kernel kernel_chosen, missed;
+        const char *reason;
+    } cases[] = {
+        {WK_SHAPE(32, 14, 14, 16), 4, 16, 2, 80, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "the device has no wgmma"},
+        {WK_SHAPE(2, 32, 14, 14, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "it is a stack of images"},
+        {WK_SHAPE(32, 14, 14, 16), 4, 16, 1, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "its stride is not 2"},
+        {WK_SHAPE(32, 14, 14, 24), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "its channels are no multiple of 16"},
+        {WK_SHAPE(32, 6, 6, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "too many places are beyond the small image's edge"},
+        {WK_SHAPE(32, 14, 14, 256), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "a tile's part of the images does not fit into shared memory"},
+        {WK_SHAPE(32, 14, 14, 16), 4, 16, 2, 90, WK_ELU, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "its activation is not ELU of a result in bf16 alone"},
+        {WK_SHAPE(32, 4, 4, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
+         "its images are no larger than its kernel"},
+        {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_DIRECT,
+         "its sizes are not those of whole chunks"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = open_fixture();
+        f.limits.capability = cases[i].capability;
+        wk_tensor y = convolve(&f, cases[i].x, cases[i].kernel, cases[i].channels, cases[i].stride,
+                               cases[i].activation);
+        choose(&f);
+        expect(&f, y, cases[i].kernel_chosen);
+        assert_int_equal(count_refusals(&f, y, cases[i].missed, cases[i].reason), 1);
+        close_fixture(&f);
+    }
+}
+
+static void images_that_begin_anywhere_are_collected(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    wk_tensor all = engine_state(&f.e, WK_SHAPE(32 * 14 * 14 * 16 + 4));
+    wk_tensor x = wk_graph_reshape(f.e.g, wk_graph_slice(f.e.g, all, 0, 4, 32 * 14 * 14 * 16),
+                                   WK_SHAPE(32, 14, 14, 16));
+    wk_tensor y = wk_graph_conv(f.e.g, x, engine_state(&f.e, WK_SHAPE(4, 4, 16, 16)),
+                                engine_state(&f.e, WK_SHAPE(16)), 2, WK_IDENTITY);
+    wk_graph_output(f.e.g, y);
+    choose(&f);
+    expect(&f, y, WK_KERNEL_OP);
+    assert_int_equal(
+        count_refusals(&f, y, WK_KERNEL_CONV_DIRECT, "an operand begins at no 16 bytes"), 1);
+    close_fixture(&f);
 }
 
 static void steps_of_one_optimiser_are_one_kernel(void **state)
@@ -515,6 +605,59 @@ static void a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not(void *
     assert_non_null(strstr(why, "84 units"));
 }
 
+// The kernels of a model's convolutions, in the order of the plan, with the slopes fused into them.
+static void list_convolutions(const wk_plan *plan, wk_text *out)
+{
+    wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
+    assert_non_null(fused);
+    wk_fusion_choose(plan, &planning_limits, fused);
+    for (size_t i = 0; i < plan->node_count; i++) {
+        wk_op op = plan->graph->nodes.items[plan->nodes[i]].op;
+        if (wk_op_is_conv(op))
+            wk_text_printf(out, "%s %s%s\n", wk_op_table[op].name, wk_kernel_names[fused[i].kernel],
+                           fused[i].following ? " with slope" : "");
+    }
+    free(fused);
+}
+
+static void the_convolutions_of_the_paper_s_model(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_learner *learner;
+    wk_learner_config c = wk_learner_config_default();
+    assert_true(bench_sizes(&c, "paper"));
+    c.action_size = 6;
+    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    wk_text text = {0};
+    list_convolutions(learner->model.program->plan, &text);
+    assert_string_equal(wk_text_get(&text), "conv conv_planes\n"
+                                            "conv conv_planes\n"
+                                            "conv conv_planes\n"
+                                            "conv conv_direct\n" // few places: 6x6 to 2x2
+                                            "deconv op\n"        // one place: a plain product
+                                            "deconv conv_planes\n"
+                                            "deconv conv_planes\n"
+                                            "deconv conv_planes\n"
+                                            "conv_dw conv_rgb_weights\n"
+                                            "deconv_dx conv_planes with slope\n"
+                                            "conv_dw conv_direct\n"
+                                            "deconv_dx conv_planes with slope\n"
+                                            "conv_dw conv_direct\n"
+                                            "deconv_dx conv_direct\n" // 13x13 to 5x5
+                                            "conv_dw op\n"
+                                            "deconv_dx op\n"
+                                            "conv_dw conv_direct\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_direct\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_direct\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_rgb_weights\n");
+    wk_text_free(&text);
+    wk_learner_destroy(learner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -531,6 +674,9 @@ int main(void)
         cmocka_unit_test(products_alone),
         cmocka_unit_test(a_bias_goes_with_the_library_s_product),
         cmocka_unit_test(the_slope_of_the_layer_before_an_image_is_fused),
+        cmocka_unit_test(what_kernels_of_convolutions_refuse),
+        cmocka_unit_test(images_that_begin_anywhere_are_collected),
+        cmocka_unit_test(the_convolutions_of_the_paper_s_model),
         cmocka_unit_test(steps_of_one_optimiser_are_one_kernel),
         cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),
         cmocka_unit_test(in_float32_every_op_runs_alone),

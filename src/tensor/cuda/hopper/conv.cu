@@ -51,14 +51,14 @@ typedef struct block_work {
 template <bool TRANSPOSED> static __device__ block_work work_of(const wk_planes &j)
 {
     block_work b = {};
-    b.taps_down = j.taps[0], b.taps_right = j.taps[0];
+    b.taps_down = j.p.taps[0], b.taps_right = j.p.taps[0];
     b.first = (int)(blockIdx.x * ROWS);
     if (TRANSPOSED) {
         b.down = blockIdx.z / 2, b.right = blockIdx.z % 2;
-        b.taps_down = j.taps[b.down], b.taps_right = j.taps[b.right];
+        b.taps_down = j.p.taps[b.down], b.taps_right = j.p.taps[b.right];
         b.first -= (int)((b.taps_down - 1) * j.x.width + b.taps_right - 1);
     }
-    b.depth = b.taps_down * b.taps_right * j.channels;
+    b.depth = b.taps_down * b.taps_right * j.p.channels;
     return b;
 }
 
@@ -83,7 +83,7 @@ static __device__ void locate_terms(const wk_planes &j, const block_work &b, fro
 {
     unsigned *terms = (unsigned *)f->terms;
     for (unsigned i = threadIdx.x; i < WK_PLANES_TERMS / 16; i += THREADS) {
-        unsigned k = min(i * 16, b.depth - 16), tap = k / j.channels, channel = k % j.channels;
+        unsigned k = min(i * 16, b.depth - 16), tap = k / j.p.channels, channel = k % j.p.channels;
         unsigned u = tap / b.taps_right, v = tap - u * b.taps_right, plane = 0;
         if (TRANSPOSED) {
             u = b.taps_down - 1 - u, v = b.taps_right - 1 - v;
@@ -92,14 +92,14 @@ static __device__ void locate_terms(const wk_planes &j, const block_work &b, fro
             u /= 2, v /= 2;
         }
         unsigned chunk = plane * j.x.plane_chunks + channel / CHUNK;
-        terms[i] = chunk * (j.pitch / CHUNK_BYTES) + u * j.x.width + v;
+        terms[i] = chunk * (j.p.pitch / CHUNK_BYTES) + u * j.x.width + v;
     }
 }
 
 // Finds the places to copy.
 static __device__ void locate_images(const wk_planes &j, const block_work &b, front *f)
 {
-    for (unsigned i = threadIdx.x; i < j.copied; i += THREADS) {
+    for (unsigned i = threadIdx.x; i < j.p.copied; i += THREADS) {
         int place = b.first + (int)i; // before the first there is none
         f->copied[i] = place < 0 ? 0 : wk_place_of(j.x, (unsigned)place);
     }
@@ -109,14 +109,14 @@ static __device__ void locate_images(const wk_planes &j, const block_work &b, fr
 // as many chunks of each (`paired`) as make a whole sector of global memory.
 static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
 {
-    unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.pitch;
+    unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.p.pitch;
     unsigned high = 32 / j.x.paired, across = j.x.plane_chunks / j.x.paired;
-    unsigned tasks = (j.copied + high - 1) / high * across;
+    unsigned tasks = (j.p.copied + high - 1) / high * across;
     for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
         unsigned group = wk_quotient(task, j.x.by_across), at = group * high + lane / j.x.paired;
         unsigned chunk = (task - group * across) * j.x.paired + lane % j.x.paired;
-        if (at >= j.copied) continue;
-        unsigned place = f->copied[at], there = to + chunk * j.pitch + at * CHUNK_BYTES;
+        if (at >= j.p.copied) continue;
+        unsigned place = f->copied[at], there = to + chunk * j.p.pitch + at * CHUNK_BYTES;
         const __nv_bfloat16 *from = j.x.from + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
         wk_copy_chunk(there, from, place);
         if (j.x.split == 1) continue;
@@ -198,7 +198,7 @@ static __device__ result_chunk result_chunk_of(const wk_planes &j, unsigned colu
     result_chunk r = {column, column, column, 0};
     if (!TRANSPOSED) return r;
     unsigned down = blockIdx.z / 2, right = blockIdx.z % 2;
-    if (j.joined) {
+    if (j.p.joined) {
         unsigned index = wk_quotient(column, j.by_result_c);
         r.channel = column - index * j.result_c;
         down = index / 2, right = index % 2;
@@ -258,11 +258,11 @@ static __device__ void store_totals(const wk_planes &j, unsigned first, unsigned
             part[first * COLS + at + i] = total[i];
     __syncthreads();
     unsigned column = blockIdx.y * COLS + threadIdx.x;
-    if (threadIdx.x >= COLS || column >= j.columns) return;
+    if (threadIdx.x >= COLS || column >= j.p.columns) return;
     float sum = 0;
     for (unsigned i = 0; i < high; i++)
         sum += part[i * COLS + threadIdx.x];
-    j.totals[(size_t)(blockIdx.z * gridDim.x + blockIdx.x) * j.columns + column] = sum;
+    j.totals[(size_t)(blockIdx.z * gridDim.x + blockIdx.x) * j.p.columns + column] = sum;
 }
 
 // A thread has eight columns.
@@ -273,7 +273,8 @@ static __device__ void store(const wk_planes &j, const front *f, float *results)
     unsigned at = threadIdx.x % across * CHUNK, first = threadIdx.x / across;
     const result_chunk r = result_chunk_of<TRANSPOSED>(j, blockIdx.y * COLS + at);
     float total[CHUNK] = {};
-    if (first < high && r.column < j.columns) store_rows<COLS>(j, f, r, first, results + at, total);
+    if (first < high && r.column < j.p.columns)
+        store_rows<COLS>(j, f, r, first, results + at, total);
     if (j.totals) store_totals<COLS>(j, first, at, total, results);
 }
 
@@ -337,7 +338,7 @@ static __global__ void __launch_bounds__(THREADS, COLS <= 48 ? 4 : 2)
     const block_work b = work_of<TRANSPOSED>(j);
     unsigned images = (unsigned)__cvta_generic_to_shared(memory) + sizeof(front);
     unsigned steps = (b.depth + t::depth - 1) / t::depth;
-    const supply s = supply_of<COLS>(j, f, images + j.copied_bytes);
+    const supply s = supply_of<COLS>(j, f, images + j.p.copied_bytes);
     if (threadIdx.x == 0) begin_barriers(s);
     locate_results<TRANSPOSED>(j, f);
     locate_terms<TRANSPOSED>(j, b, f);
@@ -354,7 +355,7 @@ static __global__ void __launch_bounds__(THREADS, COLS <= 48 ? 4 : 2)
     sums<COLS> sum = {};
     for (int i = 0; i < t::parts; i++)
         wk_wgmma_hold(sum.v[i]);
-    uint64_t left = wk_operand(images + threadIdx.x / GROUP * 64 * CHUNK_BYTES, j.pitch, 128);
+    uint64_t left = wk_operand(images + threadIdx.x / GROUP * 64 * CHUNK_BYTES, j.p.pitch, 128);
 #pragma unroll 1
     for (unsigned step = 0; step < steps; step++) {
         unsigned at = step % STAGES, before = (step - 1) % STAGES;
@@ -385,33 +386,23 @@ static __global__ void __launch_bounds__(THREADS, COLS <= 48 ? 4 : 2)
 template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, const wk_planes &j)
 {
     typedef tile<COLS> t;
-    unsigned bytes = j.copied_bytes + STAGES * t::stage, results = ROWS * t::line * sizeof(float);
-    wk_launch_shared(c, planes_kernel<TRANSPOSED, COLS>,
-                     dim3((j.x.places + ROWS - 1) / ROWS, (j.columns + COLS - 1) / COLS, j.classes),
-                     THREADS, sizeof(front) + (bytes > results ? bytes : results), j);
+    unsigned bytes = j.p.copied_bytes + STAGES * t::stage, results = ROWS * t::line * sizeof(float);
+    wk_launch_shared(
+        c, planes_kernel<TRANSPOSED, COLS>,
+        dim3((j.x.places + ROWS - 1) / ROWS, (j.p.columns + COLS - 1) / COLS, j.p.classes), THREADS,
+        sizeof(front) + (bytes > results ? bytes : results), j);
 }
 
-void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j)
+void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed)
 {
     switch (wk_planes_columns(j)) {
-    case 48:
+    case 16: // of RGB images, which are large
+        return launch<true, 16>(c, *j);
+    case 48: // forward alone
         return launch<false, 48>(c, *j);
     case 96:
-        return launch<false, 96>(c, *j);
+        return transposed ? launch<true, 96>(c, *j) : launch<false, 96>(c, *j);
     default:
-        return launch<false, 192>(c, *j);
-    }
-}
-
-void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j)
-{
-    switch (wk_planes_columns(j)) {
-    case 16:
-        return launch<true, 16>(c, *j);
-    case 48:
-    case 96:
-        return launch<true, 96>(c, *j);
-    default:
-        return launch<true, 192>(c, *j);
+        return transposed ? launch<true, 192>(c, *j) : launch<false, 192>(c, *j);
     }
 }

@@ -23,39 +23,29 @@ typedef struct wk_planes {
     // For each class, block of columns and stage: [terms / 8][columns][8], zeros where there are
     // none.
     const __nv_bfloat16 *weights;
-    unsigned steps;                       // stages of a block
-    unsigned copied, pitch, copied_bytes; // places in shared memory, from chunk to chunk, in all
-    unsigned channels;                    // terms of a tap
-    unsigned kernel, taps[2];             // taps along an axis, by class
-    unsigned columns;                     // of the product
-    bool joined;                          // transposed: the classes are columns
-    unsigned classes;                     // otherwise their number
-    unsigned result, result_c;            // the result's side and channels
+    unsigned steps; // stages of a block
+    wk_conv_planes p;
+    unsigned result, result_c; // the result's side and channels
     wk_divisor by_result_c;
     const float *bias;
     bool elu, sloped;
     wk_in slope; // ELU's output where `sloped`
     wk_out out;
-    float *totals; // column sums of every tile [class][tile][column], or NULL
+    float *totals; // column sums of each WK_PLANES_ROWS places [class][tile][column], or NULL
 } wk_planes;
-
-/// Rows of a tile, and maximum halo of places that it copies besides them: `totals` has one entry
-/// for each WK_PLANES_ROWS places of each class.
-enum { WK_PLANES_ROWS = 128, WK_PLANES_HALO = 128 };
 
 /// Columns of a block.
 static inline unsigned wk_planes_columns(const wk_planes *j)
 {
     if (j->result_c == 3) return 16;
-    return j->columns <= 48 && j->classes == 1 && !j->joined ? 48 : j->columns <= 96 ? 96 : 192;
+    if (j->p.columns <= 48 && j->p.classes == 1 && !j->p.joined) return 48;
+    return j->p.columns <= 96 ? 96 : 192;
 }
 
-/// Maximum terms, and terms of a stage.
-enum { WK_PLANES_TERMS = 4096 };
+/// Terms of a stage.
 #define WK_PLANES_DEPTH(columns) ((columns) > 96 ? 32 : 64)
 
-void wk_cuda_planes_forward(const wk_cuda_call *c, const wk_planes *j);
-void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j);
+void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed);
 
 /// The weight gradient for a large RGB image, padded to four channels: sums over places of its
 /// chunks times the small image.
@@ -68,8 +58,6 @@ typedef struct wk_rgb_weights {
     float *sums;                  // [group][weights]
 } wk_rgb_weights;
 
-/// Whether the kernel has the taps, the channels of the small image and the width of places.
-bool wk_cuda_rgb_weights_suit(unsigned taps, unsigned small_c, unsigned width);
 void wk_cuda_rgb_weights(const wk_cuda_call *c, const wk_rgb_weights *j, unsigned taps);
 
 /// Where a place lies.

@@ -6,14 +6,19 @@
 #include "tensor/cuda/hopper/conv.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
-enum { DEPTH = 128, STAGES = 3, CHUNK = 8, CHUNK_BYTES = 16, REACH_MAX = 128 };
+enum { DEPTH = 128, STAGES = 3, CHUNK = 8, CHUNK_BYTES = 16 };
 enum { MULTIPLYING = 256, COPYING = 192, THREADS = MULTIPLYING + COPYING };
-enum { ROWS = 64, ROW_CHUNKS = ROWS / CHUNK, SMALL_PITCH = (DEPTH + 1) * CHUNK_BYTES };
+enum {
+    ROWS = WK_CONV_RGB_ROWS,
+    ROW_CHUNKS = ROWS / CHUNK,
+    SMALL_PITCH = (DEPTH + 1) * CHUNK_BYTES
+};
 enum { SMALL = ROW_CHUNKS * SMALL_PITCH };
 
 typedef struct front {
     uint64_t full[STAGES], empty[STAGES];
-    unsigned large[2][DEPTH + REACH_MAX], small[2][DEPTH]; // where the places of a stage begin
+    unsigned large[2][DEPTH + WK_CONV_RGB_REACH],
+        small[2][DEPTH]; // where the places of a stage begin
 } front;
 
 // A block's places.
@@ -196,11 +201,6 @@ template <int TAPS> static void launch(const wk_cuda_call *c, wk_rgb_weights j)
     j.group = group * DEPTH;
     wk_launch_shared(c, colours_kernel<TAPS>, j.groups, THREADS,
                      sizeof(front) + STAGES * (SMALL + 2 * TAPS * j.pitch), j);
-}
-
-bool wk_cuda_rgb_weights_suit(unsigned taps, unsigned small_c, unsigned width)
-{
-    return (taps == 2 || taps == 3) && small_c <= ROWS && (taps - 1) * (width + 1) <= REACH_MAX;
 }
 
 void wk_cuda_rgb_weights(const wk_cuda_call *c, const wk_rgb_weights *j, unsigned taps)

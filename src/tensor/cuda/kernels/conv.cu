@@ -1,7 +1,7 @@
-// Convolutions as matrix products over patches, for what conv_direct.cu does not do. Images are
-// taken a block at a time, small enough that a block's patches stay in the second-level cache
-// between the kernel that collects them and the product that reads them. In bf16, patches are
-// rounded as they are collected.
+// Convolutions as matrix products over patches, for what no other kernel does. Images are taken a
+// block at a time, small enough that a block's patches stay in the second-level cache between the
+// kernel that collects them and the product that reads them. In bf16, patches are rounded as they
+// are collected.
 //
 // Collecting copies runs: with NHWC a patch is `kernel` contiguous runs of kernel * large_c
 // numbers. Its adjoint is written as a gather: every number of the large image adds its terms in a
@@ -15,11 +15,6 @@ enum { BLOCK_BYTES = 48 << 20 };
 // Products of weight gradients that run at once on a multiprocessor, in tiles of 128 by 128, and
 // groups at most.
 enum { TILES = 2, GROUPS_MAX = 128 };
-
-static size_t stacks_of(wk_shape image)
-{
-    return image.rank == 5 ? (size_t)image.dim[0] : 1;
-}
 
 // A 1x1 small side has one patch, the whole image: a plain product without copying.
 static bool is_plain(const wk_conv_sizes *z)
@@ -164,18 +159,15 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
     });
 }
 
-// y = act(conv(x, w) + bias): large to small, one stack member. This and the next say whether a
-// slope that was fused is taken too.
-static bool convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
+// y = act(conv(x, w) + bias): large to small, one stack member.
+static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
                      const float *bias, float *y)
 {
-    if (wk_cuda_conv_planes(c, z, x, bias)) return true;
-    if (wk_cuda_conv_direct(c, z, x, w, bias, y)) return false;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
         (void)wk_cuda_gemm(c, &p, x, w, y);
         finish(c, z->batch * z->small_count, z->small_c, bias, y);
-        return false;
+        return;
     }
     unsigned block = block_images(z, patch_width(c));
     void *patches = wk_cuda_scratch(c, (size_t)block * z->pixels * z->patch * patch_width(c));
@@ -188,7 +180,6 @@ static bool convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_
         (void)wk_cuda_gemm(c, &p, collected(c, patches), w, out);
         finish(c, images * z->small_count, z->small_c, bias, out);
     }
-    return false;
 }
 
 // The terms of a place on the large side: kernel rows (or columns) k = first, first + stride, ...
@@ -247,11 +238,9 @@ static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigne
 }
 
 // y = act(transposed conv(x, w) + bias): small to large, one stack member.
-static bool convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
+static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
                                 const float *bias, float *y)
 {
-    if (wk_cuda_deconv_planes(c, z, x, bias)) return true;
-    if (wk_cuda_deconv_direct(c, z, x, w, bias, y)) return false;
     unsigned block = is_plain(z) ? z->batch : block_images(z, sizeof(float));
     size_t numbers = (size_t)block * z->pixels * z->patch;
     float *patches = is_plain(z) ? y : (float *)wk_cuda_scratch(c, numbers * sizeof(float));
@@ -268,7 +257,6 @@ static bool convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, w
         else
             gather_by<1>(c, z, images, patches, bias, out);
     }
-    return false;
 }
 
 // How weight gradients are cut: `groups` sums side by side, each over `images` images of a block.
@@ -305,10 +293,8 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
 
 // dw from the large side and the small side, one stack member.
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in y,
-                             float *dw)
+                             const float *, float *dw)
 {
-    if (wk_cuda_rgb_weights_planes(c, z, x, y, dw) || wk_cuda_conv_weights_direct(c, z, x, y, dw))
-        return;
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
         p.transpose_a = true;
@@ -334,51 +320,41 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_i
     if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
 }
 
-typedef bool conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
-                           const float *bias, float *y);
-
-// Runs one of the two directions for every stack member.
-static void each_member(const wk_cuda_call *c, conv_function *f, wk_shape large)
+void wk_cuda_conv_members(const wk_cuda_call *c, wk_conv_function *f)
 {
     wk_shape x = wk_call_input_shape(c, 0), w = wk_call_input_shape(c, 1);
     wk_shape y = wk_call_output_shape(c, 0);
-    const wk_conv_sizes z = wk_conv_measure(large, w, c->node->attrs.conv.stride);
-    size_t stacks = stacks_of(x), dx = wk_shape_count(x) / stacks, dy = wk_shape_count(y) / stacks;
+    const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
     const float *bias = wk_call_in(c, 2);
-    bool sloped = false; // one member's at most: a fused call has no stack
+    size_t stacks = x.rank == 5 ? (size_t)x.dim[0] : 1;
     for (size_t s = 0; s < stacks; s++)
-        sloped = f(c, &z, wk_call_operand(c, 0) + s * dx, wk_call_operand(c, 1) + s * z.weights,
-                   bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL, wk_call_out(c, 0) + s * dy);
-    if (c->following && !sloped) wk_cuda_call_bias_act_grad(c + 1);
+        f(c, &z, wk_call_operand(c, 0) + s * (wk_shape_count(x) / stacks),
+          wk_call_operand(c, 1) + s * (wk_shape_count(w) / stacks),
+          bias ? bias + s * (size_t)y.dim[y.rank - 1] : NULL,
+          wk_call_out(c, 0) + s * (wk_shape_count(y) / stacks));
 }
 
 void wk_cuda_call_conv(const wk_cuda_call *c)
 {
-    each_member(c, convolve, wk_call_input_shape(c, 0));
+    wk_cuda_conv_members(c, convolve);
 }
 
 void wk_cuda_call_deconv_dx(const wk_cuda_call *c)
 {
-    each_member(c, convolve, wk_call_input_shape(c, 0));
+    wk_cuda_conv_members(c, convolve);
 }
 
 void wk_cuda_call_deconv(const wk_cuda_call *c)
 {
-    each_member(c, convolve_transposed, wk_call_output_shape(c, 0));
+    wk_cuda_conv_members(c, convolve_transposed);
 }
 
 void wk_cuda_call_conv_dx(const wk_cuda_call *c)
 {
-    each_member(c, convolve_transposed, wk_call_output_shape(c, 0));
+    wk_cuda_conv_members(c, convolve_transposed);
 }
 
 void wk_cuda_call_conv_dw(const wk_cuda_call *c)
 {
-    wk_shape large = wk_call_input_shape(c, 0);
-    const wk_conv_sizes z =
-        wk_conv_measure(large, wk_call_output_shape(c, 0), c->node->attrs.conv.stride);
-    wk_in x = wk_call_operand(c, 0), y = wk_call_operand(c, 1);
-    for (size_t s = 0; s < stacks_of(large); s++)
-        convolve_weights(c, &z, x + s * z.batch * z.large_count, y + s * z.batch * z.small_count,
-                         wk_call_out(c, 0) + s * z.weights);
+    wk_cuda_conv_members(c, convolve_weights);
 }

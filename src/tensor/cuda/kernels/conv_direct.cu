@@ -40,12 +40,6 @@ static bool aligned(const void *x)
     return (uintptr_t)x % 16 == 0;
 }
 
-static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed, const float *y)
-{
-    return c->precision == WK_CUDA_BF16 && wk_conv_suits(z, transposed) &&
-           (uintptr_t)y % sizeof(float2) == 0;
-}
-
 const __nv_bfloat16 *wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels, const float *x)
 {
     __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, pixels * 4 * sizeof *y);
@@ -114,29 +108,26 @@ static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
     j->half = out.half;
 }
 
-bool wk_cuda_conv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
-                         const float *bias, float *y)
+// y = act(conv(x, w) + bias), large to small.
+static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
+                     const float *bias, float *y)
 {
-    if (!suits(c, z, false, y)) return false;
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, bias, y);
     j.left = large_side(c, z, x);
     j.right = z->large_c == WK_CONV_RGB ? four_weights(c, z, w.x) : wk_cuda_half(c, w, z->weights);
-    if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->small_count, &j);
     choose_store(&j, z->small_c);
     launch_for<FORWARD>(c, j, j.pixels, 1);
-    return true;
 }
 
-bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
-                           const float *bias, float *y)
+// y = act(transposed conv(x, w) + bias), small to large.
+static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
+                                const float *bias, float *y)
 {
-    if (!suits(c, z, true, y)) return false;
     conv_job j = job_of(c, z, bias, y);
     j.left = wk_cuda_half(c, x, z->batch * z->small_count);
     j.right = wk_cuda_half(c, w, z->weights);
-    if (!aligned(j.left) || !aligned(j.right)) return false;
     store_both(c, z->batch * z->large_count, &j);
     choose_store(&j, z->large_c);
     unsigned length = class_of(z, 0).length; // the first class is the largest
@@ -144,7 +135,6 @@ bool wk_cuda_deconv_direct(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in 
     j.joined = z->stride == 2 && z->kernel % 2 == 0;
     j.columns = j.joined ? classes * z->large_c : z->large_c;
     launch_for<TRANSPOSED>(c, j, z->batch * length * length, j.joined ? 1 : classes);
-    return true;
 }
 
 // The groups' sums [group][patch][small_c], where there are several, or the one, without a fourth
@@ -165,17 +155,15 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     });
 }
 
-bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in large,
-                                 wk_in small, float *dw)
+static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in large,
+                             wk_in small, const float *, float *dw)
 {
     const unsigned blocks = 4 * (unsigned)c->processors;
-    if (!suits(c, z, false, dw)) return false;
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, NULL, dw);
     j.act = WK_IDENTITY;
     j.left = large_side(c, z, large);
     j.right = wk_cuda_half(c, small, z->batch * z->small_count);
-    if (!aligned(j.left) || !aligned(j.right)) return false;
     unsigned tiles = (read.patch + ROWS - 1) / ROWS * ((z->small_c + 95) / 96);
     unsigned groups = tiles < blocks ? blocks / tiles : 1, steps = (j.pixels + DEPTH - 1) / DEPTH;
     unsigned group_steps = (steps + groups - 1) / groups;
@@ -186,5 +174,13 @@ bool wk_cuda_conv_weights_direct(const wk_cuda_call *c, const wk_conv_sizes *z, 
     choose_store(&j, z->small_c);
     launch_for<WEIGHTS>(c, j, read.patch, groups);
     finish_weights(c, z, &read, groups, j.y, dw);
-    return true;
+}
+
+void wk_cuda_conv_direct(const wk_cuda_call *c)
+{
+    if (c->node->op == WK_OP_conv_dw)
+        wk_cuda_conv_members(c, convolve_weights);
+    else
+        wk_cuda_conv_members(c,
+                             wk_conv_is_transposed(c->node->op) ? convolve_transposed : convolve);
 }

@@ -1,41 +1,8 @@
-// Prepares convolutions for the kernels of capability 9.0 (conv.cu and
-// conv_rgb.cu), where the device has it and the sizes suit.
+// Prepares convolutions for the kernels of capability 9.0, hopper/conv.cu and conv_rgb.cu.
 #include "tensor/cuda/hopper/conv.cuh"
 #include "tensor/cuda/kernels/column_sums.cuh"
 
-enum { CHUNK = WK_CONV_CHUNK, TERMS = 16, CHUNK_BYTES = 16, TAPS_MAX = 64 };
-enum { SHARED = 226 << 10 }; // bytes of shared memory that a block can have
-
-static bool aligned(const void *x)
-{
-    return (uintptr_t)x % 16 == 0;
-}
-
-// The taps of a class along an axis.
-static unsigned taps_of(const wk_conv_sizes *z, unsigned residue)
-{
-    return (z->kernel - residue + 1) / 2;
-}
-
-// What both directions and the weights ask for.
-static bool suits(const wk_cuda_call *c, const wk_conv_sizes *z, size_t count)
-{
-    return c->precision == WK_CUDA_BF16 && z->stride == 2 && z->large > z->kernel &&
-           z->kernel >= 2 && z->kernel * z->kernel <= TAPS_MAX && z->small_c % CHUNK == 0 &&
-           z->batch * z->large_count < (size_t)1 << 31 &&
-           z->batch * z->small_count < (size_t)1 << 31 && count == wk_call_count(c) && c->hopper;
-}
-
-static bool is_coloured(const wk_conv_sizes *z)
-{
-    return z->large_c == WK_CONV_RGB && z->large % 2 == 0 && z->kernel % 2 == 0;
-}
-
-// Whether few enough of the places are beyond the small image's edge.
-static bool mostly_inside(const wk_conv_sizes *z, unsigned width)
-{
-    return 5 * z->small * z->small >= 3 * width * width;
-}
+enum { CHUNK = WK_CONV_CHUNK };
 
 static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
 {
@@ -46,25 +13,26 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
     return x;
 }
 
-static void divide_chunks(wk_planes_image *x, unsigned paired)
+// `paired`: how many chunks of a place are contiguous.
+static void set_chunks(wk_planes_image *x, unsigned chunks, unsigned paired)
 {
-    x->paired = x->plane_chunks % 2 ? 1 : paired;
-    x->by_across = wk_divisor_of(x->plane_chunks / x->paired);
+    x->plane_chunks = chunks;
+    x->paired = chunks % 2 ? 1 : paired;
+    x->by_across = wk_divisor_of(chunks / x->paired);
 }
 
 // The large image as four planes of every other pixel.
-static wk_planes_image large_planes(const wk_conv_sizes *z)
+static wk_planes_image large_planes(const wk_conv_sizes *z, const wk_conv_planes *p)
 {
-    wk_planes_image x = places_of(z, (z->large + 1) / 2);
+    wk_planes_image x = places_of(z, p->width);
     unsigned line = z->large * z->large_c;
-    x.split = 2;
+    x.split = p->split;
     x.side = z->large;
-    x.plane_chunks = z->large_c / CHUNK;
     x.image = (unsigned)z->large_count;
     x.down = 2 * line, x.right = 2 * z->large_c;
     x.chunk = CHUNK;
     x.plane_down = line, x.plane_right = z->large_c;
-    divide_chunks(&x, 2);
+    set_chunks(&x, p->chunks, 2);
     return x;
 }
 
@@ -76,25 +44,22 @@ static wk_planes_image large_colours(const wk_conv_sizes *z)
     unsigned line = z->large * (WK_CONV_RGB + 1);
     x.split = 1;
     x.side = z->large / 2;
-    x.plane_chunks = 2;
     x.image = z->large * line;
     x.down = 2 * line, x.right = CHUNK;
     x.chunk = line;
-    divide_chunks(&x, 1);
+    set_chunks(&x, 2, 1);
     return x;
 }
 
-static wk_planes_image small_plane(const wk_conv_sizes *z)
+static wk_planes_image small_plane(const wk_conv_sizes *z, const wk_conv_planes *p)
 {
-    unsigned reach = z->small + taps_of(z, 0) - 1, length = (z->large + 1) / 2;
-    wk_planes_image x = places_of(z, reach > length ? reach : length);
-    x.split = 1;
+    wk_planes_image x = places_of(z, p->width);
+    x.split = p->split;
     x.side = z->small;
-    x.plane_chunks = z->small_c / CHUNK;
     x.image = (unsigned)z->small_count;
     x.down = z->small * z->small_c, x.right = z->small_c;
     x.chunk = CHUNK;
-    divide_chunks(&x, 2);
+    set_chunks(&x, p->chunks, 2);
     return x;
 }
 
@@ -139,15 +104,16 @@ static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned
 static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed,
                             wk_planes *j)
 {
+    const wk_conv_planes *p = &j->p;
     weights_order o = {z->kernel,  z->large_c,  z->small_c,
-                       j->columns, j->channels, {j->taps[0], j->taps[1]},
-                       transposed, j->joined,   !transposed && z->large_c == WK_CONV_RGB};
+                       p->columns, p->channels, {p->taps[0], p->taps[1]},
+                       transposed, p->joined,   !transposed && p->coloured};
     unsigned wide = wk_planes_columns(j), depth = WK_PLANES_DEPTH(wide);
-    unsigned blocks = (j->columns + wide - 1) / wide;
-    j->steps = (j->taps[0] * j->taps[0] * j->channels + depth - 1) / depth;
+    unsigned blocks = (p->columns + wide - 1) / wide;
+    j->steps = (p->taps[0] * p->taps[0] * p->channels + depth - 1) / depth;
     unsigned steps = j->steps;
     wk_in w = wk_call_load(c, 1);
-    size_t chunks = (size_t)j->classes * blocks * steps * wide * depth / CHUNK;
+    size_t chunks = (size_t)p->classes * blocks * steps * wide * depth / CHUNK;
     uint4 *y = (uint4 *)wk_cuda_scratch(c, chunks * sizeof *y);
     j->weights = (const __nv_bfloat16 *)y;
     wk_cuda_each(c, chunks, [=] __device__(unsigned i) {
@@ -166,124 +132,70 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
     });
 }
 
-// The result, unless the kernels cannot give it so. A fused call takes the slope at the layer's
-// output, and wants column sums.
-static bool choose_result(const wk_cuda_call *c, wk_planes *j)
-{
-    wk_activation act = c->node->attrs.conv.activation;
-    j->elu = act == WK_ELU;
-    j->sloped = c->following;
-    j->out = wk_call_store(c + c->following, 0);
-    if (j->sloped) j->slope = wk_call_load(c + 1, 1);
-    if (!j->out.aligned8() || !j->slope.aligned8()) return false;
-    if (j->result_c == WK_CONV_RGB) return act == WK_IDENTITY && !j->sloped;
-    return act == WK_IDENTITY || (j->elu && !j->out.x);
-}
-
 static unsigned tiles_of(const wk_planes *j)
 {
-    return j->classes * ((j->x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS);
+    return j->p.classes * ((j->x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS);
 }
 
-static void make_totals(const wk_cuda_call *c, wk_planes *j)
+// A fused call takes the slope at the layer's output, and wants column sums.
+static void set_result(const wk_cuda_call *c, wk_planes *j)
 {
-    if (j->sloped)
-        j->totals = (float *)wk_cuda_scratch(c, (size_t)tiles_of(j) * j->columns * sizeof(float));
+    j->elu = c->node->attrs.conv.activation == WK_ELU;
+    j->sloped = c->following;
+    j->out = wk_call_store(c + c->following, 0);
+    if (!j->sloped) return;
+    j->slope = wk_call_load(c + 1, 1);
+    j->totals = (float *)wk_cuda_scratch(c, (size_t)tiles_of(j) * j->p.columns * sizeof(float));
 }
 
 static void collect_totals(const wk_cuda_call *c, const wk_planes *j)
 {
     if (j->sloped)
-        wk_cuda_collect(c, 1, tiles_of(j) * (j->columns / j->result_c), j->result_c, j->totals,
+        wk_cuda_collect(c, 1, tiles_of(j) * (j->p.columns / j->result_c), j->result_c, j->totals,
                         wk_call_out(c + 1, 1));
 }
 
-// The copy of the image; false when it does not fit.
-static bool choose_copy(wk_planes *j, unsigned taps, unsigned reserved)
+static wk_planes_image image_of(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed,
+                                const wk_conv_planes *p)
 {
-    unsigned chunks = j->x.split * j->x.split * j->x.plane_chunks;
-    j->copied = WK_PLANES_ROWS + (taps - 1) * (j->x.width + 1);
-    j->pitch = (j->copied | 1) * CHUNK_BYTES;
-    j->copied_bytes = chunks * j->pitch;
-    return j->copied_bytes + reserved <= SHARED && j->copied <= WK_PLANES_ROWS + WK_PLANES_HALO &&
-           j->taps[0] * j->taps[0] * j->channels <= WK_PLANES_TERMS - 64;
+    wk_in x = wk_call_operand(c, 0);
+    bool coloured = !transposed && p->coloured;
+    wk_planes_image image = transposed ? small_plane(z, p)
+                            : coloured ? large_colours(z)
+                                       : large_planes(z, p);
+    size_t count = z->batch * (transposed ? z->small_count : z->large_count);
+    image.from = coloured ? four_colours(c, z, x.x) : wk_cuda_half(c, x, count);
+    return image;
 }
 
-enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the weights of the kernels take
-
-bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, const float *bias)
+void wk_cuda_conv_planes(const wk_cuda_call *c)
 {
-    bool coloured = is_coloured(z);
-    if (!suits(c, z, z->batch * z->small_count) || !(coloured || z->large_c % TERMS == 0))
-        return false;
+    const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
+    bool transposed = wk_conv_is_transposed(c->node->op);
     wk_planes j = {};
-    j.x = coloured ? large_colours(z) : large_planes(z);
-    j.kernel = z->kernel;
-    j.taps[0] = coloured ? z->kernel / 2 : z->kernel;
-    j.channels = coloured ? TERMS : z->large_c;
-    j.columns = j.result_c = z->small_c;
+    j.p = wk_conv_planes_of(&z, transposed);
+    j.x = image_of(c, &z, transposed, &j.p);
+    j.result = transposed ? z.large : z.small;
+    j.result_c = transposed ? z.large_c : z.small_c;
     j.by_result_c = wk_divisor_of(j.result_c);
-    j.result = z->small;
-    j.classes = 1;
-    j.bias = bias;
-    if (!choose_copy(&j, taps_of(z, 0), STAGES_BYTES) || !mostly_inside(z, j.x.width) ||
-        !choose_result(c, &j))
-        return false;
-    j.x.from = coloured ? four_colours(c, z, x.x) : wk_cuda_half(c, x, z->batch * z->large_count);
-    if (!aligned(j.x.from)) return false;
-    lay_out_weights(c, z, false, &j);
-    make_totals(c, &j);
-    wk_cuda_planes_forward(c, &j);
+    j.bias = wk_call_in(c, 2);
+    lay_out_weights(c, &z, transposed, &j);
+    set_result(c, &j);
+    wk_cuda_planes(c, &j, transposed);
     collect_totals(c, &j);
-    return true;
 }
 
-bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x,
-                           const float *bias)
+void wk_cuda_conv_rgb_weights(const wk_cuda_call *c)
 {
-    bool coloured = is_coloured(z);
-    if (!suits(c, z, z->batch * z->large_count) || z->small_c % TERMS != 0 ||
-        !(coloured || z->large_c % CHUNK == 0))
-        return false;
-    wk_planes j = {};
-    j.x = small_plane(z);
-    j.kernel = z->kernel;
-    j.taps[0] = taps_of(z, 0), j.taps[1] = taps_of(z, 1);
-    j.channels = z->small_c;
-    j.result = z->large;
-    j.result_c = z->large_c;
-    j.by_result_c = wk_divisor_of(j.result_c);
-    j.joined = z->kernel % 2 == 0;
-    j.columns = j.joined ? 4 * z->large_c : z->large_c;
-    j.classes = j.joined ? 1 : 4;
-    j.bias = bias;
-    if (!choose_copy(&j, j.taps[0], STAGES_BYTES) || !choose_result(c, &j)) return false;
-    j.x.from = wk_cuda_half(c, x, z->batch * z->small_count);
-    if (!aligned(j.x.from)) return false;
-    lay_out_weights(c, z, true, &j);
-    make_totals(c, &j);
-    wk_cuda_planes_transposed(c, &j);
-    collect_totals(c, &j);
-    return true;
-}
-
-bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in large,
-                                wk_in small, float *dw)
-{
-    unsigned taps = z->kernel / 2;
-    if (!suits(c, z, z->weights) || !is_coloured(z) ||
-        !wk_cuda_rgb_weights_suit(taps, z->small_c, z->large / 2))
-        return false;
+    const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
     wk_rgb_weights j = {};
-    j.x = large_colours(z);
-    j.small = wk_cuda_half(c, small, z->batch * z->small_count);
-    if (!aligned(j.small)) return false;
-    j.x.from = four_colours(c, z, large.x);
-    j.small_side = z->small;
-    j.small_c = z->small_c;
+    j.x = large_colours(&z);
+    j.small = wk_cuda_half(c, wk_call_operand(c, 1), z.batch * z.small_count);
+    j.x.from = four_colours(c, &z, wk_call_in(c, 0));
+    j.small_side = z.small;
+    j.small_c = z.small_c;
     j.groups = (unsigned)c->processors;
-    j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
-    wk_cuda_rgb_weights(c, &j, taps);
-    wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
-    return true;
+    j.sums = (float *)wk_cuda_scratch(c, j.groups * z.weights * sizeof(float));
+    wk_cuda_rgb_weights(c, &j, z.kernel / 2);
+    wk_cuda_column_sums(c, 1, j.groups, z.weights, 1, j.sums, wk_call_out(c, 0));
 }

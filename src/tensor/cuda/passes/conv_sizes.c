@@ -11,14 +11,19 @@ static wk_conv_sizes with_channels(const wk_conv_sizes *given, unsigned channels
     return z;
 }
 
-wk_conv_sizes wk_conv_measure(wk_shape large, wk_shape w, int stride)
+wk_conv_sizes wk_conv_measure(const wk_graph *g, const wk_node *node)
 {
+    const int *inputs = wk_node_inputs(g, node);
+    bool dw = node->op == WK_OP_conv_dw;
+    wk_shape w = wk_info(g, dw ? node->outputs : inputs[1])->type.shape;
+    wk_shape large =
+        wk_info(g, wk_conv_is_transposed(node->op) ? node->outputs : inputs[0])->type.shape;
     const int *image = large.dim + large.rank - 4, *weights = w.dim + w.rank - 4;
     wk_conv_sizes z = {.batch = (unsigned)image[0],
                        .large = (unsigned)image[1],
                        .small_c = (unsigned)weights[3],
                        .kernel = (unsigned)weights[0],
-                       .stride = (unsigned)stride};
+                       .stride = (unsigned)node->attrs.conv.stride};
     z.small = (z.large - z.kernel) / z.stride + 1;
     z.pixels = z.small * z.small;
     z.small_count = (size_t)z.pixels * z.small_c;
@@ -47,11 +52,101 @@ bool wk_conv_suits(const wk_conv_sizes *z, bool transposed)
 
 bool wk_conv_is_half(const wk_graph *g, const wk_node *node)
 {
-    const int *inputs = wk_node_inputs(g, node);
-    wk_shape x = wk_info(g, inputs[0])->type.shape, w = wk_info(g, inputs[1])->type.shape;
-    wk_shape y = wk_info(g, node->outputs)->type.shape;
-    bool transposed = node->op == WK_OP_deconv || node->op == WK_OP_conv_dx;
-    if (node->op == WK_OP_conv_dw) w = y;
-    const wk_conv_sizes z = wk_conv_measure(transposed ? y : x, w, node->attrs.conv.stride);
-    return x.rank == 4 && wk_conv_suits(&z, transposed);
+    const wk_conv_sizes z = wk_conv_measure(g, node);
+    return wk_info(g, wk_node_inputs(g, node)[0])->type.shape.rank == 4 &&
+           wk_conv_suits(&z, wk_conv_is_transposed(node->op));
+}
+
+// Planes of places.
+
+enum { TERMS = 16, CHUNK_BYTES = 16 }; // of an instruction; of a chunk
+
+static bool is_coloured(const wk_conv_sizes *z)
+{
+    return z->large_c == WK_CONV_RGB && z->large % 2 == 0 && z->kernel % 2 == 0;
+}
+
+// The taps of a class of large pixels along an axis.
+static unsigned taps_of(const wk_conv_sizes *z, unsigned residue)
+{
+    return (z->kernel - residue + 1) / 2;
+}
+
+static wk_conv_planes forward_planes(const wk_conv_sizes *z)
+{
+    bool coloured = is_coloured(z);
+    wk_conv_planes p = {.coloured = coloured, .classes = 1, .columns = z->small_c};
+    p.width = (z->large + 1) / 2;
+    p.split = coloured ? 1 : 2;
+    p.chunks = coloured ? 2 : z->large_c / WK_CONV_CHUNK;
+    p.taps[0] = coloured ? z->kernel / 2 : z->kernel;
+    p.channels = coloured ? TERMS : z->large_c;
+    return p;
+}
+
+// The places of the small image, with zeros after every line and image for the taps that reach
+// beyond.
+static wk_conv_planes transposed_planes(const wk_conv_sizes *z)
+{
+    wk_conv_planes p = {.coloured = is_coloured(z), .split = 1, .joined = z->kernel % 2 == 0};
+    unsigned reach = z->small + taps_of(z, 0) - 1, length = (z->large + 1) / 2;
+    p.width = reach > length ? reach : length;
+    p.chunks = z->small_c / WK_CONV_CHUNK;
+    p.taps[0] = taps_of(z, 0), p.taps[1] = taps_of(z, 1);
+    p.channels = z->small_c;
+    p.classes = p.joined ? 1 : 4;
+    p.columns = p.joined ? 4 * z->large_c : z->large_c;
+    return p;
+}
+
+wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed)
+{
+    wk_conv_planes p = transposed ? transposed_planes(z) : forward_planes(z);
+    p.copied = WK_PLANES_ROWS + (taps_of(z, 0) - 1) * (p.width + 1);
+    p.pitch = (p.copied | 1) * CHUNK_BYTES;
+    p.copied_bytes = p.split * p.split * p.chunks * p.pitch;
+    return p;
+}
+
+// What both directions and the weights ask for.
+static const char *refuse_places(const wk_conv_sizes *z)
+{
+    enum { TAPS_MAX = 64 };
+    if (z->stride != 2) return "its stride is not 2";
+    if (z->large <= z->kernel) return "its images are no larger than its kernel";
+    if (z->kernel < 2 || z->kernel * z->kernel > TAPS_MAX) return "its kernel has other sizes";
+    if (z->small_c % WK_CONV_CHUNK) return "its channels are no multiple of 8";
+    if (z->batch * z->large_count >= (size_t)1 << 31 || z->batch * z->small_count >= (size_t)1
+                                                                                         << 31)
+        return "its images are too large";
+    return NULL;
+}
+
+const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory)
+{
+    enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the weights of the kernels take
+    const char *why = refuse_places(z);
+    if (why) return why;
+    const wk_conv_planes p = wk_conv_planes_of(z, transposed);
+    if (p.channels % TERMS || (transposed && !p.coloured && z->large_c % WK_CONV_CHUNK))
+        return "its channels are no multiple of 16";
+    if (p.copied_bytes + STAGES_BYTES > shared_memory ||
+        p.copied > WK_PLANES_ROWS + WK_PLANES_HALO ||
+        p.taps[0] * p.taps[0] * p.channels > WK_PLANES_TERMS - 64)
+        return "a tile's part of the images does not fit into shared memory";
+    if (!transposed && 5 * z->pixels < 3 * p.width * p.width)
+        return "too many places are beyond the small image's edge";
+    return NULL;
+}
+
+const char *wk_conv_refuse_rgb_weights(const wk_conv_sizes *z)
+{
+    unsigned taps = z->kernel / 2;
+    const char *why = refuse_places(z);
+    if (why) return why;
+    if (!is_coloured(z)) return "its images are not RGB of even sides";
+    if (taps < 2 || taps > 3 || z->small_c > WK_CONV_RGB_ROWS ||
+        (taps - 1) * (z->large / 2 + 1) > WK_CONV_RGB_REACH)
+        return "its kernel or its images have other sizes";
+    return NULL;
 }

@@ -1,5 +1,5 @@
-// The sizes of a convolution, and whether tensor cores can do it in bf16: what the choice of
-// formats (formats.h) and the kernels must agree on.
+// The sizes of a convolution, and which kernels can do it in bf16 on tensor cores: what the choice
+// of formats (formats.h), the fusion table (fusion.h) and the kernels must agree on.
 #ifndef WK_TENSOR_CUDA_PASSES_CONV_SIZES_H
 #define WK_TENSOR_CUDA_PASSES_CONV_SIZES_H
 
@@ -15,8 +15,14 @@ typedef struct wk_conv_sizes {
     size_t large_count, small_count, weights;
 } wk_conv_sizes;
 
-/// The sizes for the large image, the weights and the stride.
-wk_conv_sizes wk_conv_measure(wk_shape large, wk_shape w, int stride);
+/// Whether an op goes from the small image to the large one.
+static inline bool wk_conv_is_transposed(wk_op op)
+{
+    return op == WK_OP_deconv || op == WK_OP_conv_dx;
+}
+
+/// The sizes that a node of any direction asks for.
+wk_conv_sizes wk_conv_measure(const wk_graph *g, const wk_node *node);
 /// The same with large RGB images padded.
 wk_conv_sizes wk_conv_as_read(const wk_conv_sizes *z);
 /// Whether tensor cores can do products of these sizes in bf16; addresses must also be 16-byte
@@ -25,5 +31,28 @@ bool wk_conv_suits(const wk_conv_sizes *z, bool transposed);
 /// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
 /// its result so.
 bool wk_conv_is_half(const wk_graph *g, const wk_node *node);
+
+/// A convolution in either direction as hopper/conv.cu does it, which explains planes and places.
+typedef struct wk_conv_planes {
+    bool coloured;              // RGB images, padded: a chunk is two pixels
+    unsigned width;             // of the places of an image
+    unsigned split, chunks;     // planes along each axis, and chunks of 8 channels in a plane
+    unsigned taps[2], channels; // taps along an axis, by class; terms of a tap
+    bool joined;                // transposed: the classes are columns
+    unsigned classes, columns;  // else their number; of the product
+    unsigned copied, pitch, copied_bytes; // places in shared memory, from chunk to chunk, in all
+} wk_conv_planes;
+
+/// Rows of a tile, maximum halo of places that it copies besides them, and maximum terms.
+enum { WK_PLANES_ROWS = 128, WK_PLANES_HALO = 128, WK_PLANES_TERMS = 4096 };
+
+wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed);
+/// Why these kernels cannot do it with so many bytes of shared memory; NULL where they can.
+const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory);
+
+/// The same for the weight gradients of RGB images, hopper/conv_rgb.cu: maximum channels of the
+/// small image, and places that its taps reach over.
+enum { WK_CONV_RGB_ROWS = 64, WK_CONV_RGB_REACH = 128 };
+const char *wk_conv_refuse_rgb_weights(const wk_conv_sizes *z);
 
 #endif

@@ -1,4 +1,5 @@
 #include "tensor/cuda/passes/fusion.h"
+#include "tensor/cuda/passes/conv_sizes.h"
 #include "tensor/shape.h"
 
 enum {
@@ -14,7 +15,6 @@ const char *const wk_kernel_names[WK_KERNEL_COUNT] = {
     [WK_KERNEL_NONE] = "none",
     [WK_KERNEL_OBSERVE] = "observe",
     [WK_KERNEL_ADAM] = "adam",
-    [WK_KERNEL_CONV_SLOPE] = "conv_slope",
     [WK_KERNEL_SKINNY_ACTION] = "skinny_action",
     [WK_KERNEL_SKINNY_HEAD] = "skinny_head",
     [WK_KERNEL_SKINNY_RESULTS] = "skinny_results",
@@ -23,6 +23,9 @@ const char *const wk_kernel_names[WK_KERNEL_COUNT] = {
     [WK_KERNEL_WGMMA] = "wgmma",
     [WK_KERNEL_CUBLASLT_BIAS] = "cublaslt_bias",
     [WK_KERNEL_CUBLAS] = "cublas",
+    [WK_KERNEL_CONV_PLANES] = "conv_planes",
+    [WK_KERNEL_CONV_RGB_WEIGHTS] = "conv_rgb_weights",
+    [WK_KERNEL_CONV_DIRECT] = "conv_direct",
 };
 
 // A pattern that was found at a step; the other steps are -1 where the pattern has none.
@@ -33,6 +36,7 @@ typedef struct match {
     const wk_fused *fused;
     int step, before, next[NEXT_MAX], tail;
     wk_cuda_product p; // of a matmul
+    wk_conv_sizes z;   // of a convolution
 } match;
 
 typedef const char *guard(const match *m);
@@ -357,6 +361,54 @@ static const char *refuse_nothing(const match *m)
     return NULL;
 }
 
+// Guards of convolutions.
+
+static bool is_stack(const match *m)
+{
+    return shape_of(m, input(m, m->step, 0)).rank != 4;
+}
+
+static bool is_transposed(const match *m)
+{
+    return wk_conv_is_transposed(node_of(m, m->step)->op);
+}
+
+// Whether the bf16 numbers of an operand, in their place or rounded in scratch memory, begin at 16
+// bytes.
+static bool rounds_whole(const match *m, int tensor)
+{
+    wk_place place = m->plan->places[tensor];
+    if (place.region != WK_REGION_TEMPORARY) return begins_at(m, tensor, ROW_UNIT);
+    return place.bf16 == WK_NOWHERE || place.bf16 % 16 == 0;
+}
+
+// Whether the operands do: images and weights of RGB layers are padded in scratch memory.
+static bool reads_whole(const match *m)
+{
+    bool padded = m->z.large_c == WK_CONV_RGB && !is_transposed(m);
+    bool dw = node_of(m, m->step)->op == WK_OP_conv_dw;
+    return (padded || rounds_whole(m, input(m, m->step, 0))) &&
+           ((padded && !dw) || rounds_whole(m, input(m, m->step, 1)));
+}
+
+static const char *refuse_conv_planes(const match *m)
+{
+    int slope = m->next[0], out = output(m, slope >= 0 ? slope : m->step);
+    wk_activation act = node_of(m, m->step)->attrs.conv.activation;
+    bool coloured = is_transposed(m) && m->z.large_c == WK_CONV_RGB;
+    if (m->limits->capability != 90) return "the device has no wgmma";
+    if (is_stack(m)) return "it is a stack of images";
+    const char *why = wk_conv_refuse_planes(&m->z, is_transposed(m), m->limits->shared_memory);
+    if (why) return why;
+    if (act != WK_IDENTITY && (act != WK_ELU || coloured || !in_bf16_alone(m, out)))
+        return "its activation is not ELU of a result in bf16 alone";
+    if (!reads_whole(m) || !stores_whole(m, out) ||
+        (slope >= 0 && !loads_whole(m, input(m, slope, 1))))
+        return "what it reads or writes begins at no 16 bytes";
+    return NULL;
+}
+
+// The gradient of an image, and the slope of the layer that made it.
 static const char *refuse_conv_slope(const match *m)
 {
     int slope = m->next[0];
@@ -365,7 +417,29 @@ static const char *refuse_conv_slope(const match *m)
     if (!replaces(m, slope, 0, m->step) || wk_shape_count(shape_of(m, output(m, slope))) !=
                                                wk_shape_count(shape_of(m, output(m, m->step))))
         return "the slope does not take the gradient's place";
-    return shape_of(m, input(m, m->step, 0)).rank == 4 ? NULL : "it is a stack of images";
+    if (is_transposed(m) && m->z.large_c == WK_CONV_RGB) return "the image is RGB";
+    return refuse_conv_planes(m);
+}
+
+static const char *refuse_conv_rgb_weights(const match *m)
+{
+    if (m->limits->capability != 90) return "the device has no wgmma";
+    if (is_stack(m)) return "it is a stack of images";
+    if (!reads_whole(m)) return "what it reads begins at no 16 bytes";
+    return wk_conv_refuse_rgb_weights(&m->z);
+}
+
+static const char *refuse_conv_direct(const match *m)
+{
+    enum { PAIR = 2 };
+    int out = output(m, m->step);
+    size_t member = wk_shape_count(shape_of(m, out));
+    if (is_stack(m)) member /= (size_t)shape_of(m, out).dim[0];
+    if (!wk_conv_suits(&m->z, is_transposed(m))) return "its sizes are not those of whole chunks";
+    if (!reads_whole(m)) return "an operand begins at no 16 bytes";
+    if (!in_bf16_alone(m, out) && (!begins_at(m, out, PAIR) || (is_stack(m) && member % PAIR)))
+        return "its result begins at no 8 bytes";
+    return NULL;
 }
 
 // The table. `before` is the step before, `next` and `then` are the steps just after, and `tail` is
@@ -395,8 +469,18 @@ static const row table[] = {
     {KERNEL(SKINNY_GRADIENT),  NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_gradient},
     {KERNEL(CUBLASLT_BIAS),    NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_biased},
     {KERNEL(CUBLAS),           NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_nothing},
-    {KERNEL(CONV_SLOPE),       NONE,       OP(conv_dx),   OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
-    {KERNEL(CONV_SLOPE),       NONE,       OP(deconv_dx), OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
+    {KERNEL(CONV_PLANES),      NONE,       OP(conv_dx),   OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
+    {KERNEL(CONV_PLANES),      NONE,       OP(deconv_dx), OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
+    {KERNEL(CONV_PLANES),      NONE,       OP(conv),      NONE,              NONE,                        NONE,         refuse_conv_planes},
+    {KERNEL(CONV_PLANES),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_planes},
+    {KERNEL(CONV_PLANES),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_planes},
+    {KERNEL(CONV_PLANES),      NONE,       OP(deconv_dx), NONE,              NONE,                        NONE,         refuse_conv_planes},
+    {KERNEL(CONV_RGB_WEIGHTS), NONE,       OP(conv_dw),   NONE,              NONE,                        NONE,         refuse_conv_rgb_weights},
+    {KERNEL(CONV_DIRECT),      NONE,       OP(conv),      NONE,              NONE,                        NONE,         refuse_conv_direct},
+    {KERNEL(CONV_DIRECT),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_direct},
+    {KERNEL(CONV_DIRECT),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_direct},
+    {KERNEL(CONV_DIRECT),      NONE,       OP(deconv_dx), NONE,              NONE,                        NONE,         refuse_conv_direct},
+    {KERNEL(CONV_DIRECT),      NONE,       OP(conv_dw),   NONE,              NONE,                        NONE,         refuse_conv_direct},
 };
 // clang-format on
 enum { ROWS = sizeof table / sizeof *table };
@@ -432,6 +516,7 @@ static bool find_pattern(match *m, const row *r)
     }
     if (r->tail != NONE) m->tail = find_tail(m, r->tail);
     if (r->op == WK_OP_matmul) m->p = wk_product_of(m->g, node_of(m, m->step));
+    if (wk_op_is_conv(r->op)) m->z = wk_conv_measure(m->g, node_of(m, m->step));
     return r->tail == NONE || m->tail >= 0;
 }
 

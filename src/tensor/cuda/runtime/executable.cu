@@ -130,7 +130,6 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.precision = e->backend->precision;
         call.processors = e->backend->limits.processors;
         call.programmatic = e->backend->limits.capability >= 90;
-        call.hopper = e->backend->limits.capability == 90;
         record_forms(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
             locate(plan, wk_node_inputs(g, node)[i], address++, half++);
