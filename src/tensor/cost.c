@@ -11,11 +11,6 @@ static const double LATENCY_US = 2.5;
 // What keeps one processor busy: a tile of results, terms of a sum, bytes.
 enum { TILE = 128, TERMS = 1024, BYTES = 16384 };
 
-static const wk_node *step_node(const wk_plan *plan, int step)
-{
-    return &plan->graph->nodes.items[plan->nodes[step]];
-}
-
 static wk_type type_of(const wk_plan *plan, int tensor)
 {
     return wk_info(plan->graph, tensor)->type;
@@ -92,7 +87,7 @@ static wk_cost memory_cost(double bytes, int processors)
 
 static wk_cost step_cost(const wk_plan *plan, int step, int processors)
 {
-    const wk_node *node = step_node(plan, step);
+    const wk_node *node = wk_plan_node(plan, step);
     if (plan->lazy[plan->nodes[step]] || wk_plan_joins(plan->graph, node))
         return (wk_cost){0, 0, 1};
     switch (node->op) {
@@ -178,7 +173,7 @@ static bool write_tensor(finder *f, int step, int tensor)
 
 static bool add_step(finder *f, int step)
 {
-    const wk_node *node = step_node(f->plan, step);
+    const wk_node *node = wk_plan_node(f->plan, step);
     const int *inputs = wk_node_inputs(f->plan->graph, node);
     bool room = true;
     f->out->begin[step] = (int)f->out->steps.count;

@@ -204,4 +204,17 @@ wk_tensor wk_graph_assemble(wk_graph *g, const wk_tensor *x, const int *starts, 
 wk_tensor wk_graph_matmul_general(wk_graph *g, wk_tensor a, wk_tensor b, bool transpose_a,
                                   bool transpose_b, bool reduce, wk_tensor sum);
 
+/// Convolutions in all directions.
+static inline bool wk_op_is_conv(wk_op op)
+{
+    return op == WK_OP_conv || op == WK_OP_conv_dx || op == WK_OP_deconv || op == WK_OP_deconv_dx ||
+           op == WK_OP_conv_dw;
+}
+
+/// Ops whose first two inputs are multiplied.
+static inline bool wk_op_is_product(wk_op op)
+{
+    return op == WK_OP_matmul || wk_op_is_conv(op);
+}
+
 #endif

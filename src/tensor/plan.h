@@ -81,6 +81,12 @@ struct wk_plan {
     wk_buffer *temporary, *owned; // created by the program before the backend compiles the plan
 };
 
+/// The node that runs at a step.
+static inline const wk_node *wk_plan_node(const wk_plan *plan, size_t step)
+{
+    return &plan->graph->nodes.items[plan->nodes[step]];
+}
+
 /// Plans what the graph's outputs and writing nodes need. The backend, which may be NULL, chooses
 /// the groups, branches and lazy nodes.
 wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan **out,

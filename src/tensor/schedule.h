@@ -1,17 +1,31 @@
 // Which steps of a plan run on which stream, inferred from dependencies and estimated costs
-// (cost.h). The longest chain of dependent steps stays on stream 0, in recorded order. What is not
-// on it and has something to hide behind, steps of stream 0 that leave processors idle, goes to
-// other streams:
+// (cost.h). Stream 0 has the critical path, in recorded order. What is not on it runs in the idle
+// processors beside it:
 //
-//   stream 0      critical path                  ──a──b──c──d──e──f──g──
-//   streams 1, 2  chains that stream 0 needs late, or never  ╰─x──y──╯
-//   stream 3      chains that it needs soon, and deferred weight gradients: those that only the
-//                 optimiser or a store reads, and optimiser steps on weights that nothing reads
-//                 again
+//   recorded     a  b  x  y  c  d  w  e  f          e needs y; only the optimiser reads w
 //
-// Steps of side streams move in the list to where they are expected to run; whatever touches the
-// same memory keeps its order. A wrong estimate costs time, never correctness: which step waits for
-// which of another stream is decided by what they access.
+//   processors
+//   of the       ┌──────┐         ┌────┐┌────────┐
+//   device       │      │┌───────┐│    ││        │┌─────┐
+//                │  a   ││   b   ││ c  ││   d    ││  e  │┌───┐   stream 0, the longest chain
+//                │      ││       ││    ││        ││     ││ f │
+//                └──────┘└───────┘└────┘└────────┘└─────┘└───┘
+//                         ░░░x░░░░ ░░░y░░                        streams 1, 2: a chain
+//                                                 ░░░░w░░░       stream 3: deferred, or urgent
+//                ─────────────────────────────────────────▶ time
+//
+//   1. costs     how long a step takes, and how much of the device it leaves idle
+//   2. chains    the critical path is a b c d e f; x y is a chain, w is deferred
+//   3. places    x y leaves stream 0 if the time that b, c, d leave idle is enough for it, and its
+//                memory fits below the peak; else it stays there
+//   4. order     side streams' steps move to where they are expected to run
+//
+// Streams 1 and 2 have chains that stream 0 needs late or never. Stream 3 has those that it needs
+// soon, and deferred weight gradients: those that only the optimiser or a store reads, and
+// optimiser steps on weights that nothing reads again.
+//
+// Whatever touches the same memory keeps its order. A wrong estimate costs time, never correctness:
+// which step waits for which of another stream is decided by what they access.
 #ifndef WK_TENSOR_SCHEDULE_H
 #define WK_TENSOR_SCHEDULE_H
 

@@ -21,11 +21,6 @@ typedef struct finder {
     bool failed;
 } finder;
 
-static const wk_node *step_node(const wk_plan *plan, int step)
-{
-    return &plan->graph->nodes.items[plan->nodes[step]];
-}
-
 static void add_edges(finder *f, const int *from, int to)
 {
     for (int i = 0; i < WK_BRANCHES; i++) {
@@ -58,7 +53,7 @@ static void find_edges(finder *f)
         for (int k = 0; k < WK_BRANCHES; k++)
             f->touches[i].read[k] = f->touches[i].written[k] = -1;
     for (int step = 0; step < (int)f->plan->node_count; step++) {
-        const wk_node *node = step_node(f->plan, step);
+        const wk_node *node = wk_plan_node(f->plan, step);
         const int *inputs = wk_node_inputs(g, node);
         unsigned writes = wk_op_writes(node->op);
         for (int i = 0; i < node->input_count; i++)

@@ -99,11 +99,6 @@ static void executable_destroy(wk_executable *e)
     free(e);
 }
 
-static const wk_node *plan_node(const wk_plan *plan, size_t step)
-{
-    return &plan->graph->nodes.items[plan->nodes[step]];
-}
-
 // Fills in one call; returns the first address that is still free.
 static void **resolve(const wk_plan *plan, const wk_node *node, wk_executable *e, wk_cpu_call *call,
                       void **address)
@@ -124,7 +119,7 @@ static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable
     wk_pool *pool = ((cpu_backend *)backend)->pool;
     size_t addresses = 0, workspace = 0;
     for (size_t i = 0; i < plan->node_count; i++) {
-        const wk_node *node = plan_node(plan, i);
+        const wk_node *node = wk_plan_node(plan, i);
         size_t wanted = wk_cpu_workspace(plan->graph, node, wk_pool_threads(pool));
         if (wanted > workspace) workspace = wanted;
         addresses += (size_t)(node->input_count + node->output_count);
@@ -144,7 +139,7 @@ static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable
     }
     void **address = e->addresses;
     for (size_t i = 0; i < plan->node_count; i++)
-        address = resolve(plan, plan_node(plan, i), e, &e->calls[i], address);
+        address = resolve(plan, wk_plan_node(plan, i), e, &e->calls[i], address);
     *out = e;
     return WK_OK;
 }

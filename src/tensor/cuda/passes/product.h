@@ -18,18 +18,6 @@ typedef struct wk_cuda_product {
     size_t stride_bias;
 } wk_cuda_product;
 
-static inline bool wk_op_is_conv(wk_op op)
-{
-    return op == WK_OP_conv || op == WK_OP_conv_dx || op == WK_OP_deconv || op == WK_OP_deconv_dx ||
-           op == WK_OP_conv_dw;
-}
-
-/// Ops whose first two inputs are multiplied.
-static inline bool wk_op_is_product(wk_op op)
-{
-    return op == WK_OP_matmul || wk_op_is_conv(op);
-}
-
 /// The product that a matmul node asks for.
 wk_cuda_product wk_product_of(const wk_graph *g, const wk_node *node);
 /// As one product where the stack of operands is contiguous: along the rows when b is shared, along

@@ -87,11 +87,6 @@ typedef struct search {
     int inner_used; // the last step that reads what one kernel for all steps does not write
 } search;
 
-static const wk_node *plan_node(const wk_plan *plan, int step)
-{
-    return &plan->graph->nodes.items[plan->nodes[step]];
-}
-
 static bool same_place(const wk_graph *g, int a, int b)
 {
     if (!a || !b) return a == b;
@@ -133,7 +128,7 @@ static bool match_node(search *s, const pattern *p, wk_recurrence_step *step)
 {
     const wk_graph *g = s->plan->graph;
     if (s->at >= (int)s->plan->node_count) return false;
-    const wk_node *node = plan_node(s->plan, s->at);
+    const wk_node *node = wk_plan_node(s->plan, s->at);
     bool first = s->r->backward && s->r->count == 0;
     bool lacks_carried = first && p->in[1] == WK_ROLE_DDETER_CARRIED;
     if (node->op != p->op || node->input_count != p->inputs - lacks_carried) return false;
@@ -313,7 +308,7 @@ void wk_recurrence_last_use(const wk_plan *plan, int *last_use)
     for (size_t i = 0; i < g->tensors.count; i++)
         last_use[i] = wk_info(g, (int)i)->output ? (int)plan->node_count : -1;
     for (int step = 0; step < (int)plan->node_count; step++) {
-        const wk_node *node = plan_node(plan, step);
+        const wk_node *node = wk_plan_node(plan, step);
         for (int i = 0; i < node->input_count; i++) {
             int *last = &last_use[wk_info(g, wk_node_inputs(g, node)[i])->root];
             if (*last < step) *last = step;

@@ -46,11 +46,6 @@ void wk_cuda_executable_destroy(wk_executable *e)
     free(e);
 }
 
-static const wk_node *plan_node(const wk_plan *plan, size_t step)
-{
-    return &plan->graph->nodes.items[plan->nodes[step]];
-}
-
 static wk_cuda_stream_context *context_of(wk_executable *e, const wk_plan *plan, size_t step)
 {
     return &e->contexts[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->branches[step]];
@@ -81,7 +76,7 @@ static wk_cuda_buffer *outer_buffer(const wk_plan *plan, int tensor)
 static wk_status make_shadows(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
     for (size_t i = 0; e->backend->limits.bf16 && i < plan->node_count; i++) {
-        const wk_node *node = plan_node(plan, i);
+        const wk_node *node = wk_plan_node(plan, i);
         for (int k = 0; k < 2 && wk_op_is_product(node->op); k++) {
             wk_cuda_buffer *buffer = outer_buffer(plan, wk_node_inputs(plan->graph, node)[k]);
             if (buffer && !buffer->shadow)
@@ -116,7 +111,7 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
     void **address = e->addresses;
     __nv_bfloat16 **half = e->halves;
     for (size_t step = 0; step < plan->node_count; step++) {
-        const wk_node *node = plan_node(plan, step);
+        const wk_node *node = wk_plan_node(plan, step);
         const wk_fused *fused = &all[step];
         wk_cuda_call call = {};
         call.g = g;
@@ -230,7 +225,8 @@ wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable *
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
     size_t addresses = 0;
     for (size_t i = 0; i < plan->node_count; i++)
-        addresses += (size_t)(plan_node(plan, i)->input_count + plan_node(plan, i)->output_count);
+        addresses +=
+            (size_t)(wk_plan_node(plan, i)->input_count + wk_plan_node(plan, i)->output_count);
     wk_executable *e = (wk_executable *)calloc(1, sizeof *e);
     if (!e) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     e->backend = backend;
