@@ -45,7 +45,7 @@ typedef struct wk_chain {
     int before;     // the first step of stream 0 that needs one of them, or the count
     int begin, end; // steps of stream 0 with which they are expected to begin and to end
     bool hoisted;   // they come before their place in the recorded order
-    bool has_room;  // however late they run, their memory is there
+    int room;       // the last step at which there is memory for them; the count: always
     int stream;     // 0: refused
 } wk_chain;
 

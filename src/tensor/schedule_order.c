@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 
+// Chains may be late by this part of the run, for they share the device with other graphs. Beyond,
+// stream 0 waits where it reuses their memory.
+static const double SPARE = 0.06;
+
 static bool depends(const wk_scheduler *s, int step, int other)
 {
     WK_EACH_NEED (on, s, step)
@@ -150,16 +154,19 @@ static void move_groups(wk_plan *plan, const place *places)
     }
 }
 
-// A step of a chain whose memory others need should be done a little after it is expected to be.
+// When a step of a chain should be done: when there is no room for its memory any more, or somewhat
+// after it is expected to be.
 static void find_deadlines(const wk_scheduler *s, const place *places)
 {
-    double spare = 2 * WK_LINGER * s->step[s->count].clock;
+    double spare = SPARE * s->step[s->count].clock;
     for (int i = 0; i < s->count; i++) {
         const wk_step *t = &s->step[places[i].step];
         int *last = &s->plan->finish_by[i];
+        int room = t->chain < 0 ? s->count : s->chains.items[t->chain].room;
         *last = s->count;
-        if (t->chain < 0 || s->chains.items[t->chain].has_room) continue;
+        if (room == s->count) continue;
         double late = s->step[t->until].clock + spare;
+        if (room >= 0 && s->step[room].clock > late) late = s->step[room].clock;
         for (*last = i; *last + 1 < s->count; ++*last)
             if (s->step[places[*last + 1].at + 1].clock >= late) break;
     }

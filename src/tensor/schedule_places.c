@@ -27,6 +27,7 @@ static int fill_idle(wk_scheduler *s, int index, bool hoisted)
     int at = c->after + 1;
     for (int step = 0; step < s->count; step++)
         s->step[step].taken = 0;
+    double done = 0; // on stream 0's clock
     c->begin = -1;
     c->hoisted = hoisted;
     for (int step = 0; step < s->count; step++) {
@@ -34,6 +35,8 @@ static int fill_idle(wk_scheduler *s, int index, bool hoisted)
         if (t->chain != index) continue;
         int first = hoisted ? t->after + 1 : step;
         if (at < first) at = first;
+        if (done < s->step[at].clock) done = s->step[at].clock;
+        done += wk_cost_time(t->cost);
         double need = t->cost.work * t->cost.share;
         for (; need > 0 && at < t->before && left(&s->step[at]) <= need; at++) {
             double got = left(&s->step[at]);
@@ -46,8 +49,10 @@ static int fill_idle(wk_scheduler *s, int index, bool hoisted)
         if (!enough && first_short < 0) first_short = step;
         if (need > 0 && at < t->before) s->step[at].taken += need;
         if (c->begin < 0) c->begin = c->end = hoisted ? at : step;
-        t->until = at;
         if (!writes) c->end = at;
+        // It takes its own time, however much is idle.
+        for (t->until = at; t->until < t->before && s->step[t->until].clock < done;)
+            t->until++;
     }
     return first_short;
 }
@@ -146,13 +151,15 @@ static double own_peak(const wk_scheduler *s, int index)
     return peak;
 }
 
-// Whether a chain fits in the memory that the recorded order needs at its peak, until step `end`.
-static bool fits(const wk_scheduler *s, int index, int end)
+// The last step until which a chain fits in the memory that the recorded order needs at its peak;
+// the count if it always does.
+static int room_of(const wk_scheduler *s, int index)
 {
-    double there = 0;
-    for (int step = s->chains.items[index].begin; step <= end && step < s->count; step++)
-        if (s->step[step].live > there) there = s->step[step].live;
-    return there + own_peak(s, index) <= s->peak;
+    double own = own_peak(s, index);
+    int step = s->chains.items[index].begin;
+    while (step < s->count && s->step[step].live + own <= s->peak)
+        step++;
+    return step == s->count ? step : step - 1;
 }
 
 // Steps that find no place go back to stream 0, or are deferred.
@@ -204,7 +211,7 @@ static bool find_place(wk_scheduler *s, int index)
     while (c->time >= least) {
         int lacks = fill_idle(s, index, false), lingers = lingering(s, index);
         if (lacks < 0 && lingers < 0) return true;
-        if (fill_idle(s, index, true) < 0 && lingering(s, index) < 0 && fits(s, index, c->end))
+        if (fill_idle(s, index, true) < 0 && lingering(s, index) < 0 && room_of(s, index) >= c->end)
             return true;
         if (lacks >= 0 && !wk_schedule_is_late(s, s->step[lacks].before)) {
             give_tail_back(s, index, lacks);
@@ -225,7 +232,7 @@ static void find_places(wk_scheduler *s)
         if (!find_place(s, s->order.items[i])) continue;
         bool urgent = !wk_schedule_is_late(s, c->before) && window(s, c) < URGENT * c->time;
         c->stream = urgent ? WK_URGENT_STREAM : 1;
-        c->has_room = urgent || fits(s, s->order.items[i], s->count);
+        c->room = urgent ? s->count : room_of(s, s->order.items[i]);
         for (int step = 0; step < s->count; step++)
             s->step[step].used += s->step[step].taken;
     }

@@ -381,6 +381,29 @@ static void the_ensemble_and_gradients_of_steps_overlap_the_imagination(void **s
     wk_learner_destroy(learner);
 }
 
+// The ensemble runs on a stream of low priority while trajectories are imagined. Were its memory
+// reused before they are, the imagination would wait for it.
+static void the_imagination_does_not_wait_for_the_ensemble_s_memory(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BENCH_PRESETS; i++) {
+        wk_learner *learner = open_preset(bench_presets[i].name, 0);
+        const wk_plan *plan = learner_plan(learner, LEARN);
+        const char **sections = plan->graph->sections.items;
+        int reward = 0, count = 0;
+        while (strcmp(sections[step_node(plan, reward)->section], "ensemble reward") != 0)
+            reward++;
+        for (int step = 0; step < reward; step++) {
+            if (plan->branches[step] == 0) continue;
+            if (strcmp(sections[step_node(plan, step)->section], "ensemble") != 0) continue;
+            assert_true(plan->finish_by[step] >= reward);
+            count++;
+        }
+        assert_true(count > 0);
+        wk_learner_destroy(learner);
+    }
+}
+
 // Planned bytes of all graphs of an update (MB) and their estimated times (microseconds) with the
 // streams that were chosen by hand before they were inferred; those without waits for memory.
 typedef struct by_hand {
@@ -411,7 +434,7 @@ static void presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand(void
                 fail_msg("%s, %d tasks, graph %d: %.0f us, in sequence %.0f us", p->preset,
                          p->tasks, which, time, sequence);
         }
-        if (bytes > 1.02 * p->bytes) fail_msg("%s, %d tasks: %.1f MB", p->preset, p->tasks, bytes);
+        if (bytes > 1.06 * p->bytes) fail_msg("%s, %d tasks: %.1f MB", p->preset, p->tasks, bytes);
         wk_learner_destroy(learner);
     }
 }
@@ -430,6 +453,7 @@ int main(void)
         cmocka_unit_test(weight_gradients_of_convolutions_are_deferred),
         cmocka_unit_test(exported_gradients_are_deferred),
         cmocka_unit_test(the_ensemble_and_gradients_of_steps_overlap_the_imagination),
+        cmocka_unit_test(the_imagination_does_not_wait_for_the_ensemble_s_memory),
         cmocka_unit_test(presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
