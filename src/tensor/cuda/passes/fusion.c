@@ -553,13 +553,25 @@ static void record(const match *m, const row *r, wk_fused *fused)
     if (r->kernel == WK_KERNEL_WGMMA) f->tile = tile_of(m);
 }
 
-// Neighbouring steps of one optimiser.
+// Whether a later step reads the weights that a step of adam writes.
+static bool is_read_again(const match *m, int step)
+{
+    int weights = wk_info(m->g, input(m, step, 0))->root;
+    for (int later = step + 1; later < (int)m->plan->node_count; later++)
+        if (node_of(m, later)->op != WK_OP_mark && reads(m, later, weights)) return true;
+    return false;
+}
+
+// Neighbouring steps of one optimiser. What reads weights does not wait for those that nothing
+// reads.
 static void fuse_adam(const match *m, wk_fused *fused)
 {
     int next = m->step + 1;
+    bool again = is_read_again(m, m->step);
     fused[m->step].kernel = WK_KERNEL_ADAM;
     for (; next < (int)m->plan->node_count && node_of(m, next)->op == WK_OP_adam &&
-           same_place(m, input(m, next, 4), input(m, m->step, 4)) && same_branch(m, next, m->step);
+           same_place(m, input(m, next, 4), input(m, m->step, 4)) &&
+           same_branch(m, next, m->step) && is_read_again(m, next) == again;
          next++)
         fuse(fused, next, m->step);
     fused[m->step].following = next - m->step - 1;
