@@ -2,13 +2,16 @@
 // its parts in sequence, and of updates as in a run, where they overlap; device memory, and with
 // WAKER_TRACE=1 where the time goes.
 //
-// usage: bench_update [quick|small|paper] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
+// usage: bench_update [PRESET[,SIZE=N...]] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
+// The preset is quick, small or paper; a size is named as in sizes.h: small,deter=512,batch=24.
 // cuda-one has one stream for all branches of a graph.
 #include "agent/learner_parts.h"
 #include "agent/synthetic_batch.h"
 #include "base/clock.h"
 #include "sizes.h"
+#include "tensor/cost.h"
 #include "tensor/cuda/cuda.h"
+#include "tensor/program_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,10 +220,27 @@ static void open_learner(bench *b, unsigned how)
            (double)memory.planned / (1 << 20), (double)memory.allocated / (1 << 20));
 }
 
+static double flops_of(const wk_program *program)
+{
+    return wk_plan_flops(program->plan);
+}
+
+// What arithmetic the update is, and what a run would warn of at its start.
+static void print_sizes(const bench *b)
+{
+    const wk_program *model = wk_learner_model_program(b->learner);
+    const wk_program *rest = wk_learner_program(b->learner);
+    const char *slow = wk_program_slow_path(model);
+    if (!*slow) slow = wk_program_slow_path(rest);
+    printf("arithmetic: %.1f GFLOP\n", (flops_of(model) + flops_of(rest)) / 1e9);
+    if (*slow) printf("slow path: %s\n", slow);
+}
+
 static void measure(bench *b, int updates)
 {
     wk_error err = {0};
     open_learner(b, WK_LEARNER_NO_PREFETCH);
+    print_sizes(b);
     uint64_t apart = time_parts(b, updates);
     if (wk_trace_request()) {
         trace(wk_learner_model_program(b->learner), ".model");
@@ -245,7 +265,7 @@ int main(int count, char **args)
     wk_error err = {0};
     bench b = {.config = wk_learner_config_default()};
     if (!bench_sizes(&b.config, preset))
-        check(wk_fail(&err, WK_E_INPUT, "no preset '%s'", preset), &err);
+        check(wk_fail(&err, WK_E_INPUT, "no such sizes: '%s'", preset), &err);
     b.config.action_size = ACTIONS;
     b.config.tasks = count > 3 ? atoi(args[3]) : 0;
     check(open_backend(&b, device, &err), &err);

@@ -69,13 +69,22 @@ static double ceil_div(double a, double b)
     return (double)(long)((a + b - 1) / b);
 }
 
+static product product_of(const wk_plan *plan, const wk_node *node)
+{
+    return node->op == WK_OP_matmul ? matmul_product(plan, node) : conv_product(plan, node);
+}
+
+static double flops_of(product p)
+{
+    return 2 * p.stack * p.rows * p.cols * p.terms;
+}
+
 static wk_cost product_cost(product p, int processors)
 {
     double tiles = p.stack * ceil_div(p.rows, TILE) * ceil_div(p.cols, TILE);
     if (p.terms > TERMS) tiles *= p.terms / TERMS;
     double busy = tiles < processors ? tiles : processors;
-    double flops = 2 * p.stack * p.rows * p.cols * p.terms;
-    return (wk_cost){LATENCY_US, flops / (FLOPS_PER_US * busy), busy / processors};
+    return (wk_cost){LATENCY_US, flops_of(p) / (FLOPS_PER_US * busy), busy / processors};
 }
 
 static wk_cost memory_cost(double bytes, int processors)
@@ -88,22 +97,20 @@ static wk_cost memory_cost(double bytes, int processors)
 static wk_cost step_cost(const wk_plan *plan, int step, int processors)
 {
     const wk_node *node = wk_plan_node(plan, step);
-    if (plan->lazy[plan->nodes[step]] || wk_plan_joins(plan->graph, node))
+    if (plan->lazy[plan->nodes[step]] || wk_plan_joins(plan->graph, node) || node->op == WK_OP_mark)
         return (wk_cost){0, 0, 1};
-    switch (node->op) {
-    case WK_OP_mark:
-        return (wk_cost){0, 0, 1};
-    case WK_OP_matmul:
-        return product_cost(matmul_product(plan, node), processors);
-    case WK_OP_conv:
-    case WK_OP_conv_dx:
-    case WK_OP_conv_dw:
-    case WK_OP_deconv:
-    case WK_OP_deconv_dx:
-        return product_cost(conv_product(plan, node), processors);
-    default:
-        return memory_cost(bytes_of(plan, node), processors);
+    return wk_op_is_product(node->op) ? product_cost(product_of(plan, node), processors)
+                                      : memory_cost(bytes_of(plan, node), processors);
+}
+
+double wk_plan_flops(const wk_plan *plan)
+{
+    double flops = 0;
+    for (size_t step = 0; step < plan->node_count; step++) {
+        const wk_node *node = wk_plan_node(plan, step);
+        if (wk_op_is_product(node->op)) flops += flops_of(product_of(plan, node));
     }
+    return flops;
 }
 
 void wk_plan_costs(const wk_plan *plan, int processors, wk_cost *costs)

@@ -18,6 +18,10 @@ typedef struct wk_cost {
 /// nothing.
 void wk_plan_costs(const wk_plan *plan, int processors, wk_cost *costs);
 
+/// The arithmetic of a plan's matrix products and convolutions: a multiplication and an addition
+/// count as two.
+double wk_plan_flops(const wk_plan *plan);
+
 static inline double wk_cost_time(wk_cost cost)
 {
     return cost.latency + cost.work;

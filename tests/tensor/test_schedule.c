@@ -404,6 +404,25 @@ static void the_imagination_does_not_wait_for_the_ensemble_s_memory(void **state
     }
 }
 
+// tools/update_floor.py counts the least from the networks' sizes; the graphs do little more.
+static void the_arithmetic_of_an_update_is_that_of_its_networks(void **state)
+{
+    (void)state;
+    const struct {
+        const char *preset;
+        double gflops;
+    } floors[] = {{"paper", 1735.4}, {"small", 228.1}};
+    for (size_t i = 0; i < sizeof floors / sizeof *floors; i++) {
+        wk_learner *learner = open_preset(floors[i].preset, 0);
+        double gflops = (wk_plan_flops(learner_plan(learner, MODEL)) +
+                         wk_plan_flops(learner_plan(learner, LEARN))) /
+                        1e9;
+        if (gflops < floors[i].gflops || gflops > 1.03 * floors[i].gflops)
+            fail_msg("%s: %.1f GFLOP, not %.1f", floors[i].preset, gflops, floors[i].gflops);
+        wk_learner_destroy(learner);
+    }
+}
+
 // Planned bytes of all graphs of an update (MB) and their estimated times (microseconds) with the
 // streams that were chosen by hand before they were inferred; those without waits for memory.
 typedef struct by_hand {
@@ -454,6 +473,7 @@ int main(void)
         cmocka_unit_test(exported_gradients_are_deferred),
         cmocka_unit_test(the_ensemble_and_gradients_of_steps_overlap_the_imagination),
         cmocka_unit_test(the_imagination_does_not_wait_for_the_ensemble_s_memory),
+        cmocka_unit_test(the_arithmetic_of_an_update_is_that_of_its_networks),
         cmocka_unit_test(presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
