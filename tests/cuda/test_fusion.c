@@ -662,7 +662,7 @@ static void the_convolutions_of_the_paper_s_model(void **state)
                                             "deconv conv_planes\n"
                                             "deconv conv_planes\n"
                                             "deconv conv_planes\n"
-                                            "conv_dw conv_rgb_weights\n"
+                                            "conv_dw conv_direct\n"
                                             "deconv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "deconv_dx conv_planes with slope\n"
@@ -676,7 +676,7 @@ static void the_convolutions_of_the_paper_s_model(void **state)
                                             "conv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "conv_dx conv_planes with slope\n"
-                                            "conv_dw conv_rgb_weights\n");
+                                            "conv_dw conv_direct\n");
     wk_text_free(&text);
     wk_learner_destroy(learner);
 }

@@ -47,19 +47,6 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
 
 void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed);
 
-/// The weight gradient for a large RGB image, padded to four channels: sums over places of its
-/// chunks times the small image.
-typedef struct wk_rgb_weights {
-    wk_planes_image x;
-    const __nv_bfloat16 *small;
-    unsigned small_side, small_c;
-    unsigned groups;              // partial sums
-    unsigned group, reach, pitch; // set by the kernel: places of a group, of the taps, of a chunk
-    float *sums;                  // [group][weights]
-} wk_rgb_weights;
-
-void wk_cuda_rgb_weights(const wk_cuda_call *c, const wk_rgb_weights *j, unsigned taps);
-
 /// Where a place lies.
 static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place, unsigned *image,
                                         unsigned *row, unsigned *column)

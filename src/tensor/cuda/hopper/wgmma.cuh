@@ -64,12 +64,6 @@ static __device__ inline void wk_barrier_arrive(unsigned barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Arrives when all chunks that this thread began to copy have come.
-static __device__ inline void wk_barrier_arrive_copied(unsigned barrier)
-{
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-
 /// Waits for the end of the phase of this parity.
 static __device__ inline void wk_barrier_wait(unsigned barrier, unsigned parity)
 {
@@ -133,7 +127,6 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
                      : "l"(a), "l"(b), "r"(add), "n"(TA), "n"(TB));                                \
     }
 WK_WGMMA(16, 8, 8, 9, 10, 11, 12)
-WK_WGMMA(32, 16, 16, 17, 18, 19, 20)
 WK_WGMMA(48, 24, 24, 25, 26, 27, 28)
 WK_WGMMA(80, 40, 40, 41, 42, 43, 44)
 WK_WGMMA(96, 48, 48, 49, 50, 51, 52)

@@ -1,4 +1,4 @@
-// Prepares convolutions for the kernels of capability 9.0, hopper/conv.cu and conv_rgb.cu.
+// Prepares convolutions for the kernels of capability 9.0, hopper/conv.cu.
 #include "tensor/cuda/hopper/conv.cuh"
 #include "tensor/cuda/kernels/column_sums.cuh"
 
@@ -183,19 +183,4 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
     set_result(c, &j);
     wk_cuda_planes(c, &j, transposed);
     collect_totals(c, &j);
-}
-
-void wk_cuda_conv_rgb_weights(const wk_cuda_call *c)
-{
-    const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
-    wk_rgb_weights j = {};
-    j.x = large_colours(&z);
-    j.small = wk_cuda_half(c, wk_call_operand(c, 1), z.batch * z.small_count);
-    j.x.from = four_colours(c, &z, wk_call_in(c, 0));
-    j.small_side = z.small;
-    j.small_c = z.small_c;
-    j.groups = (unsigned)c->processors;
-    j.sums = (float *)wk_cuda_scratch(c, j.groups * z.weights * sizeof(float));
-    wk_cuda_rgb_weights(c, &j, z.kernel / 2);
-    wk_cuda_column_sums(c, 1, j.groups, z.weights, 1, j.sums, wk_call_out(c, 0));
 }

@@ -108,27 +108,18 @@ wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed)
     return p;
 }
 
-// What both directions and the weights ask for.
-static const char *refuse_places(const wk_conv_sizes *z)
+const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory)
 {
-    enum { TAPS_MAX = 64 };
+    enum { TAPS_MAX = 64, STAGES_BYTES = 4 * 13 << 10 }; // more than the kernels' weights take
     if (z->stride != 2) return "its stride is not 2";
     if (z->large <= z->kernel) return "its images are no larger than its kernel";
     if (z->kernel < 2 || z->kernel * z->kernel > TAPS_MAX) return "its kernel has other sizes";
-    if (z->small_c % WK_CONV_CHUNK) return "its channels are no multiple of 8";
     if (z->batch * z->large_count >= (size_t)1 << 31 || z->batch * z->small_count >= (size_t)1
                                                                                          << 31)
         return "its images are too large";
-    return NULL;
-}
-
-const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory)
-{
-    enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the weights of the kernels take
-    const char *why = refuse_places(z);
-    if (why) return why;
     const wk_conv_planes p = wk_conv_planes_of(z, transposed);
-    if (p.channels % TERMS || (transposed && !p.coloured && z->large_c % WK_CONV_CHUNK))
+    if (z->small_c % WK_CONV_CHUNK || p.channels % TERMS ||
+        (transposed && !p.coloured && z->large_c % WK_CONV_CHUNK))
         return "its channels are no multiple of 16";
     if (p.copied_bytes + STAGES_BYTES > shared_memory ||
         p.copied > WK_PLANES_ROWS + WK_PLANES_HALO ||
@@ -136,17 +127,5 @@ const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_
         return "a tile's part of the images does not fit into shared memory";
     if (!transposed && 5 * z->pixels < 3 * p.width * p.width)
         return "too many places are beyond the small image's edge";
-    return NULL;
-}
-
-const char *wk_conv_refuse_rgb_weights(const wk_conv_sizes *z)
-{
-    unsigned taps = z->kernel / 2;
-    const char *why = refuse_places(z);
-    if (why) return why;
-    if (!is_coloured(z)) return "its images are not RGB of even sides";
-    if (taps < 2 || taps > 3 || z->small_c > WK_CONV_RGB_ROWS ||
-        (taps - 1) * (z->large / 2 + 1) > WK_CONV_RGB_REACH)
-        return "its kernel or its images have other sizes";
     return NULL;
 }

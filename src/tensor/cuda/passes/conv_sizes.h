@@ -50,9 +50,4 @@ wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed);
 /// Why these kernels cannot do it with so many bytes of shared memory; NULL where they can.
 const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory);
 
-/// The same for the weight gradients of RGB images, hopper/conv_rgb.cu: maximum channels of the
-/// small image, and places that its taps reach over.
-enum { WK_CONV_RGB_ROWS = 64, WK_CONV_RGB_REACH = 128 };
-const char *wk_conv_refuse_rgb_weights(const wk_conv_sizes *z);
-
 #endif

@@ -24,7 +24,6 @@ const char *const wk_kernel_names[WK_KERNEL_COUNT] = {
     [WK_KERNEL_CUBLASLT_BIAS] = "cublaslt_bias",
     [WK_KERNEL_CUBLAS] = "cublas",
     [WK_KERNEL_CONV_PLANES] = "conv_planes",
-    [WK_KERNEL_CONV_RGB_WEIGHTS] = "conv_rgb_weights",
     [WK_KERNEL_CONV_DIRECT] = "conv_direct",
 };
 
@@ -421,14 +420,6 @@ static const char *refuse_conv_slope(const match *m)
     return refuse_conv_planes(m);
 }
 
-static const char *refuse_conv_rgb_weights(const match *m)
-{
-    if (m->limits->capability != 90) return "the device has no wgmma";
-    if (is_stack(m)) return "it is a stack of images";
-    if (!reads_whole(m)) return "what it reads begins at no 16 bytes";
-    return wk_conv_refuse_rgb_weights(&m->z);
-}
-
 static const char *refuse_conv_direct(const match *m)
 {
     enum { PAIR = 2 };
@@ -475,7 +466,6 @@ static const row table[] = {
     {KERNEL(CONV_PLANES),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_planes},
     {KERNEL(CONV_PLANES),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_planes},
     {KERNEL(CONV_PLANES),      NONE,       OP(deconv_dx), NONE,              NONE,                        NONE,         refuse_conv_planes},
-    {KERNEL(CONV_RGB_WEIGHTS), NONE,       OP(conv_dw),   NONE,              NONE,                        NONE,         refuse_conv_rgb_weights},
     {KERNEL(CONV_DIRECT),      NONE,       OP(conv),      NONE,              NONE,                        NONE,         refuse_conv_direct},
     {KERNEL(CONV_DIRECT),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_direct},
     {KERNEL(CONV_DIRECT),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_direct},

@@ -12,21 +12,20 @@
 #include "tensor/plan.h"
 
 typedef enum wk_kernel {
-    WK_KERNEL_OP,               // the function of the step's op
-    WK_KERNEL_NONE,             // nothing: fused into another step, lazy, or made in its place
-    WK_KERNEL_OBSERVE,          // all steps of a recurrence
-    WK_KERNEL_ADAM,             // neighbouring adam steps
-    WK_KERNEL_SKINNY_ACTION,    // few results a row, their bias, and the action drawn from them
-    WK_KERNEL_SKINNY_HEAD,      // few results a row, and their bias
-    WK_KERNEL_SKINNY_RESULTS,   // few results a row
-    WK_KERNEL_SKINNY_TERMS,     // few terms
-    WK_KERNEL_SKINNY_GRADIENT,  // few columns of a weight gradient
-    WK_KERNEL_WGMMA,            // hopper/gemm.cuh, with what is added before and the epilogue
-    WK_KERNEL_CUBLASLT_BIAS,    // a library's product with its bias
-    WK_KERNEL_CUBLAS,           // a library's product
-    WK_KERNEL_CONV_PLANES,      // hopper/conv.cuh; an image's gradient with the slope of its layer
-    WK_KERNEL_CONV_RGB_WEIGHTS, // hopper/conv_rgb.cu: the gradient of an RGB layer's weights
-    WK_KERNEL_CONV_DIRECT,      // kernels/conv_direct.cu, in every direction
+    WK_KERNEL_OP,              // the function of the step's op
+    WK_KERNEL_NONE,            // nothing: fused into another step, lazy, or made in its place
+    WK_KERNEL_OBSERVE,         // all steps of a recurrence
+    WK_KERNEL_ADAM,            // neighbouring adam steps
+    WK_KERNEL_SKINNY_ACTION,   // few results a row, their bias, and the action drawn from them
+    WK_KERNEL_SKINNY_HEAD,     // few results a row, and their bias
+    WK_KERNEL_SKINNY_RESULTS,  // few results a row
+    WK_KERNEL_SKINNY_TERMS,    // few terms
+    WK_KERNEL_SKINNY_GRADIENT, // few columns of a weight gradient
+    WK_KERNEL_WGMMA,           // hopper/gemm.cuh, with what is added before and the epilogue
+    WK_KERNEL_CUBLASLT_BIAS,   // a library's product with its bias
+    WK_KERNEL_CUBLAS,          // a library's product
+    WK_KERNEL_CONV_PLANES,     // hopper/conv.cuh; an image's gradient with the slope of its layer
+    WK_KERNEL_CONV_DIRECT,     // kernels/conv_direct.cu, in every direction
     WK_KERNEL_COUNT
 } wk_kernel;
 extern const char *const wk_kernel_names[WK_KERNEL_COUNT];

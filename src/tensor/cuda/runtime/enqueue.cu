@@ -120,8 +120,6 @@ static void launch(const wk_cuda_call *call)
         return wk_cuda_gemm_biased(call);
     case WK_KERNEL_CONV_PLANES:
         return wk_cuda_conv_planes(call);
-    case WK_KERNEL_CONV_RGB_WEIGHTS:
-        return wk_cuda_conv_rgb_weights(call);
     case WK_KERNEL_CONV_DIRECT:
         return wk_cuda_conv_direct(call);
     default:
