@@ -1,6 +1,6 @@
 // Which steps of a plan run on which stream, inferred from dependencies and estimated costs
-// (cost.h). Stream 0 has the critical path, in recorded order. What is not on it runs in the idle
-// processors beside it:
+// (cost.h). Stream 0 has the critical path, in recorded order. What is not on it runs on the
+// processors that it leaves idle:
 //
 //   recorded     a  b  x  y  c  d  w  e  f          e needs y; only the optimiser reads w
 //
@@ -34,7 +34,7 @@
 /// The stream of chains that stream 0 needs soon.
 enum { WK_URGENT_STREAM = WK_BRANCHES - 1 };
 
-/// Chooses plan->branches and plan->meets for a device with this many processors, and reorders the
+/// Chooses plan->branches and plan->finish_by for a device with this many processors, and reorders the
 /// plan's steps; its groups and lazy nodes are known. False when memory ran out.
 bool wk_plan_schedule(wk_plan *plan, int processors);
 
