@@ -172,12 +172,12 @@ static wk_status read_text(wk_each *each, const char *text, wk_error *err)
     if (!equals) return wk_fail(err, WK_E_INPUT, "write KEY=VALUE,VALUE or KEY=0..4");
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     WK_TRY(read_key(each, name, &key->field, err));
-    const char *at = equals;
+    const char *at = equals + 1;
     do {
-        size_t length = strcspn(++at, ",");
+        size_t length = strcspn(at, ",");
         WK_TRY(add_item(key, at, length, err));
         at += length;
-    } while (*at);
+    } while (*at++ == ',');
     each->runs *= key->count;
     each->count++;
     if (each->runs <= WK_POPULATION_MAX) return WK_OK;
