@@ -178,12 +178,49 @@ static void steps_text(const run *r, uint64_t steps, char out[WK_STEPS_TEXT_MAX]
     wk_steps_text(steps, wk_trainer_domain(r->trainer)->action_repeat, out);
 }
 
-static void announce(const run *r)
+// What memory runs that train together need: on the device, and of the host for replay.
+typedef struct memory_need {
+    double learners, replay, limit; // MiB; what the system lets the process have
+    bool on_host;                   // the learners too
+} memory_need;
+
+static memory_need memory_of(const run *runs, int count)
 {
     static const double MIB = 1 << 20;
+    memory_need need = {.limit = (double)wk_limits_now().memory / MIB,
+                        .on_host = strcmp(wk_trainer_device(runs[0].trainer)->name, "cpu") == 0};
+    for (int i = 0; i < count; i++) {
+        wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(runs[i].trainer));
+        wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(runs[i].trainer));
+        need.learners += ceil((double)(memory.state + memory.planned) / MIB);
+        need.replay += ceil((double)replay.bytes_limit / MIB);
+    }
+    return need;
+}
+
+static void announce_memory(const run *runs, int count)
+{
+    memory_need need = memory_of(runs, count);
+    double host = need.replay + (need.on_host ? need.learners : 0);
+    const char *several = count > 1 ? "s" : "";
+    if (host > need.limit)
+        wk_log_line(log_of(runs), WK_LOG_WARN,
+                    "learner%s and replay%s may need %.0f MiB, and the system lets this process "
+                    "have %.0f (control group); ask for more, or lower replay.capacity",
+                    several, several, host, floor(need.limit));
+    if (count == 1) return;
+    const wk_device *device = wk_trainer_device(runs[0].trainer);
+    wk_log_line(log_of(runs), WK_LOG_INFO,
+                "%d runs of %s together on %s: %s; learners %.0f MiB, replays at most %.0f MiB, "
+                "their frames for batches %s",
+                count, wk_trainer_domain(runs[0].trainer)->name, device->name, device->why,
+                need.learners, need.replay, wk_trainer_frame_placement(runs[0].trainer, NULL));
+}
+
+static void announce_alone(const run *r)
+{
     const wk_device *device = wk_trainer_device(r->trainer);
-    wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
-    wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
+    memory_need need = memory_of(r, 1);
     char steps[WK_STEPS_TEXT_MAX];
     steps_text(r, (uint64_t)r->config->steps, steps);
     wk_log_line(log_of(r), WK_LOG_INFO,
@@ -193,22 +230,33 @@ static void announce(const run *r)
                 wk_trainer_domain(r->trainer)->name,
                 wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
                 r->config->exploration, r->config->seed, steps, device->name, device->why,
-                ceil((double)(memory.state + memory.planned) / MIB),
-                ceil((double)replay.bytes_limit / MIB), r->config->replay_capacity,
+                need.learners, need.replay, r->config->replay_capacity,
                 wk_trainer_frame_placement(r->trainer, NULL));
-    uint64_t limit = wk_limits_now().memory, needed = memory.state + memory.planned;
-    if (strcmp(device->name, "cpu") != 0) needed = 0; // the learner is on the device
-    if (needed + replay.bytes_limit > limit)
-        wk_log_line(log_of(r), WK_LOG_WARN,
-                    "learner and replay may need %.0f MiB, and the system lets this process have "
-                    "%.0f (control group); ask for more, or lower replay.capacity",
-                    ceil((double)(needed + replay.bytes_limit) / MIB), floor((double)limit / MIB));
+}
+
+// Of a run among several.
+static void announce_member(const run *r)
+{
+    char steps[WK_STEPS_TEXT_MAX];
+    steps_text(r, (uint64_t)r->config->steps, steps);
+    wk_log_line(log_of(r), WK_LOG_INFO, "%s: %s, %s, seed %" PRIu64 ", to %s", r->loop.name,
+                wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
+                r->config->exploration, r->config->seed, steps);
+}
+
+static void announce_slow_path(const run *r)
+{
     wk_learner *learner = wk_trainer_learner(r->trainer);
     const char *slow = wk_program_slow_path(wk_learner_model_program(learner));
     if (!*slow) slow = wk_program_slow_path(wk_learner_program(learner));
     if (*slow)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "updates take longer on the GPU than these sizes would suggest: %s", slow);
+}
+
+// From where a run goes on, and what was wrong there.
+static void announce_resumption(const run *r)
+{
     const char *trouble = wk_trainer_resume_trouble(r->trainer);
     if (*trouble)
         wk_log_line(log_of(r), WK_LOG_WARN,
@@ -216,7 +264,7 @@ static void announce(const run *r)
                     "with 'damaged' before its name",
                     trouble);
     int64_t resumed = wk_trainer_resumed_from(r->trainer);
-    char repairs[WK_REPAIRS_TEXT_MAX];
+    char steps[WK_STEPS_TEXT_MAX], repairs[WK_REPAIRS_TEXT_MAX];
     if (wk_run_repairs_text(r->loop.path, repairs, NULL) != WK_OK || *repairs)
         wk_log_line(log_of(r), WK_LOG_WARN, "%s",
                     *repairs ? repairs : WK_REPAIRS_FILE " cannot be read");
@@ -560,15 +608,18 @@ static void announce_all(const population *p, wk_long_run_result *results)
     for (int i = 0; i < p->count; i++) {
         const run *r = &p->runs[i];
         results[i] = (wk_long_run_result){.end = WK_RUN_FINISHED, .over = r->complete};
-        if (p->count > 1) wk_log_line(log_of(r), WK_LOG_INFO, "%s:", r->loop.name);
+        if (p->count > 1) announce_member(r);
         if (r->complete) {
             wk_log_line(log_of(r), WK_LOG_INFO, "all steps are done already; nothing is changed");
             wk_trainer_stop(r->trainer);
-        } else {
-            announce(r);
-            announce_time(r);
+            continue;
         }
+        if (p->count == 1) announce_alone(r);
+        announce_resumption(r);
+        announce_time(r);
     }
+    announce_memory(p->runs, p->count);
+    announce_slow_path(&p->runs[0]);
 }
 
 static wk_status go(population *p, wk_train_member *members, wk_error *err)
