@@ -53,8 +53,9 @@ typedef struct wk_backend_vtable {
     wk_status (*choose_groups)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     /// Chooses plan->formats; called when the joins are set too. NULL: everything is in float32.
     wk_status (*choose_formats)(const wk_backend *backend, wk_plan *plan, wk_error *err);
-    wk_status (*compile)(wk_backend *backend, const wk_plan *plan, wk_executable **out,
-                         wk_error *err);
+    /// One executable for the plans of a population; plans[r] was made for backends[r] of it.
+    wk_status (*compile)(wk_backend *backend, const wk_plan *const *plans, int count,
+                         wk_executable **out, wk_error *err);
     wk_status (*run)(wk_executable *executable, double *trace, wk_error *err);
     wk_status (*copy)(const wk_copy *copy, wk_error *err);
     void (*executable_destroy)(wk_executable *executable);

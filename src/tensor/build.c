@@ -273,10 +273,15 @@ wk_adam_config wk_adam_config_default(void)
         .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-5f, .clip = 100, .decay = 1e-6f};
 }
 
+void wk_graph_set_idle(wk_graph *g, wk_tensor idle)
+{
+    g->idle = idle;
+}
+
 wk_tensor wk_graph_adam_begin(wk_graph *g, wk_tensor norm, wk_tensor rate, wk_tensor state,
                               wk_tensor flag, wk_adam_config config)
 {
-    return WK_EMIT(g, adam_begin, (wk_attrs){.adam = config}, norm, rate, state, flag);
+    return WK_EMIT(g, adam_begin, (wk_attrs){.adam = config}, norm, rate, state, flag, g->idle);
 }
 
 void wk_graph_adam(wk_graph *g, wk_tensor weight, wk_tensor m, wk_tensor v, wk_tensor gradient,
@@ -299,10 +304,10 @@ void wk_graph_store_every(wk_graph *g, wk_tensor destination, wk_tensor x, wk_te
                           uint64_t period)
 {
     assert(period > 0);
-    WK_EMIT(g, store_every, (wk_attrs){.period = period}, destination, x, counter);
+    WK_EMIT(g, store_every, (wk_attrs){.period = period}, destination, x, counter, g->idle);
 }
 
 void wk_graph_count(wk_graph *g, wk_tensor counter, uint64_t step)
 {
-    WK_EMIT(g, count, (wk_attrs){.period = step}, counter);
+    WK_EMIT(g, count, (wk_attrs){.period = step}, counter, g->idle);
 }

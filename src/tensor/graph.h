@@ -217,6 +217,11 @@ wk_tensor wk_graph_disagreement(wk_graph *g, wk_tensor x, wk_disagreement kind, 
 
 // Nodes that write. They always run.
 
+/// Adam steps, counters and slow copies recorded from now on do nothing in runs in which `idle`
+/// (u64 [1]) is not zero: how a member of a population that has no batch keeps its
+/// state. What is merely stored is written all the same.
+void wk_graph_set_idle(wk_graph *g, wk_tensor idle);
+
 /// Euclidean norm of all the tensors together: [1]. With stack S > 1 every tensor is [S,..] and
 /// each member has its own norm: [S].
 wk_tensor wk_graph_global_norm(wk_graph *g, const wk_tensor *x, size_t count, int stack);

@@ -153,6 +153,7 @@ struct wk_graph {
     WK_ARRAY(int) extents;
     WK_ARRAY(const char *) sections; // [0] is ""
     int section;                     // of the nodes recorded next
+    wk_tensor idle;                  // see wk_graph_set_idle; may be absent
     wk_arena names;                  // and the values of constants
     bool failed;                     // memory ran out while recording
 };

@@ -566,3 +566,36 @@ void *wk_plan_address(const wk_plan *plan, int tensor)
     assert(buffer && place.offset != WK_NOWHERE && "a tensor outside the program");
     return (char *)buffer->address + place.offset;
 }
+
+static bool is_same_tensor(const wk_plan *a, const wk_plan *b, size_t i)
+{
+    const wk_tensor_info *x = wk_info(a->graph, (int)i), *y = wk_info(b->graph, (int)i);
+    wk_place p = a->places[i], q = b->places[i];
+    return x->type.dtype == y->type.dtype && wk_shape_equal(x->type.shape, y->type.shape) &&
+           x->kind == y->kind && x->root == y->root && p.region == q.region &&
+           p.offset == q.offset && p.bf16 == q.bf16 && p.of == q.of;
+}
+
+static bool is_same_node(const wk_plan *a, const wk_plan *b, size_t step)
+{
+    const wk_node *x = &a->graph->nodes.items[a->nodes[step]];
+    const wk_node *y = &b->graph->nodes.items[b->nodes[step]];
+    if (x->op != y->op || x->input_count != y->input_count || x->outputs != y->outputs ||
+        a->branches[step] != b->branches[step])
+        return false;
+    for (int i = 0; i < x->input_count; i++)
+        if (wk_node_inputs(a->graph, x)[i] != wk_node_inputs(b->graph, y)[i]) return false;
+    return true;
+}
+
+bool wk_plan_is_congruent(const wk_plan *a, const wk_plan *b)
+{
+    bool same = a->node_count == b->node_count &&
+                a->graph->tensors.count == b->graph->tensors.count &&
+                a->temporary_size == b->temporary_size && a->owned_size == b->owned_size;
+    for (size_t i = 1; same && i < a->graph->tensors.count; i++)
+        same = is_same_tensor(a, b, i);
+    for (size_t i = 0; same && i < a->node_count; i++)
+        same = is_same_node(a, b, i);
+    return same;
+}

@@ -102,6 +102,10 @@ void *wk_plan_address(const wk_plan *plan, int tensor);
 /// Whether a step is part of a group.
 bool wk_plan_is_grouped(const wk_plan *plan, int step);
 
+/// Whether two plans run the same ops on the same shapes in the same places of their buffers. The
+/// small numbers of the nodes are not compared.
+bool wk_plan_is_congruent(const wk_plan *a, const wk_plan *b);
+
 /// Bytes of a tensor in padded bf16 rows.
 size_t wk_plan_padded_size(wk_shape shape);
 

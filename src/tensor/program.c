@@ -45,7 +45,8 @@ wk_status wk_program_plan(const wk_graph *g, wk_backend *backend, wk_program **o
     return WK_OK;
 }
 
-wk_status wk_program_compile(wk_program *p, wk_buffer *temporary, wk_error *err)
+// Its memory, and what is in it from the beginning.
+static wk_status prepare_memory(wk_program *p, wk_buffer *temporary, wk_error *err)
 {
     wk_plan *plan = p->plan;
     check_bindings(plan->graph, p->backend);
@@ -53,8 +54,31 @@ wk_status wk_program_compile(wk_program *p, wk_buffer *temporary, wk_error *err)
     plan->temporary = temporary ? temporary : p->temporary;
     assert(plan->temporary->size >= plan->temporary_size);
     WK_TRY(wk_buffer_create(p->backend, plan->owned_size, &plan->owned, err));
-    WK_TRY(upload_constants(p, err));
-    return p->backend->vtable->compile(p->backend, plan, &p->executable, err);
+    return upload_constants(p, err);
+}
+
+wk_status wk_program_compile(wk_program *p, wk_buffer *temporary, wk_error *err)
+{
+    return wk_program_compile_population(&p, &temporary, 1, err);
+}
+
+wk_status wk_program_compile_population(wk_program *const *programs, wk_buffer *const *temporaries,
+                                        int count, wk_error *err)
+{
+    wk_program *leader = programs[0];
+    const wk_plan **plans = malloc((size_t)count * sizeof *plans);
+    wk_status status =
+        plans ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to compile %d programs", count);
+    for (int r = 0; status == WK_OK && r < count; r++) {
+        plans[r] = programs[r]->plan;
+        assert(wk_plan_is_congruent(plans[0], plans[r]) && "programs of a population differ");
+        status = prepare_memory(programs[r], temporaries[r], err);
+    }
+    if (status == WK_OK)
+        status = leader->backend->vtable->compile(leader->backend, plans, count,
+                                                  &leader->executable, err);
+    free(plans);
+    return status;
 }
 
 wk_status wk_program_create(const wk_graph *g, wk_backend *backend, wk_program **out, wk_error *err)

@@ -21,6 +21,13 @@ wk_status wk_program_create(const wk_graph *g, wk_backend *backend, wk_program *
 /// then overwrites what the others left there, outputs too.
 wk_status wk_program_plan(const wk_graph *g, wk_backend *backend, wk_program **out, wk_error *err);
 wk_status wk_program_compile(wk_program *program, wk_buffer *temporary, wk_error *err);
+/// Compiles the programs of a population: `count` planned programs whose graphs were recorded alike
+/// and may differ in the keys of their random streams. Each has its own memory; temporaries[r] is
+/// as for wk_program_compile. Running or enqueueing programs[0], the leader, then runs them all,
+/// as one wherever the device can; the others cannot be run. The backends are one backend for all,
+/// or those of one population (wk_backend_cuda_create_population). Destroy the leader first.
+wk_status wk_program_compile_population(wk_program *const *programs, wk_buffer *const *temporaries,
+                                        int count, wk_error *err);
 /// NULL is allowed.
 void wk_program_destroy(wk_program *program);
 

@@ -443,7 +443,8 @@ static void shape_adam_begin(const call *c)
     assert(norm.rank == 1 && wk_shape_count(in(c, 1)) == 1 && "adam: norm [S] and rate [1]");
     assert(is(c, 2, WK_U64) && wk_shape_equal(state, WK_SHAPE(norm.dim[0], 2)) &&
            "adam: the state is u64 [S,2]");
-    if (present(c, 3)) check_counter(c, 3);
+    for (size_t i = 3; i < 5; i++)
+        if (present(c, i)) check_counter(c, i);
     give(c, 0, WK_SHAPE(norm.dim[0], 4));
     (void)state;
 }
@@ -471,12 +472,14 @@ static void shape_store(const call *c)
 static void shape_store_every(const call *c)
 {
     check_counter(c, 2);
+    if (present(c, 3)) check_counter(c, 3);
     shape_store(c);
 }
 
 static void shape_count(const call *c)
 {
     check_counter(c, 0);
+    if (present(c, 1)) check_counter(c, 1);
 }
 
 static void shape_mark(const call *c)

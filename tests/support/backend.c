@@ -23,3 +23,17 @@ wk_status test_backend_create(wk_pool *pool, wk_backend **out, wk_error *err)
     return wk_fail(err, WK_E_INPUT, "WAKER_TEST_DEVICE is cpu, cuda or cuda-bf16, not '%s'",
                    device);
 }
+
+wk_status test_population_create(wk_pool *pool, int count, wk_backend **out, wk_error *err)
+{
+    WK_TRY(test_backend_create(pool, &out[0], err));
+    for (int r = 1; r < count; r++)
+        out[r] = out[0];
+    return WK_OK;
+}
+
+void test_population_destroy(wk_backend *const *backends, int count)
+{
+    for (int r = count - 1; r >= 0; r--)
+        if (r == 0 || backends[r] != backends[0]) wk_backend_destroy(backends[r]);
+}

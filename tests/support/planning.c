@@ -76,10 +76,10 @@ static wk_status copy(const wk_copy *copy, wk_error *err)
     return WK_OK;
 }
 
-static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable **out,
-                         wk_error *err)
+static wk_status compile(wk_backend *backend, const wk_plan *const *plans, int count,
+                         wk_executable **out, wk_error *err)
 {
-    (void)backend, (void)plan, (void)err;
+    (void)backend, (void)plans, (void)count, (void)err;
     *out = NULL;
     return WK_OK;
 }

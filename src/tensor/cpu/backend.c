@@ -1,5 +1,5 @@
 // The CPU backend: buffers are host memory, an executable is the list of kernel calls with every
-// address resolved, and running it walks the list.
+// address resolved, and running it walks the list. For a population the lists follow each other.
 #include "tensor/backend.h"
 #include "base/clock.h"
 #include "tensor/cpu/calls.h"
@@ -20,6 +20,7 @@ typedef struct cpu_backend {
 struct wk_executable {
     wk_pool *pool;
     size_t count;
+    size_t steps; // calls of one plan
     wk_cpu_call *calls;
     void **addresses; // of all inputs and outputs, which the calls point into
     void *workspace;
@@ -113,11 +114,12 @@ static void **resolve(const wk_plan *plan, const wk_node *node, wk_executable *e
     return address;
 }
 
-static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable **out,
-                         wk_error *err)
+static wk_status compile(wk_backend *backend, const wk_plan *const *plans, int population,
+                         wk_executable **out, wk_error *err)
 {
     wk_pool *pool = ((cpu_backend *)backend)->pool;
-    size_t addresses = 0, workspace = 0;
+    const wk_plan *plan = plans[0];
+    size_t addresses = 0, workspace = 0, members = (size_t)population;
     for (size_t i = 0; i < plan->node_count; i++) {
         const wk_node *node = wk_plan_node(plan, i);
         size_t wanted = wk_cpu_workspace(plan->graph, node, wk_pool_threads(pool));
@@ -127,9 +129,10 @@ static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable
     wk_executable *e = calloc(1, sizeof *e);
     if (e) {
         e->pool = pool;
-        e->count = plan->node_count;
-        e->calls = calloc(plan->node_count + 1, sizeof *e->calls);
-        e->addresses = calloc(addresses + 1, sizeof *e->addresses);
+        e->steps = plan->node_count;
+        e->count = members * plan->node_count;
+        e->calls = calloc(e->count + 1, sizeof *e->calls);
+        e->addresses = calloc(members * addresses + 1, sizeof *e->addresses);
         e->workspace = aligned_alloc(ALIGNMENT, (workspace / ALIGNMENT + 1) * ALIGNMENT);
     }
     if (!e || !e->calls || !e->addresses || !e->workspace) {
@@ -138,8 +141,10 @@ static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable
                        plan->node_count);
     }
     void **address = e->addresses;
-    for (size_t i = 0; i < plan->node_count; i++)
-        address = resolve(plan, wk_plan_node(plan, i), e, &e->calls[i], address);
+    for (size_t i = 0; i < e->count; i++) {
+        const wk_plan *of = plans[i / e->steps];
+        address = resolve(of, wk_plan_node(of, i % e->steps), e, &e->calls[i], address);
+    }
     *out = e;
     return WK_OK;
 }
@@ -150,7 +155,7 @@ static void run_traced(wk_executable *e, double *trace)
     for (size_t i = 0; i < e->count; i++) {
         wk_cpu_table[e->calls[i].node->op](&e->calls[i]);
         double after = wk_clock_seconds();
-        trace[i] += after - before;
+        trace[i % e->steps] += after - before;
         before = after;
     }
 }

@@ -32,6 +32,12 @@ static float joint_norm(const float *norm, size_t stacks)
     return (float)sqrt(sum);
 }
 
+// Whether the member of a population does nothing in this run; input i says so, where it is given.
+static bool is_idle(const wk_cpu_call *c, int i)
+{
+    return i < c->node->input_count && c->in[i] && *(const uint64_t *)c->in[i];
+}
+
 void wk_cpu_call_adam_begin(const wk_cpu_call *c)
 {
     size_t stacks = (size_t)wk_call_output_shape(c, 0).dim[0];
@@ -39,11 +45,11 @@ void wk_cpu_call_adam_begin(const wk_cpu_call *c)
     uint64_t *state = c->in[2];
     const uint64_t *flag = c->node->input_count > 3 ? c->in[3] : NULL;
     float *step = c->out[0], all = joint_norm(norm, stacks);
-    bool joint = c->node->attrs.adam.joint_clip;
+    bool joint = c->node->attrs.adam.joint_clip, idle = is_idle(c, 4);
     for (size_t s = 0; s < stacks; s++, step += STEP_FLOATS, state += 2) {
         float clipped = joint ? all : norm[s];
-        bool skip = !isfinite(clipped) || (flag && *flag);
-        state[skip]++;
+        bool skip = idle || !isfinite(clipped) || (flag && *flag);
+        state[skip] += !idle;
         step[STEP_NORM] = skip ? NAN : clipped;
         step[STEP_RATE] = *rate;
         step[STEP_LOW] = (float)(state[0] & ((1u << STEP_LOW_BITS) - 1));
@@ -99,12 +105,13 @@ void wk_cpu_call_store(const wk_cpu_call *c)
 
 void wk_cpu_call_store_every(const wk_cpu_call *c)
 {
+    if (is_idle(c, 3)) return;
     if (*(const uint64_t *)c->in[2] % c->node->attrs.period == 0) wk_cpu_call_store(c);
 }
 
 void wk_cpu_call_count(const wk_cpu_call *c)
 {
-    *(uint64_t *)c->in[0] += c->node->attrs.period;
+    if (!is_idle(c, 1)) *(uint64_t *)c->in[0] += c->node->attrs.period;
 }
 
 // Here a run is done when it is enqueued: there is nothing to wait for.

@@ -33,6 +33,10 @@ wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err
 /// The backend on one device. WK_E_UNSUPPORTED without such a device or without CUDA in the build.
 wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_backend **out,
                                  wk_error *err);
+/// The backends of a population of `count` on one device: out [count]. Programs that are compiled
+/// together (wk_program_compile_population) are one launch for all of them.
+wk_status wk_backend_cuda_create_population(int device, wk_cuda_precision precision, int count,
+                                            wk_backend **out, wk_error *err);
 /// How programs made from now on run their branches. The results are the same.
 typedef enum wk_cuda_streams {
     WK_CUDA_STREAM_EACH,    // each on a stream of its own

@@ -63,20 +63,27 @@ static __device__ float joint_norm(const float *norm, unsigned stacks)
     return (float)sqrt(sum);
 }
 
+// Input i, which says whether the member of a population does nothing in this run; may be absent.
+static const uint64_t *idle_of(const wk_cuda_call *c, int i)
+{
+    return i < c->node->input_count ? (const uint64_t *)c->in[i] : NULL;
+}
+
 void wk_cuda_call_adam_begin(const wk_cuda_call *c)
 {
     const float *norm = wk_call_in(c, 0), *rate = wk_call_in(c, 1);
     uint64_t *states = (uint64_t *)c->in[2];
     const uint64_t *flag = c->node->input_count > 3 ? (const uint64_t *)c->in[3] : NULL;
+    const uint64_t *idle = idle_of(c, 4);
     float *steps = wk_call_out(c, 0);
     unsigned stacks = (unsigned)wk_call_output_shape(c, 0).dim[0];
     bool joint = c->node->attrs.adam.joint_clip;
     wk_cuda_each(c, stacks, [=] __device__(unsigned s) {
         float clipped = joint ? joint_norm(norm, stacks) : norm[s];
-        bool skip = !isfinite(clipped) || (flag && *flag);
+        bool rests = idle && *idle, skip = rests || !isfinite(clipped) || (flag && *flag);
         uint64_t *state = states + 2 * s;
         float *step = steps + STEP_FLOATS * s;
-        state[skip]++;
+        state[skip] += !rests;
         step[STEP_NORM] = skip ? nanf("") : clipped;
         step[STEP_RATE] = *rate;
         step[STEP_LOW] = (float)(state[0] & ((1u << STEP_LOW_BITS) - 1));
@@ -206,22 +213,28 @@ void wk_cuda_call_check_finite(const wk_cuda_call *c)
     });
 }
 
+static __device__ bool is_due(const uint64_t *counter, uint64_t period, const uint64_t *idle)
+{
+    return !counter || (*counter % period == 0 && !(idle && *idle));
+}
+
 // Copies bytes if `counter` is NULL or a multiple of the period; by words where they are whole.
 static void store(const wk_cuda_call *c, const uint64_t *counter, uint64_t period)
 {
+    const uint64_t *idle = idle_of(c, 3);
     size_t size = wk_type_size(wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->type);
     if (size % 4 == 0) {
         uint32_t *to = (uint32_t *)c->in[0];
         const uint32_t *from = (const uint32_t *)c->in[1];
         wk_cuda_each(c, size / 4, [=] __device__(unsigned i) {
-            if (!counter || *counter % period == 0) to[i] = from[i];
+            if (is_due(counter, period, idle)) to[i] = from[i];
         });
         return;
     }
     uint8_t *to = (uint8_t *)c->in[0];
     const uint8_t *from = (const uint8_t *)c->in[1];
     wk_cuda_each(c, size, [=] __device__(unsigned i) {
-        if (!counter || *counter % period == 0) to[i] = from[i];
+        if (is_due(counter, period, idle)) to[i] = from[i];
     });
 }
 
@@ -238,5 +251,6 @@ void wk_cuda_call_store_every(const wk_cuda_call *c)
 void wk_cuda_call_count(const wk_cuda_call *c)
 {
     uint64_t *counter = (uint64_t *)c->in[0], step = c->node->attrs.period;
-    wk_cuda_each(c, 1, [=] __device__(unsigned) { *counter += step; });
+    const uint64_t *idle = idle_of(c, 1);
+    wk_cuda_each(c, 1, [=] __device__(unsigned) { *counter += idle && *idle ? 0 : step; });
 }

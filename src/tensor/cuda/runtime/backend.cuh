@@ -92,8 +92,8 @@ wk_status wk_cuda_upload(wk_buffer *buffer, size_t offset, const void *bytes, si
                          wk_error *err);
 wk_status wk_cuda_download(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
                            wk_error *err);
-wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable **out,
-                          wk_error *err);
+wk_status wk_cuda_compile(wk_backend *base, const wk_plan *const *plans, int count,
+                          wk_executable **out, wk_error *err);
 wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err);
 wk_status wk_cuda_copy(const wk_copy *c, wk_error *err);
 void wk_cuda_executable_destroy(wk_executable *e);

@@ -219,8 +219,11 @@ static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
     return wk_cuda_make_graph(e, err);
 }
 
-wk_status wk_cuda_compile(wk_backend *base, const wk_plan *plan, wk_executable **out, wk_error *err)
+wk_status wk_cuda_compile(wk_backend *base, const wk_plan *const *plans, int count,
+                          wk_executable **out, wk_error *err)
 {
+    const wk_plan *plan = plans[0];
+    assert(count == 1);
     wk_cuda_backend *backend = (wk_cuda_backend *)base;
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
     size_t addresses = 0;
