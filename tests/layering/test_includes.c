@@ -47,7 +47,7 @@ static const layer layers[] = {
     {"report",
      "report/tables report/page report/data plot run log config curriculum env stats media base",
      "sys/"},
-    {"report/data", "run config curriculum base", "sys/"},
+    {"report/data", "run log config curriculum base", "sys/"},
     {"report/page", "plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
     {"api", "train run report/data log agent base", ""},
