@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -321,6 +322,32 @@ void wk_utf8_tame(char *text, bool lines)
         if (c1) c[1] = '?';
         if (control || c1) *c = '?';
     }
+}
+
+bool wk_text_to_number(const char *text, double *out)
+{
+    if (!*text || text[strspn(text, "0123456789+-.eE")]) return false;
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out);
+}
+
+bool wk_text_to_whole(const char *text, double *out)
+{
+    return wk_text_to_number(text, out) && *out == floor(*out);
+}
+
+bool wk_text_to_unsigned(const char *text, uint64_t *out)
+{
+    double number;
+    if (!wk_text_to_whole(text, &number) || number < 0) return false;
+    errno = 0;
+    char *end;
+    *out = strtoull(text, &end, 10);
+    if (!*end) return errno == 0;
+    static const double whole_max = 9007199254740992; // beyond it doubles have gaps
+    *out = (uint64_t)fmin(number, whole_max);
+    return number <= whole_max;
 }
 
 void wk_locale_use_c(void)

@@ -84,6 +84,12 @@ size_t wk_utf8_width(const char *chars, size_t length);
 /// stay where `lines` says so.
 void wk_utf8_tame(char *text, bool lines);
 
+// Numbers of users, in options and configurations alike: decimal, filling all of the text, without
+// blanks, hexadecimals or infinities; whole ones also written as 1e3, exact up to 2^53 then.
+bool wk_text_to_number(const char *text, double *out);
+bool wk_text_to_whole(const char *text, double *out);
+bool wk_text_to_unsigned(const char *text, uint64_t *out);
+
 // Numbers are written and read with a point, whatever the process's locale is: a plug-in, or a
 // library behind it, may call setlocale at any time.
 

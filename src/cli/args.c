@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,21 +17,15 @@ wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
 
 wk_status wk_parse_number(const char *what, const char *text, double *out, wk_error *err)
 {
-    char *end;
-    double value = strtod(text, &end);
-    bool blank = *text == ' ' || *text == '\t' || *text == '\n';
-    if (end == text || *end || blank || !isfinite(value))
-        return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a number", what, text);
-    *out = value;
-    return WK_OK;
+    if (wk_text_to_number(text, out)) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a number", what, text);
 }
 
 wk_status wk_parse_int(const char *what, const char *text, int min, int max, int *out,
                        wk_error *err)
 {
-    char *end;
-    double value = strtod(text, &end); // exact for every int; 1e3 is a whole number as in configs
-    if (end == text || *end || value != floor(value))
+    double value; // exact for every int
+    if (!wk_text_to_whole(text, &value))
         return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number", what, text);
     if (value < min || value > max)
         return wk_fail(err, WK_E_INPUT, "%s: %s is outside %d to %d", what, text, min, max);
@@ -42,14 +35,8 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
 
 static wk_status parse_seed(const char *what, const char *text, uint64_t *out, wk_error *err)
 {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno == ERANGE)
-        return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number from 0 to 2^64-1", what,
-                       text);
-    *out = value;
-    return WK_OK;
+    if (wk_text_to_unsigned(text, out)) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number from 0 to 2^64-1", what, text);
 }
 
 static wk_status store_number(const wk_arg *arg, const char *what, const char *text, double *out,

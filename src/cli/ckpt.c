@@ -267,11 +267,15 @@ static void repair_text(const char *directory, const wk_run_repair *done, wk_tex
     wk_text_puts(out, "what was replaced is kept, with 'damaged' before its name\n");
 }
 
-static wk_status repair(const char *directory, bool json, wk_error *err)
+static wk_status repair(const wk_cli *cli, const char *directory, bool json, wk_error *err)
 {
     wk_text text = {0};
     wk_run_repair done;
-    WK_TRY(wk_run_repair_log(directory, &done, err));
+    wk_progress_line progress = {0};
+    wk_cli_progress(cli, "checkpoints", &progress);
+    wk_status status = wk_run_repair_log(directory, &progress, &done, err);
+    wk_progress_finish(&progress);
+    WK_TRY(status);
     if (json)
         repair_json(&done, &text);
     else
@@ -285,7 +289,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const char *directory = cli->words.items[0];
     if (v->repair && v->check)
         return wk_fail(err, WK_E_INPUT, "--repair and --check exclude each other");
-    if (v->repair) return repair(directory, v->json, err);
+    if (v->repair) return repair(cli, directory, v->json, err);
     wk_saved_run saved = {0};
     WK_TRY(wk_saved_run_open(directory, &(wk_saved_run_options){.depth = WK_SAVED_CONFIG}, &saved,
                              err));

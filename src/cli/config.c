@@ -313,6 +313,21 @@ static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
     }
 }
 
+static void json_blocks(const wk_config_blocks *blocks, wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_array(&json, NULL);
+    for (size_t i = 0; i < wk_config_blocks_count(blocks); i++) {
+        const char *name = wk_config_blocks_name(blocks, i);
+        wk_json_object(&json, NULL);
+        wk_json_string(&json, "name", name);
+        wk_json_string(&json, "file", wk_config_blocks_file(blocks, i));
+        wk_json_string(&json, "description", describe_block(name));
+        wk_json_close(&json, '}');
+    }
+    wk_json_close(&json, ']');
+}
+
 static wk_status check(wk_merged_config *merged, wk_error *err)
 {
     wk_run_plugins code = {0};
@@ -327,7 +342,7 @@ static wk_status show(const config_values *values, const wk_config_blocks *block
     wk_text out = {0};
     wk_run_config reference;
     if (values->list) {
-        print_blocks(blocks, &out);
+        (values->json ? json_blocks : print_blocks)(blocks, &out);
         return wk_cli_print(&out, err);
     }
     WK_TRY(check(merged, err));
@@ -345,6 +360,9 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const config_values *values = given;
     const wk_log log = wk_cli_log(cli);
+    if (values->json && (values->yaml || values->table))
+        return wk_fail(err, WK_E_INPUT, "--json and --%s exclude each other",
+                       values->yaml ? "yaml" : "table");
     if (values->table) {
         wk_text out = {0};
         print_table(&out);

@@ -4,7 +4,7 @@
 #include "base/table.h"
 #include "cli/cli.h"
 #include "cli/world.h"
-#include "report/maps.h"
+#include "plot/heatmap.h"
 #include "run/saved_run.h"
 #include "waker/stats.h"
 #include <inttypes.h>
@@ -187,7 +187,7 @@ static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_er
     if (status == WK_OK) status = sum_up(rows, count, &f, err);
     if (status == WK_OK)
         status = wk_heatmap_create(run->world.domain, run->space, run->curriculum, &map, err);
-    if (status == WK_OK && v->out) status = wk_maps_write(&map, v->out, err);
+    if (status == WK_OK && v->out) status = wk_heatmap_write(&map, v->out, err);
     if (status == WK_OK && v->json)
         print_json(run, rows, count, &f, &text);
     else if (status == WK_OK)

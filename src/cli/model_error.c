@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/results.h"
 #include "env/domain.h"
-#include "report/maps.h"
+#include "plot/heatmap.h"
 #include "run/saved_run.h"
 #include "train/evaluation.h"
 #include <inttypes.h>
@@ -343,7 +343,7 @@ static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
     if (j->v->json) wk_json_array(&j->json, NULL);
     WK_TRY(choose_out(j, cli->words.count, err));
     WK_TRY(measure_runs(j, cli, err));
-    if (j->picture) WK_TRY(wk_maps_write(&j->map, j->picture, err));
+    if (j->picture) WK_TRY(wk_heatmap_write(&j->map, j->picture, err));
     if (j->v->json)
         wk_json_close(&j->json, ']');
     else

@@ -51,6 +51,7 @@ typedef struct show {
     int policy; // of the learner, for anything but random actions
     bool random;
     wk_open_loop *loop;
+    wk_progress_line progress;
     char params[160], thetas[SEQUENCES][64]; // what is written beside the pictures
     char out[4096];
 } show;
@@ -91,6 +92,7 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
 {
     show *s = context;
     (void)err;
+    wk_progress_count(&s->progress, 0);
     if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
     wk_open_loop_set_frame(s->loop, row->step, row->episode, row->image,
                            row->step > 0 ? row->action : NULL);
@@ -144,15 +146,17 @@ static wk_status play(show *s, int threads, wk_error *err)
                              .threads = threads,
                              .watch = keep_frame,
                              .context = s};
+    wk_progress_next(&s->progress, "frames", SEQUENCES * s->v.steps);
     WK_TRY(wk_evaluate(&config, episodes, err));
     describe(s, episodes);
     return WK_OK;
 }
 
-static wk_status film(const show *s, const wk_open_loop_labels *labels, wk_gif **gif,
-                      wk_image *frame, wk_error *err)
+static wk_status film(show *s, const wk_open_loop_labels *labels, wk_gif **gif, wk_image *frame,
+                      wk_error *err)
 {
-    for (int t = 0; t < s->v.steps; t++) {
+    wk_progress_next(&s->progress, "pictures", s->v.steps);
+    for (int t = 0; t < s->v.steps; t++, wk_progress_count(&s->progress, 0)) {
         WK_TRY(wk_open_loop_frame(s->loop, t, labels, frame, err));
         if (!*gif) WK_TRY(wk_gif_create(frame->width, frame->height, DELAY, gif, err));
         WK_TRY(wk_gif_add(*gif, frame, err));
@@ -160,7 +164,7 @@ static wk_status film(const show *s, const wk_open_loop_labels *labels, wk_gif *
     return WK_OK;
 }
 
-static wk_status write_clip(const show *s, const wk_open_loop_labels *labels, wk_error *err)
+static wk_status write_clip(show *s, const wk_open_loop_labels *labels, wk_error *err)
 {
     wk_gif *gif = NULL;
     wk_image frame = {0};
@@ -227,11 +231,13 @@ static wk_status make(show *s, const char *directory, int threads, wk_error *err
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
-    show s = {.v = *(const openloop_values *)values, .log = wk_cli_log(cli)};
+    show s = {.v = *(const openloop_values *)values};
     size_t length = s.v.out ? strlen(s.v.out) : 0;
     if (s.v.out && (length < 5 || strcmp(s.v.out + length - 4, ".gif") != 0))
         return wk_fail(err, WK_E_INPUT, "--out %s: it will be a clip, call it FILE.gif", s.v.out);
+    s.log = wk_cli_progress(cli, "frames", &s.progress);
     wk_status status = make(&s, cli->words.items[0], cli->threads, err);
+    wk_progress_finish(&s.progress);
     wk_text text = {0};
     if (status == WK_OK && !cli->quiet)
         wk_text_printf(&text,

@@ -96,13 +96,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     WK_TRY(check(v, err));
     char title[WK_WEIGHTS_TITLE_MAX];
     wk_pool *pool;
+    wk_progress_line progress = {0};
     WK_TRY(wk_pool_create(cli->threads, &pool, err));
+    wk_cli_progress(cli, "runs", &progress);
     wk_report_config config = {
         .runs = {.paths = cli->words.items,
                  .n_paths = (size_t)cli->words.count,
                  .by = v->by.items,
                  .n_by = (size_t)v->by.count,
-                 .pool = pool},
+                 .pool = pool,
+                 .progress = &progress},
         .scores = {.policy = policy_of(v, title), .step = (int64_t)v->step},
         .bootstrap = wk_bootstrap_config_default(),
     };
@@ -111,6 +114,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_report report = {0};
     wk_status status = wk_report_make(&config, &report, err);
     if (status == WK_OK) status = wk_report_write(&report, v->out, err);
+    wk_progress_finish(&progress);
     if (status == WK_OK) status = show(cli, v, &report, err);
     wk_report_free(&report);
     wk_pool_destroy(pool);

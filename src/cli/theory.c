@@ -1,10 +1,8 @@
 // waker theory: the paper's bounds on finite MDPs, computed exactly: do they hold, how tight are
 // they, and how much of an oracle's gain do the curricula get?
 #include "cli/theory.h"
-#include "base/clock.h"
 #include "cli/cli.h"
 #include "theory/tabular_model.h"
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,37 +109,24 @@ static wk_status choose_part(const char *word, wk_theory_results *r, wk_error *e
     return WK_OK;
 }
 
-// The line of one family's work; only the caller's thread draws it.
-typedef struct family_line {
-    wk_progress_line line;
-    atomic_llong done;
-} family_line;
-
 static void count_piece(void *context, size_t total, int thread)
 {
-    family_line *p = context;
-    int64_t done = atomic_fetch_add(&p->done, 1) + 1;
-    if (thread == 0) wk_progress_show(&p->line, done, (int64_t)total, wk_clock_seconds());
+    wk_progress_line *line = context;
+    if (thread == 0) line->values.total = (int64_t)total;
+    wk_progress_count(line, thread);
 }
 
 static void begin_family(const wk_cli *cli, const char *what, const wk_family *family,
-                         const char *unit, family_line *p)
+                         const char *unit, wk_progress_line *line)
 {
-    *p = (family_line){0};
-    const wk_log log = wk_cli_progress(cli, unit, &p->line);
+    const wk_log log = wk_cli_progress(cli, unit, line);
     wk_log_line(&log, WK_LOG_INFO, "%s: %s", what, family->domain.name);
-}
-
-static void end_family(family_line *p)
-{
-    p->line.values.steps = atomic_load(&p->done); // also of the other threads' last pieces
-    wk_progress_finish(&p->line);
 }
 
 static wk_status check_families(const theory_values *v, wk_pool *pool, const wk_cli *cli,
                                 wk_theory_results *r, wk_error *err)
 {
-    family_line line;
+    wk_progress_line line = {0};
     wk_check_config config = {
         .gamma = v->gamma, .seed = v->seed, .progress = count_piece, .context = &line};
     config.instances = (v->instances + (int64_t)r->count - 1) / (int64_t)r->count;
@@ -149,7 +134,7 @@ static wk_status check_families(const theory_values *v, wk_pool *pool, const wk_
         config.family = r->families[i];
         begin_family(cli, "checking the bounds", config.family, "trials", &line);
         wk_status status = wk_check_run(&config, pool, &r->checks[i], err);
-        end_family(&line);
+        wk_progress_finish(&line);
         WK_TRY(status);
     }
     return WK_OK;
@@ -160,7 +145,7 @@ static wk_status compare_curricula(const theory_values *v, wk_pool *pool, const 
 {
     static const char *const explorations[] = {"disagreement", "random"};
     static const char *const models[] = {"separate", "shared"};
-    family_line line;
+    wk_progress_line line = {0};
     wk_curricula_config config = wk_curricula_config_default();
     config.progress = count_piece;
     config.context = &line;
@@ -177,7 +162,7 @@ static wk_status compare_curricula(const theory_values *v, wk_pool *pool, const 
         config.family = r->families[i];
         begin_family(cli, "comparing curricula", config.family, "runs", &line);
         wk_status status = wk_curricula_run(&config, pool, &r->comparisons[i], err);
-        end_family(&line);
+        wk_progress_finish(&line);
         WK_TRY(status);
         for (int m = 0; m < WK_MEASURES; m++)
             WK_TRY(wk_curricula_summarise(&r->comparisons[i], (wk_curricula_measure)m,

@@ -1,7 +1,7 @@
 // The files of waker theory: every number as CSV, and figures.
 #include "base/file.h"
 #include "cli/theory.h"
-#include "report/plot/plot.h"
+#include "plot/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>

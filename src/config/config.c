@@ -77,21 +77,12 @@ wk_status wk_run_field_unknown(const char *key, wk_error *err)
                            " ('waker config' lists all)", "unknown key '%.80s'", key);
 }
 
-// A decimal number that fills all of the text: no blanks, hexadecimals or infinities.
-static bool parse_number(const char *text, double *out)
-{
-    if (!*text || text[strspn(text, "0123456789+-.eE")]) return false;
-    char *end;
-    *out = strtod(text, &end);
-    return end != text && !*end && isfinite(*out);
-}
-
 // A whole number, also written as a float without a fraction. Beyond 2^53 only digits are exact.
 static wk_status parse_whole(const char *text, int64_t *out, wk_error *err)
 {
     char *end;
     double number = 0;
-    if (!parse_number(text, &number))
+    if (!wk_text_to_number(text, &number))
         return wk_fail(err, WK_E_INPUT, "'%.80s' is not a whole number", text);
     if (number != floor(number))
         return wk_fail(err, WK_E_INPUT, "%.80s has a fraction, and a whole number is needed", text);
@@ -143,10 +134,8 @@ static wk_status set_count(const wk_run_field *field, const char *text, int64_t 
 
 static wk_status set_seed(const char *text, uint64_t *out, wk_error *err)
 {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno == ERANGE)
+    uint64_t value;
+    if (!wk_text_to_unsigned(text, &value))
         return wk_fail(err, WK_E_INPUT, "'%.80s' is not a whole number from 0 to 2^64-1", text);
     *out = value;
     return WK_OK;
@@ -155,7 +144,7 @@ static wk_status set_seed(const char *text, uint64_t *out, wk_error *err)
 static wk_status set_number(const wk_run_field *field, const char *text, double *out, wk_error *err)
 {
     double value = 0;
-    if (!parse_number(text, &value))
+    if (!wk_text_to_number(text, &value))
         return wk_fail(err, WK_E_INPUT, "'%.80s' is not a number", text);
     WK_TRY(check_range(field, value, text, err));
     *out = value == 0 ? 0 : value; // no minus zero

@@ -62,6 +62,11 @@ static wk_status beyond_repair(const salvage *s, const char *what, wk_error *err
                    wk_dir_path(s->dir), what);
 }
 
+static void show(const salvage *s, const char *unit, uint64_t done, uint64_t total)
+{
+    if (s->config->progress) s->config->progress(s->config->context, unit, done, total);
+}
+
 // A segment in memory.
 typedef struct segment {
     uint64_t number;
@@ -365,8 +370,11 @@ static wk_status write_log(salvage *s, uint64_t first, wk_error *err)
     // A sequence number that continues no segment, so that none before it counts as this log's.
     s->end = (wk_replay_mark){.sequence = s->config->mark.sequence + 1};
     WK_TRY(begin_segment(s, first, err));
-    for (size_t i = 0; i < s->episodes.count; i++)
+    show(s, "episodes", 0, s->episodes.count);
+    for (size_t i = 0; i < s->episodes.count; i++) {
         if (s->episodes.items[i].kept) WK_TRY(write_episode(s, &s->episodes.items[i], err));
+        show(s, "episodes", i + 1, s->episodes.count);
+    }
     WK_TRY(write_lost(s, s->config->next_episode, err));
     WK_TRY(finish_segment(s, err));
     return wk_dir_sync(s->dir, err);
@@ -416,8 +424,12 @@ static wk_status run(salvage *s, wk_salvaged *out, wk_error *err)
     if (any && highest - lowest > SEGMENTS_MAX) return beyond_repair(s, "segments", err);
     if (last > NUMBER_MAX || highest > NUMBER_MAX || s->config->mark.sequence > NUMBER_MAX)
         return beyond_repair(s, "records", err);
-    for (uint64_t number = lowest; any && number <= last && number <= highest; number++)
+    uint64_t end = !any ? lowest : (highest < last ? highest : last) + 1;
+    show(s, "segments", 0, end - lowest);
+    for (uint64_t number = lowest; number < end; number++) {
         WK_TRY(scan_segment(s, number, err));
+        show(s, "segments", number - lowest + 1, end - lowest);
+    }
     WK_TRY(group_records(s, err));
     evict_beyond(s);
     if (s->config->next_episode - first_kept(s) > LOST_MAX + s->episodes.count)

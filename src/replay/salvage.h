@@ -21,6 +21,9 @@ typedef struct wk_salvage_config {
     wk_salvage_slot *slots; // [n_slots]; running is cleared where the episode was lost
     int n_slots;
     uint64_t segment_bytes; // as in wk_replay_log_config
+    // Segments read, then episodes written: called with 0 done first, then after each. NULL: none.
+    void (*progress)(void *context, const char *unit, uint64_t done, uint64_t total);
+    void *context;
 } wk_salvage_config;
 
 typedef struct wk_salvaged {

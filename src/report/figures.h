@@ -3,8 +3,8 @@
 #ifndef WK_REPORT_FIGURES_H
 #define WK_REPORT_FIGURES_H
 
+#include "plot/plot.h"
 #include "report/data/missing.h"
-#include "report/plot/plot.h"
 #include "report/tables/improvement.h"
 #include "report/tables/model_errors.h"
 

@@ -205,10 +205,11 @@ static int compare_sums(const void *a, const void *b, void *paper)
 }
 
 // Runs [first, end) are of one domain and exploration, sorted by curriculum.
-static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *runs, size_t first,
-                           size_t end, const wk_paper *paper, size_t *without,
-                           wk_sentences *missing, wk_error *err)
+static wk_status map_group(wk_report_figures *gallery, const wk_runs *all, size_t first, size_t end,
+                           const wk_paper *paper, size_t *without, wk_sentences *missing,
+                           wk_error *err)
 {
+    wk_report_run *const *runs = all->items.items;
     summed *sums = calloc(end - first, sizeof *sums);
     if (!sums) return wk_fail(err, WK_E_MEMORY, "no memory for the maps of the curricula");
     size_t count = 0;
@@ -217,6 +218,7 @@ static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *run
         if (i == first || strcmp(runs[i]->method, runs[i - 1]->method) != 0)
             sums[count++].curriculum = runs[i]->method;
         status = add_run(runs[i], &sums[count - 1], without, missing, err);
+        wk_progress_count(all->progress, 0);
     }
     for (size_t k = 0; k < count && status == WK_OK; k++)
         finish_sum(&sums[k]);
@@ -233,10 +235,11 @@ wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs
 {
     size_t without = 0, count = runs->items.count;
     wk_report_run *const *items = runs->items.items;
+    wk_progress_next(runs->progress, "maps", (int64_t)count);
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && wk_runs_same_group(items[first], items[end]);)
             end++;
-        WK_TRY(map_group(gallery, items, first, end, paper, &without, missing, err));
+        WK_TRY(map_group(gallery, runs, first, end, paper, &without, missing, err));
     }
     if (without == 0) return WK_OK;
     return wk_sentences_add(

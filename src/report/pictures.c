@@ -72,6 +72,10 @@ static bool domain_is_new(const wk_runs *runs, size_t i)
 static wk_status draw_sheets(const wk_runs *runs, wk_pictures *out, wk_sentences *missing,
                              wk_error *err)
 {
+    int64_t domains = 0;
+    for (size_t i = 0; i < runs->items.count; i++)
+        domains += domain_is_new(runs, i);
+    wk_progress_next(runs->progress, "pictures", domains);
     for (size_t i = 0; i < runs->items.count; i++) {
         const wk_domain *domain;
         wk_error problem = {0};
@@ -79,7 +83,9 @@ static wk_status draw_sheets(const wk_runs *runs, wk_pictures *out, wk_sentences
             wk_domain_find(runs->items.items[i]->domain, &domain, NULL) != WK_OK ||
             domain->n_params == 0)
             continue;
-        if (draw_sheet(domain, out, &problem) == WK_OK) continue;
+        wk_status status = draw_sheet(domain, out, &problem);
+        wk_progress_count(runs->progress, 0);
+        if (status == WK_OK) continue;
         if (problem.status == WK_E_MEMORY) return wk_fail(err, WK_E_MEMORY, "%s", problem.message);
         WK_TRY(wk_sentences_add(missing, err, "%s: no picture of its environments: %s",
                                 domain->name, problem.message));

@@ -34,10 +34,14 @@ static wk_status gather(wk_report *r, wk_error *err)
     qsort_r(r->runs.items.items, r->runs.items.count, sizeof *r->runs.items.items, compare_runs,
             &r->paper);
     WK_TRY(wk_seed_scores_collect(&r->runs, &r->paper, &c->scores, &r->scores, err));
-    for (int t = 0; t < WK_TABLES; t++)
+    wk_progress_next(c->runs.progress, "tables", WK_TABLES + 1);
+    for (int t = 0; t < WK_TABLES; t++) {
         WK_TRY(
             wk_score_table_make(&r->scores, (wk_table_kind)t, &c->bootstrap, &r->tables[t], err));
+        wk_progress_count(c->runs.progress, 0);
+    }
     WK_TRY(wk_comparison_make(&r->scores, &c->bootstrap, &r->comparison, err));
+    wk_progress_count(c->runs.progress, 0);
     WK_TRY(wk_findings_make(&r->comparison, &r->findings, err));
     WK_TRY(wk_model_errors_make(&r->runs, &r->paper, &r->errors, err));
     const wk_sentences *all[] = {&r->runs.remarks, &r->scores.remarks, &r->errors.remarks};

@@ -45,26 +45,27 @@ static wk_status write_table(const wk_report *report, int i, const char *directo
 
 // Figures are drawn by several threads; each has an error of its own.
 typedef struct drawing {
-    const wk_report_figures *gallery;
+    const wk_report *report;
     const char *directory;
     wk_error *errors; // [figures]
 } drawing;
 
 static void write_figure(void *context, size_t piece, int thread)
 {
-    (void)thread;
     drawing *d = context;
-    const wk_report_figure *item = &d->gallery->items.items[piece];
+    const wk_report_figure *item = &d->report->gallery.items.items[piece];
     char stem[PATH_CHARS + 512];
     snprintf(stem, sizeof stem, "%s/%s", d->directory, item->name);
     wk_figure_write(item->figure, stem, &d->errors[piece]);
+    wk_progress_count(d->report->config.runs.progress, thread);
 }
 
 static wk_status write_figures(const wk_report *report, const char *directory, wk_error *err)
 {
     size_t count = report->gallery.items.count;
-    drawing d = {&report->gallery, directory, calloc(count + 1, sizeof *d.errors)};
+    drawing d = {report, directory, calloc(count + 1, sizeof *d.errors)};
     if (!d.errors) return wk_fail(err, WK_E_MEMORY, "no memory to write %zu figures", count);
+    wk_progress_next(report->config.runs.progress, "figures", (int64_t)count);
     wk_pool_run(report->config.runs.pool, count, write_figure, &d);
     wk_status status = WK_OK;
     for (size_t i = 0; i < count && status == WK_OK; i++)

@@ -35,14 +35,26 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
+// The domains are part of the title, by which tabs and bookmarks are told apart.
+static void write_title(const wk_runs *runs, char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "WAKER: results");
+    for (size_t i = 0; i < runs->items.count && used < size; i++) {
+        const char *domain = runs->items.items[i]->domain;
+        if (i > 0 && strcmp(domain, runs->items.items[i - 1]->domain) == 0) continue; // sorted
+        used += (size_t)snprintf(out + used, size - used, ", %s", domain);
+    }
+}
+
 static wk_status begin_page(const wk_report *r, wk_page **out, wk_error *err)
 {
-    char subtitle[160];
+    char title[200], subtitle[160];
+    write_title(&r->runs, title, sizeof title);
     size_t runs = r->runs.items.count, domains = count_different(&r->runs, domain_of);
     size_t curricula = count_different(&r->runs, curriculum_of);
     snprintf(subtitle, sizeof subtitle, "%zu run%s, %zu domain%s, %zu curricul%s", runs,
              plural(runs), domains, plural(domains), curricula, curricula == 1 ? "um" : "a");
-    return wk_page_create("WAKER: results", subtitle, out, err);
+    return wk_page_create(title, subtitle, out, err);
 }
 
 // A file to download, made by `print`.

@@ -20,6 +20,7 @@
 
 typedef struct repair {
     const char *path;
+    wk_progress_line *progress;
     wk_dir *dir, *checkpoints, *step_dir, *replay;
     wk_lock lock;
     wk_run_config config;
@@ -57,7 +58,8 @@ static wk_status open_run(repair *r, wk_error *err)
 // Whether a checkpoint can be continued as it is: `train` would, to the same bytes.
 static wk_status find_sound(const repair *r, wk_run_repair *out, wk_error *err)
 {
-    for (size_t i = r->steps.count; i-- > 0 && !out->sound;) {
+    wk_progress_next(r->progress, "checkpoints", (int64_t)r->steps.count);
+    for (size_t i = r->steps.count; i-- > 0 && !out->sound; wk_progress_count(r->progress, 0)) {
         wk_error fault = {0};
         wk_status status = wk_checkpoint_verify(r->path, r->steps.items[i], &fault);
         if (status == WK_E_IO || status == WK_E_MEMORY)
@@ -158,6 +160,14 @@ static wk_status list_slots(repair *r, wk_error *err)
     return WK_OK;
 }
 
+static void show_salvage(void *progress, const char *unit, uint64_t done, uint64_t total)
+{
+    if (done == 0)
+        wk_progress_next(progress, unit, (int64_t)total);
+    else
+        wk_progress_count(progress, 0);
+}
+
 static wk_status write_segments(repair *r, wk_salvaged *out, wk_error *err)
 {
     const wk_domain *domain = r->world.domain;
@@ -166,7 +176,9 @@ static wk_status write_segments(repair *r, wk_salvaged *out, wk_error *err)
                                 .mark = r->head.replay,
                                 .next_episode = r->counters.episodes,
                                 .slots = r->slots,
-                                .n_slots = r->config.env_count};
+                                .n_slots = r->config.env_count,
+                                .progress = show_salvage,
+                                .context = r->progress};
     WK_TRY(wk_dir_make(r->dir, "replay", &r->replay, err));
     return wk_replay_log_salvage(r->replay, &config, out, err);
 }
@@ -315,9 +327,10 @@ static void close_run(repair *r)
     free(r->bytes);
 }
 
-wk_status wk_run_repair_log(const char *directory, wk_run_repair *out, wk_error *err)
+wk_status wk_run_repair_log(const char *directory, wk_progress_line *progress, wk_run_repair *out,
+                            wk_error *err)
 {
-    repair r = {.path = directory};
+    repair r = {.path = directory, .progress = progress};
     *out = (wk_run_repair){0};
     wk_status status = open_run(&r, err);
     if (status == WK_OK) status = find_sound(&r, out, err);

@@ -8,6 +8,7 @@
 #define WK_RUN_REPAIR_H
 
 #include "base/dir.h"
+#include "log/progress.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,8 +24,9 @@ typedef struct wk_run_repair {
 } wk_run_repair;
 
 /// Repairs the newest checkpoint that is whole itself, unless one can be continued as it is. Takes
-/// the run's lock. A failure leaves the run as it was.
-wk_status wk_run_repair_log(const char *directory, wk_run_repair *out, wk_error *err);
+/// the run's lock. A failure leaves the run as it was. `progress` may be NULL.
+wk_status wk_run_repair_log(const char *directory, wk_progress_line *progress, wk_run_repair *out,
+                            wk_error *err);
 
 /// Adds a line to the repairs of the run, durably.
 wk_status wk_run_repairs_add(const wk_dir *dir, const wk_run_repair *repair, wk_error *err);

@@ -2,6 +2,7 @@
 
 #include "config/parts.h"
 #include "eval/cases.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +39,13 @@ wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *c
 // One number at *at; afterwards *at is behind it and the blanks that follow.
 static bool read_number(const char **at, double *out)
 {
-    char *end;
-    *out = strtod(*at, &end);
-    if (end == *at) return false;
-    *at = end + strspn(end, " ");
+    char number[64];
+    *at += strspn(*at, " ");
+    size_t length = strcspn(*at, " ,;");
+    snprintf(number, sizeof number, "%.*s", (int)(length < sizeof number ? length : 0), *at);
+    if (!wk_text_to_number(number, out)) return false;
+    *at += length;
+    *at += strspn(*at, " ");
     return true;
 }
 

@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "log/heatmap.h"
+#include "plot/heatmap.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

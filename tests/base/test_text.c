@@ -163,6 +163,26 @@ static void a_choice_is_found_by_its_whole_name(void **state)
     assert_int_equal(wk_text_choices("auto|f32|bf16"), 3);
 }
 
+static void numbers_of_users_are_read_alike(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", " 5", "5 ", "0x10", "nan", "inf", "1e999", "5,1", "e"};
+    double number;
+    uint64_t whole;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (wk_text_to_number(wrong[i], &number) || wk_text_to_whole(wrong[i], &number) ||
+            wk_text_to_unsigned(wrong[i], &whole))
+            fail_msg("'%s' is read as a number", wrong[i]);
+    assert_true(wk_text_to_number("-1.5e-1", &number) && number == -0.15);
+    assert_true(wk_text_to_whole("-1e2", &number) && number == -100);
+    assert_false(wk_text_to_whole("0.5", &number));
+    assert_true(wk_text_to_unsigned("1e2", &whole) && whole == 100);
+    assert_true(wk_text_to_unsigned("18446744073709551615", &whole) && whole == UINT64_MAX);
+    assert_false(wk_text_to_unsigned("18446744073709551616", &whole));
+    assert_false(wk_text_to_unsigned("1e17", &whole)); // not exact
+    assert_false(wk_text_to_unsigned("-1", &whole));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +196,7 @@ int main(void)
         cmocka_unit_test(the_nearest_name_is_found_if_it_is_near),
         cmocka_unit_test(an_unknown_name_gets_the_nearest_or_all_there_are),
         cmocka_unit_test(a_choice_is_found_by_its_whole_name),
+        cmocka_unit_test(numbers_of_users_are_read_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

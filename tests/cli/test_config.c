@@ -48,6 +48,11 @@ static void the_list_has_groups_and_descriptions(void **state)
     // Every block of the program says what it is.
     for (const char *line = r.out; *line; line += strcspn(line, "\n") + 1)
         if (line[0] == ' ') assert_true(strcspn(line, "\n") > 20);
+    r = program_run("config --list --json");
+    program_expect_success(r);
+    assert_true(r.out[0] == '[' && strstr(r.out, "\"name\": \"waker-m\""));
+    program_expect_error(program_run("config --configs toy --yaml --json"), 2,
+                         "exclude each other");
 }
 
 static void a_word_that_may_be_a_configuration_is_hinted_at(void **state)

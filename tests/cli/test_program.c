@@ -86,6 +86,10 @@ static void options_are_typed_and_checked(void **state)
     program_expect_success(program_run("envs --threads 1e1"));
     program_expect_error(program_run("envs --threads 1e-1"), 2, "is not a whole number");
     program_expect_error(program_run("envs --threads nan"), 2, "is not a whole number");
+    program_expect_error(program_run("envs --threads 0x1"), 2, "is not a whole number");
+    program_expect_error(program_run("bench env --seconds 0x1"), 2, "is not a number");
+    program_expect_error(program_run("eval nowhere --seed 1e2"), 2, "holds no run");
+    program_expect_error(program_run("eval nowhere --seed 1e-2"), 2, "--seed: '1e-2'");
     program_expect_error(program_run("envs --threads"), 2, "--threads needs a value");
     program_expect_error(program_run("envs --threads --json"), 2, "--threads needs a value");
     program_expect_error(program_run("envs --json=yes"), 2, "--json takes no value");

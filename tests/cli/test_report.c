@@ -73,6 +73,7 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     expect_files("all/figures/promised-*.svg", 5); // 3 + 2 tasks
     expect_files("all/pictures/environments-*.png", 2);
     shell("test -z \"$(grep -ho '<title>[^<]*' all/figures/*.svg | sort | uniq -d)\""); // titles
+    shell("grep -q '<title>WAKER: results, toy</title>' all/index.html");
     // One line for every run's score: 8 runs x 3 steps x (2.5 tasks) x (CVaR, average, one case).
     shell("test $(wc -l < all/tables/scores.csv) = 181");
     shell("test $(grep -c ',1,runs' all/tables/scores.csv) = 60");
@@ -230,6 +231,18 @@ static void open_loop_strips_are_shown_and_broken_ones_named(void **state)
     assert_non_null(strstr(result.out, "openloop-000000000300-random.png' is no PNG picture"));
 }
 
+static void long_reports_have_a_live_line(void **state)
+{
+    (void)state;
+    shell("TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
+          WAKER_BINARY_DIR "/waker report runs/toy --out live --reps 2000000 > line.txt");
+    shell("grep -q ' tables .* tables/s .* left' line.txt");
+    shell("grep -q ' figures .* figures/s .* left' line.txt");
+    program_result r = program_run("report runs/toy --out live --reps 2"); // short, to a pipe
+    program_expect_success(r);
+    assert_string_equal(r.err, "");
+}
+
 static void what_is_not_there_is_refused(void **state)
 {
     (void)state;
@@ -258,6 +271,7 @@ int main(void)
         cmocka_unit_test(runs_that_were_never_evaluated_make_a_report_too),
         cmocka_unit_test(other_settings_are_other_columns_and_are_told),
         cmocka_unit_test(open_loop_strips_are_shown_and_broken_ones_named),
+        cmocka_unit_test(long_reports_have_a_live_line),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

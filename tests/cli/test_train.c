@@ -158,6 +158,33 @@ static void a_finished_run_stays_as_it_is_whatever_its_evaluations(void **state)
     shell("diff -r run-evals evals-before");
 }
 
+// Every name of a log, with TASK, OOD_CASE and so on for what differs from run to run, is in
+// docs/logs.md.
+static void every_logged_name_is_documented(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir run-names " TINY_OPTIONS
+                                       " --tasks all --eval.every 100 "
+                                       "--eval.envs 2 --log.timing true --quiet"));
+    program_expect_success(program_run("adapt run-names --task west --updates 10 --quiet"));
+    program_expect_success(program_run("finetune run-names --task west --steps 30 --quiet"));
+    shell("python3 -c '\n"
+          "import glob, json, re\n"
+          "page = open(\"" WAKER_SOURCE_DIR "/docs/logs.md\").read()\n"
+          "names = set()\n"
+          "for file in glob.glob(\"run-names/**/metrics.jsonl\", recursive=True):\n"
+          "    for line in open(file):\n"
+          "        names |= set(json.loads(line))\n"
+          "for name in sorted(names):\n"
+          "    for what, word in ((r\"_(west|east|expl)(?=_|/|$)\", \"_TASK\"),\n"
+          "                       (r\"OOD_storm\", \"uniform\"), (r\"\\[.*\", \"[P0 P1]\"),\n"
+          "                       (r\"_param_[0-9]+\", \"_param_I\"),\n"
+          "                       (r\"^(eval.*)_(length|completion)$\", r\"\\1_return\")):\n"
+          "        name = re.sub(what, word, name)\n"
+          "    assert \"`\" + name + \"`\" in page, name\n"
+          "assert len(names) > 60, names'");
+}
+
 static void a_directory_in_use_or_with_another_run_is_refused(void **state)
 {
     (void)state;
@@ -301,6 +328,7 @@ int main(void)
         cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
         cmocka_unit_test(a_fixed_curriculum_stays_in_the_environments_it_is_given),
         cmocka_unit_test(a_finished_run_stays_as_it_is_whatever_its_evaluations),
+        cmocka_unit_test(every_logged_name_is_documented),
         cmocka_unit_test(a_directory_in_use_or_with_another_run_is_refused),
         cmocka_unit_test(wrong_settings_name_the_key),
         cmocka_unit_test(a_new_run_without_configs_is_asked_for_them),

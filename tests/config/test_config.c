@@ -49,6 +49,8 @@ static void a_value_takes_the_type_of_its_field(void **state)
     assert_false(c.log_tensorboard);
     assert_ok(wk_run_config_set(&c, field("seed"), "18446744073709551615", &err));
     assert_true(c.seed == UINT64_MAX);
+    assert_ok(wk_run_config_set(&c, field("seed"), "1e2", &err)); // as every whole number
+    assert_true(c.seed == 100);
     assert_ok(wk_run_config_set(&c, field("tasks"), " walk , run", &err));
     assert_string_equal(c.tasks, "walk,run");
     assert_ok(wk_run_config_set(&c, field("steps"), "999999999999999", &err));
@@ -79,6 +81,8 @@ static void what_cannot_be_cast_is_refused_with_its_key(void **state)
         {"model.rate", "-1e-4", "outside 0 to 1"},
         {"log.tensorboard", "1", "neither true nor false"},
         {"seed", "-1", "2^64-1"},
+        {"seed", "1e17", "2^64-1"},
+        {"seed", "1.5", "2^64-1"},
         {"seed", "18446744073709551616", "2^64-1"},
         {"exploration", "randm", "did you mean 'random'?"},
         {"precision", "f16", "auto|f32|bf16"},

@@ -32,5 +32,8 @@ find_program(PLAIN_MAKE make)
 if(PLAIN_MAKE)
   add_test(NAME env/plugin_template_make
            COMMAND ${PLAIN_MAKE} -B -C ${copy} WAKER_INCLUDE=${CMAKE_SOURCE_DIR}/include)
+  add_test(NAME env/plugin_template_headers COMMAND ${PLAIN_MAKE} -B -C ${copy} WAKER_INCLUDE=)
   set_tests_properties(env/plugin_template_make PROPERTIES FIXTURES_REQUIRED plugin_copy)
+  set_tests_properties(env/plugin_template_headers PROPERTIES FIXTURES_REQUIRED plugin_copy
+                       PASS_REGULAR_EXPRESSION "give WAKER_INCLUDE=")
 endif()

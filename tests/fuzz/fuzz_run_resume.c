@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     assert(status == WK_OK || (edited && err.message[0]));
     if (status != WK_E_FORMAT) return 0;
     err = (wk_error){0};
-    status = wk_run_repair_log("run", &done, &err);
+    status = wk_run_repair_log("run", NULL, &done, &err);
     assert(status == WK_OK || err.message[0]);
     if (status == WK_OK && !done.sound) {
         status = wk_checkpoint_verify("run", done.step, &err);

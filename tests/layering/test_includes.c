@@ -21,6 +21,7 @@ typedef struct layer {
 static const layer layers[] = {
     {"base", "", "zlib.h sys/ linux/"},
     {"media", "base", "zlib.h"},
+    {"plot", "media base", ""},
     {"tensor", "base", ""},
     {"tensor/cpu", "tensor base", "cblas.h dnnl immintrin.h"},
     {"tensor/cuda", "tensor base", ""},
@@ -38,21 +39,20 @@ static const layer layers[] = {
     {"stats", "base", ""},
     {"theory", "base", ""},
     {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},
-    {"log", "eval agent curriculum media base", "sys/"},
+    {"log", "eval agent media base", "sys/"},
     {"run", "log config eval tensor/cuda agent model nn tensor env replay curriculum base", "sys/"},
-    {"train", "run log config eval agent model nn tensor env replay curriculum media base", "sys/"},
+    {"train", "run log config eval agent model nn tensor env replay curriculum plot media base",
+     "sys/"},
     {"eval", "agent model nn tensor env stats media base", ""},
     {"report",
-     "report/tables report/page report/plot report/data run log config curriculum env stats media "
-     "base",
+     "report/tables report/page report/data plot run log config curriculum env stats media base",
      "sys/"},
-    {"report/data", "run config curriculum base", "sys/"},
-    {"report/plot", "log media base", ""},
-    {"report/page", "report/plot base", ""},
+    {"report/data", "run log config curriculum base", "sys/"},
+    {"report/page", "plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
     {"api", "train run report/data log agent base", ""},
     {"cli",
-     "train run log config eval report report/plot tensor/cuda agent model nn tensor env replay "
+     "train run log config eval report plot tensor/cuda agent model nn tensor env replay "
      "curriculum theory media base",
      "sys/ mujoco/ zlib.h"},
 };

@@ -45,11 +45,38 @@ static void short_work_shows_nothing(void **state)
     wk_progress_finish(&silent);
 }
 
+// Another unit counts from 0, also for the rate, and the line stays; short parts of long work show.
+static void parts_of_long_work_share_the_line(void **state)
+{
+    (void)state;
+    FILE *file = tmpfile();
+    wk_progress_line progress = {0};
+    assert_non_null(file);
+    wk_progress_start(&progress, fileno(file), "runs");
+    progress.started -= 60;
+    progress.began -= 60;
+    progress.line.interval = 0;
+    wk_progress_next(&progress, "tables", 4);
+    progress.began -= 2;
+    wk_progress_count(&progress, 1); // another thread's is counted and not drawn
+    wk_progress_count(&progress, 0);
+    wk_progress_count(&progress, 1);
+    wk_progress_finish(&progress);
+    wk_progress_next(NULL, "figures", 1);
+    wk_progress_count(NULL, 0);
+    rewind(file);
+    shown[fread(shown, 1, sizeof shown - 1, file)] = 0;
+    fclose(file);
+    assert_string_equal(shown, "2/4 tables  50.0%  1 tables/s  2s left\n"
+                               "3/4 tables  75.0%  1 tables/s  1s left\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(done_rate_and_time_left_are_shown),
         cmocka_unit_test(short_work_shows_nothing),
+        cmocka_unit_test(parts_of_long_work_share_the_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

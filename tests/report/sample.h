@@ -3,8 +3,8 @@
 #ifndef WK_TESTS_REPORT_SAMPLE_H
 #define WK_TESTS_REPORT_SAMPLE_H
 
+#include "plot/plot.h"
 #include "report/page/page.h"
-#include "report/plot/plot.h"
 
 enum { SAMPLE_FIGURES = 9, SAMPLE_TABLES = 2, SAMPLE_SECTIONS = 5 };
 

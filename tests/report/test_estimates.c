@@ -1,7 +1,7 @@
 // Estimates against errors: read from files for every environment, drawn once for each policy.
+#include "plot/figure_parts.h"
 #include "report/figures.h"
 #include "report/made_runs.h"
-#include "report/plot/figure_parts.h"
 
 static wk_error err;
 

@@ -1,7 +1,7 @@
 // Every allocation on the way to a figure and a page fails once: nothing leaks, and the caller gets
 // an error.
+#include "plot/plot.h"
 #include "report/page/page.h"
-#include "report/plot/plot.h"
 #include "support/check.h"
 #include "support/faults.h"
 

@@ -53,11 +53,32 @@ static void repair_and_go_on(bool train)
     wk_run_config config = a_run(165);
     wk_run_control control = {0};
     wk_run_end end;
-    assert_ok(wk_run_repair_log(RUN, &done, &err));
+    assert_ok(wk_run_repair_log(RUN, NULL, &done, &err));
     assert_ok(wk_checkpoint_verify(RUN, done.step, &err));
     assert_ok(wk_run_repairs_read(RUN, &repairs, &err));
     assert_true(repairs.count >= 1 && repairs.lost == 1);
     if (train) assert_ok(wk_train(&config, RUN, NULL, &control, &end, &err));
+}
+
+static void a_repair_shows_how_far_it_is(void **state)
+{
+    (void)state;
+    char shown[8192];
+    FILE *file = tmpfile();
+    wk_progress_line progress = {0};
+    wk_run_repair done;
+    assert_non_null(file);
+    prepare();
+    wk_progress_start(&progress, fileno(file), "checkpoints");
+    progress.line.interval = 0; // also what takes no time
+    assert_ok(wk_run_repair_log(RUN, &progress, &done, &err));
+    wk_progress_finish(&progress);
+    rewind(file);
+    shown[fread(shown, 1, sizeof shown - 1, file)] = 0;
+    fclose(file);
+    assert_non_null(strstr(shown, "2/2 checkpoints  100.0%"));
+    assert_non_null(strstr(shown, "1/1 segments  100.0%"));
+    assert_non_null(strstr(shown, " episodes  100.0%"));
 }
 
 static void every_file_call_fails_once(void **state)
@@ -70,7 +91,7 @@ static void every_file_call_fails_once(void **state)
             prepare();
             err = (wk_error){0};
             fault_arm(fault_files[k].call, n, fault_files[k].error);
-            wk_status status = wk_run_repair_log(RUN, &done, &err);
+            wk_status status = wk_run_repair_log(RUN, NULL, &done, &err);
             bool happened = fault_disarm(fault_files[k].call);
             if (status != WK_OK && !*err.message) fail_msg("call %d of kind %d: no message", n, k);
             if (!happened) assert_ok(status);
@@ -93,7 +114,7 @@ static void the_process_ends_at_every_call(void **state)
         if (child == 0) {
             wk_run_repair done;
             fault_sweep_arm((fault_plan){.call = n, .crash = true});
-            _exit(wk_run_repair_log(RUN, &done, &err) != WK_OK);
+            _exit(wk_run_repair_log(RUN, NULL, &done, &err) != WK_OK);
         }
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);
@@ -108,6 +129,7 @@ static void the_process_ends_at_every_call(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_repair_shows_how_far_it_is),
         cmocka_unit_test(every_file_call_fails_once),
         cmocka_unit_test(the_process_ends_at_every_call),
     };

@@ -74,11 +74,11 @@ static void logs_and_pictures_do_not_change_a_run(void **state)
     same_learning(A, B);
 }
 
-// Whether the event files of a run hold `text`.
+// Whether the event files of a run hold `text`, a regular expression.
 static bool events_hold(const char *directory, const char *text)
 {
     char command[256];
-    snprintf(command, sizeof command, "grep -aq '%s' %s/events.*", text, directory);
+    snprintf(command, sizeof command, "LC_ALL=C grep -aqP '%s' %s/events.*", text, directory);
     return system(command) == 0;
 }
 
@@ -89,6 +89,8 @@ static void the_logs_hold_a_heat_map_and_a_clip_of_predictions(void **state)
     config.steps = 200;
     train(&config, A);
     assert_true(events_hold(A, "env_sampler/heatmap"));
+    // Three of the report's maps side by side: 1320 pixels.
+    assert_true(events_hold(A, "IHDR\\x00\\x00\\x05\\x28"));
     assert_true(events_hold(A, "train_openl_image"));
     assert_true(events_hold(A, "GIF89a"));
     config.log_images_every = 0;

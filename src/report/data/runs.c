@@ -216,10 +216,8 @@ static wk_status normalise(wk_report_run *run, const char *path, wk_error *err)
     return WK_OK;
 }
 
-static void read_run(void *context, size_t piece, int thread)
+static void read_run(wk_report_run *run)
 {
-    (void)thread;
-    wk_report_run *run = ((wk_runs *)context)->items.items[piece];
     char path[PATH_CHARS];
     wk_saved_run saved = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_CONFIG};
@@ -237,6 +235,13 @@ static void read_run(void *context, size_t piece, int thread)
         add_problem(run, err.message);
     else if (there)
         read_or_note(run, path, wk_run_read_choices);
+}
+
+static void read_counted(void *context, size_t i, int thread)
+{
+    wk_runs *runs = context;
+    read_run(runs->items.items[i]);
+    wk_progress_count(runs->progress, thread);
 }
 
 static void free_run(wk_report_run *run)
@@ -340,7 +345,9 @@ wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err
 {
     for (size_t i = 0; i < config->n_paths; i++)
         WK_TRY(find_in(out, config->paths[i], err));
-    wk_pool_run(config->pool, out->items.count, read_run, out);
+    out->progress = config->progress;
+    wk_progress_next(out->progress, "runs", (int64_t)out->items.count);
+    wk_pool_run(config->pool, out->items.count, read_counted, out);
     WK_TRY(drop_unreadable(out, err));
     if (out->items.count == 0)
         return wk_fail(err, WK_E_FORMAT, "none of the runs can be read: %s",

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/pool.h"
 #include "config/config.h"
+#include "log/progress.h"
 #include "report/data/sentences.h"
 #include "waker/env.h"
 
@@ -64,6 +65,7 @@ typedef struct wk_runs {
     WK_ARRAY(wk_report_run *) items;
     WK_ARRAY(const char *) problems; // of all runs, and runs left out
     wk_sentences remarks;            // what a reader has to know about those that are there
+    wk_progress_line *progress;      // of reading and drawing; NULL: none
 } wk_runs;
 
 /// Which runs.
@@ -72,7 +74,8 @@ typedef struct wk_runs_config {
     size_t n_paths;
     const char *const *by; // keys whose values are part of the names of methods
     size_t n_by;
-    wk_pool *pool; // NULL: one thread
+    wk_pool *pool;              // NULL: one thread
+    wk_progress_line *progress; // NULL: none
 } wk_runs_config;
 
 /// Finds and reads the runs in or below the paths. A path without any run is an error;

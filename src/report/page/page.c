@@ -1,6 +1,6 @@
 #include "report/page/page.h"
+#include "plot/xml.h"
 #include "report/page/page_style.h"
-#include "report/plot/xml.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@
 #ifndef WK_REPORT_PAGE_PAGE_H
 #define WK_REPORT_PAGE_PAGE_H
 
-#include "report/plot/figure.h"
+#include "plot/figure.h"
 
 typedef struct wk_page wk_page;
 

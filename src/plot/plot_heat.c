@@ -1,5 +1,5 @@
 // Maps: cells coloured by their value, the numbers written where they fit, and a colour scale.
-#include "report/plot/plot_frame.h"
+#include "plot/plot_frame.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -102,8 +102,8 @@ static void draw_cell(const map *m, size_t row, size_t column)
     double value = cell_value(plot, row * plot->columns + column);
     bool shown = wk_axis_shows(&m->axis, value);
     uint32_t colour = shown ? wk_image_ramp(wk_scale_place(&m->scale, value)) : WK_FAINT;
-    // Wide cells are set apart; narrow ones overlap a little, else the seams would show.
-    double gap_x = width > 18 ? -0.75 : 0.25, gap_y = height > 18 ? -0.75 : 0.25;
+    // Wide cells are set apart; narrow ones overlap by a pixel, else the seams would show.
+    double gap_x = width > 18 ? -0.75 : 0.5, gap_y = height > 18 ? -0.75 : 0.5;
     wk_figure_rectangle(m->figure, x - gap_x, y - gap_y, width + 2 * gap_x, height + 2 * gap_y,
                         (wk_paint){.colour = colour});
     char label[WK_TICK_LABEL + 1];

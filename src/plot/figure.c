@@ -1,7 +1,7 @@
-#include "report/plot/figure.h"
+#include "plot/figure.h"
 #include "base/file.h"
-#include "report/plot/figure_parts.h"
-#include "report/plot/stroke_font.h"
+#include "plot/figure_parts.h"
+#include "plot/stroke_font.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "report/plot/raster.h"
+#include "plot/raster.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,12 +1,12 @@
 // Anti-aliased filling of outlines: polygons collected edge by edge, then filled where they wind
 // around a place (non-zero rule). Coverage is exact along x and sampled 16 times a pixel along y.
 // Lines become outlines too; all their pieces turn the same way, so that overlaps count once.
-#ifndef WK_REPORT_PLOT_RASTER_H
-#define WK_REPORT_PLOT_RASTER_H
+#ifndef WK_PLOT_RASTER_H
+#define WK_PLOT_RASTER_H
 
 #include "base/array.h"
 #include "media/image.h"
-#include "report/plot/figure.h"
+#include "plot/figure.h"
 
 /// An edge that does not lie flat, from its upper to its lower end.
 typedef struct wk_raster_edge {

@@ -1,4 +1,4 @@
-#include "report/plot/xml.h"
+#include "plot/xml.h"
 #include "base/text.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // What all plots with two axes share: background, title, legend, axes with ticks and grid, and the
 // mapping from values to positions. Data is drawn after wk_plot_frame_begin.
-#ifndef WK_REPORT_PLOT_PLOT_FRAME_H
-#define WK_REPORT_PLOT_PLOT_FRAME_H
+#ifndef WK_PLOT_PLOT_FRAME_H
+#define WK_PLOT_PLOT_FRAME_H
 
-#include "report/plot/scale.h"
+#include "plot/scale.h"
 
 /// Sizes of letters, margins and the plot, in points. A figure is as wide as a phone is, so that it
 /// stays readable there; wide screens show several side by side.

@@ -1,10 +1,10 @@
 // A sans-serif font drawn with a round pen, for figures as images: it needs no font files and comes
 // out the same everywhere. Printable ASCII, Greek letters and signs of formulas; anything else is a
 // box. Its widths are close to those of the fonts SVG viewers choose.
-#ifndef WK_REPORT_PLOT_STROKE_FONT_H
-#define WK_REPORT_PLOT_STROKE_FONT_H
+#ifndef WK_PLOT_STROKE_FONT_H
+#define WK_PLOT_STROKE_FONT_H
 
-#include "report/plot/raster.h"
+#include "plot/raster.h"
 
 /// How wide a text is in the font's size.
 double wk_stroke_text_width(const char *text, double size);

@@ -1,4 +1,4 @@
-#include "report/plot/plot_frame.h"
+#include "plot/plot_frame.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-#include "report/maps.h"
+#include "plot/heatmap.h"
 
-#include "report/plot/plot.h"
+#include "plot/plot.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static wk_status join(const wk_image tiles[][WK_HEATS], int count, wk_image *out
     return WK_OK;
 }
 
-wk_status wk_maps_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
+wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
 {
     wk_image tiles[WK_HEAT_PANELS_MAX][WK_HEATS] = {0};
     wk_status status = WK_OK;
@@ -87,10 +87,10 @@ wk_status wk_maps_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
     return status;
 }
 
-wk_status wk_maps_write(const wk_heatmap *map, const char *path, wk_error *err)
+wk_status wk_heatmap_write(const wk_heatmap *map, const char *path, wk_error *err)
 {
     wk_image image = {0};
-    wk_status status = wk_maps_draw(map, &image, err);
+    wk_status status = wk_heatmap_draw(map, &image, err);
     if (status == WK_OK) status = wk_png_write(path, &image, err);
     wk_image_free(&image);
     return status;

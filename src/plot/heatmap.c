@@ -1,4 +1,4 @@
-#include "log/heatmap.h"
+#include "plot/heatmap.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -301,88 +301,4 @@ void wk_heatmap_text(const wk_heatmap *map, wk_text *out)
         for (int h = 0; h < WK_HEATS; h++)
             map_text(&map->panels[i], h, out);
     }
-}
-
-// Sizes of the image.
-enum {
-    MAP_SIDE = 240,
-    CELL_MAX = 40,
-    CELL_MIN = 4,
-    LEFT = 44,
-    TOP = 30,
-    BOTTOM = 34,
-    RIGHT = 16,
-    PAPER = 0xFFFFFF,
-    INK = 0x202020,
-    EMPTY = 0xE4E4E4,
-};
-
-static int cell_side(const wk_heat_panel *p)
-{
-    int max = p->rows > p->columns ? p->rows : p->columns, side = MAP_SIDE / max;
-    return side > CELL_MAX ? CELL_MAX : side < CELL_MIN ? CELL_MIN : side;
-}
-
-static int panel_width(const wk_heat_panel *p)
-{
-    int map = p->columns * cell_side(p);
-    return LEFT + (map > 150 ? map : 150) + RIGHT;
-}
-
-static int panel_height(const wk_heat_panel *p)
-{
-    return TOP + p->rows * cell_side(p) + BOTTOM;
-}
-
-static void draw_labels(const wk_heat_panel *p, int heat, int x, int y, wk_image *image)
-{
-    char text[200], min[24], max[24];
-    int side = cell_side(p), below = y + TOP + p->rows * side + 3;
-    value_text(p->kinds[heat], p->min[heat], min, sizeof min);
-    value_text(p->kinds[heat], p->max[heat], max, sizeof max);
-    snprintf(text, sizeof text, "%s %s to %s", p->names[heat], min, max);
-    wk_image_text(image, x + LEFT, y + 4, 1, INK, text);
-    wk_image_text(image, x + 2, y + 16, 1, INK, p->row_name);
-    for (int r = 0; r < p->rows && *p->row_name; r++) {
-        if (side < 12 && r != 0 && r != p->rows - 1) continue;
-        snprintf(text, sizeof text, "%.4g", p->row_values[r]);
-        wk_image_text(image, x + 2, y + TOP + r * side + side / 2 - 4, 1, INK, text);
-    }
-    for (int c = 0; c < p->columns; c++) {
-        if (side < 20 && c != 0 && c != p->columns - 1) continue;
-        snprintf(text, sizeof text, "%.4g", p->column_values[c]);
-        wk_image_text(image, x + LEFT + c * side, below, 1, INK, text);
-    }
-    wk_image_text(image, x + LEFT, below + 13, 1, INK, p->column_name);
-}
-
-static void draw_map(const wk_heat_panel *p, int heat, int x, int y, wk_image *image)
-{
-    int side = cell_side(p);
-    for (int r = 0; r < p->rows; r++)
-        for (int c = 0; c < p->columns; c++) {
-            double value = p->cells[heat][r * p->columns + c];
-            uint32_t colour = isnan(value) ? EMPTY : wk_image_ramp(level_of(p, heat, value));
-            wk_image_fill(image, x + LEFT + c * side, y + TOP + r * side, side, side, colour);
-        }
-    draw_labels(p, heat, x, y, image);
-}
-
-wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
-{
-    int width = 0, height = 0;
-    for (int i = 0; i < map->count; i++) {
-        int w = WK_HEATS * panel_width(&map->panels[i]);
-        width = w > width ? w : width;
-        height += panel_height(&map->panels[i]) + 14;
-    }
-    WK_TRY(wk_image_create(width, height, PAPER, out, err));
-    for (int i = 0, y = 0; i < map->count; i++) {
-        const wk_heat_panel *p = &map->panels[i];
-        wk_image_text(out, 2, y + 3, 1, INK, p->title);
-        for (int h = 0; h < WK_HEATS; h++)
-            draw_map(p, h, h * panel_width(p), y + 14, out);
-        y += panel_height(p) + 14;
-    }
-    return WK_OK;
 }

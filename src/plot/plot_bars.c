@@ -1,5 +1,5 @@
 // Horizontal bars with intervals: names on the left, numbers on the right.
-#include "report/plot/plot_frame.h"
+#include "plot/plot_frame.h"
 
 #include <math.h>
 #include <stdio.h>

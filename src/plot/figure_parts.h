@@ -1,10 +1,10 @@
 // What a figure is made of, for the files that make and render it.
-#ifndef WK_REPORT_PLOT_FIGURE_PARTS_H
-#define WK_REPORT_PLOT_FIGURE_PARTS_H
+#ifndef WK_PLOT_FIGURE_PARTS_H
+#define WK_PLOT_FIGURE_PARTS_H
 
 #include "base/arena.h"
 #include "base/array.h"
-#include "report/plot/figure.h"
+#include "plot/figure.h"
 
 typedef enum wk_mark_kind {
     WK_MARK_LINE,

@@ -2,9 +2,9 @@
 // for equal figures.
 #include "base/file.h"
 #include "media/decode.h"
-#include "report/plot/figure_parts.h"
-#include "report/plot/xml.h"
-#include "report/xml_check.h"
+#include "plot/figure_parts.h"
+#include "plot/xml.h"
+#include "plot/xml_check.h"
 #include <unistd.h>
 
 static wk_error err;

@@ -1,5 +1,5 @@
 // Lines with shading, and points: the plots of named series.
-#include "report/plot/plot_frame.h"
+#include "plot/plot_frame.h"
 
 #include <math.h>
 #include <stdlib.h>

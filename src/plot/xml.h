@@ -1,6 +1,6 @@
 // Text inside XML and HTML.
-#ifndef WK_REPORT_PLOT_XML_H
-#define WK_REPORT_PLOT_XML_H
+#ifndef WK_PLOT_XML_H
+#define WK_PLOT_XML_H
 
 #include "base/text.h"
 

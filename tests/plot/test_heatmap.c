@@ -1,5 +1,5 @@
 // Maps over θ: which cell a θ falls into, sums and means, what has no figure, and the words.
-#include "log/heatmap.h"
+#include "plot/heatmap.h"
 #include "support/check.h"
 
 // θ = (size, red, blue) on a grid of 2 x 2 x 2: rows are sizes, columns the number of blocks.
@@ -91,7 +91,7 @@ static void maps_are_written_and_drawn_one_below_the_other(void **state)
     fixture f;
     begin(&f);
     wk_heatmap map = {0};
-    wk_image one, two;
+    wk_image one = {0}, two = {0};
     assert_ok(wk_heatmap_add(&map, "first ", &domain, f.space, f.layers, &err));
     assert_ok(wk_heatmap_draw(&map, &one, &err));
     assert_ok(wk_heatmap_add(&map, "second ", &domain, f.space, f.layers, &err));

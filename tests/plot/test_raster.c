@@ -1,5 +1,5 @@
 // Coverage against areas known from geometry: black is drawn on white, and what is dark is counted.
-#include "report/plot/raster.h"
+#include "plot/raster.h"
 #include "support/check.h"
 
 enum { SIDE = 64 };

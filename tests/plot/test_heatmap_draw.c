@@ -1,5 +1,5 @@
-// Maps as pictures: drawn by the report's code, one colour scale for panels that are compared.
-#include "report/maps.h"
+// Maps as pictures: one colour scale for panels that are compared.
+#include "plot/heatmap.h"
 #include "support/check.h"
 #include <stdio.h>
 
@@ -34,9 +34,9 @@ static void panels_that_are_compared_share_a_scale(void **state)
     wk_heatmap map = {.count = 2,
                       .panels = {panel_of("a", low, columns), panel_of("b", high, columns)}};
     wk_image image = {0}, alone = {0};
-    assert_ok(wk_maps_draw(&map, &image, &err));
+    assert_ok(wk_heatmap_draw(&map, &image, &err));
     map.count = 1;
-    assert_ok(wk_maps_draw(&map, &alone, &err));
+    assert_ok(wk_heatmap_draw(&map, &alone, &err));
     assert_int_equal(image.width, alone.width);
     assert_int_equal(image.height, 2 * alone.height);
     // 1 is the most of its own panel, but a tenth of what both have.
@@ -46,8 +46,33 @@ static void panels_that_are_compared_share_a_scale(void **state)
     wk_image_free(&alone);
 }
 
+// Cells that are too narrow to be set apart touch: no lines between them.
+static void cells_of_one_value_make_one_area(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 41 };
+    wk_error err = {0};
+    double columns[COLUMNS], cells[COLUMNS] = {0};
+    for (int c = 0; c < COLUMNS; c++)
+        columns[c] = c;
+    wk_heatmap map = {.count = 1, .panels = {panel_of("even", cells, columns)}};
+    map.panels[0].columns = COLUMNS;
+    wk_image image = {0};
+    assert_ok(wk_heatmap_draw(&map, &image, &err));
+    const uint8_t *row = image.rgb + (size_t)3 * (size_t)image.width * 60; // through the cells
+    size_t first = 0;
+    while (row[3 * first] == 255)
+        first++;
+    for (size_t x = first + 2; x < first + 200; x++)
+        if (memcmp(row + 3 * x, row + 3 * (first + 1), 3) != 0) fail_msg("a seam at %zu", x);
+    wk_image_free(&image);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(panels_that_are_compared_share_a_scale)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(panels_that_are_compared_share_a_scale),
+        cmocka_unit_test(cells_of_one_value_make_one_area),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

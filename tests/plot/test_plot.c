@@ -1,9 +1,9 @@
 // Plots: marks lie where the values say, gaps stay gaps, and no data however odd draws outside the
 // figure.
-#include "report/plot/figure_parts.h"
-#include "report/plot/plot.h"
+#include "plot/figure_parts.h"
+#include "plot/plot.h"
+#include "plot/xml_check.h"
 #include "report/sample.h"
-#include "report/xml_check.h"
 #include <float.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 // Figures: a list of marks (lines, polygons, rectangles, discs, text) on a white background,
 // described once and rendered both as SVG and as an anti-aliased image. Lengths are in points of
-// the figure's own size, x to the right, y down. A figure is made by a plot (report/plot/plot.h) or
+// the figure's own size, x to the right, y down. A figure is made by a plot (plot/plot.h) or
 // by hand.
-#ifndef WK_REPORT_PLOT_FIGURE_H
-#define WK_REPORT_PLOT_FIGURE_H
+#ifndef WK_PLOT_FIGURE_H
+#define WK_PLOT_FIGURE_H
 
 #include "base/text.h"
 #include "media/image.h"

@@ -1,8 +1,8 @@
 // From values to places: the range of an axis, its ticks at round numbers and their labels.
-#ifndef WK_REPORT_PLOT_SCALE_H
-#define WK_REPORT_PLOT_SCALE_H
+#ifndef WK_PLOT_SCALE_H
+#define WK_PLOT_SCALE_H
 
-#include "report/plot/plot.h"
+#include "plot/plot.h"
 
 /// Minimum and maximum of some values; empty while min > max.
 typedef struct wk_range {

@@ -1,4 +1,4 @@
-#include "report/plot/stroke_font.h"
+#include "plot/stroke_font.h"
 #include "base/text.h"
 
 #include <math.h>

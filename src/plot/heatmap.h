@@ -2,8 +2,8 @@
 // the next episode, in cells of the first parameter (rows) and the rest (columns). Parameters after
 // the second are counts of one kind in all our domains; their sum makes the column. A combined
 // space has a panel for each of its domains. Drawn as text and as an image.
-#ifndef WK_LOG_HEATMAP_H
-#define WK_LOG_HEATMAP_H
+#ifndef WK_PLOT_HEATMAP_H
+#define WK_PLOT_HEATMAP_H
 
 #include "base/text.h"
 #include "media/image.h"
@@ -60,7 +60,12 @@ void wk_heatmap_free(wk_heatmap *map);
 /// (maximum).
 void wk_heatmap_text(const wk_heatmap *map, wk_text *out);
 
-/// Draws them, from dark blue (minimum) to yellow (maximum); grey has no value.
+/// Draws them as one picture, as the report does: a row for each panel, its layers side by side. A
+/// layer has one colour scale in all panels that have the same cells; cells without a value are
+/// grey. Zero-initialise and free the picture.
 wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err);
+
+/// The same as a PNG file.
+wk_status wk_heatmap_write(const wk_heatmap *map, const char *path, wk_error *err);
 
 #endif

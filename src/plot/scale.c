@@ -1,4 +1,4 @@
-#include "report/plot/scale.h"
+#include "plot/scale.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // A figure as an image: every mark is scaled to pixels, turned into outlines and filled.
-#include "report/plot/figure_parts.h"
-#include "report/plot/raster.h"
-#include "report/plot/stroke_font.h"
+#include "plot/figure_parts.h"
+#include "plot/raster.h"
+#include "plot/stroke_font.h"
 
 #include <assert.h>
 #include <math.h>

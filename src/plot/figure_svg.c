@@ -1,7 +1,7 @@
 // A figure as SVG. Colours are attributes, which every viewer understands; roles are classes as
 // well, so that the style sheet of a page can turn them around on a dark screen.
-#include "report/plot/figure_parts.h"
-#include "report/plot/xml.h"
+#include "plot/figure_parts.h"
+#include "plot/xml.h"
 
 #include <math.h>
 #include <stdio.h>

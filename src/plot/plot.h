@@ -1,11 +1,11 @@
 // The kinds of plots of the report, each a plain struct turned into a figure. Values that are not
 // finite are left out and make gaps in lines; a plot without values says so. Strings and arrays are
 // copied: they may be freed once the figure is made.
-#ifndef WK_REPORT_PLOT_PLOT_H
-#define WK_REPORT_PLOT_PLOT_H
+#ifndef WK_PLOT_PLOT_H
+#define WK_PLOT_PLOT_H
 
-#include "log/heatmap.h"
-#include "report/plot/figure.h"
+#include "plot/figure.h"
+#include "plot/heatmap.h"
 
 /// One direction of a plot.
 typedef struct wk_plot_axis {
