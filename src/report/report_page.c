@@ -231,7 +231,8 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
     put_findings(r, page);
     if (!has_scores(r))
         wk_page_note(page, "No run has results of %s; 'waker adapt' and 'waker eval' make them.",
-                     r->config.scores.step < 0 ? "a task policy yet" : "that agent step and policy");
+                     r->config.scores.step < 0 ? "a task policy yet"
+                                               : "that agent step and policy");
     if (missing + problems > 0)
         wk_page_note(page,
                      "Not complete: %zu file%s or run%s left out, %zu gap%s. The last section "

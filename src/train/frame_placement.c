@@ -18,7 +18,7 @@ static bool fit(wk_trainer *t)
     double room = (double)wk_backend_memory_info(t->backend).free;
     bool fits = need + MARGIN <= room;
     snprintf(t->frame_placement, sizeof t->frame_placement,
-             "%s (%.1f GB for %" PRIi64 " steps, and the GPU has %.1f GB free)",
+             "%s (%.1f GB for %" PRIi64 " agent steps, and the GPU has %.1f GB free)",
              fits ? "in GPU memory" : "on the host", need / 1e9, t->config.replay_capacity,
              room / 1e9);
     return fits;

@@ -476,7 +476,8 @@ wk_status wk_train(const wk_run_config *config, const char *directory,
     wk_status status = open_parts(&r, directory, err);
     if (status != WK_OK && r.loop.is_new) remove_directory(&r);
     if (status == WK_OK && r.complete) {
-        wk_log_line(&control->log, WK_LOG_INFO, "all steps are done already; nothing is changed");
+        wk_log_line(&control->log, WK_LOG_INFO,
+                    "all agent steps are done already; nothing is changed");
         *end = WK_RUN_FINISHED;
     } else if (status == WK_OK) {
         announce(&r);
