@@ -89,6 +89,7 @@ def write_log(rng, path, domain, curriculum, last, lines):
             for k in range(30):
                 line[f"train/metric_{k}"] = rng.random() * 10 ** (k % 5)
             line["train_env/episodes"] = rng.randrange(10, 100)
+            line["train_indicator_distance"] = 10 * share + rng.random()
             for k, (low, high) in enumerate(params):
                 line[f"train_env/env_param_{k}"] = low + (high - low) * (0.5 + drift * share + rng.gauss(0, 0.05))
             f.write(json.dumps(line) + "\n")

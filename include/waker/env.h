@@ -22,7 +22,7 @@ extern "C" {
 
 /// Version of struct wk_domain and of everything a plug-in sees. Raised with every incompatible
 /// change.
-#define WK_ENV_ABI 2u
+#define WK_ENV_ABI 3u
 
 enum {
     WK_IMAGE_SIDE = 64,           // the agent's observation is WK_IMAGE_SIDE² RGB pixels
@@ -31,6 +31,8 @@ enum {
     WK_TASKS_MAX = 16,            // max tasks of a domain
     WK_ACTION_MAX = 32,           // max numbers in an action
     WK_OPTIONS_MAX = 16,          // max options of a domain
+    WK_INDICATORS_MAX = 8,        // max indicators of a domain
+    WK_CELLS_MAX = 64,            // max cells of an indicator that counts them
 };
 
 /// The most bytes of a saved state, of which the host needs fewer than 1,000.
@@ -70,10 +72,28 @@ typedef struct wk_option {
     const char *help;
 } wk_option;
 
+/// How the values of an indicator at the steps of an episode become that of the episode.
+typedef enum wk_indicator_kind {
+    WK_INDICATOR_MEAN,  // of 0 and 1: the share of steps
+    WK_INDICATOR_SUM,   //
+    WK_INDICATOR_RANGE, // the largest value minus the smallest
+    WK_INDICATOR_CELLS, // each value is the number of a cell; the share of the cells visited
+} wk_indicator_kind;
+
+/// A number that tells where the agent goes and what it touches. It is logged, never learned from.
+typedef struct wk_indicator {
+    const char *name;
+    const char *help; // with its unit
+    wk_indicator_kind kind;
+    int cells; // of WK_INDICATOR_CELLS: how many there are, at most WK_CELLS_MAX
+} wk_indicator;
+
 /// What one agent step of a domain reports; zeroed by the host before the call.
 typedef struct wk_outcome {
-    float rewards[WK_TASKS_MAX];    // per task, received on arriving
-    float completion[WK_TASKS_MAX]; // per task with has_completion
+    float rewards[WK_TASKS_MAX];         // per task, received on arriving
+    float completion[WK_TASKS_MAX];      // per task with has_completion
+    float indicators[WK_INDICATORS_MAX]; // of this step, NaN where the world has none; at a reset
+                                         // they are not read
     bool terminal; // the episode ends here, for good: no reward can follow. Needs ends_early
     bool diverged; // the simulation broke down; the episode ends here, flagged
 } wk_outcome;
@@ -97,6 +117,8 @@ struct wk_domain {
     const wk_case *cases;
     int n_options;
     const wk_option *options;
+    int n_indicators; // may be 0
+    const wk_indicator *indicators;
 
     int action_size;   // actions are floats in [-1,1]
     int action_repeat; // simulator control steps per agent step (for counting frames)
@@ -249,6 +271,10 @@ wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_
 /// θ of the running episode, and agent steps taken in it.
 const double *wk_env_params(const wk_env *env);
 int wk_env_steps(const wk_env *env);
+
+/// Indicator k of the episode up to now. NaN: the world has none, no step was taken, or the episode
+/// was loaded from a state that does not have it.
+double wk_env_indicator(const wk_env *env, int k);
 
 /// Draws the current state at any size up to 4096x4096.
 wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_error *err);

@@ -289,8 +289,8 @@ wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err)
     if (!text || strcmp(text, "last") == 0) return WK_OK;
     WK_TRY(wk_parse_number("--snapshot", text, &number, err));
     if (number < 0 || number > 1e15 || number != floor(number))
-        return wk_fail(err, WK_E_INPUT, "--snapshot '%s' is no step; write its number or last",
-                       text);
+        return wk_fail(err, WK_E_INPUT,
+                       "--snapshot '%s' is no agent step; write its number or last", text);
     *step = (int64_t)number;
     return WK_OK;
 }

@@ -95,7 +95,8 @@ static void print_comparison(const result *results, int count, wk_text *out)
         wk_table_cell(&table, "%.0f", 1e6 * s->gl_image);
         wk_table_cell(&table, "%.1f", ratio(s));
     }
-    wk_text_puts(out, "\none step on one thread, against stock MuJoCo and its image by OSMesa\n\n");
+    wk_text_puts(
+        out, "\none agent step on one thread, against stock MuJoCo and its image by OSMesa\n\n");
     wk_table_print(&table, 0, out);
     wk_table_free(&table);
 }

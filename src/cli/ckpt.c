@@ -253,13 +253,13 @@ static void repair_json(const wk_run_repair *done, wk_text *out)
 static void repair_text(const char *directory, const wk_run_repair *done, wk_text *out)
 {
     if (done->sound) {
-        wk_text_printf(out,
-                       "nothing to repair: '%s' can be continued exactly from step %" PRIu64 "\n",
-                       directory, done->step);
+        wk_text_printf(
+            out, "nothing to repair: '%s' can be continued exactly from agent step %" PRIu64 "\n",
+            directory, done->step);
         return;
     }
     wk_text_printf(out,
-                   "'%s' can be continued from step %" PRIu64 ", no longer exactly\n"
+                   "'%s' can be continued from agent step %" PRIu64 ", no longer exactly\n"
                    "whole episodes kept: %" PRIu64 "; lost: %" PRIu64 " (%" PRIu64 " rows)\n",
                    directory, done->step, done->kept, done->lost, done->rows_lost);
     if (done->stopped > 0)

@@ -63,7 +63,7 @@ static void list_domains(wk_text *out)
 {
     wk_table table;
     wk_table_begin(&table, "llrllr", "domain", "parameters", "actions", "tasks", "OOD cases",
-                   "steps");
+                   "agent\nsteps");
     for (size_t i = 0; i < wk_domain_count(); i++)
         add_domain_row(&table, wk_domain_at(i));
     wk_table_print(&table, 0, out);
@@ -146,6 +146,18 @@ static void describe_options(const wk_domain *d, wk_text *out)
     wk_text_puts(out, "The first choice of an option is its default.\n");
 }
 
+static void describe_indicators(const wk_domain *d, wk_text *out)
+{
+    wk_table table;
+    wk_table_begin(&table, "ll", "indicator", "of an episode");
+    for (int i = 0; i < d->n_indicators; i++) {
+        wk_table_cell(&table, "%s", d->indicators[i].name);
+        wk_table_cell(&table, "%s", d->indicators[i].help ? d->indicators[i].help : "");
+    }
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+}
+
 static void describe_domain(const wk_domain *d, size_t grid_points, wk_text *out)
 {
     wk_text_printf(out, "%s: %s\n\n", d->name, d->summary ? d->summary : "");
@@ -161,9 +173,9 @@ static void describe_domain(const wk_domain *d, size_t grid_points, wk_text *out
         wk_theta_text(d, d->hardest, out);
         wk_text_puts(out, "\n");
     }
-    static void (*const parts[])(const wk_domain *, wk_text *) = {describe_params, describe_tasks,
-                                                                  describe_cases, describe_options};
-    const int counts[] = {d->n_params, d->n_tasks, d->n_cases, d->n_options};
+    static void (*const parts[])(const wk_domain *, wk_text *) = {
+        describe_params, describe_tasks, describe_cases, describe_indicators, describe_options};
+    const int counts[] = {d->n_params, d->n_tasks, d->n_cases, d->n_indicators, d->n_options};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (counts[i] == 0) continue;
         wk_text_puts(out, "\n");
@@ -256,6 +268,18 @@ static void json_options(wk_json *json, const wk_domain *d)
     wk_json_close(json, ']');
 }
 
+static void json_indicators(wk_json *json, const wk_domain *d)
+{
+    wk_json_array(json, "indicators");
+    for (int i = 0; i < d->n_indicators; i++) {
+        wk_json_object(json, NULL);
+        wk_json_string(json, "name", d->indicators[i].name);
+        wk_json_string(json, "help", d->indicators[i].help ? d->indicators[i].help : "");
+        wk_json_close(json, '}');
+    }
+    wk_json_close(json, ']');
+}
+
 static void json_domain(wk_json *json, const wk_domain *d)
 {
     wk_json_object(json, NULL);
@@ -269,6 +293,7 @@ static void json_domain(wk_json *json, const wk_domain *d)
     json_params(json, d);
     json_tasks(json, d);
     json_cases(json, d);
+    json_indicators(json, d);
     json_options(json, d);
     wk_json_close(json, '}');
 }

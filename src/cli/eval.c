@@ -270,6 +270,31 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
     print_number(table, c->foresight.discounted);
 }
 
+// Where the policies went and what they touched, in a table of their own.
+static void print_indicators(const wk_eval_result *r, wk_text *out)
+{
+    const wk_domain *domain = r->origin.domain;
+    const char align[] = "llrrrrrrrr";
+    _Static_assert(sizeof align == 2 + WK_INDICATORS_MAX + 1, "a column for each");
+    wk_table table = {.columns = 2 + (size_t)domain->n_indicators, .align = align};
+    if (domain->n_indicators == 0) return;
+    wk_table_cell(&table, "%s", "task");
+    wk_table_cell(&table, "%s", "case");
+    for (int k = 0; k < domain->n_indicators; k++)
+        wk_table_cell(&table, "%s", domain->indicators[k].name);
+    for (int i = 0; i < r->n_tasks; i++)
+        for (int set = 0; set < r->tasks[i].n_cases; set++) {
+            const wk_case_result *c = &r->tasks[i].cases[set];
+            wk_table_cell(&table, "%s", set == 0 ? domain->tasks[r->tasks[i].task].name : "");
+            wk_table_cell(&table, "%s", c->set.name);
+            for (int k = 0; k < domain->n_indicators; k++)
+                print_number(&table, c->indicators[k]);
+        }
+    wk_text_puts(out, "\n");
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+}
+
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
     wk_table table = {0};
@@ -284,6 +309,7 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
                    j->directory, r->origin.domain->name, r->origin.policy, r->origin.step,
                    r->origin.step * (uint64_t)r->origin.domain->action_repeat, r->seed);
     wk_table_print(&table, 0, out);
+    print_indicators(r, out);
     wk_text_printf(out, "written to %s/eval/%s.json\n", j->results, r->name);
     wk_table_free(&table);
 }
@@ -364,6 +390,9 @@ const wk_command wk_command_eval = {
         "'promised' is the value that the critic gives the starts, 'discounted' the discounted\n"
         "return that followed: a policy that exploits errors of its model promises more than it "
         "gets.\n"
+        "The second table tells where the policies went and what they touched ('waker envs "
+        "DOMAIN'\n"
+        "says what its columns mean).\n"
         "Scores and every episode go to RUN/eval/POLICY-STEP.json and .csv. The same weights,\n"
         "seed and cases give the same bytes, whatever the number of threads.\n",
     .examples = "eval runs/a --task walk\n"

@@ -40,8 +40,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const finetune_values *v = values;
     if (!v->task) return wk_fail(err, WK_E_INPUT, "which task? give --task NAME");
     if (v->steps < 1)
-        return wk_fail(err, WK_E_INPUT,
-                       "how long? give the environment steps to collect with --steps N");
+        return wk_fail(err, WK_E_INPUT, "how long? give the agent steps to collect with --steps N");
     wk_finetune_config config = {.directory = cli->words.items[0],
                                  .task = v->task,
                                  .name = v->name,
@@ -62,7 +61,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_finetune = {
     .name = "finetune",
-    .summary = "Go on training an adapted policy with environment steps and its reward",
+    .summary = "Go on training an adapted policy with more agent steps and its reward",
     .usage =
         "finetune RUN --task TASK --steps N [--snapshot STEP] [--name NAME] [--curriculum RULE]",
     .details =

@@ -39,7 +39,7 @@ static const wk_arg args[] = {
      100000},
     {"trajectories", "N", "episodes in each environment (1; the paper has 200)", WK_ARG_INT,
      AT(trajectories), 1, 100000},
-    {"steps", "N", "of each episode at most (all)", WK_ARG_INT, AT(steps), 1, 1000},
+    {"steps", "N", "agent steps of each episode at most (all)", WK_ARG_INT, AT(steps), 1, 1000},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"map", NULL, "print errors and estimates as maps over the environments' parameters",
      WK_ARG_FLAG, AT(map), 0, 0},
@@ -185,6 +185,8 @@ static void add_row(job *j, const wk_model_error_result *r, const wk_model_error
     wk_table_cell(&j->table, "%s", j->run.directory);
     wk_table_cell(&j->table, "%s", r->origin.curriculum);
     wk_table_cell(&j->table, "%" PRIu64, r->origin.step);
+    wk_table_cell(&j->table, "%" PRIu64,
+                  r->origin.step * (uint64_t)r->origin.domain->action_repeat);
     wk_table_cell(&j->table, "%s", m->policy);
     wk_table_cell(&j->table, "%d", s->environments);
     wk_table_cell(&j->table, "%.6f", s->mean);
@@ -337,8 +339,8 @@ static void print_text(job *j)
 
 static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
 {
-    wk_table_begin(&j->table, "llrlrrrrrr", "run", "curriculum", "agent step", "policy",
-                   "environments", "image error\nmean", "\nworst 10 %", "estimate\nmean",
+    wk_table_begin(&j->table, "llrrlrrrrrr", "run", "curriculum", "agent step", "control step",
+                   "policy", "environments", "image error\nmean", "\nworst 10 %", "estimate\nmean",
                    "rank corr.\nenvironments", "\nparameters");
     if (j->v->json) wk_json_array(&j->json, NULL);
     WK_TRY(choose_out(j, cli->words.count, err));

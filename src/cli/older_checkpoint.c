@@ -29,7 +29,7 @@ void wk_cli_warn_older(const wk_cli *cli, const char *directory)
             wk_checkpoint_summarize(directory, newest, &summary, &fault) != WK_OK &&
             is_there(directory, newest))
             wk_log_line(&log, WK_LOG_WARN,
-                        "the checkpoint at step %" PRIu64 " is used, because %.500s", used,
+                        "the checkpoint at agent step %" PRIu64 " is used, because %.500s", used,
                         fault.message);
     }
     wk_array_free(&steps);

@@ -36,7 +36,8 @@ static const wk_arg args[] = {
      "dr)",
      WK_ARG_TEXT, AT(set), 0, 0},
     {"context", "N", "frames the model sees (5)", WK_ARG_INT, AT(context), 1, 1024},
-    {"steps", "N", "frames in all (50)", WK_ARG_INT, AT(steps), STEPS_MIN, 1024},
+    {"steps", "N", "frames in all, one for each agent step (50)", WK_ARG_INT, AT(steps), STEPS_MIN,
+     1024},
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
@@ -242,8 +243,10 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (status == WK_OK && !cli->quiet)
         wk_text_printf(&text,
                        "%d sequences of %d frames, of which the model of agent step %" PRIu64
-                       " sees %d: %s, and a still as .png\n",
-                       SEQUENCES, s.v.steps, s.run.weights.step, s.v.context, s.out);
+                       " (control step %" PRIu64 ") sees %d: %s, and a still as .png\n",
+                       SEQUENCES, s.v.steps, s.run.weights.step,
+                       s.run.weights.step * (uint64_t)s.run.world.domain->action_repeat,
+                       s.v.context, s.out);
     wk_open_loop_destroy(s.loop);
     wk_saved_run_close(&s.run);
     if (status == WK_OK) return wk_cli_print(&text, err);

@@ -115,7 +115,7 @@ static wk_status render_still(wk_random_episode *episode, const render_values *v
     if (status == WK_OK) status = as_io(wk_png_write(v->out, &image, err));
     wk_image_free(&image);
     int taken = wk_env_steps(episode->env);
-    snprintf(what, what_size, "state after %d random step%s%s, %d x %d, written to %s", taken,
+    snprintf(what, what_size, "state after %d random agent step%s%s, %d x %d, written to %s", taken,
              taken == 1 ? "" : "s", episode->ended ? " (end of the episode)" : "", size, size,
              v->out);
     return status;
@@ -163,8 +163,8 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
     if (status == WK_OK) status = write_clip(gif, v->out, err);
     wk_gif_destroy(gif);
     wk_image_free(&frame);
-    snprintf(what, what_size, "%d random steps%s, %d frames of %d x %d, written to %s", frames - 1,
-             episode->ended ? " (end of the episode)" : "", frames, size, size, v->out);
+    snprintf(what, what_size, "%d random agent steps%s, %d frames of %d x %d, written to %s",
+             frames - 1, episode->ended ? " (end of the episode)" : "", frames, size, size, v->out);
     return status;
 }
 
@@ -197,8 +197,8 @@ static wk_status render_contact_sheet(const wk_cli *cli, const wk_world *world,
                                  &cells, err));
     wk_status status = as_io(wk_png_write(v->out, &image, err));
     char what[512];
-    snprintf(what, sizeof what, "%d worlds after %d random steps, %d x %d, written to %s", cells,
-             steps, image.width, image.height, v->out);
+    snprintf(what, sizeof what, "%d worlds after %d random agent steps, %d x %d, written to %s",
+             cells, steps, image.width, image.height, v->out);
     wk_image_free(&image);
     return status == WK_OK ? report(cli, world->domain, NULL, v->seed, what, err) : status;
 }

@@ -71,8 +71,9 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "environments to choose from, as 'a,b; c,d'; empty: the domain's grid")                      \
     WK_CURRICULUM_FIELDS(X)                                                                        \
     X(COUNT, prefill, "prefill", 100000, 0, 1e15, FIXED, 1, "=", "=",                              \
-      "steps of random actions before training begins")                                            \
-    X(INT, train_every, "train_every", 8, 1, 1000000, FIXED, 1, "=", "=", "steps for each update") \
+      "agent steps of random actions before training begins")                                      \
+    X(INT, train_every, "train_every", 8, 1, 1000000, FIXED, 1, "=", "=",                          \
+      "agent steps for each update")                                                               \
     X(TEXT, exploration, "exploration", "plan2explore", 0, "plan2explore|random", FIXED, 1, "=",   \
       "=", "policy that collects the data")                                                        \
     X(LIST, tasks, "tasks", "none", 0, 0, FIXED, 1, "=", "all",                                    \
@@ -80,7 +81,7 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
     X(TEXT, acting, "acting", "exploration", 0, 0, FIXED, 4, "=", "=",                             \
       "policy that acts after the prefill: exploration, or one of tasks")                          \
     X(COUNT, replay_capacity, "replay.capacity", 3000000, 2, 1e12, FIXED, 1, "=", "=",             \
-      "steps the replay buffer keeps")                                                             \
+      "agent steps the replay buffer keeps")                                                       \
     X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, 1, "", "",              \
       "GiB the replay buffer may take; 0: the machine's free memory")                              \
     X(INT, replay_frame_bytes, "replay.frame_bytes", 1800, 16, 100000, FREE, 1, "", "",            \
@@ -92,23 +93,23 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "episodes that batches are drawn from: running ones too, or finished ones alone")            \
     WK_LEARNER_FIELDS(X)                                                                           \
     X(COUNT, checkpoint_every_steps, "checkpoint.every_steps", 100000, 0, 1e15, FREE, 1, "", "",   \
-      "steps between checkpoints; 0: by time only")                                                \
+      "agent steps between checkpoints; 0: by time only")                                          \
     X(NUMBER, checkpoint_every_minutes, "checkpoint.every_minutes", 10, 0, 1e6, FREE, 1, "", "",   \
       "minutes between checkpoints; 0: by steps only")                                             \
     X(INT, checkpoint_keep, "checkpoint.keep", 2, 1, 1000, FREE, 1, "", "",                        \
       "newest checkpoints kept")                                                                   \
     X(COUNT, snapshot_every, "snapshot.every", 500000, 0, 1e15, FREE, 1, "", "",                   \
-      "steps between world models kept for evaluation; 0: the last one only")                      \
+      "agent steps between world models kept for evaluation; 0: the last one only")                \
     X(COUNT, eval_every, "eval.every", 0, 0, 1e15, FREE, 3, "", "",                                \
-      "steps between evaluations of the task policies trained alongside; 0: none")                 \
+      "agent steps between evaluations of the task policies trained alongside; 0: none")           \
     X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, 3, "=", "",                               \
       "environments of the default distribution in each, one episode each")                        \
     X(BOOL, eval_fresh, "eval.fresh", false, 0, 1, FREE, 7, "", "true",                            \
-      "environments drawn anew for every run and step; else the same ones always")                 \
+      "environments drawn anew for every run and agent step; else the same ones always")           \
     X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, 1, "", "10000",                          \
-      "steps between lines of metrics.jsonl")                                                      \
+      "agent steps between lines of metrics.jsonl")                                                \
     X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, 1, "", "",               \
-      "steps between images and clips; 0: none")                                                   \
+      "agent steps between images and clips; 0: none")                                             \
     X(BOOL, log_tensorboard, "log.tensorboard", true, 0, 1, FREE, 1, "", "=",                      \
       "write TensorBoard event files")                                                             \
     X(BOOL, log_timing, "log.timing", false, 0, 1, FREE, 2, "", "",                                \

@@ -14,8 +14,8 @@
     X(NUMBER, reduction_decay, "curriculum.reduction_decay", 0.95, 0, 1, FIXED, 1, "=", "=",       \
       "of its running reduction (waker-r)")                                                        \
     X(COUNT, reduction_start, "curriculum.reduction_start", 50000, 0, 1e15, FIXED, 1, "=", "=",    \
-      "steps before reductions are measured")                                                      \
+      "agent steps before reductions are measured")                                                \
     X(COUNT, reduction_every, "curriculum.reduction_every", 10000, 1, 1e15, FIXED, 1, "=", "=",    \
-      "steps between measurements")
+      "agent steps between measurements")
 
 #endif

@@ -15,7 +15,8 @@ enum {
     ENGINE_STEPS = 2, // per agent step
     TIME_STEPS = 10,  // of MuJoCo per engine step
     TRAINING_ARENAS = 5,
-    GRID = 35, // sum over the training arenas a of (a+1)(a+2)/2
+    GRID = 35,     // sum over the training arenas a of (a+1)(a+2)/2
+    CELL_SIDE = 8, // cells along each side of an arena
 };
 
 // One running world. Models are compiled when first visited; there is one state, that of `model`.
@@ -78,6 +79,59 @@ static wk_cleanup_progress measure(const cleanup *world)
 {
     return wk_cleanup_measure(world->half_size, world->green, world->blue,
                               world->data->xpos + 3 * world->first_block);
+}
+
+enum { CONTACT, DISTANCE, COVERAGE, INDICATORS };
+static const wk_indicator indicators[INDICATORS] = {
+    [CONTACT] = {"contact",
+                 "share of steps in which the robot touches a block; none without blocks",
+                 WK_INDICATOR_MEAN, 0},
+    [DISTANCE] = {"distance", "metres travelled", WK_INDICATOR_SUM, 0},
+    [COVERAGE] = {"coverage", "share of the 8 x 8 cells of the arena visited", WK_INDICATOR_CELLS,
+                  CELL_SIDE *CELL_SIDE},
+};
+
+static const double *robot_place(const cleanup *world)
+{
+    return world->data->xpos + 3 * wk_physics_id(world->model, mjOBJ_BODY, "robot");
+}
+
+static bool is_block(const cleanup *world, int body)
+{
+    return body >= world->first_block && body < world->first_block + world->green + world->blue;
+}
+
+// Whether any part of the robot touched a block in the last time step.
+static bool touches_block(const cleanup *world)
+{
+    const mjModel *m = world->model;
+    const int robot = wk_physics_id(m, mjOBJ_BODY, "robot");
+    for (int i = 0; i < world->data->ncon; i++) {
+        const mjContact *c = &world->data->contact[i];
+        int a = m->geom_bodyid[c->geom1], b = m->geom_bodyid[c->geom2];
+        if ((m->body_rootid[a] == robot && is_block(world, b)) ||
+            (m->body_rootid[b] == robot && is_block(world, a)))
+            return true;
+    }
+    return false;
+}
+
+static int cell_along(const cleanup *world, double x)
+{
+    int cell = (int)floor((x / world->half_size + 1) / 2 * CELL_SIDE);
+    return cell < 0 ? 0 : cell < CELL_SIDE ? cell : CELL_SIDE - 1;
+}
+
+// The indicators of a step that began at `from`.
+static void report_indicators(const cleanup *world, const double from[2], bool touched,
+                              wk_outcome *out)
+{
+    const double *at = robot_place(world);
+    bool blocks = world->green + world->blue > 0;
+    out->indicators[CONTACT] = blocks ? (float)touched : NAN;
+    out->indicators[DISTANCE] = (float)hypot(at[0] - from[0], at[1] - from[1]);
+    out->indicators[COVERAGE] =
+        (float)(CELL_SIDE * cell_along(world, at[1]) + cell_along(world, at[0]));
 }
 
 static void report_completion(const cleanup *world, wk_outcome *out)
@@ -220,11 +274,16 @@ static void step(void *env, const float *action, wk_outcome *out)
 {
     cleanup *world = env;
     double rewards[WK_CLEANUP_TASKS] = {0};
+    const double *at = robot_place(world), from[2] = {at[0], at[1]};
+    bool touched = false;
     world->data->ctrl[0] = action[0];
     world->data->ctrl[1] = action[1];
-    for (int i = 0; i < ENGINE_STEPS && !out->diverged; i++)
+    for (int i = 0; i < ENGINE_STEPS && !out->diverged; i++) {
         out->diverged = !engine_step(world, rewards);
+        touched = touched || (!out->diverged && touches_block(world));
+    }
     if (out->diverged) abandon(world);
+    report_indicators(world, from, touched, out);
     for (int task = 0; task < WK_CLEANUP_TASKS; task++)
         out->rewards[task] = (float)rewards[task];
     report_completion(world, out);
@@ -287,11 +346,11 @@ static const double most_complex[][3] = {{4, 0, 4}, {4, 1, 3}, {4, 2, 2}, {4, 3,
 #define CLEAN_UP_COMMON                                                                            \
     .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_params = 3, .params = params,                 \
     .n_tasks = WK_CLEANUP_TASKS, .tasks = tasks, .n_cases = 1, .cases = cases, .n_options = 1,     \
-    .options = options, .action_size = 2, .action_repeat = ENGINE_STEPS, .episode_steps = 500,     \
-    .hardest = hardest, .n_complex = 5, .most_complex = &most_complex[0][0],                       \
-    .grid_count = grid_count, .grid_point = grid_point, .check = check, .destroy = destroy,        \
-    .reset = reset, .step = step, .render = render, .state_size = state_size, .save = save,        \
-    .load = load
+    .options = options, .n_indicators = INDICATORS, .indicators = indicators, .action_size = 2,    \
+    .action_repeat = ENGINE_STEPS, .episode_steps = 500, .hardest = hardest, .n_complex = 5,       \
+    .most_complex = &most_complex[0][0], .grid_count = grid_count, .grid_point = grid_point,       \
+    .check = check, .destroy = destroy, .reset = reset, .step = step, .render = render,            \
+    .state_size = state_size, .save = save, .load = load
 
 const wk_domain wk_clean_up = {
     .name = "clean-up",

@@ -11,14 +11,15 @@
 
 enum { TERRAIN, CLEANUP, WORLDS };
 enum { WALK, RUN, SORT, PUSH, TASKS };
-enum { PARAMS = 4, OPTIONS = 4 };
+enum { PARAMS = 4, OPTIONS = 4, INDICATORS = 5 };
 
 static const wk_domain *const worlds[WORLDS] = {&wk_terrain_walker, &wk_clean_up};
 
 typedef struct combined {
     void *envs[WORLDS];
-    int running;            // index into envs
-    int their_index[TASKS]; // of our tasks in the domain they come from
+    int running;                             // index into envs
+    int their_index[TASKS];                  // of our tasks in the domain they come from
+    int their_indicator[WORLDS][INDICATORS]; // of ours in each domain, -1: it has none
 } combined;
 
 static const wk_param params[PARAMS] = {
@@ -52,6 +53,14 @@ static const wk_option options[OPTIONS] = {
      "ground contacts by waker's faster function or MuJoCo's own; equal results"},
     {"shadows", "on|off", "the walker's shadow in the image"},
     {"samples", "4|1", "samples per pixel"},
+};
+
+static const wk_indicator indicators[INDICATORS] = {
+    {"contact", "share of steps in which the robot touches a block", WK_INDICATOR_MEAN, 0},
+    {"upright", "share of steps with the torso within 60 degrees of upright", WK_INDICATOR_MEAN, 0},
+    {"distance", "metres travelled", WK_INDICATOR_SUM, 0},
+    {"coverage", "share of the 8 x 8 cells of the arena visited", WK_INDICATOR_CELLS, 64},
+    {"range", "metres between the leftmost and the rightmost place", WK_INDICATOR_RANGE, 0},
 };
 
 // Points on the grid of a param, and the i-th of them without the noise of binary fractions.
@@ -124,6 +133,14 @@ static int find_task(const wk_domain *world, const char *name)
     return i;
 }
 
+// -1 where the domain has no indicator of that name.
+static int find_indicator(const wk_domain *world, const char *name)
+{
+    for (int i = 0; i < world->n_indicators; i++)
+        if (strcmp(world->indicators[i].name, name) == 0) return i;
+    return -1;
+}
+
 static int find_option(const char *name)
 {
     int i = 0;
@@ -158,6 +175,9 @@ static wk_status create(const wk_domain *domain, const int *choices, void **env,
     if (!both) return wk_fail(err, WK_E_MEMORY, "no memory for a combined environment");
     for (int task = 0; task < TASKS; task++)
         both->their_index[task] = find_task(worlds[world_of_task[task]], tasks[task].name);
+    for (int i = 0; i < WORLDS * INDICATORS; i++)
+        both->their_indicator[i / INDICATORS][i % INDICATORS] =
+            find_indicator(worlds[i / INDICATORS], indicators[i % INDICATORS].name);
     wk_status status = WK_OK;
     for (int w = 0; w < WORLDS && status == WK_OK; w++)
         status = create_world(both, w, choices, err);
@@ -176,6 +196,10 @@ static void translate(const combined *both, const wk_outcome *theirs, wk_outcome
         if (world_of_task[task] != both->running) continue;
         out->rewards[task] = theirs->rewards[both->their_index[task]];
         out->completion[task] = theirs->completion[both->their_index[task]];
+    }
+    for (int i = 0; i < INDICATORS; i++) {
+        int their = both->their_indicator[both->running][i];
+        out->indicators[i] = their < 0 ? NAN : theirs->indicators[their];
     }
     out->terminal = theirs->terminal;
     out->diverged = theirs->diverged;
@@ -266,6 +290,8 @@ const wk_domain wk_combined = {
     .cases = cases,
     .n_options = OPTIONS,
     .options = options,
+    .n_indicators = INDICATORS,
+    .indicators = indicators,
     .action_size = 6,
     .action_repeat = 2,
     .episode_steps = 500,

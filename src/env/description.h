@@ -1,5 +1,6 @@
-// A domain's description as JSON and back: everything of a wk_domain that is data. A run whose
-// domain comes from a plug-in keeps it, so that its results can be read without loading code.
+// A domain's description as JSON and back: everything of a wk_domain that is data but indicators,
+// whose names stand in the results. A run whose domain comes from a plug-in keeps it, so that its
+// results can be read without loading code.
 #ifndef WK_ENV_DESCRIPTION_H
 #define WK_ENV_DESCRIPTION_H
 

@@ -117,7 +117,8 @@ void wk_dmc_add_rewards(const void *env, double *rewards)
 // What the two domains have in common.
 #define DMC_DOMAIN                                                                                 \
     .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_params = 1, .params = params,                 \
-    .n_options = OPTIONS, .options = options_known, .action_repeat = WK_PLANAR_REPEAT,             \
+    .n_options = OPTIONS, .options = options_known, .n_indicators = WK_PLANAR_INDICATORS,          \
+    .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
     .episode_steps = WK_PLANAR_STEPS, .hardest = only_variant, .n_complex = 1,                     \
     .most_complex = only_variant, .destroy = destroy, .reset = reset, .step = step,                \
     .render = render, .state_size = state_size, .save = save, .load = load

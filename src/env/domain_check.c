@@ -222,6 +222,29 @@ static wk_status check_options(const wk_domain *domain, wk_error *err)
     return WK_OK;
 }
 
+static wk_status check_indicators(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_table("indicators", domain->n_indicators, 0, WK_INDICATORS_MAX, domain->indicators,
+                       err));
+    for (int i = 0; i < domain->n_indicators; i++) {
+        const wk_indicator *indicator = &domain->indicators[i];
+        WK_TRY(check_name("indicators", i, indicator->name, err));
+        for (int j = 0; j < i; j++)
+            if (strcmp(indicator->name, domain->indicators[j].name) == 0)
+                return wk_fail(err, WK_E_INPUT, "two indicators are called '%s'; rename one",
+                               indicator->name);
+        char what[NAME_MAX_CHARS + 32] = "indicator ";
+        strcat(what, indicator->name);
+        size_t end = strlen(what);
+        WK_TRY(check_range(strcpy(what + end, ".kind") - end, (int)indicator->kind,
+                           WK_INDICATOR_MEAN, WK_INDICATOR_CELLS, err));
+        if (indicator->kind == WK_INDICATOR_CELLS)
+            WK_TRY(check_range(strcpy(what + end, ".cells") - end, indicator->cells, 1,
+                               WK_CELLS_MAX, err));
+    }
+    return WK_OK;
+}
+
 // Every row of a table of θ must be a legal world. The status of the domain's own check is kept.
 static wk_status check_thetas(const wk_domain *domain, const char *what, const double *thetas,
                               int count, wk_error *err)
@@ -277,6 +300,7 @@ static wk_status check_data(const wk_domain *domain, bool own_grid, wk_error *er
     WK_TRY(check_params(domain, own_grid, err));
     WK_TRY(check_tasks(domain, err));
     WK_TRY(check_options(domain, err));
+    WK_TRY(check_indicators(domain, err));
     WK_TRY(check_cases(domain, err));
     return check_oracles(domain, err);
 }

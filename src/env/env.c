@@ -4,6 +4,7 @@
 // reset, since its numbers may be anything.
 #include "env/domain.h"
 #include "env/host.h"
+#include "env/tally.h"
 
 #include "base/clock.h"
 #include <inttypes.h>
@@ -22,6 +23,8 @@ struct wk_env {
     uint64_t seed, episode;
     int steps;
     uint8_t flags; // of the last observation
+    bool tallied;  // the tallies cover the whole episode
+    wk_tally tallies[WK_INDICATORS_MAX];
     wk_env_seconds seconds;
 };
 
@@ -107,9 +110,15 @@ static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
     env->seconds.render += wk_clock_seconds() - began;
 }
 
-// A saved state: this header, the domain's bytes, and the CRC-32 of both. Numbers are in the
-// machine's byte order; the magic number reads differently in the other one.
-enum { STATE_MAGIC = 0x45534b57, STATE_VERSION = 1, DOMAIN_NAME_BYTES = 64 };
+// A saved state: this header, the domain's bytes, in version 2 the tallies of its indicators, and
+// the CRC-32 of all. Numbers are in the machine's byte order; the magic number reads differently in
+// the other one.
+enum {
+    STATE_MAGIC = 0x45534b57,
+    STATE_PLAIN = 1,   // version of a state without tallies
+    STATE_TALLIED = 2, // with them
+    DOMAIN_NAME_BYTES = 64
+};
 
 typedef struct state_header {
     uint32_t magic, version;
@@ -127,6 +136,12 @@ _Static_assert(sizeof(state_header) == 232, "a saved state has no padding: every
 static size_t state_size_for(size_t world_size)
 {
     return sizeof(state_header) + world_size + sizeof(uint32_t);
+}
+
+// Bytes of the tallies in a saved state.
+static size_t tally_bytes(const wk_env *env)
+{
+    return env->tallied ? (size_t)env->domain->n_indicators * sizeof *env->tallies : 0;
 }
 
 // Starts an episode in the domain and in the wrapper; on failure there is none.
@@ -157,6 +172,8 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
     env->episode = episode;
     env->steps = 0;
     env->started = true;
+    env->tallied = true;
+    memset(env->tallies, 0, sizeof env->tallies);
     return WK_OK;
 }
 
@@ -205,6 +222,8 @@ wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_
     env->domain->step(env->world, clipped, &outcome);
     env->steps++;
     finish_step(env, &outcome, out);
+    for (int k = 0; k < env->domain->n_indicators && !outcome.diverged; k++)
+        wk_tally_add(&env->tallies[k], &env->domain->indicators[k], outcome.indicators[k]);
     env->seconds.all += wk_clock_seconds() - began;
     if ((env->flags & WK_IS_TERMINAL) && !env->domain->ends_early)
         return wk_fail(err, WK_E_INPUT,
@@ -228,6 +247,11 @@ const double *wk_env_params(const wk_env *env)
 int wk_env_steps(const wk_env *env)
 {
     return env->steps;
+}
+
+double wk_env_indicator(const wk_env *env, int k)
+{
+    return env->tallied ? wk_tally_value(&env->tallies[k], &env->domain->indicators[k]) : NAN;
 }
 
 wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_error *err)
@@ -254,7 +278,8 @@ static uint32_t checksum(const void *bytes, size_t size)
 
 size_t wk_env_state_size(const wk_env *env)
 {
-    return env->started ? state_size_for(env->domain->state_size(env->world)) : 0;
+    if (!env->started) return 0;
+    return state_size_for(env->domain->state_size(env->world)) + tally_bytes(env);
 }
 
 wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err)
@@ -264,11 +289,12 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     size_t needed = wk_env_state_size(env);
     if (size != needed)
         return wk_fail(err, WK_E_INPUT, "a saved state takes %zu bytes, not %zu", needed, size);
+    size_t tallies = tally_bytes(env);
     state_header header = {.magic = STATE_MAGIC,
-                           .version = STATE_VERSION,
+                           .version = tallies ? STATE_TALLIED : STATE_PLAIN,
                            .seed = env->seed,
                            .episode = env->episode,
-                           .world_size = needed - state_size_for(0),
+                           .world_size = needed - tallies - state_size_for(0),
                            .steps = env->steps,
                            .flags = env->flags};
     strncpy(header.domain, env->domain->name, sizeof header.domain - 1);
@@ -276,10 +302,11 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     for (int i = 0; i < WK_OPTIONS_MAX; i++)
         header.options[i] = env->options[i];
 
-    char *world = (char *)bytes + sizeof header, *end = world + header.world_size;
+    char *world = (char *)bytes + sizeof header, *end = world + header.world_size + tallies;
     memcpy(bytes, &header, sizeof header);
     memset(world, 0, header.world_size);
     if (!(env->flags & WK_IS_DIVERGED)) env->domain->save(env->world, world);
+    memcpy(end - tallies, env->tallies, tallies);
     uint32_t sum = checksum(bytes, (size_t)(end - (char *)bytes));
     memcpy(end, &sum, sizeof sum);
     return WK_OK;
@@ -293,15 +320,18 @@ static wk_status check_bytes(const void *bytes, size_t size, state_header *heade
     memcpy(header, bytes, sizeof *header);
     if (header->magic != STATE_MAGIC)
         return wk_fail(err, WK_E_FORMAT, "these bytes are not a saved environment");
-    if (header->version != STATE_VERSION)
+    if (header->version != STATE_PLAIN && header->version != STATE_TALLIED)
         return wk_fail(err, WK_E_UNSUPPORTED,
-                       "the state has version %u, this program reads version %d", header->version,
-                       STATE_VERSION);
-    if (header->world_size != size - state_size_for(0))
+                       "the state has version %u, this program reads versions %d and %d",
+                       header->version, STATE_PLAIN, STATE_TALLIED);
+    uint64_t behind = size - state_size_for(0) - header->world_size; // the world
+    bool whole = header->world_size <= size - state_size_for(0) &&
+                 (header->version == STATE_PLAIN ? behind == 0 : behind % sizeof(wk_tally) == 0);
+    if (!whole)
         return wk_fail(err, WK_E_FORMAT,
-                       "the saved state has %zu bytes but should have %zu; it "
-                       "was cut or mixed up",
-                       size, state_size_for((size_t)header->world_size));
+                       "the saved state has %zu bytes but its world %" PRIu64 "; it was cut or "
+                       "mixed up",
+                       size, header->world_size);
     uint32_t stored;
     memcpy(&stored, (const char *)bytes + size - sizeof stored, sizeof stored);
     if (stored != checksum(bytes, size - sizeof stored))
@@ -341,6 +371,13 @@ static wk_status load_world(wk_env *env, const void *bytes, size_t size, wk_erro
     return wk_domain_result(env->domain, "load", status, &reported, err);
 }
 
+// A state of before the domain had these indicators leaves those of its episode unknown.
+static void load_tallies(wk_env *env, const void *tallies, size_t size)
+{
+    env->tallied = size == tally_bytes(env);
+    if (env->tallied) memcpy(env->tallies, tallies, size);
+}
+
 wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err)
 {
     state_header header;
@@ -348,14 +385,15 @@ wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err
     WK_TRY(check_origin(env, &header, err));
     wk_outcome ignored;
     WK_TRY(start(env, header.theta, header.seed, header.episode, &ignored, err));
+    const char *world = (const char *)bytes + sizeof header;
     if (!(header.flags & WK_IS_DIVERGED)) {
-        const char *world = (const char *)bytes + sizeof header;
         wk_status status = load_world(env, world, (size_t)header.world_size, err);
         if (status != WK_OK) {
             env->started = false;
             return status;
         }
     }
+    load_tallies(env, world + header.world_size, size - state_size_for((size_t)header.world_size));
     env->steps = header.steps;
     env->flags = (uint8_t)header.flags;
     return WK_OK;

@@ -3,6 +3,14 @@
 #include "base/rng.h"
 #include "env/physics.h"
 
+const wk_indicator wk_planar_indicators[WK_PLANAR_INDICATORS] = {
+    [WK_PLANAR_UPRIGHT] = {"upright", "share of steps with the torso within 60 degrees of upright",
+                           WK_INDICATOR_MEAN, 0},
+    [WK_PLANAR_DISTANCE] = {"distance", "metres travelled, forth and back", WK_INDICATOR_SUM, 0},
+    [WK_PLANAR_RANGE] = {"range", "metres between the leftmost and the rightmost place",
+                         WK_INDICATOR_RANGE, 0},
+};
+
 static void draw_pose(const mjModel *model, mjtNum *qpos, wk_rng *rng)
 {
     for (int j = 0; j < model->njnt; j++) {
@@ -30,6 +38,8 @@ wk_status wk_planar_reset(const mjModel *model, mjData *data, const char *name, 
 void wk_planar_step(const wk_planar_robot *robot, const mjModel *model, mjData *data,
                     const float *action, wk_outcome *out)
 {
+    const int torso = wk_physics_id(model, mjOBJ_BODY, "torso");
+    const double *x = data->xpos + 3 * torso, before = *x;
     for (int u = 0; u < model->nu; u++)
         data->ctrl[u] = (mjtNum)action[u];
     double rewards[WK_TASKS_MAX] = {0};
@@ -42,6 +52,9 @@ void wk_planar_step(const wk_planar_robot *robot, const mjModel *model, mjData *
     }
     for (int k = 0; k < WK_TASKS_MAX; k++)
         out->rewards[k] = (float)rewards[k];
+    out->indicators[WK_PLANAR_UPRIGHT] = data->xmat[9 * torso + 8] > 0.5;
+    out->indicators[WK_PLANAR_DISTANCE] = (float)fabs(*x - before);
+    out->indicators[WK_PLANAR_RANGE] = (float)*x;
 }
 
 double wk_planar_effortless(const mjModel *model, const mjData *data)

@@ -12,6 +12,10 @@ enum {
     WK_PLANAR_STEPS = 500, // agent steps of an episode
 };
 
+/// What they tell about their torso, filled in by wk_planar_step.
+enum { WK_PLANAR_UPRIGHT, WK_PLANAR_DISTANCE, WK_PLANAR_RANGE, WK_PLANAR_INDICATORS };
+extern const wk_indicator wk_planar_indicators[WK_PLANAR_INDICATORS];
+
 typedef struct wk_planar_robot {
     const char *model; // name of the embedded MJCF file
     int substeps;      // physics steps per control step

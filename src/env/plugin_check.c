@@ -36,6 +36,7 @@ typedef enum kind {
     DIVERGED,
     NOT_FINITE,
     COMPLETION,
+    INDICATOR,
     OUTSIDE_PICTURE,
     PICTURE_HOLES,
     PICTURE_UNSTEADY,
@@ -180,6 +181,17 @@ static void check_outcome(examination *x, const wk_outcome *out, int step)
                  "the completion of task '%s' is reported but has_completion is false; set it to "
                  "true or leave the number out.",
                  task);
+    }
+    for (int i = 0; i < domain->n_indicators && step > 0; i++) {
+        const wk_indicator *indicator = &domain->indicators[i];
+        float value = out->indicators[i];
+        bool cell = value >= 0 && value < (float)indicator->cells;
+        if (isinf(value) || (indicator->kind == WK_INDICATOR_CELLS && !isnan(value) && !cell))
+            find(
+                x, INDICATOR,
+                "step %d of θ %s gives %g for the indicator '%s'; give a finite number, the number "
+                "of a cell below its `cells`, or NaN where the world has none.",
+                step, x->theta_text, (double)value, indicator->name);
     }
     for (int i = domain->n_tasks; i < WK_TASKS_MAX; i++)
         if (out->rewards[i] != 0 || out->completion[i] != 0)

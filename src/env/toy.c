@@ -73,7 +73,7 @@ static wk_status toy_reset(void *env, const double *theta, uint64_t seed, uint64
 static void toy_step(void *env, const float *action, wk_outcome *out)
 {
     pond *p = env;
-    double cx, cy;
+    double cx, cy, x = p->x, y = p->y;
     current_at(p, p->x, p->y, &cx, &cy);
     p->vx = DRAG * p->vx + ROWING * action[0];
     p->vy = DRAG * p->vy + ROWING * action[1];
@@ -82,6 +82,7 @@ static void toy_step(void *env, const float *action, wk_outcome *out)
     keep_inside(&p->x, &p->vx);
     keep_inside(&p->y, &p->vy);
     report(p, out);
+    out->indicators[0] = (float)hypot(p->x - x, p->y - y);
 }
 
 typedef struct colour {
@@ -171,6 +172,9 @@ static const wk_case cases[] = {{.name = "storm",
                                  .params = (const double[]){2},
                                  .episodes = 20}};
 
+static const wk_indicator indicators[] = {
+    {.name = "distance", .help = "way of the boat; the pond is 2 wide", .kind = WK_INDICATOR_SUM}};
+
 const wk_domain wk_toy = {
     .abi = WK_ENV_ABI,
     .size = sizeof(wk_domain),
@@ -182,6 +186,8 @@ const wk_domain wk_toy = {
     .tasks = tasks,
     .n_cases = 1,
     .cases = cases,
+    .n_indicators = 1,
+    .indicators = indicators,
     .action_size = 2,
     .action_repeat = 1,
     .episode_steps = EPISODE_STEPS,

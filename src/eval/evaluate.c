@@ -193,6 +193,8 @@ static wk_status take_row(player *p, group *g, int i, wk_error *err)
     e->diverged = flags & WK_IS_DIVERGED;
     memcpy(e->completion, completion, tasks * sizeof *completion);
     if (flags & WK_IS_LAST) {
+        for (int k = 0; k < c->domain->n_indicators; k++)
+            e->indicators[k] = wk_env_indicator(wk_vec_env(g->vec, i), k);
         g->active[i] = false;
         g->running--;
     }

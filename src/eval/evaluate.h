@@ -67,7 +67,8 @@ typedef struct wk_eval_episode {
     double returns[WK_TASKS_MAX];   // rewards of every task, summed
     float completion[WK_TASKS_MAX]; // at the end
     int steps;
-    wk_foresight foresight; // of config.task
+    wk_foresight foresight;               // of config.task
+    double indicators[WK_INDICATORS_MAX]; // of the domain; NaN: not known
     bool diverged; // the simulation broke down; returns and completion are those up to there
 } wk_eval_episode;
 

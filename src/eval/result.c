@@ -2,6 +2,7 @@
 
 #include "waker/stats.h"
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,17 @@ static wk_status make_room(wk_task_result *t, const wk_eval_case *cases, wk_erro
     return WK_OK;
 }
 
+static double mean_indicator(const wk_case_result *c, int k)
+{
+    double sum = 0, known = 0;
+    for (int i = 0; i < c->set.episodes; i++) {
+        double value = c->episodes[i].indicators[k];
+        sum += isnan(value) ? 0 : value;
+        known += !isnan(value);
+    }
+    return known > 0 ? sum / known : NAN;
+}
+
 static wk_status score(wk_case_result *c, int task, wk_error *err)
 {
     int count = c->set.episodes;
@@ -79,6 +91,8 @@ static wk_status score(wk_case_result *c, int task, wk_error *err)
         c->lengths[i] = e->steps;
         c->diverged += e->diverged;
     }
+    for (int k = 0; k < WK_INDICATORS_MAX; k++)
+        c->indicators[k] = mean_indicator(c, k);
     WK_TRY(wk_score_compute(c->returns, count, &c->returned, err));
     WK_TRY(wk_score_compute(c->completions, count, &c->completed, err));
     return wk_score_compute(c->lengths, count, &c->length, err);

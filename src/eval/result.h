@@ -36,6 +36,7 @@ typedef struct wk_case_result {
     double *returns, *completions, *lengths; // [set.episodes] of the task
     wk_score returned, completed, length;    // completed: of tasks that have a completion
     wk_foresight foresight;                  // means over the episodes; NaN where there is none
+    double indicators[WK_INDICATORS_MAX];    // means over the episodes that have them, or NaN
     int diverged;
 } wk_case_result;
 

@@ -50,7 +50,19 @@ static void json_foresight(wk_json *json, const wk_case_result *c)
     wk_json_close(json, ']');
 }
 
-static void json_case(wk_json *json, const wk_task *task, const wk_case_result *c)
+// Those that the case has, means over its episodes.
+static void json_indicators(wk_json *json, const wk_domain *domain, const wk_case_result *c)
+{
+    if (domain->n_indicators == 0) return;
+    wk_json_object(json, "indicators");
+    for (int k = 0; k < domain->n_indicators; k++)
+        if (!isnan(c->indicators[k]))
+            wk_json_number(json, domain->indicators[k].name, c->indicators[k]);
+    wk_json_close(json, '}');
+}
+
+static void json_case(wk_json *json, const wk_domain *domain, const wk_task *task,
+                      const wk_case_result *c)
 {
     wk_json_object(json, NULL);
     wk_json_string(json, "case", c->set.name);
@@ -59,6 +71,7 @@ static void json_case(wk_json *json, const wk_task *task, const wk_case_result *
     json_score(json, "return", &c->returned);
     if (task->has_completion) json_score(json, "completion", &c->completed);
     json_foresight(json, c);
+    json_indicators(json, domain, c);
     json_numbers(json, "returns", c->returns, c->set.episodes);
     if (task->has_completion) json_numbers(json, "completions", c->completions, c->set.episodes);
     wk_json_close(json, '}');
@@ -145,7 +158,7 @@ static void json_task(wk_json *json, const wk_domain *domain, const part *parts,
     wk_json_array(json, "cases");
     for (size_t i = 0; i < count; i++)
         if (parts[i].fresh)
-            json_case(json, task, parts[i].fresh);
+            json_case(json, domain, task, parts[i].fresh);
         else
             wk_json_raw(json, NULL, parts[i].carried->json, parts[i].carried->length);
     wk_json_close(json, ']');
@@ -206,7 +219,12 @@ static void csv_case(const wk_domain *domain, int task, const wk_case_result *c,
         wk_text_printf(out, ",%d,", e->diverged);
         csv_number(e->foresight.value, ",", out);
         csv_number(e->foresight.discounted, ",", out);
-        csv_number(e->foresight.reward_error, "\n", out);
+        csv_number(e->foresight.reward_error, "", out);
+        for (int k = 0; k < domain->n_indicators; k++) {
+            wk_text_puts(out, ",");
+            csv_number(e->indicators[k], "", out);
+        }
+        wk_text_puts(out, "\n");
     }
 }
 
@@ -215,8 +233,11 @@ static void csv_head(const wk_domain *domain, wk_text *out)
     wk_text_puts(out, "task,case,episode,");
     for (int p = 0; p < domain->n_params; p++)
         wk_text_printf(out, "%s,", domain->params[p].name);
-    wk_text_puts(
-        out, "steps,return,completion,diverged,promised_value,discounted_return,reward_error\n");
+    wk_text_puts(out,
+                 "steps,return,completion,diverged,promised_value,discounted_return,reward_error");
+    for (int k = 0; k < domain->n_indicators; k++)
+        wk_text_printf(out, ",%s", domain->indicators[k].name);
+    wk_text_puts(out, "\n");
 }
 
 static void csv_document(const wk_eval_result *r, const part_list *parts, const wk_earlier *earlier,

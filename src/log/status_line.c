@@ -118,7 +118,7 @@ static void make_parts(const wk_status_values *p, char parts[PARTS][PART_MAX])
     if (!isnan(p->updates_per_second))
         snprintf(parts[SPEED], PART_MAX, "%.3g updates/s", p->updates_per_second);
     if (p->rate > 0)
-        snprintf(parts[SPEED], PART_MAX, "%.3g %s/s", p->rate, p->unit ? p->unit : "steps");
+        snprintf(parts[SPEED], PART_MAX, "%.3g %s/s", p->rate, p->unit ? p->unit : "agent steps");
     make_split(p, parts[SPLIT]);
     if (!isnan(p->model_loss)) snprintf(parts[LOSS], PART_MAX, "loss %.4g", p->model_loss);
     if (!isnan(p->mean_error)) snprintf(parts[ERROR], PART_MAX, "error %.3g", p->mean_error);

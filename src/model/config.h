@@ -45,7 +45,7 @@ enum { WK_PIXELS = 64 * 64 * 3 };
     X(TEXT, adam_epsilon, "adam.epsilon", "torch", 0, "torch|keras", FIXED, 7, "", "keras",        \
       "where Adam adds it: to the corrected root of v, or as Keras to the plain one")              \
     X(INT, batch, "batch", 16, 1, 1024, FIXED, 1, "=", "=", "sequences in a batch")                \
-    X(INT, length, "length", 50, 2, 1024, FIXED, 1, "=", "=", "steps of a sequence")               \
+    X(INT, length, "length", 50, 2, 1024, FIXED, 1, "=", "=", "agent steps of a sequence")         \
     X(INT, horizon, "horizon", 15, 1, 256, FIXED, 1, "=", "=", "imagined steps")                   \
     X(NUMBER, model_rate, "model.rate", 3e-4, 0, 1, FIXED, 1, "=", "=",                            \
       "learning rate of the world model and the reward heads")                                     \

@@ -9,7 +9,7 @@
 
 /// One direction of a plot.
 typedef struct wk_plot_axis {
-    const char *label; // with its unit, for example "environment steps"; NULL for none
+    const char *label; // with its unit, for example "agent steps"; NULL for none
     bool log;          // logarithmic; values of 0 and below are left out
     bool fixed;        // shows at least the range min to max, and more if the values need it
     double min, max;   // used when fixed

@@ -16,6 +16,7 @@ typedef enum wk_figure_section {
     WK_PART_CURVES_OOD,
     WK_PART_MAPS,
     WK_PART_CHOICES,
+    WK_PART_INDICATORS,
     WK_PART_ERRORS,
     WK_PART_FORESIGHT,
     WK_PARTS
@@ -48,7 +49,8 @@ int wk_curriculum_style(const wk_paper *paper, const char *curriculum);
 /// task and exploration that has more than one step.
 wk_status wk_report_figures_curves(wk_report_figures *gallery, const wk_seed_scores *scores,
                                    wk_error *err);
-/// Mean of each parameter of the chosen environments over time.
+/// Mean of each parameter of the chosen environments over time, and of each indicator of what was
+/// done in them.
 wk_status wk_report_figures_choices(wk_report_figures *gallery, const wk_runs *runs,
                                     const wk_paper *paper, wk_error *err);
 /// Maps of the environments visited and of the estimated error, from the newest checkpoints; what

@@ -1,5 +1,6 @@
-// What the curricula chose over time: the mean of each parameter of θ, over the seeds of a
-// curriculum. Runs write their lines at steps of their own, so time is cut into slices.
+// What the curricula chose over time and what was done there: the mean of each parameter of θ and
+// of each indicator, over the seeds of a curriculum. Runs write their lines at steps of their own,
+// so time is cut into slices.
 #include "report/figures.h"
 
 #include "waker/env.h"
@@ -25,14 +26,30 @@ typedef struct canvas {
     size_t count;
 } canvas;
 
-// Mean of a parameter over the lines of one run in a slice of time; NaN if it has none there.
-static double run_mean(const wk_report_run *run, int param, double from, double to)
+// What a figure shows: an indicator, or with NULL a parameter of θ.
+typedef struct quantity {
+    const char *indicator;
+    int param;
+} quantity;
+
+// Number of an indicator among those of a run, or -1.
+static int find_indicator(const wk_report_run *run, const char *name)
+{
+    for (int k = 0; k < WK_INDICATORS_MAX && run->indicators[k]; k++)
+        if (strcmp(run->indicators[k], name) == 0) return k;
+    return -1;
+}
+
+// Mean over the lines of one run in a slice of time; NaN if it has none there.
+static double run_mean(const wk_report_run *run, const quantity *q, double from, double to)
 {
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < run->choices.count; i++) {
+    int k = q->indicator ? find_indicator(run, q->indicator) : q->param;
+    for (size_t i = 0; i < run->choices.count && k >= 0; i++) {
         const wk_run_choice *choice = &run->choices.items[i];
-        double step = (double)choice->step, value = choice->params[param];
+        double step = (double)choice->step;
+        double value = (q->indicator ? choice->indicators : choice->params)[k];
         if (step <= from || step > to || isnan(value)) continue;
         sum += value;
         count++;
@@ -41,25 +58,25 @@ static double run_mean(const wk_report_run *run, int param, double from, double 
 }
 
 // Mean and s.d. over the runs [first, end) of one curriculum in a slice.
-static void fill_point(const group *g, size_t first, size_t end, int param, int slice, double *mean,
-                       double *sd)
+static void fill_point(const group *g, size_t first, size_t end, const quantity *q, int slice,
+                       double *mean, double *sd)
 {
     double values[256], width = g->last / SLICES;
     size_t count = 0;
     for (size_t i = first; i < end && count < 256; i++) {
-        double value = run_mean(g->runs[i], param, slice * width, (slice + 1) * width);
+        double value = run_mean(g->runs[i], q, slice * width, (slice + 1) * width);
         if (!isnan(value)) values[count++] = value;
     }
     *mean = wk_stats_mean(values, count);
     *sd = wk_stats_sd(values, count);
 }
 
-static void add_curve(const group *g, size_t first, size_t end, int param, const wk_paper *paper,
-                      canvas *c)
+static void add_curve(const group *g, size_t first, size_t end, const quantity *q,
+                      const wk_paper *paper, canvas *c)
 {
     size_t k = c->count, points = 0;
     for (int s = 0; s < SLICES; s++) {
-        fill_point(g, first, end, param, s, &c->y[k][points], &c->sd[k][points]);
+        fill_point(g, first, end, q, s, &c->y[k][points], &c->sd[k][points]);
         c->x[k][points] = (s + 0.5) * g->last / SLICES;
         points += !isnan(c->y[k][points]);
     }
@@ -83,25 +100,63 @@ static void param_name(const char *domain_name, int param, char *out, size_t siz
         snprintf(out, size, "parameter %d", param);
 }
 
-static wk_status draw(wk_report_figures *gallery, const group *g, int param, const canvas *c,
-                      wk_error *err)
+// What an indicator means, where the domain is built in.
+static const char *indicator_help(const char *domain_name, const char *name)
+{
+    const wk_domain *domain;
+    if (wk_domain_find(domain_name, &domain, NULL) != WK_OK) return name;
+    for (int k = 0; k < domain->n_indicators; k++)
+        if (strcmp(domain->indicators[k].name, name) == 0) return domain->indicators[k].help;
+    return name;
+}
+
+static wk_status draw(wk_report_figures *gallery, const group *g, const quantity *q,
+                      const canvas *c, wk_error *err)
 {
     const wk_report_run *run = g->runs[g->first];
-    char parameter[64], title[256], name[256], caption[256];
-    param_name(run->domain, param, parameter, sizeof parameter);
-    snprintf(title, sizeof title, "Chosen %s: %s, %s", parameter, run->domain, run->exploration);
-    snprintf(name, sizeof name, "chosen-%s-%s-%s", run->domain, run->exploration, parameter);
+    char label[64], title[256], name[256], caption[300];
+    if (q->indicator)
+        snprintf(label, sizeof label, "%s", q->indicator);
+    else
+        param_name(run->domain, q->param, label, sizeof label);
+    snprintf(title, sizeof title, "%s %s: %s, %s", q->indicator ? "Collected episodes," : "Chosen",
+             label, run->domain, run->exploration);
+    snprintf(name, sizeof name, "%s-%s-%s-%s", q->indicator ? "collected" : "chosen", run->domain,
+             run->exploration, label);
     snprintf(caption, sizeof caption,
-             "Mean of %s over the episodes begun. Lines are means over seeds, shades their s.d.",
-             parameter);
+             "Mean of %s over the episodes %s. Lines are means over seeds, shades their s.d.",
+             q->indicator ? indicator_help(run->domain, label) : label,
+             q->indicator ? "collected" : "begun");
     wk_plot_lines plot = {.title = title,
                           .x = {.label = "agent steps"},
-                          .y = {.label = parameter},
+                          .y = {.label = label},
                           .series = c->series,
                           .count = c->count};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return wk_report_figures_add(gallery, WK_PART_CHOICES, figure, name, caption, err);
+    return wk_report_figures_add(gallery, q->indicator ? WK_PART_INDICATORS : WK_PART_CHOICES,
+                                 figure, name, caption, err);
+}
+
+static wk_status draw_quantity(wk_report_figures *gallery, const group *g, const quantity *q,
+                               const wk_paper *paper, canvas *c, wk_error *err)
+{
+    c->count = 0;
+    for (size_t first = g->first, end; first < g->end && c->count < CURVES_MAX; first = end) {
+        for (end = first + 1;
+             end < g->end && strcmp(g->runs[first]->method, g->runs[end]->method) == 0;)
+            end++;
+        add_curve(g, first, end, q, paper, c);
+    }
+    return c->count ? draw(gallery, g, q, c, err) : WK_OK;
+}
+
+// Whether a run of the group before run i has the indicator: it is drawn already.
+static bool seen_before(const group *g, size_t i, const char *indicator)
+{
+    for (size_t k = g->first; k < i; k++)
+        if (find_indicator(g->runs[k], indicator) >= 0) return true;
+    return false;
 }
 
 static wk_status draw_group(wk_report_figures *gallery, group *g, const wk_paper *paper, canvas *c,
@@ -112,16 +167,15 @@ static wk_status draw_group(wk_report_figures *gallery, group *g, const wk_paper
         if (g->runs[i]->choices.count)
             g->last = fmax(g->last,
                            (double)g->runs[i]->choices.items[g->runs[i]->choices.count - 1].step);
-    for (int param = 0; param < PARAMS && g->last > 0; param++) {
-        c->count = 0;
-        for (size_t first = g->first, end; first < g->end && c->count < CURVES_MAX; first = end) {
-            for (end = first + 1;
-                 end < g->end && strcmp(g->runs[first]->method, g->runs[end]->method) == 0;)
-                end++;
-            add_curve(g, first, end, param, paper, c);
+    if (g->last == 0) return WK_OK;
+    for (int param = 0; param < PARAMS; param++)
+        WK_TRY(draw_quantity(gallery, g, &(quantity){NULL, param}, paper, c, err));
+    for (size_t i = g->first; i < g->end; i++)
+        for (int k = 0; k < WK_INDICATORS_MAX && g->runs[i]->indicators[k]; k++) {
+            const char *indicator = g->runs[i]->indicators[k];
+            if (!seen_before(g, i, indicator))
+                WK_TRY(draw_quantity(gallery, g, &(quantity){indicator, 0}, paper, c, err));
         }
-        if (c->count) WK_TRY(draw(gallery, g, param, c, err));
-    }
     return WK_OK;
 }
 

@@ -243,7 +243,8 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
     put_findings(r, page);
     if (!has_scores(r))
         wk_page_note(page, "No run has results of %s; 'waker adapt' and 'waker eval' make them.",
-                     r->config.scores.step < 0 ? "a task policy yet" : "that step and policy");
+                     r->config.scores.step < 0 ? "a task policy yet"
+                                               : "that agent step and policy");
     if (missing + problems > 0)
         wk_page_note(page,
                      "Not complete: %zu file%s or run%s left out, %zu gap%s. The last section "
@@ -253,6 +254,10 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
     WK_TRY(put_comparison(r, page, err));
     put_curves(r, page);
     put_curricula(r, page);
+    if (has_part(r, WK_PART_INDICATORS)) {
+        wk_page_section(page, "What exploration did");
+        put_figures(r, WK_PART_INDICATORS, page);
+    }
     WK_TRY(put_errors(r, page, err));
     if (has_part(r, WK_PART_FORESIGHT)) {
         wk_page_section(page, "What was promised and what was obtained");

@@ -157,7 +157,7 @@ wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const w
     wk_status status = head.running <= INT32_MAX
                            ? wk_run_file_read_curriculum(bytes, (size_t)head.size, &state, err)
                            : wk_fail(err, WK_E_FORMAT, "%" PRIu64 " environments", head.running);
-    if (status != WK_OK) wk_fail_context(err, "the checkpoint at step %" PRIu64, step);
+    if (status != WK_OK) wk_fail_context(err, "the checkpoint at agent step %" PRIu64, step);
     free(bytes);
     return status;
 }

@@ -42,9 +42,10 @@ static wk_status check_theta(const wk_run_config *config, const wk_domain *domai
 static wk_status check_sizes(const wk_run_config *config, const wk_domain *domain, wk_error *err)
 {
     if (config->prefill > config->steps)
-        return wk_fail(err, WK_E_INPUT,
-                       "prefill %lld is more than steps %lld: nothing would be trained",
-                       (long long)config->prefill, (long long)config->steps);
+        return wk_fail(
+            err, WK_E_INPUT,
+            "a prefill of %lld agent steps is more than steps %lld: nothing would be trained",
+            (long long)config->prefill, (long long)config->steps);
     if (config->length > domain->episode_steps + 1)
         return wk_fail(err, WK_E_INPUT, "length %d is more than the %d rows of an episode of '%s'",
                        config->length, domain->episode_steps + 1, domain->name);
@@ -52,11 +53,11 @@ static wk_status check_sizes(const wk_run_config *config, const wk_domain *domai
     if (config->replay_capacity < min)
         return wk_fail(err, WK_E_INPUT,
                        "replay.capacity %lld is less than one episode in each of the env.count %d "
-                       "environments (%lld steps)",
+                       "environments (%lld agent steps)",
                        (long long)config->replay_capacity, config->env_count, (long long)min);
     if (config->replay_capacity < config->prefill)
         return wk_fail(err, WK_E_INPUT,
-                       "replay.capacity %lld cannot hold the prefill of %lld steps",
+                       "replay.capacity %lld cannot hold the prefill of %lld agent steps",
                        (long long)config->replay_capacity, (long long)config->prefill);
     return WK_OK;
 }

@@ -137,7 +137,8 @@ static wk_status find_parts(repair *r, wk_error *err)
     // The curriculum, recurrent states where a policy acts, and the environments.
     if (!fits || (blocks != n + 1 && blocks != n + 2))
         return wk_fail(err, WK_E_FORMAT,
-                       "the checkpoint at step %" PRIu64 " does not fit the config.yaml beside it",
+                       "the checkpoint at agent step %" PRIu64
+                       " does not fit the config.yaml beside it",
                        r->step);
     for (at = plain; blocks > n; blocks--)
         skip_block(r, end, &at);

@@ -56,7 +56,7 @@ wk_status wk_run_repairs_text(const char *directory, char out[WK_REPAIRS_TEXT_MA
     WK_TRY(wk_run_repairs_read(directory, &repairs, err));
     if (repairs.count > 0)
         snprintf(out, WK_REPAIRS_TEXT_MAX,
-                 "this run was repaired at step %" PRIu64 " (episodes lost: %" PRIu64
+                 "this run was repaired at agent step %" PRIu64 " (episodes lost: %" PRIu64
                  ") and is no longer exact",
                  repairs.step, repairs.lost);
     return WK_OK;

@@ -145,7 +145,7 @@ static const char *advice(wk_weights_kind kind)
 {
     switch (kind) {
     case WK_WEIGHTS_SNAPSHOT:
-        return "a run writes one every snapshot.every steps and when it ends";
+        return "a run writes one every snapshot.every agent steps and when it ends";
     case WK_WEIGHTS_CHECKPOINT:
         return "a run writes its first within a minute, and its last when it ends";
     case WK_WEIGHTS_ADAPTED:

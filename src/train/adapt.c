@@ -260,11 +260,12 @@ static wk_status check_data(adapt *a, bool known, wk_error *err)
             a->config->directory);
     a->no_data = wk_replay_sampleable(a->replay, length) == 0;
     if (!a->no_data) return WK_OK;
-    return wk_fail(err, WK_E_INPUT,
-                   "'%s' keeps none of the episodes it had collected at agent step %" PRIu64
-                   " that are %d steps long; take a later snapshot, or --all-data for what the run "
-                   "has now",
-                   a->config->directory, a->run.weights.step, length);
+    return wk_fail(
+        err, WK_E_INPUT,
+        "'%s' keeps none of the episodes it had collected at agent step %" PRIu64
+        " that are %d agent steps long; take a later snapshot, or --all-data for what the run "
+        "has now",
+        a->config->directory, a->run.weights.step, length);
 }
 
 static wk_status open_data(adapt *a, bool known, wk_error *err)

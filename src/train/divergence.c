@@ -23,7 +23,8 @@ static void watch_divergence(wk_divergence *watch, const wk_episode_end *end, co
     if (!end->diverged || watch->warned) return;
     watch->warned = true;
     wk_log_line(log, WK_LOG_WARN,
-                "episode %" PRIu64 " diverged after %d steps and ends there; further ones are "
+                "episode %" PRIu64
+                " diverged after %d agent steps and ends there; further ones are "
                 "counted in the status line and in metrics.jsonl",
                 end->episode, end->steps);
 }
@@ -82,6 +83,6 @@ wk_status wk_divergence_finish(const wk_run_config *config, const wk_progress *n
                        " agent steps: no %sepisode has the %d rows of a "
                        "sequence; set a smaller length%s",
                        now->steps, complete ? "finished " : "", config->length,
-                       complete ? ", or more steps, or replay.episodes all" : "");
+                       complete ? ", or more agent steps, or replay.episodes all" : "");
     return WK_OK;
 }

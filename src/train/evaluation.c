@@ -44,8 +44,10 @@ static void log_score(wk_metrics *metrics, const char *group, const char *what, 
     note(metrics, group, "std", what, s->sd);
 }
 
-static void log_case(wk_metrics *metrics, const wk_task *task, const wk_case_result *c)
+static void log_case(wk_metrics *metrics, const wk_domain *domain, int number,
+                     const wk_case_result *c)
 {
+    const wk_task *task = &domain->tasks[number];
     char group[128];
     bool trained_in = strcmp(c->set.name, WK_EVAL_TRAIN) == 0;
     snprintf(group, sizeof group, "eval_%.50s_%s%.50s", task->name,
@@ -60,6 +62,9 @@ static void log_case(wk_metrics *metrics, const wk_task *task, const wk_case_res
     note(metrics, group, "promised", "value", c->foresight.value);
     note(metrics, group, "discounted", "return", c->foresight.discounted);
     note(metrics, group, "reward", "error", c->foresight.reward_error);
+    for (int k = 0; k < domain->n_indicators; k++)
+        if (!isnan(c->indicators[k]))
+            note(metrics, group, "mean", domain->indicators[k].name, c->indicators[k]);
     if (!task->has_completion) return;
     log_score(metrics, group, "completion", &c->completed);
     note(metrics, group, "cvar_0.1", "completion", c->completed.cvar[WK_SCORE_TENTH]);
@@ -122,7 +127,7 @@ static void log_all(wk_metrics *metrics, const wk_eval_result *result)
 {
     for (int i = 0; i < result->n_tasks; i++)
         for (int k = 0; k < result->tasks[i].n_cases; k++)
-            log_case(metrics, &result->origin.domain->tasks[result->tasks[i].task],
+            log_case(metrics, result->origin.domain, result->tasks[i].task,
                      &result->tasks[i].cases[k]);
 }
 

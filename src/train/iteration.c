@@ -255,6 +255,8 @@ static void note_end(wk_trainer *t, int i, bool diverged)
                             .diverged = diverged};
     memcpy(end->returns, running->returns, sizeof end->returns);
     memcpy(end->completion, running->completion, sizeof end->completion);
+    for (int k = 0; k < t->domain->n_indicators; k++)
+        end->indicators[k] = wk_env_indicator(wk_vec_env(t->vec, i), k);
     running->active = 0;
 }
 

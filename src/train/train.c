@@ -610,7 +610,8 @@ static void announce_all(const population *p, wk_long_run_result *results)
         results[i] = (wk_long_run_result){.end = WK_RUN_FINISHED, .over = r->complete};
         if (p->count > 1) announce_member(r);
         if (r->complete) {
-            wk_log_line(log_of(r), WK_LOG_INFO, "all steps are done already; nothing is changed");
+            wk_log_line(log_of(r), WK_LOG_INFO,
+                        "all agent steps are done already; nothing is changed");
             wk_trainer_stop(r->trainer);
             continue;
         }

@@ -52,8 +52,9 @@ typedef struct wk_episode_end {
     const double *theta; // [n_params]
     int steps;
     bool diverged;
-    float returns[WK_TASKS_MAX];    // summed over the episode, per task
-    float completion[WK_TASKS_MAX]; // at the end
+    float returns[WK_TASKS_MAX];          // summed over the episode, per task
+    float completion[WK_TASKS_MAX];       // at the end
+    double indicators[WK_INDICATORS_MAX]; // NaN: not known
 } wk_episode_end;
 
 /// What an iteration did; valid until the next.

@@ -18,6 +18,20 @@ static void note(wk_metrics *metrics, const char *prefix, const char *name, doub
     wk_metrics_scalar(metrics, full, value);
 }
 
+// Means over the episodes that have the indicator; nothing where none has it.
+static void add_indicators(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
+{
+    for (int k = 0; k < domain->n_indicators; k++) {
+        double sum = 0, known = 0;
+        for (int i = 0; i < done->n_ended; i++) {
+            double value = done->ended[i].indicators[k];
+            sum += isnan(value) ? 0 : value;
+            known += !isnan(value);
+        }
+        if (known > 0) note(metrics, "train_indicator_", domain->indicators[k].name, sum / known);
+    }
+}
+
 void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
 {
     double length = 0, diverged = 0, count = done->n_ended;
@@ -38,6 +52,7 @@ void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const
         if (domain->tasks[k].has_completion)
             note(metrics, "train_completion_", domain->tasks[k].name, completion);
     }
+    add_indicators(metrics, domain, done);
     for (int p = 0; p < domain->n_params; p++) {
         double mean = 0;
         for (int i = 0; i < done->n_ended; i++)

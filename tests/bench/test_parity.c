@@ -229,16 +229,21 @@ static void a_plan_of_other_data_is_refused(void **state)
     parity_plan_close(&other);
 }
 
-static void run_script(const char *arguments, int status, char *out, size_t size)
+static void run_named(const char *script, const char *arguments, int status, char *out, size_t size)
 {
     char command[2048];
-    snprintf(command, sizeof command, "%s %s/bench/parity %s 2>&1", python_with("argparse"),
-             WAKER_SOURCE_DIR, arguments);
+    snprintf(command, sizeof command, "%s %s/bench/%s %s 2>&1", python_with("argparse"),
+             WAKER_SOURCE_DIR, script, arguments);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     out[fread(out, 1, size - 1, pipe)] = '\0';
     int ended = pclose(pipe);
     if (WEXITSTATUS(ended) != status) fail_msg("%s: status %d, '%s'", command, ended, out);
+}
+
+static void run_script(const char *arguments, int status, char *out, size_t size)
+{
+    run_named("parity", arguments, status, out, size);
 }
 
 static void variants_are_trained_side_by_side(void **state)
@@ -304,6 +309,32 @@ static void the_report_says_how_far_runs_are_apart(void **state)
     assert_non_null(strstr(out, "| waker-f32 | 20 | 4 | 4 | 4 | 4 | 4 | 4 | 4 |"));
 }
 
+// Collects by itself and gathers the reports; a domain that fails does not stop the next.
+static void several_domains_are_compared_from_nothing(void **state)
+{
+    (void)state;
+    char out[16384];
+    remove_tree(WHOLE);
+    run_named("parity-domains",
+              WHOLE " --domains nowhere toy --steps 400 --threads 1 --waker " WAKER_BINARY_DIR
+                    "/waker --program " WAKER_BINARY_DIR
+                    "/bench/bench_parity -- --device cpu --updates 2 --every 2 --sequences 2 "
+                    "--frames 8 --context 3 --set encoder.depth=1 --set batch=2 --set length=6 "
+                    "--vary context=6",
+              1, out, sizeof out);
+    assert_non_null(strstr(out, "'nowhere'"));
+    assert_non_null(strstr(out, "| base | 2 |"));
+    assert_false(wk_path_exists(WHOLE "/report/nowhere.md"));
+    const char *const files[] = {"toy.md", "toy-curves.svg", "toy-horizon.svg", "toy-runs.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[128];
+        snprintf(path, sizeof path, WHOLE "/report/%s", files[i]);
+        if (!wk_path_exists(path)) fail_msg("there is no %s: %s", path, out);
+    }
+    run_named("parity-domains", WHOLE " --waker ./none", 1, out, sizeof out);
+    assert_non_null(strstr(out, "parity-domains: there is no none; build it"));
+}
+
 static void a_missing_program_is_named(void **state)
 {
     (void)state;
@@ -325,6 +356,7 @@ int main(void)
         cmocka_unit_test(a_plan_of_other_data_is_refused),
         cmocka_unit_test(variants_are_trained_side_by_side),
         cmocka_unit_test(the_report_says_how_far_runs_are_apart),
+        cmocka_unit_test(several_domains_are_compared_from_nothing),
         cmocka_unit_test(a_missing_program_is_named),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -177,7 +177,7 @@ static void wrong_usage_is_reported(void **state)
     program_expect_error(program_run("adapt run --task north"), 2, "'north'");
     program_expect_error(program_run("adapt run --task west,,east"), 2, "called ''");
     program_expect_error(program_run("adapt run --task all --snapshot x"), 2, "--snapshot");
-    program_expect_error(program_run("adapt run --task all --snapshot 1.5"), 2, "no step");
+    program_expect_error(program_run("adapt run --task all --snapshot 1.5"), 2, "no agent step");
     program_expect_error(program_run("adapt run --task all --snapshot 7"), 2, "201, 402");
     program_expect_error(program_run("adapt run --task all --device tpu"), 2, "device");
     shell("mkdir empty");

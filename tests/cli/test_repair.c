@@ -80,7 +80,7 @@ static void a_run_that_can_be_continued_exactly_is_left_as_it_is(void **state)
     expect(program_run("ckpt run --repair"), 0, "nothing to repair");
     shell("test ! -e run/repairs.jsonl && rm -rf hurt && cp -r run hurt");
     shell("truncate -s -100 hurt/replay/replay-00000000.log"); // the older checkpoint has its rows
-    expect(program_run("ckpt hurt --repair"), 0, "can be continued exactly from step");
+    expect(program_run("ckpt hurt --repair"), 0, "can be continued exactly from agent step");
     shell("test ! -e hurt/repairs.jsonl && test ! -e hurt/replay/damaged-replay-00000000.log");
 }
 

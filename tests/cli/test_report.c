@@ -55,19 +55,20 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     (void)state;
     program_result result = program_run("report runs --out all");
     program_expect_success(result);
-    assert_non_null(strstr(result.out, "8 runs, 51 figures, written to all/index.html"));
+    assert_non_null(strstr(result.out, "8 runs, 53 figures, written to all/index.html"));
     assert_non_null(strstr(result.out, "Probability of improvement"));
     expect_files("all/index.html", 1);
     expect_files("all/tables/*.csv", 9); // no combined runs, so no such table
     expect_files("all/tables/*.txt", 8);
     expect_files("all/tables/*.md", 8);
     expect_files("all/tables/*.tex", 8);
-    expect_files("all/figures/*.svg", 51);
-    expect_files("all/figures/*.png", 51);
+    expect_files("all/figures/*.svg", 53);
+    expect_files("all/figures/*.png", 53);
     expect_files("all/figures/improvement-*.svg", 3);
     expect_files("all/figures/curve-*.svg", 15); // (3 + 2 tasks) x (CVaR, average, one case)
     expect_files("all/figures/map-*.svg", 8);    // 2 domains x 2 curricula x (episodes, error)
     expect_files("all/figures/chosen-*.svg", 4); // 3 parameters of clean-up, 1 of toy
+    expect_files("all/figures/collected-*-distance.svg", 2); // an indicator of both
     expect_files("all/figures/model-error-*.svg", 12); // 2 domains x 2 policies x 3 statistics
     expect_files("all/figures/estimate-*.svg", 4);
     expect_files("all/figures/promised-*.svg", 5); // 3 + 2 tasks

@@ -194,6 +194,8 @@ static void counts_out_of_range_are_refused(void **state)
     WITH(n_options, WK_OPTIONS_MAX + 1);
     WITH(n_options, -1);
     WITH(n_cases, 65);
+    WITH(n_indicators, WK_INDICATORS_MAX + 1);
+    WITH(n_indicators, -1);
     WITH(n_complex, 0);
     WITH(action_size, 0);
     WITH(action_size, WK_ACTION_MAX + 1);
@@ -288,6 +290,26 @@ static void bad_options_are_refused(void **state)
     assert_ok(wk_domain_check(&t.domain, &err));
 }
 
+static void bad_indicators_are_refused(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_indicator indicators[] = {{"a", "", WK_INDICATOR_SUM, 0}, {"a", "", WK_INDICATOR_SUM, 0}};
+    t.domain.indicators = indicators;
+    t.domain.n_indicators = 2;
+    assert_faulty(t, "two indicators are called 'a'");
+    indicators[1].name = "B";
+    assert_faulty(t, "indicators[1].name 'B' is not a name");
+    indicators[1].name = "b";
+    assert_ok(wk_domain_check(&t.domain, &err));
+    indicators[1].kind = WK_INDICATOR_CELLS;
+    assert_faulty(t, "indicator b.cells is 0; it must lie in 1 to 64");
+    indicators[1].kind = WK_INDICATOR_CELLS + 1;
+    assert_faulty(t, "indicator b.kind is 4");
+    t.domain.indicators = NULL;
+    assert_faulty(t, "indicators is NULL although n_indicators is 2");
+}
+
 static void bad_cases_are_refused(void **state)
 {
     (void)state;
@@ -359,6 +381,7 @@ int main(void)
         cmocka_unit_test(bad_params_are_refused),
         cmocka_unit_test(bad_tasks_are_refused),
         cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(bad_indicators_are_refused),
         cmocka_unit_test(bad_cases_are_refused),
         cmocka_unit_test(oracles_must_be_legal_worlds),
         cmocka_unit_test(probabilities_must_sum_to_one),

@@ -174,6 +174,7 @@ static void every_fault_of_behaviour_is_found_by_its_cause(void **state)
         {TOY_NAN_REWARD, "gives the reward nan for task 'left'"},
         {TOY_NAN_COMPLETION, "gives the completion inf for task 'right'"},
         {TOY_BIG_COMPLETION, "gives the completion 1.5 for task 'right'"},
+        {TOY_BAD_CELL, "step 3 of θ (0.1, 0) gives 8 for the indicator 'cells'"},
         {TOY_PAINTS_OUTSIDE, "render writes outside a picture of 64 x 64"},
         {TOY_PAINTS_HOLES, "render leaves byte 99 of a 64 x 64 picture unwritten"},
         {TOY_PAINTS_STILL, "does not change in 12 steps"},

@@ -13,7 +13,8 @@
 static wk_error err;
 
 /* ---- A domain to be sure about: θ = 1 ... 10; every step gives task "climb" θ and task "rest" 1;
- * climbing is complete to θ / 20 at the end; episodes have 4 steps. ------------------------------
+ * climbing is complete to θ / 20 at the end; episodes have 4 steps. Rungs are counted, slips only
+ * on ladders above 12. ----------------------------------------------------------------------------
  */
 
 enum { STEPS = 4 };
@@ -46,6 +47,8 @@ static void ladder_step(void *env, const float *action, wk_outcome *out)
     out->rewards[0] = (float)l->height;
     out->rewards[1] = 1;
     out->completion[0] = l->steps == STEPS ? (float)(l->height / 20) : 0;
+    out->indicators[0] = (float)l->height;
+    out->indicators[1] = l->height > 12 ? (float)(l->steps % 2) : NAN;
     // Worlds above 14 break down at their second step.
     out->diverged = l->height > 14 && l->steps == 2;
 }
@@ -95,6 +98,9 @@ static const wk_domain ladders = {
                                 .params = (const double[]){15, 1},
                                 .episodes = 4,
                                 .extra = true}},
+    .n_indicators = 2,
+    .indicators = (const wk_indicator[]){{"rungs", "", WK_INDICATOR_SUM, 0},
+                                         {"slips", "", WK_INDICATOR_MEAN, 0}},
     .action_size = 1,
     .action_repeat = 1,
     .episode_steps = STEPS,
@@ -190,6 +196,27 @@ static void returns_and_completions_are_what_the_worlds_give(void **state)
     wk_eval_result_free(&r);
 }
 
+static void indicators_are_means_over_the_episodes_that_have_them(void **state)
+{
+    (void)state;
+    wk_eval_result r = random_result();
+    add(&r, "dr,high", 0);
+    const wk_case_result *dr = &r.tasks[0].cases[0], *high = &r.tasks[0].cases[1];
+    assert_near(high->episodes[1].indicators[0], 48, 0);
+    assert_near(high->indicators[0], 4 * 37.0 / 3, 1e-12);
+    assert_true(isnan(high->episodes[1].indicators[1]) && isnan(dr->indicators[1]));
+    assert_near(high->indicators[1], 0.5, 0); // only ladders of 14 have slips
+    wk_text json = {0};
+    wk_eval_result_json(&r, &(wk_json){.text = &json});
+    const char *of_high = strstr(wk_text_get(&json), "\"high\""), *slips;
+    assert_non_null(of_high);
+    slips = strstr(wk_text_get(&json), "\"slips\": 0.5");
+    assert_true(slips > of_high); // the other case has none, rather than zero
+    assert_ptr_equal(strstr(wk_text_get(&json), "\"slips\""), slips);
+    wk_text_free(&json);
+    wk_eval_result_free(&r);
+}
+
 static void random_actions_are_played_once_for_all_tasks(void **state)
 {
     (void)state;
@@ -218,7 +245,8 @@ static void broken_episodes_are_counted_and_reported(void **state)
     wk_text text = {0};
     wk_eval_result_csv(&r, &text);
     assert_non_null(strstr(text.chars, "climb,broken,0,15,2,"));
-    assert_non_null(strstr(text.chars, ",1,,,\nclimb,broken,1,1,4,4,"));
+    // The step that broke down counts neither rungs nor slips.
+    assert_non_null(strstr(text.chars, ",1,,,,15,1\nclimb,broken,1,1,4,4,"));
     wk_text_free(&text);
     wk_eval_result_free(&r);
 }
@@ -312,7 +340,7 @@ static void files_are_written_under_policy_and_step(void **state)
     assert_non_null(strstr(path, "/eval/random-000000001200.csv"));
     assert_ok(wk_file_read(path, 1 << 20, &bytes, NULL, &err));
     const char *const lines = "task,case,episode,height,steps,return,completion,diverged,"
-                              "promised_value,discounted_return,reward_error\n"
+                              "promised_value,discounted_return,reward_error,rungs,slips\n"
                               "climb,high,0,11,4,44,";
     assert_memory_equal(bytes, lines, strlen(lines));
     free(bytes);
@@ -442,6 +470,7 @@ int main(void)
         cmocka_unit_test(scores_of_one_to_a_hundred),
         cmocka_unit_test(a_fraction_of_few_episodes_is_rounded_up),
         cmocka_unit_test(returns_and_completions_are_what_the_worlds_give),
+        cmocka_unit_test(indicators_are_means_over_the_episodes_that_have_them),
         cmocka_unit_test(random_actions_are_played_once_for_all_tasks),
         cmocka_unit_test(broken_episodes_are_counted_and_reported),
         cmocka_unit_test(the_document_reads_back_to_the_same_numbers),

@@ -107,22 +107,32 @@ static void model_errors_are_read_with_what_is_not_known(void **state)
     wk_runs_free(&runs);
 }
 
-static void the_log_gives_parameters_and_its_torn_last_line_is_skipped(void **state)
+static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_skipped(void **state)
 {
     (void)state;
     made_config("log", &walker);
     made_file("log/metrics.jsonl",
               "{\"step\": 20, \"agent_step\": 10, \"train/model_loss\": 2}\n"
               "{\"step\": 40, \"agent_step\": 20, \"train_env/env_param_0\": 0.5, "
-              "\"train_env/env_param_1\": null, \"train_env/episodes\": 3}\n"
+              "\"train_env/env_param_1\": null, \"train_indicator_contact\": 0.25, "
+              "\"train_env/episodes\": 3}\n"
+              "{\"step\": 44, \"agent_step\": 22, \"train_indicator_distance\": 7, "
+              "\"train_indicator_contact\": 0.5, \"train_env/env_param_0\": 0.5}\n"
               "{\"step\": 60, \"agent_step\": 30, \"train_env/env_par");
     wk_runs runs = read_one("log");
     const wk_report_run *run = runs.items.items[0];
     assert_int_equal(runs.problems.count, 0);
-    assert_int_equal(run->choices.count, 1);
+    assert_int_equal(run->choices.count, 2);
     assert_int_equal(run->choices.items[0].step, 20);
     assert_near(run->choices.items[0].params[0], 0.5, 0);
     assert_true(isnan(run->choices.items[0].params[1]));
+    assert_string_equal(run->indicators[0], "contact");
+    assert_string_equal(run->indicators[1], "distance");
+    assert_null(run->indicators[2]);
+    assert_near(run->choices.items[0].indicators[0], 0.25, 0);
+    assert_true(isnan(run->choices.items[0].indicators[1]));
+    assert_near(run->choices.items[1].indicators[0], 0.5, 0);
+    assert_near(run->choices.items[1].indicators[1], 7, 0);
     wk_runs_free(&runs);
 }
 
@@ -234,7 +244,7 @@ int main(void)
         cmocka_unit_test(an_evaluation_gives_the_score_that_counts),
         cmocka_unit_test(parts_of_a_combined_run_are_named),
         cmocka_unit_test(model_errors_are_read_with_what_is_not_known),
-        cmocka_unit_test(the_log_gives_parameters_and_its_torn_last_line_is_skipped),
+        cmocka_unit_test(the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_skipped),
         cmocka_unit_test(a_broken_line_of_the_log_is_named),
         cmocka_unit_test(a_torn_evaluation_is_left_out_and_named),
         cmocka_unit_test(results_of_another_run_are_left_out),

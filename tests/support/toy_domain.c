@@ -34,6 +34,8 @@ static const wk_case cases[] = {
     {.name = "far", .help = "", .count = 2, .params = far_params, .episodes = 4}};
 static const wk_option options[] = {{"colour", "grey|inverted", "of the picture"},
                                     {"unused", "a|b|c", ""}};
+static const wk_indicator cells[] = {
+    {.name = "cells", .help = "", .kind = WK_INDICATOR_CELLS, .cells = 8}};
 static const double hardest[] = {0.5, 2};
 static const double most_complex[] = {0.5, 2, 0.45, 2};
 
@@ -97,6 +99,7 @@ static void report(const world *w, wk_outcome *out)
     if (w->fault == TOY_NAN_REWARD && event) out->rewards[1] = NAN;
     if (w->fault == TOY_NAN_COMPLETION && event) out->completion[0] = INFINITY;
     if (w->fault == TOY_BIG_COMPLETION) out->completion[0] = 1.5f;
+    if (w->fault == TOY_BAD_CELL) out->indicators[0] = event ? 8 : NAN;
     if (w->fault == TOY_BIG_REWARD) out->rewards[0] = 1e6f;
     if (w->fault == TOY_EXTRA_REWARD) out->rewards[2] = 1;
     if (w->fault == TOY_UNDECLARED_COMPLETION) out->completion[1] = 0.5f;
@@ -197,6 +200,8 @@ toy toy_make(toy_fault fault)
                             .n_complex = 2,
                             .most_complex = most_complex,
                             .check = check,
+                            .n_indicators = fault == TOY_BAD_CELL,
+                            .indicators = cells,
                             .create = create,
                             .destroy = destroy,
                             .reset = reset,

@@ -24,6 +24,7 @@ typedef enum toy_fault {
     TOY_NAN_REWARD, // at the event
     TOY_NAN_COMPLETION,
     TOY_BIG_COMPLETION,
+    TOY_BAD_CELL, // has an indicator of 8 cells
     TOY_BIG_REWARD,
     TOY_EXTRA_REWARD,
     TOY_UNDECLARED_COMPLETION,

@@ -312,6 +312,32 @@ static int param_number(wk_json_token key)
     return digit >= '0' && digit < '0' + WK_PARAMS_MAX ? digit - '0' : -1;
 }
 
+// Number of NAME in "train_indicator_NAME" among the run's, which it joins; -1 for other keys.
+static int indicator_number(wk_document *line, wk_report_run *run)
+{
+    static const char prefix[] = "train_indicator_";
+    size_t length = sizeof prefix - 1;
+    wk_json_token key = line->key;
+    if (key.length <= length || memcmp(key.chars, prefix, length) != 0) return -1;
+    const char *name = key.chars + length;
+    size_t chars = key.length - length;
+    for (int k = 0; k < WK_INDICATORS_MAX; k++) {
+        const char **known = &run->indicators[k];
+        if (*known && strlen(*known) == chars && memcmp(*known, name, chars) == 0) return k;
+        if (*known) continue;
+        char *copy = wk_arena_alloc(&run->arena, chars + 1);
+        if (!copy) {
+            wk_fail(&line->error, WK_E_MEMORY, "'%s': no memory for its lines", line->path);
+            return -1;
+        }
+        memcpy(copy, name, chars);
+        copy[chars] = 0;
+        *known = copy;
+        return k;
+    }
+    return -1;
+}
+
 static wk_status read_line(void *context, wk_document *line, wk_error *err)
 {
     wk_report_run *run = context;
@@ -319,9 +345,13 @@ static wk_status read_line(void *context, wk_document *line, wk_error *err)
     bool has_step = false, has_params = false;
     for (int i = 0; i < WK_PARAMS_MAX; i++)
         choice.params[i] = NAN;
+    for (int i = 0; i < WK_INDICATORS_MAX; i++)
+        choice.indicators[i] = NAN;
     while (wk_document_member(line)) {
-        int param = param_number(line->key);
-        if (param >= 0) {
+        int param = param_number(line->key), indicator = indicator_number(line, run);
+        if (indicator >= 0) {
+            choice.indicators[indicator] = wk_document_number(line);
+        } else if (param >= 0) {
             choice.params[param] = wk_document_number(line);
             has_params = true;
         } else if (wk_document_is(line, "agent_step")) {

@@ -36,10 +36,12 @@ typedef struct wk_run_error {
     const double *errors, *estimates; // [environments]; NULL when the file does not list both
 } wk_run_error;
 
-/// What the curriculum chose over time: the mean of every parameter between two log lines.
+/// What the curriculum chose over time, and what the agent did there: means over the episodes of a
+/// log line.
 typedef struct wk_run_choice {
     uint64_t step;
-    double params[WK_PARAMS_MAX]; // NaN beyond n_params
+    double params[WK_PARAMS_MAX];         // NaN beyond n_params
+    double indicators[WK_INDICATORS_MAX]; // by the run's list of names; NaN: not in the line
 } wk_run_choice;
 
 /// One run. Strings live in the arena.
@@ -55,8 +57,9 @@ typedef struct wk_report_run {
     WK_ARRAY(wk_run_score) scores;
     WK_ARRAY(wk_run_error) errors;
     WK_ARRAY(wk_run_choice) choices;
-    WK_ARRAY(const char *) problems; // one for each file that was left out
-    wk_error error;                  // the run as a whole cannot be used
+    const char *indicators[WK_INDICATORS_MAX]; // names, as they come in the lines; NULL: no more
+    WK_ARRAY(const char *) problems;           // one for each file that was left out
+    wk_error error;                            // the run as a whole cannot be used
 } wk_report_run;
 
 /// All runs of a report, sorted by domain, exploration, method, seed.

@@ -88,12 +88,12 @@ static wk_status drop_repeated(wk_seed_scores *out, wk_error *err)
             continue;
         }
         if (items[kept - 1].value != items[i].value)
-            WK_TRY(wk_sentences_add(
-                &out->remarks, err,
-                "%s: two files have different results of one evaluation (task %s, step %llu); "
-                "were its policies made anew in between? Evaluate it again",
-                items[i].run->directory, items[i].key.names[WK_FIELD_TASK],
-                (unsigned long long)items[i].step));
+            WK_TRY(wk_sentences_add(&out->remarks, err,
+                                    "%s: two files have different results of one evaluation (task "
+                                    "%s, agent step %llu); "
+                                    "were its policies made anew in between? Evaluate it again",
+                                    items[i].run->directory, items[i].key.names[WK_FIELD_TASK],
+                                    (unsigned long long)items[i].step));
     }
     out->items.count = kept;
     return WK_OK;

@@ -69,8 +69,8 @@ static wk_status remark_on(const wk_report_run *run, const wk_run_error *left,
     return wk_sentences_add(
         out, err,
         "%s: its model error under '%s' in %llu environments (%llu trajectories each, seed %llu, "
-        "step "
-        "limit %llu) is left out; the table has those of %llu (%llu, seed %llu, step limit %llu)",
+        "at most %llu agent steps) is left out; the table has those of %llu (%llu, seed %llu, "
+        "%llu)",
         run->directory, left->policy, (unsigned long long)left->envs,
         (unsigned long long)left->trajectories, (unsigned long long)left->eval_seed,
         (unsigned long long)left->steps, (unsigned long long)used->envs,
