@@ -5,6 +5,7 @@
 #define WK_TESTS_FUZZ_DIRECTORY_H
 
 #include "base/crc32c.h"
+#include "fuzz/large_blocks.h"
 #include <dirent.h>
 #include <ftw.h>
 #include <stdbool.h>
@@ -22,6 +23,14 @@ typedef struct fuzz_file {
     unsigned char *bytes;
     size_t size;
 } fuzz_file;
+
+// Whole directories allocate much, and the stack of every allocation takes time. A finding is
+// looked at again with ASAN_OPTIONS=malloc_context_size=30.
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "malloc_context_size=1:quarantine_size_mb=16";
+}
 
 static char fuzz_root[64]; // a folder of our own, in memory where the system has such a place
 static fuzz_file fuzz_files[FUZZ_FILES];

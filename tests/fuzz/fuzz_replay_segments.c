@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-enum { CAPACITY = 120 };
+enum { CAPACITY = 60 };
 static wk_replay_mark mark;
 static wk_salvage_slot slots[SCRIPT_SLOTS];
 static uint64_t next_episode;
@@ -19,10 +19,10 @@ static void make_true_log(void)
 {
     wk_error err = {0};
     wk_replay_log *log = NULL;
-    wk_replay_log_config config = {.directory = "true", .segment_bytes = 12000};
+    wk_replay_log_config config = {.directory = "true", .segment_bytes = 7000};
     wk_replay *replay = script_store(CAPACITY);
     if (wk_replay_log_open(&config, NULL, replay, &log, &err) != WK_OK) abort();
-    if (script_run(replay, 60, &err) != WK_OK) abort();
+    if (script_run(replay, 30, &err) != WK_OK) abort();
     if (wk_replay_log_sync(log, &mark, &err) != WK_OK) abort();
     for (size_t i = 0; i < wk_replay_count(replay); i++) {
         wk_replay_episode e = wk_replay_at(replay, i);
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                 .next_episode = next_episode,
                                 .slots = own,
                                 .n_slots = SCRIPT_SLOTS,
-                                .segment_bytes = 12000};
+                                .segment_bytes = 7000};
     if (wk_dir_open(NULL, "log", &dir, &err) != WK_OK) abort();
     if (wk_replay_log_salvage(dir, &config, &made, &err) != WK_OK) abort();
     wk_dir_close(dir);
