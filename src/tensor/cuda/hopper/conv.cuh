@@ -6,7 +6,7 @@
 
 /// An image in bf16 as planes of places. Offsets are in numbers.
 typedef struct wk_planes_image {
-    const __nv_bfloat16 *from;
+    wk_ptr<const __nv_bfloat16> from;
     unsigned split;        // planes along each axis
     unsigned side;         // pixels along each axis, in all planes together
     unsigned plane_chunks; // chunks of 8 channels in a plane
@@ -22,7 +22,7 @@ typedef struct wk_planes {
     wk_planes_image x;
     // For each class, block of columns and stage: [terms / 8][columns][8], zeros where there are
     // none.
-    const __nv_bfloat16 *weights;
+    wk_ptr<const __nv_bfloat16> weights;
     unsigned steps;                       // stages of a block
     unsigned copied, pitch, copied_bytes; // places in shared memory, from chunk to chunk, in all
     unsigned channels;                    // terms of a tap
@@ -31,12 +31,12 @@ typedef struct wk_planes {
     bool joined;                          // transposed: the classes are columns
     unsigned classes;                     // otherwise their number
     unsigned result, result_c;            // the result's side and channels
-    wk_divisor by_result_c;
-    const float *bias;
+    wk_divisor by_result_c, by_blocks;    // by_blocks: of columns
+    wk_ptr<const float> bias;
     bool elu, sloped;
     wk_in slope; // ELU's output where `sloped`
     wk_out out;
-    float *totals; // column sums of every tile [class][tile][column], or NULL
+    wk_ptr<float> totals; // column sums of every tile [class][tile][column], or NULL
 } wk_planes;
 
 /// Rows of a tile, and maximum halo of places that it copies besides them: `totals` has one entry
@@ -61,11 +61,11 @@ void wk_cuda_planes_transposed(const wk_cuda_call *c, const wk_planes *j);
 /// chunks times the small image.
 typedef struct wk_rgb_weights {
     wk_planes_image x;
-    const __nv_bfloat16 *small;
+    wk_ptr<const __nv_bfloat16> small;
     unsigned small_side, small_c;
     unsigned groups;              // partial sums
     unsigned group, reach, pitch; // set by the kernel: places of a group, of the taps, of a chunk
-    float *sums;                  // [group][weights]
+    wk_ptr<float> sums;           // [group][weights]
 } wk_rgb_weights;
 
 /// Whether the kernel has the taps, the channels of the small image and the width of places.

@@ -59,7 +59,7 @@ static __device__ void copy_stage(const wk_rgb_weights &j, const unsigned *large
         unsigned chunk = task / (DEPTH / HIGH) * 2 + lane % 2, place = small[at];
         if (chunk * CHUNK >= j.small_c) continue;
         wk_copy_chunk(to + chunk * SMALL_PITCH + at * CHUNK_BYTES,
-                      j.small + (place & ~WK_PLACE_BITS) + chunk * CHUNK, place);
+                      j.small.at() + (place & ~WK_PLACE_BITS) + chunk * CHUNK, place);
     }
     unsigned rows = DEPTH + (TAPS - 1) * j.x.width;
     for (unsigned at = warp * 32 + lane; at < rows; at += COPYING) {
@@ -67,7 +67,7 @@ static __device__ void copy_stage(const wk_rgb_weights &j, const unsigned *large
         for (unsigned chunk = 0; chunk < 2 * TAPS; chunk++) {
             unsigned place = large[at + chunk / 2];
             wk_copy_chunk(to + SMALL + chunk * j.pitch + at * CHUNK_BYTES,
-                          j.x.from + (place & ~WK_PLACE_BITS) + chunk % 2 * j.x.chunk, place);
+                          j.x.from.at() + (place & ~WK_PLACE_BITS) + chunk % 2 * j.x.chunk, place);
         }
     }
 }

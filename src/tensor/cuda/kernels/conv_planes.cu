@@ -6,7 +6,7 @@
 enum { CHUNK = WK_CONV_CHUNK, TERMS = 16, CHUNK_BYTES = 16, TAPS_MAX = 64 };
 enum { SHARED = 226 << 10 }; // bytes of shared memory that a block can have
 
-static bool aligned(const void *x)
+static bool aligned(wk_ptr<const void> x)
 {
     return (uintptr_t)x % 16 == 0;
 }
@@ -98,8 +98,8 @@ static wk_planes_image small_plane(const wk_conv_sizes *z)
     return x;
 }
 
-static const __nv_bfloat16 *four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                         const float *x)
+static wk_ptr<const __nv_bfloat16> four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                                wk_ptr<const float> x)
 {
     return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x);
 }
@@ -148,8 +148,8 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
     unsigned steps = j->steps;
     wk_in w = wk_call_load(c, 1);
     size_t chunks = (size_t)j->classes * blocks * steps * wide * depth / CHUNK;
-    uint4 *y = (uint4 *)wk_cuda_scratch(c, chunks * sizeof *y);
-    j->weights = (const __nv_bfloat16 *)y;
+    wk_ptr<uint4> y = wk_cuda_scratch_of<uint4>(c, chunks);
+    j->weights = y.as<const __nv_bfloat16>();
     wk_cuda_each(c, chunks, [=] __device__(unsigned i) {
         unsigned n = i % wide, k = i / wide % (depth / CHUNK) * CHUNK,
                  step = i / (wide * depth / 8);
@@ -187,8 +187,7 @@ static unsigned tiles_of(const wk_planes *j)
 
 static void make_totals(const wk_cuda_call *c, wk_planes *j)
 {
-    if (j->sloped)
-        j->totals = (float *)wk_cuda_scratch(c, (size_t)tiles_of(j) * j->columns * sizeof(float));
+    if (j->sloped) j->totals = wk_cuda_scratch_of<float>(c, (size_t)tiles_of(j) * j->columns);
 }
 
 static void collect_totals(const wk_cuda_call *c, const wk_planes *j)
@@ -211,7 +210,8 @@ static bool choose_copy(wk_planes *j, unsigned taps, unsigned reserved)
 
 enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the weights of the kernels take
 
-bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, const float *bias)
+bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x,
+                         wk_ptr<const float> bias)
 {
     bool coloured = is_coloured(z);
     if (!suits(c, z, z->batch * z->small_count) || !(coloured || z->large_c % TERMS == 0))
@@ -239,7 +239,7 @@ bool wk_cuda_conv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x,
 }
 
 bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x,
-                           const float *bias)
+                           wk_ptr<const float> bias)
 {
     bool coloured = is_coloured(z);
     if (!suits(c, z, z->batch * z->large_count) || z->small_c % TERMS != 0 ||
@@ -268,7 +268,7 @@ bool wk_cuda_deconv_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in 
 }
 
 bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in large,
-                                wk_in small, float *dw)
+                                wk_in small, wk_ptr<float> dw)
 {
     unsigned taps = z->kernel / 2;
     if (!suits(c, z, z->weights) || !is_coloured(z) ||
@@ -282,7 +282,7 @@ bool wk_cuda_rgb_weights_planes(const wk_cuda_call *c, const wk_conv_sizes *z, w
     j.small_side = z->small;
     j.small_c = z->small_c;
     j.groups = (unsigned)c->processors;
-    j.sums = (float *)wk_cuda_scratch(c, j.groups * z->weights * sizeof(float));
+    j.sums = wk_cuda_scratch_of<float>(c, j.groups * z->weights);
     wk_cuda_rgb_weights(c, &j, taps);
     wk_cuda_column_sums(c, 1, j.groups, z->weights, 1, j.sums, dw);
     return true;

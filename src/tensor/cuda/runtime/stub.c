@@ -40,3 +40,10 @@ wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_bac
     (void)out;
     return refuse(err);
 }
+
+wk_status wk_backend_cuda_create_population(int device, wk_cuda_precision precision, int count,
+                                            wk_backend **out, wk_error *err)
+{
+    (void)count;
+    return wk_backend_cuda_create(device, precision, out, err);
+}
