@@ -22,8 +22,11 @@ struct wk_acting {
     wk_tensor image, action, keep;
     wk_tensor sampled, mode; // [S,N,A]
     bool estimating;
-    wk_tensor value, reward; // [S,N], where it is estimating
-    float *estimates;        // value [N], reward [N] in host memory of the backend
+    wk_tensor value, reward;    // [S,N], where it is estimating
+    float *estimates;           // value [N], reward [N] in host memory of the backend
+    struct wk_acting **members; // [population], the leader's; the leader is the first
+    int population;
+    void *kept; // host memory for the state of a member that does not act; NULL until it is needed
 };
 
 enum { COUNTER_BYTES = 64 };
@@ -142,10 +145,11 @@ static wk_status record(wk_acting *a, wk_error *err)
     WK_TRY(wk_weight_snapshot_open(&a->weights, a->learner, &a->compiled, err));
     WK_TRY(wk_program_plan(g, a->learner->backend, &a->compiled.program, err));
     wk_program_set_priority(a->compiled.program, WK_PRIORITY_HIGH);
-    return wk_program_compile(a->compiled.program, NULL, err);
+    return WK_OK;
 }
 
-static wk_status build(wk_acting *a, wk_error *err)
+// A member up to its planned program; the queue is the leader's.
+static wk_status prepare(wk_acting *a, wk_error *err)
 {
     const wk_learner_config *c = &a->learner->config;
     wk_set_id actor = explores(a) ? WK_SET_EXPLORE_ACTOR : WK_SET_TASK_ACTOR;
@@ -162,41 +166,83 @@ static wk_status build(wk_acting *a, wk_error *err)
     WK_TRY(wk_pinned_create(backend, action_bytes(a), (void **)&a->pinned_actions, err));
     if (a->estimating)
         WK_TRY(wk_pinned_create(backend, 2 * estimate_bytes(a), (void **)&a->estimates, err));
-    WK_TRY(wk_queue_create(backend, true, &a->queue, err));
-    WK_TRY(wk_event_create(backend, &a->done, err));
     return record(a, err);
 }
 
-static wk_status create(wk_acting with, wk_acting **out, wk_error *err)
+// The queue, and one program for all members.
+static wk_status compile(wk_acting *leader, wk_error *err)
 {
-    wk_acting *a = calloc(1, sizeof *a);
-    if (!a) return wk_fail(err, WK_E_MEMORY, "no memory for an acting policy");
-    *a = with;
-    wk_status status = build(a, err);
-    if (status != WK_OK) {
-        wk_acting_destroy(a);
-        return status;
+    wk_program *programs[WK_POPULATION_MAX];
+    wk_buffer *temporaries[WK_POPULATION_MAX] = {0};
+    for (int r = 0; r < leader->population; r++)
+        programs[r] = leader->members[r]->compiled.program;
+    WK_TRY(wk_queue_create(leader->learner->backend, true, &leader->queue, err));
+    WK_TRY(wk_event_create(leader->learner->backend, &leader->done, err));
+    return wk_program_compile_population(programs, temporaries, leader->population, err);
+}
+
+static wk_status build(wk_acting *const *members, int count, wk_error *err)
+{
+    wk_acting *leader = members[0];
+    leader->population = count;
+    leader->members = malloc((size_t)count * sizeof *members);
+    if (!leader->members) return wk_fail(err, WK_E_MEMORY, "no memory for an acting policy");
+    memcpy(leader->members, members, (size_t)count * sizeof *members);
+    for (int r = 0; r < count; r++)
+        WK_TRY(prepare(members[r], err));
+    return compile(leader, err);
+}
+
+static wk_status create(const wk_acting *with, wk_learner *const *learners, int count,
+                        wk_acting **out, wk_error *err)
+{
+    wk_acting *members[WK_POPULATION_MAX] = {0};
+    wk_status status = WK_OK;
+    assert(count <= WK_POPULATION_MAX);
+    for (int r = 0; status == WK_OK && r < count; r++) {
+        members[r] = malloc(sizeof **members);
+        if (!members[r]) {
+            status = wk_fail(err, WK_E_MEMORY, "no memory for an acting policy");
+            break;
+        }
+        *members[r] = *with;
+        members[r]->learner = learners[r];
     }
-    *out = a;
-    return WK_OK;
+    if (status == WK_OK) status = build(members, count, err);
+    for (int r = 0; r < count; r++) {
+        if (status == WK_OK)
+            out[r] = members[r];
+        else
+            wk_acting_destroy(members[r]);
+    }
+    return status;
 }
 
 wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting **out,
                            wk_error *err)
 {
-    return create((wk_acting){.learner = learner, .policy = policy, .count = count}, out, err);
+    return wk_acting_create_population(&learner, 1, policy, count, out, err);
+}
+
+wk_status wk_acting_create_population(wk_learner *const *learners, int members, int policy,
+                                      int count, wk_acting **out, wk_error *err)
+{
+    wk_acting with = {.policy = policy, .count = count};
+    return create(&with, learners, members, out, err);
 }
 
 wk_status wk_acting_create_estimating(wk_learner *learner, int policy, int count, wk_acting **out,
                                       wk_error *err)
 {
-    wk_acting with = {.learner = learner, .policy = policy, .count = count, .estimating = true};
-    return create(with, out, err);
+    wk_acting with = {.policy = policy, .count = count, .estimating = true};
+    return create(&with, &learner, 1, out, err);
 }
 
 void wk_acting_destroy(wk_acting *a)
 {
     if (!a) return;
+    free(a->members);
+    free(a->kept);
     wk_queue_destroy(a->queue);
     wk_compiled_graph_free(&a->compiled);
     wk_weight_snapshot_close(&a->weights);
@@ -219,44 +265,81 @@ wk_status wk_acting_begin(wk_acting *a, uint64_t counter, wk_error *err)
     return status;
 }
 
-static void fill_inbox(wk_acting *a, const uint8_t *images, const float *previous,
-                       const uint8_t *first)
+static void fill_inbox(wk_acting *a, const wk_acting_rows *rows)
 {
     input_layout at = input_layout_of(a);
     char *bytes = a->pinned_inputs;
     float *keep = (float *)(void *)(bytes + at.keep);
-    memcpy(bytes, images, at.actions);
-    memcpy(bytes + at.actions, previous, at.keep - at.actions);
+    memcpy(bytes, rows->images, at.actions);
+    memcpy(bytes + at.actions, rows->previous, at.keep - at.actions);
     for (int i = 0; i < a->count; i++)
-        keep[i] = first[i] ? 0.0f : 1.0f;
+        keep[i] = rows->first[i] ? 0.0f : 1.0f;
 }
 
-// Brings member `member` of a result [S,..] of `bytes` a member to the host.
-static wk_status fetch(wk_acting *a, wk_tensor x, size_t member, size_t bytes, void *to,
+// Brings what policy `policy` of a result [S,..] of `bytes` a policy has to the host.
+static wk_status fetch(wk_queue *queue, const wk_acting *a, wk_tensor x, size_t bytes, void *to,
                        wk_error *err)
 {
     wk_location at = wk_program_locate(a->compiled.program, x);
-    return wk_queue_download(a->queue, at.buffer, at.offset + member * bytes, to, bytes, err);
+    size_t policy = explores(a) ? 0 : (size_t)a->policy;
+    return wk_queue_download(queue, at.buffer, at.offset + policy * bytes, to, bytes, err);
+}
+
+static wk_status send(wk_queue *queue, wk_acting *a, const wk_acting_rows *rows, wk_error *err)
+{
+    fill_inbox(a, rows);
+    return wk_queue_upload(queue, a->device_inputs, 0, a->pinned_inputs, input_layout_of(a).total,
+                           err);
+}
+
+static wk_status receive(wk_queue *queue, wk_acting *a, wk_act_mode mode, wk_error *err)
+{
+    WK_TRY(fetch(queue, a, mode == WK_ACT_MODE ? a->mode : a->sampled, action_bytes(a),
+                 a->pinned_actions, err));
+    if (!a->estimating) return WK_OK;
+    WK_TRY(fetch(queue, a, a->value, estimate_bytes(a), a->estimates, err));
+    if (explores(a)) return WK_OK;
+    return fetch(queue, a, a->reward, estimate_bytes(a), a->estimates + a->count, err);
+}
+
+// The program moves the states of all members on; those that do not act get theirs back.
+static wk_status keep_states(wk_acting *a, wk_error *err)
+{
+    if (!a->kept) a->kept = malloc(wk_acting_state_size(a));
+    if (!a->kept) return wk_fail(err, WK_E_MEMORY, "no memory for %d recurrent states", a->count);
+    return wk_acting_save(a, a->kept, err);
+}
+
+wk_status wk_acting_step_population(wk_acting *leader, const wk_acting_rows *rows, wk_act_mode mode,
+                                    wk_error *err)
+{
+    wk_queue *queue = leader->queue;
+    for (int r = 0; r < leader->population; r++) {
+        wk_acting *a = leader->members[r];
+        WK_TRY(rows[r].images ? send(queue, a, &rows[r], err) : keep_states(a, err));
+        WK_TRY(wk_weight_snapshot_read(&a->weights, queue, err));
+    }
+    WK_TRY(wk_program_enqueue(leader->compiled.program, queue, err));
+    for (int r = 0; r < leader->population; r++)
+        if (rows[r].images) WK_TRY(receive(queue, leader->members[r], mode, err));
+    WK_TRY(wk_queue_record_event(queue, leader->done, err));
+    WK_TRY(wk_event_wait(leader->done, err));
+    for (int r = 0; r < leader->population; r++) {
+        wk_acting *a = leader->members[r];
+        if (rows[r].images)
+            memcpy(rows[r].actions, a->pinned_actions, action_bytes(a));
+        else
+            WK_TRY(wk_acting_load(a, a->kept, err));
+    }
+    return WK_OK;
 }
 
 wk_status wk_acting_step(wk_acting *a, const uint8_t *images, const float *previous,
                          const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err)
 {
-    size_t bytes = action_bytes(a), member = explores(a) ? 0 : (size_t)a->policy;
-    fill_inbox(a, images, previous, first);
-    WK_TRY(wk_queue_upload(a->queue, a->device_inputs, 0, a->pinned_inputs,
-                           input_layout_of(a).total, err));
-    WK_TRY(wk_weight_snapshot_read(&a->weights, a->queue, err));
-    WK_TRY(wk_program_enqueue(a->compiled.program, a->queue, err));
-    WK_TRY(fetch(a, mode == WK_ACT_MODE ? a->mode : a->sampled, member, bytes, a->pinned_actions,
-                 err));
-    if (a->estimating) WK_TRY(fetch(a, a->value, member, estimate_bytes(a), a->estimates, err));
-    if (a->estimating && !explores(a))
-        WK_TRY(fetch(a, a->reward, member, estimate_bytes(a), a->estimates + a->count, err));
-    WK_TRY(wk_queue_record_event(a->queue, a->done, err));
-    WK_TRY(wk_event_wait(a->done, err));
-    memcpy(actions, a->pinned_actions, bytes);
-    return WK_OK;
+    wk_acting_rows rows = {images, previous, first, actions};
+    assert(a->population == 1);
+    return wk_acting_step_population(a, &rows, mode, err);
 }
 
 wk_estimates wk_acting_estimates(const wk_acting *a)

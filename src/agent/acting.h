@@ -21,6 +21,11 @@ wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting
 /// The same with wk_acting_estimates: what the learner expects of the states it acts in.
 wk_status wk_acting_create_estimating(wk_learner *learner, int policy, int count, wk_acting **out,
                                       wk_error *err);
+/// The same for the members of a population of learners, each in its own `count` environments; the
+/// first is the leader, whose calls of wk_acting_step_population act for all of them.
+wk_status wk_acting_create_population(wk_learner *const *learners, int members, int policy,
+                                      int count, wk_acting **out, wk_error *err);
+/// NULL is allowed. The leader of a population is destroyed first.
 void wk_acting_destroy(wk_acting *acting);
 
 /// Resets all recurrent states and sets the draw counter: later actions depend on the weights, the
@@ -31,6 +36,17 @@ wk_status wk_acting_begin(wk_acting *acting, uint64_t counter, wk_error *err);
 /// (nonzero resets the state). Writes the next actions [N,A].
 wk_status wk_acting_step(wk_acting *acting, const uint8_t *images, const float *previous,
                          const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err);
+
+/// What wk_acting_step takes, for each member of a population. One without images does not act, and
+/// keeps its states.
+typedef struct wk_acting_rows {
+    const uint8_t *images;
+    const float *previous;
+    const uint8_t *first;
+    float *actions; // may be `previous`
+} wk_acting_rows;
+wk_status wk_acting_step_population(wk_acting *leader, const wk_acting_rows *rows, wk_act_mode mode,
+                                    wk_error *err);
 
 /// What the learner thought of the states that the last wk_acting_step acted in; valid until the
 /// next.

@@ -128,6 +128,7 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     WK_TRY(wk_compiled_graph_begin(compiled, learner, sets, sizeof sets / sizeof *sets, err));
     wk_graph *g = compiled->graph;
     const wk_learner_config *c = &learner->config;
+    learner->learn_idle = wk_learner_idle_input(learner, g);
     t->action = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action");
     beginning at = take_over(learner);
     record_exploration(learner, at);

@@ -5,6 +5,7 @@
 #include "agent/memory_estimate.h"
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 // What each set is, given a config.
 typedef struct set_row {
@@ -120,6 +121,14 @@ void wk_compiled_graph_free(wk_compiled_graph *compiled)
     wk_graph_destroy(compiled->graph);
 }
 
+wk_tensor wk_learner_idle_input(const wk_learner *learner, wk_graph *g)
+{
+    if (learner->population == 1) return (wk_tensor){0};
+    wk_tensor idle = wk_graph_input(g, WK_U64, WK_SHAPE(1), "idle");
+    wk_graph_set_idle(g, idle);
+    return idle;
+}
+
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which)
 {
     return wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", learner->counters,
@@ -204,7 +213,7 @@ wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g)
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i)
 {
     const wk_compiled_graph *const graphs[WK_COMPILED_GRAPHS] = {
-        &learner->model, &learner->learn, &learner->tasks, &learner->observe};
+        &learner->model, &learner->learn, &learner->observe, &learner->tasks};
     return graphs[i];
 }
 
@@ -225,14 +234,9 @@ static wk_status list_state(wk_learner *learner, wk_error *err)
                         learner->counters, 0, err);
 }
 
-static wk_status compile(const wk_compiled_graph *compiled, wk_buffer *temporary, wk_error *err)
-{
-    return compiled->program ? wk_program_compile(compiled->program, temporary, err) : WK_OK;
-}
-
 // Programs that run in sequence share one buffer for their temporaries, as large as the largest
 // needs.
-static wk_status compile_programs(wk_learner *learner, wk_error *err)
+static wk_status create_scratch(wk_learner *learner, wk_error *err)
 {
     wk_backend *backend = learner->backend;
     wk_temporaries bytes = wk_learner_temporaries(learner);
@@ -243,29 +247,59 @@ static wk_status compile_programs(wk_learner *learner, wk_error *err)
     if (bytes.prefetch > 0)
         WK_TRY(wk_buffer_create(backend, bytes.prefetch, &learner->prefetch_scratch, err));
     if (learner->prefetches) wk_program_set_priority(learner->model.program, WK_PRIORITY_LOW);
-    WK_TRY(compile(&learner->model,
-                   learner->prefetch_scratch ? learner->prefetch_scratch : learner->shared_scratch,
-                   err));
-    WK_TRY(compile(&learner->learn, learner->shared_scratch, err));
-    WK_TRY(compile(&learner->observe, learner->shared_scratch, err));
-    return compile(&learner->tasks,
-                   learner->task_scratch ? learner->task_scratch : learner->shared_scratch, err);
+    return WK_OK;
+}
+
+// Where the temporaries of a learner's graph number i lie.
+static wk_buffer *scratch_of(const wk_learner *learner, int i)
+{
+    const wk_compiled_graph *compiled = wk_learner_compiled_graph(learner, i);
+    wk_buffer *own = NULL;
+    if (compiled == &learner->model) own = learner->prefetch_scratch;
+    if (compiled == &learner->tasks) own = learner->task_scratch;
+    return own ? own : learner->shared_scratch;
+}
+
+// Graph number i of all members as one program.
+static wk_status compile_graph(const wk_learner *leader, int i, wk_error *err)
+{
+    wk_program *programs[WK_POPULATION_MAX];
+    wk_buffer *scratch[WK_POPULATION_MAX];
+    if (!wk_learner_compiled_graph(leader, i)->program) return WK_OK;
+    for (int r = 0; r < leader->population; r++) {
+        programs[r] = wk_learner_compiled_graph(leader->members[r], i)->program;
+        scratch[r] = scratch_of(leader->members[r], i);
+    }
+    return wk_program_compile_population(programs, scratch, leader->population, err);
+}
+
+static wk_status compile_programs(wk_learner *leader, wk_error *err)
+{
+    for (int r = 0; r < leader->population; r++)
+        WK_TRY(create_scratch(leader->members[r], err));
+    for (int i = 0; i < WK_COMPILED_GRAPHS; i++)
+        WK_TRY(compile_graph(leader, i, err));
+    return WK_OK;
 }
 
 // Where the device has too little memory for everything at once, world models are not prefetched;
 // where it still has too little, task updates follow updates instead of overlapping them.
-static wk_status place_programs(wk_learner *learner, unsigned uses, wk_error *err)
+static wk_status place_programs(wk_learner *leader, unsigned uses, wk_error *err)
 {
-    bool async = learner->learn.program && wk_backend_is_async(learner->backend);
-    learner->tasks_async = async && learner->tasks.program;
-    learner->prefetches = async && !(uses & WK_LEARNER_NO_PREFETCH);
-    if (learner->prefetches) learner->prefetches = wk_learner_fits(learner);
-    if (learner->tasks_async) learner->tasks_async = wk_learner_fits(learner);
-    WK_TRY(wk_learner_check_memory(learner, err));
-    wk_status status = compile_programs(learner, err);
+    bool async = leader->learn.program && wk_backend_is_async(leader->backend);
+    leader->tasks_async = async && leader->tasks.program;
+    leader->prefetches = async && !(uses & WK_LEARNER_NO_PREFETCH);
+    if (leader->prefetches) leader->prefetches = wk_learner_fits(leader);
+    if (leader->tasks_async) leader->tasks_async = wk_learner_fits(leader);
+    WK_TRY(wk_learner_check_memory(leader, err));
+    for (int r = 1; r < leader->population; r++) {
+        leader->members[r]->tasks_async = leader->tasks_async;
+        leader->members[r]->prefetches = leader->prefetches;
+    }
+    wk_status status = compile_programs(leader, err);
     if (status == WK_E_MEMORY)
         wk_fail_context(err, "a learner that needs at least %zu MiB",
-                        wk_memory_estimate_total(wk_learner_estimate_memory(learner)) >> 20);
+                        wk_memory_estimate_total(wk_learner_estimate_memory(leader)) >> 20);
     return status;
 }
 
@@ -285,7 +319,7 @@ static wk_status record_graphs(wk_learner *learner, unsigned uses, wk_error *err
     WK_TRY(wk_learner_record_observe(learner, err));
     if (tasks) WK_TRY(wk_learner_record_tasks(learner, err));
     const wk_graph *const others[] = {learner->model.graph, learner->tasks.graph};
-    wk_graph_signal(learner->learn.graph, others, tasks ? 2 : 1, learner->weights_ready);
+    wk_graph_signal(learner->learn.graph, others, tasks ? 2 : 1, learner->leader->weights_ready);
     if (uses & WK_LEARNER_UPDATES) {
         WK_TRY(plan(&learner->model, backend, err));
         WK_TRY(plan(&learner->learn, backend, err));
@@ -294,7 +328,8 @@ static wk_status record_graphs(wk_learner *learner, unsigned uses, wk_error *err
     return tasks && trains ? plan(&learner->tasks, backend, err) : WK_OK;
 }
 
-static wk_status build(wk_learner *learner, unsigned uses, wk_error *err)
+// A member up to its planned programs.
+static wk_status prepare(wk_learner *learner, unsigned uses, wk_error *err)
 {
     const wk_learner_config *c = &learner->config;
     size_t rows = (size_t)wk_config_rows(c);
@@ -307,9 +342,15 @@ static wk_status build(wk_learner *learner, unsigned uses, wk_error *err)
     learner->host_numbers = malloc(max_numbers * sizeof(float));
     if (!learner->host_numbers)
         return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", max_numbers);
-    WK_TRY(wk_learner_create_queues(learner, err));
-    WK_TRY(record_graphs(learner, uses, err));
-    WK_TRY(place_programs(learner, uses, err));
+    if (learner == learner->leader) WK_TRY(wk_learner_create_queues(learner, err));
+    WK_TRY(wk_learner_create_batches(learner, err));
+    return record_graphs(learner, uses, err);
+}
+
+// What needs memory with programs in it.
+static wk_status complete(wk_learner *learner, wk_error *err)
+{
+    const wk_learner_config *c = &learner->config;
     if (learner->params[WK_SET_EXPLORE_SLOW])
         WK_TRY(wk_params_copy(learner->params[WK_SET_EXPLORE_SLOW],
                               learner->params[WK_SET_EXPLORE_CRITIC], err));
@@ -332,18 +373,68 @@ wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend
 wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
                                 wk_learner **out, wk_error *err)
 {
-    WK_TRY(wk_learner_config_check(config, err));
-    wk_learner *learner = calloc(1, sizeof *learner);
-    if (!learner) return wk_fail(err, WK_E_MEMORY, "no memory for a learner");
-    learner->config = *config;
-    learner->backend = backend;
-    wk_status status = build(learner, uses, err);
-    if (status != WK_OK) {
-        wk_learner_destroy(learner);
-        return status;
+    return wk_learner_create_population(uses, config, &backend, 1, out, err);
+}
+
+static wk_status check_configs(const wk_learner_config *configs, int count, wk_error *err)
+{
+    if (count < 1 || count > WK_POPULATION_MAX)
+        return wk_fail(err, WK_E_INPUT, "a population has 1 to %d members, not %d",
+                       WK_POPULATION_MAX, count);
+    for (int r = 0; r < count; r++) {
+        WK_TRY(wk_learner_config_check(&configs[r], err));
+        if (!wk_learner_config_is_alike(&configs[0], &configs[r]))
+            return wk_fail(err, WK_E_INPUT,
+                           "learners 0 and %d of a population differ in more than seed and "
+                           "learning rates",
+                           r);
     }
-    *out = learner;
     return WK_OK;
+}
+
+// Members that know each other, and nothing else.
+static wk_status create_members(const wk_learner_config *configs, wk_backend *const *backends,
+                                int count, wk_learner **out, wk_error *err)
+{
+    for (int r = 0; r < count; r++) {
+        out[r] = calloc(1, sizeof **out);
+        if (!out[r]) return wk_fail(err, WK_E_MEMORY, "no memory for a learner");
+        out[r]->config = configs[r];
+        out[r]->backend = backends[r];
+        out[r]->leader = out[0];
+        out[r]->population = count;
+    }
+    out[0]->members = malloc((size_t)count * sizeof *out);
+    if (!out[0]->members) return wk_fail(err, WK_E_MEMORY, "no memory for a learner");
+    memcpy(out[0]->members, out, (size_t)count * sizeof *out);
+    return WK_OK;
+}
+
+static wk_status build(wk_learner *leader, unsigned uses, wk_error *err)
+{
+    for (int r = 0; r < leader->population; r++)
+        WK_TRY(prepare(leader->members[r], uses, err));
+    WK_TRY(place_programs(leader, uses, err));
+    for (int r = 0; r < leader->population; r++)
+        WK_TRY(complete(leader->members[r], err));
+    return WK_OK;
+}
+
+wk_status wk_learner_create_population(unsigned uses, const wk_learner_config *configs,
+                                       wk_backend *const *backends, int count, wk_learner **out,
+                                       wk_error *err)
+{
+    wk_learner *learners[WK_POPULATION_MAX] = {0};
+    WK_TRY(check_configs(configs, count, err));
+    wk_status status = create_members(configs, backends, count, learners, err);
+    if (status == WK_OK) status = build(learners[0], uses, err);
+    for (int r = 0; r < count; r++) {
+        if (status == WK_OK)
+            out[r] = learners[r];
+        else
+            wk_learner_destroy(learners[r]);
+    }
+    return status;
 }
 
 void wk_learner_destroy(wk_learner *learner)
@@ -381,6 +472,7 @@ void wk_learner_destroy(wk_learner *learner)
         wk_event_destroy(learner->batch_consumed[i]);
     }
     free(learner->host_numbers);
+    free(learner->members);
     wk_pinned_destroy(learner->backend, learner->scalars);
     free(learner);
 }

@@ -22,6 +22,10 @@
 //
 // The host stages, starts, acts, and waits once, in wk_learner_finish, for the queues of the update
 // and the tasks. A device without the memory to overlap runs the same graphs in sequence.
+//
+// Learners of a population (runs that differ in seed and learning rates) have their own weights,
+// batches and results, and are updated together: their leader's queues run the programs of all of
+// them as one (wk_program_compile_population). Each ends in the same bytes as it would alone.
 #ifndef WK_AGENT_LEARNER_H
 #define WK_AGENT_LEARNER_H
 
@@ -31,6 +35,7 @@
 #include "tensor/program.h"
 
 enum { WK_LEARNER_TASKS_MAX = 16 }; // task policies
+enum { WK_POPULATION_MAX = 64 };    // members of a population
 
 typedef struct wk_learner wk_learner;
 
@@ -50,11 +55,19 @@ enum {
 /// The same with programs, and device memory, only for those uses.
 wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
                                 wk_learner **out, wk_error *err);
-/// NULL is allowed.
+/// The same for a population of `count` learners with configs that are alike
+/// (wk_learner_config_is_alike), each on its own of the `backends`, which may all be one. The first
+/// is their leader: what stages, starts and finishes updates takes the leader, and arrays with an
+/// element for each member; acting, saving and everything else takes a member.
+wk_status wk_learner_create_population(unsigned uses, const wk_learner_config *configs,
+                                       wk_backend *const *backends, int count, wk_learner **out,
+                                       wk_error *err);
+/// NULL is allowed. The leader of a population is destroyed first.
 void wk_learner_destroy(wk_learner *learner);
 const wk_learner_config *wk_learner_get_config(const wk_learner *learner);
 
-/// A batch of B sequences of T steps, time-major, borrowed for the call.
+/// A batch of B sequences of T steps, time-major, borrowed for the call. One without images and
+/// frames leaves its member of a population idle: the update changes nothing of it.
 typedef struct wk_learner_batch {
     const uint8_t *images;     // [T,B,64,64,3]
     const float *actions;      // [T,B,A], the one that led to the row
@@ -98,6 +111,7 @@ wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
 /// results. Frames in pinned memory (wk_pinned_create) are copied asynchronously: they must stay
 /// valid until their update is finished or another batch is staged. Frames on the device must stay
 /// valid as long; later work in the transfer queue may overwrite them. Either result may be NULL.
+/// For a population: batch[r], metrics[r], and delta [R,T,B].
 wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
 wk_status wk_learner_start(wk_learner *learner, wk_error *err);
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,

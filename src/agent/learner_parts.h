@@ -91,6 +91,7 @@ typedef struct wk_weight_snapshot {
     struct wk_weight_snapshot *next;
 } wk_weight_snapshot;
 
+// Queues, events and how far an update is are the leader's.
 struct wk_learner {
     wk_learner_config config;
     wk_backend *backend;
@@ -104,31 +105,35 @@ struct wk_learner {
     wk_learn_tensors learn_t;
     wk_task_tensors task_t;
     wk_batch_tensors observe_t;
-    wk_state *state;               // everything that a checkpoint holds
-    wk_state *weights;             // the weights alone
-    float *host_numbers;           // host scratch for a batch in the graph's layout
-    float *scalars;                // pinned host memory for the scalars of each program
-    wk_buffer *shared_scratch;     // temporaries of programs that run in sequence
-    wk_buffer *task_scratch;       // task program's temporaries where it overlaps; or NULL
-    wk_buffer *prefetch_scratch;   // prefetched world model's temporaries; or NULL
-    bool tasks_async;              // task updates overlap updates, else follow them
-    bool prefetches;               // the next batch's world model runs during this update
-    wk_queue *update_queue;        // updates
-    wk_queue *model_queue;         // prefetched world models
-    wk_queue *task_queue;          // task updates that overlap
-    wk_queue *transfer_queue;      // copies of batches to the device
-    wk_buffer *device_batches[2];  // double buffer on the device: batch in flight, and the next
-    void *pinned_batches[2];       // their actions, flags and rewards in pinned memory
-    wk_event *batch_ready[2];      // batch copied to the device
-    wk_event *batch_consumed[2];   // batch copied into the program; its slot is free
-    wk_event *update_done;         // last started update and its task update
-    wk_event *model_done;          // the world model's graph on the last batch
-    wk_event *weights_ready;       // the task update and the next world model may read
-    wk_event *tasks_done;          // that task update is done
-    int next_slot;                 // slot that the next wk_learner_start takes
-    bool prefetched;               // its world model is enqueued, on the current weights
-    bool in_flight;                // an update was started and not yet finished
-    wk_weight_snapshot *snapshots; // snapshots that others read while an update is in flight
+    wk_state *state;                  // everything that a checkpoint holds
+    wk_state *weights;                // the weights alone
+    float *host_numbers;              // host scratch for a batch in the graph's layout
+    float *scalars;                   // pinned host memory for the scalars of each program
+    wk_buffer *shared_scratch;        // temporaries of programs that run in sequence
+    wk_buffer *task_scratch;          // task program's temporaries where it overlaps; or NULL
+    wk_buffer *prefetch_scratch;      // prefetched world model's temporaries; or NULL
+    bool tasks_async;                 // task updates overlap updates, else follow them
+    bool prefetches;                  // the next batch's world model runs during this update
+    wk_queue *update_queue;           // updates
+    wk_queue *model_queue;            // prefetched world models
+    wk_queue *task_queue;             // task updates that overlap
+    wk_queue *transfer_queue;         // copies of batches to the device
+    wk_buffer *device_batches[2];     // double buffer on the device: batch in flight, and the next
+    void *pinned_batches[2];          // their actions, flags and rewards in pinned memory
+    wk_event *batch_ready[2];         // batch copied to the device
+    wk_event *batch_consumed[2];      // batch copied into the program; its slot is free
+    wk_event *update_done;            // last started update and its task update
+    wk_event *model_done;             // the world model's graph on the last batch
+    wk_event *weights_ready;          // the task update and the next world model may read
+    wk_event *tasks_done;             // that task update is done
+    int next_slot;                    // slot that the next wk_learner_start takes
+    bool prefetched;                  // its world model is enqueued, on the current weights
+    bool in_flight;                   // an update was started and not yet finished
+    struct wk_learner *leader;        // of its population: itself where it is alone
+    struct wk_learner **members;      // [population], the leader's; the leader is the first
+    int population;                   // 1 alone
+    wk_tensor learn_idle, tasks_idle; // inputs: the update leaves the member as it is
+    wk_weight_snapshot *snapshots;    // snapshots that others read while an update is in flight
 };
 
 /// Which counter a graph advances.
@@ -143,7 +148,7 @@ typedef enum wk_counter_id {
 wk_status wk_compiled_graph_begin(wk_compiled_graph *compiled, const wk_learner *learner,
                                   const wk_set_id *sets, size_t count, wk_error *err);
 /// All graphs of a learner, for iteration.
-enum { WK_COMPILED_GRAPHS = 4 };
+enum { WK_GRAPH_MODEL, WK_GRAPH_LEARN, WK_GRAPH_OBSERVE, WK_GRAPH_TASKS, WK_COMPILED_GRAPHS };
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i);
 /// Binds weights and optimisers to their memory; and makes the program.
 wk_status wk_compiled_graph_bind(wk_compiled_graph *compiled, const wk_learner *learner,
@@ -163,10 +168,16 @@ wk_status wk_weight_snapshot_read(const wk_weight_snapshot *snapshot, wk_queue *
 /// Before an update is enqueued: copies the current weights into all snapshots.
 wk_status wk_weight_snapshots_take(const wk_learner *learner, wk_error *err);
 
-/// Queues, events and memory for batches.
-wk_status wk_learner_create_queues(wk_learner *learner, wk_error *err);
+/// Queues and events of a leader; and a member's memory for batches.
+wk_status wk_learner_create_queues(wk_learner *leader, wk_error *err);
+wk_status wk_learner_create_batches(wk_learner *learner, wk_error *err);
 /// Where the scalars of the task program are on the host: after those of the update.
 float *wk_learner_task_scalars(const wk_learner *learner);
+/// Whether an update of its population is in flight.
+static inline bool wk_learner_is_in_flight(const wk_learner *learner)
+{
+    return learner->leader->in_flight;
+}
 /// The metrics of the finished update.
 void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *metrics);
 /// Discards prefetched gradients; before the weights are changed by anything but updates.
@@ -179,6 +190,9 @@ void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss,
 /// the gradient's norm.
 wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
                            wk_tensor loss, wk_tensor objective);
+
+/// Declares the input that leaves a member of a population idle; absent where it is alone.
+wk_tensor wk_learner_idle_input(const wk_learner *learner, wk_graph *g);
 
 /// The counter as a tensor of a graph.
 wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);

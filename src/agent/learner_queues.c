@@ -1,5 +1,5 @@
 // Enqueues updates: copies of batches to the device, and the programs that use them, each after the
-// events it depends on.
+// events it depends on. Copies are made for each member of a population, programs run for all.
 #include "agent/learner_parts.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 
 // Offsets of a batch's parts in its device buffer, in bytes.
 typedef struct batch_layout {
-    size_t actions, keep, continues, rewards, total; // images come first
+    size_t actions, keep, continues, rewards, idle, total; // images come first
 } batch_layout;
 
 static batch_layout batch_layout_of(const wk_learner_config *c)
@@ -17,7 +17,8 @@ static batch_layout batch_layout_of(const wk_learner_config *c)
     at.keep = at.actions + number * (size_t)c->action_size;
     at.continues = at.keep + number;
     at.rewards = at.continues + (c->discount_head ? number : 0);
-    at.total = at.rewards + number * (size_t)c->tasks;
+    at.idle = (at.rewards + number * (size_t)c->tasks + 7) / 8 * 8;
+    at.total = at.idle + sizeof(uint64_t);
     return at;
 }
 
@@ -31,7 +32,6 @@ static size_t pinned_batch_bytes(const wk_learner_config *c)
 
 wk_status wk_learner_create_queues(wk_learner *learner, wk_error *err)
 {
-    const wk_learner_config *c = &learner->config;
     wk_backend *backend = learner->backend;
     WK_TRY(wk_queue_create(backend, false, &learner->update_queue, err));
     WK_TRY(wk_queue_create(backend, false, &learner->model_queue, err));
@@ -44,6 +44,15 @@ wk_status wk_learner_create_queues(wk_learner *learner, wk_error *err)
     for (int i = 0; i < 2; i++) {
         WK_TRY(wk_event_create(backend, &learner->batch_ready[i], err));
         WK_TRY(wk_event_create(backend, &learner->batch_consumed[i], err));
+    }
+    return WK_OK;
+}
+
+wk_status wk_learner_create_batches(wk_learner *learner, wk_error *err)
+{
+    const wk_learner_config *c = &learner->config;
+    wk_backend *backend = learner->backend;
+    for (int i = 0; i < 2; i++) {
         WK_TRY(wk_pinned_create(backend, pinned_batch_bytes(c), &learner->pinned_batches[i], err));
         WK_TRY(
             wk_buffer_create(backend, batch_layout_of(c).total, &learner->device_batches[i], err));
@@ -80,11 +89,11 @@ float *wk_learner_task_scalars(const wk_learner *learner)
     return learner->scalars + learner->learn_t.scalars.total;
 }
 
-// Enqueues the download of a program's scalars.
-static wk_status download_scalars(wk_queue *queue, const wk_compiled_graph *compiled,
+// Enqueues the download of the scalars of a member's program.
+static wk_status download_scalars(wk_queue *queue, const wk_program *program,
                                   const wk_scalars *scalars, float *to, wk_error *err)
 {
-    wk_location at = wk_program_locate(compiled->program, scalars->joined);
+    wk_location at = wk_program_locate(program, scalars->joined);
     return wk_queue_download(queue, at.buffer, at.offset, to, at.size, err);
 }
 
@@ -111,47 +120,71 @@ static void fill_numbers(const wk_learner_config *c, const wk_learner_batch *bat
     if (c->tasks > 0 && batch->rewards) transpose_rewards(c, batch->rewards, out);
 }
 
-static wk_status enqueue_frames(wk_learner *learner, const wk_learner_batch *batch,
-                                const void **list, wk_error *err)
+static wk_status enqueue_frames(wk_queue *queue, const wk_learner *learner, wk_buffer *to,
+                                const wk_learner_batch *batch, const void **list, wk_error *err)
 {
     size_t rows = (size_t)wk_config_rows(&learner->config);
-    wk_buffer *to = learner->device_batches[learner->next_slot];
-    if (!batch->frames)
-        return wk_queue_upload(learner->transfer_queue, to, 0, batch->images, rows * WK_PIXELS,
-                               err);
+    if (!batch->frames) return wk_queue_upload(queue, to, 0, batch->images, rows * WK_PIXELS, err);
     memcpy(list, batch->frames, rows * sizeof *list);
     wk_gather gather = {to, 0, WK_PIXELS, list, rows};
-    return wk_queue_gather(learner->transfer_queue, &gather, err);
+    return wk_queue_gather(queue, &gather, err);
 }
 
-// Copies a part of a batch on the device into an input of a program.
-static wk_status feed(wk_queue *queue, const wk_compiled_graph *compiled, wk_tensor x,
-                      const wk_buffer *from, size_t offset, wk_error *err)
+// What a program reads of a batch on the device: for each input, where it begins in the batch.
+enum { FEEDS_MAX = 4 };
+typedef struct feeds {
+    int count;
+    struct {
+        wk_tensor x;
+        size_t offset;
+    } item[FEEDS_MAX];
+} feeds;
+
+static void add_feed(feeds *f, wk_tensor x, size_t offset)
 {
-    wk_location to = wk_program_locate(compiled->program, x);
-    if (!to.buffer) return WK_OK;
-    wk_copy copy = {to.buffer, from, to.offset, offset, to.size};
-    return wk_queue_copy(queue, &copy, 1, err);
+    if (!wk_tensor_exists(x)) return;
+    assert(f->count < FEEDS_MAX);
+    f->item[f->count].x = x;
+    f->item[f->count++].offset = offset;
 }
 
-// Enqueues the world model's graph on the batch of this slot. Prefetched, it overlaps what the
+// Enqueues the copies of all members' batches into the inputs of graph `graph` (by
+// wk_learner_compiled_graph). Members have the same tensors.
+static wk_status feed(wk_queue *queue, const wk_learner *leader, int graph, int slot,
+                      const feeds *f, wk_error *err)
+{
+    wk_copy copies[FEEDS_MAX * WK_POPULATION_MAX];
+    size_t count = 0;
+    for (int r = 0; r < leader->population; r++) {
+        const wk_learner *member = leader->members[r];
+        const wk_program *program = wk_learner_compiled_graph(member, graph)->program;
+        for (int i = 0; i < f->count; i++) {
+            wk_location to = wk_program_locate(program, f->item[i].x);
+            if (to.buffer)
+                copies[count++] = (wk_copy){to.buffer, member->device_batches[slot], to.offset,
+                                            f->item[i].offset, to.size};
+        }
+    }
+    return wk_queue_copy(queue, copies, count, err);
+}
+
+// Enqueues the world model's graph on the batches of this slot. Prefetched, it overlaps what the
 // previous update still has to do after its model's step.
 static wk_status enqueue_model(wk_learner *learner, wk_error *err)
 {
     int slot = learner->next_slot;
     wk_queue *queue = learner->prefetches ? learner->model_queue : learner->update_queue;
-    const wk_compiled_graph *compiled = &learner->model;
-    const wk_buffer *batch = learner->device_batches[slot];
     const wk_batch_tensors *inputs = &learner->model_t.batch;
     batch_layout at = batch_layout_of(&learner->config);
+    feeds f = {0};
+    add_feed(&f, inputs->image, 0);
+    add_feed(&f, inputs->action, at.actions);
+    add_feed(&f, inputs->keep, at.keep);
+    add_feed(&f, inputs->continues, at.continues);
     WK_TRY(wk_queue_wait_event(queue, learner->batch_ready[slot], err));
-    WK_TRY(feed(queue, compiled, inputs->image, batch, 0, err));
-    WK_TRY(feed(queue, compiled, inputs->action, batch, at.actions, err));
-    WK_TRY(feed(queue, compiled, inputs->keep, batch, at.keep, err));
-    if (learner->config.discount_head)
-        WK_TRY(feed(queue, compiled, inputs->continues, batch, at.continues, err));
+    WK_TRY(feed(queue, learner, WK_GRAPH_MODEL, slot, &f, err));
     WK_TRY(wk_queue_wait_event(queue, learner->weights_ready, err));
-    WK_TRY(wk_program_enqueue(compiled->program, queue, err));
+    WK_TRY(wk_program_enqueue(learner->model.program, queue, err));
     WK_TRY(wk_queue_record_event(queue, learner->model_done, err));
     learner->prefetched = true;
     return WK_OK;
@@ -160,55 +193,81 @@ static wk_status enqueue_model(wk_learner *learner, wk_error *err)
 // Waits, because a program that reads weights may also be writing the bf16 copies that others use.
 wk_status wk_learner_discard_prefetch(wk_learner *learner, wk_error *err)
 {
-    learner->prefetched = false;
-    return wk_queue_drain(learner->model_queue, err);
+    learner->leader->prefetched = false;
+    return wk_queue_drain(learner->leader->model_queue, err);
+}
+
+// Enqueues the copies of a member's batch to the device.
+static wk_status stage_member(wk_queue *queue, const wk_learner *learner, int slot,
+                              const wk_learner_batch *batch, wk_error *err)
+{
+    batch_layout at = batch_layout_of(&learner->config);
+    wk_buffer *to = learner->device_batches[slot];
+    const void **list = learner->pinned_batches[slot];
+    char *numbers = (char *)(list + wk_config_rows(&learner->config));
+    uint64_t idle = !batch->images && !batch->frames;
+    assert(!idle || learner->population > 1);
+    memcpy(numbers + (at.idle - at.actions), &idle, sizeof idle);
+    if (!idle) {
+        fill_numbers(&learner->config, batch, (float *)(void *)numbers);
+        WK_TRY(enqueue_frames(queue, learner, to, batch, list, err));
+    }
+    return wk_queue_upload(queue, to, at.actions, numbers, at.total - at.actions, err);
 }
 
 wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
 {
     int slot = learner->next_slot;
-    batch_layout at = batch_layout_of(&learner->config);
-    const void **list = learner->pinned_batches[slot];
-    float *numbers = (float *)(void *)(list + wk_config_rows(&learner->config));
+    wk_queue *queue = learner->transfer_queue;
     // A batch that was staged here and never used may still be in flight. Its prefetched world
     // model may end up reading this batch; the result is discarded.
     learner->prefetched = false;
     WK_TRY(wk_event_wait(learner->batch_ready[slot], err));
-    WK_TRY(wk_queue_wait_event(learner->transfer_queue, learner->batch_consumed[slot], err));
-    fill_numbers(&learner->config, batch, numbers);
-    WK_TRY(enqueue_frames(learner, batch, list, err));
-    WK_TRY(wk_queue_upload(learner->transfer_queue, learner->device_batches[slot], at.actions,
-                           numbers, at.total - at.actions, err));
-    WK_TRY(wk_queue_record_event(learner->transfer_queue, learner->batch_ready[slot], err));
+    WK_TRY(wk_queue_wait_event(queue, learner->batch_consumed[slot], err));
+    for (int r = 0; r < learner->population; r++)
+        WK_TRY(stage_member(queue, learner->members[r], slot, &batch[r], err));
+    WK_TRY(wk_queue_record_event(queue, learner->batch_ready[slot], err));
     return learner->prefetches ? enqueue_model(learner, err) : WK_OK;
 }
 
-static wk_status enqueue_learn(wk_learner *learner, const wk_buffer *batch, wk_error *err)
+static wk_status enqueue_learn(wk_learner *learner, int slot, wk_error *err)
 {
     wk_queue *queue = learner->update_queue;
-    const wk_compiled_graph *compiled = &learner->learn;
-    size_t actions = batch_layout_of(&learner->config).actions;
-    WK_TRY(feed(queue, compiled, learner->learn_t.action, batch, actions, err));
-    WK_TRY(wk_program_enqueue(compiled->program, queue, err));
-    return download_scalars(queue, compiled, &learner->learn_t.scalars, learner->scalars, err);
+    batch_layout at = batch_layout_of(&learner->config);
+    feeds f = {0};
+    add_feed(&f, learner->learn_t.action, at.actions);
+    add_feed(&f, learner->learn_idle, at.idle);
+    WK_TRY(feed(queue, learner, WK_GRAPH_LEARN, slot, &f, err));
+    WK_TRY(wk_program_enqueue(learner->learn.program, queue, err));
+    for (int r = 0; r < learner->population; r++) {
+        const wk_learner *member = learner->members[r];
+        WK_TRY(download_scalars(queue, member->learn.program, &member->learn_t.scalars,
+                                member->scalars, err));
+    }
+    return WK_OK;
 }
 
-static wk_status enqueue_tasks(wk_learner *learner, wk_queue *queue, const wk_buffer *batch,
-                               wk_error *err)
+static wk_status enqueue_tasks(wk_learner *learner, wk_queue *queue, int slot, wk_error *err)
 {
-    const wk_compiled_graph *compiled = &learner->tasks;
-    size_t rewards = batch_layout_of(&learner->config).rewards;
-    WK_TRY(feed(queue, compiled, learner->task_t.reward, batch, rewards, err));
-    WK_TRY(wk_program_enqueue(compiled->program, queue, err));
-    return download_scalars(queue, compiled, &learner->task_t.scalars,
-                            wk_learner_task_scalars(learner), err);
+    batch_layout at = batch_layout_of(&learner->config);
+    feeds f = {0};
+    add_feed(&f, learner->task_t.reward, at.rewards);
+    add_feed(&f, learner->tasks_idle, at.idle);
+    WK_TRY(feed(queue, learner, WK_GRAPH_TASKS, slot, &f, err));
+    WK_TRY(wk_program_enqueue(learner->tasks.program, queue, err));
+    for (int r = 0; r < learner->population; r++) {
+        const wk_learner *member = learner->members[r];
+        WK_TRY(download_scalars(queue, member->tasks.program, &member->task_t.scalars,
+                                wk_learner_task_scalars(member), err));
+    }
+    return WK_OK;
 }
 
 // Overlaps the exploration part of the update.
-static wk_status enqueue_tasks_async(wk_learner *learner, const wk_buffer *batch, wk_error *err)
+static wk_status enqueue_tasks_async(wk_learner *learner, int slot, wk_error *err)
 {
     WK_TRY(wk_queue_wait_event(learner->task_queue, learner->weights_ready, err));
-    WK_TRY(enqueue_tasks(learner, learner->task_queue, batch, err));
+    WK_TRY(enqueue_tasks(learner, learner->task_queue, slot, err));
     WK_TRY(wk_queue_record_event(learner->task_queue, learner->tasks_done, err));
     return wk_queue_wait_event(learner->update_queue, learner->tasks_done, err);
 }
@@ -229,7 +288,7 @@ wk_status wk_learner_start(wk_learner *learner, wk_error *err)
     learner->prefetched = false;
     WK_TRY(wk_queue_wait_event(learner->update_queue, learner->model_done, err));
     learner->in_flight = true;
-    WK_TRY(enqueue_learn(learner, learner->device_batches[slot], err));
+    WK_TRY(enqueue_learn(learner, slot, err));
     learner->next_slot = !slot;
     return record_done(learner, slot, err);
 }
@@ -237,11 +296,10 @@ wk_status wk_learner_start(wk_learner *learner, wk_error *err)
 wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err)
 {
     int slot = !learner->next_slot;
-    const wk_buffer *batch = learner->device_batches[slot];
     assert(learner->in_flight);
     if (learner->config.tasks == 0) return WK_OK;
-    WK_TRY(learner->tasks_async ? enqueue_tasks_async(learner, batch, err)
-                                : enqueue_tasks(learner, learner->update_queue, batch, err));
+    WK_TRY(learner->tasks_async ? enqueue_tasks_async(learner, slot, err)
+                                : enqueue_tasks(learner, learner->update_queue, slot, err));
     return record_done(learner, slot, err);
 }
 
@@ -249,12 +307,16 @@ wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, fl
                             wk_error *err)
 {
     const wk_learn_tensors *t = &learner->learn_t;
+    size_t rows = (size_t)wk_config_rows(&learner->config);
     learner->in_flight = false;
     WK_TRY(wk_event_wait(learner->update_done, err));
-    if (metrics) wk_learner_fill_metrics(learner, metrics);
-    if (delta)
-        memcpy(delta, wk_scalars_at(&t->scalars, learner->scalars, t->delta),
-               (size_t)wk_config_rows(&learner->config) * sizeof *delta);
+    for (size_t r = 0; r < (size_t)learner->population; r++) {
+        const wk_learner *member = learner->members[r];
+        if (metrics) wk_learner_fill_metrics(member, &metrics[r]);
+        if (delta)
+            memcpy(delta + r * rows, wk_scalars_at(&t->scalars, member->scalars, t->delta),
+                   rows * sizeof *delta);
+    }
     return WK_OK;
 }
 
@@ -269,7 +331,7 @@ wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
 wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
 {
     wk_program *program = learner->observe.program;
-    assert(program);
+    assert(program && learner->population == 1);
     WK_TRY(upload_batch(learner, program, &learner->observe_t, batch, err));
     return wk_program_run(program, err);
 }
@@ -281,7 +343,7 @@ wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *b
     wk_program *program = learner->tasks.program;
     if (c->tasks == 0)
         return wk_fail(err, WK_E_INPUT, "this learner was made without tasks; set tasks above 0");
-    assert(program);
+    assert(program && learner->population == 1);
     transpose_rewards(c, batch->rewards, learner->host_numbers);
     size_t numbers = (size_t)c->tasks * (size_t)wk_config_rows(c);
     WK_TRY(wk_program_upload(program, learner->task_t.reward, learner->host_numbers,
@@ -297,5 +359,5 @@ wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *b
 
 wk_queue *wk_learner_transfer_queue(wk_learner *learner)
 {
-    return learner->transfer_queue;
+    return learner->leader->transfer_queue;
 }

@@ -98,12 +98,19 @@ static size_t mebibytes(size_t bytes)
     return (bytes + (1 << 20) - 1) >> 20;
 }
 
+// What its population needs besides what is there already; workspaces serve all members.
+static size_t missing_bytes(const wk_learner *learner, wk_memory_estimate estimate)
+{
+    size_t there = estimate.state + early_bytes(learner);
+    size_t each = wk_memory_estimate_total(estimate) - estimate.working - there;
+    return (size_t)learner->population * each + estimate.working;
+}
+
 bool wk_learner_fits(const wk_learner *learner)
 {
     wk_memory_info memory = wk_backend_memory_info(learner->backend);
     wk_memory_estimate estimate = wk_learner_estimate_memory(learner);
-    size_t there = estimate.state + early_bytes(learner);
-    return memory.total == 0 || wk_memory_estimate_total(estimate) - there <= memory.free;
+    return memory.total == 0 || missing_bytes(learner, estimate) <= memory.free;
 }
 
 wk_status wk_learner_check_memory(const wk_learner *learner, wk_error *err)
@@ -113,6 +120,14 @@ wk_status wk_learner_check_memory(const wk_learner *learner, wk_error *err)
     wk_memory_estimate estimate = wk_learner_estimate_memory(learner);
     size_t total = wk_memory_estimate_total(estimate),
            there = estimate.state + early_bytes(learner);
+    if (learner->population > 1)
+        return wk_fail(err, WK_E_MEMORY,
+                       "%d runs at once need %zu MiB more on the device (each %zu MiB of weights "
+                       "and optimiser, %zu of temporaries and inputs), and %zu of its %zu MiB are "
+                       "free; train fewer at once, or use a smaller batch or smaller networks",
+                       learner->population, mebibytes(missing_bytes(learner, estimate)),
+                       mebibytes(estimate.state), mebibytes(estimate.planned), memory.free >> 20,
+                       memory.total >> 20);
     return wk_fail(
         err, WK_E_MEMORY,
         "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "

@@ -65,6 +65,7 @@ wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
     wk_task_tensors *t = &learner->task_t;
     WK_TRY(wk_compiled_graph_begin(compiled, learner, sets, sizeof sets / sizeof *sets, err));
     wk_graph *g = compiled->graph;
+    learner->tasks_idle = wk_learner_idle_input(learner, g);
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_TASKS);
     int rows = wk_config_rows(c);
     t->reward = wk_graph_input(g, WK_F32, WK_SHAPE(c->tasks, rows), "reward");

@@ -60,7 +60,7 @@ static void bind(const wk_weight_snapshot *m, const wk_compiled_graph *compiled,
 wk_status wk_weight_snapshot_open(wk_weight_snapshot *m, wk_learner *learner,
                                   wk_compiled_graph *compiled, wk_error *err)
 {
-    assert(!learner->in_flight);
+    assert(!wk_learner_is_in_flight(learner));
     *m = (wk_weight_snapshot){.learner = learner};
     if (!wk_backend_is_async(learner->backend)) return WK_OK;
     size_t total = 0;
@@ -95,15 +95,17 @@ void wk_weight_snapshot_close(wk_weight_snapshot *m)
 wk_status wk_weight_snapshot_read(const wk_weight_snapshot *m, wk_queue *queue, wk_error *err)
 {
     if (!m->buffer) return WK_OK;
-    if (m->learner->in_flight) return wk_queue_wait_event(queue, m->ready, err);
+    if (wk_learner_is_in_flight(m->learner)) return wk_queue_wait_event(queue, m->ready, err);
     return wk_queue_copy(queue, m->copies.items, m->copies.count, err);
 }
 
 wk_status wk_weight_snapshots_take(const wk_learner *learner, wk_error *err)
 {
-    for (wk_weight_snapshot *m = learner->snapshots; m; m = m->next) {
-        WK_TRY(wk_queue_copy(learner->update_queue, m->copies.items, m->copies.count, err));
-        WK_TRY(wk_queue_record_event(learner->update_queue, m->ready, err));
+    for (int r = 0; r < learner->population; r++) {
+        for (wk_weight_snapshot *m = learner->members[r]->snapshots; m; m = m->next) {
+            WK_TRY(wk_queue_copy(learner->update_queue, m->copies.items, m->copies.count, err));
+            WK_TRY(wk_queue_record_event(learner->update_queue, m->ready, err));
+        }
     }
     return WK_OK;
 }

@@ -36,3 +36,17 @@ wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err
     WK_TRY(check("action_size", (float)config->action_size, 1, 32, "of the domain", err));
     return check("tasks", (float)config->tasks, 0, 16, "policies trained alongside", err);
 }
+
+bool wk_learner_config_is_alike(const wk_learner_config *a, const wk_learner_config *b)
+{
+    wk_learner_config other = *b;
+    other.model_rate = a->model_rate;
+    other.ensemble_rate = a->ensemble_rate;
+    other.policy_rate = a->policy_rate;
+#define FIELD(kind, name, ...)                                                                     \
+    if (a->name != other.name) return false;
+    WK_LEARNER_FIELDS(FIELD)
+#undef FIELD
+    return a->action_size == b->action_size && a->tasks == b->tasks &&
+           a->discount_head == b->discount_head && a->exploration == b->exploration;
+}

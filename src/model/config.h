@@ -95,6 +95,10 @@ typedef struct wk_learner_config {
 /// The paper's numbers for the terrain domains; action_size, tasks and seed are 0.
 wk_learner_config wk_learner_config_default(void);
 
+/// Whether two learners can be members of one population: their graphs are the same. They may
+/// differ in seed and learning rates.
+bool wk_learner_config_is_alike(const wk_learner_config *a, const wk_learner_config *b);
+
 /// Checks every field against its range.
 wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err);
 

@@ -218,7 +218,7 @@ wk_tensor wk_graph_disagreement(wk_graph *g, wk_tensor x, wk_disagreement kind, 
 // Nodes that write. They always run.
 
 /// Adam steps, counters and slow copies recorded from now on do nothing in runs in which `idle`
-/// (persistent u64 [1]) is not zero: how a member of a population that has no batch keeps its
+/// (u64 [1]) is not zero: how a member of a population that has no batch keeps its
 /// state. What is merely stored is written all the same.
 void wk_graph_set_idle(wk_graph *g, wk_tensor idle);
 

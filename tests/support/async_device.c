@@ -250,13 +250,13 @@ static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out
     return cpu->buffer_create(backend, size, out, err);
 }
 
-static wk_status compile(wk_backend *backend, const wk_plan *plan, wk_executable **out,
-                         wk_error *err)
+static wk_status compile(wk_backend *backend, const wk_plan *const *plans, int count,
+                         wk_executable **out, wk_error *err)
 {
-    WK_TRY(cpu->compile(backend, plan, out, err));
+    WK_TRY(cpu->compile(backend, plans, count, out, err));
     compiled *c = malloc(sizeof *c);
     assert_non_null(c);
-    *c = (compiled){*out, plan, programs};
+    *c = (compiled){*out, plans[0], programs};
     programs = c;
     return WK_OK;
 }

@@ -297,7 +297,7 @@ static void check_population(record_fn *record, bool exact)
     expect_alone(members, pool, record, exact);
     for (int r = 0; r < MEMBERS; r++)
         close_member(&members[r]);
-    test_population_destroy(MEMBERS, backends);
+    test_population_destroy(backends, MEMBERS);
     wk_pool_destroy(pool);
 }
 
@@ -341,7 +341,7 @@ static void a_member_has_programs_of_its_own(void **state)
     run(&single);
     close_member(&single);
     wk_backend_destroy(backend);
-    test_population_destroy(MEMBERS, backends);
+    test_population_destroy(backends, MEMBERS);
     wk_pool_destroy(pool);
 }
 
@@ -367,7 +367,7 @@ static void memory_is_used_again(void **state)
         assert_int_equal(wk_backend_allocated(backends[2]), 0);
     }
     assert_int_equal(allocated[0], allocated[1]);
-    test_population_destroy(MEMBERS, backends);
+    test_population_destroy(backends, MEMBERS);
     wk_pool_destroy(pool);
 }
 
@@ -395,7 +395,7 @@ static void members_whose_memory_differs_are_refused(void **state)
     for (int r = 0; r < 2; r++)
         close_member(&members[r]);
     wk_buffer_destroy(more);
-    test_population_destroy(2, backends);
+    test_population_destroy(backends, 2);
 }
 
 int main(void)
