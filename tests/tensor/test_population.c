@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MEMBERS = 3, RUNS = 3, STATES = 40, RESULTS = 8 };
+enum { MEMBERS = 3, RUNS = 3, STATES = 48, RESULTS = 8 };
 
 // One member: a graph, its program, and what is in it.
 typedef struct member {
@@ -214,7 +214,7 @@ static void run(const member *m)
 static void compile(member *m, int count)
 {
     wk_error err = {0};
-    wk_program *programs[MEMBERS];
+    wk_program *programs[MEMBERS] = {NULL};
     wk_buffer *temporaries[MEMBERS] = {NULL};
     for (int r = 0; r < count; r++) {
         assert_ok(wk_program_plan(m[r].g, m[r].backend, &m[r].program, &err));
