@@ -92,7 +92,8 @@ static void launch_clusters(const wk_cuda_call *c, void (*kernel)(J), unsigned t
                             unsigned threads, size_t bytes, const J &job)
 {
     unsigned members = (unsigned)c->members;
-    unsigned clusters = ((unsigned)c->processors / CLUSTER + members - 1) / members;
+    unsigned clusters = (unsigned)c->processors / CLUSTER / members;
+    if (clusters == 0) clusters = 1;
     cudaLaunchAttribute attribute[2] = {};
     attribute[0].id = cudaLaunchAttributeClusterDimension;
     attribute[0].val.clusterDim = {CLUSTER, 1, 1};

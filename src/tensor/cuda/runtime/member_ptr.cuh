@@ -53,7 +53,7 @@ template <class T> struct wk_ptr {
     /// This block's member's address as another type; the pointer is not NULL.
     template <class U = T> __device__ U *at() const
     {
-        return (U *)((uintptr_t)base + ((uintptr_t)blockIdx.z << WK_MEMBER_SHIFT));
+        return (U *)((char *)base + ((size_t)blockIdx.z << WK_MEMBER_SHIFT));
     }
 
     __device__ operator T *() const

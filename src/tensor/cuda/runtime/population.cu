@@ -80,7 +80,7 @@ wk_status wk_population_create(int device, int count, wk_cuda_population **out, 
         p->count = p->owners = count;
         p->members = members;
         if (!find_driver(&p->call) ||
-            p->call.reserve(&p->base, reserved(p), WK_MEMBER_STRIDE, 0, 0) != CUDA_SUCCESS)
+            p->call.reserve(&p->base, reserved(p), 0, 0, 0) != CUDA_SUCCESS)
             status = wk_fail(err, WK_E_UNSUPPORTED,
                              "the driver reserves no addresses for %d runs on one GPU; update it, "
                              "or train fewer runs at once",
