@@ -6,6 +6,7 @@
 #include "model/rssm.h"
 #include "support/backend.h"
 #include "support/check.h"
+#include "tensor/cuda/cuda.h"
 #include "tensor/program.h"
 #include "tensor/program_internal.h"
 
@@ -82,7 +83,8 @@ static void fill(observation *o, int i)
     free(values);
 }
 
-static observation observe(wk_backend *backend, const wk_learner_config *c)
+// Up to the plan of its program.
+static observation plan(wk_backend *backend, const wk_learner_config *c)
 {
     wk_error err = {0};
     observation o = {0};
@@ -92,7 +94,15 @@ static observation observe(wk_backend *backend, const wk_learner_config *c)
     assert_ok(wk_scope_create(o.params, o.g, &o.scope, &err));
     record(&o, c);
     assert_ok(wk_scope_bind(o.scope, backend, &err));
-    assert_ok(wk_program_create(o.g, backend, &o.program, &err));
+    assert_ok(wk_program_plan(o.g, backend, &o.program, &err));
+    return o;
+}
+
+static observation observe(wk_backend *backend, const wk_learner_config *c)
+{
+    wk_error err = {0};
+    observation o = plan(backend, c);
+    assert_ok(wk_program_compile(o.program, NULL, &err));
     for (int i = 0; i < 6; i++)
         fill(&o, i);
     assert_ok(wk_program_run(o.program, &err));
@@ -182,6 +192,49 @@ static void check_sizes(int size, int classes, int rows)
     wk_backend_destroy(cpu);
 }
 
+// More members than the device holds at once, each with weights and draws of its own.
+static void a_population_s_sequences_are_those_of_each_alone(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 12 };
+    wk_error err = {0};
+    wk_backend *backends[MEMBERS], *gpu;
+    observation members[MEMBERS];
+    wk_program *programs[MEMBERS];
+    wk_buffer *temporaries[MEMBERS] = {NULL};
+    wk_learner_config c = config_of(256, 24, 16);
+    assert_ok(test_cuda_create(true, &gpu, &err));
+    assert_ok(wk_backend_cuda_create_population(0, WK_CUDA_BF16, MEMBERS, backends, &err));
+    for (int r = 0; r < MEMBERS; r++) {
+        c.seed = 3 + (uint64_t)r;
+        members[r] = plan(backends[r], &c);
+        programs[r] = members[r].program;
+    }
+    assert_ok(wk_program_compile_population(programs, temporaries, MEMBERS, &err));
+    for (int r = 0; r < MEMBERS; r++)
+        for (int i = 0; i < 6; i++)
+            fill(&members[r], i);
+    assert_ok(wk_program_run(programs[0], &err));
+    for (int r = 0; r < MEMBERS; r++) {
+        c.seed = 3 + (uint64_t)r;
+        observation alone = observe(gpu, &c);
+        for (int i = 0; i < RESULTS; i++) {
+            size_t count;
+            float *x = download(&members[r], i, &count), *y = download(&alone, i, &count);
+            double off = distance(x, y, count, c.batch, NULL);
+            if (!(off < 1e-3)) fail_msg("member %d: %s is off by %.3g", r, names[i], off);
+            free(x);
+            free(y);
+        }
+        close_observation(&alone);
+    }
+    for (int r = 0; r < MEMBERS; r++)
+        close_observation(&members[r]);
+    for (int r = 0; r < MEMBERS; r++)
+        wk_backend_destroy(backends[r]);
+    wk_backend_destroy(gpu);
+}
+
 static void a_sequence_of_the_quick_preset_is_the_cpu_s(void **state)
 {
     (void)state;
@@ -209,6 +262,7 @@ static void fewer_sequences_than_a_tile_has_rows_are_the_cpu_s(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_population_s_sequences_are_those_of_each_alone),
         cmocka_unit_test(a_sequence_of_the_quick_preset_is_the_cpu_s),
         cmocka_unit_test(a_sequence_of_the_small_preset_is_the_cpu_s),
         cmocka_unit_test(a_sequence_of_the_paper_preset_is_the_cpu_s),

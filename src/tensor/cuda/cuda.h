@@ -33,8 +33,11 @@ wk_status wk_cuda_device_describe(int device, wk_cuda_device *out, wk_error *err
 /// The backend on one device. WK_E_UNSUPPORTED without such a device or without CUDA in the build.
 wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_backend **out,
                                  wk_error *err);
-/// The backends of a population of `count` on one device: out [count]. Programs that are compiled
-/// together (wk_program_compile_population) are one launch for all of them.
+/// The backends of a population of `count` members, which share one device: each has memory of its
+/// own, and programs of all members can be compiled into one (wk_program_compile_population): those
+/// of out[0], out[1], ... in this order, or of several neighbours. For that, members create and
+/// destroy their buffers and programs in the same order. Copies and queues of one may access
+/// buffers of another. Each is destroyed on its own.
 wk_status wk_backend_cuda_create_population(int device, wk_cuda_precision precision, int count,
                                             wk_backend **out, wk_error *err);
 /// How programs made from now on run their branches. The results are the same.

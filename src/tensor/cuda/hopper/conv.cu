@@ -48,13 +48,24 @@ typedef struct block_work {
     int first;      // the copy's first place
 } block_work;
 
+// A block's class of results, and its first column.
+template <bool TRANSPOSED> static __device__ unsigned class_of(const wk_planes &j)
+{
+    return TRANSPOSED ? wk_quotient(blockIdx.y, j.by_blocks) : 0;
+}
+
+template <bool TRANSPOSED, int COLS> static __device__ unsigned first_column(const wk_planes &j)
+{
+    return (blockIdx.y - class_of<TRANSPOSED>(j) * j.by_blocks.value) * COLS;
+}
+
 template <bool TRANSPOSED> static __device__ block_work work_of(const wk_planes &j)
 {
     block_work b = {};
     b.taps_down = j.p.taps[0], b.taps_right = j.p.taps[0];
     b.first = (int)(blockIdx.x * ROWS);
     if (TRANSPOSED) {
-        b.down = blockIdx.z / 2, b.right = blockIdx.z % 2;
+        b.down = class_of<TRANSPOSED>(j) / 2, b.right = class_of<TRANSPOSED>(j) % 2;
         b.taps_down = j.p.taps[b.down], b.taps_right = j.p.taps[b.right];
         b.first -= (int)((b.taps_down - 1) * j.x.width + b.taps_right - 1);
     }
@@ -117,7 +128,7 @@ static __device__ void copy_images(const wk_planes &j, const front *f, unsigned 
         unsigned chunk = (task - group * across) * j.x.paired + lane % j.x.paired;
         if (at >= j.p.copied) continue;
         unsigned place = f->copied[at], there = to + chunk * j.p.pitch + at * CHUNK_BYTES;
-        const __nv_bfloat16 *from = j.x.from + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
+        const __nv_bfloat16 *from = j.x.from.at() + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
         wk_copy_chunk(there, from, place);
         if (j.x.split == 1) continue;
         bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
@@ -197,7 +208,7 @@ static __device__ result_chunk result_chunk_of(const wk_planes &j, unsigned colu
 {
     result_chunk r = {column, column, column, 0};
     if (!TRANSPOSED) return r;
-    unsigned down = blockIdx.z / 2, right = blockIdx.z % 2;
+    unsigned down = class_of<TRANSPOSED>(j) / 2, right = class_of<TRANSPOSED>(j) % 2;
     if (j.p.joined) {
         unsigned index = wk_quotient(column, j.by_result_c);
         r.channel = column - index * j.result_c;
@@ -246,7 +257,7 @@ static __device__ void store_rows(const wk_planes &j, const front *f, const resu
 }
 
 // Column sums of the tile, in a fixed order.
-template <int COLS>
+template <bool TRANSPOSED, int COLS>
 static __device__ void store_totals(const wk_planes &j, unsigned first, unsigned at,
                                     const float (&total)[CHUNK], float *part)
 {
@@ -257,12 +268,13 @@ static __device__ void store_totals(const wk_planes &j, unsigned first, unsigned
         for (int i = 0; i < CHUNK; i++)
             part[first * COLS + at + i] = total[i];
     __syncthreads();
-    unsigned column = blockIdx.y * COLS + threadIdx.x;
+    unsigned column = first_column<TRANSPOSED, COLS>(j) + threadIdx.x;
     if (threadIdx.x >= COLS || column >= j.p.columns) return;
     float sum = 0;
     for (unsigned i = 0; i < high; i++)
         sum += part[i * COLS + threadIdx.x];
-    j.totals[(size_t)(blockIdx.z * gridDim.x + blockIdx.x) * j.p.columns + column] = sum;
+    j.totals[(size_t)(class_of<TRANSPOSED>(j) * gridDim.x + blockIdx.x) * j.p.columns + column] =
+        sum;
 }
 
 // A thread has eight columns.
@@ -271,11 +283,11 @@ static __device__ void store(const wk_planes &j, const front *f, float *results)
 {
     const unsigned across = COLS / CHUNK, high = THREADS / across;
     unsigned at = threadIdx.x % across * CHUNK, first = threadIdx.x / across;
-    const result_chunk r = result_chunk_of<TRANSPOSED>(j, blockIdx.y * COLS + at);
+    const result_chunk r = result_chunk_of<TRANSPOSED>(j, first_column<TRANSPOSED, COLS>(j) + at);
     float total[CHUNK] = {};
     if (first < high && r.column < j.p.columns)
         store_rows<COLS>(j, f, r, first, results + at, total);
-    if (j.totals) store_totals<COLS>(j, first, at, total, results);
+    if (j.totals) store_totals<TRANSPOSED, COLS>(j, first, at, total, results);
 }
 
 // Three colours of four classes: two neighbouring pixels of a line are six numbers.
@@ -291,8 +303,8 @@ static __device__ void store_colours(const wk_planes &j, const front *f, const f
         v[i] = from[row * line + down * 6 + i] + (j.bias ? j.bias[i % 3] : 0.0f);
 #pragma unroll
     for (int i = 0; i < 6; i += 2) {
-        if (j.out.x) *(float2 *)(j.out.x + place + i) = make_float2(v[i], v[i + 1]);
-        if (j.out.half) *(unsigned *)(j.out.half + place + i) = wk_two_halves(v[i], v[i + 1]);
+        if (j.out.x) *(j.out.x + place + i).at<float2>() = make_float2(v[i], v[i + 1]);
+        if (j.out.half) *(j.out.half + place + i).at<unsigned>() = wk_two_halves(v[i], v[i + 1]);
     }
 }
 
@@ -304,9 +316,8 @@ typedef struct supply {
 
 template <int COLS> static __device__ supply supply_of(const wk_planes &j, front *f, unsigned to)
 {
-    unsigned block = blockIdx.z * gridDim.y + blockIdx.y;
     const size_t numbers = tile<COLS>::stage / sizeof(__nv_bfloat16);
-    supply s = {j.weights + block * j.steps * numbers, to,
+    supply s = {j.weights.at() + (size_t)blockIdx.y * j.steps * numbers, to,
                 (unsigned)__cvta_generic_to_shared(f->full),
                 (unsigned)__cvta_generic_to_shared(f->empty), j.steps};
     return s;
@@ -383,14 +394,15 @@ static __global__ void __launch_bounds__(THREADS, COLS <= 48 ? 4 : 2)
         store<TRANSPOSED, COLS>(j, f, result);
 }
 
-template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, const wk_planes &j)
+template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, wk_planes j)
 {
     typedef tile<COLS> t;
+    unsigned blocks = (j.p.columns + COLS - 1) / COLS;
+    j.by_blocks = wk_divisor_of(blocks);
     unsigned bytes = j.p.copied_bytes + STAGES * t::stage, results = ROWS * t::line * sizeof(float);
-    wk_launch_shared(
-        c, planes_kernel<TRANSPOSED, COLS>,
-        dim3((j.x.places + ROWS - 1) / ROWS, (j.p.columns + COLS - 1) / COLS, j.p.classes), THREADS,
-        sizeof(front) + (bytes > results ? bytes : results), j);
+    wk_launch_shared(c, planes_kernel<TRANSPOSED, COLS>,
+                     dim3((j.x.places + ROWS - 1) / ROWS, j.p.classes * blocks), THREADS,
+                     sizeof(front) + (bytes > results ? bytes : results), j);
 }
 
 void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed)

@@ -6,7 +6,7 @@
 
 /// An image in bf16 as planes of places. Offsets are in numbers.
 typedef struct wk_planes_image {
-    const __nv_bfloat16 *from;
+    wk_ptr<const __nv_bfloat16> from;
     unsigned split;        // planes along each axis
     unsigned side;         // pixels along each axis, in all planes together
     unsigned plane_chunks; // chunks of 8 channels in a plane
@@ -22,16 +22,17 @@ typedef struct wk_planes {
     wk_planes_image x;
     // For each class, block of columns and stage: [terms / 8][columns][8], zeros where there are
     // none.
-    const __nv_bfloat16 *weights;
+    wk_ptr<const __nv_bfloat16> weights;
     unsigned steps; // stages of a block
     wk_conv_planes p;
-    unsigned result, result_c; // the result's side and channels
-    wk_divisor by_result_c;
-    const float *bias;
+    unsigned result, result_c;         // the result's side and channels
+    wk_divisor by_result_c, by_blocks; // by_blocks: of columns
+    wk_ptr<const float> bias;
     bool elu, sloped;
     wk_in slope; // ELU's output where `sloped`
     wk_out out;
-    float *totals; // column sums of each WK_PLANES_ROWS places [class][tile][column], or NULL
+    wk_ptr<float>
+        totals; // column sums of each WK_PLANES_ROWS places [class][tile][column], or NULL
 } wk_planes;
 
 /// Columns of a block.

@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
 
 // The host's side.
 
-static bool map_term(encode_fn *call, const wk_hopper_product *p, int i, unsigned rows, unsigned n,
+static bool map_term(map_maker make, const wk_hopper_product *p, int i, unsigned rows, unsigned n,
                      hopper_job *j)
 {
     const wk_hopper_term *t = &p->term[i];
@@ -170,26 +170,26 @@ static bool map_term(encode_fn *call, const wk_hopper_product *p, int i, unsigne
     j->move_a[i] = t->stride_a ? 1 : 0;
     j->move_b[i] = t->stride_b ? 1 : 0;
     j->blocks[i] = (unsigned)((t->k + K_BLOCK - 1) / K_BLOCK);
-    return encode(call, &a, &j->a[i]) && encode(call, &b, &j->b[i]);
+    return encode(make, &a, &j->a[i]) && encode(make, &b, &j->b[i]);
 }
 
 // The maps of what is read and written by the copy engine at the end of a tile.
-static bool map_results(encode_fn *call, const wk_hopper_product *p, unsigned cols, hopper_job *j)
+static bool map_results(map_maker make, const wk_hopper_product *p, unsigned cols, hopper_job *j)
 {
     enum { ROWS = 16 };
     operand_map o = {p->out.half, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
-    if (j->kind <= EPILOGUE_SLOPE && !encode(call, &o, &j->out_map)) return false;
+    if (j->kind <= EPILOGUE_SLOPE && !encode(make, &o, &j->out_map)) return false;
     o.x = p->y.half;
-    return j->kind != EPILOGUE_SLOPE || encode(call, &o, &j->y_map);
+    return j->kind != EPILOGUE_SLOPE || encode(make, &o, &j->y_map);
 }
 
 template <int GROUPS, int N, bool K_MAJOR>
-static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call)
+static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker make)
 {
     typedef tile<GROUPS, N, K_MAJOR> T;
     hopper_job j = {};
     for (int i = 0; i < p->terms; i++)
-        if (!map_term(call, p, i, T::ROWS, N, &j)) return false;
+        if (!map_term(make, p, i, T::ROWS, N, &j)) return false;
     j.m = (unsigned)p->m;
     j.n = (unsigned)p->n;
     j.stacks = p->reduce ? 1 : (unsigned)p->stacks;
@@ -204,28 +204,28 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn 
     j.y = p->y;
     j.out = p->out;
     j.kind = kind_of(p);
-    if (!map_results(call, p, N / 2, &j)) return false;
+    if (!map_results(make, p, N / 2, &j)) return false;
     launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR>, j.tiles, T::THREADS, T::TOTAL, j);
     return true;
 }
 
 template <bool K_MAJOR>
-static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, encode_fn *call)
+static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, map_maker make)
 {
     switch (p->tile) {
     case WK_TILE_128X208:
-        return launch<2, 208, K_MAJOR>(c, p, call);
+        return launch<2, 208, K_MAJOR>(c, p, make);
     case WK_TILE_64X208:
-        return launch<1, 208, K_MAJOR>(c, p, call);
+        return launch<1, 208, K_MAJOR>(c, p, make);
     default:
-        return launch<1, 80, K_MAJOR>(c, p, call);
+        return launch<1, 80, K_MAJOR>(c, p, make);
     }
 }
 
 bool wk_hopper_multiply(const wk_cuda_call *c, const wk_hopper_product *p)
 {
     if (p->tile == WK_TILE_RESIDENT) return wk_hopper_multiply_resident(c, p);
-    encode_fn *call = find_encode();
-    if (!call) return false;
-    return p->transpose_b ? launch_tile<true>(c, p, call) : launch_tile<false>(c, p, call);
+    map_maker make = map_maker_of(c);
+    if (!make.call) return false;
+    return p->transpose_b ? launch_tile<true>(c, p, make) : launch_tile<false>(c, p, make);
 }

@@ -9,7 +9,7 @@
 /// A pair of bf16 operands: a [m,k] and b [k,n], or b [n,k] when transposed, row-major. `row_*` is
 /// the distance of rows and `stride_*` of matrices in elements; stride 0 shares a matrix.
 typedef struct wk_hopper_term {
-    const __nv_bfloat16 *a, *b;
+    wk_ptr<const __nv_bfloat16> a, b;
     size_t k, row_a, row_b, stride_a, stride_b;
 } wk_hopper_term;
 
@@ -20,9 +20,9 @@ typedef struct wk_hopper_product {
     wk_hopper_term term[2];
     int terms;
     bool transpose_b, reduce;
-    const float *bias;
+    wk_ptr<const float> bias;
     size_t stride_bias;
-    const float *add;
+    wk_ptr<const float> add;
     wk_activation activation; // WK_IDENTITY or WK_ELU
     wk_in y;                  // both NULL: no slope
     wk_activation slope;      // WK_IDENTITY or WK_ELU, of y

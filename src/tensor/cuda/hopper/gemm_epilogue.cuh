@@ -78,7 +78,7 @@ static __device__ inline wk_eight plus8(wk_eight v, wk_eight w)
 static __device__ inline wk_eight bias_at(const hopper_job &j, unsigned stack, unsigned col)
 {
     if (!j.bias || col >= j.n) return {};
-    const float4 *bias = (const float4 *)(j.bias + stack * j.stride_bias + col);
+    const float4 *bias = (j.bias + (stack * j.stride_bias + col)).at<const float4>();
     return {__ldg(bias), __ldg(bias + 1)};
 }
 
@@ -96,10 +96,10 @@ static __device__ inline void finish_ragged(const hopper_job &j, const float *v,
     for (unsigned i = 0; i < 8 && col + i < j.n; i += 2) {
         float2 pair = *(const float2 *)(v + i);
         if (j.add) {
-            float2 add = *(const float2 *)(j.add + at + i);
+            float2 add = *(j.add + (at + i)).at<const float2>();
             pair = make_float2(pair.x + add.x, pair.y + add.y);
         }
-        *(float2 *)(j.out.x + at + i) = pair;
+        *(j.out.x + (at + i)).at<float2>() = pair;
     }
 }
 
@@ -200,7 +200,8 @@ struct biases {
     __device__ biases(const hopper_job &j, unsigned stack, unsigned col)
         : at(NULL), eights(col < j.n ? (j.n - col) / 8 : 0)
     {
-        if (j.bias) at = (const float2 *)(j.bias + stack * j.stride_bias + col) + threadIdx.x % 4;
+        if (j.bias)
+            at = (j.bias + (stack * j.stride_bias + col)).at<const float2>() + threadIdx.x % 4;
     }
 
     __device__ float2 operator[](unsigned i) const
@@ -235,9 +236,10 @@ static __device__ inline unsigned load_word(unsigned address)
 
 static __device__ inline void send(const CUtensorMap *map, unsigned from, const patch &p)
 {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], "
+                 "[%1];\n"
                  "cp.async.bulk.commit_group;" ::"l"(map),
-                 "r"(from), "r"(p.col), "r"(p.row), "r"(p.stack)
+                 "r"(from), "r"(p.col), "r"(p.row), "r"(p.stack), "r"(blockIdx.z)
                  : "memory");
 }
 

@@ -20,9 +20,9 @@ enum {
 struct resident_result {
     unsigned m, n;
     unsigned stride_bias;
-    const float *bias;
-    const __nv_bfloat16 *y;
-    __nv_bfloat16 *out;
+    wk_ptr<const float> bias;
+    wk_ptr<const __nv_bfloat16> y;
+    wk_ptr<__nv_bfloat16> out;
 };
 
 // The first of a lane's two columns in the eight of a product.
@@ -38,7 +38,7 @@ template <bool K_MAJOR>
 static __device__ inline void load_biases(const resident_result &r, const patch &p,
                                           float2 (&bias)[COLS / 8])
 {
-    const float *from = r.bias + p.stack * r.stride_bias + p.col;
+    const float *from = r.bias.at() + p.stack * r.stride_bias + p.col;
 #pragma unroll
     for (int i = 0; i < COLS / 8; i++) {
         unsigned column = column_of<K_MAJOR>(i);
@@ -77,7 +77,7 @@ static __device__ inline void load_slopes(const resident_result &r, const patch 
 {
     chunk_rows rows(r, p);
     unsigned lane = threadIdx.x % 4;
-    const uint4 *from = (const uint4 *)r.y;
+    const uint4 *from = r.y.at<const uint4>();
 #pragma unroll
     for (int i = 0; i + 1 < CHUNKS; i++) {
         unsigned eight = i / 2 * 4 + lane;
@@ -116,7 +116,7 @@ static __device__ inline void store_chunk(const resident_result &r, const chunk_
                                           int chunk, unsigned (&word)[4])
 {
     unsigned lane = threadIdx.x % 4, lower = chunk % 2, eight = chunk / 2 * 4 + lane;
-    uint4 *out = (uint4 *)r.out;
+    uint4 *out = r.out.at<uint4>();
     const bool last = chunk + 1 == CHUNKS;
     if (!K_MAJOR) transpose_words(word);
     if (K_MAJOR && last) {

@@ -103,18 +103,18 @@ static __device__ inline bool is_whole(const resident_job &j, unsigned block)
 
 // The copying thread.
 
-// Columns `box` and some terms of b.
+// Columns `box` and some terms of b, of whose transpose each matrix has n rows.
 template <bool K_MAJOR>
 static __device__ inline void bring_box(const CUtensorMap (&map)[2], unsigned to, unsigned ready,
-                                        unsigned box, int k, int matrix)
+                                        unsigned box, int k, int matrix, int n)
 {
     int col = (int)(cluster_rank() * COLS + box * N_BOX);
     if (!K_MAJOR)
         fetch(to, &map[0], ready, col, k, matrix);
     else if (box + 1 < resident_room<K_MAJOR>::BOXES)
-        fetch5(to, &map[0], ready, k, 0, col / 8, 0, matrix);
+        fetch5(to, &map[0], ready, k, 0, (matrix * n + col) / 8, 0);
     else
-        fetch5(to, &map[1], ready, k, 0, col / 4, 0, matrix);
+        fetch5(to, &map[1], ready, k, 0, (matrix * n + col) / 4, 0);
 }
 
 template <bool K_MAJOR>
@@ -130,7 +130,8 @@ static __device__ inline void bring_weights(const resident_job &j,
     for (unsigned part = 0; part < parts; part++, to += R::STEP)
         for (unsigned box = 0; box < R::BOXES; box++)
             bring_box<K_MAJOR>(whole ? j.block : j.step, to + box * N_BOX * terms * 2, ready, box,
-                               (int)(block * K_BLOCK + part * K_STEP), (int)(stack * j.move_b));
+                               (int)(block * K_BLOCK + part * K_STEP), (int)(stack * j.move_b),
+                               (int)j.result.n);
 }
 
 template <bool K_MAJOR>
@@ -273,10 +274,9 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 // The host's side.
 
-static bool map_operands(const wk_hopper_product *p, resident_job *j)
+static bool map_operands(map_maker make, const wk_hopper_product *p, resident_job *j)
 {
-    encode_fn *call = find_encode();
-    if (!call) return false;
+    if (!make.call) return false;
     const wk_hopper_term *t = &p->term[0];
     size_t count_a = t->stride_a ? p->stacks : 1, count_b = t->stride_b ? p->stacks : 1;
     operand_map a = {t->a, count_a, p->m, t->k, t->row_a, t->stride_a, TILE / CLUSTER, K_BLOCK};
@@ -291,12 +291,12 @@ static bool map_operands(const wk_hopper_product *p, resident_job *j)
     j->move_a = t->stride_a ? 1 : 0;
     j->move_b = t->stride_b ? 1 : 0;
     operand_map y = {p->y.half, p->stacks, p->m, p->n, p->n, p->m * p->n, TILE, COLS};
-    if (!encode(call, &a, &j->a) || (y.x && !encode(call, &y, &j->y))) return false;
+    if (!encode(make, &a, &j->a) || (y.x && !encode(make, &y, &j->y))) return false;
     if (!p->transpose_b)
-        return encode(call, &block, &j->block[0]) && encode(call, &step, &j->step[0]);
+        return encode(make, &block, &j->block[0]) && encode(make, &step, &j->step[0]);
     for (unsigned i = 0; i < 2; i++)
-        if (!encode_transposed(call, &block, 8 >> i, &j->block[i]) ||
-            !encode_transposed(call, &step, 8 >> i, &j->step[i]))
+        if (!encode_transposed(make, &block, 8 >> i, &j->block[i]) ||
+            !encode_transposed(make, &step, 8 >> i, &j->step[i]))
             return false;
     return true;
 }
@@ -311,7 +311,7 @@ static void launch(const wk_cuda_call *c, const resident_job &j)
 bool wk_hopper_multiply_resident(const wk_cuda_call *c, const wk_hopper_product *p)
 {
     resident_job j = {};
-    if (!map_operands(p, &j)) return false;
+    if (!map_operands(map_maker_of(c), p, &j)) return false;
     j.tiles_m = (unsigned)((p->m + TILE - 1) / TILE);
     j.tiles = j.tiles_m * (unsigned)p->stacks;
     j.terms = blocks_of_terms(p->term[0].k);

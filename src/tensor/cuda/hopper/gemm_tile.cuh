@@ -33,7 +33,7 @@ struct hopper_job {
     epilogue_kind kind;
     bool elu, slope;
     unsigned stride_bias;
-    const float *bias, *add;
+    wk_ptr<const float> bias, add;
     wk_in y;
     wk_out out;
 };
@@ -95,29 +95,31 @@ static __device__ inline unsigned cluster_rank(void)
     return rank;
 }
 
+// Boxes of this block's member: the last coordinate of every map.
 static __device__ inline void fetch(unsigned to, const CUtensorMap *map, unsigned barrier, int x,
                                     int y, int z)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(blockIdx.z)
                  : "memory");
 }
 
 // To L2 only.
 static __device__ inline void prefetch(const CUtensorMap *map, int x, int y, int z)
 {
-    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map),
-                 "r"(x), "r"(y), "r"(z)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(map),
+        "r"(x), "r"(y), "r"(z), "r"(blockIdx.z)
+        : "memory");
 }
 
 static __device__ inline void fetch5(unsigned to, const CUtensorMap *map, unsigned barrier, int x,
-                                     int y, int z, int u, int v)
+                                     int y, int z, int u)
 {
     asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v)
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(u), "r"(blockIdx.z)
                  : "memory");
 }
 
@@ -125,9 +127,9 @@ static __device__ inline void fetch5(unsigned to, const CUtensorMap *map, unsign
 static __device__ inline void fetch_for_all(unsigned to, const CUtensorMap *map, unsigned barrier,
                                             int x, int y, int z)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z),
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(blockIdx.z),
                  "h"((unsigned short)((1 << CLUSTER) - 1))
                  : "memory");
 }

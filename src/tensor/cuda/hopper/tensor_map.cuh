@@ -20,12 +20,26 @@ static encode_fn *find_encode(void)
     return NULL;
 }
 
-// Matrices [count][rows][cols] for TMA; out-of-bounds elements read as zero.
+// Matrices [count][rows][cols] of each member for TMA; out-of-bounds elements read as zero. The
+// member is the last dimension: a map holds an address that no kernel can move.
 typedef struct operand_map {
-    const __nv_bfloat16 *x;
+    wk_ptr<const __nv_bfloat16> x;
     size_t count, rows, cols, row, stride;
     unsigned box_rows, box_cols;
 } operand_map;
+
+// What a driver needs to make the maps of a call.
+typedef struct map_maker {
+    encode_fn *call;
+    size_t members;
+} map_maker;
+
+static inline map_maker map_maker_of(const wk_cuda_call *c)
+{
+    return {find_encode(), (size_t)c->members};
+}
+
+enum { ELEMENT = sizeof(__nv_bfloat16) };
 
 static inline CUtensorMapSwizzle swizzle_of(unsigned box_cols)
 {
@@ -41,47 +55,52 @@ static inline CUtensorMapSwizzle swizzle_of(unsigned box_cols)
     }
 }
 
-static bool encode(encode_fn *call, const operand_map *o, CUtensorMap *map)
+static bool encode(map_maker make, const operand_map *o, CUtensorMap *map)
 {
-    cuuint64_t dims[3] = {o->cols, o->rows, o->count};
+    cuuint64_t dims[4] = {o->cols, o->rows, o->count, make.members};
     size_t stride = o->count > 1 ? o->stride : o->rows * o->row;
-    cuuint64_t strides[2] = {o->row * sizeof *o->x, stride * sizeof *o->x};
-    cuuint32_t box[3] = {o->box_cols, o->box_rows, 1}, steps[3] = {1, 1, 1};
-    return call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, (void *)o->x, dims, strides, box, steps,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(o->box_cols),
-                CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    cuuint64_t strides[3] = {o->row * ELEMENT, stride * ELEMENT, WK_MEMBER_STRIDE};
+    cuuint32_t box[4] = {o->box_cols, o->box_rows, 1, 1}, steps[4] = {1, 1, 1, 1};
+    return make.call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, (void *)o->x.base, dims, strides,
+                     box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(o->box_cols),
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 // The same for fetch5, boxes of 4 * `columns` rows: first of `columns` neighbouring rows the first
 // two, then of the `columns` after these, four times; then the next two of all these, and so on.
-static inline bool encode_transposed(encode_fn *call, const operand_map *o, unsigned columns,
+// The matrices of a stack follow each other and count as one: where a box goes on beyond the last
+// row of one, the columns of the product that it makes are dropped.
+static inline bool encode_transposed(map_maker make, const operand_map *o, unsigned columns,
                                      CUtensorMap *map)
 {
-    size_t row = o->row * sizeof *o->x, stride = o->count > 1 ? o->stride : o->rows * o->row;
-    cuuint64_t dims[5] = {o->cols, 2, o->rows / columns, columns / 2, o->count};
-    cuuint64_t strides[4] = {row, columns * row, 2 * row, stride * sizeof *o->x};
+    size_t row = o->row * ELEMENT;
+    assert(o->rows % columns == 0 && (o->count == 1 || o->stride == o->rows * o->row));
+    cuuint64_t dims[5] = {o->cols, 2, o->count * o->rows / columns, columns / 2, make.members};
+    cuuint64_t strides[4] = {row, columns * row, 2 * row, WK_MEMBER_STRIDE};
     cuuint32_t box[5] = {o->box_cols, 2, 4, columns / 2, 1}, steps[5] = {1, 1, 1, 1, 1};
-    return call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 5, (void *)o->x, dims, strides, box, steps,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(o->box_cols),
-                CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    return make.call(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 5, (void *)o->x.base, dims, strides,
+                     box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(o->box_cols),
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 // Puts a kernel of clusters that take tile after tile on the stream: as many as the device holds at
-// once, or one for each tile. An error stays for cudaGetLastError.
+// once, shared out among the members, or one for each tile. An error stays for cudaGetLastError.
 template <class J>
 static void launch_clusters(const wk_cuda_call *c, void (*kernel)(J), unsigned tiles,
                             unsigned threads, size_t bytes, const J &job)
 {
-    unsigned clusters = (unsigned)c->processors / CLUSTER;
+    unsigned members = (unsigned)c->members;
+    unsigned clusters = (unsigned)c->processors / CLUSTER / members;
+    if (clusters == 0) clusters = 1;
     cudaLaunchAttribute attribute[2] = {};
     attribute[0].id = cudaLaunchAttributeClusterDimension;
     attribute[0].val.clusterDim = {CLUSTER, 1, 1};
     attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute[1].val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = CLUSTER * (tiles < clusters ? tiles : clusters);
+    config.gridDim = dim3(CLUSTER * (tiles < clusters ? tiles : clusters), 1, members);
     config.blockDim = threads;
     config.dynamicSmemBytes = bytes;
     config.stream = c->stream;
@@ -92,7 +111,7 @@ static void launch_clusters(const wk_cuda_call *c, void (*kernel)(J), unsigned t
 }
 
 // Whether copies of 16 bytes can begin there.
-static inline bool aligned(const void *x)
+static inline bool aligned(wk_ptr<const void> x)
 {
     return (uintptr_t)x % 16 == 0;
 }

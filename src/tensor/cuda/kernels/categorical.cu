@@ -6,11 +6,6 @@
 #include "tensor/cuda/runtime/device.cuh"
 #include "tensor/vmath.h"
 
-static __device__ uint64_t substream_of(const void *counter)
-{
-    return *(const uint64_t *)counter;
-}
-
 static __device__ void store_uniform(float *y, unsigned n, unsigned block, wk_u32x4 words,
                                      float low, float width)
 {
@@ -27,12 +22,12 @@ static __device__ void store_uniform(float *y, unsigned n, unsigned block, wk_u3
 void wk_cuda_call_uniform(const wk_cuda_call *c)
 {
     unsigned n = (unsigned)wk_call_count(c);
-    uint64_t key = c->node->attrs.random.key;
+    wk_ptr<const uint64_t> key = c->key;
     float low = c->node->attrs.random.low, width = c->node->attrs.random.high - low;
-    const void *counter = c->in[0];
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const uint64_t> counter = wk_call_at<const uint64_t>(c, 0);
+    wk_ptr<float> y = wk_call_out(c, 0);
     wk_cuda_each(c, (n + 3) / 4, [=] __device__(unsigned block) {
-        wk_u32x4 words = wk_philox_at(key, substream_of(counter), block);
+        wk_u32x4 words = wk_philox_at(*key, *counter, block);
         store_uniform(y, n, block, words, low, width);
     });
 }
@@ -69,8 +64,8 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
 {
     wk_rows r = groups_of(c);
     unsigned n = (unsigned)r.cols;
-    const float *x = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const float> x = wk_call_in(c, 0);
+    wk_ptr<float> y = wk_call_out(c, 0);
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         const float *from = x + (size_t)g * n;
         normaliser z = normaliser_of(n, from, lane);
@@ -81,8 +76,8 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
 }
 
 // Groups of 16 or 32 classes, four a thread: the lanes of a group are neighbours.
-static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, const float4 *y, wk_terms dy,
-                          wk_out dx)
+static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, wk_ptr<const float4> y,
+                          wk_terms dy, wk_out dx)
 {
     // Whole warps, so that all lanes of a group take part.
     size_t count = wk_call_count(c) / 4, whole = (count + 31) / 32 * 32;
@@ -106,12 +101,12 @@ void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
 {
     wk_rows r = groups_of(c);
     unsigned n = (unsigned)r.cols;
-    const float *y = wk_call_in(c, 0);
+    wk_ptr<const float> y = wk_call_in(c, 0);
     wk_terms dy = wk_call_terms(c, 1);
     wk_out dx = wk_call_store(c, 0);
     bool aligned = dx.aligned4() && (uintptr_t)y % 16 == 0 && dy.width % 4 == 0;
     if ((n == 16 || n == 32) && aligned) {
-        softmax_grad4(c, n / 4, (const float4 *)y, dy, dx);
+        softmax_grad4(c, n / 4, y.as<const float4>(), dy, dx);
         return;
     }
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
@@ -179,8 +174,9 @@ static __device__ void sample_group(unsigned n, const float *x, float u, wk_out 
 enum { SAMPLERS = 64 };
 
 template <unsigned N>
-static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *counter,
-                                     const float *x, wk_out onehot, float *probs)
+static __global__ void sample_kernel(unsigned groups, wk_ptr<const uint64_t> key,
+                                     wk_ptr<const uint64_t> counter, wk_ptr<const float> x,
+                                     wk_out onehot, wk_ptr<float> probs)
 {
     __shared__ float row[SAMPLERS][N + 1];
     __shared__ unsigned drawn[SAMPLERS];
@@ -191,7 +187,7 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
         float4 v[N / 4]; // all loads in flight at once
 #pragma unroll
         for (unsigned k = 0; k < N / 4; k++)
-            v[k] = ((const float4 *)(x + begin))[threadIdx.x + k * SAMPLERS];
+            v[k] = (x + begin).at<const float4>()[threadIdx.x + k * SAMPLERS];
 #pragma unroll
         for (unsigned k = 0; k < N / 4; k++) {
             unsigned i = 4 * (threadIdx.x + k * SAMPLERS);
@@ -216,7 +212,7 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
 #pragma unroll
         for (unsigned i = 0; i < N; i++)
             total += weight[i] = wk_expf(weight[i] - max);
-        float threshold = wk_unit_float(wk_random_word(key, substream_of(counter), g)) * total;
+        float threshold = wk_unit_float(wk_random_word(*key, *counter, g)) * total;
         float scale = 1.0f / total;
 #pragma unroll
         for (unsigned i = 0; i < N; i++) {
@@ -230,7 +226,7 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
     for (unsigned i = 4 * threadIdx.x; i < count; i += 4 * SAMPLERS) {
         const float *from = &row[i / N][i % N];
         unsigned one = drawn[i / N] - i % N; // of these four, or beyond them
-        ((float4 *)probs)[(begin + i) / 4] = make_float4(from[0], from[1], from[2], from[3]);
+        probs.at<float4>()[(begin + i) / 4] = make_float4(from[0], from[1], from[2], from[3]);
         onehot.put4((begin + i) / 4, make_float4(one == 0, one == 1, one == 2, one == 3));
     }
 }
@@ -239,7 +235,8 @@ static __global__ void sample_kernel(unsigned groups, uint64_t key, const void *
 static bool sample_many(const wk_cuda_call *c, wk_rows r)
 {
     enum { MANY = 4096 };
-    void (*kernel)(unsigned, uint64_t, const void *, const float *, wk_out, float *) = NULL;
+    void (*kernel)(unsigned, wk_ptr<const uint64_t>, wk_ptr<const uint64_t>, wk_ptr<const float>,
+                   wk_out, wk_ptr<float>) = NULL;
 #define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
     if (r.cols == classes) kernel = sample_kernel<classes>;
 #include "tensor/cuda/passes/model_sizes.def"
@@ -248,7 +245,8 @@ static bool sample_many(const wk_cuda_call *c, wk_rows r)
     bool aligned = ((uintptr_t)c->in[0] | (uintptr_t)c->out[1]) % 16 == 0 && onehot.aligned4();
     if (!kernel || r.rows < MANY || !aligned) return false;
     wk_launch(c, kernel, (unsigned)((r.rows + SAMPLERS - 1) / SAMPLERS), SAMPLERS, (unsigned)r.rows,
-              c->node->attrs.random.key, c->in[1], wk_call_in(c, 0), onehot, wk_call_out(c, 1));
+              c->key, wk_call_at<const uint64_t>(c, 1), wk_call_in(c, 0), onehot,
+              wk_call_out(c, 1));
     return true;
 }
 
@@ -257,14 +255,14 @@ void wk_cuda_call_sample_onehot(const wk_cuda_call *c)
     wk_rows r = groups_of(c);
     if (sample_many(c, r)) return;
     unsigned n = (unsigned)r.cols;
-    uint64_t key = c->node->attrs.random.key;
-    const void *counter = c->in[1];
-    const float *x = wk_call_in(c, 0);
+    wk_ptr<const uint64_t> key = c->key;
+    wk_ptr<const uint64_t> counter = wk_call_at<const uint64_t>(c, 1);
+    wk_ptr<const float> x = wk_call_in(c, 0);
     wk_out onehot = wk_call_store(c, 0);
-    float *probs = wk_call_out(c, 1);
+    wk_ptr<float> probs = wk_call_out(c, 1);
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
-        float u = wk_unit_float(wk_random_word(key, substream_of(counter), g));
+        float u = wk_unit_float(wk_random_word(*key, *counter, g));
         sample_group(n, x + at, u, onehot + at, probs + at, lane);
     });
 }
@@ -284,8 +282,8 @@ void wk_cuda_call_mode_onehot(const wk_cuda_call *c)
 {
     wk_rows r = groups_of(c);
     unsigned n = (unsigned)r.cols;
-    const float *x = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const float> x = wk_call_in(c, 0);
+    wk_ptr<float> y = wk_call_out(c, 0);
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         unsigned mode = group_mode(n, x + at, lane);
@@ -337,7 +335,7 @@ static __device__ float group_entropy(unsigned n, const float *x, unsigned lane)
 
 // Where groups have 16 or 32 classes and rows are whole warps of fours, a thread takes four
 // classes, neighbouring lanes a group, and a block a row.
-static bool comes_in_fours(categorical k, const void *a, const void *b)
+static bool comes_in_fours(categorical k, wk_ptr<const void> a, wk_ptr<const void> b)
 {
     unsigned row = k.groups * k.classes;
     return (k.classes == 16 || k.classes == 32) && row % 128 == 0 && row <= 4 * WK_CUDA_THREADS &&
@@ -397,7 +395,7 @@ static __device__ inline void put_row(float *y, unsigned groups, unsigned lanes,
     y[blockIdx.x] = (float)total;
 }
 
-static __global__ void entropy4_kernel(categorical k, const float *x, float *y)
+static __global__ void entropy4_kernel(categorical k, wk_ptr<const float> x, wk_ptr<float> y)
 {
     wk_begin();
     unsigned lanes = k.classes / 4;
@@ -424,7 +422,8 @@ static __device__ inline float divergence4(const float *post, const float *prior
     return lane_sum(sum, lanes);
 }
 
-static __global__ void kl4_kernel(categorical k, const float *post, const float *prior, float *y)
+static __global__ void kl4_kernel(categorical k, wk_ptr<const float> post,
+                                  wk_ptr<const float> prior, wk_ptr<float> y)
 {
     wk_begin();
     four p, q, ratio;
@@ -435,8 +434,9 @@ static __global__ void kl4_kernel(categorical k, const float *post, const float 
 }
 
 // The gradient for the logits of p, or of q.
-static __global__ void kl4_grad_kernel(categorical k, bool of_post, const float *post,
-                                       const float *prior, const float *dy, float *dx)
+static __global__ void kl4_grad_kernel(categorical k, bool of_post, wk_ptr<const float> post,
+                                       wk_ptr<const float> prior, wk_ptr<const float> dy,
+                                       wk_ptr<float> dx)
 {
     wk_begin();
     four p, q, ratio, d;
@@ -464,8 +464,8 @@ static bool kl4_grad(const wk_cuda_call *c, bool of_post)
 void wk_cuda_call_entropy(const wk_cuda_call *c)
 {
     categorical k = categorical_of(c);
-    const float *x = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const float> x = wk_call_in(c, 0);
+    wk_ptr<float> y = wk_call_out(c, 0);
     if (comes_in_fours(k, x, NULL)) {
         wk_launch(c, entropy4_kernel, k.rows, quads_of(k), k, x, y);
         return;
@@ -508,8 +508,8 @@ static __device__ float group_kl(unsigned n, const float *post, const float *pri
 void wk_cuda_call_kl(const wk_cuda_call *c)
 {
     categorical k = categorical_of(c);
-    const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1);
+    wk_ptr<float> y = wk_call_out(c, 0);
     if (comes_in_fours(k, post, prior)) {
         wk_launch(c, kl4_kernel, k.rows, quads_of(k), k, post, prior, y);
         return;
@@ -529,8 +529,8 @@ void wk_cuda_call_kl_dp(const wk_cuda_call *c)
     if (kl4_grad(c, true)) return;
     categorical k = categorical_of(c);
     unsigned n = k.classes;
-    const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
-    float *dpost = wk_call_out(c, 0);
+    wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1), dy = wk_call_in(c, 2);
+    wk_ptr<float> dpost = wk_call_out(c, 0);
     wk_cuda_warps(c, (size_t)k.rows * k.groups, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         divergence d = divergence_of(n, post + at, prior + at, lane);
@@ -548,8 +548,8 @@ void wk_cuda_call_kl_dq(const wk_cuda_call *c)
     if (kl4_grad(c, false)) return;
     categorical k = categorical_of(c);
     unsigned n = k.classes;
-    const float *post = wk_call_in(c, 0), *prior = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
-    float *dprior = wk_call_out(c, 0);
+    wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1), dy = wk_call_in(c, 2);
+    wk_ptr<float> dprior = wk_call_out(c, 0);
     wk_cuda_warps(c, (size_t)k.rows * k.groups, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         normaliser p = normaliser_of(n, post + at, lane), q = normaliser_of(n, prior + at, lane);

@@ -31,29 +31,30 @@ static inline wk_column_cut wk_column_cut_of(const wk_cuda_call *c, size_t outer
 // partial[outer][chunk][col] = scale * sum of value(row, col) over the rows of the chunk; rows are
 // counted over all outer matrices.
 template <class F>
-__global__ void wk_columns_kernel(wk_column_cut cut, float scale, F value, float *partial)
+__global__ void wk_columns_kernel(wk_column_cut cut, float scale, F value, wk_ptr<float> partial)
 {
     __shared__ float part[WK_TILE_ROWS][WK_TILE_COLS + 1];
     wk_begin();
     unsigned col = blockIdx.x * WK_TILE_COLS + threadIdx.x;
-    unsigned begin = blockIdx.y * cut.chunk_rows, end = min(begin + cut.chunk_rows, cut.rows);
+    unsigned outer = blockIdx.y / cut.chunks, chunk = blockIdx.y % cut.chunks;
+    unsigned begin = chunk * cut.chunk_rows, end = min(begin + cut.chunk_rows, cut.rows);
     float sum = 0;
     if (col < cut.cols)
         for (unsigned row = begin + threadIdx.y; row < end; row += WK_TILE_ROWS)
-            sum += value(blockIdx.z * cut.rows + row, col);
+            sum += value(outer * cut.rows + row, col);
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y > 0 || col >= cut.cols) return;
     for (int i = 1; i < WK_TILE_ROWS; i++)
         sum += part[i][threadIdx.x];
-    partial[((size_t)blockIdx.z * cut.chunks + blockIdx.y) * cut.cols + col] = scale * sum;
+    partial[(size_t)blockIdx.y * cut.cols + col] = scale * sum;
 }
 
 // y[outer][col] = sum of partial[outer][chunk][col] over the chunks. A block is as many columns
 // wide as it has threads along x.
 enum { WK_COLLECT = 512 };
-static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const float *partial,
-                                         float *y)
+static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols,
+                                         wk_ptr<const float> partial, wk_ptr<float> y)
 {
     enum { PREFETCH = 16 }; // loads in flight
     __shared__ float part[WK_COLLECT];
@@ -85,7 +86,7 @@ static __global__ void wk_collect_kernel(unsigned chunks, unsigned cols, const f
 /// y[outer][col] = sum of partial[outer][chunk][col] over the chunks: many chunks of few columns
 /// are taken by narrow blocks.
 static inline void wk_cuda_collect(const wk_cuda_call *c, size_t outer, unsigned chunks,
-                                   unsigned cols, const float *partial, float *y)
+                                   unsigned cols, wk_ptr<const float> partial, wk_ptr<float> y)
 {
     bool narrow = chunks >= 256 && outer * cols <= WK_COLUMN_BLOCKS * (size_t)c->processors;
     unsigned wide = narrow ? 8 : WK_TILE_COLS;
@@ -119,17 +120,18 @@ static inline wk_quad_cut wk_quad_cut_of(const wk_cuda_call *c, size_t outer, si
 
 // partial[outer][chunk][quad] = scale * sum of value(row, quad) over the rows of the chunk.
 template <class F>
-__global__ void wk_quads_kernel(wk_quad_cut cut, float scale, F value, float4 *partial)
+__global__ void wk_quads_kernel(wk_quad_cut cut, float scale, F value, wk_ptr<float4> partial)
 {
     __shared__ float4 part[WK_QUADS];
     wk_begin();
     unsigned x = threadIdx.x % cut.wide, y = threadIdx.x / cut.wide;
     unsigned quad = blockIdx.x * cut.wide + x;
-    unsigned begin = blockIdx.y * cut.chunk_rows, end = min(begin + cut.chunk_rows, cut.rows);
+    unsigned outer = blockIdx.y / cut.chunks, chunk = blockIdx.y % cut.chunks;
+    unsigned begin = chunk * cut.chunk_rows, end = min(begin + cut.chunk_rows, cut.rows);
     float4 sum = make_float4(0, 0, 0, 0);
     if (quad < cut.quads && y < cut.high)
         for (unsigned row = begin + y; row < end; row += cut.high) {
-            float4 v = value(blockIdx.z * cut.rows + row, quad);
+            float4 v = value(outer * cut.rows + row, quad);
             sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
         }
     part[threadIdx.x] = sum;
@@ -139,7 +141,7 @@ __global__ void wk_quads_kernel(wk_quad_cut cut, float scale, F value, float4 *p
         float4 v = part[i * cut.wide + x];
         sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
     }
-    partial[((size_t)blockIdx.z * cut.chunks + blockIdx.y) * cut.quads + quad] =
+    partial[(size_t)blockIdx.y * cut.quads + quad] =
         make_float4(scale * sum.x, scale * sum.y, scale * sum.z, scale * sum.w);
 }
 
@@ -147,13 +149,13 @@ __global__ void wk_quads_kernel(wk_quad_cut cut, float scale, F value, float4 *p
 /// of 4. With `fold` above 1 the columns are `fold` rows of cols / fold columns that are added too.
 template <class F>
 static void wk_cuda_quads(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols,
-                          size_t fold, float scale, F value, float *y)
+                          size_t fold, float scale, F value, wk_ptr<float> y)
 {
     wk_quad_cut cut = wk_quad_cut_of(c, outer, rows, cols / 4);
-    dim3 grid((cut.quads + cut.wide - 1) / cut.wide, cut.chunks, (unsigned)outer);
+    dim3 grid((cut.quads + cut.wide - 1) / cut.wide, cut.chunks * (unsigned)outer);
     bool whole = cut.chunks * fold == 1 && (uintptr_t)y % sizeof(float4) == 0;
-    float *partial = whole ? y : (float *)wk_cuda_scratch(c, outer * cut.chunks * cols * sizeof *y);
-    wk_launch(c, wk_quads_kernel<F>, grid, WK_QUADS, cut, scale, value, (float4 *)partial);
+    wk_ptr<float> partial = whole ? y : wk_cuda_scratch_of<float>(c, outer * cut.chunks * cols);
+    wk_launch(c, wk_quads_kernel<F>, grid, WK_QUADS, cut, scale, value, partial.as<float4>());
     if (whole) return;
     unsigned width = (unsigned)(cols / fold);
     wk_cuda_collect(c, outer, (unsigned)(cut.chunks * fold), width, partial, y);
@@ -163,13 +165,13 @@ static void wk_cuda_quads(const wk_cuda_call *c, size_t outer, size_t rows, size
 /// that is called once for every element and may store something itself.
 template <class F>
 static void wk_cuda_columns(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols,
-                            float scale, F value, float *y)
+                            float scale, F value, wk_ptr<float> y)
 {
     wk_column_cut cut = wk_column_cut_of(c, outer, rows, cols);
-    dim3 grid((unsigned)((cols + WK_TILE_COLS - 1) / WK_TILE_COLS), cut.chunks, (unsigned)outer);
+    dim3 grid((unsigned)((cols + WK_TILE_COLS - 1) / WK_TILE_COLS), cut.chunks * (unsigned)outer);
     dim3 block(WK_TILE_COLS, WK_TILE_ROWS);
-    float *partial =
-        cut.chunks > 1 ? (float *)wk_cuda_scratch(c, outer * cut.chunks * cols * sizeof *y) : y;
+    wk_ptr<float> partial =
+        cut.chunks > 1 ? wk_cuda_scratch_of<float>(c, outer * cut.chunks * cols) : y;
     wk_launch(c, wk_columns_kernel<F>, grid, block, cut, scale, value, partial);
     if (cut.chunks == 1) return;
     wk_cuda_collect(c, outer, cut.chunks, cut.cols, partial, y);

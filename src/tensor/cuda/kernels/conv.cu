@@ -69,7 +69,7 @@ template <int N, class T> static __device__ void copy_pack(const float *x, T *y)
 // where one begins.
 template <int N, class T>
 static void collect_by(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images,
-                       const float *x, T *patches)
+                       wk_ptr<const float> x, wk_ptr<T> patches)
 {
     unsigned line = z->large * z->large_c, step = z->stride * z->large_c, down = z->stride * line;
     unsigned run = z->run / N;
@@ -83,13 +83,13 @@ static void collect_by(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned i
         row = wk_quotient(column, by_width), column -= row * by_width.value;
         b = wk_quotient(row, by_height), row -= b * by_height.value;
         const float *from = x + b * image + row * down + k * line + column * step;
-        copy_pack<N>(from + at * N, patches + (size_t)i * N);
+        copy_pack<N>(from + at * N, patches.at() + (size_t)i * N);
     });
 }
 
 template <class T>
-static void collect(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images, const float *x,
-                    T *patches)
+static void collect(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images,
+                    wk_ptr<const float> x, wk_ptr<T> patches)
 {
     unsigned line = z->large * z->large_c, step = z->stride * z->large_c;
     unsigned places = line | step | z->run; // its low bits say what divides all of them
@@ -106,19 +106,19 @@ static void collect(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned imag
 
 // Patches of a block, in the precision of the call's products.
 static void collect_block(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned images,
-                          const float *x, void *patches)
+                          wk_ptr<const float> x, wk_ptr<void> patches)
 {
     if (in_bf16(c))
-        collect(c, z, images, x, (__nv_bfloat16 *)patches);
+        collect(c, z, images, x, patches.as<__nv_bfloat16>());
     else
-        collect(c, z, images, x, (float *)patches);
+        collect(c, z, images, x, patches.as<float>());
 }
 
 // Patches as an operand.
-static wk_in collected(const wk_cuda_call *c, const void *patches)
+static wk_in collected(const wk_cuda_call *c, wk_ptr<const void> patches)
 {
-    return in_bf16(c) ? wk_in{NULL, (const __nv_bfloat16 *)patches}
-                      : wk_in{(const float *)patches, NULL};
+    return in_bf16(c) ? wk_in{NULL, patches.as<const __nv_bfloat16>()}
+                      : wk_in{patches.as<const float>(), NULL};
 }
 
 // Bytes of a collected number.
@@ -136,7 +136,8 @@ static wk_cuda_product product_of(size_t m, size_t n, size_t k)
 }
 
 // y = act(y + bias) in place.
-static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const float *bias, float *y)
+static void finish(const wk_cuda_call *c, size_t n, unsigned channels, wk_ptr<const float> bias,
+                   wk_ptr<float> y)
 {
     wk_activation act = c->node->attrs.conv.activation;
     if (!bias && act == WK_IDENTITY) return;
@@ -144,9 +145,9 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
         wk_divisor by_quads = wk_divisor_of(channels / 4);
         wk_cuda_each(c, n / 4, [=] __device__(unsigned i) {
             unsigned at = i - wk_quotient(i, by_quads) * by_quads.value;
-            float4 v = ((float4 *)y)[i], b = make_float4(0, 0, 0, 0);
-            if (bias) b = ((const float4 *)bias)[at];
-            ((float4 *)y)[i] =
+            float4 v = y.at<float4>()[i], b = make_float4(0, 0, 0, 0);
+            if (bias) b = bias.at<const float4>()[at];
+            y.at<float4>()[i] =
                 make_float4(wk_activate(act, v.x + b.x), wk_activate(act, v.y + b.y),
                             wk_activate(act, v.z + b.z), wk_activate(act, v.w + b.w));
         });
@@ -161,7 +162,7 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, const flo
 
 // y = act(conv(x, w) + bias): large to small, one stack member.
 static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
-                     const float *bias, float *y)
+                     wk_ptr<const float> bias, wk_ptr<float> y)
 {
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
@@ -170,10 +171,11 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_
         return;
     }
     unsigned block = block_images(z, patch_width(c));
-    void *patches = wk_cuda_scratch(c, (size_t)block * z->pixels * z->patch * patch_width(c));
+    wk_ptr<void> patches =
+        wk_cuda_scratch(c, (size_t)block * z->pixels * z->patch * patch_width(c));
     for (unsigned first = 0; first < z->batch; first += block) {
         unsigned images = z->batch - first < block ? z->batch - first : block;
-        float *out = y + first * z->small_count;
+        wk_ptr<float> out = y + first * z->small_count;
         collect_block(c, z, images, x.x + first * z->large_count, patches);
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->small_c, z->patch);
         p.half_a = in_bf16(c);
@@ -202,7 +204,7 @@ static __device__ taps taps_at(unsigned place, wk_divisor stride, unsigned kerne
 // thread.
 template <int N>
 static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigned images,
-                      const float *patches, const float *bias, float *y)
+                      wk_ptr<const float> patches, wk_ptr<const float> bias, wk_ptr<float> y)
 {
     const wk_conv_sizes z = *sizes;
     wk_activation act = c->node->attrs.conv.activation;
@@ -233,20 +235,20 @@ static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigne
 #pragma unroll
         for (int k = 0; k < N; k++)
             sum.v[k] = wk_activate(act, sum.v[k]);
-        *(pack<N, float> *)(y + (size_t)i * N) = sum;
+        *(pack<N, float> *)(y.at() + (size_t)i * N) = sum;
     });
 }
 
 // y = act(transposed conv(x, w) + bias): small to large, one stack member.
 static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
-                                const float *bias, float *y)
+                                wk_ptr<const float> bias, wk_ptr<float> y)
 {
     unsigned block = is_plain(z) ? z->batch : block_images(z, sizeof(float));
     size_t numbers = (size_t)block * z->pixels * z->patch;
-    float *patches = is_plain(z) ? y : (float *)wk_cuda_scratch(c, numbers * sizeof(float));
+    wk_ptr<float> patches = is_plain(z) ? y : wk_cuda_scratch_of<float>(c, numbers);
     for (unsigned first = 0; first < z->batch; first += block) {
         unsigned images = z->batch - first < block ? z->batch - first : block;
-        float *out = y + first * z->large_count;
+        wk_ptr<float> out = y + first * z->large_count;
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->patch, z->small_c);
         p.transpose_b = true;
         (void)wk_cuda_gemm(c, &p, x + first * z->small_count, w, patches);
@@ -276,8 +278,8 @@ static weight_cut cut_weights(const wk_cuda_call *c, const wk_conv_sizes *z, uns
 
 // Adds (or begins) the sums of `groups` groups of `images` images each.
 static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned groups,
-                        unsigned images, const void *patches, wk_in small, bool accumulate,
-                        float *sums)
+                        unsigned images, wk_ptr<const void> patches, wk_in small, bool accumulate,
+                        wk_ptr<float> sums)
 {
     if (groups == 0 || images == 0) return;
     wk_cuda_product p = product_of(z->patch, z->small_c, (size_t)images * z->pixels);
@@ -293,7 +295,7 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
 
 // dw from the large side and the small side, one stack member.
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in y,
-                             const float *, float *dw)
+                             wk_ptr<const float>, wk_ptr<float> dw)
 {
     if (is_plain(z)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
@@ -304,9 +306,9 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_i
     size_t image = (size_t)z->pixels * z->patch; // numbers of an image's patches
     weight_cut cut = cut_weights(c, z, block_images(z, patch_width(c)));
     unsigned block = cut.groups * cut.images;
-    void *patches = wk_cuda_scratch(c, block * image * patch_width(c));
-    float *sums =
-        cut.groups == 1 ? dw : (float *)wk_cuda_scratch(c, cut.groups * z->weights * sizeof(float));
+    wk_ptr<void> patches = wk_cuda_scratch(c, block * image * patch_width(c));
+    wk_ptr<float> sums =
+        cut.groups == 1 ? dw : wk_cuda_scratch_of<float>(c, cut.groups * z->weights);
     for (unsigned first = 0; first < z->batch; first += block) {
         unsigned images = z->batch - first < block ? z->batch - first : block;
         unsigned groups = images / cut.images, done = groups * cut.images;
@@ -314,7 +316,7 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_i
         collect_block(c, z, images, x.x + first * z->large_count, patches);
         sum_weights(c, z, groups, cut.images, patches, small, first > 0, sums);
         // What is left of the last block is less than a group; it goes to the first sum.
-        sum_weights(c, z, 1, images - done, (char *)patches + done * image * patch_width(c),
+        sum_weights(c, z, 1, images - done, patches.as<char>() + done * image * patch_width(c),
                     small + done * z->small_count, true, sums);
     }
     if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
@@ -325,7 +327,7 @@ void wk_cuda_conv_members(const wk_cuda_call *c, wk_conv_function *f)
     wk_shape x = wk_call_input_shape(c, 0), w = wk_call_input_shape(c, 1);
     wk_shape y = wk_call_output_shape(c, 0);
     const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
-    const float *bias = wk_call_in(c, 2);
+    wk_ptr<const float> bias = wk_call_in(c, 2);
     size_t stacks = x.rank == 5 ? (size_t)x.dim[0] : 1;
     for (size_t s = 0; s < stacks; s++)
         f(c, &z, wk_call_operand(c, 0) + s * (wk_shape_count(x) / stacks),

@@ -11,11 +11,12 @@ extern "C" {
 /// A convolution of one stack member in any direction. x and w are operands as wk_call_operand
 /// gives them, for the weights' gradient the large and the small image.
 typedef void wk_conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
-                              const float *bias, float *y);
+                              wk_ptr<const float> bias, wk_ptr<float> y);
 /// Calls it for every member.
 void wk_cuda_conv_members(const wk_cuda_call *c, wk_conv_function *f);
 
 /// RGB pixels in bf16 padded to four channels, the last zero.
-const __nv_bfloat16 *wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels, const float *x);
+wk_ptr<const __nv_bfloat16> wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels,
+                                            wk_ptr<const float> x);
 
 #endif

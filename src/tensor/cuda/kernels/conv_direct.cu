@@ -14,13 +14,15 @@
 #include "tensor/cuda/kernels/conv_tiles.cuh"
 
 template <int MODE, int COLS>
-static void launch(const wk_cuda_call *c, const conv_job &j, unsigned rows, unsigned slices)
+static void launch(const wk_cuda_call *c, conv_job j, unsigned rows, unsigned slices)
 {
     const int bytes = tile_sizes<MODE, COLS>::bytes;
+    unsigned blocks = (j.columns + COLS - 1) / COLS;
+    j.by_blocks = wk_divisor_of(blocks);
     // An error stays for cudaGetLastError.
     (void)cudaFuncSetAttribute(conv_kernel<MODE, COLS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                bytes);
-    dim3 grid((rows + ROWS - 1) / ROWS, (j.columns + COLS - 1) / COLS, slices);
+    dim3 grid((rows + ROWS - 1) / ROWS, slices * blocks, (unsigned)c->members);
     conv_kernel<MODE, COLS><<<grid, THREADS, bytes, c->stream>>>(j);
 }
 
@@ -35,28 +37,29 @@ static void launch_for(const wk_cuda_call *c, const conv_job &j, unsigned rows, 
         launch<MODE, 96>(c, j, rows, slices);
 }
 
-static bool aligned(const void *x)
+static bool aligned(wk_ptr<const void> x)
 {
     return (uintptr_t)x % 16 == 0;
 }
 
-const __nv_bfloat16 *wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels, const float *x)
+wk_ptr<const __nv_bfloat16> wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels,
+                                            wk_ptr<const float> x)
 {
-    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, pixels * 4 * sizeof *y);
+    wk_ptr<__nv_bfloat16> y = wk_cuda_scratch_of<__nv_bfloat16>(c, pixels * 4);
     wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
         const float *p = x + (size_t)i * 3;
-        ((uint2 *)y)[i] = make_uint2(wk_two_halves(p[0], p[1]), wk_two_halves(p[2], 0.0f));
+        y.at<uint2>()[i] = make_uint2(wk_two_halves(p[0], p[1]), wk_two_halves(p[2], 0.0f));
     });
     return y;
 }
 
 // The weights of three colours as of four, the last zero.
-static const __nv_bfloat16 *four_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                         const float *w)
+static wk_ptr<const __nv_bfloat16> four_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                                wk_ptr<const float> w)
 {
     unsigned width = z->small_c;
     size_t count = (size_t)z->kernel * z->kernel * width * 4;
-    __nv_bfloat16 *y = (__nv_bfloat16 *)wk_cuda_scratch(c, count * sizeof *y);
+    wk_ptr<__nv_bfloat16> y = wk_cuda_scratch_of<__nv_bfloat16>(c, count);
     wk_cuda_each(c, count, [=] __device__(unsigned i) {
         unsigned row = i / width, pixel = row / 4, colour = row % 4;
         float v = colour < 3 ? w[(size_t)(pixel * 3 + colour) * width + (i - row * width)] : 0.0f;
@@ -65,13 +68,15 @@ static const __nv_bfloat16 *four_weights(const wk_cuda_call *c, const wk_conv_si
     return y;
 }
 
-static const __nv_bfloat16 *large_side(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x)
+static wk_ptr<const __nv_bfloat16> large_side(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                              wk_in x)
 {
     if (z->large_c != WK_CONV_RGB) return wk_cuda_half(c, x, z->batch * z->large_count);
     return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x.x);
 }
 
-static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, const float *bias, float *y)
+static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, wk_ptr<const float> bias,
+                       wk_ptr<float> y)
 {
     conv_job j = {};
     j.z = *z;
@@ -110,7 +115,7 @@ static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
 
 // y = act(conv(x, w) + bias), large to small.
 static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
-                     const float *bias, float *y)
+                     wk_ptr<const float> bias, wk_ptr<float> y)
 {
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, bias, y);
@@ -123,7 +128,7 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_
 
 // y = act(transposed conv(x, w) + bias), small to large.
 static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
-                                const float *bias, float *y)
+                                wk_ptr<const float> bias, wk_ptr<float> y)
 {
     conv_job j = job_of(c, z, bias, y);
     j.left = wk_cuda_half(c, x, z->batch * z->small_count);
@@ -140,13 +145,13 @@ static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, w
 // The groups' sums [group][patch][small_c], where there are several, or the one, without a fourth
 // colour.
 static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const wk_conv_sizes *read,
-                           unsigned groups, const float *sums, float *dw)
+                           unsigned groups, wk_ptr<const float> sums, wk_ptr<float> dw)
 {
     if (z->large_c != WK_CONV_RGB) {
         if (groups > 1) wk_cuda_column_sums(c, 1, groups, z->weights, 1, sums, dw);
         return;
     }
-    float *four = (float *)wk_cuda_scratch(c, read->weights * sizeof *four);
+    wk_ptr<float> four = wk_cuda_scratch_of<float>(c, read->weights);
     wk_cuda_column_sums(c, 1, groups, read->weights, 1, sums, four);
     unsigned width = z->small_c;
     wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
@@ -156,7 +161,7 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
 }
 
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in large,
-                             wk_in small, const float *, float *dw)
+                             wk_in small, wk_ptr<const float>, wk_ptr<float> dw)
 {
     const unsigned blocks = 4 * (unsigned)c->processors;
     wk_conv_sizes read = wk_conv_as_read(z);
@@ -170,7 +175,7 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_i
     j.group = group_steps * DEPTH;
     groups = (steps + group_steps - 1) / group_steps;
     if (groups > 1 || z->large_c == WK_CONV_RGB)
-        j.y = (float *)wk_cuda_scratch(c, groups * read.weights * sizeof(float));
+        j.y = wk_cuda_scratch_of<float>(c, groups * read.weights);
     choose_store(&j, z->small_c);
     launch_for<WEIGHTS>(c, j, read.patch, groups);
     finish_weights(c, z, &read, groups, j.y, dw);

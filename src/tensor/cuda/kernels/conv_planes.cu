@@ -63,8 +63,8 @@ static wk_planes_image small_plane(const wk_conv_sizes *z, const wk_conv_planes 
     return x;
 }
 
-static const __nv_bfloat16 *four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                         const float *x)
+static wk_ptr<const __nv_bfloat16> four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
+                                                wk_ptr<const float> x)
 {
     return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x);
 }
@@ -114,8 +114,8 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
     unsigned steps = j->steps;
     wk_in w = wk_call_load(c, 1);
     size_t chunks = (size_t)p->classes * blocks * steps * wide * depth / CHUNK;
-    uint4 *y = (uint4 *)wk_cuda_scratch(c, chunks * sizeof *y);
-    j->weights = (const __nv_bfloat16 *)y;
+    wk_ptr<uint4> y = wk_cuda_scratch_of<uint4>(c, chunks);
+    j->weights = y.as<const __nv_bfloat16>();
     wk_cuda_each(c, chunks, [=] __device__(unsigned i) {
         unsigned n = i % wide, k = i / wide % (depth / CHUNK) * CHUNK,
                  step = i / (wide * depth / 8);
@@ -145,7 +145,7 @@ static void set_result(const wk_cuda_call *c, wk_planes *j)
     j->out = wk_call_store(c + c->following, 0);
     if (!j->sloped) return;
     j->slope = wk_call_load(c + 1, 1);
-    j->totals = (float *)wk_cuda_scratch(c, (size_t)tiles_of(j) * j->p.columns * sizeof(float));
+    j->totals = wk_cuda_scratch_of<float>(c, (size_t)tiles_of(j) * j->p.columns);
 }
 
 static void collect_totals(const wk_cuda_call *c, const wk_planes *j)

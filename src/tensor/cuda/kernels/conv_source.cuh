@@ -14,19 +14,19 @@ enum { ROW_LEFT = DEPTH + 8, ROW_LEFT_TRANSPOSED = ROWS + 8 };
 
 typedef struct conv_job {
     wk_conv_sizes z;
-    const __nv_bfloat16 *left, *right; // images, and weights or the small side
-    const float *bias;
-    float *y;
-    __nv_bfloat16 *half; // a bf16 copy of y, or NULL
-    bool chunks;         // put_eight will do
+    wk_ptr<const __nv_bfloat16> left, right; // images, and weights or the small side
+    wk_ptr<const float> bias;
+    wk_ptr<float> y;
+    wk_ptr<__nv_bfloat16> half; // a bf16 copy of y, or NULL
+    bool chunks;                // put_eight will do
     wk_activation act;
     unsigned pixels;     // rows of small pixels in all
     unsigned columns;    // of the product
     bool joined;         // TRANSPOSED: the classes are columns, large_c for each
     unsigned group;      // WEIGHTS: small pixels of a group, a multiple of DEPTH
     unsigned line, step; // large image: from row to row, from patch to patch
-    wk_divisor by_run, by_small, by_small_c;
-    wk_divisor by_large_c, by_class[2]; // pixels of a class in a line
+    wk_divisor by_run, by_small, by_small_c, by_blocks; // by_blocks: of columns
+    wk_divisor by_large_c, by_class[2];                 // pixels of a class in a line
 } conv_job;
 
 // The taps and pixels of one class of large rows (or columns).
@@ -39,6 +39,18 @@ static __host__ __device__ axis_class class_of(const wk_conv_sizes *z, unsigned 
     axis_class a = {residue, (z->kernel - residue + z->stride - 1) / z->stride,
                     (z->large - residue + z->stride - 1) / z->stride};
     return a;
+}
+
+// A block's slice of the product, a class of TRANSPOSED or a group of WEIGHTS, and its first
+// column.
+template <int MODE> static __device__ unsigned slice_of(const conv_job &j)
+{
+    return MODE == FORWARD ? 0 : wk_quotient(blockIdx.y, j.by_blocks);
+}
+
+template <int MODE, int COLS> static __device__ unsigned first_column(const conv_job &j)
+{
+    return (blockIdx.y - slice_of<MODE>(j) * j.by_blocks.value) * COLS;
 }
 
 // What a block works on.
@@ -55,13 +67,13 @@ template <int MODE> static __device__ block_work work_of(const conv_job &j)
         b.depth = j.z.patch;
     } else if (MODE == TRANSPOSED) {
         // Joined, the first class stands for all: none has more pixels.
-        b.v = class_of(&j.z, blockIdx.z / j.z.stride);
-        b.h = class_of(&j.z, blockIdx.z % j.z.stride);
+        b.v = class_of(&j.z, slice_of<MODE>(j) / j.z.stride);
+        b.h = class_of(&j.z, slice_of<MODE>(j) % j.z.stride);
         b.rows = j.z.batch * b.v.length * b.h.length;
         b.depth = b.v.taps * b.h.taps * j.z.small_c;
     } else {
         b.rows = j.z.patch;
-        b.begin = blockIdx.z * j.group;
+        b.begin = slice_of<MODE>(j) * j.group;
         b.depth = min(j.group, j.pixels - b.begin);
     }
     return b;
@@ -183,7 +195,7 @@ static __device__ void begin_right(const conv_job &j, const block_work &b, sourc
     for (unsigned i = 0; i < 2; i++) {
         if (MODE == TRANSPOSED) {
             unsigned id = threadIdx.x + i * THREADS;
-            unsigned column = blockIdx.y * COLS + id / (DEPTH / CHUNK);
+            unsigned column = first_column<MODE, COLS>(j) + id / (DEPTH / CHUNK);
             s->right_real[i] = id < COLS * DEPTH / CHUNK && column < j.columns;
             class_column q = class_column_of(j, b, s->right_real[i] ? column : 0);
             unsigned from = (q.down * j.z.kernel + q.right) * j.z.large_c + q.channel;
@@ -191,7 +203,7 @@ static __device__ void begin_right(const conv_job &j, const block_work &b, sourc
             continue;
         }
         unsigned at = threadIdx.x / (COLS / CHUNK) + i * (DEPTH / 2);
-        unsigned column = blockIdx.y * COLS + threadIdx.x % (COLS / CHUNK) * CHUNK;
+        unsigned column = first_column<MODE, COLS>(j) + threadIdx.x % (COLS / CHUNK) * CHUNK;
         s->right_real[i] = has_right<COLS>(threadIdx.x) && column < j.columns;
         s->right_side[i] = (b.begin + at) * j.columns + column;
     }
@@ -273,7 +285,7 @@ static __device__ void load_left(const conv_job &j, const block_work &b, const s
             real = s.k < b.depth && s.left_real[i] >> (MODE == TRANSPOSED ? s.tap : 0) & 1;
             from = real ? s.left[i] + (unsigned)s.left_offset : 0;
         }
-        copy_chunk(tile + s.left_to + i * further, j.left + from, real);
+        copy_chunk(tile + s.left_to + i * further, j.left.at() + from, real);
     }
 }
 
@@ -299,7 +311,7 @@ static __device__ void load_right(const conv_job &j, const block_work &b, const 
             real = s.right_real[i] && k < b.depth;
             from = real ? s.right_side[i] + step * DEPTH * j.columns : 0;
         }
-        copy_chunk(tile + s.right_to + i * further, j.right + from, real);
+        copy_chunk(tile + s.right_to + i * further, j.right.at() + from, real);
     }
 }
 

@@ -97,7 +97,7 @@ template <int MODE>
 static __device__ result_row result_row_of(const conv_job &j, const block_work &b, unsigned m)
 {
     result_row r = {(size_t)m * j.columns, 0, 0};
-    if (MODE == WEIGHTS) r.base += blockIdx.z * j.z.weights;
+    if (MODE == WEIGHTS) r.base += slice_of<MODE>(j) * j.z.weights;
     if (MODE != TRANSPOSED) return r;
     unsigned image;
     locate(m, j.by_class[b.h.first], b.v.length, j.by_class[b.v.first], &image, &r.row, &r.column);
@@ -162,7 +162,7 @@ static __device__ void store(const conv_job &j, const block_work &b, const sums<
 #pragma unroll 1
     for (unsigned id = threadIdx.x; id < ROWS * COLS / CHUNK; id += THREADS) {
         unsigned row = id / (COLS / CHUNK), at = id % (COLS / CHUNK) * CHUNK, channel;
-        unsigned m = blockIdx.x * ROWS + row, column = blockIdx.y * COLS + at;
+        unsigned m = blockIdx.x * ROWS + row, column = first_column<MODE, COLS>(j) + at;
         const float *from = tile + row * line + at;
         size_t place;
         if (m >= b.rows || column >= j.columns) continue;

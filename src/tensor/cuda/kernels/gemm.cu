@@ -2,15 +2,16 @@
 // is computed as its transpose: out' = b' a'.
 #include "tensor/cuda/runtime/stream_context.cuh"
 
-static void round_to_half(const wk_cuda_call *c, size_t n, const float *x, __nv_bfloat16 *y)
+static void round_to_half(const wk_cuda_call *c, size_t n, wk_ptr<const float> x,
+                          wk_ptr<__nv_bfloat16> y)
 {
     bool aligned = (uintptr_t)x % 16 == 0 && (uintptr_t)y % 8 == 0 && n % 4 == 0;
     if (!aligned) {
         wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = __float2bfloat16_rn(x[i]); });
         return;
     }
-    const float4 *x4 = (const float4 *)x;
-    uint2 *y4 = (uint2 *)y;
+    wk_ptr<const float4> x4 = x.as<const float4>();
+    wk_ptr<uint2> y4 = y.as<uint2>();
     wk_cuda_each(c, n / 4, [=] __device__(unsigned i) {
         float4 v = x4[i];
         __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y);
@@ -22,7 +23,7 @@ static void round_to_half(const wk_cuda_call *c, size_t n, const float *x, __nv_
 // One operand as it is stored: matrices of rows x cols, `row` elements from row to row and `stride`
 // from matrix to matrix (0 when there is one).
 typedef struct operand {
-    const void *x;
+    wk_ptr<const void> x;
     wk_in from; // before it is rounded
     size_t matrices, rows, cols, row, stride;
 } operand;
@@ -41,21 +42,21 @@ static bool is_dense(const operand *m)
     return m->stride == 0 || m->stride == m->rows * m->cols;
 }
 
-static __nv_bfloat16 *half_scratch(const wk_cuda_call *c, size_t n)
+static wk_ptr<__nv_bfloat16> half_scratch(const wk_cuda_call *c, size_t n)
 {
-    return (__nv_bfloat16 *)wk_cuda_scratch(c, n * sizeof(__nv_bfloat16));
+    return wk_cuda_scratch_of<__nv_bfloat16>(c, n);
 }
 
 static void round_padded(const wk_cuda_call *c, operand *m)
 {
-    const float *x = m->from.x;
+    wk_ptr<const float> x = m->from.x;
     unsigned cols = (unsigned)m->cols, row = (unsigned)padded(m->cols);
     size_t rows = m->matrices * m->rows;
-    __nv_bfloat16 *y = half_scratch(c, rows * row);
+    wk_ptr<__nv_bfloat16> y = half_scratch(c, rows * row);
     wk_divisor by_units = wk_divisor_of(row / ROW_UNIT);
     wk_cuda_each(c, rows * row / ROW_UNIT, [=] __device__(unsigned i) {
         unsigned r = wk_quotient(i, by_units), at = (i - r * by_units.value) * ROW_UNIT;
-        const float *from = x + (size_t)r * cols;
+        const float *from = x.at() + (size_t)r * cols;
         unsigned word[ROW_UNIT / 2];
 #pragma unroll
         for (unsigned k = 0; k < ROW_UNIT / 2; k++) {
@@ -63,7 +64,7 @@ static void round_padded(const wk_cuda_call *c, operand *m)
             word[k] = wk_two_halves(first < cols ? from[first] : 0.0f,
                                     first + 1 < cols ? from[first + 1] : 0.0f);
         }
-        ((uint4 *)y)[i] = make_uint4(word[0], word[1], word[2], word[3]);
+        y.at<uint4>()[i] = make_uint4(word[0], word[1], word[2], word[3]);
     });
     m->x = y;
     m->row = row;
@@ -74,9 +75,9 @@ static void round_padded(const wk_cuda_call *c, operand *m)
 // scratch memory where there is none. What exists in bf16 alone has rows of whole 16 bytes.
 static void round_operand(const wk_cuda_call *c, operand *m)
 {
-    const float *x = m->from.x;
+    wk_ptr<const float> x = m->from.x;
     size_t n = m->matrices * m->rows * m->cols;
-    __nv_bfloat16 *y = (__nv_bfloat16 *)m->from.half;
+    wk_ptr<__nv_bfloat16> y = m->from.half.as<__nv_bfloat16>();
     if (!x) {
         m->row = padded(m->cols);
         m->stride = m->stride ? m->rows * m->row : 0;
@@ -86,9 +87,9 @@ static void round_operand(const wk_cuda_call *c, operand *m)
     } else if (!y) {
         y = half_scratch(c, n);
         round_to_half(c, n, x, y);
-    } else if (!wk_cuda_is_fresh(c->context, {y, y + n})) {
+    } else if (!wk_cuda_is_fresh(c->context, {y.base, y.base + n})) {
         round_to_half(c, n, x, y);
-        wk_cuda_refreshed(c->context, {y, y + n});
+        wk_cuda_refreshed(c->context, {y.base, y.base + n});
     }
     m->x = y;
 }
@@ -98,8 +99,8 @@ static void pad_rows(const wk_cuda_call *c, operand *m)
 {
     unsigned from = (unsigned)(m->rows * m->row / ROW_UNIT);
     unsigned to = (unsigned)(padded(m->rows) * m->row / ROW_UNIT);
-    const uint4 *x = (const uint4 *)m->x;
-    uint4 *y = (uint4 *)half_scratch(c, m->matrices * to * ROW_UNIT);
+    wk_ptr<const uint4> x = m->x.as<const uint4>();
+    wk_ptr<uint4> y = half_scratch(c, m->matrices * to * ROW_UNIT).as<uint4>();
     wk_cuda_each(c, m->matrices * to, [=] __device__(unsigned i) {
         unsigned matrix = i / to, at = i - matrix * to;
         y[i] = at < from ? x[(size_t)matrix * from + at] : make_uint4(0, 0, 0, 0);
@@ -131,8 +132,8 @@ static void interleave(const wk_cuda_call *c, size_t stacks, size_t height, oper
     unsigned cols = (unsigned)(m->cols / ROW_UNIT), width = (unsigned)stacks * cols;
     unsigned rows = (unsigned)m->rows;
     size_t stride = m->stride / ROW_UNIT;
-    const uint4 *x = (const uint4 *)m->x;
-    uint4 *y = (uint4 *)half_scratch(c, height * width * ROW_UNIT);
+    wk_ptr<const uint4> x = m->x.as<const uint4>();
+    wk_ptr<uint4> y = half_scratch(c, height * width * ROW_UNIT).as<uint4>();
     wk_divisor by_width = wk_divisor_of(width), by_cols = wk_divisor_of(cols);
     wk_cuda_each(c, height * width, [=] __device__(unsigned i) {
         unsigned row = wk_quotient(i, by_width), at = i - row * width;
@@ -162,16 +163,16 @@ static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, oper
     p->stacks = 1;
 }
 
-const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, size_t rows, size_t cols,
-                                       size_t *row)
+wk_ptr<const __nv_bfloat16> wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, size_t rows,
+                                              size_t cols, size_t *row)
 {
     operand m = {NULL, x, 1, rows, cols, cols, 0};
     round_operand(c, &m);
     *row = m.row;
-    return (const __nv_bfloat16 *)m.x;
+    return m.x.as<const __nv_bfloat16>();
 }
 
-const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, wk_in x, size_t n)
+wk_ptr<const __nv_bfloat16> wk_cuda_half(const wk_cuda_call *c, wk_in x, size_t n)
 {
     return wk_cuda_half_rows(c, x, 1, n, &n);
 }
@@ -203,7 +204,8 @@ template <class T> static void set(light *l, cublasLtMatmulDescAttributes_t name
 }
 
 // The library assumes 256-byte alignment unless told otherwise.
-static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name, const void *x)
+static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name,
+                           wk_ptr<const void> x)
 {
     uint32_t bytes = 16;
     while (bytes < 256 && (uintptr_t)x % (4 * bytes) == 0)
@@ -212,7 +214,7 @@ static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name, 
 }
 
 static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                     const operand *b, const void *result, light *l)
+                     const operand *b, wk_ptr<const void> result, light *l)
 {
     cudaDataType in = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     cudaDataType out = p->half_c ? CUDA_R_16BF : CUDA_R_32F;
@@ -247,8 +249,8 @@ static void forget_light(light *l)
 }
 
 // The product and its bias in one kernel, if cublasLt has one.
-static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                            const operand *b, void *out)
+static bool multiply_light(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                           const operand *b, wk_ptr<void> out)
 {
     const float one = 1, zero = 0;
     light l = {};
@@ -258,31 +260,95 @@ static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, con
                 !cublasLtMatmulAlgoGetHeuristic(c->context->light, l.how, l.a, l.b, l.c, l.c,
                                                 l.wish, 1, &found, &count) &&
                 count > 0 &&
-                !cublasLtMatmul(c->context->light, l.how, &one, b->x, l.a, a->x, l.b, &zero, out,
-                                l.c, out, l.c, &found.algo, c->context->workspace,
-                                c->context->workspace_size, c->stream);
+                !cublasLtMatmul(c->context->light, l.how, &one, b->x.base, l.a, a->x.base, l.b,
+                                &zero, out.base, l.c, out.base, l.c, &found.algo,
+                                c->context->workspace, c->context->workspace_size, c->stream);
     forget_light(&l);
     return done;
 }
 
-static void multiply(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                     const operand *b, void *out, int batch, float beta)
+// A population's products. The library takes batches with one stride: a single product has the
+// members as its batch, and a stack is multiplied member by member.
+typedef struct batches {
+    wk_cuda_product p;
+    operand a, b;
+    wk_ptr<void> out;
+    int batch, launches;
+} batches;
+
+static size_t operand_width(const wk_cuda_call *c)
+{
+    return c->precision == WK_CUDA_BF16 ? sizeof(__nv_bfloat16) : sizeof(float);
+}
+
+static size_t result_width(const wk_cuda_product *p)
+{
+    return p->half_c ? sizeof(__nv_bfloat16) : sizeof(float);
+}
+
+static batches batches_of(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                          const operand *b, wk_ptr<void> out, int batch)
+{
+    batches all = {*p, *a, *b, out, batch, c->members};
+    if (batch > 1 || c->members == 1) return all;
+    all.batch = c->members;
+    all.launches = 1;
+    all.a.stride = all.b.stride = WK_MEMBER_STRIDE / operand_width(c);
+    all.p.stride_c = all.p.stride_bias = WK_MEMBER_STRIDE / result_width(p);
+    return all;
+}
+
+// The same for the next member.
+static void next_member(batches *all)
+{
+    all->a.x.base = (const char *)all->a.x.base + WK_MEMBER_STRIDE;
+    all->b.x.base = (const char *)all->b.x.base + WK_MEMBER_STRIDE;
+    all->out.base = (char *)all->out.base + WK_MEMBER_STRIDE;
+    if (all->p.bias) all->p.bias = (const char *)all->p.bias + WK_MEMBER_STRIDE;
+}
+
+static void multiply(const wk_cuda_call *c, const wk_cuda_product *given, const operand *given_a,
+                     const operand *given_b, wk_ptr<void> out, int batch, float beta)
 {
     const float one = 1;
     cudaDataType type = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
-    cublasStatus_t status = cublasGemmStridedBatchedEx(
-        c->context->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-        p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one, b->x,
-        type, (int)b->row, (long long)b->stride, a->x, type, (int)a->row, (long long)a->stride,
-        &beta, out, p->half_c ? CUDA_R_16BF : CUDA_R_32F, (int)p->n, (long long)p->stride_c, batch,
-        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    if (!c->context->status) c->context->status = status;
+    batches all = batches_of(c, given, given_a, given_b, out, batch);
+    const wk_cuda_product *p = &all.p;
+    const operand *a = &all.a, *b = &all.b;
+    for (int i = 0; i < all.launches; i++, next_member(&all)) {
+        cublasStatus_t status = cublasGemmStridedBatchedEx(
+            c->context->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+            p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one,
+            b->x.base, type, (int)b->row, (long long)b->stride, a->x.base, type, (int)a->row,
+            (long long)a->stride, &beta, all.out.base, p->half_c ? CUDA_R_16BF : CUDA_R_32F,
+            (int)p->n, (long long)p->stride_c, all.batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+        if (!c->context->status) c->context->status = status;
+    }
+}
+
+static bool multiply_light_batches(const wk_cuda_call *c, batches all)
+{
+    bool done = true;
+    all.p.stacks = (size_t)all.batch;
+    for (int i = 0; done && i < all.launches; i++, next_member(&all))
+        done = multiply_light(c, &all.p, &all.a, &all.b, all.out);
+    return done;
+}
+
+// The product and its bias for all members, if cublasLt has it: as a batch, or one by one.
+static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                            const operand *b, wk_ptr<void> out)
+{
+    batches alone = {*p, *a, *b, out, (int)p->stacks, c->members};
+    return multiply_light_batches(c, batches_of(c, p, a, b, out, (int)p->stacks)) ||
+           (c->members > 1 && multiply_light_batches(c, alone));
 }
 
 static operand operand_of(wk_in x, size_t stacks, size_t stride, bool transposed, size_t rows,
                           size_t cols)
 {
-    const void *as_is = x.x ? (const void *)x.x : x.half;
+    wk_ptr<const void> as_is = x.half;
+    if (x.x) as_is = x.x;
     operand m = {as_is, x, stride ? stacks : 1, rows, cols, cols, stride};
     if (transposed) {
         m.rows = cols;
@@ -293,19 +359,19 @@ static operand operand_of(wk_in x, size_t stacks, size_t stride, bool transposed
 
 // The products of a stack, added up one after the other.
 static void add_products(const wk_cuda_call *c, const wk_cuda_product *p, operand a, operand b,
-                         void *out, float beta)
+                         wk_ptr<void> out, float beta)
 {
-    size_t width = c->precision == WK_CUDA_BF16 ? sizeof(__nv_bfloat16) : sizeof(float);
+    size_t width = operand_width(c);
     for (size_t s = 0; s < p->stacks; s++, beta = 1) {
         multiply(c, p, &a, &b, out, 1, beta);
-        a.x = (const char *)a.x + a.stride * width;
-        b.x = (const char *)b.x + b.stride * width;
+        a.x = a.x.as<const char>() + a.stride * width;
+        b.x = b.x.as<const char>() + b.stride * width;
     }
 }
 
 // [rows,stacks*cols] as [stacks,rows,cols]; cols is a multiple of 4.
 static void split_stacks(const wk_cuda_call *c, size_t stacks, size_t rows, size_t cols,
-                         const float *x, float *y)
+                         wk_ptr<const float> x, wk_ptr<float> y)
 {
     unsigned quads = (unsigned)(cols / 4), matrix = (unsigned)rows * quads;
     unsigned width = (unsigned)stacks * quads;
@@ -313,14 +379,14 @@ static void split_stacks(const wk_cuda_call *c, size_t stacks, size_t rows, size
     wk_cuda_each(c, stacks * matrix, [=] __device__(unsigned i) {
         unsigned stack = wk_quotient(i, by_matrix), at = i - stack * matrix;
         unsigned row = wk_quotient(at, by_quads), quad = at - row * quads;
-        ((float4 *)y)[i] = ((const float4 *)x)[(size_t)row * width + stack * quads + quad];
+        y.at<float4>()[i] = x.at<const float4>()[(size_t)row * width + stack * quads + quad];
     });
 }
 
 // a' b[s] for a stack, as the weights of an ensemble on shared inputs: one product with the stack
 // side by side. cuBLAS takes three times as long for the stack.
 static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *given,
-                                  const operand *a, operand b, float *out)
+                                  const operand *a, operand b, wk_ptr<float> out)
 {
     wk_cuda_product p = *given;
     bool fits = p.stacks > 1 && p.transpose_a && !p.transpose_b && p.stride_a == 0 && p.stride_b &&
@@ -330,7 +396,7 @@ static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *
     interleave(c, p.stacks, p.k, &b);
     p.n *= p.stacks;
     p.stacks = 1;
-    float *wide = (float *)wk_cuda_scratch(c, p.m * p.n * sizeof *wide);
+    wk_ptr<float> wide = wk_cuda_scratch_of<float>(c, p.m * p.n);
     multiply(c, &p, a, &b, wide, 1, 0);
     split_stacks(c, given->stacks, p.m, given->n, wide, out);
     return true;
@@ -338,7 +404,7 @@ static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *
 
 // The first `cols` of every `row` columns, where `row` is even.
 static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t cols,
-                         const float *x, float *y)
+                         wk_ptr<const float> x, wk_ptr<float> y)
 {
     unsigned from = (unsigned)row, to = (unsigned)cols;
     if (cols % 2 == 0 && (uintptr_t)y % sizeof(float2) == 0) {
@@ -346,7 +412,7 @@ static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t 
         wk_cuda_each(c, rows * cols / 2, [=] __device__(unsigned i) {
             unsigned r = wk_quotient(i, by_pairs);
             size_t at = (size_t)r * (from / 2) + (i - r * by_pairs.value);
-            ((float2 *)y)[i] = ((const float2 *)x)[at];
+            y.at<float2>()[i] = x.at<const float2>()[at];
         });
         return;
     }
@@ -356,7 +422,8 @@ static void drop_padding(const wk_cuda_call *c, size_t rows, size_t row, size_t 
     });
 }
 
-bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, wk_in x, wk_in y, void *out)
+bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, wk_in x, wk_in y,
+                  wk_ptr<void> out)
 {
     wk_cuda_product p = wk_product_joined(*given);
     operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
@@ -369,11 +436,11 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, wk_in x, 
     }
     float beta = p.accumulate ? 1 : 0;
     if (p.bias) return multiply_biased(c, &p, &a, &b, out);
-    if (multiply_side_by_side(c, &p, &a, b, (float *)out)) return true;
+    if (multiply_side_by_side(c, &p, &a, b, out.as<float>())) return true;
     if (p.n != given->n) {
-        float *wide = (float *)wk_cuda_scratch(c, p.m * p.n * sizeof *wide);
+        wk_ptr<float> wide = wk_cuda_scratch_of<float>(c, p.m * p.n);
         multiply(c, &p, &a, &b, wide, 1, 0);
-        drop_padding(c, p.m, p.n, given->n, wide, (float *)out);
+        drop_padding(c, p.m, p.n, given->n, wide, out.as<float>());
     } else if (p.stride_c || p.stacks == 1) {
         multiply(c, &p, &a, &b, out, (int)p.stacks, beta);
     } else {
@@ -393,12 +460,12 @@ static bool multiply_layer(const wk_cuda_call *c)
     const wk_cuda_call *layer = c + 1;
     wk_cuda_product p = product_of(c);
     wk_shape bias = wk_call_input_shape(layer, 1);
-    p.bias = wk_call_in(layer, 1);
+    p.bias = wk_call_in(layer, 1).base;
     p.stride_bias = wk_shape_count(bias) > p.n ? p.n : 0;
-    void *out = c->out[0];
+    wk_ptr<void> out = c->out[0];
     if (!(layer->numbers & 1)) {
         p.half_c = true;
-        p.bias = wk_cuda_half(c, wk_call_operand(layer, 1), wk_shape_count(bias));
+        p.bias = wk_cuda_half(c, wk_call_operand(layer, 1), wk_shape_count(bias)).base;
         out = c->out_bf16[0];
     }
     if (!wk_cuda_gemm(c, &p, wk_call_operand(c, 0), wk_call_operand(c, 1), out)) return false;
@@ -417,7 +484,7 @@ void wk_cuda_gemm_biased(const wk_cuda_call *c)
 
 void wk_cuda_begin_sum(const wk_cuda_call *c)
 {
-    if (c->node->input_count > 2 && c->in[2] != c->out[0])
+    if (c->node->input_count > 2 && c->in[2].base != c->out[0].base)
         wk_cuda_copy(c, wk_call_count(c), wk_call_in(c, 2), wk_call_out(c, 0));
 }
 
@@ -425,7 +492,7 @@ void wk_cuda_call_matmul(const wk_cuda_call *c)
 {
     wk_cuda_product p = product_of(c);
     wk_cuda_begin_sum(c);
-    void *out = c->out[0];
+    wk_ptr<void> out = c->out[0];
     if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
         p.half_c = true;
         out = wk_call_store(c, 0).half;

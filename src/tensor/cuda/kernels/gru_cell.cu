@@ -60,8 +60,8 @@ static __device__ inline void load_gates(const wk_cuda_gru_cell &k, unsigned row
     }
 }
 
-static __global__ void forward_kernel(wk_cuda_gru_cell k, float epsilon, wk_out y, float *means,
-                                      float *rstds)
+static __global__ void forward_kernel(wk_cuda_gru_cell k, float epsilon, wk_out y,
+                                      wk_ptr<float> means, wk_ptr<float> rstds)
 {
     wk_begin();
     unsigned row = blockIdx.x, quad = threadIdx.x;
@@ -103,8 +103,9 @@ static __global__ void forward_kernel(wk_cuda_gru_cell k, float epsilon, wk_out 
     y.put4((size_t)row * (k.hidden / 4) + quad, pack4(result));
 }
 
-static __global__ void backward_kernel(wk_cuda_gru_cell k, const float *means, const float *rstds,
-                                       wk_terms dy, wk_out dpre, float *dh)
+static __global__ void backward_kernel(wk_cuda_gru_cell k, wk_ptr<const float> means,
+                                       wk_ptr<const float> rstds, wk_terms dy, wk_out dpre,
+                                       wk_ptr<float> dh)
 {
     wk_begin();
     unsigned row = blockIdx.x, quad = threadIdx.x;
@@ -151,7 +152,7 @@ static __global__ void backward_kernel(wk_cuda_gru_cell k, const float *means, c
     float2 sums = block_sums(sum, dot);
     float n = (float)(3 * k.hidden), average = sums.x / n, along = sums.y / n;
     if (!real) return;
-    ((float4 *)(dh + at))[quad] = pack4(direct);
+    (dh + at).at<float4>()[quad] = pack4(direct);
 #pragma unroll
     for (int j = 0; j < 3; j++) {
         four out;
@@ -162,7 +163,7 @@ static __global__ void backward_kernel(wk_cuda_gru_cell k, const float *means, c
     }
 }
 
-static bool aligned(const void *x)
+static bool aligned(wk_ptr<const void> x)
 {
     return (uintptr_t)x % 16 == 0;
 }
@@ -180,15 +181,16 @@ static unsigned threads_of(const wk_cuda_gru_cell *k)
 }
 
 bool wk_cuda_gru_cell_forward(const wk_cuda_call *c, const wk_cuda_gru_cell *k, float epsilon,
-                              wk_out y, float *means)
+                              wk_out y, wk_ptr<float> means)
 {
     if (!fits(c, k) || !y.aligned4()) return false;
     wk_launch(c, forward_kernel, k->rows, threads_of(k), *k, epsilon, y, means, means + k->rows);
     return true;
 }
 
-bool wk_cuda_gru_cell_backward(const wk_cuda_call *c, const wk_cuda_gru_cell *k, const float *means,
-                               const wk_terms &dy, wk_out dpre, float *dh)
+bool wk_cuda_gru_cell_backward(const wk_cuda_call *c, const wk_cuda_gru_cell *k,
+                               wk_ptr<const float> means, const wk_terms &dy, wk_out dpre,
+                               wk_ptr<float> dh)
 {
     if (!fits(c, k) || !dpre.aligned4() || dy.width != k->hidden || !aligned(dh)) return false;
     wk_launch(c, backward_kernel, k->rows, threads_of(k), *k, means, means + k->rows, dy, dpre, dh);

@@ -23,7 +23,7 @@ static wk_rows bias_rows(const wk_cuda_call *c)
     return wk_rows_of(wk_call_output_shape(c, 0), c->node->attrs.bias_act.stack);
 }
 
-static bool aligned4(const float *x)
+static bool aligned4(wk_ptr<const float> x)
 {
     return (uintptr_t)x % 16 == 0;
 }
@@ -41,7 +41,7 @@ static __device__ inline float4 layer4(wk_activation act, bool rounded, float4 v
 
 // Eight elements a thread, or four.
 static void bias_act8(const wk_cuda_call *c, row_params p, wk_activation act, wk_in x,
-                      const float *bias, wk_out y)
+                      wk_ptr<const float> bias, wk_out y)
 {
     wk_divisor by_cols = wk_divisor_of(p.cols / 8), by_rows = wk_divisor_of(p.rows);
     wk_cuda_each(c, wk_call_count(c) / 8, [=] __device__(unsigned i) {
@@ -55,13 +55,13 @@ static void bias_act8(const wk_cuda_call *c, row_params p, wk_activation act, wk
 }
 
 static void bias_act4(const wk_cuda_call *c, row_params p, wk_activation act, wk_in x,
-                      const float *bias, wk_out y)
+                      wk_ptr<const float> bias, wk_out y)
 {
     wk_divisor by_cols = wk_divisor_of(p.cols / 4);
     wk_cuda_each(c, wk_call_count(c) / 4, [=] __device__(unsigned i) {
         unsigned row = wk_quotient(i, by_cols);
         float4 b = make_float4(0, 0, 0, 0);
-        if (bias) b = ((const float4 *)(bias + params_at(p, row)))[i - row * by_cols.value];
+        if (bias) b = (bias + params_at(p, row)).at<const float4>()[i - row * by_cols.value];
         y.put4(i, layer4(act, !y.x, x.get4(i), b));
     });
 }
@@ -72,7 +72,7 @@ void wk_cuda_call_bias_act(const wk_cuda_call *c)
     row_params p = params_of(bias_rows(c));
     wk_activation act = c->node->attrs.bias_act.activation;
     wk_in x = wk_call_load(c, 0);
-    const float *bias = wk_call_in(c, 1);
+    wk_ptr<const float> bias = wk_call_in(c, 1);
     wk_out y = wk_call_store(c, 0);
     bool wide = y.aligned8() && x.aligned8() && aligned4(bias);
     if (p.cols % 8 == 0 && wide && wk_call_count(c) >= MANY) {
@@ -178,7 +178,7 @@ static __device__ void normalise_grad(unsigned n, float rstd, Slope slope, Norma
 typedef struct cell {
     row_params p; // of the 3 hidden parts
     unsigned hidden;
-    const float *pre, *gate_bias, *gain, *bias, *h;
+    wk_ptr<const float> pre, gate_bias, gain, bias, h;
 } cell;
 
 typedef struct cell_row {
@@ -245,7 +245,7 @@ void wk_cuda_call_gru(const wk_cuda_call *c)
     wk_rows r = cell_rows(c);
     float epsilon = c->node->attrs.norm.epsilon, update_bias = UPDATE_BIAS;
     wk_out y = wk_call_store(c, 0);
-    float *means = wk_call_out(c, 1), *rstds = means + r.stacks * r.rows;
+    wk_ptr<float> means = wk_call_out(c, 1), rstds = means + r.stacks * r.rows;
     wk_cuda_gru_cell shared = shared_cell_of(k, r);
     if (r.stacks == 1 && wk_cuda_gru_cell_forward(c, &shared, epsilon, y, means)) return;
     wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {
@@ -283,12 +283,12 @@ static __device__ inline void gates_grad(const cell_row &w, float d, unsigned i,
 // at every step.
 enum { FEW_ROWS = 32 };
 
-static void few_params_grad(const wk_cuda_call *c, const cell &k, const float *dparts,
-                            const float *means, const float *rstds)
+static void few_params_grad(const wk_cuda_call *c, const cell &k, wk_ptr<const float> dparts,
+                            wk_ptr<const float> means, wk_ptr<const float> rstds)
 {
     wk_rows r = cell_rows(c);
-    const float *pre = k.pre, *gate_bias = k.gate_bias, *dpre = wk_call_out(c, 0);
-    float *dgate = wk_call_out(c, 2), *dgain = wk_call_out(c, 3), *dbias = wk_call_out(c, 4);
+    wk_ptr<const float> pre = k.pre, gate_bias = k.gate_bias, dpre = wk_call_out(c, 0);
+    wk_ptr<float> dgate = wk_call_out(c, 2), dgain = wk_call_out(c, 3), dbias = wk_call_out(c, 4);
     unsigned width = k.p.cols, rows = k.p.rows;
     wk_cuda_each(c, r.stacks * width, [=] __device__(unsigned i) {
         unsigned stack = i / width, col = i - stack * width;
@@ -306,15 +306,15 @@ static void few_params_grad(const wk_cuda_call *c, const cell &k, const float *d
 }
 
 // The gradients of gain, bias and gate bias, by columns from the gradients of the parts and of pre.
-static void cell_params_grad(const wk_cuda_call *c, const cell &k, const float *dparts,
-                             const float *means, const float *rstds)
+static void cell_params_grad(const wk_cuda_call *c, const cell &k, wk_ptr<const float> dparts,
+                             wk_ptr<const float> means, wk_ptr<const float> rstds)
 {
     wk_rows r = cell_rows(c);
     if (r.rows <= FEW_ROWS) {
         few_params_grad(c, k, dparts, means, rstds);
         return;
     }
-    const float *pre = k.pre, *gate_bias = k.gate_bias;
+    wk_ptr<const float> pre = k.pre, gate_bias = k.gate_bias;
     row_params p = k.p;
     wk_cuda_columns(
         c, r.stacks, r.rows, 3 * r.cols, 1,
@@ -332,16 +332,17 @@ void wk_cuda_call_gru_grad(const wk_cuda_call *c)
 {
     cell k = cell_of(c);
     wk_rows r = cell_rows(c);
-    const float *means = wk_call_in(c, 5), *rstds = means + r.stacks * r.rows;
+    wk_ptr<const float> means = wk_call_in(c, 5), rstds = means + r.stacks * r.rows;
     wk_terms dy = wk_call_terms(c, 6);
     wk_out dpre = wk_call_store(c, 0);
     if (c->node->attrs.norm.params) dpre.x = wk_call_out(c, 0); // summed by columns below
-    float *dh = wk_call_out(c, 1), update_bias = UPDATE_BIAS;
+    wk_ptr<float> dh = wk_call_out(c, 1);
+    float update_bias = UPDATE_BIAS;
     wk_cuda_gru_cell shared = shared_cell_of(k, r);
     bool alone = r.stacks == 1 && !c->node->attrs.norm.params;
     if (alone && wk_cuda_gru_cell_backward(c, &shared, means, dy, dpre, dh)) return;
     size_t count = r.stacks * r.rows * 3 * r.cols;
-    float *dparts = (float *)wk_cuda_scratch(c, count * sizeof *dparts);
+    wk_ptr<float> dparts = wk_cuda_scratch_of<float>(c, count);
     wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {
         cell_row w = row_of(k, row);
         w.mean = means[row];

@@ -2,7 +2,7 @@
 // where addresses and lengths allow it. Views begin anywhere, so addresses are looked at.
 #include "tensor/cuda/runtime/device.cuh"
 
-static bool wide(const void *x)
+static bool wide(wk_ptr<const void> x)
 {
     return (uintptr_t)x % sizeof(float4) == 0;
 }
@@ -57,8 +57,8 @@ void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
     wk_in x = wk_call_load(c, 0);
-    const float *target = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const float> target = wk_call_in(c, 1);
+    wk_ptr<float> y = wk_call_out(c, 0);
     if (e.cols <= SHORT_ROW) {
         wk_cuda_each(c, e.rows, [=] __device__(unsigned r) {
             float sum = 0;
@@ -84,12 +84,12 @@ void wk_cuda_call_half_squared_error_grad(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
     wk_in x = wk_call_load(c, 0);
-    const float *target = wk_call_in(c, 1), *dy = wk_call_in(c, 2);
+    wk_ptr<const float> target = wk_call_in(c, 1), dy = wk_call_in(c, 2);
     wk_out dx = wk_call_store(c, 0);
     unsigned targets = e.target_rows * e.cols;
     if (e.cols % 4 == 0 && x.aligned4() && wide(target) && dx.aligned4()) {
         wk_cuda_each(c, e.count / 4, [=] __device__(unsigned i) {
-            float4 d = difference(x.get4(i), ((const float4 *)target)[i % (targets / 4)]);
+            float4 d = difference(x.get4(i), target.at<const float4>()[i % (targets / 4)]);
             float down = dy[i / (e.cols / 4)];
             dx.put4(i, make_float4(down * d.x, down * d.y, down * d.z, down * d.w));
         });
@@ -118,8 +118,8 @@ static return_sizes returns_of(const wk_cuda_call *c)
 void wk_cuda_call_lambda_return(const wk_cuda_call *c)
 {
     return_sizes p = returns_of(c);
-    const float *reward = wk_call_in(c, 0), *value = wk_call_in(c, 1);
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const float> reward = wk_call_in(c, 0), value = wk_call_in(c, 1);
+    wk_ptr<float> y = wk_call_out(c, 0);
     wk_cuda_each(c, (size_t)p.stacks * p.rows, [=] __device__(unsigned i) {
         unsigned s = i / p.rows, column = i % p.rows;
         size_t at = (size_t)s * p.steps * p.rows + column;
@@ -136,8 +136,8 @@ void wk_cuda_call_lambda_return(const wk_cuda_call *c)
 void wk_cuda_call_lambda_return_grad(const wk_cuda_call *c)
 {
     return_sizes p = returns_of(c);
-    const float *dy = wk_call_in(c, 0);
-    float *dreward = wk_call_out(c, 0), *dvalue = wk_call_out(c, 1);
+    wk_ptr<const float> dy = wk_call_in(c, 0);
+    wk_ptr<float> dreward = wk_call_out(c, 0), dvalue = wk_call_out(c, 1);
     wk_cuda_each(c, (size_t)p.stacks * p.rows, [=] __device__(unsigned i) {
         unsigned s = i / p.rows, column = i % p.rows;
         size_t at = (size_t)s * p.steps * p.rows + column;
@@ -238,7 +238,7 @@ static __device__ float spread_in(const spread &p, float variance)
 // is in flight at once.
 static __device__ float spread8(const spread &p, size_t i)
 {
-    const uint4 *x = (const uint4 *)p.x.half + i;
+    const uint4 *x = p.x.half.at<const uint4>() + i;
     size_t step = p.step / 8;
     float part = 1.0f / (float)p.stacks, all = 0;
     uint4 v[HELD];
@@ -267,7 +267,7 @@ static __device__ float spread8(const spread &p, size_t i)
 }
 
 // A block for each row, a thread for every eight columns.
-static void disagreement8(const wk_cuda_call *c, const spread &p, float scale, float *y)
+static void disagreement8(const wk_cuda_call *c, const spread &p, float scale, wk_ptr<float> y)
 {
     wk_cuda_blocks(c, p.rows, [=] __device__(unsigned row) {
         float sum = 0;
@@ -281,7 +281,8 @@ static void disagreement8(const wk_cuda_call *c, const spread &p, float scale, f
 void wk_cuda_call_disagreement(const wk_cuda_call *c)
 {
     spread p = spread_of(c);
-    float scale = p.scale / (float)p.cols, *y = wk_call_out(c, 0);
+    float scale = p.scale / (float)p.cols;
+    wk_ptr<float> y = wk_call_out(c, 0);
     if (p.x.half && p.cols % 8 == 0 && p.stacks <= HELD && p.x.aligned8()) {
         disagreement8(c, p, scale, y);
         return;
@@ -310,7 +311,8 @@ static __device__ float spread_factor(const spread &p, float unit, float varianc
     return variance > 0.0f ? unit / sqrtf(variance) : 0.0f;
 }
 
-static void disagreement_grad4(const wk_cuda_call *c, const spread &p, const float *dy, wk_out dx)
+static void disagreement_grad4(const wk_cuda_call *c, const spread &p, wk_ptr<const float> dy,
+                               wk_out dx)
 {
     unsigned cols4 = p.cols / 4;
     size_t step4 = p.step / 4;
@@ -331,7 +333,7 @@ static void disagreement_grad4(const wk_cuda_call *c, const spread &p, const flo
 void wk_cuda_call_disagreement_grad(const wk_cuda_call *c)
 {
     spread p = spread_of(c);
-    const float *dy = wk_call_in(c, 1);
+    wk_ptr<const float> dy = wk_call_in(c, 1);
     wk_out dx = wk_call_store(c, 0);
     if (p.quads && dx.aligned4()) {
         disagreement_grad4(c, p, dy, dx);
@@ -354,12 +356,12 @@ static __device__ float pixel(uint8_t x)
 void wk_cuda_call_image(const wk_cuda_call *c)
 {
     size_t n = wk_call_count(c);
-    const uint8_t *x = (const uint8_t *)c->in[0];
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const uint8_t> x = wk_call_at<const uint8_t>(c, 0);
+    wk_ptr<float> y = wk_call_out(c, 0);
     if (n % 4 == 0 && (uintptr_t)x % sizeof(uchar4) == 0) {
         wk_cuda_each(c, n / 4, [=] __device__(unsigned i) {
-            uchar4 p = ((const uchar4 *)x)[i];
-            ((float4 *)y)[i] = make_float4(pixel(p.x), pixel(p.y), pixel(p.z), pixel(p.w));
+            uchar4 p = x.at<const uchar4>()[i];
+            y.at<float4>()[i] = make_float4(pixel(p.x), pixel(p.y), pixel(p.z), pixel(p.w));
         });
         return;
     }

@@ -14,7 +14,7 @@ static wk_in find_operand(const wk_binding *b, int step, wk_role role)
     return {NULL, NULL};
 }
 
-const float *wk_binding_read(const wk_binding *b, int step, wk_role role)
+wk_ptr<const float> wk_binding_read(const wk_binding *b, int step, wk_role role)
 {
     return find_operand(b, step, role).x;
 }
@@ -27,38 +27,41 @@ wk_out wk_binding_store(const wk_binding *b, int step, wk_role role)
     int tensor = s->tensor[role];
     wk_out out = wk_call_store(c, tensor - c->node->outputs);
     size_t count = wk_shape_count(wk_info(c->g, tensor)->type.shape);
-    if (out.half) wk_cuda_refreshed(c->context, {out.half, out.half + count});
+    if (out.half) wk_cuda_refreshed(c->context, {out.half.base, out.half.base + count});
     return out;
 }
 
 // The same, in float32 whoever reads it.
-float *wk_binding_numbers(const wk_binding *b, int step, wk_role role)
+wk_ptr<float> wk_binding_numbers(const wk_binding *b, int step, wk_role role)
 {
     const wk_recurrence_step *s = &b->r->step[step];
     const wk_cuda_call *c = &b->calls[s->node_of[role]];
-    return (float *)c->out[s->tensor[role] - c->node->outputs];
+    return wk_call_out(c, s->tensor[role] - c->node->outputs);
 }
 
-const __nv_bfloat16 *wk_binding_weights(const wk_binding *b, wk_role role)
+wk_ptr<const __nv_bfloat16> wk_binding_weights(const wk_binding *b, wk_role role)
 {
     const wk_cuda_call *c = &b->calls[b->r->begin];
     wk_shape shape = wk_info(c->g, b->r->step[0].tensor[role])->type.shape;
-    const __nv_bfloat16 *w = wk_cuda_half(c, find_operand(b, 0, role), wk_shape_count(shape));
+    wk_ptr<const __nv_bfloat16> w =
+        wk_cuda_half(c, find_operand(b, 0, role), wk_shape_count(shape));
     assert((uintptr_t)w % sizeof(uint4) == 0);
     return w;
 }
 
-void wk_binding_exchange(const wk_binding *b, const size_t *bytes, uint4 **parts)
+void wk_binding_exchange(const wk_binding *b, const size_t *bytes, wk_ptr<uint4> *parts)
 {
     const wk_cuda_call *c = &b->calls[b->r->begin];
     size_t sum = 0;
     for (int i = 0; i < WK_EXCHANGES; i++)
         sum += (bytes[i] + 255) / 256 * 256;
-    char *memory = (char *)wk_cuda_scratch(c, sum);
-    (void)cudaMemsetAsync(memory, 0xff, sum, c->stream);
+    wk_ptr<uint4> memory = wk_cuda_scratch_of<uint4>(c, sum / sizeof(uint4));
+    wk_cuda_each(c, sum / sizeof(uint4), [=] __device__(unsigned i) {
+        memory[i] = make_uint4(UNWRITTEN, UNWRITTEN, UNWRITTEN, UNWRITTEN);
+    });
     for (int i = 0; i < WK_EXCHANGES; i++) {
-        parts[i] = (uint4 *)memory;
-        memory += (bytes[i] + 255) / 256 * 256;
+        parts[i] = memory;
+        memory = memory + (bytes[i] + 255) / 256 * (256 / sizeof(uint4));
     }
 }
 

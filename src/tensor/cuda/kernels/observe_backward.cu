@@ -3,20 +3,20 @@
 #include "tensor/cuda/kernels/observe_tiles.cuh"
 
 typedef struct backward_step {
-    const float *keep; // of the step after it in the sequence, through which its gradient comes
-    const float *dstoch, *dlogits_more, *ddeter;
-    const float *probs, *gates, *before, *stats;
+    wk_ptr<const float> keep; // of the step after it, through which its gradient comes
+    wk_ptr<const float> dstoch, dlogits_more, ddeter;
+    wk_ptr<const float> probs, gates, before, stats;
     wk_in post_x, x;
     wk_out dlogits, dpost, dgates, dx;
-    float *dparams[3]; // of gate bias, gain and offset
+    wk_ptr<float> dparams[3]; // of gate bias, gain and offset
 } backward_step;
 
 typedef struct backward_job {
     int steps, rows;
-    const __nv_bfloat16 *in_w, *gru_x, *gru_h, *post_w, *out_w;
-    const float *gate_b, *gain, *offset;
-    uint4 *dlogits, *dpost, *dgates, *dx; // exchanged, for all steps
-    uint2 *sums; // over a block's gates: d, and d times the normalised gate
+    wk_ptr<const __nv_bfloat16> in_w, gru_x, gru_h, post_w, out_w;
+    wk_ptr<const float> gate_b, gain, offset;
+    wk_ptr<uint4> dlogits, dpost, dgates, dx; // exchanged, for all steps
+    wk_ptr<uint2> sums; // over a block's gates: d, and d times the normalised gate
     backward_step step[WK_RECURRENCE_STEPS];
 } backward_job;
 
@@ -343,13 +343,13 @@ void wk_cuda_observe_backward(const wk_binding *b)
         steps * tile_size(flat) * tile, steps * tile_size(r->hidden) * tile,
         steps * tile_size(3 * r->deter) * tile, steps * tile_size(r->hidden) * tile,
         steps * ROWS * (size_t)(r->deter / UNITS) * sizeof(uint2)};
-    uint4 *parts[WK_EXCHANGES];
+    wk_ptr<uint4> parts[WK_EXCHANGES];
     wk_binding_exchange(b, bytes, parts);
     job.dlogits = parts[0];
     job.dpost = parts[1];
     job.dgates = parts[2];
     job.dx = parts[3];
-    job.sums = (uint2 *)parts[4];
+    job.sums = parts[4].as<uint2>();
     job.in_w = wk_binding_weights(b, WK_ROLE_IN_W);
     job.gru_x = wk_binding_weights(b, WK_ROLE_GRU_X);
     job.gru_h = wk_binding_weights(b, WK_ROLE_GRU_H);

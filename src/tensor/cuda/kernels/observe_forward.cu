@@ -2,22 +2,29 @@
 #include "tensor/cuda/kernels/observe_tiles.cuh"
 #include "tensor/vmath.h"
 
+// Where the key of a step's sample lies; in shared memory the key itself, for it is on the critical
+// path.
+union random_key {
+    wk_ptr<const uint64_t> at;
+    uint64_t value;
+};
+
 typedef struct forward_step {
-    const float *keep, *action, *image;
+    wk_ptr<const float> keep, action, image;
     wk_out kept_stoch, kept_deter, x, gates, deter, post_x, logits, stoch;
-    float *stats, *probs;
-    uint64_t key;
+    wk_ptr<float> stats, probs;
+    random_key key;
 } forward_step;
 
 typedef struct forward_job {
     int steps, rows;
     float epsilon;
-    const __nv_bfloat16 *in_w, *gru_x, *gru_h, *post_w, *out_w;
-    const float *in_b, *gate_b, *gain, *offset, *post_b, *out_b;
-    const uint64_t *counter;
-    uint4 *x, *deter, *post; // exchanged, for all steps
-    unsigned char *drawn;    // classes: [step][group][row]
-    uint2 *sums;             // of a block's gates, and of their squared differences from the mean
+    wk_ptr<const __nv_bfloat16> in_w, gru_x, gru_h, post_w, out_w;
+    wk_ptr<const float> in_b, gate_b, gain, offset, post_b, out_b;
+    wk_ptr<const uint64_t> counter;
+    wk_ptr<uint4> x, deter, post; // exchanged, for all steps
+    wk_ptr<unsigned char> drawn;  // classes: [step][group][row]
+    wk_ptr<uint2> sums; // of a block's gates, and of their squared differences from the mean
     forward_step step[WK_RECURRENCE_STEPS];
 } forward_job;
 
@@ -46,7 +53,7 @@ template <class Z> static __device__ void load_forward(const forward_job &job, f
     int b = blockIdx.x, at = b * UNITS;
     if (b < Z::hidden_blocks) {
         for (int row = threadIdx.x; row < Z::flat; row += THREADS)
-            m.in[row] = *(const uint4 *)(job.in_w + (size_t)row * Z::hidden + at);
+            m.in[row] = *(job.in_w + ((size_t)row * Z::hidden + at)).template at<const uint4>();
         load_columns<Z::deter>(m.post, job.post_w, Z::hidden, at);
     }
     if (b < Z::state_blocks)
@@ -115,7 +122,7 @@ template <class Z>
 static __device__ inline float drawn_sum(const forward_job &job, forward_memory<Z> &m, int t)
 {
     if (threadIdx.x < Z::groups) {
-        const uint4 *from = (const uint4 *)job.drawn + (size_t)(t - 1) * Z::groups + threadIdx.x;
+        const uint4 *from = job.drawn.at<const uint4>() + (size_t)(t - 1) * Z::groups + threadIdx.x;
         uint4 v;
         unsigned missing;
         do {
@@ -280,8 +287,8 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
     uint64_t substream = *job.counter;
 #pragma unroll
     for (int k = 0; k < HALVES; k++)
-        uniform[k] = wk_unit_float(
-            wk_random_word(s.key, substream, (unsigned)((warp + k * WARPS) * Z::groups + group)));
+        uniform[k] = wk_unit_float(wk_random_word(
+            s.key.value, substream, (unsigned)((warp + k * WARPS) * Z::groups + group)));
     float c[columns][4] = {};
     multiply<Z::hidden, columns>(c, job.post + (size_t)t * tile_size(Z::hidden), m.out);
     put_partials(m.part[0], c);
@@ -334,7 +341,11 @@ __global__ void __launch_bounds__(THREADS, 1)
 {
     forward_memory<Z> &m = *(forward_memory<Z> *)shared_memory;
     wk_begin();
+    uint64_t key = 0;
+    if (threadIdx.x < job.steps) key = *job.step[threadIdx.x].key.at;
     load_forward<Z>(job, m);
+    __syncthreads();
+    if (threadIdx.x < job.steps) m.step[threadIdx.x].key.value = key;
     __syncthreads();
     forward_cell mine = {};
     mine.at = place_of(job.rows);
@@ -358,6 +369,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 // A version for each model of the list.
 template <class Z, size_t SHARED> static wk_observe_version<forward_job> version_of(void)
 {
+    static_assert((int)WK_RECURRENCE_STEPS <= (int)THREADS, "a thread for each key");
     static_assert(sizeof(forward_memory<Z>) == SHARED, "model_sizes.def says so");
     return {Z::hidden, Z::deter, Z::groups, Z::classes, Z::blocks, forward_kernel<Z>, SHARED};
 }
@@ -384,7 +396,7 @@ static void bind_forward(const wk_binding *b, int t, forward_step *s)
     s->stoch = wk_binding_store(b, t, WK_ROLE_STOCH);
     s->stats = wk_binding_numbers(b, t, WK_ROLE_STATS);
     s->probs = wk_binding_numbers(b, t, WK_ROLE_PROBS);
-    s->key = b->r->step[t].key;
+    s->key.at = b->calls[b->r->step[t].node_of[WK_ROLE_STOCH]].key;
 }
 
 void wk_cuda_observe_forward(const wk_binding *b)
@@ -399,13 +411,13 @@ void wk_cuda_observe_forward(const wk_binding *b)
         steps * tile_size(r->hidden) * tile, steps * tile_size(r->deter) * tile,
         steps * tile_size(r->hidden) * tile, steps * (size_t)r->groups * ROWS,
         steps * ROWS * (size_t)(r->deter / UNITS) * sizeof(uint2)};
-    uint4 *parts[WK_EXCHANGES];
+    wk_ptr<uint4> parts[WK_EXCHANGES];
     wk_binding_exchange(b, bytes, parts);
     job.x = parts[0];
     job.deter = parts[1];
     job.post = parts[2];
-    job.drawn = (unsigned char *)parts[3];
-    job.sums = (uint2 *)parts[4];
+    job.drawn = parts[3].as<unsigned char>();
+    job.sums = parts[4].as<uint2>();
     job.epsilon = r->epsilon;
     job.in_w = wk_binding_weights(b, WK_ROLE_IN_W);
     job.gru_x = wk_binding_weights(b, WK_ROLE_GRU_X);
@@ -418,7 +430,7 @@ void wk_cuda_observe_forward(const wk_binding *b)
     job.offset = wk_binding_read(b, 0, WK_ROLE_OFFSET);
     job.post_b = wk_binding_read(b, 0, WK_ROLE_POST_B);
     job.out_b = wk_binding_read(b, 0, WK_ROLE_OUT_B);
-    job.counter = (const uint64_t *)wk_binding_read(b, 0, WK_ROLE_COUNTER);
+    job.counter = wk_binding_read(b, 0, WK_ROLE_COUNTER).as<const uint64_t>();
     for (int t = 0; t < r->count; t++)
         bind_forward(b, t, &job.step[t]);
     const wk_observe_version<forward_job> *v = wk_observe_choose(versions, r);

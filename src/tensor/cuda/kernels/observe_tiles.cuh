@@ -6,7 +6,9 @@
 // A step has five phases, each of which needs what all blocks made in the one before. There is no
 // barrier: results go through memory that was filled with a value no result can have (UNWRITTEN),
 // and a reader loads a word again until it is another one. Every step has its own memory, so
-// nothing is ever written twice. All blocks must run at once: the launch is cooperative.
+// nothing is ever written twice. All blocks must run at once: the launch is cooperative. Members of
+// a population wait for nothing of each other: as many as the device holds at once are one launch,
+// and one launch follows the other.
 //
 // Results are exchanged in the order in which tensor cores want them: for every 16 columns the four
 // words of each lane. What a product leaves in the registers of a lane is what the same lane of the
@@ -313,16 +315,16 @@ typedef struct wk_binding {
 } wk_binding;
 
 /// The address of a tensor that a node of the chain reads; NULL for none.
-const float *wk_binding_read(const wk_binding *b, int step, wk_role role);
+wk_ptr<const float> wk_binding_read(const wk_binding *b, int step, wk_role role);
 /// Where a result goes; notes that its bf16 copy will be up to date.
 wk_out wk_binding_store(const wk_binding *b, int step, wk_role role);
 /// A result in float32, whoever reads it.
-float *wk_binding_numbers(const wk_binding *b, int step, wk_role role);
+wk_ptr<float> wk_binding_numbers(const wk_binding *b, int step, wk_role role);
 /// The bf16 copy of a weight.
-const __nv_bfloat16 *wk_binding_weights(const wk_binding *b, wk_role role);
+wk_ptr<const __nv_bfloat16> wk_binding_weights(const wk_binding *b, wk_role role);
 /// Memory for the exchange, filled with UNWRITTEN: pointers to parts of the given sizes.
 enum { WK_EXCHANGES = 5 };
-void wk_binding_exchange(const wk_binding *b, const size_t *bytes, uint4 **parts);
+void wk_binding_exchange(const wk_binding *b, const size_t *bytes, wk_ptr<uint4> *parts);
 
 /// The version for a chain's sizes, or NULL.
 template <class Job, size_t N>
@@ -340,7 +342,28 @@ wk_observe_choose(const wk_observe_version<Job> (&versions)[N], const wk_recurre
 void wk_cuda_observe_forward(const wk_binding *b);
 void wk_cuda_observe_backward(const wk_binding *b);
 
-/// Cooperative launch.
+/// The job of members `first` and after: of a job, everything from its first pointer on are
+/// pointers.
+template <class Job> static Job wk_observe_from(Job job, int first)
+{
+    for (uint64_t *at = (uint64_t *)&job.in_w; at < (uint64_t *)(&job + 1); at++)
+        if (*at) *at += (uint64_t)first << WK_MEMBER_SHIFT;
+    return job;
+}
+
+/// How many members' blocks run at once.
+template <class Job>
+static int wk_observe_together(const wk_cuda_call *c, const wk_observe_version<Job> &v)
+{
+    int each = 0;
+    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, v.kernel, THREADS, v.shared);
+    int most = each * c->processors / v.blocks, launches;
+    most = most < 1 ? 1 : most > c->members ? c->members : most;
+    launches = (c->members + most - 1) / most;
+    return (c->members + launches - 1) / launches;
+}
+
+/// Cooperative launches.
 template <class Job>
 static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Job> &v,
                               const Job &job)
@@ -349,7 +372,6 @@ static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Jo
     attribute.id = cudaLaunchAttributeCooperative;
     attribute.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = (unsigned)v.blocks;
     config.blockDim = THREADS;
     config.dynamicSmemBytes = v.shared;
     config.stream = c->stream;
@@ -357,7 +379,13 @@ static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Jo
     config.numAttrs = 1;
     (void)cudaFuncSetAttribute((const void *)v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)v.shared);
-    (void)cudaLaunchKernelEx(&config, v.kernel, job); // an error stays for cudaGetLastError
+    int together = wk_observe_together(c, v);
+    for (int first = 0; first < c->members; first += together) {
+        int members = c->members - first < together ? c->members - first : together;
+        config.gridDim = dim3((unsigned)v.blocks, 1, (unsigned)members);
+        // An error stays for cudaGetLastError.
+        (void)cudaLaunchKernelEx(&config, v.kernel, wk_observe_from(job, first));
+    }
 }
 
 #endif

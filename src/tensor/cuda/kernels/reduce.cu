@@ -10,7 +10,7 @@ static bool are_many(const wk_cuda_call *c, size_t rows)
 }
 
 static void sum_columns(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
-                        wk_in x, float *y)
+                        wk_in x, wk_ptr<float> y)
 {
     unsigned width = (unsigned)cols;
     // A few narrow columns are four rows wide instead.
@@ -31,7 +31,7 @@ static void sum_columns(const wk_cuda_call *c, size_t outer, size_t rows, size_t
 }
 
 void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
-                         const float *x, float *y)
+                         wk_ptr<const float> x, wk_ptr<float> y)
 {
     sum_columns(c, outer, rows, cols, scale, wk_in{x, NULL}, y);
 }
@@ -39,7 +39,7 @@ void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_
 // y[r] = scale * sum of value(r, col): a warp for a short row, a block for a long one.
 template <class F>
 static void sum_rows(const wk_cuda_call *c, size_t rows, size_t cols, float scale, F value,
-                     float *y)
+                     wk_ptr<float> y)
 {
     unsigned width = (unsigned)cols;
     if (cols <= SHORT_ROW && are_many(c, rows)) {
@@ -62,8 +62,8 @@ static void sum_rows(const wk_cuda_call *c, size_t rows, size_t cols, float scal
 }
 
 // Few very long rows are cut into pieces first.
-void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float scale, const float *x,
-                      float *y)
+void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float scale,
+                      wk_ptr<const float> x, wk_ptr<float> y)
 {
     if (cols < LONG_ROW || are_many(c, rows)) {
         sum_rows(
@@ -72,7 +72,7 @@ void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float sca
         return;
     }
     size_t pieces = (cols + LONG_PIECE - 1) / LONG_PIECE;
-    float *partial = (float *)wk_cuda_scratch(c, rows * pieces * sizeof *partial);
+    wk_ptr<float> partial = wk_cuda_scratch_of<float>(c, rows * pieces);
     sum_rows(
         c, rows * pieces, LONG_PIECE, 1,
         [=] __device__(unsigned piece, unsigned i) {

@@ -2,19 +2,20 @@
 #include "tensor/cuda/runtime/stream_context.cuh"
 
 // Rows of `width` from rows of `row`, eight numbers of bf16 or four of float32 a thread.
-static void slice_wide(const wk_cuda_call *c, size_t bytes, size_t width, size_t row, const void *x,
-                       void *y)
+static void slice_wide(const wk_cuda_call *c, size_t bytes, size_t width, size_t row,
+                       wk_ptr<const void> x, wk_ptr<void> y)
 {
     unsigned units = (unsigned)(width * bytes / sizeof(uint4));
     size_t from = row * bytes / sizeof(uint4);
     wk_divisor by_units = wk_divisor_of(units);
     wk_cuda_each(c, wk_call_count(c) * bytes / sizeof(uint4), [=] __device__(unsigned i) {
         unsigned r = wk_quotient(i, by_units);
-        ((uint4 *)y)[i] = ((const uint4 *)x)[r * from + (i - r * units)];
+        y.at<uint4>()[i] = x.at<const uint4>()[r * from + (i - r * units)];
     });
 }
 
-static bool whole_units(size_t bytes, size_t width, size_t row, const void *x, const void *y)
+static bool whole_units(size_t bytes, size_t width, size_t row, wk_ptr<const void> x,
+                        wk_ptr<const void> y)
 {
     return width * bytes % sizeof(uint4) == 0 && row * bytes % sizeof(uint4) == 0 &&
            ((uintptr_t)x | (uintptr_t)y) % sizeof(uint4) == 0;
@@ -25,9 +26,10 @@ static wk_in load_for(const wk_cuda_call *c, wk_out y)
 {
     wk_in in = wk_call_load(c, 0);
     if (in.half || y.x) return in;
-    const __nv_bfloat16 *half = c->in_bf16[0];
+    wk_ptr<const __nv_bfloat16> half = c->in_bf16[0];
     size_t count = wk_shape_count(wk_call_input_shape(c, 0));
-    return half && wk_cuda_is_fresh(c->context, {half, half + count}) ? wk_in{NULL, half} : in;
+    return half && wk_cuda_is_fresh(c->context, {half.base, half.base + count}) ? wk_in{NULL, half}
+                                                                                : in;
 }
 
 // Rows of `width` from rows of `row`, four numbers a thread.
@@ -49,12 +51,12 @@ void wk_cuda_call_slice(const wk_cuda_call *c)
     wk_out y = wk_call_store(c, 0);
     wk_in all = load_for(c, y);
     wk_in x = {all.x ? all.x + start : NULL, all.half ? all.half + start : NULL};
-    if (x.half && !y.x && whole_units(sizeof *x.half, wide, whole, x.half, y.half)) {
-        slice_wide(c, sizeof *x.half, wide, whole, x.half, y.half);
+    if (x.half && !y.x && whole_units(sizeof(__nv_bfloat16), wide, whole, x.half, y.half)) {
+        slice_wide(c, sizeof(__nv_bfloat16), wide, whole, x.half, y.half);
         return;
     }
-    if (x.x && !y.half && whole_units(sizeof *x.x, wide, whole, x.x, y.x)) {
-        slice_wide(c, sizeof *x.x, wide, whole, x.x, y.x);
+    if (x.x && !y.half && whole_units(sizeof(float), wide, whole, x.x, y.x)) {
+        slice_wide(c, sizeof(float), wide, whole, x.x, y.x);
         return;
     }
     if (wide % 4 == 0 && whole % 4 == 0 && x.aligned4() && y.aligned4()) {
@@ -162,7 +164,7 @@ static __device__ uint4 lay_unit(const pieces &p, unsigned r, unsigned first)
         size_t row = (size_t)r * q.width;
         if (q.begin >= first + 8 || q.begin + q.width <= first) continue;
         bool inside = q.begin <= first && q.begin + q.width >= first + 8;
-        const __nv_bfloat16 *half = q.x.half + row + (first - q.begin);
+        const __nv_bfloat16 *half = q.x.half.at() + row + (first - q.begin);
         if (inside && q.x.half && (uintptr_t)half % 16 == 0) return *(const uint4 *)half;
 #pragma unroll
         for (unsigned i = 0; i < 8; i++)
@@ -174,7 +176,7 @@ static __device__ uint4 lay_unit(const pieces &p, unsigned r, unsigned first)
 }
 
 static __global__ void lay_padded_kernel(const __grid_constant__ pieces p, unsigned count,
-                                         wk_divisor by_units, uint4 *y)
+                                         wk_divisor by_units, wk_ptr<uint4> y)
 {
     wk_begin();
     unsigned step = gridDim.x * blockDim.x;
@@ -197,7 +199,7 @@ static void lay_padded(const wk_cuda_call *c)
     size_t units = (to.length * to.inner + 7) / 8, count = to.outer * units;
     size_t blocks = (count + WK_CUDA_THREADS - 1) / WK_CUDA_THREADS;
     wk_launch(c, lay_padded_kernel, wk_cuda_grid(c, blocks, 16), WK_CUDA_THREADS, p,
-              (unsigned)count, wk_divisor_of((unsigned)units), (uint4 *)c->out_bf16[0]);
+              (unsigned)count, wk_divisor_of((unsigned)units), c->out_bf16[0].as<uint4>());
 }
 
 void wk_cuda_call_concat(const wk_cuda_call *c)
@@ -233,7 +235,7 @@ void wk_cuda_call_repeat(const wk_cuda_call *c)
 {
     wk_split to = wk_shape_split(wk_call_output_shape(c, 0), c->node->attrs.repeat.axis, 1);
     float scale = c->node->attrs.repeat.scale;
-    const float *x = wk_call_in(c, 0);
+    wk_ptr<const float> x = wk_call_in(c, 0);
     wk_out y = wk_call_store(c, 0);
     bool fours = to.inner % 4 == 0 && (uintptr_t)x % 16 == 0 && y.aligned4();
     unsigned unit = fours ? 4 : 1, inner = (unsigned)to.inner / unit;
@@ -245,7 +247,7 @@ void wk_cuda_call_repeat(const wk_cuda_call *c)
             y[i] = scale * x[from];
             return;
         }
-        float4 v = ((const float4 *)x)[from];
+        float4 v = x.at<const float4>()[from];
         y.put4(i, make_float4(scale * v.x, scale * v.y, scale * v.z, scale * v.w));
     });
 }

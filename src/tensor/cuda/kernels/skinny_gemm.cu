@@ -13,9 +13,9 @@ enum { TILE_ROWS = 16, WARPS = 8, CHUNK = 32, TERMS_MAX = WK_SKINNY_ROW_MAX };
 enum { WARP_CHUNKS = (TERMS_MAX / CHUNK + WARPS - 1) / WARPS };
 
 typedef struct results_job {
-    const __nv_bfloat16 *a;
-    const float *b;
-    float *out;
+    wk_ptr<const __nv_bfloat16> a;
+    wk_ptr<const float> b;
+    wk_ptr<float> out;
     unsigned m, n, k;
     size_t stride_a, stride_b;
     wk_divisor by_row; // of b
@@ -23,11 +23,10 @@ typedef struct results_job {
     bool accumulate;
     // The epilogue, where there is one: a bias is added, and an action of half as many numbers is
     // drawn from them.
-    const float *bias;
+    wk_ptr<const float> bias;
     size_t stride_bias;
-    float *action;
-    uint64_t key;
-    const void *counter;
+    wk_ptr<float> action;
+    wk_ptr<const uint64_t> key, counter;
 } results_job;
 
 // Eight terms of two rows of a, a lane's part of a chunk.
@@ -151,7 +150,7 @@ static __device__ inline void finish_results(const results_job &j, unsigned tile
     if (!real || col >= dims) return;
     wk_truncated choice = wk_truncated_of(sum[0][row][col], sum[0][row][col + dims]);
     unsigned i = (unsigned)index * dims + col;
-    uint32_t word = wk_random_word(j.key, *(const uint64_t *)j.counter, i);
+    uint32_t word = wk_random_word(*j.key, *j.counter, i);
     j.action[i] = wk_truncated_sample(choice, wk_unit_float(word));
 }
 
@@ -200,15 +199,16 @@ static void add_merged(const wk_cuda_call *c, results_job *j)
     j->stride_bias = wk_shape_count(wk_call_input_shape(c + 1, 1)) > j->n ? j->n : 0;
     if (c->following < 2) return;
     j->action = wk_call_out(c + 2, 0);
-    j->key = c[2].node->attrs.random.key;
-    j->counter = c[2].in[1];
+    j->key = c[2].key;
+    j->counter = wk_call_at<const uint64_t>(c + 2, 1);
 }
 
 // A block for each tile of rows, about `each` for every multiprocessor at most.
 static dim3 row_grid(const wk_cuda_call *c, const wk_cuda_product *p, size_t each)
 {
     size_t tiles = (p->m + TILE_ROWS - 1) / TILE_ROWS;
-    size_t max = (each * (size_t)c->processors + p->stacks - 1) / p->stacks;
+    size_t matrices = p->stacks * (size_t)c->members;
+    size_t max = (each * (size_t)c->processors + matrices - 1) / matrices;
     return dim3((unsigned)(tiles < max ? tiles : max), (unsigned)p->stacks);
 }
 
@@ -230,7 +230,7 @@ enum { PAIR = 16, WARP_PAIRS = 5, RESULTS_MAX = WARPS * WARP_PAIRS * PAIR };
 static_assert((int)RESULTS_MAX == (int)WK_SKINNY_ROW_MAX, "as the guard has it");
 
 typedef struct terms_job {
-    const float *a, *b;
+    wk_ptr<const float> a, b;
     wk_out out;
     unsigned m, n, k;
     size_t stride_a, stride_b;
@@ -261,7 +261,7 @@ static __device__ inline void put_results(const terms_job &j, unsigned row, unsi
     if (row >= j.m || col >= j.n) return;
     size_t at = (((size_t)blockIdx.y * j.m + row) * j.n + col) / 4;
     if (j.accumulate) {
-        float4 old = ((const float4 *)j.out.x)[at];
+        float4 old = j.out.x.at<const float4>()[at];
         v = make_float4(old.x + v.x, old.y + v.y, old.z + v.z, old.w + v.w);
     }
     j.out.put4(at, v);
@@ -325,9 +325,9 @@ void wk_cuda_skinny_terms(const wk_cuda_call *c)
 enum { WIDTH_MAX = WK_SKINNY_ROW_MAX, WARP_TILES = WIDTH_MAX / 16 / WARPS };
 
 typedef struct gradient_job {
-    const __nv_bfloat16 *a;
-    const float *b;
-    float *partial; // [stack][chunk][m][n]
+    wk_ptr<const __nv_bfloat16> a;
+    wk_ptr<const float> b;
+    wk_ptr<float> partial; // [stack][chunk][m][n]
     unsigned rows, chunk_rows, m, n;
     size_t stride_a, stride_b;
 } gradient_job;
@@ -342,7 +342,7 @@ static __device__ inline void start_tile(const gradient_job &j, unsigned first, 
                                          gradient_tile &tile)
 {
     unsigned units = j.m / 8;
-    const __nv_bfloat16 *a = j.a + blockIdx.z * j.stride_a;
+    const __nv_bfloat16 *a = j.a + blockIdx.y * j.stride_a;
     for (unsigned i = threadIdx.x; i < TILE_ROWS * units; i += WARPS * 32) {
         unsigned row = i / units, unit = i - row * units, bytes = first + row < end ? 16 : 0;
         const void *from = a + (size_t)(bytes ? first + row : 0) * j.m + unit * 8;
@@ -353,7 +353,7 @@ static __device__ inline void start_tile(const gradient_job &j, unsigned first, 
     asm volatile("cp.async.commit_group;");
     unsigned row = threadIdx.x / SKINNY, col = threadIdx.x % SKINNY;
     bool real = first + row < end && col < j.n;
-    const float *b = j.b + blockIdx.z * j.stride_b;
+    const float *b = j.b + blockIdx.y * j.stride_b;
     tile.b[col][row] = __float2bfloat16_rn(real ? b[(size_t)(first + row) * j.n + col] : 0.0f);
 }
 
@@ -396,7 +396,7 @@ template <int TILES> static __global__ void skinny_gradient_kernel(gradient_job 
 {
     __shared__ gradient_tile tile[2];
     wk_begin();
-    unsigned begin = blockIdx.y * j.chunk_rows, end = min(begin + j.chunk_rows, j.rows);
+    unsigned begin = blockIdx.x * j.chunk_rows, end = min(begin + j.chunk_rows, j.rows);
     float c[WARP_TILES][TILES][4] = {};
     start_tile(j, begin, end, tile[0]);
     for (unsigned first = begin, now = 0; first < end; first += TILE_ROWS, now ^= 1) {
@@ -407,7 +407,7 @@ template <int TILES> static __global__ void skinny_gradient_kernel(gradient_job 
         __syncthreads();
     }
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float *to = j.partial + ((size_t)blockIdx.z * gridDim.y + blockIdx.y) * j.m * j.n;
+    float *to = j.partial + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * j.m * j.n;
 #pragma unroll
     for (unsigned i = 0; i < WARP_TILES; i++)
 #pragma unroll
@@ -433,15 +433,14 @@ void wk_cuda_skinny_gradient(const wk_cuda_call *c)
     j.a = wk_cuda_half(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
     j.partial = wk_call_out(c, 0);
-    if (chunks > 1)
-        j.partial = (float *)wk_cuda_scratch(c, p.stacks * chunks * results * sizeof(float));
+    if (chunks > 1) j.partial = wk_cuda_scratch_of<float>(c, p.stacks * chunks * results);
     j.rows = (unsigned)p.k;
     j.chunk_rows = (unsigned)(chunk_tiles * TILE_ROWS);
     j.m = (unsigned)p.m;
     j.n = (unsigned)p.n;
     j.stride_a = p.stride_a;
     j.stride_b = p.stride_b;
-    dim3 grid(1, (unsigned)chunks, (unsigned)p.stacks);
+    dim3 grid((unsigned)chunks, (unsigned)p.stacks);
     wk_launch(c, p.n <= 8 ? skinny_gradient_kernel<1> : skinny_gradient_kernel<2>, grid, WARPS * 32,
               j);
     if (chunks == 1) return;

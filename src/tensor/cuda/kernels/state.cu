@@ -5,42 +5,44 @@
 // The spans of one global norm, cut into a fixed number of pieces each.
 enum { SPANS = 64, SPAN_PIECES = 128 };
 typedef struct spans {
-    const float *x[SPANS];
+    unsigned spans;
+    wk_ptr<const float> x[SPANS];
     unsigned count[SPANS]; // elements of one stack member
 } spans;
 
-// partial[stack][span][piece]: blockIdx is (piece, span, stack).
-static __global__ void squares_kernel(spans s, unsigned first, unsigned all, float *partial)
+// partial[stack][span][piece]: blockIdx is (piece, span of a stack).
+static __global__ void squares_kernel(spans s, unsigned first, unsigned all, wk_ptr<float> partial)
 {
     wk_begin();
-    unsigned count = s.count[blockIdx.y];
-    const float *x = s.x[blockIdx.y] + (size_t)blockIdx.z * count;
+    unsigned stack = blockIdx.y / s.spans, span = blockIdx.y % s.spans, count = s.count[span];
+    const float *x = s.x[span] + (size_t)stack * count;
     float sum = 0;
     for (unsigned i = blockIdx.x * WK_CUDA_THREADS + threadIdx.x; i < count;
          i += SPAN_PIECES * WK_CUDA_THREADS)
         sum += x[i] * x[i];
     sum = wk_block_sum(sum);
     if (threadIdx.x == 0)
-        partial[((size_t)blockIdx.z * all + first + blockIdx.y) * SPAN_PIECES + blockIdx.x] = sum;
+        partial[((size_t)stack * all + first + span) * SPAN_PIECES + blockIdx.x] = sum;
 }
 
 void wk_cuda_call_global_norm(const wk_cuda_call *c)
 {
     unsigned stacks = (unsigned)c->node->attrs.stack, all = (unsigned)c->node->input_count;
     unsigned pieces = all * SPAN_PIECES;
-    float *partial = (float *)wk_cuda_scratch(c, (size_t)stacks * pieces * sizeof *partial);
+    wk_ptr<float> partial = wk_cuda_scratch_of<float>(c, (size_t)stacks * pieces);
     for (unsigned first = 0; first < all; first += SPANS) {
         spans s = {};
         unsigned count = all - first < SPANS ? all - first : SPANS;
+        s.spans = count;
         for (unsigned i = 0; i < count; i++) {
             s.x[i] = wk_call_in(c, (int)(first + i));
             s.count[i] =
                 (unsigned)(wk_shape_count(wk_call_input_shape(c, (int)(first + i))) / stacks);
         }
-        wk_launch(c, squares_kernel, dim3(SPAN_PIECES, count, stacks), WK_CUDA_THREADS, s, first,
+        wk_launch(c, squares_kernel, dim3(SPAN_PIECES, count * stacks), WK_CUDA_THREADS, s, first,
                   all, partial);
     }
-    float *norm = wk_call_out(c, 0);
+    wk_ptr<float> norm = wk_call_out(c, 0);
     wk_cuda_blocks(c, stacks, [=] __device__(unsigned s) {
         float sum = 0;
         for (unsigned i = threadIdx.x; i < pieces; i += WK_CUDA_THREADS)
@@ -64,18 +66,18 @@ static __device__ float joint_norm(const float *norm, unsigned stacks)
 }
 
 // Input i, which says whether the member of a population does nothing in this run; may be absent.
-static const uint64_t *idle_of(const wk_cuda_call *c, int i)
+static wk_ptr<const uint64_t> idle_of(const wk_cuda_call *c, int i)
 {
-    return i < c->node->input_count ? (const uint64_t *)c->in[i] : NULL;
+    return wk_call_at<const uint64_t>(c, i);
 }
 
 void wk_cuda_call_adam_begin(const wk_cuda_call *c)
 {
-    const float *norm = wk_call_in(c, 0), *rate = wk_call_in(c, 1);
-    uint64_t *states = (uint64_t *)c->in[2];
-    const uint64_t *flag = c->node->input_count > 3 ? (const uint64_t *)c->in[3] : NULL;
-    const uint64_t *idle = idle_of(c, 4);
-    float *steps = wk_call_out(c, 0);
+    wk_ptr<const float> norm = wk_call_in(c, 0), rate = wk_call_in(c, 1);
+    wk_ptr<uint64_t> states = wk_call_at<uint64_t>(c, 2);
+    wk_ptr<const uint64_t> flag = wk_call_at<const uint64_t>(c, 3);
+    wk_ptr<const uint64_t> idle = idle_of(c, 4);
+    wk_ptr<float> steps = wk_call_out(c, 0);
     unsigned stacks = (unsigned)wk_call_output_shape(c, 0).dim[0];
     bool joint = c->node->attrs.adam.joint_clip;
     wk_cuda_each(c, stacks, [=] __device__(unsigned s) {
@@ -119,8 +121,8 @@ static __device__ adam_step adam_step_of(wk_adam_config p, const float *step)
 
 // The arrays of one node, and the first of the blocks that work on it.
 typedef struct adam_arrays {
-    float *weight, *m, *v;
-    const float *gradient;
+    wk_ptr<float> weight, m, v;
+    wk_ptr<const float> gradient;
     unsigned count, first; // elements of one stack member
     bool wide;             // by 16 bytes
 } adam_arrays;
@@ -142,19 +144,19 @@ static __device__ void adam_one(const adam_step &j, float gradient, float *m, fl
 
 static __device__ void adam_quad(const adam_step &j, const adam_arrays &a, size_t i)
 {
-    float4 g = ((const float4 *)a.gradient)[i], m = ((float4 *)a.m)[i], v = ((float4 *)a.v)[i];
-    float4 w = ((float4 *)a.weight)[i];
+    float4 g = a.gradient.at<const float4>()[i], m = a.m.at<float4>()[i];
+    float4 v = a.v.at<float4>()[i], w = a.weight.at<float4>()[i];
     adam_one(j, g.x, &m.x, &v.x, &w.x);
     adam_one(j, g.y, &m.y, &v.y, &w.y);
     adam_one(j, g.z, &m.z, &v.z, &w.z);
     adam_one(j, g.w, &m.w, &v.w, &w.w);
-    ((float4 *)a.m)[i] = m;
-    ((float4 *)a.v)[i] = v;
-    ((float4 *)a.weight)[i] = w;
+    a.m.at<float4>()[i] = m;
+    a.v.at<float4>()[i] = v;
+    a.weight.at<float4>()[i] = w;
 }
 
 static __global__ void adam_kernel(wk_adam_config config, const __grid_constant__ adam_job job,
-                                   const float *steps)
+                                   wk_ptr<const float> steps)
 {
     __shared__ adam_step j;
     wk_begin();
@@ -180,8 +182,12 @@ static __global__ void adam_kernel(wk_adam_config config, const __grid_constant_
 static adam_arrays arrays_of(const wk_cuda_call *c, unsigned stacks, unsigned first)
 {
     unsigned count = (unsigned)(wk_shape_count(wk_call_input_shape(c, 0)) / stacks);
-    adam_arrays a = {
-        (float *)c->in[0], (float *)c->in[1], (float *)c->in[2], wk_call_in(c, 3), count, first};
+    adam_arrays a = {wk_call_at<float>(c, 0),
+                     wk_call_at<float>(c, 1),
+                     wk_call_at<float>(c, 2),
+                     wk_call_in(c, 3),
+                     count,
+                     first};
     uintptr_t any = (uintptr_t)a.weight | (uintptr_t)a.m | (uintptr_t)a.v | (uintptr_t)a.gradient;
     a.wide = any % sizeof(float4) == 0 && count % 4 == 0;
     return a;
@@ -206,8 +212,8 @@ void wk_cuda_call_adam(const wk_cuda_call *c)
 // All threads that find one write the same word.
 void wk_cuda_call_check_finite(const wk_cuda_call *c)
 {
-    const float *x = wk_call_in(c, 0);
-    uint64_t *flag = (uint64_t *)c->in[1];
+    wk_ptr<const float> x = wk_call_in(c, 0);
+    wk_ptr<uint64_t> flag = wk_call_at<uint64_t>(c, 1);
     wk_cuda_each(c, wk_shape_count(wk_call_input_shape(c, 0)), [=] __device__(unsigned i) {
         if (!isfinite(x[i])) *flag = 1;
     });
@@ -219,20 +225,20 @@ static __device__ bool is_due(const uint64_t *counter, uint64_t period, const ui
 }
 
 // Copies bytes if `counter` is NULL or a multiple of the period; by words where they are whole.
-static void store(const wk_cuda_call *c, const uint64_t *counter, uint64_t period)
+static void store(const wk_cuda_call *c, wk_ptr<const uint64_t> counter, uint64_t period)
 {
-    const uint64_t *idle = idle_of(c, 3);
+    wk_ptr<const uint64_t> idle = idle_of(c, 3);
     size_t size = wk_type_size(wk_info(c->g, wk_node_inputs(c->g, c->node)[0])->type);
     if (size % 4 == 0) {
-        uint32_t *to = (uint32_t *)c->in[0];
-        const uint32_t *from = (const uint32_t *)c->in[1];
+        wk_ptr<uint32_t> to = wk_call_at<uint32_t>(c, 0);
+        wk_ptr<const uint32_t> from = wk_call_at<const uint32_t>(c, 1);
         wk_cuda_each(c, size / 4, [=] __device__(unsigned i) {
             if (is_due(counter, period, idle)) to[i] = from[i];
         });
         return;
     }
-    uint8_t *to = (uint8_t *)c->in[0];
-    const uint8_t *from = (const uint8_t *)c->in[1];
+    wk_ptr<uint8_t> to = wk_call_at<uint8_t>(c, 0);
+    wk_ptr<const uint8_t> from = wk_call_at<const uint8_t>(c, 1);
     wk_cuda_each(c, size, [=] __device__(unsigned i) {
         if (is_due(counter, period, idle)) to[i] = from[i];
     });
@@ -245,12 +251,13 @@ void wk_cuda_call_store(const wk_cuda_call *c)
 
 void wk_cuda_call_store_every(const wk_cuda_call *c)
 {
-    store(c, (const uint64_t *)c->in[2], c->node->attrs.period);
+    store(c, wk_call_at<const uint64_t>(c, 2), c->node->attrs.period);
 }
 
 void wk_cuda_call_count(const wk_cuda_call *c)
 {
-    uint64_t *counter = (uint64_t *)c->in[0], step = c->node->attrs.period;
-    const uint64_t *idle = idle_of(c, 1);
+    wk_ptr<uint64_t> counter = wk_call_at<uint64_t>(c, 0);
+    uint64_t step = c->node->attrs.period;
+    wk_ptr<const uint64_t> idle = idle_of(c, 1);
     wk_cuda_each(c, 1, [=] __device__(unsigned) { *counter += idle && *idle ? 0 : step; });
 }

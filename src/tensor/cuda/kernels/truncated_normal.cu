@@ -36,18 +36,18 @@ static __device__ void store(float *draw, unsigned dims, unsigned i, wk_truncate
     draw[at + dims] = d.std;
 }
 
-static __device__ float unit_at(uint64_t key, const void *counter, unsigned i)
+static __device__ float unit_at(wk_ptr<const uint64_t> key, wk_ptr<const uint64_t> counter,
+                                unsigned i)
 {
-    return wk_unit_float(wk_random_word(key, *(const uint64_t *)counter, i));
+    return wk_unit_float(wk_random_word(*key, *counter, i));
 }
 
 void wk_cuda_call_truncated_normal_sample(const wk_cuda_call *c)
 {
     actions a = actions_of(c);
-    uint64_t key = c->node->attrs.random.key;
-    const float *raw = wk_call_in(c, 0);
-    const void *counter = c->in[1];
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const uint64_t> key = c->key, counter = wk_call_at<const uint64_t>(c, 1);
+    wk_ptr<const float> raw = wk_call_in(c, 0);
+    wk_ptr<float> y = wk_call_out(c, 0);
     wk_cuda_each(c, a.rows * a.dims, [=] __device__(unsigned i) {
         y[i] = wk_truncated_sample(load(raw, a.dims, i), unit_at(key, counter, i));
     });
@@ -56,10 +56,9 @@ void wk_cuda_call_truncated_normal_sample(const wk_cuda_call *c)
 void wk_cuda_call_truncated_normal_sample_grad(const wk_cuda_call *c)
 {
     actions a = actions_of(c);
-    uint64_t key = c->node->attrs.random.key;
-    const float *raw = wk_call_in(c, 0), *dy = wk_call_in(c, 2);
-    const void *counter = c->in[1];
-    float *draw = wk_call_out(c, 0);
+    wk_ptr<const uint64_t> key = c->key, counter = wk_call_at<const uint64_t>(c, 1);
+    wk_ptr<const float> raw = wk_call_in(c, 0), dy = wk_call_in(c, 2);
+    wk_ptr<float> draw = wk_call_out(c, 0);
     wk_cuda_each(c, a.rows * a.dims, [=] __device__(unsigned i) {
         wk_truncated t = load(raw, a.dims, i);
         store(draw, a.dims, i, t, wk_truncated_sample_grad(t, unit_at(key, counter, i), dy[i]));
@@ -69,8 +68,8 @@ void wk_cuda_call_truncated_normal_sample_grad(const wk_cuda_call *c)
 void wk_cuda_call_truncated_normal_mode(const wk_cuda_call *c)
 {
     actions a = actions_of(c);
-    const float *raw = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const float> raw = wk_call_in(c, 0);
+    wk_ptr<float> y = wk_call_out(c, 0);
     wk_cuda_each(c, a.rows * a.dims, [=] __device__(unsigned i) {
         y[i] = wk_truncated_clip(wk_tanhf(raw[raw_at(a.dims, i)]));
     });
@@ -79,8 +78,8 @@ void wk_cuda_call_truncated_normal_mode(const wk_cuda_call *c)
 void wk_cuda_call_truncated_normal_entropy(const wk_cuda_call *c)
 {
     actions a = actions_of(c);
-    const float *raw = wk_call_in(c, 0);
-    float *y = wk_call_out(c, 0);
+    wk_ptr<const float> raw = wk_call_in(c, 0);
+    wk_ptr<float> y = wk_call_out(c, 0);
     wk_cuda_each(c, a.rows, [=] __device__(unsigned r) {
         float sum = 0;
         for (unsigned i = r * a.dims; i < (r + 1) * a.dims; i++)
@@ -92,8 +91,8 @@ void wk_cuda_call_truncated_normal_entropy(const wk_cuda_call *c)
 void wk_cuda_call_truncated_normal_entropy_grad(const wk_cuda_call *c)
 {
     actions a = actions_of(c);
-    const float *raw = wk_call_in(c, 0), *dy = wk_call_in(c, 1);
-    float *draw = wk_call_out(c, 0);
+    wk_ptr<const float> raw = wk_call_in(c, 0), dy = wk_call_in(c, 1);
+    wk_ptr<float> draw = wk_call_out(c, 0);
     wk_cuda_each(c, a.rows * a.dims, [=] __device__(unsigned i) {
         wk_truncated t = load(raw, a.dims, i);
         store(draw, a.dims, i, t, wk_truncated_entropy_grad(t, dy[i / a.dims]));

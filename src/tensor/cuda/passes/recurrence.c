@@ -143,7 +143,6 @@ static bool match_node(search *s, const pattern *p, wk_recurrence_step *step)
         int used = s->last_use[node->outputs + i];
         if (p->out[i] >= WK_ROLE_INNER && used > s->inner_used) s->inner_used = used;
     }
-    if (node->op == WK_OP_sample_onehot) step->key = node->attrs.random.key;
     if (node->op == WK_OP_gru || node->op == WK_OP_gru_grad)
         s->r->epsilon = node->attrs.norm.epsilon;
     s->at++;

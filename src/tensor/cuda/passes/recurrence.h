@@ -66,7 +66,6 @@ typedef enum wk_role {
 typedef struct wk_recurrence_step {
     int tensor[WK_ROLES];
     int node_of[WK_ROLES]; // the plan's step that makes it
-    uint64_t key;          // of the sample
 } wk_recurrence_step;
 
 enum { WK_RECURRENCE_STEPS = 128, WK_RECURRENCE_ROWS = 16 };

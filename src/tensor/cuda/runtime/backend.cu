@@ -24,6 +24,7 @@ static void destroy(wk_backend *base)
     if (backend->stream) (void)cudaStreamDestroy(backend->stream);
     (void)cudaFreeHost(backend->staging);
     pthread_mutex_destroy(&backend->transfer);
+    if (backend->population) wk_population_release(backend->population);
     free(backend);
 }
 
@@ -141,4 +142,25 @@ extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precis
     }
     *out = &backend->base;
     return WK_OK;
+}
+
+extern "C" wk_status wk_backend_cuda_create_population(int device, wk_cuda_precision precision,
+                                                       int count, wk_backend **out, wk_error *err)
+{
+    wk_status status = WK_OK;
+    int made = 0;
+    while (status == WK_OK && made < count) {
+        status = wk_backend_cuda_create(device, precision, &out[made], err);
+        made += status == WK_OK;
+    }
+    wk_cuda_population *population = NULL;
+    if (status == WK_OK && count > 1)
+        status = wk_population_create(device, count, &population, err);
+    for (int i = 0; i < made; i++) {
+        wk_cuda_backend *backend = (wk_cuda_backend *)out[i];
+        backend->population = population;
+        backend->member = i;
+        if (status != WK_OK) destroy(out[i]);
+    }
+    return status;
 }

@@ -10,6 +10,7 @@ extern "C" {
 #include "tensor/queue.h"
 }
 #include "tensor/cuda/kernels/observe.cuh"
+#include "tensor/cuda/runtime/population.cuh"
 
 #include <pthread.h>
 
@@ -29,6 +30,8 @@ typedef struct wk_cuda_backend {
     char *staging;            // pinned, two halves
     size_t allocated;         // bytes of device memory in use
     wk_cuda_streams streams;
+    wk_cuda_population *population; // NULL: it is alone
+    int member;                     // of it
 } wk_cuda_backend;
 
 // A buffer gets memory for bf16 copies with the first program that multiplies what is in it; all
@@ -39,11 +42,13 @@ typedef struct wk_cuda_buffer {
 } wk_cuda_buffer;
 
 struct wk_executable {
-    wk_cuda_backend *backend;
+    wk_cuda_backend *backend; // of the first member
+    int members;
     size_t count;
     wk_cuda_call *calls;
-    void **addresses;
-    __nv_bfloat16 **halves;
+    wk_ptr<void> *addresses;
+    wk_ptr<__nv_bfloat16> *halves;
+    void *keys; // of random nodes, by step; in each member's memory
     wk_cuda_stream_context contexts[WK_BRANCHES];
     wk_cuda_copies copies;
     cudaGraphExec_t graph;
@@ -59,10 +64,14 @@ wk_status wk_cuda_fail(cudaError_t error, const char *what, wk_error *err);
 /// The name of a library of cuBLAS that cannot be loaded, or NULL.
 const char *wk_cublas_missing(void);
 
-/// Device memory, not initialised.
+/// Device memory, not initialised, that one executable uses for all members.
 wk_status wk_cuda_alloc(wk_cuda_backend *backend, size_t size, void **out, wk_error *err);
 /// NULL is allowed.
 void wk_cuda_free(wk_cuda_backend *backend, size_t size, void *memory);
+/// The same in the memory of each of `members` members, from this one on.
+wk_status wk_cuda_alloc_members(wk_cuda_backend *backend, int members, size_t size, void **out,
+                                wk_error *err);
+void wk_cuda_free_members(wk_cuda_backend *backend, int members, size_t size, void *memory);
 /// Bytes of the bf16 copies of a buffer.
 size_t wk_cuda_shadow_size(const wk_buffer *buffer);
 /// Enqueues a copy between buffers.

@@ -158,7 +158,8 @@ static wk_status allocate(wk_executable *e, wk_error *err)
         wk_cuda_stream_context *context = &e->contexts[i];
         if (!context->stream) continue;
         size_t size = context->peak + WK_CUDA_ALIGNMENT;
-        WK_TRY(wk_cuda_alloc(e->backend, size, (void **)&context->scratch, err));
+        WK_TRY(
+            wk_cuda_alloc_members(e->backend, e->members, size, (void **)&context->scratch, err));
         context->scratch_size = size;
     }
     return WK_OK;

@@ -16,6 +16,7 @@ extern "C" {
 #include "tensor/shape.h"
 }
 #include "tensor/cuda/cuda.h"
+#include "tensor/cuda/runtime/member_ptr.cuh"
 
 #include <assert.h>
 #include <cublas_v2.h>
@@ -30,8 +31,10 @@ typedef struct wk_cuda_call wk_cuda_call;
 struct wk_cuda_call {
     const wk_graph *g;
     const wk_node *node;
-    void *const *in, *const *out; // device addresses; NULL for what exists in bf16 alone
-    __nv_bfloat16 *const *in_bf16, *const *out_bf16; // of bf16 numbers; NULL without room for them
+    const wk_ptr<void> *in, *out; // device addresses; NULL for what exists in bf16 alone
+    const wk_ptr<__nv_bfloat16> *in_bf16, *out_bf16; // of bf16; NULL without room for them
+    wk_ptr<const uint64_t> key;                      // of a random node
+    int members;                                     // of the population: blocks along z
     cudaStream_t stream;
     wk_cuda_precision precision;
     wk_cuda_stream_context *context; // cuBLAS and scratch memory of the stream
@@ -68,15 +71,21 @@ static inline size_t wk_call_count(const wk_cuda_call *c)
     return wk_shape_count(wk_call_output_shape(c, 0));
 }
 
-/// Input or output i as floats.
-static inline const float *wk_call_in(const wk_cuda_call *c, int i)
+/// Input i, of any type.
+template <class T> static inline wk_ptr<T> wk_call_at(const wk_cuda_call *c, int i)
 {
-    return i < c->node->input_count ? (const float *)c->in[i] : NULL;
+    return i < c->node->input_count ? c->in[i].template as<T>() : NULL;
 }
 
-static inline float *wk_call_out(const wk_cuda_call *c, int i)
+/// Input or output i as floats.
+static inline wk_ptr<const float> wk_call_in(const wk_cuda_call *c, int i)
 {
-    return (float *)c->out[i];
+    return wk_call_at<const float>(c, i);
+}
+
+static inline wk_ptr<float> wk_call_out(const wk_cuda_call *c, int i)
+{
+    return c->out[i].as<float>();
 }
 
 /// Eight neighbouring elements.
@@ -111,12 +120,12 @@ struct wk_out_element {
 /// An output in float32, in bf16 for the matrix products that read it, or in both. Kernels index it
 /// like a pointer; every element must be written.
 struct wk_out {
-    float *x;            // NULL where only matrix products read it
-    __nv_bfloat16 *half; // NULL where none does
+    wk_ptr<float> x;            // NULL where only matrix products read it
+    wk_ptr<__nv_bfloat16> half; // NULL where none does
 
     __device__ wk_out_element operator[](size_t i) const
     {
-        return {x ? x + i : NULL, half ? half + i : NULL};
+        return {x ? x.at() + i : NULL, half ? half.at() + i : NULL};
     }
 
     __device__ wk_out operator+(size_t i) const
@@ -127,19 +136,20 @@ struct wk_out {
     /// Elements 4i ... 4i+3 at once.
     __device__ void put4(size_t i, float4 v) const
     {
-        if (x) ((float4 *)x)[i] = v;
-        if (half) ((uint2 *)half)[i] = make_uint2(wk_two_halves(v.x, v.y), wk_two_halves(v.z, v.w));
+        if (x) x.at<float4>()[i] = v;
+        if (half)
+            half.at<uint2>()[i] = make_uint2(wk_two_halves(v.x, v.y), wk_two_halves(v.z, v.w));
     }
 
     /// Elements 8i ... 8i+7 at once.
     __device__ void put8(size_t i, wk_eight v) const
     {
         if (x) {
-            ((float4 *)x)[2 * i] = v.a;
-            ((float4 *)x)[2 * i + 1] = v.b;
+            x.at<float4>()[2 * i] = v.a;
+            x.at<float4>()[2 * i + 1] = v.b;
         }
         if (half)
-            ((uint4 *)half)[i] =
+            half.at<uint4>()[i] =
                 make_uint4(wk_two_halves(v.a.x, v.a.y), wk_two_halves(v.a.z, v.a.w),
                            wk_two_halves(v.b.x, v.b.y), wk_two_halves(v.b.z, v.b.w));
     }
@@ -158,8 +168,8 @@ struct wk_out {
 
 /// An input in the format that exists. Kernels index it like a pointer.
 struct wk_in {
-    const float *x;
-    const __nv_bfloat16 *half;
+    wk_ptr<const float> x;
+    wk_ptr<const __nv_bfloat16> half;
 
     __device__ float operator[](size_t i) const
     {
@@ -174,8 +184,8 @@ struct wk_in {
     /// Elements 4i ... 4i+3 at once.
     __device__ float4 get4(size_t i) const
     {
-        if (!half) return ((const float4 *)x)[i];
-        uint2 v = ((const uint2 *)half)[i];
+        if (!half) return x.at<const float4>()[i];
+        uint2 v = half.at<const uint2>()[i];
         float2 low = wk_two_floats(v.x), high = wk_two_floats(v.y);
         return make_float4(low.x, low.y, high.x, high.y);
     }
@@ -183,8 +193,8 @@ struct wk_in {
     /// Elements 8i ... 8i+7 at once; as get4, and bf16 numbers begin at 16 bytes.
     __device__ wk_eight get8(size_t i) const
     {
-        if (!half) return {((const float4 *)x)[2 * i], ((const float4 *)x)[2 * i + 1]};
-        uint4 v = ((const uint4 *)half)[i];
+        if (!half) return {x.at<const float4>()[2 * i], x.at<const float4>()[2 * i + 1]};
+        uint4 v = half.at<const uint4>()[i];
         float2 a = wk_two_floats(v.x), b = wk_two_floats(v.y);
         float2 c = wk_two_floats(v.z), d = wk_two_floats(v.w);
         return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
@@ -258,13 +268,14 @@ struct wk_term {
         size_t at;
         if (!find(r, &at)) return make_uint4(0, 0, 0, 0);
         at += col;
-        if (unit == 4 && !x.half) return *(const uint4 *)(x.x + at);
+        if (unit == 4 && !x.half) return *(x.x + at).at<const uint4>();
         if (unit == 4) {
-            uint2 v = *(const uint2 *)(x.half + at);
+            uint2 v = *(x.half + at).at<const uint2>();
             return make_uint4(v.x, v.y, 0, 0);
         }
         if (unit == 2) {
-            uint2 low = *(const uint2 *)(x.x + at), high = *(const uint2 *)(x.x + at + 2);
+            const float *from = x.x.at() + at;
+            uint2 low = *(const uint2 *)from, high = *(const uint2 *)(from + 2);
             return make_uint4(low.x, low.y, high.x, high.y);
         }
         return make_uint4(__float_as_uint(x[at]), __float_as_uint(x[at + 1]),
@@ -327,8 +338,8 @@ wk_terms wk_call_terms(const wk_cuda_call *c, int i);
 /// Whether input i lies where element `at` of output 0 does: it was produced in its place.
 static inline bool wk_call_lies_at(const wk_cuda_call *c, int i, size_t at)
 {
-    const float *y = wk_call_out(c, 0);
-    return y ? c->in[i] == y + at : c->in_bf16[i] == c->out_bf16[0] + at;
+    const float *y = wk_call_out(c, 0).base;
+    return y ? c->in[i].base == y + at : c->in_bf16[i].base == c->out_bf16[0].base + at;
 }
 
 /// Output i for a kernel that writes all of it exactly once.
@@ -348,11 +359,17 @@ static inline wk_rows wk_rows_of(wk_shape shape, int stacks)
 
 /// Scratch device memory until the end of this call, 256-byte aligned, not initialised. May be
 /// called several times.
-void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes);
+wk_ptr<void> wk_cuda_scratch(const wk_cuda_call *c, size_t bytes);
+/// The same for `count` numbers.
+template <class T> static wk_ptr<T> wk_cuda_scratch_of(const wk_cuda_call *c, size_t count)
+{
+    return wk_cuda_scratch(c, count * sizeof(T)).template as<T>();
+}
 
 /// A product by cuBLAS. With WK_CUDA_BF16, float operands are rounded to bf16 first. False where
 /// the library has no product with a bias of these sizes; without bias it is always true.
-bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, wk_in a, wk_in b, void *out);
+bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, wk_in a, wk_in b,
+                  wk_ptr<void> out);
 
 /// The kernels of fusion.h that are not an op's own.
 wk_cuda_fn wk_cuda_gemm_fused, wk_cuda_gemm_biased;
@@ -363,38 +380,42 @@ wk_cuda_fn wk_cuda_conv_planes, wk_cuda_conv_direct;
 void wk_cuda_begin_sum(const wk_cuda_call *c);
 
 /// The bf16 copy of rows of an operand, with the distance from row to row: that of whole 16 bytes.
-const __nv_bfloat16 *wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, size_t rows, size_t cols,
-                                       size_t *row);
+wk_ptr<const __nv_bfloat16> wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, size_t rows,
+                                              size_t cols, size_t *row);
 /// The bf16 copy of n numbers, a multiple of 8, made now or up to date already.
-const __nv_bfloat16 *wk_cuda_half(const wk_cuda_call *c, wk_in x, size_t n);
+wk_ptr<const __nv_bfloat16> wk_cuda_half(const wk_cuda_call *c, wk_in x, size_t n);
 
 /// y = x; any count.
-void wk_cuda_copy(const wk_cuda_call *c, size_t n, const float *x, float *y);
+void wk_cuda_copy(const wk_cuda_call *c, size_t n, wk_ptr<const float> x, wk_ptr<float> y);
 /// y[i] = scale * sum over rows of x [rows,cols] for each of `outer` matrices.
 void wk_cuda_column_sums(const wk_cuda_call *c, size_t outer, size_t rows, size_t cols, float scale,
-                         const float *x, float *y);
+                         wk_ptr<const float> x, wk_ptr<float> y);
 /// y[i] = scale * sum over cols of x [rows,cols].
-void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float scale, const float *x,
-                      float *y);
+void wk_cuda_row_sums(const wk_cuda_call *c, size_t rows, size_t cols, float scale,
+                      wk_ptr<const float> x, wk_ptr<float> y);
 
 // Launching.
 
 enum { WK_CUDA_THREADS = 256 };
 
-/// So many blocks, at most `each` for every multiprocessor.
+/// So many blocks for each member, at most `each` of all members for every multiprocessor.
 static inline unsigned wk_cuda_grid(const wk_cuda_call *c, size_t blocks, size_t each)
 {
-    size_t max = each * (size_t)c->processors;
+    size_t members = (size_t)c->members;
+    size_t max = (each * (size_t)c->processors + members - 1) / members;
     return (unsigned)(blocks < max ? blocks : max);
 }
 
-/// Launches a kernel with so many bytes of shared memory. The kernel begins with wk_begin. Errors
-/// are left for cudaGetLastError.
+/// Launches a kernel with so many bytes of shared memory, on a grid of two dimensions for each
+/// member. The kernel begins with wk_begin. Errors are left for cudaGetLastError.
 template <class... P, class... A>
 static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block,
                              unsigned bytes, A... args)
 {
     enum { ALWAYS_ALLOWED = 48 << 10 };
+    static_assert((!std::is_pointer_v<P> && ...), "pointers of kernels are wk_ptr");
+    assert(grid.z == 1);
+    grid.z = (unsigned)c->members;
     if (bytes > ALWAYS_ALLOWED)
         (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     cudaLaunchAttribute attribute = {};

@@ -12,14 +12,15 @@ static wk_cuda_fn *const ops[WK_OP_COUNT] = {
 };
 
 // All of a tensor. More than that would be its neighbours', for which others would wait.
-static wk_cuda_memory memory_of(const wk_cuda_call *c, int tensor, const void *x,
-                                const __nv_bfloat16 *bf16)
+static wk_cuda_memory memory_of(const wk_cuda_call *c, int tensor, wk_ptr<void> at,
+                                wk_ptr<__nv_bfloat16> half)
 {
+    const __nv_bfloat16 *bf16 = half.base;
     const wk_tensor_info *info = wk_info(c->g, tensor);
     bool padded = c->context->formats[info->root] == WK_FORMAT_PADDED_BF16;
     size_t count = padded ? wk_plan_padded_size(info->type.shape) / sizeof *bf16
                           : wk_shape_count(info->type.shape);
-    return {x, wk_type_size(info->type), {bf16, bf16 ? bf16 + count : NULL}};
+    return {at.base, wk_type_size(info->type), {bf16, bf16 ? bf16 + count : NULL}};
 }
 
 static wk_cuda_memory input_memory(const wk_cuda_call *c, int i)
@@ -35,8 +36,8 @@ static wk_cuda_memory output_memory(const wk_cuda_call *c, int i)
 // `count` numbers of a call's result.
 static void write_part(const wk_cuda_call *c, size_t begin, size_t count)
 {
-    const float *x = wk_call_out(c, 0);
-    const __nv_bfloat16 *bf16 = c->out_bf16[0];
+    const float *x = wk_call_out(c, 0).base;
+    const __nv_bfloat16 *bf16 = c->out_bf16[0].base;
     wk_cuda_memory part = {x ? x + begin : NULL, count * sizeof *x, {}};
     if (bf16) part.bf16 = {bf16 + begin, bf16 + begin + count};
     wk_cuda_writes(c->context, &part);

@@ -17,13 +17,18 @@ static void destroy_events(wk_executable *e)
     e->events = NULL;
 }
 
-static void destroy_context(wk_cuda_backend *backend, wk_cuda_stream_context *context)
+static void destroy_context(const wk_executable *e, wk_cuda_stream_context *context)
 {
     if (context->blas) (void)cublasDestroy(context->blas);
     if (context->light) (void)cublasLtDestroy(context->light);
     if (context->stream) (void)cudaStreamDestroy(context->stream);
-    wk_cuda_free(backend, context->scratch_size, context->scratch);
-    wk_cuda_free(backend, WK_CUDA_WORKSPACE, context->workspace);
+    wk_cuda_free_members(e->backend, e->members, context->scratch_size, context->scratch);
+    wk_cuda_free(e->backend, WK_CUDA_WORKSPACE, context->workspace);
+}
+
+static size_t keys_size(const wk_executable *e)
+{
+    return e->count * sizeof(uint64_t);
 }
 
 void wk_cuda_executable_destroy(wk_executable *e)
@@ -33,7 +38,8 @@ void wk_cuda_executable_destroy(wk_executable *e)
     destroy_events(e);
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
     for (int i = 0; i < WK_BRANCHES; i++)
-        destroy_context(e->backend, &e->contexts[i]);
+        destroy_context(e, &e->contexts[i]);
+    wk_cuda_free_members(e->backend, e->members, keys_size(e), e->keys);
     free(e->contexts[0].lazy);
     wk_array_free(&e->copies.fresh);
     wk_array_free(&e->copies.touched);
@@ -72,23 +78,97 @@ static wk_cuda_buffer *outer_buffer(const wk_plan *plan, int tensor)
                : NULL;
 }
 
-// Buffers that operands of products lie in get memory for their bf16 copies.
-static wk_status make_shadows(wk_executable *e, const wk_plan *plan, wk_error *err)
+// An address of the first member as that of member r.
+static char *of_member(const void *first, int r)
 {
-    for (size_t i = 0; e->backend->limits.bf16 && i < plan->node_count; i++) {
-        const wk_node *node = wk_plan_node(plan, i);
-        for (int k = 0; k < 2 && wk_op_is_product(node->op); k++) {
-            wk_cuda_buffer *buffer = outer_buffer(plan, wk_node_inputs(plan->graph, node)[k]);
-            if (buffer && !buffer->shadow)
-                WK_TRY(wk_cuda_alloc(e->backend, wk_cuda_shadow_size(&buffer->base),
-                                     (void **)&buffer->shadow, err));
+    return (char *)first + (size_t)r * WK_MEMBER_STRIDE;
+}
+
+// A plan's tensors lie where the first plan's do in the memory of their member.
+static wk_status check_places(const wk_plan *const *plans, int members, wk_error *err)
+{
+    const wk_plan *plan = plans[0];
+    for (int r = 1; r < members; r++)
+        for (size_t i = 1; i < plan->graph->tensors.count; i++) {
+            const wk_buffer *first = wk_plan_buffer(plan, (int)i);
+            const wk_buffer *other = wk_plan_buffer(plans[r], (int)i);
+            if (!first && !other) continue;
+            if (!first || !other || other->address != of_member(first->address, r))
+                return wk_fail(err, WK_E_UNSUPPORTED,
+                               "run %d of a population has its memory in another order than the "
+                               "first (tensor %zu); compile programs of all runs before those of "
+                               "one alone",
+                               r, i);
         }
+    return WK_OK;
+}
+
+// Memory for the bf16 copies of a buffer, in all members: where one has it already, all do.
+static wk_status make_shadow(wk_executable *e, const wk_plan *const *plans, int tensor,
+                             wk_error *err)
+{
+    wk_cuda_buffer *first = outer_buffer(plans[0], tensor);
+    bool shared = first && first->shadow;
+    for (int r = 1; first && r < e->members; r++) {
+        const char *shadow = outer_buffer(plans[r], tensor)->shadow;
+        if (shared ? shadow != of_member(first->shadow, r) : shadow != NULL)
+            return wk_fail(err, WK_E_UNSUPPORTED,
+                           "run %d of a population has a program of its own already; compile "
+                           "programs of all runs first",
+                           r);
+    }
+    if (!first || shared) return WK_OK;
+    void *shadow = NULL;
+    size_t size = wk_cuda_shadow_size(&first->base);
+    WK_TRY(wk_cuda_alloc_members(e->backend, e->members, size, &shadow, err));
+    for (int r = 0; r < e->members; r++) {
+        wk_cuda_buffer *buffer = outer_buffer(plans[r], tensor);
+        buffer->shadow = of_member(shadow, r);
+        // Each frees its own.
+        e->backend->allocated -= size;
+        ((wk_cuda_backend *)buffer->base.backend)->allocated += size;
     }
     return WK_OK;
 }
 
+// Buffers that operands of products lie in get memory for their bf16 copies.
+static wk_status make_shadows(wk_executable *e, const wk_plan *const *plans, wk_error *err)
+{
+    const wk_plan *plan = plans[0];
+    for (size_t i = 0; e->backend->limits.bf16 && i < plan->node_count; i++) {
+        const wk_node *node = wk_plan_node(plan, i);
+        for (int k = 0; k < 2 && wk_op_is_product(node->op); k++)
+            WK_TRY(make_shadow(e, plans, wk_node_inputs(plan->graph, node)[k], err));
+    }
+    return WK_OK;
+}
+
+static bool is_random(wk_op op)
+{
+    return op == WK_OP_uniform || op == WK_OP_sample_onehot ||
+           op == WK_OP_truncated_normal_sample || op == WK_OP_truncated_normal_sample_grad;
+}
+
+// The keys of random nodes are what the plans of a population differ in, and so lie in memory.
+static wk_status make_keys(wk_executable *e, const wk_plan *const *plans, wk_error *err)
+{
+    WK_TRY(wk_cuda_alloc_members(e->backend, e->members, keys_size(e), &e->keys, err));
+    uint64_t *keys = (uint64_t *)calloc(e->count + 1, sizeof *keys);
+    if (!keys) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    cudaError_t error = cudaSuccess;
+    for (int r = 0; !error && r < e->members; r++) {
+        for (size_t i = 0; i < e->count; i++) {
+            const wk_node *node = wk_plan_node(plans[r], i);
+            keys[i] = is_random(node->op) ? node->attrs.random.key : 0;
+        }
+        error = cudaMemcpy(of_member(e->keys, r), keys, keys_size(e), cudaMemcpyHostToDevice);
+    }
+    free(keys);
+    return wk_cuda_fail(error, "copying to the device", err);
+}
+
 // The addresses of a tensor's numbers and bf16 numbers.
-static void locate(const wk_plan *plan, int tensor, void **x, __nv_bfloat16 **bf16)
+static void locate(const wk_plan *plan, int tensor, wk_ptr<void> *x, wk_ptr<__nv_bfloat16> *bf16)
 {
     *x = NULL;
     *bf16 = NULL;
@@ -98,18 +178,18 @@ static void locate(const wk_plan *plan, int tensor, void **x, __nv_bfloat16 **bf
     const wk_cuda_buffer *outer = outer_buffer(plan, tensor);
     assert(buffer && "a tensor outside the program");
     char *base = (char *)buffer->address;
-    if (place.offset != WK_NOWHERE) *x = base + place.offset;
-    if (place.bf16 != WK_NOWHERE) *bf16 = (__nv_bfloat16 *)(base + place.bf16);
+    if (place.offset != WK_NOWHERE) x->base = base + place.offset;
+    if (place.bf16 != WK_NOWHERE) bf16->base = (__nv_bfloat16 *)(base + place.bf16);
     if (outer && outer->shadow && wk_info(plan->graph, tensor)->type.dtype == WK_F32)
-        *bf16 = (__nv_bfloat16 *)(outer->shadow + place.offset / 2);
+        bf16->base = (__nv_bfloat16 *)(outer->shadow + place.offset / 2);
 }
 
 // The calls of all steps. What is fused into another call is on its stream.
 static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
 {
     const wk_graph *g = plan->graph;
-    void **address = e->addresses;
-    __nv_bfloat16 **half = e->halves;
+    wk_ptr<void> *address = e->addresses;
+    wk_ptr<__nv_bfloat16> *half = e->halves;
     for (size_t step = 0; step < plan->node_count; step++) {
         const wk_node *node = wk_plan_node(plan, step);
         const wk_fused *fused = &all[step];
@@ -122,6 +202,8 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.out_bf16 = half + node->input_count;
         call.context = context_of(e, plan, fused->into >= 0 ? (size_t)fused->into : step);
         call.stream = call.context->stream;
+        call.key = wk_ptr<const uint64_t>((const uint64_t *)e->keys + step);
+        call.members = e->members;
         call.precision = e->backend->precision;
         call.processors = e->backend->limits.processors;
         call.programmatic = e->backend->limits.capability >= 90;
@@ -204,10 +286,13 @@ static wk_status resolve_fused(wk_executable *e, const wk_plan *plan, wk_error *
     return WK_OK;
 }
 
-static wk_status build(wk_executable *e, const wk_plan *plan, wk_error *err)
+static wk_status build(wk_executable *e, const wk_plan *const *plans, wk_error *err)
 {
+    const wk_plan *plan = plans[0];
+    WK_TRY(check_places(plans, e->members, err));
     WK_TRY(make_contexts(e, plan, err));
-    WK_TRY(make_shadows(e, plan, err));
+    WK_TRY(make_shadows(e, plans, err));
+    WK_TRY(make_keys(e, plans, err));
     WK_TRY(resolve_fused(e, plan, err));
     WK_TRY(keep_chains(e, plan, err));
     if (!wk_cuda_keep_lazy(e->contexts, e->calls, e->count, plan))
@@ -223,7 +308,6 @@ wk_status wk_cuda_compile(wk_backend *base, const wk_plan *const *plans, int cou
                           wk_executable **out, wk_error *err)
 {
     const wk_plan *plan = plans[0];
-    assert(count == 1);
     wk_cuda_backend *backend = (wk_cuda_backend *)base;
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
     size_t addresses = 0;
@@ -233,12 +317,13 @@ wk_status wk_cuda_compile(wk_backend *base, const wk_plan *const *plans, int cou
     wk_executable *e = (wk_executable *)calloc(1, sizeof *e);
     if (!e) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     e->backend = backend;
+    e->members = count;
     e->count = plan->node_count;
     e->calls = (wk_cuda_call *)calloc(plan->node_count + 1, sizeof *e->calls);
-    e->addresses = (void **)calloc(addresses + 1, sizeof *e->addresses);
-    e->halves = (__nv_bfloat16 **)calloc(addresses + 1, sizeof *e->halves);
+    e->addresses = (wk_ptr<void> *)calloc(addresses + 1, sizeof *e->addresses);
+    e->halves = (wk_ptr<__nv_bfloat16> *)calloc(addresses + 1, sizeof *e->halves);
     wk_status status = e->calls && e->addresses && e->halves
-                           ? build(e, plan, err)
+                           ? build(e, plans, err)
                            : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     if (status != WK_OK) {
         wk_cuda_executable_destroy(e);

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-wk_status wk_cuda_alloc(wk_cuda_backend *backend, size_t size, void **out, wk_error *err)
+static wk_status check_alloc(cudaError_t error, size_t size, wk_error *err)
 {
-    cudaError_t error = cudaMalloc(out, size ? size : 1);
-    if (!error) backend->allocated += size;
     if (error == cudaErrorMemoryAllocation) {
         size_t available = 0, total = 0;
         (void)cudaGetLastError();
@@ -21,11 +19,42 @@ wk_status wk_cuda_alloc(wk_cuda_backend *backend, size_t size, void **out, wk_er
     return wk_cuda_fail(error, "allocating device memory", err);
 }
 
+wk_status wk_cuda_alloc(wk_cuda_backend *backend, size_t size, void **out, wk_error *err)
+{
+    WK_TRY(check_alloc(cudaMalloc(out, size ? size : 1), size, err));
+    backend->allocated += size;
+    return WK_OK;
+}
+
 void wk_cuda_free(wk_cuda_backend *backend, size_t size, void *memory)
 {
     if (!memory) return;
     (void)cudaFree(memory);
     backend->allocated -= size;
+}
+
+wk_status wk_cuda_alloc_members(wk_cuda_backend *backend, int members, size_t size, void **out,
+                                wk_error *err)
+{
+    wk_cuda_population *population = backend->population;
+    if (!population) return wk_cuda_alloc(backend, size, out, err);
+    WK_TRY(check_alloc(wk_population_alloc(population, backend->member, members, size, out),
+                       size * (size_t)members, err));
+    backend->allocated += size * (size_t)members;
+    return WK_OK;
+}
+
+void wk_cuda_free_members(wk_cuda_backend *backend, int members, size_t size, void *memory)
+{
+    if (!memory) return;
+    if (!backend->population) {
+        wk_cuda_free(backend, size, memory);
+        return;
+    }
+    for (int i = 0; i < members; i++)
+        wk_population_free(backend->population, backend->member + i,
+                           (char *)memory + (size_t)i * WK_MEMBER_STRIDE);
+    backend->allocated -= size * (size_t)members;
 }
 
 size_t wk_cuda_allocated(const wk_backend *base)
@@ -59,11 +88,11 @@ wk_status wk_cuda_buffer_create(wk_backend *base, size_t size, wk_buffer **out, 
     wk_cuda_backend *backend = (wk_cuda_backend *)base;
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
     void *address = NULL;
-    WK_TRY(wk_cuda_alloc(backend, size, &address, err));
+    WK_TRY(wk_cuda_alloc_members(backend, 1, size, &address, err));
     wk_status status = clear(backend, address, size, err);
     wk_cuda_buffer *buffer = status == WK_OK ? (wk_cuda_buffer *)calloc(1, sizeof *buffer) : NULL;
     if (!buffer) {
-        wk_cuda_free(backend, size, address);
+        wk_cuda_free_members(backend, 1, size, address);
         return status == WK_OK ? wk_fail(err, WK_E_MEMORY, "no memory for a buffer") : status;
     }
     buffer->base.backend = base;
@@ -77,8 +106,9 @@ void wk_cuda_buffer_destroy(wk_buffer *buffer)
 {
     wk_cuda_backend *backend = (wk_cuda_backend *)buffer->backend;
     (void)cudaSetDevice(backend->device);
-    wk_cuda_free(backend, wk_cuda_shadow_size(buffer), ((wk_cuda_buffer *)buffer)->shadow);
-    wk_cuda_free(backend, buffer->size, buffer->address);
+    wk_cuda_free_members(backend, 1, wk_cuda_shadow_size(buffer),
+                         ((wk_cuda_buffer *)buffer)->shadow);
+    wk_cuda_free_members(backend, 1, buffer->size, buffer->address);
     free(buffer);
 }
 

@@ -2,7 +2,7 @@
 // addresses of bf16 copies, and which of those are up to date.
 #include "tensor/cuda/runtime/backend.cuh"
 
-void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes)
+wk_ptr<void> wk_cuda_scratch(const wk_cuda_call *c, size_t bytes)
 {
     wk_cuda_stream_context *context = c->context;
     // While the size is measured nothing runs, and any address will do.
@@ -10,7 +10,7 @@ void *wk_cuda_scratch(const wk_cuda_call *c, size_t bytes)
     void *memory = base + context->used;
     context->used += (bytes + WK_CUDA_ALIGNMENT - 1) / WK_CUDA_ALIGNMENT * WK_CUDA_ALIGNMENT;
     if (context->used > context->peak) context->peak = context->used;
-    return memory;
+    return wk_ptr<void>(memory);
 }
 
 // Several copies together may cover the span.
