@@ -120,24 +120,31 @@ static wk_hopper_product product_of(const shape *s, const data *d)
     p.n = s->n;
     p.transpose_b = s->transpose_b;
     p.reduce = s->reduce;
-    p.term[p.terms++] = {d->a,
-                         d->b,
+    p.term[p.terms++] = {wk_ptr<const __nv_bfloat16>(d->a),
+                         wk_ptr<const __nv_bfloat16>(d->b),
                          s->k,
                          s->k,
                          row_b,
                          stack && !s->shared_a ? s->m * s->k : 0,
                          stack ? s->k * s->n : 0};
-    if (s->k2) p.term[p.terms++] = {d->a2, d->b2, s->k2, s->k2, s->n, 0, 0};
+    if (s->k2)
+        p.term[p.terms++] = {wk_ptr<const __nv_bfloat16>(d->a2),
+                             wk_ptr<const __nv_bfloat16>(d->b2),
+                             s->k2,
+                             s->k2,
+                             s->n,
+                             0,
+                             0};
     if (s->reduce || s->k2) {
-        p.out.x = (float *)d->out;
+        p.out.x.base = (float *)d->out;
         return p;
     }
-    p.out.half = d->out;
+    p.out.half.base = d->out;
     if (s->transpose_b) {
         p.slope = WK_ELU;
-        p.y.half = d->y;
+        p.y.half.base = d->y;
     } else {
-        p.bias = d->bias;
+        p.bias.base = d->bias;
         p.stride_bias = s->n;
         p.activation = WK_ELU;
     }
@@ -170,6 +177,7 @@ static void measure(const shape *s, int repeats, cudaStream_t stream, cublasHand
     call.stream = stream;
     call.precision = WK_CUDA_BF16;
     call.programmatic = call.hopper = true;
+    call.members = 1;
     (void)cudaDeviceGetAttribute(&call.processors, cudaDevAttrMultiProcessorCount, 0);
     double work = 2e-6 * (double)(s->stacks * s->m * s->n) * (double)(s->k + s->k2);
     printf("%-26s", s->name);

@@ -102,8 +102,8 @@ static wk_hopper_term new_term(const check *k, size_t terms, unsigned seed)
     size_t a = k->m * t.row_a, b = (k->transpose_b ? k->n : terms) * t.row_b;
     t.stride_a = k->shared_a || k->stacks == 1 ? 0 : a;
     t.stride_b = k->shared_b || k->stacks == 1 ? 0 : b;
-    t.a = new_half(k->stacks * a, seed);
-    t.b = new_half(k->stacks * b, seed + 1);
+    t.a.base = new_half(k->stacks * a, seed);
+    t.b.base = new_half(k->stacks * b, seed + 1);
     return t;
 }
 
@@ -119,27 +119,27 @@ static wk_hopper_product new_product(const check *k)
     p.transpose_b = k->transpose_b;
     p.reduce = k->reduce;
     if (k->bias) {
-        p.bias = new_float(stacks * k->n, 5);
+        p.bias.base = new_float(stacks * k->n, 5);
         p.stride_bias = k->n;
     }
-    if (k->add) p.add = new_float(count, 6);
+    if (k->add) p.add.base = new_float(count, 6);
     p.activation = k->elu ? WK_ELU : WK_IDENTITY;
     p.slope = k->slope ? WK_ELU : WK_IDENTITY;
-    if (k->slope && k->slope_in_half) p.y.half = new_half(count, 7);
-    if (k->slope && !k->slope_in_half) p.y.x = new_float(count, 7);
+    if (k->slope && k->slope_in_half) p.y.half.base = new_half(count, 7);
+    if (k->slope && !k->slope_in_half) p.y.x.base = new_float(count, 7);
     return p;
 }
 
 static void delete_product(wk_hopper_product *p)
 {
     for (int i = 0; i < p->terms; i++) {
-        cudaFree((void *)p->term[i].a);
-        cudaFree((void *)p->term[i].b);
+        cudaFree((void *)p->term[i].a.base);
+        cudaFree((void *)p->term[i].b.base);
     }
-    cudaFree((void *)p->bias);
-    cudaFree((void *)p->add);
-    cudaFree((void *)p->y.x);
-    cudaFree((void *)p->y.half);
+    cudaFree((void *)p->bias.base);
+    cudaFree((void *)p->add.base);
+    cudaFree((void *)p->y.x.base);
+    cudaFree((void *)p->y.half.base);
 }
 
 static float as_float(const unsigned char *bytes, bool half)
@@ -189,8 +189,8 @@ static int run(const wk_cuda_call *call, const check *k, int tile, bytes *others
     guarded<float> numbers(count), reference(count);
     guarded<__nv_bfloat16> half(count);
     expect<<<1024, 256>>>(p, reference.data());
-    p.out.x = k->numbers ? numbers.data() : NULL;
-    p.out.half = k->half ? half.data() : NULL;
+    p.out.x.base = k->numbers ? numbers.data() : NULL;
+    p.out.half.base = k->half ? half.data() : NULL;
     p.tile = (wk_gemm_tile)tile;
     std::vector<unsigned char> first[2];
     bool ok = true, same = true;

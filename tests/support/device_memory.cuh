@@ -23,6 +23,7 @@ static bool hopper_call(wk_cuda_call *call)
     call->precision = WK_CUDA_BF16;
     call->programmatic = call->hopper = true;
     call->processors = about.multiProcessorCount;
+    call->members = 1;
     return true;
 }
 
