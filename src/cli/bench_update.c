@@ -13,7 +13,7 @@ enum { DEFAULT_ACTIONS = 6, DEFAULT_ITERS = 10 };
 
 typedef struct bench_values {
     const char *preset, *exploration, *device, *precision;
-    int tasks, actions, batch, iters;
+    int tasks, actions, batch, iters, population;
     bool json;
 } bench_values;
 
@@ -21,6 +21,7 @@ static const bench_values defaults = {.preset = "quick",
                                       .exploration = "plan2explore",
                                       .device = "cpu",
                                       .precision = "auto",
+                                      .population = 1,
                                       .actions = DEFAULT_ACTIONS,
                                       .iters = DEFAULT_ITERS};
 
@@ -39,6 +40,8 @@ static const wk_arg args[] = {
     {"actions", "N", "numbers in an action (default 6)", WK_ARG_INT, AT(actions), 1, 32},
     {"batch", "N", "sequences of a batch (default: the preset's)", WK_ARG_INT, AT(batch), 1, 1024},
     {"iters", "N", "updates to time (default 10)", WK_ARG_INT, AT(iters), 1, 100000},
+    {"population", "N", "runs that are updated together, compared with one alone (default 1)",
+     WK_ARG_INT, AT(population), 1, WK_POPULATION_MAX},
     {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
 };
 
@@ -93,18 +96,40 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
     wk_text_puts(out, "\n");
 }
 
-static void print_speed(const bench_values *v, const wk_update_speed *s, wk_text *out)
+static void print_head(const bench_values *v, const wk_update_speed *s, wk_text *out)
 {
+    wk_text_printf(out, "preset %s on ", v->preset);
     if (s->device.number < 0)
-        wk_text_printf(out, "preset %s on %d thread%s, %d updates\n\n", v->preset, s->threads,
-                       s->threads == 1 ? "" : "s", s->iters);
+        wk_text_printf(out, "%d thread%s", s->threads, s->threads == 1 ? "" : "s");
     else
-        wk_text_printf(out, "preset %s on %s, %d updates, %d tasks\n\n", v->preset, s->device.name,
-                       s->iters, v->tasks);
-    print_times("reward-free update", &s->update, out);
+        wk_text_puts(out, s->device.name);
+    if (v->population > 1) wk_text_printf(out, ", %d runs together", v->population);
+    wk_text_printf(out, ", %d updates", s->iters);
+    if (s->device.number >= 0) wk_text_printf(out, ", %d tasks", v->tasks);
+    wk_text_puts(out, "\n\n");
+}
+
+// An update of all runs, and the same of one run alone.
+static void print_ratio(const bench_values *v, double all, double alone, wk_text *out)
+{
+    wk_text_printf(out,
+                   "%.3f ms a run; one run alone: %.2f ms, so %d take %.2f times as long, at %.2f "
+                   "times the throughput\n\n",
+                   milliseconds(all) / v->population, milliseconds(alone), v->population,
+                   all / alone, v->population * alone / all);
+}
+
+static void print_speed(const bench_values *v, const wk_update_speed *s,
+                        const wk_update_speed *alone, wk_text *out)
+{
+    print_head(v, s, out);
+    print_times(alone ? "reward-free update of all runs" : "reward-free update", &s->update, out);
+    if (alone) print_ratio(v, s->update.median, alone->update.median, out);
     if (v->tasks > 0) {
-        print_times("task update", &s->tasks, out);
-        wk_text_printf(out, "both, as a run has them: %.2f ms (median)\n\n", milliseconds(s->both));
+        if (!alone) print_times("task update", &s->tasks, out);
+        wk_text_printf(out, "%s as a run has them: %.2f ms (median)\n\n",
+                       alone ? "with its task update," : "both,", milliseconds(s->both));
+        if (alone) print_ratio(v, s->both, alone->both, out);
     }
     wk_text_printf(out,
                    "memory: %.1f MiB weights and optimiser, %.1f MiB planned temporaries and "
@@ -132,7 +157,18 @@ static void json_times(wk_json *json, const char *key, const wk_update_times *ti
     wk_json_close(json, '}');
 }
 
-static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text *out)
+static void json_ratio(wk_json *json, const bench_values *v, const wk_update_speed *s,
+                       const wk_update_speed *alone)
+{
+    double all = v->tasks > 0 ? s->both : s->update.median;
+    double one = v->tasks > 0 ? alone->both : alone->update.median;
+    wk_json_number(json, "alone_ms", milliseconds(one));
+    wk_json_number(json, "per_run_ms", milliseconds(all) / v->population);
+    wk_json_number(json, "ratio", all / one);
+}
+
+static void json_speed(const bench_values *v, const wk_update_speed *s,
+                       const wk_update_speed *alone, wk_text *out)
 {
     wk_json json = {.text = out};
     wk_json_object(&json, NULL);
@@ -140,14 +176,16 @@ static void json_speed(const bench_values *v, const wk_update_speed *s, wk_text 
     wk_json_string(&json, "exploration", v->exploration);
     wk_json_integer(&json, "tasks", v->tasks);
     wk_json_integer(&json, "actions", v->actions);
+    wk_json_integer(&json, "population", v->population);
     wk_json_string(&json, "device", s->device.name);
     wk_json_integer(&json, "threads", s->threads);
     wk_json_integer(&json, "iters", s->iters);
     json_times(&json, "update", &s->update);
     if (v->tasks > 0) {
-        json_times(&json, "task_update", &s->tasks);
+        if (!alone) json_times(&json, "task_update", &s->tasks);
         wk_json_number(&json, "both_ms", milliseconds(s->both));
     }
+    if (alone) json_ratio(&json, v, s, alone);
     wk_json_integer(&json, "state_bytes", (int64_t)s->memory.state);
     wk_json_integer(&json, "planned_bytes", (int64_t)s->memory.planned);
     wk_json_integer(&json, "device_bytes", (int64_t)s->memory.allocated);
@@ -167,21 +205,24 @@ static void warn_if_busy(const wk_cli *cli, double load)
 static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const bench_values *v = given;
-    wk_update_bench bench = {
-        .device = v->device, .precision = v->precision, .threads = cli->threads, .iters = v->iters};
+    wk_update_bench bench = {.population = 1,
+                             .device = v->device,
+                             .precision = v->precision,
+                             .threads = cli->threads,
+                             .iters = v->iters};
     WK_TRY(make_config(v, &bench.config, err));
     double load = 0;
     if (getloadavg(&load, 1) != 1) load = 0;
     if (!cli->quiet && !v->json)
         fprintf(stderr, "measuring %d updates of preset %s ...\n", v->iters, v->preset);
-    wk_update_speed speed;
-    WK_TRY(wk_update_speed_measure(&bench, &speed, err));
+    wk_update_speed one, speed;
+    WK_TRY(wk_update_speed_measure(&bench, &one, err));
+    bench.population = v->population;
+    if (v->population > 1) WK_TRY(wk_update_speed_measure(&bench, &speed, err));
     warn_if_busy(cli, load);
     wk_text out = {0};
-    if (v->json)
-        json_speed(v, &speed, &out);
-    else
-        print_speed(v, &speed, &out);
+    const bool several = v->population > 1;
+    (v->json ? json_speed : print_speed)(v, several ? &speed : &one, several ? &one : NULL, &out);
     return wk_cli_print(&out, err);
 }
 
@@ -192,10 +233,12 @@ const wk_command wk_command_bench_update = {
     .details =
         "One update trains world model, ensemble and exploration policy on one batch; with\n"
         "--tasks, reward heads and task policies too, in an update of their own, which on a GPU\n"
-        "overlaps the exploration. The peak of the process covers everything since its start.\n",
+        "overlaps the exploration. The peak of the process covers everything since its start.\n"
+        "--population measures one run, then so many that are updated together.\n",
     .examples = "bench update --preset small --iters 20\n"
                 "bench update --preset paper --device cuda --tasks 5\n"
-                "bench update --preset quick --tasks 5 --threads 1 --json",
+                "bench update --preset quick --tasks 5 --threads 1 --json\n"
+                "bench update --preset small --device cuda --population 10",
     .args = args,
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(bench_values),

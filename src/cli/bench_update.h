@@ -23,8 +23,8 @@ typedef struct wk_update_times {
 
 /// What was measured.
 typedef struct wk_update_speed {
-    wk_update_times update; // reward-free
-    wk_update_times tasks;  // zero without tasks
+    wk_update_times update; // reward-free, of all runs
+    wk_update_times tasks;  // zero without tasks, and but for its graph with several runs
     double both;            // seconds, median: an update with its task update, as a run has them
     wk_device device;
     int threads, iters;
@@ -36,6 +36,7 @@ typedef struct wk_update_speed {
 /// What to measure.
 typedef struct wk_update_bench {
     wk_learner_config config;
+    int population; // runs that are updated together, at least 1; their seeds differ
     const char *device, *precision; // as wk_device_open takes them
     int threads, iters;
 } wk_update_bench;

@@ -10,9 +10,12 @@
 
 typedef struct bench {
     wk_pool *pool;
-    wk_backend *backend;
-    wk_learner *learner;
-    wk_synthetic_batch synthetic;
+    wk_backend *backends[WK_POPULATION_MAX]; // an element for each run
+    wk_learner *learners[WK_POPULATION_MAX];
+    wk_synthetic_batch synthetic[WK_POPULATION_MAX];
+    wk_learner_batch batches[WK_POPULATION_MAX];
+    int runs;
+    wk_learner *learner;    // the leader
     double *update, *tasks; // [iters] seconds
     double *graph, *task_graph, *both;
 } bench;
@@ -28,18 +31,53 @@ static wk_status allocate(bench *b, size_t iters, wk_error *err)
     return wk_fail(err, WK_E_MEMORY, "no memory for %zu times", iters);
 }
 
+static wk_status create_learners(bench *b, const wk_update_bench *what, wk_error *err)
+{
+    wk_learner_config configs[WK_POPULATION_MAX];
+    for (int r = 0; r < b->runs; r++) {
+        configs[r] = what->config;
+        configs[r].seed += (uint64_t)r;
+    }
+    WK_TRY(wk_learner_create_population(WK_LEARNER_UPDATES, configs, b->backends, b->runs,
+                                        b->learners, err));
+    b->learner = b->learners[0];
+    return WK_OK;
+}
+
+static wk_learner_memory memory_of(const bench *b)
+{
+    wk_learner_memory sum = {0};
+    for (int r = 0; r < b->runs; r++) {
+        wk_learner_memory memory = wk_learner_get_memory(b->learners[r]);
+        sum.state += memory.state;
+        sum.planned += memory.planned;
+        sum.allocated = memory.allocated; // of the whole device
+    }
+    return sum;
+}
+
+static wk_status create_batches(bench *b, const wk_learner_config *config, wk_error *err)
+{
+    for (int r = 0; r < b->runs; r++) {
+        WK_TRY(wk_synthetic_batch_create(config, b->backends[r], &b->synthetic[r], err));
+        b->batches[r] = b->synthetic[r].batch;
+    }
+    return WK_OK;
+}
+
 static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed *out, wk_error *err)
 {
+    b->runs = what->population;
     WK_TRY(allocate(b, (size_t)what->iters, err));
     WK_TRY(wk_pool_create(what->threads, &b->pool, err));
     out->threads = wk_pool_threads(b->pool);
-    WK_TRY(wk_device_open(what->device, what->precision, b->pool, &b->backend, &out->device, err));
+    WK_TRY(wk_device_open_population(what->device, what->precision, b->runs, b->pool, b->backends,
+                                     &out->device, err));
     double start = wk_clock_seconds();
-    WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &what->config, b->backend, &b->learner, err));
+    WK_TRY(create_learners(b, what, err));
     out->setup = wk_clock_seconds() - start;
-    out->memory = wk_learner_get_memory(b->learner);
-    // After what may be refused: it can be large.
-    return wk_synthetic_batch_create(&what->config, b->backend, &b->synthetic, err);
+    out->memory = memory_of(b);
+    return create_batches(b, &what->config, err); // after what may be refused: it can be large
 }
 
 // Updates that are timed together. On a GPU updates overlap, so that only several in a row show how
@@ -47,32 +85,33 @@ static wk_status prepare(bench *b, const wk_update_bench *what, wk_update_speed 
 static int in_a_row(const bench *b)
 {
     enum { SEVERAL = 4 };
-    return wk_backend_is_async(b->backend) ? SEVERAL : 1;
+    return wk_backend_is_async(b->backends[0]) ? SEVERAL : 1;
 }
 
 // The time of an update as a run has it: meanwhile the batch of the next is gathered, and the world
 // model may begin with it. With `tasks`, their update too.
 static wk_status update_once(bench *b, bool tasks, double *seconds, wk_error *err)
 {
-    wk_learner_metrics metrics;
+    wk_learner_metrics metrics[WK_POPULATION_MAX];
     int count = in_a_row(b);
     double start = wk_clock_seconds();
     for (int i = 0; i < count; i++) {
         WK_TRY(wk_learner_start(b->learner, err));
         if (tasks) WK_TRY(wk_learner_start_tasks(b->learner, err));
-        WK_TRY(wk_learner_stage(b->learner, &b->synthetic.batch, err));
-        WK_TRY(wk_learner_finish(b->learner, &metrics, NULL, err));
+        WK_TRY(wk_learner_stage(b->learner, b->batches, err));
+        WK_TRY(wk_learner_finish(b->learner, metrics, NULL, err));
     }
     *seconds = (wk_clock_seconds() - start) / count;
     return WK_OK;
 }
 
+// A population has no task updates by themselves.
 static wk_status update_tasks_once(bench *b, double *seconds, wk_error *err)
 {
     wk_task_metrics metrics;
-    if (!wk_learner_task_program(b->learner)) return WK_OK;
+    if (!wk_learner_task_program(b->learner) || b->runs > 1) return WK_OK;
     double start = wk_clock_seconds();
-    WK_TRY(wk_learner_update_tasks(b->learner, &b->synthetic.batch, &metrics, err));
+    WK_TRY(wk_learner_update_tasks(b->learner, b->batches, &metrics, err));
     *seconds = wk_clock_seconds() - start;
     return WK_OK;
 }
@@ -109,7 +148,7 @@ static wk_status trace(bench *b, bool on, wk_error *err)
 // The last staged batch is learned from, so that nothing of it overlaps the next measurement.
 static wk_status settle(bench *b, wk_error *err)
 {
-    if (!wk_backend_is_async(b->backend)) return WK_OK;
+    if (!wk_backend_is_async(b->backends[0])) return WK_OK;
     WK_TRY(wk_learner_start(b->learner, err));
     return wk_learner_finish(b->learner, NULL, NULL, err);
 }
@@ -122,7 +161,18 @@ static wk_status time_each(bench *b, int iters, wk_error *err)
     WK_TRY(settle(b, err));
     for (int i = 0; i < iters; i++)
         WK_TRY(update_tasks_once(b, &b->tasks[i], err));
-    return wk_learner_stage(b->learner, &b->synthetic.batch, err);
+    return wk_learner_stage(b->learner, b->batches, err);
+}
+
+// Updates with their task updates, as a run has them. On the CPU nothing overlaps: both are the sum
+// of the two, where those are measured.
+static wk_status time_both(bench *b, int iters, wk_error *err)
+{
+    if (!wk_learner_task_program(b->learner)) return WK_OK;
+    if (!wk_backend_is_async(b->backends[0]) && b->runs == 1) return WK_OK;
+    for (int i = 0; i < iters; i++)
+        WK_TRY(update_once(b, true, &b->both[i], err));
+    return WK_OK;
 }
 
 // On the CPU tracing costs nothing and nothing overlaps an update; on a GPU tracing puts events
@@ -130,16 +180,15 @@ static wk_status time_each(bench *b, int iters, wk_error *err)
 static wk_status run(bench *b, int iters, wk_error *err)
 {
     enum { TRACED = 3 };
-    bool apart = strcmp(wk_backend_name(b->backend), "cpu") != 0;
+    bool apart = strcmp(wk_backend_name(b->backends[0]), "cpu") != 0;
     double ignored;
-    WK_TRY(wk_learner_stage(b->learner, &b->synthetic.batch, err));
+    WK_TRY(wk_learner_stage(b->learner, b->batches, err));
     WK_TRY(update_once(b, false, &ignored, err));
     WK_TRY(update_tasks_once(b, &ignored, err));
     if (!apart) WK_TRY(trace(b, true, err));
     WK_TRY(time_each(b, iters, err));
+    WK_TRY(time_both(b, iters, err));
     if (!apart) return WK_OK;
-    for (int i = 0; wk_learner_task_program(b->learner) && i < iters; i++)
-        WK_TRY(update_once(b, true, &b->both[i], err));
     WK_TRY(settle(b, err));
     programs p = programs_of(b);
     for (int i = 0; i < iters; i++) {
@@ -202,9 +251,11 @@ static size_t peak_resident(void)
 
 static void free_bench(bench *b)
 {
-    wk_learner_destroy(b->learner);
-    wk_synthetic_batch_free(&b->synthetic);
-    wk_backend_destroy(b->backend);
+    for (int r = 0; r < b->runs; r++)
+        wk_learner_destroy(b->learners[r]);
+    for (int r = 0; r < b->runs; r++)
+        wk_synthetic_batch_free(&b->synthetic[r]);
+    wk_device_close_population(b->backends, b->runs);
     wk_pool_destroy(b->pool);
     free(b->update);
     free(b->tasks);

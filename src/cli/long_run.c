@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { PLAIN_SECONDS = 10 }; // between lines that go to a file or pipe
+
 static volatile sig_atomic_t stop;
 
 // Only a flag: the loop looks at it between iterations. A second interrupt means now.
@@ -32,11 +34,23 @@ static void catch_signals(void)
 void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run)
 {
     *run = (wk_cli_run){.control = {.stop = &stop}};
-    wk_status_line_start(&run->line, STDERR_FILENO, 10);
+    wk_status_line_start(&run->line, STDERR_FILENO, PLAIN_SECONDS);
     run->line.stamped = true;
     if (!cli->quiet) {
         run->control.line = &run->line;
         run->control.log = (wk_log){wk_status_line_log, &run->line, WK_LOG_INFO};
+    }
+    catch_signals();
+}
+
+void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run)
+{
+    *run = (wk_cli_run){.control = {.stop = &stop}};
+    wk_run_table_start(&run->table, STDERR_FILENO, PLAIN_SECONDS);
+    run->table.line.stamped = true;
+    if (!cli->quiet) {
+        run->control.table = &run->table;
+        run->control.log = (wk_log){wk_run_table_log, &run->table, WK_LOG_INFO};
     }
     catch_signals();
 }

@@ -1,20 +1,24 @@
-// What long-running commands share: signals that end them cleanly, the status line, and the closing
-// message. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP (unless ignored, as by nohup), SIGPIPE and
-// SIGXFSZ ask to save and stop; a second SIGINT quits.
+// What long-running commands share: signals that end them cleanly, the status line or table, and
+// the closing message. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP (unless ignored, as by nohup),
+// SIGPIPE and SIGXFSZ ask to save and stop; a second SIGINT quits.
 #ifndef WK_CLI_LONG_RUN_H
 #define WK_CLI_LONG_RUN_H
 
 #include "cli/cli.h"
+#include "log/run_table.h"
 #include "train/train.h"
 
-/// A long run's control with the line it points to. One at a time in a process.
+/// A long run's control with the line or table it points to. One at a time in a process.
 typedef struct wk_cli_run {
     wk_run_control control;
     wk_status_line line;
+    wk_run_table table;
 } wk_cli_run;
 
 /// Catches the signals and makes the control.
 void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run);
+/// The same with a table instead of the line.
+void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run);
 
 /// Says how it ended in `directory` and sets the exit code for a run to be continued.
 wk_status wk_cli_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err);

@@ -18,38 +18,22 @@ struct wk_each {
     int count, runs;
 };
 
-static const char ENVIRONMENTS[] = "the environments of all runs step together",
-                  UPDATES[] = "all runs are updated as one", PROCESS[] = "one process has one";
+static const char WORLDS[] = "the environments of all runs step together",
+                  PROCESS[] = "one process has one";
 
 // What is the same for all runs of a population, and why.
 static const struct {
     int field;
     const char *why;
-} shared_fields[] = {{WK_RUN_domain_INDEX, ENVIRONMENTS},
-                     {WK_RUN_plugin_INDEX, ENVIRONMENTS},
-                     {WK_RUN_env_options_INDEX, ENVIRONMENTS},
-                     {WK_RUN_env_count_INDEX, ENVIRONMENTS},
-                     {WK_RUN_acting_INDEX, ENVIRONMENTS},
-                     {WK_RUN_env_threads_INDEX, PROCESS},
-                     {WK_RUN_minutes_INDEX, PROCESS},
-                     {WK_RUN_device_INDEX, PROCESS},
-                     {WK_RUN_precision_INDEX, PROCESS},
-                     {WK_RUN_exploration_INDEX, UPDATES},
-                     {WK_RUN_tasks_INDEX, UPDATES},
-#define FIELD(kind, name, ...) {WK_RUN_##name##_INDEX, UPDATES},
-                     WK_LEARNER_FIELDS(FIELD)
-#undef FIELD
+} shared_fields[] = {
+    {WK_RUN_domain_INDEX, WORLDS},      {WK_RUN_plugin_INDEX, WORLDS},
+    {WK_RUN_env_options_INDEX, WORLDS}, {WK_RUN_env_threads_INDEX, PROCESS},
+    {WK_RUN_minutes_INDEX, PROCESS},    {WK_RUN_device_INDEX, PROCESS},
+    {WK_RUN_precision_INDEX, PROCESS},
 };
-
-// Of the learner's fields, those that are values in its graphs and not their shape: what
-// wk_learner_config_is_alike leaves out.
-static const int own_fields[] = {WK_RUN_model_rate_INDEX, WK_RUN_ensemble_rate_INDEX,
-                                 WK_RUN_policy_rate_INDEX};
 
 const char *wk_run_field_shared(int field)
 {
-    for (size_t i = 0; i < sizeof own_fields / sizeof *own_fields; i++)
-        if (own_fields[i] == field) return NULL;
     for (size_t i = 0; i < sizeof shared_fields / sizeof *shared_fields; i++)
         if (shared_fields[i].field == field) return shared_fields[i].why;
     return NULL;

@@ -139,10 +139,11 @@ static double add_known(double sum, double value)
     return isnan(value) ? sum : isnan(sum) ? value : sum + value;
 }
 
-// All runs as one: sums, and the time that the slowest has left.
+// All runs as one: sums, and the time that the slowest has left. Drawing counts as environments.
 static wk_status_values sum_rows(const wk_run_row *rows, int count)
 {
     wk_status_values all = wk_status_values_empty();
+    all.unit = "";
     for (int i = 0; i < count; i++) {
         const wk_status_values *v = &rows[i].values;
         all.steps += v->steps;
@@ -151,22 +152,35 @@ static wk_status_values sum_rows(const wk_run_row *rows, int count)
         all.diverged += v->diverged;
         all.updates_per_second = add_known(all.updates_per_second, v->updates_per_second);
         for (int p = 0; p < WK_PHASES; p++)
-            all.seconds[p] += v->seconds[p];
+            all.seconds[p == WK_PHASE_RENDER ? WK_PHASE_ENV : p] += v->seconds[p];
         all.seconds_left = fmax(all.seconds_left, v->seconds_left); // which ignores NaN
         if (!all.device) all.device = v->device;
     }
     return all;
 }
 
+static size_t sum_width(const wk_status_values *all)
+{
+    wk_text text = {0};
+    wk_status_values_text(all, 0, &text);
+    size_t width = text.length;
+    wk_text_free(&text);
+    return width;
+}
+
+// The shares of the time are what no row says: they go last.
 static void put_sum(const wk_run_row *rows, int count, int width, wk_text *out)
 {
     char start[32];
-    const wk_status_values all = sum_rows(rows, count);
+    wk_status_values all = sum_rows(rows, count);
     int length = snprintf(start, sizeof start, "%d run%s  ", count, count == 1 ? "" : "s");
     if (width > 0 && width <= length) {
         wk_text_append(out, start, (size_t)width);
         return;
     }
+    size_t room = width > 0 ? (size_t)(width - length) : SIZE_MAX;
+    if (sum_width(&all) > room) all.device = NULL;
+    if (sum_width(&all) > room) all.total = 0;
     wk_text_puts(out, start);
     wk_status_values_text(&all, width > 0 ? width - length : 0, out);
 }

@@ -76,6 +76,7 @@ static void make_steps(const wk_status_values *p, char *out)
     wk_count_text(p->steps, steps);
     wk_count_text(p->total, total);
     const char *unit = p->unit ? p->unit : "agent steps";
+    if (!*unit) return;
     if (p->total > 0)
         snprintf(out, PART_MAX, "%s/%s %s", steps, total, unit);
     else
@@ -90,8 +91,9 @@ static void make_split(const wk_status_values *p, char *out)
     if (!(sum > 0)) return;
     size_t used = 0;
     for (int i = 0; i < WK_PHASES; i++)
-        used += (size_t)snprintf(out + used, PART_MAX - used, "%s%s %.0f%%", i ? " " : "",
-                                 phase_name(i), 100 * p->seconds[i] / sum);
+        if (p->seconds[i] > 0)
+            used += (size_t)snprintf(out + used, PART_MAX - used, "%s%s %.0f%%", used ? " " : "",
+                                     phase_name(i), 100 * p->seconds[i] / sum);
 }
 
 static void make_left(const wk_status_values *p, char *out)

@@ -24,7 +24,7 @@ typedef enum wk_phase {
 typedef struct wk_status_values {
     int64_t steps, total; // agent steps, and how many there will be
     int64_t control;      // steps of the simulator so far; 0: left out
-    const char *unit;     // what is counted, if not "agent steps"
+    const char *unit;     // what is counted, if not "agent steps"; "": steps are left out
     int64_t updates;
     double updates_per_second;
     double rate;               // units a second, where it is not updates that are counted

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char FILE_NAME[] = "population.yaml", KEY[] = "runs";
 enum { FILE_LIMIT = 1 << 16 };
@@ -140,4 +141,17 @@ wk_status wk_population_record(const char *directory, const wk_population *added
         if (!has_name(&all, added->names[i])) WK_TRY(add_name(&all, added->names[i], err));
     WK_TRY(wk_dir_create(directory, err));
     return write_names(directory, &all, err);
+}
+
+void wk_population_retract(const char *directory, bool is_new)
+{
+    wk_population begun = {0};
+    char path[WK_PATH_MAX];
+    if (keep_begun(directory, &begun, NULL) != WK_OK) return;
+    if (begun.count > 0) {
+        write_names(directory, &begun, NULL);
+        return;
+    }
+    if (wk_path_join(directory, FILE_NAME, path)) unlink(path);
+    if (is_new) rmdir(directory); // fails where something else is in it
 }

@@ -22,6 +22,10 @@ wk_status wk_population_read(const char *directory, wk_population *out, wk_error
 /// dropped) and writes the file; makes the directory where there is none.
 wk_status wk_population_record(const char *directory, const wk_population *added, wk_error *err);
 
+/// Takes back what wk_population_record did for runs that could not be begun: their names, and with
+/// the last of them the file and, where it `is_new` and empty, the directory.
+void wk_population_retract(const char *directory, bool is_new);
+
 /// The path of a run, and whether it has been begun. A symbolic link there is refused: it would
 /// lead to a run of others.
 wk_status wk_population_path(const char *directory, const char *name, char path[WK_PATH_MAX],

@@ -63,6 +63,29 @@ static void the_peer_prints_times_and_losses_that_fall(void **state)
     assert_true(figure(out, "last:", "ensemble ") < 0.95 * figure(out, "first:", "ensemble "));
 }
 
+#define TINY                                                                                       \
+    "--preset quick --precision f32 --updates 3 --set depth=2 --set batch=2 --set length=4 "       \
+    "--set horizon=3 --set units=16 --set deter=16 --set hidden=16"
+
+// Under vmap over runs the update stays the same: the first run's losses are those it has alone.
+static void a_run_of_a_population_learns_as_it_does_alone(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"first:", "last:"};
+    static const char *const names[] = {"model ", "ensemble ", "reward "};
+    char alone[4096], together[4096];
+    expect_output("bench/peer/jax_update.py", TINY " --tasks 2", 0, alone, sizeof alone);
+    expect_output("bench/peer/jax_update.py", TINY " --tasks 2 --population 3", 0, together,
+                  sizeof together);
+    assert_non_null(strstr(together, "task update of all 3 runs: "));
+    assert_non_null(strstr(together, " ms a run\n"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            double expected = figure(alone, lines[i], names[k]);
+            assert_near(figure(together, lines[i], names[k]), expected, 1e-3 * fabs(expected));
+        }
+}
+
 static void a_preset_that_does_not_exist_is_refused(void **state)
 {
     (void)state;
@@ -76,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(five_updates_of_the_peer_match_the_golden_ones),
         cmocka_unit_test(the_peer_prints_times_and_losses_that_fall),
+        cmocka_unit_test(a_run_of_a_population_learns_as_it_does_alone),
         cmocka_unit_test(a_preset_that_does_not_exist_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

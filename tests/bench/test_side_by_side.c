@@ -61,6 +61,20 @@ static void times_of_both_are_a_row_with_ratios(void **state)
         strstr(out, "\n| paper | 5 | 10.00 ms | 25.00 ms | 2.50 | 100 MiB | 50 MiB | 0.50 |\n"));
 }
 
+static void a_population_is_passed_on_and_named(void **state)
+{
+    (void)state;
+    char out[4096];
+    write_program("fake-waker", "case \"$*\" in *'--population 10'*) ;; *) exit 1 ;; esac\n"
+                                "echo '{\"update\": {\"median_ms\": 6}, \"device\": \"card\", "
+                                "\"device_bytes\": 0}'");
+    write_jax("gpu", "25");
+    expect_output("--waker ./fake-waker --python ./fake-python --tasks 0 --rounds 1 "
+                  "--population 10",
+                  0, out, sizeof out);
+    assert_non_null(strstr(out, "1 x 30 updates, 10 runs together\n"));
+}
+
 static void a_missing_waker_is_named(void **state)
 {
     (void)state;
@@ -94,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_of_both_are_a_row_with_ratios),
+        cmocka_unit_test(a_population_is_passed_on_and_named),
         cmocka_unit_test(a_missing_waker_is_named),
         cmocka_unit_test(a_python_without_jax_is_named),
         cmocka_unit_test(a_jax_without_gpu_is_refused),

@@ -96,12 +96,35 @@ static void wrong_names_are_refused_with_the_nearest(void **state)
     program_expect_error(program_run("bench update --iters 0"), 2, "iters");
 }
 
+static void a_population_is_compared_with_one_run(void **state)
+{
+    (void)state;
+    program_result r = program_run("bench update --iters 1 --threads 1 --population 2");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "preset quick on 1 thread, 2 runs together, 1 updates"));
+    assert_non_null(strstr(r.out, "reward-free update of all runs: "));
+    assert_non_null(strstr(r.out, " ms a run; one run alone: "));
+    r = program_run("bench update --iters 1 --threads 1 --population 2 --tasks 1 --json");
+    program_expect_success(r);
+    program_expect_json(r.out);
+    assert_int_equal((int)number_after(r.out, "\"population\": "), 2);
+    double both = number_after(r.out, "\"both_ms\": ");
+    assert_true(both > number_after(r.out, "\"median_ms\": ") * 0.5);
+    assert_near(number_after(r.out, "\"per_run_ms\": "), both / 2, 0.01 * both);
+    assert_near(number_after(r.out, "\"ratio\": "), both / number_after(r.out, "\"alone_ms\": "),
+                0.01);
+    double median = number_after(r.out, "\"median_ms\": "), sum = sum_of_parts(r.out);
+    assert_true(sum > 0.5 * median && sum < 1.5 * median); // parts of both runs
+    program_expect_error(program_run("bench update --population 65"), 2, "outside 1 to 64");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_names_every_part),
         cmocka_unit_test(the_parts_of_the_json_fill_the_update),
         cmocka_unit_test(tasks_have_an_update_of_their_own),
+        cmocka_unit_test(a_population_is_compared_with_one_run),
         cmocka_unit_test(random_exploration_has_no_policy_to_train),
         cmocka_unit_test(wrong_names_are_refused_with_the_nearest),
     };

@@ -1,6 +1,5 @@
 // The runs of a population from --each: which there are, how they are called, what is refused.
 #include "config/each.h"
-#include "config/parts.h"
 #include "support/check.h"
 #include <stdio.h>
 
@@ -124,7 +123,6 @@ static void mistakes_are_named_with_what_was_given(void **state)
         {{"domain=toy,clean-up"},
          "domain is the same for all runs: the environments of all runs "
          "step together; set it with --domain"},
-        {{"rssm.deter=200,300"}, "all runs are updated as one"},
         {{"device=cpu,cuda"}, "one process has one"},
         {{"minutes=1,2"}, "minutes is the same for all runs"},
         {{"seed=0..8", "prefill=0..7"},
@@ -152,26 +150,6 @@ static void the_largest_population_is_allowed(void **state)
     wk_each_destroy(each);
 }
 
-// The learner's own rule (wk_learner_config_is_alike) and the keys here say the same.
-static void shared_keys_of_the_learner_are_those_its_graphs_need(void **state)
-{
-    (void)state;
-    static const char *const paper = "paper";
-    wk_error err = {0};
-    wk_learner_config base;
-    assert_ok(wk_learner_config_of_blocks(&paper, 1, &base, &err));
-#define FIELD(kind, name, key, ...)                                                                \
-    {                                                                                              \
-        wk_learner_config other = base;                                                            \
-        other.name += 1;                                                                           \
-        if (wk_learner_config_is_alike(&base, &other) !=                                           \
-            !wk_run_field_shared(WK_RUN_##name##_INDEX))                                           \
-            fail_msg("%s", key);                                                                   \
-    }
-    WK_LEARNER_FIELDS(FIELD)
-#undef FIELD
-}
-
 static void runs_that_cannot_be_trained_together_are_refused(void **state)
 {
     (void)state;
@@ -183,10 +161,10 @@ static void runs_that_cannot_be_trained_together_are_refused(void **state)
     configs[1].seed = 7;
     configs[2].model_rate = 1e-5;
     assert_ok(wk_run_configs_check(configs, names, 3, &err));
-    configs[2].deter = 8;
+    strcpy(configs[2].precision, "f32");
     assert_int_equal(wk_run_configs_check(configs, names, 3, &err), WK_E_INPUT);
-    assert_string_equal(err.message, "rssm.deter is '600' in a and '8' in c, but all runs are "
-                                     "updated as one; train them apart");
+    assert_string_equal(err.message, "precision is 'auto' in a and 'f32' in c, but one process has "
+                                     "one; train them apart");
     configs[1].minutes = 5;
     assert_int_equal(wk_run_configs_check(configs, names, 3, &err), WK_E_INPUT);
     assert_non_null(strstr(err.message, "minutes is '0' in a and '5' in b"));
@@ -202,7 +180,6 @@ int main(void)
         cmocka_unit_test(texts_become_safe_names_that_differ),
         cmocka_unit_test(mistakes_are_named_with_what_was_given),
         cmocka_unit_test(the_largest_population_is_allowed),
-        cmocka_unit_test(shared_keys_of_the_learner_are_those_its_graphs_need),
         cmocka_unit_test(runs_that_cannot_be_trained_together_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

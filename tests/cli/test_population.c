@@ -1,0 +1,196 @@
+// Populations as a user trains them: the runs that --each makes end as they would alone, are
+// ordinary runs, go on together or alone, and what cannot be a population is refused.
+#include "cli/long_runs.h"
+
+#define OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
+#define EACH "--each curriculum.rule=waker-m,dr --each curriculum.temperature=0.5,2"
+
+static const struct {
+    const char *name, *settings;
+} runs[] = {
+    {"waker-m-temperature0.5", "--curriculum.rule waker-m --curriculum.temperature 0.5"},
+    {"waker-m-temperature2", "--curriculum.rule waker-m --curriculum.temperature 2"},
+    {"dr-temperature0.5", "--curriculum.rule dr --curriculum.temperature 0.5"},
+    {"dr-temperature2", "--curriculum.rule dr --curriculum.temperature 2"},
+};
+enum { RUNS = sizeof runs / sizeof *runs };
+
+// The same runs, one after the other, of `steps` steps; in directories that begin with `prefix`.
+static void train_alone(const char *prefix, int steps)
+{
+    for (int i = 0; i < RUNS; i++)
+        program_expect_success(program_run("train --logdir %s-%d " OPTIONS " %s --steps %d", prefix,
+                                           i, runs[i].settings, steps));
+}
+
+static void expect_same_ends(const char *population, const char *prefix)
+{
+    for (int i = 0; i < RUNS; i++) {
+        char together[512], alone[512], name[64];
+        snprintf(name, sizeof name, "%s/%s", population, runs[i].name);
+        inside(name, together);
+        snprintf(name, sizeof name, "%s-%d", prefix, i);
+        same_end(inside(name, alone), together);
+    }
+}
+
+static void runs_of_a_population_end_as_they_would_alone(void **state)
+{
+    (void)state;
+    train_alone("alone", 400);
+    program_expect_success(program_run("train --logdir pop " OPTIONS " " EACH));
+    expect_same_ends("pop", "alone");
+    // Ordinary runs, for every command and for going on alone.
+    program_expect_success(program_run("ckpt pop/dr-temperature2 --check"));
+    program_expect_success(program_run("report pop --out report"));
+    program_expect_success(program_run("train --quiet --logdir pop/dr-temperature2 --steps 450"));
+    program_expect_success(program_run("train --quiet --logdir alone-3 --steps 450"));
+    expect_same_ends("pop", "alone");
+    // All together again: the others catch up.
+    for (int i = 0; i < RUNS; i++)
+        program_expect_success(program_run("train --quiet --logdir alone-%d --steps 500", i));
+    program_expect_success(program_run("train --quiet --logdir pop --steps 500"));
+    expect_same_ends("pop", "alone");
+}
+
+static void a_population_says_what_its_runs_do(void **state)
+{
+    (void)state;
+    program_result r = program_run("train --logdir pop-loud " TINY_OPTIONS " " EACH);
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "finished: pop-loud"));
+    assert_non_null(strstr(r.err, "4 runs  "));
+    for (int i = 0; i < RUNS; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "  %s: finished  ", runs[i].name);
+        if (!strstr(r.err, line)) fail_msg("no '%s' in: %s", line, r.err);
+    }
+}
+
+static void a_population_that_was_killed_goes_on_to_the_same_end(void **state)
+{
+    (void)state;
+    char command[1024];
+    train_alone("calm", LONG_STEPS);
+    snprintf(command, sizeof command, "train --logdir pop-killed " OPTIONS " " EACH " --steps %d",
+             LONG_STEPS);
+    pid_t child = start(command);
+    wait_for_metrics("pop-killed/waker-m-temperature0.5");
+    kill(child, SIGTERM);
+    assert_int_equal(exit_code(child), 75);
+    child = start("train --quiet --logdir pop-killed"); // --logdir alone goes on with all
+    pause_ms(300);
+    kill(child, SIGKILL);
+    int status;
+    waitpid(child, &status, 0);
+    program_expect_success(program_run("%s", command)); // and so does the same command
+    expect_same_ends("pop-killed", "calm");
+}
+
+static void seeds_count_and_further_runs_join(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir base " OPTIONS " --steps 100"));
+    program_expect_success(
+        program_run("train --quiet --logdir seeds --from base --each seed=0..1"));
+    program_expect_success(
+        program_run("train --quiet --logdir seeds --from base --each seed=2 --steps 120"));
+    shell("ls -d seeds/*/ | tr '\\n' ' ' | grep -qx 'seeds/seed0/ seeds/seed1/ seeds/seed2/ '");
+    shell("grep -qx 'seed: 2' seeds/seed2/config.yaml");
+    program_expect_success(program_run("train --quiet --logdir seeds --steps 150"));
+    for (int i = 0; i < 3; i++) {
+        char name[32], path[512];
+        snprintf(name, sizeof name, "seeds/seed%d", i);
+        assert_true(newest_step(inside(name, path)) >= 150);
+    }
+}
+
+static void a_run_that_fails_leaves_the_others_alone(void **state)
+{
+    (void)state;
+    char command[1024]; // the comment hides where start() sends messages
+    snprintf(command, sizeof command,
+             "train --logdir pop-fault " OPTIONS " " EACH " --steps %d 2>fault.log #", LONG_STEPS);
+    pid_t child = start(command);
+    wait_for_metrics("pop-fault/waker-m-temperature2");
+    shell("rm pop-fault/waker-m-temperature2/lock");
+    assert_int_equal(exit_code(child), 1);
+    shell("grep -q 'waker train: waker-m-temperature2 failed: ' fault.log");
+    shell("grep -q '1 of 4 runs failed' fault.log");
+    for (int i = 0; i < RUNS; i++) {
+        char name[64], path[512];
+        snprintf(name, sizeof name, "pop-fault/%s", runs[i].name);
+        bool ended = newest_step(inside(name, path)) >= LONG_STEPS;
+        assert_int_equal(ended, i != 1);
+    }
+    // The same command brings the failed one to its end.
+    program_expect_success(program_run("train --quiet --logdir pop-fault"));
+}
+
+static void a_run_that_cannot_go_on_is_named_and_none_does(void **state)
+{
+    (void)state;
+    char path[512];
+    program_expect_success(program_run("train --logdir pop-cut " OPTIONS " --steps 100 " EACH));
+    shell("rm -r pop-cut/waker-m-temperature2/checkpoints");
+    program_expect_error(program_run("train --quiet --logdir pop-cut --steps 150"), 2,
+                         "waker-m-temperature2");
+    assert_true(newest_step(inside("pop-cut/dr-temperature2", path)) < 150);
+}
+
+static void mistakes_are_refused_and_leave_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options, *message;
+    } cases[] = {
+        {"--each seed=0..4", "--seed and --each seed"},
+        {"--each sead=0", "did you mean 'seed'?"},
+        {"--each curriculum.rule=dr,waker-x", "waker-x"},
+        {"--each domain=toy,clean-up", "the same for all runs"},
+        {"--each model.rate=1e-3,7", "outside 0 to 1"},
+        {"--each model.rate", "write KEY=VALUE"},
+        {"--each model.rate=1e-3 --device tpu", "device 'tpu'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        program_expect_error(program_run("train --logdir pop-bad " OPTIONS " %s", cases[i].options),
+                             2, cases[i].message);
+    shell("! test -e pop-bad");
+    program_expect_error(program_run("train --each seed=0..4"), 2, "--logdir");
+}
+
+static void a_directory_holds_a_run_or_a_population(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir one " OPTIONS " --steps 100"));
+    program_expect_error(program_run("train --logdir one " OPTIONS " " EACH), 2,
+                         "'one' holds a run itself");
+    program_expect_success(program_run("train --logdir many " OPTIONS " --steps 100 " EACH));
+    program_expect_error(program_run("train --logdir many " OPTIONS), 2,
+                         "'many' holds a population of 4 runs");
+    shell("rm -r many/dr-temperature2");
+    program_expect_error(program_run("train --logdir many"), 2,
+                         "'many/dr-temperature2' was never begun");
+    shell("ln -s ../one many/dr-temperature2");
+    program_expect_error(program_run("train --logdir many"), 2, "symbolic link");
+    shell("rm many/dr-temperature2 && cp -r one many/dr-temperature2 && "
+          "sed -i 's/threads: 1/threads: 2/' many/dr-temperature2/config.yaml");
+    program_expect_error(program_run("train --logdir many"), 2, "env.threads is '1' in");
+    shell("echo 'runs: [../one]' >many/population.yaml");
+    program_expect_error(program_run("train --logdir many"), 2, "is no name of a run");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_of_a_population_end_as_they_would_alone),
+        cmocka_unit_test(a_population_says_what_its_runs_do),
+        cmocka_unit_test(a_population_that_was_killed_goes_on_to_the_same_end),
+        cmocka_unit_test(seeds_count_and_further_runs_join),
+        cmocka_unit_test(a_run_that_fails_leaves_the_others_alone),
+        cmocka_unit_test(a_run_that_cannot_go_on_is_named_and_none_does),
+        cmocka_unit_test(mistakes_are_refused_and_leave_nothing),
+        cmocka_unit_test(a_directory_holds_a_run_or_a_population),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
