@@ -109,7 +109,7 @@ static uint64_t weights_hash(const wk_learner *learner)
     uint8_t *bytes = malloc(buffer->size);
     if (!bytes) check(wk_fail(&err, WK_E_MEMORY, "no memory"), &err);
     check(wk_buffer_download(buffer, 0, bytes, buffer->size, &err), &err);
-    uint64_t hash = wk_fnv1a(WK_FNV1A, bytes, buffer->size);
+    uint64_t hash = wk_fnv1a(WK_FNV1A_START, bytes, buffer->size);
     free(bytes);
     return hash;
 }
