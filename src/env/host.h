@@ -18,4 +18,14 @@ wk_env_seconds wk_env_get_seconds(const wk_env *env);
 /// The sum over a vector.
 wk_env_seconds wk_vec_get_seconds(const wk_vec *vec);
 
+/// A vector on the threads of another, which must outlive it.
+wk_status wk_vec_create_sharing(const wk_domain *domain, const int *options, int count,
+                                const wk_vec *with, wk_vec **out, wk_error *err);
+
+/// wk_vec_step_begin for several vectors that share threads, as one job: first each is prepared,
+/// which may fail, then those that were are started together. Each is finished by
+/// wk_vec_step_finish.
+wk_status wk_vec_step_prepare(wk_vec *vec, const float *actions, wk_error *err);
+void wk_vec_step_start(wk_vec *const *vecs, size_t count);
+
 #endif

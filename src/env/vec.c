@@ -1,6 +1,7 @@
 // Many environments on a pool of threads. Each environment is one piece of the pool's job and
 // writes into its own rows of the batch, so nothing depends on which thread ran it. All input is
-// checked before anything moves: a bad action stops the whole step, not half of it.
+// checked before anything moves: a bad action stops the whole step, not half of it. Vectors that
+// share threads may step as one job.
 #include "env/host.h"
 
 #include "base/pool.h"
@@ -25,9 +26,12 @@ struct wk_vec {
     int count;
     slot *slots;
     wk_pool *pool;
+    bool shares; // the pool is another's
     wk_batch batch;
     const float *actions; // of the step in flight
     bool in_flight;
+    struct wk_vec *first, *next; // the vectors of the job in flight are a list
+    bool running;                // of the first one: the pool's job is not waited for yet
     uint64_t diverged;
 };
 
@@ -50,11 +54,11 @@ static wk_status fill(wk_vec *vec, const int *options, int threads, wk_error *er
     WK_TRY(allocate(vec, err));
     for (int i = 0; i < vec->count; i++)
         WK_TRY(wk_env_create(vec->domain, options, &vec->slots[i].env, err));
-    return wk_pool_create(threads, &vec->pool, err);
+    return vec->shares ? WK_OK : wk_pool_create(threads, &vec->pool, err);
 }
 
-wk_status wk_vec_create(const wk_domain *domain, const int *options, int count, int threads,
-                        wk_vec **out, wk_error *err)
+static wk_status create(const wk_domain *domain, const int *options, int count, int threads,
+                        const wk_vec *with, wk_vec **out, wk_error *err)
 {
     if (count < 1 || count > COUNT_MAX)
         return wk_fail(err, WK_E_INPUT, "cannot make %d environments; give 1 to %d", count,
@@ -65,6 +69,8 @@ wk_status wk_vec_create(const wk_domain *domain, const int *options, int count, 
     if (!vec) return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", count);
     vec->domain = domain;
     vec->count = count;
+    vec->shares = with;
+    vec->pool = with ? with->pool : NULL;
     wk_status status = fill(vec, options, threads, err);
     if (status != WK_OK) {
         wk_vec_destroy(vec);
@@ -74,11 +80,30 @@ wk_status wk_vec_create(const wk_domain *domain, const int *options, int count, 
     return WK_OK;
 }
 
+wk_status wk_vec_create(const wk_domain *domain, const int *options, int count, int threads,
+                        wk_vec **out, wk_error *err)
+{
+    return create(domain, options, count, threads, NULL, out, err);
+}
+
+wk_status wk_vec_create_sharing(const wk_domain *domain, const int *options, int count,
+                                const wk_vec *with, wk_vec **out, wk_error *err)
+{
+    return create(domain, options, count, 0, with, out, err);
+}
+
+// Waits for the job that the vector's step is part of.
+static void await(wk_vec *vec)
+{
+    if (vec->first->running) wk_pool_wait(vec->pool);
+    vec->first->running = false;
+}
+
 void wk_vec_destroy(wk_vec *vec)
 {
     if (!vec) return;
-    if (vec->in_flight) wk_pool_wait(vec->pool);
-    wk_pool_destroy(vec->pool);
+    if (vec->in_flight) await(vec);
+    if (!vec->shares) wk_pool_destroy(vec->pool);
     for (int i = 0; vec->slots && i < vec->count; i++)
         wk_env_destroy(vec->slots[i].env);
     free(vec->slots);
@@ -163,7 +188,16 @@ static void run_slot(void *context, size_t i, int thread)
     s->reset = false;
 }
 
-wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err)
+// Piece `piece` of a job over the list that begins with `context`.
+static void run_piece(void *context, size_t piece, int thread)
+{
+    wk_vec *vec = context;
+    for (; piece >= (size_t)vec->count; vec = vec->next)
+        piece -= (size_t)vec->count;
+    run_slot(vec, piece, thread);
+}
+
+wk_status wk_vec_step_prepare(wk_vec *vec, const float *actions, wk_error *err)
 {
     assert(!vec->in_flight);
     for (int i = 0; i < vec->count; i++) {
@@ -176,15 +210,35 @@ wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err)
         return status;
     }
     vec->actions = actions;
-    vec->in_flight = true;
-    wk_pool_start(vec->pool, (size_t)vec->count, run_slot, vec);
+    return WK_OK;
+}
+
+void wk_vec_step_start(wk_vec *const *vecs, size_t count)
+{
+    size_t pieces = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert(!vecs[i]->in_flight && vecs[i]->pool == vecs[0]->pool);
+        vecs[i]->in_flight = true;
+        vecs[i]->first = vecs[0];
+        vecs[i]->next = i + 1 < count ? vecs[i + 1] : NULL;
+        pieces += (size_t)vecs[i]->count;
+    }
+    if (count == 0) return;
+    vecs[0]->running = true;
+    wk_pool_start(vecs[0]->pool, pieces, run_piece, vecs[0]);
+}
+
+wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err)
+{
+    WK_TRY(wk_vec_step_prepare(vec, actions, err));
+    wk_vec_step_start(&vec, 1);
     return WK_OK;
 }
 
 wk_status wk_vec_step_finish(wk_vec *vec, wk_error *err)
 {
     assert(vec->in_flight);
-    wk_pool_wait(vec->pool);
+    await(vec);
     vec->in_flight = false;
     int failed = -1; // the lowest-numbered one that did
     for (int i = vec->count - 1; i >= 0; i--) {

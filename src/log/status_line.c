@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WIDTH_DEFAULT = 80, PART_MAX = 96 };
+enum { WIDTH_DEFAULT = 80, HEIGHT_DEFAULT = 24, PART_MAX = 96 };
 
 static const double live_interval = 0.2;
 
@@ -21,11 +21,8 @@ static const char *phase_name(wk_phase phase)
 
 wk_status_values wk_status_values_empty(void)
 {
-    return (wk_status_values){.updates_per_second = NAN,
-
-                              .seconds_left = NAN,
-                              .model_loss = NAN,
-                              .mean_error = NAN};
+    return (wk_status_values){
+        .updates_per_second = NAN, .seconds_left = NAN, .model_loss = NAN, .mean_error = NAN};
 }
 
 void wk_duration_text(double seconds, wk_text *out)
@@ -41,13 +38,12 @@ void wk_duration_text(double seconds, wk_text *out)
         wk_text_printf(out, "%lldd%02lldh", s / 86400, s / 3600 % 24);
 }
 
-// 7,400,000
-static void put_count(char *out, size_t size, int64_t value)
+void wk_count_text(int64_t value, char out[WK_COUNT_TEXT_MAX])
 {
     char digits[24];
     int length = snprintf(digits, sizeof digits, "%lld", (long long)value);
     size_t used = 0;
-    for (int i = 0; i < length && used + 2 < size; i++) {
+    for (int i = 0; i < length && used + 2 < WK_COUNT_TEXT_MAX; i++) {
         if (i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-') out[used++] = ',';
         out[used++] = digits[i];
     }
@@ -76,9 +72,9 @@ static const part first_to_go[] = {WHY,  SPLIT,   CONTROL, DEVICE, ERROR,
 
 static void make_steps(const wk_status_values *p, char *out)
 {
-    char steps[32], total[32];
-    put_count(steps, sizeof steps, p->steps);
-    put_count(total, sizeof total, p->total);
+    char steps[WK_COUNT_TEXT_MAX], total[WK_COUNT_TEXT_MAX];
+    wk_count_text(p->steps, steps);
+    wk_count_text(p->total, total);
     const char *unit = p->unit ? p->unit : "agent steps";
     if (p->total > 0)
         snprintf(out, PART_MAX, "%s/%s %s", steps, total, unit);
@@ -112,8 +108,8 @@ static void make_parts(const wk_status_values *p, char parts[PARTS][PART_MAX])
     memset(parts, 0, PARTS * sizeof *parts);
     make_steps(p, parts[STEPS]);
     if (p->control > 0) {
-        char control[32];
-        put_count(control, sizeof control, p->control);
+        char control[WK_COUNT_TEXT_MAX];
+        wk_count_text(p->control, control);
         snprintf(parts[CONTROL], PART_MAX, "%s control steps", control);
     }
     if (p->total > 0)
@@ -166,12 +162,20 @@ void wk_status_line_start(wk_status_line *line, int fd, double plain_seconds)
         (wk_status_line){.fd = fd, .live = live, .interval = live ? live_interval : plain_seconds};
 }
 
-static int columns(const wk_status_line *line)
+int wk_status_line_columns(const wk_status_line *line)
 {
     struct winsize size;
     if (line->width > 0) return line->width;
     if (ioctl(line->fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
     return WIDTH_DEFAULT;
+}
+
+int wk_status_line_rows(const wk_status_line *line)
+{
+    struct winsize size;
+    if (line->height > 0) return line->height;
+    if (ioctl(line->fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) return size.ws_row;
+    return HEIGHT_DEFAULT;
 }
 
 // One write, so that a terminal never shows half of it.
@@ -198,39 +202,93 @@ static void put_stamp(const wk_status_line *line, wk_text *out)
     wk_text_puts(out, stamp);
 }
 
-static void show_live(wk_status_line *line, const wk_status_values *progress)
+// Appends the lines of `text`, each but the last clearing the rest of its row.
+static void put_lines(const char *text, wk_text *out)
 {
-    wk_text now = {0}, out = {0};
-    wk_status_values_text(progress, columns(line) - 1, &now); // the last column would wrap
-    if (line->visible && strcmp(wk_text_get(&now), wk_text_get(&line->shown)) == 0) {
-        wk_text_free(&now);
+    for (size_t length; text[length = strcspn(text, "\n")]; text += length + 1) {
+        wk_text_append(out, text, length);
+        wk_text_puts(out, "\x1b[K\n");
+    }
+    wk_text_puts(out, text);
+}
+
+// Moves to where the live text begins. Rows are counted anew: a terminal that has become narrower
+// has wrapped them.
+static void put_return(const wk_status_line *line, wk_text *out)
+{
+    size_t columns = (size_t)wk_status_line_columns(line), above = 0;
+    const char *text = wk_text_get(&line->shown);
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        size_t width = wk_utf8_width(text, length);
+        above += (width > 0 ? (width - 1) / columns : 0) + (text[length] == '\n');
+    }
+    wk_text_puts(out, "\r");
+    if (line->visible && above > 0) wk_text_printf(out, "\x1b[%zuA", above);
+}
+
+static bool has_lines(const char *text)
+{
+    return strchr(text, '\n') != NULL;
+}
+
+static void show_live(wk_status_line *line, wk_text *now)
+{
+    const char *text = wk_text_get(now);
+    if (line->visible && strcmp(text, wk_text_get(&line->shown)) == 0) {
+        wk_text_free(now);
         return;
     }
-    wk_text_printf(&out, "\r%s\x1b[K", wk_text_get(&now));
+    wk_text out = {0};
+    put_return(line, &out);
+    put_lines(text, &out);
+    wk_text_puts(&out, "\x1b[K");
+    if (has_lines(wk_text_get(&line->shown))) wk_text_puts(&out, "\x1b[J"); // it had more of them
     put(line, &out);
     wk_text_free(&line->shown);
-    line->shown = now;
+    line->shown = *now;
     line->visible = true;
 }
 
-static void show_plain(wk_status_line *line, const wk_status_values *progress)
+static void show_plain(const wk_status_line *line, wk_text *now)
 {
     wk_text out = {0};
-    put_stamp(line, &out);
-    wk_status_values_text(progress, 0, &out);
-    wk_text_puts(&out, "\n");
+    for (const char *text = wk_text_get(now); *text;) {
+        size_t length = strcspn(text, "\n");
+        put_stamp(line, &out);
+        wk_text_append(&out, text, length);
+        wk_text_puts(&out, "\n");
+        text += length + (text[length] == '\n');
+    }
+    wk_text_free(now);
     put(line, &out);
+}
+
+void wk_status_line_show(wk_status_line *line, wk_text *text)
+{
+    if (line->live)
+        show_live(line, text);
+    else
+        show_plain(line, text);
+    line->begun = true;
 }
 
 static void show(wk_status_line *line, const wk_status_values *progress)
 {
-    (line->live ? show_live : show_plain)(line, progress);
-    line->begun = true;
+    wk_text text = {0};
+    int width = line->live ? wk_status_line_columns(line) - 1 : 0; // the last column would wrap
+    wk_status_values_text(progress, width, &text);
+    wk_status_line_show(line, &text);
+}
+
+bool wk_status_line_is_due(const wk_status_line *line, double now)
+{
+    return !line->begun || now - line->last >= line->interval;
 }
 
 void wk_status_line_update(wk_status_line *line, const wk_status_values *progress, double now)
 {
-    if (line->begun && now - line->last < line->interval) return;
+    if (!wk_status_line_is_due(line, now)) return;
     show(line, progress);
     line->last = now;
 }
@@ -239,9 +297,11 @@ void wk_status_line_message(wk_status_line *line, const char *message)
 {
     wk_text out = {0};
     put_stamp(line, &out);
-    if (line->visible)
-        wk_text_printf(&out, "\r%s\x1b[K\n%s", message, wk_text_get(&line->shown));
-    else
+    if (line->visible) {
+        put_return(line, &out);
+        wk_text_printf(&out, "%s\x1b[K\n", message);
+        put_lines(wk_text_get(&line->shown), &out);
+    } else
         wk_text_printf(&out, "%s\n", message);
     put(line, &out);
 }
@@ -256,14 +316,19 @@ void wk_status_line_log(void *line, wk_log_level level, const char *message)
     wk_text_free(&text);
 }
 
-void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress)
+void wk_status_line_end(wk_status_line *line)
 {
-    show(line, progress);
-    if (line->live) {
+    if (line->visible) {
         wk_text out = {0};
         wk_text_puts(&out, "\n");
         put(line, &out);
     }
     wk_text_free(&line->shown);
     line->visible = line->begun = false;
+}
+
+void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress)
+{
+    show(line, progress);
+    wk_status_line_end(line);
 }

@@ -45,16 +45,20 @@ void wk_status_values_text(const wk_status_values *progress, int width, wk_text 
 /// Appends a duration in two units: "12s", "5m02s", "2h13m", "3d04h".
 void wk_duration_text(double seconds, wk_text *out);
 
+/// A whole number with its thousands apart: "7,400,000".
+enum { WK_COUNT_TEXT_MAX = 32 };
+void wk_count_text(int64_t value, char out[WK_COUNT_TEXT_MAX]);
+
 /// The line's state. Zeroed but for the choices; set up by wk_status_line_start.
 typedef struct wk_status_line {
     int fd;
     bool live;           // rewrite one line; otherwise print lines
     bool stamped;        // lines that are printed begin with date and time
-    int width;           // columns; 0: ask the terminal each time
+    int width, height;   // columns and rows; 0: ask the terminal each time
     double interval;     // minimum seconds between updates
     double last;         // time of the last one
     bool begun, visible; // something was shown; a live line stands there now
-    wk_text shown;       // the live line
+    wk_text shown;       // the live line, or lines
 } wk_status_line;
 
 /// Writes to `fd`: live if that is a terminal that can, else a line every `plain_seconds`.
@@ -62,6 +66,17 @@ void wk_status_line_start(wk_status_line *line, int fd, double plain_seconds);
 
 /// Shows the progress if it is time; `now` is wk_clock_seconds().
 void wk_status_line_update(wk_status_line *line, const wk_status_values *progress, double now);
+
+/// What wk_status_line_update is made of, for text of other kinds. Whether it is time to show it:
+bool wk_status_line_is_due(const wk_status_line *line, double now);
+/// Shows lines with '\n' between them in place of what stands there, or prints them; takes the
+/// text.
+void wk_status_line_show(wk_status_line *line, wk_text *text);
+/// Ends what is shown without showing more; frees its memory.
+void wk_status_line_end(wk_status_line *line);
+/// The terminal's size.
+int wk_status_line_columns(const wk_status_line *line);
+int wk_status_line_rows(const wk_status_line *line);
 
 /// Prints a message on a line of its own.
 void wk_status_line_message(wk_status_line *line, const char *message);

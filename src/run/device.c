@@ -65,8 +65,26 @@ wk_status wk_device_choose(const char *device, const char *precision, wk_device 
 wk_status wk_device_open(const char *device, const char *precision, wk_pool *pool, wk_backend **out,
                          wk_device *chosen, wk_error *err)
 {
+    return wk_device_open_population(device, precision, 1, pool, out, chosen, err);
+}
+
+wk_status wk_device_open_population(const char *device, const char *precision, int count,
+                                    wk_pool *pool, wk_backend **out, wk_device *chosen,
+                                    wk_error *err)
+{
     WK_TRY(wk_device_choose(device, precision, chosen, err));
-    if (chosen->number < 0) return wk_backend_cpu_create(pool, out, err);
-    return wk_backend_cuda_create(chosen->number, chosen->bf16 ? WK_CUDA_BF16 : WK_CUDA_F32, out,
-                                  err);
+    wk_cuda_precision products = chosen->bf16 ? WK_CUDA_BF16 : WK_CUDA_F32;
+    if (chosen->number >= 0 && count > 1)
+        return wk_backend_cuda_create_population(chosen->number, products, count, out, err);
+    if (chosen->number >= 0) return wk_backend_cuda_create(chosen->number, products, out, err);
+    WK_TRY(wk_backend_cpu_create(pool, &out[0], err));
+    for (int r = 1; r < count; r++)
+        out[r] = out[0];
+    return WK_OK;
+}
+
+void wk_device_close_population(wk_backend *const *backends, int count)
+{
+    for (int r = count - 1; r >= 0; r--)
+        if (r == 0 || backends[r] != backends[0]) wk_backend_destroy(backends[r]);
 }

@@ -27,6 +27,7 @@ typedef struct stored {
 
 struct wk_device_frames {
     wk_replay *replay;
+    wk_backend *backend;
     wk_queue *transfers;
     wk_replay_watcher watcher;
     size_t slab_blocks;
@@ -98,7 +99,7 @@ static wk_status add_slab(wk_device_frames *r, wk_error *err)
 {
     if (!wk_array_reserve(&r->slabs, 1)) return wk_fail(err, WK_E_MEMORY, "no memory for a table");
     wk_buffer *slab;
-    WK_TRY(wk_buffer_create(r->transfers->backend, r->slab_blocks * BLOCK, &slab, err));
+    WK_TRY(wk_buffer_create(r->backend, r->slab_blocks * BLOCK, &slab, err));
     r->slabs.items[r->slabs.count++] = slab;
     return WK_OK;
 }
@@ -230,8 +231,7 @@ static wk_status bring_episode(wk_device_frames *r, size_t number, wave *w, wk_e
 static wk_status bring_all(wk_device_frames *r, wave *w, wk_error *err)
 {
     for (int i = 0; i < 2; i++)
-        WK_TRY(wk_pinned_create(r->transfers->backend, (size_t)WAVE * BLOCK, (void **)&w->images[i],
-                                err));
+        WK_TRY(wk_pinned_create(r->backend, (size_t)WAVE * BLOCK, (void **)&w->images[i], err));
     for (size_t i = 0; i < wk_replay_count(r->replay); i++)
         WK_TRY(bring_episode(r, i, w, err));
     return send_wave(r, w, err);
@@ -246,14 +246,14 @@ static wk_status bring(wk_device_frames *r, wk_error *err)
     wk_error ignored = {0};
     wk_status drained = wk_queue_drain(r->transfers, status == WK_OK ? err : &ignored);
     for (int i = 0; i < 2; i++)
-        wk_pinned_destroy(r->transfers->backend, w->images[i]);
+        wk_pinned_destroy(r->backend, w->images[i]);
     free(w);
     return status == WK_OK ? drained : status;
 }
 
 static wk_status build(wk_device_frames *r, wk_error *err)
 {
-    wk_backend *backend = r->transfers->backend;
+    wk_backend *backend = r->backend;
     for (int i = 0; i < 2; i++)
         WK_TRY(wk_event_create(backend, &r->sent[i], err));
     WK_TRY(wk_pinned_create(backend, (size_t)2 * HALF * FRAME, (void **)&r->waiting, err));
@@ -263,13 +263,14 @@ static wk_status build(wk_device_frames *r, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_device_frames_create(wk_replay *replay, wk_queue *transfers, wk_device_frames **out,
-                                  wk_error *err)
+wk_status wk_device_frames_create(wk_replay *replay, wk_backend *backend, wk_queue *transfers,
+                                  wk_device_frames **out, wk_error *err)
 {
     wk_device_frames *r = calloc(1, sizeof *r);
     if (!r) return wk_fail(err, WK_E_MEMORY, "no memory for a table of frames");
     uint64_t slab = planned_blocks(wk_replay_settings(replay)) / SLABS;
     r->replay = replay;
+    r->backend = backend;
     r->transfers = transfers;
     r->slab_blocks = slab < 1 ? 1 : slab > SLAB_MAX ? SLAB_MAX : (size_t)slab;
     wk_status status = build(r, err);
@@ -294,7 +295,7 @@ void wk_device_frames_destroy(wk_device_frames *r)
     for (size_t i = 0; i < r->slabs.count; i++)
         wk_buffer_destroy(r->slabs.items[i]);
     wk_array_free(&r->slabs);
-    wk_pinned_destroy(r->transfers->backend, r->waiting);
+    wk_pinned_destroy(r->backend, r->waiting);
     for (int i = 0; i < 2; i++)
         wk_event_destroy(r->sent[i]);
     free(r);

@@ -16,10 +16,10 @@ typedef struct wk_device_frames wk_device_frames;
 /// Bytes of device memory that the frames of a full store take.
 uint64_t wk_device_frames_plan(const wk_replay_config *config);
 
-/// Copies the store's frames to the device of `transfers`, and from then on each row that is added.
-/// Both are borrowed; all copies are enqueued in `transfers`, and readers must use that queue.
-wk_status wk_device_frames_create(wk_replay *replay, wk_queue *transfers, wk_device_frames **out,
-                                  wk_error *err);
+/// Copies the store's frames into memory of `backend`, and from then on each row that is added. All
+/// are borrowed; all copies are enqueued in `transfers`, and readers must use that queue.
+wk_status wk_device_frames_create(wk_replay *replay, wk_backend *backend, wk_queue *transfers,
+                                  wk_device_frames **out, wk_error *err);
 /// Waits for the copies. NULL is allowed.
 void wk_device_frames_destroy(wk_device_frames *store);
 

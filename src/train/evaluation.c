@@ -4,6 +4,7 @@
 #include "config/parts.h"
 #include "log/eval_clips.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,9 +126,21 @@ static void log_all(wk_metrics *metrics, const wk_eval_result *result)
                      &result->tasks[i].cases[k]);
 }
 
+// Over the tasks, of their first case: the default distribution.
+static double mean_score(const wk_eval_result *result)
+{
+    double sum = 0;
+    for (int i = 0; i < result->n_tasks; i++) {
+        const wk_case_result *first = &result->tasks[i].cases[0];
+        bool completes = result->origin.domain->tasks[result->tasks[i].task].has_completion;
+        sum += completes ? first->completed.mean : first->returned.mean;
+    }
+    return result->n_tasks ? sum / result->n_tasks : NAN;
+}
+
 wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                             const volatile sig_atomic_t *stop, const wk_log *log,
-                            wk_metrics *metrics, bool *done, wk_error *err)
+                            wk_metrics *metrics, wk_evaluation_end *end, wk_error *err)
 {
     const wk_run_config *config = wk_trainer_config(trainer);
     const wk_domain *domain = wk_trainer_domain(trainer);
@@ -142,8 +155,8 @@ wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                                .envs = config->eval_envs,
                                .seed = wk_evaluation_seed(config, step)}};
     wk_status status = evaluate(&e, log, directory, err);
-    *done = status == WK_OK;
-    if (*done)
+    *end = (wk_evaluation_end){.done = status == WK_OK, .mean = mean_score(&e.result)};
+    if (end->done)
         log_all(metrics, &e.result);
     else if (stopped(&e))
         status = WK_OK;

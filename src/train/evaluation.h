@@ -22,10 +22,13 @@ uint64_t wk_evaluation_seed(const wk_run_config *config, uint64_t step);
 /// Evaluates every task policy of the trainer in the paper's cases with config.eval_envs episodes
 /// of the default distribution (or of curriculum.theta), just as `waker eval --policy alongside`
 /// does with a snapshot of this step: writes the same files under `directory`/eval and logs the
-/// scores by dreamer's names. Stops early when *stop becomes nonzero (NULL: never); `done` says
-/// whether it finished.
+/// scores by dreamer's names. Stops early when *stop becomes nonzero (NULL: never).
+typedef struct wk_evaluation_end {
+    bool done;   // it was not stopped
+    double mean; // over the tasks, of completion where there is one, else of the return
+} wk_evaluation_end;
 wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                             const volatile sig_atomic_t *stop, const wk_log *log,
-                            wk_metrics *metrics, bool *done, wk_error *err);
+                            wk_metrics *metrics, wk_evaluation_end *end, wk_error *err);
 
 #endif

@@ -15,12 +15,13 @@ static bool fit(wk_trainer *t)
 {
     wk_replay_config config = wk_run_config_replay(&t->config, t->domain);
     double need = (double)wk_device_frames_plan(&config);
-    double room = (double)wk_backend_memory_info(t->backend).free;
-    bool fits = need + MARGIN <= room;
+    // Runs of a population share the memory equally.
+    double room = (double)wk_backend_memory_info(t->backend).free / t->population->count;
+    bool fits = need + MARGIN / t->population->count <= room;
     snprintf(t->frame_placement, sizeof t->frame_placement,
-             "%s (%.1f GB for %" PRIi64 " steps, and the GPU has %.1f GB free)",
+             "%s (%.1f GB for %" PRIi64 " steps, and the GPU has %.1f GB free%s)",
              fits ? "in GPU memory" : "on the host", need / 1e9, t->config.replay_capacity,
-             room / 1e9);
+             room / 1e9, t->population->count > 1 ? " for each run" : "");
     return fits;
 }
 
@@ -47,7 +48,8 @@ wk_status wk_trainer_choose_frame_placement(wk_trainer *t, bool *upload, wk_erro
 wk_status wk_trainer_upload_frames(wk_trainer *t, wk_error *err)
 {
     wk_queue *transfers = wk_learner_transfer_queue(t->learner);
-    wk_status status = wk_device_frames_create(t->replay, transfers, &t->device_frames, err);
+    wk_status status =
+        wk_device_frames_create(t->replay, t->backend, transfers, &t->device_frames, err);
     if (status != WK_E_MEMORY || strcmp(t->config.replay_resident, "on") == 0) return status;
     // Another process took the memory since it was measured.
     snprintf(t->frame_placement, sizeof t->frame_placement, "on the host (%.300s)", err->message);

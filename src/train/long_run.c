@@ -88,11 +88,8 @@ wk_status wk_long_run_watch(wk_long_run *r, const char *fault, const char *skipp
                    fault, r->faults, advice);
 }
 
-static void show(const wk_long_run *r, bool last)
+static wk_status_values values_of(const wk_long_run *r)
 {
-    wk_status_line *line = r->control->line;
-    const wk_progress_sink *progress = &r->control->progress;
-    if (!line && !progress->show) return;
     wk_run_position now = r->job->position(r->context);
     wk_status_values values = wk_status_values_empty();
     values.steps = (int64_t)now.steps;
@@ -102,6 +99,15 @@ static void show(const wk_long_run *r, bool last)
     values.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;
     values.seconds_left = wk_speed_left(&r->speed, r->prefill, r->total);
     r->job->show(r->context, &values);
+    return values;
+}
+
+static void show(const wk_long_run *r, bool last)
+{
+    wk_status_line *line = r->control->line;
+    const wk_progress_sink *progress = &r->control->progress;
+    if (!line && !progress->show) return;
+    wk_status_values values = values_of(r);
     if (progress->show) progress->show(progress->context, &values);
     if (line && last)
         wk_status_line_finish(line, &values);
@@ -131,11 +137,9 @@ static wk_status log_by(wk_long_run *r, wk_status (*hook)(void *, wk_error *), w
     return status;
 }
 
-static wk_status iterate(wk_long_run *r, wk_run_position *now, wk_error *err)
+// What follows a step: speed, logs, and a checkpoint where one is due. It was prefilling before.
+static wk_status follow_step(wk_long_run *r, bool prefilling, wk_run_position *now, wk_error *err)
 {
-    bool prefilling = now->prefilling;
-    WK_TRY(wk_lock_check(&r->lock, err));
-    WK_TRY(r->job->step(r->context, err));
     *now = r->job->position(r->context);
     const wk_speed_point point = speed_point(r, now);
     wk_speed_observe(&r->speed, &point, prefilling);
@@ -143,6 +147,14 @@ static wk_status iterate(wk_long_run *r, wk_run_position *now, wk_error *err)
     show(r, false);
     bool due = (int64_t)now->steps >= r->next_save || wk_clock_seconds() >= r->next_save_time;
     return due ? wk_long_run_save(r, err) : WK_OK;
+}
+
+static wk_status iterate(wk_long_run *r, wk_run_position *now, wk_error *err)
+{
+    bool prefilling = now->prefilling;
+    WK_TRY(wk_lock_check(&r->lock, err));
+    WK_TRY(r->job->step(r->context, err));
+    return follow_step(r, prefilling, now, err);
 }
 
 wk_status wk_long_run_go(wk_long_run *r, wk_run_end *end, wk_error *err)
@@ -153,5 +165,109 @@ wk_status wk_long_run_go(wk_long_run *r, wk_run_end *end, wk_error *err)
         WK_TRY(iterate(r, &now, err));
     WK_TRY(r->job->end(r->context, end, err));
     show(r, true);
+    return WK_OK;
+}
+
+// Runs that go together.
+typedef struct together {
+    wk_long_run *const *runs;
+    wk_long_run_result *results;
+    int count;
+} together;
+
+static const char *state_of(const wk_long_run_result *result)
+{
+    if (!result->over) return "running";
+    if (result->status != WK_OK) return "failed";
+    return result->end == WK_RUN_FINISHED ? "finished" : "stopped";
+}
+
+static void show_table(const together *all, bool last)
+{
+    wk_run_table *table = all->runs[0]->control->table;
+    wk_run_row rows[WK_POPULATION_MAX];
+    if (!table) return;
+    for (int r = 0; r < all->count; r++) {
+        const wk_long_run *run = all->runs[r];
+        rows[r] = wk_run_row_empty(run->name, state_of(&all->results[r]));
+        rows[r].values = values_of(run);
+        if (run->job->show_row) run->job->show_row(run->context, &rows[r]);
+    }
+    if (last)
+        wk_run_table_finish(table, rows, all->count);
+    else
+        wk_run_table_update(table, rows, all->count, wk_clock_seconds());
+}
+
+// Notes how a call that is a run's own went: a failure is its end.
+static void settle(const together *all, int r, wk_status status)
+{
+    wk_long_run_result *result = &all->results[r];
+    const wk_long_run *run = all->runs[r];
+    if (status == WK_OK) return;
+    result->status = status;
+    result->over = true;
+    if (run->job->leave) run->job->leave(run->context);
+    if (all->count > 1)
+        wk_log_line(&run->control->log, WK_LOG_ERROR, "%s: %s; the other runs go on", run->name,
+                    result->error.message);
+}
+
+// Ends the runs that have come to their end; says whether any is left.
+static bool end_some(const together *all)
+{
+    bool left = false;
+    for (int r = 0; r < all->count; r++) {
+        wk_long_run_result *result = &all->results[r];
+        wk_long_run *run = all->runs[r];
+        if (result->over) continue;
+        wk_run_position now = run->job->position(run->context);
+        if (!should_end(run, &now, &result->end)) {
+            left = true;
+            continue;
+        }
+        settle(all, r, run->job->end(run->context, &result->end, &result->error));
+        if (result->over) continue;
+        show(run, true);
+        if (run->job->leave) run->job->leave(run->context);
+        result->over = true;
+    }
+    return left;
+}
+
+static wk_status step_together(const together *all, wk_status (*step)(void *, wk_error *),
+                               void *context, wk_error *err)
+{
+    bool prefilling[WK_POPULATION_MAX];
+    for (int r = 0; r < all->count; r++) {
+        const wk_long_run *run = all->runs[r];
+        wk_long_run_result *result = &all->results[r];
+        prefilling[r] = run->job->position(run->context).prefilling;
+        if (!result->over) settle(all, r, wk_lock_check(&run->lock, &result->error));
+    }
+    WK_TRY(step(context, err));
+    for (int r = 0; r < all->count; r++) {
+        wk_long_run *run = all->runs[r];
+        wk_long_run_result *result = &all->results[r];
+        wk_run_position now;
+        if (!result->over) settle(all, r, run->job->step(run->context, &result->error));
+        if (!result->over) settle(all, r, follow_step(run, prefilling[r], &now, &result->error));
+    }
+    return WK_OK;
+}
+
+wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *results, int count,
+                                  wk_status (*step)(void *context, wk_error *err), void *context,
+                                  wk_error *err)
+{
+    const together all = {runs, results, count};
+    for (int r = 0; r < count; r++)
+        if (!results[r].over)
+            settle(&all, r, log_by(runs[r], runs[r]->job->begin, &results[r].error));
+    while (end_some(&all)) {
+        WK_TRY(step_together(&all, step, context, err));
+        show_table(&all, false);
+    }
+    show_table(&all, true);
     return WK_OK;
 }

@@ -11,12 +11,16 @@
 //                             save, if a checkpoint is due by steps or time
 //                         end    (the last checkpoint, and the results when all is done)
 //   wk_long_run_close
+//
+// Several runs go together by wk_long_run_go_together: one step moves all of them, then each does
+// the rest of its iteration by itself. A run that fails or ends leaves the others as they are.
 #ifndef WK_TRAIN_LONG_RUN_H
 #define WK_TRAIN_LONG_RUN_H
 
 #include "base/log.h"
 #include "config/config.h"
 #include "log/metrics.h"
+#include "log/run_table.h"
 #include "log/speed.h"
 #include "log/status_line.h"
 #include "run/lock.h"
@@ -33,6 +37,7 @@ typedef struct wk_run_control {
     const volatile sig_atomic_t *stop; // nonzero: finish the iteration, save, return; NULL: never
     wk_log log;                        // messages
     wk_status_line *line;              // shows progress; NULL: none
+    wk_run_table *table;               // shows the progress of runs together; NULL: none
     wk_progress_sink progress;
 } wk_run_control;
 
@@ -51,6 +56,9 @@ typedef struct wk_long_run_job {
     wk_status (*save)(void *context, wk_error *err);   // a checkpoint, by way of wk_long_run_save
     wk_status (*end)(void *context, wk_run_end *end, wk_error *err);
     void (*show)(const void *context, wk_status_values *values); // adds to the status line
+    // Of runs that go together: adds to its row of the table; the run takes no part any more.
+    void (*show_row)(const void *context, wk_run_row *row);
+    void (*leave)(void *context);
 } wk_long_run_job;
 
 /// Set up the first group; zero-initialise the rest, and close it also after a failed open.
@@ -64,6 +72,7 @@ typedef struct wk_long_run {
     int64_t save_every;          // units between checkpoints; 0: by time alone
     double minutes;              // to run at most; 0: no limit
 
+    const char *name; // among runs that go together
     const char *path;
     wk_dir *dir; // what the path led to when the run began
     bool is_new; // this run has made it
@@ -90,6 +99,19 @@ void wk_long_run_start(wk_long_run *run, double steps_per_update);
 
 /// Runs the loop.
 wk_status wk_long_run_go(wk_long_run *run, wk_run_end *end, wk_error *err);
+
+/// How a run of several ended: `end`, or the error that stopped it alone.
+typedef struct wk_long_run_result {
+    wk_run_end end;
+    wk_status status;
+    wk_error error;
+    bool over; // it takes no part any more
+} wk_long_run_result;
+/// Runs several, begun with wk_long_run_start, until each is over: `step` moves all that are not, a
+/// failure of it ends them all. Results are zeroed, or those of runs that are over already.
+wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *results, int count,
+                                  wk_status (*step)(void *context, wk_error *err), void *context,
+                                  wk_error *err);
 
 void wk_long_run_close(wk_long_run *run);
 

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ typedef struct run {
     wk_watchdog *watchdog; // of a plug-in; NULL: none
     bool complete;         // it was when it was opened
     bool warned;           // that frames are no longer on the device
+    double last_score;     // mean of the last evaluation; NaN before the first
 } run;
 
 static const wk_log *log_of(const run *r)
@@ -131,14 +133,18 @@ static void set_schedule(run *r, bool fresh)
     sooner(&s->next_eval, wk_next_multiple(steps, r->config->eval_every));
 }
 
-static wk_status open_parts(run *r, const char *directory, wk_error *err)
+// Takes the directory, and checks that the run may go on there.
+static wk_status enter(run *r, const char *directory, wk_error *err)
 {
-    const wk_train_extras *extras = r->extras;
     WK_TRY(wk_long_run_open(&r->loop, directory, err));
     WK_TRY(refuse_links(r, err));
-    WK_TRY(check_config(r, err));
-    WK_TRY(time_update(r, err));
-    WK_TRY(wk_trainer_create_in(r->config, extras->code, r->loop.dir, &r->trainer, err));
+    return check_config(r, err);
+}
+
+// Everything between a resumed trainer and its first iteration.
+static wk_status prepare(run *r, wk_error *err)
+{
+    const wk_train_extras *extras = r->extras;
     r->schedule = wk_trainer_schedule(r->trainer);
     WK_TRY(find_complete(r, err));
     if (r->complete) return WK_OK;
@@ -167,25 +173,54 @@ static void remove_directory(const run *r)
     (void)rmdir(r->loop.path);
 }
 
-static void close_parts(run *r)
-{
-    wk_open_loop_destroy(r->images);
-    wk_trainer_destroy(r->trainer);
-    wk_watchdog_destroy(r->watchdog);
-    wk_long_run_close(&r->loop);
-}
-
 static void steps_text(const run *r, uint64_t steps, char out[WK_STEPS_TEXT_MAX])
 {
     wk_steps_text(steps, wk_trainer_domain(r->trainer)->action_repeat, out);
 }
 
-static void announce(const run *r)
+// What memory runs that train together need: on the device, and of the host for replay.
+typedef struct memory_need {
+    double learners, replay, limit; // MiB; what the system lets the process have
+    bool on_host;                   // the learners too
+} memory_need;
+
+static memory_need memory_of(const run *runs, int count)
 {
     static const double MIB = 1 << 20;
+    memory_need need = {.limit = (double)wk_limits_now().memory / MIB,
+                        .on_host = strcmp(wk_trainer_device(runs[0].trainer)->name, "cpu") == 0};
+    for (int i = 0; i < count; i++) {
+        wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(runs[i].trainer));
+        wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(runs[i].trainer));
+        need.learners += ceil((double)(memory.state + memory.planned) / MIB);
+        need.replay += ceil((double)replay.bytes_limit / MIB);
+    }
+    return need;
+}
+
+static void announce_memory(const run *runs, int count)
+{
+    memory_need need = memory_of(runs, count);
+    double host = need.replay + (need.on_host ? need.learners : 0);
+    const char *several = count > 1 ? "s" : "";
+    if (host > need.limit)
+        wk_log_line(log_of(runs), WK_LOG_WARN,
+                    "learner%s and replay%s may need %.0f MiB, and the system lets this process "
+                    "have %.0f (control group); ask for more, or lower replay.capacity",
+                    several, several, host, floor(need.limit));
+    if (count == 1) return;
+    const wk_device *device = wk_trainer_device(runs[0].trainer);
+    wk_log_line(log_of(runs), WK_LOG_INFO,
+                "%d runs of %s together on %s: %s; learners %.0f MiB, replays at most %.0f MiB, "
+                "their frames for batches %s",
+                count, wk_trainer_domain(runs[0].trainer)->name, device->name, device->why,
+                need.learners, need.replay, wk_trainer_frame_placement(runs[0].trainer, NULL));
+}
+
+static void announce_alone(const run *r)
+{
     const wk_device *device = wk_trainer_device(r->trainer);
-    wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(r->trainer));
-    wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(r->trainer));
+    memory_need need = memory_of(r, 1);
     char steps[WK_STEPS_TEXT_MAX];
     steps_text(r, (uint64_t)r->config->steps, steps);
     wk_log_line(log_of(r), WK_LOG_INFO,
@@ -195,22 +230,33 @@ static void announce(const run *r)
                 wk_trainer_domain(r->trainer)->name,
                 wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
                 r->config->exploration, r->config->seed, steps, device->name, device->why,
-                ceil((double)(memory.state + memory.planned) / MIB),
-                ceil((double)replay.bytes_limit / MIB), r->config->replay_capacity,
+                need.learners, need.replay, r->config->replay_capacity,
                 wk_trainer_frame_placement(r->trainer, NULL));
-    uint64_t limit = wk_limits_now().memory, needed = memory.state + memory.planned;
-    if (strcmp(device->name, "cpu") != 0) needed = 0; // the learner is on the device
-    if (needed + replay.bytes_limit > limit)
-        wk_log_line(log_of(r), WK_LOG_WARN,
-                    "learner and replay may need %.0f MiB, and the system lets this process have "
-                    "%.0f (control group); ask for more, or lower replay.capacity",
-                    ceil((double)(needed + replay.bytes_limit) / MIB), floor((double)limit / MIB));
+}
+
+// Of a run among several.
+static void announce_member(const run *r)
+{
+    char steps[WK_STEPS_TEXT_MAX];
+    steps_text(r, (uint64_t)r->config->steps, steps);
+    wk_log_line(log_of(r), WK_LOG_INFO, "%s: %s, %s, seed %" PRIu64 ", to %s", r->loop.name,
+                wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
+                r->config->exploration, r->config->seed, steps);
+}
+
+static void announce_slow_path(const run *r)
+{
     wk_learner *learner = wk_trainer_learner(r->trainer);
     const char *slow = wk_program_slow_path(wk_learner_model_program(learner));
     if (!*slow) slow = wk_program_slow_path(wk_learner_program(learner));
     if (*slow)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "updates take longer on the GPU than these sizes would suggest: %s", slow);
+}
+
+// From where a run goes on, and what was wrong there.
+static void announce_resumption(const run *r)
+{
     const char *trouble = wk_trainer_resume_trouble(r->trainer);
     if (*trouble)
         wk_log_line(log_of(r), WK_LOG_WARN,
@@ -218,7 +264,7 @@ static void announce(const run *r)
                     "with 'damaged' before its name",
                     trouble);
     int64_t resumed = wk_trainer_resumed_from(r->trainer);
-    char repairs[WK_REPAIRS_TEXT_MAX];
+    char steps[WK_STEPS_TEXT_MAX], repairs[WK_REPAIRS_TEXT_MAX];
     if (wk_run_repairs_text(r->loop.path, repairs, NULL) != WK_OK || *repairs)
         wk_log_line(log_of(r), WK_LOG_WARN, "%s",
                     *repairs ? repairs : WK_REPAIRS_FILE " cannot be read");
@@ -323,16 +369,17 @@ static wk_status record_iteration(run *r, const wk_progress *now, wk_error *err)
 // Task policies are evaluated as they are in a snapshot of the same step.
 static wk_status evaluate(run *r, wk_error *err)
 {
-    bool done;
+    wk_evaluation_end end;
     uint64_t steps = wk_trainer_progress(r->trainer).steps;
     char text[WK_STEPS_TEXT_MAX];
     steps_text(r, steps, text);
     wk_log_line(log_of(r), WK_LOG_INFO, "evaluating task policies after %s", text);
     WK_TRY(save_snapshot(r, steps, err));
     WK_TRY(wk_evaluation_run(r->trainer, r->loop.dir, r->loop.control->stop, log_of(r),
-                             r->loop.metrics, &done, err));
+                             r->loop.metrics, &end, err));
     // One that was given up is still due, and made up for when the run goes on.
-    if (!done) return WK_OK;
+    if (!end.done) return WK_OK;
+    r->last_score = end.mean;
     r->schedule->next_eval = wk_next_multiple(steps, r->config->eval_every);
     r->schedule->last_eval = (int64_t)steps;
     return wk_metrics_write(r->loop.metrics, (int64_t)steps, err);
@@ -395,10 +442,11 @@ static void watch_tasks(run *r)
             fault, r->task_faults);
 }
 
+// What the trainers' common step brought to this run.
 static wk_status step(void *context, wk_error *err)
 {
     run *r = context;
-    WK_TRY(wk_trainer_step(r->trainer, &r->done, err));
+    WK_TRY(wk_trainer_result(r->trainer, &r->done, err));
     watch_images(r);
     WK_TRY(wk_divergence_watch(&r->divergence, r->config, r->done, log_of(r), err));
     if (r->done->updates == 0) return WK_OK;
@@ -448,9 +496,30 @@ static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
     return extras->finish(extras->context, r->trainer, err);
 }
 
-wk_status wk_train(const wk_run_config *config, const char *directory,
-                   const wk_train_extras *extras, const wk_run_control *control, wk_run_end *end,
-                   wk_error *err)
+static void show_row(const void *context, wk_run_row *row)
+{
+    const run *r = context;
+    wk_curriculum_view view = wk_curriculum_get_view(wk_trainer_curriculum(r->trainer));
+    row->visited = 0;
+    for (size_t i = 0; i < view.count; i++)
+        row->visited += view.visits[i] > 0;
+    row->last_eval = r->last_score;
+}
+
+static void leave(void *context)
+{
+    wk_trainer_stop(((run *)context)->trainer);
+}
+
+// Runs that train together; one alone is such a population.
+typedef struct population {
+    int count;
+    run *runs; // [count], and the rest alike
+    wk_long_run *loops[WK_POPULATION_MAX];
+    wk_trainer *trainers[WK_POPULATION_MAX];
+} population;
+
+static void begin_member(run *r, const wk_train_member *member, const wk_run_control *control)
 {
     static const wk_long_run_job job = {.position = position,
                                         .begin = evaluate_if_due,
@@ -458,31 +527,140 @@ wk_status wk_train(const wk_run_config *config, const char *directory,
                                         .record = record,
                                         .save = save,
                                         .end = end_run,
-                                        .show = show};
+                                        .show = show,
+                                        .show_row = show_row,
+                                        .leave = leave};
     static const wk_train_extras none;
     static const wk_iteration nothing;
-    run r = {.loop = {.control = control,
-                      .job = &job,
-                      .context = &r,
-                      .config = config,
-                      .unit = "agent step",
-                      .total = config->steps,
-                      .prefill = config->prefill,
-                      .save_every = config->checkpoint_every_steps,
-                      .minutes = config->minutes},
-             .config = config,
-             .extras = extras ? extras : &none,
-             .done = &nothing};
-    wk_status status = open_parts(&r, directory, err);
-    if (status != WK_OK && r.loop.is_new) remove_directory(&r);
-    if (status == WK_OK && r.complete) {
-        wk_log_line(&control->log, WK_LOG_INFO, "all steps are done already; nothing is changed");
-        *end = WK_RUN_FINISHED;
-    } else if (status == WK_OK) {
-        announce(&r);
-        announce_time(&r);
-        status = wk_long_run_go(&r.loop, end, err);
+    const wk_run_config *config = member->config;
+    *r = (run){.loop = {.control = control,
+                        .job = &job,
+                        .context = r,
+                        .config = config,
+                        .unit = "agent step",
+                        .total = config->steps,
+                        .prefill = config->prefill,
+                        .save_every = config->checkpoint_every_steps,
+                        .minutes = config->minutes,
+                        .name = member->name},
+               .config = config,
+               .extras = member->extras ? member->extras : &none,
+               .done = &nothing,
+               .last_score = NAN};
+}
+
+static wk_status create_trainers(population *p, wk_error *err)
+{
+    const wk_run_config *configs[WK_POPULATION_MAX];
+    const wk_run_plugins *code[WK_POPULATION_MAX];
+    const wk_dir *directories[WK_POPULATION_MAX];
+    for (int i = 0; i < p->count; i++) {
+        configs[i] = p->runs[i].config;
+        code[i] = p->runs[i].extras->code;
+        directories[i] = p->runs[i].loop.dir;
     }
-    close_parts(&r);
+    WK_TRY(wk_trainer_create_population(configs, code, directories, p->count, p->trainers, err));
+    for (int i = 0; i < p->count; i++)
+        p->runs[i].trainer = p->trainers[i];
+    return WK_OK;
+}
+
+// Says which run of several an error is about.
+static wk_status about(const population *p, int i, wk_status status, wk_error *err)
+{
+    if (status != WK_OK && p->count > 1) wk_fail_context(err, "%s", p->runs[i].loop.name);
     return status;
+}
+
+static wk_status open_all(population *p, const wk_train_member *members, wk_error *err)
+{
+    for (int i = 0; i < p->count; i++)
+        WK_TRY(about(p, i, enter(&p->runs[i], members[i].directory, err), err));
+    if (p->count == 1) WK_TRY(time_update(&p->runs[0], err));
+    WK_TRY(create_trainers(p, err));
+    for (int i = 0; i < p->count; i++)
+        WK_TRY(about(p, i, prepare(&p->runs[i], err), err));
+    return WK_OK;
+}
+
+static void close_all(population *p, bool begun)
+{
+    for (int i = 0; i < p->count; i++) {
+        if (!begun && p->runs[i].loop.is_new) remove_directory(&p->runs[i]);
+        wk_open_loop_destroy(p->runs[i].images);
+    }
+    wk_trainer_destroy_population(p->trainers, p->count);
+    for (int i = 0; i < p->count; i++) {
+        wk_watchdog_destroy(p->runs[i].watchdog);
+        wk_long_run_close(&p->runs[i].loop);
+    }
+    free(p->runs);
+}
+
+static wk_status step_all(void *context, wk_error *err)
+{
+    return wk_trainer_step_population(((population *)context)->trainers[0], err);
+}
+
+// What is said of each run before it goes on. One that is complete is over.
+static void announce_all(const population *p, wk_long_run_result *results)
+{
+    for (int i = 0; i < p->count; i++) {
+        const run *r = &p->runs[i];
+        results[i] = (wk_long_run_result){.end = WK_RUN_FINISHED, .over = r->complete};
+        if (p->count > 1) announce_member(r);
+        if (r->complete) {
+            wk_log_line(log_of(r), WK_LOG_INFO, "all steps are done already; nothing is changed");
+            wk_trainer_stop(r->trainer);
+            continue;
+        }
+        if (p->count == 1) announce_alone(r);
+        announce_resumption(r);
+        announce_time(r);
+    }
+    announce_memory(p->runs, p->count);
+    announce_slow_path(&p->runs[0]);
+}
+
+static wk_status go(population *p, wk_train_member *members, wk_error *err)
+{
+    wk_long_run_result results[WK_POPULATION_MAX];
+    announce_all(p, results);
+    for (int i = 0; i < p->count; i++)
+        p->loops[i] = &p->runs[i].loop;
+    WK_TRY(wk_long_run_go_together(p->loops, results, p->count, step_all, p, err));
+    for (int i = 0; i < p->count; i++) {
+        members[i].end = results[i].end;
+        members[i].status = results[i].status;
+        members[i].error = results[i].error;
+    }
+    return WK_OK;
+}
+
+wk_status wk_train_population(wk_train_member *members, int count, const wk_run_control *control,
+                              wk_error *err)
+{
+    if (count < 1 || count > WK_POPULATION_MAX)
+        return wk_fail(err, WK_E_INPUT, "at most %d runs train together, not %d", WK_POPULATION_MAX,
+                       count);
+    population p = {.count = count, .runs = calloc((size_t)count, sizeof *p.runs)};
+    if (!p.runs) return wk_fail(err, WK_E_MEMORY, "no memory for %d runs", count);
+    for (int i = 0; i < count; i++)
+        begin_member(&p.runs[i], &members[i], control);
+    wk_status status = open_all(&p, members, err);
+    bool begun = status == WK_OK;
+    if (begun) status = go(&p, members, err);
+    close_all(&p, begun);
+    return status;
+}
+
+wk_status wk_train(const wk_run_config *config, const char *directory,
+                   const wk_train_extras *extras, const wk_run_control *control, wk_run_end *end,
+                   wk_error *err)
+{
+    wk_train_member member = {.config = config, .directory = directory, .extras = extras};
+    WK_TRY(wk_train_population(&member, 1, control, err));
+    *end = member.end;
+    if (member.status != WK_OK && err) *err = member.error;
+    return member.status;
 }

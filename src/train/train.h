@@ -36,4 +36,21 @@ wk_status wk_train(const wk_run_config *config, const char *directory,
                    const wk_train_extras *extras, const wk_run_control *control, wk_run_end *end,
                    wk_error *err);
 
+/// One run of a population, and how it ended.
+typedef struct wk_train_member {
+    const wk_run_config *config;
+    const char *directory;
+    const char *name;              // in the table and in messages: "waker-m-seed3"
+    const wk_train_extras *extras; // may be NULL
+    wk_run_end end;                // where the status is WK_OK
+    wk_status status;              // of this run alone: the others go on when it fails
+    wk_error error;
+} wk_train_member;
+
+/// Trains runs of one domain together, each in its own directory and to the same results as by
+/// wk_train. Runs that are finished stay as they are. The status is that of what stops all of them,
+/// and of what keeps one from beginning: then none begins.
+wk_status wk_train_population(wk_train_member *members, int count, const wk_run_control *control,
+                              wk_error *err);
+
 #endif

@@ -16,6 +16,11 @@
 #include "run/save_resume.h"
 #include "waker/curriculum.h"
 
+//
+// Trainers of a population, runs of one domain, are stepped together: their environments are one
+// job of one pool, and learners that are alike (wk_learner_config_is_alike) are updated as one.
+// Each run comes to the same results as it would alone. One that fails stops alone.
+
 typedef struct wk_trainer wk_trainer;
 
 /// Makes all parts of a run: environments, replay with its log under `directory`/replay, learner,
@@ -29,6 +34,15 @@ wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_plugins
                                const wk_dir *directory, wk_trainer **out, wk_error *err);
 /// NULL is allowed. Does not save.
 void wk_trainer_destroy(wk_trainer *trainer);
+
+/// The trainers of a population: configs, plug-ins (NULL, or those of each) and directories
+/// [count]. They are of one domain, device and precision.
+wk_status wk_trainer_create_population(const wk_run_config *const *configs,
+                                       const wk_run_plugins *const *code,
+                                       const wk_dir *const *directories, int count,
+                                       wk_trainer **out, wk_error *err);
+/// Destroys all of them; a population is never destroyed in parts.
+void wk_trainer_destroy_population(wk_trainer *const *trainers, int count);
 
 /// An episode that ended in the last iteration.
 typedef struct wk_episode_end {
@@ -53,6 +67,14 @@ typedef struct wk_iteration {
 
 /// One iteration.
 wk_status wk_trainer_step(wk_trainer *trainer, const wk_iteration **done, wk_error *err);
+/// One iteration of every run of the trainer's population that was not stopped. The status is that
+/// of what all have in common: the device. wk_trainer_result says how it went for each run; one
+/// that failed is stopped.
+wk_status wk_trainer_step_population(wk_trainer *any, wk_error *err);
+wk_status wk_trainer_result(const wk_trainer *trainer, const wk_iteration **done, wk_error *err);
+/// Leaves a run out of later iterations: it is finished, or failed outside of them. It can still be
+/// saved, evaluated and asked.
+void wk_trainer_stop(wk_trainer *trainer);
 
 /// How far a run is.
 typedef struct wk_progress {

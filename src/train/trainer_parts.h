@@ -1,5 +1,8 @@
-// The internals of a trainer, shared by the loop and the placement of frames. Not for use outside
-// src/train.
+// The internals of a trainer, shared by its life, its iterations and the placement of frames. Not
+// for use outside src/train.
+//
+// Trainers of a population share threads and the device. Those whose learners and policies are
+// alike form groups; the learners of a group are updated as one, and its policies act as one.
 #ifndef WK_TRAIN_TRAINER_PARTS_H
 #define WK_TRAIN_TRAINER_PARTS_H
 
@@ -11,7 +14,33 @@
 #include "train/samples.h"
 #include "train/trainer.h"
 
+/// Trainers that are updated together. A member that has no batch in an update is idle in it.
+typedef struct wk_trainer_group {
+    wk_trainer *members[WK_POPULATION_MAX];
+    int count;
+    wk_learner *leader;
+    wk_acting *acting; // of the leader; NULL when actions are random
+    int next_slot;     // of the next batches, in wk_trainer.samples
+    bool staged;       // they are filled and on the device, for the members that say so
+    bool open;         // an update is in flight
+    wk_learner_metrics metrics[WK_POPULATION_MAX];
+    float *delta; // [count,T,B] of the update that finished
+} wk_trainer_group;
+
+/// What the trainers of a population have in common.
+typedef struct wk_trainer_population {
+    wk_trainer *members[WK_POPULATION_MAX];
+    wk_backend *backends[WK_POPULATION_MAX]; // those of a group follow each other
+    wk_pool *pool;
+    wk_device device; // what the backends are, and why
+    int count, groups;
+    wk_trainer_group *group[WK_POPULATION_MAX]; // each of its first member's arena
+} wk_trainer_population;
+
 struct wk_trainer {
+    wk_trainer_population *population;
+    wk_trainer_group *group;
+    bool stopped; // takes no part in iterations any more
     wk_run_config config;
     wk_dir *directory;
     const wk_run_plugins *code; // of its plug-ins; NULL: everything is built in
@@ -20,9 +49,7 @@ struct wk_trainer {
     wk_space *space;
     wk_curriculum *curriculum;
     wk_vec *vec;
-    wk_pool *pool;
     wk_backend *backend;
-    wk_device device; // what the backend is, and why
     wk_learner *learner;
     wk_acting *acting;  // NULL when actions are random
     void *acting_state; // buffer for its recurrent states, for checkpoints
@@ -44,18 +71,26 @@ struct wk_trainer {
     wk_checkpoints checkpoints;
 
     wk_samples samples[2]; // double buffer: batch of the update in flight, and the next
-    int next_slot;         // slot of the next batch
-    bool staged;           // it is filled and on the device
-    bool open;             // an update is in flight
+    bool staged;           // it has a batch in what its group has staged
+    bool updating;         // and in the update in flight
+    uint64_t updates_due;  // in this iteration
     float *delta;          // error estimates of a batch, and the θ they are about
     size_t *delta_space;
 
     int tasks[WK_TASKS_MAX]; // domain's task number of each learner task
     wk_iteration iteration;
+    wk_status status; // of the iteration: what stopped this run alone
+    wk_error error;
     wk_episode_end *ended;
     wk_time_split times;
     wk_watchdog *watchdog; // the caller's; NULL: none
 };
+
+/// Whether it only collects so far.
+static inline bool wk_trainer_is_prefilling(const wk_trainer *t)
+{
+    return t->counters.steps < (uint64_t)t->config.prefill;
+}
 
 /// Decides by config.replay_resident and the device's memory whether the replay's frames go to the
 /// device. WK_E_MEMORY where they must and do not fit.

@@ -40,7 +40,8 @@ static fixture open_fixture(int kind, uint64_t capacity)
 static void hold(fixture *r)
 {
     wk_error err = {0};
-    assert_ok(wk_device_frames_create(r->replay, r->queue, &r->device_frames, &err));
+    assert_ok(
+        wk_device_frames_create(r->replay, r->queue->backend, r->queue, &r->device_frames, &err));
 }
 
 static void close_fixture(fixture *r)
@@ -149,8 +150,9 @@ static void a_store_that_does_not_fit_is_refused(void **state)
     fixture r = open_fixture(1, 2000);
     assert_ok(script_run(r.replay, 400, &err));
     async_device_set_memory(0, 3);
-    assert_refused(wk_device_frames_create(r.replay, r.queue, &r.device_frames, &err), WK_E_MEMORY,
-                   "full");
+    assert_refused(
+        wk_device_frames_create(r.replay, r.queue->backend, r.queue, &r.device_frames, &err),
+        WK_E_MEMORY, "full");
     assert_ok(script_run(r.replay, 20, &err));
     close_fixture(&r);
 }

@@ -44,6 +44,9 @@ wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_bac
 wk_status wk_backend_cuda_create_population(int device, wk_cuda_precision precision, int count,
                                             wk_backend **out, wk_error *err)
 {
+    (void)device;
+    (void)precision;
     (void)count;
-    return wk_backend_cuda_create(device, precision, out, err);
+    (void)out;
+    return refuse(err);
 }

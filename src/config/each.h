@@ -1,0 +1,42 @@
+// The runs of a population: every combination of the values that some keys take, written as
+// KEY=VALUES for each key. Values have commas between them; of keys that are numbers, a..b counts
+// whole ones, both ends included: "seed=0..4", "curriculum.rule=waker-m,dr". The last key changes
+// fastest.
+#ifndef WK_CONFIG_EACH_H
+#define WK_CONFIG_EACH_H
+
+#include "agent/learner.h"
+#include "config/blocks.h"
+
+enum { WK_EACH_KEYS_MAX = 16, WK_EACH_NAME_MAX = 128 };
+
+typedef struct wk_each wk_each;
+
+/// Reads `count` texts. Refuses keys that runs of a population share, values that the key would
+/// refuse, the same key or value twice, and more than WK_POPULATION_MAX runs; errors begin with the
+/// text they are about.
+wk_status wk_each_create(const char *const *texts, int count, wk_each **out, wk_error *err);
+/// NULL is allowed.
+void wk_each_destroy(wk_each *each);
+
+/// Number of runs.
+int wk_each_runs(const wk_each *each);
+
+/// The settings of a run, borrowed; returns how many.
+int wk_each_settings(const wk_each *each, int run, wk_setting out[WK_EACH_KEYS_MAX]);
+
+/// Whether one of the keys is called key[0 ... length-1].
+bool wk_each_has(const wk_each *each, const char *key, size_t length);
+
+/// The name of a run's directory, which says its values: "waker-m-seed0", "model.rate0.001". Made
+/// of [A-Za-z0-9._+-] alone; the same for the same values, whatever other values there are.
+void wk_each_name(const wk_each *each, int run, char out[WK_EACH_NAME_MAX]);
+
+/// Why all runs of a population have the same value of a field; NULL where they may differ.
+const char *wk_run_field_shared(int field);
+
+/// Checks that `count` configurations can be trained together; `names` are the runs', for errors.
+wk_status wk_run_configs_check(const wk_run_config *configs, const char *const *names, int count,
+                               wk_error *err);
+
+#endif

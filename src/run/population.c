@@ -1,0 +1,143 @@
+#include "run/population.h"
+
+#include "base/file.h"
+#include "config/yaml.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char FILE_NAME[] = "population.yaml", KEY[] = "runs";
+enum { FILE_LIMIT = 1 << 16 };
+
+bool wk_population_exists(const char *directory)
+{
+    char path[WK_PATH_MAX];
+    return wk_path_join(directory, FILE_NAME, path) && wk_path_exists(path);
+}
+
+static bool has_name(const wk_population *p, const char *name)
+{
+    for (int i = 0; i < p->count; i++)
+        if (strcmp(p->names[i], name) == 0) return true;
+    return false;
+}
+
+static wk_status add_name(wk_population *p, const char *name, wk_error *err)
+{
+    if (p->count == WK_POPULATION_MAX)
+        return wk_fail(err, WK_E_INPUT, "more than %d runs; choose another logdir for some",
+                       WK_POPULATION_MAX);
+    snprintf(p->names[p->count++], WK_EACH_NAME_MAX, "%s", name);
+    return WK_OK;
+}
+
+// Only names that wk_each_name could have made.
+static wk_status read_name(wk_population *p, const char *name, size_t length, wk_error *err)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
+    bool bad = length == 0 || length >= WK_EACH_NAME_MAX || strspn(name, plain) < length ||
+               *name == '.' || *name == '-';
+    if (bad) return wk_fail(err, WK_E_FORMAT, "'%.*s' is no name of a run", (int)length, name);
+    char copy[WK_EACH_NAME_MAX];
+    snprintf(copy, sizeof copy, "%.*s", (int)length, name);
+    if (has_name(p, copy)) return wk_fail(err, WK_E_FORMAT, "'%s' is there twice", copy);
+    return add_name(p, copy, err);
+}
+
+static wk_status read_names(const wk_yaml *yaml, wk_population *out, wk_error *err)
+{
+    const wk_yaml_value *list = yaml->values.items;
+    if (yaml->values.count != 1 || strcmp(list->key, KEY) != 0 || !list->is_list)
+        return wk_fail(err, WK_E_FORMAT, "one key is needed, '%s', a list of names", KEY);
+    const char *at = list->text;
+    do {
+        size_t length = strcspn(at, ",");
+        WK_TRY(read_name(out, at, length, err));
+        at += length;
+    } while (*at++ == ',');
+    return WK_OK;
+}
+
+wk_status wk_population_read(const char *directory, wk_population *out, wk_error *err)
+{
+    char path[WK_PATH_MAX], *bytes;
+    size_t size;
+    wk_path_join(directory, FILE_NAME, path);
+    out->count = 0;
+    WK_TRY(wk_file_read(path, FILE_LIMIT, &bytes, &size, err));
+    wk_yaml yaml = {0};
+    wk_status status = wk_yaml_parse(path, bytes, size, false, &yaml, err);
+    if (status == WK_OK && read_names(&yaml, out, err) != WK_OK)
+        status = err ? wk_fail_context(err, "%s", path) : WK_E_FORMAT;
+    wk_yaml_free(&yaml);
+    free(bytes);
+    return status;
+}
+
+wk_status wk_population_path(const char *directory, const char *name, char path[WK_PATH_MAX],
+                             bool *begun, wk_error *err)
+{
+    wk_dir *dir = NULL;
+    wk_entry entry = WK_ENTRY_NONE;
+    *begun = false;
+    if (!wk_path_join(directory, name, path))
+        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    if (!wk_path_exists(directory)) return WK_OK;
+    WK_TRY(wk_dir_open(NULL, directory, &dir, err));
+    wk_status status = wk_dir_look(dir, name, &entry, NULL, err);
+    wk_dir_close(dir);
+    if (status != WK_OK || entry == WK_ENTRY_NONE) return status;
+    if (entry != WK_ENTRY_DIR)
+        return wk_fail(err, WK_E_INPUT, "'%s' is %s, not a run's directory", path,
+                       entry == WK_ENTRY_LINK ? "a symbolic link" : "a file");
+    char config[WK_PATH_MAX];
+    *begun = wk_path_join(path, "config.yaml", config) && wk_path_exists(config);
+    return WK_OK;
+}
+
+// The runs that are there already.
+static wk_status keep_begun(const char *directory, wk_population *all, wk_error *err)
+{
+    wk_population before;
+    char path[WK_PATH_MAX];
+    if (!wk_population_exists(directory)) return WK_OK;
+    WK_TRY(wk_population_read(directory, &before, err));
+    for (int i = 0; i < before.count; i++) {
+        bool begun;
+        WK_TRY(wk_population_path(directory, before.names[i], path, &begun, err));
+        if (begun) WK_TRY(add_name(all, before.names[i], err));
+    }
+    return WK_OK;
+}
+
+static wk_status write_names(const char *directory, const wk_population *all, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    wk_text text = {0};
+    wk_text_printf(&text,
+                   "# The runs in this directory that 'waker train --logdir' goes on with "
+                   "together.\n%s:\n",
+                   KEY);
+    for (int i = 0; i < all->count; i++)
+        wk_text_printf(&text, "  - \"%s\"\n", all->names[i]);
+    wk_status status = WK_OK;
+    if (!wk_path_join(directory, FILE_NAME, path))
+        status = wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    else if (text.failed)
+        status = wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path);
+    else
+        status = wk_file_write(path, wk_text_get(&text), text.length, err);
+    wk_text_free(&text);
+    return status;
+}
+
+wk_status wk_population_record(const char *directory, const wk_population *added, wk_error *err)
+{
+    wk_population all = {0};
+    WK_TRY(keep_begun(directory, &all, err));
+    for (int i = 0; i < added->count; i++)
+        if (!has_name(&all, added->names[i])) WK_TRY(add_name(&all, added->names[i], err));
+    WK_TRY(wk_dir_create(directory, err));
+    return write_names(directory, &all, err);
+}

@@ -1,0 +1,454 @@
+// Iterations of a population of trainers; a trainer alone is a population of one. What one run does
+// by itself is done for each in turn; what runs as one is done for each group of learners, or, as
+// environments are, for all.
+//
+// One iteration, in order:
+//   updates   each run counts the updates that its environments have earned
+//   start     the first update of each group starts, on the batches staged before
+//   act       episodes begin, policies act, environments start to step
+//   learn     further updates; task policies; the last update stays in flight
+//   store     rows of all environments are stored, and the batches of the next update staged
+//   finish    the last update is waited for; error estimates go to the curricula
+//
+// A run that fails is stopped and leaves the others as they are: its learner is idle from then on.
+#include "train/trainer.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "env/host.h"
+#include "train/trainer_parts.h"
+#include <string.h>
+
+// Stops a run whose part of an iteration failed.
+static void fail(wk_trainer *t, wk_status status)
+{
+    t->status = status;
+    t->stopped = true;
+}
+
+// Calls a function of one run; its failure is the run's own.
+#define TRY_RUN(t, call)                                                                           \
+    do {                                                                                           \
+        wk_status wk_run_status = (call);                                                          \
+        if (wk_run_status != WK_OK) fail((t), wk_run_status);                                      \
+    } while (0)
+
+// Gives every environment without an episode its next θ.
+static wk_status begin_episodes(wk_trainer *t, wk_error *err)
+{
+    for (int i = 0; i < t->count; i++) {
+        wk_running_episode *running = &t->running[i];
+        if (running->active) continue;
+        *running = (wk_running_episode){.episode = t->counters.episodes++};
+        size_t space;
+        WK_TRY(wk_curriculum_next(t->curriculum, running->episode, wk_trainer_is_prefilling(t),
+                                  running->theta, &space, err));
+        running->space = space;
+        WK_TRY(wk_vec_plan_reset(t->vec, i, running->theta, (size_t)t->domain->n_params,
+                                 t->config.seed, running->episode, err));
+    }
+    return WK_OK;
+}
+
+static void random_actions(wk_trainer *t)
+{
+    wk_rng rng = wk_rng_stream(t->config.seed, "random actions", t->counters.iterations);
+    size_t numbers = (size_t)t->count * (size_t)t->domain->action_size;
+    for (size_t i = 0; i < numbers; i++)
+        t->actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
+}
+
+// Whether the run's policy acts in this iteration; else its actions are random.
+static bool policy_acts(const wk_trainer *t)
+{
+    return t->acting && !wk_trainer_is_prefilling(t);
+}
+
+// Fills the actions with what the environments of a group do next, from what they see and did.
+static wk_status choose_actions(wk_trainer_group *g, wk_error *err)
+{
+    wk_acting_rows rows[WK_POPULATION_MAX] = {0};
+    bool any = false;
+    for (int r = 0; r < g->count; r++) {
+        wk_trainer *t = g->members[r];
+        if (t->stopped) continue;
+        if (!policy_acts(t)) {
+            random_actions(t);
+            continue;
+        }
+        if (!t->counters.acting) memset(t->first, 1, (size_t)t->count);
+        t->counters.acting = 1;
+        rows[r] = (wk_acting_rows){t->images, t->actions, t->first, t->actions};
+        any = true;
+    }
+    return any ? wk_acting_step_population(g->acting, rows, WK_ACT_SAMPLE, err) : WK_OK;
+}
+
+// Feeds the error estimates of a batch [T,B] back; every sequence has the θ of its episode.
+static void report_errors(wk_trainer *t, const wk_samples *b)
+{
+    size_t count = 0, batch = (size_t)t->config.batch;
+    for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
+        int64_t space = b->spaces[i % batch];
+        if (space < 0) continue;
+        t->delta[count] = t->delta[i];
+        t->delta_space[count++] = (size_t)space;
+    }
+    wk_curriculum_report(t->curriculum, t->delta_space, t->delta, count);
+}
+
+static bool can_learn(const wk_trainer *t)
+{
+    return !wk_trainer_is_prefilling(t) && wk_replay_sampleable(t->replay, t->config.length) > 0;
+}
+
+// Samples the batch of update `number` of a run from its current store.
+static wk_status draw_batch(wk_trainer *t, uint64_t number, wk_error *err)
+{
+    wk_samples *b = &t->samples[t->group->next_slot];
+    WK_TRY(wk_samples_draw(b, t->replay, t->device_frames, t->config.seed, number, err));
+    int tasks = wk_learner_get_config(t->learner)->tasks;
+    if (tasks > 0) wk_samples_choose(b, t->tasks, tasks);
+    t->staged = true;
+    return WK_OK;
+}
+
+// Adds the time since `began` to a part of every member's times: members wait for each other.
+#define COUNT_TIME(g, part, began)                                                                 \
+    for (int wk_member = 0; wk_member < (g)->count; wk_member++)                                   \
+    (g)->members[wk_member]->times.part += wk_clock_seconds() - (began)
+
+// Stages what the members have drawn.
+static wk_status stage_drawn(wk_trainer_group *g, wk_error *err)
+{
+    wk_learner_batch batches[WK_POPULATION_MAX] = {0};
+    for (int r = 0; r < g->count; r++) {
+        const wk_trainer *t = g->members[r];
+        if (t->staged && !t->stopped) batches[r] = wk_samples_view(&t->samples[g->next_slot]);
+    }
+    g->staged = true;
+    return wk_learner_stage(g->leader, batches, err);
+}
+
+// Whether what is staged is for exactly the members that have more than `done` updates due.
+static bool is_staged_for(const wk_trainer_group *g, uint64_t done)
+{
+    for (int r = 0; r < g->count; r++) {
+        const wk_trainer *t = g->members[r];
+        bool due = !t->stopped && t->updates_due > done;
+        if (due != (t->staged && !t->stopped)) return false;
+    }
+    return g->staged;
+}
+
+// Draws and stages the batches of the members that have more than `done` updates due; `ahead`
+// updates are in flight before them.
+static wk_status prepare_batches(wk_trainer_group *g, uint64_t done, uint64_t ahead, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    for (int r = 0; r < g->count; r++) {
+        wk_trainer *t = g->members[r];
+        if (t->stopped) continue;
+        t->staged = false;
+        if (t->updates_due > done)
+            TRY_RUN(t, draw_batch(t, t->counters.updates + ahead, &t->error));
+    }
+    WK_TRY(stage_drawn(g, err));
+    COUNT_TIME(g, sample, began);
+    return WK_OK;
+}
+
+// Begins update number `done` of this iteration on the batches that are staged, or on such that are
+// drawn now.
+static wk_status open_update(wk_trainer_group *g, uint64_t done, wk_error *err)
+{
+    if (!is_staged_for(g, done)) WK_TRY(prepare_batches(g, done, 0, err));
+    double began = wk_clock_seconds();
+    for (int r = 0; r < g->count; r++) {
+        g->members[r]->updating = g->members[r]->staged;
+        g->members[r]->staged = false;
+    }
+    g->next_slot = !g->next_slot;
+    g->staged = false;
+    g->open = true;
+    WK_TRY(wk_learner_start(g->leader, err));
+    COUNT_TIME(g, learn, began);
+    return WK_OK;
+}
+
+// What the finished update brought to a run.
+static void take_results(wk_trainer *t, const wk_learner_metrics *metrics, const float *delta)
+{
+    size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
+    t->updating = false;
+    t->iteration.learner = *metrics;
+    memcpy(t->delta, delta, rows * sizeof *delta);
+    wk_learner_read_tasks(t->learner, &t->iteration.tasks);
+    report_errors(t, &t->samples[!t->group->next_slot]);
+    t->counters.updates++;
+    t->iteration.updates++;
+}
+
+// Waits for the update that runs, if any, and reports its errors.
+static wk_status close_update(wk_trainer_group *g, wk_error *err)
+{
+    if (!g->open) return WK_OK;
+    double began = wk_clock_seconds();
+    g->open = false;
+    WK_TRY(wk_learner_finish(g->leader, g->metrics, g->delta, err));
+    for (int r = 0; r < g->count; r++) {
+        wk_trainer *t = g->members[r];
+        if (t->stopped) continue;
+        size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
+        if (t->updating) take_results(t, &g->metrics[r], g->delta + (size_t)r * rows);
+    }
+    COUNT_TIME(g, learn, began);
+    return WK_OK;
+}
+
+// How many updates this iteration has: one for each config.train_every steps, once there is
+// something to learn from.
+static uint64_t count_updates(wk_trainer *t)
+{
+    if (wk_trainer_is_prefilling(t)) return 0;
+    for (int i = 0; i < t->count; i++)
+        t->counters.debt += t->running[i].active != 0;
+    uint64_t updates = t->counters.debt / (uint64_t)t->config.train_every;
+    t->counters.debt %= (uint64_t)t->config.train_every;
+    return can_learn(t) ? updates : 0;
+}
+
+static uint64_t most_updates(const wk_trainer_group *g)
+{
+    uint64_t most = 0;
+    for (int r = 0; r < g->count; r++) {
+        const wk_trainer *t = g->members[r];
+        if (!t->stopped && t->updates_due > most) most = t->updates_due;
+    }
+    return most;
+}
+
+// Runs the updates; the first may be in flight already. While the device works on one, the host
+// prepares the next: the store does not change in between. The last one is left in flight. Task
+// updates are enqueued here, after acting: what is on the device by then runs first.
+static wk_status learn(wk_trainer_group *g, wk_error *err)
+{
+    uint64_t updates = most_updates(g);
+    for (uint64_t i = 0; i < updates; i++) {
+        if (i > 0) WK_TRY(close_update(g, err));
+        if (!g->open) WK_TRY(open_update(g, i, err));
+        WK_TRY(wk_learner_start_tasks(g->leader, err));
+        if (i + 1 < updates) WK_TRY(prepare_batches(g, i + 1, 1, err));
+    }
+    return WK_OK;
+}
+
+static void note_end(wk_trainer *t, int i, bool diverged)
+{
+    wk_running_episode *running = &t->running[i];
+    wk_episode_end *end = &t->ended[t->iteration.n_ended++];
+    *end = (wk_episode_end){.episode = running->episode,
+                            .env = i,
+                            .space = running->space,
+                            .theta = running->theta,
+                            .steps = (int)running->steps,
+                            .diverged = diverged};
+    memcpy(end->returns, running->returns, sizeof end->returns);
+    memcpy(end->completion, running->completion, sizeof end->completion);
+    running->active = 0;
+}
+
+// Appends what all environments showed to the replay. The last row of a diverged episode is not
+// kept: it has no image.
+static wk_status append_rows(wk_trainer *t, wk_error *err)
+{
+    const wk_batch *b = wk_vec_batch(t->vec);
+    size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
+    for (size_t i = 0; i < (size_t)t->count; i++) {
+        bool first = b->flags[i] & WK_IS_FIRST, diverged = b->flags[i] & WK_IS_DIVERGED;
+        t->rows[i] =
+            (wk_replay_row){.slot = (int)i,
+                            .image = diverged && !first ? NULL : b->images + i * WK_IMAGE_BYTES,
+                            .action = first ? NULL : t->actions + i * width,
+                            .rewards = b->rewards + i * tasks,
+                            .completion = b->completion + i * tasks,
+                            .flags = b->flags[i],
+                            .theta = t->running[i].theta,
+                            .space = (int64_t)t->running[i].space};
+    }
+    return wk_replay_append(t->replay, t->rows, (size_t)t->count, err);
+}
+
+// Takes what environment i showed into its running episode, and as what it acts on next.
+static void follow(wk_trainer *t, int i)
+{
+    const wk_batch *b = wk_vec_batch(t->vec);
+    const wk_replay_row *row = &t->rows[i];
+    wk_running_episode *running = &t->running[i];
+    size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
+    bool first = row->flags & WK_IS_FIRST, diverged = row->flags & WK_IS_DIVERGED;
+    if (first) {
+        memset(t->actions + (size_t)i * width, 0, width * sizeof *t->actions);
+        running->active = 1;
+    } else {
+        running->steps++;
+        t->counters.steps++;
+    }
+    t->counters.diverged += diverged;
+    for (size_t k = 0; k < tasks; k++) {
+        running->returns[k] += first ? 0 : row->rewards[k];
+        running->completion[k] = row->completion[k];
+    }
+    size_t image = (size_t)i * WK_IMAGE_BYTES;
+    memcpy(t->images + image, b->images + image, WK_IMAGE_BYTES);
+    t->first[i] = first;
+    if (row->flags & WK_IS_LAST) note_end(t, i, diverged);
+}
+
+static wk_status store_rows(wk_trainer *t, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    t->staged = false;
+    WK_TRY(append_rows(t, err));
+    for (int i = 0; i < t->count; i++)
+        follow(t, i);
+    wk_trainer_check_device_frames(t);
+    t->times.store += wk_clock_seconds() - began;
+    return WK_OK;
+}
+
+// Draws the batches of the next update while the device still works: until then the stores do not
+// change any more. They are for the members that have an update in flight now.
+static wk_status prepare_next(wk_trainer_group *g, wk_error *err)
+{
+    g->staged = false;
+    bool any = false;
+    for (int r = 0; r < g->count; r++) {
+        wk_trainer *t = g->members[r];
+        if (t->stopped) continue;
+        t->updates_due = t->updating && can_learn(t);
+        any |= t->updates_due;
+    }
+    return any ? prepare_batches(g, 0, 1, err) : WK_OK;
+}
+
+static wk_status send_environments(wk_trainer_population *p, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    wk_vec *ready[WK_POPULATION_MAX];
+    size_t count = 0;
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        if (t->stopped) continue;
+        TRY_RUN(t, begin_episodes(t, &t->error));
+    }
+    for (int k = 0; k < p->groups; k++)
+        WK_TRY(choose_actions(p->group[k], err));
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        if (t->stopped) continue;
+        TRY_RUN(t, wk_vec_step_prepare(t->vec, t->actions, &t->error));
+        if (!t->stopped) ready[count++] = t->vec;
+        t->times.act += wk_clock_seconds() - began;
+    }
+    wk_vec_step_start(ready, count);
+    return WK_OK;
+}
+
+static void await_environments(wk_trainer_population *p)
+{
+    double began = wk_clock_seconds();
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        if (t->stopped) continue;
+        wk_watchdog_begin(t->watchdog);
+        TRY_RUN(t, wk_vec_step_finish(t->vec, &t->error));
+        wk_watchdog_end(t->watchdog);
+        t->times.env_wait += wk_clock_seconds() - began;
+    }
+}
+
+// On an async backend the update starts first, and acting overlaps it with the weights from before.
+// Otherwise environments start first, so that they step during the update.
+static wk_status move(wk_trainer_population *p, wk_error *err)
+{
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        t->updates_due = t->stopped ? 0 : count_updates(t);
+    }
+    bool async = wk_backend_is_async(p->backends[0]);
+    for (int k = 0; k < p->groups; k++)
+        if (async && most_updates(p->group[k]) > 0) WK_TRY(open_update(p->group[k], 0, err));
+    WK_TRY(send_environments(p, err));
+    wk_status learned = WK_OK;
+    for (int k = 0; learned == WK_OK && k < p->groups; k++)
+        learned = learn(p->group[k], err);
+    await_environments(p);
+    WK_TRY(learned);
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        if (t->stopped) continue;
+        TRY_RUN(t, store_rows(t, &t->error));
+    }
+    for (int k = 0; k < p->groups; k++)
+        WK_TRY(prepare_next(p->group[k], err));
+    return WK_OK;
+}
+
+static void begin_iteration(wk_trainer *t)
+{
+    t->status = WK_OK;
+    t->iteration.updates = 0;
+    t->iteration.n_ended = 0;
+    t->iteration.ended = t->ended;
+}
+
+static void end_iteration(wk_trainer *t, double began)
+{
+    wk_curriculum_advance(t->curriculum, t->counters.steps);
+    t->counters.iterations++;
+    t->times.total += wk_clock_seconds() - began;
+}
+
+wk_status wk_trainer_step_population(wk_trainer *any, wk_error *err)
+{
+    double began = wk_clock_seconds();
+    wk_trainer_population *p = any->population;
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        if (t->stopped) continue;
+        begin_iteration(t);
+    }
+    wk_status status = move(p, err);
+    for (int k = 0; k < p->groups; k++) {
+        wk_trainer_group *g = p->group[k];
+        wk_error close_error = {0};
+        wk_status closed = close_update(g, status == WK_OK ? err : &close_error);
+        if (status == WK_OK) status = closed;
+    }
+    WK_TRY(status);
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        if (t->stopped) continue;
+        end_iteration(t, began);
+    }
+    return WK_OK;
+}
+
+wk_status wk_trainer_result(const wk_trainer *t, const wk_iteration **done, wk_error *err)
+{
+    if (done) *done = &t->iteration;
+    if (t->status != WK_OK && err) *err = t->error;
+    return t->status;
+}
+
+void wk_trainer_stop(wk_trainer *t)
+{
+    t->stopped = true;
+}
+
+wk_status wk_trainer_step(wk_trainer *t, const wk_iteration **done, wk_error *err)
+{
+    WK_TRY(wk_trainer_step_population(t, err));
+    return wk_trainer_result(t, done, err);
+}

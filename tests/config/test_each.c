@@ -1,0 +1,209 @@
+// The runs of a population from --each: which there are, how they are called, what is refused.
+#include "config/each.h"
+#include "config/parts.h"
+#include "support/check.h"
+#include <stdio.h>
+
+static wk_each *parse(const char *const *texts, int count)
+{
+    wk_error err = {0};
+    wk_each *each = NULL;
+    assert_ok(wk_each_create(texts, count, &each, &err));
+    return each;
+}
+
+#define PARSE(...)                                                                                 \
+    parse((const char *const[]){__VA_ARGS__},                                                      \
+          (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)))
+
+// All runs as lines "name: key=value key=value".
+static const char *describe(wk_each *each)
+{
+    static char all[8192];
+    size_t used = 0;
+    for (int run = 0; run < wk_each_runs(each); run++) {
+        wk_setting settings[WK_EACH_KEYS_MAX];
+        char name[WK_EACH_NAME_MAX];
+        wk_each_name(each, run, name);
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s:", name);
+        int count = wk_each_settings(each, run, settings);
+        for (int i = 0; i < count; i++)
+            used +=
+                (size_t)snprintf(all + used, sizeof all - used, " %.*s=%s",
+                                 (int)settings[i].key_length, settings[i].key, settings[i].value);
+        used += (size_t)snprintf(all + used, sizeof all - used, "\n");
+    }
+    wk_each_destroy(each);
+    return all;
+}
+
+static void runs_are_the_product_and_the_last_key_changes_fastest(void **state)
+{
+    (void)state;
+    assert_string_equal(describe(PARSE("curriculum.rule=waker-m,dr", "seed=0..2")),
+                        "waker-m-seed0: curriculum.rule=waker-m seed=0\n"
+                        "waker-m-seed1: curriculum.rule=waker-m seed=1\n"
+                        "waker-m-seed2: curriculum.rule=waker-m seed=2\n"
+                        "dr-seed0: curriculum.rule=dr seed=0\n"
+                        "dr-seed1: curriculum.rule=dr seed=1\n"
+                        "dr-seed2: curriculum.rule=dr seed=2\n");
+}
+
+static void ranges_and_lists_mix(void **state)
+{
+    (void)state;
+    assert_string_equal(describe(PARSE("seed=0..2,7")), "seed0: seed=0\nseed1: seed=1\n"
+                                                        "seed2: seed=2\nseed7: seed=7\n");
+    assert_string_equal(describe(PARSE("seed=5..5")), "seed5: seed=5\n");
+    assert_string_equal(describe(PARSE("seed=18446744073709551614..18446744073709551615")),
+                        "seed18446744073709551614: seed=18446744073709551614\n"
+                        "seed18446744073709551615: seed=18446744073709551615\n");
+}
+
+static void values_are_written_in_one_way(void **state)
+{
+    (void)state;
+    assert_string_equal(describe(PARSE("model.rate=3e-4,1e-05", "curriculum.temperature=.5")),
+                        "model.rate0.0003-temperature0.5: model.rate=0.0003 "
+                        "curriculum.temperature=0.5\n"
+                        "model.rate1.0e-05-temperature0.5: model.rate=1.0e-05 "
+                        "curriculum.temperature=0.5\n");
+    assert_string_equal(describe(PARSE("log.timing=true,False")),
+                        "timing-true: log.timing=true\ntiming-false: log.timing=false\n");
+}
+
+// A text with points is no range, and names are safe as directories.
+static void texts_become_safe_names_that_differ(void **state)
+{
+    (void)state;
+    assert_string_equal(describe(PARSE("curriculum.plugin=../a/b.so,.._a_b.so")),
+                        "curriculum.plugin-.._a_b.so-266c59ac: curriculum.plugin=../a/b.so\n"
+                        "curriculum.plugin-.._a_b.so: curriculum.plugin=.._a_b.so\n");
+    char text[WK_RUN_TEXT_MAX + 40] = "curriculum.theta=", name[WK_EACH_NAME_MAX];
+    for (size_t i = strlen(text); i < 200; i++)
+        text[i] = 'x';
+    wk_each *each = PARSE(text);
+    wk_each_name(each, 0, name);
+    assert_true(strlen(name) < WK_EACH_NAME_MAX);
+    wk_each_destroy(each);
+    each = PARSE("curriculum.rule=../../etc,-rf,.hidden");
+    for (int run = 0; run < 3; run++) {
+        wk_each_name(each, run, name);
+        assert_int_equal(name[0], '_');
+        assert_null(strchr(name, '/'));
+    }
+    wk_each_destroy(each);
+}
+
+static void mistakes_are_named_with_what_was_given(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *texts[2], *message;
+    } cases[] = {
+        {{"seed"}, "--each seed: write KEY=VALUE,VALUE"},
+        {{"sed=0..4"}, "--each sed=0..4: unknown key 'sed'; did you mean 'seed'?"},
+        {{"curriculum=dr"}, "is a group of keys"},
+        {{"seed="}, "--each seed=: a value is missing"},
+        {{"seed=1,,2"}, "a value is missing"},
+        {{"seed=1,"}, "a value is missing"},
+        {{"seed=4..0"}, "'4..0' counts down; write 0..4"},
+        {{"seed=0..x"}, "'0..x' counts nothing"},
+        {{"seed=..4"}, "counts nothing"},
+        {{"seed=0..1..2"}, "counts nothing"},
+        {{"seed=-1..2"}, "counts nothing"},
+        {{"seed=0..18446744073709551615"}, "more than 64 values"},
+        {{"seed=1,2,1"}, "the value '1' is there twice"},
+        {{"seed=0..3,2"}, "the value '2' is there twice"},
+        {{"model.rate=1e-3,0.001"}, "the value '0.001' is there twice"},
+        {{"seed=0..4", "seed=7"}, "--each seed=7: seed is there twice"},
+        {{"seed=abc"}, "--each seed=abc: seed: 'abc' is not a whole number"},
+        {{"model.rate=2"}, "--each model.rate=2: model.rate: 2 is outside 0 to 1"},
+        {{"train_every=0..2"}, "train_every: 0 is outside 1 to 1000000"},
+        {{"replay.episodes=all,some"}, "'some' is not one of all|complete"},
+        {{"domain=toy,clean-up"},
+         "domain is the same for all runs: the environments of all runs "
+         "step together; set it with --domain"},
+        {{"rssm.deter=200,300"}, "all runs are updated as one"},
+        {{"device=cpu,cuda"}, "one process has one"},
+        {{"minutes=1,2"}, "minutes is the same for all runs"},
+        {{"seed=0..8", "prefill=0..7"},
+         "--each prefill=0..7: makes 72 runs, and a population has "
+         "at most 64"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wk_error err = {0};
+        wk_each *each = NULL;
+        assert_int_equal(wk_each_create(cases[i].texts, cases[i].texts[1] ? 2 : 1, &each, &err),
+                         WK_E_INPUT);
+        assert_null(each);
+        if (!strstr(err.message, cases[i].message))
+            fail_msg("'%s' instead of '%s'", err.message, cases[i].message);
+    }
+}
+
+static void the_largest_population_is_allowed(void **state)
+{
+    (void)state;
+    wk_each *each = PARSE("seed=0..7", "prefill=0..7");
+    assert_int_equal(wk_each_runs(each), WK_POPULATION_MAX);
+    assert_true(wk_each_has(each, "prefill", 7));
+    assert_false(wk_each_has(each, "steps", 5));
+    wk_each_destroy(each);
+}
+
+// The learner's own rule (wk_learner_config_is_alike) and the keys here say the same.
+static void shared_keys_of_the_learner_are_those_its_graphs_need(void **state)
+{
+    (void)state;
+    static const char *const paper = "paper";
+    wk_error err = {0};
+    wk_learner_config base;
+    assert_ok(wk_learner_config_of_blocks(&paper, 1, &base, &err));
+#define FIELD(kind, name, key, ...)                                                                \
+    {                                                                                              \
+        wk_learner_config other = base;                                                            \
+        other.name += 1;                                                                           \
+        if (wk_learner_config_is_alike(&base, &other) !=                                           \
+            !wk_run_field_shared(WK_RUN_##name##_INDEX))                                           \
+            fail_msg("%s", key);                                                                   \
+    }
+    WK_LEARNER_FIELDS(FIELD)
+#undef FIELD
+}
+
+static void runs_that_cannot_be_trained_together_are_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    static const char *const names[] = {"a", "b", "c"};
+    wk_run_config configs[3];
+    for (int i = 0; i < 3; i++)
+        configs[i] = wk_run_config_default();
+    configs[1].seed = 7;
+    configs[2].model_rate = 1e-5;
+    assert_ok(wk_run_configs_check(configs, names, 3, &err));
+    configs[2].deter = 8;
+    assert_int_equal(wk_run_configs_check(configs, names, 3, &err), WK_E_INPUT);
+    assert_string_equal(err.message, "rssm.deter is '600' in a and '8' in c, but all runs are "
+                                     "updated as one; train them apart");
+    configs[1].minutes = 5;
+    assert_int_equal(wk_run_configs_check(configs, names, 3, &err), WK_E_INPUT);
+    assert_non_null(strstr(err.message, "minutes is '0' in a and '5' in b"));
+    assert_non_null(strstr(err.message, "give one for all of them"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_are_the_product_and_the_last_key_changes_fastest),
+        cmocka_unit_test(ranges_and_lists_mix),
+        cmocka_unit_test(values_are_written_in_one_way),
+        cmocka_unit_test(texts_become_safe_names_that_differ),
+        cmocka_unit_test(mistakes_are_named_with_what_was_given),
+        cmocka_unit_test(the_largest_population_is_allowed),
+        cmocka_unit_test(shared_keys_of_the_learner_are_those_its_graphs_need),
+        cmocka_unit_test(runs_that_cannot_be_trained_together_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+// The table of a population: what it says, how it fits, and what reaches a terminal and a pipe.
+#include "log/run_table.h"
+#include "support/check.h"
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { RUNS = 3 };
+
+static void make_rows(wk_run_row rows[RUNS])
+{
+    rows[0] = wk_run_row_empty("waker-m-seed0", "running");
+    rows[0].values = (wk_status_values){.steps = 12345,
+                                        .total = 50000,
+                                        .updates = 1000,
+                                        .updates_per_second = 52.14,
+                                        .seconds = {5, 2, 3, 88, 2},
+                                        .seconds_left = 600,
+                                        .model_loss = 4321.5,
+                                        .mean_error = 0.1234,
+                                        .device = "cuda:0 H200"};
+    rows[0].visited = 35;
+    rows[0].last_eval = 0.5125;
+    rows[1] = wk_run_row_empty("dr-seed0", "evaluating");
+    rows[1].values = rows[0].values;
+    rows[1].values.steps = 25000;
+    rows[1].values.seconds_left = 900;
+    rows[1].values.model_loss = 99.25;
+    rows[2] = wk_run_row_empty("dr-seed1", "failed");
+    rows[2].values.total = 50000;
+}
+
+static void expect_text(const wk_run_row *rows, int count, int width, int height, const char *text)
+{
+    wk_text out = {0};
+    wk_run_table_text(rows, count, width, height, &out);
+    assert_string_equal(wk_text_get(&out), text);
+    wk_text_free(&out);
+}
+
+static const char whole[] =
+    "3 runs  37,345/150,000 agent steps  24.9%  104 updates/s  env 5% render 2% replay 3% learn "
+    "88% log 2%  15m00s left  cuda:0 H200\n"
+    "run            state         agent steps   done  updates/s   loss  error  visited    eval\n"
+    "waker-m-seed0  running     12,345/50,000  24.7%       52.1   4322  0.123       35  0.5125\n"
+    "dr-seed0       evaluating  25,000/50,000  50.0%       52.1  99.25  0.123        -       -\n"
+    "dr-seed1       failed           0/50,000   0.0%          -      -      -        -       -";
+
+static void a_table_says_everything_that_is_known(void **state)
+{
+    (void)state;
+    wk_run_row rows[RUNS];
+    make_rows(rows);
+    expect_text(rows, RUNS, 0, 0, whole);
+}
+
+static void a_narrow_table_loses_the_least_important_columns_first(void **state)
+{
+    (void)state;
+    wk_run_row rows[RUNS];
+    make_rows(rows);
+    expect_text(rows, RUNS, 60, 0,
+                "3 runs  37,345/150,000 agent steps  104 updates/s\n"
+                "run            state         agent steps   done  updates/s\n"
+                "waker-m-seed0  running     12,345/50,000  24.7%       52.1\n"
+                "dr-seed0       evaluating  25,000/50,000  50.0%       52.1\n"
+                "dr-seed1       failed           0/50,000   0.0%          -");
+    expect_text(rows, RUNS, 8, 0, "3 runs  \nrun\nwaker-m-\ndr-seed0\ndr-seed1");
+}
+
+static size_t widest_line(const char *text)
+{
+    size_t widest = 0;
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        size_t width = wk_utf8_width(text, length);
+        if (width > widest) widest = width;
+    }
+    return widest;
+}
+
+static int line_count(const char *text)
+{
+    int count = 1;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static void a_table_fits_every_terminal(void **state)
+{
+    (void)state;
+    wk_run_row rows[20];
+    make_rows(rows);
+    for (int i = RUNS; i < 20; i++)
+        rows[i] = rows[i % RUNS];
+    for (int width = 1; width < 150; width++)
+        for (int height = 1; height < 26; height++) {
+            wk_text out = {0};
+            wk_run_table_text(rows, 20, width, height, &out);
+            assert_true(widest_line(wk_text_get(&out)) <= (size_t)width);
+            assert_true(line_count(wk_text_get(&out)) <= height);
+            wk_text_free(&out);
+        }
+}
+
+static void rows_that_do_not_fit_are_counted(void **state)
+{
+    (void)state;
+    wk_run_row rows[20];
+    for (int i = 0; i < 20; i++)
+        rows[i] = wk_run_row_empty("a", "running");
+    expect_text(rows, 20, 20, 5,
+                "20 runs  0 agent ste\n"
+                "run  state    done\n"
+                "a    running     -\n"
+                "a    running     -\n"
+                "… and 18 more");
+    expect_text(rows, 3, 20, 5,
+                "3 runs  0 agent step\n"
+                "run  state    done\n"
+                "a    running     -\n"
+                "a    running     -\n"
+                "a    running     -");
+}
+
+static void names_cannot_steer_the_terminal(void **state)
+{
+    (void)state;
+    wk_run_row row = wk_run_row_empty("a\x1b[2Jb\nc", "run\rning");
+    wk_text out = {0};
+    wk_run_table_text(&row, 1, 0, 0, &out);
+    assert_null(strchr(wk_text_get(&out), '\x1b'));
+    assert_non_null(strstr(wk_text_get(&out), "\na?[2Jb?c  run?ning"));
+    wk_text_free(&out);
+}
+
+// Everything written to the pipe so far.
+static const char *drain(int fd)
+{
+    static char bytes[8192];
+    ssize_t n = read(fd, bytes, sizeof bytes - 1);
+    assert_true(n >= 0);
+    bytes[n] = 0;
+    return bytes;
+}
+
+static void a_pipe_gets_a_line_for_each_run_at_the_interval(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    wk_run_row rows[RUNS];
+    make_rows(rows);
+    wk_run_table table;
+    wk_run_table_start(&table, ends[1], 10);
+    wk_run_table_update(&table, rows, RUNS, 100);
+    rows[0].values.steps++;
+    wk_run_table_update(&table, rows, RUNS, 105); // too soon
+    wk_run_table_log(&table, WK_LOG_WARN, "dr-seed1: disk full");
+    wk_run_table_finish(&table, rows + 2, 1);
+    close(ends[1]);
+    assert_string_equal(
+        drain(ends[0]),
+        "3 runs  37,345/150,000 agent steps  24.9%  104 updates/s  env 5% render 2% replay 3% "
+        "learn 88% log 2%  15m00s left  cuda:0 H200\n"
+        "waker-m-seed0: running  12,345/50,000 agent steps  24.7%  52.1 updates/s  loss 4322  "
+        "error 0.123  10m00s left  35 visited  eval 0.5125\n"
+        "dr-seed0: evaluating  25,000/50,000 agent steps  50.0%  52.1 updates/s  loss 99.25  "
+        "error 0.123  15m00s left\n"
+        "dr-seed1: failed  0/50,000 agent steps  0.0%\n"
+        "waker: warning: dr-seed1: disk full\n"
+        "1 run  0/50,000 agent steps  0.0%\n"
+        "dr-seed1: failed  0/50,000 agent steps  0.0%\n");
+    close(ends[0]);
+}
+
+static void a_terminal_sees_the_table_redrawn_in_place(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    wk_run_row rows[2] = {wk_run_row_empty("a", "running"), wk_run_row_empty("b", "running")};
+    wk_run_table table;
+    wk_run_table_start(&table, ends[1], 10);
+    table.line.live = true;
+    table.line.interval = 0.2;
+    table.line.width = 25;
+    table.line.height = 10;
+    wk_run_table_update(&table, rows, 2, 0);
+    wk_run_table_update(&table, rows, 2, 0.1); // too soon
+    wk_run_table_update(&table, rows, 2, 0.5); // nothing new
+    rows[1].state = "failed";
+    wk_run_table_update(&table, rows, 2, 1);
+    wk_run_table_log(&table, WK_LOG_INFO, "saved");
+    wk_run_table_finish(&table, rows, 2);
+    close(ends[1]);
+    assert_string_equal(drain(ends[0]), "\r2 runs  0 agent steps\x1b[K\n"
+                                        "run  state    done\x1b[K\n"
+                                        "a    running     -\x1b[K\n"
+                                        "b    running     -\x1b[K"
+                                        "\r\x1b[3A2 runs  0 agent steps\x1b[K\n"
+                                        "run  state    done\x1b[K\n"
+                                        "a    running     -\x1b[K\n"
+                                        "b    failed      -\x1b[K\x1b[J"
+                                        "\r\x1b[3Asaved\x1b[K\n"
+                                        "2 runs  0 agent steps\x1b[K\n"
+                                        "run  state    done\x1b[K\n"
+                                        "a    running     -\x1b[K\n"
+                                        "b    failed      -\n");
+    close(ends[0]);
+}
+
+static void a_terminal_that_became_narrower_is_cleared_where_lines_wrapped(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    wk_run_row row = wk_run_row_empty("a", "running");
+    wk_run_table table;
+    wk_run_table_start(&table, ends[1], 10);
+    table.line.live = true;
+    table.line.width = 25;
+    table.line.height = 10;
+    wk_run_table_update(&table, &row, 1, 0);
+    drain(ends[0]);
+    table.line.width = 10; // 20, 18 and 18 characters: six rows
+    wk_run_table_update(&table, &row, 1, 1);
+    wk_run_table_finish(&table, &row, 1);
+    close(ends[1]);
+    assert_int_equal(strncmp(drain(ends[0]), "\r\x1b[5A", 5), 0);
+    close(ends[0]);
+}
+
+static void a_closed_pipe_is_no_error(void **state)
+{
+    (void)state;
+    wk_run_row rows[RUNS];
+    make_rows(rows);
+    wk_run_table table;
+    wk_run_table_start(&table, -1, 0);
+    wk_run_table_update(&table, rows, RUNS, 0);
+    wk_run_table_log(&table, WK_LOG_INFO, "nobody reads this");
+    wk_run_table_finish(&table, rows, RUNS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_says_everything_that_is_known),
+        cmocka_unit_test(a_narrow_table_loses_the_least_important_columns_first),
+        cmocka_unit_test(a_table_fits_every_terminal),
+        cmocka_unit_test(rows_that_do_not_fit_are_counted),
+        cmocka_unit_test(names_cannot_steer_the_terminal),
+        cmocka_unit_test(a_pipe_gets_a_line_for_each_run_at_the_interval),
+        cmocka_unit_test(a_terminal_sees_the_table_redrawn_in_place),
+        cmocka_unit_test(a_terminal_that_became_narrower_is_cleared_where_lines_wrapped),
+        cmocka_unit_test(a_closed_pipe_is_no_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
