@@ -8,7 +8,6 @@
 
 #include <cuda_runtime.h>
 #include <stdint.h>
-#include <type_traits>
 
 /// A T * that differs from member to member. NULL for one is NULL for all.
 template <class T> struct wk_ptr {
