@@ -4,7 +4,7 @@
 // --population` measures the same with the program's presets; this one needs the engine alone.
 //
 // usage: bench_population [PRESET[,SIZE=N...]] [cpu|cuda|cuda-f32] [TASKS] [POPULATION] [UPDATES]
-// With WAKER_TRACE=1 it prints where the time goes.
+// With WAKER_TRACE=1 it prints where the time goes; another value is the path of a trace file.
 #include "agent/learner_parts.h"
 #include "agent/synthetic_batch.h"
 #include "base/clock.h"
@@ -139,7 +139,8 @@ static double measure(bench *b, int updates, int member, uint64_t *hash)
     return median;
 }
 
-static void trace(wk_program *program)
+// The table for WAKER_TRACE=1, else the trace file it names.
+static void trace(wk_program *program, const char *suffix)
 {
     wk_error err = {0};
     wk_text text = {0};
@@ -147,8 +148,16 @@ static void trace(wk_program *program)
     check(wk_program_trace(program, true, &err), &err);
     for (int i = 0; i < 3; i++)
         check(wk_program_run(program, &err), &err);
-    wk_program_trace_table(program, &text);
-    fputs(wk_text_get(&text), stdout);
+    bool table = strcmp(wk_trace_request(), "1") == 0;
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", wk_trace_request(), suffix);
+    if (table)
+        wk_program_trace_table(program, &text);
+    else
+        wk_program_trace_json(program, &text);
+    FILE *file = table ? stdout : fopen(path, "w");
+    if (file) fputs(wk_text_get(&text), file);
+    if (file && !table) fclose(file);
     wk_text_free(&text);
     check(wk_program_trace(program, false, &err), &err);
 }
@@ -178,9 +187,10 @@ int main(int count, char **args)
            1e3 * together / population, alone * population / together,
            hash == alone_hash ? "those it has alone" : "others than alone");
     if (wk_trace_request()) {
-        trace(wk_learner_model_program(all.learners[0]));
-        trace(wk_learner_program(all.learners[0]));
-        trace(wk_learner_task_program(all.learners[0]));
+        check(wk_learner_discard_prefetch(all.learners[0], &err), &err); // it is still in flight
+        trace(wk_learner_model_program(all.learners[0]), ".model");
+        trace(wk_learner_program(all.learners[0]), "");
+        trace(wk_learner_task_program(all.learners[0]), ".tasks");
     }
     close_bench(&all);
     return 0;

@@ -21,7 +21,6 @@ static bool hopper_call(wk_cuda_call *call)
         return false;
     }
     call->precision = WK_CUDA_BF16;
-    call->programmatic = call->hopper = true;
     call->processors = about.multiProcessorCount;
     call->members = 1;
     return true;
