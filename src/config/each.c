@@ -277,7 +277,7 @@ void wk_each_name(const wk_each *each, int run, char out[WK_EACH_NAME_MAX])
     const char *text = wk_text_get(&name);
     bool changed = false;
     size_t length = 0;
-    for (; text[length] && length < WK_EACH_NAME_MAX - SUM; length++) {
+    for (; length < WK_EACH_NAME_MAX - SUM && text[length]; length++) {
         bool hides = length == 0 && (*text == '.' || *text == '-'); // or looks like an option
         out[length] = is_plain(text[length]) && !hides ? text[length] : '_';
         changed |= out[length] != text[length];
