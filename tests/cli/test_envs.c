@@ -32,6 +32,8 @@ static void a_domain_is_described_with_its_options(void **state)
         program_expect_success(r);
         for (int k = 0; k < d->n_options; k++)
             assert_non_null(strstr(r.out, d->options[k].choices));
+        for (int k = 0; k < d->n_indicators; k++)
+            assert_non_null(strstr(r.out, d->indicators[k].help));
         for (int k = 0; k < d->n_tasks; k++)
             if (d->tasks[k].alias) assert_non_null(strstr(r.out, d->tasks[k].alias));
     }

@@ -20,17 +20,10 @@ static void the_table_names_tasks_cases_and_the_file(void **state)
     (void)state;
     program_result r = program_run("eval tasks --envs 6");
     program_expect_success(r);
-    static const char *const parts[] = {"west",
-                                        "east",
-                                        "dr",
-                                        "storm",
-                                        "CVaR 0.1",
-                                        "mean",
-                                        "diverged",
-                                        "s.d.",
-                                        "toy",
-                                        "alongside",
-                                        "tasks/eval/alongside-000000000402.json"};
+    static const char *const parts[] = {
+        "west",     "east",      "dr",       "storm",
+        "CVaR 0.1", "mean",      "diverged", "s.d.",
+        "toy",      "alongside", "distance", "tasks/eval/alongside-000000000402.json"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(r.out, parts[i])) fail_msg("'%s' is missing in:\n%s", parts[i], r.out);
     assert_non_null(strstr(r.err, "west, dr: mean return")); // progress

@@ -148,12 +148,14 @@ static void it_gives_what_the_snapshot_of_the_step_gives(void **state)
     assert_int_equal(evaluated, 3); // after 150 and 300 steps, and at the end
 }
 
-static void scores_have_dreamers_names(void **state)
+static void scores_and_indicators_have_their_names(void **state)
 {
     (void)state;
     static const char *const names[] = {"eval_east_uniform/eval_east_uniform_mean_return",
                                         "eval_east_uniform/eval_east_uniform_cvar_0.1_return",
                                         "eval_east_uniform/eval_east_uniform_std_return",
+                                        "eval_east_uniform/eval_east_uniform_mean_distance",
+                                        "train_indicator_distance",
                                         "eval_east_OOD_storm/eval_east_OOD_storm_max_return",
                                         "eval_east_OOD_storm/eval_east_OOD_storm_min_length"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -212,7 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fresh_environments_are_others_for_every_run_and_step, clean,
                                         clean),
         cmocka_unit_test_setup_teardown(clips_go_to_tensorboard_and_change_nothing, clean, clean),
-        cmocka_unit_test(scores_have_dreamers_names),
+        cmocka_unit_test(scores_and_indicators_have_their_names),
         cmocka_unit_test_setup_teardown(a_run_stopped_within_an_evaluation_makes_up_for_it, clean,
                                         clean),
         cmocka_unit_test(without_task_policies_it_is_refused_saying_what_to_do),
