@@ -18,9 +18,9 @@ static bool fit(wk_trainer *t)
     double room = (double)wk_backend_memory_info(t->backend).free;
     bool fits = need + MARGIN <= room;
     snprintf(t->frame_placement, sizeof t->frame_placement,
-             "%s (%.1f GB for %" PRIi64 " steps, and the GPU has %.1f GB free)",
-             fits ? "in GPU memory" : "on the host", need / 1e9, t->config.replay_capacity,
-             room / 1e9);
+             "%s (%.0f MiB for %" PRIi64 " steps, and the GPU has %.0f MiB free)",
+             fits ? "in GPU memory" : "on the host", need / (1 << 20), t->config.replay_capacity,
+             room / (1 << 20));
     return fits;
 }
 
