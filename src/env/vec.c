@@ -1,10 +1,13 @@
 // Many environments on a pool of threads. Each environment is one piece of the pool's job and
-// writes into its own rows of the batch, so nothing depends on which thread ran it. All input is
-// checked before anything moves: a bad action stops the whole step, not half of it.
+// writes into its own rows of the batch, so nothing depends on which thread ran it. A thread takes
+// those first that it ran before, whose simulations its cache may still hold, then what is left of
+// the others'. All input is checked before anything moves: a bad action stops the whole step, not
+// half of it.
 #include "env/host.h"
 
 #include "base/pool.h"
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +23,19 @@ typedef struct slot {
     wk_error error; // status WK_OK if the last step went well
 } slot;
 
+// The environments that a thread takes first, on a cache line of their own.
+typedef struct share {
+    atomic_int next;
+    int end;
+    char apart[56];
+} share;
+
 struct wk_vec {
     const wk_domain *domain;
     int count;
     slot *slots;
     wk_pool *pool;
+    share *shares; // [threads of the pool]
     wk_batch batch;
     const float *actions; // of the step in flight
     bool in_flight;
@@ -50,7 +61,10 @@ static wk_status fill(wk_vec *vec, const int *options, int threads, wk_error *er
     WK_TRY(allocate(vec, err));
     for (int i = 0; i < vec->count; i++)
         WK_TRY(wk_env_create(vec->domain, options, &vec->slots[i].env, err));
-    return wk_pool_create(threads, &vec->pool, err);
+    WK_TRY(wk_pool_create(threads, &vec->pool, err));
+    vec->shares = calloc((size_t)wk_pool_threads(vec->pool), sizeof *vec->shares);
+    if (vec->shares) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for %d environments; use fewer", vec->count);
 }
 
 wk_status wk_vec_create(const wk_domain *domain, const int *options, int count, int threads,
@@ -82,6 +96,7 @@ void wk_vec_destroy(wk_vec *vec)
     for (int i = 0; vec->slots && i < vec->count; i++)
         wk_env_destroy(vec->slots[i].env);
     free(vec->slots);
+    free(vec->shares);
     free(vec->batch.images);
     free(vec->batch.rewards);
     free(vec->batch.completion);
@@ -143,10 +158,35 @@ static const float *action_of(const wk_vec *vec, const float *actions, int i)
     return actions + (size_t)i * (size_t)vec->domain->action_size;
 }
 
-static void run_slot(void *context, size_t i, int thread)
+static void deal_shares(wk_vec *vec)
 {
-    (void)thread;
+    int threads = wk_pool_threads(vec->pool);
+    for (int t = 0; t < threads; t++) {
+        atomic_store(&vec->shares[t].next, (int)((int64_t)vec->count * t / threads));
+        vec->shares[t].end = (int)((int64_t)vec->count * (t + 1) / threads);
+    }
+}
+
+// The next environment of the thread's share, else of another's. There is one: as many are taken as
+// there are.
+static size_t take(wk_vec *vec, int thread)
+{
+    int threads = wk_pool_threads(vec->pool);
+    for (int i = 0; i < threads; i++) {
+        share *s = &vec->shares[(thread + i) % threads];
+        if (atomic_load(&s->next) >= s->end) continue;
+        int taken = atomic_fetch_add(&s->next, 1);
+        if (taken < s->end) return (size_t)taken;
+    }
+    assert(!"an environment for every piece");
+    abort();
+}
+
+static void run_slot(void *context, size_t piece, int thread)
+{
+    (void)piece;
     wk_vec *vec = context;
+    size_t i = take(vec, thread);
     slot *s = &vec->slots[i];
     size_t tasks = (size_t)vec->domain->n_tasks;
     wk_frame frame = {.image = vec->batch.images + i * WK_IMAGE_BYTES,
@@ -177,6 +217,7 @@ wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err)
     }
     vec->actions = actions;
     vec->in_flight = true;
+    deal_shares(vec);
     wk_pool_start(vec->pool, (size_t)vec->count, run_slot, vec);
     return WK_OK;
 }
