@@ -1,8 +1,8 @@
 // wk_vec next to MuJoCo's own batch (mjbatch.h): physics alone, the same models, states, controls
 // and number of threads. In every round each contestant makes the same agent steps from the same
-// states, in an order that changes from round to round; medians over the rounds are printed, and
-// how far the final positions are apart. wk_vec also checks actions and states and computes the
-// rewards.
+// states, in an order that changes from round to round; medians over the rounds are printed with
+// their 95 % intervals, and how far the final positions are apart. wk_vec also checks actions and
+// states and computes the rewards.
 //
 // usage: bench_batch [ENVS [THREADS [ROUNDS]]]
 #include "base/clock.h"
@@ -219,30 +219,41 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(const double *numbers, int count)
+// A median and the interval that holds it with 95 % confidence, from the order of the numbers.
+typedef struct middle {
+    double median, low, high;
+} middle;
+
+static middle find_middle(const double *numbers, int count)
 {
     double sorted[ROUNDS_MAX];
     memcpy(sorted, numbers, (size_t)count * sizeof *numbers);
     qsort(sorted, (size_t)count, sizeof *sorted, by_size);
-    return 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
+    int outside = (int)floor(0.5 * count - 0.98 * sqrt(count)); // of either side
+    if (outside < 0) outside = 0;
+    return (middle){0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]), sorted[outside],
+                    sorted[count - 1 - outside]};
 }
 
-// The median over rounds of how many times as long as wk_vec one took.
-static double median_ratio(const double *theirs, const double *ours, int rounds)
+// Over the rounds, how many times as long as wk_vec one took.
+static middle find_ratio(const double *theirs, const double *ours, int rounds)
 {
     double ratios[ROUNDS_MAX];
     for (int r = 0; r < rounds; r++)
         ratios[r] = theirs[r] / ours[r];
-    return median(ratios, rounds);
+    return find_middle(ratios, rounds);
 }
 
 static void print_results(const bench *b, int rounds)
 {
-    for (int who = 0; who < CONTESTANTS; who++)
-        printf("%-15s %-17s %12.0f %11.3f %11.3f %10.2g\n", b->scenario->domain->name,
-               contestants[who].name, STEPS * b->envs / median(b->wall[who], rounds),
-               median_ratio(b->wall[who], b->wall[VEC], rounds),
-               median_ratio(b->cpu[who], b->cpu[VEC], rounds), b->apart[who]);
+    for (int who = 0; who < CONTESTANTS; who++) {
+        middle wall = find_ratio(b->wall[who], b->wall[VEC], rounds);
+        middle cpu = find_ratio(b->cpu[who], b->cpu[VEC], rounds);
+        printf("%-15s %-17s %8.0f  %6.3f (%.3f to %.3f)  %6.3f (%.3f to %.3f) %8.2g\n",
+               b->scenario->domain->name, contestants[who].name,
+               STEPS * b->envs / find_middle(b->wall[who], rounds).median, wall.median, wall.low,
+               wall.high, cpu.median, cpu.low, cpu.high, b->apart[who]);
+    }
 }
 
 static void bench_scenario(const scenario *s, int envs, int threads, int rounds)
@@ -279,8 +290,8 @@ int main(int argc, char **argv)
     }
     printf("MuJoCo %s, %d environments, %d threads, %d rounds of %d agent steps\n\n",
            mj_versionString(), envs, threads, rounds, STEPS);
-    printf("%-15s %-17s %12s %11s %11s %10s\n", "domain", "", "steps/s", "time/wk_vec",
-           "cpu/wk_vec", "apart");
+    printf("%-15s %-17s %8s  %-23s  %-23s %8s\n", "domain", "", "steps/s", "time/wk_vec (95 %)",
+           "cpu/wk_vec (95 %)", "apart");
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         bench_scenario(&scenarios[i], envs, threads, rounds);
     return 0;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NAMES_MAX = 256, HELP_COLUMN = 24, HELP_WIDTH = 96 };
 
@@ -280,6 +281,12 @@ void wk_args_help(const wk_arg *args, size_t count, wk_text *out)
         wk_text_printf(out, "%*s", HELP_COLUMN - used, "");
         append_wrapped(out, args[i].help, HELP_COLUMN);
     }
+}
+
+bool wk_path_ends_in(const char *path, const char *extension)
+{
+    size_t n = strlen(path), m = strlen(extension);
+    return n > m && strcasecmp(path + n - m, extension) == 0;
 }
 
 wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err)

@@ -95,6 +95,9 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
 wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
                          const char *const *names, size_t count);
 
+/// Whether a file's name has this ending and more before it, in any case.
+bool wk_path_ends_in(const char *path, const char *extension);
+
 /// Reads --snapshot STEP|last, as commands about saved weights take it: a step, or "last" (or
 /// nothing, NULL) as WK_STEP_LAST.
 wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err);

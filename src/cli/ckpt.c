@@ -218,7 +218,7 @@ static void print_json(const item_list *list, int repeat, wk_text *out)
 static void print_text(const item_list *list, int repeat, wk_text *out)
 {
     wk_table table = {0};
-    wk_table_begin(&table, "lrrrll", "saved", "agent steps", "control steps", "bytes", "inside",
+    wk_table_begin(&table, "lrrrll", "saved", "agent steps", "control steps", "MiB", "inside",
                    "state");
     for (size_t i = 0; i < list->count; i++) {
         const item *it = &list->items[i];
@@ -228,7 +228,7 @@ static void print_text(const item_list *list, int repeat, wk_text *out)
             wk_table_cell(&table, "%" PRIu64, it->step * (uint64_t)repeat);
         else
             wk_table_cell(&table, "%s", "unknown");
-        wk_table_cell(&table, "%" PRIu64, it->bytes);
+        wk_table_cell(&table, "%.2f", (double)it->bytes / (1 << 20));
         wk_table_cell(&table, "%s", it->content);
         wk_table_cell(&table, "%s", *it->state ? it->state : "not checked");
     }

@@ -299,9 +299,7 @@ static wk_status choose_out(job *j, int n_runs, wk_error *err)
 {
     for (int i = 0; i < j->v->out.count; i++) {
         const char *path = j->v->out.items[i];
-        size_t length = strlen(path);
-        bool picture = length > 4 && strcmp(path + length - 4, ".png") == 0;
-        *(picture ? &j->picture : &j->folder) = path;
+        *(wk_path_ends_in(path, ".png") ? &j->picture : &j->folder) = path;
     }
     if (!j->folder || n_runs == 1) return WK_OK;
     return wk_fail(err, WK_E_INPUT,

@@ -233,8 +233,7 @@ static wk_status make(show *s, const char *directory, int threads, wk_error *err
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     show s = {.v = *(const openloop_values *)values};
-    size_t length = s.v.out ? strlen(s.v.out) : 0;
-    if (s.v.out && (length < 5 || strcmp(s.v.out + length - 4, ".gif") != 0))
+    if (s.v.out && !wk_path_ends_in(s.v.out, ".gif"))
         return wk_fail(err, WK_E_INPUT, "--out %s: it will be a clip, call it FILE.gif", s.v.out);
     s.log = wk_cli_progress(cli, "frames", &s.progress);
     wk_status status = make(&s, cli->words.items[0], cli->threads, err);

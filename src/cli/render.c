@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 enum { STILL_SIZE = 480, CELL_SIZE = 128, CLIP_STEPS = 100, UNSET = -1 };
@@ -50,19 +49,13 @@ static const wk_arg args[] = {
      WK_ARG_FLAG, AT(sheet), 0, 0},
 };
 
-static bool ends_in(const char *path, const char *extension)
-{
-    size_t n = strlen(path), m = strlen(extension);
-    return n > m && strcasecmp(path + n - m, extension) == 0;
-}
-
 // Says early what would only fail after the work.
 static wk_status check_out(const render_values *v, wk_error *err)
 {
     if (!v->out) return wk_fail(err, WK_E_INPUT, "where to? give --out FILE.png or --out FILE.gif");
-    if (!ends_in(v->out, ".png") && !ends_in(v->out, ".gif"))
+    if (!wk_path_ends_in(v->out, ".png") && !wk_path_ends_in(v->out, ".gif"))
         return wk_fail(err, WK_E_INPUT, "--out '%s': the name must end in .png or .gif", v->out);
-    if (v->sheet && !ends_in(v->out, ".png"))
+    if (v->sheet && !wk_path_ends_in(v->out, ".png"))
         return wk_fail(err, WK_E_INPUT, "--out '%s': a sheet is a .png", v->out);
     const char *slash = strrchr(v->out, '/');
     if (!slash || slash == v->out) return WK_OK;
@@ -171,7 +164,7 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
 static wk_status render_episode(const wk_cli *cli, const wk_world *world, const render_values *v,
                                 wk_error *err)
 {
-    bool clip = ends_in(v->out, ".gif");
+    bool clip = wk_path_ends_in(v->out, ".gif");
     int steps = v->steps != UNSET ? v->steps : clip ? CLIP_STEPS : 0;
     int size = v->size != UNSET ? v->size : STILL_SIZE;
     double theta[WK_PARAMS_MAX] = {0};

@@ -1,11 +1,13 @@
 // Many environments on a pool of threads. Each environment is one piece of the pool's job and
-// writes into its own rows of the batch, so nothing depends on which thread ran it. All input is
-// checked before anything moves: a bad action stops the whole step, not half of it. Vectors that
-// share threads may step as one job.
+// writes into its own rows of the batch, so nothing depends on which thread ran it. A thread takes
+// those first that it ran before, whose simulations its cache may still hold, then what is left of
+// the others'. All input is checked before anything moves: a bad action stops the whole step, not
+// half of it. Vectors that share a pool may step as one job.
 #include "env/host.h"
 
 #include "base/pool.h"
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +23,20 @@ typedef struct slot {
     wk_error error; // status WK_OK if the last step went well
 } slot;
 
+// The pieces of a job that a thread takes first, on a cache line of their own.
+typedef struct share {
+    atomic_int next;
+    int end;
+    char apart[56];
+} share;
+
 struct wk_vec {
     const wk_domain *domain;
     int count;
     slot *slots;
     wk_pool *pool;
-    bool shares; // the pool is another's
+    bool borrows;  // the pool is another's
+    share *shares; // [threads of the pool], of a job that begins with this vector
     wk_batch batch;
     const float *actions; // of the step in flight
     bool in_flight;
@@ -54,7 +64,10 @@ static wk_status fill(wk_vec *vec, const int *options, int threads, wk_error *er
     WK_TRY(allocate(vec, err));
     for (int i = 0; i < vec->count; i++)
         WK_TRY(wk_env_create(vec->domain, options, &vec->slots[i].env, err));
-    return vec->shares ? WK_OK : wk_pool_create(threads, &vec->pool, err);
+    if (!vec->borrows) WK_TRY(wk_pool_create(threads, &vec->pool, err));
+    vec->shares = calloc((size_t)wk_pool_threads(vec->pool), sizeof *vec->shares);
+    if (vec->shares) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for %d environments; use fewer", vec->count);
 }
 
 static wk_status create(const wk_domain *domain, const int *options, int count, int threads,
@@ -69,7 +82,7 @@ static wk_status create(const wk_domain *domain, const int *options, int count, 
     if (!vec) return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", count);
     vec->domain = domain;
     vec->count = count;
-    vec->shares = with;
+    vec->borrows = with;
     vec->pool = with ? with->pool : NULL;
     wk_status status = fill(vec, options, threads, err);
     if (status != WK_OK) {
@@ -103,7 +116,8 @@ void wk_vec_destroy(wk_vec *vec)
 {
     if (!vec) return;
     if (vec->in_flight) await(vec);
-    if (!vec->shares) wk_pool_destroy(vec->pool);
+    if (!vec->borrows) wk_pool_destroy(vec->pool);
+    free(vec->shares);
     for (int i = 0; vec->slots && i < vec->count; i++)
         wk_env_destroy(vec->slots[i].env);
     free(vec->slots);
@@ -168,10 +182,32 @@ static const float *action_of(const wk_vec *vec, const float *actions, int i)
     return actions + (size_t)i * (size_t)vec->domain->action_size;
 }
 
-static void run_slot(void *context, size_t i, int thread)
+static void deal_shares(wk_vec *first, size_t pieces)
 {
-    (void)thread;
-    wk_vec *vec = context;
+    size_t threads = (size_t)wk_pool_threads(first->pool);
+    for (size_t t = 0; t < threads; t++) {
+        atomic_store(&first->shares[t].next, (int)(pieces * t / threads));
+        first->shares[t].end = (int)(pieces * (t + 1) / threads);
+    }
+}
+
+// The next piece of the thread's share, else of another's. There is one: as many are taken as there
+// are.
+static size_t take(wk_vec *first, int thread)
+{
+    int threads = wk_pool_threads(first->pool);
+    for (int i = 0; i < threads; i++) {
+        share *s = &first->shares[(thread + i) % threads];
+        if (atomic_load(&s->next) >= s->end) continue;
+        int taken = atomic_fetch_add(&s->next, 1);
+        if (taken < s->end) return (size_t)taken;
+    }
+    assert(!"an environment for every piece");
+    abort();
+}
+
+static void run_slot(wk_vec *vec, size_t i)
+{
     slot *s = &vec->slots[i];
     size_t tasks = (size_t)vec->domain->n_tasks;
     wk_frame frame = {.image = vec->batch.images + i * WK_IMAGE_BYTES,
@@ -188,13 +224,15 @@ static void run_slot(void *context, size_t i, int thread)
     s->reset = false;
 }
 
-// Piece `piece` of a job over the list that begins with `context`.
+// One environment of the vectors in the list that begins with `context`.
 static void run_piece(void *context, size_t piece, int thread)
 {
     wk_vec *vec = context;
-    for (; piece >= (size_t)vec->count; vec = vec->next)
-        piece -= (size_t)vec->count;
-    run_slot(vec, piece, thread);
+    size_t i = take(vec, thread);
+    (void)piece;
+    for (; i >= (size_t)vec->count; vec = vec->next)
+        i -= (size_t)vec->count;
+    run_slot(vec, i);
 }
 
 wk_status wk_vec_step_prepare(wk_vec *vec, const float *actions, wk_error *err)
@@ -225,6 +263,7 @@ void wk_vec_step_start(wk_vec *const *vecs, size_t count)
     }
     if (count == 0) return;
     vecs[0]->running = true;
+    deal_shares(vecs[0], pieces);
     wk_pool_start(vecs[0]->pool, pieces, run_piece, vecs[0]);
 }
 

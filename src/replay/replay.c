@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double MIB = 1 << 20;
+
 static uint64_t align64(uint64_t size)
 {
     return (size + 63) / 64 * 64;
@@ -82,10 +84,10 @@ static wk_status check_config(const wk_replay_config *config, wk_error *err)
     double step = (double)(plan - base) / (double)config->capacity;
     double fits = config->memory > base ? (double)(config->memory - base) / step : 0;
     return wk_fail(err, WK_E_MEMORY,
-                   "replay: %llu steps need about %.2f GB (%zu bytes a frame expected), more than "
-                   "the memory limit of %.2f GB; raise the limit, or lower the capacity to %.0f",
-                   (unsigned long long)config->capacity, (double)plan / 1e9, config->frame_bytes,
-                   (double)config->memory / 1e9, floor(fits));
+                   "replay: %llu steps need about %.0f MiB (%zu bytes a frame expected), more than "
+                   "the memory limit of %.0f MiB; raise the limit, or lower the capacity to %.0f",
+                   (unsigned long long)config->capacity, ceil((double)plan / MIB),
+                   config->frame_bytes, floor((double)config->memory / MIB), floor(fits));
 }
 
 static void block_moved(void *context, uint64_t owner, size_t from, size_t to)
@@ -133,9 +135,9 @@ wk_status wk_replay_create(const wk_replay_config *config, wk_replay **out, wk_e
     if (!replay || !replay->region) {
         free(replay);
         return wk_fail(err, WK_E_MEMORY,
-                       "replay: the system has no %.2f GB for %llu steps; lower the capacity or "
+                       "replay: the system has no %.0f MiB for %llu steps; lower the capacity or "
                        "the memory limit",
-                       (double)region / 1e9, (unsigned long long)config->capacity);
+                       ceil((double)region / MIB), (unsigned long long)config->capacity);
     }
     replay->config = *config;
     replay->config.memory = total;

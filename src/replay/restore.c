@@ -14,10 +14,10 @@ static wk_status refuse(wk_error *err, uint64_t episode, const char *what)
 static wk_status over_limit(const wk_replay *replay, wk_error *err)
 {
     return wk_fail(err, WK_E_MEMORY,
-                   "the log holds more than this replay of %llu steps and %.2f GB may; use the "
+                   "the log holds more than this replay of %llu steps and %.0f MiB may; use the "
                    "capacity and memory limit that it was written with",
                    (unsigned long long)replay->config.capacity,
-                   (double)replay->config.memory / 1e9);
+                   (double)replay->config.memory / (1 << 20));
 }
 
 static wk_status check_tables(const wk_replay *replay, uint64_t more_episodes, wk_error *err)

@@ -19,9 +19,9 @@ static bool fit(wk_trainer *t)
     double room = (double)wk_backend_memory_info(t->backend).free / t->population->count;
     bool fits = need + MARGIN / t->population->count <= room;
     snprintf(t->frame_placement, sizeof t->frame_placement,
-             "%s (%.1f GB for %" PRIi64 " agent steps, and the GPU has %.1f GB free%s)",
-             fits ? "in GPU memory" : "on the host", need / 1e9, t->config.replay_capacity,
-             room / 1e9, t->population->count > 1 ? " for each run" : "");
+             "%s (%.0f MiB for %" PRIi64 " agent steps, and the GPU has %.0f MiB free%s)",
+             fits ? "in GPU memory" : "on the host", need / (1 << 20), t->config.replay_capacity,
+             room / (1 << 20), t->population->count > 1 ? " for each run" : "");
     return fits;
 }
 

@@ -69,8 +69,10 @@ static void agent_steps_and_control_steps_are_told_apart(void **state)
         fail_msg("%s", r.err);
     r = program_run("ckpt walker");
     program_expect_success(r);
-    if (!strstr(r.out, "agent steps  control steps") || !strstr(r.out, " 60            120 "))
+    if (!strstr(r.out, "agent steps  control steps") || !strstr(r.out, " MiB  inside") ||
+        !strstr(r.out, " 60            120 "))
         fail_msg("%s", r.out);
+    program_expect_error(program_run("curriculum walker --out map.jpg"), 2, "end in .png");
     r = program_run("ckpt walker --json");
     program_expect_success(r);
     if (!strstr(r.out, "\"step\": 60") || !strstr(r.out, "\"control_step\": 120"))

@@ -74,7 +74,7 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     expect_files("all/figures/promised-*.svg", 5); // 3 + 2 tasks
     expect_files("all/pictures/environments-*.png", 2);
     shell("test -z \"$(grep -ho '<title>[^<]*' all/figures/*.svg | sort | uniq -d)\""); // titles
-    shell("grep -q '<title>WAKER: results, toy</title>' all/index.html");
+    shell("grep -q '<title>WAKER: results, clean-up, toy</title>' all/index.html");
     // One line for every run's score: 8 runs x 3 steps x (2.5 tasks) x (CVaR, average, one case).
     shell("test $(wc -l < all/tables/scores.csv) = 181");
     shell("test $(grep -c ',1,runs' all/tables/scores.csv) = 60");

@@ -3,6 +3,8 @@
 #include "base/rng.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -282,6 +284,40 @@ static void divergence_is_not_counted_again_while_idle(void **state)
     wk_vec_destroy(vec);
 }
 
+// Steps that wait for each other in pairs, so that two threads take turns; who ran which is noted
+// by the action.
+static pthread_barrier_t both;
+static pthread_t who[4];
+static void (*plain_step)(void *env, const float *action, wk_outcome *out);
+
+static void step_in_pairs(void *env, const float *action, wk_outcome *out)
+{
+    who[lroundf(10 * action[0])] = pthread_self();
+    pthread_barrier_wait(&both);
+    plain_step(env, action, out);
+}
+
+static void a_thread_keeps_its_environments(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const float actions[4 * TOY_ACTIONS] = {0, 0, 0.1f, 0, 0.2f, 0, 0.3f, 0};
+    plain_step = t.domain.step;
+    t.domain.step = step_in_pairs;
+    assert_int_equal(pthread_barrier_init(&both, NULL, 2), 0);
+    wk_vec *vec = make(&t, 4, 2);
+    plan_all(vec);
+    assert_ok(wk_vec_step(vec, actions, &err));
+    for (int step = 0; step < 5; step++) {
+        assert_ok(wk_vec_step(vec, actions, &err));
+        assert_true(pthread_equal(who[0], who[1]) && pthread_equal(who[2], who[3]));
+        assert_false(pthread_equal(who[0], who[2]));
+        assert_true(pthread_equal(who[0], pthread_self()));
+    }
+    wk_vec_destroy(vec);
+    pthread_barrier_destroy(&both);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +335,7 @@ int main(void)
         cmocka_unit_test(zero_threads_means_one_per_core),
         cmocka_unit_test(an_idle_environment_stays_as_it_is),
         cmocka_unit_test(divergence_is_not_counted_again_while_idle),
+        cmocka_unit_test(a_thread_keeps_its_environments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,7 @@ static void two_runs_with_one_seed_are_both_there_or_named(void **state)
     wk_runs runs = read_in("same");
     assert_int_equal(runs.items.count, 2);
     assert_int_equal(runs.problems.count, 1);
-    assert_non_null(strstr(runs.problems.items[0], "'same/b' is left out"));
+    assert_non_null(strstr(runs.problems.items[0], "'same/b': all its settings"));
     assert_non_null(strstr(runs.problems.items[0], "'same/a', which is used; LABEL=same/b shows"));
     wk_runs_free(&runs);
     const char *paths[] = {"same/a", "second=same/b", "both=same/c", "both=same/a"};

@@ -218,7 +218,7 @@ static void a_configuration_of_something_else_is_left_out(void **state)
     made_file("hydra/a/config.yaml", "model: {layers: 3}\n");
     expect_refused("hydra", WK_E_FORMAT, "hydra/a");
     made_config("hydra/b", &walker);
-    expect_problem("hydra", "hydra/a", "left out");
+    expect_problem("hydra", "hydra/a", "config.yaml");
 }
 
 static void a_copy_of_a_run_counts_once(void **state)
@@ -226,7 +226,7 @@ static void a_copy_of_a_run_counts_once(void **state)
     (void)state;
     made_whole("twice/one", walker, walk, 2);
     made_whole("twice/two", walker, walk, 2);
-    expect_problem("twice", "'twice/two' is left out", "twice/one");
+    expect_problem("twice", "'twice/two': all its settings", "twice/one");
     const char *same[] = {"twice/one", "twice/one"};
     wk_error err = {0};
     wk_runs runs = {0};

@@ -205,7 +205,7 @@ static void frames_that_must_and_cannot_are_refused_before_the_run(void **state)
     snprintf(config.replay_resident, sizeof config.replay_resident, "on");
     mode = ASYNC_LATE;
     async_device_set_memory((size_t)1 << 30, INT_MAX);
-    assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_MEMORY, "0.0 GB for");
+    assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_MEMORY, " MiB for");
     mode = -1;
     assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_UNSUPPORTED, "CPU");
     remove_tree(folder);

@@ -309,8 +309,7 @@ static wk_status drop_unreadable(wk_runs *runs, wk_error *err)
             continue;
         }
         if (status == WK_OK)
-            status =
-                keep_problem(runs, err, "'%s' is left out: %s", run->directory, run->error.message);
+            status = keep_problem(runs, err, "'%s': %s", run->directory, run->error.message);
         free_run(run);
     }
     runs->items.count = kept;
@@ -331,7 +330,7 @@ static wk_status drop_copies(wk_runs *runs, wk_error *err)
         }
         if (status == WK_OK && strcmp(first->directory, run->directory) != 0)
             status = keep_problem(runs, err,
-                                  "'%s' is left out: all its settings and its seed are those of "
+                                  "'%s': all its settings and its seed are those of "
                                   "'%s', which is used; LABEL=%s shows it too, in a column of its "
                                   "own",
                                   run->directory, first->directory, run->directory);
