@@ -11,7 +11,9 @@
 // The loader's message for a file that is no shared object is obscure; check the file first.
 wk_status wk_object_check(const char *path, wk_error *err)
 {
-    if (!wk_path_exists(path))
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "there is no file '%s'; give the path of the .so your plug-in's build made",
                        path);

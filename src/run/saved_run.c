@@ -10,7 +10,9 @@ static wk_status read_config(wk_saved_run *run, wk_error *err)
 {
     char path[WK_WEIGHTS_PATH_MAX];
     snprintf(path, sizeof path, "%s/config.yaml", run->directory);
-    if (!wk_path_exists(path))
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "'%s' holds no run (no config.yaml); give the directory that 'waker train "
                        "--logdir' was given",

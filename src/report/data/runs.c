@@ -303,6 +303,7 @@ static wk_status drop_unreadable(wk_runs *runs, wk_error *err)
             runs->items.items[kept++] = run;
             continue;
         }
+        if (runs->first_fault == WK_OK) runs->first_fault = run->error.status;
         if (status == WK_OK)
             status =
                 keep_problem(runs, err, "'%s' is left out: %s", run->directory, run->error.message);
@@ -342,8 +343,11 @@ wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err
         WK_TRY(find_in(out, config->paths[i], err));
     wk_pool_run(config->pool, out->items.count, read_run, out);
     WK_TRY(drop_unreadable(out, err));
+    // What the system would not let be read says nothing about the runs.
+    bool failed = out->first_fault == WK_E_IO || out->first_fault == WK_E_MEMORY;
     if (out->items.count == 0)
-        return wk_fail(err, WK_E_FORMAT, "none of the runs can be read: %s",
+        return wk_fail(err, failed ? out->first_fault : WK_E_FORMAT,
+                       "none of the runs can be read: %s",
                        out->problems.count ? out->problems.items[0] : "no reason known");
     WK_TRY(wk_runs_name_methods(out, config->by, config->n_by, err));
     qsort(out->items.items, out->items.count, sizeof *out->items.items, compare_runs);

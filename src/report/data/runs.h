@@ -63,6 +63,7 @@ typedef struct wk_runs {
     wk_arena arena;
     WK_ARRAY(wk_report_run *) items;
     WK_ARRAY(const char *) problems; // of all runs, and runs left out
+    wk_status first_fault;           // why the first was left out
     wk_sentences remarks;            // what a reader has to know about those that are there
 } wk_runs;
 
