@@ -23,7 +23,9 @@ wk_status wk_object_check(const char *path, wk_error *err)
                        strerror(errno));
     char magic[4] = {0};
     ssize_t got = read(fd, magic, sizeof magic);
+    wk_status status = got < 0 ? wk_file_error(err, "cannot read", path) : WK_OK;
     close(fd);
+    WK_TRY(status);
     if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0)
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' is not a shared object; build the plug-in with cc -shared -fPIC",

@@ -108,7 +108,7 @@ static bool take_map(summed *out, wk_heatmap *map)
 }
 
 // Adds a run; one without a checkpoint is counted, one with an unusable checkpoint is reported.
-static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
+static wk_status add_run(wk_runs *runs, const wk_report_run *run, summed *out, size_t *without,
                          wk_sentences *missing, wk_error *err)
 {
     wk_heatmap map = {0};
@@ -125,6 +125,9 @@ static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
     wk_heatmap_free(&map);
     if (status == WK_OK) return WK_OK;
     if (status == WK_E_MEMORY) return wk_fail(err, status, "%s", problem.message);
+    if (status == WK_E_IO)
+        return wk_runs_leave_out(runs, err, "the map of the curriculum of '%s': %s", run->directory,
+                                 problem.message);
     return wk_sentences_add(missing, err, "%s: no map of its curriculum: %s", run->directory,
                             problem.message);
 }
@@ -205,18 +208,19 @@ static int compare_sums(const void *a, const void *b, void *paper)
 }
 
 // Runs [first, end) are of one domain and exploration, sorted by curriculum.
-static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *runs, size_t first,
-                           size_t end, const wk_paper *paper, size_t *without,
-                           wk_sentences *missing, wk_error *err)
+static wk_status map_group(wk_report_figures *gallery, wk_runs *all, size_t first, size_t end,
+                           const wk_paper *paper, size_t *without, wk_sentences *missing,
+                           wk_error *err)
 {
     summed *sums = calloc(end - first, sizeof *sums);
     if (!sums) return wk_fail(err, WK_E_MEMORY, "no memory for the maps of the curricula");
     size_t count = 0;
     wk_status status = WK_OK;
+    wk_report_run *const *runs = all->items.items;
     for (size_t i = first; i < end && status == WK_OK; i++) {
         if (i == first || strcmp(runs[i]->method, runs[i - 1]->method) != 0)
             sums[count++].curriculum = runs[i]->method;
-        status = add_run(runs[i], &sums[count - 1], without, missing, err);
+        status = add_run(all, runs[i], &sums[count - 1], without, missing, err);
     }
     for (size_t k = 0; k < count && status == WK_OK; k++)
         finish_sum(&sums[k]);
@@ -228,15 +232,15 @@ static wk_status map_group(wk_report_figures *gallery, wk_report_run *const *run
     return status;
 }
 
-wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs,
-                                 const wk_paper *paper, wk_sentences *missing, wk_error *err)
+wk_status wk_report_figures_maps(wk_report_figures *gallery, wk_runs *runs, const wk_paper *paper,
+                                 wk_sentences *missing, wk_error *err)
 {
     size_t without = 0, count = runs->items.count;
     wk_report_run *const *items = runs->items.items;
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && wk_runs_same_group(items[first], items[end]);)
             end++;
-        WK_TRY(map_group(gallery, items, first, end, paper, &without, missing, err));
+        WK_TRY(map_group(gallery, runs, first, end, paper, &without, missing, err));
     }
     if (without == 0) return WK_OK;
     return wk_sentences_add(
