@@ -368,13 +368,7 @@ wk_status wk_file_exists_in(const wk_dir *in, const char *name, bool *exists, wk
 {
     struct stat info;
     *exists = fstatat(wk_dir_fd(in), name, &info, 0) == 0;
-    if (*exists || errno == ENOENT) return WK_OK;
+    if (*exists || errno == ENOENT || errno == ENOTDIR) return WK_OK;
     wk_status status = wk_file_error(err, "cannot look at", name);
     return in && err ? wk_fail_context(err, "in '%s'", wk_dir_path(in)) : status;
-}
-
-bool wk_path_exists(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0;
 }

@@ -58,11 +58,9 @@ void wk_file_writer_discard(wk_file_writer *writer);
 /// Creates a directory and its parents, durably; existing ones are fine.
 wk_status wk_dir_create(const char *path, wk_error *err);
 
-/// Whether a name in `in` leads to anything, links followed. Only ENOENT says that it does not;
-/// what keeps it from being looked up is an error.
+/// Whether a name in `in` (NULL: a path) leads to anything, links followed. Only ENOENT, and a file
+/// where a directory would have to be, say that it does not; what else keeps it from being looked
+/// up is an error.
 wk_status wk_file_exists_in(const wk_dir *in, const char *name, bool *exists, wk_error *err);
-
-/// Whether anything can be seen to exist under `path`.
-bool wk_path_exists(const char *path);
 
 #endif

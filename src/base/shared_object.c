@@ -11,7 +11,9 @@
 // The loader's message for a file that is no shared object is obscure; check the file first.
 wk_status wk_object_check(const char *path, wk_error *err)
 {
-    if (!wk_path_exists(path))
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "there is no file '%s'; give the path of the .so your plug-in's build made",
                        path);
@@ -21,7 +23,9 @@ wk_status wk_object_check(const char *path, wk_error *err)
                        strerror(errno));
     char magic[4] = {0};
     ssize_t got = read(fd, magic, sizeof magic);
+    wk_status status = got < 0 ? wk_file_error(err, "cannot read", path) : WK_OK;
     close(fd);
+    WK_TRY(status);
     if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0)
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' is not a shared object; build the plug-in with cc -shared -fPIC",

@@ -34,7 +34,8 @@ wk_status wk_code_file_look(const char *name, wk_code_file *out, wk_error *err)
                        "the path of '%s' is too long or has control characters; move the file",
                        name);
     struct stat info;
-    if (stat(out->path, &info) == 0 && !S_ISREG(info.st_mode))
+    if (stat(out->path, &info) != 0) return wk_file_error(err, "cannot look at", name);
+    if (!S_ISREG(info.st_mode))
         return wk_fail(err, WK_E_FORMAT, "'%s' is not a shared object", name);
     return wk_sha256_file(out->path, out->sha256, err);
 }
@@ -119,7 +120,10 @@ wk_status wk_trusted_read(wk_trusted *out, wk_error *err)
 {
     char path[WK_CODE_PATH_MAX], *text;
     *out = (wk_trusted){0};
-    if (wk_trusted_place(path, NULL) != WK_OK || !wk_path_exists(path)) return WK_OK;
+    bool there;
+    if (wk_trusted_place(path, NULL) != WK_OK) return WK_OK;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there) return WK_OK;
     WK_TRY(check_place(path, err));
     WK_TRY(wk_file_read(path, LIST_LIMIT, &text, NULL, err));
     wk_status status = read_lines(out, text, path, err);

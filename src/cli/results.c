@@ -12,7 +12,9 @@ static wk_status check_owner(const wk_saved_run *run, const char *out, wk_error 
     char path[WK_PATH_MAX];
     wk_run_config other;
     wk_path_join(out, "config.yaml", path);
-    if (!wk_path_exists(path)) return WK_OK;
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there) return WK_OK;
     WK_TRY(wk_run_config_read(path, &other, err));
     wk_status status = wk_run_config_resumable(&other, &run->config, err);
     if (status != WK_OK) wk_fail_context(err, "--out '%s' holds results of another run", out);
@@ -26,7 +28,10 @@ static wk_status copy(const char *from, const char *to, const char *name, wk_err
     size_t size;
     wk_path_join(from, name, source);
     wk_path_join(to, name, target);
-    if (!wk_path_exists(source) || wk_path_exists(target)) return WK_OK;
+    bool wanted, made;
+    WK_TRY(wk_file_exists_in(NULL, source, &wanted, err));
+    WK_TRY(wk_file_exists_in(NULL, target, &made, err));
+    if (!wanted || made) return WK_OK;
     WK_TRY(wk_file_read(source, FILE_LIMIT, &bytes, &size, err));
     wk_status status = wk_file_write(target, bytes, size, err);
     free(bytes);
@@ -39,7 +44,8 @@ static wk_status try_run(const char *directory, wk_error *err)
     char folder[WK_PATH_MAX];
     wk_dir *dir = NULL;
     wk_path_join(directory, "eval", folder);
-    bool there = wk_path_exists(folder);
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, folder, &there, err));
     if (wk_eval_result_folder(directory, err) != WK_OK)
         return wk_fail_context(err, "the results cannot go into the run (--out DIR puts them "
                                     "elsewhere)");

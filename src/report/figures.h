@@ -55,8 +55,8 @@ wk_status wk_report_figures_choices(wk_report_figures *gallery, const wk_runs *r
                                     const wk_paper *paper, wk_error *err);
 /// Maps of the environments visited and of the estimated error, from the newest checkpoints; what
 /// cannot be drawn is added to `missing`.
-wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs,
-                                 const wk_paper *paper, wk_sentences *missing, wk_error *err);
+wk_status wk_report_figures_maps(wk_report_figures *gallery, wk_runs *runs, const wk_paper *paper,
+                                 wk_sentences *missing, wk_error *err);
 /// Bars of the model errors.
 wk_status wk_report_figures_errors(wk_report_figures *gallery, const wk_model_errors *errors,
                                    const wk_paper *paper, wk_error *err);

@@ -108,7 +108,7 @@ static bool take_map(summed *out, wk_heatmap *map)
 }
 
 // Adds a run; one without a checkpoint is counted, one with an unusable checkpoint is reported.
-static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
+static wk_status add_run(wk_runs *runs, const wk_report_run *run, summed *out, size_t *without,
                          wk_sentences *missing, wk_error *err)
 {
     wk_heatmap map = {0};
@@ -125,6 +125,9 @@ static wk_status add_run(const wk_report_run *run, summed *out, size_t *without,
     wk_heatmap_free(&map);
     if (status == WK_OK) return WK_OK;
     if (status == WK_E_MEMORY) return wk_fail(err, status, "%s", problem.message);
+    if (status == WK_E_IO)
+        return wk_runs_leave_out(runs, err, "the map of the curriculum of '%s': %s", run->directory,
+                                 problem.message);
     return wk_sentences_add(missing, err, "%s: no map of its curriculum: %s", run->directory,
                             problem.message);
 }
@@ -205,7 +208,7 @@ static int compare_sums(const void *a, const void *b, void *paper)
 }
 
 // Runs [first, end) are of one domain and exploration, sorted by curriculum.
-static wk_status map_group(wk_report_figures *gallery, const wk_runs *all, size_t first, size_t end,
+static wk_status map_group(wk_report_figures *gallery, wk_runs *all, size_t first, size_t end,
                            const wk_paper *paper, size_t *without, wk_sentences *missing,
                            wk_error *err)
 {
@@ -214,10 +217,11 @@ static wk_status map_group(wk_report_figures *gallery, const wk_runs *all, size_
     if (!sums) return wk_fail(err, WK_E_MEMORY, "no memory for the maps of the curricula");
     size_t count = 0;
     wk_status status = WK_OK;
+    wk_report_run *const *runs = all->items.items;
     for (size_t i = first; i < end && status == WK_OK; i++) {
         if (i == first || strcmp(runs[i]->method, runs[i - 1]->method) != 0)
             sums[count++].curriculum = runs[i]->method;
-        status = add_run(runs[i], &sums[count - 1], without, missing, err);
+        status = add_run(all, runs[i], &sums[count - 1], without, missing, err);
         wk_progress_count(all->progress, 0);
     }
     for (size_t k = 0; k < count && status == WK_OK; k++)
@@ -230,8 +234,8 @@ static wk_status map_group(wk_report_figures *gallery, const wk_runs *all, size_
     return status;
 }
 
-wk_status wk_report_figures_maps(wk_report_figures *gallery, const wk_runs *runs,
-                                 const wk_paper *paper, wk_sentences *missing, wk_error *err)
+wk_status wk_report_figures_maps(wk_report_figures *gallery, wk_runs *runs, const wk_paper *paper,
+                                 wk_sentences *missing, wk_error *err)
 {
     size_t without = 0, count = runs->items.count;
     wk_report_run *const *items = runs->items.items;

@@ -130,18 +130,21 @@ static wk_status find_strip(const char *folder, char name[256], wk_error *err)
     return status;
 }
 
-static wk_status take_strip(const wk_report_run *run, bool *found, wk_pictures *out,
+static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found, wk_pictures *out,
                             wk_sentences *missing, wk_error *err)
 {
     char folder[PATH_CHARS], path[PATH_CHARS + 300], file[256], name[512], caption[1024];
     wk_error problem = {0};
     wk_picture picture = {.kind = WK_PICTURE_IMAGINED};
     snprintf(folder, sizeof folder, "%s/eval", run->directory);
-    if (find_strip(folder, file, &problem) != WK_OK || !*file) return WK_OK; // no folder, no strip
+    wk_status status = find_strip(folder, file, &problem);
+    if (status == WK_E_NOT_FOUND) return WK_OK; // no folder, no strip
+    if (status != WK_OK) return wk_runs_leave_out(runs, err, "%s", problem.message);
+    if (!*file) return WK_OK;
     snprintf(path, sizeof path, "%s/%s", folder, file);
     char *bytes = NULL;
     if (wk_file_read(path, PNG_LIMIT, &bytes, &picture.size, &problem) != WK_OK)
-        return wk_sentences_add(missing, err, "%s", problem.message);
+        return wk_runs_leave_out(runs, err, "%s", problem.message);
     picture.png = (uint8_t *)bytes;
     if (!look_at_png(&picture)) {
         free(bytes);
@@ -163,20 +166,18 @@ static bool same_method(const wk_report_run *a, const wk_report_run *b)
 }
 
 // Runs are sorted by method.
-static wk_status take_strips(const wk_runs *runs, wk_pictures *out, wk_sentences *missing,
-                             wk_error *err)
+static wk_status take_strips(wk_runs *runs, wk_pictures *out, wk_sentences *missing, wk_error *err)
 {
     bool found = false;
     for (size_t i = 0; i < runs->items.count; i++) {
         const wk_report_run *run = runs->items.items[i];
         if (i == 0 || !same_method(run, runs->items.items[i - 1])) found = false;
-        if (!found) WK_TRY(take_strip(run, &found, out, missing, err));
+        if (!found) WK_TRY(take_strip(runs, run, &found, out, missing, err));
     }
     return WK_OK;
 }
 
-wk_status wk_pictures_make(const wk_runs *runs, wk_pictures *out, wk_sentences *missing,
-                           wk_error *err)
+wk_status wk_pictures_make(wk_runs *runs, wk_pictures *out, wk_sentences *missing, wk_error *err)
 {
     WK_TRY(draw_sheets(runs, out, missing, err));
     return take_strips(runs, out, missing, err);

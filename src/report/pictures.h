@@ -22,9 +22,9 @@ typedef struct wk_pictures {
 } wk_pictures;
 
 /// Draws a contact sheet of every built-in domain, and of each method takes the newest open-loop
-/// strip of its first run that has one. What cannot be drawn or read is said in `missing`.
-wk_status wk_pictures_make(const wk_runs *runs, wk_pictures *out, wk_sentences *missing,
-                           wk_error *err);
+/// strip of its first run that has one. What cannot be drawn is said in `missing`, what cannot be
+/// read among the problems of the runs.
+wk_status wk_pictures_make(wk_runs *runs, wk_pictures *out, wk_sentences *missing, wk_error *err);
 void wk_pictures_free(wk_pictures *pictures);
 
 #endif

@@ -74,6 +74,8 @@ wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *
         wk_run_header head;
         status = read_one(directory, steps.items[i], &bytes, &head, err);
         found = status == WK_OK;
+        // One that cannot be read now is not passed over: an older one would be another result.
+        if (status != WK_OK && status != WK_E_FORMAT && status != WK_E_NOT_FOUND) break;
         if (!found) continue;
         free(bytes);
         *step = steps.items[i];

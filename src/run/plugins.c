@@ -171,7 +171,9 @@ static wk_status keep_identity(const char *directory, wk_run_config *config, wk_
     char path[4096];
     wk_run_config before;
     snprintf(path, sizeof path, "%s/config.yaml", directory);
-    if (!wk_path_exists(path)) return WK_OK;
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there) return WK_OK;
     WK_TRY(wk_run_config_read(path, &before, err));
     if (*config->plugin && *before.plugin) {
         WK_TRY(set_text(config, "plugin", before.plugin, err));

@@ -10,7 +10,9 @@ static wk_status read_config(wk_saved_run *run, wk_error *err)
 {
     char path[WK_WEIGHTS_PATH_MAX];
     snprintf(path, sizeof path, "%s/config.yaml", run->directory);
-    if (!wk_path_exists(path))
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "'%s' holds no run (no config.yaml); give the directory that 'waker train "
                        "--logdir' was given",
@@ -29,20 +31,33 @@ static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *optio
     return wk_run_world_open(&run->config, &run->code, NULL, &run->world, err);
 }
 
+static wk_status find_checkpoint(const wk_saved_run *run, uint64_t *step, wk_checkpoint_summary *at,
+                                 wk_error *err)
+{
+    WK_TRY(wk_checkpoint_newest(run->directory, step, err));
+    return wk_checkpoint_summarize(run->directory, *step, at, err);
+}
+
+// Whatever there is of a run was made with its own config.yaml, which its newest checkpoint knows.
+// One that is missing or damaged keeps nobody from using weights.
 static wk_status check_config(const wk_saved_run *run, wk_error *err)
 {
-    if (wk_run_config_has_hash(&run->config, run->at.config)) return WK_OK;
+    uint64_t step;
+    wk_checkpoint_summary at;
+    wk_error problem = {0};
+    wk_status status = find_checkpoint(run, &step, &at, &problem);
+    if (status == WK_E_NOT_FOUND || status == WK_E_FORMAT) return WK_OK;
+    if (status != WK_OK) return wk_fail(err, status, "%s", problem.message);
+    if (wk_run_config_has_hash(&run->config, at.config)) return WK_OK;
     return wk_fail(err, WK_E_FORMAT,
                    "the checkpoint at agent step %" PRIu64 " of '%s' was made with another "
                    "config.yaml than the one beside it; put back the run's own",
-                   run->step, run->directory);
+                   step, run->directory);
 }
 
 static wk_status open_checkpoint(wk_saved_run *run, wk_error *err)
 {
-    WK_TRY(wk_checkpoint_newest(run->directory, &run->step, err));
-    WK_TRY(wk_checkpoint_summarize(run->directory, run->step, &run->at, err));
-    WK_TRY(check_config(run, err));
+    WK_TRY(find_checkpoint(run, &run->step, &run->at, err));
     return wk_run_space_create(&run->config, &run->world, &run->space, err);
 }
 
@@ -60,7 +75,10 @@ wk_status wk_saved_run_open(const char *directory, const wk_saved_run_options *o
     wk_saved_depth depth = options->depth;
     run->directory = directory;
     WK_TRY(read_config(run, err));
-    if (depth >= WK_SAVED_WORLD || options->weights) WK_TRY(open_world(run, options, err));
+    if (depth >= WK_SAVED_WORLD || options->weights) {
+        WK_TRY(open_world(run, options, err));
+        WK_TRY(check_config(run, err));
+    }
     if (depth >= WK_SAVED_CHECKPOINT) WK_TRY(open_checkpoint(run, err));
     if (depth >= WK_SAVED_CURRICULUM) WK_TRY(open_curriculum(run, err));
     return options->weights ? wk_saved_run_load(run, options->weights, err) : WK_OK;
@@ -186,8 +204,7 @@ wk_status wk_saved_run_data(const wk_saved_run *run, wk_pool *pool, wk_replay **
 {
     uint64_t step;
     wk_checkpoint_summary newest;
-    WK_TRY(wk_checkpoint_newest(run->directory, &step, err));
-    WK_TRY(wk_checkpoint_summarize(run->directory, step, &newest, err));
+    WK_TRY(find_checkpoint(run, &step, &newest, err));
     wk_replay_config sizes = wk_run_config_replay(&run->config, run->world.domain);
     sizes.pool = pool;
     WK_TRY(wk_replay_create(&sizes, out, err));

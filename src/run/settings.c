@@ -14,7 +14,9 @@ static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_err
 {
     char path[WK_PATH_MAX];
     wk_path_join(directory, "config.yaml", path);
-    if (!wk_path_exists(path))
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there)
         return wk_fail(err, WK_E_INPUT,
                        "--from: '%s' holds no run (no config.yaml); give the directory that 'waker "
                        "train --logdir' was given",
@@ -113,7 +115,9 @@ static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
     char path[WK_PATH_MAX];
     wk_run_config before;
     wk_path_join(directory, "config.yaml", path);
-    if (!wk_path_exists(path)) return WK_OK;
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there) return WK_OK;
     WK_TRY(wk_run_config_read(path, &before, err));
     WK_TRY(go_on(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));
     return go_on(merged, "curriculum.rule", "curriculum.plugin", before.curriculum_plugin,
@@ -151,11 +155,11 @@ wk_status wk_run_settings_open(wk_merged_config *merged, const char *directory, 
     return status;
 }
 
-static bool holds_run(const char *directory)
+static wk_status holds_run(const char *directory, bool *there, wk_error *err)
 {
     char path[WK_PATH_MAX];
     wk_path_join(directory, "config.yaml", path);
-    return wk_path_exists(path);
+    return wk_file_exists_in(NULL, path, there, err);
 }
 
 wk_status wk_run_settings_resolve(const wk_run_settings *given, const char *directory,
@@ -165,7 +169,9 @@ wk_status wk_run_settings_resolve(const wk_run_settings *given, const char *dire
     wk_config_blocks *blocks = NULL;
     wk_merged_config merged;
     wk_run_settings settings = *given;
-    if (!wk_run_settings_named(given) && holds_run(directory)) settings.from = directory;
+    bool there;
+    WK_TRY(holds_run(directory, &there, err));
+    if (!wk_run_settings_named(given) && there) settings.from = directory;
     wk_status status = wk_run_settings_merge(&settings, log, &blocks, &merged, err);
     if (status == WK_OK) status = wk_run_settings_open(&merged, directory, log, code, err);
     wk_config_blocks_destroy(blocks);

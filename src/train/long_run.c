@@ -15,12 +15,13 @@ int64_t wk_next_multiple(uint64_t steps, int64_t every)
 
 wk_status wk_long_run_open(wk_long_run *r, const char *path, wk_error *err)
 {
-    bool missing = !wk_path_exists(path);
+    bool there;
     r->path = path;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     WK_TRY(wk_dir_create(path, err));
     WK_TRY(wk_dir_open(NULL, path, &r->dir, err));
     WK_TRY(wk_lock_take(r->dir, &r->lock, err));
-    r->is_new = missing;
+    r->is_new = !there;
     return WK_OK;
 }
 

@@ -49,10 +49,20 @@ static void a_configuration_of_another_run_is_found(void **state)
     expect_sound("ckpt run --check");
     shell("cp -r run edited && sed -i 's/discount: .*/discount: 0.5/' edited/config.yaml");
     expect_damage("ckpt edited --check", "another config.yaml");
-    program_result r = program_run("curriculum edited");
-    if (r.code == 0 || !strstr(r.err, "another config.yaml")) fail_msg("%d: %s", r.code, r.err);
-    r = program_run("train --quiet --logdir edited " TINY_OPTIONS
-                    " --log.tensorboard false --steps 600 --policy.discount 0.5");
+    static const char *const commands[] = {"curriculum edited",
+                                           "export edited --out x",
+                                           "adapt edited --task east --updates 2",
+                                           "finetune edited --task east --steps 9",
+                                           "eval edited --policy random",
+                                           "model-error edited",
+                                           "openloop edited --out x.gif"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        program_result refused = program_run("%s", commands[i]);
+        if (refused.code != 2 || !strstr(refused.err, "another config.yaml"))
+            fail_msg("'%s' gave %d: %s", commands[i], refused.code, refused.err);
+    }
+    program_result r = program_run("train --quiet --logdir edited " TINY_OPTIONS
+                                   " --log.tensorboard false --steps 600 --policy.discount 0.5");
     program_expect_error(r, 2, "belongs to another configuration");
 }
 

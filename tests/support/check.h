@@ -11,7 +11,9 @@
 // clang-format on
 #include "waker/error.h"
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 /// Fails with the error's message unless `call` returns WK_OK. Needs a `wk_error err` in scope.
 #define assert_ok(call)                                                                            \
@@ -29,6 +31,12 @@
         if (!strstr(err.message, (part)))                                                          \
             fail_msg("%s: the message '%s' lacks '%s'", #call, err.message, (part));               \
     } while (0)
+
+/// Whether a file or directory is there.
+static inline bool wk_path_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
 
 /// Fails unless |a - b| <= tolerance.
 #define assert_near(a, b, tolerance)                                                               \

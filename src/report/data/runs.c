@@ -280,10 +280,7 @@ static const wk_report_run *original(const wk_runs *runs, size_t end, const wk_r
     return NULL;
 }
 
-static wk_status keep_problem(wk_runs *runs, wk_error *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static wk_status keep_problem(wk_runs *runs, wk_error *err, const char *format, ...)
+wk_status wk_runs_leave_out(wk_runs *runs, wk_error *err, const char *format, ...)
 {
     char message[2048];
     va_list args;
@@ -303,13 +300,14 @@ static wk_status drop_unreadable(wk_runs *runs, wk_error *err)
     for (size_t i = 0; i < runs->items.count; i++) {
         wk_report_run *run = runs->items.items[i];
         for (size_t k = 0; k < run->problems.count && status == WK_OK; k++)
-            status = keep_problem(runs, err, "%s", run->problems.items[k]);
+            status = wk_runs_leave_out(runs, err, "%s", run->problems.items[k]);
         if (run->error.status == WK_OK) {
             runs->items.items[kept++] = run;
             continue;
         }
+        if (runs->first_fault == WK_OK) runs->first_fault = run->error.status;
         if (status == WK_OK)
-            status = keep_problem(runs, err, "'%s': %s", run->directory, run->error.message);
+            status = wk_runs_leave_out(runs, err, "'%s': %s", run->directory, run->error.message);
         free_run(run);
     }
     runs->items.count = kept;
@@ -329,7 +327,8 @@ static wk_status drop_copies(wk_runs *runs, wk_error *err)
             continue;
         }
         if (status == WK_OK && strcmp(first->directory, run->directory) != 0)
-            status = keep_problem(runs, err,
+            status =
+                wk_runs_leave_out(runs, err,
                                   "'%s': all its settings and its seed are those of "
                                   "'%s', which is used; LABEL=%s shows it too, in a column of its "
                                   "own",
@@ -348,8 +347,11 @@ wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err
     wk_progress_next(out->progress, "runs", (int64_t)out->items.count);
     wk_pool_run(config->pool, out->items.count, read_counted, out);
     WK_TRY(drop_unreadable(out, err));
+    // What the system would not let be read says nothing about the runs.
+    bool failed = out->first_fault == WK_E_IO || out->first_fault == WK_E_MEMORY;
     if (out->items.count == 0)
-        return wk_fail(err, WK_E_FORMAT, "none of the runs can be read: %s",
+        return wk_fail(err, failed ? out->first_fault : WK_E_FORMAT,
+                       "none of the runs can be read: %s",
                        out->problems.count ? out->problems.items[0] : "no reason known");
     WK_TRY(wk_runs_name_methods(out, config->by, config->n_by, err));
     qsort(out->items.items, out->items.count, sizeof *out->items.items, compare_runs);

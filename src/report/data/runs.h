@@ -67,6 +67,7 @@ typedef struct wk_runs {
     wk_arena arena;
     WK_ARRAY(wk_report_run *) items;
     WK_ARRAY(const char *) problems; // of all runs, and runs left out
+    wk_status first_fault;           // why the first was left out
     wk_sentences remarks;            // what a reader has to know about those that are there
     wk_progress_line *progress;      // of reading and drawing; NULL: none
 } wk_runs;
@@ -84,6 +85,10 @@ typedef struct wk_runs_config {
 /// Finds and reads the runs in or below the paths. A path without any run is an error;
 /// zero-initialise `out` and free it also then.
 wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err);
+
+/// Notes something that is left out, because it cannot be read, among the problems.
+wk_status wk_runs_leave_out(wk_runs *runs, wk_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void wk_runs_free(wk_runs *runs);
 
 /// Whether two runs are of the same domain and exploration: what a report compares.

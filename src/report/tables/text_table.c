@@ -216,7 +216,7 @@ wk_status wk_text_table_page(const wk_text_table *table, wk_page *page, wk_error
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a table of the page");
 }
 
-void wk_csv_field(wk_text *out, const char *text)
+static void put_csv_field(wk_text *out, const char *text)
 {
     // Spreadsheets run what begins like a formula.
     bool formula = *text && strchr("=+-@\t", *text);
@@ -228,4 +228,11 @@ void wk_csv_field(wk_text *out, const char *text)
     for (; *text; text++)
         wk_text_printf(out, *text == '"' ? "\"%c" : "%c", *text);
     wk_text_puts(out, "\"");
+}
+
+void wk_csv_field(wk_text *out, const char *text)
+{
+    size_t start = out->length;
+    put_csv_field(out, text);
+    if (!out->failed && out->length > start) wk_utf8_tame(out->chars + start, true);
 }
