@@ -217,7 +217,6 @@ static wk_status map_group(wk_report_figures *gallery, wk_runs *all, size_t firs
     if (!sums) return wk_fail(err, WK_E_MEMORY, "no memory for the maps of the curricula");
     size_t count = 0;
     wk_status status = WK_OK;
-    wk_report_run *const *runs = all->items.items;
     for (size_t i = first; i < end && status == WK_OK; i++) {
         if (i == first || strcmp(runs[i]->method, runs[i - 1]->method) != 0)
             sums[count++].curriculum = runs[i]->method;
