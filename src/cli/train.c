@@ -46,7 +46,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         return wk_fail(err, WK_E_INPUT,
                        "no directory: say where the run goes with --logdir, for example "
                        "--logdir runs/first");
-    if (wk_cli_is_population(v)) return wk_cli_train_population(cli, v, err);
+    bool several;
+    WK_TRY(wk_cli_is_population(v, &several, err));
+    if (several) return wk_cli_train_population(cli, v, err);
     wk_status status = train(cli, v, &code, err);
     wk_run_plugins_close(&code);
     return status;

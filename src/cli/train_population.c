@@ -19,9 +19,10 @@ typedef struct population {
     wk_train_member members[WK_POPULATION_MAX];
 } population;
 
-bool wk_cli_is_population(const wk_train_values *values)
+wk_status wk_cli_is_population(const wk_train_values *values, bool *out, wk_error *err)
 {
-    return values->each.count > 0 || wk_population_exists(values->directory);
+    *out = true;
+    return values->each.count > 0 ? WK_OK : wk_population_exists(values->directory, out, err);
 }
 
 // A key that all runs are given cannot be one that they differ in.
@@ -41,7 +42,10 @@ static wk_status name_new_runs(population *p, wk_error *err)
 {
     const char *directory = p->given->directory;
     char config[WK_PATH_MAX];
-    if (wk_path_join(directory, "config.yaml", config) && wk_path_exists(config))
+    bool there = false;
+    if (wk_path_join(directory, "config.yaml", config))
+        WK_TRY(wk_file_exists_in(NULL, config, &there, err));
+    if (there)
         return wk_fail(err, WK_E_INPUT,
                        "'%s' holds a run itself; give the runs of --each another logdir",
                        directory);
@@ -132,11 +136,12 @@ static wk_status train_all(population *p, const wk_run_control *control, wk_erro
     return wk_train_population(p->members, p->names.count, control, err);
 }
 
-// Whether one of them is there: what cannot begin leaves nothing behind.
+// Whether one of them is there, or may be: what cannot begin leaves nothing behind.
 static bool has_begun(const population *p)
 {
+    bool there;
     for (int i = 0; i < p->names.count; i++)
-        if (wk_path_exists(p->paths[i])) return true;
+        if (wk_file_exists_in(NULL, p->paths[i], &there, NULL) != WK_OK || there) return true;
     return false;
 }
 
@@ -170,12 +175,13 @@ static wk_status report_failed(population *p, wk_error *err)
 static wk_status train(wk_cli *cli, population *p, wk_error *err)
 {
     wk_cli_run around;
-    bool is_new = !wk_path_exists(p->given->directory);
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, p->given->directory, &there, err));
     WK_TRY(resolve(cli, p, err));
     if (p->each) WK_TRY(wk_population_record(p->given->directory, &p->names, err));
     wk_cli_run_begin_population(cli, &around);
     wk_status status = train_all(p, &around.control, err);
-    if (p->each && !has_begun(p)) wk_population_retract(p->given->directory, is_new);
+    if (p->each && !has_begun(p)) wk_population_retract(p->given->directory, !there);
     WK_TRY(status);
     WK_TRY(report_failed(p, err));
     return wk_cli_run_end(cli, end_of(p), p->given->directory, err);

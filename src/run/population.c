@@ -10,10 +10,18 @@
 static const char FILE_NAME[] = "population.yaml", KEY[] = "runs";
 enum { FILE_LIMIT = 1 << 16 };
 
-bool wk_population_exists(const char *directory)
+// Whether a directory has a file; one whose path is too long it has not.
+static wk_status has_file(const char *directory, const char *name, bool *exists, wk_error *err)
 {
     char path[WK_PATH_MAX];
-    return wk_path_join(directory, FILE_NAME, path) && wk_path_exists(path);
+    *exists = false;
+    if (!wk_path_join(directory, name, path)) return WK_OK;
+    return wk_file_exists_in(NULL, path, exists, err);
+}
+
+wk_status wk_population_exists(const char *directory, bool *exists, wk_error *err)
+{
+    return has_file(directory, FILE_NAME, exists, err);
 }
 
 static bool has_name(const wk_population *p, const char *name)
@@ -84,7 +92,9 @@ wk_status wk_population_path(const char *directory, const char *name, char path[
     *begun = false;
     if (!wk_path_join(directory, name, path))
         return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
-    if (!wk_path_exists(directory)) return WK_OK;
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, directory, &there, err));
+    if (!there) return WK_OK;
     WK_TRY(wk_dir_open(NULL, directory, &dir, err));
     wk_status status = wk_dir_look(dir, name, &entry, NULL, err);
     wk_dir_close(dir);
@@ -92,9 +102,7 @@ wk_status wk_population_path(const char *directory, const char *name, char path[
     if (entry != WK_ENTRY_DIR)
         return wk_fail(err, WK_E_INPUT, "'%s' is %s, not a run's directory", path,
                        entry == WK_ENTRY_LINK ? "a symbolic link" : "a file");
-    char config[WK_PATH_MAX];
-    *begun = wk_path_join(path, "config.yaml", config) && wk_path_exists(config);
-    return WK_OK;
+    return has_file(path, "config.yaml", begun, err);
 }
 
 // The runs that are there already.
@@ -102,7 +110,9 @@ static wk_status keep_begun(const char *directory, wk_population *all, wk_error 
 {
     wk_population before;
     char path[WK_PATH_MAX];
-    if (!wk_population_exists(directory)) return WK_OK;
+    bool exists;
+    WK_TRY(wk_population_exists(directory, &exists, err));
+    if (!exists) return WK_OK;
     WK_TRY(wk_population_read(directory, &before, err));
     for (int i = 0; i < before.count; i++) {
         bool begun;

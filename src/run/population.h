@@ -13,7 +13,7 @@ typedef struct wk_population {
 } wk_population;
 
 /// Whether the directory has a population.yaml.
-bool wk_population_exists(const char *directory);
+wk_status wk_population_exists(const char *directory, bool *exists, wk_error *err);
 
 /// Reads the names from the directory's population.yaml.
 wk_status wk_population_read(const char *directory, wk_population *out, wk_error *err);

@@ -34,9 +34,12 @@ static void names_read_back_in_order(void **state)
 {
     (void)state;
     wk_population p = names("waker-m-seed0", "dr-seed0"), back;
-    assert_false(wk_population_exists(PLACE));
+    bool exists;
+    assert_ok(wk_population_exists(PLACE, &exists, &err));
+    assert_false(exists);
     assert_ok(wk_population_record(PLACE, &p, &err));
-    assert_true(wk_population_exists(PLACE));
+    assert_ok(wk_population_exists(PLACE, &exists, &err));
+    assert_true(exists);
     assert_ok(wk_population_read(PLACE, &back, &err));
     assert_int_equal(back.count, 2);
     assert_string_equal(back.names[0], "waker-m-seed0");
