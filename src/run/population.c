@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char FILE_NAME[] = "population.yaml", KEY[] = "runs";
+static const char FILE_NAME[] = WK_POPULATION_FILE, KEY[] = "runs";
 enum { FILE_LIMIT = 1 << 16 };
 
 // Whether a directory has a file; one whose path is too long it has not.

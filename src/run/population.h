@@ -6,6 +6,8 @@
 
 #include "config/each.h"
 
+#define WK_POPULATION_FILE "population.yaml"
+
 /// The runs' names, in order. Zero-initialise.
 typedef struct wk_population {
     char names[WK_POPULATION_MAX][WK_EACH_NAME_MAX];

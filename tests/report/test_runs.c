@@ -1,5 +1,6 @@
 // Finding and reading runs: trees of them, results of every kind, and files that are torn, foreign
 // or not what they should be.
+#include "base/file.h"
 #include "report/data/runs.h"
 #include "report/made_runs.h"
 
@@ -237,6 +238,21 @@ static void a_copy_of_a_run_counts_once(void **state)
     wk_runs_free(&runs);
 }
 
+// As a shell's * gives them.
+static void the_list_of_a_population_is_no_run(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_runs runs = {0};
+    made_whole("several/one", walker, walk, 2);
+    assert_ok(wk_file_write("several/population.yaml", "runs: [one]\n", 12, &err));
+    const char *all[] = {"several/one", "several/population.yaml"};
+    assert_ok(wk_runs_read(&(wk_runs_config){.paths = all, .n_paths = 2}, &runs, &err));
+    assert_int_equal(runs.items.count, 1);
+    assert_int_equal(runs.problems.count, 0);
+    wk_runs_free(&runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +268,7 @@ int main(void)
         cmocka_unit_test(directories_without_runs_are_refused),
         cmocka_unit_test(a_configuration_of_something_else_is_left_out),
         cmocka_unit_test(a_copy_of_a_run_counts_once),
+        cmocka_unit_test(the_list_of_a_population_is_no_run),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

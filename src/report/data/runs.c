@@ -4,6 +4,7 @@
 #include "curriculum/rules.h"
 #include "report/data/methods.h"
 #include "run/plugin_record.h"
+#include "run/population.h"
 #include "run/saved_run.h"
 #include "waker/curriculum.h"
 #include <errno.h>
@@ -105,6 +106,13 @@ static wk_status give_label(wk_runs *runs, size_t first, const char *label, wk_e
     return WK_OK;
 }
 
+// Among the runs of a population, that a shell's * gives too.
+static bool is_population_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, WK_POPULATION_FILE) == 0;
+}
+
 static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
 {
     size_t before = runs->items.count;
@@ -113,6 +121,7 @@ static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
     WK_TRY(find_label(&path, label, err));
     WK_TRY(look_at(path, &there, &directory, err));
     if (!there) return wk_fail(err, WK_E_NOT_FOUND, "'%s' does not exist", path);
+    if (!directory && is_population_file(path)) return WK_OK;
     if (!directory)
         return wk_fail(err, WK_E_INPUT, "'%s' is not a directory; give runs or directories of runs",
                        path);
