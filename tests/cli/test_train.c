@@ -179,6 +179,7 @@ static void every_logged_name_is_documented(void **state)
           "    for what, word in ((r\"_(west|east|expl)(?=_|/|$)\", \"_TASK\"),\n"
           "                       (r\"OOD_storm\", \"uniform\"), (r\"\\[.*\", \"[P0 P1]\"),\n"
           "                       (r\"_param_[0-9]+\", \"_param_I\"),\n"
+          "                       (r\"(_mean|_indicator)_distance$\", r\"\\1_NAME\"),\n"
           "                       (r\"^(eval.*)_(length|completion)$\", r\"\\1_return\")):\n"
           "        name = re.sub(what, word, name)\n"
           "    assert \"`\" + name + \"`\" in page, name\n"
