@@ -31,6 +31,9 @@ typedef enum wk_gemm_tile {
     WK_TILE_128X208,
     WK_TILE_64X208,
     WK_TILE_64X80,
+    WK_TILE_128X256,
+    WK_TILE_128X128,
+    WK_TILE_64X128,
     WK_TILE_RESIDENT,
     WK_TILE_COUNT
 } wk_gemm_tile;
