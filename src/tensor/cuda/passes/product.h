@@ -48,7 +48,8 @@ typedef struct wk_gemm_sizes {
 
 /// Terms and columns of weights that can be resident.
 enum { WK_RESIDENT_TERMS_MAX = 400, WK_RESIDENT_COLUMNS_MAX = 416 };
-/// The tile that is estimated to be the fastest on so many multiprocessors.
+/// The tile that is estimated to be the fastest on so many multiprocessors: of a population, a
+/// member's share of them.
 wk_gemm_tile wk_gemm_choose_tile(const wk_gemm_sizes *z, int processors);
 
 #endif
