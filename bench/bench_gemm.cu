@@ -1,6 +1,6 @@
 // Times the own matrix products of src/tensor/cuda/hopper/gemm.cuh, bias and activation or slope
-// included, in every shape of tile, against cuBLAS' bare products, at the sizes of the `paper`
-// update.
+// included, in every shape of tile, against cuBLAS' bare products, at the sizes of the updates of
+// `paper` and `small`.
 //
 //     bench_gemm [REPEATS [PART]]    # only products whose names have this part
 #include "tensor/cuda/hopper/gemm.cuh"
@@ -45,6 +45,16 @@ static const shape SHAPES[] = {
     {"gates back of five", 1, 4000, 600, 1800, 0, true, false, false},
     {"ensemble training 2", 10, 784, 400, 400, 0, false, false, false},
     {"ensemble training 5", 10, 784, 1624, 400, 0, false, false, false},
+    {"small ensemble 1", 7, 6144, 256, 840, 0, false, false, true},
+    {"small ensemble 2-3", 7, 6144, 256, 256, 0, false, false, false},
+    {"small ensemble 2-3 back", 7, 6144, 256, 256, 0, true, false, false},
+    {"small ensemble 4 back", 7, 6144, 256, 832, 0, true, false, false},
+    {"small ensemble 1 back, sum", 7, 6144, 840, 256, 0, true, true, false},
+    {"small actor 1, all steps", 1, 6144, 256, 832, 0, false, false, false},
+    {"small actor 2, all steps", 1, 6144, 256, 256, 0, false, false, false},
+    {"small actor 1, a step", 1, 512, 256, 832, 0, false, false, false},
+    {"small actor 2, a step", 1, 512, 256, 256, 0, false, false, false},
+    {"small training 2", 7, 496, 256, 256, 0, false, false, false},
 };
 
 static __nv_bfloat16 *half_memory(size_t n)
@@ -176,7 +186,7 @@ static void measure(const shape *s, int repeats, cudaStream_t stream, cublasHand
     wk_cuda_call call = {};
     call.stream = stream;
     call.precision = WK_CUDA_BF16;
-    call.programmatic = call.hopper = true;
+    call.programmatic = true;
     call.members = 1;
     (void)cudaDeviceGetAttribute(&call.processors, cudaDevAttrMultiProcessorCount, 0);
     double work = 2e-6 * (double)(s->stacks * s->m * s->n) * (double)(s->k + s->k2);
@@ -219,8 +229,12 @@ int main(int argc, char **argv)
     void *workspace = NULL;
     cudaMalloc(&workspace, 32 << 20);
     cublasSetWorkspace(blas, workspace, 32 << 20);
-    printf("%-26s %14s %14s %14s %14s %14s | %14s\n", "us (TFLOP/s)", "chosen", "128x208", "64x208",
-           "64x80", "stays", "cuBLAS, bare");
+    const char *tiles[WK_TILE_COUNT] = {"chosen",  "128x208", "64x208", "64x80",
+                                        "128x256", "128x128", "64x128", "stays"};
+    printf("%-26s", "us (TFLOP/s)");
+    for (const char *tile : tiles)
+        printf(" %14s", tile);
+    printf(" | %14s\n", "cuBLAS, bare");
     for (const shape &s : SHAPES)
         if (argc < 3 || strstr(s.name, argv[2])) measure(&s, repeats, stream, blas);
     return 0;

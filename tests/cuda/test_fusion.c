@@ -129,6 +129,39 @@ static void a_layer_of_elu_is_one_product(void **state)
     }
 }
 
+// At the presets' sizes alone, and in a population: a member's share of the multiprocessors.
+static void tiles_suit_the_columns_and_the_processors(void **state)
+{
+    (void)state;
+    const struct {
+        wk_gemm_sizes sizes;
+        int processors;
+        wk_gemm_tile tile;
+    } cases[] = {
+        {{10, 12000, 400, {400}, false, true}, 132, WK_TILE_RESIDENT},
+        {{10, 12000, 1630, {400}, true, false}, 132, WK_TILE_128X208},
+        {{10, 12000, 1624, {400}, false, true}, 132, WK_TILE_128X208},
+        {{1, 800, 400, {400}, false, true}, 132, WK_TILE_64X80},
+        {{1, 800, 400, {400}, false, true}, 132 / 8, WK_TILE_RESIDENT},
+        {{1, 800, 600, {1024, 6}, false, true}, 132, WK_TILE_64X80},
+        {{1, 800, 600, {1024, 6}, false, true}, 132 / 8, WK_TILE_128X208},
+        {{7, 6144, 256, {256}, false, true}, 132, WK_TILE_128X256},
+        {{7, 6144, 256, {838}, false, true}, 132, WK_TILE_128X256},
+        {{7, 6144, 256, {838}, false, true}, 1, WK_TILE_128X256},
+        {{7, 6144, 832, {256}, false, true}, 132, WK_TILE_128X208},
+        {{7, 6144, 838, {256}, true, false}, 132, WK_TILE_128X208},
+        {{1, 6144, 256, {256}, false, true}, 132, WK_TILE_128X128},
+        {{1, 6144, 256, {256}, false, true}, 132 / 8, WK_TILE_128X256},
+        {{1, 512, 256, {256}, false, true}, 132, WK_TILE_64X80},
+        {{1, 512, 256, {256}, false, true}, 132 / 8, WK_TILE_64X128},
+        {{5, 1024, 128, {128}, false, true}, 132, WK_TILE_64X128},
+        {{5, 1024, 128, {128}, false, true}, 132 / 8, WK_TILE_128X128},
+        {{1, 128, 128, {128}, false, true}, 132, WK_TILE_64X80},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(wk_gemm_choose_tile(&cases[i].sizes, cases[i].processors), cases[i].tile);
+}
+
 static void what_a_layer_s_product_cannot_be(void **state)
 {
     (void)state;
@@ -685,6 +718,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_layer_of_elu_is_one_product),
+        cmocka_unit_test(tiles_suit_the_columns_and_the_processors),
         cmocka_unit_test(what_a_layer_s_product_cannot_be),
         cmocka_unit_test(a_product_that_is_read_twice_keeps_its_epilogue_apart),
         cmocka_unit_test(operands_that_begin_anywhere_are_left_to_the_library),

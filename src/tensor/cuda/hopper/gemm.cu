@@ -51,7 +51,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
 {
     typedef tile<GROUPS, N, K_MAJOR> T;
     unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4, stage = 0, round = 0;
-    float *piece = pieces + warp * 16 * PITCH;
+    float *piece = pieces + warp * 16 * T::PITCH;
     unsigned buffer = shared_address(pieces) + warp * T::BUFFERS * T::BUFFER;
     unsigned ready = empty + 8 * (T::STAGES + warp), parity = 0;
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
@@ -83,7 +83,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 }
                 // Once per tile, when the last one's results have surely left the buffer.
                 if (j.kind == EPILOGUE_SLOPE && segment == 0 && block == (blocks > 1 ? 1 : 0))
-                    request_slopes<T, N>(j, buffer, ready, mine);
+                    request_slopes<T>(j, buffer, ready, mine);
                 add = 1;
                 held = stage;
                 if (++stage == T::STAGES) {
@@ -98,21 +98,21 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
         }
         switch (j.kind) {
         case EPILOGUE_ELU:
-            write_halves<T, EPILOGUE_ELU, N>(j, d, buffer, mine);
+            write_parts<T, EPILOGUE_ELU, N>(j, d, buffer, mine);
             break;
         case EPILOGUE_BIAS:
-            write_halves<T, EPILOGUE_BIAS, N>(j, d, buffer, mine);
+            write_parts<T, EPILOGUE_BIAS, N>(j, d, buffer, mine);
             break;
         case EPILOGUE_SLOPE:
             wk_barrier_wait(ready, parity);
             parity ^= 1;
-            write_halves<T, EPILOGUE_SLOPE, N>(j, d, buffer, mine);
+            write_parts<T, EPILOGUE_SLOPE, N>(j, d, buffer, mine);
             break;
         case EPILOGUE_SUM:
-            write<EPILOGUE_SUM, 0, N>(j, d, piece, mine);
+            write<T, EPILOGUE_SUM, 0, N>(j, d, piece, mine);
             break;
         default:
-            write<EPILOGUE_ANY, 0, N>(j, d, piece, mine);
+            write<T, EPILOGUE_ANY, 0, N>(j, d, piece, mine);
         }
     }
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -204,7 +204,7 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker 
     j.y = p->y;
     j.out = p->out;
     j.kind = kind_of(p);
-    if (!map_results(make, p, N / 2, &j)) return false;
+    if (!map_results(make, p, T::PART, &j)) return false;
     launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR>, j.tiles, T::THREADS, T::TOTAL, j);
     return true;
 }
@@ -217,6 +217,12 @@ static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, map_m
         return launch<2, 208, K_MAJOR>(c, p, make);
     case WK_TILE_64X208:
         return launch<1, 208, K_MAJOR>(c, p, make);
+    case WK_TILE_128X256:
+        return launch<2, 256, K_MAJOR>(c, p, make);
+    case WK_TILE_128X128:
+        return launch<2, 128, K_MAJOR>(c, p, make);
+    case WK_TILE_64X128:
+        return launch<1, 128, K_MAJOR>(c, p, make);
     default:
         return launch<1, 80, K_MAJOR>(c, p, make);
     }

@@ -41,8 +41,8 @@ struct patch {
 };
 
 // Eight neighbouring results of a lane, and of the rows STEP and more below: sixteen rows of COLS
-// results are a warp's.
-template <int COLS> struct eights {
+// results are a warp's, in rows of PITCH in its piece of shared memory.
+template <int COLS, int PITCH> struct eights {
     enum { GROUPS = COLS / 8, STEP = 32 / GROUPS, COUNT = 16 / STEP };
     unsigned row, col, stack; // of the first
     unsigned in_row, in_col;  // in the warp's sixteen rows
@@ -104,10 +104,10 @@ static __device__ inline void finish_ragged(const hopper_job &j, const float *v,
 }
 
 // Whatever there is, in little code.
-template <int COLS>
+template <int COLS, int PITCH>
 static __device__ inline void finish_any(const hopper_job &j, const float *piece, const patch &p)
 {
-    eights<COLS> e(p);
+    eights<COLS, PITCH> e(p);
     wk_eight bias = bias_at(j, e.stack, e.col);
 #pragma unroll 1
     for (int i = 0; i < e.COUNT; i++) {
@@ -129,10 +129,10 @@ static __device__ inline void finish_any(const hopper_job &j, const float *piece
     }
 }
 
-template <int COLS>
+template <int COLS, int PITCH>
 static __device__ inline void finish_sums(const hopper_job &j, const float *piece, const patch &p)
 {
-    eights<COLS> e(p);
+    eights<COLS, PITCH> e(p);
     wk_eight bias = bias_at(j, e.stack, e.col);
 #pragma unroll
     for (int i = 0; i < e.COUNT; i++) {
@@ -146,32 +146,32 @@ static __device__ inline void finish_sums(const hopper_job &j, const float *piec
 }
 
 // All columns from FIRST on, chunk after chunk through the warp's piece of shared memory.
-template <epilogue_kind KIND, int FIRST, int N>
+template <class T, epilogue_kind KIND, int FIRST, int N>
 static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], float *piece,
                                     const patch &p)
 {
     if constexpr (FIRST < N) {
-        constexpr int COLS = N - FIRST < CHUNK ? N - FIRST : CHUNK;
+        constexpr int COLS = N - FIRST < T::CHUNK ? N - FIRST : T::CHUNK;
         unsigned lane = threadIdx.x % 32;
-        float *to = piece + lane / 4 * PITCH + lane % 4 * 2;
+        float *to = piece + lane / 4 * T::PITCH + lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < COLS / 8; i++) {
             const int from = (FIRST / 8 + i) * 4;
             *(float2 *)(to + 8 * i) = make_float2(d[from], d[from + 1]);
-            *(float2 *)(to + 8 * PITCH + 8 * i) = make_float2(d[from + 2], d[from + 3]);
+            *(float2 *)(to + 8 * T::PITCH + 8 * i) = make_float2(d[from + 2], d[from + 3]);
         }
         __syncwarp();
         if (KIND == EPILOGUE_SUM)
-            finish_sums<COLS>(j, piece, p);
+            finish_sums<COLS, T::PITCH>(j, piece, p);
         else
-            finish_any<COLS>(j, piece, p);
+            finish_any<COLS, T::PITCH>(j, piece, p);
         __syncwarp();
-        write<KIND, FIRST + COLS, N>(j, d, piece, {p.row, p.col + COLS, p.stack});
+        write<T, KIND, FIRST + COLS, N>(j, d, piece, {p.row, p.col + COLS, p.stack});
     }
 }
 
-// Results in bf16 alone are finished in registers and stored by TMA from a buffer of the warp: two
-// halves of its columns, one after the other. The layer outputs that slopes are computed from are
+// Results in bf16 alone are finished in registers and stored by TMA from a buffer of the warp:
+// parts of its columns, one after the other. The layer outputs that slopes are computed from are
 // loaded into the same buffers first.
 
 template <int LEFT> static __device__ inline void wait_stores_read(void)
@@ -180,15 +180,15 @@ template <int LEFT> static __device__ inline void wait_stores_read(void)
         asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
 }
 
-template <class T, int N>
+template <class T>
 static __device__ inline void request_slopes(const hopper_job &j, unsigned buffer, unsigned ready,
                                              const patch &p)
 {
     if (threadIdx.x % 32 != 0) return;
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    barrier_expect(ready, 2 * T::BUFFER);
-    for (int i = 0; i < 2; i++)
-        fetch(buffer + i * T::BUFFER, &j.y_map, ready, (int)(p.col + i * (N / 2)), (int)p.row,
+    barrier_expect(ready, T::PARTS * T::BUFFER);
+    for (int i = 0; i < T::PARTS; i++)
+        fetch(buffer + i * T::BUFFER, &j.y_map, ready, (int)(p.col + i * T::PART), (int)p.row,
               (int)p.stack);
 }
 
@@ -244,24 +244,25 @@ static __device__ inline void send(const CUtensorMap *map, unsigned from, const 
 }
 
 template <class T, epilogue_kind KIND, int N>
-static __device__ inline void write_halves(const hopper_job &j, float (&d)[N / 2], unsigned buffer,
-                                           const patch &p)
+static __device__ inline void write_parts(const hopper_job &j, float (&d)[N / 2], unsigned buffer,
+                                          const patch &p)
 {
-    enum { HALF = N / 2, BLOCKS = HALF / 8, ROW = HALF * 2 };
+    enum { BLOCKS = T::PART / 8, ROW = T::PART * 2 };
     unsigned lane = threadIdx.x % 32, at = lane / 4 * ROW + lane % 4 * 4;
+    unsigned swizzle = T::SWIZZLED ? lane / 4 * 16 : 0;
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        unsigned from = buffer + half % T::BUFFERS * T::BUFFER, word[2 * BLOCKS];
-        patch mine = {p.row, p.col + half * HALF, p.stack};
+    for (int part = 0; part < T::PARTS; part++) {
+        unsigned from = buffer + part % T::BUFFERS * T::BUFFER, word[2 * BLOCKS];
+        patch mine = {p.row, p.col + part * T::PART, p.stack};
         biases columns(j, p.stack, mine.col);
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
-            const float *of = d + (half * BLOCKS + i) * 4;
+            const float *of = d + (part * BLOCKS + i) * 4;
             float2 bias = KIND == EPILOGUE_SLOPE ? make_float2(0, 0) : columns[i];
             unsigned y[2] = {};
             if (KIND == EPILOGUE_SLOPE) {
-                y[0] = load_word(from + at + 16 * i);
-                y[1] = load_word(from + at + 16 * i + 8 * ROW);
+                y[0] = load_word(from + at + (16 * i ^ swizzle));
+                y[1] = load_word(from + at + (16 * i ^ swizzle) + 8 * ROW);
             }
             word[2 * i] = finish_pair<KIND>(of[0], of[1], bias, y[0]);
             word[2 * i + 1] = finish_pair<KIND>(of[2], of[3], bias, y[1]);
@@ -270,8 +271,8 @@ static __device__ inline void write_halves(const hopper_job &j, float (&d)[N / 2
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
-            store_word(from + at + 16 * i, word[2 * i]);
-            store_word(from + at + 16 * i + 8 * ROW, word[2 * i + 1]);
+            store_word(from + at + (16 * i ^ swizzle), word[2 * i]);
+            store_word(from + at + (16 * i ^ swizzle) + 8 * ROW, word[2 * i + 1]);
         }
         wk_publish_shared();
         __syncwarp();

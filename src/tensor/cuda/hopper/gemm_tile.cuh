@@ -15,8 +15,6 @@ enum {
     N_BOX = 32,  // columns of b in one TMA box when they are contiguous
     CLUSTER = 2, // blocks
     SHARED = 227 * 1024,
-    CHUNK = 64,        // columns that a warp finishes at once
-    PITCH = CHUNK + 8, // of a row of them in shared memory, so that banks differ
 };
 
 // Kinds of epilogue: bf16 alone after bias and ELU, bias, or slopes; sums in float32; or any other
@@ -47,8 +45,16 @@ template <int GROUPS, int N, bool K_MAJOR> struct tile {
         BYTES_B = (K_MAJOR ? N : BOXES * N_BOX) * K_BLOCK * 2,
         STAGE = BYTES_A + BYTES_B,
         WARPS = 4 * GROUPS,
-        BUFFERS = K_MAJOR ? 2 : 1, // halves of a warp's bf16 results with a buffer of their own
-        BUFFER = 16 * (N / 2) * 2,
+        // A warp's bf16 results are stored in parts: of 128 bytes a row, swizzled, where that
+        // divides the row; else halves, whose rows begin in different banks. Slopes need a buffer
+        // for each part.
+        SWIZZLED = N % K_BLOCK == 0,
+        PART = SWIZZLED ? K_BLOCK : N / 2,
+        PARTS = N / PART,
+        BUFFERS = K_MAJOR ? PARTS : 1 + SWIZZLED,
+        BUFFER = 16 * PART * 2,
+        CHUNK = N < 256 ? 64 : 32, // float32 columns that a warp finishes at once
+        PITCH = CHUNK + 8,         // of a row of them in shared memory, so that banks differ
         PIECES = WARPS * 16 * PITCH * 4,
         STAGING = WARPS * BUFFERS * BUFFER > PIECES ? WARPS *BUFFERS *BUFFER : PIECES,
         FIT = (SHARED - 2048 - STAGING) / STAGE,
@@ -56,6 +62,7 @@ template <int GROUPS, int N, bool K_MAJOR> struct tile {
         TOTAL = 1024 + STAGES * STAGE + STAGING + (2 * STAGES + WARPS) * 8,
         THREADS = 128 * GROUPS + 128,
     };
+    static_assert(STAGES >= 3 && (int)TOTAL <= (int)SHARED, "no room for the ring");
 };
 
 // Instructions.

@@ -99,12 +99,17 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
 #define WK_R40                                                                                     \
     WK_R24 ", %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39"
 #define WK_R48 WK_R40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define WK_R64                                                                                     \
+    WK_R48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define WK_R104                                                                                    \
-    WK_R48                                                                                         \
-    ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"             \
+    WK_R64                                                                                         \
     ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"             \
     ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"             \
     ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define WK_R128                                                                                    \
+    WK_R104                                                                                        \
+    ", %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115"                     \
+    ", %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define WK_F8(i)                                                                                   \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
         "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -112,7 +117,9 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
 #define WK_F24(i) WK_F16(i), WK_F8(i + 16)
 #define WK_F40(i) WK_F24(i), WK_F16(i + 24)
 #define WK_F48(i) WK_F24(i), WK_F24(i + 24)
+#define WK_F64(i) WK_F48(i), WK_F16(i + 48)
 #define WK_F104(i) WK_F48(i), WK_F48(i + 48), WK_F8(i + 96)
+#define WK_F128(i) WK_F104(i), WK_F24(i + 104)
 
 // The operands after the registers are numbered from their count on.
 #define WK_WGMMA(columns, count, a_at, b_at, add_at, ta_at, tb_at)                                 \
@@ -130,6 +137,8 @@ WK_WGMMA(16, 8, 8, 9, 10, 11, 12)
 WK_WGMMA(48, 24, 24, 25, 26, 27, 28)
 WK_WGMMA(80, 40, 40, 41, 42, 43, 44)
 WK_WGMMA(96, 48, 48, 49, 50, 51, 52)
+WK_WGMMA(128, 64, 64, 65, 66, 67, 68)
 WK_WGMMA(208, 104, 104, 105, 106, 107, 108)
+WK_WGMMA(256, 128, 128, 129, 130, 131, 132)
 
 #endif

@@ -39,7 +39,14 @@ enum { CLUSTER = 2, K_BLOCK = 64 };
 
 // Warpgroups and columns of the tiles whose weights pass by.
 static const int shapes[WK_TILE_RESIDENT][2] = {
-    [WK_TILE_128X208] = {2, 208}, [WK_TILE_64X208] = {1, 208}, [WK_TILE_64X80] = {1, 80}};
+    [WK_TILE_128X208] = {2, 208}, [WK_TILE_64X208] = {1, 208},  [WK_TILE_64X80] = {1, 80},
+    [WK_TILE_128X256] = {2, 256}, [WK_TILE_128X128] = {2, 128}, [WK_TILE_64X128] = {1, 128}};
+
+// Pairs of multiprocessors, at least one.
+static size_t clusters_of(int processors)
+{
+    return processors < CLUSTER ? 1 : (size_t)(processors / CLUSTER);
+}
 
 static size_t blocks_of(size_t terms)
 {
@@ -55,7 +62,7 @@ static double cost(const wk_gemm_sizes *z, wk_gemm_tile tile, int processors)
     size_t blocks = (blocks_of(z->k[0]) + blocks_of(z->k[1])) * (z->reduce ? z->stacks : 1);
     size_t tiles = (z->m + rows - 1) / rows * ((z->n + (size_t)n - 1) / (size_t)n) *
                    (z->reduce ? 1 : z->stacks);
-    size_t clusters = (size_t)processors / CLUSTER, rounds = (tiles + clusters - 1) / clusters;
+    size_t clusters = clusters_of(processors), rounds = (tiles + clusters - 1) / clusters;
     double multiplying = 2.0 * groups * n, copying = (64.0 * groups + n) * 128 / 45;
     double block = multiplying > copying ? multiplying : copying;
     return (double)rounds * ((double)blocks * block + 600 + 0.06 * 64 * groups * n);
@@ -69,14 +76,17 @@ static bool is_resident(const wk_gemm_sizes *z, int processors)
     size_t tiles = (z->m + ROWS - 1) / ROWS * z->stacks;
     return z->simple && !z->k[1] && !z->reduce && z->k[0] <= WK_RESIDENT_TERMS_MAX &&
            z->n >= COLUMNS_MIN && z->n <= WK_RESIDENT_COLUMNS_MAX &&
-           2 * tiles >= (size_t)(processors / CLUSTER);
+           2 * tiles >= clusters_of(processors);
 }
 
 wk_gemm_tile wk_gemm_choose_tile(const wk_gemm_sizes *z, int processors)
 {
     if (is_resident(z, processors)) return WK_TILE_RESIDENT;
     wk_gemm_tile best = WK_TILE_128X208;
-    for (wk_gemm_tile tile = WK_TILE_64X208; tile <= WK_TILE_64X80; tile++)
-        if (cost(z, tile, processors) < cost(z, best, processors)) best = tile;
+    for (wk_gemm_tile tile = WK_TILE_64X208; tile < WK_TILE_RESIDENT; tile++) {
+        // The estimate was fitted to the first three: the others must be 5 % better.
+        double factor = tile >= WK_TILE_128X256 ? 1.05 : 1;
+        if (factor * cost(z, tile, processors) < cost(z, best, processors)) best = tile;
+    }
     return best;
 }

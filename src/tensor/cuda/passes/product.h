@@ -31,6 +31,9 @@ typedef enum wk_gemm_tile {
     WK_TILE_128X208,
     WK_TILE_64X208,
     WK_TILE_64X80,
+    WK_TILE_128X256,
+    WK_TILE_128X128,
+    WK_TILE_64X128,
     WK_TILE_RESIDENT,
     WK_TILE_COUNT
 } wk_gemm_tile;
@@ -45,7 +48,8 @@ typedef struct wk_gemm_sizes {
 
 /// Terms and columns of weights that can be resident.
 enum { WK_RESIDENT_TERMS_MAX = 400, WK_RESIDENT_COLUMNS_MAX = 416 };
-/// The tile that is estimated to be the fastest on so many multiprocessors.
+/// The tile that is estimated to be the fastest on so many multiprocessors: of a population, a
+/// member's share of them.
 wk_gemm_tile wk_gemm_choose_tile(const wk_gemm_sizes *z, int processors);
 
 #endif

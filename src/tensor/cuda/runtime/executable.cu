@@ -280,7 +280,10 @@ static wk_status resolve_fused(wk_executable *e, const wk_plan *plan, wk_error *
 {
     wk_fused *fused = (wk_fused *)malloc((plan->node_count + 1) * sizeof *fused);
     if (!fused) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    wk_fusion_choose(plan, &e->backend->limits, fused);
+    // As launch_clusters shares them out.
+    wk_cuda_limits share = e->backend->limits;
+    share.processors /= e->members;
+    wk_fusion_choose(plan, &share, fused);
     resolve(e, plan, fused);
     free(fused);
     return WK_OK;
