@@ -14,6 +14,7 @@
 enum {
     SEARCH_MAX = 1 << 16,   // checksums computed to find the next record of one segment
     SEGMENTS_MAX = 1 << 20, // files of a log: far beyond any run
+    DROPPED_MAX = 1 << 16,  // episodes without a step, which take no room in the store
     LOST_MAX = 1 << 24      // episodes
 };
 
@@ -416,6 +417,16 @@ static uint64_t count_lost(const salvage *s, uint64_t *kept)
     return before + s->config->next_episode - after_evicted - known;
 }
 
+// How many episodes a true log can lack after the first that is kept: while that one made the steps
+// the store holds of it, each of the other slots made no more. A checkpoint that counts further
+// would have records of all of them written, until the disk is full.
+static uint64_t lost_max(const salvage *s)
+{
+    uint64_t slots = (uint64_t)s->config->n_slots + 1;
+    if (s->config->capacity > LOST_MAX / slots) return LOST_MAX;
+    return slots * s->config->capacity + DROPPED_MAX;
+}
+
 static wk_status run(salvage *s, wk_salvaged *out, wk_error *err)
 {
     bool any;
@@ -432,7 +443,7 @@ static wk_status run(salvage *s, wk_salvaged *out, wk_error *err)
     }
     WK_TRY(group_records(s, err));
     evict_beyond(s);
-    if (s->config->next_episode - first_kept(s) > LOST_MAX + s->episodes.count)
+    if (s->config->next_episode - first_kept(s) > lost_max(s) + s->episodes.count)
         return beyond_repair(s, "episodes", err);
     out->stopped = stop_slots(s);
     out->lost = count_lost(s, &out->kept);

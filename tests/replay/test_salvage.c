@@ -227,6 +227,30 @@ static void lost_evictions_do_not_fill_the_store(void **state)
     }
 }
 
+// A checkpoint that counts more episodes than the store could hold would have all of them written.
+static void a_count_of_episodes_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    wk_dir *dir = NULL;
+    wk_salvaged made = {0};
+    wk_salvage_config config = {.shape = {EPISODE_A, EPISODE_K, EPISODE_P},
+                                .capacity = CAPACITY,
+                                .mark = mark,
+                                .next_episode = next_id(original) + (1 << 20),
+                                .slots = slots,
+                                .n_slots = SCRIPT_SLOTS,
+                                .segment_bytes = 60000};
+    char path[100];
+    folder_copy(FOLDER, COPY);
+    find_slots();
+    assert_ok(wk_dir_open(NULL, COPY, &dir, &err));
+    assert_refused(wk_replay_log_salvage(dir, &config, &made, &err), WK_E_FORMAT,
+                   "too many episodes");
+    wk_dir_close(dir);
+    segment_path(mark.segment + 1, path);
+    assert_false(wk_path_exists(path));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_log_of_which_nothing_is_left_becomes_an_empty_one),
         cmocka_unit_test(a_store_made_of_it_goes_on),
         cmocka_unit_test(lost_evictions_do_not_fill_the_store),
+        cmocka_unit_test(a_count_of_episodes_that_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
