@@ -213,7 +213,7 @@ wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g)
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i)
 {
     const wk_compiled_graph *const graphs[WK_COMPILED_GRAPHS] = {
-        &learner->model, &learner->learn, &learner->observe, &learner->tasks};
+        &learner->model, &learner->learn, &learner->tasks, &learner->observe};
     return graphs[i];
 }
 

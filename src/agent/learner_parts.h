@@ -148,7 +148,7 @@ typedef enum wk_counter_id {
 wk_status wk_compiled_graph_begin(wk_compiled_graph *compiled, const wk_learner *learner,
                                   const wk_set_id *sets, size_t count, wk_error *err);
 /// All graphs of a learner, for iteration.
-enum { WK_GRAPH_MODEL, WK_GRAPH_LEARN, WK_GRAPH_OBSERVE, WK_GRAPH_TASKS, WK_COMPILED_GRAPHS };
+enum { WK_GRAPH_MODEL, WK_GRAPH_LEARN, WK_GRAPH_TASKS, WK_GRAPH_OBSERVE, WK_COMPILED_GRAPHS };
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i);
 /// Binds weights and optimisers to their memory; and makes the program.
 wk_status wk_compiled_graph_bind(wk_compiled_graph *compiled, const wk_learner *learner,

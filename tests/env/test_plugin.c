@@ -58,7 +58,7 @@ static void files_that_are_no_plugins_are_told_apart(void **state)
     wk_plugin *plugin;
     assert_refused(wk_plugin_load("no/such/file.so", &plugin, &err), WK_E_NOT_FOUND,
                    "there is no file 'no/such/file.so'");
-    assert_refused(wk_plugin_load(PLUGINS, &plugin, &err), WK_E_FORMAT, "not a shared object");
+    assert_refused(wk_plugin_load(PLUGINS, &plugin, &err), WK_E_IO, "Is a directory");
     const char *text = "text.so", *stump = "stump.so";
     assert_ok(wk_file_write(text, "#include <waker/env.h>\n", 23, &err));
     assert_refused(wk_plugin_load(text, &plugin, &err), WK_E_FORMAT, "cc -shared -fPIC");
