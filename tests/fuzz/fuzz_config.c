@@ -1,5 +1,6 @@
 // Fuzz target: any bytes as a configuration file. Whatever is accepted as blocks is merged, each
 // value of the result is within its range, and the result reads back from its own text as the same.
+#include "base/asset.h"
 #include "config/blocks.h"
 #include "config/yaml.h"
 
@@ -8,6 +9,8 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+const wk_asset wk_assets[] = {{0}}; // no embedded blocks
 
 static void check_same(const wk_run_config *a, const wk_run_config *b)
 {
