@@ -26,9 +26,9 @@ static const struct {
     const char *title;
     bool left; // aligned
 } columns[COLUMNS] = {
-    [NAME] = {"run", true}, [STATE] = {"state", true}, [STEPS] = {"agent steps"},
-    [PERCENT] = {"done"},   [SPEED] = {"updates/s"},   [LOSS] = {"loss"},
-    [ERROR] = {"error"},    [VISITED] = {"visited"},   [EVAL] = {"eval"},
+    [NAME] = {"run", true},      [STATE] = {"state", true},      [STEPS] = {"agent steps", false},
+    [PERCENT] = {"done", false}, [SPEED] = {"updates/s", false}, [LOSS] = {"loss", false},
+    [ERROR] = {"error", false},  [VISITED] = {"visited", false}, [EVAL] = {"eval", false},
 };
 
 // Which column goes first when there is no room.
