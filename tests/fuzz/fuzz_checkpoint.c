@@ -218,6 +218,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         read_file((const char *)bytes, size);
         return 0;
     }
+    // A world that was refused has no episode, and no state to be mended.
+    if (wk_env_state_size(wk_vec_env(run.vec, 0)) == 0) read_file(whole.chars, whole.length);
     length = whole.length - SUM;
     memcpy(file, whole.chars, length);
     while (size > 0)
