@@ -201,15 +201,10 @@ wk_status wk_trainer_create(const wk_run_config *config, const char *directory, 
     wk_dir *dir = NULL;
     WK_TRY(wk_dir_create(directory, err));
     WK_TRY(wk_dir_open(NULL, directory, &dir, err));
-    wk_status status = wk_trainer_create_in(config, NULL, dir, out, err);
+    const wk_dir *in = dir;
+    wk_status status = wk_trainer_create_population(&config, NULL, &in, 1, out, err);
     wk_dir_close(dir);
     return status;
-}
-
-wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_plugins *code,
-                               const wk_dir *directory, wk_trainer **out, wk_error *err)
-{
-    return wk_trainer_create_population(&config, &code, &directory, 1, out, err);
 }
 
 static wk_status create_member(wk_trainer_population *p, const wk_run_config *config,

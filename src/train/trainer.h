@@ -28,15 +28,12 @@ typedef struct wk_trainer wk_trainer;
 /// begins, unless there are results of a run whose checkpoints are missing.
 wk_status wk_trainer_create(const wk_run_config *config, const char *directory, wk_trainer **out,
                             wk_error *err);
-/// The same in a directory that is open, with the plug-ins that the configuration names (borrowed);
-/// without them (NULL) it is refused.
-wk_status wk_trainer_create_in(const wk_run_config *config, const wk_run_plugins *code,
-                               const wk_dir *directory, wk_trainer **out, wk_error *err);
 /// NULL is allowed. Does not save.
 void wk_trainer_destroy(wk_trainer *trainer);
 
-/// The trainers of a population: configs, plug-ins (NULL, or those of each) and directories
-/// [count]. They are of one domain, device and precision.
+/// The trainers of a population: configs, plug-ins (NULL, or those of each, borrowed; a run that
+/// names plug-ins is refused without them) and open directories [count]. They are of one domain,
+/// device and precision.
 wk_status wk_trainer_create_population(const wk_run_config *const *configs,
                                        const wk_run_plugins *const *code,
                                        const wk_dir *const *directories, int count,

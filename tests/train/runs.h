@@ -45,6 +45,19 @@ static inline wk_run_config quiet_run(void)
     return config;
 }
 
+/// Asks a run to stop once so many checkpoints were reported; count_checkpoints is its log's sink.
+typedef struct stopper {
+    volatile sig_atomic_t stop;
+    int checkpoints;
+} stopper;
+
+static inline void count_checkpoints(void *context, wk_log_level level, const char *message)
+{
+    stopper *s = context;
+    (void)level;
+    if (strstr(message, "checkpoint at ") && --s->checkpoints == 0) s->stop = 1;
+}
+
 /// Trains in `directory` to the end.
 static inline void run_to_end(const wk_run_config *config, const char *directory)
 {

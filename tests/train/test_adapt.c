@@ -156,19 +156,6 @@ static void another_seed_gives_other_policies(void **state)
     free(y);
 }
 
-// Asks to stop once so many checkpoints were reported.
-typedef struct stopper {
-    volatile sig_atomic_t stop;
-    int checkpoints;
-} stopper;
-
-static void count_checkpoints(void *context, wk_log_level level, const char *message)
-{
-    stopper *s = context;
-    (void)level;
-    if (strstr(message, "checkpoint at update") && --s->checkpoints == 0) s->stop = 1;
-}
-
 static void interrupted_again_and_again_it_ends_in_the_same_bytes(void **state)
 {
     (void)state;

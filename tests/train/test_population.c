@@ -94,19 +94,6 @@ static void each_run_ends_as_it_would_alone(void **state)
     }
 }
 
-// Asks the runs to stop at a checkpoint.
-typedef struct stopper {
-    volatile sig_atomic_t stop;
-    int checkpoints;
-} stopper;
-
-static void count_checkpoints(void *context, wk_log_level level, const char *message)
-{
-    stopper *s = context;
-    (void)level;
-    if (strstr(message, "checkpoint at agent step") && --s->checkpoints == 0) s->stop = 1;
-}
-
 // In turn together and in parts, so that they resume at different steps.
 static void stopped_and_resumed_together_or_alone_they_end_the_same(void **state)
 {

@@ -99,19 +99,6 @@ static void the_logs_hold_a_heat_map_and_a_clip_of_predictions(void **state)
     assert_false(events_hold(B, "train_openl_image"));
 }
 
-// Asks the run to stop once it has reported so many checkpoints.
-typedef struct stopper {
-    volatile sig_atomic_t stop;
-    int checkpoints;
-} stopper;
-
-static void count_checkpoints(void *context, wk_log_level level, const char *message)
-{
-    stopper *s = context;
-    (void)level;
-    if (strstr(message, "checkpoint at agent step") && --s->checkpoints == 0) s->stop = 1;
-}
-
 static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **state)
 {
     (void)state;

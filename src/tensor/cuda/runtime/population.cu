@@ -1,4 +1,5 @@
-// Each member's range is filled first fit, so that members that make the same buffers in the same
+// Memory of a population: addresses are reserved for each member, and device memory is mapped
+// there. Each range is filled first fit, so that members that make the same buffers in the same
 // order have them at the same offsets. Small buffers share pages; a large one has memory of its
 // own, of whole pages.
 #include "tensor/cuda/runtime/population.cuh"
