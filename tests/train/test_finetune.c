@@ -91,12 +91,6 @@ static void the_same_twice_gives_the_same_bytes(void **state)
     same_file(a, b, "weights.safetensors", 0, 0);
 }
 
-static void count_checkpoints(void *context, wk_log_level level, const char *message)
-{
-    (void)level;
-    if (strstr(message, "checkpoint at agent step")) *(volatile sig_atomic_t *)context = 1;
-}
-
 static void interrupted_at_every_checkpoint_it_ends_in_the_same_bytes(void **state)
 {
     (void)state;
@@ -106,9 +100,8 @@ static void interrupted_at_every_checkpoint_it_ends_in_the_same_bytes(void **sta
     wk_run_end end = WK_RUN_INTERRUPTED;
     int stops = 0;
     for (; end != WK_RUN_FINISHED; stops++) {
-        volatile sig_atomic_t stop = 0;
-        wk_run_control control = {.stop = &stop,
-                                  .log = {count_checkpoints, (void *)&stop, WK_LOG_DEBUG}};
+        stopper s = {.checkpoints = 1};
+        wk_run_control control = {.stop = &s.stop, .log = {count_checkpoints, &s, WK_LOG_DEBUG}};
         assert_ok(wk_finetune(&pieces, &control, &end, &err));
         assert_true(stops < 20);
     }
