@@ -88,7 +88,7 @@ static void sweep(bool persistent, int error)
     wk_replay_mark mark = prepare();
     uint32_t before = fingerprint_at(&mark);
     long call = 1;
-    for (;; call++) {
+    for (;; call += fault_stride(1)) {
         wk_error err = {0};
         run all = {0};
         folder_copy(SAVED, FOLDER);
@@ -124,7 +124,7 @@ static void no_failure_leaks_memory_or_files(void **state)
 {
     (void)state;
     wk_replay_mark mark = prepare();
-    for (long call = 1;; call++) {
+    for (long call = 1;; call += fault_stride(1)) {
         wk_error err = {0};
         run all = {0};
         folder_copy(SAVED, FOLDER);
@@ -213,7 +213,7 @@ static void a_crash_at_any_call_leaves_a_log_that_opens(void **state)
     wk_error err = {0};
     wk_replay_mark mark = prepare();
     uint32_t before = fingerprint_at(&mark);
-    for (long call = 1;; call += 2) {
+    for (long call = 1;; call += fault_stride(2)) {
         folder_copy(SAVED, FOLDER);
         pid_t child = fork();
         assert_true(child >= 0);
