@@ -22,14 +22,15 @@ extern "C" {
 
 /// Version of struct wk_domain and of everything a plug-in sees. Raised with every incompatible
 /// change.
-#define WK_ENV_ABI 3u
+#define WK_ENV_ABI 4u
 
 enum {
-    WK_IMAGE_SIDE = 64,           // the agent's observation is WK_IMAGE_SIDE² RGB pixels
+    WK_IMAGE_SIDE = 64,           // the agent's picture is WK_IMAGE_SIDE² RGB pixels
     WK_IMAGE_BYTES = 64 * 64 * 3, // uint8, row by row from the top, RGB interleaved
     WK_PARAMS_MAX = 8,            // max numbers in a θ
     WK_TASKS_MAX = 16,            // max tasks of a domain
-    WK_ACTION_MAX = 32,           // max numbers in an action
+    WK_ACTION_MAX = 32,           // max numbers in an action, or discrete actions
+    WK_VECTOR_MAX = 4096,         // max numbers in a vector observation
     WK_OPTIONS_MAX = 16,          // max options of a domain
     WK_INDICATORS_MAX = 8,        // max indicators of a domain
     WK_CELLS_MAX = 64,            // max cells of an indicator that counts them
@@ -88,6 +89,19 @@ typedef struct wk_indicator {
     int cells; // of WK_INDICATOR_CELLS: how many there are, at most WK_CELLS_MAX
 } wk_indicator;
 
+/// What the agent sees after a step: a picture, a vector of numbers, or both. Zero-initialised: the
+/// picture alone.
+typedef struct wk_observation_spec {
+    int vector;    // numbers of the vector, at most WK_VECTOR_MAX; 0: none
+    bool no_image; // the vector is all it sees
+} wk_observation_spec;
+
+/// Bytes of a picture of this observation: WK_IMAGE_BYTES, or 0 without one.
+static inline size_t wk_observation_image_bytes(wk_observation_spec spec)
+{
+    return spec.no_image ? 0 : WK_IMAGE_BYTES;
+}
+
 /// What one agent step of a domain reports; zeroed by the host before the call.
 typedef struct wk_outcome {
     float rewards[WK_TASKS_MAX];         // per task, received on arriving
@@ -120,7 +134,9 @@ struct wk_domain {
     int n_indicators; // may be 0
     const wk_indicator *indicators;
 
-    int action_size;   // actions are floats in [-1,1]
+    int action_size; // numbers of an action, each in [-1,1]; with `discrete`: how many there are
+    bool discrete;   // one of `action_size` actions is chosen: 1 at its place, 0 at the others
+    wk_observation_spec observation;
     int action_repeat; // simulator control steps per agent step (for counting frames)
     int episode_steps; // agent steps until the time limit
     bool ends_early;   // a step may report `terminal`; the world model then learns when it happens
@@ -150,11 +166,16 @@ struct wk_domain {
     wk_status (*reset)(void *env, const double *theta, uint64_t seed, uint64_t episode,
                        wk_outcome *out, wk_error *err);
 
-    /// One agent step; `action` has action_size finite numbers within [-1,1].
+    /// One agent step; `action` has action_size finite numbers within [-1,1], or is one-hot.
     void (*step)(void *env, const float *action, wk_outcome *out);
 
-    /// Draws the current state, width x height RGB pixels. The observation is 64x64.
+    /// Draws the current state, width x height RGB pixels. The observation is 64x64. May be NULL
+    /// where the observation has no picture: then nothing of the domain can be drawn.
     void (*render)(void *env, int width, int height, uint8_t *rgb);
+
+    /// Writes the vector that is observed in the current state, [observation.vector] finite numbers
+    /// of the order of 1. NULL where there is none. A number that is not finite counts as diverged.
+    void (*observe)(void *env, float *vector);
 
     /// The bytes beyond (θ, seed, episode) that continue an episode exactly. `load` is called after
     /// reset with the saved θ, seed and episode; it must check `size` and refuse foreign bytes.
@@ -200,6 +221,9 @@ wk_status wk_domain_case(const wk_domain *domain, const char *name, const wk_cas
 /// Index of option `name` and of `choice` in it; errors name the nearest ones.
 wk_status wk_domain_option(const wk_domain *domain, const char *name, const char *choice,
                            int *option, int *value, wk_error *err);
+
+/// WK_E_UNSUPPORTED, with a message, for a domain that draws nothing.
+wk_status wk_domain_check_drawable(const wk_domain *domain, wk_error *err);
 
 /// Checks a θ of `count` numbers: length, finite, within the legal ranges, and the domain's own
 /// rule.
@@ -251,6 +275,7 @@ typedef struct wk_frame {
     float *rewards;    // [n_tasks]
     float *completion; // [n_tasks]; 0 for tasks without completion
     uint8_t *flags;    // [1], WK_IS_* bits
+    float *vector;     // [observation.vector]
 } wk_frame;
 
 typedef struct wk_env wk_env;
@@ -264,8 +289,9 @@ const wk_domain *wk_env_domain(const wk_env *env);
 wk_status wk_env_reset(wk_env *env, const double *theta, size_t count, uint64_t seed,
                        uint64_t episode, const wk_frame *out, wk_error *err);
 
-/// One agent step. Numbers outside [-1,1] are clipped; a non-finite one is an error and nothing
-/// moves. Stepping before reset or after the last step is an error.
+/// One agent step. Numbers outside [-1,1] are clipped; a non-finite one, or a discrete action that
+/// is not one-hot, is an error and nothing moves. Stepping before reset or after the last step is
+/// an error.
 wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_error *err);
 
 /// θ of the running episode, and agent steps taken in it.
@@ -276,7 +302,8 @@ int wk_env_steps(const wk_env *env);
 /// was loaded from a state that does not have it.
 double wk_env_indicator(const wk_env *env, int k);
 
-/// Draws the current state at any size up to 4096x4096.
+/// Draws the current state at any size up to 4096x4096. WK_E_UNSUPPORTED for a domain that draws
+/// nothing.
 wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_error *err);
 
 /// Bytes a saved state takes (fixed between resets; 0 before the first), saving, and restoring. A
@@ -296,10 +323,11 @@ typedef struct wk_vec wk_vec;
 
 /// The batch that reset and step fill; owned by the vector, valid until its next call.
 typedef struct wk_batch {
-    uint8_t *images;   // [N,64,64,3]
+    uint8_t *images;   // [N,64,64,3]; NULL where the observation has no picture
     float *rewards;    // [N,n_tasks]
     float *completion; // [N,n_tasks]
     uint8_t *flags;    // [N]
+    float *vectors;    // [N,observation.vector]; NULL where it has no vector
 } wk_batch;
 
 /// `threads` 0: one per core. Environments differ only by what they are reset to.

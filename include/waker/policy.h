@@ -1,4 +1,4 @@
-// Policies: a saved run's policy, acting on images.
+// Policies: a saved run's policy, acting on what is observed.
 //
 // wk_policy_create opens the directory of a run read-only and loads one policy of it for N
 // environments. wk_policy_act turns N images into N actions and remembers what it has seen: the
@@ -49,9 +49,12 @@ const int *wk_policy_options(const wk_policy *policy);
 /// Step of the weights that were loaded.
 uint64_t wk_policy_step(const wk_policy *policy);
 
-/// One step: images [N,64,64,3] and flags [N], of which WK_IS_FIRST makes the policy forget what
-/// came before, to actions [N, action_size] in [-1,1]. The images are taken for what the last
-/// actions led to.
+/// One step: what N environments show (images and vectors, as far as the domain has them, and
+/// flags, of which WK_IS_FIRST makes the policy forget what came before) to actions [N,
+/// action_size], in
+/// [-1,1] or one-hot. It is taken for what the last actions led to. Rewards are not read.
+wk_status wk_policy_act_on(wk_policy *policy, const wk_batch *seen, float *actions, wk_error *err);
+/// The same for domains that are observed by pictures alone: images [N,64,64,3] and flags [N].
 wk_status wk_policy_act(wk_policy *policy, const uint8_t *images, const uint8_t *flags,
                         float *actions, wk_error *err);
 

@@ -2,7 +2,6 @@
 
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
-#include "model/vision.h"
 #include "nn/losses.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -14,12 +13,12 @@ struct wk_acting {
     wk_compiled_graph compiled;
     wk_weight_snapshot weights; // the weights it reads
     wk_buffer *memory;          // counter (padded to 64 bytes), stoch [N,flat], deter [N,deter]
-    wk_buffer *device_inputs;   // images, actions [N,A], keep [N]
+    wk_buffer *device_inputs;   // images, vectors [N,V], actions [N,A], keep [N]
     void *pinned_inputs;        // the same in pinned memory
     float *pinned_actions;      // actions [N,A] in pinned memory
     wk_queue *queue;
     wk_event *done;
-    wk_tensor image, action, keep;
+    wk_tensor image, vector, action, keep;
     wk_tensor sampled, mode; // [S,N,A]
     bool estimating;
     wk_tensor value, reward;    // [S,N], where it is estimating
@@ -53,18 +52,21 @@ static size_t estimate_bytes(const wk_acting *a)
     return (size_t)a->count * sizeof(float);
 }
 
-// Offsets of images, actions and flags in the input buffer.
+// Offsets of images, vectors, actions and flags in the input buffer.
 typedef struct input_layout {
-    size_t actions, keep, total; // images come first
+    size_t vectors, actions, keep, total; // images come first
 } input_layout;
 
 static input_layout input_layout_of(const wk_acting *a)
 {
-    size_t images = (size_t)a->count * WK_PIXELS, keep = images + action_bytes(a);
-    return (input_layout){images, keep, keep + (size_t)a->count * sizeof(float)};
+    wk_observation_spec seen = a->learner->config.observation;
+    size_t count = (size_t)a->count, vectors = count * wk_observation_image_bytes(seen);
+    size_t actions = vectors + count * (size_t)seen.vector * sizeof(float);
+    size_t keep = actions + action_bytes(a);
+    return (input_layout){vectors, actions, keep, keep + count * sizeof(float)};
 }
 
-// Moves the states on by one image; gives features [1,N,F].
+// Moves the states on by one observation; gives features [1,N,F].
 static wk_tensor record_state(wk_acting *a, wk_tensor counter)
 {
     const wk_learner_config *c = &a->learner->config;
@@ -80,7 +82,7 @@ static wk_tensor record_state(wk_acting *a, wk_tensor counter)
     wk_rssm rssm = wk_rssm_use(model, c);
     wk_tensor action = wk_rssm_action(&rssm, wk_graph_scale_rows(g, a->action, a->keep));
     wk_tensor deter = wk_rssm_advance(&rssm, before, action);
-    wk_tensor embed = wk_encode(model, c, wk_graph_image(g, a->image));
+    wk_tensor embed = wk_observation_encode(model, c, wk_seen_inputs(g, a->image, a->vector));
     wk_tensor logits = wk_rssm_posterior(&rssm, deter, wk_rssm_embed(&rssm, embed));
     wk_random random = wk_nn_random(counter, c->seed, "act/observe", a->policy);
     wk_latent now = {wk_nn_sample_categorical(g, logits, c->classes, random), deter};
@@ -127,16 +129,20 @@ static wk_status record(wk_acting *a, wk_error *err)
     wk_graph *g = a->compiled.graph;
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", a->memory, 0);
     input_layout at = input_layout_of(a);
-    a->image =
-        wk_graph_persistent(g, WK_U8, WK_SHAPE(a->count, 64, 64, 3), "image", a->device_inputs, 0);
+    if (!c->observation.no_image)
+        a->image = wk_graph_persistent(g, WK_U8, WK_SHAPE(a->count, 64, 64, 3), "image",
+                                       a->device_inputs, 0);
+    if (c->observation.vector > 0)
+        a->vector = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count, c->observation.vector),
+                                        "vector", a->device_inputs, at.vectors);
     a->action = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count, c->action_size), "action",
                                     a->device_inputs, at.actions);
     a->keep = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count), "keep", a->device_inputs, at.keep);
     wk_tensor features = record_state(a, counter);
     wk_tensor raw = wk_actor_head(a->compiled.scope[actor], c, features);
-    a->sampled = wk_graph_truncated_normal_sample(
-        g, raw, wk_nn_random(counter, c->seed, "act/action", a->policy));
-    a->mode = wk_graph_truncated_normal_mode(g, raw);
+    a->sampled =
+        wk_actor_sample(g, c, raw, wk_nn_random(counter, c->seed, "act/action", a->policy));
+    a->mode = wk_actor_mode(g, c, raw);
     wk_graph_output(g, a->sampled);
     wk_graph_output(g, a->mode);
     if (a->estimating) record_estimates(a, features);
@@ -270,7 +276,8 @@ static void fill_inbox(wk_acting *a, const wk_acting_rows *rows)
     input_layout at = input_layout_of(a);
     char *bytes = a->pinned_inputs;
     float *keep = (float *)(void *)(bytes + at.keep);
-    memcpy(bytes, rows->images, at.actions);
+    if (at.vectors > 0) memcpy(bytes, rows->images, at.vectors);
+    if (at.actions > at.vectors) memcpy(bytes + at.vectors, rows->vectors, at.actions - at.vectors);
     memcpy(bytes + at.actions, rows->previous, at.keep - at.actions);
     for (int i = 0; i < a->count; i++)
         keep[i] = rows->first[i] ? 0.0f : 1.0f;
@@ -316,17 +323,17 @@ wk_status wk_acting_step_population(wk_acting *leader, const wk_acting_rows *row
     wk_queue *queue = leader->queue;
     for (int r = 0; r < leader->population; r++) {
         wk_acting *a = leader->members[r];
-        WK_TRY(rows[r].images ? send(queue, a, &rows[r], err) : keep_states(a, err));
+        WK_TRY(rows[r].actions ? send(queue, a, &rows[r], err) : keep_states(a, err));
         WK_TRY(wk_weight_snapshot_read(&a->weights, queue, err));
     }
     WK_TRY(wk_program_enqueue(leader->compiled.program, queue, err));
     for (int r = 0; r < leader->population; r++)
-        if (rows[r].images) WK_TRY(receive(queue, leader->members[r], mode, err));
+        if (rows[r].actions) WK_TRY(receive(queue, leader->members[r], mode, err));
     WK_TRY(wk_queue_record_event(queue, leader->done, err));
     WK_TRY(wk_event_wait(leader->done, err));
     for (int r = 0; r < leader->population; r++) {
         wk_acting *a = leader->members[r];
-        if (rows[r].images)
+        if (rows[r].actions)
             memcpy(rows[r].actions, a->pinned_actions, action_bytes(a));
         else
             WK_TRY(wk_acting_load(a, a->kept, err));
@@ -334,12 +341,10 @@ wk_status wk_acting_step_population(wk_acting *leader, const wk_acting_rows *row
     return WK_OK;
 }
 
-wk_status wk_acting_step(wk_acting *a, const uint8_t *images, const float *previous,
-                         const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err)
+wk_status wk_acting_step(wk_acting *a, const wk_acting_rows *rows, wk_act_mode mode, wk_error *err)
 {
-    wk_acting_rows rows = {images, previous, first, actions};
     assert(a->population == 1);
-    return wk_acting_step_population(a, &rows, mode, err);
+    return wk_acting_step_population(a, rows, mode, err);
 }
 
 wk_estimates wk_acting_estimates(const wk_acting *a)

@@ -1,6 +1,6 @@
 // Acting: runs a learner's policy in N environments. Recurrent states stay on the device; a small
-// graph of its own turns images into actions. While an update is in flight it reads a snapshot of
-// the weights from before that update, otherwise the learner's weights directly.
+// graph of its own turns observations into actions. While an update is in flight it reads a
+// snapshot of the weights from before that update, otherwise the learner's weights directly.
 #ifndef WK_AGENT_ACTING_H
 #define WK_AGENT_ACTING_H
 
@@ -28,23 +28,22 @@ wk_status wk_acting_create_population(wk_learner *const *learners, int members, 
 /// NULL is allowed. The leader of a population is destroyed first.
 void wk_acting_destroy(wk_acting *acting);
 
-/// Resets all recurrent states and sets the draw counter: later actions depend on the weights, the
-/// images and `counter` alone.
+/// Resets all recurrent states and sets the draw counter: later actions depend on the weights, what
+/// is observed and `counter` alone.
 wk_status wk_acting_begin(wk_acting *acting, uint64_t counter, wk_error *err);
 
-/// One step of all environments: images [N,64,64,3], the actions [N,A] that led to them, first [N]
-/// (nonzero resets the state). Writes the next actions [N,A].
-wk_status wk_acting_step(wk_acting *acting, const uint8_t *images, const float *previous,
-                         const uint8_t *first, wk_act_mode mode, float *actions, wk_error *err);
-
-/// What wk_acting_step takes, for each member of a population. One without images does not act, and
-/// keeps its states.
+/// What a step of all environments takes, and where it writes. What is not observed is unused.
 typedef struct wk_acting_rows {
-    const uint8_t *images;
-    const float *previous;
-    const uint8_t *first;
-    float *actions; // may be `previous`
+    const uint8_t *images; // [N,64,64,3]
+    const float *vectors;  // [N,V]
+    const float *previous; // [N,A], the actions that led to them
+    const uint8_t *first;  // [N], nonzero resets the state
+    float *actions;        // [N,A], the next ones; may be `previous`
 } wk_acting_rows;
+wk_status wk_acting_step(wk_acting *acting, const wk_acting_rows *rows, wk_act_mode mode,
+                         wk_error *err);
+/// The same for each member of a population. One without `actions` does not act, and keeps its
+/// states.
 wk_status wk_acting_step_population(wk_acting *leader, const wk_acting_rows *rows, wk_act_mode mode,
                                     wk_error *err);
 

@@ -36,10 +36,10 @@ wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, con
             // The actor gets no gradient through its input.
             rollout.step_params[t] =
                 wk_actor_head(actor, c, wk_graph_stop_gradient(g, features[t]));
-            actions[t] = wk_graph_truncated_normal_sample(g, rollout.step_params[t], draw);
+            actions[t] = wk_actor_sample(g, c, rollout.step_params[t], draw);
         } else {
-            actions[t] = wk_graph_uniform(
-                g, WK_SHAPE(rollout.stack, rollout.starts, c->action_size), draw, -1, 1);
+            actions[t] = wk_random_actions(
+                g, c, WK_SHAPE(rollout.stack, rollout.starts, c->action_size), draw);
         }
         latent = wk_rssm_imagine(rssm, latent, actions[t],
                                  wk_nn_random(counter, c->seed, sample_stream, t));
@@ -196,8 +196,23 @@ static wk_tensor through_choices(wk_graph *g, const wk_learner_config *c, const 
 wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
                              const wk_behaviour *b)
 {
-    return wk_graph_add(g, through_choices(g, c, rollout, b->return_loss, b->action_params),
-                        wk_graph_sum_all(g, b->entropy_loss));
+    wk_tensor returns = wk_config_reinforces(c)
+                            ? wk_graph_sum_all(g, b->return_loss)
+                            : through_choices(g, c, rollout, b->return_loss, b->action_params);
+    return wk_graph_add(g, returns, wk_graph_sum_all(g, b->entropy_loss));
+}
+
+// -mean gamma^t log pi(a_t) sg(G_t - v(z_t)), v the slow critic: [S].
+static wk_tensor reinforce_loss(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
+                                const wk_behaviour *b, wk_tensor value)
+{
+    wk_tensor baseline = wk_graph_slice(g, value, 1, 0, c->horizon);
+    wk_tensor advantage =
+        wk_graph_stop_gradient(g, wk_graph_add(g, b->returns, wk_graph_affine(g, baseline, -1, 0)));
+    wk_tensor surprise =
+        wk_graph_reshape(g, wk_actor_surprise(g, c, b->action_params, rollout->actions),
+                         wk_graph_shape(g, b->returns));
+    return mean_of_policy(g, weighted(g, c, rollout, wk_graph_mul(g, surprise, advantage)));
 }
 
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *c,
@@ -213,10 +228,11 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
     out.returns = wk_rollout_returns(g, c, rollout, reward, value);
     wk_tensor seen = wk_graph_stop_gradient(g, rollout->features);
     out.action_params = at_steps(wk_actor_head, policy->actor, c, rollout, seen, 0);
-    wk_tensor entropy = wk_graph_reshape(g, wk_graph_truncated_normal_entropy(g, out.action_params),
+    wk_tensor entropy = wk_graph_reshape(g, wk_actor_entropy(g, c, out.action_params),
                                          WK_SHAPE(stack, steps, starts));
     // -mean gamma^t (G_t + eta entropy(a_t)).
-    out.return_loss = as_loss(g, c, rollout, out.returns);
+    out.return_loss = wk_config_reinforces(c) ? reinforce_loss(g, c, rollout, &out, value)
+                                              : as_loss(g, c, rollout, out.returns);
     out.entropy_loss = wk_graph_affine(g, as_loss(g, c, rollout, entropy), c->entropy_scale, 0);
     out.actor_loss = wk_graph_add(g, out.return_loss, out.entropy_loss);
     out.entropy = mean_of_policy(g, entropy);

@@ -17,7 +17,7 @@ typedef struct wk_rollout {
     // [S,H,N], by the discount head: of the state after each step, and the weight of a step, the
     // product of those before it. Absent without the head: powers of the config's discount.
     wk_tensor discount, weight;
-    wk_tensor step_params[WK_ROLLOUT_STEPS_MAX]; // [S,N,2A] raw action parameters of each step,
+    wk_tensor step_params[WK_ROLLOUT_STEPS_MAX]; // [S,N,..] raw action parameters of each step,
                                                  // before sampling; absent without an actor
 } wk_rollout;
 
@@ -54,7 +54,7 @@ typedef struct wk_policy_scopes {
 typedef struct wk_behaviour {
     wk_tensor actor_loss;                // sum of return_loss and entropy_loss
     wk_tensor return_loss, entropy_loss; // [S]
-    wk_tensor action_params;             // [S,H*N,2A] at all steps
+    wk_tensor action_params;             // [S,H*N,..] raw, at all steps
     wk_tensor returns;                   // [S,H,N]
     wk_tensor entropy;                   // [S], mean for the logs
 } wk_behaviour;
@@ -67,7 +67,7 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
 wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *config,
                          const wk_rollout *rollout, wk_tensor returns, wk_tensor *value);
 /// A number [1] whose gradient with respect to the actors is that of the sum of their losses;
-/// backpropagates the returns through the imagined steps.
+/// unless they learn by REINFORCE, backpropagates the returns through the imagined steps.
 wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *config,
                              const wk_rollout *rollout, const wk_behaviour *b);
 

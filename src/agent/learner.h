@@ -66,15 +66,16 @@ wk_status wk_learner_create_population(unsigned uses, const wk_learner_config *c
 void wk_learner_destroy(wk_learner *learner);
 const wk_learner_config *wk_learner_get_config(const wk_learner *learner);
 
-/// A batch of B sequences of T steps, time-major, borrowed for the call. One without images and
-/// frames leaves its member of a population idle: the update changes nothing of it.
+/// A batch of B sequences of T steps, time-major, borrowed for the call. One without actions leaves
+/// its member of a population idle: the update changes nothing of it.
 typedef struct wk_learner_batch {
-    const uint8_t *images;     // [T,B,64,64,3]
+    const uint8_t *images;     // [T,B,64,64,3]; unused without pictures
     const float *actions;      // [T,B,A], the one that led to the row
     const uint8_t *first;      // [T,B], nonzero where the state starts from zero
     const float *rewards;      // [T,B,tasks], received on arriving; unused without tasks
     const void *const *frames; // [T,B], device address of each frame; NULL: take `images`
     const uint8_t *ends;       // [T,B], nonzero where the episode ended for good; NULL: nowhere
+    const float *vectors;      // [T,B,V]; unused without vectors
 } wk_learner_batch;
 
 /// One actor-critic's metrics of an update.
@@ -85,6 +86,7 @@ typedef struct wk_policy_metrics {
 /// Metrics of a reward-free update.
 typedef struct wk_learner_metrics {
     float model_loss, image_loss, kl, prior_entropy, post_entropy, model_norm;
+    float vector_loss;                  // 0 without vectors, as image_loss is without pictures
     float discount_loss;                // 0 without a discount head
     float ensemble_loss, ensemble_norm; // means over the members
     float disagreement;                 // mean over starts and steps: the exploration reward

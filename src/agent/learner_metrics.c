@@ -22,7 +22,8 @@ static void fill_model_metrics(const wk_learner *learner, wk_learner_metrics *m)
         float *to;
     } scalars[] = {
         {t->losses.total, &m->model_loss},
-        {t->losses.image, &m->image_loss},
+        {t->losses.observed.image, &m->image_loss},
+        {t->losses.observed.vector, &m->vector_loss},
         {t->losses.kl, &m->kl},
         {t->losses.prior_entropy, &m->prior_entropy},
         {t->losses.post_entropy, &m->post_entropy},
@@ -90,17 +91,12 @@ const char *wk_learner_metrics_nonfinite(const wk_learner_metrics *m)
         const char *name;
         float value;
     } scalars[] = {
-        {"model_loss", m->model_loss},
-        {"image_loss", m->image_loss},
-        {"kl", m->kl},
-        {"discount_loss", m->discount_loss},
-        {"model_norm", m->model_norm},
-        {"ensemble_loss", m->ensemble_loss},
-        {"ensemble_norm", m->ensemble_norm},
-        {"disagreement", m->disagreement},
-        {"actor_loss", m->explore.actor_loss},
-        {"actor_norm", m->explore.actor_norm},
-        {"critic_loss", m->explore.critic_loss},
+        {"model_loss", m->model_loss},           {"image_loss", m->image_loss},
+        {"vector_loss", m->vector_loss},         {"kl", m->kl},
+        {"discount_loss", m->discount_loss},     {"model_norm", m->model_norm},
+        {"ensemble_loss", m->ensemble_loss},     {"ensemble_norm", m->ensemble_norm},
+        {"disagreement", m->disagreement},       {"actor_loss", m->explore.actor_loss},
+        {"actor_norm", m->explore.actor_norm},   {"critic_loss", m->explore.critic_loss},
         {"critic_norm", m->explore.critic_norm},
     };
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)

@@ -52,10 +52,11 @@ wk_scalars wk_scalars_join(wk_graph *g, const wk_tensor *tensors, size_t count);
 const float *wk_scalars_at(const wk_scalars *scalars, const float *numbers, wk_tensor x);
 
 /// Tensors of the world model's graph.
-enum { WK_MODEL_SCALARS_MAX = 7 };
+enum { WK_MODEL_SCALARS_MAX = 8 };
 static inline int wk_model_scalar_count(const wk_learner_config *c)
 {
-    return c->discount_head ? WK_MODEL_SCALARS_MAX : WK_MODEL_SCALARS_MAX - 1;
+    return WK_MODEL_SCALARS_MAX - !c->discount_head - (c->observation.vector == 0) -
+           c->observation.no_image;
 }
 typedef struct wk_model_tensors {
     wk_scalars scalars; // [wk_model_scalar_count]
@@ -167,6 +168,11 @@ wk_status wk_weight_snapshot_read(const wk_weight_snapshot *snapshot, wk_queue *
                                   wk_error *err);
 /// Before an update is enqueued: copies the current weights into all snapshots.
 wk_status wk_weight_snapshots_take(const wk_learner *learner, wk_error *err);
+
+/// Copies the pictures and vectors of a batch to the inputs of a program.
+wk_status wk_observations_upload(wk_program *program, const wk_learner_config *config,
+                                 const wk_batch_tensors *inputs, const wk_learner_batch *batch,
+                                 wk_error *err);
 
 /// Queues and events of a leader; and a member's memory for batches.
 wk_status wk_learner_create_queues(wk_learner *leader, wk_error *err);

@@ -7,17 +7,18 @@
 
 // Offsets of a batch's parts in its device buffer, in bytes.
 typedef struct batch_layout {
-    size_t actions, keep, continues, rewards, idle, total; // images come first
+    size_t actions, keep, continues, rewards, vectors, idle, total; // images come first
 } batch_layout;
 
 static batch_layout batch_layout_of(const wk_learner_config *c)
 {
     size_t rows = (size_t)wk_config_rows(c), number = rows * sizeof(float);
-    batch_layout at = {.actions = rows * WK_PIXELS};
+    batch_layout at = {.actions = rows * wk_observation_image_bytes(c->observation)};
     at.keep = at.actions + number * (size_t)c->action_size;
     at.continues = at.keep + number;
     at.rewards = at.continues + (c->discount_head ? number : 0);
-    at.idle = (at.rewards + number * (size_t)c->tasks + 7) / 8 * 8;
+    at.vectors = at.rewards + number * (size_t)c->tasks;
+    at.idle = (at.vectors + number * (size_t)c->observation.vector + 7) / 8 * 8;
     at.total = at.idle + sizeof(uint64_t);
     return at;
 }
@@ -67,12 +68,23 @@ static void fill_unless(const uint8_t *flags, size_t rows, float *out)
         out[i] = flags && flags[i] ? 0.0f : 1.0f;
 }
 
+wk_status wk_observations_upload(wk_program *program, const wk_learner_config *c,
+                                 const wk_batch_tensors *inputs, const wk_learner_batch *batch,
+                                 wk_error *err)
+{
+    size_t rows = (size_t)wk_config_rows(c), numbers = rows * (size_t)c->observation.vector;
+    if (wk_tensor_exists(inputs->image))
+        WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * WK_PIXELS, err));
+    if (!wk_tensor_exists(inputs->vector)) return WK_OK;
+    return wk_program_upload(program, inputs->vector, batch->vectors, numbers * sizeof(float), err);
+}
+
 static wk_status upload_batch(wk_learner *learner, wk_program *program,
                               const wk_batch_tensors *inputs, const wk_learner_batch *batch,
                               wk_error *err)
 {
     size_t rows = (size_t)wk_config_rows(&learner->config);
-    WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * WK_PIXELS, err));
+    WK_TRY(wk_observations_upload(program, &learner->config, inputs, batch, err));
     WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
                              rows * (size_t)learner->config.action_size * sizeof(float), err));
     fill_unless(batch->first, rows, learner->host_numbers);
@@ -118,12 +130,15 @@ static void fill_numbers(const wk_learner_config *c, const wk_learner_batch *bat
         out += rows;
     }
     if (c->tasks > 0 && batch->rewards) transpose_rewards(c, batch->rewards, out);
+    size_t numbers = rows * (size_t)c->observation.vector;
+    if (numbers > 0) memcpy(out + rows * (size_t)c->tasks, batch->vectors, numbers * sizeof *out);
 }
 
 static wk_status enqueue_frames(wk_queue *queue, const wk_learner *learner, wk_buffer *to,
                                 const wk_learner_batch *batch, const void **list, wk_error *err)
 {
     size_t rows = (size_t)wk_config_rows(&learner->config);
+    if (learner->config.observation.no_image) return WK_OK;
     if (!batch->frames) return wk_queue_upload(queue, to, 0, batch->images, rows * WK_PIXELS, err);
     memcpy(list, batch->frames, rows * sizeof *list);
     wk_gather gather = {to, 0, WK_PIXELS, list, rows};
@@ -131,7 +146,7 @@ static wk_status enqueue_frames(wk_queue *queue, const wk_learner *learner, wk_b
 }
 
 // What a program reads of a batch on the device: for each input, where it begins in the batch.
-enum { FEEDS_MAX = 4 };
+enum { FEEDS_MAX = 5 };
 typedef struct feeds {
     int count;
     struct {
@@ -178,6 +193,7 @@ static wk_status enqueue_model(wk_learner *learner, wk_error *err)
     batch_layout at = batch_layout_of(&learner->config);
     feeds f = {0};
     add_feed(&f, inputs->image, 0);
+    add_feed(&f, inputs->vector, at.vectors);
     add_feed(&f, inputs->action, at.actions);
     add_feed(&f, inputs->keep, at.keep);
     add_feed(&f, inputs->continues, at.continues);
@@ -205,7 +221,7 @@ static wk_status stage_member(wk_queue *queue, const wk_learner *learner, int sl
     wk_buffer *to = learner->device_batches[slot];
     const void **list = learner->pinned_batches[slot];
     char *numbers = (char *)(list + wk_config_rows(&learner->config));
-    uint64_t idle = !batch->images && !batch->frames;
+    uint64_t idle = !batch->actions;
     assert(!idle || learner->population > 1);
     memcpy(numbers + (at.idle - at.actions), &idle, sizeof idle);
     if (!idle) {

@@ -39,8 +39,10 @@ wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
                                             compiled->scope[WK_SET_MODEL], t->losses.total);
     keep_starts(g, handoff.starts, t->losses.latent, &t->batch);
     const wk_tensor read[WK_MODEL_SCALARS_MAX] = {
-        t->losses.total,        t->losses.image, t->losses.kl,      t->losses.prior_entropy,
-        t->losses.post_entropy, t->norm,         t->losses.discount};
+        t->losses.total,         t->losses.observed.image,  t->losses.kl,
+        t->losses.prior_entropy, t->losses.post_entropy,    t->norm,
+        t->losses.discount,      t->losses.observed.vector,
+    };
     t->scalars = wk_scalars_join(g, read, WK_MODEL_SCALARS_MAX);
     wk_graph_store(g, handoff.scalars, t->scalars.joined);
     return wk_compiled_graph_bind(compiled, learner, err);

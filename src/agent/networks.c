@@ -1,6 +1,8 @@
 #include "agent/networks.h"
 
 #include "nn/layers.h"
+#include "nn/losses.h"
+#include <math.h>
 
 static wk_tensor mlp(wk_scope *scope, const wk_learner_config *config, wk_tensor x, int outputs)
 {
@@ -57,5 +59,45 @@ wk_tensor wk_scalar_head(wk_scope *scope, const wk_learner_config *config, wk_te
 
 wk_tensor wk_actor_head(wk_scope *scope, const wk_learner_config *config, wk_tensor x)
 {
-    return mlp(scope, config, x, 2 * config->action_size);
+    return mlp(scope, config, x, config->discrete ? config->action_size : 2 * config->action_size);
+}
+
+wk_tensor wk_actor_sample(wk_graph *g, const wk_learner_config *c, wk_tensor raw, wk_random random)
+{
+    if (c->discrete) return wk_nn_sample_categorical(g, raw, c->action_size, random);
+    return wk_graph_truncated_normal_sample(g, raw, random);
+}
+
+wk_tensor wk_actor_mode(wk_graph *g, const wk_learner_config *c, wk_tensor raw)
+{
+    if (c->discrete) return wk_nn_sample_categorical(g, raw, c->action_size, (wk_random){0});
+    return wk_graph_truncated_normal_mode(g, raw);
+}
+
+wk_tensor wk_actor_entropy(wk_graph *g, const wk_learner_config *c, wk_tensor raw)
+{
+    if (!c->discrete) return wk_graph_truncated_normal_entropy(g, raw);
+    // log A - KL(policy || uniform): a form that has a gradient.
+    wk_tensor uniform = wk_graph_fill(g, wk_graph_shape(g, raw), 0);
+    wk_tensor divergence = wk_graph_kl(g, wk_nn_variables(g, raw, c->action_size),
+                                       wk_nn_variables(g, uniform, c->action_size));
+    return wk_graph_affine(g, divergence, -1, logf((float)c->action_size));
+}
+
+// The cross entropy with a distribution that has all its mass on the action: their divergence, as
+// that one has no entropy.
+wk_tensor wk_actor_surprise(wk_graph *g, const wk_learner_config *c, wk_tensor raw,
+                            wk_tensor actions)
+{
+    static const float CERTAIN = 40; // exp(-40) of the mass is elsewhere: none in float32
+    wk_tensor taken = wk_graph_stop_gradient(g, wk_graph_affine(g, actions, CERTAIN, 0));
+    return wk_graph_kl(g, wk_nn_variables(g, taken, c->action_size),
+                       wk_nn_variables(g, raw, c->action_size));
+}
+
+wk_tensor wk_random_actions(wk_graph *g, const wk_learner_config *c, wk_shape shape,
+                            wk_random random)
+{
+    if (!c->discrete) return wk_graph_uniform(g, shape, random, -1, 1);
+    return wk_nn_sample_categorical(g, wk_graph_fill(g, shape, 0), c->action_size, random);
 }

@@ -27,7 +27,22 @@ wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_
 /// One number per row and member from x [S or 1,N,features], by reward heads or critics: [S,N].
 wk_tensor wk_scalar_head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
 
-/// Raw parameters of the actors' distributions from x [S or 1,N,features]: [S,N,2A].
+/// Raw parameters of the actors' distributions from x [S or 1,N,features]: of truncated normals
+/// [S,N,2A], of discrete actions their logits [S,N,A].
 wk_tensor wk_actor_head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
+
+/// Actions [S,N,A] drawn from those distributions, through which gradients flow (of discrete ones
+/// those of their probabilities), and the distributions' modes.
+wk_tensor wk_actor_sample(wk_graph *g, const wk_learner_config *config, wk_tensor raw,
+                          wk_random random);
+wk_tensor wk_actor_mode(wk_graph *g, const wk_learner_config *config, wk_tensor raw);
+/// Their entropies [S*N].
+wk_tensor wk_actor_entropy(wk_graph *g, const wk_learner_config *config, wk_tensor raw);
+/// -log of the probability of discrete actions [S,N,A], which count as constants: [S*N].
+wk_tensor wk_actor_surprise(wk_graph *g, const wk_learner_config *config, wk_tensor raw,
+                            wk_tensor actions);
+/// Actions of `shape` [..,A] drawn uniformly.
+wk_tensor wk_random_actions(wk_graph *g, const wk_learner_config *config, wk_shape shape,
+                            wk_random random);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
-#include "model/vision.h"
 #include "nn/losses.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -15,7 +14,8 @@ struct wk_prediction {
     int context;
     wk_compiled_graph compiled;
     wk_batch_tensors batch;
-    wk_tensor images, error, disagreement, open_loop;
+    wk_seen next, open_loop;
+    wk_tensor error, disagreement;
     float *keep;
 };
 
@@ -41,7 +41,7 @@ static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
 }
 
 // One step ahead from every posterior state.
-static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_tensor images)
+static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_seen truth)
 {
     const wk_learner_config *c = &p->config;
     wk_graph *g = p->compiled.graph;
@@ -49,10 +49,14 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
     wk_latent now = {rows_of(g, seen.stoch, 0, steps), rows_of(g, seen.deter, 0, steps)};
     wk_tensor action = rows_of(g, p->batch.action, 1, steps);
     wk_tensor deter = wk_rssm_advance(rssm, now, wk_rssm_action(rssm, action));
-    p->images = wk_decode(rssm->scope, c, mean_features(rssm, deter));
-    wk_tensor truth = wk_graph_slice(g, images, 0, c->batch, steps * c->batch);
-    wk_tensor half = wk_graph_half_squared_error(g, p->images, truth, 3);
-    p->error = wk_graph_affine(g, half, 2.0f / WK_PIXELS, 0);
+    p->next = wk_observation_decode(rssm->scope, c, mean_features(rssm, deter));
+    bool pictures = !c->observation.no_image;
+    wk_tensor guess = pictures ? p->next.image : p->next.vector;
+    wk_tensor next =
+        wk_graph_slice(g, pictures ? truth.image : truth.vector, 0, c->batch, steps * c->batch);
+    wk_tensor half = wk_graph_half_squared_error(g, guess, next, pictures ? 3 : 1);
+    float numbers = pictures ? (float)WK_PIXELS : (float)c->observation.vector;
+    p->error = wk_graph_affine(g, half, 2.0f / numbers, 0);
     wk_tensor seen_action = rows_of(g, p->batch.action, wk_ensemble_first_action(c), steps);
     p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_SET_ENSEMBLE], c,
                                                wk_rssm_features(rssm, now), seen_action);
@@ -75,7 +79,7 @@ static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent se
         features[t] = wk_rssm_features(rssm, latent);
     }
     wk_tensor all = wk_graph_concat(g, features, (size_t)c->length, 0);
-    p->open_loop = wk_decode(rssm->scope, c, all);
+    p->open_loop = wk_observation_decode(rssm->scope, c, all);
 }
 
 static wk_status build(wk_prediction *p, wk_error *err)
@@ -89,17 +93,18 @@ static wk_status build(wk_prediction *p, wk_error *err)
     wk_scope *model = p->compiled.scope[WK_SET_MODEL];
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
     p->batch = wk_batch_inputs(g, c);
-    wk_tensor images = wk_graph_image(g, p->batch.image);
-    wk_tensor embed = wk_graph_reshape(g, wk_encode(model, c, images),
-                                       WK_SHAPE(c->length, c->batch, 32 * c->depth));
+    wk_seen truth = wk_seen_inputs(g, p->batch.image, p->batch.vector);
+    wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(model, c, truth),
+                                       WK_SHAPE(c->length, c->batch, wk_config_embed(c)));
     wk_rssm rssm = wk_rssm_use(model, c);
     wk_observed seen =
         wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter, "predict/observe");
-    record_one_step(p, &rssm, seen.latent, images);
+    record_one_step(p, &rssm, seen.latent, truth);
     if (p->context > 0) record_open_loop(p, &rssm, seen.latent);
-    const wk_tensor read[] = {p->images, p->error, p->disagreement, p->open_loop};
-    for (int i = 0; i < (p->context > 0 ? 4 : 3); i++)
-        wk_graph_output(g, read[i]);
+    const wk_tensor read[] = {p->next.image, p->error, p->disagreement, p->open_loop.image,
+                              p->open_loop.vector};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        if (wk_tensor_exists(read[i])) wk_graph_output(g, read[i]);
     return wk_compiled_graph_finish(&p->compiled, p->learner, err);
 }
 
@@ -138,26 +143,28 @@ void wk_prediction_destroy(wk_prediction *p)
 static wk_status read_floats(const wk_prediction *p, wk_tensor x, float *to, size_t count,
                              wk_error *err)
 {
-    if (!to) return WK_OK;
+    if (!to || !wk_tensor_exists(x)) return WK_OK;
     return wk_program_download(p->compiled.program, x, to, count * sizeof *to, err);
 }
 
 wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
                             const wk_predicted *out, wk_error *err)
 {
-    assert(p->context > 0 || !out->open_loop);
+    assert(p->context > 0 || (!out->open_loop && !out->open_vectors));
     const wk_learner_config *c = &p->config;
     wk_program *program = p->compiled.program;
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
     for (size_t i = 0; i < rows; i++)
         p->keep[i] = batch->first[i] ? 0.0f : 1.0f;
-    WK_TRY(wk_program_upload(program, p->batch.image, batch->images, rows * WK_PIXELS, err));
+    WK_TRY(wk_observations_upload(program, c, &p->batch, batch, err));
     WK_TRY(wk_program_upload(program, p->batch.action, batch->actions,
                              rows * (size_t)c->action_size * sizeof(float), err));
     WK_TRY(wk_program_upload(program, p->batch.keep, p->keep, rows * sizeof(float), err));
     WK_TRY(wk_program_run(program, err));
-    WK_TRY(read_floats(p, p->images, out->images, ahead * WK_PIXELS, err));
+    WK_TRY(read_floats(p, p->next.image, out->images, ahead * WK_PIXELS, err));
     WK_TRY(read_floats(p, p->error, out->error, ahead, err));
     WK_TRY(read_floats(p, p->disagreement, out->disagreement, ahead, err));
-    return read_floats(p, p->open_loop, out->open_loop, rows * WK_PIXELS, err);
+    WK_TRY(read_floats(p, p->open_loop.image, out->open_loop, rows * WK_PIXELS, err));
+    return read_floats(p, p->open_loop.vector, out->open_vectors,
+                       rows * (size_t)c->observation.vector, err);
 }

@@ -1,4 +1,4 @@
-// What the world model predicts: one-step predictions of images with their errors next to the
+// What the world model predicts: one-step predictions of observations with their errors next to the
 // ensemble's own estimate, and open-loop rollouts that see a few frames and imagine the rest.
 #ifndef WK_AGENT_PREDICTION_H
 #define WK_AGENT_PREDICTION_H
@@ -16,10 +16,12 @@ void wk_prediction_destroy(wk_prediction *prediction);
 /// What is predicted, for step t+1 from the posterior at t and the real action. Any pointer may be
 /// NULL.
 typedef struct wk_predicted {
-    float *images;       // [T-1,B,64,64,3] around zero (add 0.5 and multiply by 255)
-    float *error;        // [T-1,B] mean squared error over the image, of values in [-0.5,0.5]
+    float *images; // [T-1,B,64,64,3] around zero (add 0.5 and multiply by 255)
+    float *error;  // [T-1,B] mean squared error over the image, of values in [-0.5,0.5]; where
+                   // there are no images, over the numbers of the vector
     float *disagreement; // [T-1,B] of the ensemble at (state t, action)
     float *open_loop;    // [T,B,64,64,3]: reconstructions of the context, then imagined frames
+    float *open_vectors; // [T,B,V], the same of vectors
 } wk_predicted;
 
 /// `batch` is [T,B] time-major as for learning; rewards are ignored.

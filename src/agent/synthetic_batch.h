@@ -7,7 +7,7 @@
 typedef struct wk_synthetic_batch {
     wk_learner_batch batch; // of what follows
     uint8_t *images, *first;
-    float *actions, *rewards;
+    float *actions, *rewards, *vectors;
     wk_buffer *device_frames; // in device memory; NULL where not async
     const void **frames;      // where each is
 } wk_synthetic_batch;

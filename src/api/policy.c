@@ -136,14 +136,29 @@ static size_t action_bytes(const wk_policy *p)
     return (size_t)p->count * (size_t)p->run.world.domain->action_size * sizeof *p->actions;
 }
 
+wk_status wk_policy_act_on(wk_policy *p, const wk_batch *seen, float *actions, wk_error *err)
+{
+    wk_observation_spec spec = p->run.world.domain->observation;
+    if ((!spec.no_image && !seen->images) || (spec.vector > 0 && !seen->vectors))
+        return wk_fail(err, WK_E_INPUT, "domain '%s' is observed by %s: give %s",
+                       p->run.world.domain->name,
+                       spec.no_image     ? "a vector"
+                       : spec.vector > 0 ? "a picture and a vector"
+                                         : "a picture",
+                       seen->images || spec.no_image ? "vectors" : "images");
+    for (int i = 0; i < p->count; i++)
+        p->first[i] = seen->flags[i] & WK_IS_FIRST;
+    wk_acting_rows rows = {seen->images, seen->vectors, p->actions, p->first, p->actions};
+    WK_TRY(wk_acting_step(p->acting, &rows, p->mode, err));
+    memcpy(actions, p->actions, action_bytes(p));
+    return WK_OK;
+}
+
 wk_status wk_policy_act(wk_policy *p, const uint8_t *images, const uint8_t *flags, float *actions,
                         wk_error *err)
 {
-    for (int i = 0; i < p->count; i++)
-        p->first[i] = flags[i] & WK_IS_FIRST;
-    WK_TRY(wk_acting_step(p->acting, images, p->actions, p->first, p->mode, p->actions, err));
-    memcpy(actions, p->actions, action_bytes(p));
-    return WK_OK;
+    const wk_batch seen = {.images = (uint8_t *)images, .flags = (uint8_t *)flags};
+    return wk_policy_act_on(p, &seen, actions, err);
 }
 
 wk_status wk_policy_reset(wk_policy *p, uint64_t seed, wk_error *err)

@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "cli/bench_env.h"
+#include "env/domain.h"
 #include "env/reference_world.h"
 
 #include <malloc.h>
@@ -75,8 +76,8 @@ static wk_status draw_actions(bench *b, wk_error *err)
     b->actions = malloc(count * sizeof *b->actions);
     if (!b->actions) return wk_fail(err, WK_E_MEMORY, "no memory for %zu actions", count);
     wk_rng rng = wk_rng_stream(SEED, "bench-actions", 0);
-    for (size_t i = 0; i < count; i++)
-        b->actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
+    for (size_t i = 0; i < count; i += (size_t)b->domain->action_size)
+        wk_domain_random_action(b->domain, &rng, b->actions + i);
     return WK_OK;
 }
 
@@ -121,7 +122,8 @@ static wk_status measure_one(bench *b, const double *theta, uint64_t episode, sp
         double begin = cpu_seconds();
         WK_TRY(wk_env_step(b->env, actions_at(b, step), &(wk_frame){.flags = &flags}, err));
         double moved = cpu_seconds();
-        WK_TRY(wk_env_render(b->env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
+        if (!b->domain->observation.no_image)
+            WK_TRY(wk_env_render(b->env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
         s->physics += moved - begin;
         s->image += cpu_seconds() - moved;
         s->steps++;

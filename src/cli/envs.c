@@ -158,16 +158,27 @@ static void describe_indicators(const wk_domain *d, wk_text *out)
     wk_table_free(&table);
 }
 
+static void describe_observation(const wk_domain *d, wk_text *out)
+{
+    bool image = !d->observation.no_image;
+    wk_text_puts(out, "observation  ");
+    if (image) wk_text_printf(out, "%d x %d RGB picture", WK_IMAGE_SIDE, WK_IMAGE_SIDE);
+    if (d->observation.vector > 0)
+        wk_text_printf(out, "%svector of %d numbers", image ? ", " : "", d->observation.vector);
+    wk_text_puts(out, "\n");
+}
+
 static void describe_domain(const wk_domain *d, size_t grid_points, wk_text *out)
 {
     wk_text_printf(out, "%s: %s\n\n", d->name, d->summary ? d->summary : "");
+    describe_observation(d, out);
+    wk_text_printf(
+        out, d->discrete ? "actions      one of %d\n" : "actions      %d numbers in [-1, 1]\n",
+        d->action_size);
     wk_text_printf(out,
-                   "observation  %d x %d RGB picture\n"
-                   "actions      %d numbers in [-1, 1]\n"
                    "episode      %d agent steps of %g s (%d control steps each)\n"
                    "training     %zu parameter settings\n",
-                   WK_IMAGE_SIDE, WK_IMAGE_SIDE, d->action_size, d->episode_steps, d->step_seconds,
-                   d->action_repeat, grid_points);
+                   d->episode_steps, d->step_seconds, d->action_repeat, grid_points);
     if (d->hardest) {
         wk_text_puts(out, "hardest      ");
         wk_theta_text(d, d->hardest, out);
@@ -286,6 +297,9 @@ static void json_domain(wk_json *json, const wk_domain *d)
     wk_json_string(json, "name", d->name);
     wk_json_string(json, "summary", d->summary ? d->summary : "");
     wk_json_integer(json, "action_size", d->action_size);
+    wk_json_bool(json, "discrete", d->discrete);
+    wk_json_bool(json, "image", !d->observation.no_image);
+    wk_json_integer(json, "vector_size", d->observation.vector);
     wk_json_integer(json, "action_repeat", d->action_repeat);
     wk_json_integer(json, "episode_steps", d->episode_steps);
     wk_json_number(json, "step_seconds", d->step_seconds);

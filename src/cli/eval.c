@@ -117,6 +117,12 @@ static wk_status choose_policy(job *j, wk_error *err)
         return wk_fail(err, WK_E_INPUT,
                        "--video shows what a policy's world model imagines; --policy random has "
                        "none");
+    const wk_domain *domain = j->run.world.domain;
+    if (j->v->video && domain->observation.no_image)
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "--video: the world model of domain '%s' sees %d numbers and no pictures; "
+                       "'waker openloop' writes what it imagines as numbers",
+                       domain->name, domain->observation.vector);
     return WK_OK;
 }
 

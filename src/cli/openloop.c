@@ -23,9 +23,9 @@ static const openloop_values defaults = {
 
 #define AT(field) offsetof(openloop_values, field)
 static const wk_arg args[] = {
-    {"out", "FILE.gif",
-     "where to write; a still goes next to it as FILE.png (RUN/eval, where 'waker report' finds "
-     "it)",
+    {"out", "FILE.gif|FILE.csv",
+     "where to write; a still goes next to it as FILE.png, vectors as FILE.csv (RUN/eval, where "
+     "'waker report' finds it)",
      WK_ARG_PATH, AT(out), 0, 0},
     {"snapshot", "STEP|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot), 0,
      0},
@@ -95,8 +95,7 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
     (void)err;
     wk_progress_count(&s->progress, 0);
     if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
-    wk_open_loop_set_frame(s->loop, row->step, row->episode, row->image,
-                           row->step > 0 ? row->action : NULL);
+    wk_open_loop_set_frame(s->loop, row->step, row->episode, row, row->step == 0);
     return WK_OK;
 }
 
@@ -180,6 +179,41 @@ static wk_status write_clip(show *s, const wk_open_loop_labels *labels, wk_error
     return status;
 }
 
+// The path of FILE with another ending.
+static void path_beside(const show *s, const char *ending, char path[sizeof s->out])
+{
+    snprintf(path, sizeof s->out, "%.*s%s", (int)(strlen(s->out) - strlen(ending)), s->out, ending);
+}
+
+// A line for each number of a vector: what it was and what the model made of it.
+static void put_vector(const show *s, int episode, int step, wk_text *out)
+{
+    size_t size = (size_t)wk_open_loop_vector_size(s->loop);
+    size_t row = (size_t)step * SEQUENCES + (size_t)episode;
+    const float *truth = wk_open_loop_get_input(s->loop).vectors + row * size;
+    const float *model = wk_open_loop_vector(s->loop, step, episode);
+    for (size_t i = 0; i < size; i++)
+        wk_text_printf(out, "%d,%d,%d,%zu,%.9g,%.9g\n", episode, step, step < s->v.context, i,
+                       (double)truth[i], (double)model[i]);
+}
+
+// FILE.csv: the vectors of all frames.
+static wk_status write_vectors(show *s, wk_error *err)
+{
+    if (wk_open_loop_vector_size(s->loop) == 0) return WK_OK;
+    char path[sizeof s->out];
+    wk_text out = {0};
+    path_beside(s, ".csv", path);
+    wk_text_puts(&out, "episode,frame,seen,number,truth,model\n");
+    for (int episode = 0; episode < SEQUENCES; episode++)
+        for (int step = 0; step < s->v.steps; step++)
+            put_vector(s, episode, step, &out);
+    wk_status status = out.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path)
+                                  : wk_file_write(path, out.chars, out.length, err);
+    wk_text_free(&out);
+    return status;
+}
+
 // FILE.gif and next to it FILE.png.
 static wk_status write_pictures(show *s, wk_error *err)
 {
@@ -191,25 +225,37 @@ static wk_status write_pictures(show *s, wk_error *err)
     wk_open_loop_labels labels = {s->params, thetas};
     int every = (s->v.steps + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
     WK_TRY(write_clip(s, &labels, err));
-    snprintf(path, sizeof path, "%.*s.png", (int)(strlen(s->out) - 4), s->out);
+    path_beside(s, ".png", path);
     WK_TRY(wk_open_loop_strip(s->loop, every, &labels, &strip, err));
     wk_status status = wk_png_write(path, &strip, err);
     wk_image_free(&strip);
     return status;
 }
 
+// What the files are named by: a clip, or numbers where the model sees no pictures.
+static const char *ending_of(const show *s)
+{
+    return s->run.world.domain->observation.no_image ? ".csv" : ".gif";
+}
+
 // Where the report finds them, unless the user says otherwise.
 static wk_status choose_out(show *s, const char *directory, wk_error *err)
 {
+    if (s->v.out && !wk_path_ends_in(s->v.out, ending_of(s)))
+        return wk_fail(err, WK_E_INPUT, "--out %s: it will be %s, call it FILE%s", s->v.out,
+                       s->run.world.domain->observation.no_image
+                           ? "a table, since the domain has no pictures"
+                           : "a clip",
+                       ending_of(s));
     if (s->v.out) {
         snprintf(s->out, sizeof s->out, "%s", s->v.out);
         return WK_OK;
     }
     snprintf(s->out, sizeof s->out, "%s/eval", directory);
     WK_TRY(wk_dir_create(s->out, err));
-    snprintf(s->out, sizeof s->out, "%.3900s/eval/openloop-%012" PRIu64 "-%.100s%s%s.gif",
-             directory, s->run.weights.step, s->v.policy, s->v.name ? "." : "",
-             s->v.name ? s->v.name : "");
+    snprintf(s->out, sizeof s->out, "%.3900s/eval/openloop-%012" PRIu64 "-%.100s%s%s%s", directory,
+             s->run.weights.step, s->v.policy, s->v.name ? "." : "", s->v.name ? s->v.name : "",
+             ending_of(s));
     return WK_OK;
 }
 
@@ -217,7 +263,8 @@ static wk_status make(show *s, const char *directory, int threads, wk_error *err
 {
     WK_TRY(open_run(s, directory, threads, err));
     WK_TRY(choose_out(s, directory, err));
-    int whole = s->run.world.domain->episode_steps + 1;
+    const wk_domain *domain = s->run.world.domain;
+    int whole = domain->episode_steps + 1;
     if (s->v.steps > whole) s->v.steps = whole;
     if (s->v.context >= s->v.steps)
         return wk_fail(err, WK_E_INPUT,
@@ -227,14 +274,18 @@ static wk_status make(show *s, const char *directory, int threads, wk_error *err
                                &s->loop, err));
     WK_TRY(play(s, threads, err));
     WK_TRY(wk_open_loop_run(s->loop, err));
-    return write_pictures(s, err);
+    WK_TRY(write_vectors(s, err));
+    return domain->observation.no_image ? WK_OK : write_pictures(s, err);
+}
+
+static bool is_both(wk_observation_spec observation)
+{
+    return !observation.no_image && observation.vector > 0;
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     show s = {.v = *(const openloop_values *)values};
-    if (s.v.out && !wk_path_ends_in(s.v.out, ".gif"))
-        return wk_fail(err, WK_E_INPUT, "--out %s: it will be a clip, call it FILE.gif", s.v.out);
     s.log = wk_cli_progress(cli, "frames", &s.progress);
     wk_status status = make(&s, cli->words.items[0], cli->threads, err);
     wk_progress_finish(&s.progress);
@@ -242,10 +293,12 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (status == WK_OK && !cli->quiet)
         wk_text_printf(&text,
                        "%d sequences of %d frames, of which the model of agent step %" PRIu64
-                       " (control step %" PRIu64 ") sees %d: %s, and a still as .png\n",
+                       " (control step %" PRIu64 ") sees %d: %s%s%s\n",
                        SEQUENCES, s.v.steps, s.run.weights.step,
                        s.run.weights.step * (uint64_t)s.run.world.domain->action_repeat,
-                       s.v.context, s.out);
+                       s.v.context, s.out,
+                       s.run.world.domain->observation.no_image ? "" : ", and a still as .png",
+                       is_both(s.run.world.domain->observation) ? ", vectors as .csv" : "");
     wk_open_loop_destroy(s.loop);
     wk_saved_run_close(&s.run);
     if (status == WK_OK) return wk_cli_print(&text, err);
@@ -260,7 +313,8 @@ const wk_command wk_command_openloop = {
     .details =
         "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"
         "Columns: the episodes, with their parameters; rows: truth, model, error (grey where\n"
-        "they agree). The still shows every few frames, numbers of seen ones in green.\n",
+        "they agree). The still shows every few frames, numbers of seen ones in green.\n"
+        "Vectors become a table of numbers, truth and model; without pictures it is all.\n",
     .examples = "openloop runs/a --policy explore --out imagined.gif",
     .args = args,
     .n_args = sizeof args / sizeof *args,

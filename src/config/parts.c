@@ -114,6 +114,8 @@ wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *do
     int tasks[WK_TASKS_MAX];
     *out = learner_part(config);
     out->action_size = domain->action_size;
+    out->discrete = domain->discrete;
+    out->observation = domain->observation;
     out->discount_head = domain->ends_early;
     WK_TRY(wk_run_config_tasks(config, domain, tasks, &out->tasks, err));
     return wk_learner_config_check(out, err);
@@ -143,5 +145,6 @@ wk_replay_config wk_run_config_replay(const wk_run_config *run, const wk_domain 
         .action_size = domain->action_size,
         .n_tasks = domain->n_tasks,
         .n_params = domain->n_params,
+        .observation = domain->observation,
     };
 }

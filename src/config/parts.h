@@ -33,7 +33,7 @@ wk_curriculum_config wk_run_config_curriculum(const wk_run_config *config);
 wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
                                       wk_learner_config *out, wk_error *err);
 
-/// The learner's part, for the domain's actions; checked.
+/// The learner's part, for the domain's actions and observations; checked.
 wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
                                 wk_learner_config *out, wk_error *err);
 

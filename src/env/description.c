@@ -124,6 +124,11 @@ wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *e
     wk_json_string(json, "name", domain->name);
     wk_json_string(json, "summary", domain->summary);
     wk_json_integer(json, "action_size", domain->action_size);
+    // Of ABI 4: without them, actions are continuous and the picture is all that is seen.
+    if (domain->discrete) wk_json_bool(json, "discrete", true);
+    if (domain->observation.vector > 0)
+        wk_json_integer(json, "observation_vector", domain->observation.vector);
+    if (domain->observation.no_image) wk_json_bool(json, "observation_no_image", true);
     wk_json_integer(json, "action_repeat", domain->action_repeat);
     wk_json_integer(json, "episode_steps", domain->episode_steps);
     if (domain->ends_early) wk_json_bool(json, "ends_early", true);
@@ -287,6 +292,12 @@ static void take_member(wk_described *s, wk_document *d)
         domain->summary = take_text(s, d);
     else if (wk_document_is(d, "action_size"))
         domain->action_size = take_int(d);
+    else if (wk_document_is(d, "discrete"))
+        domain->discrete = wk_document_bool(d);
+    else if (wk_document_is(d, "observation_vector"))
+        domain->observation.vector = take_int(d);
+    else if (wk_document_is(d, "observation_no_image"))
+        domain->observation.no_image = wk_document_bool(d);
     else if (wk_document_is(d, "action_repeat"))
         domain->action_repeat = take_int(d);
     else if (wk_document_is(d, "episode_steps"))
@@ -428,6 +439,11 @@ static bool same_options(const wk_domain *a, const wk_domain *b)
     return true;
 }
 
+static bool same_observation(wk_observation_spec a, wk_observation_spec b)
+{
+    return a.vector == b.vector && a.no_image == b.no_image;
+}
+
 static bool same_space(const wk_space *a, const wk_space *b, size_t n_params)
 {
     if (wk_space_count(a) != wk_space_count(b)) return false;
@@ -455,8 +471,10 @@ static wk_status compare_spaces(const wk_described *s, const wk_domain *domain, 
 wk_status wk_described_fits(const wk_described *s, const wk_domain *domain, wk_error *err)
 {
     const wk_domain *was = &s->domain;
-    const char *differs = strcmp(was->name, domain->name) != 0          ? "name"
-                          : was->action_size != domain->action_size     ? "action_size"
+    const char *differs = strcmp(was->name, domain->name) != 0      ? "name"
+                          : was->action_size != domain->action_size ? "action_size"
+                          : was->discrete != domain->discrete       ? "kind of actions"
+                          : !same_observation(was->observation, domain->observation) ? "observation"
                           : was->action_repeat != domain->action_repeat ? "action_repeat"
                           : was->episode_steps != domain->episode_steps ? "episode_steps"
                           : was->ends_early != domain->ends_early       ? "ends_early"

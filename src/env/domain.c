@@ -103,6 +103,26 @@ wk_status wk_domain_check_options(const wk_domain *domain, const int *options, w
     return WK_OK;
 }
 
+wk_status wk_domain_check_drawable(const wk_domain *domain, wk_error *err)
+{
+    if (domain->render) return WK_OK;
+    return wk_fail(err, WK_E_UNSUPPORTED,
+                   "domain '%s' draws no pictures: its agent sees %d numbers, and it has no render "
+                   "function",
+                   domain->name, domain->observation.vector);
+}
+
+void wk_domain_random_action(const wk_domain *domain, wk_rng *rng, float *action)
+{
+    if (!domain->discrete) {
+        for (int i = 0; i < domain->action_size; i++)
+            action[i] = (float)wk_rng_uniform(rng, -1, 1);
+        return;
+    }
+    memset(action, 0, (size_t)domain->action_size * sizeof *action);
+    action[wk_rng_below(rng, (uint64_t)domain->action_size)] = 1;
+}
+
 // "θ needs 2 numbers (friction, wind), got 3".
 static wk_status wrong_length(const wk_domain *domain, size_t count, wk_error *err)
 {

@@ -2,6 +2,7 @@
 #ifndef WK_ENV_DOMAIN_H
 #define WK_ENV_DOMAIN_H
 
+#include "base/rng.h"
 #include "waker/env.h"
 
 /// Passes on what a domain's function returned and wrote into `reported`. Functions of a domain
@@ -18,6 +19,9 @@ wk_status wk_domain_check_options(const wk_domain *domain, const int *options, w
 /// Checks what of a domain is data: all that wk_domain_check does but its functions and its grid.
 /// With `own_grid` the params need no step.
 wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err);
+
+/// An action of the domain drawn uniformly: [action_size].
+void wk_domain_random_action(const wk_domain *domain, wk_rng *rng, float *action);
 
 /// How far two θ lie apart: the sum of squared differences, each in units of its training range.
 double wk_theta_distance(const wk_domain *domain, const double *a, const double *b);

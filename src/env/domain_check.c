@@ -84,13 +84,19 @@ static wk_status check_functions(const wk_domain *domain, wk_error *err)
     } functions[] = {
         {"create", domain->create}, {"destroy", domain->destroy},
         {"reset", domain->reset},   {"step", domain->step},
-        {"render", domain->render}, {"state_size", domain->state_size},
-        {"save", domain->save},     {"load", domain->load},
+        {"save", domain->save},     {"state_size", domain->state_size},
+        {"load", domain->load},     {"render", domain->render || domain->observation.no_image},
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (!functions[i].present)
             return wk_fail(err, WK_E_INPUT, "the function %s is NULL; every domain needs it",
                            functions[i].name);
+    if (!domain->observe != (domain->observation.vector == 0))
+        return wk_fail(err, WK_E_INPUT,
+                       domain->observe ? "observe is given although observation.vector is 0; say "
+                                         "how many numbers it writes"
+                                       : "observe is NULL although observation.vector is %d",
+                       domain->observation.vector);
     if (!domain->grid_count != !domain->grid_point)
         return wk_fail(err, WK_E_INPUT,
                        "one of grid_count and grid_point is NULL; give both, or neither for a "
@@ -98,9 +104,19 @@ static wk_status check_functions(const wk_domain *domain, wk_error *err)
     return WK_OK;
 }
 
+static wk_status check_observation(const wk_domain *domain, wk_error *err)
+{
+    WK_TRY(check_range("observation.vector", domain->observation.vector, 0, WK_VECTOR_MAX, err));
+    if (!domain->observation.no_image || domain->observation.vector > 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "the agent sees nothing: observation.no_image is set and observation.vector is "
+                   "0; give it a picture, a vector or both");
+}
+
 static wk_status check_time(const wk_domain *domain, wk_error *err)
 {
-    WK_TRY(check_range("action_size", domain->action_size, 1, WK_ACTION_MAX, err));
+    WK_TRY(check_range("action_size", domain->action_size, domain->discrete ? 2 : 1, WK_ACTION_MAX,
+                       err));
     WK_TRY(check_range("action_repeat", domain->action_repeat, 1, 1000000, err));
     WK_TRY(check_range("episode_steps", domain->episode_steps, 1, 100000000, err));
     if (!(isfinite(domain->step_seconds) && domain->step_seconds > 0))
@@ -297,6 +313,7 @@ static wk_status check_oracles(const wk_domain *domain, wk_error *err)
 static wk_status check_data(const wk_domain *domain, bool own_grid, wk_error *err)
 {
     WK_TRY(check_time(domain, err));
+    WK_TRY(check_observation(domain, err));
     WK_TRY(check_params(domain, own_grid, err));
     WK_TRY(check_tasks(domain, err));
     WK_TRY(check_options(domain, err));

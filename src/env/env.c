@@ -26,13 +26,14 @@ struct wk_env {
     bool tallied;  // the tallies cover the whole episode
     wk_tally tallies[WK_INDICATORS_MAX];
     wk_env_seconds seconds;
+    float vector[]; // [observation.vector] of the current state
 };
 
 wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **out, wk_error *err)
 {
     WK_TRY(wk_domain_check(domain, err));
     if (options) WK_TRY(wk_domain_check_options(domain, options, err));
-    wk_env *env = calloc(1, sizeof *env);
+    wk_env *env = calloc(1, sizeof *env + (size_t)domain->observation.vector * sizeof(float));
     if (!env) return wk_fail(err, WK_E_MEMORY, "no memory for a world of '%s'", domain->name);
     env->domain = domain;
     if (options) memcpy(env->options, options, (size_t)domain->n_options * sizeof *options);
@@ -66,6 +67,18 @@ static bool repair(float *number)
     return true;
 }
 
+// Asks for the vector of the current state, whoever wants it, because a number that is none means
+// that the simulation broke down. A broken simulation shows zeros.
+static void observe(wk_env *env, wk_outcome *out)
+{
+    size_t count = (size_t)env->domain->observation.vector;
+    if (count == 0) return;
+    if (!out->diverged) env->domain->observe(env->world, env->vector);
+    for (size_t i = 0; i < count && !out->diverged; i++)
+        out->diverged = !isfinite(env->vector[i]);
+    if (out->diverged) memset(env->vector, 0, count * sizeof *env->vector);
+}
+
 // Makes an outcome one that can be stored: numbers that are none mean that the simulation broke
 // down.
 static void sanitise(const wk_domain *domain, wk_outcome *out)
@@ -96,11 +109,13 @@ static uint8_t flags_of(const wk_env *env, const wk_outcome *out)
 static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
 {
     sanitise(env->domain, outcome);
+    observe(env, outcome);
     env->flags = flags_of(env, outcome);
-    size_t tasks = (size_t)env->domain->n_tasks;
+    size_t tasks = (size_t)env->domain->n_tasks, numbers = (size_t)env->domain->observation.vector;
     if (frame->rewards) memcpy(frame->rewards, outcome->rewards, tasks * sizeof(float));
     if (frame->completion) memcpy(frame->completion, outcome->completion, tasks * sizeof(float));
     if (frame->flags) *frame->flags = env->flags;
+    if (frame->vector) memcpy(frame->vector, env->vector, numbers * sizeof *env->vector);
     if (!frame->image) return;
     double began = wk_clock_seconds();
     if (outcome->diverged)
@@ -181,6 +196,7 @@ wk_status wk_env_reset(wk_env *env, const double *theta, size_t count, uint64_t 
                        uint64_t episode, const wk_frame *out, wk_error *err)
 {
     WK_TRY(wk_domain_check_params(env->domain, theta, count, err));
+    if (out->image) WK_TRY(wk_domain_check_drawable(env->domain, err));
     double began = wk_clock_seconds();
     wk_outcome outcome;
     WK_TRY(start(env, theta, seed, episode, &outcome, err));
@@ -199,6 +215,17 @@ static wk_status check_running(const wk_env *env, wk_error *err)
     return WK_OK;
 }
 
+// Whether exactly one number is 1 and the others are 0.
+static bool is_one_hot(const float *action, int count)
+{
+    int ones = 0;
+    for (int i = 0; i < count; i++) {
+        if (action[i] != 0 && action[i] != 1) return false;
+        ones += action[i] == 1;
+    }
+    return ones == 1;
+}
+
 wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err)
 {
     WK_TRY(check_running(env, err));
@@ -208,12 +235,16 @@ wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *er
                            "number %d of the action is %f; actions must be finite numbers in "
                            "[-1, 1]",
                            i, (double)action[i]);
-    return WK_OK;
+    if (!env->domain->discrete || is_one_hot(action, env->domain->action_size)) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "domain '%s' takes one of %d actions: 1 at its place and 0 at the others",
+                   env->domain->name, env->domain->action_size);
 }
 
 wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_error *err)
 {
     WK_TRY(wk_env_check_step(env, action, err));
+    if (out->image) WK_TRY(wk_domain_check_drawable(env->domain, err));
     double began = wk_clock_seconds();
     float clipped[WK_ACTION_MAX];
     for (int i = 0; i < env->domain->action_size; i++)
@@ -260,6 +291,7 @@ wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_err
     if (width < 1 || height < 1 || width > SIDE_MAX || height > SIDE_MAX)
         return wk_fail(err, WK_E_INPUT, "cannot draw %d x %d pixels; each side takes 1 to %d",
                        width, height, SIDE_MAX);
+    WK_TRY(wk_domain_check_drawable(env->domain, err));
     if (!env->started)
         return wk_fail(err, WK_E_INPUT, "there is nothing to draw; reset the environment first");
     if (env->flags & WK_IS_DIVERGED)

@@ -41,6 +41,9 @@ typedef enum kind {
     PICTURE_HOLES,
     PICTURE_UNSTEADY,
     PICTURE_STILL,
+    OUTSIDE_VECTOR,
+    VECTOR_HOLES,
+    VECTOR_STILL,
     NOT_REPEATABLE,
     NOT_RESET,
     SHARED,
@@ -63,7 +66,7 @@ typedef enum kind {
 // What one step reported and showed.
 typedef struct moment {
     wk_outcome outcome;
-    uint32_t picture;
+    uint32_t picture, vector;
 } moment;
 
 typedef struct trace {
@@ -80,7 +83,7 @@ typedef struct examination {
     bool seen[KINDS];
     int options[WK_OPTIONS_MAX];
     char theta_text[TEXT_CHARS]; // the θ under examination
-    uint8_t *canvas;             // GUARD, the largest image, GUARD
+    uint8_t *canvas;             // GUARD, the largest image or vector, GUARD
     trace reference, other;
 } examination;
 
@@ -156,6 +159,37 @@ static void check_picture(examination *x, void *world, int width, int height)
     free(first);
 }
 
+// Asks for the vector over memory filled with `poison` and returns the checksum of its numbers.
+static uint32_t observe_once(examination *x, void *world, uint8_t poison)
+{
+    size_t size = (size_t)x->domain->observation.vector * sizeof(float);
+    memset(x->canvas, poison, size + 2 * GUARD);
+    x->domain->observe(world, (float *)(void *)(x->canvas + GUARD));
+    if (guards_broken(x->canvas, size, poison))
+        find(x, OUTSIDE_VECTOR, "observe writes outside the %d numbers of observation.vector.",
+             x->domain->observation.vector);
+    return (uint32_t)crc32_z(0, x->canvas + GUARD, size);
+}
+
+// Asks twice over different fillings: a state has one vector, all of which is written.
+static uint32_t check_vector(examination *x, void *world, int step)
+{
+    if (x->domain->observation.vector == 0) return 0;
+    uint32_t first = observe_once(x, world, 0xA5);
+    if (observe_once(x, world, 0x5A) != first)
+        find(x, VECTOR_HOLES,
+             "observe writes two different vectors of one state; write every number, from the "
+             "state alone.");
+    const float *numbers = (const float *)(const void *)(x->canvas + GUARD);
+    for (int i = 0; i < x->domain->observation.vector; i++)
+        if (!isfinite(numbers[i]))
+            find(x, NOT_FINITE,
+                 "step %d of θ %s observes %f as number %d; set diverged when the simulation "
+                 "breaks down.",
+                 step, x->theta_text, (double)numbers[i], i);
+    return first;
+}
+
 static void check_outcome(examination *x, const wk_outcome *out, int step)
 {
     const wk_domain *domain = x->domain;
@@ -207,12 +241,13 @@ static bool note(examination *x, void *world, const wk_outcome *outcome, bool dr
     moment *m = &t->moments[t->count];
     m->outcome = *outcome;
     m->picture = 0;
+    m->vector = outcome->diverged ? 0 : check_vector(x, world, t->count);
     if (outcome->diverged)
         find(x, DIVERGED,
              "the simulation of θ %s diverges at step %d of random actions; make it stable, for "
              "example with a smaller time step.",
              x->theta_text, t->count);
-    else if (draw)
+    else if (draw && x->domain->render)
         m->picture = (uint32_t)crc32_z(0, draw_once(x, world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, 0xA5),
                                        WK_IMAGE_BYTES);
     if (outcome->terminal && !x->domain->ends_early && t->count > 0)
@@ -248,8 +283,7 @@ static void step_world(const wk_domain *domain, void *world, int variant, int st
 {
     float action[WK_ACTION_MAX];
     wk_rng rng = wk_rng_stream((uint64_t)variant, "plug-in check", (uint64_t)step);
-    for (int i = 0; i < domain->action_size; i++)
-        action[i] = (float)wk_rng_uniform(&rng, -1, 1);
+    wk_domain_random_action(domain, &rng, action);
     *out = (wk_outcome){0};
     domain->step(world, action, out);
 }
@@ -278,6 +312,7 @@ static const char *difference(const examination *x, const trace *a, const trace 
         const moment *m = &a->moments[i], *n = &b->moments[i];
         *step = i;
         if (m->picture != n->picture && m->picture && n->picture) return "the picture";
+        if (m->vector != n->vector) return "the vector";
         if (memcmp(m->outcome.rewards, n->outcome.rewards, tasks) != 0) return "a reward";
         if (memcmp(m->outcome.completion, n->outcome.completion, tasks) != 0) return "a completion";
         if (m->outcome.terminal != n->outcome.terminal) return "the end";
@@ -410,11 +445,19 @@ static void check_state(examination *x, void *from, void *into, const double *th
 static void check_moves(examination *x)
 {
     const trace *t = &x->reference;
-    for (int i = 1; i < t->count; i++)
-        if (t->moments[i].picture != t->moments[0].picture) return;
-    if (t->count > 1)
+    bool picture = !x->domain->render, vector = x->domain->observation.vector == 0;
+    for (int i = 1; i < t->count; i++) {
+        picture |= t->moments[i].picture != t->moments[0].picture;
+        vector |= t->moments[i].vector != t->moments[0].vector;
+    }
+    if (t->count > 1 && !picture)
         find(x, PICTURE_STILL,
              "the picture of θ %s does not change in %d steps of random actions; render must draw "
+             "the current state.",
+             x->theta_text, t->count - 1);
+    if (t->count > 1 && !vector)
+        find(x, VECTOR_STILL,
+             "the vector of θ %s does not change in %d steps of random actions; observe must write "
              "the current state.",
              x->theta_text, t->count - 1);
 }
@@ -442,7 +485,7 @@ static void examine(examination *x, const double *theta)
             check_alone(x, a, b, theta);
             check_state(x, a, b, theta);
         }
-        if (x->reference.count > 0 && !x->seen[DIVERGED]) {
+        if (x->reference.count > 0 && !x->seen[DIVERGED] && x->domain->render) {
             check_picture(x, b, WK_IMAGE_SIDE, WK_IMAGE_SIDE);
             check_picture(x, b, 37, 53);
             check_picture(x, b, SIDE_MAX, 96);

@@ -48,13 +48,16 @@ struct wk_vec {
 static wk_status allocate(wk_vec *vec, wk_error *err)
 {
     size_t count = (size_t)vec->count, tasks = (size_t)vec->domain->n_tasks;
+    size_t pixels = wk_observation_image_bytes(vec->domain->observation);
+    size_t numbers = (size_t)vec->domain->observation.vector;
     vec->slots = calloc(count, sizeof *vec->slots);
-    vec->batch.images = calloc(count, WK_IMAGE_BYTES);
+    if (pixels > 0) vec->batch.images = calloc(count, pixels);
+    if (numbers > 0) vec->batch.vectors = calloc(count * numbers, sizeof *vec->batch.vectors);
     vec->batch.rewards = calloc(count * tasks, sizeof *vec->batch.rewards);
     vec->batch.completion = calloc(count * tasks, sizeof *vec->batch.completion);
     vec->batch.flags = calloc(count, sizeof *vec->batch.flags);
-    if (!vec->slots || !vec->batch.images || !vec->batch.rewards || !vec->batch.completion ||
-        !vec->batch.flags)
+    if (!vec->slots || (pixels > 0 && !vec->batch.images) || (numbers > 0 && !vec->batch.vectors) ||
+        !vec->batch.rewards || !vec->batch.completion || !vec->batch.flags)
         return wk_fail(err, WK_E_MEMORY, "no memory for %d environments; use fewer", vec->count);
     return WK_OK;
 }
@@ -122,6 +125,7 @@ void wk_vec_destroy(wk_vec *vec)
         wk_env_destroy(vec->slots[i].env);
     free(vec->slots);
     free(vec->batch.images);
+    free(vec->batch.vectors);
     free(vec->batch.rewards);
     free(vec->batch.completion);
     free(vec->batch.flags);
@@ -209,8 +213,9 @@ static size_t take(wk_vec *first, int thread)
 static void run_slot(wk_vec *vec, size_t i)
 {
     slot *s = &vec->slots[i];
-    size_t tasks = (size_t)vec->domain->n_tasks;
-    wk_frame frame = {.image = vec->batch.images + i * WK_IMAGE_BYTES,
+    size_t tasks = (size_t)vec->domain->n_tasks, numbers = (size_t)vec->domain->observation.vector;
+    wk_frame frame = {.image = vec->batch.images ? vec->batch.images + i * WK_IMAGE_BYTES : NULL,
+                      .vector = vec->batch.vectors ? vec->batch.vectors + i * numbers : NULL,
                       .rewards = vec->batch.rewards + i * tasks,
                       .completion = vec->batch.completion + i * tasks,
                       .flags = vec->batch.flags + i};

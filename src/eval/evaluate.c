@@ -1,6 +1,7 @@
 #include "eval/evaluate.h"
 
 #include "base/rng.h"
+#include "env/domain.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -176,6 +177,7 @@ static wk_status take_row(player *p, group *g, int i, wk_error *err)
     const wk_batch *b = wk_vec_batch(g->vec);
     wk_eval_episode *e = &g->wave.episodes[i];
     size_t tasks = (size_t)c->domain->n_tasks, width = (size_t)c->domain->action_size;
+    size_t numbers = (size_t)c->domain->observation.vector;
     const float *rewards = b->rewards + (size_t)i * tasks;
     const float *completion = b->completion + (size_t)i * tasks;
     uint8_t flags = b->flags[i];
@@ -202,7 +204,8 @@ static wk_status take_row(player *p, group *g, int i, wk_error *err)
                        .episode = g->wave.first + i,
                        .step = e->steps,
                        .theta = e->theta,
-                       .image = b->images + (size_t)i * WK_IMAGE_BYTES,
+                       .image = b->images ? b->images + (size_t)i * WK_IMAGE_BYTES : NULL,
+                       .vector = b->vectors ? b->vectors + (size_t)i * numbers : NULL,
                        .action = action,
                        .rewards = rewards,
                        .completion = completion,
@@ -210,22 +213,24 @@ static wk_status take_row(player *p, group *g, int i, wk_error *err)
     return c->watch ? c->watch(c->context, &row, err) : WK_OK;
 }
 
-static void act_randomly(group *g, size_t width)
+static void act_randomly(group *g, const wk_domain *domain)
 {
     for (size_t i = 0; i < WAVE; i++)
-        for (size_t k = 0; k < width && g->active[i]; k++)
-            g->actions[i * width + k] = (float)wk_rng_uniform(&g->random[i], -1, 1);
+        if (g->active[i])
+            wk_domain_random_action(domain, &g->random[i],
+                                    g->actions + i * (size_t)domain->action_size);
 }
 
 // Actions from what the environments show; meanwhile those of the other group move.
 static wk_status act(const player *p, group *g, wk_error *err)
 {
     if (!g->acting) {
-        act_randomly(g, (size_t)p->config->domain->action_size);
+        act_randomly(g, p->config->domain);
         return WK_OK;
     }
-    WK_TRY(wk_acting_step(g->acting, wk_vec_batch(g->vec)->images, g->actions, g->first,
-                          p->config->mode, g->actions, err));
+    const wk_batch *b = wk_vec_batch(g->vec);
+    wk_acting_rows rows = {b->images, b->vectors, g->actions, g->first, g->actions};
+    WK_TRY(wk_acting_step(g->acting, &rows, p->config->mode, err));
     if (foresees(p->config)) note_estimates(p, g);
     for (int i = 0; i < WAVE; i++)
         g->first[i] = !g->active[i];
@@ -290,6 +295,7 @@ wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, w
 // What an environment that is alone shows; points at the parts of a row.
 typedef struct view {
     uint8_t image[WK_IMAGE_BYTES], flags;
+    float vector[WK_VECTOR_MAX];
     float rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
 } view;
 
@@ -298,7 +304,11 @@ static wk_status show(const wk_eval_config *c, wk_env *env, view *v, wk_eval_row
 {
     const float still[WK_ACTION_MAX] = {0};
     size_t width = (size_t)c->domain->action_size;
-    wk_frame frame = {v->image, v->rewards, v->completion, &v->flags};
+    wk_frame frame = {.image = row->image ? v->image : NULL,
+                      .vector = v->vector,
+                      .rewards = v->rewards,
+                      .completion = v->completion,
+                      .flags = &v->flags};
     WK_TRY(wk_env_reset(env, row->theta, (size_t)c->domain->n_params,
                         case_key(c->seed, c->cases[row->set].name), episode_key(c, row->episode),
                         &frame, err));
@@ -320,7 +330,8 @@ wk_status wk_eval_replay(const wk_eval_config *c, int set, int episode,
     wk_eval_row row = {.set = set,
                        .episode = episode,
                        .theta = played->theta,
-                       .image = v.image,
+                       .image = c->domain->observation.no_image ? NULL : v.image,
+                       .vector = v.vector,
                        .rewards = v.rewards,
                        .completion = v.completion};
     WK_TRY(wk_env_create(c->domain, c->options, &env, err));

@@ -21,7 +21,9 @@ typedef struct wk_eval_row {
     int episode;                       // in the case
     int step;                          // actions before it
     const double *theta;               // [n_params]
-    const uint8_t *image;              // [64,64,3]; of a diverged row there is no meaningful image
+    const uint8_t *image;              // [64,64,3]; of a diverged row there is no meaningful image;
+                                       // NULL where the observation has none
+    const float *vector;               // [V], or NULL
     const float *action;               // [A] that led to it; zeros at the start
     const float *rewards, *completion; // [n_tasks]
     uint8_t flags;                     // WK_IS_* bits; WK_IS_LAST also where `steps` cut it off

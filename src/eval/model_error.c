@@ -22,7 +22,7 @@ typedef struct probe {
     float *done; // actions of all episodes, [environments,steps,A]
     wk_prediction *prediction;
     uint8_t *images, *first; // [rows,together,...]
-    float *actions, *error, *disagreement;
+    float *vectors, *actions, *error, *disagreement;
 } probe;
 
 static size_t width_of(const probe *p)
@@ -30,14 +30,16 @@ static size_t width_of(const probe *p)
     return (size_t)p->config->domain->action_size;
 }
 
-// Adds a row to the member; a simulation that broke down has no image.
+// Adds a row to the member; a simulation that broke down has no observation.
 static wk_status take_row(void *context, const wk_eval_row *row, wk_error *err)
 {
     (void)err;
     probe *p = context;
     if (row->flags & WK_IS_DIVERGED) return WK_OK;
     size_t at = (size_t)row->step * (size_t)p->together + (size_t)p->member, width = width_of(p);
-    memcpy(p->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    size_t numbers = (size_t)p->config->domain->observation.vector;
+    if (row->image) memcpy(p->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    memcpy(p->vectors + at * numbers, row->vector, numbers * sizeof *row->vector);
     memcpy(p->actions + at * width, row->action, width * sizeof *row->action);
     p->first[at] = row->step == 0;
     return WK_OK;
@@ -58,12 +60,14 @@ static wk_status allocate(probe *p, wk_error *err)
     p->episodes = calloc(count, sizeof *p->episodes);
     p->done = calloc(count * (size_t)(p->rows - 1) * width, sizeof *p->done);
     p->images = calloc(frames, WK_IMAGE_BYTES);
+    p->vectors =
+        calloc(frames * (size_t)p->config->domain->observation.vector + 1, sizeof *p->vectors);
     p->first = calloc(frames, 1);
     p->actions = calloc(frames * width, sizeof *p->actions);
     p->error = calloc(frames, sizeof *p->error);
     p->disagreement = calloc(frames, sizeof *p->disagreement);
-    bool all = p->episodes && p->done && p->images && p->first && p->actions && p->error &&
-               p->disagreement;
+    bool all = p->episodes && p->done && p->images && p->vectors && p->first && p->actions &&
+               p->error && p->disagreement;
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %zu frames", frames);
 }
 
@@ -91,7 +95,8 @@ static wk_status predict(probe *p, int first, wk_model_error *out, wk_error *err
         int i = first + p->member;
         WK_TRY(wk_eval_replay(&p->play, 0, i, &p->episodes[i], p->done + (size_t)i * numbers, err));
     }
-    wk_learner_batch batch = {.images = p->images, .actions = p->actions, .first = p->first};
+    wk_learner_batch batch = {
+        .images = p->images, .vectors = p->vectors, .actions = p->actions, .first = p->first};
     wk_predicted predicted = {.error = p->error, .disagreement = p->disagreement};
     WK_TRY(wk_prediction_run(p->prediction, &batch, &predicted, err));
     for (int member = 0; member < count; member++) {
@@ -148,6 +153,7 @@ static wk_status measure_trajectory(const wk_model_error_config *config, int tra
     free(p.episodes);
     free(p.done);
     free(p.images);
+    free(p.vectors);
     free(p.first);
     free(p.actions);
     free(p.error);

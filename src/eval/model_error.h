@@ -29,8 +29,9 @@ typedef struct wk_model_error_config {
 /// One environment.
 typedef struct wk_model_error {
     double theta[WK_PARAMS_MAX];
-    double
-        error; // mean squared error of the pixels (0 to 1), mean over each episode, then over them
+    // Mean squared error of the pixels (0 to 1), or without pictures of the vector's numbers; mean
+    // over each episode, then over them.
+    double error;
     double estimate; // disagreement of the ensemble, in the same way
     int steps;       // images predicted; 0: the simulation broke down at once, there are no values
 } wk_model_error;

@@ -12,9 +12,11 @@ enum { SIDE = WK_IMAGE_SIDE, PARTS = WK_OPEN_LOOP_PARTS, GAP = 1, WHITE = 0xFFFF
 struct wk_open_loop {
     wk_prediction *prediction;
     int count, steps, context;
-    size_t width; // numbers of an action
+    size_t width;  // numbers of an action
+    size_t vector; // of a vector
     wk_open_loop_input input;
-    float *imagined;  // [T,B,64,64,3] around zero
+    float *imagined;  // [T,B,64,64,3] around zero; NULL without pictures
+    float *vectors;   // [T,B,V] imagined
     wk_image *frames; // [T], from the first clip on
 };
 
@@ -23,11 +25,17 @@ static wk_status build(wk_open_loop *l, wk_learner *learner, wk_error *err)
     size_t rows = (size_t)l->steps * (size_t)l->count;
     // Refuses sizes that make no sense, before they are memory.
     WK_TRY(wk_prediction_create(learner, l->count, l->steps, l->context, &l->prediction, err));
-    l->input.images = calloc(rows, WK_IMAGE_BYTES);
+    bool pictures = !wk_learner_get_config(learner)->observation.no_image;
+    if (pictures) {
+        l->input.images = calloc(rows, WK_IMAGE_BYTES);
+        l->imagined = calloc(rows * WK_IMAGE_BYTES, sizeof *l->imagined);
+    }
+    l->input.vectors = calloc(rows * l->vector + 1, sizeof *l->input.vectors);
+    l->vectors = calloc(rows * l->vector + 1, sizeof *l->vectors);
     l->input.actions = calloc(rows * l->width, sizeof *l->input.actions);
     l->input.first = calloc(rows, 1);
-    l->imagined = calloc(rows * WK_IMAGE_BYTES, sizeof *l->imagined);
-    if (l->input.images && l->input.actions && l->input.first && l->imagined) return WK_OK;
+    bool drawn = !pictures || (l->input.images && l->imagined);
+    if (drawn && l->input.vectors && l->vectors && l->input.actions && l->input.first) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "no memory for %zu imagined frames", rows);
 }
 
@@ -40,6 +48,7 @@ wk_status wk_open_loop_create(wk_learner *learner, int count, int steps, int con
     l->steps = steps;
     l->context = context;
     l->width = (size_t)wk_learner_get_config(learner)->action_size;
+    l->vector = (size_t)wk_learner_get_config(learner)->observation.vector;
     wk_status status = build(l, learner, err);
     if (status != WK_OK) {
         wk_open_loop_destroy(l);
@@ -54,6 +63,8 @@ void wk_open_loop_destroy(wk_open_loop *l)
     if (!l) return;
     wk_prediction_destroy(l->prediction);
     free(l->input.images);
+    free(l->input.vectors);
+    free(l->vectors);
     free(l->input.actions);
     free(l->input.first);
     free(l->imagined);
@@ -74,21 +85,37 @@ static size_t row_of(const wk_open_loop *l, int step, int sequence)
     return (size_t)step * (size_t)l->count + (size_t)sequence;
 }
 
-void wk_open_loop_set_frame(wk_open_loop *l, int step, int sequence, const uint8_t *image,
-                            const float *action)
+void wk_open_loop_set_frame(wk_open_loop *l, int step, int sequence, const wk_eval_row *seen,
+                            bool begins)
 {
-    size_t row = row_of(l, step, sequence);
-    memcpy(l->input.images + row * WK_IMAGE_BYTES, image, WK_IMAGE_BYTES);
+    size_t row = row_of(l, step, sequence), numbers = l->vector;
+    if (l->input.images)
+        memcpy(l->input.images + row * WK_IMAGE_BYTES, seen->image, WK_IMAGE_BYTES);
+    if (numbers > 0)
+        memcpy(l->input.vectors + row * numbers, seen->vector, numbers * sizeof *seen->vector);
     for (size_t i = 0; i < l->width; i++)
-        l->input.actions[row * l->width + i] = action ? action[i] : 0;
-    l->input.first[row] = !action;
+        l->input.actions[row * l->width + i] = begins ? 0 : seen->action[i];
+    l->input.first[row] = begins;
+}
+
+int wk_open_loop_vector_size(const wk_open_loop *l)
+{
+    return (int)l->vector;
+}
+
+const float *wk_open_loop_vector(const wk_open_loop *l, int step, int sequence)
+{
+    return l->vectors + row_of(l, step, sequence) * l->vector;
 }
 
 wk_status wk_open_loop_run(wk_open_loop *l, wk_error *err)
 {
-    wk_learner_batch batch = {
-        .images = l->input.images, .actions = l->input.actions, .first = l->input.first};
-    return wk_prediction_run(l->prediction, &batch, &(wk_predicted){.open_loop = l->imagined}, err);
+    wk_learner_batch batch = {.images = l->input.images,
+                              .vectors = l->input.vectors,
+                              .actions = l->input.actions,
+                              .first = l->input.first};
+    wk_predicted out = {.open_loop = l->imagined, .open_vectors = l->vectors};
+    return wk_prediction_run(l->prediction, &batch, &out, err);
 }
 
 static uint8_t pixel(float value)

@@ -4,7 +4,7 @@
 #ifndef WK_EVAL_OPEN_LOOP_H
 #define WK_EVAL_OPEN_LOOP_H
 
-#include "agent/learner.h"
+#include "eval/evaluate.h"
 #include "media/image.h"
 #include "waker/env.h"
 
@@ -21,20 +21,27 @@ void wk_open_loop_destroy(wk_open_loop *loop);
 
 /// The sequences, time-major, to be filled by the caller; zeros at first.
 typedef struct wk_open_loop_input {
-    uint8_t *images; // [T,B,64,64,3]
+    uint8_t *images; // [T,B,64,64,3]; NULL without pictures
+    float *vectors;  // [T,B,V]
     float *actions;  // [T,B,A], the one that led to the frame
     uint8_t *first;  // [T,B], nonzero where the state starts from zero
 } wk_open_loop_input;
 wk_open_loop_input wk_open_loop_get_input(wk_open_loop *loop);
 
-/// Sets one frame of the input; `action` NULL for the start of an episode.
-void wk_open_loop_set_frame(wk_open_loop *loop, int step, int sequence, const uint8_t *image,
-                            const float *action);
+/// Sets one frame of the input from what an evaluation saw; `begins`: without what came before.
+void wk_open_loop_set_frame(wk_open_loop *loop, int step, int sequence, const wk_eval_row *row,
+                            bool begins);
 
 /// Imagines all sequences.
 wk_status wk_open_loop_run(wk_open_loop *loop, wk_error *err);
 
-/// Truth, model and (model - truth + 1) / 2 of one frame.
+/// Numbers of a vector that is seen and imagined, 0 without vectors; and what the model made of
+/// that of one frame, [V].
+int wk_open_loop_vector_size(const wk_open_loop *loop);
+const float *wk_open_loop_vector(const wk_open_loop *loop, int step, int sequence);
+
+/// Of pictures, which the functions from here on need: truth, model and (model - truth + 1) / 2 of
+/// one frame.
 void wk_open_loop_show(const wk_open_loop *loop, int step, int sequence,
                        uint8_t pictures[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES]);
 

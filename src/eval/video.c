@@ -83,7 +83,7 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
     // A simulation that broke down has no image.
     if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
     int t = row->step % PIECE;
-    wk_open_loop_set_frame(f->loop, t, row->step / PIECE, row->image, t > 0 ? row->action : NULL);
+    wk_open_loop_set_frame(f->loop, t, row->step / PIECE, row, t == 0);
     f->rows = row->step + 1;
     return WK_OK;
 }

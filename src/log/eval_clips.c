@@ -56,8 +56,7 @@ wk_status wk_eval_clips_add_row(wk_eval_clips *p, const wk_eval_row *row, wk_err
     if (row->episode == 0 && row->step % p->every == 0 && p->count < FRAMES)
         memcpy(p->frames[p->count++].rgb, row->image, WK_IMAGE_BYTES);
     if (!p->imagined && row->episode < SEQUENCES && row->step < p->steps)
-        wk_open_loop_set_frame(p->loop, row->step, row->episode, row->image,
-                               row->step > 0 ? row->action : NULL);
+        wk_open_loop_set_frame(p->loop, row->step, row->episode, row, row->step == 0);
     return WK_OK;
 }
 

@@ -33,7 +33,14 @@ wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err
     WK_TRY(check(#name, (float)config->name, (float)(min), (float)MAX_##kind(max), meaning, err));
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
-    WK_TRY(check("action_size", (float)config->action_size, 1, 32, "of the domain", err));
+    WK_TRY(check("action_size", (float)config->action_size, config->discrete ? 2 : 1, 32,
+                 "of the domain", err));
+    if (config->policy_gradient == WK_GRADIENT_REINFORCE && !config->discrete)
+        return wk_fail(err, WK_E_INPUT,
+                       "policy.gradient reinforce needs a domain with discrete actions; use "
+                       "dynamics (or auto)");
+    WK_TRY(check("observation.vector", (float)config->observation.vector,
+                 config->observation.no_image ? 1 : 0, WK_VECTOR_MAX, "of the domain", err));
     return check("tasks", (float)config->tasks, 0, 16, "policies trained alongside", err);
 }
 
@@ -47,6 +54,8 @@ bool wk_learner_config_is_alike(const wk_learner_config *a, const wk_learner_con
     if (a->name != other.name) return false;
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
-    return a->action_size == b->action_size && a->tasks == b->tasks &&
+    return a->action_size == b->action_size && a->discrete == b->discrete &&
+           a->observation.vector == b->observation.vector &&
+           a->observation.no_image == b->observation.no_image && a->tasks == b->tasks &&
            a->discount_head == b->discount_head && a->exploration == b->exploration;
 }

@@ -6,6 +6,7 @@
 #define WK_MODEL_CONFIG_H
 
 #include "tensor/graph.h"
+#include "waker/env.h"
 #include "waker/error.h"
 #include <stdint.h>
 
@@ -61,6 +62,10 @@ enum { WK_PIXELS = 64 * 64 * 3 };
       "mixing of the lambda-return")                                                               \
     X(NUMBER, entropy_scale, "policy.entropy_scale", 1e-4, 0, 1e3, FIXED, 1, "=", "=",             \
       "weight of the actor's entropy")                                                             \
+    X(TEXT, policy_gradient, "policy.gradient", "auto", 0, "auto|dynamics|reinforce", FIXED, 8,    \
+      "=", "=",                                                                                    \
+      "how actors learn: through actions and dynamics, or by REINFORCE, which needs discrete "     \
+      "actions; auto: REINFORCE where they are")                                                   \
     X(INT, slow_period, "policy.slow_period", 100, 1, 1000000, FIXED, 1, "=", "=",                 \
       "updates between refreshes of the slow critic")
 
@@ -72,6 +77,13 @@ typedef enum wk_ensemble_states { WK_STATES_STEPS, WK_STATES_ALL } wk_ensemble_s
 /// Whose norm clips the gradients of a stack of networks.
 typedef enum wk_clip { WK_CLIP_EACH, WK_CLIP_JOINT } wk_clip;
 typedef enum wk_adam_epsilon { WK_EPSILON_TORCH, WK_EPSILON_KERAS } wk_adam_epsilon;
+/// What an actor's gradient comes from: backpropagation through its actions and the dynamics, or
+/// the score function (REINFORCE) of discrete actions. Auto: the latter where actions are discrete.
+typedef enum wk_policy_gradient {
+    WK_GRADIENT_AUTO,
+    WK_GRADIENT_DYNAMICS,
+    WK_GRADIENT_REINFORCE
+} wk_policy_gradient;
 /// Where exploring actions come from.
 typedef enum wk_exploration { WK_EXPLORE_PLAN2EXPLORE, WK_EXPLORE_RANDOM } wk_exploration;
 
@@ -85,14 +97,17 @@ typedef struct wk_learner_config {
 #define FIELD(kind, name, ...) wk_learner_##kind name;
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
-    int action_size;            // of the domain
+    int action_size; // of the domain
+    bool discrete;   // actions are one-hot
+    wk_observation_spec observation;
     int tasks;                  // task policies trained alongside; 0 for none
     bool discount_head;         // the model learns when episodes end, for domains that can
     wk_exploration exploration; // policy that collects data
     uint64_t seed;
 } wk_learner_config;
 
-/// The paper's numbers for the terrain domains; action_size, tasks and seed are 0.
+/// The paper's numbers for the terrain domains; action_size, tasks and seed are 0, pictures are all
+/// that is observed.
 wk_learner_config wk_learner_config_default(void);
 
 /// Whether two learners can be members of one population: their graphs are the same. They may
@@ -110,6 +125,16 @@ static inline int wk_config_flat(const wk_learner_config *c)
 static inline int wk_config_features(const wk_learner_config *c)
 {
     return wk_config_flat(c) + c->deter;
+}
+static inline bool wk_config_reinforces(const wk_learner_config *c)
+{
+    return c->discrete && c->policy_gradient != WK_GRADIENT_DYNAMICS;
+}
+/// Width of an embedded observation: that of its picture and that of its vector.
+static inline int wk_config_embed(const wk_learner_config *c)
+{
+    return (c->observation.no_image ? 0 : 32 * c->depth) +
+           (c->observation.vector > 0 ? c->units : 0);
 }
 static inline int wk_config_rows(const wk_learner_config *c)
 {

@@ -22,7 +22,7 @@ static wk_tensor vector(wk_scope *scope, const char *layer, const char *part, in
 wk_rssm wk_rssm_use(wk_scope *scope, const wk_learner_config *c)
 {
     wk_graph *g = wk_scope_graph(scope);
-    int flat = wk_config_flat(c), embed = 32 * c->depth;
+    int flat = wk_config_flat(c), embed = wk_config_embed(c);
     wk_tensor in = weight(scope, "rssm/in", flat + c->action_size, c->hidden);
     wk_tensor gru = weight(scope, "rssm/gru", c->hidden + c->deter, 3 * c->deter);
     wk_tensor post = weight(scope, "rssm/post/hidden", c->deter + embed, c->hidden);

@@ -1,6 +1,6 @@
 // The recurrent state-space model: how a latent state moves. A latent is a stochastic part
 // (categorical variables as one-hot rows) and a deterministic part (the GRU's state). The prior
-// predicts the stochastic part from the deterministic one; the posterior also sees the image.
+// predicts the stochastic part from the deterministic one; the posterior also sees the observation.
 //
 // Where an input is a concatenation ([stoch, action], [deter, embed]), its weights are split: the
 // products of the parts are added, so that nothing is concatenated, and a part known for all steps
@@ -34,7 +34,7 @@ wk_tensor wk_rssm_action(const wk_rssm *rssm, wk_tensor action);
 /// The deterministic part after `latent`; `action` as wk_rssm_action gave it.
 wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor action);
 
-/// What the image adds to the posterior's hidden layer: [..,hidden].
+/// What the observation adds to the posterior's hidden layer: [..,hidden].
 wk_tensor wk_rssm_embed(const wk_rssm *rssm, wk_tensor embed);
 /// Logits [..,stoch*classes] of the posterior; `embed` as wk_rssm_embed gave it.
 wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embed);

@@ -1,20 +1,20 @@
 #include "model/world_model.h"
 
-#include "model/vision.h"
 #include "nn/layers.h"
 #include "nn/losses.h"
 #include <math.h>
 
 wk_batch_tensors wk_batch_inputs(wk_graph *g, const wk_learner_config *c)
 {
-    wk_batch_tensors out = {
-        .image = wk_graph_input(g, WK_U8, WK_SHAPE(wk_config_rows(c), 64, 64, 3), "image"),
-        .action =
-            wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action"),
-        .keep = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch), "keep"),
-    };
-    if (c->discount_head)
-        out.continues = wk_graph_input(g, WK_F32, WK_SHAPE(wk_config_rows(c)), "continues");
+    int rows = wk_config_rows(c);
+    wk_batch_tensors out = {0};
+    if (!c->observation.no_image)
+        out.image = wk_graph_input(g, WK_U8, WK_SHAPE(rows, 64, 64, 3), "image");
+    if (c->observation.vector > 0)
+        out.vector = wk_graph_input(g, WK_F32, WK_SHAPE(rows, c->observation.vector), "vector");
+    out.action = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action");
+    out.keep = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch), "keep");
+    if (c->discount_head) out.continues = wk_graph_input(g, WK_F32, WK_SHAPE(rows), "continues");
     return out;
 }
 
@@ -66,9 +66,9 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
 {
     wk_graph *g = wk_scope_graph(scope);
     wk_graph_section(g, "encoder");
-    wk_tensor images = wk_graph_image(g, batch->image);
-    wk_tensor embed = wk_graph_reshape(g, wk_encode(scope, c, images),
-                                       WK_SHAPE(c->length, c->batch, 32 * c->depth));
+    wk_seen truth = wk_seen_inputs(g, batch->image, batch->vector);
+    wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(scope, c, truth),
+                                       WK_SHAPE(c->length, c->batch, wk_config_embed(c)));
 
     wk_graph_section(g, "recurrence");
     wk_rssm rssm = wk_rssm_use(scope, c);
@@ -85,9 +85,12 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
     wk_graph_section(g, "decoder");
     wk_tensor flat =
         wk_graph_reshape(g, features, WK_SHAPE(wk_config_rows(c), wk_config_features(c)));
-    wk_tensor error = wk_graph_half_squared_error(g, wk_decode(scope, c, flat), images, 3);
-    out.image = wk_graph_mean_all(g, error);
-    out.total = wk_graph_add(g, out.image, wk_graph_affine(g, kl_loss, c->kl_scale, 0));
+    out.observed = wk_observation_losses(g, wk_observation_decode(scope, c, flat), truth);
+    out.total = wk_graph_affine(g, kl_loss, c->kl_scale, 0);
+    if (wk_tensor_exists(out.observed.image))
+        out.total = wk_graph_add(g, out.observed.image, out.total);
+    if (wk_tensor_exists(out.observed.vector))
+        out.total = wk_graph_add(g, out.observed.vector, out.total);
     if (!c->discount_head) return out;
     wk_graph_section(g, "discount head");
     out.discount = discount_loss(scope, c, flat, batch->continues);

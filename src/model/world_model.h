@@ -1,15 +1,17 @@
-// The world model's training graph: encode, follow the sequences, decode, and the losses (image and
-// balanced KL; where episodes can end early, also that of the discount head). It never sees a
-// reward.
+// The world model's training graph: encode, follow the sequences, decode, and the losses
+// (observations and balanced KL; where episodes can end early, also that of the discount head). It
+// never sees a reward.
 #ifndef WK_MODEL_WORLD_MODEL_H
 #define WK_MODEL_WORLD_MODEL_H
 
+#include "model/observation.h"
 #include "model/rssm.h"
 
 /// What the graph reads: a batch, time-major. Row t holds the image at t and the action that led to
 /// it.
 typedef struct wk_batch_tensors {
-    wk_tensor image;  // u8 [T,B,64,64,3] (as [T*B,64,64,3])
+    wk_tensor image;  // u8 [T,B,64,64,3] (as [T*B,64,64,3]); absent without pictures
+    wk_tensor vector; // f32 [T*B,V]; absent without vectors
     wk_tensor action; // f32 [T,B,A]
     wk_tensor keep;   // f32 [T,B]: 0 on a sequence's first row, else 1
     // f32 [T*B]: 0 where the episode ended for good, else 1; absent without a discount head.
@@ -19,7 +21,8 @@ typedef struct wk_batch_tensors {
 /// What it computes.
 typedef struct wk_model_losses {
     wk_tensor total;         // [1], the loss to reduce
-    wk_tensor image, kl;     // [1] each, for the logs: image loss, mean KL
+    wk_seen observed;        // [1] each, for the logs: image loss, vector loss
+    wk_tensor kl;            // [1], for the logs: mean KL
     wk_tensor prior_entropy; // [1], mean
     wk_tensor post_entropy;  // [1], mean
     wk_tensor discount;      // [1], loss of the discount head; absent without one

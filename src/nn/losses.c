@@ -13,8 +13,8 @@ wk_random wk_nn_random(wk_tensor counter, uint64_t seed, const char *name, int i
     return (wk_random){counter, wk_rng_key(seed, stream)};
 }
 
-// [..,V*C] as [rows,V,C]. What does not exist, because memory ran out, is handed on.
-static wk_tensor as_variables(wk_graph *g, wk_tensor logits, int classes)
+// What does not exist, because memory ran out, is handed on.
+wk_tensor wk_nn_variables(wk_graph *g, wk_tensor logits, int classes)
 {
     if (!wk_tensor_exists(logits)) return logits;
     wk_shape shape = wk_graph_shape(g, logits);
@@ -26,7 +26,7 @@ static wk_tensor as_variables(wk_graph *g, wk_tensor logits, int classes)
 
 wk_tensor wk_nn_sample_categorical(wk_graph *g, wk_tensor logits, int classes, wk_random random)
 {
-    wk_tensor variables = as_variables(g, logits, classes);
+    wk_tensor variables = wk_nn_variables(g, logits, classes);
     wk_tensor sample = wk_tensor_exists(random.counter)
                            ? wk_graph_sample_onehot(g, variables, random)
                            : wk_graph_mode_onehot(g, variables);
@@ -41,8 +41,8 @@ static wk_tensor mean_kl(wk_graph *g, wk_tensor post, wk_tensor prior)
 wk_tensor wk_nn_balanced_kl(wk_graph *g, wk_tensor post, wk_tensor prior,
                             const wk_kl_config *config, wk_tensor *mean)
 {
-    post = as_variables(g, post, config->classes);
-    prior = as_variables(g, prior, config->classes);
+    post = wk_nn_variables(g, post, config->classes);
+    prior = wk_nn_variables(g, prior, config->classes);
     wk_tensor to_post = mean_kl(g, post, wk_graph_stop_gradient(g, prior));
     wk_tensor to_prior = mean_kl(g, wk_graph_stop_gradient(g, post), prior);
     if (mean) *mean = to_post;

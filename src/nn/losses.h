@@ -13,6 +13,9 @@ wk_random wk_nn_random(wk_tensor counter, uint64_t seed, const char *name, int i
 /// the mode.
 wk_tensor wk_nn_sample_categorical(wk_graph *g, wk_tensor logits, int classes, wk_random random);
 
+/// Logits [..,V*C] as [rows,V,C], which categorical ops take.
+wk_tensor wk_nn_variables(wk_graph *g, wk_tensor logits, int classes);
+
 /// How the KL term of the world model is weighed.
 typedef struct wk_kl_config {
     int classes;     // C

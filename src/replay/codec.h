@@ -12,22 +12,27 @@ enum { WK_BLOCK_ROWS = 16 };
 /// The sizes all rows of a store share.
 typedef struct wk_row_shape {
     int action_size, n_tasks, n_params;
+    wk_observation_spec observation;
 } wk_row_shape;
+
+bool wk_row_shape_equals(const wk_row_shape *a, const wk_row_shape *b);
 
 /// Rows of one block, unpacked; each array has WK_BLOCK_ROWS rows.
 typedef struct wk_block_rows {
-    uint8_t *images;   // [rows,64,64,3]
+    uint8_t *images;   // [rows,64,64,3], or nothing where there are no pictures
     float *actions;    // [rows,A]
     float *rewards;    // [rows,K]
     float *completion; // [rows,K]
+    float *vectors;    // [rows,V]
     uint8_t *flags;    // [rows]
 } wk_block_rows;
 
 /// Where the numbers of a packed block lie; they are 4-byte aligned when the block is.
 typedef struct wk_block_view {
     const float *actions, *rewards, *completion; // [rows,A], [rows,K], [rows,K]
+    const float *vectors;                        // [rows,V]
     const uint8_t *flags;                        // [rows]
-    const char *frames;                          // compressed
+    const char *frames;                          // compressed; none where there are no pictures
     int frames_size;
 } wk_block_view;
 
@@ -52,7 +57,12 @@ size_t wk_block_pack(const wk_row_shape *shape, const wk_block_rows *rows, size_
 bool wk_block_split(const wk_row_shape *shape, const void *block, size_t size, size_t count,
                     wk_block_view *view);
 
+/// The rows from row `first` on, without their frames.
+wk_block_view wk_block_rows_view(const wk_row_shape *shape, const wk_block_rows *rows,
+                                 size_t first);
+
 /// Unpacks the first `wanted` of `count` frames; false when the bytes are not a block.
-bool wk_block_frames(const wk_block_view *view, size_t count, size_t wanted, uint8_t *images);
+bool wk_block_frames(const wk_row_shape *shape, const wk_block_view *view, size_t count,
+                     size_t wanted, uint8_t *images);
 
 #endif

@@ -7,7 +7,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "rows are logged as they lie in memory, which must be little-endian");
 
 static const char magic[8] = "WKREPLAY";
-enum { VERSION = 1, CHAINED = 36, SEGMENT_CHECKED = 60 };
+// Rows of pictures without a vector are written as they always were.
+enum { VERSION_PICTURES = 1, VERSION_VECTORS = 2, CHAINED = 36, SEGMENT_CHECKED = 60 };
 
 // Writes or reads fields one after the other.
 typedef struct cursor {
@@ -47,9 +48,11 @@ static uint64_t get_u64(const unsigned char *at)
 void wk_segment_header_encode(const wk_segment_header *header, unsigned char *bytes)
 {
     cursor to = {bytes};
+    wk_observation_spec observation = header->shape.observation;
+    bool plain = observation.vector == 0 && !observation.no_image;
     put(&to, magic, sizeof magic);
-    put_u32(&to, VERSION);
-    put_u32(&to, WK_IMAGE_BYTES);
+    put_u32(&to, plain ? VERSION_PICTURES : VERSION_VECTORS);
+    put_u32(&to, (uint32_t)wk_observation_image_bytes(observation));
     put_u32(&to, (uint32_t)header->shape.action_size);
     put_u32(&to, (uint32_t)header->shape.n_tasks);
     put_u32(&to, (uint32_t)header->shape.n_params);
@@ -57,7 +60,7 @@ void wk_segment_header_encode(const wk_segment_header *header, unsigned char *by
     put_u64(&to, header->sequence);
     put_u64(&to, header->next_episode);
     put_u32(&to, header->chain);
-    put_u32(&to, 0);
+    put_u32(&to, (uint32_t)observation.vector);
     put_u32(&to, wk_crc32c(0, bytes, SEGMENT_CHECKED));
 }
 
@@ -66,12 +69,17 @@ const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_head
     if (memcmp(bytes, magic, sizeof magic) != 0) return "it does not begin like one";
     if (get_u32(bytes + SEGMENT_CHECKED) != wk_crc32c(0, bytes, SEGMENT_CHECKED))
         return "the checksum of its header does not match";
-    if (get_u32(bytes + 8) != VERSION) return "it is of another version";
-    if (get_u32(bytes + 12) != WK_IMAGE_BYTES) return "its frames have another size";
+    uint32_t version = get_u32(bytes + 8), frame = get_u32(bytes + 12);
+    if (version != VERSION_PICTURES && version != VERSION_VECTORS)
+        return "it is of another version";
+    if (frame != WK_IMAGE_BYTES && (frame != 0 || version == VERSION_PICTURES))
+        return "its frames have another size";
     uint32_t A = get_u32(bytes + 16), K = get_u32(bytes + 20), P = get_u32(bytes + 24);
-    if (A > WK_ACTION_MAX || K > WK_TASKS_MAX || P > WK_PARAMS_MAX)
+    uint32_t V = version == VERSION_VECTORS ? get_u32(bytes + 56) : 0;
+    if (A > WK_ACTION_MAX || K > WK_TASKS_MAX || P > WK_PARAMS_MAX || V > WK_VECTOR_MAX ||
+        (V == 0 && version == VERSION_VECTORS))
         return "its rows have impossible sizes";
-    *header = (wk_segment_header){.shape = {(int)A, (int)K, (int)P},
+    *header = (wk_segment_header){.shape = {(int)A, (int)K, (int)P, {(int)V, frame == 0}},
                                   .number = get_u64(bytes + 28),
                                   .sequence = get_u64(bytes + 36),
                                   .next_episode = get_u64(bytes + 44),

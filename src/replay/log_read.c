@@ -157,8 +157,14 @@ static wk_status check_header(reading *in, const wk_segment_header *header, uint
                               wk_error *err)
 {
     const wk_row_shape *mine = &in->replay->shape, *its = &header->shape;
-    if (mine->action_size != its->action_size || mine->n_tasks != its->n_tasks ||
-        mine->n_params != its->n_params)
+    if (mine->observation.vector != its->observation.vector ||
+        mine->observation.no_image != its->observation.no_image)
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' is of another domain: %s and %d numbers observed instead of %s and %d",
+                       in->path, its->observation.no_image ? "no picture" : "a picture",
+                       its->observation.vector, mine->observation.no_image ? "none" : "one",
+                       mine->observation.vector);
+    if (!wk_row_shape_equals(mine, its))
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' is of another domain: %d actions, %d tasks, %d parameters instead of "
                        "%d, %d, %d",

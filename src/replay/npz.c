@@ -75,7 +75,9 @@ static bool allocate(columns *all, const wk_replay_config *config, size_t rows)
 {
     size_t A = (size_t)config->action_size, K = (size_t)config->n_tasks;
     size_t P = (size_t)config->n_params;
-    size_t floats = rows * (A + 2 * K + P), bytes = rows * (WK_IMAGE_BYTES + 5);
+    size_t V = (size_t)config->observation.vector;
+    size_t pixels = wk_observation_image_bytes(config->observation);
+    size_t floats = rows * (A + 2 * K + P + V), bytes = rows * (pixels + 5);
     float *memory = malloc(floats * sizeof(float) + bytes);
     if (!memory) return false;
     all->memory = memory;
@@ -83,8 +85,11 @@ static bool allocate(columns *all, const wk_replay_config *config, size_t rows)
     all->rows.rewards = all->rows.actions + rows * A;
     all->rows.completion = all->rows.rewards + rows * K;
     all->params = all->rows.completion + rows * K;
-    all->rows.images = (uint8_t *)(all->params + rows * P);
-    all->rows.flags = all->rows.images + rows * WK_IMAGE_BYTES;
+    float *vectors = all->params + rows * P;
+    uint8_t *images = (uint8_t *)(vectors + rows * V);
+    if (V > 0) all->rows.vectors = vectors;
+    if (pixels > 0) all->rows.images = images;
+    all->rows.flags = images + rows * pixels;
     for (int bit = 0; bit < 4; bit++)
         all->bits[bit] = all->rows.flags + (size_t)(bit + 1) * rows;
     return true;
@@ -106,14 +111,16 @@ static void fill(columns *all, wk_replay *replay, size_t i, const wk_replay_epis
 static wk_status add_arrays(wk_zip *zip, const columns *all, const wk_replay_config *config,
                             uint32_t rows, wk_error *err)
 {
-    char A[16], K[16], P[16];
+    char A[16], K[16], P[16], V[16];
     snprintf(A, sizeof A, "%d", config->action_size);
     snprintf(K, sizeof K, "%d", config->n_tasks);
     snprintf(P, sizeof P, "%d", config->n_params);
+    snprintf(V, sizeof V, "%d", config->observation.vector);
     size_t a = (size_t)config->action_size * 4, k = (size_t)config->n_tasks * 4;
-    size_t p = (size_t)config->n_params * 4;
+    size_t p = (size_t)config->n_params * 4, v = (size_t)config->observation.vector * 4;
     const column arrays[] = {
         {"image", "|u1", "64, 64, 3", all->rows.images, WK_IMAGE_BYTES},
+        {"vector", "<f4", V, all->rows.vectors, v},
         {"action", "<f4", A, all->rows.actions, a},
         {"reward", "<f4", K, all->rows.rewards, k},
         {"task_completion", "<f4", K, all->rows.completion, k},
@@ -124,7 +131,7 @@ static wk_status add_arrays(wk_zip *zip, const columns *all, const wk_replay_con
         {"log_diverged", "|b1", "", all->bits[3], 1},
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        WK_TRY(add_array(zip, &arrays[i], rows, err));
+        if (arrays[i].data) WK_TRY(add_array(zip, &arrays[i], rows, err));
     return WK_OK;
 }
 

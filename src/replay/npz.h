@@ -1,9 +1,10 @@
 // Episodes as NumPy archives in the way of dreamerv2, for its tools and for anybody's scripts:
 // one file per episode, <YYYYmmddTHHMMSS>-<uuid4 hex>-<steps>.npz, every array with steps + 1 rows:
 //
-//   image uint8 [n,64,64,3], action float32 [n,A], reward float32 [n,K] of every task,
-//   task_completion float32 [n,K], env_params float32 [n,P], is_first, is_last, is_terminal bool
-//   [n], log_diverged bool [n] (names with log_ are not sampled there)
+//   image uint8 [n,64,64,3] and vector float32 [n,V] of the domains that have them, action float32
+//   [n,A], reward float32 [n,K] of every task, task_completion float32 [n,K], env_params float32
+//   [n,P], is_first, is_last, is_terminal bool [n], log_diverged bool [n] (names with log_ are not
+//   sampled there)
 //
 // Row 0 is the observation of the reset with a zero action.
 #ifndef WK_REPLAY_NPZ_H

@@ -56,7 +56,7 @@ static void pack(void *context, size_t i, int thread)
 
 static bool fills_block(const wk_slot *slot, const wk_replay_row *row)
 {
-    if (!slot->episode || !row->image) return false;
+    if (!slot->episode || wk_replay_is_end(row)) return false;
     return slot->count + 1 == WK_BLOCK_ROWS || (row->flags & WK_IS_LAST);
 }
 

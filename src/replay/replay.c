@@ -20,6 +20,12 @@ uint64_t wk_replay_table_bytes(uint64_t episodes, uint64_t blocks)
     return episodes * episode + blocks * 2 * sizeof(size_t);
 }
 
+static wk_row_shape shape_of(const wk_replay_config *config)
+{
+    return (wk_row_shape){config->action_size, config->n_tasks, config->n_params,
+                          config->observation};
+}
+
 // Offsets of the fixed memory inside its region.
 typedef struct layout {
     uint64_t slots, rows, packed, pack_scratch, unpacked, prepacked, ring, end;
@@ -27,7 +33,7 @@ typedef struct layout {
 
 static layout lay_out(const wk_replay_config *config, uint64_t ring_bytes, uint64_t threads)
 {
-    wk_row_shape shape = {config->action_size, config->n_tasks, config->n_params};
+    wk_row_shape shape = shape_of(config);
     uint64_t slots = (uint64_t)config->slots;
     layout at = {0};
     at.rows = at.slots + align64(slots * sizeof(wk_slot));
@@ -49,15 +55,16 @@ static uint64_t table_budget(const wk_replay_config *config)
 
 static uint64_t fixed_bytes(const wk_replay_config *config, uint64_t block_budget, uint64_t threads)
 {
-    wk_row_shape shape = {config->action_size, config->n_tasks, config->n_params};
+    wk_row_shape shape = shape_of(config);
     uint64_t ring = wk_ring_size(block_budget, wk_block_bytes_max(&shape));
     return sizeof(wk_replay) + lay_out(config, ring, threads).end;
 }
 
 uint64_t wk_replay_plan(const wk_replay_config *config)
 {
-    wk_row_shape shape = {config->action_size, config->n_tasks, config->n_params};
-    uint64_t row = config->frame_bytes + wk_row_numbers_bytes(&shape, 1);
+    wk_row_shape shape = shape_of(config);
+    uint64_t frame = config->observation.no_image ? 0 : config->frame_bytes;
+    uint64_t row = frame + wk_row_numbers_bytes(&shape, 1);
     uint64_t block = wk_ring_span(row * WK_BLOCK_ROWS);
     uint64_t blocks = config->capacity / WK_BLOCK_ROWS + 2 * (uint64_t)config->slots + 1;
     return fixed_bytes(config, blocks * block, 0) + table_budget(config);
@@ -76,6 +83,7 @@ static wk_status check_config(const wk_replay_config *config, wk_error *err)
     assert(config->action_size >= 0 && config->action_size <= WK_ACTION_MAX);
     assert(config->n_tasks >= 0 && config->n_tasks <= WK_TASKS_MAX);
     assert(config->n_params >= 0 && config->n_params <= WK_PARAMS_MAX);
+    assert(config->observation.vector >= 0 && config->observation.vector <= WK_VECTOR_MAX);
     uint64_t plan = wk_replay_plan(config);
     if (config->memory == 0 || plan <= config->memory) return WK_OK;
     wk_replay_config empty = *config;
@@ -141,7 +149,7 @@ wk_status wk_replay_create(const wk_replay_config *config, wk_replay **out, wk_e
     }
     replay->config = *config;
     replay->config.memory = total;
-    replay->shape = (wk_row_shape){config->action_size, config->n_tasks, config->n_params};
+    replay->shape = shape_of(config);
     replay->block_budget = budget;
     replay->table_budget = tables;
     replay->fixed_bytes = sizeof *replay + region;
@@ -364,6 +372,7 @@ wk_status wk_replay_check_rows(const wk_replay *replay, const wk_block_view *row
                                uint32_t count, wk_error *err)
 {
     size_t actions = (size_t)replay->shape.action_size, tasks = (size_t)replay->shape.n_tasks;
+    size_t vector = (size_t)replay->shape.observation.vector;
     for (uint32_t i = 0; i < count; i++) {
         const char *fault = fault_of_flags(rows->flags[i], first + i == 0);
         if (!fault && !all_finite(rows->actions + i * actions, actions))
@@ -372,6 +381,8 @@ wk_status wk_replay_check_rows(const wk_replay *replay, const wk_block_view *row
             fault = "has a reward that is not finite";
         if (!fault && !all_finite(rows->completion + i * tasks, tasks))
             fault = "has a completion that is not finite";
+        if (!fault && !all_finite(rows->vectors + i * vector, vector))
+            fault = "has a vector that is not finite";
         if (!fault && first + i == 0 && !all_zero(rows->actions, actions))
             fault = "is the first and has an action that is not zero";
         if (fault) return wk_fail(err, WK_E_INPUT, "row %u %s", first + i, fault);
@@ -390,29 +401,23 @@ static void copy_or_zero(float *to, const float *from, size_t count)
 void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay_row *row)
 {
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
-    size_t K = (size_t)replay->shape.n_tasks;
+    size_t K = (size_t)replay->shape.n_tasks, V = (size_t)replay->shape.observation.vector;
+    size_t pixels = wk_observation_image_bytes(replay->shape.observation);
     wk_block_rows *rows = &slot->rows;
     copy_or_zero(rows->actions + i * A, row->action, A);
     copy_or_zero(rows->rewards + i * K, row->rewards, K);
     copy_or_zero(rows->completion + i * K, row->completion, K);
     rows->flags[i] = row->flags;
-    memcpy(rows->images + i * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    if (V > 0) memcpy(rows->vectors + i * V, row->vector, V * sizeof *rows->vectors);
+    if (pixels > 0) memcpy(rows->images + i * pixels, row->image, pixels);
 }
 
 // So that a failure leaves no trace, the row is not counted.
 static wk_status stage_row(wk_replay *replay, wk_slot *slot, const wk_replay_row *row,
                            wk_error *err)
 {
-    size_t i = slot->count, A = (size_t)replay->shape.action_size;
-    size_t K = (size_t)replay->shape.n_tasks;
-    wk_block_rows *rows = &slot->rows;
     wk_replay_stage_row(replay, slot, row);
-    wk_block_view view = {rows->actions + i * A,
-                          rows->rewards + i * K,
-                          rows->completion + i * K,
-                          rows->flags + i,
-                          NULL,
-                          0};
+    wk_block_view view = wk_block_rows_view(&replay->shape, &slot->rows, slot->count);
     return wk_replay_check_rows(replay, &view, slot->episode->info.rows, 1, err);
 }
 
@@ -527,7 +532,7 @@ wk_status wk_replay_end(wk_replay *replay, int slot_index, wk_error *err)
 static wk_status add_row(wk_replay *replay, const wk_replay_row *row, wk_error *err)
 {
     assert(row->slot >= 0 && row->slot < replay->config.slots);
-    if (!row->image) return wk_replay_end(replay, row->slot, err);
+    if (wk_replay_is_end(row)) return wk_replay_end(replay, row->slot, err);
     if ((row->flags & WK_IS_FIRST) && !replay->slots[row->slot].episode)
         WK_TRY(wk_replay_begin(replay, row->slot, row->theta, row->space, err));
     return append_row(replay, row, err);

@@ -18,6 +18,7 @@ typedef struct wk_replay_config {
     size_t frame_bytes; // expected bytes of a compressed frame, for the plan
     int slots;          // episodes that grow at the same time
     int action_size, n_tasks, n_params;
+    wk_observation_spec observation;
     bool complete; // batches are drawn from finished episodes alone
     wk_pool *pool; // borrowed; NULL samples on the calling thread
 } wk_replay_config;
@@ -38,7 +39,9 @@ const wk_replay_config *wk_replay_settings(const wk_replay *replay);
 /// One observation with what led to it.
 typedef struct wk_replay_row {
     int slot;
-    const uint8_t *image;    // [64,64,3]; NULL: no row, the slot's episode ends with the one before
+    const uint8_t *image;    // [64,64,3]; NULL where there are no pictures
+    const float *vector;     // [V]; NULL where there are no vectors. Without either there is no
+                             // row: the slot's episode ends with the one before
     const float *action;     // [A], the action that led here; NULL: zeros, as the first row must be
     const float *rewards;    // [K], received on arriving
     const float *completion; // [K]; NULL: zeros
@@ -75,6 +78,7 @@ void wk_replay_remove(wk_replay *replay, size_t i);
 /// Where sampling writes: time-major arrays of T steps of B sequences. NULL arrays are left out.
 typedef struct wk_replay_batch {
     uint8_t *images;    // [T,B,64,64,3]
+    float *vectors;     // [T,B,V]
     float *actions;     // [T,B,A], the action that led to the image
     float *rewards;     // [T,B,K]
     float *completion;  // [T,B,K]

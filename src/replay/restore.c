@@ -90,8 +90,11 @@ static void keep_open_rows(wk_replay *replay, wk_slot *slot, const wk_rows_recor
                            const wk_block_view *view)
 {
     size_t A = (size_t)replay->shape.action_size, K = (size_t)replay->shape.n_tasks;
+    size_t V = (size_t)replay->shape.observation.vector;
     for (size_t i = 0; i < record->count * A; i++)
         slot->rows.actions[i] = view->actions[i];
+    for (size_t i = 0; i < record->count * V; i++)
+        slot->rows.vectors[i] = view->vectors[i];
     for (size_t i = 0; i < record->count * K; i++) {
         slot->rows.rewards[i] = view->rewards[i];
         slot->rows.completion[i] = view->completion[i];
@@ -107,7 +110,7 @@ static wk_status restore_block(wk_replay *replay, wk_stored_episode *episode,
     wk_slot *slot = &replay->slots[episode->info.slot];
     wk_block_view view;
     if (!wk_block_split(&replay->shape, record->block, record->size, record->count, &view) ||
-        !wk_block_frames(&view, record->count, record->count, slot->rows.images))
+        !wk_block_frames(&replay->shape, &view, record->count, record->count, slot->rows.images))
         return refuse(err, record->episode, "frames cannot be unpacked");
     wk_error fault_of_rows = {0};
     if (wk_replay_check_rows(replay, &view, record->first, record->count, &fault_of_rows) != WK_OK)

@@ -148,7 +148,7 @@ static bool right_header(const salvage *s, const segment *in, wk_segment_header 
 {
     const wk_row_shape *mine = &s->config->shape;
     return in->stop >= WK_SEGMENT_HEADER && !wk_segment_header_decode(in->bytes, header) &&
-           header->number == in->number && memcmp(&header->shape, mine, sizeof *mine) == 0;
+           header->number == in->number && wk_row_shape_equals(&header->shape, mine);
 }
 
 static wk_status scan_bytes(salvage *s, segment *in, wk_error *err)

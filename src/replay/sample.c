@@ -35,11 +35,18 @@ static void copy_numbers(const sequences *job, target to, const wk_block_view *r
     copy_floats(out->actions, job, to, rows->actions, A);
     copy_floats(out->rewards, job, to, rows->rewards, K);
     copy_floats(out->completion, job, to, rows->completion, K);
+    copy_floats(out->vectors, job, to, rows->vectors,
+                (size_t)job->replay->shape.observation.vector);
     for (size_t i = 0; i < to.rows; i++) {
         size_t at = (to.t + i) * job->B + to.b;
         if (out->flags) out->flags[at] = rows->flags[to.from + i];
         if (out->first) out->first[at] = to.t + i == 0;
     }
+}
+
+static bool wants_images(const sequences *job)
+{
+    return job->out->images && !job->replay->shape.observation.no_image;
 }
 
 static void copy_images(const sequences *job, target to, const uint8_t *images)
@@ -58,17 +65,17 @@ static void copy_packed(const sequences *job, target to, size_t place, size_t co
     bool whole = wk_block_split(&job->replay->shape, block, size, count, &view);
     assert(whole);
     copy_numbers(job, to, &view);
-    if (!job->out->images) return;
-    whole = wk_block_frames(&view, count, to.from + to.rows, images);
+    if (!wants_images(job)) return;
+    whole = wk_block_frames(&job->replay->shape, &view, count, to.from + to.rows, images);
     assert(whole);
     copy_images(job, to, images);
 }
 
 static void copy_staged(const sequences *job, target to, const wk_block_rows *rows)
 {
-    wk_block_view view = {rows->actions, rows->rewards, rows->completion, rows->flags, NULL, 0};
+    wk_block_view view = wk_block_rows_view(&job->replay->shape, rows, 0);
     copy_numbers(job, to, &view);
-    if (job->out->images) copy_images(job, to, rows->images);
+    if (wants_images(job)) copy_images(job, to, rows->images);
 }
 
 static void copy_labels(const sequences *job, size_t b)

@@ -95,6 +95,12 @@ wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int6
                           wk_error *err);
 wk_status wk_replay_end(wk_replay *replay, int slot, wk_error *err);
 
+/// Whether a row is none: its slot's episode ends with the one before.
+static inline bool wk_replay_is_end(const wk_replay_row *row)
+{
+    return !row->image && !row->vector;
+}
+
 /// Steps shared by appending and rebuilding.
 wk_status wk_replay_add_episode(wk_replay *replay, const wk_replay_episode *episode, wk_error *err);
 void wk_replay_drop_episode(wk_replay *replay, wk_stored_episode *episode);
@@ -104,7 +110,7 @@ void wk_replay_put_block(wk_replay *replay, wk_stored_episode *episode, const vo
 void wk_replay_finish_episode(wk_replay *replay, wk_stored_episode *episode);
 
 /// Packs, on all threads of the pool, the blocks that will be full when these rows are appended;
-/// rows without an image are skipped. Nothing is stored, but appending the same rows next is then
+/// rows that are none are skipped. Nothing is stored, but appending the same rows next is then
 /// quick. Blocks of several slots usually fill up at the same time.
 void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows, size_t count);
 /// Bytes of a wk_prepacked with its block and scratch.

@@ -1,5 +1,7 @@
 #include "report/random_episode.h"
 
+#include "env/domain.h"
+
 wk_status wk_random_episode_create(const wk_domain *domain, const int *options,
                                    wk_random_episode *out, wk_error *err)
 {
@@ -25,11 +27,9 @@ wk_status wk_random_episode_reset(wk_random_episode *episode, const double *thet
 
 wk_status wk_random_episode_advance(wk_random_episode *episode, int steps, wk_error *err)
 {
-    int size = wk_env_domain(episode->env)->action_size;
     for (int i = 0; i < steps && !episode->ended; i++) {
         float action[WK_ACTION_MAX];
-        for (int k = 0; k < size; k++)
-            action[k] = (float)wk_rng_uniform(&episode->actions, -1, 1);
+        wk_domain_random_action(wk_env_domain(episode->env), &episode->actions, action);
         uint8_t flags = 0;
         WK_TRY(wk_env_step(episode->env, action, &(wk_frame){.flags = &flags}, err));
         episode->ended = flags & WK_IS_LAST;

@@ -124,7 +124,10 @@ static bool skip_block(const repair *r, size_t end, size_t *at)
 static wk_status find_parts(repair *r, wk_error *err)
 {
     size_t n = (size_t)r->config.env_count, end = (size_t)r->head.size - sizeof(uint32_t);
-    size_t row = (size_t)r->world.domain->action_size * sizeof(float) + WK_IMAGE_BYTES + 1;
+    const wk_domain *domain = r->world.domain;
+    size_t row = (size_t)domain->action_size * sizeof(float) +
+                 wk_observation_image_bytes(domain->observation) + wk_run_vector_bytes(domain, 1) +
+                 1;
     size_t running = sizeof r->head + sizeof r->counters;
     size_t plain = running + n * (sizeof *r->running + row) + WK_RUN_SCHEDULE_BYTES;
     bool fits =
@@ -172,14 +175,15 @@ static void show_salvage(void *progress, const char *unit, uint64_t done, uint64
 static wk_status write_segments(repair *r, wk_salvaged *out, wk_error *err)
 {
     const wk_domain *domain = r->world.domain;
-    wk_salvage_config config = {.shape = {domain->action_size, domain->n_tasks, domain->n_params},
-                                .capacity = (uint64_t)r->config.replay_capacity,
-                                .mark = r->head.replay,
-                                .next_episode = r->counters.episodes,
-                                .slots = r->slots,
-                                .n_slots = r->config.env_count,
-                                .progress = show_salvage,
-                                .context = r->progress};
+    wk_salvage_config config = {
+        .shape = {domain->action_size, domain->n_tasks, domain->n_params, domain->observation},
+        .capacity = (uint64_t)r->config.replay_capacity,
+        .mark = r->head.replay,
+        .next_episode = r->counters.episodes,
+        .slots = r->slots,
+        .n_slots = r->config.env_count,
+        .progress = show_salvage,
+        .context = r->progress};
     WK_TRY(wk_dir_make(r->dir, "replay", &r->replay, err));
     return wk_replay_log_salvage(r->replay, &config, out, err);
 }

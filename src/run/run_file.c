@@ -15,7 +15,7 @@ typedef struct part {
 } part;
 _Static_assert(sizeof(wk_run_schedule) <= WK_RUN_SCHEDULE_BYTES, "a schedule must fit");
 
-enum { PARTS = 6 };
+enum { PARTS = 7 };
 
 static void list_parts(const wk_run_state *s, part parts[PARTS])
 {
@@ -23,9 +23,10 @@ static void list_parts(const wk_run_state *s, part parts[PARTS])
     parts[0] = (part){s->counters, sizeof *s->counters, 0};
     parts[1] = (part){s->running, n * sizeof *s->running, 0};
     parts[2] = (part){s->actions, n * (size_t)s->domain->action_size * sizeof *s->actions, 0};
-    parts[3] = (part){s->images, n * WK_IMAGE_BYTES, 0};
-    parts[4] = (part){s->first, n, 0};
-    parts[5] =
+    parts[3] = (part){s->images, n * wk_observation_image_bytes(s->domain->observation), 0};
+    parts[4] = (part){s->vectors, wk_run_vector_bytes(s->domain, s->count), 0};
+    parts[5] = (part){s->first, n, 0};
+    parts[6] =
         (part){s->schedule, sizeof *s->schedule, WK_RUN_SCHEDULE_BYTES - sizeof *s->schedule};
 }
 
@@ -186,6 +187,9 @@ static const char *fault_of(const wk_run_state *s)
     size_t numbers = (size_t)s->count * (size_t)s->domain->action_size;
     for (size_t i = 0; i < numbers; i++)
         if (!isfinite(s->actions[i])) return "an action is not a finite number";
+    numbers = wk_run_vector_bytes(s->domain, s->count) / sizeof *s->vectors;
+    for (size_t i = 0; i < numbers; i++)
+        if (!isfinite(s->vectors[i])) return "an observation is not a finite number";
     return NULL;
 }
 

@@ -1,7 +1,7 @@
 // run.bin: what a checkpoint holds besides the weights, as bytes and back.
 //
 //   header        magic, size of the file, hash of the configuration, environments, replay mark
-//   plain memory  counters, running episodes, actions, images, first flags, the schedule
+//   plain memory  counters, running episodes, actions, images, vectors, first flags, the schedule
 //   blocks        curriculum; recurrent states (where a policy acts); one for each environment,
 //                 empty where none runs. Each is a length of 8 bytes and that many bytes
 //   checksum      CRC-32C of all before it
@@ -60,7 +60,8 @@ typedef struct wk_run_state {
     wk_trainer_counters *counters;
     wk_running_episode *running; // [count]
     float *actions;              // [count,A]
-    uint8_t *images;             // [count,64,64,3]
+    uint8_t *images;             // [count,64,64,3]; unused without pictures
+    float *vectors;              // [count,V]; unused without vectors
     uint8_t *first;              // [count]
     wk_run_schedule *schedule;
     wk_curriculum *curriculum;
@@ -68,6 +69,12 @@ typedef struct wk_run_state {
     size_t acting_size;
     wk_vec *vec;
 } wk_run_state;
+
+/// Bytes of the vectors that `count` environments of a domain show.
+static inline size_t wk_run_vector_bytes(const wk_domain *domain, int count)
+{
+    return (size_t)count * (size_t)domain->observation.vector * sizeof(float);
+}
 
 /// Appends the file's bytes; the caller checks `out` for lack of memory.
 wk_status wk_run_file_write(const wk_run_state *state, uint64_t config, const wk_replay_mark *mark,

@@ -109,7 +109,8 @@ static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *direct
     int options[WK_OPTIONS_MAX];
     WK_TRY(wk_run_config_options(config, domain, options, err));
     // Clips have no other place than TensorBoard files.
-    if (config->log_tensorboard && config->log_images_every > 0)
+    bool pictures = !domain->observation.no_image;
+    if (config->log_tensorboard && config->log_images_every > 0 && pictures)
         WK_TRY(wk_eval_clips_create(learner, domain, config->length, &e->clips, err));
     wk_eval_player player = {.options = options,
                              .learner = learner,

@@ -99,6 +99,7 @@ static wk_status make_config(finetune *f, wk_error *err)
 enum { ROWS = 4 * WK_BLOCK_ROWS };
 typedef struct rows {
     uint8_t images[ROWS * WK_IMAGE_BYTES], flags[ROWS];
+    float vectors[ROWS * WK_VECTOR_MAX];
     float actions[ROWS * WK_ACTION_MAX];
     float rewards[ROWS * WK_TASKS_MAX], completion[ROWS * WK_TASKS_MAX];
 } rows;
@@ -107,7 +108,10 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r,
 {
     const wk_replay_config *sizes = wk_replay_settings(to);
     size_t width = (size_t)sizes->action_size, tasks = (size_t)sizes->n_tasks;
+    size_t numbers = (size_t)sizes->observation.vector;
+    bool pictures = !sizes->observation.no_image;
     const wk_replay_batch out = {.images = r->images,
+                                 .vectors = r->vectors,
                                  .actions = r->actions,
                                  .rewards = r->rewards,
                                  .completion = r->completion,
@@ -118,7 +122,8 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r,
         size_t at = t % ROWS;
         if (at == 0) wk_replay_read(from, i, t, left < ROWS ? left : ROWS, &out);
         const wk_replay_row row = {.slot = 0,
-                                   .image = r->images + at * WK_IMAGE_BYTES,
+                                   .image = pictures ? r->images + at * WK_IMAGE_BYTES : NULL,
+                                   .vector = numbers > 0 ? r->vectors + at * numbers : NULL,
                                    .action = t ? r->actions + at * width : NULL,
                                    .rewards = r->rewards + at * tasks,
                                    .completion = r->completion + at * tasks,

@@ -31,6 +31,11 @@ wk_status wk_trainer_choose_frame_placement(wk_trainer *t, bool *upload, wk_erro
     bool off = strcmp(wanted, "off") == 0, must = strcmp(wanted, "on") == 0;
     bool device = wk_backend_is_async(t->backend);
     *upload = false;
+    if (t->domain->observation.no_image) {
+        snprintf(t->frame_placement, sizeof t->frame_placement,
+                 "on the host (vectors: the domain has no pictures)");
+        return WK_OK;
+    }
     if (must && !device)
         return wk_fail(err, WK_E_UNSUPPORTED,
                        "replay.resident is on, but this run is on the CPU; use auto or off");

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "env/domain.h"
 #include "env/host.h"
 #include "train/trainer_parts.h"
 #include <string.h>
@@ -53,9 +54,9 @@ static wk_status begin_episodes(wk_trainer *t, wk_error *err)
 static void random_actions(wk_trainer *t)
 {
     wk_rng rng = wk_rng_stream(t->config.seed, "random actions", t->counters.iterations);
-    size_t numbers = (size_t)t->count * (size_t)t->domain->action_size;
-    for (size_t i = 0; i < numbers; i++)
-        t->actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
+    for (int i = 0; i < t->count; i++)
+        wk_domain_random_action(t->domain, &rng,
+                                t->actions + (size_t)i * (size_t)t->domain->action_size);
 }
 
 // Whether the run's policy acts in this iteration; else its actions are random.
@@ -78,7 +79,7 @@ static wk_status choose_actions(wk_trainer_group *g, wk_error *err)
         }
         if (!t->counters.acting) memset(t->first, 1, (size_t)t->count);
         t->counters.acting = 1;
-        rows[r] = (wk_acting_rows){t->images, t->actions, t->first, t->actions};
+        rows[r] = (wk_acting_rows){t->images, t->vectors, t->actions, t->first, t->actions};
         any = true;
     }
     return any ? wk_acting_step_population(g->acting, rows, WK_ACT_SAMPLE, err) : WK_OK;
@@ -261,16 +262,19 @@ static void note_end(wk_trainer *t, int i, bool diverged)
 }
 
 // Appends what all environments showed to the replay. The last row of a diverged episode is not
-// kept: it has no image.
+// kept: it has no observation.
 static wk_status append_rows(wk_trainer *t, wk_error *err)
 {
     const wk_batch *b = wk_vec_batch(t->vec);
     size_t tasks = (size_t)t->domain->n_tasks, width = (size_t)t->domain->action_size;
+    size_t numbers = (size_t)t->domain->observation.vector;
     for (size_t i = 0; i < (size_t)t->count; i++) {
         bool first = b->flags[i] & WK_IS_FIRST, diverged = b->flags[i] & WK_IS_DIVERGED;
+        bool seen = first || !diverged;
         t->rows[i] =
             (wk_replay_row){.slot = (int)i,
-                            .image = diverged && !first ? NULL : b->images + i * WK_IMAGE_BYTES,
+                            .image = seen && b->images ? b->images + i * WK_IMAGE_BYTES : NULL,
+                            .vector = seen && b->vectors ? b->vectors + i * numbers : NULL,
                             .action = first ? NULL : t->actions + i * width,
                             .rewards = b->rewards + i * tasks,
                             .completion = b->completion + i * tasks,
@@ -301,8 +305,10 @@ static void follow(wk_trainer *t, int i)
         running->returns[k] += first ? 0 : row->rewards[k];
         running->completion[k] = row->completion[k];
     }
-    size_t image = (size_t)i * WK_IMAGE_BYTES;
-    memcpy(t->images + image, b->images + image, WK_IMAGE_BYTES);
+    size_t pixels = wk_observation_image_bytes(t->domain->observation), image = (size_t)i * pixels;
+    size_t numbers = (size_t)t->domain->observation.vector, vector = (size_t)i * numbers;
+    if (pixels > 0) memcpy(t->images + image, b->images + image, pixels);
+    if (numbers > 0) memcpy(t->vectors + vector, b->vectors + vector, numbers * sizeof *b->vectors);
     t->first[i] = first;
     if (row->flags & WK_IS_LAST) note_end(t, i, diverged);
 }

@@ -10,17 +10,20 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
     s->length = config->length;
     s->n_tasks = (size_t)domain->n_tasks;
     s->backend = backend;
-    WK_TRY(wk_pinned_create(backend, rows * WK_IMAGE_BYTES, (void **)&s->images, err));
+    size_t pixels = wk_observation_image_bytes(domain->observation);
+    if (pixels > 0) WK_TRY(wk_pinned_create(backend, rows * pixels, (void **)&s->images, err));
     s->first = wk_arena_alloc(&s->arena, rows);
     s->ends = wk_arena_alloc(&s->arena, rows);
     s->actions = wk_arena_alloc(&s->arena, rows * (size_t)domain->action_size * sizeof *s->actions);
+    s->vectors =
+        wk_arena_alloc(&s->arena, rows * (size_t)domain->observation.vector * sizeof *s->vectors);
     s->rewards = wk_arena_alloc(&s->arena, rows * s->n_tasks * sizeof *s->rewards);
     s->spaces = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->spaces);
     s->episodes = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->episodes);
     s->starts = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->starts);
     s->frames = wk_arena_alloc(&s->arena, rows * sizeof *s->frames);
-    bool all = s->first && s->ends && s->actions && s->rewards && s->spaces && s->episodes &&
-               s->starts && s->frames;
+    bool all = s->first && s->ends && s->actions && s->vectors && s->rewards && s->spaces &&
+               s->episodes && s->starts && s->frames;
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
 }
 
@@ -35,6 +38,7 @@ wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_fram
                           uint64_t seed, uint64_t counter, wk_error *err)
 {
     wk_replay_batch out = {.images = device_frames ? NULL : s->images,
+                           .vectors = s->vectors,
                            .actions = s->actions,
                            .rewards = s->rewards,
                            .first = s->first,
@@ -66,6 +70,7 @@ void wk_samples_choose(wk_samples *s, const int *tasks, int count)
 wk_learner_batch wk_samples_view(const wk_samples *s)
 {
     return (wk_learner_batch){.images = s->images,
+                              .vectors = s->vectors,
                               .actions = s->actions,
                               .first = s->first,
                               .rewards = s->rewards,

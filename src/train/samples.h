@@ -15,7 +15,7 @@ typedef struct wk_samples {
     size_t n_tasks; // of the domain: rewards in a row as drawn
     uint8_t *images, *first;
     uint8_t *ends; // rows at which an episode ended for good
-    float *actions, *rewards;
+    float *actions, *rewards, *vectors;
     int64_t *spaces;     // [batch], index of θ
     uint64_t *episodes;  // [batch]
     uint32_t *starts;    // [batch]

@@ -34,14 +34,15 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     size_t width = (size_t)t->domain->action_size;
     t->running = wk_arena_alloc(&t->arena, n * sizeof *t->running);
     t->actions = wk_arena_alloc(&t->arena, n * width * sizeof *t->actions);
-    t->images = wk_arena_alloc(&t->arena, n * WK_IMAGE_BYTES);
+    t->images = wk_arena_alloc(&t->arena, n * wk_observation_image_bytes(t->domain->observation));
+    t->vectors = wk_arena_alloc(&t->arena, wk_run_vector_bytes(t->domain, t->count));
     t->first = wk_arena_alloc(&t->arena, n);
     t->rows = wk_arena_alloc(&t->arena, n * sizeof *t->rows);
     t->ended = wk_arena_alloc(&t->arena, n * sizeof *t->ended);
     t->delta = wk_arena_alloc(&t->arena, rows * sizeof *t->delta);
     t->delta_space = wk_arena_alloc(&t->arena, rows * sizeof *t->delta_space);
-    bool all = t->running && t->actions && t->images && t->first && t->rows && t->ended &&
-               t->delta && t->delta_space;
+    bool all = t->running && t->actions && t->images && t->vectors && t->first && t->rows &&
+               t->ended && t->delta && t->delta_space;
     if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
     return WK_OK;
 }
@@ -57,6 +58,7 @@ static wk_checkpoint_parts parts_of(wk_trainer *t)
                   .running = t->running,
                   .actions = t->actions,
                   .images = t->images,
+                  .vectors = t->vectors,
                   .first = t->first,
                   .schedule = &t->schedule,
                   .curriculum = t->curriculum,

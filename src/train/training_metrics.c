@@ -143,9 +143,12 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
     wk_metrics_scalar(metrics, "train_updates", (double)now->updates);
     wk_metrics_scalar(metrics, "train/skipped_updates", (double)skipped);
     wk_metrics_scalar(metrics, "train/model_loss", m->model_loss);
-    wk_metrics_scalar(metrics, "train/image_loss", m->image_loss);
+    wk_observation_spec observation = wk_trainer_domain(trainer)->observation;
+    if (!observation.no_image) wk_metrics_scalar(metrics, "train/image_loss", m->image_loss);
+    if (observation.vector > 0) wk_metrics_scalar(metrics, "train/vector_loss", m->vector_loss);
     wk_metrics_scalar(metrics, "train/kl_loss",
-                      (double)m->model_loss - (double)m->image_loss - (double)m->discount_loss);
+                      (double)m->model_loss - (double)m->image_loss - (double)m->vector_loss -
+                          (double)m->discount_loss);
     if (wk_trainer_domain(trainer)->ends_early)
         wk_metrics_scalar(metrics, "train/discount_loss", m->discount_loss);
     wk_metrics_scalar(metrics, "train/model_kl", m->kl);
@@ -239,7 +242,10 @@ static wk_status add_open_loop(wk_metrics *metrics, wk_trainer *trainer, wk_open
         WK_TRY(
             wk_open_loop_create(wk_trainer_learner(trainer), SEQUENCES, steps, context, loop, err));
     wk_open_loop_input input = wk_open_loop_get_input(*loop);
-    wk_replay_batch rows = {.images = input.images, .actions = input.actions, .first = input.first};
+    wk_replay_batch rows = {.images = input.images,
+                            .vectors = input.vectors,
+                            .actions = input.actions,
+                            .first = input.first};
     uint64_t seed = wk_rng_key(wk_trainer_config(trainer)->seed, "pictures");
     WK_TRY(wk_replay_sample(replay, seed, wk_trainer_progress(trainer).steps, SEQUENCES, steps,
                             &rows, err));
@@ -253,5 +259,6 @@ wk_status wk_metrics_add_images(wk_metrics *metrics, wk_trainer *trainer, wk_ope
                                 wk_error *err)
 {
     WK_TRY(add_heatmap(metrics, trainer, err));
+    if (wk_trainer_domain(trainer)->observation.no_image) return WK_OK;
     return add_open_loop(metrics, trainer, loop, err);
 }
