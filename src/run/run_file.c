@@ -174,7 +174,8 @@ static const char *fault_of(const wk_run_state *s)
     size_t spaces = wk_curriculum_get_view(s->curriculum).count;
     for (int i = 0; i < s->count; i++) {
         const wk_running_episode *running = &s->running[i];
-        if (running->active > 1) return "an environment is neither running nor waiting";
+        if (running->active > WK_EPISODE_SCORED)
+            return "an environment is neither running nor waiting";
         if (s->first[i] > 1) return "an image neither begins an episode nor continues one";
         if (!running->active) continue;
         if (running->space >= spaces) return "an environment has a θ beyond the grid";
@@ -195,7 +196,7 @@ static wk_status read_worlds(const wk_run_state *s, reader *r, wk_error *err)
         size_t size;
         const void *bytes = take_block(r, &size);
         if (r->failed) return WK_OK;
-        if ((size > 0) != s->running[i].active)
+        if ((size > 0) != (s->running[i].active != WK_EPISODE_NONE))
             return wk_fail(err, WK_E_FORMAT,
                            "environment %d: a state without an episode, or an "
                            "episode without a state",
