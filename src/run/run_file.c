@@ -172,10 +172,11 @@ static const char *fault_of(const wk_run_state *s)
     const char *fault = fault_of_counters(s->counters);
     if (fault) return fault;
     size_t spaces = wk_curriculum_get_view(s->curriculum).count;
+    bool curated = wk_curriculum_get_rule(s->curriculum)->curated;
+    uint64_t last = curated ? WK_EPISODE_SCORED : WK_EPISODE_RUNS;
     for (int i = 0; i < s->count; i++) {
         const wk_running_episode *running = &s->running[i];
-        if (running->active > WK_EPISODE_SCORED)
-            return "an environment is neither running nor waiting";
+        if (running->active > last) return "an environment is neither running nor waiting";
         if (s->first[i] > 1) return "an image neither begins an episode nor continues one";
         if (!running->active) continue;
         if (running->space >= spaces) return "an environment has a θ beyond the grid";
