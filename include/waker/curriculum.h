@@ -1,9 +1,10 @@
 // Curricula: which environment parameters θ the next episode gets.
 //
-// A rule is a pure function: it sees what is known about every θ of the grid (error estimate, its
-// reduction, visits, the default probability) and says how likely each should be. Everything else,
-// the error buffer, the draws, saving, is done once by wk_curriculum. A user's rule is the same
-// struct, in the program or exported by a plug-in.
+// A rule sees what is known about every θ of the table (its numbers, error estimate, reduction,
+// visits, the default probability) and says how likely each should be. It may keep a state of its
+// own, which changes only when errors are reported or an episode has ended, and is saved with the
+// run. Everything else, the error buffer, the draws, saving, is done once by wk_curriculum. A
+// user's rule is the same struct, in the program or exported by a plug-in.
 #ifndef WAKER_CURRICULUM_H
 #define WAKER_CURRICULUM_H
 
@@ -15,7 +16,7 @@ extern "C" {
 #endif
 
 /// Version of the structs a plug-in rule sees.
-#define WK_CURRICULUM_ABI 1u
+#define WK_CURRICULUM_ABI 2u
 
 /// The numbers of the paper; shared by all rules.
 typedef struct wk_curriculum_config {
@@ -43,7 +44,37 @@ typedef struct wk_curriculum_view {
     bool has_reduction;         // a first Δ̄ exists
     const double *hardest;      // how the hardest-environment oracle draws, sums to 1
     const double *most_complex; // how the re-weighting oracle draws, sums to 1
+    // Since version 2.
+    const wk_domain *domain; // its parameters and tasks
+    const double *theta;     // [count, domain->n_params]
+    uint64_t episodes;       // begun so far
+    // For rules with WK_NEEDS_TIMES, else 0 and NULL.
+    uint64_t steps;             // agent steps collected
+    const uint64_t *last_visit; // `episodes` as the last one there had begun; 0: none
+    // For rules with a state, else NULL.
+    const void *state;
+    double *scratch; // [4*count], for the length of a call
 } wk_curriculum_view;
+
+/// What a rule needs besides errors and visits; combined with |. A run that cannot deliver it is
+/// refused at its start.
+enum {
+    WK_NEEDS_TIMES = 1,       // view.steps and view.last_visit
+    WK_NEEDS_RETURNS = 2,     // returns and completion of episodes: a domain with tasks
+    WK_NEEDS_MODEL_ERROR = 4, // error of the model's next-image predictions in episodes
+    WK_NEEDS_ALL = 7,
+};
+
+/// How an episode went. Arrays are borrowed for the call.
+typedef struct wk_curriculum_episode {
+    uint64_t episode; // its number
+    size_t index;     // of θ in the table
+    const double *theta;
+    int steps;                         // agent steps
+    const float *returns, *completion; // [domain->n_tasks]
+    double model_error; // mean squared error of predicted next images; NaN: not measured
+    bool diverged;
+} wk_curriculum_episode;
 
 /// A rule for choosing θ.
 typedef struct wk_curriculum_rule {
@@ -57,9 +88,23 @@ typedef struct wk_curriculum_rule {
     bool (*distribution)(const wk_curriculum_view *view, const wk_curriculum_config *config,
                          double *probability);
     bool always; // no episodes from the default distribution once the rule has its own
+    // Since version 2; all of it may be 0.
+    bool curated; // episodes from the default distribution are scored, never learned from
+    const char *formula, *source; // for people: how θ is chosen, and who proposed it
+    unsigned needs;               // WK_NEEDS_...
+    /// Bytes of the rule's own state: plain memory, zeroed, without pointers.
+    size_t (*state_size)(const wk_curriculum_view *view);
+    /// Fills it in before the first episode. NULL: zeros are right.
+    void (*begin)(const wk_curriculum_view *view, void *state);
+    /// Called after error estimates were reported (wk_curriculum_report); some may not be finite.
+    void (*reported)(const wk_curriculum_view *view, const wk_curriculum_config *config,
+                     const size_t *index, const float *delta, size_t count, void *state);
+    /// Called when an episode has ended.
+    void (*ended)(const wk_curriculum_view *view, const wk_curriculum_config *config,
+                  const wk_curriculum_episode *episode, void *state);
 } wk_curriculum_rule;
 
-/// The built-in rules: dr, waker-m, waker-r, ge, he-oracle, rw-oracle, fixed.
+/// The built-in rules; 'waker curriculum --rules' explains them.
 size_t wk_curriculum_rule_count(void);
 const wk_curriculum_rule *wk_curriculum_rule_at(size_t i);
 /// The rule called `name`; the error names the nearest one.
@@ -88,6 +133,13 @@ wk_status wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool p
 /// index[i]. Numbers that are not finite are left out and counted.
 void wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const float *delta,
                           size_t count);
+
+/// Whether the episode that wk_curriculum_next chose last is to be learned from; false for those of
+/// a curated rule that came from the default distribution, but for the prefill's.
+bool wk_curriculum_learns(const wk_curriculum *curriculum);
+
+/// Reports how an episode went.
+void wk_curriculum_end_episode(wk_curriculum *curriculum, const wk_curriculum_episode *episode);
 
 /// Reports how many environment steps have been collected; the reductions of WAKER-R are measured
 /// here.

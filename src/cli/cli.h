@@ -47,6 +47,7 @@ extern const wk_command wk_command_envs_check;
 extern const wk_command wk_command_render;
 extern const wk_command wk_command_bench_env;
 extern const wk_command wk_command_bench_update;
+extern const wk_command wk_command_bench_rules;
 extern const wk_command wk_command_doctor;
 extern const wk_command wk_command_config;
 extern const wk_command wk_command_train;

@@ -1,6 +1,6 @@
 // waker curriculum: what a run's curriculum does: which environments it visits, how large the
 // model's error is there, and what it will choose next. Reads the newest checkpoint, also while the
-// run goes on.
+// run goes on. With --rules, what the rules are.
 #include "base/table.h"
 #include "cli/cli.h"
 #include "cli/world.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct curriculum_values {
-    bool json;
+    bool json, rules;
     const char *out;
     int top;
 } curriculum_values;
@@ -21,6 +21,8 @@ typedef struct curriculum_values {
 static const curriculum_values defaults = {.top = 5};
 
 static const wk_arg args[] = {
+    {"rules", NULL, "explain the rules, without a run", WK_ARG_FLAG,
+     offsetof(curriculum_values, rules), 0, 0},
     {"out", "FILE.png", "also write the maps as a picture", WK_ARG_PATH,
      offsetof(curriculum_values, out), 0, 0},
     {"top", "N", "how many of the most and least likely to list (5)", WK_ARG_INT,
@@ -199,9 +201,48 @@ static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_er
     return status == WK_OK ? wk_cli_print(&text, err) : status;
 }
 
+static void needs_text(const wk_curriculum_rule *rule, wk_text *out)
+{
+    static const struct {
+        unsigned need;
+        const char *text;
+    } needs[] = {{WK_NEEDS_TIMES, "when θ were visited"},
+                 {WK_NEEDS_RETURNS, "returns and completion of episodes"},
+                 {WK_NEEDS_MODEL_ERROR, "prediction errors in episodes"}};
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (rule->needs & needs[i].need)
+            wk_text_printf(out, "%s%s", out->length ? ", " : "", needs[i].text);
+}
+
+static void list_rules(wk_text *out)
+{
+    wk_text_puts(
+        out, "δ: error estimate, δ̄: its moving average, Δ̄: its reduction, e: error of predicted\n"
+             "images, z: normalised over the known θ, η: curriculum.temperature. Unless a rule\n"
+             "says 'always', curriculum.dr_probability of the episodes come from p_DR.\n");
+    for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
+        const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
+        wk_text needs = {0};
+        needs_text(rule, &needs);
+        wk_text_printf(out, "\n%s%s: %s\n  chooses  %s\n  source   %s\n", rule->name,
+                       rule->always ? " (always)" : "", rule->summary, rule->formula, rule->source);
+        if (needs.length > 0) wk_text_printf(out, "  needs    %s\n", wk_text_get(&needs));
+        wk_text_free(&needs);
+    }
+}
+
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const curriculum_values *v = values;
+    if (v->rules != (cli->words.count == 0))
+        return wk_fail(err, WK_E_INPUT,
+                       v->rules ? "--rules is not about a run; leave one of the two out"
+                                : "which run? Name its folder, or give --rules");
+    if (v->rules) {
+        wk_text text = {0};
+        list_rules(&text);
+        return wk_cli_print(&text, err);
+    }
     if (v->out && !wk_path_ends_in(v->out, ".png"))
         return wk_fail(err, WK_E_INPUT, "--out '%s': the name must end in .png", v->out);
     wk_saved_run saved = {0};
@@ -216,15 +257,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_curriculum = {
     .name = "curriculum",
     .summary = "Show which environments a run visits, their error, and what it will choose next",
-    .usage = "curriculum RUN [--out FILE.png] [--top N] [--json]",
+    .usage = "curriculum RUN|--rules [--out FILE.png] [--top N] [--json]",
     .details = "Reads the newest checkpoint of the run, which may be going on. Shades go from '.'\n"
                "(least) to '@' (most); in the picture from dark blue to yellow.\n",
-    .examples = "curriculum runs/a --out runs/a/curriculum.png",
+    .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
+                "curriculum --rules",
     .args = args,
     .n_args = sizeof args / sizeof *args,
     .values_size = sizeof(curriculum_values),
     .defaults = &defaults,
-    .min_words = 1,
+    .min_words = 0,
     .max_words = 1,
     .run = run,
 };

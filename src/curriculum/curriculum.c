@@ -22,6 +22,14 @@ struct wk_curriculum {
     void *block;
     size_t block_size;
 
+    void *extra; // the rest that is saved: steps and last visits where needed, the rule's state
+    size_t extra_size;
+    uint64_t *steps, *last_visit;
+    void *state;
+    double *rule_scratch;
+    uint64_t episodes; // sum of the visits
+    bool withheld;     // the episode chosen last is not to be learned from
+
     double *own; // a plug-in's rule: its distribution as it was saved, all 0 where it had none;
                  // else NULL
 
@@ -60,6 +68,26 @@ static bool is_builtin(const wk_curriculum_rule *rule)
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++)
         if (wk_curriculum_rule_at(i) == rule) return true;
     return false;
+}
+
+// Needs what the view shows: its sizes may depend on the table.
+static bool allocate_extra(wk_curriculum *c)
+{
+    wk_curriculum_view view = wk_curriculum_get_view(c);
+    size_t times = c->rule->needs & WK_NEEDS_TIMES ? (1 + c->count) * sizeof *c->steps : 0;
+    size_t state = c->rule->state_size ? c->rule->state_size(&view) : 0;
+    c->extra_size = times + state;
+    if (c->extra_size == 0) return true;
+    c->extra = calloc(1, c->extra_size);
+    if (!c->extra) return false;
+    if (times > 0) {
+        c->steps = c->extra;
+        c->last_visit = c->steps + 1;
+    }
+    if (state == 0) return true;
+    c->state = (char *)c->extra + times;
+    c->rule_scratch = calloc(4 * c->count, sizeof *c->rule_scratch);
+    return c->rule_scratch != NULL;
 }
 
 static bool allocate(wk_curriculum *c)
@@ -137,6 +165,12 @@ wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *
                        wk_space_count(space));
     }
     describe(c);
+    if (!allocate_extra(c)) {
+        wk_curriculum_destroy(c);
+        return wk_fail(err, WK_E_MEMORY, "no memory for the state of curriculum '%s'", rule->name);
+    }
+    wk_curriculum_view view = wk_curriculum_get_view(c);
+    if (c->state && rule->begin) rule->begin(&view, c->state);
     *out = c;
     return WK_OK;
 }
@@ -145,6 +179,8 @@ void wk_curriculum_destroy(wk_curriculum *c)
 {
     if (!c) return;
     free(c->block);
+    free(c->extra);
+    free(c->rule_scratch);
     free(c->own);
     free(c->dr);
     free(c->scratch);
@@ -165,7 +201,14 @@ wk_curriculum_view wk_curriculum_get_view(const wk_curriculum *c)
                                 .groups = c->groups,
                                 .has_reduction = c->header[LOOKS] > 0,
                                 .hardest = c->hardest,
-                                .most_complex = c->most_complex};
+                                .most_complex = c->most_complex,
+                                .domain = c->domain,
+                                .theta = wk_space_params(c->space, 0),
+                                .episodes = c->episodes,
+                                .steps = c->steps ? *c->steps : 0,
+                                .last_visit = c->last_visit,
+                                .state = c->state,
+                                .scratch = c->rule_scratch};
 }
 
 // Rules from plug-ins may be wrong, and a wrong distribution would bend a run silently.
@@ -237,7 +280,9 @@ wk_status wk_curriculum_next(wk_curriculum *c, uint64_t episode, bool prefill, d
     for (int i = 0; i < WK_PARAMS_MAX + 2; i++)
         u[i] = wk_rng_unit(&rng);
     if (!prefill) WK_TRY(own_distribution(c, c->scratch, &dr_share, err));
-    if (u[0] < dr_share) {
+    bool by_default = u[0] < dr_share;
+    c->withheld = c->rule->curated && by_default && !prefill;
+    if (by_default) {
         *index = wk_space_pick(c->space, u + 1, theta);
     } else {
         *index = pick(c, u[1]);
@@ -245,20 +290,42 @@ wk_status wk_curriculum_next(wk_curriculum *c, uint64_t episode, bool prefill, d
                (size_t)c->domain->n_params * sizeof *theta);
     }
     c->visits[*index]++;
+    c->episodes++;
+    if (c->last_visit) c->last_visit[*index] = c->episodes;
     return WK_OK;
+}
+
+bool wk_curriculum_learns(const wk_curriculum *c)
+{
+    return !c->withheld;
+}
+
+static void average_in(wk_curriculum *c, size_t index, double delta)
+{
+    double *error = &c->error[index], decay = c->config.error_decay;
+    *error = isnan(*error) ? delta : decay * *error + (1 - decay) * delta;
 }
 
 void wk_curriculum_report(wk_curriculum *c, const size_t *index, const float *delta, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         assert(index[i] < c->count);
-        if (!isfinite(delta[i])) {
+        if (isfinite(delta[i]))
+            average_in(c, index[i], (double)delta[i]);
+        else
             c->header[IGNORED]++;
-            continue;
-        }
-        double *error = &c->error[index[i]], decay = c->config.error_decay;
-        *error = isnan(*error) ? delta[i] : decay * *error + (1 - decay) * (double)delta[i];
     }
+    if (!c->rule->reported) return;
+    wk_curriculum_view view = wk_curriculum_get_view(c);
+    c->rule->reported(&view, &c->config, index, delta, count, c->state);
+}
+
+void wk_curriculum_end_episode(wk_curriculum *c, const wk_curriculum_episode *episode)
+{
+    assert(episode->index < c->count);
+    if (!c->rule->ended) return;
+    wk_curriculum_view view = wk_curriculum_get_view(c);
+    c->rule->ended(&view, &c->config, episode, c->state);
 }
 
 // Compares the errors with those of the last look: Δ = δ̄_old - δ̄_new.
@@ -279,6 +346,7 @@ static void take_reduction(wk_curriculum *c)
 
 void wk_curriculum_advance(wk_curriculum *c, uint64_t steps)
 {
+    if (c->steps) *c->steps = steps;
     if (steps < c->header[NEXT_LOOK]) return;
     take_reduction(c);
     uint64_t every = c->config.reduction_every;
@@ -304,7 +372,9 @@ uint64_t wk_curriculum_ignored(const wk_curriculum *c)
     return c->header[IGNORED];
 }
 
-// Saved states begin with what they belong to.
+// Saved states begin with what they belong to. Their own version: that of the interface of rules
+// may change without them.
+enum { STATE_VERSION = 1 };
 typedef struct stamp {
     uint64_t key; // of the rule's and the domain's names
     uint64_t count;
@@ -312,7 +382,7 @@ typedef struct stamp {
 
 static stamp stamp_of(const wk_curriculum *c)
 {
-    uint64_t key = wk_rng_key(wk_rng_key(WK_CURRICULUM_ABI, c->rule->name), c->domain->name);
+    uint64_t key = wk_rng_key(wk_rng_key(STATE_VERSION, c->rule->name), c->domain->name);
     return (stamp){.key = key, .count = c->count};
 }
 
@@ -323,7 +393,7 @@ static size_t own_size(const wk_curriculum *c)
 
 size_t wk_curriculum_state_size(const wk_curriculum *c)
 {
-    return sizeof(stamp) + c->block_size + own_size(c);
+    return sizeof(stamp) + c->block_size + own_size(c) + c->extra_size;
 }
 
 void wk_curriculum_save(const wk_curriculum *c, void *bytes)
@@ -332,10 +402,13 @@ void wk_curriculum_save(const wk_curriculum *c, void *bytes)
     char *next = bytes;
     memcpy(next, &s, sizeof s);
     memcpy(next + sizeof s, c->block, c->block_size);
-    if (!c->own) return;
-    double dr_share;
-    own_distribution(c, c->scratch, &dr_share, NULL); // zeros where it is wrong: next says so
-    memcpy(next + sizeof s + c->block_size, c->scratch, own_size(c));
+    next += sizeof s + c->block_size;
+    if (c->own) {
+        double dr_share;
+        own_distribution(c, c->scratch, &dr_share, NULL); // zeros where it is wrong: next says so
+        memcpy(next, c->scratch, own_size(c));
+    }
+    if (c->extra) memcpy(next + own_size(c), c->extra, c->extra_size);
 }
 
 // Older states do not have it.
@@ -360,11 +433,12 @@ static wk_status load_own(wk_curriculum *c, const char *bytes, bool there, wk_er
 wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, wk_error *err)
 {
     stamp ours = stamp_of(c), saved;
-    size_t whole = wk_curriculum_state_size(c), older = whole - own_size(c);
-    if (size != whole && size != older)
+    size_t whole = wk_curriculum_state_size(c), older = c->extra ? whole : whole - own_size(c);
+    bool described = !c->rule->distribution; // its own state is not read, nor its size known
+    if (size != older && (described ? size < whole : size != whole))
         return wk_fail(err, WK_E_FORMAT,
-                       "a curriculum state of %zu bytes, expected %zu: it is of "
-                       "another parameter space",
+                       "a curriculum state of %zu bytes, expected %zu: it is of another parameter "
+                       "space, or of another version of its rule",
                        size, whole);
     memcpy(&saved, bytes, sizeof saved);
     if (saved.key != ours.key || saved.count != ours.count)
@@ -373,8 +447,13 @@ wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, w
                        c->domain->name);
     const char *block = (const char *)bytes + sizeof saved;
     memcpy(c->block, block, c->block_size);
+    c->episodes = 0;
+    for (size_t i = 0; i < c->count; i++)
+        c->episodes += c->visits[i];
     for (size_t i = 0; i < c->count; i++)
         if (isinf(c->error[i]) || isinf(c->before[i]) || isinf(c->reduction[i]))
             return wk_fail(err, WK_E_FORMAT, "a curriculum state with an error that is no number");
-    return c->own ? load_own(c, block + c->block_size, size == whole, err) : WK_OK;
+    block += c->block_size;
+    if (c->extra) memcpy(c->extra, block + own_size(c), c->extra_size);
+    return c->own ? load_own(c, block, size >= whole, err) : WK_OK;
 }

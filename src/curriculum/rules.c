@@ -1,9 +1,10 @@
 // The six rules of the paper and one for environments that are given, each a pure function from
-// what is known to a distribution over θ.
+// what is known to a distribution over θ. Those of others are in zoo.c.
 #include "curriculum/rules.h"
 #include "base/text.h"
 #include "waker/curriculum.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -26,18 +27,17 @@ static double group_weight(const wk_curriculum_view *view, const double *values,
     return own ? (double)max / (double)own : 0;
 }
 
-// Mean and standard deviation of the error over a group's known θ.
-static void error_moments(const wk_curriculum_view *view, int group, double *mean,
-                          double *deviation)
+// Mean and standard deviation of the values over a group's known θ.
+static void moments(const wk_curriculum_view *view, const double *values, int group, double *mean,
+                    double *deviation)
 {
     double sum = 0, squares = 0;
     size_t known = 0;
     for (size_t i = 0; i < view->count; i++)
-        if (view->group[i] == group && !isnan(view->error[i])) sum += view->error[i], known++;
+        if (view->group[i] == group && !isnan(values[i])) sum += values[i], known++;
     *mean = known ? sum / (double)known : 0;
     for (size_t i = 0; i < view->count; i++)
-        if (view->group[i] == group && !isnan(view->error[i]))
-            squares += pow(view->error[i] - *mean, 2);
+        if (view->group[i] == group && !isnan(values[i])) squares += pow(values[i] - *mean, 2);
     *deviation = known ? sqrt(squares / (double)known) : 0;
 }
 
@@ -54,8 +54,11 @@ static double reduction_scale(const wk_curriculum_view *view, int group)
 
 double wk_rule_temperature(const char *rule, double configured)
 {
-    if (configured > 0) return configured;
-    return strcmp(rule, "waker-m") == 0 ? 1 : strcmp(rule, "waker-r") == 0 ? 0.5 : 0;
+    static const char *const ones[] = {"waker-m", "disagreement", "true-error", "ncc"};
+    double own = strcmp(rule, "waker-r") == 0 ? 0.5 : 0;
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        if (strcmp(rule, ones[i]) == 0) own = 1;
+    return configured > 0 ? configured : own;
 }
 
 // Boltzmann over the known θ: probability ∝ weight · exp(score / η). `scores` become probabilities.
@@ -85,17 +88,28 @@ static bool boltzmann(const wk_curriculum_view *view, const double *values, doub
     return true;
 }
 
-static bool waker_m(const wk_curriculum_view *view, const wk_curriculum_config *config,
-                    double *probability)
+void wk_rule_normalise(const wk_curriculum_view *view, const double *values, double *out)
 {
     for (int g = 0; g < view->groups; g++) {
         double mean, deviation;
-        error_moments(view, g, &mean, &deviation);
+        moments(view, values, g, &mean, &deviation);
         for (size_t i = 0; i < view->count; i++)
-            if (view->group[i] == g) probability[i] = (view->error[i] - mean) / (deviation + 1e-6);
+            if (view->group[i] == g) out[i] = (values[i] - mean) / (deviation + 1e-6);
     }
-    return boltzmann(view, view->error, wk_rule_temperature("waker-m", config->temperature),
-                     probability);
+}
+
+bool wk_rule_by_magnitude(const wk_curriculum_view *view, const double *values, double temperature,
+                          double *probability)
+{
+    wk_rule_normalise(view, values, probability);
+    return boltzmann(view, values, temperature, probability);
+}
+
+static bool waker_m(const wk_curriculum_view *view, const wk_curriculum_config *config,
+                    double *probability)
+{
+    double temperature = wk_rule_temperature("waker-m", config->temperature);
+    return wk_rule_by_magnitude(view, view->error, temperature, probability);
 }
 
 static bool waker_r(const wk_curriculum_view *view, const wk_curriculum_config *config,
@@ -154,40 +168,84 @@ static bool none(const wk_curriculum_view *view, const wk_curriculum_config *con
     return false;
 }
 
+#define PAPER "the paper"
 static const wk_curriculum_rule rules[] = {
-    {WK_CURRICULUM_ABI, "dr", "domain randomisation: the default distribution", 100000, none,
-     false},
-    {WK_CURRICULUM_ABI, "waker-m", "where the model's error is large", 100000, waker_m, false},
-    {WK_CURRICULUM_ABI, "waker-r", "where the model's error is falling", 100000, waker_r, false},
-    {WK_CURRICULUM_ABI, "ge", "gradually expanding: mostly what was seen before", 500,
-     gradually_expanding, false},
-    {WK_CURRICULUM_ABI, "he-oracle", "always the hardest environment", 500, hardest, true},
-    {WK_CURRICULUM_ABI, "rw-oracle", "mostly the most complex environments", 500, reweighting,
-     false},
+    {.abi = WK_CURRICULUM_ABI,
+     .name = "dr",
+     .summary = "domain randomisation: the default distribution",
+     .prefill = 100000,
+     .distribution = none,
+     .formula = "p = p_DR",
+     .source = PAPER},
+    {.abi = WK_CURRICULUM_ABI,
+     .name = "waker-m",
+     .summary = "where the model's error is large",
+     .prefill = 100000,
+     .distribution = waker_m,
+     .formula = "p ∝ exp(z(δ̄)/η), z over the known θ, η = 1",
+     .source = PAPER},
+    {.abi = WK_CURRICULUM_ABI,
+     .name = "waker-r",
+     .summary = "where the model's error is falling",
+     .prefill = 100000,
+     .distribution = waker_r,
+     .formula = "p ∝ exp(Δ̄/mean|Δ̄|/η), η = 0.5",
+     .source = PAPER},
+    {.abi = WK_CURRICULUM_ABI,
+     .name = "ge",
+     .summary = "gradually expanding: mostly what was seen before",
+     .prefill = 500,
+     .distribution = gradually_expanding,
+     .formula = "p ∝ p_DR over the visited θ",
+     .source = PAPER},
+    {.abi = WK_CURRICULUM_ABI,
+     .name = "he-oracle",
+     .summary = "always the hardest environment",
+     .prefill = 500,
+     .distribution = hardest,
+     .always = true,
+     .formula = "p(hardest) = 1",
+     .source = PAPER},
+    {.abi = WK_CURRICULUM_ABI,
+     .name = "rw-oracle",
+     .summary = "mostly the most complex environments",
+     .prefill = 500,
+     .distribution = reweighting,
+     .formula = "p uniform over the most complex θ",
+     .source = PAPER},
     // The space of such a run is its list of θ, so the default distribution is the whole rule.
-    {WK_CURRICULUM_ABI, "fixed", "the environments of curriculum.theta, equally often", 100000,
-     none, false},
+    {.abi = WK_CURRICULUM_ABI,
+     .name = "fixed",
+     .summary = "the environments of curriculum.theta, equally often",
+     .prefill = 100000,
+     .distribution = none,
+     .formula = "p uniform over curriculum.theta",
+     .source = "-"},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
 size_t wk_curriculum_rule_count(void)
 {
-    return RULES;
+    return RULES + wk_zoo_rule_count;
 }
 
 const wk_curriculum_rule *wk_curriculum_rule_at(size_t i)
 {
-    return &rules[i];
+    return i < RULES ? &rules[i] : &wk_zoo_rules[i - RULES];
 }
 
 wk_status wk_curriculum_rule_find(const char *name, const wk_curriculum_rule **out, wk_error *err)
 {
-    const char *names[RULES];
-    for (size_t i = 0; i < RULES; i++) {
-        names[i] = rules[i].name;
-        if (strcmp(rules[i].name, name) != 0) continue;
-        *out = &rules[i];
+    enum { MAX = 64 };
+    const char *names[MAX];
+    size_t count = wk_curriculum_rule_count();
+    assert(count <= MAX);
+    for (size_t i = 0; i < count; i++) {
+        const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
+        names[i] = rule->name;
+        if (strcmp(rule->name, name) != 0) continue;
+        *out = rule;
         return WK_OK;
     }
-    return wk_fail_unknown(err, "curriculum", name, names, RULES);
+    return wk_fail_unknown(err, "curriculum", name, names, count);
 }

@@ -36,6 +36,9 @@ wk_status wk_replay_create(const wk_replay_config *config, wk_replay **out, wk_e
 void wk_replay_destroy(wk_replay *replay);
 const wk_replay_config *wk_replay_settings(const wk_replay *replay);
 
+/// Episodes with this space, or one below, are stored and never drawn.
+enum { WK_REPLAY_WITHHELD = -2 };
+
 /// One observation with what led to it.
 typedef struct wk_replay_row {
     int slot;
@@ -46,7 +49,8 @@ typedef struct wk_replay_row {
     const float *rewards;    // [K], received on arriving
     const float *completion; // [K]; NULL: zeros
     uint8_t flags;           // WK_IS_* bits; WK_IS_FIRST on the first row and on no other
-    // Of the first row: θ [P] of the episode and its index in its wk_space, or -1.
+    // Of the first row: θ [P] of the episode and its index in its wk_space, or -1. From
+    // WK_REPLAY_WITHHELD downwards: the episode is stored and never drawn.
     const double *theta;
     int64_t space;
 } wk_replay_row;

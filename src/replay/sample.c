@@ -114,7 +114,8 @@ static void unpack_sequence(void *context, size_t b, int thread)
 
 static bool is_sampleable(const wk_replay *replay, const wk_replay_episode *episode, uint32_t T)
 {
-    return episode->rows >= T && (episode->slot < 0 || !replay->config.complete);
+    return episode->rows >= T && episode->space > WK_REPLAY_WITHHELD &&
+           (episode->slot < 0 || !replay->config.complete);
 }
 
 size_t wk_replay_sampleable(const wk_replay *replay, int T)

@@ -173,9 +173,11 @@ static const char *fault_of(const wk_run_state *s)
     const char *fault = fault_of_counters(s->counters);
     if (fault) return fault;
     size_t spaces = wk_curriculum_get_view(s->curriculum).count;
+    bool curated = wk_curriculum_get_rule(s->curriculum)->curated;
+    uint64_t last = curated ? WK_EPISODE_SCORED : WK_EPISODE_RUNS;
     for (int i = 0; i < s->count; i++) {
         const wk_running_episode *running = &s->running[i];
-        if (running->active > 1) return "an environment is neither running nor waiting";
+        if (running->active > last) return "an environment is neither running nor waiting";
         if (s->first[i] > 1) return "an image neither begins an episode nor continues one";
         if (!running->active) continue;
         if (running->space >= spaces) return "an environment has a θ beyond the grid";
@@ -199,7 +201,7 @@ static wk_status read_worlds(const wk_run_state *s, reader *r, wk_error *err)
         size_t size;
         const void *bytes = take_block(r, &size);
         if (r->failed) return WK_OK;
-        if ((size > 0) != s->running[i].active)
+        if ((size > 0) != (s->running[i].active != WK_EPISODE_NONE))
             return wk_fail(err, WK_E_FORMAT,
                            "environment %d: a state without an episode, or an "
                            "episode without a state",

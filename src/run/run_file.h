@@ -23,11 +23,15 @@ typedef struct wk_trainer_counters {
     uint64_t acting; // whether the policy has begun to act
 } wk_trainer_counters;
 
+/// What an environment does: waits for the next θ, runs an episode, or runs one that is scored for
+/// the curriculum and never learned from.
+enum { WK_EPISODE_NONE, WK_EPISODE_RUNS, WK_EPISODE_SCORED };
+
 /// One environment's running episode, saved as it is.
 typedef struct wk_running_episode {
     uint64_t episode, space;
     uint64_t steps;
-    uint64_t active; // an episode runs; 0: begin one next
+    uint64_t active; // WK_EPISODE_...
     double theta[WK_PARAMS_MAX];
     float returns[WK_TASKS_MAX];
     float completion[WK_TASKS_MAX];

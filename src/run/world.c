@@ -142,12 +142,29 @@ static wk_status find_rule(const wk_run_config *config, const wk_run_plugins *co
     return WK_OK;
 }
 
+// Whether the run can deliver what the rule needs.
+static wk_status check_needs(const wk_curriculum_rule *rule, const wk_domain *domain, wk_error *err)
+{
+    if (rule->needs & ~(unsigned)WK_NEEDS_ALL)
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "curriculum '%s' needs what this program does not know (needs = %#x); build "
+                       "its plug-in with the headers of this waker",
+                       rule->name, rule->needs);
+    if ((rule->needs & WK_NEEDS_RETURNS) && domain->n_tasks == 0)
+        return wk_fail(err, WK_E_INPUT,
+                       "curriculum '%s' chooses by returns or completion, and domain '%s' has no "
+                       "tasks; choose another rule ('waker curriculum --rules' lists them)",
+                       rule->name, domain->name);
+    return WK_OK;
+}
+
 wk_status wk_run_curriculum_create(const wk_run_config *config, const wk_run_plugins *code,
                                    const wk_plugin_record *record, const wk_domain *domain,
                                    const wk_space *space, wk_curriculum **out, wk_error *err)
 {
     const wk_curriculum_rule *rule = NULL;
     WK_TRY(find_rule(config, code, record, &rule, err));
+    WK_TRY(check_needs(rule, domain, err));
     wk_curriculum_config numbers = wk_run_config_curriculum(config);
     return wk_curriculum_create(rule, domain, space, &numbers, out, err);
 }

@@ -18,6 +18,7 @@
 #include "env/domain.h"
 #include "env/host.h"
 #include "train/trainer_parts.h"
+#include <math.h>
 #include <string.h>
 
 // Stops a run whose part of an iteration failed.
@@ -45,6 +46,7 @@ static wk_status begin_episodes(wk_trainer *t, wk_error *err)
         WK_TRY(wk_curriculum_next(t->curriculum, running->episode, wk_trainer_is_prefilling(t),
                                   running->theta, &space, err));
         running->space = space;
+        if (!wk_curriculum_learns(t->curriculum)) running->active = WK_EPISODE_SCORED;
         WK_TRY(wk_vec_plan_reset(t->vec, i, running->theta, (size_t)t->domain->n_params,
                                  t->config.seed, running->episode, err));
     }
@@ -258,7 +260,7 @@ static void note_end(wk_trainer *t, int i, bool diverged)
     memcpy(end->completion, running->completion, sizeof end->completion);
     for (int k = 0; k < t->domain->n_indicators; k++)
         end->indicators[k] = wk_env_indicator(wk_vec_env(t->vec, i), k);
-    running->active = 0;
+    running->active = WK_EPISODE_NONE;
 }
 
 // Appends what all environments showed to the replay. The last row of a diverged episode is not
@@ -271,6 +273,8 @@ static wk_status append_rows(wk_trainer *t, wk_error *err)
     for (size_t i = 0; i < (size_t)t->count; i++) {
         bool first = b->flags[i] & WK_IS_FIRST, diverged = b->flags[i] & WK_IS_DIVERGED;
         bool seen = first || !diverged;
+        int64_t space = (int64_t)t->running[i].space;
+        bool scored = t->running[i].active == WK_EPISODE_SCORED;
         t->rows[i] =
             (wk_replay_row){.slot = (int)i,
                             .image = seen && b->images ? b->images + i * WK_IMAGE_BYTES : NULL,
@@ -280,7 +284,7 @@ static wk_status append_rows(wk_trainer *t, wk_error *err)
                             .completion = b->completion + i * tasks,
                             .flags = b->flags[i],
                             .theta = t->running[i].theta,
-                            .space = (int64_t)t->running[i].space};
+                            .space = scored ? WK_REPLAY_WITHHELD - space : space};
     }
     return wk_replay_append(t->replay, t->rows, (size_t)t->count, err);
 }
@@ -295,7 +299,7 @@ static void follow(wk_trainer *t, int i)
     bool first = row->flags & WK_IS_FIRST, diverged = row->flags & WK_IS_DIVERGED;
     if (first) {
         memset(t->actions + (size_t)i * width, 0, width * sizeof *t->actions);
-        running->active = 1;
+        if (!running->active) running->active = WK_EPISODE_RUNS;
     } else {
         running->steps++;
         t->counters.steps++;
@@ -411,8 +415,30 @@ static void begin_iteration(wk_trainer *t)
     t->iteration.ended = t->ended;
 }
 
+// Tells the curriculum how the episodes went; the model is not asked about them before it learns.
+static wk_status report_episodes(wk_trainer *t, wk_error *err)
+{
+    for (int i = 0; i < t->iteration.n_ended; i++) {
+        const wk_episode_end *end = &t->ended[i];
+        wk_curriculum_episode episode = {.episode = end->episode,
+                                         .index = end->space,
+                                         .theta = end->theta,
+                                         .steps = end->steps,
+                                         .returns = end->returns,
+                                         .completion = end->completion,
+                                         .model_error = NAN,
+                                         .diverged = end->diverged};
+        if (t->episode_error.prediction && t->counters.updates > 0)
+            WK_TRY(wk_episode_error_measure(&t->episode_error, t->replay, t->config.seed,
+                                            end->episode, &episode.model_error, err));
+        wk_curriculum_end_episode(t->curriculum, &episode);
+    }
+    return WK_OK;
+}
+
 static void end_iteration(wk_trainer *t, double began)
 {
+    TRY_RUN(t, report_episodes(t, &t->error));
     wk_curriculum_advance(t->curriculum, t->counters.steps);
     t->counters.iterations++;
     t->times.total += wk_clock_seconds() - began;

@@ -162,6 +162,8 @@ static wk_status make_samples(wk_trainer *t, wk_error *err)
 {
     for (int i = 0; i < 2; i++)
         WK_TRY(wk_samples_create(&t->config, t->domain, t->backend, &t->samples[i], err));
+    if (wk_curriculum_get_rule(t->curriculum)->needs & WK_NEEDS_MODEL_ERROR)
+        WK_TRY(wk_episode_error_create(t->learner, &t->episode_error, err));
     if (!t->acting) return WK_OK;
     t->acting_state = wk_arena_alloc(&t->arena, wk_acting_state_size(t->acting));
     if (!t->acting_state) return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
@@ -267,6 +269,8 @@ static void destroy_population(wk_trainer_population *p)
     for (int r = 0; r < p->count; r++)
         wk_acting_destroy(p->members[r]->acting);
     for (int r = 0; r < p->count; r++)
+        wk_episode_error_free(&p->members[r]->episode_error);
+    for (int r = 0; r < p->count; r++)
         wk_learner_destroy(p->members[r]->learner);
     for (int r = p->count - 1; r >= 0; r--)
         wk_vec_destroy(p->members[r]->vec);
@@ -296,7 +300,7 @@ wk_progress wk_trainer_progress(const wk_trainer *t)
 {
     uint64_t running = 0;
     for (int i = 0; i < t->count; i++)
-        running += t->running[i].active;
+        running += t->running[i].active != 0;
     wk_progress p = {.steps = t->counters.steps,
                      .frames = t->counters.steps * (uint64_t)t->domain->action_repeat,
                      .episodes = t->counters.episodes,

@@ -11,6 +11,7 @@
 #include "run/device.h"
 #include "run/save_resume.h"
 #include "run/world.h"
+#include "train/episode_error.h"
 #include "train/samples.h"
 #include "train/trainer.h"
 
@@ -71,11 +72,12 @@ struct wk_trainer {
     wk_run_schedule schedule;    // of the caller
     wk_checkpoints checkpoints;
 
-    wk_samples samples[2]; // double buffer: batch of the update in flight, and the next
-    bool staged;           // it has a batch in what its group has staged
-    bool updating;         // and in the update in flight
-    uint64_t updates_due;  // in this iteration
-    float *delta;          // error estimates of a batch, and the θ they are about
+    wk_samples samples[2];          // double buffer: batch of the update in flight, and the next
+    bool staged;                    // it has a batch in what its group has staged
+    bool updating;                  // and in the update in flight
+    uint64_t updates_due;           // in this iteration
+    wk_episode_error episode_error; // where the curriculum needs it
+    float *delta;                   // error estimates of a batch, and the θ they are about
     size_t *delta_space;
 
     int tasks[WK_TASKS_MAX]; // domain's task number of each learner task

@@ -1,5 +1,6 @@
 // Combinations that cannot work are refused with the keys involved.
 #include "run/config_check.h"
+#include "run/world.h"
 #include "support/check.h"
 
 static const wk_domain *domain(const char *name)
@@ -52,6 +53,28 @@ static void impossible_combinations_are_refused(void **state)
         if (!strstr(err.message, cases[i].part))
             fail_msg("%s=%s: '%s'", cases[i].key, cases[i].value, err.message);
     }
+}
+
+static void a_rule_that_needs_what_the_run_lacks_is_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default();
+    wk_domain without = *domain("toy");
+    without.n_tasks = 0;
+    wk_space *space;
+    wk_curriculum *curriculum;
+    assert_ok(wk_space_create(&without, false, &space, &err));
+    strcpy(c.curriculum_rule, "sfl");
+    assert_refused(wk_run_curriculum_create(&c, NULL, NULL, &without, space, &curriculum, &err),
+                   WK_E_INPUT, "has no tasks; choose another rule");
+    // A plug-in for a later program, as far as its description goes.
+    wk_plugin_record later = {
+        .rule = {.abi = WK_CURRICULUM_ABI, .name = "later", .needs = WK_NEEDS_ALL + 1}};
+    strcpy(c.curriculum_plugin, "later.so");
+    assert_refused(wk_run_curriculum_create(&c, NULL, &later, &without, space, &curriculum, &err),
+                   WK_E_UNSUPPORTED, "needs = 0x8");
+    wk_space_destroy(space);
 }
 
 static void half_precision_needs_a_gpu(void **state)
@@ -141,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults_are_possible),
         cmocka_unit_test(impossible_combinations_are_refused),
+        cmocka_unit_test(a_rule_that_needs_what_the_run_lacks_is_refused),
         cmocka_unit_test(half_precision_needs_a_gpu),
         cmocka_unit_test(an_oracle_needs_a_domain_that_knows_its_most_complex_worlds),
         cmocka_unit_test(tasks_are_none_all_or_names),

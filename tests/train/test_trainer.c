@@ -82,6 +82,27 @@ static picture uninterrupted(const wk_run_config *config, int iterations)
     return out;
 }
 
+// The same with a checkpoint after `stop` iterations, from which a second trainer goes on.
+static picture interrupted(const wk_run_config *config, int stop, int iterations)
+{
+    wk_error err = {0};
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_folder());
+    wk_trainer *t;
+    assert_ok(wk_trainer_create(config, path, &t, &err));
+    run(t, stop);
+    assert_ok(wk_trainer_save(t, &err));
+    run(t, 3); // goes on and is killed: what it did since must not count
+    wk_trainer_destroy(t);
+    assert_ok(wk_trainer_create(config, path, &t, &err));
+    assert_true(wk_trainer_resumed_from(t) >= 0);
+    run(t, iterations - stop);
+    picture out = look(t);
+    wk_trainer_destroy(t);
+    remove_tree(path);
+    return out;
+}
+
 static void the_same_seed_gives_the_same_bytes_for_any_number_of_threads(void **state)
 {
     (void)state;
@@ -100,42 +121,57 @@ static void the_same_seed_gives_the_same_bytes_for_any_number_of_threads(void **
 static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
 {
     (void)state;
-    wk_error err = {0};
     wk_run_config config = tiny_run();
     picture whole = uninterrupted(&config, 125);
     // Stops in the prefill, at an episode's end, and between updates.
     static const int stops[] = {7, 101, 113};
     for (int k = 0; k < 3; k++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s", fresh_folder());
-        wk_trainer *t;
-        assert_ok(wk_trainer_create(&config, path, &t, &err));
-        run(t, stops[k]);
-        assert_ok(wk_trainer_save(t, &err));
-        run(t, 3); // goes on and is killed: what it did since must not count
-        wk_trainer_destroy(t);
-        assert_ok(wk_trainer_create(&config, path, &t, &err));
-        assert_true(wk_trainer_resumed_from(t) >= 0);
-        run(t, 125 - stops[k]);
-        picture resumed = look(t);
+        picture resumed = interrupted(&config, stops[k], 125);
         assert_memory_equal(&whole, &resumed, sizeof whole);
-        wk_trainer_destroy(t);
-        remove_tree(path);
     }
 }
 
-static void every_curriculum_and_both_policies_run(void **state)
+static void every_curriculum_and_both_policies_run_and_resume_exactly(void **state)
 {
     (void)state;
     for (size_t r = 0; r < wk_curriculum_rule_count(); r++) {
-        for (int random = 0; random < 2; random++) {
-            wk_run_config config = tiny_run();
-            snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s",
-                     wk_curriculum_rule_at(r)->name);
-            if (random) snprintf(config.exploration, sizeof config.exploration, "random");
-            assert_true(uninterrupted(&config, 60).updates > 5);
-        }
+        wk_run_config config = tiny_run();
+        snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s",
+                 wk_curriculum_rule_at(r)->name);
+        if (r % 2) snprintf(config.exploration, sizeof config.exploration, "random");
+        picture whole = uninterrupted(&config, 60), resumed = interrupted(&config, 47, 60);
+        assert_true(whole.updates > 5);
+        assert_memory_equal(&whole, &resumed, sizeof whole);
     }
+}
+
+// What robust PLR draws from the default distribution is stored and scored, never learned from.
+static void a_curated_rule_learns_from_what_it_chose(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = tiny_run();
+    wk_trainer *t;
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_folder());
+    snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "plr-robust");
+    config.dr_probability = 0.5;
+    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    run(t, 150);
+    const wk_replay *replay = wk_trainer_replay(t);
+    size_t withheld = 0, drawable = wk_replay_sampleable(replay, 1),
+           count = wk_replay_count(replay);
+    for (size_t i = 0; i < count; i++)
+        withheld += wk_replay_at(replay, i).space <= WK_REPLAY_WITHHELD;
+    assert_true(withheld > 0 && withheld < count);
+    assert_int_equal(withheld + drawable, count);
+    const double *score = wk_curriculum_get_view(wk_trainer_curriculum(t)).state;
+    size_t scored = 0;
+    for (size_t i = 0; i < wk_space_count(wk_trainer_space(t)); i++)
+        scored += !isnan(score[i]);
+    assert_true(scored > 0);
+    wk_trainer_destroy(t);
+    remove_tree(path);
 }
 
 static void task_policies_alongside_do_not_change_the_curriculum(void **state)
@@ -320,7 +356,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_seed_gives_the_same_bytes_for_any_number_of_threads),
         cmocka_unit_test(a_run_that_is_saved_and_resumed_ends_in_the_same_bytes),
-        cmocka_unit_test(every_curriculum_and_both_policies_run),
+        cmocka_unit_test(every_curriculum_and_both_policies_run_and_resume_exactly),
+        cmocka_unit_test(a_curated_rule_learns_from_what_it_chose),
         cmocka_unit_test(task_policies_alongside_do_not_change_the_curriculum),
         cmocka_unit_test(a_damaged_checkpoint_gives_way_to_the_one_before),
         cmocka_unit_test(a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one),

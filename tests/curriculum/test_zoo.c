@@ -1,0 +1,428 @@
+// The rules that are not the paper's: distributions against values worked out by hand, what they
+// see and keep, and exact restoring in the middle of a run.
+#include "support/check.h"
+#include "waker/curriculum.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+// A 4 x 4 grid with two tasks, of which the second has a completion.
+enum { SIDE = 4, COUNT = SIDE * SIDE };
+static const wk_param params[] = {{.name = "x", .max = SIDE - 1, .step = 1, .legal_max = SIDE - 1},
+                                  {.name = "y", .max = SIDE - 1, .step = 1, .legal_max = SIDE - 1}};
+static const wk_task tasks[] = {{.name = "run"}, {.name = "sort", .has_completion = true}};
+static const double hardest[] = {SIDE - 1, SIDE - 1};
+static const wk_domain square = {.name = "square",
+                                 .n_params = 2,
+                                 .params = params,
+                                 .n_tasks = 2,
+                                 .tasks = tasks,
+                                 .hardest = hardest,
+                                 .n_complex = 1,
+                                 .most_complex = hardest};
+
+typedef struct fixture {
+    wk_space *space;
+    wk_curriculum *curriculum;
+} fixture;
+
+static fixture make_rule(const wk_curriculum_rule *rule, const wk_domain *domain)
+{
+    wk_error err = {0};
+    fixture f = {0};
+    wk_curriculum_config config = wk_curriculum_config_default();
+    config.dr_probability = 0; // what the rule itself says
+    assert_ok(wk_space_create(domain, false, &f.space, &err));
+    assert_ok(wk_curriculum_create(rule, domain, f.space, &config, &f.curriculum, &err));
+    return f;
+}
+
+static fixture make_on(const char *name, const wk_domain *domain)
+{
+    wk_error err = {0};
+    const wk_curriculum_rule *rule;
+    assert_ok(wk_curriculum_rule_find(name, &rule, &err));
+    return make_rule(rule, domain);
+}
+
+static fixture make(const char *name)
+{
+    return make_on(name, &square);
+}
+
+static void drop(fixture *f)
+{
+    wk_curriculum_destroy(f->curriculum);
+    wk_space_destroy(f->space);
+}
+
+static void report(fixture *f, size_t index, float delta)
+{
+    wk_curriculum_report(f->curriculum, &index, &delta, 1);
+}
+
+static size_t next(fixture *f, uint64_t episode, bool prefill)
+{
+    wk_error err = {0};
+    double theta[2];
+    size_t index;
+    assert_ok(wk_curriculum_next(f->curriculum, episode, prefill, theta, &index, &err));
+    return index;
+}
+
+// An episode that ended; it takes ten steps.
+static void end(fixture *f, size_t index, double model_error, float completion, float gain)
+{
+    const float returns[] = {gain, gain}, done[] = {0, completion};
+    wk_curriculum_end_episode(f->curriculum, &(wk_curriculum_episode){.index = index,
+                                                                      .steps = 10,
+                                                                      .returns = returns,
+                                                                      .completion = done,
+                                                                      .model_error = model_error});
+}
+
+static void expect(const fixture *f, const double *expected)
+{
+    double p[COUNT];
+    wk_curriculum_distribution(f->curriculum, p);
+    for (int i = 0; i < COUNT; i++)
+        assert_near(p[i], expected[i], 1e-9);
+}
+
+static void expect_uniform(const fixture *f)
+{
+    double expected[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        expected[i] = 1.0 / COUNT;
+    expect(f, expected);
+}
+
+static void every_rule_but_the_oracles_begins_with_the_default_distribution(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"uniform", "disagreement", "true-error",
+                                        "plr",     "plr-robust",   "accel",
+                                        "sfl",     "ncc",          "traced"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        fixture f = make(names[i]);
+        expect_uniform(&f);
+        drop(&f);
+    }
+}
+
+static void every_rule_explains_itself(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
+        const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
+        assert_true(rule->summary && rule->formula && rule->source);
+        assert_true((rule->state_size != NULL) ||
+                    (!rule->begin && !rule->reported && !rule->ended));
+    }
+}
+
+// Two θ at 1 and 3 after the newest report: normalised -1 and 1, whatever came before.
+static void disagreement_forgets_what_came_before(void **state)
+{
+    (void)state;
+    fixture f = make("disagreement");
+    report(&f, 2, 100);
+    report(&f, 5, 7);
+    const size_t index[] = {2, 5, 2, 5};
+    const float delta[] = {0.5, 3, 1.5, NAN};
+    wk_curriculum_report(f.curriculum, index, delta, 4);
+    double expected[COUNT] = {0}, e2 = exp(2 / (1 + 1e-6));
+    expected[2] = 1 / (1 + e2);
+    expected[5] = e2 / (1 + e2);
+    expect(&f, expected);
+    drop(&f);
+}
+
+static void the_oracle_goes_by_the_error_in_episodes(void **state)
+{
+    (void)state;
+    fixture f = make("true-error");
+    report(&f, 9, 1000);
+    end(&f, 2, 0.1, 0, 0);
+    end(&f, 5, 0.3, 0, 0);
+    end(&f, 7, NAN, 0, 0);
+    double p[COUNT];
+    wk_curriculum_distribution(f.curriculum, p);
+    assert_near(p[2] + p[5], 1, 1e-12);
+    assert_near(p[5] / p[2], exp(2), 1e-3);
+    drop(&f);
+}
+
+// Three known θ, visited by the first three episodes (the prefill's), scores 3, 2, 1.
+static void plr_mixes_rank_and_staleness(void **state)
+{
+    (void)state;
+    fixture f = make("plr");
+    size_t visited[3];
+    uint64_t episode = 0;
+    for (int k = 0; k < 3;) {
+        size_t i = next(&f, episode++, true);
+        bool again = false;
+        for (int j = 0; j < k; j++)
+            again |= visited[j] == i;
+        if (!again) visited[k++] = i;
+    }
+    wk_curriculum_view view = wk_curriculum_get_view(f.curriculum);
+    assert_int_equal(view.episodes, episode);
+    double ages[3], sum = 0, expected[COUNT] = {0};
+    for (int k = 0; k < 3; k++) {
+        report(&f, visited[k], (float)(3 - k));
+        sum += ages[k] = (double)(view.episodes - view.last_visit[visited[k]]);
+    }
+    assert_true(ages[0] > ages[1] && ages[1] > ages[2] && ages[2] == 0);
+    const double harmonic = 1 + 1.0 / 2 + 1.0 / 3;
+    for (int k = 0; k < 3; k++)
+        expected[visited[k]] = 0.9 / (k + 1) / harmonic + 0.1 * ages[k] / sum;
+    expect(&f, expected);
+    drop(&f);
+}
+
+static void plr_robust_withholds_what_it_did_not_choose(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const wk_curriculum_rule *rule;
+    wk_space *space;
+    wk_curriculum *c;
+    double theta[2];
+    size_t index, withheld = 0;
+    assert_ok(wk_curriculum_rule_find("plr-robust", &rule, &err));
+    assert_ok(wk_space_create(&square, false, &space, &err));
+    wk_curriculum_config config = wk_curriculum_config_default();
+    assert_ok(wk_curriculum_create(rule, &square, space, &config, &c, &err));
+    fixture f = {space, c};
+    assert_ok(wk_curriculum_next(c, 0, true, theta, &index, &err));
+    assert_true(wk_curriculum_learns(c)); // the prefill is learned from
+    assert_ok(wk_curriculum_next(c, 1, false, theta, &index, &err));
+    assert_false(wk_curriculum_learns(c)); // nothing to replay yet
+    end(&f, 6, 0.5, 0, 0);
+    for (uint64_t e = 2; e < 1002; e++) {
+        assert_ok(wk_curriculum_next(c, e, false, theta, &index, &err));
+        if (wk_curriculum_learns(c))
+            assert_int_equal(index, 6);
+        else
+            withheld++;
+    }
+    assert_true(withheld > 150 && withheld < 250); // a fifth
+    drop(&f);
+}
+
+// One known θ in the corner: half stays, half goes to its eight nearest.
+static void accel_edits_what_it_replays(void **state)
+{
+    (void)state;
+    fixture f = make("accel");
+    report(&f, 0, 1);
+    double expected[COUNT] = {[0] = 0.5};
+    // From (0,0): (0,1) (1,0) (1,1) (0,2) (2,0) (1,2) (2,1), then (2,2).
+    static const int nearest[] = {1, 4, 5, 2, 8, 6, 9, 10};
+    for (int i = 0; i < 8; i++)
+        expected[nearest[i]] = 0.5 / 8;
+    expect(&f, expected);
+    drop(&f);
+}
+
+// Completion decides where there is one: 0.5 is worth more than 0 and 1.
+static void sfl_goes_where_success_is_uncertain(void **state)
+{
+    (void)state;
+    fixture f = make("sfl");
+    for (size_t i = 0; i < COUNT; i++)
+        end(&f, i, NAN, i == 11 ? 0.5f : i == 12 ? 0.4f : i % 2 ? 1.0f : 0.0f, (float)i);
+    double expected[COUNT] = {0};
+    expected[11] = expected[12] = 0.5; // the best tenth of 16, rounded up
+    expect(&f, expected);
+    drop(&f);
+    // Without completion, the spread of returns over episodes.
+    wk_domain returns = square;
+    returns.n_tasks = 1;
+    f = make_on("sfl", &returns);
+    for (size_t i = 0; i < 8; i++) {
+        end(&f, i, NAN, 0, 5);
+        end(&f, i, NAN, 0, i == 3 ? 9 : 5);
+    }
+    double p[COUNT];
+    wk_curriculum_distribution(f.curriculum, p);
+    assert_near(p[3], 1, 0);
+    drop(&f);
+    // Nothing uncertain: the default distribution.
+    f = make("sfl");
+    end(&f, 1, NAN, 1, 0);
+    expect_uniform(&f);
+    drop(&f);
+}
+
+// Its fixed point is the Boltzmann choice; unknown θ count as the mean.
+static void ncc_ascends_to_the_boltzmann_choice(void **state)
+{
+    (void)state;
+    fixture f = make("ncc");
+    for (size_t i = 0; i < COUNT; i++)
+        report(&f, i, (float)i);
+    double p[COUNT], before;
+    end(&f, 0, NAN, 0, 0);
+    wk_curriculum_distribution(f.curriculum, p);
+    before = p[COUNT - 1];
+    assert_true(before > 1.0 / COUNT && before < 0.1);
+    for (int k = 0; k < 1000; k++)
+        end(&f, 0, NAN, 0, 0);
+    wk_curriculum_distribution(f.curriculum, p);
+    double deviation = sqrt((COUNT * COUNT - 1) / 12.0);
+    assert_near(p[9] / p[8], exp(1 / deviation), 1e-6);
+    drop(&f);
+}
+
+// Equal errors; episodes at 1 are followed by a fall elsewhere, those at 2 by none.
+static void traced_credits_what_helped_elsewhere(void **state)
+{
+    (void)state;
+    fixture f = make("traced");
+    for (size_t i = 0; i < 4; i++)
+        end(&f, i, 1, 0, 0);
+    for (int k = 0; k < 8; k++)
+        end(&f, 1, 1, 0, 0);
+    end(&f, 3, 0.5, 0, 0);
+    end(&f, 3, 1, 0, 0);
+    const double *credit = (const double *)wk_curriculum_get_view(f.curriculum).state + COUNT;
+    assert_true(credit[1] != 0 && credit[2] == 0 && credit[0] == 0);
+    drop(&f);
+    f = make("traced");
+    for (size_t i = 0; i < 4; i++)
+        end(&f, i, 1, 0, 0);
+    for (int k = 0; k < 8; k++)
+        end(&f, 1, 1, 0, 0);
+    end(&f, 3, 0.9, 0, 0);
+    double p[COUNT];
+    wk_curriculum_distribution(f.curriculum, p);
+    assert_true(p[1] > p[0] && p[1] > p[2] && p[1] > p[3]);
+    drop(&f);
+}
+
+// A run of forty episodes; saved after `stop` and restored into a new curriculum if that is > 0.
+static void play(const char *name, int stop, double *out)
+{
+    wk_error err = {0};
+    fixture f = make(name);
+    for (int e = 0; e < 40; e++) {
+        size_t index = next(&f, (uint64_t)e, e < 10);
+        float x = (float)(index % SIDE) / SIDE;
+        for (size_t i = 0; i < 3; i++)
+            report(&f, (index + i) % COUNT, x + 0.1f * (float)(e % 3));
+        end(&f, index, e < 5 ? NAN : (double)x / (1 + e), x, x * (float)(e % 2));
+        wk_curriculum_advance(f.curriculum, (uint64_t)e * 10);
+        if (e != stop) continue;
+        fixture restored = make(name);
+        size_t size = wk_curriculum_state_size(f.curriculum);
+        char *bytes = malloc(size);
+        assert_non_null(bytes);
+        wk_curriculum_save(f.curriculum, bytes);
+        assert_refused(wk_curriculum_load(restored.curriculum, bytes, size - 8, &err), WK_E_FORMAT,
+                       "bytes");
+        assert_ok(wk_curriculum_load(restored.curriculum, bytes, size, &err));
+        free(bytes);
+        drop(&f);
+        f = restored;
+    }
+    wk_curriculum_distribution(f.curriculum, out);
+    out[COUNT] = (double)wk_curriculum_get_view(f.curriculum).steps;
+    drop(&f);
+}
+
+static void restoring_is_exact_for_every_rule(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
+        const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
+        double whole[COUNT + 1], resumed[COUNT + 1];
+        play(rule->name, -1, whole);
+        play(rule->name, 23, resumed);
+        assert_memory_equal(whole, resumed, sizeof whole);
+        assert_near(whole[COUNT], rule->needs & WK_NEEDS_TIMES ? 390 : 0, 0);
+    }
+}
+
+static size_t one_number(const wk_curriculum_view *view)
+{
+    return view->state ? 0 : sizeof(double);
+}
+
+// A user's rule: what it sees of θ, and a state that counts episodes.
+static bool second_column(const wk_curriculum_view *view, const wk_curriculum_config *config,
+                          double *probability)
+{
+    (void)config;
+    assert_string_equal(view->domain->name, "square");
+    for (size_t i = 0; i < view->count; i++)
+        probability[i] = view->theta[2 * i + 1] == 2 ? 0.25 : 0;
+    return *(const double *)view->state > 1;
+}
+
+static void count_episodes(const wk_curriculum_view *view, const wk_curriculum_config *config,
+                           const wk_curriculum_episode *episode, void *own)
+{
+    (void)view, (void)config, (void)episode;
+    ++*(double *)own;
+}
+
+static void a_rule_of_ones_own_sees_theta_and_keeps_a_state(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const wk_curriculum_rule mine = {.abi = WK_CURRICULUM_ABI,
+                                     .name = "mine",
+                                     .distribution = second_column,
+                                     .state_size = one_number,
+                                     .ended = count_episodes};
+    fixture f = make_rule(&mine, &square), restored = make_rule(&mine, &square);
+    end(&f, 0, NAN, 0, 0);
+    expect_uniform(&f);
+    end(&f, 0, NAN, 0, 0);
+    double expected[COUNT] = {[2] = 0.25, [6] = 0.25, [10] = 0.25, [14] = 0.25};
+    expect(&f, expected);
+    size_t size = wk_curriculum_state_size(f.curriculum);
+    char *bytes = malloc(size);
+    assert_non_null(bytes);
+    wk_curriculum_save(f.curriculum, bytes);
+    assert_ok(wk_curriculum_load(restored.curriculum, bytes, size, &err));
+    expect(&restored, expected);
+    drop(&restored);
+    // Another version of it has another state.
+    wk_curriculum_rule other = mine;
+    other.state_size = NULL;
+    other.ended = NULL;
+    restored = make_rule(&other, &square);
+    assert_refused(wk_curriculum_load(restored.curriculum, bytes, size, &err), WK_E_FORMAT,
+                   "another version");
+    drop(&restored);
+    // Without its code what it chose can be read.
+    const wk_curriculum_rule described = {.abi = WK_CURRICULUM_ABI, .name = "mine"};
+    restored = make_rule(&described, &square);
+    assert_ok(wk_curriculum_load(restored.curriculum, bytes, size, &err));
+    expect(&restored, expected);
+    free(bytes);
+    drop(&restored);
+    drop(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest all[] = {
+        cmocka_unit_test(every_rule_but_the_oracles_begins_with_the_default_distribution),
+        cmocka_unit_test(every_rule_explains_itself),
+        cmocka_unit_test(disagreement_forgets_what_came_before),
+        cmocka_unit_test(the_oracle_goes_by_the_error_in_episodes),
+        cmocka_unit_test(plr_mixes_rank_and_staleness),
+        cmocka_unit_test(plr_robust_withholds_what_it_did_not_choose),
+        cmocka_unit_test(accel_edits_what_it_replays),
+        cmocka_unit_test(sfl_goes_where_success_is_uncertain),
+        cmocka_unit_test(ncc_ascends_to_the_boltzmann_choice),
+        cmocka_unit_test(traced_credits_what_helped_elsewhere),
+        cmocka_unit_test(restoring_is_exact_for_every_rule),
+        cmocka_unit_test(a_rule_of_ones_own_sees_theta_and_keeps_a_state),
+    };
+    return cmocka_run_group_tests(all, NULL, NULL);
+}
