@@ -4,6 +4,12 @@
 
 #include "waker/env.h"
 
+/// Tells the watcher that a control step was made.
+static inline void wk_step_seen(const wk_step_watch *watch)
+{
+    if (watch->seen) watch->seen(watch->context);
+}
+
 /// Passes on what a domain's function returned and wrote into `reported`. Functions of a domain
 /// always get an error to write into, and their callers always get a message.
 wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
@@ -18,6 +24,9 @@ wk_status wk_domain_check_options(const wk_domain *domain, const int *options, w
 /// Checks what of a domain is data: all that wk_domain_check does but its functions and its grid.
 /// With `own_grid` the params need no step.
 wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err);
+
+/// Whether rewards of users can read its state.
+bool wk_domain_readable(const wk_domain *domain);
 
 /// How far two θ lie apart: the sum of squared differences, each in units of its training range.
 double wk_theta_distance(const wk_domain *domain, const double *a, const double *b);
