@@ -245,6 +245,17 @@ static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
     return WK_OK;
 }
 
+/* ---- What rewards of users may look at (optional) -------------------------------------------- */
+
+// Rewards that are written later read the state by name (waker/reward.h).
+static const double *read_state(void *env, const char *name, int *count)
+{
+    const state *now = &((const world *)env)->now;
+    *count = 2;
+    if (strcmp(name, "position") == 0) return &now->x;
+    return strcmp(name, "velocity") == 0 ? &now->vx : NULL;
+}
+
 /* ---- The domain ------------------------------------------------------------------------------ */
 
 static const wk_domain domain = {
@@ -276,6 +287,7 @@ static const wk_domain domain = {
     .state_size = state_size,
     .save = save,
     .load = load,
+    .read = read_state,
 };
 
 const wk_domain *wk_plugin_entry(void)

@@ -112,6 +112,12 @@ typedef struct wk_outcome {
     bool diverged; // the simulation broke down; the episode ends here, flagged
 } wk_outcome;
 
+/// Who is called after every control step of an agent step, while the state can be read.
+typedef struct wk_step_watch {
+    void (*seen)(void *context); // NULL: nobody
+    void *context;
+} wk_step_watch;
+
 typedef struct wk_domain wk_domain;
 
 /// Constant description and functions of a domain. Functions get the environment made by `create`;
@@ -182,6 +188,15 @@ struct wk_domain {
     size_t (*state_size)(const void *env);
     void (*save)(const void *env, void *bytes);
     wk_status (*load)(void *env, const void *bytes, size_t size, wk_error *err);
+
+    /// Optional, for rewards that are written after the data was collected (waker/reward.h); a
+    /// domain whose `size` ends before them has neither. `read` gives the numbers of the running
+    /// episode's state called `name`, [*count]; they may change with every step and are gone with
+    /// the next reset. NULL: there is nothing of that name.
+    const double *(*read)(void *env, const char *name, int *count);
+    /// Sets who is called by `step`, after each of its control steps that did not break down. A
+    /// domain without it is read once for each agent step.
+    void (*watch)(void *env, const wk_step_watch *watch);
 };
 
 /// The one function a plug-in defines. Its result lives as long as the plug-in is loaded. A plug-in

@@ -54,6 +54,7 @@ extern const wk_command wk_command_train;
 extern const wk_command wk_command_adapt;
 extern const wk_command wk_command_finetune;
 extern const wk_command wk_command_eval;
+extern const wk_command wk_command_relabel;
 extern const wk_command wk_command_openloop;
 extern const wk_command wk_command_curriculum;
 extern const wk_command wk_command_ckpt;

@@ -18,6 +18,7 @@ typedef struct eval_values {
     const char *task, *snapshot, *policy, *name, *cases, *device, *plugin, *out;
     int envs;
     uint64_t seed;
+    wk_arg_texts rewards;
     bool json, video;
 } eval_values;
 
@@ -45,6 +46,8 @@ static const wk_arg args[] = {
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
     WK_PLUGIN_ARG_ROW(eval_values),
+    {"reward", "FILE", "the code of a task that 'waker relabel' added; may be repeated",
+     WK_ARG_PATHS, AT(rewards), 0, 0},
     {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,
      AT(video), 0, 0},
     {"out", "DIR",
@@ -84,6 +87,8 @@ static wk_status choose_tasks(job *j, wk_error *err)
         return wk_fail_context(err, "--task");
     j->all_tasks = strcmp(asked.tasks, "all") == 0;
     WK_TRY(wk_run_config_tasks(&asked, j->run.world.domain, j->tasks, &j->n_tasks, err));
+    for (int i = 0; i < j->n_tasks && !j->all_tasks; i++)
+        WK_TRY(wk_saved_run_playable(&j->run, j->tasks[i], err));
     if (j->n_tasks > 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "--task none: there is nothing to evaluate");
 }
@@ -200,6 +205,7 @@ static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *er
 {
     int policy = 0;
     wk_eval_player player = player_of(j);
+    WK_TRY(wk_saved_run_playable(&j->run, task, err));
     if (!j->random) WK_TRY(wk_saved_run_policy(&j->run, task, &policy, err));
     int64_t end = j->played + j->per_task; // also where cases do not fit, or were played before
     WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
@@ -244,8 +250,10 @@ static wk_status add_all(job *j, uint64_t step, wk_eval_result *result, wk_error
 {
     if (j->kind == WK_WEIGHTS_FINETUNED) return add_finetuned(j, step, result, err);
     if (!j->random) return add_weights(j, step, -1, result, err);
+    // Of all tasks those that can be played; one requested by name has to be.
     for (int i = 0; i < j->n_tasks; i++)
-        WK_TRY(add_task(j, j->tasks[i], result, err));
+        if (!j->all_tasks || wk_saved_run_playable(&j->run, j->tasks[i], NULL) == WK_OK)
+            WK_TRY(add_task(j, j->tasks[i], result, err));
     return WK_OK;
 }
 
@@ -342,9 +350,10 @@ static wk_status evaluate(job *j, wk_error *err)
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     int n_cases;
-    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
-                                          .plugins = &(wk_named_plugins){.domain = j->v->plugin},
-                                          .log = &j->log};
+    const wk_named_plugins named = {
+        .domain = j->v->plugin, .rewards = j->v->rewards.items, .n_rewards = j->v->rewards.count};
+    const wk_saved_run_options options = {
+        .depth = WK_SAVED_WORLD, .plugins = &named, .log = &j->log};
     WK_TRY(wk_saved_run_open(j->directory, &options, &j->run, err));
     // Everything that can be wrong with the question comes before the first episode.
     WK_TRY(choose_tasks(j, err));

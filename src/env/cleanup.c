@@ -5,11 +5,13 @@
 #include "env/cleanup_model.h"
 #include "env/cleanup_scene.h"
 #include "env/cleanup_task.h"
+#include "env/domain.h"
 #include "env/physics.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     ENGINE_STEPS = 2, // per agent step
@@ -30,6 +32,7 @@ typedef struct cleanup {
     int green, blue;
     int first_block;              // body of block 0; the others follow
     wk_cleanup_progress progress; // at the current positions
+    wk_step_watch watch;
 } cleanup;
 
 static const wk_param params[] = {
@@ -278,9 +281,11 @@ static void step(void *env, const float *action, wk_outcome *out)
     bool touched = false;
     world->data->ctrl[0] = action[0];
     world->data->ctrl[1] = action[1];
-    for (int i = 0; i < ENGINE_STEPS && !out->diverged; i++) {
+    for (int i = 0; i < ENGINE_STEPS; i++) {
         out->diverged = !engine_step(world, rewards);
-        touched = touched || (!out->diverged && touches_block(world));
+        if (out->diverged) break;
+        touched = touched || touches_block(world);
+        wk_step_seen(&world->watch);
     }
     if (out->diverged) abandon(world);
     report_indicators(world, from, touched, out);
@@ -342,6 +347,30 @@ static const wk_option options[] = {
 static const double hardest[] = {4, 2, 2};
 static const double most_complex[][3] = {{4, 0, 4}, {4, 1, 3}, {4, 2, 2}, {4, 3, 1}, {4, 4, 0}};
 
+// The state of the tasks, and what MuJoCo has.
+static const double *read(void *env, const char *name, int *count)
+{
+    const cleanup *world = env;
+    const struct {
+        const char *name;
+        const double *numbers;
+        int count;
+    } own[] = {{"half_size", &world->half_size, 1},
+               {"distance", world->progress.distance, WK_CLEANUP_TASKS},
+               {"completion", world->progress.completion, WK_CLEANUP_TASKS}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(own[i].name, name) != 0) continue;
+        *count = own[i].count;
+        return own[i].numbers;
+    }
+    return wk_physics_read(world->model, world->data, name, count);
+}
+
+static void watch(void *env, const wk_step_watch *watcher)
+{
+    ((cleanup *)env)->watch = *watcher;
+}
+
 // What both robots share.
 #define CLEAN_UP_COMMON                                                                            \
     .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_params = 3, .params = params,                 \
@@ -350,7 +379,7 @@ static const double most_complex[][3] = {{4, 0, 4}, {4, 1, 3}, {4, 2, 2}, {4, 3,
     .action_repeat = ENGINE_STEPS, .episode_steps = 500, .hardest = hardest, .n_complex = 5,       \
     .most_complex = &most_complex[0][0], .grid_count = grid_count, .grid_point = grid_point,       \
     .check = check, .destroy = destroy, .reset = reset, .step = step, .render = render,            \
-    .state_size = state_size, .save = save, .load = load
+    .state_size = state_size, .save = save, .load = load, .read = read, .watch = watch
 
 const wk_domain wk_clean_up = {
     .name = "clean-up",

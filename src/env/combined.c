@@ -249,6 +249,19 @@ static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
     return worlds[both->running]->load(both->envs[both->running], bytes, size, err);
 }
 
+static const double *read(void *env, const char *name, int *count)
+{
+    combined *both = env;
+    return worlds[both->running]->read(both->envs[both->running], name, count);
+}
+
+static void watch(void *env, const wk_step_watch *watcher)
+{
+    combined *both = env;
+    for (int w = 0; w < WORLDS; w++)
+        worlds[w]->watch(both->envs[w], watcher);
+}
+
 static const double steep[] = {TERRAIN, 0.8, 0.15, 0};
 static const double stairs[] = {TERRAIN, -1, 0, 0};
 static const double extra_block[][PARAMS] = {{CLEANUP, 5, 0, 5}, {CLEANUP, 5, 1, 4},
@@ -310,4 +323,6 @@ const wk_domain wk_combined = {
     .state_size = state_size,
     .save = save,
     .load = load,
+    .read = read,
+    .watch = watch,
 };

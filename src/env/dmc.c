@@ -22,6 +22,7 @@ typedef struct world {
     mjModel *model;
     mjData *data;
     wk_dmc_scene *scene;
+    wk_step_watch watch;
 } world;
 
 static void destroy(void *env)
@@ -70,7 +71,7 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
 static void step(void *env, const float *action, wk_outcome *out)
 {
     world *w = env;
-    wk_planar_step(w->robot, w->model, w->data, action, out);
+    wk_planar_step(w->robot, w->model, w->data, action, &w->watch, out);
 }
 
 static void render(void *env, int width, int height, uint8_t *rgb)
@@ -101,6 +102,17 @@ static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
     return wk_physics_restore(w->model, w->data, bytes, err);
 }
 
+static const double *read(void *env, const char *name, int *count)
+{
+    const world *w = env;
+    return wk_physics_read(w->model, w->data, name, count);
+}
+
+static void watch(void *env, const wk_step_watch *watcher)
+{
+    ((world *)env)->watch = *watcher;
+}
+
 void wk_dmc_inside(void *env, const mjModel **model, mjData **data)
 {
     world *w = env;
@@ -121,7 +133,8 @@ void wk_dmc_add_rewards(const void *env, double *rewards)
     .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
     .episode_steps = WK_PLANAR_STEPS, .hardest = only_variant, .n_complex = 1,                     \
     .most_complex = only_variant, .destroy = destroy, .reset = reset, .step = step,                \
-    .render = render, .state_size = state_size, .save = save, .load = load
+    .render = render, .state_size = state_size, .save = save, .load = load, .read = read,          \
+    .watch = watch
 
 enum { WALKER_STAND, WALKER_WALK, WALKER_RUN, WALKER_TASKS };
 static const wk_task walker_tasks[WALKER_TASKS] = {

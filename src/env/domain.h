@@ -5,6 +5,12 @@
 #include "base/rng.h"
 #include "waker/env.h"
 
+/// Tells the watcher that a control step was made.
+static inline void wk_step_seen(const wk_step_watch *watch)
+{
+    if (watch->seen) watch->seen(watch->context);
+}
+
 /// Passes on what a domain's function returned and wrote into `reported`. Functions of a domain
 /// always get an error to write into, and their callers always get a message.
 wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
@@ -22,6 +28,9 @@ wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error 
 
 /// An action of the domain drawn uniformly: [action_size].
 void wk_domain_random_action(const wk_domain *domain, wk_rng *rng, float *action);
+
+/// Whether rewards of users can read its state.
+bool wk_domain_readable(const wk_domain *domain);
 
 /// How far two θ lie apart: the sum of squared differences, each in units of its training range.
 double wk_theta_distance(const wk_domain *domain, const double *a, const double *b);

@@ -53,6 +53,11 @@ static wk_status check_table(const char *what, int count, int min, int max, cons
     return WK_OK;
 }
 
+bool wk_domain_readable(const wk_domain *domain)
+{
+    return domain->size > offsetof(wk_domain, read) && domain->read;
+}
+
 static wk_status check_identity(const wk_domain *domain, wk_error *err)
 {
     if (domain->abi != WK_ENV_ABI)
@@ -61,7 +66,7 @@ static wk_status check_identity(const wk_domain *domain, wk_error *err)
                        "version %u; set abi = WK_ENV_ABI and build it again with this program's "
                        "headers",
                        domain->abi, WK_ENV_ABI);
-    if (domain->size != sizeof *domain)
+    if (domain->size != sizeof *domain && domain->size != offsetof(wk_domain, read))
         return wk_fail(err, WK_E_UNSUPPORTED,
                        "its struct wk_domain has %u bytes, this program's %zu; set size = "
                        "sizeof(wk_domain) and build it again with this program's headers",

@@ -49,6 +49,12 @@ void wk_physics_save(const mjModel *model, const mjData *data, void *bytes);
 /// finite, with `data` unchanged.
 wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *bytes, wk_error *err);
 
+/// The numbers called `name`, [*count], for wk_domain.read: an array of mjData ("time", "qpos",
+/// "qvel", "ctrl", "sensordata", "xpos", ...), or with "/NAME" behind it the part of one joint,
+/// actuator, sensor, body, geom or site, "qpos/rootz" or "xpos/torso". NULL: there is none.
+const double *wk_physics_read(const mjModel *model, const mjData *data, const char *name,
+                              int *count);
+
 /// A model element that must exist (asking for another is a bug): its index.
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name);
 

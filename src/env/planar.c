@@ -1,6 +1,7 @@
 #include "env/planar.h"
 
 #include "base/rng.h"
+#include "env/domain.h"
 #include "env/physics.h"
 
 const wk_indicator wk_planar_indicators[WK_PLANAR_INDICATORS] = {
@@ -36,7 +37,7 @@ wk_status wk_planar_reset(const mjModel *model, mjData *data, const char *name, 
 }
 
 void wk_planar_step(const wk_planar_robot *robot, const mjModel *model, mjData *data,
-                    const float *action, wk_outcome *out)
+                    const float *action, const wk_step_watch *watch, wk_outcome *out)
 {
     const int torso = wk_physics_id(model, mjOBJ_BODY, "torso");
     const double *x = data->xpos + 3 * torso, before = *x;
@@ -49,6 +50,7 @@ void wk_planar_step(const wk_planar_robot *robot, const mjModel *model, mjData *
             return;
         }
         robot->add_rewards(model, data, rewards);
+        wk_step_seen(watch);
     }
     for (int k = 0; k < WK_TASKS_MAX; k++)
         out->rewards[k] = (float)rewards[k];

@@ -29,9 +29,9 @@ typedef struct wk_planar_robot {
 wk_status wk_planar_reset(const mjModel *model, mjData *data, const char *name, uint64_t seed,
                           uint64_t episode, wk_error *err);
 
-/// One agent step under `action`; rewards are summed over its control steps.
+/// One agent step under `action`; rewards are summed over its control steps, which `watch` sees.
 void wk_planar_step(const wk_planar_robot *robot, const mjModel *model, mjData *data,
-                    const float *action, wk_outcome *out);
+                    const float *action, const wk_step_watch *watch, wk_outcome *out);
 
 static inline double wk_planar_clip(double x)
 {

@@ -61,6 +61,7 @@ typedef struct terrain {
     mjModel *model;
     mjData *data;
     wk_terrain_scene *scene;
+    wk_step_watch watch;
 } terrain;
 
 static bool is_staircase(const double *theta)
@@ -162,7 +163,7 @@ wk_status wk_terrain_reset(void *env, const double *theta, uint64_t seed, uint64
 void wk_terrain_step(void *env, const float *action, wk_outcome *out)
 {
     terrain *t = env;
-    wk_planar_step(t->robot, t->model, t->data, action, out);
+    wk_planar_step(t->robot, t->model, t->data, action, &t->watch, out);
 }
 
 void wk_terrain_render(void *env, int width, int height, uint8_t *rgb)
@@ -190,6 +191,17 @@ wk_status wk_terrain_load(void *env, const void *bytes, size_t size, wk_error *e
         return wk_fail(err, WK_E_FORMAT, "a saved terrain state has %zu bytes, this one has %zu",
                        expected, size);
     return wk_physics_restore(t->model, t->data, bytes, err);
+}
+
+const double *wk_terrain_read(void *env, const char *name, int *count)
+{
+    const terrain *t = env;
+    return wk_physics_read(t->model, t->data, name, count);
+}
+
+void wk_terrain_watch(void *env, const wk_step_watch *watch)
+{
+    ((terrain *)env)->watch = *watch;
 }
 
 void wk_terrain_internals(void *env, const mjModel **model, mjData **data)

@@ -30,5 +30,7 @@ void wk_terrain_render(void *env, int width, int height, uint8_t *rgb);
 size_t wk_terrain_state_size(const void *env);
 void wk_terrain_save(const void *env, void *bytes);
 wk_status wk_terrain_load(void *env, const void *bytes, size_t size, wk_error *err);
+const double *wk_terrain_read(void *env, const char *name, int *count);
+void wk_terrain_watch(void *env, const wk_step_watch *watch);
 
 #endif

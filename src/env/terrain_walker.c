@@ -81,4 +81,6 @@ const wk_domain wk_terrain_walker = {
     .state_size = wk_terrain_state_size,
     .save = wk_terrain_save,
     .load = wk_terrain_load,
+    .read = wk_terrain_read,
+    .watch = wk_terrain_watch,
 };

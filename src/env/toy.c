@@ -153,6 +153,15 @@ static wk_status toy_load(void *env, const void *bytes, size_t size, wk_error *e
     return WK_OK;
 }
 
+// Where the boat is and how fast it goes.
+static const double *toy_read(void *env, const char *name, int *count)
+{
+    const pond *p = env;
+    *count = 2;
+    if (strcmp(name, "position") == 0) return &p->x;
+    return strcmp(name, "velocity") == 0 ? &p->vx : NULL;
+}
+
 static const wk_param params[] = {
     {.name = "turbulence",
      .help = "strength of the whirls; 2 is as fast as the boat can row",
@@ -203,4 +212,5 @@ const wk_domain wk_toy = {
     .state_size = toy_state_size,
     .save = toy_save,
     .load = toy_load,
+    .read = toy_read,
 };

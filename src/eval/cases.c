@@ -83,17 +83,25 @@ wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const cha
     return WK_OK;
 }
 
+// Whether the task is one of the combined domain's own: rewards that were added to it later are at
+// home in all of its worlds.
+static bool is_part(const wk_domain *domain, int task)
+{
+    return strcmp(domain->name, wk_combined.name) == 0 && task != WK_EVAL_ANY_TASK &&
+           task < wk_combined.n_tasks;
+}
+
 const wk_domain *wk_eval_part(const wk_domain *domain, int task)
 {
     double ignored;
-    return domain == &wk_combined ? wk_combined_part(task, &ignored) : NULL;
+    return is_part(domain, task) ? wk_combined_part(task, &ignored) : NULL;
 }
 
 // Whether θ is a world of the task.
 static bool belongs(const wk_domain *domain, int task, const double *theta)
 {
     double part;
-    if (domain != &wk_combined || task == WK_EVAL_ANY_TASK) return true;
+    if (!is_part(domain, task)) return true;
     wk_combined_part(task, &part);
     return theta[0] == part;
 }

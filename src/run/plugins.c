@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-// One of the two kinds of plug-ins, in the words of messages.
+// One of the kinds of plug-ins, in the words of messages.
 typedef struct part {
     const char *what, *option;
 } part;
 
-static const part DOMAIN = {"domain", "--plugin"}, RULE = {"curriculum", "--curriculum.plugin"};
+static const part DOMAIN = {"domain", "--plugin"}, RULE = {"curriculum", "--curriculum.plugin"},
+                  REWARD = {"reward", "--reward"};
 
 // Fails with "..., which MESSAGE: add OPTION PATH" and what else would do.
 static wk_status refuse(const part *p, const char *path, const char *why, bool trust, wk_error *err)
@@ -110,10 +111,24 @@ wk_status wk_run_plugins_open(const wk_plugin_requests *wishes, wk_run_plugins *
     return status;
 }
 
+wk_status wk_run_plugins_open_reward(const wk_plugin_request *wish, const wk_code_file *recorded,
+                                     const wk_log *log, wk_run_plugins *code, wk_code_file *file,
+                                     wk_error *err)
+{
+    if (code->n_rewards == WK_TASKS_MAX)
+        return wk_fail(err, WK_E_INPUT, "more than %d rewards", WK_TASKS_MAX);
+    WK_TRY(find_file(&REWARD, wish, recorded, log, file, err));
+    WK_TRY(wk_reward_plugin_open(file->path, &code->rewards[code->n_rewards], err));
+    code->n_rewards++;
+    return WK_OK;
+}
+
 void wk_run_plugins_close(wk_run_plugins *code)
 {
     wk_plugin_unload(code->plugin);
     wk_rule_plugin_close(&code->rule);
+    for (int i = 0; i < code->n_rewards; i++)
+        wk_reward_plugin_close(&code->rewards[i]);
     *code = (wk_run_plugins){0};
 }
 

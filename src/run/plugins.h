@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "env/reward_plugin.h"
 #include "run/plugin_record.h"
 
 /// A plug-in that is requested.
@@ -28,6 +29,8 @@ typedef struct wk_run_plugins {
     wk_plugin *plugin;   // NULL: the domain is built in
     wk_rule_plugin rule; // its rule NULL: built in
     wk_code_file domain_file, rule_file;
+    wk_reward_plugin rewards[WK_TASKS_MAX]; // in the order they were opened in
+    int n_rewards;
 } wk_run_plugins;
 
 /// Loads them. The error for one that is neither named nor trusted says what to type.
@@ -37,8 +40,10 @@ void wk_run_plugins_close(wk_run_plugins *code);
 
 /// Files that options of a command name, NULL where they do not.
 typedef struct wk_named_plugins {
-    const char *domain; // --plugin
-    const char *rule;   // --curriculum.plugin
+    const char *domain;         // --plugin
+    const char *rule;           // --curriculum.plugin
+    const char *const *rewards; // --reward, [n_rewards]
+    int n_rewards;
 } wk_named_plugins;
 
 /// Loads those of the saved run in `directory`, whose configuration is given: the named files, else
@@ -46,6 +51,12 @@ typedef struct wk_named_plugins {
 wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *config,
                                     const wk_named_plugins *named, bool rule, const wk_log *log,
                                     wk_run_plugins *out, wk_error *err);
+
+/// Loads a reward after those that `code` has. `recorded` is what the run's task of that name was
+/// computed by, NULL where that is not known; a trusted file must have its content.
+wk_status wk_run_plugins_open_reward(const wk_plugin_request *wish, const wk_code_file *recorded,
+                                     const wk_log *log, wk_run_plugins *code, wk_code_file *file,
+                                     wk_error *err);
 
 /// Writes into the configuration the plug-ins' absolute paths and the names of their domain and
 /// rule. A run that resumes in `directory` (NULL: none) keeps the paths it began with, wherever the

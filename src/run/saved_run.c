@@ -31,6 +31,16 @@ static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *optio
     return wk_run_world_open(&run->config, &run->code, NULL, &run->world, err);
 }
 
+static wk_status open_rewards(wk_saved_run *run, const wk_saved_run_options *options, wk_error *err)
+{
+    run->stored = run->world.domain;
+    if (options->own_tasks) return WK_OK;
+    WK_TRY(wk_run_rewards_open(run->directory, run->stored, options->plugins, options->log,
+                               &run->code, &run->rewards, err));
+    run->world.domain = wk_run_rewards_domain(&run->rewards, run->stored);
+    return WK_OK;
+}
+
 static wk_status find_checkpoint(const wk_saved_run *run, uint64_t *step, wk_checkpoint_summary *at,
                                  wk_error *err)
 {
@@ -63,7 +73,7 @@ static wk_status open_checkpoint(wk_saved_run *run, wk_error *err)
 
 static wk_status open_curriculum(wk_saved_run *run, wk_error *err)
 {
-    const wk_domain *domain = run->world.domain;
+    const wk_domain *domain = run->stored;
     WK_TRY(wk_run_curriculum_create(&run->config, &run->code, &run->record, domain, run->space,
                                     &run->curriculum, err));
     return wk_checkpoint_curriculum(run->directory, run->step, domain, run->curriculum, err);
@@ -78,6 +88,7 @@ wk_status wk_saved_run_open(const char *directory, const wk_saved_run_options *o
     if (depth >= WK_SAVED_WORLD || options->weights) {
         WK_TRY(open_world(run, options, err));
         WK_TRY(check_config(run, err));
+        WK_TRY(open_rewards(run, options, err));
     }
     if (depth >= WK_SAVED_CHECKPOINT) WK_TRY(open_checkpoint(run, err));
     if (depth >= WK_SAVED_CURRICULUM) WK_TRY(open_curriculum(run, err));
@@ -137,6 +148,7 @@ void wk_saved_run_close(wk_saved_run *run)
     unload(&run->weights);
     wk_curriculum_destroy(run->curriculum);
     wk_space_destroy(run->space);
+    wk_run_rewards_close(&run->rewards);
     wk_plugin_record_free(&run->record);
     wk_run_plugins_close(&run->code);
     *run = (wk_saved_run){0};
@@ -188,6 +200,16 @@ wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, 
     return wk_learner_restore_weights(w->learner, w->path, parts, err);
 }
 
+wk_status wk_saved_run_playable(const wk_saved_run *run, int task, wk_error *err)
+{
+    int added = task - run->stored->n_tasks;
+    if (added < 0) return WK_OK;
+    const wk_run_reward *reward = &run->rewards.items[added];
+    return reward->code ? WK_OK
+                        : wk_fail(err, WK_E_INPUT, "task '%s': %s", reward->label.name,
+                                  reward->missing.message);
+}
+
 wk_status wk_saved_run_policy(const wk_saved_run *run, int task, int *policy, wk_error *err)
 {
     const wk_saved_weights *w = &run->weights;
@@ -205,7 +227,7 @@ wk_status wk_saved_run_data(const wk_saved_run *run, wk_pool *pool, wk_replay **
     uint64_t step;
     wk_checkpoint_summary newest;
     WK_TRY(find_checkpoint(run, &step, &newest, err));
-    wk_replay_config sizes = wk_run_config_replay(&run->config, run->world.domain);
+    wk_replay_config sizes = wk_run_config_replay(&run->config, run->stored);
     sizes.pool = pool;
     WK_TRY(wk_replay_create(&sizes, out, err));
     char path[WK_WEIGHTS_PATH_MAX];

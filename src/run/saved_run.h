@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "run/checkpoint.h"
 #include "run/device.h"
+#include "run/rewards.h"
 #include "run/weights_file.h"
 #include "run/world.h"
 
@@ -41,6 +42,7 @@ typedef struct wk_saved_run_options {
     // or those the run was made with. NULL: the description that the run keeps will do.
     const wk_named_plugins *plugins;
     bool rule;         // load the curriculum's plug-in too
+    bool own_tasks;    // the world has the tasks of the domain, without rewards added later
     const wk_log *log; // gets a warning for plug-ins that changed; NULL: silent
 } wk_saved_run_options;
 
@@ -64,7 +66,10 @@ typedef struct wk_saved_run {
     wk_run_plugins code;
     wk_plugin_record record;
     wk_run_world world;
-    uint64_t step;            // of the newest checkpoint
+    const wk_domain *stored; // the domain with the tasks that the replay has: world.domain may have
+                             // rewards that were added later behind them
+    wk_run_rewards rewards;  // those
+    uint64_t step;           // of the newest checkpoint
     wk_checkpoint_summary at; // its summary
     wk_space *space;
     wk_curriculum *curriculum;
@@ -82,6 +87,10 @@ wk_status wk_saved_run_kind(const wk_saved_run *run, const char **policy, wk_wei
 
 /// Makes the learner of a run whose world is open; one that it had is closed.
 wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, wk_error *err);
+
+/// Whether a task can be played: of a reward that was added later, the code must be loaded. The
+/// error says how it would be.
+wk_status wk_saved_run_playable(const wk_saved_run *run, int task, wk_error *err);
 
 /// The learner's policy for a task of the domain (by its number); the error says which there are.
 wk_status wk_saved_run_policy(const wk_saved_run *run, int task, int *policy, wk_error *err);

@@ -2,6 +2,7 @@
 
 #include "run/checkpoint.h"
 #include "run/repair.h"
+#include "run/reward_file.h"
 #include "run/steps.h"
 #include <string.h>
 
@@ -29,7 +30,7 @@ static bool is_written(const char *name)
     uint64_t step;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
-    return wk_step_parse(name, "", ".safetensors", &step);
+    return wk_step_parse(name, "", ".safetensors", &step) || wk_reward_file_named(name);
 }
 
 static bool is_left_over(const char *name)
@@ -71,5 +72,6 @@ wk_status wk_sweep(const wk_dir *run, wk_error *err)
 {
     WK_TRY(sweep_files(run, err));
     WK_TRY(sweep_folder(run, WK_CHECKPOINT_FOLDER, err));
-    return sweep_folder(run, "snapshots", err);
+    WK_TRY(sweep_folder(run, "snapshots", err));
+    return sweep_folder(run, WK_REWARD_FOLDER, err);
 }

@@ -4,9 +4,9 @@
 
 #include "base/dir.h"
 
-/// Deletes them in the directory itself, among its checkpoints and snapshots. For adaptations and
-/// fine-tunings too. Call it with the directory's lock held: no other process writes there then.
-/// Only names that a save makes are touched.
+/// Deletes them in the directory itself, among its checkpoints, snapshots and rewards. For
+/// adaptations and fine-tunings too. Call it with the directory's lock held: no other process
+/// writes there then. Only names that a save makes are touched.
 wk_status wk_sweep(const wk_dir *run, wk_error *err);
 
 #endif

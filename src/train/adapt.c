@@ -113,7 +113,8 @@ typedef struct adapt {
     adapt_settings settings;
     wk_replay *replay;
     wk_samples samples;
-    wk_metrics_mark mark; // of the checkpoint
+    wk_reward_table added[WK_TASKS_MAX]; // of tasks that were added to the run later
+    wk_metrics_mark mark;                // of the checkpoint
     wk_task_metrics last;
     uint64_t done;             // updates
     uint64_t done_in_weights;  // those that weights.safetensors has
@@ -268,6 +269,38 @@ static wk_status check_data(adapt *a, bool known, wk_error *err)
         a->config->directory, a->run.weights.step, length);
 }
 
+// Every episode it learns from must have the reward, with all of its rows.
+static wk_status check_added(const adapt *a, const wk_reward_table *table, wk_error *err)
+{
+    for (size_t i = 0; i < wk_replay_count(a->replay); i++) {
+        uint64_t rows = 0;
+        wk_replay_episode episode = wk_replay_at(a->replay, i);
+        if (wk_reward_table_find(table, episode.id, &rows) && rows >= episode.rows) continue;
+        return wk_fail(err, WK_E_INPUT,
+                       "the task '%s' does not have episode %" PRIu64 " of '%s', which came after "
+                       "it: bring it up to date with 'waker relabel %s --reward %s'",
+                       table->label.name, episode.id, a->config->directory, a->config->directory,
+                       table->label.file.path);
+    }
+    return WK_OK;
+}
+
+static wk_status open_added(adapt *a, wk_error *err)
+{
+    const wk_saved_weights *w = &a->run.weights;
+    int stored = a->run.stored->n_tasks;
+    for (int k = 0; k < w->n_tasks; k++) {
+        if (w->tasks[k] < stored) continue;
+        int added = w->tasks[k] - stored;
+        WK_TRY(wk_reward_table_read(a->config->directory,
+                                    a->run.world.domain->tasks[w->tasks[k]].name, &a->added[added],
+                                    err));
+        WK_TRY(check_added(a, &a->added[added], err));
+        a->samples.added[added] = &a->added[added];
+    }
+    return WK_OK;
+}
+
 static wk_status open_data(adapt *a, bool known, wk_error *err)
 {
     wk_saved_weights *w = &a->run.weights;
@@ -284,7 +317,8 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
     wk_run_data_limit(a->replay, wanted);
     WK_TRY(check_data(a, known, err));
     a->settings.rows = wk_replay_get_stats(a->replay).rows;
-    return wk_samples_create(&w->config, a->run.world.domain, w->backend, &a->samples, err);
+    WK_TRY(wk_samples_create(&w->config, a->run.world.domain, w->backend, &a->samples, err));
+    return open_added(a, err);
 }
 
 // Whether there is something left to do. The data is not needed to find out that there is not.
@@ -333,6 +367,8 @@ static wk_status open_files(adapt *a, wk_error *err)
 static void close_parts(adapt *a)
 {
     wk_samples_free(&a->samples);
+    for (int i = 0; i < WK_TASKS_MAX; i++)
+        wk_reward_table_free(&a->added[i]);
     wk_replay_destroy(a->replay);
     wk_long_run_close(&a->loop);
     wk_saved_run_close(&a->run);

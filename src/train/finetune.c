@@ -181,8 +181,11 @@ static wk_status is_finished(void *context, wk_trainer *trainer, bool *out, wk_e
 
 static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
 {
-    const wk_saved_run_options options = {
-        .depth = WK_SAVED_WORLD, .plugins = &f->config->named, .rule = own_rule(f), .log = log};
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
+                                          .plugins = &f->config->named,
+                                          .rule = own_rule(f),
+                                          .log = log,
+                                          .own_tasks = true};
     WK_TRY(wk_weights_check_name(f->config->name, err));
     if (f->config->named.rule && !own_rule(f))
         return wk_fail(err, WK_E_INPUT,

@@ -34,6 +34,23 @@ void wk_samples_free(wk_samples *s)
     *s = (wk_samples){0};
 }
 
+// Widens rows of the replay's own tasks to those of the domain, with the rewards that were added
+// later. From the last row on: rows move back.
+static void add_rewards(wk_samples *s, size_t stored)
+{
+    for (size_t i = (size_t)s->batch * (size_t)s->length; i-- > 0;) {
+        size_t t = i / (size_t)s->batch, b = i % (size_t)s->batch;
+        float *row = s->rewards + i * s->n_tasks;
+        memmove(row, s->rewards + i * stored, stored * sizeof *row);
+        for (size_t k = stored; k < s->n_tasks; k++) {
+            uint64_t rows;
+            const wk_reward_table *table = s->added[k - stored];
+            const float *found = table ? wk_reward_table_find(table, s->episodes[b], &rows) : NULL;
+            row[k] = found ? found[s->starts[b] + t] : 0;
+        }
+    }
+}
+
 wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_frames *device_frames,
                           uint64_t seed, uint64_t counter, wk_error *err)
 {
@@ -49,6 +66,8 @@ wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_fram
     WK_TRY(wk_replay_sample(replay, seed, counter, s->batch, s->length, &out, err));
     for (size_t i = 0; i < (size_t)s->batch * (size_t)s->length; i++)
         s->ends[i] &= WK_IS_TERMINAL;
+    size_t stored = (size_t)wk_replay_settings(replay)->n_tasks;
+    if (stored < s->n_tasks) add_rewards(s, stored);
     s->on_device = device_frames != NULL;
     if (s->on_device)
         wk_device_frames_locate(device_frames, s->episodes, s->starts, s->batch, s->length,

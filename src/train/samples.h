@@ -7,12 +7,16 @@
 #include "base/arena.h"
 #include "config/config.h"
 #include "replay/replay.h"
+#include "run/reward_file.h"
 #include "train/device_frames.h"
 
 /// Zero-initialise; free it also after a failed create.
 typedef struct wk_samples {
     int batch, length;
     size_t n_tasks; // of the domain: rewards in a row as drawn
+    // Of tasks that the replay does not have, which come behind its own; NULL where the learner has
+    // no such task. Borrowed.
+    const wk_reward_table *added[WK_TASKS_MAX];
     uint8_t *images, *first;
     uint8_t *ends; // rows at which an episode ended for good
     float *actions, *rewards, *vectors;

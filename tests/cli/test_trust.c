@@ -53,7 +53,8 @@ static const char NAME_IT[] = "add --plugin ", NAME_RULE[] = "add --curriculum.p
         {"adapt " run " --task all --updates 4 --restart --quiet", NULL},                          \
         {"eval " run " --envs 1 --cases dr", NAME_IT},                                             \
         {"eval " run " --policy random --envs 1 --cases dr", NAME_IT},                             \
-        {"openloop " run " --out x.gif", NAME_IT}, {"model-error " run " --envs 1", NAME_IT},      \
+        {"relabel " run " --reward m.so", NAME_IT}, {"openloop " run " --out x.gif", NAME_IT},     \
+        {"model-error " run " --envs 1", NAME_IT},                                                 \
         {"finetune " run " --task circle --steps 10", NAME_IT},                                    \
         {"train --logdir " run " " OPTIONS, NAME_IT}, {"train --logdir " run, NAME_IT},            \
         {"train --logdir new --from " run, NAME_IT},                                               \

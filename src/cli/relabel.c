@@ -1,0 +1,98 @@
+// waker relabel: a reward that is written after a run has collected its data becomes a task of it.
+#include "run/relabel.h"
+#include "cli/cli.h"
+#include <inttypes.h>
+
+typedef struct relabel_values {
+    const char *reward, *plugin;
+    bool restart, json;
+} relabel_values;
+
+static const relabel_values defaults;
+
+#define AT(field) offsetof(relabel_values, field)
+static const wk_arg args[] = {
+    {"reward", "FILE", "the plug-in with the reward", WK_ARG_PATH, AT(reward), 0, 0},
+    WK_PLUGIN_ARG_ROW(relabel_values),
+    {"restart", NULL, "replace a reward of that name that other code has computed", WK_ARG_FLAG,
+     AT(restart), 0, 0},
+    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+};
+
+static void print_json(const wk_relabel_result *r, wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_object(&json, NULL);
+    wk_json_string(&json, "task", r->name);
+    wk_json_unsigned(&json, "episodes", r->episodes);
+    wk_json_unsigned(&json, "rows", r->rows);
+    wk_json_unsigned(&json, "simulated", r->simulated);
+    wk_json_unsigned(&json, "steps", r->steps);
+    wk_json_number(&json, "seconds", r->seconds);
+    wk_json_number(&json, "mean_return", r->mean_return);
+    wk_json_close(&json, '}');
+    wk_text_puts(out, "\n");
+}
+
+static void print_text(const wk_relabel_result *r, const char *directory, wk_text *out)
+{
+    wk_text_printf(out, "task '%s' of %s: %" PRIu64 " episodes, mean return %.5g\n", r->name,
+                   directory, r->episodes, r->mean_return);
+    if (r->simulated == 0)
+        wk_text_puts(out, "nothing was left to do\n");
+    else
+        wk_text_printf(out,
+                       "%" PRIu64 " episodes, %" PRIu64 " agent steps, reproduced bit for bit in "
+                       "%.3g s on %d thread%s: %.0f agent steps a second\n",
+                       r->simulated, r->steps, r->seconds, r->threads, r->threads == 1 ? "" : "s",
+                       (double)r->steps / r->seconds);
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const relabel_values *v = values;
+    wk_progress_line progress = {0};
+    wk_relabel_result result;
+    if (!v->reward)
+        return wk_fail(err, WK_E_INPUT, "which reward? name its plug-in with --reward FILE");
+    wk_cli_warn_older(cli, cli->words.items[0]);
+    wk_log log = wk_cli_progress(cli, "episodes", &progress);
+    const wk_relabel_config config = {.directory = cli->words.items[0],
+                                      .reward = v->reward,
+                                      .plugin = v->plugin,
+                                      .restart = v->restart,
+                                      .threads = cli->threads,
+                                      .log = &log,
+                                      .progress = &progress};
+    wk_status status = wk_relabel(&config, &result, err);
+    wk_progress_finish(&progress);
+    if (status != WK_OK) return status;
+    wk_text text = {0};
+    if (v->json)
+        print_json(&result, &text);
+    else
+        print_text(&result, config.directory, &text);
+    return wk_cli_print(&text, err);
+}
+
+const wk_command wk_command_relabel = {
+    .name = "relabel",
+    .summary = "Add a reward to a run after the fact, by simulating its episodes again",
+    .usage = "relabel RUN --reward FILE [--plugin FILE] [--restart] [--json]",
+    .details =
+        "Simulates the episodes in the replay of the newest checkpoint once more, physics alone,\n"
+        "on all cores, and asks the reward (include/waker/reward.h) after every control step. The\n"
+        "stored rewards of all tasks must come out bit for bit; the first that does not is an\n"
+        "error. The result is RUN/rewards/NAME.safetensors, and NAME a task of the run: adapt to\n"
+        "it, then evaluate with 'waker eval --reward FILE'. Nothing else of the run changes. The\n"
+        "same command again computes what came since; no process may be training in RUN.\n",
+    .examples = "relabel runs/a --reward ./walk_at.so\n"
+                "adapt runs/a --task walk-at",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(relabel_values),
+    .defaults = &defaults,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};

@@ -1,0 +1,329 @@
+#include "run/relabel.h"
+
+#include "base/clock.h"
+#include "env/relabelled.h"
+#include "run/lock.h"
+#include "run/reward_file.h"
+#include "run/saved_run.h"
+#include "run/sweep.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EPISODES_PER_THREAD = 4 }; // read ahead of the threads
+
+// One episode on its way through the simulator.
+typedef struct piece {
+    size_t index; // in the replay and in the table
+    wk_replay_episode episode;
+    float *actions, *rewards, *completion; // [rows, ...] as stored
+    uint8_t *flags;
+    float *out; // [rows]
+    wk_status status;
+    wk_error err;
+} piece;
+
+typedef struct relabel {
+    const wk_relabel_config *config;
+    wk_saved_run run;
+    wk_dir *dir, *folder;
+    wk_lock lock;
+    const wk_reward *reward;
+    wk_relabelled *extended; // the domain with the reward as its last task
+    wk_replay *replay;
+    wk_pool *pool;
+    wk_env **envs; // one for each thread
+    int n_envs;
+    piece *pieces;
+    int n_pieces;
+    wk_reward_table old, now;
+} relabel;
+
+static wk_status mismatch(const relabel *r, const piece *p, uint32_t row, const char *what,
+                          const char *task, double now, double then, wk_error *err)
+{
+    return wk_fail(err, WK_E_INPUT,
+                   "episode %" PRIu64 " does not reproduce: at step %" PRIu32
+                   " the %s of task '%s' is %.9g and was %.9g when it was collected. Another "
+                   "MuJoCo, processor or program than the run's computes other numbers, and "
+                   "episodes that were copied into '%s' have another seed",
+                   p->episode.id, row, what, task, now, then, r->config->directory);
+}
+
+static wk_status compare(const relabel *r, const piece *p, uint32_t row, const float *rewards,
+                         const float *completion, uint8_t flags, wk_error *err)
+{
+    const wk_domain *domain = r->run.stored;
+    size_t tasks = (size_t)domain->n_tasks;
+    const struct {
+        const char *what;
+        const float *now, *then;
+    } both[] = {{"reward", rewards, p->rewards + row * tasks},
+                {"completion", completion, p->completion + row * tasks}};
+    for (size_t i = 0; i < 2 * tasks; i++) {
+        size_t k = i % tasks;
+        const float *now = both[i / tasks].now + k, *then = both[i / tasks].then + k;
+        if (memcmp(now, then, sizeof *now) != 0)
+            return mismatch(r, p, row, both[i / tasks].what, domain->tasks[k].name, (double)*now,
+                            (double)*then, err);
+    }
+    if ((flags & WK_IS_DIVERGED) && !(p->flags[row] & WK_IS_DIVERGED))
+        return wk_fail(err, WK_E_INPUT,
+                       "the reward '%s' is no finite number at step %" PRIu32
+                       " of episode %" PRIu64,
+                       r->reward->name, row, p->episode.id);
+    if (flags == p->flags[row]) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "episode %" PRIu64 " does not reproduce: at step %" PRIu32
+                   " its flags are %#x and were %#x",
+                   p->episode.id, row, flags, p->flags[row]);
+}
+
+static wk_status simulate(const relabel *r, piece *p, wk_env *env, wk_error *err)
+{
+    const wk_domain *stored = r->run.stored;
+    float rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
+    uint8_t flags;
+    const wk_frame frame = {.rewards = rewards, .completion = completion, .flags = &flags};
+    WK_TRY(wk_env_reset(env, p->episode.theta, (size_t)stored->n_params, r->run.config.seed,
+                        p->episode.id, &frame, err));
+    WK_TRY(compare(r, p, 0, rewards, completion, flags, err));
+    for (uint32_t row = 1; row < p->episode.rows; row++) {
+        WK_TRY(
+            wk_env_step(env, p->actions + (size_t)row * (size_t)stored->action_size, &frame, err));
+        WK_TRY(compare(r, p, row, rewards, completion, flags, err));
+        p->out[row] = rewards[stored->n_tasks];
+    }
+    return WK_OK;
+}
+
+static void run_piece(void *context, size_t number, int thread)
+{
+    relabel *r = context;
+    piece *p = &r->pieces[number];
+    p->status = simulate(r, p, r->envs[thread], &p->err);
+    wk_progress_count(r->config->progress, thread);
+}
+
+static void free_piece(piece *p)
+{
+    free(p->actions);
+    free(p->rewards);
+    free(p->completion);
+    free(p->flags);
+    *p = (piece){0};
+}
+
+static wk_status fill_piece(relabel *r, size_t index, piece *p, wk_error *err)
+{
+    const wk_domain *stored = r->run.stored;
+    p->index = index;
+    p->episode = wk_replay_at(r->replay, index);
+    p->out = r->now.rewards + r->now.starts[index];
+    size_t rows = p->episode.rows, tasks = (size_t)stored->n_tasks;
+    p->actions = malloc(rows * (size_t)stored->action_size * sizeof *p->actions);
+    p->rewards = malloc(rows * tasks * sizeof *p->rewards);
+    p->completion = malloc(rows * tasks * sizeof *p->completion);
+    p->flags = malloc(rows);
+    if (!p->actions || !p->rewards || !p->completion || !p->flags)
+        return wk_fail(err, WK_E_MEMORY, "no memory for an episode of %zu rows", rows);
+    const wk_replay_batch out = {.actions = p->actions,
+                                 .rewards = p->rewards,
+                                 .completion = p->completion,
+                                 .flags = p->flags};
+    wk_replay_read(r->replay, index, 0, (uint32_t)rows, &out);
+    return WK_OK;
+}
+
+// Simulates the pieces that are filled. The first failure in the order of the episodes is reported,
+// whichever thread met it.
+static wk_status run_pieces(relabel *r, wk_error *err)
+{
+    wk_pool_run(r->pool, (size_t)r->n_pieces, run_piece, r);
+    wk_status status = WK_OK;
+    for (int i = 0; i < r->n_pieces; i++) {
+        if (status == WK_OK && r->pieces[i].status != WK_OK)
+            status = wk_fail(err, r->pieces[i].status, "%s", r->pieces[i].err.message);
+        free_piece(&r->pieces[i]);
+    }
+    r->n_pieces = 0;
+    return status;
+}
+
+// Takes the episode's rewards from the table that was there, if it has all of its rows.
+static bool reuse(relabel *r, size_t index)
+{
+    uint64_t rows = 0;
+    const float *old = wk_reward_table_find(&r->old, r->now.episodes[index], &rows);
+    if (!old || rows != r->now.rows[index]) return false;
+    memcpy(r->now.rewards + r->now.starts[index], old, rows * sizeof *old);
+    return true;
+}
+
+static wk_status simulate_all(relabel *r, wk_relabel_result *out, wk_error *err)
+{
+    size_t count = wk_replay_count(r->replay);
+    double began = wk_clock_seconds();
+    wk_progress_next(r->config->progress, "episodes", (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        if (reuse(r, i)) {
+            wk_progress_count(r->config->progress, 0);
+            continue;
+        }
+        out->simulated++;
+        out->steps += r->now.rows[i] - 1;
+        WK_TRY(fill_piece(r, i, &r->pieces[r->n_pieces++], err));
+        if (r->n_pieces == EPISODES_PER_THREAD * r->n_envs) WK_TRY(run_pieces(r, err));
+    }
+    WK_TRY(run_pieces(r, err));
+    out->seconds = wk_clock_seconds() - began;
+    return WK_OK;
+}
+
+// The table with the episodes of the replay and no rewards yet.
+static wk_status plan(relabel *r, wk_error *err)
+{
+    size_t count = wk_replay_count(r->replay);
+    uint64_t *rows = calloc(count + 1, sizeof *rows);
+    if (!rows) return wk_fail(err, WK_E_MEMORY, "no memory for a list of %zu episodes", count);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = wk_replay_at(r->replay, i).rows;
+    wk_reward_label label = r->now.label;
+    wk_status status = wk_reward_table_create(rows, count, &r->now, err);
+    free(rows);
+    WK_TRY(status);
+    r->now.label = label;
+    for (size_t i = 0; i < count; i++)
+        r->now.episodes[i] = wk_replay_at(r->replay, i).id;
+    return WK_OK;
+}
+
+static wk_status open_envs(relabel *r, wk_error *err)
+{
+    WK_TRY(wk_pool_create(r->config->threads, &r->pool, err));
+    int threads = wk_pool_threads(r->pool);
+    r->envs = calloc((size_t)threads, sizeof(wk_env *));
+    r->pieces = calloc((size_t)threads * EPISODES_PER_THREAD, sizeof *r->pieces);
+    if (!r->envs || !r->pieces)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", threads);
+    for (; r->n_envs < threads; r->n_envs++)
+        WK_TRY(wk_env_create(wk_relabelled_domain(r->extended), r->run.world.options,
+                             &r->envs[r->n_envs], err));
+    return WK_OK;
+}
+
+// The run, its lock, and the reward's code.
+static wk_status open_run(relabel *r, wk_error *err)
+{
+    const wk_relabel_config *c = r->config;
+    const wk_named_plugins named = {.domain = c->plugin};
+    const wk_saved_run_options options = {
+        .depth = WK_SAVED_CHECKPOINT, .plugins = &named, .log = c->log, .own_tasks = true};
+    WK_TRY(wk_saved_run_open(c->directory, &options, &r->run, err));
+    const wk_plugin_request wish = {c->reward, true};
+    WK_TRY(wk_run_plugins_open_reward(&wish, NULL, c->log, &r->run.code, &r->now.label.file, err));
+    r->reward = r->run.code.rewards[0].reward;
+    const wk_added_task added = {r->reward->name, r->reward};
+    WK_TRY(wk_relabelled_create(r->run.stored, &added, 1, &r->extended, err));
+    snprintf(r->now.label.name, sizeof r->now.label.name, "%s", r->reward->name);
+    snprintf(r->now.label.domain, sizeof r->now.label.domain, "%s", r->run.stored->name);
+    WK_TRY(wk_dir_open(NULL, c->directory, &r->dir, err));
+    return wk_lock_take(r->dir, &r->lock, err);
+}
+
+// What an earlier call has left under the name.
+static wk_status open_old(relabel *r, wk_error *err)
+{
+    wk_status status = wk_reward_table_read(r->config->directory, r->reward->name, &r->old, err);
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (r->config->restart && (status == WK_OK || status == WK_E_FORMAT)) {
+        wk_reward_table_free(&r->old);
+        return WK_OK;
+    }
+    WK_TRY(status);
+    const char *was = r->old.label.file.sha256, *is = r->now.label.file.sha256;
+    if (strcmp(was, is) == 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "'%s' has a reward '%s' that was computed by other code (SHA-256 %.12s..., now "
+                   "%.12s...); give the new one another name, or replace it with --restart and "
+                   "adapt again",
+                   r->config->directory, r->reward->name, was, is);
+}
+
+static bool is_new(const relabel *r)
+{
+    const wk_reward_table *a = &r->old, *b = &r->now;
+    return a->count != b->count || strcmp(a->label.file.path, b->label.file.path) != 0 ||
+           memcmp(a->episodes, b->episodes, a->count * sizeof *a->episodes) != 0 ||
+           memcmp(a->rows, b->rows, a->count * sizeof *a->rows) != 0;
+}
+
+static wk_status keep(relabel *r, wk_error *err)
+{
+    if (!is_new(r)) return WK_OK;
+    WK_TRY(wk_lock_check(&r->lock, err));
+    WK_TRY(wk_dir_make(r->dir, WK_REWARD_FOLDER, &r->folder, err));
+    return wk_reward_table_write(&r->now, r->folder, err);
+}
+
+static void summarize(const relabel *r, wk_relabel_result *out)
+{
+    uint64_t finished = 0;
+    for (size_t i = 0; i < r->now.count; i++) {
+        if (wk_replay_at(r->replay, i).slot >= 0) continue;
+        finished++;
+        for (uint64_t k = r->now.starts[i]; k < r->now.starts[i + 1]; k++)
+            out->mean_return += (double)r->now.rewards[k];
+    }
+    if (finished > 0) out->mean_return /= (double)finished;
+    snprintf(out->name, sizeof out->name, "%s", r->reward->name);
+    out->episodes = r->now.count;
+    out->rows = r->now.starts[r->now.count];
+    out->threads = r->n_envs;
+}
+
+static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
+{
+    WK_TRY(open_run(r, err));
+    WK_TRY(wk_sweep(r->dir, err));
+    WK_TRY(open_old(r, err));
+    WK_TRY(open_envs(r, err));
+    WK_TRY(wk_saved_run_data(&r->run, NULL, &r->replay, err));
+    WK_TRY(plan(r, err));
+    WK_TRY(simulate_all(r, out, err));
+    WK_TRY(keep(r, err));
+    summarize(r, out);
+    return WK_OK;
+}
+
+static void close_all(relabel *r)
+{
+    for (int i = 0; i < r->n_pieces; i++)
+        free_piece(&r->pieces[i]);
+    for (int i = 0; i < r->n_envs; i++)
+        wk_env_destroy(r->envs[i]);
+    free(r->envs);
+    free(r->pieces);
+    wk_pool_destroy(r->pool);
+    wk_replay_destroy(r->replay);
+    wk_reward_table_free(&r->old);
+    wk_reward_table_free(&r->now);
+    wk_lock_release(&r->lock);
+    wk_dir_close(r->folder);
+    wk_dir_close(r->dir);
+    wk_relabelled_destroy(r->extended);
+    wk_saved_run_close(&r->run);
+}
+
+wk_status wk_relabel(const wk_relabel_config *config, wk_relabel_result *out, wk_error *err)
+{
+    relabel *r = calloc(1, sizeof *r);
+    if (!r) return wk_fail(err, WK_E_MEMORY, "no memory to relabel");
+    r->config = config;
+    *out = (wk_relabel_result){0};
+    wk_status status = run_all(r, out, err);
+    close_all(r);
+    free(r);
+    return status;
+}

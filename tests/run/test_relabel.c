@@ -1,0 +1,237 @@
+// Rewards after the fact, in the library: a task that is defined anew gets the stored numbers bit
+// for bit, whatever the number of threads; what a file of rewards that is damaged says.
+#include "env/relabelled.h"
+#include "run/relabel.h"
+#include "run/reward_file.h"
+#include "run/saved_run.h"
+#include "support/toy_domain.h"
+#include "train/runs.h"
+#include "waker/reward.h"
+
+#define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
+#define RUN "relabel.tmp"
+
+static wk_error err;
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_tree(RUN);
+    return 0;
+}
+
+static void collect(const char *domain, int64_t steps)
+{
+    wk_run_config config = quiet_run();
+    remove_tree(RUN);
+    snprintf(config.domain, sizeof config.domain, "%s", domain);
+    config.steps = steps;
+    run_to_end(&config, RUN);
+}
+
+static wk_relabel_result relabel(const char *reward, int threads)
+{
+    wk_relabel_result result;
+    const wk_relabel_config config = {.directory = RUN, .reward = reward, .threads = threads};
+    assert_ok(wk_relabel(&config, &result, &err));
+    return result;
+}
+
+// Fails unless the task "again" has the stored rewards of the task number `task`.
+static void same_as_stored(int task)
+{
+    wk_saved_run run = {0};
+    wk_replay *replay = NULL;
+    wk_reward_table table = {0};
+    const wk_saved_run_options options = {.depth = WK_SAVED_CHECKPOINT};
+    assert_ok(wk_saved_run_open(RUN, &options, &run, &err));
+    assert_ok(wk_saved_run_data(&run, NULL, &replay, &err));
+    assert_ok(wk_reward_table_read(RUN, "again", &table, &err));
+    assert_int_equal(run.world.domain->n_tasks, run.stored->n_tasks + 1);
+    assert_int_equal(table.count, wk_replay_count(replay));
+    size_t tasks = (size_t)run.stored->n_tasks;
+    int different = 0;
+    for (size_t i = 0; i < table.count; i++) {
+        wk_replay_episode episode = wk_replay_at(replay, i);
+        uint64_t rows;
+        const float *again = wk_reward_table_find(&table, episode.id, &rows);
+        float *stored = calloc(episode.rows * tasks, sizeof *stored);
+        assert_int_equal(rows, episode.rows);
+        wk_replay_read(replay, i, 0, episode.rows, &(wk_replay_batch){.rewards = stored});
+        for (uint32_t t = 0; t < episode.rows; t++) {
+            const float *then = &stored[t * tasks + (size_t)task];
+            if (memcmp(&again[t], then, sizeof *then) != 0)
+                fail_msg("episode %zu, step %u: %.9g, stored %.9g", i, t, (double)again[t],
+                         (double)*then);
+            different += again[t] != again[0];
+        }
+        free(stored);
+    }
+    assert_true(different > 0);
+    wk_reward_table_free(&table);
+    wk_replay_destroy(replay);
+    wk_saved_run_close(&run);
+}
+
+static void tasks_defined_anew_get_the_stored_numbers_bit_for_bit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *domain, *reward;
+        int64_t steps;
+        int task;
+    } cases[] = {{"terrain-walker", PLUGINS "again_stand.so", 150, 0},
+                 {"dmc-walker", PLUGINS "again_stand.so", 90, -1},
+                 {"clean-up", PLUGINS "again_sort.so", 150, 0},
+                 {"toy", PLUGINS "again_west.so", 400, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        collect(cases[i].domain, cases[i].steps);
+        wk_relabel_result result = relabel(cases[i].reward, 2);
+        assert_string_equal(result.name, "again");
+        assert_int_equal(result.simulated, result.episodes);
+        // The suite's walker measures its height from the floor.
+        if (cases[i].task >= 0) same_as_stored(cases[i].task);
+    }
+}
+
+static void threads_and_repetition_change_nothing(void **state)
+{
+    (void)state;
+    char *first, *second;
+    size_t sizes[2];
+    collect("toy", 400);
+    relabel(PLUGINS "again_west.so", 1);
+    assert_ok(wk_file_read(RUN "/rewards/again.safetensors", 1 << 20, &first, &sizes[0], &err));
+    assert_int_equal(relabel(PLUGINS "again_west.so", 2).simulated, 0);
+    assert_int_equal(unlink(RUN "/rewards/again.safetensors"), 0);
+    relabel(PLUGINS "again_west.so", 3);
+    assert_ok(wk_file_read(RUN "/rewards/again.safetensors", 1 << 20, &second, &sizes[1], &err));
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(first, second, sizes[0]);
+    free(first);
+    free(second);
+}
+
+static void episodes_that_came_since_are_added(void **state)
+{
+    (void)state;
+    collect("toy", 200);
+    wk_relabel_result before = relabel(PLUGINS "again_west.so", 1);
+    wk_run_config config = quiet_run();
+    run_to_end(&config, RUN);
+    wk_relabel_result after = relabel(PLUGINS "again_west.so", 1);
+    assert_true(after.episodes > before.episodes);
+    // Those that had ended are not simulated again; the three that were running are.
+    assert_true(after.simulated <= after.episodes - before.episodes + 3);
+    same_as_stored(0);
+}
+
+// A byte of a file of rewards flipped, at many places: never taken for another.
+static void damaged_files_are_refused(void **state)
+{
+    (void)state;
+    char *bytes;
+    size_t size;
+    wk_reward_table table;
+    collect("toy", 120);
+    relabel(PLUGINS "again_west.so", 1);
+    assert_ok(wk_file_read(RUN "/rewards/again.safetensors", 1 << 20, &bytes, &size, &err));
+    for (size_t i = 0; i < size; i += 31) { // each is a file that is made durable
+        bytes[i] ^= 1;
+        assert_ok(wk_file_write(RUN "/rewards/again.safetensors", bytes, size, &err));
+        if (wk_reward_table_read(RUN, "again", &table, &err) == WK_OK)
+            fail_msg("byte %zu of %zu was changed and nobody noticed", i, size);
+        bytes[i] ^= 1;
+    }
+    assert_refused(wk_reward_table_read(RUN, "none", &table, &err), WK_E_NOT_FOUND, "none");
+    assert_ok(wk_file_write(RUN "/rewards/other.safetensors", bytes, size, &err));
+    assert_refused(wk_reward_table_read(RUN, "other", &table, &err), WK_E_FORMAT, "'again'");
+    free(bytes);
+}
+
+static double position(const wk_reward_view *view, void *memory)
+{
+    (void)memory;
+    int count;
+    const double *x = view->read(view->simulation, "x", &count);
+    return x ? *x : 0;
+}
+
+static void domains_that_cannot_be_read_say_so(void **state)
+{
+    (void)state;
+    toy sound = toy_make(TOY_SOUND);
+    const wk_reward reward = {
+        .abi = WK_REWARD_ABI, .size = sizeof reward, .name = "x", .reward = position};
+    wk_relabelled *r = NULL;
+    const wk_added_task added = {"x", &reward}, taken = {"right", &reward}, described = {"x", NULL};
+    sound.domain.read = NULL;
+    assert_refused(wk_relabelled_create(&sound.domain, &added, 1, &r, &err), WK_E_UNSUPPORTED,
+                   "does not let its state be read");
+    // One that was built before there was anything to read.
+    sound.domain.size = offsetof(wk_domain, read);
+    assert_ok(wk_domain_check(&sound.domain, &err));
+    assert_refused(wk_relabelled_create(&sound.domain, &added, 1, &r, &err), WK_E_UNSUPPORTED,
+                   "the function `read`");
+    assert_refused(wk_relabelled_create(&sound.domain, &taken, 1, &r, &err), WK_E_INPUT,
+                   "has the name of a task");
+    assert_ok(wk_relabelled_create(&sound.domain, &described, 1, &r, &err));
+    assert_int_equal(wk_relabelled_domain(r)->n_tasks, sound.domain.n_tasks + 1);
+    wk_relabelled_destroy(r);
+}
+
+static double counted(const wk_reward_view *view, void *memory)
+{
+    int count;
+    assert_non_null(view->action);
+    return (*(double *)memory += 1) + view->read(view->simulation, "position", &count)[0];
+}
+
+// A saved state continues with what the reward kept of the episode.
+static void a_saved_state_has_the_memory_of_the_reward(void **state)
+{
+    (void)state;
+    const wk_domain *inner;
+    const wk_reward reward = {.abi = WK_REWARD_ABI,
+                              .size = sizeof reward,
+                              .name = "counted",
+                              .memory = sizeof(double),
+                              .reward = counted};
+    const wk_added_task added = {"counted", &reward};
+    wk_relabelled *r = NULL;
+    wk_env *a, *b;
+    assert_ok(wk_domain_find("toy", &inner, &err));
+    assert_ok(wk_relabelled_create(inner, &added, 1, &r, &err));
+    const wk_domain *domain = wk_relabelled_domain(r);
+    assert_ok(wk_env_create(domain, NULL, &a, &err));
+    assert_ok(wk_env_create(domain, NULL, &b, &err));
+    const double theta = 0.5;
+    const float action[] = {0.5F, -0.25F};
+    float first[3], second[3];
+    assert_ok(wk_env_reset(a, &theta, 1, 1, 2, &(wk_frame){0}, &err));
+    for (int i = 0; i < 5; i++)
+        assert_ok(wk_env_step(a, action, &(wk_frame){.rewards = first}, &err));
+    char bytes[1024];
+    assert_ok(wk_env_save(a, bytes, wk_env_state_size(a), &err));
+    assert_ok(wk_env_load(b, bytes, wk_env_state_size(a), &err));
+    assert_ok(wk_env_step(a, action, &(wk_frame){.rewards = first}, &err));
+    assert_ok(wk_env_step(b, action, &(wk_frame){.rewards = second}, &err));
+    assert_memory_equal(first, second, sizeof first);
+    assert_true(first[2] > 5 && first[2] < 7);
+    wk_env_destroy(a);
+    wk_env_destroy(b);
+    wk_relabelled_destroy(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_defined_anew_get_the_stored_numbers_bit_for_bit),
+        cmocka_unit_test(threads_and_repetition_change_nothing),
+        cmocka_unit_test(episodes_that_came_since_are_added),
+        cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(domains_that_cannot_be_read_say_so),
+        cmocka_unit_test(a_saved_state_has_the_memory_of_the_reward),
+    };
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}
