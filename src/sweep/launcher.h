@@ -36,6 +36,7 @@ typedef enum wk_sweep_end {
     WK_SWEEP_SUBMITTED, // others do the rest: a queue, or who reads what was printed
     WK_SWEEP_SAVED,     // stopped early; the same command continues
     WK_SWEEP_FAILURES,  // some tasks failed, all others are done
+    WK_SWEEP_FINDINGS,  // all is done, but the report had to leave something out
 } wk_sweep_end;
 
 typedef struct wk_sweep_launcher {
