@@ -118,6 +118,9 @@ wk_status wk_cli_sweep_cost(const wk_cli *cli, const wk_sweep_plan *plan,
     if (status == WK_OK) {
         print_costs(plan, entries, rates, total, out);
         print_follows(plan->grid, out);
+        if (rates[0].learner_bytes == 0 && total->left > 0)
+            wk_text_puts(out, "disk and memory are those of the replay buffer: the weights were "
+                              "not measured\n");
     }
     free(rates);
     return status;
