@@ -48,6 +48,16 @@ wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err)
     return status;
 }
 
+wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err)
+{
+    *held = false;
+    int fd = openat(wk_dir_fd(dir), NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return errno == ENOENT ? WK_OK : lock_error(dir, "cannot look at", err);
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) *held = errno == EWOULDBLOCK;
+    close(fd);
+    return WK_OK;
+}
+
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err)
 {
     struct stat held = {0}, there = {0};

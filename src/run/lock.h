@@ -17,6 +17,8 @@ typedef struct wk_lock {
 
 /// Takes DIR/lock; WK_E_INPUT when another process has it.
 wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
+/// Whether a process holds DIR/lock now. It looks for a moment as if this one had it.
+wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err);
 /// Whether the file that is locked is still DIR/lock. Ask before everything that is saved.
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err);
 /// One that holds nothing is fine.
