@@ -1,5 +1,6 @@
 #include "run/lock.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,25 +21,49 @@ static wk_status lock_error(const wk_dir *dir, const char *what, wk_error *err)
     return wk_file_error(err, what, path);
 }
 
-static wk_status take(const wk_dir *dir, int fd, wk_error *err)
+// 0, or errno; EWOULDBLOCK where it is held.
+static int try_lock(int fd)
 {
     int result;
     do
         result = flock(fd, LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
-    if (result == 0) return WK_OK;
-    if (errno != EWOULDBLOCK) return lock_error(dir, "cannot lock", err);
+    return result == 0 ? 0 : errno;
+}
+
+static int wait_for_lock(const wk_dir *dir, int fd, const wk_lock_wait *wait)
+{
+    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+    double end = wk_clock_seconds() + wait->seconds;
+    int code = EWOULDBLOCK;
+    wk_log_line(wait->log, WK_LOG_INFO,
+                "another process is training in '%s'; waiting up to %g s for it to end",
+                wk_dir_path(dir), wait->seconds);
+    while (code == EWOULDBLOCK && wk_clock_seconds() < end) {
+        nanosleep(&pause, NULL);
+        code = try_lock(fd);
+    }
+    return code;
+}
+
+static wk_status take(const wk_dir *dir, int fd, const wk_lock_wait *wait, wk_error *err)
+{
+    int code = try_lock(fd);
+    if (code == EWOULDBLOCK && wait && wait->seconds > 0) code = wait_for_lock(dir, fd, wait);
+    if (code == 0) return WK_OK;
+    errno = code;
+    if (code != EWOULDBLOCK) return lock_error(dir, "cannot lock", err);
     return wk_fail(err, WK_E_INPUT,
                    "another process is training in '%s'; stop it or choose another directory",
                    wk_dir_path(dir));
 }
 
-wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err)
+wk_status wk_lock_take(const wk_dir *dir, const wk_lock_wait *wait, wk_lock *lock, wk_error *err)
 {
     int fd;
     WK_TRY(wk_dir_open_file(dir, NAME, O_RDWR | O_CREAT, &fd, err));
     wk_lock taken = {dir, fd};
-    wk_status status = take(dir, fd, err);
+    wk_status status = take(dir, fd, wait, err);
     // The one who had it may have deleted it between the two calls.
     if (status == WK_OK) status = wk_lock_check(&taken, err);
     if (status == WK_OK)

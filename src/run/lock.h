@@ -8,6 +8,7 @@
 #define WK_RUN_LOCK_H
 
 #include "base/dir.h"
+#include "base/log.h"
 
 /// All zero while nothing is held.
 typedef struct wk_lock {
@@ -15,8 +16,17 @@ typedef struct wk_lock {
     int fd;
 } wk_lock;
 
-/// Takes DIR/lock; WK_E_INPUT when another process has it.
-wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
+/// How long to wait for a process that holds the lock to end: one that was told to stop is still
+/// saving, and a file system of several machines frees the lock of a dead one late.
+typedef struct wk_lock_wait {
+    double seconds;
+    const wk_log *log; // says that it waits; NULL: silent
+} wk_lock_wait;
+enum { WK_LOCK_WAIT_SECONDS = 10 }; // unless the caller asks for another time
+
+/// Takes DIR/lock; WK_E_INPUT when another process has it, and still has it after `wait`, which
+/// may be NULL.
+wk_status wk_lock_take(const wk_dir *dir, const wk_lock_wait *wait, wk_lock *lock, wk_error *err);
 /// Whether the file that is locked is still DIR/lock. Ask before everything that is saved.
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err);
 /// One that holds nothing is fine.
