@@ -7,7 +7,7 @@
 
 /// One embedded file; `content` ends in a zero byte that `size` does not count.
 typedef struct wk_asset {
-    const char *name; // file name without its folder
+    const char *name; // file name without its folder; "sweeps/NAME" of those in configs/sweeps
     const char *content;
     size_t size;
 } wk_asset;

@@ -113,7 +113,7 @@ wk_status wk_config_blocks_add_embedded(wk_config_blocks *blocks, wk_error *err)
     WK_TRY(add_defaults(blocks, err));
     for (const wk_asset *asset = wk_assets; asset->name; asset++) {
         const char *ending = strrchr(asset->name, '.');
-        if (!ending || strcmp(ending, ".yaml") != 0) continue;
+        if (!ending || strcmp(ending, ".yaml") != 0 || strchr(asset->name, '/')) continue;
         WK_TRY(wk_config_blocks_add(blocks, asset->name, asset->content, asset->size, err));
     }
     return WK_OK;

@@ -64,18 +64,13 @@ wk_status wk_run_configs_check(const wk_run_config *configs, const char *const *
     return WK_OK;
 }
 
-static wk_status add_value(each_key *key, const char *text, wk_error *err)
+static wk_status add_value(void *context, const char *text, wk_error *err)
 {
-    wk_run_config scratch = wk_run_config_default();
-    wk_text value = {0};
-    WK_TRY(wk_run_config_set(&scratch, key->field, text, err));
+    each_key *key = context;
     if (key->count == WK_POPULATION_MAX)
         return wk_fail(err, WK_E_INPUT, "more than %d values", WK_POPULATION_MAX);
-    wk_run_config_get(&scratch, key->field, &value);
-    if (value.failed) return wk_fail(err, WK_E_MEMORY, "no memory for its values");
     char *place = key->values[key->count];
-    snprintf(place, WK_RUN_TEXT_MAX, "%s", wk_text_get(&value));
-    wk_text_free(&value);
+    snprintf(place, WK_RUN_TEXT_MAX, "%s", text);
     for (int i = 0; i < key->count; i++)
         if (strcmp(key->values[i], place) == 0)
             return wk_fail(err, WK_E_INPUT, "the value '%s' is there twice", place);
@@ -98,8 +93,28 @@ static bool parse_end(const char *text, const char *stop, uint64_t *out)
     return *text >= '0' && *text <= '9' && end == stop && errno == 0;
 }
 
+// Where values go, in the form that wk_run_config_get gives them.
+typedef struct value_sink {
+    int field, max;
+    wk_run_value_add *add;
+    void *context;
+} value_sink;
+
+static wk_status send_value(const value_sink *sink, const char *text, wk_error *err)
+{
+    wk_run_config scratch = wk_run_config_default();
+    wk_text value = {0};
+    WK_TRY(wk_run_config_set(&scratch, sink->field, text, err));
+    wk_run_config_get(&scratch, sink->field, &value);
+    wk_status status = value.failed ? wk_fail(err, WK_E_MEMORY, "no memory for its values")
+                                    : sink->add(sink->context, wk_text_get(&value), err);
+    wk_text_free(&value);
+    return status;
+}
+
 // "a..b"; `dots` is where the points are.
-static wk_status add_range(each_key *key, const char *text, const char *dots, wk_error *err)
+static wk_status send_range(const value_sink *sink, const char *text, const char *dots,
+                            wk_error *err)
 {
     uint64_t first, last;
     if (!parse_end(text, dots, &first) || !parse_end(dots + 2, text + strlen(text), &last))
@@ -108,14 +123,22 @@ static wk_status add_range(each_key *key, const char *text, const char *dots, wk
     if (first > last)
         return wk_fail(err, WK_E_INPUT, "'%s' counts down; write %" PRIu64 "..%" PRIu64, text, last,
                        first);
-    if (last - first >= WK_POPULATION_MAX)
-        return wk_fail(err, WK_E_INPUT, "'%s' has more than %d values", text, WK_POPULATION_MAX);
+    if (last - first >= (uint64_t)sink->max)
+        return wk_fail(err, WK_E_INPUT, "'%s' has more than %d values", text, sink->max);
     for (uint64_t i = 0; i <= last - first; i++) {
         char number[24];
         snprintf(number, sizeof number, "%" PRIu64, first + i);
-        WK_TRY(add_value(key, number, err));
+        WK_TRY(send_value(sink, number, err));
     }
     return WK_OK;
+}
+
+wk_status wk_run_values_read(int field, const char *text, int max, wk_run_value_add *add,
+                             void *context, wk_error *err)
+{
+    const value_sink sink = {field, max, add, context};
+    const char *dots = is_number(field) ? strstr(text, "..") : NULL;
+    return dots ? send_range(&sink, text, dots, err) : send_value(&sink, text, err);
 }
 
 static wk_status add_item(each_key *key, const char *text, size_t length, wk_error *err)
@@ -128,8 +151,7 @@ static wk_status add_item(each_key *key, const char *text, size_t length, wk_err
     if (!*item)
         return wk_fail(err, WK_E_INPUT,
                        "a value is missing; write KEY=VALUE,VALUE or KEY=0..4 without blanks");
-    const char *dots = is_number(key->field) ? strstr(item, "..") : NULL;
-    return dots ? add_range(key, item, dots, err) : add_value(key, item, err);
+    return wk_run_values_read(key->field, item, WK_POPULATION_MAX, add_value, key, err);
 }
 
 static wk_status read_key(const wk_each *each, const char *name, int *field, wk_error *err)
@@ -251,11 +273,10 @@ static const char *short_key(int field)
     return point ? point + 1 : key;
 }
 
-// A key and its value. Rules speak for themselves.
-static void put_piece(int field, const char *value, wk_text *out)
+void wk_run_name_add(int field, const char *value, wk_text *out)
 {
     if (out->length > 0) wk_text_puts(out, "-");
-    if (field != WK_RUN_curriculum_rule_INDEX)
+    if (field >= 0 && field != WK_RUN_curriculum_rule_INDEX) // rules speak for themselves
         wk_text_printf(out, "%s%s", short_key(field), is_number(field) ? "" : "-");
     wk_text_puts(out, value);
 }
@@ -266,15 +287,10 @@ static bool is_plain(char c)
            strchr("._+-", c);
 }
 
-void wk_each_name(const wk_each *each, int run, char out[WK_EACH_NAME_MAX])
+void wk_run_name_finish(const wk_text *name, char out[WK_EACH_NAME_MAX])
 {
     enum { SUM = 10 }; // "-" and eight digits that stand for what was changed
-    const char *values[WK_EACH_KEYS_MAX];
-    wk_text name = {0};
-    find_values(each, run, values);
-    for (int i = 0; i < each->count; i++)
-        put_piece(each->keys[i].field, values[i], &name);
-    const char *text = wk_text_get(&name);
+    const char *text = wk_text_get(name);
     bool changed = false;
     size_t length = 0;
     for (; length < WK_EACH_NAME_MAX - SUM && text[length]; length++) {
@@ -284,6 +300,16 @@ void wk_each_name(const wk_each *each, int run, char out[WK_EACH_NAME_MAX])
     }
     changed |= text[length] != 0;
     out[length] = 0;
-    if (changed) snprintf(out + length, SUM, "-%08" PRIx32, wk_crc32c(0, text, name.length));
+    if (changed) snprintf(out + length, SUM, "-%08" PRIx32, wk_crc32c(0, text, name->length));
+}
+
+void wk_each_name(const wk_each *each, int run, char out[WK_EACH_NAME_MAX])
+{
+    const char *values[WK_EACH_KEYS_MAX];
+    wk_text name = {0};
+    find_values(each, run, values);
+    for (int i = 0; i < each->count; i++)
+        wk_run_name_add(each->keys[i].field, values[i], &name);
+    wk_run_name_finish(&name, out);
     wk_text_free(&name);
 }

@@ -32,6 +32,18 @@ bool wk_each_has(const wk_each *each, const char *key, size_t length);
 /// of [A-Za-z0-9._+-] alone; the same for the same values, whatever other values there are.
 void wk_each_name(const wk_each *each, int run, char out[WK_EACH_NAME_MAX]);
 
+/// Gives `add` each value that `text` says, as wk_run_config_get writes it: the text itself or, of
+/// keys that are numbers, the whole ones of a..b, at most `max` of them.
+typedef wk_status wk_run_value_add(void *context, const char *value, wk_error *err);
+wk_status wk_run_values_read(int field, const char *text, int max, wk_run_value_add *add,
+                             void *context, wk_error *err);
+
+/// What names of runs are made of: adds a field and its value ("temperature0.5"), or with field -1
+/// a value that speaks for itself; then makes a name of [A-Za-z0-9._+-] alone. What was left out
+/// stands in a checksum at its end.
+void wk_run_name_add(int field, const char *value, wk_text *name);
+void wk_run_name_finish(const wk_text *name, char out[WK_EACH_NAME_MAX]);
+
 /// Why all runs of a population have the same value of a field; NULL where they may differ.
 const char *wk_run_field_shared(int field);
 

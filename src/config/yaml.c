@@ -72,13 +72,12 @@ static wk_status flat_key(reader *r, const char **out)
     return WK_OK;
 }
 
-static wk_status add_value(reader *r, const char *text, bool is_list, size_t line)
+// Adds a value whose text, and items of a list, are set.
+static wk_status add_value(reader *r, wk_yaml_value value, size_t line)
 {
     wk_yaml *out = r->out;
-    wk_yaml_value value = {.block = r->has_blocks ? (int)out->blocks.count - 1 : -1,
-                           .text = text,
-                           .is_list = is_list,
-                           .line = (int)line + 1};
+    value.block = r->has_blocks ? (int)out->blocks.count - 1 : -1;
+    value.line = (int)line + 1;
     WK_TRY(flat_key(r, &value.key));
     if (out->values.count >= VALUES_MAX) return fail_at(r, line, "too many values");
     for (size_t i = 0; i < out->values.count; i++) {
@@ -103,20 +102,36 @@ static wk_status add_block(reader *r, const char *name, size_t line)
     return wk_array_push(&out->blocks, block) ? WK_OK : no_memory(r);
 }
 
-static wk_status read_item(reader *r, const yaml_event_t *event, wk_text *list)
+// A list that is being read.
+typedef struct list_reader {
+    wk_text text;
+    WK_ARRAY(const char *) items;
+} list_reader;
+
+static wk_status read_item(reader *r, const yaml_event_t *event, list_reader *list)
 {
     if (event->type != YAML_SCALAR_EVENT || is_null(event))
         return fail_at(r, event->start_mark.line, "a list may have plain values only");
     const char *item;
     WK_TRY(copy_scalar(r, event, &item));
-    wk_text_printf(list, "%s%s", list->length ? "," : "", item);
-    return WK_OK;
+    wk_text_printf(&list->text, "%s%s", list->text.length ? "," : "", item);
+    return wk_array_push(&list->items, item) ? WK_OK : no_memory(r);
+}
+
+static wk_status add_list(reader *r, const list_reader *list, size_t line)
+{
+    wk_arena *arena = &r->out->arena;
+    wk_yaml_value value = {.is_list = true, .n_items = list->items.count};
+    value.text = list->text.failed ? NULL : wk_arena_string(arena, wk_text_get(&list->text));
+    value.items =
+        wk_arena_copy(arena, list->items.items, list->items.count * sizeof *list->items.items);
+    return value.text && value.items ? add_value(r, value, line) : no_memory(r);
 }
 
 // The items after the beginning of a sequence, up to its end.
 static wk_status read_list(reader *r, size_t line)
 {
-    wk_text list = {0};
+    list_reader list = {0};
     wk_status status = WK_OK;
     for (bool end = false; status == WK_OK && !end;) {
         yaml_event_t event;
@@ -126,13 +141,10 @@ static wk_status read_list(reader *r, size_t line)
         if (!end) status = read_item(r, &event, &list);
         yaml_event_delete(&event);
     }
-    const char *text = NULL;
-    if (status == WK_OK) {
-        text = list.failed ? NULL : wk_arena_string(&r->out->arena, wk_text_get(&list));
-        if (!text) status = no_memory(r);
-    }
-    wk_text_free(&list);
-    return status == WK_OK ? add_value(r, text, true, line) : status;
+    if (status == WK_OK) status = add_list(r, &list, line);
+    wk_text_free(&list.text);
+    wk_array_free(&list.items);
+    return status;
 }
 
 static wk_status read_mapping(reader *r);
@@ -146,7 +158,7 @@ static wk_status read_scalar(reader *r, const yaml_event_t *event)
         return fail_at(r, line, "a key without a value (write '' for an empty text)");
     const char *text;
     WK_TRY(copy_scalar(r, event, &text));
-    return add_value(r, text, false, line);
+    return add_value(r, (wk_yaml_value){.text = text}, line);
 }
 
 // What follows a key.

@@ -31,25 +31,26 @@ static int try_lock(int fd)
     return result == 0 ? 0 : errno;
 }
 
-static int wait_for_lock(const wk_dir *dir, int fd, const wk_lock_wait *wait)
+static int lock_within(int fd, double seconds)
 {
-    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
-    double end = wk_clock_seconds() + wait->seconds;
-    int code = EWOULDBLOCK;
-    wk_log_line(wait->log, WK_LOG_INFO,
-                "another process is training in '%s'; waiting up to %g s for it to end",
-                wk_dir_path(dir), wait->seconds);
-    while (code == EWOULDBLOCK && wk_clock_seconds() < end) {
+    const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+    double end = wk_clock_seconds() + seconds;
+    int code;
+    while ((code = try_lock(fd)) == EWOULDBLOCK && wk_clock_seconds() < end)
         nanosleep(&pause, NULL);
-        code = try_lock(fd);
-    }
     return code;
 }
 
-static wk_status take(const wk_dir *dir, int fd, const wk_lock_wait *wait, wk_error *err)
+static wk_status take(const wk_dir *dir, int fd, double seconds, const wk_log *log, wk_error *err)
 {
-    int code = try_lock(fd);
-    if (code == EWOULDBLOCK && wait && wait->seconds > 0) code = wait_for_lock(dir, fd, wait);
+    const double looking = 0.02; // somebody may be in wk_lock_held
+    int code = lock_within(fd, looking);
+    if (code == EWOULDBLOCK && seconds > 0) {
+        wk_log_line(log, WK_LOG_INFO,
+                    "another process is training in '%s'; waiting up to %g s for it to end",
+                    wk_dir_path(dir), seconds);
+        code = lock_within(fd, seconds);
+    }
     if (code == 0) return WK_OK;
     errno = code;
     if (code != EWOULDBLOCK) return lock_error(dir, "cannot lock", err);
@@ -58,12 +59,18 @@ static wk_status take(const wk_dir *dir, int fd, const wk_lock_wait *wait, wk_er
                    wk_dir_path(dir));
 }
 
-wk_status wk_lock_take(const wk_dir *dir, const wk_lock_wait *wait, wk_lock *lock, wk_error *err)
+wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err)
+{
+    return wk_lock_take_within(dir, 0, NULL, lock, err);
+}
+
+wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *log, wk_lock *lock,
+                              wk_error *err)
 {
     int fd;
     WK_TRY(wk_dir_open_file(dir, NAME, O_RDWR | O_CREAT, &fd, err));
     wk_lock taken = {dir, fd};
-    wk_status status = take(dir, fd, wait, err);
+    wk_status status = take(dir, fd, seconds, log, err);
     // The one who had it may have deleted it between the two calls.
     if (status == WK_OK) status = wk_lock_check(&taken, err);
     if (status == WK_OK)
@@ -71,6 +78,16 @@ wk_status wk_lock_take(const wk_dir *dir, const wk_lock_wait *wait, wk_lock *loc
     else
         close(fd);
     return status;
+}
+
+wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err)
+{
+    *held = false;
+    int fd = openat(wk_dir_fd(dir), NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return errno == ENOENT ? WK_OK : lock_error(dir, "cannot look at", err);
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) *held = errno == EWOULDBLOCK;
+    close(fd);
+    return WK_OK;
 }
 
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err)

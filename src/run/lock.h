@@ -16,17 +16,16 @@ typedef struct wk_lock {
     int fd;
 } wk_lock;
 
-/// How long to wait for a process that holds the lock to end: one that was told to stop is still
-/// saving, and a file system of several machines frees the lock of a dead one late.
-typedef struct wk_lock_wait {
-    double seconds;
-    const wk_log *log; // says that it waits; NULL: silent
-} wk_lock_wait;
+/// Takes DIR/lock; WK_E_INPUT when another process has it.
+wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
+/// The same, after waiting up to `seconds` for a process that holds it: one that was told to stop
+/// is still saving, and a file system of several machines frees the lock of a dead one late. The
+/// log (NULL: silent) says that it waits.
+wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *log, wk_lock *lock,
+                              wk_error *err);
 enum { WK_LOCK_WAIT_SECONDS = 10 }; // unless the caller asks for another time
-
-/// Takes DIR/lock; WK_E_INPUT when another process has it, and still has it after `wait`, which
-/// may be NULL.
-wk_status wk_lock_take(const wk_dir *dir, const wk_lock_wait *wait, wk_lock *lock, wk_error *err);
+/// Whether a process holds DIR/lock now. It looks for a moment as if this one had it.
+wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err);
 /// Whether the file that is locked is still DIR/lock. Ask before everything that is saved.
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err);
 /// One that holds nothing is fine.

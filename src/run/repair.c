@@ -47,7 +47,7 @@ static wk_status open_run(repair *r, wk_error *err)
     WK_TRY(wk_plugin_record_read(r->path, &r->record, err));
     WK_TRY(wk_run_world_open(&r->config, NULL, &r->record, &r->world, err));
     WK_TRY(wk_dir_open(NULL, r->path, &r->dir, err));
-    WK_TRY(wk_lock_take(r->dir, NULL, &r->lock, err));
+    WK_TRY(wk_lock_take(r->dir, &r->lock, err));
     wk_status status = wk_dir_open_own(r->dir, WK_CHECKPOINT_FOLDER, &r->checkpoints, err);
     if (status != WK_E_NOT_FOUND) WK_TRY(status);
     if (r->checkpoints) WK_TRY(wk_steps_list(r->checkpoints, "", "", &r->steps, err));

@@ -51,8 +51,9 @@ static const layer layers[] = {
     {"report/page", "plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
     {"api", "train run report/data log agent base", ""},
+    {"sweep", "run log config agent env replay base", "sys/"},
     {"cli",
-     "train run log config eval report plot tensor/cuda agent model nn tensor env replay "
+     "sweep train run log config eval report plot tensor/cuda agent model nn tensor env replay "
      "curriculum theory media base",
      "sys/ mujoco/ zlib.h"},
 };

@@ -1,0 +1,130 @@
+#include "sweep/folder.h"
+
+#include "base/file.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char GRID[] = "grid.yaml", HOLDER[] = "holder";
+
+static wk_status path_of(const char *directory, const char *name, char out[WK_PATH_MAX],
+                         wk_error *err)
+{
+    int length =
+        snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "%s%s", directory, *name ? "/" : "", name);
+    if (length < WK_PATH_MAX) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", out);
+}
+
+// Who has the lock, for messages of others.
+static wk_status write_holder(const wk_sweep_folder *folder, wk_error *err)
+{
+    wk_sweep_holder holder = {.pid = (long)getpid()};
+    char text[320];
+    if (gethostname(holder.host, sizeof holder.host - 1) != 0) strcpy(holder.host, "?");
+    int length = snprintf(text, sizeof text, "%ld %s\n", holder.pid, holder.host);
+    return wk_file_write_in(folder->dir, HOLDER, text, (size_t)length, err);
+}
+
+wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk_error *err)
+{
+    char path[WK_PATH_MAX], *text = NULL;
+    size_t size;
+    bool held = false;
+    wk_dir *dir = NULL;
+    *out = (wk_sweep_holder){0};
+    WK_TRY(path_of(directory, "", path, err));
+    wk_status status = wk_dir_open(NULL, path, &dir, err);
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status == WK_OK) status = wk_lock_held(dir, &held, err);
+    if (status == WK_OK && held) status = wk_file_read_in(dir, HOLDER, 4096, &text, &size, err);
+    wk_dir_close(dir);
+    if (text && sscanf(text, "%ld %255s", &out->pid, out->host) < 1) out->pid = 0;
+    free(text);
+    return status == WK_E_NOT_FOUND ? WK_OK : status;
+}
+
+static wk_status refuse(const char *directory, wk_error *err)
+{
+    wk_sweep_holder holder;
+    WK_TRY(wk_sweep_folder_holder(directory, &holder, err));
+    if (holder.pid == 0)
+        return wk_fail(err, WK_E_INPUT, "another sweep works on '%s'; stop it first", directory);
+    return wk_fail(err, WK_E_INPUT,
+                   "another sweep works on '%s' (process %ld on %s); 'waker sweep cancel %s' stops "
+                   "it",
+                   directory, holder.pid, holder.host, directory);
+}
+
+wk_status wk_sweep_folder_open(const char *directory, wk_sweep_folder *out, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    *out = (wk_sweep_folder){0};
+    WK_TRY(path_of(directory, "", path, err));
+    WK_TRY(wk_dir_create(path, err));
+    WK_TRY(wk_dir_open(NULL, path, &out->dir, err));
+    wk_status status = wk_lock_take(out->dir, &out->lock, err);
+    if (status == WK_E_INPUT) return refuse(directory, err);
+    return status == WK_OK ? write_holder(out, err) : status;
+}
+
+void wk_sweep_folder_close(wk_sweep_folder *folder)
+{
+    wk_lock_release(&folder->lock);
+    wk_dir_close(folder->dir);
+    *folder = (wk_sweep_folder){0};
+}
+
+wk_status wk_sweep_folder_exists(const char *directory, bool *exists, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    *exists = false;
+    WK_TRY(path_of(directory, GRID, path, err));
+    return wk_file_exists_in(NULL, path, exists, err);
+}
+
+wk_status wk_sweep_folder_grid(const char *directory, wk_sweep_grid *out, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    bool exists;
+    *out = (wk_sweep_grid){0};
+    WK_TRY(wk_sweep_folder_exists(directory, &exists, err));
+    if (!exists)
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "'%s' holds no sweep (no " WK_SWEEP_FOLDER "/%s); begin one with 'waker "
+                       "sweep GRID.yaml --logdir %s'",
+                       directory, GRID, directory);
+    WK_TRY(path_of(directory, GRID, path, err));
+    return wk_sweep_grid_open(path, out, err);
+}
+
+wk_status wk_sweep_folder_write(const wk_sweep_folder *folder, const wk_sweep_grid *grid,
+                                wk_error *err)
+{
+    wk_text text = {0};
+    wk_text_puts(&text, "# The grid of this directory's sweep; 'waker sweep add' adds to it.\n");
+    wk_sweep_grid_print(grid, &text);
+    wk_status status =
+        text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write the grid")
+                    : wk_file_write_in(folder->dir, GRID, wk_text_get(&text), text.length, err);
+    wk_text_free(&text);
+    return status;
+}
+
+wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
+                                 wk_error *err)
+{
+    for (size_t i = 0; i < part->tasks.count; i++) {
+        const wk_sweep_task *task = &part->tasks.items[i];
+        int found = wk_sweep_plan_find(whole, task->name);
+        if (found < 0)
+            return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", task->name,
+                           whole->grid->name);
+        if (whole->tasks.items[found].hash != task->hash)
+            return wk_fail(err, WK_E_INPUT, "the run '%s' has other settings in %s", task->name,
+                           whole->grid->name);
+    }
+    return WK_OK;
+}

@@ -1,0 +1,45 @@
+// The directory of a sweep: its runs, and in DIRECTORY/sweep what the sweep keeps for itself.
+//
+//   sweep/grid.yaml       the grid, values added later included
+//   sweep/manifest.jsonl  the tasks (manifest.h)
+//   sweep/lock            held while a launcher works here: one sweep at a time
+//   sweep/tasks/NAME/     of each task (state.h)
+//   report/               the report, and report/sweep.done once it was made of all tasks
+#ifndef WK_SWEEP_FOLDER_H
+#define WK_SWEEP_FOLDER_H
+
+#include "run/lock.h"
+#include "sweep/plan.h"
+
+#define WK_SWEEP_FOLDER "sweep"
+
+/// A sweep's directory, held by this process. Zero-initialise; close it also after a failure.
+typedef struct wk_sweep_folder {
+    wk_dir *dir; // DIRECTORY/sweep
+    wk_lock lock;
+} wk_sweep_folder;
+
+/// Makes DIRECTORY/sweep where there is none and takes its lock; WK_E_INPUT when another sweep has
+/// it, with its process id and host.
+wk_status wk_sweep_folder_open(const char *directory, wk_sweep_folder *out, wk_error *err);
+void wk_sweep_folder_close(wk_sweep_folder *folder);
+
+/// Whether a sweep was planned there, and its grid.
+wk_status wk_sweep_folder_exists(const char *directory, bool *exists, wk_error *err);
+wk_status wk_sweep_folder_grid(const char *directory, wk_sweep_grid *out, wk_error *err);
+wk_status wk_sweep_folder_write(const wk_sweep_folder *folder, const wk_sweep_grid *grid,
+                                wk_error *err);
+
+/// Who holds the sweep's lock now. pid 0: nobody.
+typedef struct wk_sweep_holder {
+    long pid;
+    char host[256];
+} wk_sweep_holder;
+wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk_error *err);
+
+/// Whether every task of `part` is in `whole` with the same settings; the error names the first
+/// that is not.
+wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
+                                 wk_error *err);
+
+#endif

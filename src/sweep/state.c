@@ -1,0 +1,249 @@
+#include "sweep/state.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "run/checkpoint.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *const wk_sweep_phase_names[WK_SWEEP_PHASES] = {
+    [WK_SWEEP_WAITING] = "waiting", [WK_SWEEP_STOPPED] = "stopped", [WK_SWEEP_RUNNING] = "running",
+    [WK_SWEEP_TRAINED] = "trained", [WK_SWEEP_FAILED] = "failed",   [WK_SWEEP_DONE] = "done",
+};
+
+// Where the mark of a command that followed lies: with the results it stands for, so that it goes
+// where they go.
+static const struct {
+    const char *folder, *name;
+} marks[WK_SWEEP_FOLLOWS] = {
+    [WK_SWEEP_ADAPT] = {"adapt", "adapt.done"},
+    [WK_SWEEP_EVAL] = {"eval", "eval.done"},
+    [WK_SWEEP_MODEL_ERROR] = {"eval", "model-error.done"},
+};
+enum { MARK_LIMIT = 1 << 16 };
+
+static void print_mark(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
+                       wk_text *out)
+{
+    const wk_sweep_command *command = &plan->grid->follow[follow];
+    wk_text_printf(out, "%" PRIu64, plan->tasks.items[task].steps);
+    for (int i = 0; i < command->count; i++) {
+        wk_text_puts(out, " ");
+        wk_text_shell(out, command->options[i]);
+    }
+    wk_text_puts(out, "\n");
+}
+
+// Opens a directory; NULL where there is none.
+static wk_status open_if_there(const wk_dir *in, const char *name, wk_dir **out, wk_error *err)
+{
+    *out = NULL;
+    wk_status status = wk_dir_open(in, name, out, err);
+    return status == WK_E_NOT_FOUND ? WK_OK : status;
+}
+
+static wk_status read_mark(const wk_dir *run, wk_sweep_follow_kind follow, char **text,
+                           wk_error *err)
+{
+    wk_dir *folder;
+    size_t size;
+    *text = NULL;
+    WK_TRY(open_if_there(run, marks[follow].folder, &folder, err));
+    if (!folder) return WK_OK;
+    wk_status status = wk_file_read_in(folder, marks[follow].name, MARK_LIMIT, text, &size, err);
+    wk_dir_close(folder);
+    return status == WK_E_NOT_FOUND ? WK_OK : status;
+}
+
+static wk_status is_followed(const wk_sweep_plan *plan, const wk_dir *run, int task,
+                             wk_sweep_follow_kind follow, bool *out, wk_error *err)
+{
+    char *there;
+    wk_text wanted = {0};
+    *out = !plan->grid->follow[follow].present;
+    if (*out) return WK_OK;
+    WK_TRY(read_mark(run, follow, &there, err));
+    print_mark(plan, task, follow, &wanted);
+    *out = there && !wanted.failed && strcmp(there, wk_text_get(&wanted)) == 0;
+    wk_text_free(&wanted);
+    free(there);
+    return WK_OK;
+}
+
+wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, const char *directory, int task,
+                               wk_sweep_follow_kind follow, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    wk_dir *run = NULL, *folder = NULL;
+    wk_text text = {0};
+    if (!wk_sweep_task_path(plan, directory, task, path))
+        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    print_mark(plan, task, follow, &text);
+    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path)
+                                   : wk_dir_open(NULL, path, &run, err);
+    if (status == WK_OK) status = wk_dir_make(run, marks[follow].folder, &folder, err);
+    if (status == WK_OK)
+        status = wk_file_write_in(folder, marks[follow].name, wk_text_get(&text), text.length, err);
+    wk_dir_close(folder);
+    wk_dir_close(run);
+    wk_text_free(&text);
+    return status;
+}
+
+// Steps of what lies in a folder of the run under names of steps; a folder that is not there has
+// none.
+static wk_status list_steps(const wk_dir *run, const char *folder, const char *after, wk_steps *out,
+                            wk_error *err)
+{
+    wk_dir *dir;
+    WK_TRY(open_if_there(run, folder, &dir, err));
+    wk_status status = dir ? wk_steps_list(dir, "", after, out, err) : WK_OK;
+    wk_dir_close(dir);
+    return status;
+}
+
+static bool file_in(const wk_dir *run, const char *folder, const char *name)
+{
+    char path[WK_STEP_NAME_MAX * 2];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return fstatat(wk_dir_fd(run), path, &info, 0) == 0;
+}
+
+// Whether all is there that a run leaves at its end: the last checkpoint, the weights of its step
+// and, where it evaluates, its results.
+static bool is_trained(const wk_dir *run, const wk_sweep_task *task, const wk_steps *checkpoints)
+{
+    char name[WK_STEP_NAME_MAX];
+    uint64_t last = checkpoints->count ? checkpoints->items[checkpoints->count - 1] : 0;
+    if (last < task->steps) return false;
+    wk_step_name("", last, ".safetensors", name);
+    if (!file_in(run, "snapshots", name)) return false;
+    snprintf(name, sizeof name, "alongside-%012" PRIu64 ".json", last);
+    return !task->evaluates || file_in(run, "eval", name);
+}
+
+// The step of the last line of metrics.jsonl, which is newer than the last checkpoint; 0 where it
+// cannot be read.
+static uint64_t logged_step(const wk_dir *run)
+{
+    enum { TAIL = 1 << 14 };
+    char tail[TAIL + 1];
+    int fd = openat(wk_dir_fd(run), "metrics.jsonl", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return 0;
+    off_t size = lseek(fd, 0, SEEK_END), from = size > TAIL ? size - TAIL : 0;
+    ssize_t length = size > 0 ? pread(fd, tail, TAIL, from) : 0;
+    close(fd);
+    if (length <= 0) return 0;
+    tail[length] = 0;
+    uint64_t step = 0;
+    for (char *at = tail; (at = strstr(at, "{\"step\": "));)
+        step = strtoull(at += 9, NULL, 10);
+    return step;
+}
+
+static double modified(const wk_dir *run, const char *folder, uint64_t step)
+{
+    char name[WK_STEP_NAME_MAX], path[WK_STEP_NAME_MAX + 16];
+    struct stat info;
+    if (folder) wk_step_name("", step, "", name);
+    snprintf(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/" : "",
+             folder ? name : "config.yaml");
+    if (fstatat(wk_dir_fd(run), path, &info, 0) != 0) return NAN;
+    return (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec;
+}
+
+// From the time between the two newest checkpoints or, where there is one, since the beginning.
+static double seconds_left(const wk_dir *run, const wk_sweep_task *task, const wk_steps *at,
+                           uint64_t now)
+{
+    if (at->count == 0 || now >= task->steps) return NAN;
+    uint64_t newer = at->items[at->count - 1], older = at->count > 1 ? at->items[at->count - 2] : 0;
+    double began = older ? modified(run, WK_CHECKPOINT_FOLDER, older) : modified(run, NULL, 0);
+    double seconds = modified(run, WK_CHECKPOINT_FOLDER, newer) - began;
+    if (!(seconds > 0) || newer == older) return NAN;
+    return (double)(task->steps - now) * seconds / (double)(newer - older);
+}
+
+// What lies in the run's directory.
+static wk_status read_run(const wk_sweep_plan *plan, const wk_dir *run, int task,
+                          wk_sweep_state *out, bool *begun, bool *held, wk_error *err)
+{
+    wk_steps checkpoints = {0};
+    const wk_sweep_task *t = &plan->tasks.items[task];
+    wk_status status = wk_file_exists_in(run, "config.yaml", begun, err);
+    if (status == WK_OK) status = wk_lock_held(run, held, err);
+    if (status == WK_OK) status = list_steps(run, WK_CHECKPOINT_FOLDER, "", &checkpoints, err);
+    if (status == WK_OK) {
+        out->steps = checkpoints.count ? checkpoints.items[checkpoints.count - 1] : 0;
+        out->trained = is_trained(run, t, &checkpoints);
+        uint64_t logged = *held ? logged_step(run) : 0;
+        if (logged > out->steps) out->steps = logged;
+        if (*held) out->seconds_left = seconds_left(run, t, &checkpoints, out->steps);
+    }
+    wk_array_free(&checkpoints);
+    for (int i = 0; status == WK_OK && i < WK_SWEEP_FOLLOWS; i++)
+        status = is_followed(plan, run, task, (wk_sweep_follow_kind)i, &out->follow[i], err);
+    return status;
+}
+
+static bool is_complete(const wk_sweep_state *state)
+{
+    for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
+        if (!state->follow[i]) return false;
+    return state->trained;
+}
+
+static wk_sweep_task_phase phase_of(const wk_sweep_state *state, bool begun, bool held,
+                                    int attempts)
+{
+    if (held) return WK_SWEEP_RUNNING;
+    if (is_complete(state)) return WK_SWEEP_DONE;
+    bool same = state->attempt.progress == wk_sweep_progress(state);
+    if (same && state->attempt.count >= attempts) return WK_SWEEP_FAILED;
+    if (state->trained) return WK_SWEEP_TRAINED;
+    return begun ? WK_SWEEP_STOPPED : WK_SWEEP_WAITING;
+}
+
+wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, int task,
+                              int attempts, wk_sweep_state *out, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    wk_dir *run = NULL;
+    bool begun = false, training = false, claimed = false;
+    *out = (wk_sweep_state){.seconds_left = NAN};
+    if (!wk_sweep_task_path(plan, directory, task, path))
+        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
+        out->follow[i] = !plan->grid->follow[i].present;
+    WK_TRY(open_if_there(NULL, path, &run, err));
+    wk_status status = run ? read_run(plan, run, task, out, &begun, &training, err) : WK_OK;
+    wk_dir_close(run);
+    if (status == WK_OK)
+        status = wk_sweep_attempt_read(plan, directory, task, &out->attempt, &claimed, err);
+    if (attempts <= 0) attempts = WK_SWEEP_ATTEMPTS;
+    out->phase = phase_of(out, begun, training || claimed, attempts);
+    return status;
+}
+
+wk_status wk_sweep_states_read(const wk_sweep_plan *plan, const char *directory, int attempts,
+                               wk_sweep_state *out, wk_error *err)
+{
+    for (size_t i = 0; i < plan->tasks.count; i++)
+        WK_TRY(wk_sweep_state_read(plan, directory, (int)i, attempts, &out[i], err));
+    return WK_OK;
+}
+
+uint64_t wk_sweep_progress(const wk_sweep_state *state)
+{
+    uint64_t progress = state->steps + state->trained;
+    for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
+        progress += state->follow[i];
+    return progress;
+}

@@ -1,0 +1,95 @@
+#include "sweep/plan.h"
+#include <stdio.h>
+
+void wk_sweep_words_add(wk_sweep_words *words, const char *word)
+{
+    const char *copy = wk_arena_string(&words->arena, word);
+    if (!copy || !wk_array_push(&words->items, copy)) words->failed = true;
+}
+
+void wk_sweep_words_free(wk_sweep_words *words)
+{
+    wk_array_free(&words->items);
+    wk_arena_reset(&words->arena);
+    *words = (wk_sweep_words){0};
+}
+
+void wk_sweep_words_print(const wk_sweep_words *words, const char *program, wk_text *out)
+{
+    if (program) wk_text_shell(out, program);
+    for (size_t i = 0; i < words->items.count; i++) {
+        if (i > 0 || program) wk_text_puts(out, " ");
+        wk_text_shell(out, words->items.items[i]);
+    }
+    out->failed |= words->failed;
+}
+
+static void add_path(const wk_sweep_plan *plan, const char *directory, int task,
+                     wk_sweep_words *out)
+{
+    char path[WK_PATH_MAX];
+    if (!wk_sweep_task_path(plan, directory, task, path)) out->failed = true;
+    wk_sweep_words_add(out, path);
+}
+
+static void add_option(const char *name, size_t length, wk_sweep_words *out)
+{
+    char option[WK_RUN_TEXT_MAX];
+    snprintf(option, sizeof option, "--%.*s", (int)length, name);
+    wk_sweep_words_add(out, option);
+}
+
+void wk_sweep_train_words(const wk_sweep_plan *plan, const char *directory, int task,
+                          wk_sweep_words *out)
+{
+    const wk_sweep_settings settings = wk_sweep_task_settings(plan, task);
+    wk_sweep_words_add(out, "train");
+    wk_sweep_words_add(out, "--logdir");
+    add_path(plan, directory, task, out);
+    for (int i = 0; i < plan->grid->n_files; i++) {
+        wk_sweep_words_add(out, "--config-file");
+        wk_sweep_words_add(out, plan->grid->files[i]);
+    }
+    wk_sweep_words_add(out, "--configs");
+    for (int i = 0; i < settings.n_blocks; i++)
+        wk_sweep_words_add(out, settings.blocks[i]);
+    for (int i = 0; i < settings.n_keys; i++) {
+        add_option(settings.keys[i].key, settings.keys[i].key_length, out);
+        wk_sweep_words_add(out, settings.keys[i].value);
+    }
+}
+
+static void add_options(const wk_sweep_command *command, wk_sweep_words *out)
+{
+    for (int i = 0; i < command->count; i++)
+        wk_sweep_words_add(out, command->options[i]);
+}
+
+void wk_sweep_follow_words(const wk_sweep_plan *plan, const char *directory, int task,
+                           wk_sweep_follow_kind follow, wk_sweep_words *out)
+{
+    wk_sweep_words_add(out, wk_sweep_follow_names[follow]);
+    add_path(plan, directory, task, out);
+    add_options(&plan->grid->follow[follow], out);
+}
+
+void wk_sweep_task_words(const wk_sweep_plan *plan, const char *directory, const int *tasks,
+                         int count, wk_sweep_words *out)
+{
+    wk_sweep_words_add(out, "sweep");
+    wk_sweep_words_add(out, "run");
+    wk_sweep_words_add(out, directory);
+    for (int i = 0; i < count; i++)
+        wk_sweep_words_add(out, plan->tasks.items[tasks[i]].name);
+}
+
+void wk_sweep_report_words(const wk_sweep_plan *plan, const char *directory, wk_sweep_words *out)
+{
+    char path[WK_PATH_MAX];
+    if (!wk_path_join(directory, "report", path)) out->failed = true;
+    wk_sweep_words_add(out, "report");
+    wk_sweep_words_add(out, directory);
+    wk_sweep_words_add(out, "--out");
+    wk_sweep_words_add(out, path);
+    add_options(&plan->grid->report, out);
+}
