@@ -62,7 +62,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
-    wk_cli_run_begin(cli, v->lock_wait, &around);
+    wk_cli_run_begin(cli, &around);
+    around.control.lock_wait = v->lock_wait;
     wk_run_end end = WK_RUN_FINISHED;
     WK_TRY(wk_adapt(&config, &around.control, &end, err));
     return wk_cli_run_end(cli, end, config.directory, err);

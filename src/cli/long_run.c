@@ -31,9 +31,9 @@ static void catch_signals(void)
         if (signals[i] != SIGHUP || !is_ignored(SIGHUP)) sigaction(signals[i], &action, NULL);
 }
 
-void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run)
+void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run)
 {
-    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = lock_wait}};
+    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = WK_LOCK_WAIT_SECONDS}};
     wk_status_line_start(&run->line, STDERR_FILENO, PLAIN_SECONDS);
     run->line.stamped = true;
     if (!cli->quiet) {
@@ -43,9 +43,9 @@ void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run)
     catch_signals();
 }
 
-void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run)
+void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run)
 {
-    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = lock_wait}};
+    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = WK_LOCK_WAIT_SECONDS}};
     wk_run_table_start(&run->table, STDERR_FILENO, PLAIN_SECONDS);
     run->table.line.stamped = true;
     if (!cli->quiet) {

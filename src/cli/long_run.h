@@ -25,9 +25,9 @@ typedef struct wk_cli_run {
     }
 
 /// Catches the signals and makes the control.
-void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run);
+void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run);
 /// The same with a table instead of the line.
-void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run);
+void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run);
 
 /// Says how it ended in `directory` and sets the exit code for a run to be continued.
 wk_status wk_cli_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err);
