@@ -50,6 +50,7 @@ extern const wk_command wk_command_bench_update;
 extern const wk_command wk_command_doctor;
 extern const wk_command wk_command_config;
 extern const wk_command wk_command_train;
+extern const wk_command wk_command_top;
 extern const wk_command wk_command_adapt;
 extern const wk_command wk_command_finetune;
 extern const wk_command wk_command_eval;

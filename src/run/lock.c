@@ -73,6 +73,8 @@ wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *l
     wk_status status = take(dir, fd, seconds, log, err);
     // The one who had it may have deleted it between the two calls.
     if (status == WK_OK) status = wk_lock_check(&taken, err);
+    // Its time says since when it is held.
+    if (status == WK_OK && ftruncate(fd, 0) != 0) status = lock_error(dir, "cannot write", err);
     if (status == WK_OK)
         *lock = taken;
     else

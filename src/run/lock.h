@@ -16,7 +16,8 @@ typedef struct wk_lock {
     int fd;
 } wk_lock;
 
-/// Takes DIR/lock; WK_E_INPUT when another process has it.
+/// Takes DIR/lock; WK_E_INPUT when another process has it. The file's time of modification is then
+/// when it was taken.
 wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
 /// The same, after waiting up to `seconds` for a process that holds it: one that was told to stop
 /// is still saving, and a file system of several machines frees the lock of a dead one late. The
