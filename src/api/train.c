@@ -61,7 +61,7 @@ static void pass_progress(void *context, const wk_status_values *now)
 static wk_run_control control_of(const wk_train_config *config)
 {
     void *context = (void *)config;
-    wk_run_control control = {.stop = config->stop};
+    wk_run_control control = {.stop = config->stop, .lock_wait = WK_LOCK_WAIT_SECONDS};
     if (config->message) control.log = (wk_log){pass_message, context, WK_LOG_INFO};
     if (config->progress) control.progress = (wk_progress_sink){pass_progress, context};
     return control;

@@ -9,12 +9,13 @@ typedef struct adapt_values {
     const char *snapshot, *task, *name, *device;
     uint64_t seed;
     int updates;
+    double lock_wait;
     bool all_data, restart;
 } adapt_values;
 
 enum { NO_SEED = -1 };
 
-static const adapt_values defaults = {.seed = (uint64_t)NO_SEED};
+static const adapt_values defaults = {.seed = (uint64_t)NO_SEED, .lock_wait = WK_LOCK_WAIT_SECONDS};
 
 static const wk_arg args[] = {
     {"snapshot", "STEP|all|last",
@@ -36,6 +37,7 @@ static const wk_arg args[] = {
      0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)", WK_ARG_TEXT,
      offsetof(adapt_values, device), 0, 0},
+    WK_LOCK_WAIT_ARG_ROW(adapt_values),
 };
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
@@ -61,6 +63,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
     wk_cli_run_begin(cli, &around);
+    around.control.lock_wait = v->lock_wait;
     wk_run_end end = WK_RUN_FINISHED;
     WK_TRY(wk_adapt(&config, &around.control, &end, err));
     return wk_cli_run_end(cli, end, config.directory, err);

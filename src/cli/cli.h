@@ -54,6 +54,7 @@ extern const wk_command wk_command_bench_rules;
 extern const wk_command wk_command_doctor;
 extern const wk_command wk_command_config;
 extern const wk_command wk_command_train;
+extern const wk_command wk_command_top;
 extern const wk_command wk_command_adapt;
 extern const wk_command wk_command_finetune;
 extern const wk_command wk_command_eval;

@@ -7,12 +7,13 @@
 typedef struct finetune_values {
     const char *snapshot, *task, *name, *curriculum, *device, *plugin, *rule_plugin;
     uint64_t seed;
-    double steps;
+    double steps, lock_wait;
 } finetune_values;
 
 enum { NO_SEED = -1 };
 
-static const finetune_values defaults = {.seed = (uint64_t)NO_SEED};
+static const finetune_values defaults = {.seed = (uint64_t)NO_SEED,
+                                         .lock_wait = WK_LOCK_WAIT_SECONDS};
 
 static const wk_arg args[] = {
     {"task", "TASK", "the task; one", WK_ARG_TEXT, offsetof(finetune_values, task), 0, 0},
@@ -33,6 +34,7 @@ static const wk_arg args[] = {
     WK_PLUGIN_ARG_ROW(finetune_values),
     {"curriculum.plugin", "FILE", "take the rule of --curriculum run from this plug-in",
      WK_ARG_PATH, offsetof(finetune_values, rule_plugin), 0, 0},
+    WK_LOCK_WAIT_ARG_ROW(finetune_values),
 };
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
@@ -54,6 +56,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
     wk_cli_run_begin(cli, &around);
+    around.control.lock_wait = v->lock_wait;
     wk_run_end end = WK_RUN_FINISHED;
     WK_TRY(wk_finetune(&config, &around.control, &end, err));
     return wk_cli_run_end(cli, end, config.directory, err);

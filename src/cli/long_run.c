@@ -33,7 +33,7 @@ static void catch_signals(void)
 
 void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run)
 {
-    *run = (wk_cli_run){.control = {.stop = &stop}};
+    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = WK_LOCK_WAIT_SECONDS}};
     wk_status_line_start(&run->line, STDERR_FILENO, PLAIN_SECONDS);
     run->line.stamped = true;
     if (!cli->quiet) {
@@ -45,7 +45,7 @@ void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run)
 
 void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run)
 {
-    *run = (wk_cli_run){.control = {.stop = &stop}};
+    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = WK_LOCK_WAIT_SECONDS}};
     wk_run_table_start(&run->table, STDERR_FILENO, PLAIN_SECONDS);
     run->table.line.stamped = true;
     if (!cli->quiet) {

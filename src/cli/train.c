@@ -3,7 +3,8 @@
 #include "cli/long_run.h"
 #include "cli/train_population.h"
 
-static const wk_train_values defaults = {.run = WK_RUN_ARGS_INIT};
+static const wk_train_values defaults = {.run = WK_RUN_ARGS_INIT,
+                                         .lock_wait = WK_LOCK_WAIT_SECONDS};
 
 static const wk_arg args[] = {
     {"logdir", "DIR", "directory of the run; one with a run in it is continued", WK_ARG_PATH,
@@ -12,6 +13,7 @@ static const wk_arg args[] = {
      "a run for each value (a,b or 0..4), all trained together in directories below --logdir; "
      "repeated, for each combination",
      WK_ARG_TEXTS, offsetof(wk_train_values, each), 0, 0},
+    WK_LOCK_WAIT_ARG_ROW(wk_train_values),
     WK_RUN_ARG_ROWS(wk_train_values, run),
 };
 
@@ -32,6 +34,7 @@ static wk_status train(wk_cli *cli, const wk_train_values *v, wk_run_plugins *co
     if (cli->threads > 0) config.env_threads = cli->threads;
 
     wk_cli_run_begin(cli, &around);
+    around.control.lock_wait = v->lock_wait;
     const wk_train_extras extras = {.code = code};
     wk_run_end end = WK_RUN_FINISHED;
     WK_TRY(wk_train(&config, v->directory, &extras, &around.control, &end, err));

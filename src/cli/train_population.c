@@ -180,6 +180,7 @@ static wk_status train(wk_cli *cli, population *p, wk_error *err)
     WK_TRY(resolve(cli, p, err));
     if (p->each) WK_TRY(wk_population_record(p->given->directory, &p->names, err));
     wk_cli_run_begin_population(cli, &around);
+    around.control.lock_wait = p->given->lock_wait;
     wk_status status = train_all(p, &around.control, err);
     if (p->each && !has_begun(p)) wk_population_retract(p->given->directory, !there);
     WK_TRY(status);

@@ -11,6 +11,7 @@ typedef struct wk_train_values {
     wk_run_args run;
     const char *directory;
     wk_arg_texts each;
+    double lock_wait;
 } wk_train_values;
 
 /// Whether they mean a population. The directory is set.

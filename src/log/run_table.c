@@ -1,9 +1,8 @@
 #include "log/run_table.h"
 
-#include "agent/learner.h"
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CELL_MAX = 96, GAP = 2 };
@@ -15,6 +14,7 @@ typedef enum column {
     STEPS,
     PERCENT,
     SPEED,
+    LEFT,
     LOSS,
     ERROR,
     VISITED,
@@ -27,12 +27,14 @@ static const struct {
     bool left; // aligned
 } columns[COLUMNS] = {
     [NAME] = {"run", true},      [STATE] = {"state", true},      [STEPS] = {"agent steps", false},
-    [PERCENT] = {"done", false}, [SPEED] = {"updates/s", false}, [LOSS] = {"loss", false},
-    [ERROR] = {"error", false},  [VISITED] = {"visited", false}, [EVAL] = {"eval", false},
+    [PERCENT] = {"done", false}, [SPEED] = {"updates/s", false}, [LEFT] = {"left", false},
+    [LOSS] = {"loss", false},    [ERROR] = {"error", false},     [VISITED] = {"visited", false},
+    [EVAL] = {"eval", false},
 };
 
 // Which column goes first when there is no room.
-static const column first_to_go[] = {ERROR, LOSS, VISITED, EVAL, STEPS, SPEED, STATE, PERCENT};
+static const column first_to_go[] = {ERROR, LOSS,  VISITED, EVAL,   LEFT,
+                                     STEPS, SPEED, STATE,   PERCENT};
 
 typedef char cell_row[COLUMNS][CELL_MAX];
 
@@ -62,6 +64,14 @@ static void put_known(char out[CELL_MAX], const char *format, double value)
         snprintf(out, CELL_MAX, format, value);
 }
 
+static void put_left(char out[CELL_MAX], double seconds)
+{
+    wk_text text = {0};
+    if (!isnan(seconds)) wk_duration_text(seconds, &text);
+    snprintf(out, CELL_MAX, "%s", text.length ? wk_text_get(&text) : "-");
+    wk_text_free(&text);
+}
+
 static double percent_done(const wk_status_values *v)
 {
     return v->total > 0 ? fmin(100, 100.0 * (double)v->steps / (double)v->total) : NAN;
@@ -78,6 +88,7 @@ static void make_cells(const wk_run_row *row, cell_row cells)
     snprintf(cells[STEPS], CELL_MAX, v->total > 0 ? "%s/%s" : "%s", steps, total);
     put_known(cells[PERCENT], "%.1f%%", percent_done(v));
     put_known(cells[SPEED], "%.3g", v->updates_per_second);
+    put_left(cells[LEFT], v->seconds_left);
     put_known(cells[LOSS], "%.4g", v->model_loss);
     put_known(cells[ERROR], "%.3g", v->mean_error);
     snprintf(cells[VISITED], CELL_MAX, "-");
@@ -90,11 +101,21 @@ static size_t width_of(const char *cell)
     return wk_utf8_width(cell, strlen(cell));
 }
 
+// Whether no run has such a thing.
+static bool is_empty(cell_row *cells, int count, column c)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(cells[i][c], "-") != 0) return false;
+    return c == LEFT || c == VISITED || c == EVAL;
+}
+
 // Width of every column; 0 for those that are left out.
 static void fit_columns(cell_row *cells, int count, size_t room, size_t widths[COLUMNS])
 {
     size_t sum = 0;
     for (int c = 0; c < COLUMNS; c++) {
+        widths[c] = 0;
+        if (is_empty(cells, count, (column)c)) continue;
         widths[c] = width_of(columns[c].title);
         for (int i = 0; i < count; i++) {
             size_t width = width_of(cells[i][c]);
@@ -103,6 +124,7 @@ static void fit_columns(cell_row *cells, int count, size_t room, size_t widths[C
         sum += widths[c] + (c > 0 ? GAP : 0);
     }
     for (size_t i = 0; i < sizeof first_to_go / sizeof *first_to_go && sum > room; i++) {
+        if (widths[first_to_go[i]] == 0) continue;
         sum -= widths[first_to_go[i]] + GAP;
         widths[first_to_go[i]] = 0;
     }
@@ -193,13 +215,11 @@ static int rows_shown(int count, int height)
     return room > 1 ? room - 1 : 0;
 }
 
-void wk_run_table_text(const wk_run_row *rows, int count, int width, int height, wk_text *out)
+static void put_table(const wk_run_row *rows, int count, size_t room, int height, cell_row *cells,
+                      wk_text *out)
 {
-    cell_row titles, cells[WK_POPULATION_MAX];
-    size_t widths[COLUMNS], room = width > 0 ? (size_t)width : SIZE_MAX;
-    assert(count <= WK_POPULATION_MAX);
-    put_sum(rows, count, width, out);
-    if (height == 1) return;
+    cell_row titles;
+    size_t widths[COLUMNS];
     for (int c = 0; c < COLUMNS; c++)
         snprintf(titles[c], CELL_MAX, "%s", columns[c].title);
     for (int i = 0; i < count; i++)
@@ -214,6 +234,19 @@ void wk_run_table_text(const wk_run_row *rows, int count, int width, int height,
     snprintf(rest, sizeof rest, "… and %d more", count - shown);
     wk_text_puts(out, "\n");
     put_cell(rest, room < CELL_MAX ? room : CELL_MAX, true, true, out);
+}
+
+void wk_run_table_text(const wk_run_row *rows, int count, int width, int height, wk_text *out)
+{
+    size_t room = width > 0 ? (size_t)width : SIZE_MAX;
+    put_sum(rows, count, width, out);
+    if (height == 1) return;
+    cell_row *cells = calloc((size_t)count + 1, sizeof *cells);
+    if (cells)
+        put_table(rows, count, room, height, cells, out);
+    else
+        out->failed = true;
+    free(cells);
 }
 
 // One run as a line of a log.

@@ -6,7 +6,7 @@
 
 #include "log/status_line.h"
 
-/// What a row shows. Of the values, phases, time left and device count for the line about all runs.
+/// What a row shows. Of the values, phases and device count for the line about all runs.
 typedef struct wk_run_row {
     const char *name, *state; // "waker-m-seed0", "running"
     wk_status_values values;
@@ -17,7 +17,6 @@ typedef struct wk_run_row {
 /// A row with nothing known but its name and state.
 wk_run_row wk_run_row_empty(const char *name, const char *state);
 
-/// At most WK_POPULATION_MAX rows.
 typedef struct wk_run_table {
     wk_status_line line; // its choices (width, height, stamped) are the table's
 } wk_run_table;
@@ -35,7 +34,8 @@ void wk_run_table_log(void *table, wk_log_level level, const char *message);
 void wk_run_table_finish(wk_run_table *table, const wk_run_row *rows, int count);
 
 /// Appends what is shown in up to `width` columns and `height` lines (0: no limit), without a last
-/// line break: the least important columns go first, then the last rows.
+/// line break: the least important columns go first, then the last rows. Time left, visited and
+/// eval are columns where a row has them.
 void wk_run_table_text(const wk_run_row *rows, int count, int width, int height, wk_text *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "run/lock.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +21,39 @@ static wk_status lock_error(const wk_dir *dir, const char *what, wk_error *err)
     return wk_file_error(err, what, path);
 }
 
-static wk_status take(const wk_dir *dir, int fd, wk_error *err)
+// 0, or errno; EWOULDBLOCK where it is held.
+static int try_lock(int fd)
 {
     int result;
     do
         result = flock(fd, LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
-    if (result == 0) return WK_OK;
-    if (errno != EWOULDBLOCK) return lock_error(dir, "cannot lock", err);
+    return result == 0 ? 0 : errno;
+}
+
+static int lock_within(int fd, double seconds)
+{
+    const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+    double end = wk_clock_seconds() + seconds;
+    int code;
+    while ((code = try_lock(fd)) == EWOULDBLOCK && wk_clock_seconds() < end)
+        nanosleep(&pause, NULL);
+    return code;
+}
+
+static wk_status take(const wk_dir *dir, int fd, double seconds, const wk_log *log, wk_error *err)
+{
+    const double looking = 0.02; // somebody may be in wk_lock_held
+    int code = lock_within(fd, looking);
+    if (code == EWOULDBLOCK && seconds > 0) {
+        wk_log_line(log, WK_LOG_INFO,
+                    "another process is training in '%s'; waiting up to %g s for it to end",
+                    wk_dir_path(dir), seconds);
+        code = lock_within(fd, seconds);
+    }
+    if (code == 0) return WK_OK;
+    errno = code;
+    if (code != EWOULDBLOCK) return lock_error(dir, "cannot lock", err);
     return wk_fail(err, WK_E_INPUT,
                    "another process is training in '%s'; stop it or choose another directory",
                    wk_dir_path(dir));
@@ -35,12 +61,20 @@ static wk_status take(const wk_dir *dir, int fd, wk_error *err)
 
 wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err)
 {
+    return wk_lock_take_within(dir, 0, NULL, lock, err);
+}
+
+wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *log, wk_lock *lock,
+                              wk_error *err)
+{
     int fd;
     WK_TRY(wk_dir_open_file(dir, NAME, O_RDWR | O_CREAT, &fd, err));
     wk_lock taken = {dir, fd};
-    wk_status status = take(dir, fd, err);
+    wk_status status = take(dir, fd, seconds, log, err);
     // The one who had it may have deleted it between the two calls.
     if (status == WK_OK) status = wk_lock_check(&taken, err);
+    // Its time says since when it is held.
+    if (status == WK_OK && ftruncate(fd, 0) != 0) status = lock_error(dir, "cannot write", err);
     if (status == WK_OK)
         *lock = taken;
     else

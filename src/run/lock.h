@@ -8,6 +8,7 @@
 #define WK_RUN_LOCK_H
 
 #include "base/dir.h"
+#include "base/log.h"
 
 /// All zero while nothing is held.
 typedef struct wk_lock {
@@ -15,8 +16,15 @@ typedef struct wk_lock {
     int fd;
 } wk_lock;
 
-/// Takes DIR/lock; WK_E_INPUT when another process has it.
+/// Takes DIR/lock; WK_E_INPUT when another process has it. The file's time of modification is then
+/// when it was taken.
 wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
+/// The same, after waiting up to `seconds` for a process that holds it: one that was told to stop
+/// is still saving, and a file system of several machines frees the lock of a dead one late. The
+/// log (NULL: silent) says that it waits.
+wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *log, wk_lock *lock,
+                              wk_error *err);
+enum { WK_LOCK_WAIT_SECONDS = 10 }; // unless the caller asks for another time
 /// Whether a process holds DIR/lock now. It looks for a moment as if this one had it.
 wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err);
 /// Whether the file that is locked is still DIR/lock. Ask before everything that is saved.

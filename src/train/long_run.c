@@ -20,7 +20,8 @@ wk_status wk_long_run_open(wk_long_run *r, const char *path, wk_error *err)
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     WK_TRY(wk_dir_create(path, err));
     WK_TRY(wk_dir_open(NULL, path, &r->dir, err));
-    WK_TRY(wk_lock_take(r->dir, &r->lock, err));
+    const wk_run_control *control = r->control;
+    WK_TRY(wk_lock_take_within(r->dir, control->lock_wait, &control->log, &r->lock, err));
     r->is_new = !there;
     return WK_OK;
 }

@@ -35,9 +35,10 @@ typedef struct wk_progress_sink {
 /// Controls of the caller. All zero runs silently to the end.
 typedef struct wk_run_control {
     const volatile sig_atomic_t *stop; // nonzero: finish the iteration, save, return; NULL: never
-    wk_log log;                        // messages
-    wk_status_line *line;              // shows progress; NULL: none
-    wk_run_table *table;               // shows the progress of runs together; NULL: none
+    double lock_wait;     // seconds to wait for another process that is ending in the directory
+    wk_log log;           // messages
+    wk_status_line *line; // shows progress; NULL: none
+    wk_run_table *table;  // shows the progress of runs together; NULL: none
     wk_progress_sink progress;
 } wk_run_control;
 

@@ -27,6 +27,37 @@ static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
     }
 }
 
+static void a_run_waits_for_one_that_is_ending_in_its_directory(void **state)
+{
+    (void)state;
+    char calm[512], handed[512], command[1024];
+    snprintf(command, sizeof command, "train --logdir run-handed " QUIET_OPTIONS " --steps %d",
+             LONG_STEPS);
+    pid_t first = start(command);
+    wait_for_metrics("run-handed");
+    program_expect_error(program_run("%s --lock-wait 0.1", command), 2,
+                         "another process is training in 'run-handed'");
+    kill(first, SIGSTOP); // for as long as it takes the second to wait
+    pid_t second = start(command);
+    pause_ms(300);
+    kill(first, SIGTERM);
+    kill(first, SIGCONT);
+    assert_int_equal(exit_code(first), 75);
+    assert_int_equal(exit_code(second), 0);
+    same_end(inside("run-calm", calm), inside("run-handed", handed));
+}
+
+static void a_run_that_waits_says_so(void **state)
+{
+    (void)state;
+    pid_t first = start("train --logdir run-held " QUIET_OPTIONS " --steps 1e6");
+    wait_for_metrics("run-held");
+    program_result r = program_run("train --logdir run-held --lock-wait 0.2");
+    program_expect_error(r, 2, "another process is training in 'run-held'; waiting up to 0.2 s");
+    kill(first, SIGTERM);
+    assert_int_equal(exit_code(first), 75);
+}
+
 static void nohup_makes_a_lost_terminal_harmless(void **state)
 {
     (void)state;
@@ -322,6 +353,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signals_end_a_run_with_a_checkpoint_and_code_75),
+        cmocka_unit_test(a_run_waits_for_one_that_is_ending_in_its_directory),
+        cmocka_unit_test(a_run_that_waits_says_so),
         cmocka_unit_test(nohup_makes_a_lost_terminal_harmless),
         cmocka_unit_test(output_that_nobody_takes_ends_a_run_with_a_checkpoint),
         cmocka_unit_test(the_same_command_says_what_it_saved),

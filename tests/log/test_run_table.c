@@ -40,10 +40,16 @@ static void expect_text(const wk_run_row *rows, int count, int width, int height
 
 static const char whole[] =
     "3 runs  24.9%  104 updates/s  env 7% replay 3% learn 88% log 2%  15m00s left  cuda:0 H200\n"
-    "run            state         agent steps   done  updates/s   loss  error  visited    eval\n"
-    "waker-m-seed0  running     12,345/50,000  24.7%       52.1   4322  0.123       35  0.5125\n"
-    "dr-seed0       evaluating  25,000/50,000  50.0%       52.1  99.25  0.123        -       -\n"
-    "dr-seed1       failed           0/50,000   0.0%          -      -      -        -       -";
+    "run            state         agent steps   done  updates/s    left   loss  error  visited    "
+    "eval\n"
+    "waker-m-seed0  running     12,345/50,000  24.7%       52.1  10m00s   4322  0.123       35  "
+    "0.5125\n"
+    "dr-seed0       evaluating  25,000/50,000  50.0%       52.1  15m00s  99.25  0.123        -     "
+    " "
+    " -\n"
+    "dr-seed1       failed           0/50,000   0.0%          -       -      -      -        -     "
+    " "
+    " -";
 
 static void a_table_says_everything_that_is_known(void **state)
 {

@@ -5,16 +5,15 @@
 #include "report/data/methods.h"
 #include "run/plugin_record.h"
 #include "run/population.h"
+#include "run/run_list.h"
 #include "run/saved_run.h"
 #include "waker/curriculum.h"
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { PATH_CHARS = 4096, DEPTH_MAX = 8, LABEL_CHARS = 128 };
+enum { PATH_CHARS = 4096, LABEL_CHARS = 128 };
 
 // Names in a directory, sorted. One that cannot be listed is an error.
 static wk_status list_names(const char *path, wk_names *names, wk_error *err)
@@ -24,18 +23,6 @@ static wk_status list_names(const char *path, wk_names *names, wk_error *err)
     wk_status status = wk_dir_list(directory, names, err);
     wk_dir_close(directory);
     return status;
-}
-
-// Whether a path leads to anything, and to a directory. What cannot be looked at is an error: a run
-// that is left out of a report silently would be a wrong conclusion.
-static wk_status look_at(const char *path, bool *there, bool *directory, wk_error *err)
-{
-    struct stat info;
-    *there = stat(path, &info) == 0;
-    *directory = *there && S_ISDIR(info.st_mode);
-    // Links may lead nowhere, or round in circles.
-    bool nothing = !*there && (errno == ENOENT || errno == ELOOP);
-    return *there || nothing ? WK_OK : wk_file_error(err, "cannot look at", path);
 }
 
 static wk_status add_run(wk_runs *runs, const char *path, wk_error *err)
@@ -52,26 +39,13 @@ static wk_status add_run(wk_runs *runs, const char *path, wk_error *err)
 }
 
 // Adds the run that `path` is, or those below it.
-static wk_status find_runs(wk_runs *runs, const char *path, int depth, wk_error *err)
+static wk_status find_runs(wk_runs *runs, const char *path, wk_error *err)
 {
-    char inner[PATH_CHARS];
-    int length = snprintf(inner, sizeof inner, "%s/config.yaml", path);
-    if (length < 0 || (size_t)length >= sizeof inner)
-        return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", path);
-    bool there, directory;
-    WK_TRY(look_at(inner, &there, &directory, err));
-    if (there) return add_run(runs, path, err);
-    if (depth == DEPTH_MAX) return WK_OK;
-    wk_names names = {0};
-    wk_status status = list_names(path, &names, err);
-    for (size_t i = 0; i < names.count && status == WK_OK; i++) {
-        if (names.items[i][0] == '.') continue; // hidden
-        length = snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);
-        if (length < 0 || (size_t)length >= sizeof inner) continue;
-        status = look_at(inner, &there, &directory, err);
-        if (status == WK_OK && directory) status = find_runs(runs, inner, depth + 1, err);
-    }
-    wk_names_free(&names);
+    wk_names found = {0};
+    wk_status status = wk_run_list(path, &found, err);
+    for (size_t i = 0; status == WK_OK && i < found.count; i++)
+        status = add_run(runs, found.items[i], err);
+    wk_names_free(&found);
     return status;
 }
 
@@ -82,9 +56,9 @@ static wk_status find_label(const char **path, char label[LABEL_CHARS], wk_error
     const char *word = *path, *equals = word;
     bool there, directory;
     *label = 0;
-    WK_TRY(look_at(word, &there, &directory, err));
+    WK_TRY(wk_path_look(word, &there, &directory, err));
     while (!there && (equals = strchr(equals, '=')) != NULL) {
-        WK_TRY(look_at(++equals, &there, &directory, err));
+        WK_TRY(wk_path_look(++equals, &there, &directory, err));
         if (!there) continue;
         size_t length = (size_t)(equals - 1 - word);
         if (length == 0 || length >= LABEL_CHARS)
@@ -119,13 +93,13 @@ static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
     char label[LABEL_CHARS];
     bool there, directory;
     WK_TRY(find_label(&path, label, err));
-    WK_TRY(look_at(path, &there, &directory, err));
+    WK_TRY(wk_path_look(path, &there, &directory, err));
     if (!there) return wk_fail(err, WK_E_NOT_FOUND, "'%s' does not exist", path);
     if (!directory && is_population_file(path)) return WK_OK;
     if (!directory)
         return wk_fail(err, WK_E_INPUT, "'%s' is not a directory; give runs or directories of runs",
                        path);
-    WK_TRY(find_runs(runs, path, 0, err));
+    WK_TRY(find_runs(runs, path, err));
     if (runs->items.count == before)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "'%s' holds no run: there is no config.yaml in it or below it", path);
@@ -162,7 +136,7 @@ static void read_results(wk_report_run *run)
     wk_names names = {0};
     snprintf(folder, sizeof folder, "%s/eval", run->directory);
     bool there, directory;
-    wk_status status = look_at(folder, &there, &directory, &err);
+    wk_status status = wk_path_look(folder, &there, &directory, &err);
     if (status == WK_OK && directory) status = list_names(folder, &names, &err);
     if (status != WK_OK) add_problem(run, err.message);
     for (size_t i = 0; i < names.count; i++) {
@@ -240,7 +214,7 @@ static void read_run(wk_report_run *run)
     snprintf(path, sizeof path, "%s/metrics.jsonl", run->directory);
     bool there, directory;
     wk_error err = {0};
-    if (look_at(path, &there, &directory, &err) != WK_OK)
+    if (wk_path_look(path, &there, &directory, &err) != WK_OK)
         add_problem(run, err.message);
     else if (there)
         read_or_note(run, path, wk_run_read_choices);

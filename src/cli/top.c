@@ -1,0 +1,220 @@
+// waker top: how far all runs of a directory are, read from their directories alone.
+#include "base/clock.h"
+#include "base/pool.h"
+#include "cli/cli.h"
+#include "log/run_table.h"
+#include "run/run_list.h"
+#include "run/run_progress.h"
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct top_values {
+    bool once;
+    double every;
+} top_values;
+
+static const top_values defaults = {.every = 2};
+
+static const wk_arg args[] = {
+    {"once", NULL, "print one table and end, as where the output is no terminal", WK_ARG_FLAG,
+     offsetof(top_values, once), 0, 0},
+    {"every", "SECONDS", "between two looks at the runs (default 2)", WK_ARG_NUMBER,
+     offsetof(top_values, every), 0.1, 86400},
+};
+
+// A run, over several looks.
+typedef struct watched {
+    char *path;
+    const char *name; // its path below the directory
+    bool unreadable;
+    wk_run_progress now;
+    wk_run_moment since; // what the rate is measured from
+} watched;
+
+typedef struct view {
+    const char *directory;
+    wk_pool *pool;
+    WK_ARRAY(watched) runs;
+    WK_ARRAY(wk_run_row) rows;
+} view;
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    stop = number;
+}
+
+static watched *find(view *v, const char *path)
+{
+    for (size_t i = 0; i < v->runs.count; i++)
+        if (strcmp(v->runs.items[i].path, path) == 0) return &v->runs.items[i];
+    return NULL;
+}
+
+// Runs that are not there any more stay, as unreadable; so their order is kept.
+static wk_status find_runs(view *v, wk_error *err)
+{
+    wk_names names = {0};
+    size_t length = strlen(v->directory);
+    wk_status status = wk_run_list(v->directory, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++) {
+        if (find(v, names.items[i])) continue;
+        char *path = names.items[i];
+        const char *name = path[length] ? path + length + 1 : path;
+        if (!wk_array_push(&v->runs, (watched){.path = path, .name = name}))
+            status = wk_fail(err, WK_E_MEMORY, "no memory for the runs");
+        else
+            names.items[i] = NULL;
+    }
+    wk_names_free(&names);
+    if (status == WK_OK && v->runs.count == 0)
+        status =
+            wk_fail(err, WK_E_NOT_FOUND,
+                    "'%s' holds no run: there is no config.yaml in it or below it", v->directory);
+    return status;
+}
+
+static void look(void *context, size_t item, int thread)
+{
+    enum { WINDOW = 600 }; // seconds that a rate reaches back
+    view *v = context;
+    watched *w = &v->runs.items[item];
+    (void)thread;
+    wk_run_moment before = w->unreadable ? (wk_run_moment){0} : w->now.now;
+    w->unreadable = wk_run_progress_read(w->path, &w->now, NULL) != WK_OK;
+    // A run that was continued from an older checkpoint begins anew.
+    if (w->since.time > 0 && w->now.now.steps < w->since.steps) w->since = (wk_run_moment){0};
+    if (!(w->since.time > 0) || w->now.now.time - w->since.time > WINDOW) w->since = before;
+}
+
+// Agent steps a second of learning, which those of the prefill say nothing about.
+static double rate_between(const watched *w, const wk_run_moment *a, const wk_run_moment *b)
+{
+    return a->steps < w->now.prefill ? NAN : wk_run_rate(a, b);
+}
+
+// From what was seen to happen; at first from the files: the log since the newest checkpoint, or
+// the two newest checkpoints.
+static double rate_of(const watched *w)
+{
+    double rate = rate_between(w, &w->since, &w->now.now);
+    if (isnan(rate)) rate = rate_between(w, &w->now.saved, &w->now.now);
+    if (isnan(rate)) rate = rate_between(w, &w->now.older, &w->now.saved);
+    return rate;
+}
+
+static wk_run_row row_of(const watched *w)
+{
+    static const char *const phases[] = {"stopped", "running", "done"};
+    wk_run_row row = wk_run_row_empty(w->name, w->unreadable ? "unreadable" : phases[w->now.phase]);
+    if (w->unreadable) return row;
+    const wk_run_progress *p = &w->now;
+    row.values.steps = (int64_t)p->now.steps;
+    row.values.total = (int64_t)p->total;
+    row.values.model_loss = p->model_loss;
+    row.values.mean_error = p->mean_error;
+    if (p->phase != WK_RUN_PHASE_RUNNING) return row;
+    double rate = rate_of(w);
+    row.values.updates_per_second = rate / p->train_every;
+    if (p->total > p->now.steps) row.values.seconds_left = (double)(p->total - p->now.steps) / rate;
+    return row;
+}
+
+// Runs that are going on first, finished ones last.
+static int place_of(const watched *w)
+{
+    static const int places[] = {
+        [WK_RUN_PHASE_RUNNING] = 0, [WK_RUN_PHASE_STOPPED] = 2, [WK_RUN_PHASE_DONE] = 3};
+    return w->unreadable ? 1 : places[w->now.phase];
+}
+
+static wk_status make_rows(view *v, wk_error *err)
+{
+    v->rows.count = 0;
+    if (!wk_array_reserve(&v->rows, v->runs.count))
+        return wk_fail(err, WK_E_MEMORY, "no memory for the table");
+    for (int place = 0; place < 4; place++)
+        for (size_t i = 0; i < v->runs.count; i++)
+            if (place_of(&v->runs.items[i]) == place)
+                v->rows.items[v->rows.count++] = row_of(&v->runs.items[i]);
+    return WK_OK;
+}
+
+static wk_status refresh(view *v, wk_error *err)
+{
+    WK_TRY(find_runs(v, err));
+    wk_pool_run(v->pool, v->runs.count, look, v);
+    return make_rows(v, err);
+}
+
+static wk_status print_once(view *v, wk_error *err)
+{
+    wk_text text = {0};
+    WK_TRY(refresh(v, err));
+    wk_run_table_text(v->rows.items, (int)v->rows.count, 0, 0, &text);
+    wk_text_puts(&text, "\n");
+    return wk_cli_print(&text, err);
+}
+
+static wk_status watch(view *v, double every, wk_error *err)
+{
+    wk_run_table table = {0};
+    wk_status status = WK_OK;
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    wk_run_table_start(&table, STDOUT_FILENO, every);
+    while (status == WK_OK && !stop) {
+        status = refresh(v, err);
+        if (status == WK_OK)
+            wk_run_table_update(&table, v->rows.items, (int)v->rows.count, wk_clock_seconds());
+        double whole = floor(every);
+        nanosleep(&(struct timespec){(time_t)whole, (long)((every - whole) * 1e9)}, NULL);
+    }
+    wk_run_table_finish(&table, v->rows.items, (int)v->rows.count);
+    return status;
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    const top_values *given = values;
+    char path[WK_PATH_MAX];
+    view v = {.directory = path};
+    snprintf(path, sizeof path, "%s", cli->words.items[0]);
+    for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+        path[end - 1] = 0;
+    wk_status status = wk_pool_create(cli->threads, &v.pool, err);
+    bool live = !given->once && isatty(STDOUT_FILENO);
+    if (status == WK_OK) status = live ? watch(&v, given->every, err) : print_once(&v, err);
+    for (size_t i = 0; i < v.runs.count; i++)
+        free(v.runs.items[i].path);
+    wk_array_free(&v.runs);
+    wk_array_free(&v.rows);
+    wk_pool_destroy(v.pool);
+    return status;
+}
+
+const wk_command wk_command_top = {
+    .name = "top",
+    .summary = "Watch all runs of a directory",
+    .usage = "top DIR [--once] [--every SECONDS]",
+    .details =
+        "A table of all runs in DIR and below it: what was done, how fast, the time left. Only\n"
+        "the directories of the runs are read, so it shows runs of other processes and, on a\n"
+        "shared file system, of other machines. 'stopped' is a run that nobody trains. An\n"
+        "interrupt ends it.\n",
+    .examples = "top runs\n"
+                "top runs/paper --once",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(top_values),
+    .defaults = &defaults,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};

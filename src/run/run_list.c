@@ -1,0 +1,66 @@
+#include "run/run_list.h"
+
+#include "base/file.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PATH_CHARS = 4096, DEPTH_MAX = 8 };
+
+wk_status wk_path_look(const char *path, bool *there, bool *directory, wk_error *err)
+{
+    struct stat info;
+    *there = stat(path, &info) == 0;
+    *directory = *there && S_ISDIR(info.st_mode);
+    // Links may lead nowhere, or round in circles.
+    bool nothing = !*there && (errno == ENOENT || errno == ELOOP);
+    return *there || nothing ? WK_OK : wk_file_error(err, "cannot look at", path);
+}
+
+// Names in a directory, sorted. One that cannot be listed is an error.
+static wk_status list_names(const char *path, wk_names *names, wk_error *err)
+{
+    wk_dir *directory = NULL;
+    WK_TRY(wk_dir_open(NULL, path, &directory, err));
+    wk_status status = wk_dir_list(directory, names, err);
+    wk_dir_close(directory);
+    return status;
+}
+
+static wk_status add(const char *path, wk_names *out, wk_error *err)
+{
+    char *copy = strdup(path);
+    if (copy && wk_array_push(out, copy)) return WK_OK;
+    free(copy);
+    return wk_fail(err, WK_E_MEMORY, "no memory for the run '%s'", path);
+}
+
+static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)
+{
+    char inner[PATH_CHARS];
+    int length = snprintf(inner, sizeof inner, "%s/config.yaml", path);
+    if (length < 0 || (size_t)length >= sizeof inner)
+        return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", path);
+    bool there, directory;
+    WK_TRY(wk_path_look(inner, &there, &directory, err));
+    if (there) return add(path, out, err);
+    if (depth == DEPTH_MAX) return WK_OK;
+    wk_names names = {0};
+    wk_status status = list_names(path, &names, err);
+    for (size_t i = 0; i < names.count && status == WK_OK; i++) {
+        if (names.items[i][0] == '.') continue; // hidden
+        length = snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);
+        if (length < 0 || (size_t)length >= sizeof inner) continue;
+        status = wk_path_look(inner, &there, &directory, err);
+        if (status == WK_OK && directory) status = find(inner, depth + 1, out, err);
+    }
+    wk_names_free(&names);
+    return status;
+}
+
+wk_status wk_run_list(const char *path, wk_names *out, wk_error *err)
+{
+    return find(path, 0, out, err);
+}

@@ -1,0 +1,91 @@
+// waker top: runs of a directory as their files show them, and how long a thousand take.
+#include "base/clock.h"
+#include "cli/long_runs.h"
+
+#define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
+
+static void runs_are_shown_as_their_directories_say(void **state)
+{
+    (void)state;
+    char options[768];
+    snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
+    program_expect_success(program_run("train --logdir runs/done " QUIET_OPTIONS " --steps 180"));
+    int code = program_run("train --logdir runs/sub/stopped %s --minutes 1e-7", options).code;
+    assert_int_equal(code, 75);
+    pid_t child = start("train --logdir runs/going " QUIET_OPTIONS " --steps 1e6");
+    wait_for_metrics("runs/going");
+    program_result r = program_run("top runs/");
+    kill(child, SIGTERM);
+    assert_int_equal(exit_code(child), 75);
+    program_expect_success(r);
+    const char *going = strstr(r.out, "\ngoing "),
+               *stopped = strstr(r.out, "\nsub/stopped  stopped"), *done = strstr(r.out, "\ndone ");
+    if (!going || !stopped || !done || going > stopped || stopped > done)
+        fail_msg("the rows, running first:\n%s", r.out);
+    assert_non_null(strstr(r.out, "3 runs"));
+    assert_non_null(strstr(going, "running"));
+    assert_non_null(strstr(done, "100.0%"));
+    assert_non_null(strstr(program_run("top runs/done").out, "runs/done  done"));
+}
+
+static void the_speed_is_that_since_the_run_went_on(void **state)
+{
+    (void)state;
+    shell("touch -d '10 days ago' runs/going/checkpoints/step-*");
+    pid_t child = start("train --logdir runs/going " QUIET_OPTIONS " --steps 1e6");
+    program_result r = {0};
+    for (int i = 0; i < 200 && (i == 0 || !strstr(r.out, "left")); i++) {
+        pause_ms(50);
+        r = program_run("top runs/going --once");
+    }
+    kill(child, SIGTERM);
+    assert_int_equal(exit_code(child), 75);
+    const char *left = strstr(r.out, " left");
+    if (!left) fail_msg("no time left in:\n%s", r.out);
+    // Days of a pause would make it years.
+    while (left[-1] != ' ')
+        left--;
+    assert_null(memchr(left, 'd', strcspn(left, " ")));
+}
+
+static void what_cannot_be_read_is_said(void **state)
+{
+    (void)state;
+    shell("mkdir -p runs/broken && echo 'steps: [' >runs/broken/config.yaml && mkdir -p none");
+    program_result r = program_run("top runs");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "broken       unreadable"));
+    program_expect_error(program_run("top none"), 2, "holds no run");
+    program_expect_error(program_run("top nowhere"), 2, "nowhere");
+    shell("rm -r runs/broken");
+}
+
+static void a_thousand_runs_take_two_seconds_at_most(void **state)
+{
+    (void)state;
+    shell("mkdir one && cp -r runs/done/config.yaml runs/done/metrics.jsonl runs/done/checkpoints "
+          "runs/done/snapshots runs/done/lock one/");
+    // Ten times ten times ten, of links.
+    shell("for i in 0 1 2; do mkdir many && for k in $(seq 10); do cp -rl one many/$k; done && "
+          "rm -r one && mv many one; done && mv one many");
+    double began = wk_clock_seconds();
+    program_result r = program_run("top many");
+    double seconds = wk_clock_seconds() - began;
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "1000 runs"));
+    print_message("waker top of 1000 runs: %.2f s\n", seconds);
+#ifndef __SANITIZE_ADDRESS__
+    assert_true(seconds < 10); // on a machine that does much else
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_are_shown_as_their_directories_say),
+        cmocka_unit_test(the_speed_is_that_since_the_run_went_on),
+        cmocka_unit_test(what_cannot_be_read_is_said),
+        cmocka_unit_test(a_thousand_runs_take_two_seconds_at_most),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
