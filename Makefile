@@ -10,7 +10,7 @@ CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DI
 # More than cores: tests wait for the disk a third of their time.
 CTEST_FLAGS ?= --output-on-failure -j$(shell expr $$(nproc) + 2)
 
-.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test power-test bench bundle install uninstall package format format-check lint coverage clean
+.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test power-test bench bundle wheel install uninstall package format format-check lint coverage clean
 
 all: setup-build build
 
@@ -78,6 +78,12 @@ bundle: setup-build
 	@cmake --preset release -B build-bundle -DWAKER_CUDA=$(or $(WAKER_CUDA),OFF) -DWAKER_TESTS=OFF --log-level=WARNING
 	@cmake --build build-bundle --target waker
 	@tools/bundle build-bundle
+
+# dist/waker-VERSION-py3-none-manylinux_*.whl; docs/python.md. WAKER_CUDA=ON as for the bundle.
+wheel: setup-build
+	@cmake --preset release -B build-bundle -DWAKER_CUDA=$(or $(WAKER_CUDA),OFF) -DWAKER_TESTS=OFF --log-level=WARNING
+	@cmake --build build-bundle --target waker libwaker_shared
+	@tools/wheel build-bundle
 
 format: setup-lint
 	@git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i

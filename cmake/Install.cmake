@@ -28,7 +28,9 @@ endif()
 if(NOT WAKER_SANITIZE)
   target_link_options(libwaker_shared PRIVATE LINKER:--no-undefined)
 endif()
-set_target_properties(libwaker_shared PROPERTIES INSTALL_RPATH "${WAKER_MUJOCO_RPATH}" BUILD_WITH_INSTALL_RPATH ON)
+# In the Python package the libraries it needs lie beside it; the old kind of rpath, as for the program.
+set_target_properties(libwaker_shared PROPERTIES INSTALL_RPATH "$ORIGIN;${WAKER_MUJOCO_RPATH}" BUILD_WITH_INSTALL_RPATH ON)
+target_link_options(libwaker_shared PRIVATE -Wl,--disable-new-dtags)
 
 # What a program links that takes the static library.
 set(flags)

@@ -1,0 +1,16 @@
+"""The program: `waker ...` and `python -m waker ...`."""
+
+import os
+import sys
+from pathlib import Path
+
+
+def main():
+    program = Path(__file__).with_name("bin") / "waker"
+    if not program.exists():
+        sys.exit(f"waker: this installation has no program at {program}")
+    os.execv(program, ["waker", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

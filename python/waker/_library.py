@@ -1,0 +1,412 @@
+"""The C library: where it is, its structs and functions, its errors as exceptions.
+
+Everything in the package reaches C through here. The structs repeat those of include/waker/*.h;
+tests/python/test_library.py compares them with what a C compiler says.
+"""
+
+import ctypes
+import os
+import threading
+import weakref
+from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t, c_uint8
+from ctypes import c_int64, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+
+import numpy
+
+ENV_ABI = 3
+IMAGE_SIDE = 64
+IS_FIRST, IS_LAST, IS_TERMINAL, IS_DIVERGED = 1, 2, 4, 8
+
+
+class Error(Exception):
+    """What the library refuses, with the library's own message."""
+
+
+class InputError(Error, ValueError):
+    """A value, name or combination is not acceptable."""
+
+
+class NotFoundError(Error, LookupError):
+    """A named thing (run, domain, task, key, metric) does not exist."""
+
+
+class FileError(Error, OSError):
+    """The operating system refused a file operation."""
+
+
+class FormatError(Error, ValueError):
+    """A file exists but its content is not what it claims to be."""
+
+
+class NoMemoryError(Error, MemoryError):
+    """An allocation failed."""
+
+
+class UnsupportedError(Error, RuntimeError):
+    """Valid, but this build or machine cannot do it."""
+
+
+class DivergedError(Error, ArithmeticError):
+    """Numbers became non-finite."""
+
+
+class ClosedError(Error, ValueError):
+    """An object was used after its close()."""
+
+
+class ForkError(Error, RuntimeError):
+    """An object was used in a child process that inherited it: its threads did not come along."""
+
+
+_ERRORS = (None, InputError, NotFoundError, FileError, FormatError, NoMemoryError, UnsupportedError,
+           DivergedError)
+
+
+class CError(ctypes.Structure):
+    _fields_ = [("status", c_int), ("message", ctypes.c_char * 1024)]
+
+
+class Param(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("help", c_char_p), ("min", c_double), ("max", c_double),
+                ("step", c_double), ("legal_min", c_double), ("legal_max", c_double),
+                ("continuous", c_bool)]
+
+
+class Task(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("alias", c_char_p), ("has_completion", c_bool)]
+
+
+class Case(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("help", c_char_p), ("count", c_int),
+                ("params", POINTER(c_double)), ("episodes", c_int), ("extra", c_bool)]
+
+
+class Option(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("choices", c_char_p), ("help", c_char_p)]
+
+
+class Domain(ctypes.Structure):
+    _fields_ = [("abi", c_uint32), ("size", c_uint32), ("name", c_char_p), ("summary", c_char_p),
+                ("n_params", c_int), ("params", POINTER(Param)),
+                ("n_tasks", c_int), ("tasks", POINTER(Task)),
+                ("n_cases", c_int), ("cases", POINTER(Case)),
+                ("n_options", c_int), ("options", POINTER(Option)),
+                ("n_indicators", c_int), ("indicators", c_void_p),
+                ("action_size", c_int), ("action_repeat", c_int), ("episode_steps", c_int),
+                ("ends_early", c_bool), ("step_seconds", c_double),
+                ("hardest", POINTER(c_double)), ("n_complex", c_int),
+                ("most_complex", POINTER(c_double)),
+                ("functions", c_void_p * 11)]
+
+
+class Frame(ctypes.Structure):
+    _fields_ = [("image", c_void_p), ("rewards", c_void_p), ("completion", c_void_p),
+                ("flags", c_void_p)]
+
+
+class Batch(ctypes.Structure):
+    _fields_ = [("images", c_void_p), ("rewards", c_void_p), ("completion", c_void_p),
+                ("flags", c_void_p)]
+
+
+class CurriculumConfig(ctypes.Structure):
+    _fields_ = [("dr_probability", c_double), ("temperature", c_double), ("error_decay", c_double),
+                ("reduction_decay", c_double), ("reduction_start", c_uint64),
+                ("reduction_every", c_uint64), ("seed", c_uint64)]
+
+
+class CurriculumView(ctypes.Structure):
+    _fields_ = [("count", c_size_t), ("dr", POINTER(c_double)), ("error", POINTER(c_double)),
+                ("reduction", POINTER(c_double)), ("visits", POINTER(c_uint64)),
+                ("group", POINTER(c_int)), ("groups", c_int), ("has_reduction", c_bool),
+                ("hardest", POINTER(c_double)), ("most_complex", POINTER(c_double))]
+
+
+class PolicyConfig(ctypes.Structure):
+    _fields_ = [("run", c_char_p), ("task", c_char_p), ("weights", c_char_p), ("step", c_int64),
+                ("device", c_char_p), ("plugin", c_char_p), ("count", c_int), ("threads", c_int),
+                ("sample", c_bool), ("seed", c_uint64)]
+
+
+class Scores(ctypes.Structure):
+    _fields_ = [("values", c_void_p), ("runs", c_size_t), ("tasks", c_size_t),
+                ("runs_of", c_void_p), ("name", c_char_p), ("task_names", POINTER(c_char_p))]
+
+
+class BootstrapConfig(ctypes.Structure):
+    _fields_ = [("reps", c_int), ("size", c_double), ("seed", c_uint64)]
+
+
+class Estimate(ctypes.Structure):
+    _fields_ = [("value", c_double), ("low", c_double), ("high", c_double)]
+
+
+class Result(ctypes.Structure):
+    _fields_ = [("run", c_char_p), ("domain", c_char_p), ("curriculum", c_char_p),
+                ("exploration", c_char_p), ("seed", c_uint64), ("policy", c_char_p),
+                ("step", c_uint64), ("task", c_char_p), ("set", c_char_p),
+                ("episodes", c_uint64), ("eval_seed", c_uint64), ("mean", c_double),
+                ("worst_tenth", c_double)]
+
+
+class Results(ctypes.Structure):
+    _fields_ = [("items", POINTER(Result)), ("count", c_size_t), ("problems", POINTER(c_char_p)),
+                ("n_problems", c_size_t)]
+
+
+class Curve(ctypes.Structure):
+    _fields_ = [("steps", POINTER(c_uint64)), ("values", POINTER(c_double)), ("count", c_size_t)]
+
+
+class TrainSetting(ctypes.Structure):
+    _fields_ = [("key", c_char_p), ("value", c_char_p)]
+
+
+class TrainProgress(ctypes.Structure):
+    _fields_ = [("steps", c_int64), ("total", c_int64), ("updates", c_int64),
+                ("updates_per_second", c_double), ("seconds_left", c_double),
+                ("model_loss", c_double), ("mean_error", c_double)]
+
+
+ProgressFunction = ctypes.CFUNCTYPE(None, c_void_p, POINTER(TrainProgress))
+MessageFunction = ctypes.CFUNCTYPE(None, c_void_p, c_bool, c_char_p)
+
+
+class TrainConfig(ctypes.Structure):
+    _fields_ = [("directory", c_char_p), ("blocks", POINTER(c_char_p)),
+                ("files", POINTER(c_char_p)), ("from_", c_char_p),
+                ("settings", POINTER(TrainSetting)), ("stop", POINTER(c_int)),
+                ("progress", ProgressFunction), ("message", MessageFunction),
+                ("context", c_void_p)]
+
+
+# Structs by their names in C.
+STRUCTS = {
+    "wk_error": CError, "wk_param": Param, "wk_task": Task, "wk_case": Case, "wk_option": Option,
+    "wk_domain": Domain, "wk_frame": Frame, "wk_batch": Batch,
+    "wk_curriculum_config": CurriculumConfig, "wk_curriculum_view": CurriculumView,
+    "wk_policy_config": PolicyConfig, "wk_scores": Scores, "wk_bootstrap_config": BootstrapConfig,
+    "wk_estimate": Estimate, "wk_result": Result, "wk_results": Results, "wk_curve": Curve,
+    "wk_train_setting": TrainSetting, "wk_train_progress": TrainProgress,
+    "wk_train_config": TrainConfig,
+}
+
+_domain = POINTER(Domain)
+_p, _n, _i, _d, _s, _u64 = c_void_p, c_size_t, c_int, c_double, c_char_p, c_uint64
+
+# Functions that return a wk_status and take a wk_error last: the arguments before it.
+_CHECKED = {
+    "wk_domain_find": [_s, POINTER(_domain)],
+    "wk_domain_task": [_domain, _s, POINTER(_i)],
+    "wk_domain_option": [_domain, _s, _s, POINTER(_i), POINTER(_i)],
+    "wk_domain_check_params": [_domain, _p, _n],
+    "wk_plugin_load": [_s, POINTER(_p)],
+    "wk_space_create": [_domain, c_bool, POINTER(_p)],
+    "wk_env_create": [_domain, _p, POINTER(_p)],
+    "wk_env_reset": [_p, _p, _n, _u64, _u64, POINTER(Frame)],
+    "wk_env_step": [_p, _p, POINTER(Frame)],
+    "wk_env_render": [_p, _i, _i, _p],
+    "wk_env_save": [_p, _p, _n],
+    "wk_env_load": [_p, _p, _n],
+    "wk_vec_create": [_domain, _p, _i, _i, POINTER(_p)],
+    "wk_vec_plan_reset": [_p, _i, _p, _n, _u64, _u64],
+    "wk_vec_step": [_p, _p],
+    "wk_curriculum_rule_find": [_s, POINTER(_p)],
+    "wk_curriculum_create": [_p, _domain, _p, POINTER(CurriculumConfig), POINTER(_p)],
+    "wk_curriculum_next": [_p, _u64, c_bool, _p, POINTER(_n)],
+    "wk_curriculum_load": [_p, _p, _n],
+    "wk_policy_create": [POINTER(PolicyConfig), POINTER(_p)],
+    "wk_policy_act": [_p, _p, _p, _p],
+    "wk_policy_reset": [_p, _u64],
+    "wk_stats_percentile": [_p, _n, _d, POINTER(_d)],
+    "wk_stats_cvar": [_p, _n, _d, _i, POINTER(_d)],
+    "wk_stats_rank_correlation": [_p, _p, _n, POINTER(_d)],
+    "wk_stats_aggregate": [POINTER(Scores), _i, POINTER(_d)],
+    "wk_stats_optimality_gap": [POINTER(Scores), _d, POINTER(_d)],
+    "wk_stats_bootstrap": [POINTER(Scores), _i, POINTER(BootstrapConfig), POINTER(Estimate)],
+    "wk_stats_improvement": [POINTER(Scores), POINTER(Scores), POINTER(_d)],
+    "wk_stats_improvement_bootstrap": [POINTER(Scores), POINTER(Scores), POINTER(BootstrapConfig),
+                                       POINTER(Estimate)],
+    "wk_results_read": [_s, POINTER(POINTER(Results))],
+    "wk_curve_read": [_s, _s, POINTER(Curve)],
+    "wk_train_run": [POINTER(TrainConfig), POINTER(_i)],
+}
+
+# The others: what they return, and their arguments.
+_PLAIN = {
+    "wk_domain_count": (_n, []),
+    "wk_domain_at": (_domain, [_n]),
+    "wk_plugin_domain": (_domain, [_p]),
+    "wk_plugin_unload": (None, [_p]),
+    "wk_space_destroy": (None, [_p]),
+    "wk_space_count": (_n, [_p]),
+    "wk_space_params": (POINTER(_d), [_p, _n]),
+    "wk_space_probability": (_d, [_p, _n]),
+    "wk_space_sample": (_n, [_p, _u64, _u64, _p]),
+    "wk_space_find": (_n, [_p, _p]),
+    "wk_env_destroy": (None, [_p]),
+    "wk_env_params": (POINTER(_d), [_p]),
+    "wk_env_state_size": (_n, [_p]),
+    "wk_vec_destroy": (None, [_p]),
+    "wk_vec_plan_idle": (None, [_p, _i]),
+    "wk_vec_env": (_p, [_p, _i]),
+    "wk_vec_batch": (POINTER(Batch), [_p]),
+    "wk_vec_diverged": (_u64, [_p]),
+    "wk_curriculum_config_default": (CurriculumConfig, []),
+    "wk_curriculum_destroy": (None, [_p]),
+    "wk_curriculum_report": (None, [_p, _p, _p, _n]),
+    "wk_curriculum_advance": (None, [_p, _u64]),
+    "wk_curriculum_distribution": (None, [_p, _p]),
+    "wk_curriculum_get_view": (CurriculumView, [_p]),
+    "wk_curriculum_state_size": (_n, [_p]),
+    "wk_curriculum_save": (None, [_p, _p]),
+    "wk_policy_config_default": (PolicyConfig, []),
+    "wk_policy_destroy": (None, [_p]),
+    "wk_policy_domain": (_domain, [_p]),
+    "wk_policy_options": (POINTER(_i), [_p]),
+    "wk_policy_step": (_u64, [_p]),
+    "wk_stats_mean": (_d, [_p, _n]),
+    "wk_stats_sd": (_d, [_p, _n]),
+    "wk_bootstrap_config_default": (BootstrapConfig, []),
+    "wk_results_free": (None, [POINTER(Results)]),
+    "wk_curve_free": (None, [POINTER(Curve)]),
+    "wk_train_config_default": (TrainConfig, []),
+}
+
+
+def path():
+    """The library's file: that of the package, or the one WAKER_LIBRARY names."""
+    named = os.environ.get("WAKER_LIBRARY")
+    return Path(named) if named else Path(__file__).with_name("lib") / "libwaker.so"
+
+
+def _checked(function):
+    def call(*arguments):
+        error = CError()
+        status = function(*arguments, ctypes.byref(error))
+        if status:
+            raise _ERRORS[status](error.message.decode("utf-8", "replace"))
+    call.__name__ = function.__name__
+    return call
+
+
+class _Library:
+    """The functions by their names in C without `wk_`; loaded by the first one that is used."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name):
+        with self._lock:
+            if "domain_count" not in self.__dict__:
+                self._load()
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def _load(self):
+        file = path()
+        try:
+            library = ctypes.CDLL(str(file))
+            plain = {name[3:]: self._declare(library, name, *kind)
+                     for name, kind in _PLAIN.items()}
+            checked = {name[3:]: _checked(self._declare(library, name, _i,
+                                                        [*kinds, POINTER(CError)]))
+                       for name, kinds in _CHECKED.items()}
+        except (OSError, AttributeError) as problem:
+            raise ImportError(f"the C library cannot be used: {problem}. `pip install .` in a clone "
+                              f"of waker puts one into the package; WAKER_LIBRARY can name another "
+                              f"(now: {file})") from problem
+        domain = plain["domain_at"](0).contents
+        if domain.abi != ENV_ABI or domain.size != ctypes.sizeof(Domain):
+            raise ImportError(f"{file} is of another version (ABI {domain.abi}) than this Python "
+                              f"package (ABI {ENV_ABI}); install both together")
+        self.__dict__.update(checked)
+        self.__dict__.update(plain)
+
+    @staticmethod
+    def _declare(library, name, result, arguments):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+        return function
+
+
+lib = _Library()
+
+
+def text(value):
+    """A C string from str, bytes, a path or None."""
+    if value is None:
+        return None
+    encoded = os.fsencode(value)
+    if b"\0" in encoded:
+        raise InputError(f"{value!r} contains a NUL character")
+    return encoded
+
+
+class _Owner:
+    """Destroys a C object when nothing refers to it any more: no handle, no view of its memory."""
+
+    def __init__(self, destroy, pointer, keep):
+        self.finalizer = weakref.finalize(self, _destroy, os.getpid(), destroy, pointer, keep)
+
+
+def _destroy(pid, destroy, pointer, keep):
+    # A forked child has no threads to wait for: what it inherited is left to the end of the process.
+    if os.getpid() == pid:
+        destroy(pointer)
+    del keep  # what the C object borrowed
+
+
+class Handle:
+    """An object of the library: used by one thread at a time, not after close() and not in a child
+    process that inherited it. `with handle as pointer:` is how it is used."""
+
+    def __init__(self, what, pointer, destroy, *keep):
+        self._what = what
+        self._pointer = pointer
+        self._owner = _Owner(destroy, pointer, keep)
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+
+    def __enter__(self):
+        if os.getpid() != self._pid:
+            raise ForkError(f"{self._what} was made before this process was forked; make a new one "
+                            "in the child, or start processes by 'spawn'")
+        self._lock.acquire()
+        if self._pointer is None:
+            self._lock.release()
+            raise ClosedError(f"{self._what} is closed")
+        return self._pointer
+
+    def __exit__(self, *exception):
+        self._lock.release()
+
+    def view(self, kind, address, shape):
+        """An array over memory of the C object, which lives as long as the array."""
+        count = 1
+        for length in shape:
+            count *= length
+        memory = (kind * count).from_address(address)
+        memory.owner = self._owner
+        return numpy.frombuffer(memory, kind).reshape(shape)
+
+    @property
+    def closed(self):
+        return self._pointer is None
+
+    def close(self):
+        """Gives the C object up; it goes when the last view of its memory does."""
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            self._pointer = self._owner = None
+
+
+def create(what, function, destroy, *arguments, keep=()):
+    """Makes a Handle by a `wk_..._create` function, whose last argument is where the pointer goes."""
+    out = c_void_p()
+    function(*arguments, ctypes.byref(out))
+    return Handle(what, out.value, destroy, *keep)

@@ -1,0 +1,320 @@
+"""waker's worlds as Gymnasium environments: one, and many that step together.
+
+A step's `info` has the reward and the completion of every task by its name, θ, and whether the
+simulation broke down. Which task's reward is the reward is `task=`.
+"""
+
+import ctypes
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from . import _library as c
+from ._library import lib
+from .domain import Space, as_domain, c_array
+
+IMAGE = (c.IMAGE_SIDE, c.IMAGE_SIDE, 3)
+SEEDS = 2**63  # Gymnasium's generators draw seeds below this
+RESET_OPTIONS = {"theta", "reset_mask"}
+
+
+class _Episodes:
+    """What both kinds of environments do alike: the domain's spaces, and what episodes begin with."""
+
+    def _open(self, domain, task, options, theta, curriculum, render_mode, width, height):
+        if render_mode not in (None, "rgb_array"):
+            raise c.InputError(f"render_mode is None or 'rgb_array', not {render_mode!r}")
+        if theta is not None and curriculum is not None:
+            raise c.InputError("theta and curriculum both choose θ; give one of them")
+        self.domain = as_domain(domain)
+        self.task = self.domain.task_names[self.domain.task(task)] if task is not None \
+            else self.domain.task_names[0]
+        self.theta = None if theta is None else self.domain.theta(theta)
+        self.curriculum = curriculum
+        self.render_mode, self.width, self.height = render_mode, int(width), int(height)
+        self._task = self.domain.task(self.task)
+        self._choices = self.domain.choices(options)
+        self._space = Space(self.domain)
+        self._arguments = {"domain": self.domain.name, "task": self.task, "options": options,
+                           "theta": theta, "curriculum": curriculum, "render_mode": render_mode,
+                           "width": width, "height": height}
+        return (spaces.Box(0, 255, IMAGE, np.uint8),
+                spaces.Box(-1, 1, (self.domain.action_size,), np.float32))
+
+    def _choose_theta(self, given, seed, episode):
+        if given is not None:
+            return self.domain.theta(given)
+        if self.theta is not None:
+            return self.theta
+        if self.curriculum is not None:
+            return self.domain.theta(self.curriculum.next())
+        return self._space.sample(seed, episode)
+
+    def _render(self, pointer):
+        rgb = np.empty((self.height, self.width, 3), np.uint8)
+        lib.env_render(pointer, self.width, self.height, rgb.ctypes.data)
+        return rgb
+
+
+def _check_options(options):
+    unknown = set(options or {}) - RESET_OPTIONS
+    if unknown:
+        raise c.InputError(f"reset has no option {', '.join(map(repr, sorted(unknown)))}; it knows "
+                           "'theta'")
+    return options or {}
+
+
+class WakerEnv(_Episodes, gymnasium.Env):
+    """One environment of a domain.
+
+    task     whose reward is the reward; default: the domain's first
+    options  {"option": "choice"} of the domain (`waker envs DOMAIN` lists them)
+    theta    θ of every episode; default: drawn from the domain's own distribution
+    curriculum  an object whose next() gives θ of the next episode: waker.Curriculum or your own
+    width, height  of render()
+
+    reset(options={"theta": ...}) sets θ of that episode, as a list or {"name": value}. A pickled
+    environment goes on bit for bit where it was.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 40}
+
+    def __init__(self, domain, *, task=None, options=None, theta=None, curriculum=None,
+                 render_mode=None, width=256, height=256):
+        self.observation_space, self.action_space = self._open(
+            domain, task, options, theta, curriculum, render_mode, width, height)
+        self.metadata = {**self.metadata, "render_fps": round(1 / self.domain.step_seconds)}
+        self._rewards = np.zeros(len(self.domain.tasks), np.float32)
+        self._completion = np.zeros_like(self._rewards)
+        self._flags = np.zeros(1, np.uint8)
+        self._episode_theta = None
+        self._seed, self._episode = None, 0
+        self._handle = c.create("the environment", lib.env_create, lib.env_destroy,
+                                self.domain._pointer, self._choices, keep=(self.domain,))
+
+    def _frame(self, image):
+        return c.Frame(image.ctypes.data, self._rewards.ctypes.data, self._completion.ctypes.data,
+                       self._flags.ctypes.data)
+
+    def _info(self):
+        return {"rewards": dict(zip(self.domain.task_names, self._rewards.tolist())),
+                "completion": {task.name: value for task, value in
+                               zip(self.domain.tasks, self._completion.tolist())
+                               if task.has_completion},
+                "theta": self._episode_theta.copy(),
+                "diverged": bool(self._flags[0] & c.IS_DIVERGED)}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        options = _check_options(options)
+        image = np.empty(IMAGE, np.uint8)
+        with self._handle as pointer:
+            if seed is not None:
+                self._seed, self._episode = seed, 0
+            elif self._seed is None:
+                self._seed = int(self.np_random.integers(SEEDS))
+            theta = self._choose_theta(options.get("theta"), self._seed, self._episode)
+            lib.env_reset(pointer, theta.ctypes.data, theta.size, self._seed, self._episode,
+                          ctypes.byref(self._frame(image)))
+            self._episode += 1
+            self._episode_theta = theta
+            return image, self._info()
+
+    def step(self, action):
+        action = c_array(action, np.float32, self.action_space.shape, "action")
+        image = np.empty(IMAGE, np.uint8)
+        with self._handle as pointer:
+            lib.env_step(pointer, action.ctypes.data, ctypes.byref(self._frame(image)))
+            flags = int(self._flags[0])
+            terminated = bool(flags & c.IS_TERMINAL)
+            return (image, float(self._rewards[self._task]), terminated,
+                    bool(flags & c.IS_LAST) and not terminated, self._info())
+
+    def render(self):
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() needs render_mode='rgb_array', given to gym.make")
+            return None
+        with self._handle as pointer:
+            return self._render(pointer)
+
+    def close(self):
+        self._handle.close()
+
+    def __getstate__(self):
+        with self._handle as pointer:
+            size = lib.env_state_size(pointer)
+            state = ctypes.create_string_buffer(size)
+            if size:
+                lib.env_save(pointer, state, size)
+        return {"arguments": self._arguments, "state": state.raw[:size], "seed": self._seed,
+                "episode": self._episode, "theta": self._episode_theta, "spec": self.spec,
+                "random": (self._np_random, self._np_random_seed)}
+
+    def __setstate__(self, saved):
+        self.__init__(**saved["arguments"])
+        if saved["state"]:
+            with self._handle as pointer:
+                lib.env_load(pointer, saved["state"], len(saved["state"]))
+        self._seed, self._episode = saved["seed"], saved["episode"]
+        self._episode_theta, self.spec = saved["theta"], saved["spec"]
+        self._np_random, self._np_random_seed = saved["random"]
+
+
+class WakerVectorEnv(_Episodes, VectorEnv):
+    """Many environments of a domain: one C call steps all of them on the library's threads.
+
+    Arguments are those of WakerEnv, and:
+
+    num_envs  how many
+    threads   of the library; 0: one for each core
+    copy      False: observations and `info` are views of the library's memory, which the next step
+              overwrites; True: they are the caller's
+
+    Autoreset is Gymnasium's NEXT_STEP: the step after an episode's last begins the next one, its
+    action is ignored and its reward is 0. Environment i is seeded with seed + i.
+    reset(options={"theta": ...}) takes one θ for all or one row for each, and "reset_mask" as
+    Gymnasium's own vectors do.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def __init__(self, domain, num_envs=1, *, task=None, options=None, theta=None, curriculum=None,
+                 render_mode=None, width=256, height=256, threads=0, copy=False):
+        self.single_observation_space, self.single_action_space = self._open(
+            domain, task, options, theta, curriculum, render_mode, width, height)
+        self.metadata = {**self.metadata, "render_fps": round(1 / self.domain.step_seconds)}
+        self.num_envs, self.copy = num_envs, bool(copy)
+        self._arguments.update(num_envs=num_envs, threads=threads, copy=copy)
+        self._handle = c.create("the vector of environments", lib.vec_create, lib.vec_destroy,
+                                self.domain._pointer, self._choices, num_envs, threads,
+                                keep=(self.domain,))
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._seeds = None
+        self._episodes = [0] * num_envs
+        self._thetas = np.zeros((num_envs, len(self.domain.params)))
+        self._ignored = np.zeros(self.action_space.shape, np.float32)
+        self._make_views()
+
+    def _make_views(self):
+        n, tasks = self.num_envs, len(self.domain.tasks)
+        with self._handle as pointer:
+            batch = lib.vec_batch(pointer).contents
+            view = self._handle.view
+            self._images = view(ctypes.c_uint8, batch.images, (n, *IMAGE))
+            self._rewards = view(ctypes.c_float, batch.rewards, (n, tasks))
+            self._completion = view(ctypes.c_float, batch.completion, (n, tasks))
+            self._flags = view(ctypes.c_uint8, batch.flags, (n,))
+
+    def _outputs(self):
+        """Observations and info as the batch has them now."""
+        taken = np.copy if self.copy else np.asarray
+        rewards, completion = taken(self._rewards), taken(self._completion)
+        info = {"rewards": {name: rewards[:, i] for i, name in enumerate(self.domain.task_names)},
+                "completion": {task.name: completion[:, i]
+                               for i, task in enumerate(self.domain.tasks) if task.has_completion},
+                "theta": taken(self._thetas), "diverged": (self._flags & c.IS_DIVERGED) != 0}
+        info.update({"_" + name: np.ones(self.num_envs, bool) for name in list(info)})
+        return taken(self._images), info
+
+    def _plan_reset(self, pointer, i, theta=None):
+        theta = self._choose_theta(theta, self._seeds[i], self._episodes[i])
+        lib.vec_plan_reset(pointer, i, theta.ctypes.data, theta.size, self._seeds[i],
+                           self._episodes[i])
+        self._episodes[i] += 1
+        self._thetas[i] = theta
+
+    def _seed_all(self, seed):
+        if isinstance(seed, (int, np.integer)):
+            seed = [int(seed) + i for i in range(self.num_envs)]
+        if seed is not None and len(seed) != self.num_envs:
+            raise c.InputError(f"seed: {self.num_envs} are needed, given: {len(seed)}")
+        if self._seeds is None:
+            self._seeds = [int(s) for s in self.np_random.integers(SEEDS, size=self.num_envs)]
+        for i, value in enumerate(seed or []):
+            if value is not None:
+                self._seeds[i], self._episodes[i] = value, 0
+
+    def _thetas_of(self, given):
+        if given is None or isinstance(given, dict) or np.ndim(given) == 1:
+            return [given] * self.num_envs
+        if len(given) != self.num_envs:
+            raise c.InputError(f"theta: one for all or {self.num_envs}, given: {len(given)}")
+        return given
+
+    def _mask_of(self, mask):
+        if mask is None:
+            return np.ones(self.num_envs, bool)
+        return c_array(mask, bool, (self.num_envs,), "reset_mask")
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        options = _check_options(options)
+        thetas, mask = self._thetas_of(options.get("theta")), self._mask_of(
+            options.get("reset_mask"))
+        with self._handle as pointer:
+            self._seed_all(seed)
+            for i in range(self.num_envs):
+                if mask[i]:
+                    self._plan_reset(pointer, i, thetas[i])
+                else:
+                    lib.vec_plan_idle(pointer, i)
+            lib.vec_step(pointer, self._ignored.ctypes.data)
+            return self._outputs()
+
+    def step(self, actions):
+        actions = c_array(actions, np.float32, self.action_space.shape, "actions")
+        with self._handle as pointer:
+            # Which episodes are over is read from the batch: a step that was interrupted by an
+            # exception leaves nothing behind that the next one would trip over.
+            for i in np.flatnonzero(self._flags & c.IS_LAST).tolist():
+                self._plan_reset(pointer, i)
+            lib.vec_step(pointer, actions.ctypes.data)
+            images, info = self._outputs()
+            terminated = (self._flags & c.IS_TERMINAL) != 0
+            truncated = ((self._flags & c.IS_LAST) != 0) & ~terminated
+            return (images, self._rewards[:, self._task].astype(np.float64), terminated, truncated,
+                    info)
+
+    def render(self):
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() needs render_mode='rgb_array', given to gym.make_vec")
+            return None
+        with self._handle as pointer:
+            return tuple(self._render(lib.vec_env(pointer, i)) for i in range(self.num_envs))
+
+    def close_extras(self, **kwargs):
+        self._handle.close()  # waits for a step of another thread, which uses the views
+        self._images = self._rewards = self._completion = self._flags = None
+
+    def __getstate__(self):
+        with self._handle as pointer:
+            states = []
+            for i in range(self.num_envs):
+                env = lib.vec_env(pointer, i)
+                state = ctypes.create_string_buffer(lib.env_state_size(env))
+                if len(state):
+                    lib.env_save(env, state, len(state))
+                states.append(state.raw)
+            batch = [array.copy() for array in self._batch()]
+        return {"arguments": self._arguments, "states": states, "batch": batch,
+                "seeds": self._seeds, "episodes": self._episodes, "thetas": self._thetas,
+                "spec": self.spec, "random": (self._np_random, self._np_random_seed)}
+
+    def _batch(self):
+        return self._images, self._rewards, self._completion, self._flags
+
+    def __setstate__(self, saved):
+        self.__init__(**saved["arguments"])
+        with self._handle as pointer:
+            for i, state in enumerate(saved["states"]):
+                if state:
+                    lib.env_load(lib.vec_env(pointer, i), state, len(state))
+            for array, values in zip(self._batch(), saved["batch"]):
+                array[...] = values
+        self._seeds, self._episodes = saved["seeds"], saved["episodes"]
+        self._thetas, self.spec = saved["thetas"], saved["spec"]
+        self._np_random, self._np_random_seed = saved["random"]
