@@ -176,11 +176,13 @@ static spent time_inference(bench *b)
     float *actions = room(WAVE * (size_t)b->domain->action_size * sizeof *actions);
     for (size_t i = 0; i < (size_t)WAVE * WK_IMAGE_BYTES; i++)
         images[i] = (uint8_t)(i * 2654435761u >> 24);
+    wk_acting_rows rows = {
+        .images = images, .previous = actions, .first = first, .actions = actions};
     spent start = now();
     check(wk_acting_create(b->learner, 1, WAVE, &acting, &err), &err);
     for (int i = 0; i < b->episodes; i += WAVE)
         for (int t = 0; t < b->steps; t++)
-            check(wk_acting_step(acting, images, actions, first, WK_ACT_MODE, actions, &err), &err);
+            check(wk_acting_step(acting, &rows, WK_ACT_MODE, &err), &err);
     spent seconds = since(start);
     wk_acting_destroy(acting);
     free(images);

@@ -76,7 +76,8 @@ static double collect(wk_replay *replay, wk_env *env, const wk_space *space, uin
     const wk_domain *domain = wk_env_domain(env);
     wk_replay_row row = {
         .image = image, .rewards = rewards, .completion = completion, .theta = theta};
-    wk_frame frame = {image, rewards, completion, &row.flags};
+    wk_frame frame = {
+        .image = image, .rewards = rewards, .completion = completion, .flags = &row.flags};
     wk_rng rng = wk_rng_stream(1, "bench", episode);
     int64_t index = (int64_t)wk_space_sample(space, 1, episode, theta);
     must(wk_env_reset(env, theta, (size_t)domain->n_params, 1, episode, &frame, &err), &err);

@@ -25,6 +25,11 @@ static inline wk_learner_config tiny(int tasks)
     return c;
 }
 
+static inline bool on_gpu(void)
+{
+    return getenv("WAKER_TEST_DEVICE") != NULL;
+}
+
 typedef struct fixture {
     wk_pool *pool;
     wk_backend *backend;

@@ -6,8 +6,11 @@
 static void act(wk_acting *acting, const batch *b, int step, const uint8_t *first, wk_act_mode mode,
                 float *actions)
 {
-    assert_ok(wk_acting_step(acting, b->images + (size_t)(step * B) * PIXELS,
-                             b->actions + step * B * A, first, mode, actions, &err));
+    wk_acting_rows rows = {.images = b->images + (size_t)(step * B) * PIXELS,
+                           .previous = b->actions + step * B * A,
+                           .first = first,
+                           .actions = actions};
+    assert_ok(wk_acting_step(acting, &rows, mode, &err));
 }
 
 static wk_acting *open_acting(fixture *r, int policy)

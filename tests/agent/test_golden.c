@@ -204,7 +204,7 @@ static void check_losses(const fixture *f, int n, const wk_learner_metrics *m, c
         const char *name;
     } figures[] = {
         {modelled(f, model->losses.total), &m->model_loss, 1, "loss/model"},
-        {modelled(f, model->losses.image), &m->image_loss, 1, "loss/image"},
+        {modelled(f, model->losses.observed.image), &m->image_loss, 1, "loss/image"},
         {modelled(f, model->losses.kl), &m->kl, 1, "loss/kl"},
         {learned(f, t->actor_loss), &m->explore.actor_loss, 1, "loss/explore/actor"},
         {learned(f, t->critic_loss), &m->explore.critic_loss, 1, "loss/explore/critic"},

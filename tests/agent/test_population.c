@@ -22,11 +22,6 @@ static wk_learner_config member_config(int r, int tasks)
     return c;
 }
 
-static bool on_gpu(void)
-{
-    return getenv("WAKER_TEST_DEVICE") != NULL;
-}
-
 // Mode -1 is the CPU itself.
 static population open_population(int tasks, int mode)
 {
@@ -98,8 +93,11 @@ typedef struct outcome {
 static void act_alone(wk_acting *acting, const batch *b, outcome *out)
 {
     const uint8_t first[ENVS] = {0};
-    assert_ok(
-        wk_acting_step(acting, b->images, out->actions, first, WK_ACT_SAMPLE, out->actions, &err));
+    assert_ok(wk_acting_step(
+        acting,
+        &(wk_acting_rows){
+            .images = b->images, .previous = out->actions, .first = first, .actions = out->actions},
+        WK_ACT_SAMPLE, &err));
 }
 
 // The same updates of one member by itself.
@@ -152,8 +150,10 @@ static void run_together(population *p, outcome out[MEMBERS])
         assert_ok(wk_learner_start(p->learners[0], &err));
         for (int r = 0; r < MEMBERS; r++)
             if (has_batch(n, r))
-                rows[r] =
-                    (wk_acting_rows){b[n % 2][r]->images, out[r].actions, first, out[r].actions};
+                rows[r] = (wk_acting_rows){.images = b[n % 2][r]->images,
+                                           .previous = out[r].actions,
+                                           .first = first,
+                                           .actions = out[r].actions};
         assert_ok(wk_acting_step_population(p->acting[0], rows, WK_ACT_SAMPLE, &err));
         assert_ok(wk_learner_start_tasks(p->learners[0], &err));
         stage_all(p, n + 1, b[(n + 1) % 2]);

@@ -317,8 +317,11 @@ static void acting_during_a_prefetch_reads_finished_weights(void **state)
             stage(both[i], p.b[1]);
             if (i == 1) assert_ok(wk_learner_start(both[i]->learner, &err));
             if (i == 1) stage(both[i], p.b[2]);
-            assert_ok(wk_acting_step(acting, p.b[3]->images, before, p.b[3]->first, WK_ACT_SAMPLE,
-                                     chosen[i], &err));
+            wk_acting_rows rows = {.images = p.b[3]->images,
+                                   .previous = before,
+                                   .first = p.b[3]->first,
+                                   .actions = chosen[i]};
+            assert_ok(wk_acting_step(acting, &rows, WK_ACT_SAMPLE, &err));
             if (i == 1) assert_ok(wk_learner_finish(both[i]->learner, NULL, NULL, &err));
             wk_acting_destroy(acting);
         }

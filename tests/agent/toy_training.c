@@ -64,8 +64,11 @@ static void choose(pond_round *r, toy_data_rower rower, wk_rng *rng)
 {
     if (rower.acting) {
         float next[TOY_PONDS][TOY_ACTIONS];
-        assert_ok(wk_acting_step(rower.acting, r->images[0], r->actions[0], r->first, rower.mode,
-                                 next[0], &err));
+        wk_acting_rows rows = {.images = r->images[0],
+                               .previous = r->actions[0],
+                               .first = r->first,
+                               .actions = next[0]};
+        assert_ok(wk_acting_step(rower.acting, &rows, rower.mode, &err));
         memcpy(r->actions, next, sizeof next);
         return;
     }

@@ -17,7 +17,8 @@ typedef struct observation {
 
 static wk_frame frame_of(observation *o)
 {
-    return (wk_frame){o->image, o->rewards, o->completion, &o->flags};
+    return (wk_frame){
+        .image = o->image, .rewards = o->rewards, .completion = o->completion, .flags = &o->flags};
 }
 
 static wk_env *make(const toy *t)

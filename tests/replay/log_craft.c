@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const wk_row_shape craft_shape = {1, 1, 1};
+const wk_row_shape craft_shape = {.action_size = 1, .n_tasks = 1, .n_params = 1};
 
 void craft_start(craft *log)
 {
@@ -46,7 +46,7 @@ typedef struct packed_frames {
 static packed_frames black_frames(uint32_t count)
 {
     static packed_frames made[WK_BLOCK_ROWS + 1];
-    static const wk_row_shape no_numbers = {0, 0, 0};
+    static const wk_row_shape no_numbers = {0};
     packed_frames *frames = &made[count];
     if (frames->bytes) return *frames;
     void *memory = calloc(1, wk_rows_bytes(&no_numbers)),

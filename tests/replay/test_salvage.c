@@ -82,13 +82,14 @@ static wk_salvaged salvage(void)
 {
     wk_dir *dir = NULL;
     wk_salvaged made = {0};
-    wk_salvage_config config = {.shape = {EPISODE_A, EPISODE_K, EPISODE_P},
-                                .capacity = CAPACITY,
-                                .mark = mark,
-                                .next_episode = next_id(original),
-                                .slots = slots,
-                                .n_slots = SCRIPT_SLOTS,
-                                .segment_bytes = 60000};
+    wk_salvage_config config = {
+        .shape = {.action_size = EPISODE_A, .n_tasks = EPISODE_K, .n_params = EPISODE_P},
+        .capacity = CAPACITY,
+        .mark = mark,
+        .next_episode = next_id(original),
+        .slots = slots,
+        .n_slots = SCRIPT_SLOTS,
+        .segment_bytes = 60000};
     find_slots();
     assert_ok(wk_dir_open(NULL, COPY, &dir, &err));
     assert_ok(wk_replay_log_salvage(dir, &config, &made, &err));
@@ -233,13 +234,14 @@ static void a_count_of_episodes_that_cannot_be_is_refused(void **state)
     (void)state;
     wk_dir *dir = NULL;
     wk_salvaged made = {0};
-    wk_salvage_config config = {.shape = {EPISODE_A, EPISODE_K, EPISODE_P},
-                                .capacity = CAPACITY,
-                                .mark = mark,
-                                .next_episode = next_id(original) + (1 << 20),
-                                .slots = slots,
-                                .n_slots = SCRIPT_SLOTS,
-                                .segment_bytes = 60000};
+    wk_salvage_config config = {
+        .shape = {.action_size = EPISODE_A, .n_tasks = EPISODE_K, .n_params = EPISODE_P},
+        .capacity = CAPACITY,
+        .mark = mark,
+        .next_episode = next_id(original) + (1 << 20),
+        .slots = slots,
+        .n_slots = SCRIPT_SLOTS,
+        .segment_bytes = 60000};
     char path[100];
     folder_copy(FOLDER, COPY);
     find_slots();

@@ -1,0 +1,339 @@
+// Learners of discrete actions and of vectors, besides or instead of pictures: the distribution of
+// a one-hot actor and its gradients, that whole updates repeat to the bit on any device, that
+// policies choose one action, and what predictions are of.
+#include "agent/acting.h"
+#include "agent/fixture.h"
+#include "agent/networks.h"
+#include "agent/prediction.h"
+#include "support/engine.h"
+#include <math.h>
+
+enum { V = 7, KINDS = 3 };
+
+/* ---- The actor's distribution ---------------------------------------------------------------- */
+
+enum { CASES = 4 };
+static const float logits[CASES * KINDS] = {0, 0, 0, 1, -2, 0.5f, -30, 3, 2.5f, 8, 8, -9};
+static const float taken[CASES * KINDS] = {1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1};
+
+static void softmax(const float *x, double *p)
+{
+    double sum = 0;
+    for (int i = 0; i < KINDS; i++)
+        sum += p[i] = exp((double)x[i]);
+    for (int i = 0; i < KINDS; i++)
+        p[i] /= sum;
+}
+
+static wk_learner_config three_kinds(void)
+{
+    wk_learner_config c = tiny(0);
+    c.action_size = KINDS;
+    c.discrete = true;
+    return c;
+}
+
+typedef wk_tensor measure(wk_graph *g, const wk_learner_config *c, wk_tensor raw);
+
+static wk_tensor surprise(wk_graph *g, const wk_learner_config *c, wk_tensor raw)
+{
+    return wk_actor_surprise(g, c, raw, wk_graph_constant(g, WK_SHAPE(1, CASES, KINDS), taken));
+}
+
+// The measure of each row, and the gradient of its sum by the logits.
+static void compute(measure *of, float values[CASES], float gradient[CASES * KINDS])
+{
+    engine e = engine_open(1);
+    const wk_learner_config c = three_kinds();
+    wk_tensor raw = wk_graph_input(e.g, WK_F32, WK_SHAPE(1, CASES, KINDS), "raw"), d;
+    wk_tensor y = of(e.g, &c, raw);
+    wk_graph_gradients(e.g, wk_graph_sum_all(e.g, y), &raw, 1, &d);
+    wk_graph_output(e.g, y);
+    wk_graph_output(e.g, d);
+    engine_set(&e, raw, logits);
+    engine_run(&e);
+    engine_get(&e, y, values);
+    engine_get(&e, d, gradient);
+    engine_close(&e);
+}
+
+static void the_surprise_is_minus_the_log_probability(void **state)
+{
+    (void)state;
+    float values[CASES], gradient[CASES * KINDS];
+    compute(surprise, values, gradient);
+    for (int n = 0; n < CASES; n++) {
+        double p[KINDS], probability = 0;
+        softmax(logits + n * KINDS, p);
+        for (int i = 0; i < KINDS; i++) {
+            bool chosen = taken[n * KINDS + i] == 1;
+            probability += chosen ? p[i] : 0;
+            assert_float_equal(gradient[n * KINDS + i], p[i] - chosen, 1e-5);
+        }
+        assert_float_equal(values[n], -log(probability), 1e-4);
+    }
+}
+
+static void the_entropy_and_its_gradient_are_those_of_the_categorical(void **state)
+{
+    (void)state;
+    float values[CASES], gradient[CASES * KINDS];
+    compute(wk_actor_entropy, values, gradient);
+    for (int n = 0; n < CASES; n++) {
+        double p[KINDS], entropy = 0;
+        softmax(logits + n * KINDS, p);
+        for (int i = 0; i < KINDS; i++)
+            entropy -= p[i] * log(p[i]);
+        assert_float_equal(values[n], entropy, 1e-5);
+        for (int i = 0; i < KINDS; i++)
+            assert_float_equal(gradient[n * KINDS + i], -p[i] * (log(p[i]) + entropy), 1e-5);
+    }
+}
+
+/* ---- Whole learners -------------------------------------------------------------------------- */
+
+typedef struct kind {
+    const char *name;
+    bool discrete;
+    wk_policy_gradient gradient;
+    wk_observation_spec observation;
+    wk_exploration exploration;
+} kind;
+
+static const kind kinds[] = {
+    {"discrete, pictures", true, WK_GRADIENT_AUTO, {0}, WK_EXPLORE_PLAN2EXPLORE},
+    {"discrete, through dynamics", true, WK_GRADIENT_DYNAMICS, {0}, WK_EXPLORE_PLAN2EXPLORE},
+    {"discrete, a vector", true, WK_GRADIENT_AUTO, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
+    {"discrete, both, at random", true, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_RANDOM},
+    {"continuous, both", false, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_PLAN2EXPLORE},
+    {"continuous, a vector", false, WK_GRADIENT_AUTO, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static wk_learner_config config_of(const kind *k)
+{
+    wk_learner_config c = tiny(TASKS);
+    c.discrete = k->discrete;
+    c.policy_gradient = k->gradient;
+    c.observation = k->observation;
+    c.exploration = k->exploration;
+    return c;
+}
+
+// Batch `number` of the fixture with vectors, and with one-hot actions where they are discrete.
+typedef struct seen_batch {
+    batch *plain;
+    float vectors[ROWS * V];
+    wk_learner_batch view;
+} seen_batch;
+
+static seen_batch *make_seen(const wk_learner_config *c, uint64_t number)
+{
+    seen_batch *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    b->plain = make_batch(number);
+    wk_rng rng = wk_rng_stream(3, "test vectors", number);
+    for (int i = 0; i < ROWS * V; i++)
+        b->vectors[i] = (float)wk_rng_uniform(&rng, -2, 2);
+    for (int i = 0; c->discrete && i < ROWS; i++)
+        for (int k = 0; k < A; k++)
+            b->plain->actions[i * A + k] = k == i % A;
+    b->view = view(b->plain);
+    b->view.vectors = b->vectors;
+    if (c->observation.no_image) b->view.images = NULL;
+    return b;
+}
+
+static void free_seen(seen_batch *b)
+{
+    free(b->plain);
+    free(b);
+}
+
+static record update_seen(fixture *f, uint64_t number, wk_task_metrics *tasks)
+{
+    record out;
+    memset(&out, 0, sizeof out);
+    seen_batch *b = make_seen(&f->learner->config, number);
+    assert_ok(wk_learner_stage(f->learner, &b->view, &err));
+    assert_ok(wk_learner_start(f->learner, &err));
+    assert_ok(wk_learner_start_tasks(f->learner, &err));
+    assert_ok(wk_learner_finish(f->learner, &out.metrics, out.delta, &err));
+    wk_learner_read_tasks(f->learner, tasks);
+    free_seen(b);
+    return out;
+}
+
+static void assert_metrics(const wk_learner_config *c, const wk_learner_metrics *m,
+                           const wk_task_metrics *tasks)
+{
+    assert_null(wk_learner_metrics_nonfinite(m));
+    assert_null(wk_task_metrics_nonfinite(tasks, TASKS));
+    assert_true(c->observation.no_image == (m->image_loss == 0));
+    assert_true((c->observation.vector > 0) == (m->vector_loss > 0));
+    for (int k = 0; c->discrete && k < TASKS; k++) {
+        float entropy = tasks->policy[k].entropy;
+        assert_true(entropy > 0 && entropy <= logf((float)A) + 1e-5f);
+    }
+}
+
+static void updates_repeat_to_the_bit_on_any_device(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_KINDS; i++) {
+        const wk_learner_config c = config_of(&kinds[i]);
+        fixture plain = open_fixture(c, 1), threads = open_fixture(c, 3);
+        fixture late = open_beside(c, ASYNC_LATE), eager = open_beside(c, ASYNC_EAGER);
+        fixture *const others[] = {&threads, &late, &eager};
+        wk_task_metrics tasks;
+        for (uint64_t n = 0; n < UPDATES; n++) {
+            record x = update_seen(&plain, n, &tasks);
+            assert_metrics(&c, &x.metrics, &tasks);
+            for (int k = 0; k < 3; k++) {
+                record y = update_seen(others[k], n, &tasks);
+                if (!on_gpu() && memcmp(&x, &y, sizeof x) != 0)
+                    fail_msg("%s: %d differs", kinds[i].name, k);
+            }
+        }
+        for (int k = 0; k < 3; k++) {
+            if (!on_gpu()) assert_same_weights(&plain, others[k]);
+            close_fixture(others[k]);
+        }
+        close_fixture(&plain);
+    }
+}
+
+static void saved_learners_go_on_alike(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_KINDS; i++) {
+        const wk_learner_config c = config_of(&kinds[i]);
+        fixture a = open_fixture(c, 1), b = open_fixture(c, 1);
+        wk_task_metrics tasks;
+        update_seen(&a, 0, &tasks);
+        assert_ok(wk_learner_save(a.learner, own_file(0), &err));
+        assert_ok(wk_learner_restore(b.learner, own_file(0), &err));
+        record x = update_seen(&a, 1, &tasks), y = update_seen(&b, 1, &tasks);
+        if (!on_gpu()) assert_memory_equal(&x, &y, sizeof x);
+        unlink(own_file(0));
+        close_fixture(&a);
+        close_fixture(&b);
+    }
+}
+
+// Weights of one kind of observation are refused by a learner of another.
+static void weights_of_other_observations_are_refused(void **state)
+{
+    (void)state;
+    fixture a = open_fixture(config_of(&kinds[0]), 1), b = open_fixture(config_of(&kinds[2]), 1);
+    assert_ok(wk_learner_save(a.learner, own_file(0), &err));
+    assert_int_not_equal(wk_learner_restore(b.learner, own_file(0), &err), WK_OK);
+    assert_non_null(strstr(err.message, "encoder/"));
+    unlink(own_file(0));
+    close_fixture(&a);
+    close_fixture(&b);
+}
+
+static void policies_choose_one_action(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_KINDS; i++) {
+        const wk_learner_config c = config_of(&kinds[i]);
+        if (!c.discrete) continue;
+        fixture f = open_fixture(c, 1);
+        seen_batch *b = make_seen(&c, 0);
+        int counts[2][A] = {{0}};
+        for (int mode = WK_ACT_SAMPLE; mode <= WK_ACT_MODE; mode++) {
+            wk_acting *acting;
+            float actions[B * A];
+            assert_ok(wk_acting_create(f.learner, 0, B, &acting, &err));
+            assert_ok(wk_acting_begin(acting, 1, &err));
+            wk_acting_rows rows = {b->view.images, b->vectors, b->view.actions, b->view.first,
+                                   actions};
+            for (int step = 0; step < 20; step++) {
+                assert_ok(wk_acting_step(acting, &rows, (wk_act_mode)mode, &err));
+                for (int n = 0; n < B; n++) {
+                    assert_true(actions[n * A] + actions[n * A + 1] == 1);
+                    assert_true(actions[n * A] == 0 || actions[n * A] == 1);
+                    for (int k = 0; k < A; k++)
+                        counts[mode][k] += actions[n * A + k] == 1;
+                }
+            }
+            wk_acting_destroy(acting);
+        }
+        // New actors are near uniform: samples vary, and do so more than modes.
+        assert_true(counts[0][0] > 5 && counts[0][1] > 5);
+        free_seen(b);
+        close_fixture(&f);
+    }
+}
+
+static void vectors_are_predicted(void **state)
+{
+    (void)state;
+    for (int i = 2; i < N_KINDS; i++) {
+        const wk_learner_config c = config_of(&kinds[i]);
+        fixture f = open_fixture(c, 1);
+        wk_prediction *p;
+        static float error[ROWS], images[ROWS * PIXELS], vectors[ROWS * V];
+        seen_batch *b = make_seen(&c, 0);
+        wk_task_metrics tasks;
+        double before = 0, after = 0;
+        assert_ok(wk_prediction_create(f.learner, B, T, 2, &p, &err));
+        const wk_predicted out = {.error = error, .open_loop = images, .open_vectors = vectors};
+        memset(images, 0, sizeof images);
+        assert_ok(wk_prediction_run(p, &b->view, &out, &err));
+        assert_true(c.observation.no_image == (images[PIXELS / 2] == 0));
+        for (int k = 0; k < (T - 1) * B; k++)
+            assert_true(error[k] > 0);
+        // Reconstructions of the context become those of this batch. Pictures of noise take longer.
+        for (int k = 0; k < B * V; k++)
+            before += fabs((double)vectors[k] - (double)b->vectors[k]);
+        for (int n = 0; c.observation.no_image && n < 100; n++)
+            update_seen(&f, 0, &tasks);
+        assert_ok(wk_prediction_run(p, &b->view, &out, &err));
+        for (int k = 0; k < B * V; k++)
+            after += fabs((double)vectors[k] - (double)b->vectors[k]);
+        if (c.observation.no_image && !(after < 0.9 * before))
+            fail_msg("%s: %g, then %g", kinds[i].name, before, after);
+        wk_prediction_destroy(p);
+        free_seen(b);
+        close_fixture(&f);
+    }
+}
+
+static void configs_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    wk_learner_config c = tiny(0);
+    c.policy_gradient = WK_GRADIENT_REINFORCE;
+    assert_refused(wk_learner_config_check(&c, &err), WK_E_INPUT,
+                   "policy.gradient reinforce needs a domain with discrete actions");
+    c.discrete = true;
+    assert_ok(wk_learner_config_check(&c, &err));
+    c.observation.no_image = true;
+    assert_refused(wk_learner_config_check(&c, &err), WK_E_INPUT, "observation.vector = 0");
+    c.observation.vector = V;
+    assert_ok(wk_learner_config_check(&c, &err));
+    wk_learner_config other = c;
+    other.observation.vector++;
+    assert_false(wk_learner_config_is_alike(&c, &other));
+    other = c;
+    other.discrete = false;
+    assert_false(wk_learner_config_is_alike(&c, &other));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_surprise_is_minus_the_log_probability),
+        cmocka_unit_test(the_entropy_and_its_gradient_are_those_of_the_categorical),
+        cmocka_unit_test(updates_repeat_to_the_bit_on_any_device),
+        cmocka_unit_test(saved_learners_go_on_alike),
+        cmocka_unit_test(weights_of_other_observations_are_refused),
+        cmocka_unit_test(policies_choose_one_action),
+        cmocka_unit_test(vectors_are_predicted),
+        cmocka_unit_test(configs_that_make_no_sense_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
