@@ -18,6 +18,9 @@ enum {
     WK_EXIT_RESUME = 75,  // stopped early and saved; the same command continues
 };
 
+/// The exit code of a command that ends with this status.
+int wk_exit_code(wk_status status);
+
 /// What every command gets: the global options and its own words.
 typedef struct wk_cli {
     bool help, version, quiet;
@@ -61,6 +64,14 @@ extern const wk_command wk_command_export;
 extern const wk_command wk_command_model_error;
 extern const wk_command wk_command_report;
 extern const wk_command wk_command_theory;
+extern const wk_command wk_command_sweep;
+extern const wk_command wk_command_sweep_run;
+extern const wk_command wk_command_sweep_slurm_task;
+extern const wk_command wk_command_sweep_slurm_finish;
+extern const wk_command wk_command_sweep_status;
+extern const wk_command wk_command_sweep_add;
+extern const wk_command wk_command_sweep_retry;
+extern const wk_command wk_command_sweep_cancel;
 extern const wk_command wk_command_trust;
 extern const wk_command wk_command_man;
 extern const wk_command wk_command_completion;

@@ -10,13 +10,35 @@
 #include <unistd.h>
 
 static const wk_command *const commands[] = {
-    &wk_command_train,      &wk_command_adapt,        &wk_command_finetune,
-    &wk_command_top,        &wk_command_eval,         &wk_command_openloop,
-    &wk_command_report,     &wk_command_curriculum,   &wk_command_ckpt,
-    &wk_command_export,     &wk_command_model_error,  &wk_command_config,
-    &wk_command_envs,       &wk_command_envs_check,   &wk_command_render,
-    &wk_command_bench_env,  &wk_command_bench_update, &wk_command_theory,
-    &wk_command_doctor,     &wk_command_trust,        &wk_command_man,
+    &wk_command_train,
+    &wk_command_adapt,
+    &wk_command_finetune,
+    &wk_command_eval,
+    &wk_command_openloop,
+    &wk_command_report,
+    &wk_command_sweep,
+    &wk_command_sweep_status,
+    &wk_command_sweep_add,
+    &wk_command_sweep_retry,
+    &wk_command_sweep_cancel,
+    &wk_command_sweep_run,
+    &wk_command_sweep_slurm_task,
+    &wk_command_sweep_slurm_finish,
+    &wk_command_top,
+    &wk_command_curriculum,
+    &wk_command_ckpt,
+    &wk_command_export,
+    &wk_command_model_error,
+    &wk_command_config,
+    &wk_command_envs,
+    &wk_command_envs_check,
+    &wk_command_render,
+    &wk_command_bench_env,
+    &wk_command_bench_update,
+    &wk_command_theory,
+    &wk_command_doctor,
+    &wk_command_trust,
+    &wk_command_man,
     &wk_command_completion,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
@@ -257,7 +279,7 @@ static wk_status run_program(wk_cli *cli, int argc, char **argv, const wk_comman
     return run_command(*command, cli, argc - used, argv + used, err);
 }
 
-static int exit_code_of(wk_status status)
+int wk_exit_code(wk_status status)
 {
     switch (status) {
     case WK_OK:
@@ -310,6 +332,6 @@ int main(int argc, char **argv)
         status = wk_fail(&err, WK_E_IO, "cannot write to standard output: %s",
                          strerror(errno ? errno : EIO));
     if (status != WK_OK) print_error(command, status, &err);
-    if (status != WK_OK) return exit_code_of(status);
+    if (status != WK_OK) return wk_exit_code(status);
     return cli.findings ? WK_EXIT_FINDINGS : cli.resume ? WK_EXIT_RESUME : WK_EXIT_OK;
 }

@@ -4,6 +4,7 @@
 //   sweep/manifest.jsonl  the tasks (manifest.h)
 //   sweep/lock            held while a launcher works here: one sweep at a time
 //   sweep/tasks/NAME/     of each task (state.h)
+//   sweep/report.log      what 'waker report' printed
 //   report/               the report, and report/sweep.done once it was made of all tasks
 #ifndef WK_SWEEP_FOLDER_H
 #define WK_SWEEP_FOLDER_H

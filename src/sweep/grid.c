@@ -514,3 +514,20 @@ wk_status wk_sweep_grid_add(wk_sweep_grid *grid, const char *text, wk_error *err
     free(copy);
     return status == WK_OK || !err ? status : wk_fail_context(err, "%.80s", text);
 }
+
+wk_status wk_sweep_grid_join(wk_sweep_grid *grid, const wk_sweep_grid *other, wk_error *err)
+{
+    for (int i = 0; i < other->n_axes; i++) {
+        const wk_sweep_axis *from = &other->axes[i];
+        wk_sweep_axis *axis = find_axis(grid, from->name);
+        if (!axis || !axis->named) continue;
+        size_t before = axis->values.count;
+        for (size_t k = 0; k < from->values.count; k++) {
+            // Mostly both have the same values at the same places.
+            const char *value = from->values.items[k];
+            bool there = k < before && strcmp(axis->values.items[k], value) == 0;
+            if (!there && find_value(axis, value) < 0) WK_TRY(push_value(grid, axis, value, err));
+        }
+    }
+    return check_size(grid, err);
+}

@@ -275,6 +275,23 @@ static wk_status open_blocks(wk_sweep_plan *plan, wk_error *err)
     return WK_OK;
 }
 
+// Blocks that do not exist, or do not fit, are reported with their line.
+static wk_status check_blocks(const wk_sweep_plan *plan, wk_error *err)
+{
+    static _Thread_local wk_merged_config scratch;
+    WK_TRY(wk_config_merge_defaults(plan->blocks, &scratch, err));
+    for (int i = 0; i < plan->grid->n_axes; i++) {
+        const wk_sweep_axis *axis = &plan->grid->axes[i];
+        for (size_t k = 0; axis->field < 0 && k < axis->values.count; k++) {
+            wk_status status =
+                wk_config_merge_block(plan->blocks, axis->values.items[k], &scratch, err);
+            if (status != WK_OK)
+                return err ? wk_fail_context(err, "%s:%d", plan->grid->name, axis->line) : status;
+        }
+    }
+    return WK_OK;
+}
+
 static wk_status make_tasks(wk_sweep_plan *plan, wk_error *err)
 {
     int values[WK_SWEEP_AXES_MAX] = {0};
@@ -295,6 +312,7 @@ wk_status wk_sweep_plan_create(const wk_sweep_grid *grid, wk_sweep_plan *out, wk
 {
     *out = (wk_sweep_plan){.grid = grid};
     wk_status status = open_blocks(out, err);
+    if (status == WK_OK) status = check_blocks(out, err);
     if (status == WK_OK) status = make_tasks(out, err);
     if (status != WK_OK) wk_sweep_plan_free(out);
     return status;

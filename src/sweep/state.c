@@ -205,8 +205,12 @@ static wk_sweep_task_phase phase_of(const wk_sweep_state *state, bool begun, boo
 {
     if (held) return WK_SWEEP_RUNNING;
     if (is_complete(state)) return WK_SWEEP_DONE;
-    bool same = state->attempt.progress == wk_sweep_progress(state);
-    if (same && state->attempt.count >= attempts) return WK_SWEEP_FAILED;
+    // What is wrong with the input does not get better by trying again.
+    enum { USAGE = 2 };
+    const wk_sweep_attempt *last = &state->attempt;
+    bool hopeless = last->count >= attempts || (!last->open && last->code == USAGE);
+    if (last->count > 0 && hopeless && last->progress == wk_sweep_progress(state))
+        return WK_SWEEP_FAILED;
     if (state->trained) return WK_SWEEP_TRAINED;
     return begun ? WK_SWEEP_STOPPED : WK_SWEEP_WAITING;
 }

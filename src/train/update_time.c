@@ -71,7 +71,12 @@ wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_plugi
     rig r = {0};
     wk_status status = build(&r, config, code, err);
     if (status == WK_OK) status = measure(&r, &out->seconds, err);
-    if (status == WK_OK) out->beside = wk_backend_is_async(r.backend);
+    if (status == WK_OK) {
+        wk_learner_memory memory = wk_learner_get_memory(r.learner);
+        out->beside = wk_backend_is_async(r.backend);
+        out->weights_bytes = memory.state;
+        out->learner_bytes = memory.state + memory.planned;
+    }
     free_rig(&r);
     return status;
 }

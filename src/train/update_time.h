@@ -7,7 +7,8 @@
 
 typedef struct wk_update_time {
     double seconds;
-    bool beside; // environments step while an update runs
+    bool beside;                           // environments step while an update runs
+    uint64_t weights_bytes, learner_bytes; // with the optimiser; with all temporaries
 } wk_update_time;
 
 /// Makes the learner of the run, updates it with noise for about a second (once, where one takes

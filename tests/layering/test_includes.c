@@ -51,7 +51,7 @@ static const layer layers[] = {
     {"report/page", "plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
     {"api", "train run report/data log agent base", ""},
-    {"sweep", "run log config agent env replay base", "sys/"},
+    {"sweep", "run log config tensor/cuda agent env replay base", "poll.h sys/"},
     {"cli",
      "sweep train run log config eval report plot tensor/cuda agent model nn tensor env replay "
      "curriculum theory media base",

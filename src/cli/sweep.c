@@ -1,0 +1,291 @@
+// waker sweep: all runs of a grid, here or on a cluster, to a finished report.
+#include "cli/sweep.h"
+
+#include "base/file.h"
+#include "cli/long_run.h"
+#include "cli/sweep_slurm.h"
+#include "sweep/manifest.h"
+#include "sweep/process.h"
+#include "sweep/queue.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const wk_sweep_launcher *const wk_cli_launchers[] = {&wk_sweep_local, &wk_sweep_slurm,
+                                                     &wk_sweep_print, NULL};
+
+typedef struct sweep_values {
+    const char *directory, *launch;
+    int jobs, per_gpu, populations, attempts;
+    double rate;
+    bool dry_run;
+    wk_slurm_args slurm;
+} sweep_values;
+
+static const sweep_values defaults = {
+    .launch = "local", .attempts = WK_SWEEP_ATTEMPTS, .slurm = WK_SLURM_ARGS_INIT};
+
+#define AT(field) offsetof(sweep_values, field)
+static const wk_arg args[] = {
+    {"logdir", "DIR", "directory of the sweep; its runs are below it", WK_ARG_PATH, AT(directory),
+     0, 0},
+    {"launch", "local|slurm|print",
+     "local: processes on this machine (default); slurm: job arrays; print: the commands, for "
+     "other "
+     "schedulers",
+     WK_ARG_TEXT, AT(launch), 0, 0},
+    {"jobs", "N", "processes at a time (as many as GPUs, or cores, and memory allow)", WK_ARG_INT,
+     AT(jobs), 1, 1024},
+    {"per-gpu", "N", "processes on each GPU (1)", WK_ARG_INT, AT(per_gpu), 1, 64},
+    {"populations", "N", "train up to N runs of equal shape in one process (1)", WK_ARG_INT,
+     AT(populations), 1, WK_POPULATION_MAX},
+    {"attempts", "N", "of a run, in a row without progress, before it has failed (3)", WK_ARG_INT,
+     AT(attempts), 1, 1000},
+    {"rate", "N", "updates a second, for the cost (measured)", WK_ARG_NUMBER, AT(rate), 1e-6, 1e6},
+    {"dry-run", NULL, "print what would be run and its cost; write and start nothing", WK_ARG_FLAG,
+     AT(dry_run), 0, 0},
+    WK_SLURM_ARG_ROWS(sweep_values, slurm),
+};
+
+// A sweep as this command sees it.
+typedef struct context {
+    wk_cli *cli;
+    const sweep_values *v;
+    const wk_sweep_launcher *launcher;
+    wk_cli_sweep sweep;
+    wk_sweep_folder folder;
+    wk_sweep_queue queue;
+    wk_sweep_cost cost;
+} context;
+
+wk_status wk_cli_sweep_open(const char *directory, wk_cli_sweep *out, wk_error *err)
+{
+    WK_TRY(wk_sweep_folder_grid(directory, &out->grid, err));
+    return wk_sweep_plan_create(&out->grid, &out->plan, err);
+}
+
+void wk_cli_sweep_close(wk_cli_sweep *sweep)
+{
+    wk_sweep_plan_free(&sweep->plan);
+    wk_sweep_grid_free(&sweep->grid);
+}
+
+static const wk_command *command_called(const char *name)
+{
+    for (size_t i = 0; i < wk_the_program.n_commands; i++)
+        if (strcmp(wk_the_program.commands[i]->name, name) == 0) return wk_the_program.commands[i];
+    return NULL;
+}
+
+// Reads the options as the command itself will.
+static wk_status parse_options(const wk_command *command, const wk_sweep_command *given,
+                               wk_error *err)
+{
+    wk_cli scratch = {0};
+    char *words[WK_SWEEP_WORDS_MAX];
+    int taken;
+    void *values = malloc(command->values_size);
+    if (!values) return wk_fail(err, WK_E_MEMORY, "no memory for the options");
+    memcpy(values, command->defaults, command->values_size);
+    for (int i = 0; i < given->count; i++)
+        words[i] = (char *)given->options[i];
+    const wk_arg_table tables[] = {{command->args, command->n_args, values},
+                                   {wk_the_program.args, wk_the_program.n_args, &scratch}};
+    wk_status status = wk_args_parse(tables, 2, given->count, words, &scratch.words, &taken, err);
+    free(values);
+    if (status == WK_OK && scratch.words.count > 0)
+        return wk_fail(err, WK_E_INPUT, "'%s' is no option of 'waker %s'", scratch.words.items[0],
+                       command->name);
+    return status;
+}
+
+static wk_status check_command(const wk_sweep_grid *grid, const char *name,
+                               const wk_sweep_command *given, wk_error *err)
+{
+    if (!given->present) return WK_OK;
+    wk_status status = parse_options(command_called(name), given, err);
+    for (int i = 0; status == WK_OK && i < given->count; i++)
+        if (strncmp(given->options[i], "--out", 5) == 0)
+            status = wk_fail(err, WK_E_INPUT,
+                             "--out: the results of a sweep are where its status looks for them");
+    if (status == WK_OK || !err) return status;
+    return wk_fail_context(err, "%s:%d: %s", grid->name, given->line, name);
+}
+
+wk_status wk_cli_sweep_check(const wk_sweep_grid *grid, wk_error *err)
+{
+    for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
+        WK_TRY(check_command(grid, wk_sweep_follow_names[i], &grid->follow[i], err));
+    return check_command(grid, "report", &grid->report, err);
+}
+
+static wk_status find_launcher(const char *name, const wk_sweep_launcher **out, wk_error *err)
+{
+    const char *names[8];
+    size_t count = 0;
+    for (; wk_cli_launchers[count]; count++) {
+        *out = wk_cli_launchers[count];
+        names[count] = (*out)->name;
+        if (strcmp((*out)->name, name) == 0) return WK_OK;
+    }
+    return wk_arg_unknown(err, "launcher", name, names, count);
+}
+
+// Values that were added to the sweep in the directory belong to it too. Every run that is there
+// must be one of the grid.
+static wk_status join(const char *directory, wk_cli_sweep *sweep, wk_error *err)
+{
+    wk_cli_sweep there = {0};
+    wk_status status = wk_cli_sweep_open(directory, &there, err);
+    if (status == WK_OK) status = wk_sweep_grid_join(&sweep->grid, &there.grid, err);
+    if (status == WK_OK) {
+        wk_sweep_plan_free(&sweep->plan);
+        status = wk_sweep_plan_create(&sweep->grid, &sweep->plan, err);
+    }
+    if (status == WK_OK) status = wk_sweep_plan_contains(&sweep->plan, &there.plan, err);
+    wk_cli_sweep_close(&there);
+    if (status == WK_OK || !err) return status;
+    return wk_fail_context(err, "'%s' holds another sweep; choose another logdir", directory);
+}
+
+static wk_status open_sweep(context *c, wk_error *err)
+{
+    const char *directory = c->v->directory;
+    bool there;
+    if (!directory)
+        return wk_fail(err, WK_E_INPUT,
+                       "no directory: say where the runs go with --logdir, for example --logdir "
+                       "runs/paper");
+    WK_TRY(find_launcher(c->v->launch, &c->launcher, err));
+    if (c->cli->words.count == 0) return wk_cli_sweep_open(directory, &c->sweep, err);
+    WK_TRY(wk_sweep_grid_open(c->cli->words.items[0], &c->sweep.grid, err));
+    WK_TRY(wk_cli_sweep_check(&c->sweep.grid, err));
+    WK_TRY(wk_sweep_plan_create(&c->sweep.grid, &c->sweep.plan, err));
+    WK_TRY(wk_sweep_folder_exists(directory, &there, err));
+    return there ? join(directory, &c->sweep, err) : WK_OK;
+}
+
+// What there is to do and what it takes, on standard error: before anything starts.
+static wk_status say_cost(context *c, wk_error *err)
+{
+    wk_text text = {0};
+    bool needed = c->launcher != &wk_sweep_print && !c->cli->quiet;
+    wk_text_printf(&text, "%s: %zu runs in %zu shape%s\n", c->sweep.grid.name,
+                   c->sweep.plan.tasks.count, c->sweep.plan.shapes.count,
+                   c->sweep.plan.shapes.count == 1 ? "" : "s");
+    wk_status status = wk_cli_sweep_cost(c->cli, &c->sweep.plan, c->queue.entries, c->v->rate,
+                                         needed, &c->cost, &text, err);
+    if (status == WK_OK && text.failed)
+        status = wk_fail(err, WK_E_MEMORY, "no memory for the cost");
+    if (status == WK_OK && !c->cli->quiet) fputs(wk_text_get(&text), stderr);
+    wk_text_free(&text);
+    return status;
+}
+
+static wk_status write_manifest(context *c, wk_error *err)
+{
+    size_t count = c->sweep.plan.tasks.count;
+    wk_sweep_state *states = calloc(count, sizeof *states);
+    if (!states) return wk_fail(err, WK_E_MEMORY, "no memory for the states of the runs");
+    wk_status status =
+        wk_sweep_states_read(&c->sweep.plan, c->v->directory, c->v->attempts, states, err);
+    if (status == WK_OK)
+        status = wk_sweep_manifest_write(&c->sweep.plan, c->v->directory, states, err);
+    free(states);
+    return status;
+}
+
+static wk_status say_end(context *c, wk_sweep_end end, wk_error *err)
+{
+    wk_text text = {0};
+    const char *directory = c->v->directory;
+    c->cli->resume = end == WK_SWEEP_SAVED;
+    c->cli->findings = end == WK_SWEEP_FINDINGS;
+    if (end == WK_SWEEP_FAILURES)
+        return wk_fail(err, WK_E_IO,
+                       "some runs failed: 'waker sweep status %s' has their errors, 'waker sweep "
+                       "retry %s' lets the same command try them again",
+                       directory, directory);
+    if (c->cli->quiet || end == WK_SWEEP_SUBMITTED) return WK_OK;
+    if (end == WK_SWEEP_SAVED)
+        wk_text_printf(&text, "stopped; the same command continues: %s\n", directory);
+    else
+        wk_text_printf(&text, "finished: %s\n", directory);
+    return wk_cli_print(&text, err);
+}
+
+static wk_status launch(context *c, wk_error *err)
+{
+    char program[WK_PATH_MAX];
+    wk_cli_run around;
+    wk_sweep_end end = WK_SWEEP_FINISHED;
+    wk_slurm_options slurm;
+    const wk_sweep_launch_options options = {.jobs = c->v->jobs,
+                                             .per_gpu = c->v->per_gpu,
+                                             .populations = c->v->populations,
+                                             .attempts = c->v->attempts,
+                                             .threads = c->cli->threads,
+                                             .quiet = c->cli->quiet,
+                                             .slurm = wk_slurm_args_options(&c->v->slurm, &slurm)};
+    if (!wk_sweep_program(program))
+        return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
+    wk_cli_run_begin(c->cli, &around);
+    const wk_sweep_launch launch = {.program = program,
+                                    .directory = c->v->directory,
+                                    .plan = &c->sweep.plan,
+                                    .options = &options,
+                                    .stop = around.control.stop,
+                                    .log = around.control.log,
+                                    .memory = c->cost.memory};
+    WK_TRY(c->launcher->start(&launch, &end, err));
+    WK_TRY(write_manifest(c, err));
+    return say_end(c, end, err);
+}
+
+static wk_status sweep(context *c, wk_error *err)
+{
+    WK_TRY(open_sweep(c, err));
+    WK_TRY(wk_sweep_queue_open(&c->sweep.plan, c->v->directory, c->v->attempts, &c->queue, err));
+    if (c->v->dry_run) return say_cost(c, err);
+    WK_TRY(wk_sweep_folder_open(c->v->directory, &c->folder, err));
+    WK_TRY(say_cost(c, err));
+    WK_TRY(wk_sweep_folder_write(&c->folder, &c->sweep.grid, err));
+    WK_TRY(write_manifest(c, err));
+    return launch(c, err);
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    context c = {.cli = cli, .v = values};
+    wk_status status = sweep(&c, err);
+    wk_sweep_folder_close(&c.folder);
+    wk_sweep_queue_close(&c.queue);
+    wk_cli_sweep_close(&c.sweep);
+    return status;
+}
+
+const wk_command wk_command_sweep = {
+    .name = "sweep",
+    .summary = "Run a grid of runs: train, adapt, evaluate, report",
+    .usage = "sweep GRID --logdir DIR [--launch local|slurm|print] [--jobs N] [--populations N]\n"
+             "sweep --logdir DIR",
+    .details =
+        "GRID is a YAML file with axes (domain, curriculum, seed, any key), exclusions, what\n"
+        "follows a run and the report at the end (docs/sweeps.md), or one of the program's own:\n"
+        "paper-main, paper-random, paper-combined, paper-eta, paper-curves. What it takes is said\n"
+        "first. The same command, or --logdir alone, continues: what is done is not done again.\n"
+        "One interrupt saves all runs and stops with exit code 75; a run that fails leaves the\n"
+        "others alone, and the exit code is 1 then. 'waker sweep status DIR' shows how far it "
+        "is.\n",
+    .examples = "sweep paper-main --logdir runs/paper --dry-run\n"
+                "sweep grid.yaml --logdir runs/grid --jobs 2\n"
+                "sweep grid.yaml --logdir runs/grid --populations 5\n"
+                "sweep grid.yaml --logdir runs/grid --launch slurm --partition gpu --time 4:00:00\n"
+                "sweep grid.yaml --logdir runs/grid --launch print",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(sweep_values),
+    .defaults = &defaults,
+    .max_words = 1,
+    .run = run,
+};

@@ -1,0 +1,249 @@
+// waker sweep run: one task of a sweep from where it is to its end, or several that are trained as
+// a population. Launchers start it; it is an ordinary command with the exit codes of all others.
+#include "base/file.h"
+#include "cli/long_run.h"
+#include "run/settings.h"
+#include "sweep/folder.h"
+#include "sweep/process.h"
+#include "sweep/state.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Everything about the tasks, each array with one element for each of them.
+typedef struct runner {
+    wk_cli *cli;
+    const char *directory;
+    const wk_sweep_plan *plan;
+    char program[WK_PATH_MAX];
+    int count;
+    int tasks[WK_POPULATION_MAX];
+    wk_sweep_claim claims[WK_POPULATION_MAX];
+    char paths[WK_POPULATION_MAX][WK_PATH_MAX];
+    wk_run_config configs[WK_POPULATION_MAX];
+    wk_run_plugins code[WK_POPULATION_MAX];
+    wk_train_extras extras[WK_POPULATION_MAX];
+    wk_train_member members[WK_POPULATION_MAX];
+    int codes[WK_POPULATION_MAX]; // how each ended, as an exit code
+} runner;
+
+static const char *name_of(const runner *r, int i)
+{
+    return r->plan->tasks.items[r->tasks[i]].name;
+}
+
+// Takes the tasks that are not done.
+static wk_status take_task(runner *r, const char *name, wk_error *err)
+{
+    wk_sweep_state state;
+    int task = wk_sweep_plan_find(r->plan, name);
+    if (task < 0)
+        return wk_fail(err, WK_E_NOT_FOUND, "the sweep in '%s' has no run '%.80s'", r->directory,
+                       name);
+    WK_TRY(wk_sweep_state_read(r->plan, r->directory, task, 0, &state, err));
+    if (state.phase == WK_SWEEP_DONE) return WK_OK;
+    if (r->count == WK_POPULATION_MAX)
+        return wk_fail(err, WK_E_INPUT, "more than %d runs in one process", WK_POPULATION_MAX);
+    WK_TRY(wk_sweep_claim_take(r->plan, r->directory, task, &r->claims[r->count], err));
+    r->tasks[r->count++] = task;
+    return WK_OK;
+}
+
+static wk_status resolve_task(runner *r, int i, const wk_log *log, wk_error *err)
+{
+    static wk_merged_config merged;
+    if (!wk_sweep_task_path(r->plan, r->directory, r->tasks[i], r->paths[i]))
+        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", r->paths[i]);
+    WK_TRY(wk_sweep_task_config(r->plan, r->tasks[i], &merged, err));
+    WK_TRY(wk_run_settings_open(&merged, r->paths[i], log, &r->code[i], err));
+    r->configs[i] = merged.config;
+    if (r->cli->threads > 0) r->configs[i].env_threads = r->cli->threads;
+    return WK_OK;
+}
+
+static wk_status resolve(runner *r, wk_error *err)
+{
+    const char *names[WK_POPULATION_MAX];
+    const wk_log log = wk_cli_log(r->cli);
+    for (int i = 0; i < r->count; i++) {
+        names[i] = name_of(r, i);
+        wk_status status = resolve_task(r, i, &log, err);
+        if (status != WK_OK) return err ? wk_fail_context(err, "%s", names[i]) : status;
+        r->extras[i] = (wk_train_extras){.code = &r->code[i]};
+        r->members[i] = (wk_train_member){.config = &r->configs[i],
+                                          .directory = r->paths[i],
+                                          .name = names[i],
+                                          .extras = &r->extras[i]};
+    }
+    return wk_run_configs_check(r->configs, names, r->count, err);
+}
+
+// The status is that of what keeps all of them from going on; a run's own is in its member.
+static wk_status train(runner *r, wk_cli_run *around, wk_error *err)
+{
+    WK_TRY(resolve(r, err));
+    if (r->count > 1) return wk_train_population(r->members, r->count, &around->control, err);
+    wk_train_member *one = &r->members[0];
+    one->status = wk_train(one->config, one->directory, one->extras, &around->control, &one->end,
+                           &one->error);
+    return WK_OK;
+}
+
+// Runs what follows a trained run, as far as it is not done.
+static wk_status follow(runner *r, int i, wk_sweep_follow_kind kind,
+                        const volatile sig_atomic_t *stop, int *code, char *line, wk_error *err)
+{
+    char threads[16];
+    wk_sweep_words words = {0};
+    wk_sweep_follow_words(r->plan, r->directory, r->tasks[i], kind, &words);
+    snprintf(threads, sizeof threads, "%d", r->cli->threads);
+    if (r->cli->threads > 0) {
+        wk_sweep_words_add(&words, "--threads");
+        wk_sweep_words_add(&words, threads);
+    }
+    if (r->cli->quiet) wk_sweep_words_add(&words, "--quiet");
+    const wk_sweep_process process = {.program = r->program, .words = &words};
+    wk_status status = wk_sweep_process_run(&process, stop, code, line, err);
+    wk_sweep_words_free(&words);
+    if (status != WK_OK || *code != 0) return status;
+    return wk_sweep_follow_done(r->plan, r->directory, r->tasks[i], kind, err);
+}
+
+// Interrupted commands that cannot save (eval) are begun again like those that can.
+static int code_of(int code, const volatile sig_atomic_t *stop)
+{
+    return code != 0 && *stop ? WK_EXIT_RESUME : code;
+}
+
+static wk_status follow_all(runner *r, int i, const volatile sig_atomic_t *stop, char *line,
+                            wk_error *err)
+{
+    wk_sweep_state state;
+    WK_TRY(wk_sweep_state_read(r->plan, r->directory, r->tasks[i], 0, &state, err));
+    for (int k = 0; k < WK_SWEEP_FOLLOWS && r->codes[i] == WK_EXIT_OK; k++) {
+        if (state.follow[k]) continue;
+        if (*stop) {
+            r->codes[i] = WK_EXIT_RESUME;
+            return WK_OK;
+        }
+        int code = WK_EXIT_OK;
+        WK_TRY(follow(r, i, (wk_sweep_follow_kind)k, stop, &code, line, err));
+        r->codes[i] = code_of(code, stop);
+    }
+    return WK_OK;
+}
+
+// Notes how a task ended and says it.
+static wk_status end_task(runner *r, int i, const char *line, wk_error *err)
+{
+    if (r->codes[i] != WK_EXIT_OK && r->codes[i] != WK_EXIT_RESUME)
+        fprintf(stderr, "waker sweep run: %s failed: %s\n", name_of(r, i), line);
+    return wk_sweep_claim_end(&r->claims[i], r->codes[i], line, err);
+}
+
+// Everything after the training of a run, whose status is in its member.
+static wk_status finish_task(runner *r, int i, const volatile sig_atomic_t *stop, wk_error *err)
+{
+    char line[WK_SWEEP_LINE_MAX] = "";
+    wk_train_member *m = &r->members[i];
+    wk_utf8_tame(m->error.message, false);
+    if (m->status != WK_OK) {
+        snprintf(line, sizeof line, "%s", m->error.message);
+        r->codes[i] = wk_exit_code(m->status);
+    } else if (m->end != WK_RUN_FINISHED) {
+        r->codes[i] = WK_EXIT_RESUME;
+    } else {
+        WK_TRY(follow_all(r, i, stop, line, err));
+    }
+    return end_task(r, i, line, err);
+}
+
+// What stops all of them counts for each.
+static void fail_all(runner *r, wk_status status, const wk_error *err)
+{
+    for (int i = 0; i < r->count; i++)
+        if (r->claims[i].dir)
+            (void)wk_sweep_claim_end(&r->claims[i], wk_exit_code(status), err->message, NULL);
+}
+
+// What becomes of the command: to be continued where one task is, else the first failure.
+static wk_status result_of(runner *r, wk_error *err)
+{
+    int failed = 0, first = 0;
+    for (int i = 0; i < r->count; i++) {
+        if (r->codes[i] == WK_EXIT_RESUME) r->cli->resume = true;
+        if (r->codes[i] == WK_EXIT_OK || r->codes[i] == WK_EXIT_RESUME) continue;
+        if (failed++ == 0) first = r->codes[i];
+    }
+    if (failed == 0 || r->cli->resume) return WK_OK;
+    return wk_fail(err, first == WK_EXIT_USAGE ? WK_E_INPUT : WK_E_IO,
+                   "%d of %d runs failed; the others are done", failed, r->count);
+}
+
+static wk_status work(runner *r, wk_error *err)
+{
+    wk_cli_run around;
+    if (r->count > 1)
+        wk_cli_run_begin_population(r->cli, &around);
+    else
+        wk_cli_run_begin(r->cli, &around);
+    wk_status status = train(r, &around, err);
+    for (int i = 0; status == WK_OK && i < r->count; i++)
+        status = finish_task(r, i, around.control.stop, err);
+    if (status != WK_OK) fail_all(r, status, err);
+    return status == WK_OK ? result_of(r, err) : status;
+}
+
+static wk_status run_tasks(runner *r, wk_error *err)
+{
+    wk_status status = WK_OK;
+    if (!wk_sweep_program(r->program))
+        return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
+    for (int i = 1; status == WK_OK && i < r->cli->words.count; i++)
+        status = take_task(r, r->cli->words.items[i], err);
+    if (status == WK_OK && r->count > 0) status = work(r, err);
+    for (int i = 0; i < r->count; i++) {
+        if (r->claims[i].dir) wk_sweep_claim_drop(&r->claims[i]);
+        wk_run_plugins_close(&r->code[i]);
+    }
+    return status;
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    (void)values;
+    wk_sweep_grid grid;
+    wk_sweep_plan plan;
+    WK_TRY(wk_sweep_folder_grid(cli->words.items[0], &grid, err));
+    wk_status status = wk_sweep_plan_create(&grid, &plan, err);
+    if (status == WK_OK) {
+        runner *r = calloc(1, sizeof *r);
+        if (r) {
+            r->cli = cli;
+            r->directory = cli->words.items[0];
+            r->plan = &plan;
+        }
+        status = r ? run_tasks(r, err) : wk_fail(err, WK_E_MEMORY, "no memory for the runs");
+        free(r);
+        wk_sweep_plan_free(&plan);
+    }
+    wk_sweep_grid_free(&grid);
+    return status;
+}
+
+const wk_command wk_command_sweep_run = {
+    .name = "sweep run",
+    .summary = "Bring runs of a sweep to their end: train, then what follows",
+    .usage = "sweep run DIR NAME...",
+    .details =
+        "What launchers start for each run of the sweep in DIR: it trains DIR/NAME from where it\n"
+        "is, then runs the commands that follow and are not done. Several are trained as a\n"
+        "population. A run that another process works on is refused. Exit codes are those of\n"
+        "'waker train': 75 means that the same command continues.\n",
+    .examples = "sweep run runs/paper clean-up-waker-m-seed0",
+    .values_size = 1,
+    .defaults = "",
+    .min_words = 2,
+    .max_words = 1 + WK_POPULATION_MAX,
+    .run = run,
+};

@@ -1,0 +1,268 @@
+// waker sweep status: how far a sweep is, from its run directories.
+#include "base/table.h"
+#include "cli/sweep.h"
+#include "log/status_line.h"
+#include "sweep/report.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PICTURE_ROWS = 64, PICTURE_COLUMNS = 100, TABLE_ROWS = 40 };
+
+typedef struct status_values {
+    bool all, json;
+    int attempts;
+} status_values;
+
+static const status_values defaults = {.attempts = WK_SWEEP_ATTEMPTS};
+
+#define AT(field) offsetof(status_values, field)
+static const wk_arg args[] = {
+    {"all", NULL, "a line for every run, not only for those that are at work or failed",
+     WK_ARG_FLAG, AT(all), 0, 0},
+    {"attempts", "N", "of a run before it has failed (3)", WK_ARG_INT, AT(attempts), 1, 1000},
+    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+};
+
+// A sweep and the state of each task.
+typedef struct overview {
+    const char *directory;
+    const wk_sweep_plan *plan;
+    wk_sweep_entry *entries;
+    wk_sweep_counts counts;
+    bool reported;
+    int queued; // by Slurm; -1: not known
+} overview;
+
+static const char signs[WK_SWEEP_PHASES] = {
+    [WK_SWEEP_WAITING] = '.', [WK_SWEEP_STOPPED] = '-', [WK_SWEEP_RUNNING] = '>',
+    [WK_SWEEP_TRAINED] = '+', [WK_SWEEP_FAILED] = 'X',  [WK_SWEEP_DONE] = '#',
+};
+
+// The axis whose values are the columns: the last that is in the names; -1: none is.
+static int column_axis(const wk_sweep_grid *grid)
+{
+    for (int i = grid->n_axes - 1; i >= 0; i--)
+        if (grid->axes[i].named) return i;
+    return -1;
+}
+
+// Whether two tasks stand in one row: they differ in the columns' axis alone.
+static bool same_row(const wk_sweep_plan *plan, int a, int b, int column)
+{
+    for (int i = 0; i < plan->grid->n_axes; i++)
+        if (i != column && plan->tasks.items[a].values[i] != plan->tasks.items[b].values[i])
+            return false;
+    return true;
+}
+
+static void print_label(const wk_sweep_plan *plan, int task, int column, wk_text *out)
+{
+    for (int i = 0; i < plan->grid->n_axes; i++) {
+        const wk_sweep_axis *axis = &plan->grid->axes[i];
+        if (i == column || !axis->named) continue;
+        if (out->length > 0) wk_text_puts(out, " ");
+        const char *value = axis->values.items[plan->tasks.items[task].values[i]];
+        wk_text_printf(out, axis->field < 0 ? "%.0s%s" : "%s=%s", axis->name, value);
+    }
+}
+
+// The signs of the tasks from `first` on that are in its row; returns the first behind them.
+static int print_signs(const overview *o, int first, int column, wk_text *out)
+{
+    const wk_sweep_plan *plan = o->plan;
+    int count = (int)plan->tasks.count, at = first;
+    int width = column < 0 ? 1 : (int)plan->grid->axes[column].values.count;
+    for (int k = 0; k < width; k++) {
+        bool there = at < count && same_row(plan, first, at, column) &&
+                     (column < 0 || plan->tasks.items[at].values[column] == k);
+        char sign = there ? signs[o->entries[at].state.phase] : ' ';
+        if (k < PICTURE_COLUMNS) wk_text_append(out, &sign, 1);
+        at += there;
+    }
+    return at > first ? at : first + 1;
+}
+
+static void print_picture(const overview *o, wk_text *out)
+{
+    int column = column_axis(o->plan->grid), rows = 0;
+    int count = (int)o->plan->tasks.count;
+    wk_table table;
+    wk_table_begin(&table, "ll", "runs", column < 0 ? "" : o->plan->grid->axes[column].name);
+    int at = 0;
+    for (; at < count && rows < PICTURE_ROWS; rows++) {
+        wk_text label = {0}, cells = {0};
+        print_label(o->plan, at, column, &label);
+        at = print_signs(o, at, column, &cells);
+        wk_table_cell(&table, "%s", wk_text_get(&label));
+        wk_table_cell(&table, "%s", wk_text_get(&cells));
+        wk_text_free(&label);
+        wk_text_free(&cells);
+    }
+    wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+    if (at < count) wk_text_printf(out, "and %d runs more\n", count - at);
+    wk_text_puts(out, "# done  > running  + trained, something follows  - stopped  . waiting  "
+                      "X failed\n\n");
+}
+
+static bool is_shown(const overview *o, size_t task, bool all)
+{
+    wk_sweep_task_phase phase = o->entries[task].state.phase;
+    return all || (phase != WK_SWEEP_WAITING && phase != WK_SWEEP_DONE);
+}
+
+static void print_row(const overview *o, size_t task, wk_table *table)
+{
+    const wk_sweep_state *state = &o->entries[task].state;
+    const wk_sweep_task *t = &o->plan->tasks.items[task];
+    wk_text left = {0};
+    if (!isnan(state->seconds_left)) wk_duration_text(state->seconds_left, &left);
+    wk_table_cell(table, "%s", t->name);
+    wk_table_cell(table, "%s", wk_sweep_phase_names[state->phase]);
+    wk_table_cell(table, "%.0f %%", 100 * fmin(1, (double)state->steps / (double)t->steps));
+    wk_table_cell(table, "%s", wk_text_get(&left));
+    wk_table_cell(table, "%s", state->attempt.error);
+    wk_text_free(&left);
+}
+
+static void print_rows(const overview *o, bool all, wk_text *out)
+{
+    wk_table table;
+    int shown = 0, hidden = 0;
+    wk_table_begin(&table, "llrrl", "run", "state", "trained", "left", "last error");
+    for (size_t i = 0; i < o->plan->tasks.count; i++) {
+        if (!is_shown(o, i, all)) continue;
+        if (all || shown < TABLE_ROWS)
+            print_row(o, i, &table);
+        else
+            hidden++;
+        shown++;
+    }
+    if (shown > 0) wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+    if (hidden > 0) wk_text_printf(out, "and %d more (--all)\n", hidden);
+    if (shown > 0) wk_text_puts(out, "\n");
+}
+
+static void print_counts(const overview *o, wk_text *out)
+{
+    wk_text_printf(out, "%s: %zu runs", o->directory, o->plan->tasks.count);
+    for (int i = WK_SWEEP_PHASES - 1; i >= 0; i--)
+        if (o->counts.phases[i] > 0)
+            wk_text_printf(out, ", %d %s", o->counts.phases[i], wk_sweep_phase_names[i]);
+    wk_text_printf(out, "; %.1f %% of the agent steps",
+                   100 * (double)o->counts.steps / (double)o->counts.total);
+    if (o->queued > 0) wk_text_printf(out, "; %d in the queue", o->queued);
+    if (o->plan->grid->report.present)
+        wk_text_puts(out, o->reported ? "; the report is made" : "; the report is not made yet");
+    wk_text_puts(out, "\n");
+}
+
+static void json_task(const overview *o, size_t task, wk_json *json)
+{
+    const wk_sweep_state *state = &o->entries[task].state;
+    const wk_sweep_task *t = &o->plan->tasks.items[task];
+    wk_json_object(json, NULL);
+    wk_json_string(json, "name", t->name);
+    wk_json_string(json, "shape", o->plan->shapes.items[t->shape].name);
+    wk_json_string(json, "state", wk_sweep_phase_names[state->phase]);
+    wk_json_unsigned(json, "steps", state->steps);
+    wk_json_unsigned(json, "total", t->steps);
+    wk_json_number(json, "seconds_left", state->seconds_left);
+    for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
+        if (o->plan->grid->follow[i].present)
+            wk_json_bool(json, wk_sweep_follow_names[i], state->follow[i]);
+    wk_json_integer(json, "attempts", state->attempt.count);
+    wk_json_string(json, "error", state->attempt.error);
+    wk_json_close(json, '}');
+}
+
+static void print_json(const overview *o, wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_object(&json, NULL);
+    wk_json_string(&json, "directory", o->directory);
+    wk_json_object(&json, "counts");
+    for (int i = 0; i < WK_SWEEP_PHASES; i++)
+        wk_json_integer(&json, wk_sweep_phase_names[i], o->counts.phases[i]);
+    wk_json_close(&json, '}');
+    if (o->queued >= 0) wk_json_integer(&json, "queued", o->queued);
+    wk_json_bool(&json, "reported", o->reported);
+    wk_json_array(&json, "runs");
+    for (size_t i = 0; i < o->plan->tasks.count; i++)
+        json_task(o, i, &json);
+    wk_json_close(&json, ']');
+    wk_json_close(&json, '}');
+    wk_text_puts(out, "\n");
+}
+
+// How many runs wait in queues of launchers. That they cannot be asked changes nothing of the rest.
+static int count_queued(const wk_log *log, const char *directory, const wk_sweep_plan *plan)
+{
+    int count = 0;
+    wk_error err = {0};
+    bool *queued = calloc(plan->tasks.count + 1, sizeof *queued);
+    for (int i = 0; queued && wk_cli_launchers[i]; i++) {
+        const wk_sweep_launcher *launcher = wk_cli_launchers[i];
+        if (!launcher->queued || launcher->queued(directory, plan, queued, &err) == WK_OK) continue;
+        wk_log_line(log, WK_LOG_WARN, "what is queued is not known: %s", err.message);
+        count = -1;
+    }
+    for (size_t i = 0; queued && count >= 0 && i < plan->tasks.count; i++)
+        count += queued[i];
+    free(queued);
+    return count;
+}
+
+static wk_status print_status(const wk_log *log, const status_values *v, const char *directory,
+                              const wk_sweep_plan *plan, wk_error *err)
+{
+    wk_sweep_queue queue = {0};
+    wk_text text = {0};
+    wk_status status = wk_sweep_queue_open(plan, directory, v->attempts, &queue, err);
+    overview o = {directory, plan, queue.entries, {{0}, 0, 0}, false, 0};
+    if (status == WK_OK) status = wk_sweep_report_done(plan, directory, &o.reported, err);
+    if (status == WK_OK) {
+        o.queued = count_queued(log, directory, plan);
+        o.counts = wk_sweep_count(plan, queue.entries);
+        if (v->json) {
+            print_json(&o, &text);
+        } else {
+            print_picture(&o, &text);
+            print_rows(&o, v->all, &text);
+            print_counts(&o, &text);
+        }
+        status = wk_cli_print(&text, err);
+    }
+    wk_sweep_queue_close(&queue);
+    return status;
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    wk_cli_sweep sweep = {0};
+    const wk_log log = wk_cli_log(cli);
+    wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
+    if (status == WK_OK) status = print_status(&log, values, cli->words.items[0], &sweep.plan, err);
+    wk_cli_sweep_close(&sweep);
+    return status;
+}
+
+const wk_command wk_command_sweep_status = {
+    .name = "sweep status",
+    .summary = "Show how far the runs of a sweep are",
+    .usage = "sweep status DIR [--all] [--json]",
+    .details =
+        "Reads the run directories, so it is right when runs were moved, deleted or begun by\n"
+        "hand, and when a process died. The picture has a sign for each run.\n",
+    .examples = "sweep status runs/paper\n"
+                "sweep status runs/paper --json",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(status_values),
+    .defaults = &defaults,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};

@@ -1,0 +1,381 @@
+// --launch local: processes on this machine, as many as it takes, until all is done.
+#include "sweep/launcher.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/pool.h"
+#include "log/run_table.h"
+#include "sweep/folder.h"
+#include "sweep/process.h"
+#include "sweep/queue.h"
+#include "sweep/report.h"
+#include "tensor/cuda/cuda.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PLAIN_SECONDS = 60, GPUS_MAX = 64, GPU_NAME_MAX = 80 };
+
+// One process that may run: its place on a GPU, and its tasks while it does.
+typedef struct slot {
+    pid_t pid; // 0: none
+    int gpu;   // -1: none
+    int tasks[WK_POPULATION_MAX], count;
+} slot;
+
+typedef struct launcher {
+    const wk_sweep_launch *launch;
+    wk_sweep_queue queue;
+    slot *slots;
+    int n_slots, threads, population;
+    char gpus[GPUS_MAX][GPU_NAME_MAX]; // as CUDA_VISIBLE_DEVICES names them
+    int n_gpus;
+    bool told; // the processes were asked to stop
+    wk_status_line line;
+    wk_log log; // above the line
+    double began;
+    uint64_t steps_at_start;
+} launcher;
+
+// The GPUs of this process, by the names that its own CUDA_VISIBLE_DEVICES has for them.
+static int find_gpus(char names[GPUS_MAX][GPU_NAME_MAX])
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    int count = wk_cuda_device_count();
+    if (count > GPUS_MAX) count = GPUS_MAX;
+    for (int i = 0; i < count; i++) {
+        size_t length = visible ? strcspn(visible, ",") : 0;
+        if (length > 0)
+            snprintf(names[i], GPU_NAME_MAX, "%.*s", (int)length, visible);
+        else
+            snprintf(names[i], GPU_NAME_MAX, "%d", i);
+        if (visible) visible += length + (visible[length] == ',');
+    }
+    return count;
+}
+
+// A run that names a GPU has it, whichever others are free.
+static bool chooses_gpu(const wk_sweep_plan *plan)
+{
+    for (size_t i = 0; i < plan->shapes.count; i++) {
+        const char *device = plan->shapes.items[i].config.device;
+        if (strcmp(device, "auto") != 0 && strcmp(device, "cuda") != 0) return false;
+    }
+    return true;
+}
+
+static double memory_limit(void)
+{
+    double limit = (double)wk_limits_now().memory;
+    double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    return fmin(limit, physical);
+}
+
+// How many processes: as asked for, else one for each place on a GPU or for each core, as far as
+// memory goes.
+static int choose_jobs(const launcher *l, int runs)
+{
+    const wk_sweep_launch_options *o = l->launch->options;
+    int jobs = o->jobs;
+    if (jobs == 0 && l->n_gpus > 0)
+        jobs = l->n_gpus * (o->per_gpu > 0 ? o->per_gpu : 1);
+    else if (jobs == 0)
+        jobs = wk_cpu_count();
+    if (o->jobs == 0 && l->launch->memory > 0) {
+        double fit = floor(memory_limit() / (l->launch->memory * l->population));
+        if (fit < jobs) jobs = fit < 1 ? 1 : (int)fit;
+    }
+    int groups = (runs + l->population - 1) / l->population;
+    return jobs < groups ? jobs : groups > 0 ? groups : 1;
+}
+
+static wk_status set_up(launcher *l, wk_error *err)
+{
+    const wk_sweep_launch *launch = l->launch;
+    int runs = (int)launch->plan->tasks.count;
+    l->population = launch->options->populations > 0 ? launch->options->populations : 1;
+    if (l->population > WK_POPULATION_MAX) l->population = WK_POPULATION_MAX;
+    if (chooses_gpu(launch->plan)) l->n_gpus = find_gpus(l->gpus);
+    l->n_slots = choose_jobs(l, runs);
+    l->threads = launch->options->threads;
+    if (l->threads == 0) l->threads = wk_cpu_count() / l->n_slots;
+    if (l->threads < 1) l->threads = 1;
+    l->slots = calloc((size_t)l->n_slots, sizeof *l->slots);
+    if (!l->slots) return wk_fail(err, WK_E_MEMORY, "no memory for the processes");
+    for (int i = 0; i < l->n_slots; i++)
+        l->slots[i].gpu = l->n_gpus > 0 ? i % l->n_gpus : -1;
+    return wk_sweep_queue_open(launch->plan, launch->directory, launch->options->attempts,
+                               &l->queue, err);
+}
+
+static const char *name_of(const launcher *l, int task)
+{
+    return l->launch->plan->tasks.items[task].name;
+}
+
+// The log of a process is that of its first task.
+static wk_status log_path(const launcher *l, int task, char out[WK_PATH_MAX], wk_error *err)
+{
+    snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "/tasks/%s", l->launch->directory,
+             name_of(l, task));
+    WK_TRY(wk_dir_create(out, err));
+    size_t length = strlen(out);
+    snprintf(out + length, WK_PATH_MAX - length, "/log");
+    return WK_OK;
+}
+
+static wk_status start_slot(launcher *l, slot *s, wk_error *err)
+{
+    char log[WK_PATH_MAX], threads[16];
+    wk_sweep_words words = {0};
+    WK_TRY(log_path(l, s->tasks[0], log, err));
+    wk_sweep_task_words(l->launch->plan, l->launch->directory, s->tasks, s->count, &words);
+    snprintf(threads, sizeof threads, "%d", l->threads);
+    wk_sweep_words_add(&words, "--threads");
+    wk_sweep_words_add(&words, threads);
+    const wk_sweep_process process = {.program = l->launch->program,
+                                      .words = &words,
+                                      .log = log,
+                                      .gpus = s->gpu >= 0 ? l->gpus[s->gpu] : NULL};
+    wk_status status = wk_sweep_process_start(&process, &s->pid, err);
+    wk_sweep_words_free(&words);
+    return status;
+}
+
+static wk_status fill_slots(launcher *l, wk_error *err)
+{
+    for (int i = 0; i < l->n_slots && !l->told; i++) {
+        slot *s = &l->slots[i];
+        if (s->pid != 0) continue;
+        s->count = wk_sweep_queue_next(&l->queue, l->population, s->tasks);
+        if (s->count == 0) return WK_OK;
+        WK_TRY(start_slot(l, s, err));
+        for (int k = 0; k < s->count; k++)
+            wk_log_line(&l->log, WK_LOG_INFO, "started %s", name_of(l, s->tasks[k]));
+    }
+    return WK_OK;
+}
+
+static void say_how_it_ended(const launcher *l, int task)
+{
+    const wk_sweep_state *state = &l->queue.entries[task].state;
+    const wk_log *log = &l->log;
+    const char *name = name_of(l, task), *error = state->attempt.error;
+    wk_sweep_counts counts = wk_sweep_count(l->launch->plan, l->queue.entries);
+    if (state->phase == WK_SWEEP_DONE)
+        wk_log_line(log, WK_LOG_INFO, "done %s (%d of %zu)", name, counts.phases[WK_SWEEP_DONE],
+                    l->launch->plan->tasks.count);
+    else if (state->phase == WK_SWEEP_FAILED)
+        wk_log_line(log, WK_LOG_WARN, "failed %s: %s", name, error);
+    else if (state->attempt.count > 0)
+        wk_log_line(log, WK_LOG_WARN, "%s: %s; trying again (%d of %d)", name, error,
+                    state->attempt.count, l->queue.attempts);
+    else
+        wk_log_line(log, WK_LOG_INFO, "saved %s", name);
+}
+
+// What a process that was killed could not say itself.
+static wk_status note_death(const launcher *l, const slot *s, int status, wk_error *err)
+{
+    char line[WK_SWEEP_LINE_MAX];
+    if (WIFEXITED(status)) return WK_OK;
+    snprintf(line, sizeof line, "ended by signal %d (%s)", WTERMSIG(status),
+             strsignal(WTERMSIG(status)));
+    for (int i = 0; i < s->count; i++)
+        WK_TRY(wk_sweep_attempt_close(l->launch->plan, l->launch->directory, s->tasks[i],
+                                      wk_sweep_exit_code(status), line, err));
+    return WK_OK;
+}
+
+static wk_status end_slot(launcher *l, slot *s, int status, wk_error *err)
+{
+    s->pid = 0;
+    WK_TRY(note_death(l, s, status, err));
+    for (int i = 0; i < s->count; i++) {
+        WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], wk_sweep_exit_code(status), err));
+        say_how_it_ended(l, s->tasks[i]);
+    }
+    return WK_OK;
+}
+
+static wk_status reap(launcher *l, wk_error *err)
+{
+    for (int i = 0; i < l->n_slots; i++) {
+        int status;
+        slot *s = &l->slots[i];
+        if (s->pid != 0 && waitpid(s->pid, &status, WNOHANG) == s->pid)
+            WK_TRY(end_slot(l, s, status, err));
+    }
+    return WK_OK;
+}
+
+static int running(const launcher *l)
+{
+    int count = 0;
+    for (int i = 0; i < l->n_slots; i++)
+        count += l->slots[i].pid != 0;
+    return count;
+}
+
+static void ask_to_stop(launcher *l)
+{
+    if (l->told || !l->launch->stop || !*l->launch->stop) return;
+    l->told = true;
+    wk_log_line(&l->log, WK_LOG_INFO,
+                "stopping: %d processes save their runs; interrupt again to leave them alone",
+                running(l));
+    for (int i = 0; i < l->n_slots; i++)
+        if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
+}
+
+// Rows of the runs that are being worked on, read anew.
+static int make_rows(launcher *l, wk_run_row rows[WK_POPULATION_MAX])
+{
+    int count = 0;
+    for (int i = 0; i < l->n_slots; i++) {
+        const slot *s = &l->slots[i];
+        for (int k = 0; s->pid != 0 && k < s->count && count < WK_POPULATION_MAX; k++) {
+            wk_sweep_state *state = &l->queue.entries[s->tasks[k]].state;
+            if (wk_sweep_state_read(l->launch->plan, l->launch->directory, s->tasks[k],
+                                    l->queue.attempts, state, NULL) != WK_OK)
+                continue;
+            wk_run_row *row = &rows[count++];
+            *row = wk_run_row_empty(name_of(l, s->tasks[k]), state->trained ? "after" : "training");
+            row->values.steps = (int64_t)state->steps;
+            row->values.total = (int64_t)l->launch->plan->tasks.items[s->tasks[k]].steps;
+            row->values.seconds_left = state->seconds_left;
+        }
+    }
+    return count;
+}
+
+static void print_totals(const launcher *l, wk_text *out)
+{
+    wk_sweep_counts c = wk_sweep_count(l->launch->plan, l->queue.entries);
+    double seconds = wk_clock_seconds() - l->began;
+    double steps = (double)c.steps - (double)l->steps_at_start;
+    wk_text_printf(out, "%d of %zu runs done, %d running, %d failed", c.phases[WK_SWEEP_DONE],
+                   l->launch->plan->tasks.count, c.phases[WK_SWEEP_RUNNING],
+                   c.phases[WK_SWEEP_FAILED]);
+    if (steps <= 0) return;
+    wk_text_puts(out, "; training takes about ");
+    wk_duration_text((double)(c.total - c.steps) * seconds / steps, out);
+    wk_text_puts(out, " more");
+}
+
+static void show(launcher *l)
+{
+    wk_run_row rows[WK_POPULATION_MAX];
+    wk_text text = {0};
+    if (l->launch->options->quiet || !wk_status_line_is_due(&l->line, wk_clock_seconds())) return;
+    l->line.last = wk_clock_seconds();
+    int count = make_rows(l, rows);
+    print_totals(l, &text);
+    if (l->line.live && count > 0) {
+        wk_text_puts(&text, "\n");
+        wk_run_table_text(rows, count, wk_status_line_columns(&l->line),
+                          wk_status_line_rows(&l->line) - 2, &text);
+    }
+    wk_status_line_show(&l->line, &text);
+}
+
+static void on_child(int number)
+{
+    (void)number; // it ends the pause
+}
+
+// Until a process ends, a signal comes or the table is due.
+static void pause_a_while(const launcher *l)
+{
+    const struct timespec half = {.tv_nsec = 500000000};
+    if (running(l) > 0) nanosleep(&half, NULL);
+}
+
+static wk_status loop(launcher *l, wk_error *err)
+{
+    for (;;) {
+        ask_to_stop(l);
+        WK_TRY(reap(l, err));
+        WK_TRY(fill_slots(l, err));
+        if (running(l) == 0) return WK_OK;
+        show(l);
+        pause_a_while(l);
+    }
+}
+
+// After an error of this process its children are asked to save, and waited for.
+static void stop_all(launcher *l)
+{
+    for (int i = 0; i < l->n_slots; i++)
+        if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
+    for (int i = 0; i < l->n_slots; i++) {
+        int status;
+        if (l->slots[i].pid != 0)
+            while (waitpid(l->slots[i].pid, &status, 0) < 0 && errno == EINTR)
+                ;
+    }
+}
+
+static wk_status finish(launcher *l, wk_sweep_end *end, wk_error *err)
+{
+    wk_sweep_counts c = wk_sweep_count(l->launch->plan, l->queue.entries);
+    int over = c.phases[WK_SWEEP_DONE] + c.phases[WK_SWEEP_FAILED];
+    bool all = over == (int)l->launch->plan->tasks.count;
+    *end = c.phases[WK_SWEEP_FAILED] > 0 || !all ? WK_SWEEP_FAILURES : WK_SWEEP_FINISHED;
+    if (l->told) *end = WK_SWEEP_SAVED;
+    if (l->told || c.phases[WK_SWEEP_DONE] == 0) return WK_OK;
+    return wk_sweep_report_make(l->launch, end, err);
+}
+
+static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
+{
+    launcher l = {.launch = launch, .began = wk_clock_seconds()};
+    struct sigaction before, action = {.sa_handler = on_child};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGCHLD, &action, &before);
+    wk_status_line_start(&l.line, STDERR_FILENO, PLAIN_SECONDS);
+    l.line.stamped = true;
+    if (!launch->options->quiet) l.log = (wk_log){wk_status_line_log, &l.line, WK_LOG_INFO};
+    wk_status status = set_up(&l, err);
+    if (status == WK_OK) {
+        l.steps_at_start = wk_sweep_count(launch->plan, l.queue.entries).steps;
+        wk_log_line(&l.log, WK_LOG_INFO,
+                    "%d process%s at a time, %d thread%s each, up to %d run%s in one%s", l.n_slots,
+                    l.n_slots == 1 ? "" : "es", l.threads, l.threads == 1 ? "" : "s", l.population,
+                    l.population == 1 ? "" : "s", l.n_gpus > 0 ? ", on GPUs" : "");
+        status = loop(&l, err);
+    }
+    if (status != WK_OK) stop_all(&l);
+    wk_status_line_end(&l.line);
+    sigaction(SIGCHLD, &before, NULL);
+    if (status == WK_OK) status = finish(&l, end, err);
+    wk_sweep_queue_close(&l.queue);
+    free(l.slots);
+    return status;
+}
+
+// The process that runs the sweep passes the signal on.
+static wk_status cancel(const wk_sweep_launch *launch, wk_error *err)
+{
+    wk_sweep_holder holder;
+    char host[256] = "";
+    WK_TRY(wk_sweep_folder_holder(launch->directory, &holder, err));
+    if (holder.pid == 0) return WK_OK;
+    gethostname(host, sizeof host - 1);
+    if (strcmp(host, holder.host) != 0)
+        return wk_fail(err, WK_E_INPUT, "the sweep runs on %s (process %ld); cancel it there",
+                       holder.host, holder.pid);
+    if (kill((pid_t)holder.pid, SIGTERM) != 0)
+        return wk_fail(err, WK_E_IO, "process %ld cannot be signalled: %s", holder.pid,
+                       strerror(errno));
+    wk_log_line(&launch->log, WK_LOG_INFO, "asked process %ld to save all runs and stop",
+                holder.pid);
+    return WK_OK;
+}
+
+const wk_sweep_launcher wk_sweep_local = {.name = "local", .start = start, .cancel = cancel};

@@ -1,0 +1,172 @@
+#include "sweep/process.h"
+
+#include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { POLL_MS = 100 };
+
+bool wk_sweep_program(char out[WK_PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", out, WK_PATH_MAX - 1);
+    if (length <= 0) return false;
+    out[length] = 0;
+    return access(out, X_OK) == 0;
+}
+
+// The words as execv takes them: the program first, NULL last.
+static char **make_argv(const wk_sweep_process *process)
+{
+    size_t count = process->words->items.count;
+    char **argv = calloc(count + 2, sizeof *argv);
+    if (!argv) return NULL;
+    argv[0] = (char *)process->program;
+    for (size_t i = 0; i < count; i++)
+        argv[i + 1] = (char *)process->words->items.items[i];
+    return argv;
+}
+
+// In the child: only calls that are safe between fork and exec.
+static void become(const wk_sweep_process *process, char **argv, pid_t parent, int out,
+                   int messages)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE, SIGCHLD};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        signal(signals[i], SIG_DFL);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1); // it died before the line above
+    if (out >= 0) dup2(out, STDOUT_FILENO);
+    if (messages >= 0) dup2(messages, STDERR_FILENO);
+    if (process->gpus) setenv("CUDA_VISIBLE_DEVICES", process->gpus, 1);
+    execv(process->program, argv);
+    _exit(127);
+}
+
+static wk_status start(const wk_sweep_process *process, int out, int messages, pid_t *pid,
+                       wk_error *err)
+{
+    char **argv = process->words->failed ? NULL : make_argv(process);
+    if (!argv) return wk_fail(err, WK_E_MEMORY, "no memory to start a process");
+    pid_t parent = getpid();
+    fflush(NULL);
+    *pid = fork();
+    if (*pid == 0) become(process, argv, parent, out, messages);
+    free(argv);
+    if (*pid < 0) return wk_file_error(err, "cannot start", process->program);
+    setpgid(*pid, *pid);
+    return WK_OK;
+}
+
+// -1 where there is none.
+static wk_status open_log(const wk_sweep_process *process, int *fd, wk_error *err)
+{
+    *fd = -1;
+    if (!process->log) return WK_OK;
+    *fd = open(process->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+    return *fd >= 0 ? WK_OK : wk_file_error(err, "cannot write", process->log);
+}
+
+wk_status wk_sweep_process_start(const wk_sweep_process *process, pid_t *pid, wk_error *err)
+{
+    int log;
+    WK_TRY(open_log(process, &log, err));
+    wk_status status = start(process, log, log, pid, err);
+    if (log >= 0) close(log);
+    return status;
+}
+
+int wk_sweep_exit_code(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Keeps the last line that says something.
+static void keep_line(char line[WK_SWEEP_LINE_MAX], const char *text, size_t length)
+{
+    if (length == 0 || strncmp(text, "Try 'waker", 10) == 0) return;
+    snprintf(line, WK_SWEEP_LINE_MAX, "%.*s", (int)length, text);
+    wk_utf8_tame(line, false);
+}
+
+// What a process says, cut into lines.
+typedef struct listener {
+    int fd;
+    char rest[WK_SWEEP_LINE_MAX];
+    size_t length;
+    char *line;
+} listener;
+
+static void hear(listener *l, const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        bool end = bytes[i] == '\n' || bytes[i] == '\r';
+        if (end) keep_line(l->line, l->rest, l->length);
+        if (end)
+            l->length = 0;
+        else if (l->length < sizeof l->rest - 1)
+            l->rest[l->length++] = bytes[i];
+    }
+}
+
+// Passes on what there is; false at the end.
+static bool listen_once(listener *l)
+{
+    char bytes[4096];
+    struct pollfd ready = {.fd = l->fd, .events = POLLIN};
+    if (poll(&ready, 1, POLL_MS) <= 0) return true;
+    ssize_t size = read(l->fd, bytes, sizeof bytes);
+    if (size < 0) return errno == EINTR || errno == EAGAIN;
+    if (size == 0) return false;
+    hear(l, bytes, (size_t)size);
+    ssize_t written = write(STDERR_FILENO, bytes, (size_t)size);
+    (void)written; // a closed terminal must not end a run
+    return true;
+}
+
+static int wait_for(pid_t pid, listener *l, const volatile sig_atomic_t *stop)
+{
+    bool told = false, open = true;
+    int status;
+    for (;;) {
+        if (stop && *stop && !told) {
+            kill(pid, SIGTERM);
+            told = true;
+        }
+        if (open) open = listen_once(l);
+        pid_t ended = waitpid(pid, &status, open ? WNOHANG : 0);
+        if (ended == pid) break;
+        if (ended < 0 && errno != EINTR) return 127;
+    }
+    while (open && poll(&(struct pollfd){.fd = l->fd, .events = POLLIN}, 1, 0) > 0)
+        open = listen_once(l);
+    keep_line(l->line, l->rest, l->length);
+    if (WIFSIGNALED(status))
+        snprintf(l->line, WK_SWEEP_LINE_MAX, "ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    return wk_sweep_exit_code(status);
+}
+
+wk_status wk_sweep_process_run(const wk_sweep_process *process, const volatile sig_atomic_t *stop,
+                               int *code, char line[WK_SWEEP_LINE_MAX], wk_error *err)
+{
+    int ends[2], log;
+    pid_t pid;
+    *line = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) return wk_file_error(err, "cannot start", process->program);
+    listener l = {.fd = ends[0], .line = line};
+    wk_status status = open_log(process, &log, err);
+    if (status == WK_OK) status = start(process, log, ends[1], &pid, err);
+    if (log >= 0) close(log);
+    close(ends[1]);
+    if (status == WK_OK) *code = wait_for(pid, &l, stop);
+    close(ends[0]);
+    return status;
+}

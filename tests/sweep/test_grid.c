@@ -1,0 +1,372 @@
+// Grid files and the plans made of them: which runs there are, how they are called, which shapes
+// they have, and what hostile files are told.
+#include "base/clock.h"
+#include "support/check.h"
+#include "sweep/folder.h"
+#include "sweep/plan.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static wk_status parse(const char *text, wk_sweep_grid *out, wk_error *err)
+{
+    return wk_sweep_grid_parse("grid.yaml", text, strlen(text), out, err);
+}
+
+// A grid with its plan.
+typedef struct planned {
+    wk_sweep_grid grid;
+    wk_sweep_plan plan;
+} planned;
+
+static void make(planned *p, const char *text)
+{
+    wk_error err = {0};
+    assert_ok(parse(text, &p->grid, &err));
+    assert_ok(wk_sweep_plan_create(&p->grid, &p->plan, &err));
+}
+
+static void drop(planned *p)
+{
+    wk_sweep_plan_free(&p->plan);
+    wk_sweep_grid_free(&p->grid);
+}
+
+// All names with blanks between them.
+static const char *names(const wk_sweep_plan *plan)
+{
+    static char all[4096];
+    size_t used = 0;
+    *all = 0;
+    for (size_t i = 0; i < plan->tasks.count; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? " " : "",
+                                 plan->tasks.items[i].name);
+    return all;
+}
+
+static const char *words(const wk_sweep_plan *plan, int task)
+{
+    static char all[4096];
+    wk_sweep_words list = {0};
+    wk_text text = {0};
+    wk_sweep_train_words(plan, "runs", task, &list);
+    wk_sweep_words_print(&list, "waker", &text);
+    snprintf(all, sizeof all, "%s", wk_text_get(&text));
+    wk_text_free(&text);
+    wk_sweep_words_free(&list);
+    return all;
+}
+
+static const char GRID[] = "blocks:\n"
+                           "  domain: [toy, clean-up]\n"
+                           "  curriculum: [waker-m, dr]\n"
+                           "  size: quick\n"
+                           "keys:\n"
+                           "  seed: 0..1\n"
+                           "  steps: 9e3\n"
+                           "with:\n"
+                           "  clean-up waker-m: {prefill: 700, model.rate: 1e-4}\n"
+                           "  seed=1: {log.every: 77}\n"
+                           "exclude: [toy dr, clean-up seed=1]\n"
+                           "then:\n"
+                           "  adapt: --task all\n"
+                           "report: ''\n";
+
+static void runs_are_the_product_without_what_is_excluded(void **state)
+{
+    (void)state;
+    planned p;
+    make(&p, "blocks: {domain: toy, curriculum: [waker-m, dr]}\nkeys: {seed: 0..1, units: [8, 9]}");
+    assert_string_equal(names(&p.plan), "waker-m-seed0-units8 waker-m-seed0-units9 "
+                                        "waker-m-seed1-units8 waker-m-seed1-units9 dr-seed0-units8 "
+                                        "dr-seed0-units9 dr-seed1-units8 dr-seed1-units9");
+    drop(&p);
+    make(&p, "blocks: {domain: [clean-up, car-clean-up], curriculum: [waker-m, dr], size: quick}\n"
+             "keys: {seed: 0..1, steps: 9e3}\nexclude: [car-clean-up dr, clean-up seed=1]\n");
+    assert_string_equal(names(&p.plan), "clean-up-waker-m-seed0 clean-up-dr-seed0 "
+                                        "car-clean-up-waker-m-seed0 car-clean-up-waker-m-seed1");
+    assert_string_equal(words(&p.plan, 1),
+                        "waker train --logdir runs/clean-up-dr-seed0 --configs clean-up dr quick "
+                        "--seed 0 --steps 9000");
+    drop(&p);
+}
+
+static void presets_apply_where_their_words_do(void **state)
+{
+    (void)state;
+    planned p;
+    wk_merged_config merged;
+    wk_error err = {0};
+    make(&p, "blocks: {domain: [clean-up], curriculum: [waker-m, dr], size: quick}\n"
+             "keys: {seed: [0, 1]}\n"
+             "with:\n  clean-up waker-m: {prefill: 700, model.rate: 1e-4}\n"
+             "  seed=1: {log: {every: 77}}\n");
+    assert_ok(wk_sweep_task_config(&p.plan, 1, &merged, &err)); // waker-m, seed 1
+    assert_int_equal(merged.config.prefill, 700);
+    assert_int_equal(merged.config.log_every, 77);
+    assert_int_equal(merged.config.seed, 1);
+    // The grid is a file: what it names is not named by the caller.
+    assert_string_equal(merged.origins[WK_RUN_seed_INDEX].file, "grid.yaml");
+    assert_ok(wk_sweep_task_config(&p.plan, 2, &merged, &err)); // dr, seed 0
+    assert_int_equal(merged.config.prefill, 3000);
+    assert_int_equal(merged.config.log_every, 400);
+    assert_string_equal(words(&p.plan, 3),
+                        "waker train --logdir runs/clean-up-dr-seed1 --configs clean-up dr quick "
+                        "--log.every 77 --seed 1");
+    drop(&p);
+}
+
+static void values_with_commas_and_slashes_are_one_value_and_safe_names(void **state)
+{
+    (void)state;
+    planned p;
+    make(&p, "blocks: {domain: toy}\nkeys: {curriculum.theta: ['0', '0; 0.5'], "
+             "curriculum.rule: fixed, tasks: ['west,east', none]}");
+    assert_int_equal(p.plan.tasks.count, 4);
+    for (size_t i = 0; i < p.plan.tasks.count; i++) {
+        const char *name = p.plan.tasks.items[i].name;
+        assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789._+-"),
+                         strlen(name));
+    }
+    drop(&p);
+}
+
+static void shapes_gather_runs_of_equal_cost(void **state)
+{
+    (void)state;
+    planned p;
+    make(&p, "blocks: {domain: [clean-up, car-clean-up], curriculum: [dr, ge], size: quick}\n"
+             "keys: {seed: 0..2, units: [32, 64], model.rate: [1e-4, 2e-4]}\n");
+    assert_int_equal(p.plan.tasks.count, 48);
+    assert_int_equal(p.plan.shapes.count, 4);
+    assert_int_equal(p.plan.shapes.items[0].count, 12);
+    assert_string_equal(p.plan.shapes.items[0].name, "clean-up");
+    assert_string_equal(p.plan.shapes.items[1].name, "clean-up-2");
+    // ge has a prefill of its own, and more updates.
+    const wk_sweep_task *dr = &p.plan.tasks.items[0];
+    const wk_sweep_task *ge =
+        &p.plan.tasks
+             .items[wk_sweep_plan_find(&p.plan, "clean-up-ge-seed0-units32-model.rate0.0001")];
+    assert_int_equal(dr->shape, ge->shape);
+    assert_int_equal(dr->updates, (20000 - 3000) / 8);
+    drop(&p);
+}
+
+static void added_values_leave_names_as_they_are(void **state)
+{
+    (void)state;
+    planned before, after;
+    wk_error err = {0};
+    const char *text = "blocks: {domain: toy, curriculum: [dr]}\nkeys: {seed: 0, steps: 500}";
+    make(&before, text);
+    assert_string_equal(names(&before.plan), "dr-seed0");
+    assert_ok(parse(text, &after.grid, &err));
+    assert_ok(wk_sweep_grid_add(&after.grid, "seed=1..2,7", &err));
+    assert_ok(wk_sweep_grid_add(&after.grid, "curriculum=waker-m", &err));
+    assert_refused(wk_sweep_grid_add(&after.grid, "seed=2", &err), WK_E_INPUT, "twice");
+    wk_sweep_grid_free(&after.grid);
+    assert_ok(parse(text, &after.grid, &err));
+    assert_ok(wk_sweep_grid_add(&after.grid, "seed=1..2,7", &err));
+    assert_refused(wk_sweep_grid_add(&after.grid, "sead=2", &err), WK_E_NOT_FOUND, "seed");
+    assert_refused(wk_sweep_grid_add(&after.grid, "steps=2", &err), WK_E_INPUT, "the same in all");
+    assert_ok(wk_sweep_plan_create(&after.grid, &after.plan, &err));
+    assert_string_equal(names(&after.plan), "dr-seed0 dr-seed1 dr-seed2 dr-seed7");
+    assert_ok(wk_sweep_plan_contains(&after.plan, &before.plan, &err));
+    assert_refused(wk_sweep_plan_contains(&before.plan, &after.plan, &err), WK_E_INPUT, "dr-seed1");
+    // Joined with what was there, the first grid has them all.
+    assert_ok(wk_sweep_grid_join(&before.grid, &after.grid, &err));
+    wk_sweep_plan_free(&before.plan);
+    assert_ok(wk_sweep_plan_create(&before.grid, &before.plan, &err));
+    assert_ok(wk_sweep_plan_contains(&before.plan, &after.plan, &err));
+    drop(&before);
+    drop(&after);
+}
+
+static void another_configuration_under_a_name_is_found(void **state)
+{
+    (void)state;
+    planned a, b;
+    wk_error err = {0};
+    make(&a, "blocks: {domain: toy}\nkeys: {seed: 0..1, units: 8}");
+    make(&b, "blocks: {domain: toy}\nkeys: {seed: 0..1, units: 9}");
+    assert_refused(wk_sweep_plan_contains(&a.plan, &b.plan, &err), WK_E_INPUT, "other settings");
+    drop(&a);
+    drop(&b);
+}
+
+static void a_printed_grid_reads_back_as_the_same(void **state)
+{
+    (void)state;
+    planned p, again;
+    wk_text text = {0}, twice = {0};
+    wk_error err = {0};
+    assert_ok(parse(GRID, &p.grid, &err));
+    wk_sweep_grid_print(&p.grid, &text);
+    assert_ok(
+        wk_sweep_grid_parse("again.yaml", wk_text_get(&text), text.length, &again.grid, &err));
+    wk_sweep_grid_print(&again.grid, &twice);
+    assert_string_equal(wk_text_get(&text), wk_text_get(&twice));
+    assert_true(again.grid.follow[WK_SWEEP_ADAPT].present);
+    assert_int_equal(again.grid.follow[WK_SWEEP_ADAPT].count, 2);
+    assert_false(again.grid.follow[WK_SWEEP_EVAL].present);
+    assert_true(again.grid.report.present);
+    assert_int_equal(again.grid.excludes.count, 2);
+    assert_int_equal(again.grid.presets.count, 3);
+    wk_text_free(&text);
+    wk_text_free(&twice);
+    wk_sweep_grid_free(&p.grid);
+    wk_sweep_grid_free(&again.grid);
+}
+
+// Every one with its line, none with much time or memory.
+static void mistakes_are_refused_with_their_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        wk_status status;
+        const char *message;
+    } cases[] = {
+        {"a: &a [x]\nblocks: {domain: *a}", WK_E_FORMAT, "grid.yaml:2: aliases"},
+        {"blocks:\n  domain: &a [toy]\n  other: *a", WK_E_FORMAT, "grid.yaml:3: aliases"},
+        {"blocks:\n  domain: [toy]\n  domain: [toy]", WK_E_FORMAT, "grid.yaml:3: "},
+        {"blocks:\n  domain: [toy, toy]", WK_E_INPUT,
+         "grid.yaml:2: domain has the value 'toy' twi"},
+        {"blocks: {domain: toy}\nkeys:\n  seed: 0..999999999", WK_E_INPUT,
+         "grid.yaml:3: '0..999999999' has more than 100000 values"},
+        {"blocks: {domain: toy}\nkeys:\n  seed: 0..999\n  units: 1..999\n  layers: 1..999",
+         WK_E_INPUT, "grid.yaml:4: makes 999000 runs"},
+        {"blocks: {domain: toy}\nkeys:\n  seed: 4..1", WK_E_INPUT, "counts down"},
+        {"blocks: {domain: toy}\nkeys:\n  sead: 1", WK_E_INPUT, "grid.yaml:3: "},
+        {"blocks: {domain: toy}\nkeys:\n  model.rate: [7]", WK_E_INPUT, "outside 0 to 1"},
+        {"blocks: {domain: toy}\nkeyz:\n  seed: 1", WK_E_NOT_FOUND, "did you mean 'keys'?"},
+        {"blocks: {domain: toy}\nthen:\n  evil: 1", WK_E_NOT_FOUND, "grid.yaml:3: "},
+        {"blocks: {domain: toy}\nexclude: [walker]", WK_E_INPUT, "'walker' is no value"},
+        {"blocks: {domain: toy}\nexclude: ['']", WK_E_INPUT, "nothing is said"},
+        {"blocks: {domain: toy}\nexclude: [seed=4]", WK_E_INPUT, "no axis is called 'seed'"},
+        {"blocks: {domain: toy}\nkeys: {seed: 1}\nexclude: [seed=4]", WK_E_INPUT, "no value '4'"},
+        {"blocks: {domain: toy}\nkeys: {seed: 1}\nwith: {toy: {seed: 2}}", WK_E_INPUT,
+         "is an axis"},
+        {"blocks: {domain: toy}\nwith: {toy: 1}", WK_E_INPUT, "keys are needed"},
+        {"blocks: toy", WK_E_INPUT, "'blocks' needs keys"},
+        {"report: {a: 1}\nblocks: {domain: toy}", WK_E_INPUT, "'report' has no keys"},
+        {"keys: {seed: 1}", WK_E_INPUT, "no 'blocks'"},
+        {"files: [/nowhere/at/all.yaml]\nblocks: {domain: toy}", WK_E_NOT_FOUND, "grid.yaml:1: "},
+        {"[1, 2]", WK_E_FORMAT, "grid.yaml:1: "},
+        {"", WK_E_INPUT, "no 'blocks'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wk_sweep_grid grid;
+        wk_error err = {0};
+        assert_refused(parse(cases[i].text, &grid, &err), cases[i].status, cases[i].message);
+    }
+}
+
+static void plans_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"blocks:\n  domain: [toy]\n  more:\n    [../../etc/passwd]", "grid.yaml:4: no configura"},
+        {"blocks: {domain: toy}\nkeys: {seed: 0..1}\nexclude: [toy]", "leaves no run"},
+        {"blocks: {domain: toy}\nkeys: {length: 500, seed: 3}", "run seed3: "},
+        {"blocks: {domain: toy}\nkeys: {curriculum.rule: [dr, nothing]}", "run nothing: "},
+        {"blocks: {what: toy}\nkeys: {domain: [toy, moon]}", "run domain-moon: "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        planned p;
+        wk_error err = {0};
+        assert_ok(parse(cases[i].text, &p.grid, &err));
+        wk_status status = wk_sweep_plan_create(&p.grid, &p.plan, &err);
+        assert_true(status != WK_OK);
+        if (!strstr(err.message, cases[i].message))
+            fail_msg("'%s' lacks '%s'", err.message, cases[i].message);
+        wk_sweep_grid_free(&p.grid);
+    }
+}
+
+// Names that only differ in characters that no name has, or are long, stay apart.
+static void names_stay_apart_and_short(void **state)
+{
+    (void)state;
+    planned p;
+    make(&p, "blocks: {domain: toy}\nkeys: {curriculum.rule: fixed, curriculum.theta: ['0;1', "
+             "'0 ;1', "
+             "'0.01;0.02;0.03;0.04;0.05;0.06;0.07;0.08;0.09;0.10;0.11;0.12;0.13;0.14;0.15;0.16;0."
+             "17;0.18;0.19;0.20;0.21;0.22;0.23;0.24;0.25;0.26;0.27;0.28;0.29;0.30;0.31;0.32;0.33;0."
+             "34;0.35;0.36;0.37;0.38;0.39;0.40']}");
+    for (size_t i = 0; i < p.plan.tasks.count; i++)
+        assert_true(strlen(p.plan.tasks.items[i].name) < WK_EACH_NAME_MAX);
+    drop(&p);
+}
+
+static void the_papers_grids_have_its_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t runs, shapes;
+        uint64_t steps; // of the first run
+    } grids[] = {
+        {"paper-main", 120, 4, 3700000},    {"paper-random", 60, 4, 3700000},
+        {"paper-combined", 10, 1, 4000000}, {"paper-eta", 12, 1, 2500000},
+        {"paper-curves", 120, 4, 3700000},  {"toy", 4, 1, 600},
+    };
+    size_t count = 0;
+    while (wk_sweep_grid_embedded(count))
+        count++;
+    assert_int_equal(count, sizeof grids / sizeof *grids);
+    for (size_t i = 0; i < count; i++) {
+        planned p;
+        wk_error err = {0};
+        char path[512];
+        snprintf(path, sizeof path, WAKER_SOURCE_DIR "/configs/sweeps/%s.yaml", grids[i].name);
+        assert_ok(wk_sweep_grid_open(path, &p.grid, &err)); // by its path too
+        wk_sweep_grid_free(&p.grid);
+        assert_ok(wk_sweep_grid_open(grids[i].name, &p.grid, &err));
+        assert_ok(wk_sweep_plan_create(&p.grid, &p.plan, &err)); // which checks every configuration
+        assert_int_equal(p.plan.tasks.count, grids[i].runs);
+        assert_int_equal(p.plan.shapes.count, grids[i].shapes);
+        assert_int_equal(p.plan.tasks.items[0].steps, grids[i].steps);
+        drop(&p);
+    }
+    wk_sweep_grid grid;
+    wk_error err = {0};
+    assert_refused(wk_sweep_grid_open("paper-man", &grid, &err), WK_E_NOT_FOUND, "paper-main");
+}
+
+static void ten_thousand_runs_are_planned_at_once(void **state)
+{
+    (void)state;
+    planned p;
+    double began = wk_clock_thread_seconds();
+    make(&p, "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
+             "keys: {curriculum.temperature: [0.5, 1], seed: 0..2499}\n");
+    double seconds = wk_clock_thread_seconds() - began;
+    assert_int_equal(p.plan.tasks.count, 10000);
+    drop(&p);
+    print_message("10,000 runs planned in %.2f s\n", seconds);
+#ifndef __SANITIZE_ADDRESS__
+    assert_true(seconds < 2);
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_are_the_product_without_what_is_excluded),
+        cmocka_unit_test(presets_apply_where_their_words_do),
+        cmocka_unit_test(values_with_commas_and_slashes_are_one_value_and_safe_names),
+        cmocka_unit_test(shapes_gather_runs_of_equal_cost),
+        cmocka_unit_test(added_values_leave_names_as_they_are),
+        cmocka_unit_test(another_configuration_under_a_name_is_found),
+        cmocka_unit_test(a_printed_grid_reads_back_as_the_same),
+        cmocka_unit_test(mistakes_are_refused_with_their_line),
+        cmocka_unit_test(plans_that_cannot_be_are_refused),
+        cmocka_unit_test(names_stay_apart_and_short),
+        cmocka_unit_test(the_papers_grids_have_its_runs),
+        cmocka_unit_test(ten_thousand_runs_are_planned_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
