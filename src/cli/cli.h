@@ -68,6 +68,8 @@ extern const wk_command wk_command_report;
 extern const wk_command wk_command_theory;
 extern const wk_command wk_command_sweep;
 extern const wk_command wk_command_sweep_run;
+extern const wk_command wk_command_sweep_slurm_task;
+extern const wk_command wk_command_sweep_slurm_finish;
 extern const wk_command wk_command_sweep_status;
 extern const wk_command wk_command_sweep_add;
 extern const wk_command wk_command_sweep_retry;

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "cli/long_run.h"
+#include "cli/sweep_slurm.h"
 #include "sweep/manifest.h"
 #include "sweep/process.h"
 #include "sweep/queue.h"
@@ -10,23 +11,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-const wk_sweep_launcher *const wk_cli_launchers[] = {&wk_sweep_local, &wk_sweep_print, NULL};
+const wk_sweep_launcher *const wk_cli_launchers[] = {&wk_sweep_local, &wk_sweep_slurm,
+                                                     &wk_sweep_print, NULL};
 
 typedef struct sweep_values {
     const char *directory, *launch;
     int jobs, per_gpu, populations, attempts;
     double rate;
     bool dry_run;
+    wk_slurm_args slurm;
 } sweep_values;
 
-static const sweep_values defaults = {.launch = "local", .attempts = WK_SWEEP_ATTEMPTS};
+static const sweep_values defaults = {
+    .launch = "local", .attempts = WK_SWEEP_ATTEMPTS, .slurm = WK_SLURM_ARGS_INIT};
 
 #define AT(field) offsetof(sweep_values, field)
 static const wk_arg args[] = {
     {"logdir", "DIR", "directory of the sweep; its runs are below it", WK_ARG_PATH, AT(directory),
      0, 0},
-    {"launch", "local|print",
-     "local: processes on this machine (default); print: the commands, for other schedulers",
+    {"launch", "local|slurm|print",
+     "local: processes on this machine (default); slurm: job arrays; print: the commands, for "
+     "other "
+     "schedulers",
      WK_ARG_TEXT, AT(launch), 0, 0},
     {"jobs", "N", "processes at a time (as many as GPUs, or cores, and memory allow)", WK_ARG_INT,
      AT(jobs), 1, 1024},
@@ -38,6 +44,7 @@ static const wk_arg args[] = {
     {"rate", "N", "updates a second, for the cost (measured)", WK_ARG_NUMBER, AT(rate), 1e-6, 1e6},
     {"dry-run", NULL, "print what would be run and its cost; write and start nothing", WK_ARG_FLAG,
      AT(dry_run), 0, 0},
+    WK_SLURM_ARG_ROWS(sweep_values, slurm),
 };
 
 // A sweep as this command sees it.
@@ -212,12 +219,14 @@ static wk_status launch(context *c, wk_error *err)
     char program[WK_PATH_MAX];
     wk_cli_run around;
     wk_sweep_end end = WK_SWEEP_FINISHED;
+    wk_slurm_options slurm;
     const wk_sweep_launch_options options = {.jobs = c->v->jobs,
                                              .per_gpu = c->v->per_gpu,
                                              .populations = c->v->populations,
                                              .attempts = c->v->attempts,
                                              .threads = c->cli->threads,
-                                             .quiet = c->cli->quiet};
+                                             .quiet = c->cli->quiet,
+                                             .slurm = wk_slurm_args_options(&c->v->slurm, &slurm)};
     if (!wk_sweep_program(program))
         return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
     wk_cli_run_begin(c->cli, &around);
@@ -258,7 +267,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_sweep = {
     .name = "sweep",
     .summary = "Run a grid of runs: train, adapt, evaluate, report",
-    .usage = "sweep GRID --logdir DIR [--launch local|print] [--jobs N] [--populations N]\n"
+    .usage = "sweep GRID --logdir DIR [--launch local|slurm|print] [--jobs N] [--populations N]\n"
              "sweep --logdir DIR",
     .details =
         "GRID is a YAML file with axes (domain, curriculum, seed, any key), exclusions, what\n"
@@ -271,6 +280,7 @@ const wk_command wk_command_sweep = {
     .examples = "sweep paper-main --logdir runs/paper --dry-run\n"
                 "sweep grid.yaml --logdir runs/grid --jobs 2\n"
                 "sweep grid.yaml --logdir runs/grid --populations 5\n"
+                "sweep grid.yaml --logdir runs/grid --launch slurm --partition gpu --time 4:00:00\n"
                 "sweep grid.yaml --logdir runs/grid --launch print",
     .args = args,
     .n_args = sizeof args / sizeof *args,

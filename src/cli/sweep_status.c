@@ -31,6 +31,7 @@ typedef struct overview {
     wk_sweep_entry *entries;
     wk_sweep_counts counts;
     bool reported;
+    int queued; // by Slurm; -1: not known
 } overview;
 
 static const char signs[WK_SWEEP_PHASES] = {
@@ -152,6 +153,7 @@ static void print_counts(const overview *o, wk_text *out)
             wk_text_printf(out, ", %d %s", o->counts.phases[i], wk_sweep_phase_names[i]);
     wk_text_printf(out, "; %.1f %% of the agent steps",
                    100 * (double)o->counts.steps / (double)o->counts.total);
+    if (o->queued > 0) wk_text_printf(out, "; %d in the queue", o->queued);
     if (o->plan->grid->report.present)
         wk_text_puts(out, o->reported ? "; the report is made" : "; the report is not made yet");
     wk_text_puts(out, "\n");
@@ -185,6 +187,7 @@ static void print_json(const overview *o, wk_text *out)
     for (int i = 0; i < WK_SWEEP_PHASES; i++)
         wk_json_integer(&json, wk_sweep_phase_names[i], o->counts.phases[i]);
     wk_json_close(&json, '}');
+    if (o->queued >= 0) wk_json_integer(&json, "queued", o->queued);
     wk_json_bool(&json, "reported", o->reported);
     wk_json_array(&json, "runs");
     for (size_t i = 0; i < o->plan->tasks.count; i++)
@@ -194,15 +197,34 @@ static void print_json(const overview *o, wk_text *out)
     wk_text_puts(out, "\n");
 }
 
-static wk_status print_status(const status_values *v, const char *directory,
+// How many runs wait in queues of launchers. That they cannot be asked changes nothing of the rest.
+static int count_queued(const wk_log *log, const char *directory, const wk_sweep_plan *plan)
+{
+    int count = 0;
+    wk_error err = {0};
+    bool *queued = calloc(plan->tasks.count + 1, sizeof *queued);
+    for (int i = 0; queued && wk_cli_launchers[i]; i++) {
+        const wk_sweep_launcher *launcher = wk_cli_launchers[i];
+        if (!launcher->queued || launcher->queued(directory, plan, queued, &err) == WK_OK) continue;
+        wk_log_line(log, WK_LOG_WARN, "what is queued is not known: %s", err.message);
+        count = -1;
+    }
+    for (size_t i = 0; queued && count >= 0 && i < plan->tasks.count; i++)
+        count += queued[i];
+    free(queued);
+    return count;
+}
+
+static wk_status print_status(const wk_log *log, const status_values *v, const char *directory,
                               const wk_sweep_plan *plan, wk_error *err)
 {
     wk_sweep_queue queue = {0};
     wk_text text = {0};
     wk_status status = wk_sweep_queue_open(plan, directory, v->attempts, &queue, err);
-    overview o = {directory, plan, queue.entries, {{0}, 0, 0}, false};
+    overview o = {directory, plan, queue.entries, {{0}, 0, 0}, false, 0};
     if (status == WK_OK) status = wk_sweep_report_done(plan, directory, &o.reported, err);
     if (status == WK_OK) {
+        o.queued = count_queued(log, directory, plan);
         o.counts = wk_sweep_count(plan, queue.entries);
         if (v->json) {
             print_json(&o, &text);
@@ -220,8 +242,9 @@ static wk_status print_status(const status_values *v, const char *directory,
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     wk_cli_sweep sweep = {0};
+    const wk_log log = wk_cli_log(cli);
     wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
-    if (status == WK_OK) status = print_status(values, cli->words.items[0], &sweep.plan, err);
+    if (status == WK_OK) status = print_status(&log, values, cli->words.items[0], &sweep.plan, err);
     wk_cli_sweep_close(&sweep);
     return status;
 }

@@ -16,7 +16,7 @@ typedef struct wk_sweep_launch_options {
     int attempts;    // in a row without progress; 0: WK_SWEEP_ATTEMPTS
     int threads;     // of each process; 0: the cores shared out
     bool quiet;
-    const void *slurm; // options of that launcher
+    const struct wk_slurm_options *slurm; // NULL: those of the submission before
 } wk_sweep_launch_options;
 
 /// A sweep that is to be started. The sweep's lock is held.
@@ -50,6 +50,6 @@ typedef struct wk_sweep_launcher {
     wk_status (*queued)(const char *directory, const wk_sweep_plan *plan, bool *out, wk_error *err);
 } wk_sweep_launcher;
 
-extern const wk_sweep_launcher wk_sweep_local, wk_sweep_print;
+extern const wk_sweep_launcher wk_sweep_local, wk_sweep_slurm, wk_sweep_print;
 
 #endif

@@ -80,7 +80,8 @@ typedef WK_ARRAY(wk_slurm_job) wk_slurm_jobs;
 wk_status wk_slurm_queue(const wk_slurm_world *world, wk_slurm_jobs *out, wk_error *err);
 
 /// Submits every task that is neither done, failed, queued nor worked on, and a job for the report
-/// behind all that is queued. Options are remembered; NULL takes those of the submission before.
+/// behind all that is queued. Options are remembered; NULL takes those of the submission before, or
+/// the defaults.
 /// `round` counts submissions by wk_slurm_finish, from 0. Calling it again submits nothing twice.
 wk_status wk_slurm_submit(const wk_slurm_world *world, const wk_slurm_options *options, int round,
                           int *submitted, wk_error *err);
@@ -114,6 +115,8 @@ wk_status wk_slurm_task_told(const wk_slurm_world *world, int task, wk_error *er
 wk_status wk_slurm_task_end(const wk_slurm_world *world, const wk_slurm_self *self, int task,
                             int code, wk_slurm_step *step, wk_error *err);
 
+/// One GPU for each task, all else left to the cluster.
+wk_slurm_options wk_slurm_options_default(void);
 /// Checks the options; text that would make a line of its own in a script is refused.
 wk_status wk_slurm_options_check(const wk_slurm_options *options, wk_error *err);
 

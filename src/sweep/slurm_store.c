@@ -155,9 +155,14 @@ static bool parse_line(char *key, char *value, wk_slurm_options *out)
     return false;
 }
 
+wk_slurm_options wk_slurm_options_default(void)
+{
+    return (wk_slurm_options){.gpus = 1};
+}
+
 wk_status wk_slurm_options_parse(wk_text *text, wk_slurm_options *out, wk_error *err)
 {
-    *out = (wk_slurm_options){0};
+    *out = wk_slurm_options_default();
     for (char *line = text->chars, *next; line && *line; line = next) {
         size_t length = strcspn(line, "\n");
         next = line + length + (line[length] == '\n');

@@ -273,6 +273,9 @@ static wk_status cancel_job(const wk_slurm_world *world, const wk_slurm_job *job
 wk_status wk_slurm_cancel(const wk_slurm_world *world, wk_error *err)
 {
     wk_slurm_jobs jobs = {0};
+    char id[WK_SLURM_ID_MAX];
+    WK_TRY(wk_slurm_id(world, id, err));
+    if (!*id) return WK_OK;
     WK_TRY(world->write(world->context, WK_SLURM_CANCELLED, "", err));
     wk_status status = wk_slurm_queue(world, &jobs, err);
     for (size_t i = 0; status == WK_OK && i < jobs.count; i++)
