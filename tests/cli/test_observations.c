@@ -1,6 +1,7 @@
 // The commands on runs of a domain with discrete actions whose agent sees a vector, with and
 // without pictures: what they show of vectors, and what they refuse where there is no picture.
 #include "cli/long_runs.h"
+#include "waker/policy.h"
 
 #define GRID WAKER_BINARY_DIR "/tests/plugins/grid.so"
 #define BOTH WAKER_BINARY_DIR "/tests/plugins/grid_both.so"
@@ -82,6 +83,36 @@ static void errors_of_models_without_pictures_are_those_of_vectors(void **state)
     assert_null(strstr(r.out, "numbers of the next vector"));
 }
 
+// Through the public API, from one observation to the next.
+static void a_policy_acts_on_vectors(void **state)
+{
+    (void)state;
+    enum { N = 2, ACTIONS = 5, STEPS = 4 };
+    wk_error err = {0};
+    wk_policy *policy;
+    wk_vec *vec;
+    char run[512];
+    float actions[N * ACTIONS] = {0};
+    wk_policy_config config = wk_policy_config_default();
+    config.run = inside("vector", run), config.task = "south-west";
+    config.count = N, config.plugin = GRID;
+    assert_ok(wk_policy_create(&config, &policy, &err));
+    const wk_domain *domain = wk_policy_domain(policy);
+    assert_ok(wk_vec_create(domain, wk_policy_options(policy), N, 1, &vec, &err));
+    for (int i = 0; i < N; i++)
+        assert_ok(wk_vec_plan_reset(vec, i, domain->hardest, 2, 1, (uint64_t)i, &err));
+    for (int step = 0; step < STEPS; step++) {
+        // The environment refuses actions that are not one-hot.
+        assert_ok(wk_vec_step(vec, actions, &err));
+        assert_ok(wk_policy_act_on(policy, wk_vec_batch(vec), actions, &err));
+    }
+    static uint8_t images[N * WK_IMAGE_BYTES], flags[N];
+    assert_refused(wk_policy_act(policy, images, flags, actions, &err), WK_E_INPUT,
+                   "domain 'grid' is observed by a vector: give vectors");
+    wk_vec_destroy(vec);
+    wk_policy_destroy(policy);
+}
+
 static void settings_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -97,6 +128,7 @@ int main(void)
         cmocka_unit_test(what_is_imagined_of_vectors_is_a_table),
         cmocka_unit_test(videos_need_a_model_of_pictures),
         cmocka_unit_test(errors_of_models_without_pictures_are_those_of_vectors),
+        cmocka_unit_test(a_policy_acts_on_vectors),
         cmocka_unit_test(settings_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, setup_runs, teardown);
