@@ -67,6 +67,7 @@ typedef struct job {
     wk_space *space;
     bool random, all;                 // policies requested: random actions, every task there is,
     int tasks[WK_TASKS_MAX], n_tasks; // these tasks of the domain
+    bool vectors;                     // a run's world model sees no pictures
     wk_table table;
     wk_heatmap map;
     wk_text out;
@@ -272,6 +273,7 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
                                           .plugins = &(wk_named_plugins){.domain = j->v->plugin},
                                           .log = &j->log};
     WK_TRY(wk_saved_run_open(directory, &options, &j->run, err));
+    j->vectors |= j->run.world.domain->observation.no_image;
     WK_TRY(wk_space_create(j->run.world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
     WK_TRY(check_name(j, err));
@@ -330,6 +332,9 @@ static void print_text(job *j)
                  "disagreement of the run's own ensemble on the same steps; its scale differs\n"
                  "from run to run. rank correlation: 1 when it orders environments (or "
                  "parameters) as their true errors do, 0 when\nit knows nothing.\n");
+    if (j->vectors)
+        wk_text_puts(&j->out, "Where the model sees no pictures, it is the error of the numbers of "
+                              "the next vector.\n");
     if (!j->v->map) return;
     wk_text_puts(&j->out, "\n");
     wk_heatmap_text(&j->map, &j->out);

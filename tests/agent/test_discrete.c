@@ -2,6 +2,7 @@
 // a one-hot actor and its gradients, that whole updates repeat to the bit on any device, that
 // policies choose one action, and what predictions are of.
 #include "agent/acting.h"
+#include "agent/behaviour.h"
 #include "agent/fixture.h"
 #include "agent/networks.h"
 #include "agent/prediction.h"
@@ -9,6 +10,12 @@
 #include <math.h>
 
 enum { V = 7, KINDS = 3 };
+
+// Of numbers that are computed by formulas too.
+static double tolerance(void)
+{
+    return on_gpu() ? 5e-4 : 1e-5;
+}
 
 /* ---- The actor's distribution ---------------------------------------------------------------- */
 
@@ -68,9 +75,9 @@ static void the_surprise_is_minus_the_log_probability(void **state)
         for (int i = 0; i < KINDS; i++) {
             bool chosen = taken[n * KINDS + i] == 1;
             probability += chosen ? p[i] : 0;
-            assert_float_equal(gradient[n * KINDS + i], p[i] - chosen, 1e-5);
+            assert_float_equal(gradient[n * KINDS + i], p[i] - chosen, tolerance());
         }
-        assert_float_equal(values[n], -log(probability), 1e-4);
+        assert_float_equal(values[n], -log(probability), 10 * tolerance());
     }
 }
 
@@ -84,9 +91,9 @@ static void the_entropy_and_its_gradient_are_those_of_the_categorical(void **sta
         softmax(logits + n * KINDS, p);
         for (int i = 0; i < KINDS; i++)
             entropy -= p[i] * log(p[i]);
-        assert_float_equal(values[n], entropy, 1e-5);
+        assert_float_equal(values[n], entropy, tolerance());
         for (int i = 0; i < KINDS; i++)
-            assert_float_equal(gradient[n * KINDS + i], -p[i] * (log(p[i]) + entropy), 1e-5);
+            assert_float_equal(gradient[n * KINDS + i], -p[i] * (log(p[i]) + entropy), tolerance());
     }
 }
 
@@ -175,6 +182,63 @@ static void assert_metrics(const wk_learner_config *c, const wk_learner_metrics 
         float entropy = tasks->policy[k].entropy;
         assert_true(entropy > 0 && entropy <= logf((float)A) + 1e-5f);
     }
+}
+
+// gamma^t (pi - a_t) (G_t - v(z_t)) / (H N): what the logits of step t and start n get.
+static void reinforce_weighs_choices_by_what_they_brought_beyond_the_critic(void **state)
+{
+    (void)state;
+    enum { H = 3, N = 4, STATES = (H + 1) * N, CHOICES = H * N };
+    static const wk_set_id sets[] = {WK_SET_TASK_ACTOR, WK_SET_TASK_CRITIC, WK_SET_TASK_SLOW};
+    const wk_learner_config c = config_of(&kinds[2]);
+    const int width = wk_config_features(&c);
+    fixture f = open_fixture(c, 1);
+    wk_compiled_graph compiled = {0};
+    assert_ok(wk_compiled_graph_begin(&compiled, f.learner, sets, 3, &err));
+    wk_graph *g = compiled.graph;
+    static float features[TASKS * STATES * 64], actions[TASKS * CHOICES * A], r[TASKS * CHOICES];
+    assert_true(c.horizon == H && width <= 64);
+    wk_rng rng = wk_rng_stream(1, "reinforce", 0);
+    for (int i = 0; i < TASKS * STATES * width; i++)
+        features[i] = (float)wk_rng_uniform(&rng, -1, 1);
+    for (int i = 0; i < TASKS * CHOICES; i++) {
+        r[i] = (float)wk_rng_uniform(&rng, -1, 1);
+        actions[i * A + (int)wk_rng_below(&rng, A)] = 1;
+    }
+    const wk_rollout rollout = {
+        .stack = TASKS,
+        .starts = N,
+        .features = wk_graph_constant(g, WK_SHAPE(TASKS, STATES, width), features),
+        .actions = wk_graph_constant(g, WK_SHAPE(TASKS, CHOICES, A), actions)};
+    const wk_policy_scopes policy = {compiled.scope[WK_SET_TASK_ACTOR],
+                                     compiled.scope[WK_SET_TASK_CRITIC],
+                                     compiled.scope[WK_SET_TASK_SLOW]};
+    wk_behaviour b =
+        wk_behaviour_record(&policy, &c, &rollout, wk_graph_constant(g, WK_SHAPE(TASKS, H, N), r));
+    wk_tensor value = wk_scalar_head(policy.slow, &c, rollout.features), d;
+    wk_graph_gradients(g, wk_graph_sum_all(g, b.return_loss), &b.action_params, 1, &d);
+    const wk_tensor read[] = {b.returns, value, b.action_params, d};
+    for (int i = 0; i < 4; i++)
+        wk_graph_output(g, read[i]);
+    assert_ok(wk_compiled_graph_finish(&compiled, f.learner, &err));
+    assert_ok(wk_program_run(compiled.program, &err));
+    float G[TASKS * CHOICES], v[TASKS * STATES], raw[TASKS * CHOICES * A], got[TASKS * CHOICES * A];
+    float *const to[] = {G, v, raw, got};
+    const size_t sizes[] = {sizeof G, sizeof v, sizeof raw, sizeof got};
+    for (int i = 0; i < 4; i++)
+        assert_ok(wk_program_download(compiled.program, read[i], to[i], sizes[i], &err));
+    for (int s = 0; s < TASKS; s++)
+        for (int i = 0; i < CHOICES; i++) {
+            int at = s * CHOICES + i;
+            double weight = pow((double)c.discount, i / N) / CHOICES;
+            double beyond = (double)G[at] - (double)v[s * STATES + i];
+            double odds = 1 / (1 + exp((double)raw[at * A + 1] - (double)raw[at * A]));
+            double expected = weight * beyond * (odds - (double)actions[at * A]);
+            assert_float_equal(got[at * A], expected, tolerance());
+            assert_float_equal(got[at * A + 1], -expected, tolerance());
+        }
+    wk_compiled_graph_free(&compiled);
+    close_fixture(&f);
 }
 
 static void updates_repeat_to_the_bit_on_any_device(void **state)
@@ -328,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_surprise_is_minus_the_log_probability),
         cmocka_unit_test(the_entropy_and_its_gradient_are_those_of_the_categorical),
+        cmocka_unit_test(reinforce_weighs_choices_by_what_they_brought_beyond_the_critic),
         cmocka_unit_test(updates_repeat_to_the_bit_on_any_device),
         cmocka_unit_test(saved_learners_go_on_alike),
         cmocka_unit_test(weights_of_other_observations_are_refused),

@@ -340,7 +340,8 @@ static void the_world_model_has_run_when_its_update_is_started(void **state)
     wk_learner_metrics metrics;
     stage(&p.prefetches, p.b[0]);
     assert_ok(wk_queue_drain(p.prefetches.learner->model_queue, &err));
-    size_t place = p.prefetches.learner->handoff->size - (WK_MODEL_SCALARS_MAX - 1) * sizeof(float);
+    size_t scalars = (size_t)wk_model_scalar_count(&p.prefetches.learner->config);
+    size_t place = p.prefetches.learner->handoff->size - scalars * sizeof(float);
     assert_ok(wk_buffer_upload(p.prefetches.learner->handoff, place, &other, sizeof other, &err));
     assert_ok(wk_learner_start(p.prefetches.learner, &err));
     assert_ok(wk_learner_finish(p.prefetches.learner, &metrics, NULL, &err));

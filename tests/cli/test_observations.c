@@ -1,0 +1,135 @@
+// The commands on runs of a domain with discrete actions whose agent sees a vector, with and
+// without pictures: what they show of vectors, and what they refuse where there is no picture.
+#include "cli/long_runs.h"
+#include "waker/policy.h"
+
+#define GRID WAKER_BINARY_DIR "/tests/plugins/grid.so"
+#define BOTH WAKER_BINARY_DIR "/tests/plugins/grid_both.so"
+#define OPTIONS                                                                                    \
+    TINY_OPTIONS " --log.tensorboard false --steps 150 --tasks all --eval.every 100 --eval.envs 2"
+
+static int setup_runs(void **state)
+{
+    if (setup(state) != 0) return -1;
+    program_expect_success(program_run("train --quiet --logdir vector --plugin %s " OPTIONS, GRID));
+    program_expect_success(program_run("train --quiet --logdir both --plugin %s " OPTIONS, BOTH));
+    return 0;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part)) fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void domains_say_what_is_seen_and_done(void **state)
+{
+    (void)state;
+    program_result r = program_run("envs --plugin %s", GRID);
+    program_expect_success(r);
+    assert_has(r.out, "observation  vector of 6 numbers\n");
+    assert_has(r.out, "actions      one of 5\n");
+    r = program_run("envs --plugin %s", BOTH);
+    assert_has(r.out, "observation  64 x 64 RGB picture, vector of 6 numbers\n");
+    r = program_run("envs --plugin %s --json", GRID);
+    program_expect_json(r.out);
+    assert_has(r.out, "\"vector_size\": 6");
+}
+
+static void what_is_imagined_of_vectors_is_a_table(void **state)
+{
+    (void)state;
+    char path[512];
+    program_result r =
+        program_run("openloop vector --plugin %s --steps 12 --out imagined.csv", GRID);
+    program_expect_success(r);
+    assert_has(r.out, "sees 5: imagined.csv\n");
+    unsigned long size;
+    char *table = (char *)program_read("imagined.csv", &size);
+    assert_non_null(table);
+    const char *head = "episode,frame,seen,number,truth,model\n0,0,1,0,";
+    assert_memory_equal(table, head, strlen(head));
+    int lines = 0;
+    for (unsigned long i = 0; i < size; i++)
+        lines += table[i] == '\n';
+    assert_int_equal(lines, 1 + 6 * 12 * 6);
+    free(table);
+    r = program_run("openloop vector --plugin %s --out imagined.gif", GRID);
+    program_expect_error(r, 2, "it will be a table, since the domain has no pictures");
+    r = program_run("openloop both --plugin %s --steps 8 --out clip.gif", BOTH);
+    program_expect_success(r);
+    assert_has(r.out, "clip.gif, and a still as .png, vectors as .csv");
+    assert_int_equal(access(inside("clip.csv", path), R_OK), 0);
+    assert_int_equal(access(inside("clip.png", path), R_OK), 0);
+}
+
+static void videos_need_a_model_of_pictures(void **state)
+{
+    (void)state;
+    program_result r = program_run("eval vector --plugin %s --envs 2 --cases dr --video", GRID);
+    assert_int_not_equal(r.code, 0);
+    assert_has(r.err, "--video: the world model of domain 'grid' sees 6 numbers and no pictures");
+    program_expect_success(program_run("eval vector --plugin %s --envs 2 --cases dr", GRID));
+    program_expect_success(program_run("eval both --plugin %s --envs 2 --cases dr --video", BOTH));
+}
+
+static void errors_of_models_without_pictures_are_those_of_vectors(void **state)
+{
+    (void)state;
+    program_result r = program_run("model-error vector --plugin %s --envs 2 --steps 9", GRID);
+    program_expect_success(r);
+    assert_has(r.out, "it is the error of the numbers of the next vector");
+    r = program_run("model-error both --plugin %s --envs 2 --steps 9", BOTH);
+    program_expect_success(r);
+    assert_null(strstr(r.out, "numbers of the next vector"));
+}
+
+// Through the public API, from one observation to the next.
+static void a_policy_acts_on_vectors(void **state)
+{
+    (void)state;
+    enum { N = 2, ACTIONS = 5, STEPS = 4 };
+    wk_error err = {0};
+    wk_policy *policy;
+    wk_vec *vec;
+    char run[512];
+    float actions[N * ACTIONS] = {0};
+    wk_policy_config config = wk_policy_config_default();
+    config.run = inside("vector", run), config.task = "south-west";
+    config.count = N, config.plugin = GRID;
+    assert_ok(wk_policy_create(&config, &policy, &err));
+    const wk_domain *domain = wk_policy_domain(policy);
+    assert_ok(wk_vec_create(domain, wk_policy_options(policy), N, 1, &vec, &err));
+    for (int i = 0; i < N; i++)
+        assert_ok(wk_vec_plan_reset(vec, i, domain->hardest, 2, 1, (uint64_t)i, &err));
+    for (int step = 0; step < STEPS; step++) {
+        // The environment refuses actions that are not one-hot.
+        assert_ok(wk_vec_step(vec, actions, &err));
+        assert_ok(wk_policy_act_on(policy, wk_vec_batch(vec), actions, &err));
+    }
+    static uint8_t images[N * WK_IMAGE_BYTES], flags[N];
+    assert_refused(wk_policy_act(policy, images, flags, actions, &err), WK_E_INPUT,
+                   "domain 'grid' is observed by a vector: give vectors");
+    wk_vec_destroy(vec);
+    wk_policy_destroy(policy);
+}
+
+static void settings_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    program_expect_error(
+        program_run("train --logdir no " TINY_OPTIONS " --policy.gradient reinforce"), 2,
+        "policy.gradient reinforce needs a domain with discrete actions");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(domains_say_what_is_seen_and_done),
+        cmocka_unit_test(what_is_imagined_of_vectors_is_a_table),
+        cmocka_unit_test(videos_need_a_model_of_pictures),
+        cmocka_unit_test(errors_of_models_without_pictures_are_those_of_vectors),
+        cmocka_unit_test(a_policy_acts_on_vectors),
+        cmocka_unit_test(settings_that_do_not_fit_are_refused),
+    };
+    return cmocka_run_group_tests(tests, setup_runs, teardown);
+}
