@@ -32,7 +32,9 @@ typedef struct wk_curriculum_config {
 /// 0.2, 0, 0.9999, 0.95, 50000, 10000, 0.
 wk_curriculum_config wk_curriculum_config_default(void);
 
-/// What a rule sees: arrays over the grid's θ, in the space's order.
+/// What a rule sees: arrays over the θ of the space's table, in its order. In a continuous space
+/// the table's points stand for the θ around them: the error there is read off a regression over
+/// all θ that were reported, visits are those of the nearest point.
 typedef struct wk_curriculum_view {
     size_t count;
     const double *dr;        // probability under the default distribution
@@ -133,6 +135,9 @@ wk_status wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool p
 /// index[i]. Numbers that are not finite are left out and counted.
 void wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const float *delta,
                           size_t count);
+/// The same with the θ themselves, [count, n_params], which a continuous space learns from.
+void wk_curriculum_report_at(wk_curriculum *curriculum, const double *thetas, const size_t *index,
+                             const float *delta, size_t count);
 
 /// Whether the episode that wk_curriculum_next chose last is to be learned from; false for those of
 /// a curated rule that came from the default distribution, but for the prefill's.

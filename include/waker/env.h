@@ -251,8 +251,9 @@ wk_status wk_domain_check_params(const wk_domain *domain, const double *theta, s
 /// The default distribution of a domain as a table: every θ of the grid with its probability.
 typedef struct wk_space wk_space;
 
-/// `continuous` draws the continuous params of a sample anywhere in [min, max] instead of on the
-/// grid; refused for domains with a grid of their own.
+/// With `continuous`, θ may lie between the grid's values wherever a param is continuous: the table
+/// is 1,024 points of a Sobol set over the ranges, equally likely, that stand for the θ around
+/// them. Refused for domains with a grid of their own or without a continuous param.
 wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **out, wk_error *err);
 /// The `count` θ of a list, [count, n_params], equally likely, in place of the default
 /// distribution. They need not lie on the grid; each must be a world that can be made.
@@ -263,9 +264,15 @@ size_t wk_space_count(const wk_space *space);
 /// θ number i, [n_params], and its probability under the default distribution.
 const double *wk_space_params(const wk_space *space, size_t i);
 double wk_space_probability(const wk_space *space, size_t i);
-/// The θ for uniform draws in [0,1): u[0] picks the grid point, u[1 + k] places continuous param k
-/// (read only in a continuous space). Returns the index of the grid point.
+/// Whether θ between those of the table are possible.
+bool wk_space_is_continuous(const wk_space *space);
+/// The θ for uniform draws in [0,1): u[0] picks the point of the table. In a continuous space
+/// u[1 + k] places param k in its range, and the point is the nearest one; a θ that cannot be made
+/// is replaced by the point that u[0] picks. Returns the index of the point.
 size_t wk_space_pick(const wk_space *space, const double *u, double *theta);
+/// A θ around point number i: in a continuous space u[k] moves continuous param k by at most half
+/// the distance between neighbouring points, within its range; else the point itself.
+void wk_space_place(const wk_space *space, size_t i, const double *u, double *theta);
 /// Draws θ from (seed, episode) by the stream "domain-randomisation"; returns the index of the grid
 /// point.
 size_t wk_space_sample(const wk_space *space, uint64_t seed, uint64_t episode, double *theta);

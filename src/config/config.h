@@ -69,6 +69,8 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "file of a plug-in to take the rule from instead")                                           \
     X(TEXT, curriculum_theta, "curriculum.theta", "", 0, 0, FIXED, 6, "", "",                      \
       "environments to choose from, as 'a,b; c,d'; empty: the domain's grid")                      \
+    X(TEXT, curriculum_space, "curriculum.space", "grid", 0, "grid|continuous", FIXED, 8, "=",     \
+      "=", "where θ lie: on the domain's grid, or anywhere in the parameters' ranges")             \
     WK_CURRICULUM_FIELDS(X)                                                                        \
     X(COUNT, prefill, "prefill", 100000, 0, 1e15, FIXED, 1, "=", "=",                              \
       "agent steps of random actions before training begins")                                      \

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "curriculum/config.h"
+#include "curriculum/surface.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct wk_curriculum {
     void *block;
     size_t block_size;
 
+    wk_surface *surface; // of the error, in a continuous space; else NULL
     void *extra; // the rest that is saved: steps and last visits where needed, the rule's state
     size_t extra_size;
     uint64_t *steps, *last_visit;
@@ -68,6 +70,12 @@ static bool is_builtin(const wk_curriculum_rule *rule)
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++)
         if (wk_curriculum_rule_at(i) == rule) return true;
     return false;
+}
+
+// In a continuous space the errors are those of the surface at the points of the table.
+static void read_errors(const wk_curriculum *c)
+{
+    if (c->surface) wk_surface_read(c->surface, c->error);
 }
 
 // Needs what the view shows: its sizes may depend on the table.
@@ -165,6 +173,14 @@ wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *
                        wk_space_count(space));
     }
     describe(c);
+    if (wk_space_is_continuous(space)) {
+        wk_surface_config smooth = wk_surface_config_default(domain->n_params, config->error_decay);
+        wk_status status = wk_surface_create(&smooth, domain, space, &c->surface, err);
+        if (status != WK_OK) {
+            wk_curriculum_destroy(c);
+            return status;
+        }
+    }
     if (!allocate_extra(c)) {
         wk_curriculum_destroy(c);
         return wk_fail(err, WK_E_MEMORY, "no memory for the state of curriculum '%s'", rule->name);
@@ -178,6 +194,7 @@ wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *
 void wk_curriculum_destroy(wk_curriculum *c)
 {
     if (!c) return;
+    wk_surface_destroy(c->surface);
     free(c->block);
     free(c->extra);
     free(c->rule_scratch);
@@ -192,6 +209,7 @@ void wk_curriculum_destroy(wk_curriculum *c)
 
 wk_curriculum_view wk_curriculum_get_view(const wk_curriculum *c)
 {
+    read_errors(c);
     return (wk_curriculum_view){.count = c->count,
                                 .dr = c->dr,
                                 .error = c->error,
@@ -286,8 +304,7 @@ wk_status wk_curriculum_next(wk_curriculum *c, uint64_t episode, bool prefill, d
         *index = wk_space_pick(c->space, u + 1, theta);
     } else {
         *index = pick(c, u[1]);
-        memcpy(theta, wk_space_params(c->space, *index),
-               (size_t)c->domain->n_params * sizeof *theta);
+        wk_space_place(c->space, *index, u + 2, theta);
     }
     c->visits[*index]++;
     c->episodes++;
@@ -308,12 +325,20 @@ static void average_in(wk_curriculum *c, size_t index, double delta)
 
 void wk_curriculum_report(wk_curriculum *c, const size_t *index, const float *delta, size_t count)
 {
+    assert(!c->surface);
+    wk_curriculum_report_at(c, NULL, index, delta, count);
+}
+
+void wk_curriculum_report_at(wk_curriculum *c, const double *thetas, const size_t *index,
+                             const float *delta, size_t count)
+{
+    if (c->surface) wk_surface_report(c->surface, thetas, delta, count);
     for (size_t i = 0; i < count; i++) {
         assert(index[i] < c->count);
-        if (isfinite(delta[i]))
-            average_in(c, index[i], (double)delta[i]);
-        else
+        if (!isfinite(delta[i]))
             c->header[IGNORED]++;
+        else if (!c->surface)
+            average_in(c, index[i], (double)delta[i]);
     }
     if (!c->rule->reported) return;
     wk_curriculum_view view = wk_curriculum_get_view(c);
@@ -331,6 +356,7 @@ void wk_curriculum_end_episode(wk_curriculum *c, const wk_curriculum_episode *ep
 // Compares the errors with those of the last look: Δ = δ̄_old - δ̄_new.
 static void take_reduction(wk_curriculum *c)
 {
+    read_errors(c);
     double decay = c->config.reduction_decay;
     bool any = false;
     for (size_t i = 0; i < c->count; i++) {
@@ -391,15 +417,21 @@ static size_t own_size(const wk_curriculum *c)
     return c->own ? c->count * sizeof *c->own : 0;
 }
 
+static size_t surface_size(const wk_curriculum *c)
+{
+    return c->surface ? wk_surface_state_size(c->surface) : 0;
+}
+
 size_t wk_curriculum_state_size(const wk_curriculum *c)
 {
-    return sizeof(stamp) + c->block_size + own_size(c) + c->extra_size;
+    return sizeof(stamp) + c->block_size + own_size(c) + c->extra_size + surface_size(c);
 }
 
 void wk_curriculum_save(const wk_curriculum *c, void *bytes)
 {
     stamp s = stamp_of(c);
     char *next = bytes;
+    read_errors(c);
     memcpy(next, &s, sizeof s);
     memcpy(next + sizeof s, c->block, c->block_size);
     next += sizeof s + c->block_size;
@@ -408,7 +440,9 @@ void wk_curriculum_save(const wk_curriculum *c, void *bytes)
         own_distribution(c, c->scratch, &dr_share, NULL); // zeros where it is wrong: next says so
         memcpy(next, c->scratch, own_size(c));
     }
-    if (c->extra) memcpy(next + own_size(c), c->extra, c->extra_size);
+    next += own_size(c);
+    if (c->surface) wk_surface_save(c->surface, next);
+    if (c->extra) memcpy(next + surface_size(c), c->extra, c->extra_size);
 }
 
 // Older states do not have it.
@@ -433,7 +467,9 @@ static wk_status load_own(wk_curriculum *c, const char *bytes, bool there, wk_er
 wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, wk_error *err)
 {
     stamp ours = stamp_of(c), saved;
-    size_t whole = wk_curriculum_state_size(c), older = c->extra ? whole : whole - own_size(c);
+    size_t whole = wk_curriculum_state_size(c), own = own_size(c) + surface_size(c);
+    size_t older =
+        c->extra || c->surface ? whole : whole - own; // before plug-ins' choice was saved
     bool described = !c->rule->distribution; // its own state is not read, nor its size known
     if (size != older && (described ? size < whole : size != whole))
         return wk_fail(err, WK_E_FORMAT,
@@ -454,6 +490,7 @@ wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, w
         if (isinf(c->error[i]) || isinf(c->before[i]) || isinf(c->reduction[i]))
             return wk_fail(err, WK_E_FORMAT, "a curriculum state with an error that is no number");
     block += c->block_size;
-    if (c->extra) memcpy(c->extra, block + own_size(c), c->extra_size);
+    if (c->surface) WK_TRY(wk_surface_load(c->surface, block + own_size(c), err));
+    if (c->extra) memcpy(c->extra, block + own, c->extra_size);
     return c->own ? load_own(c, block, size >= whole, err) : WK_OK;
 }

@@ -5,12 +5,13 @@
 
 #include "base/array.h"
 #include "base/rng.h"
+#include "base/sobol.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_MAX = 1000000 };
+enum { POINTS_MAX = 1000000, SOBOL_POINTS = 1024 };
 
 struct wk_space {
     const wk_domain *domain;
@@ -83,10 +84,45 @@ static wk_status add_product(wk_space *space, wk_error *err)
         if (wk_domain_check_params(domain, theta, space->n_params, NULL) != WK_OK) continue;
         WK_TRY(add_point(space, theta, 0, err));
     }
+    return WK_OK;
+}
+
+static wk_status make_equally_likely(wk_space *space, wk_error *err)
+{
     if (space->probability.count == 0)
         return wk_fail(err, WK_E_INPUT, "check refuses every θ of the grid");
     for (size_t i = 0; i < space->probability.count; i++)
         space->probability.items[i] = 1.0 / (double)space->probability.count;
+    return WK_OK;
+}
+
+// A number in [0,1) as a value of a param: anywhere in its range, or one of the grid.
+static double value_at(const wk_param *p, double u)
+{
+    size_t length = grid_length(p);
+    return p->continuous ? p->min + u * (p->max - p->min)
+                         : grid_value(p, (size_t)(u * (double)length), length);
+}
+
+// The points of a Sobol set that the domain accepts, each in the middle of what it stands for.
+static wk_status add_sobol(wk_space *space, wk_error *err)
+{
+    const wk_domain *domain = space->domain;
+    bool possible = false;
+    for (int k = 0; k < domain->n_params; k++)
+        possible |= domain->params[k].continuous && domain->params[k].max > domain->params[k].min;
+    if (!possible)
+        return wk_fail(err, WK_E_INPUT,
+                       "domain '%s' has no continuous parameter: its space is the grid",
+                       domain->name);
+    for (uint32_t i = 0; i < SOBOL_POINTS; i++) {
+        double theta[WK_PARAMS_MAX];
+        wk_sobol_point(i, domain->n_params, theta);
+        for (int k = 0; k < domain->n_params; k++)
+            theta[k] = value_at(&domain->params[k], theta[k] + 0.5 / SOBOL_POINTS);
+        if (wk_domain_check_params(domain, theta, space->n_params, NULL) != WK_OK) continue;
+        WK_TRY(add_point(space, theta, 0, err));
+    }
     return WK_OK;
 }
 
@@ -181,7 +217,10 @@ static wk_status fill(wk_space *space, wk_error *err)
         return wk_fail(err, WK_E_INPUT,
                        "domain '%s' lists its θ itself: a continuous distribution is not possible",
                        space->domain->name);
-    WK_TRY(listed ? add_listed(space, err) : add_product(space, err));
+    WK_TRY(listed              ? add_listed(space, err)
+           : space->continuous ? add_sobol(space, err)
+                               : add_product(space, err));
+    if (!listed) WK_TRY(make_equally_likely(space, err));
     return index_points(space, err);
 }
 
@@ -281,23 +320,44 @@ double wk_space_probability(const wk_space *space, size_t i)
     return space->probability.items[i];
 }
 
-// Moves the continuous params off the grid. A domain whose rule couples params may refuse the
-// result; then the grid point stands.
-static void place(const wk_space *space, const double *u, double *theta)
+bool wk_space_is_continuous(const wk_space *space)
 {
-    const wk_domain *domain = space->domain;
-    double placed[WK_PARAMS_MAX];
-    for (size_t k = 0; k < space->n_params; k++) {
-        const wk_param *p = &domain->params[k];
-        placed[k] = p->continuous ? p->min + u[k] * (p->max - p->min) : theta[k];
+    return space->continuous;
+}
+
+// The point nearest to θ, each param in units of its range.
+static size_t nearest(const wk_space *space, const double *theta)
+{
+    size_t best = 0;
+    double least = INFINITY;
+    for (size_t i = 0; i < space->probability.count; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < space->n_params; k++) {
+            const wk_param *p = &space->domain->params[k];
+            double d =
+                p->max > p->min ? (params_of(space, i)[k] - theta[k]) / (p->max - p->min) : 0;
+            sum += d * d;
+        }
+        if (sum >= least) continue;
+        least = sum;
+        best = i;
     }
-    if (wk_domain_check_params(domain, placed, space->n_params, NULL) == WK_OK)
-        memcpy(theta, placed, space->n_params * sizeof *theta);
+    return best;
+}
+
+static bool is_possible(const wk_space *space, const double *theta)
+{
+    return wk_domain_check_params(space->domain, theta, space->n_params, NULL) == WK_OK;
 }
 
 size_t wk_space_pick(const wk_space *space, const double *u, double *theta)
 {
     assert(u[0] >= 0 && u[0] < 1);
+    if (space->continuous) {
+        for (size_t k = 0; k < space->n_params; k++)
+            theta[k] = value_at(&space->domain->params[k], u[1 + k]);
+        if (is_possible(space, theta)) return nearest(space, theta);
+    }
     // The first point whose running sum exceeds u.
     size_t low = 0, high = space->probability.count - 1;
     while (low < high) {
@@ -308,8 +368,27 @@ size_t wk_space_pick(const wk_space *space, const double *u, double *theta)
             low = middle + 1;
     }
     memcpy(theta, params_of(space, low), space->n_params * sizeof *theta);
-    if (space->continuous) place(space, u + 1, theta);
     return low;
+}
+
+void wk_space_place(const wk_space *space, size_t i, const double *u, double *theta)
+{
+    const double *point = wk_space_params(space, i);
+    int dims = 0;
+    for (size_t k = 0; k < space->n_params; k++)
+        dims += space->domain->params[k].continuous;
+    double side = dims > 0 ? pow((double)space->probability.count, -1.0 / dims) : 0;
+    for (size_t k = 0; k < space->n_params; k++) {
+        const wk_param *p = &space->domain->params[k];
+        theta[k] = point[k];
+        if (!space->continuous || !p->continuous) continue;
+        theta[k] += (u[k] - 0.5) * side * (p->max - p->min);
+        // Beyond an end it is turned back.
+        if (theta[k] < p->min) theta[k] = 2 * p->min - theta[k];
+        if (theta[k] > p->max) theta[k] = 2 * p->max - theta[k];
+    }
+    if (space->continuous && !is_possible(space, theta))
+        memcpy(theta, point, space->n_params * sizeof *theta);
 }
 
 size_t wk_space_sample(const wk_space *space, uint64_t seed, uint64_t episode, double *theta)

@@ -45,16 +45,27 @@ static bool varies(const sorter *s, int param)
     return false;
 }
 
+// A parameter of a θ; of a continuous space, the middle of its bin.
+static double value_of(const sorter *s, size_t i, int param)
+{
+    enum { BINS = 16 };
+    const wk_param *p = &s->domain->params[param];
+    double value = wk_space_params(s->space, i)[param];
+    if (!wk_space_is_continuous(s->space) || !p->continuous) return value;
+    double bin = floor((value - p->min) / (p->max - p->min) * BINS);
+    return p->min + (fmin(bin, BINS - 1) + 0.5) / BINS * (p->max - p->min);
+}
+
 static double row_of(const sorter *s, size_t i)
 {
-    return s->row < 0 ? 0 : wk_space_params(s->space, i)[s->row];
+    return s->row < 0 ? 0 : value_of(s, i, s->row);
 }
 
 static double column_of(const sorter *s, size_t i)
 {
     double sum = 0;
     for (int p = 0; p < s->domain->n_params; p++)
-        if (s->column[p]) sum += wk_space_params(s->space, i)[p];
+        if (s->column[p]) sum += value_of(s, i, p);
     return sum;
 }
 
@@ -70,6 +81,8 @@ static void choose_axes(sorter *s, wk_heat_panel *panel)
     if (count > 1)
         snprintf(panel->row_name, sizeof panel->row_name, "%s", s->domain->params[s->row].name);
     size_t used = 0;
+    // Sums are for counts; of continuous parameters the second makes the columns.
+    if (wk_space_is_continuous(s->space) && count > 2) count = 2;
     for (int k = count > 1; k < count && used < sizeof panel->column_name; k++) {
         s->column[varying[k]] = true;
         used += (size_t)snprintf(panel->column_name + used, sizeof panel->column_name - used,
@@ -84,13 +97,13 @@ static int compare(const void *a, const void *b)
 }
 
 // The different values of an axis, rising.
-static double *list_values(const sorter *s, double (*value_of)(const sorter *, size_t), int *count)
+static double *list_values(const sorter *s, double (*axis)(const sorter *, size_t), int *count)
 {
     double *values = malloc(s->count * sizeof *values);
     if (!values) return NULL;
     size_t n = 0, different = 0;
     for (size_t i = 0; i < s->count; i++)
-        if (inside(s, i)) values[n++] = value_of(s, i);
+        if (inside(s, i)) values[n++] = axis(s, i);
     qsort(values, n, sizeof *values, compare);
     for (size_t i = 0; i < n; i++)
         if (different == 0 || values[i] > values[different - 1] + 1e-9)

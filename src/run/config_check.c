@@ -35,6 +35,21 @@ static wk_status check_theta(const wk_run_config *config, const wk_domain *domai
     if (own && listed && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0))
         return wk_fail(err, WK_E_INPUT,
                        "curriculum.rule %s chooses by itself: leave curriculum.theta empty", rule);
+    bool continuous = strcmp(config->curriculum_space, "continuous") == 0;
+    if (continuous && listed)
+        return wk_fail(
+            err, WK_E_INPUT,
+            "curriculum.space continuous: leave curriculum.theta empty, which is a list");
+    if (continuous && own && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0))
+        return wk_fail(
+            err, WK_E_INPUT,
+            "curriculum.rule %s names environments of the grid: use curriculum.space grid", rule);
+    if (continuous) {
+        wk_space *space = NULL;
+        wk_status status = wk_space_create(domain, true, &space, err);
+        wk_space_destroy(space);
+        if (status != WK_OK) return err ? wk_fail_context(err, "curriculum.space") : status;
+    }
     wk_run_thetas thetas;
     return wk_run_config_thetas(config, domain, &thetas, err);
 }

@@ -115,6 +115,10 @@ wk_status wk_run_space_create(const wk_run_config *config, const wk_run_world *w
 {
     wk_run_thetas thetas;
     WK_TRY(wk_run_config_thetas(config, world->domain, &thetas, err));
+    if (strcmp(config->curriculum_space, "continuous") == 0) {
+        wk_status status = wk_space_create(world->domain, true, out, err);
+        return status == WK_OK || !err ? status : wk_fail_context(err, "curriculum.space");
+    }
     if (thetas.set.count == 0)
         return world->described ? wk_described_space(world->described, out, err)
                                 : wk_space_create(world->domain, false, out, err);

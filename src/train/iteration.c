@@ -90,14 +90,16 @@ static wk_status choose_actions(wk_trainer_group *g, wk_error *err)
 // Feeds the error estimates of a batch [T,B] back; every sequence has the θ of its episode.
 static void report_errors(wk_trainer *t, const wk_samples *b)
 {
-    size_t count = 0, batch = (size_t)t->config.batch;
+    size_t count = 0, batch = (size_t)t->config.batch, params = (size_t)t->domain->n_params;
     for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
         int64_t space = b->spaces[i % batch];
         if (space < 0) continue;
         t->delta[count] = t->delta[i];
+        memcpy(t->delta_theta + count * params, b->theta + i % batch * params,
+               params * sizeof *t->delta_theta);
         t->delta_space[count++] = (size_t)space;
     }
-    wk_curriculum_report(t->curriculum, t->delta_space, t->delta, count);
+    wk_curriculum_report_at(t->curriculum, t->delta_theta, t->delta_space, t->delta, count);
 }
 
 static bool can_learn(const wk_trainer *t)

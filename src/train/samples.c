@@ -19,11 +19,13 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
         wk_arena_alloc(&s->arena, rows * (size_t)domain->observation.vector * sizeof *s->vectors);
     s->rewards = wk_arena_alloc(&s->arena, rows * s->n_tasks * sizeof *s->rewards);
     s->spaces = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->spaces);
+    s->theta =
+        wk_arena_alloc(&s->arena, (size_t)s->batch * (size_t)domain->n_params * sizeof *s->theta);
     s->episodes = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->episodes);
     s->starts = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->starts);
     s->frames = wk_arena_alloc(&s->arena, rows * sizeof *s->frames);
     bool all = s->first && s->ends && s->actions && s->vectors && s->rewards && s->spaces &&
-               s->episodes && s->starts && s->frames;
+               s->theta && s->episodes && s->starts && s->frames;
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
 }
 
@@ -62,7 +64,8 @@ wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_fram
                            .flags = s->ends,
                            .episodes = s->episodes,
                            .starts = s->starts,
-                           .spaces = s->spaces};
+                           .spaces = s->spaces,
+                           .theta = s->theta};
     WK_TRY(wk_replay_sample(replay, seed, counter, s->batch, s->length, &out, err));
     for (size_t i = 0; i < (size_t)s->batch * (size_t)s->length; i++)
         s->ends[i] &= WK_IS_TERMINAL;

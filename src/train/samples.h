@@ -21,6 +21,7 @@ typedef struct wk_samples {
     uint8_t *ends; // rows at which an episode ended for good
     float *actions, *rewards, *vectors;
     int64_t *spaces;     // [batch], index of θ
+    double *theta;       // [batch, n_params]
     uint64_t *episodes;  // [batch]
     uint32_t *starts;    // [batch]
     const void **frames; // [length,batch] on the device

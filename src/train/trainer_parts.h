@@ -79,6 +79,7 @@ struct wk_trainer {
     wk_episode_error episode_error; // where the curriculum needs it
     float *delta;                   // error estimates of a batch, and the θ they are about
     size_t *delta_space;
+    double *delta_theta; // [rows, n_params]
 
     int tasks[WK_TASKS_MAX]; // domain's task number of each learner task
     wk_iteration iteration;

@@ -141,11 +141,15 @@ static void a_continuous_space_places_continuous_params_only(void **state)
     (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, true);
-    const double u[] = {26.5 / 27, 0.25, 0.9};
+    assert_true(wk_space_is_continuous(space));
+    assert_int_equal(wk_space_count(space), 1024);
+    const double u[] = {0.5, 0.25, 0.9};
     double theta[2];
-    assert_int_equal(wk_space_pick(space, u, theta), 26);
+    size_t near = wk_space_pick(space, u, theta);
     assert_near(theta[0], 0.1 + 0.25 * 0.4, 1e-12);
     assert_true(theta[1] == 2);
+    assert_near(wk_space_params(space, near)[0], theta[0], 0.01);
+    assert_true(wk_space_params(space, near)[1] == 2);
     bool off_grid = false;
     for (uint64_t episode = 0; episode < 100; episode++) {
         wk_space_sample(space, 3, episode, theta);
@@ -157,6 +161,31 @@ static void a_continuous_space_places_continuous_params_only(void **state)
     wk_space_destroy(space);
 }
 
+// The table fills the ranges evenly, and what is placed around a point stays near it.
+static void the_points_of_a_continuous_space_stand_for_what_is_around_them(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_space *space = make(&t.domain, true);
+    int low = 0, kinds[3] = {0};
+    for (size_t i = 0; i < 1024; i++) {
+        const double *point = wk_space_params(space, i);
+        double theta[2];
+        low += point[0] < 0.2;
+        kinds[(int)point[1]]++;
+        for (int side = 0; side < 2; side++) {
+            wk_space_place(space, i, (const double[]){side, side}, theta);
+            assert_true(theta[0] >= 0.1 && theta[0] <= 0.5);
+            assert_near(theta[0], point[0], 0.4 / 1024);
+            assert_true(theta[1] == point[1]);
+        }
+    }
+    assert_int_equal(low, 256);
+    for (int k = 0; k < 3; k++)
+        assert_near(kinds[k], 1024 / 3.0, 1);
+    wk_space_destroy(space);
+}
+
 static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **state)
 {
     (void)state;
@@ -165,8 +194,8 @@ static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **s
     wk_space *space = make(&t.domain, true);
     const double u[] = {0, 0.99, 0};
     double theta[2];
-    wk_space_pick(space, u, theta);
-    assert_true(theta[0] == 0.1 && theta[1] == 0);
+    assert_int_equal(wk_space_pick(space, u, theta), 0);
+    assert_memory_equal(theta, wk_space_params(space, 0), sizeof theta);
     wk_space_destroy(space);
 }
 
@@ -251,6 +280,7 @@ int main(void)
         cmocka_unit_test(picking_follows_the_probabilities),
         cmocka_unit_test(sampling_is_pure_and_has_the_right_frequencies),
         cmocka_unit_test(a_continuous_space_places_continuous_params_only),
+        cmocka_unit_test(the_points_of_a_continuous_space_stand_for_what_is_around_them),
         cmocka_unit_test(a_continuous_draw_that_check_refuses_falls_back_to_the_grid),
         cmocka_unit_test(a_listed_grid_has_no_continuous_form),
         cmocka_unit_test(finding_is_exact),

@@ -35,7 +35,7 @@ static const layer layers[] = {
     {"env", "env/render base", "mujoco/ ccd/ zlib.h GL/ sys/"},
     {"env/render", "base", "mujoco/ immintrin.h"},
     {"replay", "base", "zlib.h lz4 zstd sys/"},
-    {"curriculum", "base", ""},
+    {"curriculum", "base", "cblas.h f77blas.h"},
     {"stats", "base", ""},
     {"theory", "base", ""},
     {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},

@@ -77,6 +77,23 @@ static void a_rule_that_needs_what_the_run_lacks_is_refused(void **state)
     wk_space_destroy(space);
 }
 
+static void a_continuous_space_needs_ranges_and_a_rule_that_names_no_point(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config c = wk_run_config_default();
+    strcpy(c.curriculum_space, "continuous");
+    assert_ok(wk_run_config_check(&c, domain("terrain-walker"), &err));
+    assert_refused(wk_run_config_check(&c, domain("clean-up"), &err), WK_E_INPUT, "lists its θ");
+    strcpy(c.curriculum_theta, "0,1");
+    assert_refused(wk_run_config_check(&c, domain("terrain-walker"), &err), WK_E_INPUT,
+                   "leave curriculum.theta empty");
+    strcpy(c.curriculum_theta, "");
+    strcpy(c.curriculum_rule, "he-oracle");
+    assert_refused(wk_run_config_check(&c, domain("terrain-walker"), &err), WK_E_INPUT,
+                   "use curriculum.space grid");
+}
+
 static void half_precision_needs_a_gpu(void **state)
 {
     (void)state;
@@ -165,6 +182,7 @@ int main(void)
         cmocka_unit_test(the_defaults_are_possible),
         cmocka_unit_test(impossible_combinations_are_refused),
         cmocka_unit_test(a_rule_that_needs_what_the_run_lacks_is_refused),
+        cmocka_unit_test(a_continuous_space_needs_ranges_and_a_rule_that_names_no_point),
         cmocka_unit_test(half_precision_needs_a_gpu),
         cmocka_unit_test(an_oracle_needs_a_domain_that_knows_its_most_complex_worlds),
         cmocka_unit_test(tasks_are_none_all_or_names),

@@ -145,6 +145,28 @@ static void every_curriculum_and_both_policies_run_and_resume_exactly(void **sta
     }
 }
 
+// θ between those of the grid, chosen by a regression of the error; the same for any number of
+// threads, and after resuming.
+static void a_continuous_space_is_exact_too(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"waker-m", "waker-r"};
+    for (int r = 0; r < 2; r++) {
+        wk_run_config config = tiny_run();
+        snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s", rules[r]);
+        picture grid = uninterrupted(&config, 60);
+        snprintf(config.curriculum_space, sizeof config.curriculum_space, "continuous");
+        config.reduction_start = 80;
+        config.reduction_every = 20;
+        picture whole = uninterrupted(&config, 60), resumed = interrupted(&config, 47, 60);
+        assert_memory_equal(&whole, &resumed, sizeof whole);
+        assert_true(whole.weights != grid.weights);
+        config.env_threads = 3;
+        picture threads = uninterrupted(&config, 60);
+        assert_memory_equal(&whole, &threads, sizeof whole);
+    }
+}
+
 // What robust PLR draws from the default distribution is stored and scored, never learned from.
 static void a_curated_rule_learns_from_what_it_chose(void **state)
 {
@@ -357,6 +379,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_gives_the_same_bytes_for_any_number_of_threads),
         cmocka_unit_test(a_run_that_is_saved_and_resumed_ends_in_the_same_bytes),
         cmocka_unit_test(every_curriculum_and_both_policies_run_and_resume_exactly),
+        cmocka_unit_test(a_continuous_space_is_exact_too),
         cmocka_unit_test(a_curated_rule_learns_from_what_it_chose),
         cmocka_unit_test(task_policies_alongside_do_not_change_the_curriculum),
         cmocka_unit_test(a_damaged_checkpoint_gives_way_to_the_one_before),

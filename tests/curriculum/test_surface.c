@@ -1,0 +1,421 @@
+// The error as a function of θ: agreement with the table where there is one, what it does where
+// there is none, recency, cost, exact saving, and whole curricula in continuous spaces.
+#include "curriculum/surface.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/sobol.h"
+#include "support/check.h"
+#include "waker/curriculum.h"
+#include "waker/stats.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STARTS = 50 }; // of a sequence
+
+#define PARAM(steps)                                                                               \
+    {                                                                                              \
+        .name = "p", .max = 1, .step = 1.0 / (steps), .legal_max = 1, .continuous = true           \
+    }
+static const wk_param params[] = {PARAM(10), PARAM(10), PARAM(10), PARAM(10), PARAM(10), PARAM(10)};
+
+static wk_domain domain_of(int n)
+{
+    static const double ones[] = {1, 1, 1, 1, 1, 1};
+    return (wk_domain){
+        .name = "surface", .n_params = n, .params = params, .hardest = ones, .most_complex = ones};
+}
+
+static wk_space *make_space(const wk_domain *domain, bool continuous)
+{
+    wk_error err = {0};
+    wk_space *space;
+    assert_ok(wk_space_create(domain, continuous, &space, &err));
+    return space;
+}
+
+static wk_surface *make_surface(const wk_domain *domain, const wk_space *space, double decay)
+{
+    wk_error err = {0};
+    wk_surface *surface;
+    const wk_surface_config config = wk_surface_config_default(domain->n_params, decay);
+    assert_ok(wk_surface_create(&config, domain, space, &surface, &err));
+    return surface;
+}
+
+static double rank_correlation(const double *a, const double *b, size_t count)
+{
+    wk_error err = {0};
+    double out;
+    assert_ok(wk_stats_rank_correlation(a, b, count, &out, &err));
+    return out;
+}
+
+// Points in four, eight and more dimensions fill every interval and every large cell.
+static void a_sobol_set_fills_the_cube(void **state)
+{
+    (void)state;
+    enum { POINTS = 1024, CELLS = 8 };
+    static double points[POINTS][WK_SOBOL_DIMS];
+    for (uint32_t i = 0; i < POINTS; i++)
+        wk_sobol_point(i, WK_SOBOL_DIMS, points[i]);
+    assert_near(points[1][0], 0.5, 0);
+    assert_near(points[2][1], 0.75, 0);
+    assert_near(points[3][1], 0.25, 0);
+    for (int a = 0; a < WK_SOBOL_DIMS; a++) {
+        static int intervals[POINTS];
+        memset(intervals, 0, sizeof intervals);
+        for (int i = 0; i < POINTS; i++)
+            intervals[(int)(points[i][a] * POINTS)]++;
+        for (int i = 0; i < POINTS; i++)
+            assert_int_equal(intervals[i], 1);
+        for (int b = 0; b < a; b++) {
+            int cells[CELLS][CELLS] = {{0}};
+            for (int i = 0; i < POINTS; i++)
+                cells[(int)(points[i][a] * CELLS)][(int)(points[i][b] * CELLS)]++;
+            for (int k = 0; k < CELLS * CELLS; k++)
+                assert_in_range(cells[k / CELLS][k % CELLS], 8, 24); // 16 on average
+        }
+    }
+}
+
+// What the ensembles of `waker theory --model shared` estimated on four families of finite MDPs (4
+// sizes by 6 amounts of noise) that waker-m visited: the index of θ and the estimate, for every θ
+// whose estimate an episode changed. Each stands for the starts of a sequence.
+static void it_agrees_with_the_table_on_recorded_sequences(void **state)
+{
+    (void)state;
+    enum { COUNT = 24, CHECKS = 200 };
+    const wk_param grid[] = {PARAM(3), PARAM(5)};
+    wk_domain domain = domain_of(2);
+    domain.params = grid;
+    wk_space *space = make_space(&domain, false);
+    wk_surface *surface = NULL;
+    double table[COUNT], ours[COUNT], least = 1;
+    FILE *file = fopen(WAKER_SOURCE_DIR "/tests/curriculum/golden/estimates.txt", "r");
+    assert_non_null(file);
+    char line[64], family[64] = "";
+    int rows = 0;
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "# %63s", family) == 1) {
+            wk_surface_destroy(surface);
+            surface = make_surface(&domain, space, 0.995);
+            for (int i = 0; i < COUNT; i++)
+                table[i] = NAN;
+            rows = 0;
+            continue;
+        }
+        int index;
+        double delta, thetas[2 * STARTS];
+        float deltas[STARTS];
+        assert_int_equal(sscanf(line, "%d %lf", &index, &delta), 2);
+        for (int t = 0; t < STARTS; t++) {
+            table[index] = isnan(table[index]) ? delta : 0.995 * table[index] + 0.005 * delta;
+            memcpy(thetas + 2 * t, wk_space_params(space, (size_t)index), 2 * sizeof *thetas);
+            deltas[t] = (float)delta;
+        }
+        wk_surface_report(surface, thetas, deltas, STARTS);
+        if (++rows % CHECKS != 0) continue;
+        wk_surface_read(surface, ours);
+        double known[COUNT];
+        size_t count = 0;
+        for (int i = 0; i < COUNT; i++) { // where the table has a value
+            ours[count] = ours[i];
+            known[count] = table[i];
+            count += !isnan(table[i]);
+        }
+        double rank = rank_correlation(known, ours, count);
+        if (rank < 0.95) print_message("%s, %d: %.3f\n", family, rows, rank);
+        least = fmin(least, rank);
+    }
+    fclose(file);
+    assert_int_equal(rows, 2400);
+    print_message("least rank correlation with the table: %.3f\n", least);
+    assert_true(least > 0.95);
+    wk_surface_destroy(surface);
+    wk_space_destroy(space);
+}
+
+// A hard corner and a slope, both falling with time.
+static double truth(const double *x, int n, double time)
+{
+    double slope = 0, corner = 1;
+    for (int k = 0; k < n; k++) {
+        slope += x[k] / n;
+        corner *= exp(-4 * (1 - x[k]) * (1 - x[k]) / n);
+    }
+    return (1 + slope + 2 * corner) * (0.5 + exp(-3 * time));
+}
+
+// One report: estimates of sequences at uniform θ of the space, with noise.
+static void report(wk_surface *surface, const wk_space *space, int n, uint64_t number, double time)
+{
+    enum { BATCH = 16 };
+    double thetas[BATCH * STARTS * WK_PARAMS_MAX], u[1 + WK_PARAMS_MAX], theta[WK_PARAMS_MAX];
+    float delta[BATCH * STARTS];
+    wk_rng rng = wk_rng_stream(3, "test surface", number);
+    for (int b = 0; b < BATCH; b++) {
+        for (int k = 0; k < 1 + WK_PARAMS_MAX; k++)
+            u[k] = wk_rng_unit(&rng);
+        wk_space_pick(space, u, theta);
+        for (int t = 0; t < STARTS; t++) {
+            memcpy(thetas + (t * BATCH + b) * n, theta, (size_t)n * sizeof *theta);
+            double noise = wk_rng_uniform(&rng, 0.7, 1.3);
+            delta[t * BATCH + b] = (float)(truth(theta, n, time) * noise);
+        }
+    }
+    wk_surface_report(surface, thetas, delta, BATCH * STARTS);
+}
+
+static double agreement(wk_surface *surface, const wk_space *space, int n, double time)
+{
+    static double ours[1331], real[1331];
+    size_t count = wk_space_count(space);
+    assert_true(count <= 1331);
+    wk_surface_read(surface, ours);
+    for (size_t i = 0; i < count; i++)
+        real[i] = truth(wk_space_params(space, i), n, time);
+    return rank_correlation(ours, real, count);
+}
+
+static void it_knows_nothing_at_first_and_the_mean_next(void **state)
+{
+    (void)state;
+    wk_domain domain = domain_of(2);
+    wk_space *space = make_space(&domain, true);
+    wk_surface *surface = make_surface(&domain, space, 0.9);
+    static double error[1024];
+    wk_surface_read(surface, error);
+    for (int i = 0; i < 1024; i++)
+        assert_true(isnan(error[i]));
+    const double corner[] = {0, 0, 0, 0};
+    wk_surface_report(surface, corner, (const float[]){2, NAN}, 2);
+    wk_surface_read(surface, error);
+    for (int i = 0; i < 1024; i++)
+        assert_near(error[i], 2, 1e-9);
+    wk_surface_destroy(surface);
+    wk_space_destroy(space);
+}
+
+// With six parameters no θ is met twice, and still the error is known everywhere.
+static void it_generalises_over_six_parameters(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 6; n += 2) {
+        wk_domain domain = domain_of(n);
+        wk_space *space = make_space(&domain, true);
+        wk_surface *surface = make_surface(&domain, space, 0.999);
+        for (uint64_t k = 0; k < 400; k++)
+            report(surface, space, n, k, 0);
+        double rank = agreement(surface, space, n, 0);
+        print_message("%d parameters: rank correlation %.3f\n", n, rank);
+        assert_true(rank > 0.95);
+        wk_surface_destroy(surface);
+        wk_space_destroy(space);
+    }
+}
+
+// What was reported long ago gives way to what is reported now.
+static void newer_estimates_count_more(void **state)
+{
+    (void)state;
+    wk_domain domain = domain_of(2);
+    wk_space *space = make_space(&domain, true);
+    wk_surface *surface = make_surface(&domain, space, 0.9);
+    double theta[] = {0.5, 0.5};
+    static double error[1024];
+    for (int k = 0; k < 2000; k++)
+        wk_surface_report(surface, theta, &(float){5}, 1);
+    wk_surface_read(surface, error);
+    assert_near(error[0], 5, 1e-6);
+    for (int k = 0; k < 10000; k++)
+        wk_surface_report(surface, theta, &(float){1}, 1);
+    wk_surface_read(surface, error);
+    assert_near(error[0], 1, 0.01);
+    wk_surface_destroy(surface);
+    wk_space_destroy(space);
+}
+
+static void a_decision_takes_less_than_a_millisecond(void **state)
+{
+    (void)state;
+    enum { TIMES = 20 };
+    wk_domain domain = domain_of(6);
+    wk_space *space = make_space(&domain, true);
+    wk_surface *surface = make_surface(&domain, space, 0.9999);
+    for (uint64_t k = 0; k < 100000 / (16 * STARTS) + 1; k++)
+        report(surface, space, 6, k, 0);
+    static double error[1024];
+    double least = INFINITY;
+    for (int k = 0; k < TIMES; k++) {
+        wk_surface_report(surface, NULL, NULL, 0);
+        double began = wk_clock_seconds();
+        wk_surface_read(surface, error);
+        least = fmin(least, wk_clock_seconds() - began);
+    }
+    print_message("a decision after 100,000 estimates: %.3f ms\n", 1e3 * least);
+#ifndef __SANITIZE_ADDRESS__ // which slows it down
+    assert_true(least < 1e-3);
+#endif
+    wk_surface_destroy(surface);
+    wk_space_destroy(space);
+}
+
+static void a_restored_surface_is_the_same(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_domain domain = domain_of(3);
+    wk_space *space = make_space(&domain, true);
+    wk_surface *a = make_surface(&domain, space, 0.99), *b = make_surface(&domain, space, 0.99);
+    static double x[1024], y[1024];
+    report(a, space, 3, 0, 0);
+    double *bytes = malloc(wk_surface_state_size(a));
+    assert_non_null(bytes);
+    wk_surface_save(a, bytes);
+    assert_ok(wk_surface_load(b, bytes, &err));
+    report(a, space, 3, 1, 0);
+    report(b, space, 3, 1, 0);
+    wk_surface_read(a, x);
+    wk_surface_read(b, y);
+    assert_memory_equal(x, y, sizeof x);
+    bytes[0] = -1e300;
+    assert_refused(wk_surface_load(b, bytes, &err), WK_E_FORMAT, "cannot be computed");
+    bytes[0] = NAN;
+    assert_refused(wk_surface_load(b, bytes, &err), WK_E_FORMAT, "cannot be computed");
+    free(bytes);
+    wk_surface_destroy(a);
+    wk_surface_destroy(b);
+    wk_space_destroy(space);
+}
+
+// A curriculum over continuous θ: episodes whose estimates are the truth at their θ.
+typedef struct fixture {
+    wk_domain domain;
+    wk_space *space;
+    wk_curriculum *curriculum;
+} fixture;
+
+static void make_curriculum(fixture *f, const char *name, int n)
+{
+    wk_error err = {0};
+    const wk_curriculum_rule *rule;
+    wk_curriculum_config config = wk_curriculum_config_default();
+    config.error_decay = 0.99;
+    config.reduction_start = 50;
+    config.reduction_every = 25;
+    f->domain = domain_of(n);
+    f->space = make_space(&f->domain, true);
+    assert_ok(wk_curriculum_rule_find(name, &rule, &err));
+    assert_ok(wk_curriculum_create(rule, &f->domain, f->space, &config, &f->curriculum, &err));
+}
+
+static void drop(fixture *f)
+{
+    wk_curriculum_destroy(f->curriculum);
+    wk_space_destroy(f->space);
+}
+
+// Plays episodes first ... end - 1 and returns the mean of all parameters of the last hundred. The
+// error of θ falls with time where the first parameter is large, else it stays.
+static double play(fixture *f, int first, int end)
+{
+    wk_error err = {0};
+    int n = f->domain.n_params;
+    double sum = 0;
+    for (int e = first; e < end; e++) {
+        double theta[WK_PARAMS_MAX], thetas[STARTS * WK_PARAMS_MAX];
+        size_t index, indices[STARTS];
+        float delta[STARTS];
+        assert_ok(wk_curriculum_next(f->curriculum, (uint64_t)e, e < 50, theta, &index, &err));
+        for (int t = 0; t < STARTS; t++) {
+            memcpy(thetas + t * n, theta, (size_t)n * sizeof *theta);
+            indices[t] = index;
+            delta[t] = (float)(truth(theta, n, theta[0] * e / 400.0) * (1 + 0.1 * (t % 3)));
+        }
+        wk_curriculum_report_at(f->curriculum, thetas, indices, delta, STARTS);
+        wk_curriculum_advance(f->curriculum, (uint64_t)e);
+        for (int k = 0; k < n && e >= end - 100; k++)
+            sum += theta[k] / (100.0 * n);
+    }
+    return sum;
+}
+
+static void waker_m_goes_where_the_error_is_large(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 6; n += 4) {
+        fixture dr, m;
+        make_curriculum(&dr, "dr", n);
+        make_curriculum(&m, "waker-m", n);
+        double by_default = play(&dr, 0, 400), chosen = play(&m, 0, 400);
+        print_message("%d parameters: mean %.3f by default, %.3f by waker-m\n", n, by_default,
+                      chosen);
+        assert_near(by_default, 0.5, 0.08);
+        assert_true(chosen > by_default + 0.03);
+        double p[1024], sum = 0;
+        wk_curriculum_distribution(m.curriculum, p);
+        for (int i = 0; i < 1024; i++)
+            sum += p[i];
+        assert_near(sum, 1, 1e-9);
+        drop(&dr);
+        drop(&m);
+    }
+}
+
+static void waker_r_goes_where_the_error_falls(void **state)
+{
+    (void)state;
+    fixture f;
+    make_curriculum(&f, "waker-r", 2);
+    play(&f, 0, 400);
+    wk_curriculum_view view = wk_curriculum_get_view(f.curriculum);
+    assert_true(view.has_reduction);
+    double low = 0, high = 0;
+    for (size_t i = 0; i < view.count; i++)
+        *(view.theta[2 * i] < 0.3 ? &low : &high) += view.reduction[i];
+    assert_true(high > 0 && high > 2 * low);
+    drop(&f);
+}
+
+static void restoring_a_continuous_curriculum_is_exact(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"waker-m", "waker-r", "accel", "ncc"};
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+        wk_error err = {0};
+        fixture whole, half, rest;
+        make_curriculum(&whole, rules[r], 4);
+        make_curriculum(&half, rules[r], 4);
+        make_curriculum(&rest, rules[r], 4);
+        double expected = play(&whole, 0, 300);
+        play(&half, 0, 131);
+        size_t size = wk_curriculum_state_size(half.curriculum);
+        char *bytes = malloc(size);
+        assert_non_null(bytes);
+        wk_curriculum_save(half.curriculum, bytes);
+        assert_ok(wk_curriculum_load(rest.curriculum, bytes, size, &err));
+        assert_near(play(&rest, 131, 300), expected, 0);
+        free(bytes);
+        drop(&whole);
+        drop(&half);
+        drop(&rest);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sobol_set_fills_the_cube),
+        cmocka_unit_test(it_agrees_with_the_table_on_recorded_sequences),
+        cmocka_unit_test(it_knows_nothing_at_first_and_the_mean_next),
+        cmocka_unit_test(it_generalises_over_six_parameters),
+        cmocka_unit_test(newer_estimates_count_more),
+        cmocka_unit_test(a_decision_takes_less_than_a_millisecond),
+        cmocka_unit_test(a_restored_surface_is_the_same),
+        cmocka_unit_test(waker_m_goes_where_the_error_is_large),
+        cmocka_unit_test(waker_r_goes_where_the_error_falls),
+        cmocka_unit_test(restoring_a_continuous_curriculum_is_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
