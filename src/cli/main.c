@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 static const wk_command *const commands[] = {
-    &wk_command_train,      &wk_command_relabel,      &wk_command_adapt,
-    &wk_command_finetune,   &wk_command_eval,         &wk_command_openloop,
-    &wk_command_report,     &wk_command_curriculum,   &wk_command_ckpt,
-    &wk_command_export,     &wk_command_model_error,  &wk_command_config,
-    &wk_command_envs,       &wk_command_envs_check,   &wk_command_render,
-    &wk_command_bench_env,  &wk_command_bench_update, &wk_command_theory,
-    &wk_command_doctor,     &wk_command_trust,        &wk_command_man,
-    &wk_command_completion,
+    &wk_command_train,    &wk_command_relabel,     &wk_command_adapt,
+    &wk_command_finetune, &wk_command_eval,        &wk_command_openloop,
+    &wk_command_report,   &wk_command_curriculum,  &wk_command_ckpt,
+    &wk_command_export,   &wk_command_model_error, &wk_command_config,
+    &wk_command_envs,     &wk_command_envs_check,  &wk_command_envs_set,
+    &wk_command_render,   &wk_command_bench_env,   &wk_command_bench_update,
+    &wk_command_theory,   &wk_command_doctor,      &wk_command_trust,
+    &wk_command_man,      &wk_command_completion,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
