@@ -98,6 +98,13 @@ typedef struct wk_estimate {
 wk_status wk_stats_bootstrap(const wk_scores *scores, wk_aggregate aggregate,
                              const wk_bootstrap_config *config, wk_estimate *out, wk_error *err);
 
+/// CVaR (wk_stats_cvar) at each of `n` fractions with its percentile bootstrap interval: every
+/// resample draws as many of the values as there are, with replacement, and serves all fractions.
+/// out: [n]
+wk_status wk_stats_cvar_curve(const double *values, size_t count, const double *fractions, size_t n,
+                              wk_worst worst, const wk_bootstrap_config *config, wk_estimate *out,
+                              wk_error *err);
+
 /// Probability that a run of X scores higher than a run of Y, averaged over tasks; ties count half.
 /// The numbers of runs may differ, the tasks must be the same.
 wk_status wk_stats_improvement(const wk_scores *x, const wk_scores *y, double *out, wk_error *err);

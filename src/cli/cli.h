@@ -47,6 +47,7 @@ typedef struct wk_command {
 
 extern const wk_command wk_command_envs;
 extern const wk_command wk_command_envs_check;
+extern const wk_command wk_command_envs_set;
 extern const wk_command wk_command_render;
 extern const wk_command wk_command_bench_env;
 extern const wk_command wk_command_bench_update;

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/results.h"
 #include "config/parts.h"
+#include "eval/benchmark.h"
 #include "eval/video.h"
 #include "run/saved_run.h"
 #include "train/evaluation.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 typedef struct eval_values {
-    const char *task, *snapshot, *policy, *name, *cases, *device, *plugin, *out;
+    const char *task, *snapshot, *policy, *name, *cases, *device, *plugin, *out, *set;
     int envs;
     uint64_t seed;
     wk_arg_texts rewards;
@@ -25,7 +26,7 @@ typedef struct eval_values {
 enum { NO_SEED = -1 };
 
 static const eval_values defaults = {
-    .task = "all", .snapshot = "last", .cases = "", .envs = 100, .seed = (uint64_t)NO_SEED};
+    .task = "all", .snapshot = "last", .cases = "", .seed = (uint64_t)NO_SEED};
 
 #define AT(field) offsetof(eval_values, field)
 static const wk_arg args[] = {
@@ -41,6 +42,9 @@ static const wk_arg args[] = {
      "or train for a run with curriculum.theta)",
      WK_ARG_TEXT, AT(cases), 0, 0},
     {"envs", "N", "environments of dr, one episode each (100)", WK_ARG_INT, AT(envs), 1, 100000},
+    {"set", "robust-v1|FILE",
+     "play a frozen set of environments instead of cases, into RUN/benchmark", WK_ARG_TEXT, AT(set),
+     0, 0},
     {"seed", "N", "of environments and episodes (0, or with eval.fresh one of run and step)",
      WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
@@ -69,7 +73,11 @@ typedef struct job {
     int64_t played, to_play; // episodes
     int64_t per_task;        // episodes of all cases
     wk_saved_run run;
-    wk_run_thetas thetas;             // that it was trained in
+    wk_run_thetas thetas;            // that it was trained in
+    wk_theta_set set;                // that is played instead of cases; its name "": none
+    wk_eval_case sets[WK_SET_PARTS]; // its parts
+    int n_sets;
+    int envs;
     const char *policy;               // which
     char title[WK_WEIGHTS_TITLE_MAX]; // the same with a name, for the results
     wk_weights_kind kind;             // of the weights; unused for random actions
@@ -194,6 +202,8 @@ static wk_eval_player player_of(job *j)
     return (wk_eval_player){.options = j->run.world.options,
                             .learner = j->run.weights.learner,
                             .cases = j->v->cases,
+                            .sets = j->sets,
+                            .n_sets = j->n_sets,
                             .threads = j->threads ? j->threads : j->run.config.env_threads,
                             .log = &j->log,
                             .watch = count_episode,
@@ -309,6 +319,15 @@ static void print_indicators(const wk_eval_result *r, wk_text *out)
     wk_table_free(&table);
 }
 
+// Where the file of a task is.
+static void print_benchmark(const job *j, const wk_eval_result *r, const wk_task_result *t,
+                            wk_text *out)
+{
+    char path[WK_EVAL_PATH_MAX];
+    wk_benchmark_path(&(wk_benchmark_origin){.set = &j->set}, r, t->task, path);
+    wk_text_printf(out, "written to %s/%s\n", j->results, path);
+}
+
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
     wk_table table = {0};
@@ -324,20 +343,56 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
                    r->origin.step * (uint64_t)r->origin.domain->action_repeat, r->seed);
     wk_table_print(&table, 0, out);
     print_indicators(r, out);
-    wk_text_printf(out, "written to %s/eval/%s.json\n", j->results, r->name);
+    for (int i = 0; i < r->n_tasks && j->n_sets > 0; i++)
+        print_benchmark(j, r, &r->tasks[i], out);
+    if (j->n_sets == 0) wk_text_printf(out, "written to %s/eval/%s.json\n", j->results, r->name);
     wk_table_free(&table);
+}
+
+// The weights are known by their bytes; fine-tuned ones have a file for each task.
+static wk_status write_benchmark(const job *j, const wk_eval_result *result, wk_error *err)
+{
+    char sha256[WK_SHA256_CHARS];
+    if (!j->random) WK_TRY(wk_sha256_file(j->run.weights.path, sha256, err));
+    const wk_benchmark_origin origin = {.program = "waker " WAKER_VERSION,
+                                        .set = &j->set,
+                                        .options = j->run.world.options,
+                                        .weights = j->random ? NULL : sha256};
+    return wk_benchmark_write(&origin, result, j->results, err);
+}
+
+// A set brings its own environments, seeds and numbers.
+static wk_status open_set(job *j, wk_error *err)
+{
+    const eval_values *v = j->v;
+    j->envs = v->envs ? v->envs : 100;
+    if (!v->set) return WK_OK;
+    if (*v->cases || v->envs || v->seed != (uint64_t)NO_SEED || v->video)
+        return wk_fail(err, WK_E_INPUT,
+                       "--set says which environments and seeds: leave --cases, --envs, --seed and "
+                       "--video out");
+    if (j->kind == WK_WEIGHTS_FINETUNED && !j->random && (j->all_tasks || j->n_tasks != 1))
+        return wk_fail(err, WK_E_INPUT,
+                       "fine-tuned policies have a file of weights for each task: name one with "
+                       "--task");
+    WK_TRY(wk_theta_set_open(v->set, j->run.world.domain, &j->set, err));
+    j->n_sets = wk_theta_set_cases(&j->set, j->sets);
+    return WK_OK;
 }
 
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
-    uint64_t seed = j->v->seed;
-    if (seed == (uint64_t)NO_SEED) seed = wk_evaluation_seed(&j->run.config, step);
+    uint64_t seed = j->n_sets > 0 ? j->set.seed : j->v->seed;
+    if (seed == (uint64_t)NO_SEED && j->n_sets == 0)
+        seed = wk_evaluation_seed(&j->run.config, step);
     wk_eval_result result = {.origin = wk_evaluation_origin(&j->run.config, j->run.world.domain,
                                                             &j->thetas, step, j->title),
-                             .envs = j->v->envs,
+                             .envs = j->envs,
                              .seed = seed};
     wk_status status = add_all(j, step, &result, err);
-    if (status == WK_OK) status = wk_eval_result_write(&result, j->results, err);
+    if (status == WK_OK)
+        status = j->n_sets > 0 ? write_benchmark(j, &result, err)
+                               : wk_eval_result_write(&result, j->results, err);
     if (status == WK_OK && j->v->json)
         wk_eval_result_json(&result, &j->json);
     else if (status == WK_OK)
@@ -359,12 +414,14 @@ static wk_status evaluate(job *j, wk_error *err)
     WK_TRY(choose_tasks(j, err));
     WK_TRY(wk_run_config_thetas(&j->run.config, j->run.world.domain, &j->thetas, err));
     WK_TRY(wk_eval_cases(j->run.world.domain, wk_run_thetas_case(&j->thetas), j->v->cases,
-                         j->v->envs, cases, &n_cases, err));
+                         j->v->envs ? j->v->envs : 100, cases, &n_cases, err));
     WK_TRY(choose_policy(j, err));
+    WK_TRY(open_set(j, err));
     WK_TRY(choose_steps(j, err));
     WK_TRY(wk_cli_results(&j->run, j->v->out, &j->results, err));
-    for (int i = 0; i < n_cases; i++)
-        j->per_task += cases[i].episodes;
+    const wk_eval_case *played = j->n_sets > 0 ? j->sets : cases;
+    for (int i = 0; i < (j->n_sets > 0 ? j->n_sets : n_cases); i++)
+        j->per_task += played[i].episodes;
     j->to_play = (int64_t)j->steps.count * j->n_tasks * j->per_task;
     if (j->v->json) wk_json_array(&j->json, NULL);
     for (size_t i = 0; i < j->steps.count; i++)
@@ -385,6 +442,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_status status = evaluate(j, err);
     wk_progress_finish(&j->progress);
     wk_saved_run_close(&j->run);
+    wk_theta_set_free(&j->set);
     wk_text out = j->out;
     wk_array_free(&j->steps);
     free(j);
@@ -398,7 +456,8 @@ const wk_command wk_command_eval = {
     .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
     .usage =
         "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy KIND] [--name NAME]\n"
-        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--out DIR] [--json]",
+        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--out DIR] [--json]\n"
+        "eval RUN --set robust-v1|FILE [--task TASK,...|all] [--policy KIND] [--out DIR]",
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
         "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"
@@ -409,7 +468,10 @@ const wk_command wk_command_eval = {
         "DOMAIN'\n"
         "says what its columns mean).\n"
         "Scores and every episode go to RUN/eval/POLICY-STEP.json and .csv. The same weights,\n"
-        "seed and cases give the same bytes, whatever the number of threads.\n",
+        "seed and cases give the same bytes, whatever the number of threads.\n"
+        "--set plays a frozen set of environments, in and out of distribution, and writes\n"
+        "RUN/benchmark/SET-POLICY-STEP-TASK.json: CVaR over its fraction with confidence bands,\n"
+        "and all that is needed to compare it with other programs.\n",
     .examples = "eval runs/a --task walk\n"
                 "eval runs/a --snapshot all --cases dr --json",
     .args = args,

@@ -33,6 +33,7 @@ static const wk_command *const commands[] = {
     &wk_command_config,
     &wk_command_envs,
     &wk_command_envs_check,
+    &wk_command_envs_set,
     &wk_command_render,
     &wk_command_bench_env,
     &wk_command_bench_update,

@@ -106,19 +106,23 @@ static bool belongs(const wk_domain *domain, int task, const double *theta)
     return theta[0] == part;
 }
 
-// Number k among the θ of a set that belong to the task, or NULL.
-static const double *member(const wk_domain *domain, int task, const wk_case *set, int k)
+// How many θ of a set belong to the task; `chosen` gets number k of them, if there are as many.
+static int members(const wk_domain *domain, int task, const wk_case *set, int k,
+                   const double **chosen)
 {
+    int count = 0;
     for (int i = 0; i < set->count; i++) {
         const double *theta = set->params + (ptrdiff_t)i * domain->n_params;
-        if (belongs(domain, task, theta) && k-- == 0) return theta;
+        if (!belongs(domain, task, theta)) continue;
+        if (count++ == k) *chosen = theta;
     }
-    return NULL;
+    return count;
 }
 
 bool wk_eval_case_fits(const wk_domain *domain, int task, const wk_eval_case *set)
 {
-    return !set->set || member(domain, task, set->set, 0);
+    const double *ignored;
+    return !set->set || members(domain, task, set->set, -1, &ignored) > 0;
 }
 
 void wk_eval_theta(const wk_domain *domain, const wk_space *space, int task,
@@ -134,9 +138,8 @@ void wk_eval_theta(const wk_domain *domain, const wk_space *space, int task,
         } while (!belongs(domain, task, theta));
         return;
     }
-    int members = 0;
-    while (member(domain, task, set->set, members))
-        members++;
-    const double *chosen = member(domain, task, set->set, episode % members);
+    const double *chosen = NULL;
+    int count = members(domain, task, set->set, -1, &chosen);
+    members(domain, task, set->set, episode % count, &chosen);
     memcpy(theta, chosen, (size_t)domain->n_params * sizeof *theta);
 }

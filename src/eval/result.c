@@ -28,12 +28,17 @@ const char *wk_eval_score_name(const wk_domain *domain, int task)
 }
 
 // The cases that have worlds of the task, in the order they were requested.
-static wk_status choose_cases(const wk_eval_result *r, const char *names, wk_task_result *t,
-                              wk_eval_case *fitting, wk_error *err)
+static wk_status choose_cases(const wk_eval_result *r, const wk_eval_player *player,
+                              wk_task_result *t, wk_eval_case *fitting, wk_error *err)
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
-    int count;
-    WK_TRY(wk_eval_cases(r->origin.domain, r->origin.train, names, r->envs, cases, &count, err));
+    int count = player->n_sets;
+    const char *names = count > 0 ? "of the set" : player->cases;
+    if (count > 0)
+        memcpy(cases, player->sets, (size_t)count * sizeof *cases);
+    else
+        WK_TRY(
+            wk_eval_cases(r->origin.domain, r->origin.train, names, r->envs, cases, &count, err));
     for (int i = 0; i < count; i++)
         if (wk_eval_case_fits(r->origin.domain, t->task, &cases[i]))
             fitting[t->n_cases++] = cases[i];
@@ -142,7 +147,7 @@ static wk_status play(const wk_eval_result *r, const wk_eval_player *player, int
                       wk_task_result *t, wk_error *err)
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
-    WK_TRY(choose_cases(r, player->cases, t, cases, err));
+    WK_TRY(choose_cases(r, player, t, cases, err));
     WK_TRY(make_room(t, cases, err));
     const wk_task_result *same = already_played(r, player, t->task);
     if (same) {

@@ -75,9 +75,11 @@ typedef struct wk_eval_result {
 
 /// With what the tasks are played.
 typedef struct wk_eval_player {
-    const int *options;  // of the domain; NULL: the defaults
-    wk_learner *learner; // NULL: uniformly random actions
-    const char *cases;   // as wk_eval_cases reads them
+    const int *options;       // of the domain; NULL: the defaults
+    wk_learner *learner;      // NULL: uniformly random actions
+    const char *cases;        // as wk_eval_cases reads them; not read with
+    const wk_eval_case *sets; // these instead, [n_sets]; borrowed
+    int n_sets;
     int threads;
     const wk_log *log;    // gets a line for every finished case; NULL: silent
     wk_eval_watch *watch; // called with every row; NULL: none

@@ -22,6 +22,7 @@ typedef struct wk_plot_series {
     const double *x, *y;
     const double *spread; // half height of the shading around y, for example the s.d.; NULL: none
     int style;            // any number from 0; styles repeat after WK_PLOT_STYLES
+    const double *above;  // half height above y where it is not `spread`; NULL: it is
 } wk_plot_series;
 
 enum { WK_PLOT_STYLES = 8 };

@@ -14,8 +14,8 @@ static double low_end(const wk_plot_axis *y, const wk_plot_series *s, size_t i)
 
 static double high_end(const wk_plot_series *s, size_t i)
 {
-    double spread = s->spread && isfinite(s->spread[i]) ? fabs(s->spread[i]) : 0;
-    return s->y[i] + spread;
+    const double *above = s->above ? s->above : s->spread;
+    return s->y[i] + (above && isfinite(above[i]) ? fabs(above[i]) : 0);
 }
 
 static bool is_shown(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *s,

@@ -19,6 +19,7 @@ typedef enum wk_figure_section {
     WK_PART_INDICATORS,
     WK_PART_ERRORS,
     WK_PART_FORESIGHT,
+    WK_PART_ROBUST,
     WK_PARTS
 } wk_figure_section;
 
@@ -66,6 +67,10 @@ wk_status wk_report_figures_estimates(wk_report_figures *gallery, const wk_runs 
 /// Promised values against discounted returns, one figure for each domain, task and exploration.
 wk_status wk_report_figures_foresight(wk_report_figures *gallery, const wk_seed_scores *scores,
                                       wk_error *err);
+/// CVaR over its fraction in frozen sets of environments, one figure for each domain, exploration,
+/// task, set and part.
+wk_status wk_report_figures_robust(wk_report_figures *gallery, const wk_runs *runs,
+                                   const wk_paper *paper, wk_error *err);
 /// Bars of the probabilities of improvement.
 wk_status wk_report_figures_improvements(wk_report_figures *gallery,
                                          const wk_comparison *comparison, const wk_paper *paper,

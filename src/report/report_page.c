@@ -252,6 +252,10 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
                      problems, plural(problems), plural(problems), missing, plural(missing));
     WK_TRY(put_scores(r, page, err));
     WK_TRY(put_comparison(r, page, err));
+    if (has_part(r, WK_PART_ROBUST)) {
+        wk_page_section(page, "The worst cases of frozen sets");
+        put_figures(r, WK_PART_ROBUST, page);
+    }
     put_curves(r, page);
     put_curricula(r, page);
     if (has_part(r, WK_PART_INDICATORS)) {

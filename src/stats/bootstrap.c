@@ -11,7 +11,7 @@ wk_bootstrap_config wk_bootstrap_config_default(void)
     return (wk_bootstrap_config){.reps = 50000, .size = 0.95, .seed = 0};
 }
 
-static wk_status check_config(const wk_bootstrap_config *config, wk_error *err)
+wk_status wk_bootstrap_check(const wk_bootstrap_config *config, wk_error *err)
 {
     if (config->reps < 2)
         return wk_fail(err, WK_E_INPUT, "a bootstrap needs at least 2 resamples, not %d",
@@ -69,7 +69,7 @@ static wk_status no_memory(int reps, wk_error *err)
 wk_status wk_stats_bootstrap(const wk_scores *scores, wk_aggregate aggregate,
                              const wk_bootstrap_config *config, wk_estimate *out, wk_error *err)
 {
-    WK_TRY(check_config(config, err));
+    WK_TRY(wk_bootstrap_check(config, err));
     WK_TRY(wk_stats_aggregate(scores, aggregate, &out->value, err));
     side s;
     size_t reps = (size_t)config->reps;
@@ -90,7 +90,7 @@ wk_status wk_stats_improvement_bootstrap(const wk_scores *x, const wk_scores *y,
                                          const wk_bootstrap_config *config, wk_estimate *out,
                                          wk_error *err)
 {
-    WK_TRY(check_config(config, err));
+    WK_TRY(wk_bootstrap_check(config, err));
     WK_TRY(wk_stats_improvement(x, y, &out->value, err));
     side a = {0}, b = {0};
     double *found = malloc((size_t)config->reps * sizeof *found);

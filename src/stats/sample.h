@@ -39,6 +39,9 @@ double wk_gap_columns(const double *columns, size_t cells, double gamma);
 double wk_improvement_columns(const wk_scores *x, const double *x_columns, const wk_scores *y,
                               const double *y_columns);
 
+/// Whether a bootstrap can be made with these settings.
+wk_status wk_bootstrap_check(const wk_bootstrap_config *config, wk_error *err);
+
 /// Sets the interval that holds the middle `size` of the resampled values, which get sorted.
 void wk_sample_interval(double *resampled, size_t count, double size, wk_estimate *out);
 

@@ -19,6 +19,9 @@ static const struct {
     {"waker bench update --preset paper --batch 1024 --tasks 5 --precision f32 --device cuda",
      "a GPU; shows a refusal"},
     {"waker eval runs/ball", "shows a refusal, which cli/trust tests"},
+    {"waker eval runs/a --set robust-v1", "2,000 episodes; cli/benchmark tests it"},
+    {"waker eval runs/a --set own.set --task west", "the same"},
+    {"waker eval b/dr --set robust-v1 --task west", "the same"},
     {"waker report /tmp/runs --out /tmp/report", "283 MB of runs that the line before makes"},
 };
 
@@ -60,6 +63,10 @@ static const struct {
     {"docs/model-error.md", "dr", "clean-up"},
     {"docs/model-error.md", "waker-m", "clean-up"},
     {"docs/report.md", "a", "toy"},
+    {"docs/relabel.md", "a", "walker"},
+    {"docs/benchmark.md", "a", "toy"},
+    {"docs/benchmark.md", "b", "toy"},
+    {"examples/reward/README.md", "a", "walker"},
     {"docs/training.md", "b", "clean-up"},
 };
 
@@ -214,7 +221,7 @@ static int free_pages(void **state)
 // "bench env" of "waker bench env --domain all"; commands have one word or two.
 static void name_of(const shown *s, char name[32])
 {
-    static const char *const first[] = {"bench ", "envs check"};
+    static const char *const first[] = {"bench ", "envs check", "envs set"};
     const char *word = s->text + strlen("waker ");
     int length = (int)strcspn(word, " ");
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
@@ -301,7 +308,9 @@ static void prepare(const char *page)
     wk_text before = {0};
     wk_text_puts(&before,
                  "rm -rf *; cp " WAKER_BINARY_DIR "/tests/plugins/ball.so " WAKER_BINARY_DIR
-                 "/tests/plugins/even.so .; mkdir runs;");
+                 "/tests/plugins/even.so " WAKER_BINARY_DIR
+                 "/tests/plugins/walk_at.so " WAKER_BINARY_DIR
+                 "/tests/plugins/north.so .; mkdir runs;");
     for (size_t i = 0; i < sizeof runs_of_pages / sizeof *runs_of_pages; i++)
         if (strcmp(runs_of_pages[i].page, page) == 0)
             wk_text_printf(&before, " cp -r .made/%s runs/%s;", runs_of_pages[i].made,

@@ -79,7 +79,7 @@ static void a_line_goes_through_its_points_in_proportion(void **state)
 {
     (void)state;
     const double x[] = {0, 2, 8}, y[] = {0, 1, 0.25};
-    const wk_plot_series series = {"a", 3, x, y, NULL, 0};
+    const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.title = "t", .series = &series, .count = 1});
     const wk_mark *line = NULL;
     assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 3, &line), 1);
@@ -94,7 +94,7 @@ static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state
 {
     (void)state;
     const double x[] = {1, 10, 100}, y[] = {1e-4, 1e-2, 1};
-    const wk_plot_series series = {"a", 3, x, y, NULL, 0};
+    const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL};
     wk_figure *f = draw_lines(
         &(wk_plot_lines){.x = {.log = true}, .y = {.log = true}, .series = &series, .count = 1});
     const wk_mark *line = NULL;
@@ -109,7 +109,7 @@ static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
 {
     (void)state;
     const double x[] = {0, 1, 2}, y[] = {0, 10, 10}, sd[] = {0, 1, 2};
-    const wk_plot_series series = {"a", 3, x, y, sd, 1};
+    const wk_plot_series series = {"a", 3, x, y, sd, 1, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
     const wk_mark *line = NULL, *band = NULL;
     assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(1), 1.8, 3, &line), 1);
@@ -128,7 +128,7 @@ static void a_value_that_is_missing_leaves_a_gap(void **state)
 {
     (void)state;
     const double x[] = {0, 1, 2, 3, 4, 5, 6, 7}, y[] = {1, 2, NAN, 3, INFINITY, 1, 2, 3};
-    const wk_plot_series series = {"a", 8, x, y, NULL, 0};
+    const wk_plot_series series = {"a", 8, x, y, NULL, 0, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
     assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 2, NULL), 2);
     assert_true(find_marks(f, WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL) >= 2); // legend, lone
@@ -140,7 +140,7 @@ static void a_single_point_has_a_marker_and_its_spread(void **state)
 {
     (void)state;
     const double x[] = {5}, y[] = {3}, sd[] = {1};
-    const wk_plot_series series = {NULL, 1, x, y, sd, 0};
+    const wk_plot_series series = {NULL, 1, x, y, sd, 0, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
     assert_int_equal(find_marks(f, WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL), 1);
     assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 1);
@@ -166,7 +166,7 @@ static void odd_values_stay_inside(void **state)
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++)
             for (int log = 0; log < 4; log++) {
-                const wk_plot_series series[] = {{"a", 4, j ? odd[j] : x, odd[i], odd[j], 0}};
+                const wk_plot_series series[] = {{"a", 4, j ? odd[j] : x, odd[i], odd[j], 0, NULL}};
                 const wk_plot_axis xs = {.label = "x", .log = log & 1};
                 const wk_plot_axis ys = {.label = "y", .log = log & 2};
                 wk_figure *f = draw_lines(&(wk_plot_lines){"odd", xs, ys, series, 1});
@@ -183,7 +183,7 @@ static void nothing_to_show_is_said(void **state)
 {
     (void)state;
     const double x[] = {1}, y[] = {NAN};
-    const wk_plot_series series = {"a", 1, x, y, NULL, 0};
+    const wk_plot_series series = {"a", 1, x, y, NULL, 0, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.title = "none"});
     assert_true(has_text(f, "no data yet"));
     wk_figure_destroy(f);
@@ -208,7 +208,7 @@ static void long_names_are_cut_with_an_ellipsis(void **state)
         memcpy(name + i, "\xc3\xa9", 2); // cut inside a character it would be malformed
     name[sizeof name - 2] = 0;
     const double x[] = {0, 1}, y[] = {0, 1};
-    const wk_plot_series series = {name, 2, x, y, NULL, 0};
+    const wk_plot_series series = {name, 2, x, y, NULL, 0, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){name, {.label = name}, {.label = name}, &series, 1});
     check_inside(f);
     wk_text svg = {0};

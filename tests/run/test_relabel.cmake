@@ -8,7 +8,7 @@ foreach(kind stand sort west reward_missing reward_null reward_other_abi reward_
   set_target_properties(plugin_again_${kind} PROPERTIES OUTPUT_NAME again_${kind})
   list(APPEND reward_targets plugin_again_${kind})
 endforeach()
-foreach(example walk_at push_green)
+foreach(example walk_at push_green north)
   add_library(plugin_${example} MODULE ${CMAKE_SOURCE_DIR}/examples/reward/${example}.c)
   set_target_properties(plugin_${example} PROPERTIES OUTPUT_NAME ${example})
   list(APPEND reward_targets plugin_${example})

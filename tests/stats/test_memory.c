@@ -19,6 +19,13 @@ static wk_status cvar(void)
     return wk_stats_cvar(values, 6, 0.5, WK_WORST_LOW, &out, NULL);
 }
 
+static wk_status cvar_curve(void)
+{
+    const double shares[] = {0.5, 1};
+    wk_estimate out[2];
+    return wk_stats_cvar_curve(values, 6, shares, 2, WK_WORST_LOW, &config, out, NULL);
+}
+
 static wk_status correlation(void)
 {
     double out;
@@ -46,7 +53,7 @@ static wk_status improvement(void)
 static void failing_allocations_are_reported_and_nothing_leaks(void **state)
 {
     (void)state;
-    static wk_status (*const calls[])(void) = {percentile, cvar,      correlation,
+    static wk_status (*const calls[])(void) = {percentile, cvar,      cvar_curve, correlation,
                                                gap,        bootstrap, improvement};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         long allocation = 1;

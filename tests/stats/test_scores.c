@@ -149,6 +149,40 @@ static void one_run_has_an_interval_without_width(void **state)
     assert_near(e.high, 0.375, 0);
 }
 
+// The curve has the CVaR at each share; its interval is around it, narrower for more values, and
+// that of resamples drawn and sorted one by one.
+static void a_cvar_curve_has_the_values_and_intervals_of_its_shares(void **state)
+{
+    (void)state;
+    enum { SHARES = 4, MANY = 1000 };
+    wk_error err = {0};
+    const double shares[SHARES] = {0.01, 0.1, 0.5, 1};
+    const wk_bootstrap_config config = {.reps = 400, .size = 0.95};
+    double scores[MANY];
+    wk_estimate few[SHARES], many[SHARES], high[SHARES];
+    for (int i = 0; i < MANY; i++)
+        scores[i] = (i * 37) % 101;
+    assert_ok(wk_stats_cvar_curve(scores, 50, shares, SHARES, WK_WORST_LOW, &config, few, &err));
+    assert_ok(wk_stats_cvar_curve(scores, MANY, shares, SHARES, WK_WORST_LOW, &config, many, &err));
+    assert_ok(
+        wk_stats_cvar_curve(scores, MANY, shares, SHARES, WK_WORST_HIGH, &config, high, &err));
+    for (int k = 0; k < SHARES; k++) {
+        double alone;
+        assert_ok(wk_stats_cvar(scores, MANY, shares[k], WK_WORST_LOW, &alone, &err));
+        assert_near(many[k].value, alone, 0);
+        assert_true(many[k].low <= many[k].value && many[k].value <= many[k].high);
+        assert_true(k == 0 || many[k].high - many[k].low < few[k].high - few[k].low);
+        assert_true(k == 0 || many[k].value > many[k - 1].value);
+        assert_true(k == 0 || high[k].value < high[k - 1].value);
+    }
+    // The mean of n values: about 1.96 standard errors to either side.
+    double error = 1.96 * wk_stats_sd(scores, MANY) / sqrt(MANY);
+    assert_near(many[SHARES - 1].high - many[SHARES - 1].value, error, 0.2 * error);
+    assert_near(many[SHARES - 1].value - many[SHARES - 1].low, error, 0.2 * error);
+    assert_refused(wk_stats_cvar_curve(scores, 0, shares, SHARES, WK_WORST_LOW, &config, few, &err),
+                   WK_E_INPUT, "at least 1");
+}
+
 static void a_bootstrap_refuses_impossible_settings(void **state)
 {
     (void)state;
@@ -177,6 +211,7 @@ int main(void)
         cmocka_unit_test(tasks_may_have_different_numbers_of_runs),
         cmocka_unit_test(a_seed_gives_the_same_interval_and_another_seed_another),
         cmocka_unit_test(one_run_has_an_interval_without_width),
+        cmocka_unit_test(a_cvar_curve_has_the_values_and_intervals_of_its_shares),
         cmocka_unit_test(a_bootstrap_refuses_impossible_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

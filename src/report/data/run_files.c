@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-error-1";
+static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-error-1",
+                  BENCHMARK_FORMAT[] = "waker-benchmark-1";
 
 // What every file of results says about where it comes from.
 typedef struct origin {
@@ -298,6 +299,99 @@ wk_status wk_run_read_errors(wk_report_run *run, const char *path, wk_error *err
         e->trajectories = o.trajectories ? o.trajectories : 1;
         e->steps = o.steps;
         e->eval_seed = o.eval_seed;
+    }
+    return status;
+}
+
+// A list of at most WK_CURVE_POINTS_MAX numbers; its length.
+static size_t take_points(wk_document *d, double *out)
+{
+    size_t count = 0;
+    if (!wk_document_array(d)) return 0;
+    while (wk_document_item(d)) {
+        if (count == WK_CURVE_POINTS_MAX) {
+            wk_document_fail(d, "a curve of more than %d points", WK_CURVE_POINTS_MAX);
+            return 0;
+        }
+        out[count++] = wk_document_number(d);
+    }
+    return count;
+}
+
+static void take_curve(wk_document *d, wk_run_cvar_curve *c)
+{
+    enum { ALPHA, VALUE, LOW, HIGH, LISTS };
+    static const char *const names[LISTS] = {"alpha", "value", "low", "high"};
+    double *const lists[LISTS] = {c->alpha, c->value, c->low, c->high};
+    size_t counts[LISTS] = {0};
+    if (!wk_document_object(d)) return;
+    while (wk_document_member(d))
+        for (int i = 0; i < LISTS; i++)
+            if (wk_document_is(d, names[i])) {
+                counts[i] = take_points(d, lists[i]);
+                break;
+            }
+    c->count = counts[ALPHA];
+    if (counts[VALUE] != c->count || counts[LOW] != c->count || counts[HIGH] != c->count)
+        wk_document_fail(d, "the lists of a curve have different lengths");
+}
+
+static void take_parts(wk_document *d, wk_report_run *run)
+{
+    if (!wk_document_array(d)) return;
+    while (wk_document_item(d)) {
+        wk_run_cvar_curve c = {0};
+        if (!wk_document_object(d)) return;
+        while (wk_document_member(d)) {
+            if (wk_document_is(d, "part"))
+                c.part = wk_document_string(d, &run->arena);
+            else if (wk_document_is(d, "cvar"))
+                take_curve(d, &c);
+        }
+        if (!c.part || c.count == 0)
+            wk_document_fail(d, "a part without name or curve");
+        else if (!wk_array_push(&run->cvar_curves, c))
+            wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for its results", d->path);
+    }
+}
+
+static const char *take_set(wk_document *d, wk_arena *arena)
+{
+    const char *name = NULL;
+    if (!wk_document_object(d)) return NULL;
+    while (wk_document_member(d))
+        if (wk_document_is(d, "name")) name = wk_document_string(d, arena);
+    return name;
+}
+
+wk_status wk_run_read_benchmark(wk_report_run *run, const char *path, wk_error *err)
+{
+    wk_document d;
+    origin o = {0};
+    const char *set = NULL, *of = NULL, *score = NULL;
+    size_t before = run->cvar_curves.count;
+    if (wk_document_open(path, &d, err) != WK_OK) return wk_document_close(&d, err);
+    while (wk_document_member(&d)) {
+        if (take_origin(&d, &run->arena, &o)) continue;
+        if (wk_document_is(&d, "set"))
+            set = take_set(&d, &run->arena);
+        else if (wk_document_is(&d, "task"))
+            of = wk_document_string(&d, &run->arena);
+        else if (wk_document_is(&d, "score"))
+            score = wk_document_string(&d, &run->arena);
+        else if (wk_document_is(&d, "parts"))
+            take_parts(&d, run);
+    }
+    check_origin(&d, run, &o, BENCHMARK_FORMAT);
+    if (!o.policy || !set || !of || !score)
+        wk_document_fail(&d, "policy, set, task or score is missing");
+    wk_status status = wk_document_close(&d, err);
+    if (status != WK_OK) run->cvar_curves.count = before;
+    for (size_t i = before; i < run->cvar_curves.count; i++) {
+        wk_run_cvar_curve *c = &run->cvar_curves.items[i];
+        c->set = set, c->task = of, c->score = score;
+        c->policy = o.policy;
+        c->step = o.step;
     }
     return status;
 }

@@ -128,13 +128,21 @@ static bool ends_in(const char *name, const char *ending)
     return length > tail && strcmp(name + length - tail, ending) == 0;
 }
 
-static void read_results(wk_report_run *run)
+static read_fn *reader_of(const char *folder, const char *name)
 {
     static const char error_prefix[] = "model-error-";
+    if (strcmp(folder, "benchmark") == 0) return wk_run_read_benchmark;
+    bool errors = strncmp(name, error_prefix, sizeof error_prefix - 1) == 0;
+    return errors ? wk_run_read_errors : wk_run_read_scores;
+}
+
+// Every .json file in a folder of the run.
+static void read_results(wk_report_run *run, const char *in)
+{
     char folder[PATH_CHARS], path[2 * PATH_CHARS];
     wk_error err = {0};
     wk_names names = {0};
-    snprintf(folder, sizeof folder, "%s/eval", run->directory);
+    snprintf(folder, sizeof folder, "%s/%s", run->directory, in);
     bool there, directory;
     wk_status status = wk_path_look(folder, &there, &directory, &err);
     if (status == WK_OK && directory) status = list_names(folder, &names, &err);
@@ -143,8 +151,7 @@ static void read_results(wk_report_run *run)
         const char *name = names.items[i];
         if (name[0] == '.' || !ends_in(name, ".json")) continue;
         snprintf(path, sizeof path, "%s/%s", folder, name);
-        bool errors = strncmp(name, error_prefix, sizeof error_prefix - 1) == 0;
-        read_or_note(run, path, errors ? wk_run_read_errors : wk_run_read_scores);
+        read_or_note(run, path, reader_of(in, name));
     }
     wk_names_free(&names);
 }
@@ -210,7 +217,8 @@ static void read_run(wk_report_run *run)
     if (status != WK_OK) return;
     if (identify(run, &run->error) != WK_OK) return;
     read_or_note(run, path, normalise);
-    read_results(run);
+    read_results(run, "eval");
+    read_results(run, "benchmark");
     snprintf(path, sizeof path, "%s/metrics.jsonl", run->directory);
     bool there, directory;
     wk_error err = {0};
@@ -231,6 +239,7 @@ static void free_run(wk_report_run *run)
 {
     wk_array_free(&run->scores);
     wk_array_free(&run->errors);
+    wk_array_free(&run->cvar_curves);
     wk_array_free(&run->choices);
     wk_array_free(&run->problems);
     wk_arena_reset(&run->arena);

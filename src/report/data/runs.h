@@ -1,6 +1,6 @@
 // Runs as the report sees them: found below given directories, each with who it is (config.yaml)
-// and what was measured (eval/*.json, metrics.jsonl). A file that cannot be used is skipped with a
-// problem that names it; the rest of the report is unaffected.
+// and what was measured (eval/*.json, benchmark/*.json, metrics.jsonl). A file that cannot be used
+// is skipped with a problem that names it; the rest of the report is unaffected.
 #ifndef WK_REPORT_DATA_RUNS_H
 #define WK_REPORT_DATA_RUNS_H
 
@@ -36,6 +36,18 @@ typedef struct wk_run_error {
     const double *errors, *estimates; // [environments]; NULL when the file does not list both
 } wk_run_error;
 
+enum { WK_CURVE_POINTS_MAX = 64 };
+
+/// CVaR over its fraction α in a part of a frozen set of environments (eval/benchmark.h).
+typedef struct wk_run_cvar_curve {
+    const char *set, *part; // "robust-v1", "in"
+    const char *task, *score, *policy;
+    uint64_t step;
+    size_t count;
+    double alpha[WK_CURVE_POINTS_MAX], value[WK_CURVE_POINTS_MAX];
+    double low[WK_CURVE_POINTS_MAX], high[WK_CURVE_POINTS_MAX]; // ends of the confidence band
+} wk_run_cvar_curve;
+
 /// What the curriculum chose over time, and what the agent did there: means over the episodes of a
 /// log line.
 typedef struct wk_run_choice {
@@ -56,6 +68,7 @@ typedef struct wk_report_run {
     const char *method; // what it is a seed of: a column of the tables (report/data/methods.h)
     WK_ARRAY(wk_run_score) scores;
     WK_ARRAY(wk_run_error) errors;
+    WK_ARRAY(wk_run_cvar_curve) cvar_curves;
     WK_ARRAY(wk_run_choice) choices;
     const char *indicators[WK_INDICATORS_MAX]; // names, as they come in the lines; NULL: no more
     WK_ARRAY(const char *) problems;           // one for each file that was left out
@@ -97,6 +110,7 @@ bool wk_runs_same_group(const wk_report_run *a, const wk_report_run *b);
 /// Reads one file of results into the run; for wk_runs_read and tests.
 wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err);
 wk_status wk_run_read_errors(wk_report_run *run, const char *path, wk_error *err);
+wk_status wk_run_read_benchmark(wk_report_run *run, const char *path, wk_error *err);
 /// Reads metrics.jsonl; its last line may be torn.
 wk_status wk_run_read_choices(wk_report_run *run, const char *path, wk_error *err);
 

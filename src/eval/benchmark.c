@@ -1,0 +1,181 @@
+#include "eval/benchmark.h"
+
+#include "base/file.h"
+#include "env/domain.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const double wk_benchmark_alphas[WK_BENCHMARK_ALPHAS] = {0.01, 0.02, 0.05, 0.1,  0.15, 0.2,  0.25,
+                                                         0.3,  0.35, 0.4,  0.45, 0.5,  0.55, 0.6,
+                                                         0.65, 0.7,  0.75, 0.8,  0.9,  1};
+
+wk_bootstrap_config wk_benchmark_bootstrap(void)
+{
+    return (wk_bootstrap_config){.reps = 2000, .size = 0.95, .seed = 0};
+}
+
+static const double *scores_of(const wk_domain *domain, int task, const wk_case_result *part)
+{
+    return domain->tasks[task].has_completion ? part->completions : part->returns;
+}
+
+wk_status wk_benchmark_curve(const wk_domain *domain, int task, const wk_case_result *part,
+                             wk_estimate *out, wk_error *err)
+{
+    const wk_bootstrap_config config = wk_benchmark_bootstrap();
+    return wk_stats_cvar_curve(scores_of(domain, task, part), (size_t)part->set.episodes,
+                               wk_benchmark_alphas, WK_BENCHMARK_ALPHAS, WK_WORST_LOW, &config, out,
+                               err);
+}
+
+static void json_curve(wk_json *json, const wk_estimate *curve)
+{
+    static const char *const keys[] = {"value", "low", "high"};
+    wk_json_object(json, "cvar");
+    wk_json_array(json, "alpha");
+    for (int i = 0; i < WK_BENCHMARK_ALPHAS; i++)
+        wk_json_number(json, NULL, wk_benchmark_alphas[i]);
+    wk_json_close(json, ']');
+    for (int k = 0; k < 3; k++) {
+        wk_json_array(json, keys[k]);
+        for (int i = 0; i < WK_BENCHMARK_ALPHAS; i++)
+            wk_json_number(json, NULL,
+                           k == 0   ? curve[i].value
+                           : k == 1 ? curve[i].low
+                                    : curve[i].high);
+        wk_json_close(json, ']');
+    }
+    wk_json_close(json, '}');
+}
+
+static void json_numbers(wk_json *json, const char *key, const double *values, int count)
+{
+    wk_json_array(json, key);
+    for (int i = 0; i < count; i++)
+        wk_json_number(json, NULL, values[i]);
+    wk_json_close(json, ']');
+}
+
+// A number for every episode, in the set's order.
+static void json_episodes(wk_json *json, const wk_domain *domain, int task,
+                          const wk_case_result *part)
+{
+    int count = part->set.episodes;
+    wk_json_array(json, "theta");
+    for (int i = 0; i < count; i++)
+        json_numbers(json, NULL, part->episodes[i].theta, domain->n_params);
+    wk_json_close(json, ']');
+    json_numbers(json, "returns", part->returns, count);
+    if (domain->tasks[task].has_completion)
+        json_numbers(json, "completions", part->completions, count);
+    json_numbers(json, "lengths", part->lengths, count);
+}
+
+static wk_status json_part(wk_json *json, const wk_domain *domain, int task,
+                           const wk_case_result *part, wk_error *err)
+{
+    wk_estimate curve[WK_BENCHMARK_ALPHAS];
+    WK_TRY(wk_benchmark_curve(domain, task, part, curve, err));
+    const wk_score *s = domain->tasks[task].has_completion ? &part->completed : &part->returned;
+    wk_json_object(json, NULL);
+    wk_json_string(json, "part", strrchr(part->set.name, '/') + 1);
+    wk_json_integer(json, "episodes", part->set.episodes);
+    wk_json_integer(json, "diverged", part->diverged);
+    wk_json_number(json, "mean", s->mean);
+    wk_json_number(json, "sd", s->sd);
+    json_curve(json, curve);
+    json_episodes(json, domain, task, part);
+    wk_json_close(json, '}');
+    return WK_OK;
+}
+
+static void json_set(wk_json *json, const wk_theta_set *set)
+{
+    wk_json_object(json, "set");
+    wk_json_string(json, "name", set->name);
+    wk_json_string(json, "sha256", set->sha256);
+    wk_json_unsigned(json, "seed", set->seed);
+    for (int p = 0; p < WK_SET_PARTS; p++)
+        wk_json_integer(json, wk_set_part_name((wk_set_part)p), set->parts[p].count);
+    wk_json_close(json, '}');
+}
+
+static void json_bootstrap(wk_json *json)
+{
+    const wk_bootstrap_config b = wk_benchmark_bootstrap();
+    wk_json_object(json, "bootstrap");
+    wk_json_integer(json, "reps", b.reps);
+    wk_json_number(json, "size", b.size);
+    wk_json_unsigned(json, "seed", b.seed);
+    wk_json_close(json, '}');
+}
+
+static wk_status json_task(const wk_benchmark_origin *origin, const wk_eval_result *r,
+                           const wk_task_result *t, wk_json *json, wk_error *err)
+{
+    const wk_domain *domain = r->origin.domain;
+    wk_json_object(json, NULL);
+    wk_eval_origin_json(&r->origin, "waker-benchmark-1", json);
+    wk_json_string(json, "policy", r->origin.policy);
+    wk_json_string(json, "program", origin->program);
+    if (origin->weights) wk_json_string(json, "weights_sha256", origin->weights);
+    json_set(json, origin->set);
+    wk_json_object(json, "options");
+    for (int i = 0; i < domain->n_options; i++) {
+        char choice[64];
+        size_t length;
+        const char *name = wk_option_choice(&domain->options[i], origin->options[i], &length);
+        snprintf(choice, sizeof choice, "%.*s", (int)length, name);
+        wk_json_string(json, domain->options[i].name, choice);
+    }
+    wk_json_close(json, '}');
+    wk_json_array(json, "params");
+    for (int i = 0; i < domain->n_params; i++)
+        wk_json_string(json, NULL, domain->params[i].name);
+    wk_json_close(json, ']');
+    wk_json_string(json, "task", domain->tasks[t->task].name);
+    wk_json_string(json, "score", wk_eval_score_name(domain, t->task));
+    json_bootstrap(json);
+    wk_json_array(json, "parts");
+    for (int i = 0; i < t->n_cases; i++)
+        WK_TRY(json_part(json, domain, t->task, &t->cases[i], err));
+    wk_json_close(json, ']');
+    wk_json_close(json, '}');
+    wk_text_puts(json->text, "\n");
+    return WK_OK;
+}
+
+void wk_benchmark_path(const wk_benchmark_origin *origin, const wk_eval_result *r, int task,
+                       char out[WK_EVAL_PATH_MAX])
+{
+    snprintf(out, WK_EVAL_PATH_MAX, "benchmark/%s-%.200s-%012" PRIu64 "-%s.json", origin->set->name,
+             r->origin.policy, r->origin.step, r->origin.domain->tasks[task].name);
+}
+
+static wk_status write_task(const wk_benchmark_origin *origin, const wk_eval_result *r,
+                            const wk_task_result *t, const char *run, wk_error *err)
+{
+    char name[WK_EVAL_PATH_MAX], path[WK_PATH_MAX];
+    wk_text text = {0};
+    wk_benchmark_path(origin, r, t->task, name);
+    if (!wk_path_join(run, name, path)) return wk_fail(err, WK_E_INPUT, "'%s' is too long", run);
+    wk_status status = json_task(origin, r, t, &(wk_json){.text = &text}, err);
+    if (status == WK_OK && text.failed)
+        status = wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path);
+    if (status == WK_OK) status = wk_file_write(path, text.chars, text.length, err);
+    wk_text_free(&text);
+    return status;
+}
+
+wk_status wk_benchmark_write(const wk_benchmark_origin *origin, const wk_eval_result *result,
+                             const char *run, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    if (!wk_path_join(run, "benchmark", path))
+        return wk_fail(err, WK_E_INPUT, "'%s' is too long", run);
+    WK_TRY(wk_dir_create(path, err));
+    for (int i = 0; i < result->n_tasks; i++)
+        WK_TRY(write_task(origin, result, &result->tasks[i], run, err));
+    return WK_OK;
+}

@@ -1,0 +1,384 @@
+#include "eval/theta_set.h"
+
+#include "base/asset.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char FORMAT[] = "waker-set-1", HASH[] = "sha256 ";
+
+// The sets of the program and what they must be. A set never changes: another one has another name.
+static const struct {
+    const char *asset, *sha256;
+} frozen[] = {
+    {"robust-v1.car-clean-up.set",
+     "6e10be55908789a7ff9d6f0465fd759ee7e46cabb6369a461daae9c5ca95c9d8"},
+    {"robust-v1.clean-up.set", "2accdd12b078065523fd534b0bb3f0de9d2c50332103d102764421226a63b05c"},
+    {"robust-v1.combined.set", "9916b4921c51f187261aca92b33d6408e2565fcb17941666e4b9c32f5b7ea11f"},
+    {"robust-v1.terrain-hopper.set",
+     "0670f5546e6d742f6059ea29e05a3829df9a24b204cde8528e9cf5af99a63fa9"},
+    {"robust-v1.terrain-walker.set",
+     "5b985a70e7e673eba0b44c065370ba4a9cb671c84193fa4fd58ed79f22a2b114"},
+    {"robust-v1.toy.set", "30a9185807f128f3fe266efa940f08edf8882447ea2000103af4a2b797c2be95"},
+};
+
+const char *wk_set_part_name(wk_set_part part)
+{
+    return part == WK_SET_IN ? "in" : "out";
+}
+
+static bool is_name(const char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    size_t length = strlen(name);
+    return length > 0 && length < WK_SET_NAME_MAX && strspn(name, allowed) == length;
+}
+
+// Memory for so many θ of each part.
+static wk_status make_room(wk_theta_set *set, const int counts[WK_SET_PARTS], wk_error *err)
+{
+    size_t all = (size_t)counts[WK_SET_IN] + (size_t)counts[WK_SET_OUT];
+    set->params = calloc(all * (size_t)set->n_params + 1, sizeof *set->params);
+    if (!set->params) return wk_fail(err, WK_E_MEMORY, "no memory for %zu θ", all);
+    const double *params = set->params;
+    for (int p = 0; p < WK_SET_PARTS; p++) {
+        snprintf(set->part_names[p], sizeof set->part_names[p], "%s/%s", set->name,
+                 wk_set_part_name((wk_set_part)p));
+        set->parts[p] = (wk_case){.name = set->part_names[p],
+                                  .help = "",
+                                  .count = counts[p],
+                                  .params = params,
+                                  .episodes = counts[p]};
+        params += (size_t)counts[p] * (size_t)set->n_params;
+    }
+    return WK_OK;
+}
+
+/* ---- Drawing a new set ----------------------------------------------------------------------- */
+
+// A value of the param from its training range or up to half of its length beyond.
+static double draw_value(const wk_param *p, wk_rng *rng)
+{
+    double reach = (p->max - p->min) / 2;
+    double value = wk_rng_uniform(rng, p->min - reach, p->max + reach);
+    if (!p->continuous && p->step > 0) value = p->min + p->step * round((value - p->min) / p->step);
+    value = fmin(fmax(value, p->legal_min), p->legal_max);
+    return round(value * 1e6) / 1e6; // a few digits, the same wherever they are read
+}
+
+static bool is_outside(const wk_domain *domain, const wk_space *space, const double *theta)
+{
+    bool between = false;
+    for (int i = 0; i < domain->n_params; i++) {
+        const wk_param *p = &domain->params[i];
+        if (theta[i] < p->min || theta[i] > p->max) return true;
+        between = between || p->continuous;
+    }
+    return !between && wk_space_find(space, theta) == SIZE_MAX;
+}
+
+static bool draw_beyond(const wk_domain *domain, const wk_space *space, wk_rng *rng, double *theta)
+{
+    enum { ATTEMPTS = 2000000 };
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        for (int i = 0; i < domain->n_params; i++)
+            theta[i] = draw_value(&domain->params[i], rng);
+        if (wk_domain_check_params(domain, theta, (size_t)domain->n_params, NULL) == WK_OK &&
+            is_outside(domain, space, theta))
+            return true;
+    }
+    return false;
+}
+
+// The paper's out-of-distribution cases of the domain; without any, all it has.
+static int list_cases(const wk_domain *domain, const wk_case **out)
+{
+    int count = 0, paper = 0;
+    for (int i = 0; i < domain->n_cases; i++)
+        paper += !domain->cases[i].extra;
+    for (int i = 0; i < domain->n_cases && count < WK_EVAL_CASES_MAX; i++)
+        if (!domain->cases[i].extra || paper == 0) out[count++] = &domain->cases[i];
+    return count;
+}
+
+static wk_status draw_outside(const wk_domain *domain, const wk_space *space, wk_theta_set *set,
+                              wk_error *err)
+{
+    size_t n = (size_t)domain->n_params;
+    const wk_case *part = &set->parts[WK_SET_OUT];
+    double *theta = set->params + (part->params - set->params);
+    const wk_case *cases[WK_EVAL_CASES_MAX];
+    int n_cases = list_cases(domain, cases);
+    for (int i = 0; i < part->count; i++, theta += n) {
+        wk_rng rng = wk_rng_stream(set->seed, "set beyond", (uint64_t)i);
+        const wk_case *c = n_cases > 0 ? cases[i / 2 % n_cases] : NULL;
+        if (i % 2 == 0 && c) // case after case, the θ of each in turn
+            memcpy(theta, c->params + (size_t)(i / 2 / n_cases % c->count) * n, n * sizeof *theta);
+        else if (!draw_beyond(domain, space, &rng, theta))
+            return wk_fail(err, WK_E_INPUT,
+                           "domain '%s' makes no worlds beyond its training ranges", domain->name);
+    }
+    return WK_OK;
+}
+
+wk_status wk_theta_set_draw(const wk_domain *domain, const char *name, int count, uint64_t seed,
+                            wk_theta_set *out, wk_error *err)
+{
+    if (!is_name(name))
+        return wk_fail(err, WK_E_INPUT, "'%s' is no name of a set; use 1 to %d of a-z 0-9 -", name,
+                       WK_SET_NAME_MAX - 1);
+    *out = (wk_theta_set){.seed = seed, .n_params = domain->n_params};
+    snprintf(out->name, sizeof out->name, "%s", name);
+    snprintf(out->domain, sizeof out->domain, "%s", domain->name);
+    WK_TRY(make_room(out, (const int[]){count, count}, err));
+    wk_space *space = NULL;
+    wk_status status = wk_space_create(domain, false, &space, err);
+    for (int i = 0; i < count && status == WK_OK; i++)
+        wk_space_sample(space, seed, (uint64_t)i, out->params + (size_t)i * (size_t)out->n_params);
+    if (status == WK_OK) status = draw_outside(domain, space, out, err);
+    wk_space_destroy(space);
+    if (status != WK_OK) wk_theta_set_free(out);
+    return status;
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
+static void hash_bytes(const char *bytes, size_t size, char out[WK_SHA256_CHARS])
+{
+    wk_sha256 hash = wk_sha256_start();
+    wk_sha256_add(&hash, bytes, size);
+    wk_sha256_finish(&hash, out);
+}
+
+void wk_theta_set_print(const wk_theta_set *set, const wk_domain *domain, wk_text *out)
+{
+    size_t began = out->length;
+    wk_text_printf(out, "%s\nname %s\ndomain %s\nseed %" PRIu64 "\nparams ", FORMAT, set->name,
+                   set->domain, set->seed);
+    for (int i = 0; i < set->n_params; i++)
+        wk_text_printf(out, "%s%s", i ? "," : "", domain->params[i].name);
+    for (int p = 0; p < WK_SET_PARTS; p++) {
+        wk_text_printf(out, "\n%s %d", wk_set_part_name((wk_set_part)p), set->parts[p].count);
+        for (int i = 0; i < set->parts[p].count * set->n_params; i++) {
+            wk_text_puts(out, i % set->n_params ? "," : "\n");
+            wk_text_number(out, set->parts[p].params[i]);
+        }
+    }
+    wk_text_puts(out, "\n");
+    char sha256[WK_SHA256_CHARS] = "";
+    if (!out->failed) hash_bytes(out->chars + began, out->length - began, sha256);
+    wk_text_printf(out, "%s%s\n", HASH, sha256);
+}
+
+// A file line by line; lines end in the text that was copied for it.
+typedef struct lines {
+    const char *path;
+    char *rest;
+    int number;
+} lines;
+
+static wk_status wrong(const lines *l, const char *what, wk_error *err)
+{
+    return wk_fail(err, WK_E_FORMAT, "'%s', line %d: %s", l->path, l->number, what);
+}
+
+static char *next_line(lines *l)
+{
+    l->number++;
+    return l->rest ? strsep(&l->rest, "\n") : NULL;
+}
+
+// What follows "KEY " in the next line.
+static wk_status read_value(lines *l, const char *key, const char **out, wk_error *err)
+{
+    char what[64];
+    const char *line = next_line(l);
+    size_t length = strlen(key);
+    snprintf(what, sizeof what, "expected '%s VALUE'", key);
+    if (!line || strncmp(line, key, length) != 0 || line[length] != ' ') return wrong(l, what, err);
+    *out = line + length + 1;
+    return WK_OK;
+}
+
+static wk_status read_head(lines *l, const wk_domain *domain, wk_theta_set *set, wk_error *err)
+{
+    const char *format = next_line(l), *name, *of, *seed, *params;
+    if (!format || strcmp(format, FORMAT) != 0)
+        return wrong(l, "this is no set of environments (waker-set-1)", err);
+    WK_TRY(read_value(l, "name", &name, err));
+    if (!is_name(name)) return wrong(l, "this is no name of a set", err);
+    snprintf(set->name, sizeof set->name, "%s", name);
+    WK_TRY(read_value(l, "domain", &of, err));
+    if (strcmp(of, domain->name) != 0)
+        return wk_fail(err, WK_E_INPUT, "the set '%s' is of the domain '%.60s', the run of '%s'",
+                       l->path, of, domain->name);
+    snprintf(set->domain, sizeof set->domain, "%s", domain->name);
+    WK_TRY(read_value(l, "seed", &seed, err));
+    if (!wk_text_to_unsigned(seed, &set->seed)) return wrong(l, "this is no seed", err);
+    WK_TRY(read_value(l, "params", &params, err));
+    char *rest = (char *)params; // of the copy
+    for (int i = 0; i < domain->n_params; i++) {
+        const char *param = rest ? strsep(&rest, ",") : "";
+        if (strcmp(param, domain->params[i].name) != 0)
+            return wrong(l, "the domain has other parameters", err);
+    }
+    return rest ? wrong(l, "the domain has other parameters", err) : WK_OK;
+}
+
+static wk_status read_theta(lines *l, const wk_domain *domain, double *theta, wk_error *err)
+{
+    char *rest = next_line(l);
+    for (int i = 0; i < domain->n_params; i++) {
+        const char *number = rest ? strsep(&rest, ",") : "";
+        if (!wk_text_to_number(number, &theta[i])) return wrong(l, "this is no θ", err);
+    }
+    if (rest) return wrong(l, "a θ with too many numbers", err);
+    wk_status status = wk_domain_check_params(domain, theta, (size_t)domain->n_params, err);
+    if (status != WK_OK && err) wk_fail_context(err, "'%s', line %d", l->path, l->number);
+    return status;
+}
+
+// The θ of both parts, one after the other.
+static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set, wk_error *err)
+{
+    int counts[WK_SET_PARTS] = {0};
+    size_t n = (size_t)domain->n_params, done = 0;
+    double *all = NULL;
+    wk_status status = WK_OK;
+    for (int p = 0; p < WK_SET_PARTS && status == WK_OK; p++) {
+        const char *text;
+        uint64_t count = 0;
+        status = read_value(l, wk_set_part_name((wk_set_part)p), &text, err);
+        if (status == WK_OK && (!wk_text_to_unsigned(text, &count) || count > WK_SET_COUNT_MAX))
+            status = wrong(l, "this is no number of environments", err);
+        counts[p] = (int)count;
+        double *more = realloc(all, ((done + count) * n + 1) * sizeof *all);
+        if (status == WK_OK && !more) status = wk_fail(err, WK_E_MEMORY, "no memory for a set");
+        if (more) all = more;
+        for (uint64_t i = 0; i < count && status == WK_OK; i++)
+            status = read_theta(l, domain, all + n * done++, err);
+    }
+    if (status == WK_OK && done == 0) status = wrong(l, "the set is empty", err);
+    if (status == WK_OK) status = make_room(set, counts, err);
+    if (status == WK_OK) memcpy(set->params, all, done * n * sizeof *all);
+    free(all);
+    return status;
+}
+
+// Whether the last line has the hash of all before it.
+static wk_status check_hash(const char *path, const char *bytes, size_t size, wk_error *err)
+{
+    enum { DIGITS = WK_SHA256_CHARS - 1 };
+    size_t line = strlen(HASH) + DIGITS + 1;
+    char sha256[WK_SHA256_CHARS];
+    if (size < line || bytes[size - 1] != '\n' ||
+        strncmp(bytes + size - line, HASH, strlen(HASH)) != 0)
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' does not end with its SHA-256: it is no set of environments, or it "
+                       "was cut",
+                       path);
+    hash_bytes(bytes, size - line, sha256);
+    if (strncmp(bytes + size - 1 - DIGITS, sha256, DIGITS) == 0) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT,
+                   "'%s' was changed: its SHA-256 is not the one it ends with. A set is frozen; "
+                   "make another with 'waker envs set'",
+                   path);
+}
+
+static wk_status parse(const char *path, const char *bytes, size_t size, const wk_domain *domain,
+                       wk_theta_set *out, wk_error *err)
+{
+    *out = (wk_theta_set){.n_params = domain->n_params};
+    WK_TRY(check_hash(path, bytes, size, err));
+    char *copy = malloc(size + 1);
+    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path);
+    memcpy(copy, bytes, size);
+    copy[size] = 0;
+    lines l = {path, copy, 0};
+    wk_status status = read_head(&l, domain, out, err);
+    if (status == WK_OK) status = read_parts(&l, domain, out, err);
+    free(copy);
+    if (status == WK_OK)
+        hash_bytes(bytes, size, out->sha256);
+    else
+        wk_theta_set_free(out);
+    return status;
+}
+
+static const wk_asset *find_asset(const char *name)
+{
+    for (const wk_asset *a = wk_assets; a->name; a++)
+        if (strcmp(a->name, name) == 0) return a;
+    return NULL;
+}
+
+// "robust-v1" of a domain is the asset "robust-v1.DOMAIN.set".
+static wk_status open_frozen(const wk_asset *asset, const wk_domain *domain, wk_theta_set *out,
+                             wk_error *err)
+{
+    WK_TRY(parse(asset->name, asset->content, asset->size, domain, out, err));
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
+        if (strcmp(frozen[i].asset, asset->name) == 0 && strcmp(frozen[i].sha256, out->sha256) == 0)
+            return WK_OK;
+    wk_theta_set_free(out);
+    return wk_fail(err, WK_E_FORMAT, "the set '%s' of this program is not the frozen one",
+                   asset->name);
+}
+
+// "robust-v1, other-v1": those that the program has of the domain.
+static void list_known(const wk_domain *domain, char out[256])
+{
+    size_t used = 0;
+    *out = 0;
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) {
+        const char *dot = strchr(frozen[i].asset, '.');
+        size_t length = strlen(domain->name);
+        bool of = strncmp(dot + 1, domain->name, length) == 0 && dot[1 + length] == '.';
+        if (of && used < 200)
+            used += (size_t)snprintf(out + used, 256 - used, "%s%.*s", used ? ", " : "",
+                                     (int)(dot - frozen[i].asset), frozen[i].asset);
+    }
+}
+
+wk_status wk_theta_set_open(const char *name, const wk_domain *domain, wk_theta_set *out,
+                            wk_error *err)
+{
+    char asset[WK_SET_NAME_MAX + 96], *bytes, known[256];
+    size_t size;
+    bool there;
+    snprintf(asset, sizeof asset, "%.47s.%.64s.set", name, domain->name);
+    const wk_asset *found = is_name(name) ? find_asset(asset) : NULL;
+    if (found) return open_frozen(found, domain, out, err);
+    WK_TRY(wk_file_exists_in(NULL, name, &there, err));
+    if (!there) {
+        list_known(domain, known);
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "there is no set '%s' of domain '%s' and no file of that name; %s%s", name,
+                       domain->name, *known ? "there is " : "make one with 'waker envs set'",
+                       known);
+    }
+    WK_TRY(wk_file_read(name, (size_t)1 << 27, &bytes, &size, err));
+    wk_status status = parse(name, bytes, size, domain, out, err);
+    free(bytes);
+    return status;
+}
+
+void wk_theta_set_free(wk_theta_set *set)
+{
+    free(set->params);
+    *set = (wk_theta_set){0};
+}
+
+int wk_theta_set_cases(const wk_theta_set *set, wk_eval_case cases[WK_SET_PARTS])
+{
+    int count = 0;
+    for (int p = 0; p < WK_SET_PARTS; p++)
+        if (set->parts[p].count > 0)
+            cases[count++] =
+                (wk_eval_case){set->parts[p].name, &set->parts[p], set->parts[p].episodes};
+    return count;
+}

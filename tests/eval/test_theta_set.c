@@ -1,0 +1,154 @@
+// Frozen sets of environments: those of the program are what they were and can be played; drawn
+// ones are the same every time and lie where they should; a changed file is refused.
+#include "base/file.h"
+#include "eval/theta_set.h"
+#include "support/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FILE_NAME "theta-set.tmp"
+
+static wk_error err;
+
+static const wk_domain *domain_of(const char *name)
+{
+    const wk_domain *domain;
+    assert_ok(wk_domain_find(name, &domain, &err));
+    return domain;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unlink(FILE_NAME);
+    return 0;
+}
+
+static const char *const domains[] = {"terrain-walker", "terrain-hopper", "clean-up",
+                                      "car-clean-up",   "combined",       "toy"};
+
+static void the_programs_sets_are_frozen_and_whole(void **state)
+{
+    (void)state;
+    for (size_t d = 0; d < sizeof domains / sizeof *domains; d++) {
+        const wk_domain *domain = domain_of(domains[d]);
+        wk_theta_set set, again = {0};
+        wk_text text = {0};
+        wk_eval_case cases[WK_SET_PARTS];
+        assert_ok(wk_theta_set_open("robust-v1", domain, &set, &err));
+        assert_int_equal(wk_theta_set_cases(&set, cases), 2);
+        assert_string_equal(cases[0].name, "robust-v1/in");
+        assert_int_equal(cases[0].episodes, 1000);
+        assert_int_equal(cases[1].episodes, 1000);
+        // The documented command makes the same bytes.
+        assert_ok(wk_theta_set_draw(domain, "robust-v1", 1000, 0, &again, &err));
+        wk_theta_set_print(&again, domain, &text);
+        assert_ok(wk_file_write(FILE_NAME, text.chars, text.length, &err));
+        wk_theta_set_free(&again);
+        assert_ok(wk_theta_set_open(FILE_NAME, domain, &again, &err));
+        assert_string_equal(set.sha256, again.sha256);
+        wk_theta_set_free(&again);
+        wk_theta_set_free(&set);
+        wk_text_free(&text);
+    }
+}
+
+static void parts_lie_in_and_out_of_the_training_distribution(void **state)
+{
+    (void)state;
+    for (size_t d = 0; d < sizeof domains / sizeof *domains; d++) {
+        const wk_domain *domain = domain_of(domains[d]);
+        wk_theta_set set;
+        wk_space *space;
+        assert_ok(wk_space_create(domain, false, &space, &err));
+        assert_ok(wk_theta_set_open("robust-v1", domain, &set, &err));
+        for (int p = 0; p < WK_SET_PARTS; p++)
+            for (int i = 0; i < set.parts[p].count; i++) {
+                const double *theta = set.parts[p].params + (ptrdiff_t)i * set.n_params;
+                if ((wk_space_find(space, theta) != SIZE_MAX) != (p == WK_SET_IN))
+                    fail_msg("%s: θ %d of part %d", domains[d], i, p);
+            }
+        wk_theta_set_free(&set);
+        wk_space_destroy(space);
+    }
+}
+
+static void write_text(const char *text, size_t size)
+{
+    assert_ok(wk_file_write(FILE_NAME, text, size, &err));
+}
+
+static void a_changed_file_is_refused(void **state)
+{
+    (void)state;
+    const wk_domain *toy = domain_of("toy");
+    wk_theta_set set;
+    wk_text text = {0};
+    assert_ok(wk_theta_set_draw(toy, "own-v1", 3, 5, &set, &err));
+    wk_theta_set_print(&set, toy, &text);
+    wk_theta_set_free(&set);
+    for (size_t i = 0; i < text.length; i++) {
+        char kept = text.chars[i];
+        text.chars[i] ^= 1;
+        write_text(text.chars, text.length);
+        if (wk_theta_set_open(FILE_NAME, toy, &set, &err) == WK_OK)
+            fail_msg("byte %zu was changed and nobody noticed", i);
+        text.chars[i] = kept;
+    }
+    write_text(text.chars, text.length / 2);
+    assert_refused(wk_theta_set_open(FILE_NAME, toy, &set, &err), WK_E_FORMAT,
+                   "does not end with its SHA-256");
+    write_text(text.chars, text.length);
+    assert_refused(wk_theta_set_open(FILE_NAME, domain_of("clean-up"), &set, &err), WK_E_INPUT,
+                   "is of the domain 'toy'");
+    assert_refused(wk_theta_set_open("robust-v9", toy, &set, &err), WK_E_NOT_FOUND,
+                   "there is robust-v1");
+    wk_text_free(&text);
+}
+
+// A text with a right hash and wrong content: whoever wrote it meant something else.
+static void wrong_content_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } wrongs[] = {
+        {"waker-set-2\n", "no set of environments"},
+        {"waker-set-1\nname A/B\n", "line 2: this is no name"},
+        {"waker-set-1\nname a\ndomain toy\nseed -1\n", "no seed"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams x\n", "other parameters"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence,x\n", "other parameters"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 99999999\n",
+         "no number of environments"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\nx\n", "no θ"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\n1,2\n", "too many"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\n99\n", "line 7"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 0\nout 0\n", "empty"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 2\n1\n", "no θ"},
+    };
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+        wk_text text = {0};
+        wk_theta_set set;
+        char sha256[WK_SHA256_CHARS];
+        wk_sha256 hash = wk_sha256_start();
+        wk_sha256_add(&hash, wrongs[i].text, strlen(wrongs[i].text));
+        wk_sha256_finish(&hash, sha256);
+        wk_text_printf(&text, "%ssha256 %s\n", wrongs[i].text, sha256);
+        write_text(text.chars, text.length);
+        wk_status status = wk_theta_set_open(FILE_NAME, domain_of("toy"), &set, &err);
+        if (status == WK_OK || !strstr(err.message, wrongs[i].message))
+            fail_msg("'%s': %s", wrongs[i].text, status == WK_OK ? "taken" : err.message);
+        wk_text_free(&text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_programs_sets_are_frozen_and_whole),
+        cmocka_unit_test(parts_lie_in_and_out_of_the_training_distribution),
+        cmocka_unit_test(a_changed_file_is_refused),
+        cmocka_unit_test(wrong_content_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}
