@@ -61,11 +61,16 @@ static void a_grid_that_was_interrupted_ends_as_its_runs_do_alone(void **state)
     assert_int_equal(exit_code(child), 75);
     shell("test -d grid/waker-m-seed0/checkpoints && ! test -e grid/report");
     // Now everything is killed at once, the processes of the runs too.
+    int status;
     child = start("sweep --logdir grid --rate 100 --jobs 2 --quiet");
     pause_ms(400);
     shell("pkill -KILL -P %d; true", (int)child);
     kill(child, SIGKILL);
-    int status;
+    waitpid(child, &status, 0);
+    // And the sweep alone: its runs save and stop, and the next one waits for that.
+    child = start("sweep --logdir grid --rate 100 --jobs 2 --quiet");
+    pause_ms(400);
+    kill(child, SIGKILL);
     waitpid(child, &status, 0);
     program_expect_success(program_run("sweep long.yaml --logdir grid --rate 100 --quiet"));
     expect_same("grid", "alone");

@@ -51,7 +51,7 @@ static void put(const char *name, const char *text)
     assert_ok(wk_file_write(path, text, strlen(text), &err));
 }
 
-static void delete (const char *name)
+static void remove_from_home(const char *name)
 {
     char command[512];
     snprintf(command, sizeof command, "rm -rf %s/%s", home, name);
@@ -112,9 +112,9 @@ static void a_state_is_what_the_directory_says(void **state)
     assert_ok(wk_sweep_follow_done(&plan, home, 0, WK_SWEEP_EVAL, &err));
     assert_phase(0, "done");
     // Whatever is deleted is done again; other tasks are not touched by any of it.
-    delete ("waker-m-seed0/eval");
+    remove_from_home("waker-m-seed0/eval");
     assert_phase(0, "trained");
-    delete ("waker-m-seed0");
+    remove_from_home("waker-m-seed0");
     assert_phase(0, "waiting");
     assert_phase(1, "waiting");
 }
@@ -132,7 +132,7 @@ static void what_follows_is_done_again_with_other_options(void **state)
     assert_false(read_state(2).follow[WK_SWEEP_ADAPT]);
     put("dr-seed0/adapt/adapt.done", "300 --task all\n");
     assert_false(read_state(2).follow[WK_SWEEP_ADAPT]);
-    delete ("dr-seed0");
+    remove_from_home("dr-seed0");
 }
 
 static void attempts_without_progress_are_bounded(void **state)
@@ -159,7 +159,7 @@ static void attempts_without_progress_are_bounded(void **state)
     assert_int_equal(read_state(1).attempt.count, 1);
     assert_ok(wk_sweep_claim_end(&claim, 75, "", &err)); // saved: nothing to remember
     assert_int_equal(read_state(1).attempt.count, 0);
-    delete ("waker-m-seed1");
+    remove_from_home("waker-m-seed1");
 }
 
 static void a_process_that_died_counts(void **state)
@@ -263,8 +263,29 @@ static void populations_take_what_is_to_be_trained(void **state)
     assert_int_equal(wk_sweep_queue_next(&queue, 1, tasks), 1);
     assert_int_equal(tasks[0], 2);
     wk_sweep_queue_close(&queue);
-    delete ("waker-m-seed1");
-    delete ("dr-seed0");
+    remove_from_home("waker-m-seed1");
+    remove_from_home("dr-seed0");
+}
+
+static void what_others_work_on_is_left_to_them_until_they_stop(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_queue queue;
+    wk_sweep_claim claim;
+    int tasks[4], others;
+    assert_ok(wk_sweep_claim_take(&plan, home, 1, &claim, &err));
+    assert_ok(wk_sweep_queue_open(&plan, home, 0, &queue, &err));
+    assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 3);
+    assert_ok(wk_sweep_queue_refresh(&queue, &others, &err));
+    assert_int_equal(others, 1);
+    assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 0);
+    assert_ok(wk_sweep_claim_end(&claim, 75, "", &err));
+    assert_ok(wk_sweep_queue_refresh(&queue, &others, &err));
+    assert_int_equal(others, 0);
+    assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 1);
+    assert_int_equal(tasks[0], 1);
+    wk_sweep_queue_close(&queue);
 }
 
 static void costs_count_what_is_left(void **state)
@@ -287,7 +308,7 @@ static void costs_count_what_is_left(void **state)
     assert_near(total.hours, (double)total.updates * 0.5 / 3600, 1e-9);
     assert_true(total.disk > 0 && total.memory > 3000);
     wk_sweep_queue_close(&queue);
-    delete ("waker-m-seed0");
+    remove_from_home("waker-m-seed0");
 }
 
 // A thousand runs that are begun, in the time of one glance.
@@ -360,6 +381,7 @@ int main(void)
         cmocka_unit_test(one_sweep_at_a_time_has_a_directory),
         cmocka_unit_test(the_manifest_has_a_line_for_each_task),
         cmocka_unit_test(populations_take_what_is_to_be_trained),
+        cmocka_unit_test(what_others_work_on_is_left_to_them_until_they_stop),
         cmocka_unit_test(costs_count_what_is_left),
         cmocka_unit_test(the_states_of_a_thousand_runs_are_read_at_once),
         cmocka_unit_test(a_process_is_heard_and_can_be_stopped),
