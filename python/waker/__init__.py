@@ -1,6 +1,11 @@
 """waker: robust world models from reward-free curricula.
 
     gym.make("waker/TerrainWalker-v0")      environments of Gymnasium (waker.envs)
+    waker.Policy("runs/a", task="walk")     policies of saved runs
+    waker.Model("runs/a")                   their world models
+    waker.train("runs/a", ["toy"])          a run, as `waker train` makes it
+    waker.runs("runs/*")                    what runs have measured
+    waker.stats, waker.plots                statistics and figures of it
 
 The C library is loaded by the first use of it, Gymnasium not at all unless it is imported.
 """
@@ -13,12 +18,14 @@ register_when_imported()
 
 _WHERE = {
     "Domain": "domain", "Space": "domain", "Curriculum": "domain", "domains": "domain",
-    "WakerEnv": "envs", "WakerVectorEnv": "envs",
+    "Policy": "policy", "Model": "model", "train": "training", "Run": "results", "runs": "results",
+    "evaluations": "results", "command": "results", "WakerEnv": "envs",
+    "WakerVectorEnv": "envs",
     **{name: "_library" for name in (
         "Error", "InputError", "NotFoundError", "FileError", "FormatError", "NoMemoryError",
         "UnsupportedError", "DivergedError", "ClosedError", "ForkError")},
 }
-_MODULES = ("envs",)
+_MODULES = ("envs", "plots", "stats")
 __all__ = sorted([*_WHERE, *_MODULES])
 
 

@@ -129,6 +129,19 @@ class PolicyConfig(ctypes.Structure):
                 ("sample", c_bool), ("seed", c_uint64)]
 
 
+class ModelConfig(ctypes.Structure):
+    _fields_ = [("run", c_char_p), ("step", c_int64), ("device", c_char_p), ("threads", c_int),
+                ("sample", c_bool), ("seed", c_uint64)]
+
+
+class ModelSizes(ctypes.Structure):
+    _fields_ = [("stoch", c_int), ("classes", c_int), ("deter", c_int), ("action", c_int)]
+
+
+class ModelLatents(ctypes.Structure):
+    _fields_ = [("stoch", c_void_p), ("deter", c_void_p)]
+
+
 class Scores(ctypes.Structure):
     _fields_ = [("values", c_void_p), ("runs", c_size_t), ("tasks", c_size_t),
                 ("runs_of", c_void_p), ("name", c_char_p), ("task_names", POINTER(c_char_p))]
@@ -186,7 +199,8 @@ STRUCTS = {
     "wk_error": CError, "wk_param": Param, "wk_task": Task, "wk_case": Case, "wk_option": Option,
     "wk_domain": Domain, "wk_frame": Frame, "wk_batch": Batch,
     "wk_curriculum_config": CurriculumConfig, "wk_curriculum_view": CurriculumView,
-    "wk_policy_config": PolicyConfig, "wk_scores": Scores, "wk_bootstrap_config": BootstrapConfig,
+    "wk_policy_config": PolicyConfig, "wk_model_config": ModelConfig, "wk_model_sizes": ModelSizes,
+    "wk_model_latents": ModelLatents, "wk_scores": Scores, "wk_bootstrap_config": BootstrapConfig,
     "wk_estimate": Estimate, "wk_result": Result, "wk_results": Results, "wk_curve": Curve,
     "wk_train_setting": TrainSetting, "wk_train_progress": TrainProgress,
     "wk_train_config": TrainConfig,
@@ -219,6 +233,12 @@ _CHECKED = {
     "wk_policy_create": [POINTER(PolicyConfig), POINTER(_p)],
     "wk_policy_act": [_p, _p, _p, _p],
     "wk_policy_reset": [_p, _u64],
+    "wk_policy_save": [_p, _p],
+    "wk_policy_load": [_p, _p, _n],
+    "wk_model_create": [POINTER(ModelConfig), POINTER(_p)],
+    "wk_model_observe": [_p, _i, ModelLatents, _p, _p, _p],
+    "wk_model_imagine": [_p, _i, ModelLatents, _p],
+    "wk_model_decode": [_p, _i, ModelLatents, _p],
     "wk_stats_percentile": [_p, _n, _d, POINTER(_d)],
     "wk_stats_cvar": [_p, _n, _d, _i, POINTER(_d)],
     "wk_stats_rank_correlation": [_p, _p, _n, POINTER(_d)],
@@ -266,6 +286,12 @@ _PLAIN = {
     "wk_policy_domain": (_domain, [_p]),
     "wk_policy_options": (POINTER(_i), [_p]),
     "wk_policy_step": (_u64, [_p]),
+    "wk_policy_state_size": (_n, [_p]),
+    "wk_model_config_default": (ModelConfig, []),
+    "wk_model_destroy": (None, [_p]),
+    "wk_model_get_sizes": (ModelSizes, [_p]),
+    "wk_model_domain": (_domain, [_p]),
+    "wk_model_step": (_u64, [_p]),
     "wk_stats_mean": (_d, [_p, _n]),
     "wk_stats_sd": (_d, [_p, _n]),
     "wk_bootstrap_config_default": (BootstrapConfig, []),
@@ -362,7 +388,7 @@ def _destroy(pid, destroy, pointer, keep):
 
 class Handle:
     """An object of the library: used by one thread at a time, not after close() and not in a child
-    process that inherited it. `with handle as pointer:` is how it is used."""
+    process that inherited it."""
 
     def __init__(self, what, pointer, destroy, *keep):
         self._what = what
@@ -371,18 +397,20 @@ class Handle:
         self._lock = threading.RLock()
         self._pid = os.getpid()
 
-    def __enter__(self):
+    @property
+    def lock(self):
+        """To be held while `pointer` is used. It is a lock of Python itself, which an interrupt at
+        any moment leaves as it should be."""
         if os.getpid() != self._pid:
             raise ForkError(f"{self._what} was made before this process was forked; make a new one "
                             "in the child, or start processes by 'spawn'")
-        self._lock.acquire()
+        return self._lock
+
+    @property
+    def pointer(self):
         if self._pointer is None:
-            self._lock.release()
             raise ClosedError(f"{self._what} is closed")
         return self._pointer
-
-    def __exit__(self, *exception):
-        self._lock.release()
 
     def view(self, kind, address, shape):
         """An array over memory of the C object, which lives as long as the array."""

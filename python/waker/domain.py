@@ -33,7 +33,8 @@ class Domain:
 
     @classmethod
     def _of(cls, plugin):
-        with plugin as pointer:
+        with plugin.lock:
+            pointer = plugin.pointer
             return cls._borrow(lib.plugin_domain(pointer), plugin)
 
     @classmethod
@@ -129,7 +130,8 @@ class Space:
         self.domain = as_domain(domain)
         self._handle = c.create("the space", lib.space_create, lib.space_destroy,
                                 self.domain._pointer, bool(continuous), keep=(self.domain,))
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             width = len(self.domain.params)
             count = lib.space_count(pointer)
             self.params = np.array([np.ctypeslib.as_array(lib.space_params(pointer, i), (width,))
@@ -139,7 +141,8 @@ class Space:
     def sample(self, seed, episode):
         """The θ that domain randomisation gives this episode."""
         theta = np.empty(len(self.domain.params))
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             lib.space_sample(pointer, seed, episode, theta.ctypes.data)
         return theta
 
@@ -160,7 +163,8 @@ class Curriculum:
             setattr(settings, name, value)
         found = ctypes.c_void_p()
         lib.curriculum_rule_find(c.text(rule), ctypes.byref(found))
-        with self.space._handle as space:
+        with self.space._handle.lock:
+            space = self.space._handle.pointer
             self._handle = c.create("the curriculum", lib.curriculum_create, lib.curriculum_destroy,
                                     found, self.domain._pointer, space, ctypes.byref(settings),
                                     keep=(self.space,))
@@ -168,7 +172,8 @@ class Curriculum:
     def next(self, episode=None, prefill=False):
         """θ of the next episode."""
         theta, index = np.empty(len(self.domain.params)), ctypes.c_size_t()
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             number = self._episode if episode is None else episode
             lib.curriculum_next(pointer, number, prefill, theta.ctypes.data, ctypes.byref(index))
             self._episode = number + 1
@@ -182,7 +187,8 @@ class Curriculum:
         if errors.ndim != 1 or thetas.shape != shape:
             raise c.InputError(f"θ: shape {shape} is needed for {errors.size} errors, given: "
                                f"{thetas.shape}")
-        with self._handle as pointer, self.space._handle as space:
+        with self._handle.lock, self.space._handle.lock:
+            pointer, space = self._handle.pointer, self.space._handle.pointer
             index = np.array([lib.space_find(space, row.ctypes.data) for row in thetas], np.uintp)
             if index.size and index.max() >= len(self.space.probability):
                 raise c.InputError("only θ of the curriculum's own grid can be reported")
@@ -190,19 +196,22 @@ class Curriculum:
 
     def advance(self, steps):
         """How many environment steps have been collected in all."""
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             lib.curriculum_advance(pointer, steps)
 
     def distribution(self):
         """Probability of every θ of `space` for the next episode."""
         out = np.empty(len(self.space.probability))
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             lib.curriculum_distribution(pointer, out.ctypes.data)
         return out
 
     def visits(self):
         """Episodes begun in every θ of `space`."""
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             view = lib.curriculum_get_view(pointer)
             return np.ctypeslib.as_array(view.visits, (view.count,)).copy()
 
@@ -210,7 +219,8 @@ class Curriculum:
         self._handle.close()
 
     def __getstate__(self):
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             state = ctypes.create_string_buffer(lib.curriculum_state_size(pointer))
             lib.curriculum_save(pointer, state)
         return {"rule": self.rule, "domain": self.domain.name, "config": self._config,
@@ -218,6 +228,7 @@ class Curriculum:
 
     def __setstate__(self, saved):
         self.__init__(saved["rule"], saved["domain"], **saved["config"])
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             lib.curriculum_load(pointer, saved["state"], len(saved["state"]))
         self._episode = saved["episode"]

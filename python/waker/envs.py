@@ -111,7 +111,8 @@ class WakerEnv(_Episodes, gymnasium.Env):
         super().reset(seed=seed)
         options = _check_options(options)
         image = np.empty(IMAGE, np.uint8)
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             if seed is not None:
                 self._seed, self._episode = seed, 0
             elif self._seed is None:
@@ -126,7 +127,8 @@ class WakerEnv(_Episodes, gymnasium.Env):
     def step(self, action):
         action = c_array(action, np.float32, self.action_space.shape, "action")
         image = np.empty(IMAGE, np.uint8)
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             lib.env_step(pointer, action.ctypes.data, ctypes.byref(self._frame(image)))
             flags = int(self._flags[0])
             terminated = bool(flags & c.IS_TERMINAL)
@@ -137,14 +139,16 @@ class WakerEnv(_Episodes, gymnasium.Env):
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='rgb_array', given to gym.make")
             return None
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             return self._render(pointer)
 
     def close(self):
         self._handle.close()
 
     def __getstate__(self):
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             size = lib.env_state_size(pointer)
             state = ctypes.create_string_buffer(size)
             if size:
@@ -156,7 +160,8 @@ class WakerEnv(_Episodes, gymnasium.Env):
     def __setstate__(self, saved):
         self.__init__(**saved["arguments"])
         if saved["state"]:
-            with self._handle as pointer:
+            with self._handle.lock:
+                pointer = self._handle.pointer
                 lib.env_load(pointer, saved["state"], len(saved["state"]))
         self._seed, self._episode = saved["seed"], saved["episode"]
         self._episode_theta, self.spec = saved["theta"], saved["spec"]
@@ -201,7 +206,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
 
     def _make_views(self):
         n, tasks = self.num_envs, len(self.domain.tasks)
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             batch = lib.vec_batch(pointer).contents
             view = self._handle.view
             self._images = view(ctypes.c_uint8, batch.images, (n, *IMAGE))
@@ -255,7 +261,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         options = _check_options(options)
         thetas, mask = self._thetas_of(options.get("theta")), self._mask_of(
             options.get("reset_mask"))
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             self._seed_all(seed)
             for i in range(self.num_envs):
                 if mask[i]:
@@ -267,7 +274,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
 
     def step(self, actions):
         actions = c_array(actions, np.float32, self.action_space.shape, "actions")
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             # Which episodes are over is read from the batch: a step that was interrupted by an
             # exception leaves nothing behind that the next one would trip over.
             for i in np.flatnonzero(self._flags & c.IS_LAST).tolist():
@@ -283,7 +291,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='rgb_array', given to gym.make_vec")
             return None
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             return tuple(self._render(lib.vec_env(pointer, i)) for i in range(self.num_envs))
 
     def close_extras(self, **kwargs):
@@ -291,7 +300,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         self._images = self._rewards = self._completion = self._flags = None
 
     def __getstate__(self):
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             states = []
             for i in range(self.num_envs):
                 env = lib.vec_env(pointer, i)
@@ -309,7 +319,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
 
     def __setstate__(self, saved):
         self.__init__(**saved["arguments"])
-        with self._handle as pointer:
+        with self._handle.lock:
+            pointer = self._handle.pointer
             for i, state in enumerate(saved["states"]):
                 if state:
                     lib.env_load(lib.vec_env(pointer, i), state, len(state))

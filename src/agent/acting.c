@@ -28,8 +28,6 @@ struct wk_acting {
     void *kept; // host memory for the state of a member that does not act; NULL until it is needed
 };
 
-enum { COUNTER_BYTES = 64 };
-
 static size_t stoch_bytes(const wk_acting *a)
 {
     return (size_t)a->count * (size_t)wk_config_flat(&a->learner->config) * sizeof(float);
@@ -38,7 +36,7 @@ static size_t stoch_bytes(const wk_acting *a)
 size_t wk_acting_state_size(const wk_acting *a)
 {
     size_t deter = (size_t)a->count * (size_t)a->learner->config.deter * sizeof(float);
-    return COUNTER_BYTES + stoch_bytes(a) + deter;
+    return WK_ACTING_COUNTER_BYTES + stoch_bytes(a) + deter;
 }
 
 static size_t action_bytes(const wk_acting *a)
@@ -73,10 +71,10 @@ static wk_tensor record_state(wk_acting *a, wk_tensor counter)
     wk_graph *g = a->compiled.graph;
     wk_scope *model = a->compiled.scope[WK_SET_MODEL];
     int n = a->count, flat = wk_config_flat(c);
-    wk_latent kept = {
-        wk_graph_persistent(g, WK_F32, WK_SHAPE(n, flat), "stoch", a->memory, COUNTER_BYTES),
-        wk_graph_persistent(g, WK_F32, WK_SHAPE(n, c->deter), "deter", a->memory,
-                            COUNTER_BYTES + stoch_bytes(a))};
+    wk_latent kept = {wk_graph_persistent(g, WK_F32, WK_SHAPE(n, flat), "stoch", a->memory,
+                                          WK_ACTING_COUNTER_BYTES),
+                      wk_graph_persistent(g, WK_F32, WK_SHAPE(n, c->deter), "deter", a->memory,
+                                          WK_ACTING_COUNTER_BYTES + stoch_bytes(a))};
     wk_latent before = {wk_graph_scale_rows(g, kept.stoch, a->keep),
                         wk_graph_scale_rows(g, kept.deter, a->keep)};
     wk_rssm rssm = wk_rssm_use(model, c);

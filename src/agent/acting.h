@@ -55,7 +55,8 @@ typedef struct wk_estimates {
 } wk_estimates;
 wk_estimates wk_acting_estimates(const wk_acting *acting);
 
-/// The recurrent states and the draw counter as bytes, for checkpoints.
+/// The recurrent states and the draw counter as bytes, for checkpoints: a u64, padded, then floats.
+enum { WK_ACTING_COUNTER_BYTES = 64 };
 size_t wk_acting_state_size(const wk_acting *acting);
 wk_status wk_acting_save(const wk_acting *acting, void *bytes, wk_error *err);
 wk_status wk_acting_load(wk_acting *acting, const void *bytes, wk_error *err);

@@ -3,6 +3,7 @@
 #include "agent/acting.h"
 #include "api/c_locale.h"
 #include "run/saved_run.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,4 +166,43 @@ wk_status wk_policy_reset(wk_policy *p, uint64_t seed, wk_error *err)
 {
     memset(p->actions, 0, action_bytes(p));
     return wk_acting_begin(p->acting, seed, err);
+}
+
+size_t wk_policy_state_size(const wk_policy *p)
+{
+    return wk_acting_state_size(p->acting) + action_bytes(p);
+}
+
+wk_status wk_policy_save(const wk_policy *p, void *bytes, wk_error *err)
+{
+    size_t states = wk_acting_state_size(p->acting);
+    WK_TRY(wk_acting_save(p->acting, bytes, err));
+    memcpy((char *)bytes + states, p->actions, action_bytes(p));
+    return WK_OK;
+}
+
+// The counter before the numbers may be anything.
+static bool is_finite_state(const char *bytes, size_t size)
+{
+    for (size_t at = WK_ACTING_COUNTER_BYTES; at < size; at += sizeof(float)) {
+        float number;
+        memcpy(&number, bytes + at, sizeof number);
+        if (!isfinite(number)) return false;
+    }
+    return true;
+}
+
+wk_status wk_policy_load(wk_policy *p, const void *bytes, size_t size, wk_error *err)
+{
+    size_t states = wk_acting_state_size(p->acting), expected = wk_policy_state_size(p);
+    if (size != expected)
+        return wk_fail(err, WK_E_INPUT,
+                       "the state has %zu bytes, this policy's has %zu: it is of another policy or "
+                       "number of environments",
+                       size, expected);
+    if (!is_finite_state(bytes, size))
+        return wk_fail(err, WK_E_INPUT, "the state has numbers that are not finite");
+    WK_TRY(wk_acting_load(p->acting, bytes, err));
+    memcpy(p->actions, (const char *)bytes + states, action_bytes(p));
+    return WK_OK;
 }

@@ -218,6 +218,31 @@ static void draws_come_from_the_seed(void **state)
     assert_false(same(sampled, other));
 }
 
+static void what_it_remembers_can_be_kept(void **state)
+{
+    (void)state;
+    const wk_policy_config config = west();
+    wk_policy *policy = open_policy(&config), *other = open_policy(&config);
+    float expected[WIDTH_MAX], again[WIDTH_MAX], elsewhere[WIDTH_MAX], ignored[WIDTH_MAX];
+    size_t size = wk_policy_state_size(policy);
+    char *bytes = malloc(size);
+    assert_non_null(bytes);
+    act(policy, 0, WK_IS_FIRST, ignored);
+    assert_ok(wk_policy_save(policy, bytes, &err));
+    act(policy, 1, 0, expected);
+    assert_ok(wk_policy_load(policy, bytes, size, &err));
+    act(policy, 1, 0, again);
+    assert_ok(wk_policy_load(other, bytes, size, &err));
+    act(other, 1, 0, elsewhere);
+    assert_true(same(expected, again) && same(expected, elsewhere));
+    assert_refused(wk_policy_load(policy, bytes, size - 4, &err), WK_E_INPUT, "another policy");
+    memset(bytes + size - 4, 0xff, 4);
+    assert_refused(wk_policy_load(policy, bytes, size, &err), WK_E_INPUT, "not finite");
+    free(bytes);
+    wk_policy_destroy(policy);
+    wk_policy_destroy(other);
+}
+
 static void the_exploration_policy_acts_too(void **state)
 {
     (void)state;
@@ -315,6 +340,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_weights_scores_as_by_the_command),
         cmocka_unit_test(the_first_image_of_an_episode_forgets_the_one_before),
         cmocka_unit_test(draws_come_from_the_seed),
+        cmocka_unit_test(what_it_remembers_can_be_kept),
         cmocka_unit_test(the_exploration_policy_acts_too),
         cmocka_unit_test(an_older_snapshot_can_be_named),
         cmocka_unit_test(what_is_wrong_is_said),

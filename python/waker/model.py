@@ -1,0 +1,135 @@
+"""World models of saved runs, to look inside."""
+
+import ctypes
+from collections import namedtuple
+
+import numpy as np
+
+from . import _library as c
+from ._library import lib
+from .domain import Domain, c_array
+from .policy import IMAGE
+
+
+class Latents(namedtuple("Latents", "stoch deter")):
+    """Latent states: stoch [..., stoch*classes] one-hot, deter [..., deter]."""
+
+    __slots__ = ()
+
+    @property
+    def features(self):
+        """[stoch, deter], which every head of the model sees."""
+        return np.concatenate(self, axis=-1)
+
+    def at(self, index):
+        """Those at an index of the leading axes: latents.at(-1) is the last step."""
+        return Latents(self.stoch[index], self.deter[index])
+
+
+class Model:
+    """The world model of a run's directory. Sequences are time-major: [T,N,...].
+
+    step       of the snapshot; default: the newest
+    device     "auto", "cpu", "cuda", "cuda:N"; default: as the run was configured
+    sample     draw the stochastic parts from their distributions instead of taking the mode
+    seed       of everything drawn
+    """
+
+    def __init__(self, run, *, step=None, device=None, threads=0, sample=False, seed=0):
+        config = lib.model_config_default()
+        config.run, config.device = c.text(run), c.text(device)
+        if step is not None:
+            config.step = step
+        config.threads, config.sample, config.seed = threads, sample, seed
+        self._handle = c.create("the model", lib.model_create, lib.model_destroy,
+                                ctypes.byref(config))
+        with self._handle.lock:
+            pointer = self._handle.pointer
+            self.domain = Domain._borrow(lib.model_domain(pointer), self._handle)
+            self.step = lib.model_step(pointer)
+            sizes = lib.model_get_sizes(pointer)
+        self.stoch, self.classes, self.deter = sizes.stoch, sizes.classes, sizes.deter
+        self.action_size = sizes.action
+        self.features = self.stoch * self.classes + self.deter
+
+    def initial(self, count):
+        """States before anything was seen, [count, ...]."""
+        return Latents(np.zeros((count, self.stoch * self.classes), np.float32),
+                       np.zeros((count, self.deter), np.float32))
+
+    def _states(self, state, count):
+        """A copy that the library may write into."""
+        state = self.initial(count) if state is None else Latents(*state)
+        widths = (self.stoch * self.classes, self.deter)
+        return Latents(*(c_array(part, np.float32, (count, width), name).copy()
+                         for part, width, name in zip(state, widths, Latents._fields)))
+
+    def _actions(self, actions):
+        actions = c_array(actions, np.float32, None, "actions")
+        if actions.ndim != 3 or actions.shape[2] != self.action_size:
+            raise c.InputError(f"actions: shape (T, N, {self.action_size}) is needed, given: "
+                               f"{actions.shape}")
+        return actions
+
+    def _follow(self, states, steps, move):
+        """Moves the states `steps` times and collects them, [T,N,...]."""
+        out = Latents(*(np.empty((steps, *part.shape), np.float32) for part in states))
+        pointers = c.ModelLatents(states.stoch.ctypes.data, states.deter.ctypes.data)
+        with self._handle.lock:
+            pointer = self._handle.pointer
+            for t in range(steps):
+                move(pointer, pointers, t)
+                out.stoch[t], out.deter[t] = states
+        return out
+
+    def observe(self, images, actions, first=None, state=None):
+        """States after each image. images uint8 [T,N,64,64,3]; actions [T,N,A], the ones that led to
+        the images; first [T,N], where episodes begin (default: at step 0 if there is no `state`);
+        state [N,...], from before."""
+        actions = self._actions(actions)
+        steps, count = actions.shape[:2]
+        images = c_array(images, np.uint8, (steps, count, *IMAGE), "images")
+        if first is None:
+            first = np.zeros((steps, count), bool)
+            first[:1] = state is None
+        first = c_array(first, bool, (steps, count), "first").view(np.uint8)
+
+        def move(pointer, states, t):
+            lib.model_observe(pointer, count, states, images[t].ctypes.data,
+                              actions[t].ctypes.data, first[t].ctypes.data)
+
+        return self._follow(self._states(state, count), steps, move)
+
+    def imagine(self, state, actions):
+        """States that the model expects: state [N,...] from before, actions [T,N,A]."""
+        actions = self._actions(actions)
+        steps, count = actions.shape[:2]
+
+        def move(pointer, states, t):
+            lib.model_imagine(pointer, count, states, actions[t].ctypes.data)
+
+        return self._follow(self._states(state, count), steps, move)
+
+    def decode(self, latents):
+        """Images of states [...,] as float32 [...,64,64,3]; 0 is black, 1 white, and the model may
+        leave that range."""
+        stoch, deter = (np.atleast_1d(part) for part in latents)
+        leading = deter.shape[:-1]
+        count = int(np.prod(leading))
+        if stoch.shape[:-1] != leading:
+            raise c.InputError(f"latents: stoch has {stoch.shape[:-1]} states, deter {leading}")
+        states = self._states([part.reshape(count, part.shape[-1]) for part in (stoch, deter)],
+                              count)
+        images = np.empty((count, *IMAGE), np.float32)
+        with self._handle.lock:
+            pointer = self._handle.pointer
+            lib.model_decode(pointer, count,
+                             c.ModelLatents(states.stoch.ctypes.data, states.deter.ctypes.data),
+                             images.ctypes.data)
+        return images.reshape(*leading, *IMAGE) + np.float32(0.5)
+
+    def close(self):
+        self._handle.close()
+
+    def __reduce__(self):
+        raise TypeError("a model is not pickled: open its run again where it is needed")

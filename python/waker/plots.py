@@ -1,0 +1,88 @@
+"""Figures of results, with matplotlib. Every function draws into `axes` (default: new ones) and
+returns them."""
+
+import numpy as np
+
+from . import stats
+
+
+def _axes(axes):
+    if axes is not None:
+        return axes
+    import matplotlib.pyplot
+
+    return matplotlib.pyplot.subplots()[1]
+
+
+def curve(runs, metric, axes=None, label=None):
+    """One metric over agent steps, a line for each run."""
+    axes = _axes(axes)
+    for run in runs:
+        steps, values = run.curve(metric)
+        axes.plot(steps, values, label=label(run) if label else run.name)
+    axes.set_xlabel("agent steps")
+    axes.set_ylabel(metric)
+    axes.legend()
+    return axes
+
+
+def bars(evaluations, by="curriculum", score="mean", axes=None, reps=2000):
+    """The mean over runs of every task, grouped by a column, with bootstrap intervals."""
+    axes = _axes(axes)
+    tasks = sorted({row["task"] for row in evaluations})
+    groups = sorted({row[by] for row in evaluations}, key=str)
+    width = 0.8 / max(1, len(groups))
+    for i, group in enumerate(groups):
+        found = [stats.bootstrap(evaluations.where(task=task, **{by: group}).column(score)[:, None],
+                                 "mean", reps=reps) for task in tasks]
+        values = np.array([estimate.value for estimate in found])
+        around = np.array([[e.value - e.low, e.high - e.value] for e in found]).T
+        axes.bar(np.arange(len(tasks)) + i * width, values, width, yerr=np.abs(around), capsize=3,
+                 label=str(group))
+    axes.set_xticks(np.arange(len(tasks)) + 0.4 - width / 2, tasks)
+    axes.set_ylabel(score)
+    axes.legend(title=by)
+    return axes
+
+
+def curriculum(run, value="probability", axes=None):
+    """What the curriculum knows over θ: a heat map for two parameters, bars for one. `value` is
+    "probability", "error" or "episodes"."""
+    axes = _axes(axes)
+    rows = run.curriculum()
+    names = [name for name in rows[0] if name not in (
+        "probability", "default_probability", "error", "reduction", "episodes")]
+    numbers = np.array([np.nan if row.get(value) is None else row[value] for row in rows], float)
+    if len(names) == 1:
+        theta = rows.column(names[0])
+        order = np.argsort(theta)
+        axes.bar(np.arange(len(theta)), numbers[order])
+        axes.set_xticks(np.arange(len(theta)), [f"{t:g}" for t in theta[order]])
+        axes.set_ylabel(value)
+    else:
+        x, y = (np.unique(rows.column(name)) for name in names[:2])
+        grid = np.full((len(y), len(x)), np.nan)
+        for row, number in zip(rows, numbers):
+            grid[np.searchsorted(y, row[names[1]]), np.searchsorted(x, row[names[0]])] = number
+        picture = axes.imshow(grid, origin="lower", aspect="auto",
+                              extent=(x[0], x[-1], y[0], y[-1]))
+        axes.figure.colorbar(picture, ax=axes, label=value)
+        axes.set_ylabel(names[1])
+    axes.set_xlabel(names[0])
+    return axes
+
+
+def images(pictures, axes=None):
+    """Images [T,...,64,64,3] in a row (in rows, where there is an axis before), as decode() gives
+    them or as bytes."""
+    axes = _axes(axes)
+    pictures = np.asarray(pictures)
+    if pictures.dtype == np.uint8:
+        pictures = pictures / 255
+    if pictures.ndim == 4:
+        pictures = pictures[:, None]
+    sheet = pictures.transpose(1, 2, 0, 3, 4).reshape(
+        pictures.shape[1] * pictures.shape[2], pictures.shape[0] * pictures.shape[3], 3)
+    axes.imshow(np.clip(sheet, 0, 1))
+    axes.set_axis_off()
+    return axes

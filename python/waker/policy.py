@@ -1,0 +1,112 @@
+"""Policies of saved runs."""
+
+import ctypes
+
+import numpy as np
+
+from . import _library as c
+from ._library import lib
+from .domain import Domain, c_array
+
+IMAGE = (c.IMAGE_SIDE, c.IMAGE_SIDE, 3)
+
+
+class PolicyState:
+    """What a policy remembers after an action. Opaque; can be kept, gone back to, and pickled."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self, state):
+        self.bytes = state
+
+    def __getstate__(self):
+        return self.bytes
+
+    def __setstate__(self, state):
+        self.bytes = state
+
+
+class Policy:
+    """A policy of a run's directory: `action, state = policy.act(observation, state)`.
+
+    run, task  directory, and the task's name or "explore"
+    num_envs   None: observations [64,64,3] give actions [A]; N: [N,64,64,3] give [N,A]
+    weights    "adapted", "alongside" or "finetuned"; default: adapted, else alongside
+    step       of the snapshot; default: the newest
+    device     "auto", "cpu", "cuda", "cuda:N"; default: as the run was configured
+    plugin     file to load the domain's code from; without it no code is loaded
+    sample     draw actions instead of taking the mode
+    seed       of everything drawn
+
+    The same weights, observations and seed give the actions of `waker eval`, bit for bit.
+    """
+
+    def __init__(self, run, task, *, num_envs=None, weights=None, step=None, device=None,
+                 plugin=None, threads=0, sample=False, seed=0):
+        config = lib.policy_config_default()
+        config.run, config.task, config.weights = map(c.text, (run, task, weights))
+        config.device, config.plugin = map(c.text, (device, plugin))
+        if step is not None:
+            config.step = step
+        config.count = 1 if num_envs is None else num_envs
+        config.threads, config.sample, config.seed = threads, sample, seed
+        self.run, self.task, self.seed = run, task, seed
+        self._count, self._alone = config.count, num_envs is None
+        self._handle = c.create("the policy", lib.policy_create, lib.policy_destroy,
+                                ctypes.byref(config))
+        with self._handle.lock:
+            pointer = self._handle.pointer
+            self.domain = Domain._borrow(lib.policy_domain(pointer), self._handle)
+            chosen = lib.policy_options(pointer)
+            self.options = {option.name: option.choices[chosen[i]]
+                            for i, option in enumerate(self.domain.options)}
+            self.step = lib.policy_step(pointer)
+            self._size = lib.policy_state_size(pointer)
+        self._latest = None  # the state that the C object is in
+        self._images = (self._count, *IMAGE)
+        self._nothing, self._begin = (np.full(self._count, flags, np.uint8)
+                                      for flags in (0, c.IS_FIRST))
+
+    def _take_state(self, pointer):
+        state = ctypes.create_string_buffer(self._size)
+        lib.policy_save(pointer, state)
+        self._latest = PolicyState(state.raw)
+        return self._latest
+
+    def reset(self, seed=None):
+        """A state without memory whose draws come from `seed` on; default: that of the policy."""
+        with self._handle.lock:
+            pointer = self._handle.pointer
+            lib.policy_reset(pointer, self.seed if seed is None else seed)
+            return self._take_state(pointer)
+
+    def act(self, observation, state=None, first=None):
+        """The next action and state. `state` is what the call before gave, or None where an episode
+        begins; `first` [N] says in which environments one begins."""
+        images = np.asarray(observation)
+        images = c_array(images[None] if self._alone else images, np.uint8, self._images,
+                         "observation")
+        if state is None:
+            flags = self._begin
+        elif first is None:
+            flags = self._nothing
+        else:
+            first = np.reshape(first, -1) if self._alone else first
+            flags = c_array(first, bool, (self._count,), "first").view(np.uint8)
+        actions = np.empty((self._count, self.domain.action_size), np.float32)
+        with self._handle.lock:
+            pointer = self._handle.pointer
+            if state is not None and state is not self._latest:
+                if not isinstance(state, PolicyState):
+                    raise TypeError(f"state: what act() or reset() gave, not {type(state)}")
+                lib.policy_load(pointer, state.bytes, len(state.bytes))
+            self._latest = None  # until the call is through
+            lib.policy_act(pointer, images.ctypes.data, flags.ctypes.data, actions.ctypes.data)
+            return (actions[0] if self._alone else actions), self._take_state(pointer)
+
+    def close(self):
+        self._handle.close()
+
+    def __reduce__(self):
+        raise TypeError("a policy is not pickled: open its run again where it is needed (its states "
+                        "can be pickled)")

@@ -1,0 +1,89 @@
+"""Training as `waker train` does it."""
+
+import contextlib
+import ctypes
+import signal
+import threading
+
+from . import _library as c
+from ._library import lib
+
+ENDS = ("finished", "interrupted", "out of time")
+
+
+def _texts(values):
+    if isinstance(values, str):
+        raise TypeError(f"a list of names is needed, given: {values!r}")
+    values = [c.text(value) for value in values]
+    return (ctypes.c_char_p * (len(values) + 1))(*values, None)
+
+
+def _value(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+@contextlib.contextmanager
+def _stopped_by_ctrl_c(stop):
+    """While C code runs, Ctrl-C sets the flag; raised in a callback the interrupt would be lost."""
+    interrupted = []
+    if threading.current_thread() is not threading.main_thread() or \
+            signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield interrupted
+        return
+
+    def note(number, frame):
+        interrupted.append(number)
+        stop.value = 1
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def train(directory, blocks=(), settings=None, *, files=(), like=None, progress=None, message=None):
+    """Trains in `directory` until all steps are done, and goes on with what is there.
+
+    blocks    names of blocks of settings, as after --configs
+    settings  {"steps": 20000, "rssm.deter": 200}: single keys, applied last (docs/configuration.md)
+    files     as after --config-file
+    like      directory of a run whose settings to begin with, as after --from
+    progress  function of a waker._library.TrainProgress, called after every iteration
+    message   function of (is_warning, line); default: nothing is printed
+
+    Returns "finished" or "out of time". Ctrl-C, and any exception in `progress` or `message`, stops
+    the run after its iteration, saved; then it is raised. train(directory) goes on.
+    """
+    config = lib.train_config_default()
+    pairs = [(c.text(key), c.text(_value(value))) for key, value in (settings or {}).items()]
+    stop, raised = ctypes.c_int(0), []
+
+    def guarded(function):
+        def call(_context, *arguments):
+            try:
+                function(*arguments)
+            except BaseException as exception:  # C code has no use for it
+                raised.append(exception)
+                stop.value = 1
+        return call
+
+    config.directory, config.from_ = c.text(directory), c.text(like)
+    config.blocks, config.files = _texts(blocks), _texts(files)
+    config.settings = (c.TrainSetting * (len(pairs) + 1))(*pairs)
+    config.stop = ctypes.pointer(stop)
+    # Also without a listener: Python handles signals only where it runs.
+    config.progress = c.ProgressFunction(
+        guarded(lambda now: progress(now.contents) if progress else None))
+    config.message = c.MessageFunction(
+        guarded(lambda warning, line: message(warning, line.decode()) if message else None))
+    end = ctypes.c_int()
+    with _stopped_by_ctrl_c(stop) as interrupted:
+        lib.train_run(ctypes.byref(config), ctypes.byref(end))
+    if raised:
+        raise raised[0]
+    if interrupted:
+        raise KeyboardInterrupt
+    return ENDS[end.value]

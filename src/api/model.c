@@ -1,0 +1,112 @@
+#include "waker/model.h"
+
+#include "agent/latent_step.h"
+#include "api/c_locale.h"
+#include "run/saved_run.h"
+#include <stdlib.h>
+
+enum { COUNT_MAX = 65536 };
+
+struct wk_model {
+    wk_saved_run run;
+    bool sample;
+    uint64_t counter;                     // of the next draw
+    wk_latent_step *steps[WK_STEP_KINDS]; // made anew when another number of states comes
+};
+
+wk_model_config wk_model_config_default(void)
+{
+    return (wk_model_config){.step = WK_STEP_LAST};
+}
+
+static wk_status load(wk_model *m, const wk_model_config *config, wk_error *err)
+{
+    if (!config->run || !*config->run)
+        return wk_fail(err, WK_E_INPUT, "run: say which directory holds the run");
+    const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT,
+                                      .step = config->step,
+                                      .device = config->device,
+                                      .threads = config->threads};
+    m->sample = config->sample;
+    m->counter = config->seed;
+    return wk_saved_run_open(config->run, &(wk_saved_run_options){.weights = &choice}, &m->run,
+                             err);
+}
+
+wk_status wk_model_create(const wk_model_config *config, wk_model **out, wk_error *err)
+{
+    wk_model *m = calloc(1, sizeof *m);
+    if (!m) return wk_fail(err, WK_E_MEMORY, "no memory for a world model");
+    locale_t callers = wk_c_locale_enter();
+    wk_status status = load(m, config, err);
+    wk_c_locale_leave(callers);
+    if (status == WK_OK)
+        *out = m;
+    else
+        wk_model_destroy(m);
+    return status;
+}
+
+void wk_model_destroy(wk_model *m)
+{
+    if (!m) return;
+    for (int i = 0; i < WK_STEP_KINDS; i++)
+        wk_latent_step_destroy(m->steps[i]);
+    wk_saved_run_close(&m->run);
+    free(m);
+}
+
+wk_model_sizes wk_model_get_sizes(const wk_model *m)
+{
+    const wk_learner_config *c = wk_learner_get_config(m->run.weights.learner);
+    return (wk_model_sizes){
+        .stoch = c->stoch, .classes = c->classes, .deter = c->deter, .action = c->action_size};
+}
+
+const wk_domain *wk_model_domain(const wk_model *m)
+{
+    return m->run.world.domain;
+}
+
+uint64_t wk_model_step(const wk_model *m)
+{
+    return m->run.weights.step;
+}
+
+static wk_status run(wk_model *m, wk_latent_step_kind kind, int count,
+                     wk_latent_step_arrays *arrays, wk_error *err)
+{
+    wk_latent_step **step = &m->steps[kind];
+    if (count < 1 || count > COUNT_MAX)
+        return wk_fail(err, WK_E_INPUT, "cannot follow %d sequences; give 1 to %d", count,
+                       COUNT_MAX);
+    if (!*step || wk_latent_step_count(*step) != count) {
+        wk_latent_step_destroy(*step);
+        *step = NULL;
+        WK_TRY(wk_latent_step_create(m->run.weights.learner, kind, count, m->sample, step, err));
+    }
+    arrays->counter = m->counter++;
+    return wk_latent_step_run(*step, arrays, err);
+}
+
+wk_status wk_model_observe(wk_model *m, int count, wk_model_latents states, const uint8_t *images,
+                           const float *actions, const uint8_t *first, wk_error *err)
+{
+    wk_latent_step_arrays arrays = {
+        .states = states, .images = images, .actions = actions, .first = first};
+    return run(m, WK_STEP_OBSERVE, count, &arrays, err);
+}
+
+wk_status wk_model_imagine(wk_model *m, int count, wk_model_latents states, const float *actions,
+                           wk_error *err)
+{
+    wk_latent_step_arrays arrays = {.states = states, .actions = actions};
+    return run(m, WK_STEP_IMAGINE, count, &arrays, err);
+}
+
+wk_status wk_model_decode(wk_model *m, int count, wk_model_latents states, float *images,
+                          wk_error *err)
+{
+    wk_latent_step_arrays arrays = {.states = states, .drawn = images};
+    return run(m, WK_STEP_DECODE, count, &arrays, err);
+}

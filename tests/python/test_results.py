@@ -1,0 +1,126 @@
+"""Training from Python, results as records, statistics, figures."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import waker
+from conftest import TINY
+
+
+def test_training_reports_and_goes_on(tmp_path):
+    seen, lines = [], []
+
+    def watch(now):
+        seen.append((now.steps, now.total))
+        if now.steps > 150:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        waker.train(tmp_path / "run", ["toy"], TINY, progress=watch)
+    assert seen[-1][0] < 200 and seen[-1][1] == 400
+    assert waker.train(tmp_path / "run", message=lambda warning, line: lines.append(line)) == \
+        "finished"
+    assert lines
+    with pytest.raises(waker.Error, match="stepz"):
+        waker.train(tmp_path / "other", ["toy"], {"stepz": 3})
+    with pytest.raises(TypeError, match="list of names"):
+        waker.train(tmp_path / "other", "toy")
+
+
+def test_an_interrupted_run_is_saved(tmp_path):
+    code = ("import sys, waker; sys.path.insert(0, sys.argv[2]); from conftest import TINY\n"
+            "try: waker.train(sys.argv[1], ['toy'], {**TINY, 'steps': 6000},\n"
+            "                 progress=lambda now: print(now.steps, flush=True))\n"
+            "except KeyboardInterrupt: print('interrupted')")
+    child = subprocess.Popen([sys.executable, "-c", code, tmp_path / "run",
+                              os.path.dirname(__file__)], stdout=subprocess.PIPE, text=True)
+    for line in child.stdout:
+        if int(line) > 100:
+            break
+    child.send_signal(signal.SIGINT)
+    assert int(line) < 3000
+    said = child.stdout.read()
+    assert child.wait() == 0 and said.endswith("interrupted\n")
+    assert waker.Run(tmp_path / "run").snapshots() is not None
+    assert list((tmp_path / "run/checkpoints").iterdir())
+
+
+def test_runs_are_records(run):
+    assert [found.name for found in waker.runs(run.parent / "*")] == ["tiny"]
+    one = waker.runs([run])[0]
+    assert one.config["domain"] == "toy" and one.config["rssm.deter"] == 6
+    assert one.config["log.tensorboard"] is False and one.config["curriculum.rule"] == "waker-m"
+    steps, losses = one.curve("train/model_loss")
+    assert steps.dtype == np.uint64 and np.isfinite(losses).all() and (np.diff(steps) > 0).all()
+    metrics = one.metrics()
+    assert [row["train/model_loss"] for row in metrics if row["train/model_loss"] is not None] == \
+        losses.tolist()
+    environments = one.curriculum()
+    assert abs(environments.column("probability").sum() - 1) < 1e-9
+    assert set(environments[0]) >= {"turbulence", "error", "episodes"}
+    (score,) = one.evaluations().where(task="west", set="dr")
+    assert score["policy"] == "alongside" and score["episodes"] == 25 and score["step"] == 402
+    assert waker.evaluations(run.parent) == one.evaluations()
+    with pytest.raises(waker.NotFoundError, match="no line"):
+        one.curve("train/nothing")
+    with pytest.raises(waker.NotFoundError, match="names no run"):
+        waker.runs(run.parent / "nothing*")
+    with pytest.raises(waker.NotFoundError, match="holds no run"):
+        waker.Run(run.parent)
+    with pytest.raises(waker.NotFoundError, match="no snapshot"):
+        one.snapshot(7)
+    with pytest.raises(waker.Error, match="nothing"):
+        waker.command("eval", run.parent / "nothing")
+
+
+def test_records_become_a_frame(run):
+    pandas = pytest.importorskip("pandas", reason="SKIPPED: no pandas here")
+    frame = waker.evaluations(run).frame()
+    assert isinstance(frame, pandas.DataFrame) and frame["episodes"][0] == 25
+    assert len(waker.Run(run).metrics().frame()) == len(waker.Run(run).metrics())
+
+
+def test_statistics_are_those_of_numpy():
+    values = np.random.default_rng(1).normal(size=37)
+    assert waker.stats.mean(values) == pytest.approx(values.mean(), abs=1e-12)
+    assert waker.stats.sd(values) == pytest.approx(values.std(), abs=1e-12)
+    assert waker.stats.percentile(values, 30) == pytest.approx(np.percentile(values, 30))
+    assert waker.stats.cvar(values, 0.1) == pytest.approx(np.sort(values)[:4].mean())
+    assert waker.stats.cvar(values, 0.1, "high") == pytest.approx(np.sort(values)[-4:].mean())
+    assert waker.stats.rank_correlation(values, np.exp(values)) == pytest.approx(1)
+
+
+def test_aggregates_with_intervals():
+    scores = np.random.default_rng(1).uniform(size=(8, 3))
+    found = waker.stats.bootstrap(scores, "mean", reps=500)
+    assert found.value == pytest.approx(scores.mean()) and found.low < found.value < found.high
+    assert waker.stats.aggregate(scores, "mean") == found.value
+    assert waker.stats.improvement(scores + 1, scores, reps=100).value == 1
+    assert waker.stats.bootstrap(scores, "iqm", reps=500) == \
+        waker.stats.bootstrap(scores, "iqm", reps=500)
+    with pytest.raises(waker.InputError, match="walk"):
+        waker.stats.aggregate([[1.0, np.nan]], "mean", tasks=["run", "walk"])
+    for wrong in (lambda: waker.stats.mean([[1.0]]), lambda: waker.stats.cvar([], 0.1),
+                  lambda: waker.stats.cvar([1.0], 2.0), lambda: waker.stats.aggregate([1.0]),
+                  lambda: waker.stats.aggregate(scores, "mode"),
+                  lambda: waker.stats.rank_correlation([1, 2], [1]),
+                  lambda: waker.stats.mean(["a"]), lambda: waker.stats.aggregate(scores, "mean", ["a"])):
+        with pytest.raises((waker.InputError, TypeError)):
+            wrong()
+
+
+def test_figures_are_drawn(run):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    one = waker.Run(run)
+    assert len(waker.plots.curve([one], "train/model_loss").lines) == 1
+    assert len(waker.plots.bars(one.evaluations()).patches) == 1
+    assert len(waker.plots.curriculum(one, "episodes").patches) == 11
+    model = waker.Model(run)
+    assert waker.plots.images(model.decode(model.initial(5))).images[0].get_array().shape == \
+        (64, 5 * 64, 3)
